@@ -1,0 +1,6 @@
+//! What is written and when.
+#![no_std]
+
+mod operation;
+
+pub use operation::{Operation, OperationKind};
