@@ -1,1 +1,31 @@
-//! Stub.
+//! A simulated SD card: physics rather than a table of answers.
+//!
+//! ```text
+//!   Board ── what a block costs on the wire, in the driver, in the library      (board.rs, spi.rs)
+//!     │
+//!   Card ─── what a command keeps the card busy for, and what it stores
+//!     ├── Translation: open units, log blocks, RAM pages, merges, wear levelling (translation.rs)
+//!     ├── Flash:       pages and blocks, how long they take, with seeded spread  (flash.rs)
+//!     └── Medium:      the bytes, kept sparsely                                  (medium.rs)
+//! ```
+//!
+//! Everything happens in virtual time: an operation returns how long it takes, and whoever drives
+//! the card moves the [`Clock`] on. The same seed gives the same times.
+//!
+//! [`Profile`]s and [`Board`]s are TOML with physical quantities only.
+
+mod board;
+mod card;
+mod clock;
+mod flash;
+mod medium;
+mod profile;
+mod spi;
+mod toml_file;
+mod translation;
+
+pub use board::{Board, Driver, Library, Spi};
+pub use card::{BLOCK_BYTES, Block, Card, OutOfRange};
+pub use clock::Clock;
+pub use profile::{Controller, Flash as FlashProfile, Profile};
+pub use toml_file::{BOARDS, CARDS, TomlError};

@@ -1,0 +1,129 @@
+//! The audit of a recording: samples that came late or never.
+
+use crate::Replay;
+use alloc::vec::Vec;
+
+/// What the time column of a recording says about the sampler behind it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cadence {
+    /// Number of samples.
+    pub samples: u64,
+    /// Median of the steps from each sample to the next, in ns; the lower one of two.
+    pub median_step_ns: u64,
+    /// The longest step in ns.
+    pub longest_gap_ns: u64,
+    /// Samples that should lie in the gaps: sum over late steps of `round(step / median) - 1`.
+    pub missing: u64,
+    /// How much later the last sample came than steps of the median, the missing ones put back,
+    /// would have brought it, in ns. Negative when it came earlier.
+    pub drift_ns: i128,
+    /// The late steps (over 1.5 medians), in order of time.
+    pub gaps: Vec<LateStep>,
+}
+
+/// A step of more than 1.5 medians.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LateStep {
+    /// Number of the sample before it, from 0.
+    pub after_sample: u64,
+    /// Time of the sample before it, in ns since the first.
+    pub at_ns: u64,
+    /// Payload recorded since the first sample, in bytes.
+    pub at_bytes: u64,
+    /// Its length in ns.
+    pub step_ns: u64,
+    /// Samples that should lie in it.
+    pub missing: u64,
+}
+
+/// Audits a recording given as steps: each the time in ns from one sample to the next and the bytes
+/// of the next. `None` when there is no step.
+pub fn audit(steps: &(impl Replay + ?Sized)) -> Option<Cadence> {
+    let mut sorted = Vec::new();
+    steps.replay(|ns, _| sorted.push(ns));
+    sorted.sort_unstable();
+    let (count, &longest_gap_ns) = (sorted.len() as u64, sorted.last()?);
+    let median_step_ns = sorted[(sorted.len() - 1) / 2];
+    drop(sorted);
+
+    let gaps = late_steps(steps, median_step_ns);
+    let missing = gaps.iter().map(|gap| gap.missing).sum();
+    let mut elapsed_ns = 0u128;
+    steps.replay(|ns, _| elapsed_ns += u128::from(ns));
+    let regular_ns = u128::from(median_step_ns) * (u128::from(count) + u128::from(missing));
+    Some(Cadence {
+        samples: count + 1,
+        median_step_ns,
+        longest_gap_ns,
+        missing,
+        drift_ns: elapsed_ns as i128 - regular_ns as i128,
+        gaps,
+    })
+}
+
+fn late_steps(steps: &(impl Replay + ?Sized), median_ns: u64) -> Vec<LateStep> {
+    let mut late = Vec::new();
+    let (mut after_sample, mut at_ns, mut at_bytes) = (0, 0u64, 0u64);
+    steps.replay(|step_ns, bytes| {
+        if u128::from(step_ns) * 2 > u128::from(median_ns) * 3 {
+            late.push(LateStep {
+                after_sample,
+                at_ns,
+                at_bytes,
+                step_ns,
+                missing: rounded_ratio(step_ns, median_ns).saturating_sub(1),
+            });
+        }
+        after_sample += 1;
+        at_ns = at_ns.saturating_add(step_ns);
+        at_bytes = at_bytes.saturating_add(bytes);
+    });
+    late
+}
+
+/// `a / b`, halves rounded up; 0 when `b` is 0, where no ratio has a meaning.
+fn rounded_ratio(a: u64, b: u64) -> u64 {
+    (u128::from(a) * 2 + u128::from(b))
+        .checked_div(u128::from(b) * 2)
+        .unwrap_or(0) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn late_and_missing_samples_are_told_apart() {
+        // 100 on time, one 60 % late (1.6 rounds to 2: one missing), one of four steps.
+        let steps = [
+            (100, 10),
+            (100, 10),
+            (160, 10),
+            (100, 10),
+            (400, 10),
+            (100, 10),
+        ];
+        let cadence = audit(&steps[..]).unwrap();
+        assert_eq!(cadence.samples, 7);
+        assert_eq!(cadence.median_step_ns, 100);
+        assert_eq!(cadence.longest_gap_ns, 400);
+        assert_eq!(cadence.missing, 1 + 3);
+        assert_eq!(cadence.gaps.len(), 2);
+        assert_eq!(cadence.drift_ns, 960 - 1000);
+        let last = cadence.gaps[1];
+        assert_eq!((last.after_sample, last.at_ns, last.at_bytes), (4, 460, 40));
+    }
+
+    #[test]
+    fn exactly_one_and_a_half_medians_is_not_late() {
+        let cadence = audit(&[(100, 1), (100, 1), (150, 1)][..]).unwrap();
+        assert_eq!((cadence.gaps.len(), cadence.missing), (0, 0));
+    }
+
+    #[test]
+    fn a_clock_that_stands_still_is_no_panic() {
+        let cadence = audit(&[(0, 1), (0, 1), (7, 1)][..]).unwrap();
+        assert_eq!((cadence.median_step_ns, cadence.missing), (0, 0));
+        assert_eq!(audit(&[][..]), None);
+    }
+}

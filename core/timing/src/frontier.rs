@@ -1,0 +1,386 @@
+//! The exact lossless rate for a given RAM, over a whole trace.
+//!
+//! By the recursion of the [crate docs](crate), `B(r)` is the greatest of many straight lines: one
+//! for every stretch of writes `j..=i`, with the slope `s_j + ... + s_i` and an intercept that falls
+//! with every payload in it. It is convex and rises with `r`, so Newton's method from a rate that is
+//! too high steps down to the answer without passing it: play the trace at `r`, take the stretch
+//! that needed the most RAM, solve its line for `B(r) = B`, repeat.
+//!
+//! A stretch that matters begins and ends with a write slower than the producer (`r*s > b`):
+//! otherwise a shorter one needs more. So writes that are not slower even at the average rate are
+//! added up and passed over in one step. What remains is still too much for long traces, so a
+//! solution is first found among the slowest writes alone; it can only be too high, and is then
+//! checked, and if need be mended, against all.
+
+use crate::{Histogram, Replay, WriteTimes};
+use alloc::vec::Vec;
+
+/// Writes that the first solution is found among.
+const SLOWEST_WRITES: u64 = 1 << 16;
+
+/// How far the RAM needed may lie above the RAM given: far below the 0.1 % that is promised.
+const TOLERANCE: f64 = 1e-9;
+
+/// Newton steps; every step takes another straight line, a handful is usual.
+const STEPS_MAX: usize = 200;
+
+/// The lossless rates in bytes per second for every RAM size in `ram_bytes`, exact to 0.1 %.
+///
+/// `times` are the figures of the same writes. A RAM that does not hold a single payload carries 0.
+/// All rates are 0 when no write took any time.
+#[allow(non_snake_case, reason = "B is bytes, b would be bits")]
+pub fn lossless_rates_Bps<const BUCKETS: usize>(
+    writes: &(impl Replay + ?Sized),
+    times: &WriteTimes<BUCKETS>,
+    ram_bytes: &[u64],
+) -> Vec<f64> {
+    if times.sum_ns() == 0 {
+        return alloc::vec![0.0; ram_bytes.len()];
+    }
+    let average = times.bytes() as f64 / times.sum_ns() as f64;
+    let mut lanes: Vec<Lane> = ram_bytes
+        .iter()
+        .enumerate()
+        .map(|(index, &ram)| Lane::new(index, ram as f64, average))
+        .collect();
+
+    let slowest = slowest(writes, times.histogram());
+    solve(&mut lanes, |lanes| {
+        slowest.iter().for_each(|step| play(lanes, step));
+    });
+    solve(&mut lanes, |lanes| {
+        let fastest_rate = lanes.iter().map(|lane| lane.rate).fold(0.0, f64::max);
+        let mut merger = Merger::exact(fastest_rate, |step: &Step| play(lanes, step));
+        writes.replay(|ns, bytes| merger.push(ns, bytes));
+        merger.finish();
+    });
+    lanes.sort_unstable_by_key(|lane| lane.index);
+    lanes.iter().map(|lane| lane.rate * 1e9).collect()
+}
+
+/// Lowers the rate of every lane until `play_all` needs no more RAM than the lane has.
+fn solve(lanes: &mut [Lane], mut play_all: impl FnMut(&mut [Lane])) {
+    // Lanes that are not solved are kept in front.
+    let mut open = lanes.len();
+    for _ in 0..STEPS_MAX {
+        if open == 0 {
+            return;
+        }
+        lanes[..open].iter_mut().for_each(Lane::rewind);
+        play_all(&mut lanes[..open]);
+        let mut at = 0;
+        while at < open {
+            if lanes[at].lower_rate() {
+                at += 1;
+            } else {
+                open -= 1;
+                lanes.swap(at, open);
+            }
+        }
+    }
+}
+
+fn slowest<const BUCKETS: usize>(
+    writes: &(impl Replay + ?Sized),
+    histogram: &Histogram<BUCKETS>,
+) -> Vec<Step> {
+    let mut steps = Vec::new();
+    let mut merger = Merger::of_writes_above(
+        histogram.value_exceeded_by(SLOWEST_WRITES),
+        |step: &Step| steps.push(*step),
+    );
+    writes.replay(|ns, bytes| merger.push(ns, bytes));
+    merger.finish();
+    steps
+}
+
+/// A slow write, and the quicker ones since the slow write before it, added up.
+#[derive(Clone, Copy, Debug, Default)]
+struct Step {
+    /// Payloads that leave the RAM before this write starts: the slow one's before, the quick ones'.
+    freed_bytes: f64,
+    /// Sum of the quick writes' times.
+    quick_ns: f64,
+    /// The longest of the quick writes, and its payload.
+    quick_longest: (f64, f64),
+    ns: f64,
+    bytes: f64,
+}
+
+/// One RAM size on its way to its lossless rate. Rates in bytes per ns.
+#[derive(Clone, Copy, Debug)]
+struct Lane {
+    /// Place of the answer; lanes are reordered while they are solved.
+    index: usize,
+    ram_bytes: f64,
+    rate: f64,
+    waiting_bytes: f64,
+    /// Sum of the write times since the backlog last began: the slope of the line we are on.
+    slope_ns: f64,
+    peak_bytes: f64,
+    peak_slope_ns: f64,
+}
+
+impl Lane {
+    fn new(index: usize, ram_bytes: f64, rate: f64) -> Lane {
+        Lane {
+            index,
+            ram_bytes,
+            rate,
+            waiting_bytes: 0.0,
+            slope_ns: 0.0,
+            peak_bytes: 0.0,
+            peak_slope_ns: 0.0,
+        }
+    }
+
+    fn rewind(&mut self) {
+        *self = Lane::new(self.index, self.ram_bytes, self.rate);
+    }
+
+    #[inline]
+    fn step(&mut self, step: &Step) {
+        let (quick_ns, quick_bytes) = step.quick_longest;
+        self.note(quick_bytes + self.rate * quick_ns, quick_ns);
+        let carried = self.waiting_bytes - step.freed_bytes + self.rate * step.quick_ns;
+        let (begin_bytes, begin_ns) = if carried > step.bytes {
+            (carried, self.slope_ns + step.quick_ns)
+        } else {
+            (step.bytes, 0.0)
+        };
+        self.waiting_bytes = begin_bytes + self.rate * step.ns;
+        self.slope_ns = begin_ns + step.ns;
+        self.note(self.waiting_bytes, self.slope_ns);
+    }
+
+    #[inline]
+    fn note(&mut self, bytes: f64, slope_ns: f64) {
+        if bytes > self.peak_bytes {
+            self.peak_bytes = bytes;
+            self.peak_slope_ns = slope_ns;
+        }
+    }
+
+    /// Takes the rate at which the worst stretch just fits. False when it fitted already.
+    fn lower_rate(&mut self) -> bool {
+        if self.rate == 0.0 || self.peak_bytes <= self.ram_bytes * (1.0 + TOLERANCE) {
+            return false;
+        }
+        let intercept = self.peak_bytes - self.rate * self.peak_slope_ns;
+        self.rate = if intercept >= self.ram_bytes {
+            0.0
+        } else {
+            // The root lies below; rounding must not lift it.
+            ((self.ram_bytes - intercept) / self.peak_slope_ns).min(self.rate)
+        };
+        true
+    }
+}
+
+#[inline]
+fn play(lanes: &mut [Lane], step: &Step) {
+    for lane in lanes {
+        lane.step(step);
+    }
+}
+
+/// Turns writes into [`Step`]s.
+struct Merger<E: FnMut(&Step)> {
+    emit: E,
+    quick: Quick,
+    /// Writes of the present payload that take no longer are quick.
+    quick_ns_max: u64,
+    quick_payload: u64,
+    step: Step,
+    held: Option<(u64, u64)>,
+    before_bytes: u64,
+}
+
+/// Which writes are passed over.
+enum Quick {
+    /// Those that matter at no rate up to this one, in bytes per ns.
+    UpToRate(f64),
+    /// Those up to a time, whether they matter or not.
+    UpToTime,
+}
+
+impl<E: FnMut(&Step)> Merger<E> {
+    fn exact(rate: f64, emit: E) -> Self {
+        Merger::new(Quick::UpToRate(rate), 0, emit)
+    }
+
+    fn of_writes_above(ns: u64, emit: E) -> Self {
+        Merger::new(Quick::UpToTime, ns, emit)
+    }
+
+    fn new(quick: Quick, quick_ns_max: u64, emit: E) -> Self {
+        Merger {
+            emit,
+            quick,
+            quick_ns_max,
+            quick_payload: 0,
+            step: Step::default(),
+            held: None,
+            before_bytes: 0,
+        }
+    }
+
+    #[inline]
+    fn push(&mut self, ns: u64, bytes: u64) {
+        if let Some((held_ns, held_bytes)) = self.held.replace((ns, bytes)) {
+            self.take(held_ns, held_bytes, bytes);
+        }
+    }
+
+    fn finish(mut self) {
+        if let Some((ns, bytes)) = self.held {
+            self.take_slow(ns, bytes);
+        }
+    }
+
+    #[inline]
+    fn take(&mut self, ns: u64, bytes: u64, next_bytes: u64) {
+        if bytes != self.quick_payload {
+            self.change_payload(bytes);
+        }
+        // Between unequal payloads a quick write can still bound the worst stretch.
+        let alike = bytes == self.before_bytes && bytes == next_bytes;
+        if ns <= self.quick_ns_max && (alike || matches!(self.quick, Quick::UpToTime)) {
+            self.step.freed_bytes += bytes as f64;
+            self.step.quick_ns += ns as f64;
+            if ns as f64 > self.step.quick_longest.0 {
+                self.step.quick_longest = (ns as f64, bytes as f64);
+            }
+            self.before_bytes = bytes;
+        } else {
+            self.take_slow(ns, bytes);
+        }
+    }
+
+    fn take_slow(&mut self, ns: u64, bytes: u64) {
+        self.step.ns = ns as f64;
+        self.step.bytes = bytes as f64;
+        (self.emit)(&self.step);
+        self.step = Step {
+            freed_bytes: bytes as f64,
+            ..Step::default()
+        };
+        self.before_bytes = bytes;
+    }
+
+    #[cold]
+    fn change_payload(&mut self, bytes: u64) {
+        self.quick_payload = bytes;
+        if let Quick::UpToRate(rate) = self.quick {
+            self.quick_ns_max = (bytes as f64 / rate) as u64;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::buckets_below;
+    use proptest::prelude::*;
+
+    type Times = WriteTimes<{ buckets_below(64) }>;
+
+    fn rates(writes: &[(u64, u64)], ram_bytes: &[u64]) -> Vec<f64> {
+        let mut times = Times::default();
+        writes.iter().for_each(|&(ns, bytes)| times.push(ns, bytes));
+        lossless_rates_Bps(writes, &times, ram_bytes)
+    }
+
+    /// RAM needed at `rate` bytes per ns: the definition itself, producer and writer in time.
+    fn ram_needed(writes: &[(u64, u64)], rate: f64) -> f64 {
+        let (mut end, mut made, mut peak) = (0.0f64, 0.0, 0.0f64);
+        for &(ns, bytes) in writes {
+            let before = made;
+            made += bytes as f64;
+            end = end.max(made / rate) + ns as f64;
+            peak = peak.max(rate * end - before);
+        }
+        peak
+    }
+
+    /// The published formula, over every stretch of `m` writes with equal payload.
+    fn by_windows(writes: &[(u64, u64)], ram: f64) -> f64 {
+        let b = writes[0].1 as f64;
+        let sum = |w: &[(u64, u64)]| w.iter().map(|w| w.0 as f64).sum::<f64>();
+        let average = b * writes.len() as f64 / sum(writes);
+        (1..=writes.len()).fold(average, |least, m| {
+            let worst = writes.windows(m).map(sum).fold(0.0, f64::max);
+            least.min((ram + (m as f64 - 2.0) * b) / worst)
+        })
+    }
+
+    fn times() -> impl Strategy<Value = u64> {
+        prop_oneof![8 => 1_000..400_000u64, 2 => 400_000..4_000_000u64, 1 => 4_000_000..90_000_000u64]
+    }
+
+    proptest! {
+        #[test]
+        fn equal_payloads_match_the_published_formula(
+            times in prop::collection::vec(times(), 1..120),
+            bytes in prop_oneof![Just(1u64), Just(100), Just(512), Just(32_768)],
+            ram_blocks in prop::collection::vec(0..400u64, 1..6),
+        ) {
+            let writes: Vec<_> = times.into_iter().map(|ns| (ns, bytes)).collect();
+            let rams: Vec<u64> = ram_blocks.iter().map(|n| n * bytes).collect();
+            for (ram, rate) in rams.iter().zip(rates(&writes, &rams)) {
+                let expected = by_windows(&writes, *ram as f64).max(0.0) * 1e9;
+                prop_assert!((rate - expected).abs() <= expected * 1e-6, "{rate} for {expected}");
+            }
+        }
+
+        #[test]
+        fn unequal_payloads_fit_the_ram_and_not_a_thousandth_more_does(
+            writes in prop::collection::vec((times(), 1..2000u64), 1..120),
+            ram in 2_000..300_000u64,
+        ) {
+            let rate = rates(&writes, &[ram])[0] / 1e9;
+            prop_assert!(ram_needed(&writes, rate) <= ram as f64 * 1.000_001);
+            let average = writes.iter().map(|w| w.1 as f64).sum::<f64>()
+                / writes.iter().map(|w| w.0 as f64).sum::<f64>();
+            if rate * 1.001 < average {
+                prop_assert!(ram_needed(&writes, rate * 1.001) > ram as f64);
+            }
+        }
+
+        #[test]
+        fn the_shortcut_over_the_slowest_writes_changes_nothing(
+            times in prop::collection::vec(times(), 2..150),
+            kept in 0..20u64,
+        ) {
+            let writes: Vec<_> = times.into_iter().map(|ns| (ns, 512)).collect();
+            let mut histogram = Histogram::<{ buckets_below(64) }>::default();
+            writes.iter().for_each(|w| histogram.push(w.0));
+            let mut steps = Vec::new();
+            let above = histogram.value_exceeded_by(kept);
+            let mut merger = Merger::of_writes_above(above, |step: &Step| steps.push(*step));
+            writes[..].replay(|ns, bytes| merger.push(ns, bytes));
+            merger.finish();
+            prop_assert!(steps.len() as u64 <= kept + 1);
+            // Fewer stretches can only make the rate look higher.
+            let mut lane = [Lane::new(0, 20_000.0, 1.0)];
+            solve(&mut lane, |lanes| steps.iter().for_each(|step| play(lanes, step)));
+            prop_assert!(lane[0].rate >= by_windows(&writes, 20_000.0).min(1.0) * (1.0 - 1e-6));
+        }
+    }
+
+    #[test]
+    fn two_blocks_of_ram_carry_the_guaranteed_throughput() {
+        // 512 B in at most 64 ms is 8 kB/s.
+        let rate = rates(
+            &[(1_000_000, 512), (64_000_000, 512), (1_000_000, 512)],
+            &[1024],
+        )[0];
+        assert!((rate - 8000.0).abs() < 1e-6, "{rate}");
+    }
+
+    #[test]
+    fn a_ram_below_one_payload_carries_nothing() {
+        assert_eq!(rates(&[(1000, 512), (1000, 512)], &[511]), [0.0]);
+        assert_eq!(rates(&[(0, 512)], &[4096]), [0.0]);
+    }
+}

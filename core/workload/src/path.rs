@@ -1,0 +1,132 @@
+//! Names of the files a run makes.
+
+use core::fmt::{self, Write};
+
+/// Longest path of a run, in bytes.
+const LENGTH_MAX: usize = 64;
+
+/// A path of bounded length, `/` between names and none in front.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Path {
+    bytes: [u8; LENGTH_MAX],
+    length: usize,
+}
+
+impl Path {
+    /// The path as text.
+    pub fn as_str(&self) -> &str {
+        core::str::from_utf8(&self.bytes[..self.length]).unwrap_or_default()
+    }
+
+    fn of(arguments: fmt::Arguments) -> Path {
+        let mut path = Path {
+            bytes: [0; LENGTH_MAX],
+            length: 0,
+        };
+        // The names below are far shorter than the bound.
+        let _ = path.write_fmt(arguments);
+        path
+    }
+}
+
+impl Write for Path {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let end = self.length + text.len();
+        let room = self.bytes.get_mut(self.length..end).ok_or(fmt::Error)?;
+        room.copy_from_slice(text.as_bytes());
+        self.length = end;
+        Ok(())
+    }
+}
+
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl fmt::Debug for Path {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        fmt::Debug::fmt(self.as_str(), f)
+    }
+}
+
+/// The tree of one run: `writeTimeTemp/test_<n>/temp_<file>.txt`, as in study 1, with a folder for
+/// each file where a phase wants that; upper case within eight and three characters where the store
+/// has no long names.
+#[derive(Clone, Copy)]
+pub(crate) struct Names {
+    pub(crate) long: bool,
+    pub(crate) test: u32,
+}
+
+impl Names {
+    pub(crate) fn root(&self) -> Path {
+        Path::of(format_args!(
+            "{}",
+            if self.long {
+                "writeTimeTemp"
+            } else {
+                "WRITETMP"
+            }
+        ))
+    }
+
+    pub(crate) fn test(&self) -> Path {
+        let name = if self.long { "test" } else { "TEST" };
+        Path::of(format_args!("{}/{name}_{}", self.root(), self.test))
+    }
+
+    pub(crate) fn folder(&self, file: u32) -> Path {
+        let name = if self.long { "dir" } else { "D" };
+        Path::of(format_args!("{}/{name}_{file}", self.test()))
+    }
+
+    pub(crate) fn file(&self, file: u32, own_folder: bool) -> Path {
+        let folder = if own_folder {
+            self.folder(file)
+        } else {
+            self.test()
+        };
+        match (self.long, file) {
+            (true, _) => Path::of(format_args!("{folder}/temp_{file}.txt")),
+            (false, 0..1000) => Path::of(format_args!("{folder}/TEMP_{file}.TXT")),
+            // Eight characters hold no more than three digits after TEMP_.
+            (false, _) => Path::of(format_args!("{folder}/T_{file}.TXT")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_names_fit_eight_and_three() {
+        let names = Names {
+            long: false,
+            test: 999,
+        };
+        for file in [0, 999, 1000, 99_999] {
+            let path = names.file(file, true);
+            for name in path.as_str().split('/') {
+                let (stem, extension) = name.split_once('.').unwrap_or((name, ""));
+                assert!(stem.len() <= 8 && extension.len() <= 3, "{path}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_longest_path_is_kept_whole() {
+        let names = Names {
+            long: true,
+            test: u32::MAX,
+        };
+        assert!(
+            names
+                .file(u32::MAX, true)
+                .as_str()
+                .ends_with("/temp_4294967295.txt")
+        );
+    }
+}

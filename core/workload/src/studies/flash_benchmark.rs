@@ -1,0 +1,157 @@
+//! Study 2: Flash Benchmark, an Italian wiki page. `dd` of zeros, then `sync`; its MB is 10^6 bytes.
+//!
+//! It wrote to raw devices as well; here the same transfers go to places in a large file. A remount,
+//! which needs the system's administrator, is a sync that waits.
+
+use crate::{Fill, Phase, Span, Sync, Workload};
+
+const STUDY: &str = "Flash Benchmark (wiki)";
+
+const MB: u32 = 1_000_000;
+
+/// One file of 1 MB in one call, synced inside what is timed.
+const FILE: Phase = Phase {
+    calls_per_file: 1,
+    bytes_per_call: MB,
+    span: Span::File,
+    sync_file: Sync::Wait,
+    fill: Fill::Zeros,
+    ..Phase::WRITE
+};
+
+const fn file_of_mb(mb: u32, passes: u32) -> Phase {
+    Phase {
+        calls_per_file: mb,
+        passes,
+        ..FILE
+    }
+}
+
+/// A transfer of some MB to random places of a file of 200 MB.
+const fn transfer_of_mb(mb: u32) -> Phase {
+    Phase {
+        calls_per_file: mb,
+        passes: 5,
+        jump_within_bytes: 200 * MB as u64,
+        jump_every_calls: mb,
+        ..FILE
+    }
+}
+
+/// 1 MiB in all, as chunks to random places of a file of 64 MiB.
+const fn chunks_of_kib(kib: u32) -> Phase {
+    Phase {
+        calls_per_file: 1024 / kib,
+        bytes_per_call: kib * 1024,
+        passes: 20,
+        jump_within_bytes: 64 << 20,
+        ..FILE
+    }
+}
+
+/// One file of 1 MB rewritten ten times.
+const REWRITTEN: Phase = Phase {
+    passes: 10,
+    sync_file: Sync::Never,
+    ..FILE
+};
+
+const fn scenario(sync_file: Sync, sync_end: Sync, write_through: bool) -> Phase {
+    Phase {
+        sync_file,
+        sync_end,
+        write_through,
+        ..REWRITTEN
+    }
+}
+
+pub(super) const WORKLOADS: &[Workload<'static>] = &[
+    Workload {
+        name: "file-size",
+        study: STUDY,
+        about: "files of 1, 10, 100 and 1000 MB written and synced, the small ones ten times",
+        phases: &[
+            file_of_mb(1, 10),
+            file_of_mb(10, 10),
+            file_of_mb(100, 3),
+            file_of_mb(1000, 1),
+        ],
+    },
+    Workload {
+        name: "filesystems",
+        study: STUDY,
+        about: "files of 1, 10 and 100 MB written and synced: run it on a folder of each file system",
+        phases: &[file_of_mb(1, 20), file_of_mb(10, 20), file_of_mb(100, 3)],
+    },
+    Workload {
+        name: "cache-size",
+        study: STUDY,
+        about: "transfers of 25 to 100 MB to random places: the speed drops past a card's fast zone",
+        phases: &[
+            transfer_of_mb(25),
+            transfer_of_mb(32),
+            transfer_of_mb(33),
+            transfer_of_mb(35),
+            transfer_of_mb(38),
+            transfer_of_mb(50),
+            transfer_of_mb(100),
+        ],
+    },
+    Workload {
+        name: "chunk-sweep",
+        study: STUDY,
+        about: "1 MiB as chunks of 1 MiB to 1 KiB at random places",
+        phases: &[
+            chunks_of_kib(1024),
+            chunks_of_kib(512),
+            chunks_of_kib(32),
+            chunks_of_kib(8),
+            chunks_of_kib(1),
+        ],
+    },
+    Workload {
+        name: "fs-block",
+        study: STUDY,
+        about: "100 MiB in chunks of 1 MiB and 128 KiB, then 100 files of 1 MiB in 8 KiB and 1 MiB",
+        phases: &[
+            Phase {
+                calls_per_file: 100,
+                bytes_per_call: 1 << 20,
+                ..FILE
+            },
+            Phase {
+                calls_per_file: 800,
+                bytes_per_call: 1 << 17,
+                ..FILE
+            },
+            Phase {
+                files: 100,
+                calls_per_file: 128,
+                bytes_per_call: 1 << 13,
+                ..FILE
+            },
+            Phase {
+                files: 100,
+                calls_per_file: 1,
+                bytes_per_call: 1 << 20,
+                ..FILE
+            },
+        ],
+    },
+    Workload {
+        name: "sync-scenarios",
+        study: STUDY,
+        about: "one file of 1 MB rewritten ten times, synced in nine ways, in the published order",
+        phases: &[
+            scenario(Sync::Start, Sync::Wait, false),
+            scenario(Sync::Never, Sync::Wait, false),
+            scenario(Sync::Wait, Sync::Never, false),
+            scenario(Sync::Wait, Sync::Wait, true),
+            scenario(Sync::Never, Sync::Never, true),
+            scenario(Sync::Never, Sync::Wait, false),
+            scenario(Sync::Never, Sync::Wait, false),
+            scenario(Sync::Never, Sync::Wait, false),
+            scenario(Sync::Start, Sync::Wait, false),
+        ],
+    },
+];

@@ -1,0 +1,38 @@
+//! The bytes of a card, kept only where they are not zero.
+
+use crate::BLOCK_BYTES;
+use std::collections::HashMap;
+
+/// Blocks kept together.
+const CHUNK_BLOCKS: u64 = 8;
+const CHUNK_BYTES: usize = CHUNK_BLOCKS as usize * BLOCK_BYTES;
+
+#[derive(Default)]
+pub(crate) struct Medium {
+    chunks: HashMap<u64, Box<[u8; CHUNK_BYTES]>>,
+}
+
+impl Medium {
+    pub(crate) fn read(&self, block: u64, data: &mut [u8; BLOCK_BYTES]) {
+        match self.chunks.get(&(block / CHUNK_BLOCKS)) {
+            Some(chunk) => data.copy_from_slice(&chunk[range(block)]),
+            None => data.fill(0),
+        }
+    }
+
+    pub(crate) fn write(&mut self, block: u64, data: &[u8; BLOCK_BYTES]) {
+        let key = block / CHUNK_BLOCKS;
+        if let Some(chunk) = self.chunks.get_mut(&key) {
+            chunk[range(block)].copy_from_slice(data);
+        } else if data.iter().any(|&byte| byte != 0) {
+            let mut chunk = Box::new([0; CHUNK_BYTES]);
+            chunk[range(block)].copy_from_slice(data);
+            self.chunks.insert(key, chunk);
+        }
+    }
+}
+
+fn range(block: u64) -> std::ops::Range<usize> {
+    let at = (block % CHUNK_BLOCKS) as usize * BLOCK_BYTES;
+    at..at + BLOCK_BYTES
+}

@@ -1,0 +1,80 @@
+//! Profiles and boards as TOML, and what is wrong with them.
+
+use serde::de::DeserializeOwned;
+use std::fmt;
+
+/// Cards that come along: name and TOML.
+pub const CARDS: &[(&str, &str)] = &[("class10-16g", include_str!("../profiles/class10-16g.toml"))];
+
+/// Boards that come along: name and TOML.
+pub const BOARDS: &[(&str, &str)] = &[("esp32", include_str!("../boards/esp32.toml"))];
+
+/// Why a profile or board is not usable: one sentence with place and remedy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TomlError(String);
+
+impl std::error::Error for TomlError {}
+
+impl fmt::Display for TomlError {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl TomlError {
+    pub(crate) fn value(name: &str, field: &str, allowed: &str) -> TomlError {
+        TomlError(format!("{name}: `{field}` must be {allowed}"))
+    }
+}
+
+/// A number and what it may be.
+pub(crate) struct Range {
+    pub(crate) field: &'static str,
+    pub(crate) value: u32,
+    pub(crate) least: u32,
+    pub(crate) most: u32,
+}
+
+pub(crate) fn check_ranges(name: &str, ranges: &[Range]) -> Result<(), TomlError> {
+    for Range {
+        field,
+        value,
+        least,
+        most,
+    } in ranges
+    {
+        if !(least..=most).contains(&value) {
+            return Err(TomlError(format!(
+                "{name}: `{field}` is {value}; it must be {least} to {most}"
+            )));
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn find(
+    name: &str,
+    all: &[(&str, &'static str)],
+    kind: &str,
+    content: &str,
+) -> Result<&'static str, TomlError> {
+    let found = all.iter().find(|(known, _)| *known == name);
+    found.map(|(_, text)| *text).ok_or_else(|| {
+        let known: Vec<_> = all.iter().map(|(name, _)| *name).collect();
+        TomlError(format!(
+            "there is no {kind} named {name}; there are: {}, or give a TOML file with its {content}",
+            known.join(", ")
+        ))
+    })
+}
+
+pub(crate) fn parse<T: DeserializeOwned>(name: &str, text: &str) -> Result<T, TomlError> {
+    toml::from_str(text).map_err(|error| {
+        let place = error.span().map(|span| {
+            let line = 1 + text[..span.start].matches('\n').count();
+            format!(", line {line}")
+        });
+        let message = error.message().replace('\n', ", ");
+        TomlError(format!("{name}{}: {message}", place.unwrap_or_default()))
+    })
+}
