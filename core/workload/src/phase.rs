@@ -73,7 +73,7 @@ pub enum Fill {
 #[cfg_attr(
     feature = "serde",
     derive(serde::Deserialize),
-    serde(default, deny_unknown_fields, rename_all = "kebab-case")
+    serde(default, deny_unknown_fields)
 )]
 pub struct Phase {
     /// Writing, or reading files that were written beforehand.
@@ -205,17 +205,17 @@ impl Phase {
             return Err(("files", "1 to 100000"));
         }
         if self.calls_per_file == 0 {
-            return Err(("calls-per-file", "at least 1"));
+            return Err(("calls_per_file", "at least 1"));
         }
         if self.bytes_per_call == 0 || self.bytes_per_call > Phase::BYTES_PER_CALL_MAX {
-            return Err(("bytes-per-call", "1 to 1048576"));
+            return Err(("bytes_per_call", "1 to 1048576"));
         }
         if self.passes == 0 || self.passes > 100_000 {
             return Err(("passes", "1 to 100000"));
         }
         if self.file_bytes() >= 1 << 32 {
             return Err((
-                "calls-per-file",
+                "calls_per_file",
                 "such that a file stays below 4 GiB, FAT's limit",
             ));
         }
@@ -229,7 +229,7 @@ impl Phase {
             ));
         }
         if self.delay_us > 0 && matches!(self.span, Span::File) {
-            return Err(("delay-us", "0 where a whole file is timed"));
+            return Err(("delay_us", "0 where a whole file is timed"));
         }
         self.check_jumps()
     }
@@ -239,10 +239,10 @@ impl Phase {
             return Ok(());
         }
         if self.jump_every_calls == 0 {
-            return Err(("jump-every-calls", "at least 1"));
+            return Err(("jump_every_calls", "at least 1"));
         }
         if self.jump_within_bytes < self.bytes_per_call as u64 * self.jump_every_calls as u64 {
-            return Err(("jump-within-bytes", "at least the bytes between two jumps"));
+            return Err(("jump_within_bytes", "at least the bytes between two jumps"));
         }
         if matches!(self.fill, Fill::Numbered) {
             return Err((
@@ -253,7 +253,7 @@ impl Phase {
         let payload = self.bytes_per_call as u64;
         if matches!(self.fill, Fill::Line) && !self.jump_within_bytes.is_multiple_of(payload) {
             return Err((
-                "jump-within-bytes",
+                "jump_within_bytes",
                 "a multiple of the payload where that is a line",
             ));
         }

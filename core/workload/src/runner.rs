@@ -417,6 +417,7 @@ impl<S: Store, C: Clock, O: Observer> Run<'_, S, C, O> {
                 .store
                 .write(&mut handle, offset_bytes, &self.payload[..length]);
             result = self.done(written, "writing to", phase, file);
+            result = result.and_then(|()| self.wait());
             call += 1;
             offset_bytes += length as u64;
         }
@@ -454,6 +455,7 @@ impl<S: Store, C: Clock, O: Observer> Run<'_, S, C, O> {
                     offset_bytes: offset_bytes + same as u64,
                 }));
             }
+            self.wait()?;
             self.verified_bytes += read as u64;
             offset_bytes += read as u64;
             call += 1;
@@ -631,6 +633,13 @@ impl<S: Store, C: Clock, O: Observer> Run<'_, S, C, O> {
             end_ns,
         };
         match self.observer.observe(&operation) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(Halt::Stopped),
+        }
+    }
+
+    fn wait(&mut self) -> Step<S::Error> {
+        match self.observer.wait() {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(()) => Err(Halt::Stopped),
         }

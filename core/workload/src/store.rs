@@ -76,4 +76,9 @@ pub trait Clock {
 pub trait Observer {
     /// Takes in an operation. `Break` stops the run; what was made is still removed.
     fn observe(&mut self, operation: &Operation) -> ControlFlow<()>;
+
+    /// Called between untimed calls, while files are prepared or read back. `Break` stops the run.
+    fn wait(&mut self) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
 }

@@ -1,2 +1,44 @@
-//! Stub.
-fn main() {}
+//! The command `cardiograph`: measures any medium, real or simulated, and reads any trace.
+//!
+//! ```text
+//!   args ──> bench:   target + workload ──> trace ─┐
+//!       └──> analyze: files ────────────> traces ──┴──> report ──> table, JSON, HTML, Markdown
+//! ```
+//!
+//! Exit codes: 0 done, 2 something was wrong with the input or the medium, 130 interrupted.
+
+mod analyze;
+mod args;
+mod bench;
+mod failure;
+mod lists;
+mod outputs;
+mod target;
+mod watch;
+mod workload_file;
+
+use args::{Args, Command};
+use clap::Parser;
+use failure::Failure;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    let done = match args.command {
+        None => bench::without_arguments(),
+        Some(Command::Bench(bench)) => bench::run(&bench),
+        Some(Command::Analyze(analyze)) => analyze::run(&analyze),
+        Some(Command::Workloads) => lists::workloads(),
+        Some(Command::Cards) => lists::cards(),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure::Interrupted) => ExitCode::from(130),
+        // Whoever closed our output has read enough.
+        Err(Failure::OutputClosed) => ExitCode::SUCCESS,
+        Err(Failure::Said(sentence)) => {
+            eprintln!("error: {sentence}");
+            ExitCode::from(2)
+        }
+    }
+}

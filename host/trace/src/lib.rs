@@ -1,7 +1,20 @@
 //! Traces: the timed operations of one run, in memory and on disk.
+//!
+//! [`read`] takes every format that the studies and other tools write and tells them apart by their
+//! content; docs/formats.md describes them. [`write_parquet`] and [`write_csv`] write our own two.
+//! [`NewFile`] is how all of Cardiograph's results reach the disk: whole, and never over another
+//! file.
 
+mod publish;
+mod read;
 mod spans;
 mod trace;
+mod write;
 
 pub use cardiograph_workload::{Operation, OperationKind};
+pub use publish::{NewFile, WriteError};
+pub use read::{
+    Aggregate, AggregateRow, Loaded, ReadError, ReadOptions, Recording, read, read_from,
+};
 pub use trace::{About, Backward, Run, Trace};
+pub use write::{write_csv, write_csv_to, write_parquet};

@@ -26,7 +26,9 @@ struct Long {
 /// Starts and ends of operations in order of time.
 #[derive(Default)]
 pub(crate) struct Spans {
-    chunks: Vec<Vec<Short>>,
+    full: Vec<Vec<Short>>,
+    /// The chunk that grows.
+    tail: Vec<Short>,
     long: Vec<Long>,
     len: usize,
     first_start_ns: u64,
@@ -34,15 +36,16 @@ pub(crate) struct Spans {
 }
 
 impl Spans {
-    /// Appends an operation. The caller has checked `last_end_ns <= start_ns <= end_ns`.
+    /// Appends an operation; `None`, and no change, unless `last_end_ns <= start_ns <= end_ns`.
     #[inline]
-    pub(crate) fn push(&mut self, start_ns: u64, end_ns: u64) {
-        if self.len == 0 {
+    pub(crate) fn push(&mut self, start_ns: u64, end_ns: u64) -> Option<()> {
+        let is_first = self.len == 0;
+        let before_ns = if is_first { start_ns } else { self.last_end_ns };
+        let idle_ns = start_ns.checked_sub(before_ns)?;
+        let duration_ns = end_ns.checked_sub(start_ns)?;
+        if is_first {
             self.first_start_ns = start_ns;
-            self.last_end_ns = start_ns;
         }
-        let idle_ns = start_ns - self.last_end_ns;
-        let duration_ns = end_ns - start_ns;
         self.last_end_ns = end_ns;
         let short = if (idle_ns | duration_ns) < u64::from(ESCAPE) {
             Short {
@@ -52,13 +55,12 @@ impl Spans {
         } else {
             self.push_long(idle_ns, duration_ns)
         };
-        if self.len.is_multiple_of(CHUNK) {
-            self.chunks.push(Vec::with_capacity(CHUNK));
+        if self.tail.len() == self.tail.capacity() {
+            self.start_chunk();
         }
-        if let Some(chunk) = self.chunks.last_mut() {
-            chunk.push(short);
-        }
+        self.tail.push(short);
         self.len += 1;
+        Some(())
     }
 
     #[cold]
@@ -70,6 +72,14 @@ impl Spans {
         Short {
             idle_ns: ESCAPE,
             duration_ns: ESCAPE,
+        }
+    }
+
+    #[cold]
+    fn start_chunk(&mut self) {
+        let tail = std::mem::replace(&mut self.tail, Vec::with_capacity(CHUNK));
+        if !tail.is_empty() {
+            self.full.push(tail);
         }
     }
 
@@ -102,13 +112,62 @@ impl Spans {
 
     fn idle_and_durations_ns(&self) -> impl Iterator<Item = (u64, u64)> + Clone + '_ {
         let mut long = self.long.iter();
-        self.chunks.iter().flatten().map(move |short| {
-            if short.duration_ns == ESCAPE {
-                // The side table is in the order of the operations.
-                long.next().map_or((0, 0), |l| (l.idle_ns, l.duration_ns))
-            } else {
-                (u64::from(short.idle_ns), u64::from(short.duration_ns))
-            }
-        })
+        self.full
+            .iter()
+            .flatten()
+            .chain(&self.tail)
+            .map(move |short| {
+                if short.duration_ns == ESCAPE {
+                    // The side table is in the order of the operations.
+                    long.next().map_or((0, 0), |l| (l.idle_ns, l.duration_ns))
+                } else {
+                    (u64::from(short.idle_ns), u64::from(short.duration_ns))
+                }
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_that_do_not_fit_in_32_bits_are_kept_too() {
+        let limit = u64::from(u32::MAX);
+        let mut spans = Spans::default();
+        let mut due = Vec::new();
+        let mut now_ns = 7;
+        for span_ns in [0, 1, limit - 1, limit, limit + 1, 1 << 50] {
+            let (start_ns, end_ns) = (now_ns + span_ns, now_ns + 2 * span_ns);
+            assert!(spans.push(start_ns, end_ns).is_some());
+            due.push((start_ns, end_ns));
+            now_ns = end_ns;
+        }
+        assert!(spans.starts_and_ends_ns().eq(due));
+    }
+
+    #[test]
+    fn a_span_that_is_refused_changes_nothing() {
+        let mut spans = Spans::default();
+        assert!(spans.push(9, 5).is_none());
+        assert_eq!((spans.len(), spans.last_end_ns()), (0, 0));
+        assert!(spans.push(5, 9).is_some());
+        assert!(spans.push(8, 10).is_none());
+        assert!(spans.starts_and_ends_ns().eq([(5, 9)]));
+    }
+
+    #[test]
+    fn chunks_join() {
+        let mut spans = Spans::default();
+        let count = 2 * CHUNK as u64 + 3;
+        for index in 0..count {
+            assert!(spans.push(2 * index, 2 * index + 1).is_some());
+        }
+        assert_eq!(spans.len() as u64, count);
+        assert!(
+            spans
+                .starts_and_ends_ns()
+                .eq((0..count).map(|index| (2 * index, 2 * index + 1)))
+        );
     }
 }

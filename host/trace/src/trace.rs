@@ -61,17 +61,40 @@ impl Trace {
     /// [`Backward`] if its times lie before those already there; the trace is unchanged.
     #[inline]
     pub fn push(&mut self, operation: &Operation) -> Result<(), Backward> {
-        if operation.end_ns < operation.start_ns
-            || (self.spans.len() > 0 && operation.start_ns < self.spans.last_end_ns())
-        {
-            return Err(Backward);
-        }
+        self.spans
+            .push(operation.start_ns, operation.end_ns)
+            .ok_or(Backward)?;
         match self.runs.last_mut() {
             Some(run) if run.continues_with(operation) => run.count += 1,
             _ => self.runs.push(Run::of(operation)),
         }
-        self.spans.push(operation.start_ns, operation.end_ns);
         Ok(())
+    }
+
+    /// Appends operations that form a run, up to the first that lies before those already there.
+    ///
+    /// Returns how many were appended; `first` is where the first of them would lie.
+    pub(crate) fn push_run(
+        &mut self,
+        first: &Operation,
+        starts_and_ends_ns: impl Iterator<Item = (u64, u64)>,
+    ) -> u64 {
+        let mut count = 0;
+        for (start_ns, end_ns) in starts_and_ends_ns {
+            if self.spans.push(start_ns, end_ns).is_none() {
+                break;
+            }
+            count += 1;
+        }
+        match self.runs.last_mut() {
+            _ if count == 0 => {}
+            Some(run) if run.continues_with(first) => run.count += count,
+            _ => self.runs.push(Run {
+                count,
+                ..Run::of(first)
+            }),
+        }
+        count
     }
 
     /// Number of operations.
@@ -107,7 +130,12 @@ impl Trace {
     /// Every operation, in order of time.
     pub fn operations(&self) -> impl Iterator<Item = Operation> + Clone + '_ {
         let places = self.runs.iter().flat_map(|run| {
-            (0..run.count).map(move |i| (run, run.offset_bytes + i * run.length_bytes))
+            (0..run.count).map(move |i| {
+                let offset_bytes = run
+                    .offset_bytes
+                    .wrapping_add(i.wrapping_mul(run.length_bytes));
+                (run, offset_bytes)
+            })
         });
         self.spans.starts_and_ends_ns().zip(places).map(
             |((start_ns, end_ns), (run, offset_bytes))| Operation {
@@ -138,6 +166,10 @@ impl Run {
         self.kind == operation.kind
             && self.file == operation.file
             && self.length_bytes == operation.length_bytes
-            && operation.offset_bytes == self.offset_bytes + self.count * self.length_bytes
+            // Wrapping here and in `operations` cancels out, so that no place can panic.
+            && operation.offset_bytes
+                == self
+                    .offset_bytes
+                    .wrapping_add(self.count.wrapping_mul(self.length_bytes))
     }
 }

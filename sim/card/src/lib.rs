@@ -28,4 +28,4 @@ pub use board::{Board, Driver, Library, Spi};
 pub use card::{BLOCK_BYTES, Block, Card, OutOfRange};
 pub use clock::Clock;
 pub use profile::{Controller, Flash as FlashProfile, Profile};
-pub use toml_file::{BOARDS, CARDS, TomlError};
+pub use toml_file::{BOARDS, CARDS, TomlError, parse as parse_toml};

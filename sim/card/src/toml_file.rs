@@ -68,7 +68,11 @@ pub(crate) fn find(
     })
 }
 
-pub(crate) fn parse<T: DeserializeOwned>(name: &str, text: &str) -> Result<T, TomlError> {
+/// Reads TOML; `name` stands in messages.
+///
+/// # Errors
+/// If it is not TOML, or not what `T` wants: with the line, in one sentence.
+pub fn parse<T: DeserializeOwned>(name: &str, text: &str) -> Result<T, TomlError> {
     toml::from_str(text).map_err(|error| {
         let place = error.span().map(|span| {
             let line = 1 + text[..span.start].matches('\n').count();

@@ -1,0 +1,16 @@
+//! Any bytes, as a Parquet file: an error is fine, a panic or a huge allocation is not.
+
+#![no_main]
+
+use cardiograph_trace::{ReadOptions, read_from};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    // Without the magic number at both ends nothing of the format is reached.
+    let body = bytes.strip_prefix(b"PAR1").unwrap_or(bytes);
+    let body = body.strip_suffix(b"PAR1").unwrap_or(body);
+    let file = [b"PAR1", body, b"PAR1"].concat();
+    if let Err(error) = read_from("fuzz", &file[..], &ReadOptions::default()) {
+        assert!(error.to_string().starts_with("fuzz"));
+    }
+});

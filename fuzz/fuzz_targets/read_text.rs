@@ -1,0 +1,37 @@
+//! Any bytes, as a trace of any format: an error is fine, a panic or a wrong trace is not.
+
+#![no_main]
+
+use cardiograph_trace::{Loaded, ReadOptions, Trace, read_from, write_csv_to};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    match read_from("fuzz", bytes, &ReadOptions::default()) {
+        Ok(Loaded::Trace(trace)) => check(&trace),
+        Ok(Loaded::Recording(recording)) => {
+            assert_eq!(recording.samples, recording.trace.len() as u64 + 1);
+            check(&recording.trace);
+        }
+        Ok(Loaded::Aggregate(aggregate)) => assert!(!aggregate.rows.is_empty()),
+        Err(error) => {
+            let sentence = error.to_string();
+            assert!(sentence.starts_with("fuzz"), "{sentence}");
+            assert!(!sentence.contains(char::is_control), "{sentence}");
+        }
+    }
+});
+
+/// What was read is in order, and survives being written and read again.
+fn check(trace: &Trace) {
+    let mut before_ns = 0;
+    for operation in trace.operations() {
+        assert!(before_ns <= operation.start_ns && operation.start_ns <= operation.end_ns);
+        before_ns = operation.end_ns;
+    }
+    let mut csv = Vec::new();
+    write_csv_to(trace, &mut csv).expect("memory takes everything");
+    let Ok(Loaded::Trace(again)) = read_from("again", &csv[..], &ReadOptions::default()) else {
+        panic!("our own CSV is not read");
+    };
+    assert!(again.operations().eq(trace.operations()));
+}

@@ -1,0 +1,153 @@
+//! What can be asked for.
+
+use clap::{Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Measures and explains the write stalls of SD cards and flash media.
+///
+/// Without arguments: measures the simulated card that comes along and writes an HTML report.
+#[derive(Parser)]
+#[command(
+    version,
+    max_term_width = 100,
+    after_help = "\
+Examples:
+  cardiograph                                    the main job, on a simulated card
+  cardiograph bench /media/card --html card.html a real card, mounted at /media/card
+  cardiograph analyze times.csv --json -         figures of a trace somebody else made
+  cardiograph workloads                          the published experiments, by name
+  cardiograph cards                              simulated cards and boards"
+)]
+pub struct Args {
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+/// What can be done.
+#[derive(Subcommand)]
+pub enum Command {
+    /// Measure how evenly a card writes and what rate it carries without loss
+    Bench(Bench),
+    /// Read traces and recordings made by anyone
+    Analyze(Analyze),
+    /// List the workloads: the published experiments, by name
+    Workloads,
+    /// List the simulated cards and boards
+    Cards,
+}
+
+/// Measure how evenly a card writes and what rate it carries without loss.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  cardiograph bench                                         the simulated card that comes along
+  cardiograph bench sim:class10-16g@esp32 --workload magod2 a published experiment on it
+  cardiograph bench /media/card --html card.html            a real card, mounted at /media/card
+  cardiograph bench /media/card --io direct --for 5min --trace card.parquet
+  cardiograph bench . --workload my-logger.toml --repeat 3 --json -
+
+A workload of your own is a TOML file; docs/workloads.md has its keys.")]
+pub struct Bench {
+    /// A simulated card as sim:CARD@BOARD (names or TOML files), or a directory on a real medium
+    #[arg(default_value = DEFAULT_TARGET)]
+    pub target: String,
+
+    /// What is written: a name from `cardiograph workloads`, or a TOML file
+    #[arg(long, value_name = "NAME|FILE", default_value = cardiograph_workload::DEFAULT)]
+    pub workload: String,
+
+    /// How writes reach the medium under a directory
+    #[arg(long, value_enum, default_value_t = IoArg::Dsync)]
+    pub io: IoArg,
+
+    /// Stop after this long [default: 60s for a directory, none for a simulated card]
+    #[arg(long = "for", value_name = "TIME", value_parser = duration)]
+    pub stop_after: Option<Duration>,
+
+    /// Measure so many times; each time a new simulated card, with the next seed
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub repeat: u32,
+
+    #[command(flatten)]
+    pub reporting: Reporting,
+}
+
+/// Read traces and recordings made by anyone.
+#[derive(clap::Args)]
+#[command(after_help = "\
+The format is told by content: Cardiograph's Parquet and CSV, the MagOD2 thesis' results,
+the Qiita article's CSV, blinky's times-N.csv, fio's --write_lat_log, index,start_us,end_us,
+and recordings with a time column.
+
+Examples:
+  cardiograph analyze card.parquet --html card.html
+  cardiograph analyze job_lat.1.log --peak-threshold 50ms
+  cardiograph analyze times-1.csv times-2.csv --block 2048 --json figures.json
+  cardiograph analyze recording.csv                         late and missing samples")]
+pub struct Analyze {
+    /// Traces or recordings
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+
+    /// Payload of a write in bytes, where a format has no lengths
+    #[arg(long, value_name = "BYTES", default_value_t = 512, value_parser = clap::value_parser!(u64).range(1..=1 << 30))]
+    pub block: u64,
+
+    #[command(flatten)]
+    pub reporting: Reporting,
+}
+
+/// What is made of the result. Files that exist are never overwritten.
+#[derive(clap::Args, Default)]
+pub struct Reporting {
+    /// A longer write time is a peak [default: chosen from the trace, and said]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub peak_threshold: Option<Duration>,
+
+    /// Write the figures as JSON; - is standard output
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+
+    /// Write a report as one HTML file that works offline
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+
+    /// Write the figures as Markdown; - is standard output
+    #[arg(long, value_name = "FILE")]
+    pub markdown: Option<PathBuf>,
+
+    /// Write every operation as Parquet
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
+
+    /// Write every operation as CSV
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+}
+
+/// How writes reach the medium under a directory.
+#[derive(Clone, Copy, ValueEnum)]
+pub enum IoArg {
+    /// Through the page cache, which hides the medium
+    Buffered,
+    /// Past the page cache (O_DIRECT), whole blocks only
+    Direct,
+    /// Each write returns when the medium has it (O_DSYNC)
+    Dsync,
+    /// fsync after each write
+    FsyncWrite,
+    /// fsync before a file is closed
+    FsyncFile,
+}
+
+/// What is measured when nothing is named.
+pub const DEFAULT_TARGET: &str = "sim:class10-16g@esp32";
+
+fn duration(text: &str) -> Result<Duration, String> {
+    match humantime::parse_duration(text) {
+        Ok(duration) if u64::try_from(duration.as_nanos()).is_ok() => Ok(duration),
+        Ok(_) => Err("too long; at most 584 years".to_string()),
+        Err(_) => Err("a number and a unit, as 50ms, 60s or 2min".to_string()),
+    }
+}

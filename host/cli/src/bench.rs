@@ -1,0 +1,245 @@
+//! `cardiograph bench`: measures a medium.
+
+use crate::args::{Bench, DEFAULT_TARGET, IoArg, Reporting};
+use crate::failure::Failure;
+use crate::outputs::{self, Outputs};
+use crate::target::Target;
+use crate::watch::Watch;
+use crate::workload_file::OwnedWorkload;
+use cardiograph_report::{Report, figures_of};
+use cardiograph_store::{Directory, FatCard, HostClock, Interrupt, Medium};
+use cardiograph_trace::{About, Loaded, Trace};
+use cardiograph_workload::{
+    Clock, Options, Outcome, RunError, Store, Workload, run as run_workload,
+};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a real medium is measured unless told otherwise.
+const STOP_AFTER: Duration = Duration::from_secs(60);
+
+/// Seed of the first simulated card; a repeat takes the next.
+const FIRST_SEED: u64 = 1;
+
+/// Alignment of the payload in memory that writing past the page cache asks for.
+const ALIGNMENT: usize = 4096;
+
+/// The main job on the simulated card that comes along, with an HTML report.
+pub fn without_arguments() -> Result<(), Failure> {
+    run(&Bench {
+        target: DEFAULT_TARGET.to_string(),
+        workload: cardiograph_workload::DEFAULT.to_string(),
+        io: IoArg::Dsync,
+        stop_after: None,
+        repeat: 1,
+        reporting: Reporting {
+            html: Some(outputs::free_report_name()),
+            ..Reporting::default()
+        },
+    })
+}
+
+/// Measures as asked.
+pub fn run(args: &Bench) -> Result<(), Failure> {
+    let outputs = Outputs::prepare(&args.reporting)?;
+    let mut target = Target::named(&args.target, args.io)?;
+    let workload = OwnedWorkload::named(&args.workload)?;
+    let interrupt = catch_interrupts()?;
+
+    let mut reports = Vec::new();
+    let mut failed = None;
+    for repeat in 0..args.repeat {
+        let measured = measure(&mut target, &workload.borrow(), args, repeat, &interrupt)?;
+        failed = measured.failed;
+        if measured.trace.is_empty() {
+            break;
+        }
+        let mut report = figures_of(Loaded::Trace(measured.trace), outputs.threshold_ns());
+        report.warnings = measured.warnings;
+        reports.push(report);
+        if failed.is_some() || interrupt.is_raised() {
+            break;
+        }
+    }
+    finish(&outputs, &reports, failed, &interrupt)
+}
+
+/// Shows what was measured, also before a failure; only a run that went well leaves files.
+fn finish(
+    outputs: &Outputs,
+    reports: &[Report],
+    failed: Option<Failure>,
+    interrupt: &Interrupt,
+) -> Result<(), Failure> {
+    if let Some(failure) = failed {
+        outputs.print_tables(reports)?;
+        return Err(failure);
+    }
+    if !reports.is_empty() {
+        outputs.write(reports)?;
+    }
+    match (interrupt.is_raised(), reports.is_empty()) {
+        (true, _) => Err(Failure::Interrupted),
+        (false, true) => Err(Failure::new(
+            "nothing was measured; give it more time with --for",
+        )),
+        (false, false) => Ok(()),
+    }
+}
+
+/// What one run brought.
+struct Measured {
+    trace: Trace,
+    warnings: Vec<String>,
+    failed: Option<Failure>,
+}
+
+fn measure(
+    target: &mut Target,
+    workload: &Workload,
+    args: &Bench,
+    repeat: u32,
+    interrupt: &Interrupt,
+) -> Result<Measured, Failure> {
+    let about = About {
+        target: args.target.clone(),
+        workload: workload.name.to_string(),
+        ..About::default()
+    };
+    match target {
+        Target::Simulated { profile, board } => {
+            let seed = FIRST_SEED + u64::from(repeat);
+            let mut card = FatCard::new(profile, board, seed).map_err(Failure::new)?;
+            let mut clock = card.clock();
+            let about = About {
+                clock_resolution_ns: Some(1),
+                clock_overhead_ns: Some(0),
+                notes: vec![
+                    format!("Virtual time; seed {seed}. {}. {}.", profile.about, board.about),
+                    "The FAT library makes no long names: test files are WRITETMP/TEST_0/TEMP_0.TXT \
+                     and so on."
+                        .to_string(),
+                ],
+                ..about
+            };
+            let watch = Watch::new(about, workload.bytes(), args.stop_after, interrupt.clone());
+            Ok(carry_out(
+                workload,
+                &mut card,
+                &mut clock,
+                watch,
+                args.stop_after,
+            ))
+        }
+        Target::Directory(directory, medium) => {
+            let mut clock = HostClock::new(interrupt.clone());
+            let (resolution_ns, overhead_ns) = clock.resolution_and_overhead_ns();
+            let about = About {
+                clock_resolution_ns: Some(resolution_ns),
+                clock_overhead_ns: Some(overhead_ns),
+                notes: vec![medium_note(medium, args.io)],
+                ..about
+            };
+            let stop_after = Some(args.stop_after.unwrap_or(STOP_AFTER));
+            let watch = Watch::new(about, workload.bytes(), stop_after, interrupt.clone());
+            let mut measured = carry_out(workload, directory, &mut clock, watch, stop_after);
+            measured.warnings.extend(warning(directory));
+            Ok(measured)
+        }
+    }
+}
+
+fn carry_out<S: Store>(
+    workload: &Workload,
+    store: &mut S,
+    clock: &mut impl Clock,
+    mut watch: Watch,
+    stop_after: Option<Duration>,
+) -> Measured
+where
+    S::Error: std::fmt::Display,
+{
+    let mut memory = vec![0; workload.buffer_bytes() + ALIGNMENT];
+    let begin = memory.as_ptr().align_offset(ALIGNMENT).min(ALIGNMENT);
+    let buffer = &mut memory[begin..];
+    let result = run_workload(
+        workload,
+        store,
+        clock,
+        &mut watch,
+        buffer,
+        Options { verify: true },
+    );
+    let timed_out = watch.timed_out;
+    let trace = watch.into_trace();
+    let (warnings, failed) = ending(&result, timed_out, stop_after, &trace, workload);
+    Measured {
+        trace,
+        warnings,
+        failed,
+    }
+}
+
+/// What is said of how a run ended.
+fn ending<E: std::fmt::Display>(
+    result: &Result<Outcome, RunError<E>>,
+    timed_out: bool,
+    stop_after: Option<Duration>,
+    trace: &Trace,
+    workload: &Workload,
+) -> (Vec<String>, Option<Failure>) {
+    let outcome = match result {
+        Ok(outcome) => outcome,
+        Err(error) => {
+            let warning = "the run failed before its end; these are the figures until then";
+            return (vec![warning.to_string()], Some(Failure::new(error)));
+        }
+    };
+    if !outcome.stopped {
+        return (Vec::new(), None);
+    }
+    let done: u64 = trace
+        .runs()
+        .iter()
+        .map(|run| run.count * run.length_bytes)
+        .sum();
+    let percent = done as f64 * 100.0 / workload.bytes() as f64;
+    let why = match stop_after.filter(|_| timed_out) {
+        Some(time) => format!(
+            "stopped after {}, {percent:.1} % of the workload done; --for allows more time",
+            humantime::format_duration(time)
+        ),
+        None => format!("interrupted, {percent:.1} % of the workload done"),
+    };
+    (
+        vec![format!("{why}; what was written was not read back")],
+        None,
+    )
+}
+
+fn warning(directory: &Directory) -> Option<String> {
+    directory.warning().map(str::to_string)
+}
+
+fn medium_note(medium: &Medium, io: IoArg) -> String {
+    use clap::ValueEnum;
+    let io = io.to_possible_value();
+    let io = io.as_ref().map_or("", |value| value.get_name());
+    match (&medium.file_system, &medium.device) {
+        (Some(file_system), Some(device)) => format!("{file_system} on {device}, --io {io}."),
+        _ => format!("The file system is not known, --io {io}."),
+    }
+}
+
+/// Turns Ctrl-C into a flag; a second one ends the program at once.
+fn catch_interrupts() -> Result<Interrupt, Failure> {
+    use signal_hook::consts::{SIGINT, SIGTERM};
+    use signal_hook::flag;
+    let interrupt = Interrupt::default();
+    for signal in [SIGINT, SIGTERM] {
+        flag::register_conditional_shutdown(signal, 130, Arc::clone(&interrupt.0))
+            .and_then(|_| flag::register(signal, Arc::clone(&interrupt.0)))
+            .map_err(|error| Failure::new(format!("Ctrl-C cannot be caught: {error}")))?;
+    }
+    Ok(interrupt)
+}

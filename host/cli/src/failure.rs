@@ -1,0 +1,32 @@
+//! Why the command ends without success.
+
+use std::fmt::Display;
+use std::io;
+
+/// Why the command ends without success.
+pub enum Failure {
+    /// One sentence with file, place and remedy.
+    Said(String),
+    /// Ctrl-C; everything measured has been shown.
+    Interrupted,
+    /// Standard output was closed by its reader.
+    OutputClosed,
+}
+
+impl Failure {
+    /// A failure that says why.
+    pub fn new(why: impl Display) -> Failure {
+        Failure::Said(why.to_string())
+    }
+}
+
+/// Prints to standard output.
+pub fn print(text: &str) -> Result<(), Failure> {
+    use io::Write;
+    let mut out = io::stdout().lock();
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    written.map_err(|error| match error.kind() {
+        io::ErrorKind::BrokenPipe => Failure::OutputClosed,
+        _ => Failure::new(format!("standard output: {error}; redirect it elsewhere")),
+    })
+}

@@ -1,0 +1,96 @@
+//! What is measured: a simulated card on a board, or a directory.
+
+use crate::args::IoArg;
+use crate::failure::Failure;
+use cardiograph_sim_card::{Board, Profile};
+use cardiograph_store::{Directory, Io, Medium};
+use std::io::ErrorKind;
+use std::path::Path;
+
+/// What is measured.
+pub enum Target {
+    /// A simulated card on a board.
+    Simulated { profile: Profile, board: Board },
+    /// A directory on a medium of this computer.
+    Directory(Directory, Medium),
+}
+
+const PREFIX: &str = "sim:";
+const DEFAULT_BOARD: &str = "esp32";
+
+impl Target {
+    /// Understands `sim:CARD@BOARD` or a directory.
+    pub fn named(name: &str, io: IoArg) -> Result<Target, Failure> {
+        match name.strip_prefix(PREFIX) {
+            Some(set_up) => simulated(set_up),
+            None => directory(name, io),
+        }
+    }
+}
+
+fn simulated(set_up: &str) -> Result<Target, Failure> {
+    let (card, board) = set_up.split_once('@').unwrap_or((set_up, DEFAULT_BOARD));
+    let profile = match toml_text(card)? {
+        Some(text) => Profile::from_toml(card, &text),
+        None => Profile::named(card),
+    };
+    let board = match toml_text(board)? {
+        Some(text) => Board::from_toml(board, &text),
+        None => Board::named(board),
+    };
+    let profile = profile.map_err(Failure::new)?;
+    let board = board.map_err(Failure::new)?;
+    Ok(Target::Simulated { profile, board })
+}
+
+/// The text of a card or board that is given as a file.
+fn toml_text(name: &str) -> Result<Option<String>, Failure> {
+    if !name.ends_with(".toml") {
+        return Ok(None);
+    }
+    read_text(Path::new(name)).map(Some)
+}
+
+/// A small text file as a whole.
+pub fn read_text(path: &Path) -> Result<String, Failure> {
+    const BYTES_MAX: u64 = 1 << 20;
+    let name = path.display();
+    let length = std::fs::metadata(path).map(|metadata| metadata.len());
+    if length.is_ok_and(|length| length > BYTES_MAX) {
+        return Err(Failure::new(format!(
+            "{name}: larger than 1 MiB; give a TOML file"
+        )));
+    }
+    std::fs::read_to_string(path).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => {
+            Failure::new(format!("{name}: there is no such file; check its name"))
+        }
+        ErrorKind::InvalidData => Failure::new(format!("{name}: not text; give a TOML file")),
+        _ => Failure::new(format!(
+            "{name}: {error}; give a TOML file that can be read"
+        )),
+    })
+}
+
+fn directory(name: &str, io: IoArg) -> Result<Target, Failure> {
+    let path = Path::new(name);
+    let io = match io {
+        IoArg::Buffered => Io::Buffered,
+        IoArg::Direct => Io::Direct,
+        IoArg::Dsync => Io::Dsync,
+        IoArg::FsyncWrite => Io::FsyncWrite,
+        IoArg::FsyncFile => Io::FsyncFile,
+    };
+    let directory = Directory::open(path, io).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => Failure::new(format!(
+            "{name}: there is no such directory; create it, or name a simulated card as sim:CARD@BOARD \
+             (`cardiograph cards` lists them)"
+        )),
+        ErrorKind::NotADirectory => Failure::new(format!(
+            "{name}: not a directory; give a directory on the medium, or read a trace with \
+             `cardiograph analyze`"
+        )),
+        _ => Failure::new(format!("{name}: {error}; give a directory you may use")),
+    })?;
+    Ok(Target::Directory(directory, Medium::of(path)))
+}

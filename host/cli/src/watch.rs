@@ -1,0 +1,119 @@
+//! Watches a run: keeps the trace, shows progress, says when to stop.
+
+use cardiograph_store::Interrupt;
+use cardiograph_trace::{About, Trace};
+use cardiograph_workload::{Observer, Operation};
+use indicatif::{ProgressBar, ProgressStyle};
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+/// Time of the run from one look at the rest of the world to the next.
+const LOOK_NS: u64 = 50_000_000;
+
+/// A progress bar is shown once a run has taken this long.
+const PROGRESS_AFTER: Duration = Duration::from_secs(1);
+
+/// The observer of a measurement.
+pub struct Watch {
+    /// Every operation so far.
+    pub trace: Trace,
+    /// The time allowed was up.
+    pub timed_out: bool,
+    stop_after_ns: Option<u64>,
+    /// The clock of the run when the next look is due.
+    next_look_ns: u64,
+    first_start_ns: Option<u64>,
+    interrupt: Interrupt,
+    begun: Instant,
+    bytes: u64,
+    bytes_total: u64,
+    bar: Option<ProgressBar>,
+}
+
+impl Watch {
+    /// Watches a run of so many payload bytes.
+    pub fn new(
+        about: About,
+        bytes_total: u64,
+        stop_after: Option<Duration>,
+        interrupt: Interrupt,
+    ) -> Watch {
+        Watch {
+            trace: Trace::new(about),
+            timed_out: false,
+            stop_after_ns: stop_after.map(|time| time.as_nanos() as u64),
+            next_look_ns: 0,
+            first_start_ns: None,
+            interrupt,
+            begun: Instant::now(),
+            bytes: 0,
+            bytes_total,
+            bar: None,
+        }
+    }
+
+    /// The trace, once the run is over.
+    pub fn into_trace(self) -> Trace {
+        if let Some(bar) = self.bar {
+            bar.finish_and_clear();
+        }
+        self.trace
+    }
+
+    #[cold]
+    fn look(&mut self, now_ns: u64) -> ControlFlow<()> {
+        let first_ns = *self.first_start_ns.get_or_insert(now_ns);
+        self.next_look_ns = now_ns + LOOK_NS;
+        if let Some(stop_after_ns) = self.stop_after_ns {
+            let end_ns = first_ns.saturating_add(stop_after_ns);
+            self.timed_out = now_ns >= end_ns;
+            self.next_look_ns = self.next_look_ns.min(end_ns);
+        }
+        self.show("measuring");
+        if self.timed_out || self.interrupt.is_raised() {
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn show(&mut self, doing: &'static str) {
+        if self.bar.is_none() && self.begun.elapsed() > PROGRESS_AFTER {
+            self.bar = Some(progress_bar(self.bytes_total));
+        }
+        if let Some(bar) = &self.bar {
+            bar.set_message(doing);
+            bar.set_position(self.bytes);
+        }
+    }
+}
+
+impl Observer for Watch {
+    #[inline]
+    fn observe(&mut self, operation: &Operation) -> ControlFlow<()> {
+        // The clock of a run never goes back, so every operation follows the last.
+        let pushed = self.trace.push(operation);
+        debug_assert!(pushed.is_ok(), "the clock went back");
+        self.bytes += operation.length_bytes;
+        if operation.end_ns >= self.next_look_ns {
+            return self.look(operation.end_ns);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn wait(&mut self) -> ControlFlow<()> {
+        self.show("preparing or reading back");
+        if self.interrupt.is_raised() {
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// A bar on standard error; nothing where that is no terminal.
+fn progress_bar(bytes_total: u64) -> ProgressBar {
+    let template = "{msg} [{bar:40}] {bytes} of {total_bytes}, {eta} left";
+    let style = ProgressStyle::with_template(template)
+        .unwrap_or_else(|_| ProgressStyle::default_bar())
+        .progress_chars("=> ");
+    ProgressBar::new(bytes_total).with_style(style)
+}

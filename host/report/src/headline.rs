@@ -1,0 +1,67 @@
+//! The result in plain words.
+
+use crate::report::{BACKLOG_RAM_BYTES, Noun, Report};
+use crate::units;
+
+impl Report {
+    /// One or two sentences that say how even the writes are and what rate they carry.
+    pub fn headline(&self) -> String {
+        match (&self.summary.cadence, self.noun) {
+            (Some(_), _) => self.cadence_headline(),
+            (None, Noun::Write) if !self.summary.frontier.is_empty() => {
+                format!("{} {}", self.times_headline(), self.lossless_headline())
+            }
+            _ => self.times_headline(),
+        }
+    }
+
+    fn times_headline(&self) -> String {
+        let times = &self.summary.write_time_us;
+        let plural = self.noun.plural();
+        match (times.p50, times.mean, times.max) {
+            (Some(half), _, Some(max)) => format!(
+                "Half of the {plural} take up to {}, the longest {}.",
+                units::time(half),
+                units::time(max)
+            ),
+            (None, Some(mean), Some(max)) => format!(
+                "The {plural} take {} in the mean, the longest {}.",
+                units::time(mean),
+                units::time(max)
+            ),
+            _ => format!("There are no {plural}."),
+        }
+    }
+
+    fn lossless_headline(&self) -> String {
+        let frontier = &self.summary.frontier;
+        let Some(point) = frontier
+            .iter()
+            .find(|point| point.ram_bytes == BACKLOG_RAM_BYTES)
+        else {
+            return String::new();
+        };
+        format!(
+            "With {} of RAM in front, {} went through without loss.",
+            units::ram(point.ram_bytes),
+            units::rate(point.lossless_bps)
+        )
+    }
+
+    fn cadence_headline(&self) -> String {
+        let Some(cadence) = &self.summary.cadence else {
+            return String::new();
+        };
+        let step = units::time(cadence.median_step_us);
+        if cadence.late == 0 {
+            return format!("A sample every {step}, none late.");
+        }
+        format!(
+            "A sample every {step}; {} of {} steps were late, the longest {}, and {} samples are missing.",
+            units::count(cadence.late),
+            units::count(cadence.samples - 1),
+            units::time(cadence.longest_gap_us),
+            units::count(cadence.missing)
+        )
+    }
+}

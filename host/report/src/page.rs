@@ -1,0 +1,264 @@
+//! One self-contained HTML file that works offline.
+//!
+//! The page itself is in `page/`: markup, style and script, put together here with the data as
+//! JSON. Numbers that come by the million are packed as base64 of little-endian arrays.
+
+use crate::report::{BACKLOG_RAM_BYTES, Backlog, Detail, Report};
+use crate::summary::{Summary, us};
+use crate::table::longest_gaps;
+use crate::units;
+use crate::writes::Writes;
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use cardiograph_timing::Replay;
+use serde::Serialize;
+
+const MARKUP: &str = include_str!("page/report.html");
+const STYLE: &str = include_str!("page/report.css");
+/// In the order in which the parts lean on each other.
+const SCRIPT: &str = concat!(
+    include_str!("page/format.js"),
+    include_str!("page/series.js"),
+    include_str!("page/plot.js"),
+    include_str!("page/zoom.js"),
+    include_str!("page/timeline.js"),
+    include_str!("page/charts.js"),
+    include_str!("page/report.js"),
+);
+
+/// Most points of the write time plot; beyond, groups of writes are shown by least and greatest.
+const POINTS_MAX: u64 = 1 << 20;
+
+/// Most bars of the spacing histogram.
+const BARS_MAX: u64 = 400;
+
+/// Most gaps listed for a recording.
+const GAPS_MAX: usize = 50;
+
+#[derive(Serialize)]
+struct Page<'a> {
+    tool: &'static str,
+    runs: Vec<Run<'a>>,
+}
+
+#[derive(Serialize)]
+struct Run<'a> {
+    title: String,
+    headline: String,
+    warnings: &'a [String],
+    notes: &'a [String],
+    about: Vec<(&'static str, String)>,
+    noun: &'static str,
+    summary: &'a Summary,
+    points: Option<Points>,
+    threshold_chosen: bool,
+    ccdf: Vec<(f64, f64)>,
+    spacing: Option<Spacing>,
+    backlog: Option<BacklogCurve>,
+    gaps: Option<Vec<Gap>>,
+}
+
+#[derive(Serialize)]
+struct Points {
+    total: u64,
+    group: u64,
+    start_bytes: u64,
+    bytes_per_group: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    x_bytes: Option<String>,
+    min: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Spacing {
+    bin_bytes: u64,
+    first_bin: u64,
+    counts: Vec<u64>,
+}
+
+#[derive(Serialize)]
+struct BacklogCurve {
+    #[serde(rename = "rate_Bps")]
+    rate_bps: f64,
+    ram_bytes: u64,
+    t_us: Vec<f64>,
+    bytes: Vec<f64>,
+}
+
+#[derive(Serialize)]
+struct Gap {
+    at_us: f64,
+    at_bytes: u64,
+    length_us: f64,
+    missing: u64,
+}
+
+/// The reports as one HTML page.
+pub fn html(reports: &[Report]) -> Result<String, serde_json::Error> {
+    let page = Page {
+        tool: concat!("cardiograph ", env!("CARGO_PKG_VERSION")),
+        runs: reports.iter().map(run).collect(),
+    };
+    // Inside a script element nothing may look like markup.
+    let data = serde_json::to_string(&page)?.replace('<', "\\u003c");
+    Ok(MARKUP
+        .replace("<!--STYLE-->", &format!("<style>\n{STYLE}</style>"))
+        .replace("<!--SCRIPT-->", &format!("<script>\n{SCRIPT}</script>"))
+        .replace(
+            "<!--DATA-->",
+            &format!("<script type=\"application/json\" id=\"data\">{data}</script>"),
+        ))
+}
+
+fn run(report: &Report) -> Run<'_> {
+    let summary = &report.summary;
+    let detail = report.detail.as_ref();
+    Run {
+        title: format!("{} on {}", summary.workload, summary.target),
+        headline: report.headline(),
+        warnings: &report.warnings,
+        notes: &report.about.notes,
+        about: about(report),
+        noun: report.noun.singular(),
+        summary,
+        points: report
+            .trace
+            .as_ref()
+            .map(|trace| points(&Writes::of(trace), summary.writes)),
+        threshold_chosen: report.threshold_was_chosen,
+        ccdf: detail.map(ccdf).unwrap_or_default(),
+        spacing: detail.and_then(spacing),
+        backlog: detail
+            .and_then(|detail| detail.backlog.as_ref())
+            .map(backlog),
+        gaps: summary.cadence.as_ref().map(|_| gaps(report)),
+    }
+}
+
+fn about(report: &Report) -> Vec<(&'static str, String)> {
+    let about = &report.about;
+    let mut rows = vec![
+        ("Target", about.target.clone()),
+        ("Workload", about.workload.clone()),
+    ];
+    if let Some(ns) = about.clock_resolution_ns {
+        rows.push(("Clock resolution", units::time(us(ns))));
+    }
+    if let Some(ns) = about.clock_overhead_ns {
+        let noun = report.noun.singular();
+        rows.push((
+            "Measuring overhead",
+            format!("{} a {noun}", units::time(us(ns))),
+        ));
+    }
+    rows
+}
+
+fn points(writes: &Writes, total: u64) -> Points {
+    let group = total.div_ceil(POINTS_MAX).max(1);
+    let uniform_bytes = writes.uniform_bytes();
+    let (mut least, mut greatest, mut places) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut in_group, mut at_bytes) = (0, 0u64);
+    writes.replay(|ns, bytes| {
+        let time = quantised(ns);
+        if in_group == 0 {
+            least.push(time);
+            greatest.push(time);
+            if uniform_bytes.is_none() {
+                places.push(at_bytes as f64);
+            }
+        } else if let (Some(min), Some(max)) = (least.last_mut(), greatest.last_mut()) {
+            *min = time.min(*min);
+            *max = time.max(*max);
+        }
+        at_bytes += bytes;
+        in_group = (in_group + 1) % group;
+    });
+    let packed = |times: &[u16]| pack(times.iter().flat_map(|time| time.to_le_bytes()));
+    Points {
+        total,
+        group,
+        start_bytes: 0,
+        bytes_per_group: uniform_bytes.unwrap_or(0) * group,
+        x_bytes: uniform_bytes
+            .is_none()
+            .then(|| pack(places.iter().flat_map(|place| place.to_le_bytes()))),
+        min: packed(&least),
+        max: (group > 1).then(|| packed(&greatest)),
+    }
+}
+
+/// 1024 steps an octave: 0.07 % apart.
+fn quantised(ns: u64) -> u16 {
+    ((ns.max(1) as f64).log2() * 1024.0).round() as u16
+}
+
+fn pack(bytes: impl Iterator<Item = u8>) -> String {
+    BASE64_STANDARD.encode(bytes.collect::<Vec<u8>>())
+}
+
+/// Share of writes that take at least so long, for every time that occurs.
+fn ccdf(detail: &Detail) -> Vec<(f64, f64)> {
+    let total = detail.times.count() as f64;
+    let mut left = detail.times.count();
+    let mut curve = Vec::new();
+    for (ns, count) in detail.times.histogram().bars() {
+        curve.push((us(ns), left as f64 / total));
+        left = left.saturating_sub(count);
+    }
+    if let (Some(last), Some(max_ns)) = (curve.last_mut(), detail.times.max_ns()) {
+        last.0 = us(max_ns);
+    }
+    curve
+}
+
+fn spacing(detail: &Detail) -> Option<Spacing> {
+    let bin_bytes = detail.peaks.spacing_bin_bytes()?;
+    let mut bins = detail
+        .peaks
+        .spacings_bytes()
+        .linear_bins(bin_bytes)
+        .peekable();
+    let first_bin = bins.peek()?.index;
+    let mut counts = Vec::new();
+    for bin in bins {
+        let at = bin.index - first_bin;
+        // One far outlier must not make all other bars too thin to see.
+        if at >= BARS_MAX {
+            break;
+        }
+        counts.resize(at as usize, 0);
+        counts.push(bin.count);
+    }
+    Some(Spacing {
+        bin_bytes,
+        first_bin,
+        counts,
+    })
+}
+
+fn backlog(backlog: &Backlog) -> BacklogCurve {
+    BacklogCurve {
+        rate_bps: backlog.rate_bps,
+        ram_bytes: BACKLOG_RAM_BYTES,
+        t_us: backlog
+            .corners
+            .iter()
+            .map(|c| (c.at_ns / 1e3).round())
+            .collect(),
+        bytes: backlog.corners.iter().map(|c| c.bytes.round()).collect(),
+    }
+}
+
+fn gaps(report: &Report) -> Vec<Gap> {
+    let gaps = longest_gaps(report, GAPS_MAX).into_iter();
+    gaps.map(|gap| Gap {
+        at_us: us(gap.at_ns),
+        at_bytes: gap.at_bytes,
+        length_us: us(gap.step_ns),
+        missing: gap.missing,
+    })
+    .collect()
+}

@@ -1,0 +1,342 @@
+// The page itself: reads the data, builds a panel for every run, keeps theme, tabs and printing in order.
+
+const WORDS = {
+  write: { noun: "write", quantity: "Write time", position: "bytes written" },
+  read: { noun: "read", quantity: "Read time", position: "bytes read" },
+  step: { noun: "step", quantity: "Step between samples", position: "position in the recording" },
+};
+
+function wordsFor(run) {
+  return WORDS[run.noun] || (run.summary?.cadence ? WORDS.step : WORDS.write);
+}
+
+function table(caption, rows) {
+  const body = rows.map(([name, value, hint]) =>
+    element("tr", {}, element("th", { scope: "row", title: hint }, name), element("td", {}, value)),
+  );
+  return element("table", { class: "figures" }, element("caption", {}, caption), element("tbody", {}, ...body));
+}
+
+function figures(run, words) {
+  const s = run.summary;
+  const t = s.write_time_us || {};
+  const peaks = s.peaks || {};
+  const spacing = peaks.spacing_bytes || {};
+  const through = s.throughput_Bps || {};
+  const speed = [
+    ["average", rate(through.average), "Bytes over the sum of the write times"],
+    ["guaranteed", rate(through.guaranteed), "Block size over the longest write time"],
+    [`${words.noun}s a second`, isNumber(s.iops) ? significant(s.iops) : DASH],
+  ];
+  const tables = [
+    table(words.quantity, [
+      ["shortest", time(t.min)],
+      ["mean", time(t.mean)],
+      ["half (p50)", time(t.p50)],
+      ["p90", time(t.p90)],
+      ["p99", time(t.p99)],
+      ["p99.9", time(t.p99_9)],
+      ["p99.99", time(t.p99_99)],
+      ["longest", time(t.max)],
+    ]),
+    table(words === WORDS.step ? "Extent" : "Throughput", [
+      ...(words === WORDS.step ? [] : speed),
+      [`${words.noun}s`, count(s.writes)],
+      ["bytes", bytes(s.bytes)],
+      ["elapsed", duration(s.elapsed_us)],
+    ]),
+    table("Peaks", [
+      [`threshold (${run.threshold_chosen ? "chosen" : "given"})`, time(peaks.threshold_us)],
+      ["number", count(peaks.count)],
+      ["median height", time(peaks.height_us?.median)],
+      ["median spacing", bytes(spacing.median)],
+      ["most frequent spacing", bytes(spacing.mode)],
+    ]),
+  ];
+  const steps = pickSteps(s.frontier || []);
+  if (steps.length)
+    tables.push(
+      table(
+        "Lossless rate",
+        steps.map((p) => ["with " + ram(p.ram_bytes), rate(p.lossless_Bps)]),
+      ),
+    );
+  return element("section", { class: "tables", "aria-label": "Figures" }, ...tables);
+}
+
+// The plot has every step; the table a handful.
+function pickSteps(frontier) {
+  const every = Math.max(1, Math.ceil(frontier.length / 6));
+  return frontier.filter((_, i) => i % every === 0);
+}
+
+function cadence(run, timeline) {
+  const c = run.summary.cadence;
+  if (!c) return null;
+  const tables = [
+    table("Cadence", [
+      ["samples", count(c.samples)],
+      ["median step", time(c.median_step_us)],
+      ["late", count(c.late)],
+      ["missing", count(c.missing)],
+      ["longest gap", time(c.longest_gap_us)],
+    ]),
+  ];
+  if (run.gaps?.length) tables.push(gapTable(run.gaps, timeline));
+  return element("section", { class: "tables cadence", "aria-label": "Cadence" }, ...tables);
+}
+
+function gapTable(gaps, timeline, most = 12) {
+  const longest = [...gaps].sort((a, b) => b.length_us - a.length_us);
+  const row = (g) =>
+    element(
+      "tr",
+      {},
+      element("td", {}, time(g.length_us)),
+      element("td", {}, isNumber(g.missing) ? count(g.missing) : DASH),
+      element("td", {}, moment(g.at_us)),
+      element("td", {}, isNumber(g.at_bytes) ? exactBytes(g.at_bytes) : DASH),
+      element(
+        "td",
+        {},
+        timeline && isNumber(g.at_bytes)
+          ? element("button", { type: "button", onclick: () => timeline.showAt(g.at_bytes) }, "Show")
+          : "",
+      ),
+    );
+  const head = ["Length", "Missing", "From the start", "Position", ""].map((h) => element("th", { scope: "col" }, h));
+  const rest = longest.length - most;
+  const caption = rest > 0 ? `Longest gaps (${most} of ${count(longest.length)})` : "Longest gaps";
+  return element(
+    "div",
+    { class: "scroll" },
+    element(
+      "table",
+      { class: "list" },
+      element("caption", {}, caption),
+      element("thead", {}, element("tr", {}, ...head)),
+      element("tbody", {}, ...longest.slice(0, most).map(row)),
+    ),
+  );
+}
+
+function figure(title, part, ...tools) {
+  return element(
+    "figure",
+    {},
+    element("figcaption", {}, element("h3", {}, title), ...tools, element("p", {}, part.text)),
+    part.plot?.host,
+  );
+}
+
+// A plot that cannot be drawn says why and leaves the others alone.
+function attempt(make) {
+  try {
+    return make();
+  } catch (error) {
+    return sentence(`This plot cannot be drawn: ${error.message.replace(/\.$/, "")}.`);
+  }
+}
+
+function timelineFigure(run, words) {
+  const part = attempt(() => {
+    if (!run.points) throw new Error("the data hold no points");
+    const timeline = new Timeline(run, words);
+    const peaks = run.summary.peaks || {};
+    const grouped =
+      timeline.series.group > 1
+        ? ` Each point stands for the shortest or longest of ${timeline.series.group} in a row.`
+        : "";
+    const found = isNumber(peaks.threshold_us)
+      ? `, ${peaks.count ? plural(peaks.count, "peak") : "no peaks"} of ${time(peaks.threshold_us)} or more`
+      : "";
+    return { timeline, plot: timeline.plot, text: `${plural(timeline.series.total, words.noun)}${found}.${grouped}` };
+  });
+  const title = `${words.quantity} over ${words.position}`;
+  if (!part.timeline) return { node: figure(title, part) };
+  const { timeline } = part;
+  const button = (name, hint, action) =>
+    element("button", { type: "button", title: hint, "aria-label": hint, onclick: action }, name);
+  const tools = element(
+    "div",
+    { class: "tools" },
+    button("−", "Zoom out", () => timeline.zoomer.zoom(2)),
+    button("+", "Zoom in", () => timeline.zoomer.zoom(0.5)),
+    button("All", "Show all", () => timeline.zoomer.reset()),
+    button("Longest", "Show the longest", () => timeline.showLongest()),
+  );
+  const node = figure(title, part, tools);
+  const hints = [
+    element("span", { class: "mouse" }, "Wheel to zoom, drag to select, shift-drag to move, double-click for all."),
+    element("span", { class: "touch" }, "Pinch to zoom, drag to move."),
+  ];
+  node.append(element("div", { class: "below" }, ...hints, timeline.readout));
+  return { node, timeline };
+}
+
+function panelFor(run) {
+  if (!run || typeof run !== "object" || !run.summary)
+    return element("p", { class: "failure" }, "This run holds no summary, so there is nothing to show.");
+  const words = wordsFor(run);
+  const list = (items, kind, label) =>
+    items?.length
+      ? element("ul", { class: kind, "aria-label": label }, ...items.map((text) => element("li", {}, text)))
+      : null;
+  const recording = words === WORDS.step; // nothing was written, so nothing waits
+  const { node, timeline } = timelineFigure(run, words);
+  const about = (run.about || []).map(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]).flat();
+  return element(
+    "article",
+    {},
+    element("p", { class: "title" }, run.title || ""),
+    element("h2", { class: "headline" }, run.headline || ""),
+    list(run.warnings, "warnings", "Warnings"),
+    list(run.notes, "notes", "Notes"),
+    node,
+    cadence(run, timeline),
+    figures(run, words),
+    element(
+      "div",
+      { class: "pair" },
+      figure(
+        "Distribution",
+        attempt(() => distribution(run, words)),
+      ),
+      figure(
+        "Peak spacing",
+        attempt(() => spacings(run)),
+      ),
+      recording && !run.backlog
+        ? null
+        : figure(
+            "Backlog",
+            attempt(() => backlog(run)),
+          ),
+      recording && !run.summary.frontier?.length
+        ? null
+        : figure(
+            "Frontier",
+            attempt(() => frontier(run)),
+          ),
+    ),
+    about.length
+      ? element(
+          "section",
+          { class: "about", "aria-label": "About this run" },
+          element("h3", {}, "About this run"),
+          element("dl", {}, ...about),
+        )
+      : null,
+  );
+}
+
+// Several runs: one table to compare them, whose rows are the way to each.
+function overview(runs, tabs) {
+  const columns = [
+    ["Half", (s) => time(s.write_time_us?.p50)],
+    ["p99.9", (s) => time(s.write_time_us?.p99_9)],
+    ["Longest", (s) => time(s.write_time_us?.max)],
+    ["Average", (s) => rate(s.throughput_Bps?.average)],
+    ["Guaranteed", (s) => rate(s.throughput_Bps?.guaranteed)],
+    [`Lossless, 64${NBSP}KiB`, (s) => rate(s.frontier?.find((p) => p.ram_bytes === 65536)?.lossless_Bps)],
+  ];
+  const head = ["Run", ...columns.map(([name]) => name)].map((name) => element("th", { scope: "col" }, name));
+  const row = (run, i) =>
+    element(
+      "tr",
+      {},
+      element("th", { scope: "row" }, tabs[i]),
+      ...columns.map(([, value]) => element("td", {}, value(run?.summary || {}))),
+    );
+  const whole = element(
+    "table",
+    { class: "list runs" },
+    element("thead", {}, element("tr", {}, ...head)),
+    element("tbody", {}, ...runs.map(row)),
+  );
+  return element("nav", { class: "scroll", "aria-label": "Runs" }, whole);
+}
+
+function build(data) {
+  const main = document.getElementById("report");
+  document.getElementById("tool").textContent = data.tool || "";
+  const runs = Array.isArray(data.runs) ? data.runs : [];
+  if (runs.length === 0) return fail("The report holds no runs.");
+  document.title = runs.length === 1 ? `${runs[0]?.title || "Run"} – Cardiograph` : `${runs.length} runs – Cardiograph`;
+  const holders = runs.map(() => element("div", { class: "run" }));
+  // Built when first shown: a pyramid for every run at once would only delay the first.
+  const fill = (i) => holders[i].childElementCount || holders[i].append(panelFor(runs[i]));
+  const show = (chosen) => {
+    fill(chosen);
+    holders.forEach((holder, i) => (holder.hidden = i !== chosen));
+    tabs.forEach((tab, i) =>
+      i === chosen ? tab.setAttribute("aria-current", "true") : tab.removeAttribute("aria-current"),
+    );
+  };
+  const tabs = runs.map((run, i) =>
+    element("button", { type: "button", class: "tab", onclick: () => show(i) }, run?.title || `Run ${i + 1}`),
+  );
+  if (runs.length > 1) main.append(overview(runs, tabs));
+  main.append(...holders);
+  show(Math.min(runs.length, Math.max(1, Number(location.hash.match(/run-(\d+)/)?.[1] || 1))) - 1);
+  // On paper: every run, in the light theme.
+  addEventListener("beforeprint", () => {
+    runs.forEach((_, i) => fill(i));
+    document.documentElement.classList.add("printing");
+    setTheme("light", PRINT_SCALE);
+  });
+  addEventListener("afterprint", () => {
+    document.documentElement.classList.remove("printing");
+    setTheme(wantedTheme());
+  });
+}
+
+const PRINT_SCALE = 3;
+const systemDark = matchMedia("(prefers-color-scheme: dark)");
+// Asked for by the button, or by #dark or #light in the address; else the system decides.
+let askedTheme = location.hash.match(/\b(dark|light)\b/)?.[1];
+
+const wantedTheme = () => askedTheme || (systemDark.matches ? "dark" : "light");
+
+function setTheme(name, print = null) {
+  document.documentElement.dataset.theme = name;
+  const other = name === "dark" ? "Light" : "Dark";
+  const button = document.getElementById("theme");
+  button.textContent = other;
+  button.setAttribute("aria-label", `Switch to ${other.toLowerCase()} colours`);
+  Plot.print = print;
+  Plot.ink = null;
+  // Printing does not wait for the next frame.
+  for (const plot of Plot.all) print ? plot.drawNow() : plot.redraw();
+}
+
+function followTheme() {
+  document.getElementById("theme").addEventListener("click", () => {
+    askedTheme = wantedTheme() === "dark" ? "light" : "dark";
+    setTheme(askedTheme);
+  });
+  systemDark.addEventListener("change", () => setTheme(wantedTheme()));
+  setTheme(wantedTheme());
+}
+
+function fail(text) {
+  document.getElementById("report").replaceChildren(element("p", { class: "failure" }, text));
+}
+
+function start() {
+  followTheme();
+  let data;
+  try {
+    data = JSON.parse(document.getElementById("data").textContent);
+  } catch (error) {
+    return fail(`The data of this report cannot be read: ${error.message}`);
+  }
+  try {
+    build(data || {});
+  } catch (error) {
+    fail(`This report cannot be shown: ${error.message}`);
+    throw error; // for the console
+  }
+}
+
+start();

@@ -1,0 +1,136 @@
+// The trace as the page holds it: log-quantised times and a pyramid over them, so that drawing a view
+// costs the same whether it covers a thousand writes or millions.
+
+const STEPS_PER_OCTAVE = 1024;
+
+const timeOf = (q) => 2 ** (q / STEPS_PER_OCTAVE) / 1000; // in µs
+const codeOf = (us) => STEPS_PER_OCTAVE * Math.log2(Math.max(us * 1000, 1));
+
+function decodeBase64(text) {
+  let raw;
+  try {
+    raw = atob(text);
+  } catch {
+    throw new Error("its numbers are not valid base64");
+  }
+  const out = new Uint8Array(raw.length);
+  for (let i = 0; i < raw.length; i++) out[i] = raw.charCodeAt(i);
+  return out;
+}
+
+function decodeCodes(text) {
+  const raw = decodeBase64(text);
+  const out = new Uint16Array(raw.length >> 1);
+  for (let i = 0; i < out.length; i++) out[i] = raw[2 * i] | (raw[2 * i + 1] << 8);
+  return out;
+}
+
+function decodePositions(text) {
+  const view = new DataView(decodeBase64(text).buffer);
+  const out = new Float64Array(view.byteLength >> 3);
+  for (let i = 0; i < out.length; i++) {
+    out[i] = view.getFloat64(8 * i, true);
+    if (i > 0 && !(out[i] >= out[i - 1])) throw new Error("the byte positions do not ascend");
+  }
+  return out;
+}
+
+// A fixed stride would beat against the card's own period, so the child that speaks for two is drawn by lot.
+function lot(i) {
+  let h = Math.imul(i ^ 0x9e3779b9, 0x85ebca6b);
+  h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35);
+  return (h ^ (h >>> 16)) & 1;
+}
+
+function halve(level, depth) {
+  const n = (level.min.length + 1) >> 1;
+  const up = { min: new Uint16Array(n), max: new Uint16Array(n), pick: new Uint16Array(n) };
+  for (let i = 0; i < n; i++) {
+    const a = 2 * i;
+    const b = Math.min(a + 1, level.min.length - 1);
+    up.min[i] = Math.min(level.min[a], level.min[b]);
+    up.max[i] = Math.max(level.max[a], level.max[b]);
+    up.pick[i] = level.pick[lot(i + depth * 0x51ed27) ? b : a];
+  }
+  return up;
+}
+
+class Series {
+  constructor(points) {
+    const min = decodeCodes(points.min);
+    const max = points.max ? decodeCodes(points.max) : min;
+    if (min.length === 0) throw new Error("the trace has no points");
+    if (max.length !== min.length) throw new Error("least and greatest times differ in number");
+    this.positions = points.x_bytes ? decodePositions(points.x_bytes) : null;
+    if (this.positions && this.positions.length !== min.length)
+      throw new Error("times and byte positions differ in number");
+    this.length = min.length;
+    this.total = isNumber(points.total) ? points.total : min.length;
+    this.group = Math.max(1, points.group || 1);
+    this.start = points.start_bytes || 0;
+    this.pitch = points.bytes_per_group > 0 ? points.bytes_per_group : 1;
+    // In a group either end may speak for it: the shortest alone would hide every rarer layer.
+    const pick = max === min ? min : min.map((code, i) => (lot(i) ? max[i] : code));
+    this.levels = [{ min, max, pick }];
+    while (this.levels.at(-1).min.length > 1) this.levels.push(halve(this.levels.at(-1), this.levels.length));
+  }
+
+  x(i) {
+    return this.positions ? this.positions[i] : this.start + i * this.pitch;
+  }
+
+  get end() {
+    const n = this.length;
+    if (!this.positions) return this.x(n);
+    // The length of the last write is not in the data; the mean stands in for it.
+    const mean = n > 1 ? (this.positions[n - 1] - this.positions[0]) / (n - 1) : this.pitch;
+    return this.positions[n - 1] + (mean || 1);
+  }
+
+  // The first point at or after byte x.
+  indexAt(x) {
+    if (!this.positions) return Math.min(this.length, Math.max(0, Math.ceil((x - this.start) / this.pitch)));
+    let [lo, hi] = [0, this.length];
+    while (lo < hi) {
+      const mid = (lo + hi) >> 1;
+      if (this.positions[mid] < x) lo = mid + 1;
+      else hi = mid;
+    }
+    return lo;
+  }
+
+  // The coarsest need: the level at which `span` points become at most `limit` cells.
+  levelFor(span, limit) {
+    let k = 0;
+    while (k + 1 < this.levels.length && span / 2 ** k > limit) k++;
+    return k;
+  }
+
+  // Where in a cell its greatest (or least) value stands.
+  locate(k, cell, side) {
+    const want = this.levels[k][side][cell];
+    for (; k > 0; k--) {
+      cell *= 2;
+      if (this.levels[k - 1][side][cell] !== want) cell++;
+    }
+    return cell;
+  }
+
+  // The point with the greatest time in [from, to).
+  greatest(from, to) {
+    let best = from;
+    const max = this.levels[0].max;
+    for (let i = from; i < to;) {
+      let k = 0;
+      while (k + 1 < this.levels.length && i % 2 ** (k + 1) === 0 && i + 2 ** (k + 1) <= to) k++;
+      if (this.levels[k].max[i / 2 ** k] > max[best]) best = this.locate(k, i / 2 ** k, "max");
+      i += 2 ** k;
+    }
+    return best;
+  }
+
+  // What the points in [from, to) stand for.
+  writesIn(from, to) {
+    return Math.min(this.total, to * this.group) - Math.min(this.total, from * this.group);
+  }
+}

@@ -1,0 +1,81 @@
+//! Numbers as people read them: three digits and a unit. kB = 1000 B, KiB = 1024 B.
+
+/// A time in us, as `1.71 ms`.
+pub fn time(us: f64) -> String {
+    match us {
+        us if us < 1.0 => format!("{} ns", three_digits(us * 1e3)),
+        us if us < 1_000.0 => format!("{} µs", three_digits(us)),
+        us if us < 1e6 => format!("{} ms", three_digits(us / 1e3)),
+        us => format!("{} s", three_digits(us / 1e6)),
+    }
+}
+
+/// A payload in bytes, as `81.7 kB`.
+pub fn bytes(bytes: f64) -> String {
+    decimal(bytes, "B")
+}
+
+/// A data rate in bytes per second, as `437 kB/s`.
+pub fn rate(bytes_per_second: f64) -> String {
+    decimal(bytes_per_second, "B/s")
+}
+
+/// A size of RAM in bytes, as `64 KiB`.
+pub fn ram(bytes: u64) -> String {
+    match bytes {
+        b if b >= 1 << 20 && b.is_multiple_of(1 << 20) => format!("{} MiB", b >> 20),
+        b if b >= 1 << 10 && b.is_multiple_of(1 << 10) => format!("{} KiB", b >> 10),
+        b => format!("{b} B"),
+    }
+}
+
+/// A count with its thousands apart, as `16 384`.
+pub fn count(n: u64) -> String {
+    let digits = n.to_string();
+    let mut spaced = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            spaced.push(' ');
+        }
+        spaced.push(digit);
+    }
+    spaced
+}
+
+fn decimal(value: f64, unit: &str) -> String {
+    match value {
+        v if v < 1e3 => format!("{} {unit}", three_digits(v)),
+        v if v < 1e6 => format!("{} k{unit}", three_digits(v / 1e3)),
+        v if v < 1e9 => format!("{} M{unit}", three_digits(v / 1e6)),
+        v => format!("{} G{unit}", three_digits(v / 1e9)),
+    }
+}
+
+fn three_digits(value: f64) -> String {
+    let text = match value {
+        v if v < 9.995 => format!("{v:.2}"),
+        v if v < 99.95 => format!("{v:.1}"),
+        v => return format!("{v:.0}"),
+    };
+    text.trim_end_matches('0').trim_end_matches('.').to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_digits_and_a_unit() {
+        assert_eq!(time(0.4), "400 ns");
+        assert_eq!(time(1712.1), "1.71 ms");
+        assert_eq!(time(71_234.0), "71.2 ms");
+        assert_eq!(time(2.5e6), "2.5 s");
+        assert_eq!(bytes(81_700.0), "81.7 kB");
+        assert_eq!(rate(437_250.0), "437 kB/s");
+        assert_eq!(rate(0.0), "0 B/s");
+        assert_eq!(ram(65_536), "64 KiB");
+        assert_eq!(ram(1000), "1000 B");
+        assert_eq!(count(16_384), "16 384");
+        assert_eq!(count(100), "100");
+    }
+}

@@ -1,0 +1,51 @@
+//! The operations of a trace that its figures are about.
+
+use cardiograph_timing::Replay;
+use cardiograph_trace::{OperationKind, Trace};
+
+/// The writes of a trace; its reads where it has no writes.
+pub(crate) struct Writes<'a> {
+    trace: &'a Trace,
+    pub(crate) kind: OperationKind,
+}
+
+impl<'a> Writes<'a> {
+    pub(crate) fn of(trace: &'a Trace) -> Writes<'a> {
+        let has_writes = trace
+            .runs()
+            .iter()
+            .any(|run| run.kind == OperationKind::Write);
+        let kind = if has_writes {
+            OperationKind::Write
+        } else {
+            OperationKind::Read
+        };
+        Writes { trace, kind }
+    }
+
+    /// Payload of every write, if all are alike.
+    pub(crate) fn uniform_bytes(&self) -> Option<u64> {
+        let mut lengths = self
+            .trace
+            .runs()
+            .iter()
+            .filter(|run| run.kind == self.kind)
+            .map(|run| run.length_bytes);
+        let first = lengths.next()?;
+        lengths.all(|length| length == first).then_some(first)
+    }
+}
+
+impl Replay for Writes<'_> {
+    fn replay(&self, mut each: impl FnMut(u64, u64)) {
+        let mut durations_ns = self.trace.durations_ns();
+        for run in self.trace.runs() {
+            let durations_ns = durations_ns.by_ref().take(run.count as usize);
+            if run.kind == self.kind {
+                durations_ns.for_each(|ns| each(ns, run.length_bytes));
+            } else {
+                durations_ns.for_each(drop);
+            }
+        }
+    }
+}

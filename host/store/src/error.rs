@@ -1,0 +1,71 @@
+//! What can go wrong in a store, and what to do about it.
+
+use cardiograph_sim_card::OutOfRange;
+use std::fmt;
+use std::io;
+
+/// Why an operation on a store failed.
+#[derive(Debug)]
+pub enum StoreError {
+    /// The computer's file system said so.
+    Io(io::Error),
+    /// The FAT library said so.
+    Fat(embedded_sdmmc::Error<OutOfRange>),
+}
+
+impl std::error::Error for StoreError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            StoreError::Io(source) => Some(source),
+            StoreError::Fat(source) => Some(source),
+        }
+    }
+}
+
+impl From<io::Error> for StoreError {
+    fn from(source: io::Error) -> StoreError {
+        StoreError::Io(source)
+    }
+}
+
+impl From<embedded_sdmmc::Error<OutOfRange>> for StoreError {
+    fn from(source: embedded_sdmmc::Error<OutOfRange>) -> StoreError {
+        StoreError::Fat(source)
+    }
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            StoreError::Io(source) => match remedy(source) {
+                Some(remedy) => write!(f, "{source}; {remedy}"),
+                None => source.fmt(f),
+            },
+            StoreError::Fat(
+                source @ (embedded_sdmmc::Error::DiskFull | embedded_sdmmc::Error::NotEnoughSpace),
+            ) => {
+                write!(
+                    f,
+                    "{source}; take a workload that writes less, or a larger card"
+                )
+            }
+            StoreError::Fat(source) => source.fmt(f),
+        }
+    }
+}
+
+fn remedy(error: &io::Error) -> Option<&'static str> {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            Some("free some space, or take a workload that writes less")
+        }
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            Some("give a directory you may write to")
+        }
+        // Only O_DIRECT makes the kernel particular about lengths and places.
+        io::ErrorKind::InvalidInput => Some(
+            "this file system or payload cannot go past the page cache; use --io dsync instead of direct",
+        ),
+        _ => None,
+    }
+}

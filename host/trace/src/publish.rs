@@ -1,0 +1,238 @@
+//! New files that appear whole or not at all, and never replace another.
+
+use std::fmt;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A file that could not be written. Its `Display` is one sentence with the remedy.
+#[derive(Debug)]
+pub struct WriteError {
+    path: PathBuf,
+    error: io::Error,
+}
+
+impl WriteError {
+    /// What the system answered when this file was written.
+    pub fn new(path: &Path, error: io::Error) -> WriteError {
+        WriteError {
+            path: path.to_owned(),
+            error,
+        }
+    }
+}
+
+impl fmt::Display for WriteError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.path.display())?;
+        match self.error.kind() {
+            ErrorKind::AlreadyExists => write!(
+                f,
+                "exists already and is never overwritten; choose another name, or move it away"
+            ),
+            ErrorKind::NotFound => write!(f, "its directory does not exist; create it first"),
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+                write!(f, "the disk is full; make room, or choose another place")
+            }
+            ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => write!(
+                f,
+                "the directory cannot be written to ({}); choose another place",
+                self.error
+            ),
+            _ => write!(
+                f,
+                "cannot be written ({}); choose another place",
+                self.error
+            ),
+        }
+    }
+}
+
+impl std::error::Error for WriteError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.error)
+    }
+}
+
+/// A file under a temporary name beside its final one, until [`NewFile::commit`].
+///
+/// Dropping it removes what was written.
+pub struct NewFile {
+    path: PathBuf,
+    temporary: PathBuf,
+    /// `None` once the file is published.
+    out: Option<BufWriter<File>>,
+}
+
+impl NewFile {
+    /// Starts a file.
+    ///
+    /// # Errors
+    /// If a file of this name exists, or its directory cannot be written to.
+    pub fn create(path: &Path) -> Result<NewFile, WriteError> {
+        let new = || {
+            // A dangling link counts: it must not be replaced either.
+            if path.symlink_metadata().is_ok() {
+                return Err(ErrorKind::AlreadyExists.into());
+            }
+            let Some(name) = path.file_name() else {
+                return Err(ErrorKind::IsADirectory.into());
+            };
+            // The number keeps two threads of one process apart.
+            static NUMBER: AtomicU32 = AtomicU32::new(0);
+            let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+            let mut temporary = std::ffi::OsString::from(".");
+            temporary.push(name);
+            temporary.push(format!(".{}-{number}.part", std::process::id()));
+            let temporary = path.with_file_name(temporary);
+            let file = OpenOptions::new()
+                .write(true)
+                .create_new(true)
+                .open(&temporary)?;
+            Ok(NewFile {
+                path: path.to_owned(),
+                temporary,
+                out: Some(BufWriter::new(file)),
+            })
+        };
+        new().map_err(|error| WriteError::new(path, error))
+    }
+
+    /// Puts the file in its place.
+    ///
+    /// # Errors
+    /// If the rest cannot be written, or a file of this name has appeared meanwhile. Nothing is
+    /// left behind then.
+    pub fn commit(mut self) -> Result<(), WriteError> {
+        self.publish()
+            .map_err(|error| WriteError::new(&self.path, error))
+    }
+
+    fn publish(&mut self) -> io::Result<()> {
+        let out = self.out.as_mut().ok_or(ErrorKind::NotFound)?;
+        out.flush()?;
+        // A name must not appear before the data it stands for.
+        out.get_ref().sync_data()?;
+        rename_without_replacing(&self.temporary, &self.path)?;
+        self.out = None;
+        Ok(())
+    }
+}
+
+impl Write for NewFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match &mut self.out {
+            Some(out) => out.write(bytes),
+            None => Err(ErrorKind::NotFound.into()),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.as_mut().map_or(Ok(()), Write::flush)
+    }
+}
+
+impl Drop for NewFile {
+    fn drop(&mut self) {
+        if let Some(out) = self.out.take() {
+            // What is still buffered is not wanted any more.
+            drop(out.into_parts());
+            // There is nobody left to tell.
+            let _ = fs::remove_file(&self.temporary);
+        }
+    }
+}
+
+/// Renames, in one step where the system can; on FAT there is no other way.
+#[cfg(target_os = "linux")]
+fn rename_without_replacing(from: &Path, to: &Path) -> io::Result<()> {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    use rustix::io::Errno;
+    match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+        // Some network file systems know no flags.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => link_and_remove(from, to),
+        result => Ok(result?),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn rename_without_replacing(from: &Path, to: &Path) -> io::Result<()> {
+    link_and_remove(from, to)
+}
+
+fn link_and_remove(from: &Path, to: &Path) -> io::Result<()> {
+    fs::hard_link(from, to)?;
+    fs::remove_file(from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(directory: &Path) -> Vec<String> {
+        let mut names: Vec<String> = fs::read_dir(directory)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_file_appears_whole_or_not_at_all() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a");
+        let mut file = NewFile::create(&path).unwrap();
+        file.write_all(b"half").unwrap();
+        assert!(!path.exists());
+        drop(file);
+        assert!(names(directory.path()).is_empty());
+
+        let mut file = NewFile::create(&path).unwrap();
+        file.write_all(b"whole").unwrap();
+        file.commit().unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"whole");
+        assert_eq!(names(directory.path()), ["a"]);
+    }
+
+    #[test]
+    fn another_file_is_never_replaced() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a");
+        let mut late = NewFile::create(&path).unwrap();
+        late.write_all(b"late").unwrap();
+        fs::write(&path, b"first").unwrap();
+        let sentence = format!(
+            "{}: exists already and is never overwritten; choose another name, or move it away",
+            path.display()
+        );
+        assert_eq!(late.commit().unwrap_err().to_string(), sentence);
+        assert_eq!(NewFile::create(&path).err().unwrap().to_string(), sentence);
+        assert_eq!(fs::read(&path).unwrap(), b"first");
+        assert_eq!(names(directory.path()), ["a"]);
+    }
+
+    #[test]
+    fn a_link_publishes_like_a_rename() {
+        let directory = tempfile::tempdir().unwrap();
+        let (from, to) = (directory.path().join("from"), directory.path().join("to"));
+        fs::write(&from, b"new").unwrap();
+        link_and_remove(&from, &to).unwrap();
+        assert_eq!(names(directory.path()), ["to"]);
+        fs::write(&from, b"newer").unwrap();
+        assert!(link_and_remove(&from, &to).is_err());
+        assert_eq!(fs::read(&to).unwrap(), b"new");
+    }
+
+    #[test]
+    fn a_missing_directory_is_named() {
+        let error = NewFile::create(Path::new("no/such/place.csv"))
+            .err()
+            .unwrap();
+        assert_eq!(
+            error.to_string(),
+            "no/such/place.csv: its directory does not exist; create it first"
+        );
+    }
+}

@@ -1,0 +1,239 @@
+//! Reads a trace, whatever wrote it. The content tells the format, not the name.
+
+mod blinky;
+mod detect;
+mod error;
+mod fio;
+mod guard;
+mod integers;
+mod lines;
+mod number;
+mod own_csv;
+mod parquet;
+mod parquet_pages;
+mod qiita;
+mod recording;
+mod thesis;
+
+use crate::trace::{About, Trace};
+use bytes::Bytes;
+use detect::Format;
+use error::{Fault, Problem};
+use lines::Lines;
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::path::Path;
+
+pub use error::ReadError;
+pub(crate) use own_csv::COLUMNS;
+
+/// What a reader cannot learn from the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReadOptions {
+    /// Payload of each write in bytes, where a format has no lengths.
+    pub block_bytes: u64,
+}
+
+impl Default for ReadOptions {
+    fn default() -> ReadOptions {
+        ReadOptions { block_bytes: 512 }
+    }
+}
+
+/// What a file held.
+pub enum Loaded {
+    /// Single operations.
+    Trace(Trace),
+    /// A recording with a time column.
+    Recording(Recording),
+    /// Figures of whole files, without the single operations.
+    Aggregate(Aggregate),
+}
+
+/// A recording: samples that something else wrote, each with its time.
+pub struct Recording {
+    /// One operation between each sample and the next. Its length is that of the later sample's
+    /// line, its offset where that line starts.
+    pub trace: Trace,
+    /// Number of samples, one more than operations.
+    pub samples: u64,
+    /// Name of the time column.
+    pub time_column: String,
+    /// Unit of the time column as it is abbreviated: `s`, `ms`, `us` or `ns`.
+    pub time_unit: &'static str,
+}
+
+/// Figures of whole files.
+pub struct Aggregate {
+    /// Where they come from.
+    pub about: About,
+    /// One row for each file written.
+    pub rows: Vec<AggregateRow>,
+}
+
+/// Figures of one file. The published kB and MB are 1024 and 1024^2 bytes; here they are undone.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[expect(non_snake_case, reason = "Bps is bytes per second")]
+pub struct AggregateRow {
+    /// Number of the repetition.
+    pub iteration: u64,
+    /// Size of the file in bytes.
+    pub file_size_bytes: u64,
+    /// Payload of each write in bytes.
+    pub block_bytes: u64,
+    /// Bytes per second.
+    pub speed_Bps: f64,
+    /// Mean write time in ns.
+    pub latency_ns_mean: u64,
+    /// Shortest write time in ns.
+    pub latency_ns_min: u64,
+    /// Longest write time in ns.
+    pub latency_ns_max: u64,
+    /// Writes per second.
+    pub iops: f64,
+}
+
+/// Reads a file.
+///
+/// # Errors
+/// One sentence that names the file, the line, and the remedy.
+pub fn read(path: &Path, options: &ReadOptions) -> Result<Loaded, ReadError> {
+    let name = path.display().to_string();
+    let open = || {
+        let file = File::open(path).map_err(|error| Problem::Open(error).in_file())?;
+        let metadata = file
+            .metadata()
+            .map_err(|error| Problem::Open(error).in_file())?;
+        if metadata.is_dir() {
+            return Err(Problem::Directory.in_file());
+        }
+        let is_parquet = metadata.is_file() && starts_as_parquet(&file)?;
+        Ok((file, is_parquet))
+    };
+    match open() {
+        // A Parquet file is read from its end; through a pipe it has to be held in memory.
+        Ok((file, true)) => parquet::read(file, about(&name, "Cardiograph Parquet")),
+        Ok((file, false)) => return read_from(&name, file, options),
+        Err(fault) => Err(fault),
+    }
+    .and_then(|trace| complete(Loaded::Trace(trace)))
+    .map_err(|fault| ReadError::new(&name, fault))
+}
+
+/// Reads from anything, such as a pipe; `name` stands for the file in notes and errors.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_from(
+    name: &str,
+    reader: impl Read,
+    options: &ReadOptions,
+) -> Result<Loaded, ReadError> {
+    read_any(name, reader, options)
+        .and_then(complete)
+        .map_err(|fault| ReadError::new(name, fault))
+}
+
+fn read_any(name: &str, reader: impl Read, options: &ReadOptions) -> Result<Loaded, Fault> {
+    let mut lines = Lines::new(reader)?;
+    if lines.in_memory().starts_with(PARQUET_MAGIC) {
+        let bytes = in_memory(lines.into_rest())?;
+        return parquet::read(bytes, about(name, "Cardiograph Parquet")).map(Loaded::Trace);
+    }
+    let lines = &mut lines;
+    let block_bytes = options.block_bytes;
+    let about_blocks = |format| {
+        let mut about = about(name, format);
+        about.notes.push(block_note(block_bytes));
+        about
+    };
+    let trace = match detect::detect(lines.in_memory())? {
+        Format::OwnCsv => own_csv::read(lines, about(name, "Cardiograph CSV")),
+        Format::Integers => {
+            integers::read(lines, about_blocks("index,start_us,end_us"), block_bytes)
+        }
+        Format::Thesis => thesis::read(lines, about(name, "magod2"), block_bytes),
+        Format::Blinky => blinky::read(lines, about_blocks("write times in ms"), block_bytes),
+        Format::Fio => fio::read(lines, about(name, "fio latency log")),
+        Format::Qiita => {
+            let about = about(name, "library-comparison");
+            return qiita::read(lines, about).map(Loaded::Aggregate);
+        }
+        Format::Recording(header) => {
+            let about = about(name, "recording");
+            return recording::read(lines, about, header).map(Loaded::Recording);
+        }
+    };
+    trace.map(Loaded::Trace)
+}
+
+/// Checks what no single row can show.
+fn complete(loaded: Loaded) -> Result<Loaded, Fault> {
+    let trace = match &loaded {
+        Loaded::Trace(trace) | Loaded::Recording(Recording { trace, .. }) => trace,
+        Loaded::Aggregate(aggregate) if aggregate.rows.is_empty() => {
+            return Err(Problem::NoRows.in_file());
+        }
+        Loaded::Aggregate(_) => return Ok(loaded),
+    };
+    if trace.is_empty() {
+        return Err(Problem::NoRows.in_file());
+    }
+    // With this, no sum of lengths and no end of an operation overflows later.
+    let mut total_bytes = 0_u64;
+    let fits = trace.runs().iter().all(|run| {
+        let length = run.count.checked_mul(run.length_bytes);
+        let total = length.and_then(|length| total_bytes.checked_add(length));
+        let end = length.and_then(|length| run.offset_bytes.checked_add(length));
+        total_bytes = total.unwrap_or(u64::MAX);
+        total_bytes <= number::NUMBER_MAX && end.is_some_and(|end| end <= number::NUMBER_MAX)
+    });
+    if fits {
+        Ok(loaded)
+    } else {
+        Err(Problem::TotalTooLarge.in_file())
+    }
+}
+
+const PARQUET_MAGIC: &[u8; 4] = b"PAR1";
+
+/// Whether a file starts as Parquet does; its position is at the start again afterwards.
+fn starts_as_parquet(file: &File) -> Result<bool, Fault> {
+    use std::io::{Seek, SeekFrom};
+    let mut magic = [0; PARQUET_MAGIC.len()];
+    let mut reader = file;
+    let found = match reader.read_exact(&mut magic) {
+        Ok(()) => &magic == PARQUET_MAGIC,
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => false,
+        Err(error) => return Err(Problem::Read(error).in_file()),
+    };
+    reader
+        .seek(SeekFrom::Start(0))
+        .map_err(|error| Problem::Read(error).in_file())?;
+    Ok(found)
+}
+
+/// Holds the rest of a pipe in memory.
+fn in_memory(rest: impl Read) -> Result<Bytes, Fault> {
+    const PIPE_BYTES_MAX: u64 = 1 << 30;
+    let mut bytes = Vec::new();
+    rest.take(PIPE_BYTES_MAX + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| Problem::Read(error).in_file())?;
+    if bytes.len() as u64 > PIPE_BYTES_MAX {
+        return Err(Problem::ParquetPipe.in_file());
+    }
+    Ok(bytes.into())
+}
+
+fn about(name: &str, format: &str) -> About {
+    About {
+        target: name.to_owned(),
+        workload: format.to_owned(),
+        ..About::default()
+    }
+}
+
+fn block_note(block_bytes: u64) -> String {
+    format!("The file has no lengths: each write is taken as {block_bytes} B.")
+}

@@ -1,0 +1,73 @@
+//! Which format a text has, by its first line.
+
+use super::error::{Fault, Problem};
+use super::recording::Header;
+use super::{fio, number, own_csv, qiita, thesis};
+
+pub(super) enum Format {
+    OwnCsv,
+    Integers,
+    Thesis,
+    Qiita,
+    Blinky,
+    Fio,
+    Recording(Header),
+}
+
+/// Header of the plainest list of write times.
+const INTEGERS: &[&str] = &["index", "start_us", "end_us"];
+
+/// The format of a text that starts with `head`.
+pub(super) fn detect(head: &[u8]) -> Result<Format, Fault> {
+    if head.is_empty() {
+        return Err(Problem::Empty.in_file());
+    }
+    if head.starts_with(b"\xFF\xFE") || head.starts_with(b"\xFE\xFF") {
+        return Err(Problem::Utf16.in_file());
+    }
+    let mut lines = (1..).zip(head.split(|&byte| byte == b'\n'));
+    let Some((number, line)) = lines.find(|(_, line)| !line.trim_ascii().is_empty()) else {
+        return Err(Problem::Empty.in_file());
+    };
+    let line = line.trim_ascii();
+    if line.contains(&0) {
+        return Err(if line.iter().all(|&byte| byte == 0 || is_text(byte)) {
+            Problem::Nul.at_line(number)
+        } else {
+            Problem::NotText.in_file()
+        });
+    }
+    if thesis::begins(line) {
+        Ok(Format::Thesis)
+    } else if names_are(line, own_csv::COLUMNS) {
+        Ok(Format::OwnCsv)
+    } else if names_are(line, INTEGERS) {
+        Ok(Format::Integers)
+    } else if names_are(line, qiita::COLUMNS) {
+        Ok(Format::Qiita)
+    } else if fio::is_row(line) {
+        Ok(Format::Fio)
+    } else if number::decimal(line, 0) != Err(number::Bad::NotANumber) {
+        Ok(Format::Blinky)
+    } else if let Some(header) = Header::parse(line) {
+        Ok(Format::Recording(header))
+    } else if line.iter().all(|&byte| is_text(byte)) || std::str::from_utf8(line).is_ok() {
+        Err(Problem::Unknown.in_file())
+    } else {
+        Err(Problem::NotText.in_file())
+    }
+}
+
+fn is_text(byte: u8) -> bool {
+    byte.is_ascii_graphic() || byte.is_ascii_whitespace()
+}
+
+/// Whether a line holds these names, whatever their case and the blanks around them.
+fn names_are(line: &[u8], names: &[&str]) -> bool {
+    let mut fields = line.split(|&byte| byte == b',');
+    names.iter().all(|name| {
+        fields
+            .next()
+            .is_some_and(|field| field.trim_ascii().eq_ignore_ascii_case(name.as_bytes()))
+    }) && fields.next().is_none()
+}

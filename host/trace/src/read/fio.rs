@@ -1,0 +1,183 @@
+//! fio's latency logs: `time_ms, latency_ns, direction, block size[, offset][, priority]`.
+//!
+//! fio stamps an operation when it completes, in whole milliseconds. The latencies are exact, so
+//! they are laid end to end; an operation starts later only where its stamp says so.
+
+use super::error::{Fault, Problem, shown};
+use super::lines::{Line, Lines};
+use super::number::{Bad, Field, NUMBER_MAX, whole};
+use crate::trace::{About, Trace};
+use cardiograph_workload::{Operation, OperationKind};
+use std::io::Read;
+
+const NS_PER_MS: u64 = 1_000_000;
+const FIELDS_MIN: usize = 4;
+const FIELDS_MAX: usize = 6;
+
+/// fio's numbers for a direction.
+const READ: u64 = 0;
+const WRITE: u64 = 1;
+const TRIM: u64 = 2;
+
+/// Whether a line looks like a row of such a log.
+pub(super) fn is_row(line: &[u8]) -> bool {
+    let (texts, count) = split(line);
+    (FIELDS_MIN..=FIELDS_MAX).contains(&count)
+        && texts[..FIELDS_MIN].iter().all(|text| whole(text).is_ok())
+        && whole(texts[2]).is_ok_and(|direction| direction <= TRIM)
+}
+
+pub(super) fn read<R: Read>(lines: &mut Lines<R>, about: About) -> Result<Trace, Fault> {
+    let has_offsets = has_offsets(lines.in_memory());
+    let mut trace = Trace::new(about);
+    let mut due = 0;
+    let mut stamp_ms_before = 0;
+    let mut next_offset_bytes = 0_u64;
+    let mut trims = 0_u64;
+    while let Some(line) = lines.next_row()? {
+        let (texts, found) = split(line.text);
+        if due == 0 {
+            due = found;
+        }
+        if found != due {
+            return Err(line.wrong_fields(due, found));
+        }
+        let row = Row::parse(&texts, has_offsets, &line)?;
+        if row.stamp_ms < stamp_ms_before {
+            return Err(Problem::Backward {
+                time: row.stamp_ms.to_string(),
+                before: stamp_ms_before.to_string(),
+            }
+            .at_line(line.number));
+        }
+        stamp_ms_before = row.stamp_ms;
+        let Some(kind) = row.kind else {
+            trims += 1;
+            continue;
+        };
+        let earliest_ns = (row.stamp_ms * NS_PER_MS).saturating_sub(row.latency_ns);
+        let start_ns = earliest_ns.max(trace.last_end_ns());
+        let operation = Operation {
+            kind,
+            file: 0,
+            offset_bytes: row.offset_bytes.unwrap_or(next_offset_bytes),
+            length_bytes: row.length_bytes,
+            start_ns,
+            end_ns: start_ns + row.latency_ns,
+        };
+        if operation.end_ns > NUMBER_MAX || trace.push(&operation).is_err() {
+            return Err(Bad::TooLarge.in_column(COLUMNS[1], texts[1], &line));
+        }
+        next_offset_bytes = next_offset_bytes.wrapping_add(row.length_bytes);
+    }
+    trace.about.notes.push(
+        "fio stamps operations in whole milliseconds, so they are laid end to end from their \
+         exact latencies, and later only where a stamp says so; operations that overlapped \
+         (iodepth above 1) come one after the other."
+            .to_owned(),
+    );
+    if !has_offsets {
+        trace.about.notes.push(
+            "The log has no offsets: the operations are taken as sequential (record with \
+             --log_offset=1 to keep them)."
+                .to_owned(),
+        );
+    }
+    if trims > 0 {
+        trace
+            .about
+            .notes
+            .push(format!("Left out: {trims} trims, which carry no data."));
+    }
+    Ok(trace)
+}
+
+/// Whether a log has offsets, from its first lines.
+///
+/// Of five fields the last is the offset in older logs and the priority in newer ones. A priority
+/// is the same all through, or written as `0x...`.
+fn has_offsets(head: &[u8]) -> bool {
+    let mut fifths = head.split(|&byte| byte == b'\n').filter_map(|line| {
+        let (texts, count) = split(line);
+        match count {
+            5 => Some(Some(texts[4])),
+            6 => Some(None),
+            _ => None,
+        }
+    });
+    match fifths.next() {
+        Some(Some(first)) => {
+            whole(first).is_ok()
+                && fifths
+                    .flatten()
+                    .any(|fifth| whole(fifth).is_ok() && fifth != first)
+        }
+        Some(None) => true,
+        None => false,
+    }
+}
+
+fn split(line: &[u8]) -> ([&[u8]; FIELDS_MAX], usize) {
+    let mut texts = [&[][..]; FIELDS_MAX];
+    let mut count = 0;
+    for text in line.split(|&byte| byte == b',') {
+        if let Some(place) = texts.get_mut(count) {
+            *place = text.trim_ascii();
+        }
+        count += 1;
+    }
+    (texts, count)
+}
+
+const COLUMNS: [&str; FIELDS_MAX] = [
+    "the time",
+    "the latency",
+    "the direction",
+    "the block size",
+    "the offset",
+    "the priority",
+];
+
+struct Row {
+    stamp_ms: u64,
+    latency_ns: u64,
+    /// `None` for a trim.
+    kind: Option<OperationKind>,
+    length_bytes: u64,
+    offset_bytes: Option<u64>,
+}
+
+impl Row {
+    fn parse(
+        texts: &[&[u8]; FIELDS_MAX],
+        has_offsets: bool,
+        line: &Line<'_>,
+    ) -> Result<Row, Fault> {
+        let field = |index: usize| Field {
+            column: COLUMNS[index],
+            text: texts[index],
+            line,
+        };
+        let stamp_ms = field(0).whole_times(NS_PER_MS)? / NS_PER_MS;
+        let kind = match field(2).whole()? {
+            READ => Some(OperationKind::Read),
+            WRITE => Some(OperationKind::Write),
+            TRIM => None,
+            _ => {
+                let text = format!("direction {}", shown(texts[2]));
+                return Err(Problem::Operation { text }.at_line(line.number));
+            }
+        };
+        let length_bytes = field(3).whole()?;
+        if length_bytes == 0 {
+            return Err(Problem::Averages.at_line(line.number));
+        }
+        Ok(Row {
+            stamp_ms,
+            latency_ns: field(1).whole()?,
+            kind,
+            length_bytes,
+            offset_bytes: has_offsets.then(|| field(4).whole()).transpose()?,
+        })
+    }
+}

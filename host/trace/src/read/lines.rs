@@ -1,0 +1,226 @@
+//! Lines of a text in bounded memory.
+//!
+//! The text comes in blocks. A reader takes line by line, or looks at all whole lines that are in
+//! memory at once and says how much of them it took.
+
+use super::error::{Fault, Problem};
+use std::io::{self, BufRead, ErrorKind, Read};
+
+/// Longest line that is read, its end included.
+pub(super) const LINE_BYTES_MAX: usize = 256 * 1024;
+
+/// Bytes after the text in memory, so that a word may be loaded at any byte of it.
+const PADDING: usize = 8;
+
+const BOM: &[u8] = b"\xEF\xBB\xBF";
+
+pub(super) struct Lines<R> {
+    reader: R,
+    buffer: Vec<u8>,
+    start: usize,
+    end: usize,
+    at_end: bool,
+    lines_taken: u64,
+    bytes_taken: u64,
+}
+
+/// One line and where it lies.
+#[derive(Clone, Copy)]
+pub(super) struct Line<'a> {
+    /// The line without its end.
+    pub text: &'a [u8],
+    /// Counted from 1.
+    pub number: u64,
+    /// Where the line starts, in bytes from the start of the file.
+    pub offset_bytes: u64,
+    /// The line with its end.
+    pub length_bytes: u64,
+    /// Whether a line feed follows; the last line of a file may lack it.
+    pub ended: bool,
+}
+
+impl Line<'_> {
+    /// The row does not have the fields that are due.
+    pub(super) fn wrong_fields(&self, due: usize, found: usize) -> Fault {
+        if self.ended || found >= due {
+            Problem::Fields { due, found }.at_line(self.number)
+        } else {
+            Problem::CutOff { due, found }.at_line(self.number)
+        }
+    }
+}
+
+impl<R: Read> Lines<R> {
+    /// Reads the first block.
+    pub(super) fn new(reader: R) -> Result<Lines<R>, Fault> {
+        let mut lines = Lines {
+            reader,
+            buffer: vec![0; LINE_BYTES_MAX + PADDING],
+            start: 0,
+            end: 0,
+            at_end: false,
+            lines_taken: 0,
+            bytes_taken: 0,
+        };
+        lines.fill()?;
+        if lines.in_memory().starts_with(BOM) {
+            lines.start += BOM.len();
+            lines.bytes_taken += BOM.len() as u64;
+        }
+        Ok(lines)
+    }
+
+    /// What has been read and not been taken yet: up to the end of the file or a full block.
+    pub(super) fn in_memory(&self) -> &[u8] {
+        &self.buffer[self.start..self.end]
+    }
+
+    /// What is left, unread part included.
+    pub(super) fn into_rest(self) -> impl Read {
+        io::Cursor::new(self.in_memory().to_vec()).chain(self.reader)
+    }
+
+    /// The next line that is not blank.
+    pub(super) fn next_row(&mut self) -> Result<Option<Line<'_>>, Fault> {
+        loop {
+            let Some(length) = self.line_in_memory()? else {
+                return Ok(None);
+            };
+            let from = self.start;
+            let offset_bytes = self.bytes_taken;
+            self.take(length, 1);
+            let line = &self.buffer[from..from + length];
+            let ended = line.ends_with(b"\n");
+            let text = line.strip_suffix(b"\n").unwrap_or(line);
+            let text = text.strip_suffix(b"\r").unwrap_or(text);
+            if text.contains(&0) {
+                return Err(Problem::Nul.at_line(self.lines_taken));
+            }
+            if text.trim_ascii().is_empty() {
+                continue;
+            }
+            let span = from..from + text.len();
+            return Ok(Some(Line {
+                text: &self.buffer[span],
+                number: self.lines_taken,
+                offset_bytes,
+                length_bytes: length as u64,
+                ended,
+            }));
+        }
+    }
+
+    /// The whole lines in memory, and how many bytes they are; bytes that mean nothing follow them.
+    pub(super) fn whole_lines(&self) -> (&[u8], usize) {
+        let whole = self
+            .in_memory()
+            .iter()
+            .rposition(|&byte| byte == b'\n')
+            .map_or(0, |last| last + 1);
+        (&self.buffer[self.start..], whole)
+    }
+
+    /// Takes lines that [`Lines::whole_lines`] showed.
+    pub(super) fn take(&mut self, bytes: usize, lines: u64) {
+        self.start += bytes;
+        self.bytes_taken += bytes as u64;
+        self.lines_taken += lines;
+    }
+
+    /// Length of the next line, its end included, once it is in memory; `None` at the end.
+    fn line_in_memory(&mut self) -> Result<Option<usize>, Fault> {
+        let mut searched = 0;
+        loop {
+            // The standard library's fastest search for a byte.
+            let mut rest = &self.in_memory()[searched..];
+            let length = searched + skip_line(&mut rest);
+            if length > 0 && self.in_memory()[length - 1] == b'\n' {
+                return Ok(Some(length));
+            }
+            if self.at_end {
+                return Ok((length > 0).then_some(length));
+            }
+            if length == LINE_BYTES_MAX {
+                let number = self.lines_taken + 1;
+                return Err(if self.in_memory().contains(&0) {
+                    Problem::Nul.at_line(number)
+                } else {
+                    Problem::LongLine.at_line(number)
+                });
+            }
+            searched = length;
+            self.fill()?;
+        }
+    }
+
+    /// Moves what is left to the front and fills the block.
+    fn fill(&mut self) -> Result<(), Fault> {
+        self.buffer.copy_within(self.start..self.end, 0);
+        self.end -= self.start;
+        self.start = 0;
+        while self.end < LINE_BYTES_MAX && !self.at_end {
+            match self.reader.read(&mut self.buffer[self.end..LINE_BYTES_MAX]) {
+                Ok(0) => self.at_end = true,
+                Ok(count) => self.end += count,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(Problem::Read(error).at_line(self.lines_taken + 1)),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Skips past the next line feed, or everything; returns how many bytes that was.
+fn skip_line(rest: &mut &[u8]) -> usize {
+    // Reading from memory cannot fail.
+    rest.skip_until(b'\n').unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(text: &[u8]) -> Vec<(Vec<u8>, u64, u64, u64)> {
+        let mut lines = Lines::new(text).unwrap();
+        let mut rows = Vec::new();
+        while let Some(line) = lines.next_row().unwrap() {
+            rows.push((
+                line.text.to_vec(),
+                line.number,
+                line.offset_bytes,
+                line.length_bytes,
+            ));
+        }
+        rows
+    }
+
+    #[test]
+    fn lines_know_where_they_lie() {
+        assert_eq!(
+            rows(b"\xEF\xBB\xBFa\r\n\n b\nc"),
+            [
+                (b"a".to_vec(), 1, 3, 3),
+                (b" b".to_vec(), 3, 7, 3),
+                (b"c".to_vec(), 4, 10, 1),
+            ]
+        );
+    }
+
+    #[test]
+    fn lines_are_joined_across_blocks() {
+        let line = [vec![b'x'; 1000], vec![b'\n']].concat();
+        let text = line.repeat(1000);
+        let rows = rows(&text);
+        assert_eq!(rows.len(), 1000);
+        assert!(rows.iter().all(|(text, ..)| text.len() == 1000));
+    }
+
+    #[test]
+    fn the_longest_line_is_read_and_a_longer_one_is_not() {
+        let mut text = vec![b'x'; LINE_BYTES_MAX - 1];
+        text.push(b'\n');
+        assert_eq!(rows(&text).len(), 1);
+        text.insert(0, b'x');
+        assert!(Lines::new(&text[..]).unwrap().next_row().is_err());
+    }
+}

@@ -1,0 +1,321 @@
+//! Our Parquet, described in docs/formats.md.
+//!
+//! A file from elsewhere may say anything, so what the footer and the page headers claim is checked
+//! against the bytes that are there before the decoder sees it.
+
+use super::COLUMNS;
+use super::error::{Fault, Problem};
+use super::guard::guarded;
+use super::parquet_pages::{CheckedPages, check_chunk};
+use crate::trace::{About, Trace};
+use crate::write::{CLOCK_OVERHEAD, CLOCK_RESOLUTION, NOTE, READ, TARGET, WORKLOAD, WRITE};
+use cardiograph_workload::{Operation, OperationKind};
+use parquet::basic::Type as Physical;
+use parquet::column::reader::ColumnReaderImpl;
+use parquet::data_type::{DataType, Int32Type, Int64Type};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::{FileMetaData, ParquetMetaData, ParquetMetaDataReader};
+use parquet::file::reader::ChunkReader;
+use std::sync::Arc;
+
+/// Rows decoded at once; all columns of them stay in the processor's cache.
+const BATCH_ROWS: usize = 1 << 12;
+
+/// Most rows that a byte of an honest file stands for: in a perfectly even trace 256 rows take some
+/// 30 bytes of packed differences.
+const ROWS_PER_BYTE_MAX: u64 = 64;
+
+const FOOTER_MAGIC: &[u8] = b"PAR1";
+
+pub(super) fn read<C: ChunkReader + 'static>(file: C, about: About) -> Result<Trace, Fault> {
+    let length_bytes = file.len();
+    let is_whole = length_bytes >= 12
+        && file
+            .get_bytes(length_bytes - 4, FOOTER_MAGIC.len())
+            .is_ok_and(|end| end == FOOTER_MAGIC);
+    if !is_whole {
+        return Err(Problem::ParquetCutOff.in_file());
+    }
+    let metadata = decoded(|| ParquetMetaDataReader::new().parse_and_finish(&file))?;
+    check_columns(metadata.file_metadata())?;
+    check_rows(&metadata, length_bytes)?;
+    let mut trace = Trace::new(merged(about, metadata.file_metadata()));
+    let file = Arc::new(file);
+    for group in 0..metadata.num_row_groups() {
+        Group::new(&file, &metadata, group, length_bytes)?.read(&mut trace)?;
+    }
+    Ok(trace)
+}
+
+/// What the decoder makes of the file.
+fn decoded<T>(decode: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, Fault> {
+    match guarded(decode) {
+        Some(result) => result.map_err(|error| damaged(&error)),
+        None => Err(Problem::ParquetDamaged("it cannot be decoded".to_owned()).in_file()),
+    }
+}
+
+fn damaged(error: &ParquetError) -> Fault {
+    // The text may quote the file at length.
+    let text: String = error.to_string().chars().take(200).collect();
+    Problem::ParquetDamaged(text.escape_debug().to_string()).in_file()
+}
+
+fn check_columns(file: &FileMetaData) -> Result<(), Fault> {
+    let columns = file.schema_descr().columns();
+    let are_ours = columns.len() == COLUMNS.len()
+        && columns
+            .iter()
+            .zip(COLUMNS)
+            .enumerate()
+            .all(|(index, (column, name))| {
+                let physical = if index < 2 {
+                    Physical::INT32
+                } else {
+                    Physical::INT64
+                };
+                column.path().string() == *name
+                    && column.physical_type() == physical
+                    && column.max_def_level() == 0
+                    && column.max_rep_level() == 0
+            });
+    if are_ours {
+        return Ok(());
+    }
+    const SHOWN_MAX: usize = 10;
+    let mut found: Vec<String> = columns
+        .iter()
+        .take(SHOWN_MAX)
+        .map(|column| {
+            let optional = if column.max_def_level() > 0 {
+                " optional"
+            } else {
+                ""
+            };
+            let name = super::error::shown(column.path().string().as_bytes());
+            format!("{name} ({}{optional})", column.physical_type())
+        })
+        .collect();
+    if columns.len() > SHOWN_MAX {
+        found.push("...".to_owned());
+    }
+    let found = found.join(", ");
+    Err(Problem::ParquetColumns { found }.in_file())
+}
+
+/// The rows must be able to lie in the file, as they are what memory is taken for.
+fn check_rows(metadata: &ParquetMetaData, length_bytes: u64) -> Result<(), Fault> {
+    let rows = metadata.row_groups().iter().try_fold(0_u64, |rows, group| {
+        rows.checked_add(u64::try_from(group.num_rows()).ok()?)
+    });
+    match rows {
+        Some(rows) if rows <= length_bytes.saturating_mul(ROWS_PER_BYTE_MAX) => Ok(()),
+        rows => Err(Problem::ParquetRows {
+            rows: rows.unwrap_or(u64::MAX),
+            bytes: length_bytes,
+        }
+        .in_file()),
+    }
+}
+
+/// What the footer tells about the run; the given text stands in for what it does not.
+fn merged(mut about: About, file: &FileMetaData) -> About {
+    let Some(pairs) = file.key_value_metadata() else {
+        return about;
+    };
+    let value = |key: &str| {
+        let pair = pairs.iter().find(|pair| pair.key == key)?;
+        pair.value.clone()
+    };
+    if let Some(target) = value(TARGET) {
+        about.target = target;
+    }
+    if let Some(workload) = value(WORKLOAD) {
+        about.workload = workload;
+    }
+    about.clock_resolution_ns = value(CLOCK_RESOLUTION).and_then(|ns| ns.parse().ok());
+    about.clock_overhead_ns = value(CLOCK_OVERHEAD).and_then(|ns| ns.parse().ok());
+    about.notes = pairs
+        .iter()
+        .filter(|pair| pair.key.starts_with(NOTE))
+        .filter_map(|pair| pair.value.clone())
+        .collect();
+    about
+}
+
+/// The columns of a row group, decoded side by side.
+struct Group {
+    rows: usize,
+    operation: Column<Int32Type>,
+    file: Column<Int32Type>,
+    offset: Column<Int64Type>,
+    length: Column<Int64Type>,
+    start: Column<Int64Type>,
+    end: Column<Int64Type>,
+}
+
+impl Group {
+    fn new<C: ChunkReader + 'static>(
+        file: &Arc<C>,
+        metadata: &ParquetMetaData,
+        group: usize,
+        length_bytes: u64,
+    ) -> Result<Group, Fault> {
+        let group = metadata.row_group(group);
+        let rows = usize::try_from(group.num_rows()).unwrap_or(0);
+        for column in group.columns() {
+            check_chunk(column, length_bytes)?;
+        }
+        Ok(Group {
+            rows,
+            operation: Column::new(CheckedPages::open(file, group, 0, rows)?),
+            file: Column::new(CheckedPages::open(file, group, 1, rows)?),
+            offset: Column::new(CheckedPages::open(file, group, 2, rows)?),
+            length: Column::new(CheckedPages::open(file, group, 3, rows)?),
+            start: Column::new(CheckedPages::open(file, group, 4, rows)?),
+            end: Column::new(CheckedPages::open(file, group, 5, rows)?),
+        })
+    }
+
+    fn read(mut self, trace: &mut Trace) -> Result<(), Fault> {
+        let mut left = self.rows;
+        while left > 0 {
+            let rows = left.min(BATCH_ROWS);
+            self.operation.decode(rows)?;
+            self.file.decode(rows)?;
+            self.offset.decode(rows)?;
+            self.length.decode(rows)?;
+            self.start.decode(rows)?;
+            self.end.decode(rows)?;
+            self.push_batch(trace)?;
+            left -= rows;
+        }
+        Ok(())
+    }
+
+    fn push_batch(&self, trace: &mut Trace) -> Result<(), Fault> {
+        let rows = self.start.values.len();
+        let mut at = 0;
+        while at < rows {
+            let taken = match self.operation_at(at) {
+                Some(first) => {
+                    let count = self.run_from(at, &first);
+                    let starts = self.start.values[at..at + count].iter();
+                    let ends = self.end.values[at..at + count].iter();
+                    let times = starts
+                        .zip(ends)
+                        .map(|(&start, &end)| (start as u64, end as u64));
+                    trace.push_run(&first, times) as usize
+                }
+                None => 0,
+            };
+            if taken == 0 {
+                let row = trace.len() as u64 + 1;
+                return Err(self.mistake(at, trace).at_row(row));
+            }
+            at += taken;
+        }
+        Ok(())
+    }
+
+    /// A row, unless its numbers mean nothing.
+    fn operation_at(&self, at: usize) -> Option<Operation> {
+        let number = |column: &Column<Int64Type>| u64::try_from(column.values[at]).ok();
+        Some(Operation {
+            kind: match self.operation.values[at] {
+                WRITE => OperationKind::Write,
+                READ => OperationKind::Read,
+                _ => return None,
+            },
+            file: self.file.values[at] as u32,
+            offset_bytes: number(&self.offset)?,
+            length_bytes: number(&self.length)?,
+            start_ns: number(&self.start)?,
+            end_ns: number(&self.end)?,
+        })
+    }
+
+    /// How many rows from `at` on form a run whose times are not negative.
+    fn run_from(&self, at: usize, first: &Operation) -> usize {
+        let (kind, file) = (self.operation.values[at], self.file.values[at]);
+        let length = first.length_bytes as i64;
+        let mut offset = first.offset_bytes as i64;
+        let places = (self.operation.values[at..]
+            .iter()
+            .zip(&self.file.values[at..]))
+        .zip(
+            self.offset.values[at..]
+                .iter()
+                .zip(&self.length.values[at..]),
+        )
+        .zip(self.start.values[at..].iter().zip(&self.end.values[at..]));
+        let mut count = 0;
+        for (((&k, &f), (&o, &l)), (&start, &end)) in places {
+            if k != kind || f != file || l != length || o != offset || start | end < 0 {
+                break;
+            }
+            // An offset that wrapped is negative, and no row that was let through has one.
+            offset = offset.wrapping_add(length);
+            if offset < 0 {
+                return count + 1;
+            }
+            count += 1;
+        }
+        count
+    }
+
+    /// What is wrong with a row that could not be taken.
+    #[cold]
+    fn mistake(&self, at: usize, trace: &Trace) -> Problem {
+        let kind = self.operation.values[at];
+        if kind != WRITE && kind != READ {
+            return Problem::Operation {
+                text: kind.to_string(),
+            };
+        }
+        let columns = [&self.offset, &self.length, &self.start, &self.end];
+        let numbers = columns.map(|column| column.values[at]);
+        if let Some((number, column)) = numbers.iter().zip(&COLUMNS[2..]).find(|(n, _)| **n < 0) {
+            return Problem::Negative {
+                column: (*column).to_owned(),
+                text: number.to_string(),
+            };
+        }
+        let [_, _, start, end] = numbers.map(|number| number.to_string());
+        if numbers[3] < numbers[2] {
+            Problem::EndBeforeStart { start, end }
+        } else {
+            Problem::Backward {
+                time: start,
+                before: trace.last_end_ns().to_string(),
+            }
+        }
+    }
+}
+
+/// One column and the values decoded last.
+struct Column<T: DataType> {
+    reader: ColumnReaderImpl<T>,
+    values: Vec<T::T>,
+}
+
+impl<T: DataType> Column<T> {
+    fn new(pages: CheckedPages) -> Column<T> {
+        Column {
+            reader: ColumnReaderImpl::new(pages.column(), Box::new(pages)),
+            values: Vec::with_capacity(BATCH_ROWS),
+        }
+    }
+
+    /// Decodes exactly so many values.
+    fn decode(&mut self, rows: usize) -> Result<(), Fault> {
+        self.values.clear();
+        let (reader, values) = (&mut self.reader, &mut self.values);
+        let (_, found, _) = decoded(|| reader.read_records(rows, None, None, values))?;
+        if found == rows {
+            Ok(())
+        } else {
+            Err(Problem::ParquetDamaged("a column ends too early".to_owned()).in_file())
+        }
+    }
+}

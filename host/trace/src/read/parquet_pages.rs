@@ -1,0 +1,122 @@
+//! Pages of a Parquet column, checked before the decoder sees them.
+//!
+//! The decoder trusts a page's header where an honest writer would not lie: it reserves memory for
+//! as many values as a dictionary claims, and panics without one. Here such pages are refused.
+
+use super::error::{Fault, Problem};
+use parquet::basic::{Compression, Encoding, Type as Physical};
+use parquet::column::page::{Page, PageMetadata, PageReader};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
+use parquet::file::reader::ChunkReader;
+use parquet::file::serialized_reader::SerializedPageReader;
+use parquet::schema::types::ColumnDescPtr;
+use std::sync::Arc;
+
+/// Checks that a column is stored plainly and lies in the file.
+pub(super) fn check_chunk(column: &ColumnChunkMetaData, length_bytes: u64) -> Result<(), Fault> {
+    if column.compression() != Compression::UNCOMPRESSED {
+        return Err(Problem::ParquetCompressed.in_file());
+    }
+    let start = column
+        .dictionary_page_offset()
+        .unwrap_or(column.data_page_offset());
+    let end = start.checked_add(column.compressed_size());
+    let lies_in_file = start >= 0
+        && column.compressed_size() >= 0
+        && end.is_some_and(|end| end as u64 <= length_bytes);
+    if lies_in_file {
+        Ok(())
+    } else {
+        Err(Problem::ParquetDamaged("a column lies outside the file".to_owned()).in_file())
+    }
+}
+
+/// The pages of one column.
+pub(super) struct CheckedPages {
+    pages: Box<dyn PageReader>,
+    column: ColumnDescPtr,
+    value_bytes: usize,
+    has_dictionary: bool,
+}
+
+impl CheckedPages {
+    /// The pages of a column that [`check_chunk`] let through.
+    pub(super) fn open<C: ChunkReader + 'static>(
+        file: &Arc<C>,
+        group: &RowGroupMetaData,
+        index: usize,
+        rows: usize,
+    ) -> Result<CheckedPages, Fault> {
+        let column = group.column(index);
+        let pages = SerializedPageReader::new(Arc::clone(file), column, rows, None)
+            .map_err(|error| Problem::ParquetDamaged(error.to_string()).in_file())?;
+        Ok(CheckedPages {
+            pages: Box::new(pages),
+            column: column.column_descr_ptr(),
+            value_bytes: match column.column_type() {
+                Physical::INT32 => 4,
+                _ => 8,
+            },
+            has_dictionary: false,
+        })
+    }
+
+    pub(super) fn column(&self) -> ColumnDescPtr {
+        Arc::clone(&self.column)
+    }
+
+    fn check(&mut self, page: &Page) -> Result<(), ParquetError> {
+        let refuse = |why: &str| Err(ParquetError::General(why.to_owned()));
+        match page {
+            Page::DictionaryPage {
+                buf, num_values, ..
+            } => {
+                if *num_values as usize > buf.len() / self.value_bytes {
+                    return refuse("a dictionary is shorter than it says");
+                }
+                self.has_dictionary = true;
+            }
+            Page::DataPage { .. } | Page::DataPageV2 { .. } => match page.encoding() {
+                Encoding::PLAIN | Encoding::DELTA_BINARY_PACKED => {}
+                Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY => {
+                    if !self.has_dictionary {
+                        return refuse("a dictionary is missing");
+                    }
+                    // The first byte is the width of an index.
+                    if page.buffer().is_empty() {
+                        return refuse("a page is empty");
+                    }
+                }
+                _ => return refuse("a page has an encoding that traces do not use"),
+            },
+        }
+        Ok(())
+    }
+}
+
+impl Iterator for CheckedPages {
+    type Item = Result<Page, ParquetError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.get_next_page().transpose()
+    }
+}
+
+impl PageReader for CheckedPages {
+    fn get_next_page(&mut self) -> Result<Option<Page>, ParquetError> {
+        let page = self.pages.get_next_page()?;
+        if let Some(page) = &page {
+            self.check(page)?;
+        }
+        Ok(page)
+    }
+
+    fn peek_next_page(&mut self) -> Result<Option<PageMetadata>, ParquetError> {
+        self.pages.peek_next_page()
+    }
+
+    fn skip_next_page(&mut self) -> Result<(), ParquetError> {
+        self.pages.skip_next_page()
+    }
+}

@@ -1,0 +1,60 @@
+//! The CSV of study 3, the library comparison: one row of figures for each file written.
+
+use super::error::Fault;
+use super::lines::{Line, Lines};
+use super::number::Field;
+use super::{Aggregate, AggregateRow};
+use crate::trace::About;
+use std::io::Read;
+
+pub(super) const COLUMNS: &[&str] = &[
+    "Iteration",
+    "FileSize(KB)",
+    "BlockSize(B)",
+    "WriteSpeed(MB/s)",
+    "Latency(ms)",
+    "MinLatency(ms)",
+    "MaxLatency(ms)",
+    "IOPS",
+];
+
+const BYTES_PER_KIB: u64 = 1 << 10;
+const BYTES_PER_MIB: f64 = (1 << 20) as f64;
+/// A millisecond is 10^6 ns.
+const POWER: i32 = 6;
+
+pub(super) fn read<R: Read>(lines: &mut Lines<R>, about: About) -> Result<Aggregate, Fault> {
+    lines.next_row()?;
+    let mut rows = Vec::new();
+    while let Some(line) = lines.next_row()? {
+        rows.push(row(&line)?);
+    }
+    Ok(Aggregate { about, rows })
+}
+
+fn row(line: &Line<'_>) -> Result<AggregateRow, Fault> {
+    let texts: Vec<&[u8]> = line
+        .text
+        .split(|&byte| byte == b',')
+        .take(COLUMNS.len() + 1)
+        .collect();
+    if texts.len() != COLUMNS.len() {
+        let found = line.text.split(|&byte| byte == b',').count();
+        return Err(line.wrong_fields(COLUMNS.len(), found));
+    }
+    let field = |index: usize| Field {
+        column: COLUMNS[index],
+        text: texts[index],
+        line,
+    };
+    Ok(AggregateRow {
+        iteration: field(0).whole()?,
+        file_size_bytes: field(1).whole_times(BYTES_PER_KIB)?,
+        block_bytes: field(2).whole()?,
+        speed_Bps: field(3).float()? * BYTES_PER_MIB,
+        latency_ns_mean: field(4).decimal(POWER)?,
+        latency_ns_min: field(5).decimal(POWER)?,
+        latency_ns_max: field(6).decimal(POWER)?,
+        iops: field(7).float()?,
+    })
+}

@@ -1,0 +1,44 @@
+//! Writes a trace in our own two formats, described in docs/formats.md.
+
+mod csv;
+mod parquet;
+
+use crate::publish::{NewFile, WriteError};
+use crate::trace::Trace;
+use std::io::{self, Write};
+use std::path::Path;
+
+pub(crate) use parquet::{CLOCK_OVERHEAD, CLOCK_RESOLUTION, NOTE, READ, TARGET, WORKLOAD, WRITE};
+
+/// Writes a trace as Parquet to a file that must not exist yet.
+///
+/// # Errors
+/// If the file exists or cannot be written; nothing is left behind then.
+pub fn write_parquet(trace: &Trace, path: &Path) -> Result<(), WriteError> {
+    write_file(path, |file| parquet::write(trace, file))
+}
+
+/// Writes a trace as CSV to a file that must not exist yet.
+///
+/// # Errors
+/// If the file exists or cannot be written; nothing is left behind then.
+pub fn write_csv(trace: &Trace, path: &Path) -> Result<(), WriteError> {
+    write_file(path, |file| csv::write(trace, file))
+}
+
+/// Writes a trace as CSV to anything, such as standard output. Buffering is up to the caller.
+///
+/// # Errors
+/// What the writer answers.
+pub fn write_csv_to(trace: &Trace, out: impl Write) -> io::Result<()> {
+    csv::write(trace, out)
+}
+
+fn write_file(
+    path: &Path,
+    write: impl FnOnce(&mut NewFile) -> io::Result<()>,
+) -> Result<(), WriteError> {
+    let mut file = NewFile::create(path)?;
+    write(&mut file).map_err(|error| WriteError::new(path, error))?;
+    file.commit()
+}

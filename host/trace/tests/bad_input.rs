@@ -1,0 +1,363 @@
+//! What a file can have wrong with it, and the sentence that says so.
+
+use cardiograph_trace::{
+    About, Operation, OperationKind, ReadOptions, Trace, read, read_from, write_parquet,
+};
+use parquet::data_type::{Int32Type, Int64Type};
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
+use std::path::Path;
+use std::sync::Arc;
+
+fn sentence(bytes: &[u8]) -> String {
+    match read_from("run7.csv", bytes, &ReadOptions::default()) {
+        Ok(_) => panic!("read: {}", String::from_utf8_lossy(bytes)),
+        Err(error) => error.to_string(),
+    }
+}
+
+const UNDERSTOOD: &str = "the format is not known; understood are Cardiograph's Parquet and CSV \
+    (operation,file,offset,length,start_ns,end_ns), index,start_us,end_us, the MagOD2 results \
+    file (Test information:), fio latency logs (--write_lat_log), one write time in ms a line, \
+    the library comparison's CSV (Iteration,FileSize(KB),...) and recordings whose header names \
+    a time column (Time[ms], time_us, timestamp, ...); convert it to one of them";
+
+const THESIS: &str = "Test information:\nBytes per line,100\nLines per file,2\n\
+    Amount of files,1\n,\nTest results (us):\nFile 0  start,File 0  end, \n";
+
+/// Text, and what follows `run7.csv`.
+const CASES: &[(&str, &str)] = &[
+    ("", ": the file is empty; record it again"),
+    (" \n\n", ": the file is empty; record it again"),
+    (
+        "index,start_us,end_us\n",
+        ": there is no operation in it; record it again",
+    ),
+    (
+        "index,start_us,end_us\n0,0,5\n1,9",
+        ", line 3: the last row is cut off (2 of 3 fields); delete it to read the rest",
+    ),
+    (
+        "index,start_us,end_us\n0,0,5\nwrite,0,0,512,5,9\n",
+        ", line 3: 6 fields where 3 are due; correct the row, or split the file here if two were \
+         joined",
+    ),
+    (
+        "index,start_us,end_us\n0,0,5\nindex,start_us,end_us\n",
+        ", line 3: index is \"index\", not a number; correct the row, or split the file here if \
+         two were joined",
+    ),
+    (
+        "index,start_us,end_us\n0,0,5\n\0\0\0\0",
+        ", line 3: NUL bytes, typical of a preallocated file cut by a power failure; delete them \
+         and what follows to read the rest",
+    ),
+    (
+        "\0\0\0\0",
+        ", line 1: NUL bytes, typical of a preallocated file cut by a power failure; delete them \
+         and what follows to read the rest",
+    ),
+    (
+        "index,start_us,end_us\n0,-4,5\n",
+        ", line 2: start_us is negative (-4); correct the row, or add a constant to all times if \
+         the clock started below 0",
+    ),
+    (
+        "index,start_us,end_us\n0,5,1203\n1,991,1300\n",
+        ", line 3: the time 991 lies before the one above it (1203); if the counter wrapped or \
+         two runs were joined, split the file there",
+    ),
+    (
+        "index,start_us,end_us\n0,5,3\n",
+        ", line 2: the end 3 lies before the start 5 of the same operation; correct the row, or \
+         delete it if it was cut off",
+    ),
+    (
+        "index,start_us,end_us\n0,0,9223372036854775808\n",
+        ", line 2: end_us is 9223372036854775808, which does not fit (no number may pass \
+         2^63 - 1, times in ns); correct the row",
+    ),
+    (
+        "index,start_us,end_us\n0,0,9223372036854776\n",
+        ", line 2: end_us is 9223372036854776, which does not fit (no number may pass 2^63 - 1, \
+         times in ns); correct the row",
+    ),
+    (
+        "operation,file,offset,length,start_ns,end_ns\nwrite,4294967296,0,512,0,9\n",
+        ", line 2: file is 4294967296, which does not fit in 32 bits; correct the row",
+    ),
+    (
+        "operation,file,offset,length,start_ns,end_ns\nerase,0,0,512,0,9\n",
+        ", line 2: the operation is \"erase\"; correct it to one of those in docs/formats.md",
+    ),
+    (
+        "operation,file,offset,length,start_ns,end_ns\nwrite,0,9223372036854775807,1,0,9\n",
+        ": its offsets and lengths add up to more than 2^63 - 1 bytes; correct them",
+    ),
+    (
+        "0.5\n130\nx\n",
+        ", line 3: the write time is \"x\", not a number; correct the row, or split the file here \
+         if two were joined",
+    ),
+    (
+        "0.5\n-1\n",
+        ", line 2: the write time is negative (-1); correct the row, or add a constant to all times if \
+         the clock started below 0",
+    ),
+    (
+        "0, 50, 1, 512, 0\n5, 60, 1, 512\n",
+        ", line 2: 4 fields where 5 are due; correct the row, or split the file here if two were \
+         joined",
+    ),
+    (
+        "5, 50, 1, 512, 0\n3, 60, 1, 512, 0\n",
+        ", line 2: the time 3 lies before the one above it (5); if the counter wrapped or two \
+         runs were joined, split the file there",
+    ),
+    (
+        "2, 3845, 1, 0, 0\n",
+        ", line 1: a block size of 0 marks an average over several operations; record again \
+         without log_avg_msec",
+    ),
+    (
+        "0, 50, 2, 512, 0\n",
+        ": there is no operation in it; record it again",
+    ),
+    (
+        "Iteration,FileSize(KB),BlockSize(B),WriteSpeed(MB/s),Latency(ms),MinLatency(ms),\
+         MaxLatency(ms),IOPS\n1,64,512,fast,1,1,1,1\n",
+        ", line 2: WriteSpeed(MB/s) is \"fast\", not a number; correct the row, or split the file \
+         here if two were joined",
+    ),
+    (
+        "Time[ms],U[V]\n10,1.0\n",
+        ": fewer than two samples, so there is no step between them; record for longer",
+    ),
+    (
+        "Time[ms],U[V]\n10,1.0\n20,1.0\n15,1.0\n",
+        ", line 4: the time 15 lies before the one above it (20); if the counter wrapped or two \
+         runs were joined, split the file there",
+    ),
+    (
+        "Time[ms],U[V]\n10,1.0\n20,1.0\nTime[ms],U[V]\n",
+        ", line 4: the time is \"Time[ms]\", not a number; correct the row, or split the file \
+         here if two were joined",
+    ),
+    (
+        "Time[ms],U[V]\n10,1.0\n20",
+        ", line 3: the last row is cut off (1 of 2 fields); delete it to read the rest",
+    ),
+    (
+        "Time[ms],U[V]\n10,1.0\n20,\0\0\n",
+        ", line 3: NUL bytes, typical of a preallocated file cut by a power failure; delete them \
+         and what follows to read the rest",
+    ),
+];
+
+#[test]
+fn every_mistake_has_its_sentence() {
+    for (text, due) in CASES {
+        assert_eq!(sentence(text.as_bytes()), format!("run7.csv{due}"));
+    }
+}
+
+/// Rows below the thesis' header, or another header, and the sentence.
+#[test]
+fn thesis_results() {
+    let cases = [
+        (
+            format!("{THESIS}10,20, \n"),
+            ": the results are cut off after 1 of 2 declared lines; copy the file again, or \
+             correct \"Lines per file\" to read what is there",
+        ),
+        (
+            format!("{THESIS}10,20, \n30,40, \n50,60, \n"),
+            ", line 10: more results than the 2 declared lines; split the file here if two were \
+             joined, or correct \"Lines per file\"",
+        ),
+        (
+            format!("{THESIS}10,20, \n30"),
+            ", line 9: the last row is cut off (1 of 2 fields); delete it to read the rest",
+        ),
+        (
+            format!("{THESIS}10,20, \n15,40, \n"),
+            ", line 9: the time 15 lies before the one above it (20); if the counter wrapped or \
+             two runs were joined, split the file there",
+        ),
+        (
+            format!("{THESIS}10,20, \n30,4294967296, \n"),
+            ", line 9: the time is 4294967296, which does not fit in 32 bits; correct the row",
+        ),
+        (
+            THESIS.replace("files,1", "files,1000000000"),
+            ": 1 file in the header where 1000000000 are declared above; copy the file again, or \
+             correct \"Amount of files\"",
+        ),
+        (
+            THESIS.replace("File 0  end", "File 1  end"),
+            ", line 7: the header of the results is not \"File 0  start,File 0  end,...\"; copy \
+             the file again",
+        ),
+        (
+            "Test information:\nBytes per line,100\n".to_owned(),
+            ": the test information is there but no results; run the test again",
+        ),
+    ];
+    for (text, due) in cases {
+        assert_eq!(sentence(text.as_bytes()), format!("run7.csv{due}"));
+    }
+}
+
+#[test]
+fn other_formats() {
+    assert_eq!(
+        sentence(b"name,value\nx,1\n"),
+        format!("run7.csv: {UNDERSTOOD}")
+    );
+    assert_eq!(
+        sentence(b"\x7FELF\x80\x81\xFF garbage \xC0\n"),
+        format!("run7.csv: neither text nor Parquet; {UNDERSTOOD}")
+    );
+    assert_eq!(
+        sentence(b"\xFF\xFEi\0n\0"),
+        "run7.csv: the text is UTF-16; save it as UTF-8"
+    );
+}
+
+#[test]
+fn a_line_without_end() {
+    let mut text = b"index,start_us,end_us\n".to_vec();
+    text.resize(1 << 20, b'1');
+    assert_eq!(
+        sentence(&text),
+        "run7.csv, line 2: longer than 262144 bytes, so no row of a trace; check that this is \
+         the right file"
+    );
+    // The same as the first line, and as what a preallocated file holds.
+    assert!(sentence(&text[100..]).contains("longer than 262144 bytes"));
+    assert!(sentence(&vec![0; 1 << 20]).contains("NUL bytes"));
+}
+
+#[test]
+fn missing_file_and_directory() {
+    let error = |name| match read(Path::new(name), &ReadOptions::default()) {
+        Ok(_) => panic!("read {name}"),
+        Err(error) => error.to_string(),
+    };
+    assert_eq!(
+        error("no/such.csv"),
+        "no/such.csv: there is no such file; check the name and the folder"
+    );
+    assert_eq!(error("."), ".: is a directory; name the files in it");
+}
+
+fn parquet() -> Vec<u8> {
+    let mut trace = Trace::new(About::default());
+    for index in 0..1000 {
+        let operation = Operation {
+            kind: OperationKind::Write,
+            file: 0,
+            offset_bytes: 512 * index,
+            length_bytes: 512,
+            start_ns: 1000 * index,
+            end_ns: 1000 * index + 900 - index % 7,
+        };
+        trace.push(&operation).expect("times go forward");
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("trace.parquet");
+    write_parquet(&trace, &path).unwrap();
+    std::fs::read(path).unwrap()
+}
+
+/// A file of one row with these values, in the order of the columns.
+fn parquet_row(codes: [i32; 2], numbers: [i64; 4]) -> Vec<u8> {
+    let schema = "message trace { required int32 operation; required int32 file; \
+        required int64 offset; required int64 length; required int64 start_ns; \
+        required int64 end_ns; }";
+    let schema = Arc::new(parse_message_type(schema).unwrap());
+    let mut bytes = Vec::new();
+    let mut file = SerializedFileWriter::new(&mut bytes, schema, Arc::default()).unwrap();
+    let mut columns = file.next_row_group().unwrap();
+    for value in codes {
+        let mut column = columns.next_column().unwrap().unwrap();
+        let writer = column.typed::<Int32Type>();
+        writer.write_batch(&[value], None, None).unwrap();
+        column.close().unwrap();
+    }
+    for value in numbers {
+        let mut column = columns.next_column().unwrap().unwrap();
+        let writer = column.typed::<Int64Type>();
+        writer.write_batch(&[value], None, None).unwrap();
+        column.close().unwrap();
+    }
+    columns.close().unwrap();
+    file.close().unwrap();
+    bytes
+}
+
+#[test]
+fn parquet_rows() {
+    assert_eq!(
+        sentence(&parquet_row([2, 0], [0, 512, 0, 9])),
+        "run7.csv, row 1: the operation is \"2\"; correct it to one of those in docs/formats.md"
+    );
+    assert_eq!(
+        sentence(&parquet_row([0, 0], [0, 512, -3, 9])),
+        "run7.csv, row 1: start_ns is negative (-3); correct the row, or add a constant to all \
+         times if the clock started below 0"
+    );
+    assert_eq!(
+        sentence(&parquet_row([0, 0], [0, 512, 9, 3])),
+        "run7.csv, row 1: the end 3 lies before the start 9 of the same operation; correct the \
+         row, or delete it if it was cut off"
+    );
+    assert_eq!(
+        sentence(&parquet_row([0, 0], [i64::MAX, 512, 3, 9])),
+        "run7.csv: its offsets and lengths add up to more than 2^63 - 1 bytes; correct them"
+    );
+}
+
+#[test]
+fn truncated_parquet() {
+    let bytes = parquet();
+    for length in [4, 11, 100, bytes.len() - 1] {
+        assert_eq!(
+            sentence(&bytes[..length]),
+            "run7.csv: the Parquet file is cut off (its footer is missing); copy it again"
+        );
+    }
+}
+
+#[test]
+fn foreign_parquet() {
+    // The name stands in the schema and with each column.
+    let mut bytes = parquet();
+    for at in 0..bytes.len() - 6 {
+        if &bytes[at..at + 6] == b"offset" {
+            bytes[at] = b'O';
+        }
+    }
+    assert_eq!(
+        sentence(&bytes),
+        "run7.csv: its columns are operation (INT32), file (INT32), Offset (INT64), length \
+         (INT64), start_ns (INT64), end_ns (INT64), and a trace has operation, file, offset, \
+         length, start_ns, end_ns, all required, as docs/formats.md says; convert it, or export \
+         it as CSV"
+    );
+}
+
+/// Whatever single byte is wrong, reading ends in a trace or a sentence.
+#[test]
+fn damaged_parquet_never_panics() {
+    let bytes = parquet();
+    for at in 4..bytes.len() - 4 {
+        for change in [0x01, 0x80, 0xFF] {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= change;
+            if let Err(error) = read_from("run7.csv", &damaged[..], &ReadOptions::default()) {
+                assert!(error.to_string().starts_with("run7.csv"));
+            }
+        }
+    }
+}
