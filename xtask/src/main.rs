@@ -1,2 +1,36 @@
-//! Stub.
-fn main() {}
+//! `cargo xtask test`: everything CI checks, in one command; installs what it lacks.
+//!
+//! `cargo xtask bench`: the benchmarks, as a dated run in `benchmarks/runs`.
+
+mod bench;
+mod fuzz;
+mod packages;
+mod readme;
+mod run;
+mod test;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "usage: cargo xtask test | bench [overhead|analyze] | fuzz SECONDS";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let done = match args.as_slice() {
+        ["test"] => test::everything(),
+        ["bench"] => bench::all(),
+        ["bench", name] => bench::one(name),
+        ["fuzz", seconds] => seconds
+            .parse()
+            .map_err(|_| USAGE.to_string())
+            .and_then(|seconds| fuzz::all(fuzz::Effort::Seconds(seconds)).map(drop)),
+        _ => Err(USAGE.to_string()),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("xtask: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}

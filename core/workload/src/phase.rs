@@ -196,7 +196,8 @@ impl Phase {
 
     /// Payload of all timed calls, in bytes.
     pub const fn bytes(&self) -> u64 {
-        self.bytes_per_pass() * self.files as u64 * self.passes as u64
+        let per_pass = self.bytes_per_pass().saturating_mul(self.files as u64);
+        per_pass.saturating_mul(self.passes as u64)
     }
 
     /// Why the phase cannot be run: the field, and what it may be.
@@ -264,7 +265,8 @@ impl Phase {
 impl Workload<'_> {
     /// Payload of all timed calls, in bytes.
     pub fn bytes(&self) -> u64 {
-        self.phases.iter().map(Phase::bytes).sum()
+        let sizes = self.phases.iter().map(Phase::bytes);
+        sizes.fold(0, u64::saturating_add)
     }
 
     /// Largest payload of a call, in bytes.

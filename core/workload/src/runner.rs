@@ -142,7 +142,7 @@ pub fn run<S: Store>(
         if result.is_err() {
             break;
         }
-        run.first_file += phase.files;
+        run.first_file = run.first_file.saturating_add(phase.files);
     }
     let verified_bytes = run.verified_bytes;
     let removed = remove_folders(store, names, root_is_ours);
@@ -626,7 +626,7 @@ impl<S: Store, C: Clock, O: Observer> Run<'_, S, C, O> {
     ) -> Step<S::Error> {
         let operation = Operation {
             kind: phase.operation,
-            file: self.first_file + file,
+            file: self.first_file.saturating_add(file),
             offset_bytes,
             length_bytes,
             start_ns,

@@ -276,6 +276,7 @@ impl Store for FatCard {
         Ok(closed?)
     }
 
+    /// The library takes the name away and leaves the file's clusters allocated.
     fn remove(&mut self, path: &str) -> Result<(), StoreError> {
         self.spend_call(0);
         self.in_folder(path, |folder, name| {

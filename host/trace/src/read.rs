@@ -14,6 +14,7 @@ mod parquet_pages;
 mod qiita;
 mod recording;
 mod thesis;
+mod thrift;
 
 use crate::trace::{About, Trace};
 use bytes::Bytes;

@@ -148,7 +148,7 @@ function timelineFigure(run, words) {
         ? ` Each point stands for the shortest or longest of ${timeline.series.group} in a row.`
         : "";
     const found = isNumber(peaks.threshold_us)
-      ? `, ${peaks.count ? plural(peaks.count, "peak") : "no peaks"} of ${time(peaks.threshold_us)} or more`
+      ? `, ${peaks.count ? plural(peaks.count, "peak") : "no peaks"} longer than ${time(peaks.threshold_us)}`
       : "";
     return { timeline, plot: timeline.plot, text: `${plural(timeline.series.total, words.noun)}${found}.${grouped}` };
   });

@@ -7,8 +7,10 @@ use super::COLUMNS;
 use super::error::{Fault, Problem};
 use super::guard::guarded;
 use super::parquet_pages::{CheckedPages, check_chunk};
+use super::thrift::is_sound;
 use crate::trace::{About, Trace};
 use crate::write::{CLOCK_OVERHEAD, CLOCK_RESOLUTION, NOTE, READ, TARGET, WORKLOAD, WRITE};
+use bytes::Bytes;
 use cardiograph_workload::{Operation, OperationKind};
 use parquet::basic::Type as Physical;
 use parquet::column::reader::ColumnReaderImpl;
@@ -29,14 +31,8 @@ const FOOTER_MAGIC: &[u8] = b"PAR1";
 
 pub(super) fn read<C: ChunkReader + 'static>(file: C, about: About) -> Result<Trace, Fault> {
     let length_bytes = file.len();
-    let is_whole = length_bytes >= 12
-        && file
-            .get_bytes(length_bytes - 4, FOOTER_MAGIC.len())
-            .is_ok_and(|end| end == FOOTER_MAGIC);
-    if !is_whole {
-        return Err(Problem::ParquetCutOff.in_file());
-    }
-    let metadata = decoded(|| ParquetMetaDataReader::new().parse_and_finish(&file))?;
+    let footer = footer(&file, length_bytes)?;
+    let metadata = decoded(|| ParquetMetaDataReader::decode_metadata(&footer))?;
     check_columns(metadata.file_metadata())?;
     check_rows(&metadata, length_bytes)?;
     let mut trace = Trace::new(merged(about, metadata.file_metadata()));
@@ -45,6 +41,30 @@ pub(super) fn read<C: ChunkReader + 'static>(file: C, about: About) -> Result<Tr
         Group::new(&file, &metadata, group, length_bytes)?.read(&mut trace)?;
     }
     Ok(trace)
+}
+
+/// The structure at the end of the file that describes it.
+fn footer(file: &impl ChunkReader, length_bytes: u64) -> Result<Bytes, Fault> {
+    // Four bytes of length and the magic number, with another magic number at the file's start.
+    let end = length_bytes
+        .checked_sub(8)
+        .filter(|&end| end >= 4)
+        .and_then(|end| file.get_bytes(end, 8).ok());
+    let Some((length, magic)) = end.as_deref().and_then(|end| end.split_first_chunk()) else {
+        return Err(Problem::ParquetCutOff.in_file());
+    };
+    if magic != FOOTER_MAGIC {
+        return Err(Problem::ParquetCutOff.in_file());
+    }
+    let length = u32::from_le_bytes(*length);
+    (length_bytes - 12)
+        .checked_sub(u64::from(length))
+        .and_then(|_| {
+            let start = length_bytes - 8 - u64::from(length);
+            file.get_bytes(start, length as usize).ok()
+        })
+        .filter(|footer| is_sound(footer))
+        .ok_or_else(|| Problem::ParquetDamaged("its footer makes no sense".to_owned()).in_file())
 }
 
 /// What the decoder makes of the file.

@@ -4,14 +4,19 @@
 //! as many values as a dictionary claims, and panics without one. Here such pages are refused.
 
 use super::error::{Fault, Problem};
+use super::thrift::is_sound;
+use bytes::{Buf, Bytes};
 use parquet::basic::{Compression, Encoding, Type as Physical};
 use parquet::column::page::{Page, PageMetadata, PageReader};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
-use parquet::file::reader::ChunkReader;
+use parquet::file::reader::{ChunkReader, Length};
 use parquet::file::serialized_reader::SerializedPageReader;
 use parquet::schema::types::ColumnDescPtr;
 use std::sync::Arc;
+
+/// A page header of numbers is far shorter.
+const HEADER_BYTES_MAX: u64 = 4096;
 
 /// Checks that a column is stored plainly and lies in the file.
 pub(super) fn check_chunk(column: &ColumnChunkMetaData, length_bytes: u64) -> Result<(), Fault> {
@@ -32,6 +37,38 @@ pub(super) fn check_chunk(column: &ColumnChunkMetaData, length_bytes: u64) -> Re
     }
 }
 
+/// A file whose page headers are checked as they are read.
+struct CheckedHeaders<C>(Arc<C>);
+
+impl<C: ChunkReader> Length for CheckedHeaders<C> {
+    fn len(&self) -> u64 {
+        self.0.len()
+    }
+}
+
+impl<C: ChunkReader> ChunkReader for CheckedHeaders<C> {
+    type T = bytes::buf::Reader<Bytes>;
+
+    /// The decoder reads headers this way, and pages with `get_bytes`.
+    fn get_read(&self, start: u64) -> Result<Self::T, ParquetError> {
+        let left = self.len().saturating_sub(start);
+        let header = self
+            .0
+            .get_bytes(start, left.min(HEADER_BYTES_MAX) as usize)?;
+        if is_sound(&header) {
+            Ok(header.reader())
+        } else {
+            Err(ParquetError::General(
+                "a page header makes no sense".to_owned(),
+            ))
+        }
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
+        self.0.get_bytes(start, length)
+    }
+}
+
 /// The pages of one column.
 pub(super) struct CheckedPages {
     pages: Box<dyn PageReader>,
@@ -49,8 +86,13 @@ impl CheckedPages {
         rows: usize,
     ) -> Result<CheckedPages, Fault> {
         let column = group.column(index);
-        let pages = SerializedPageReader::new(Arc::clone(file), column, rows, None)
-            .map_err(|error| Problem::ParquetDamaged(error.to_string()).in_file())?;
+        let pages = SerializedPageReader::new(
+            Arc::new(CheckedHeaders(Arc::clone(file))),
+            column,
+            rows,
+            None,
+        )
+        .map_err(|error| Problem::ParquetDamaged(error.to_string()).in_file())?;
         Ok(CheckedPages {
             pages: Box::new(pages),
             column: column.column_descr_ptr(),

@@ -1,0 +1,550 @@
+//! The runner against a store in memory that can be made to fail at any operation.
+
+use cardiograph_workload::{
+    Clock, Fill, Flush, Observer, Operation, OperationKind, Options, Order, Outcome, Phase,
+    RunError, Span, Store, Sync, Workload, run,
+};
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::rc::Rc;
+
+/// What the store was asked to do, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Asked {
+    Create(String),
+    Append(String),
+    Open(String),
+    Write(String, u64, usize),
+    Read(String),
+    Flush(String, Flush),
+    Close(String),
+    Remove(String),
+}
+
+#[derive(Default)]
+struct Memory {
+    files: BTreeMap<String, Vec<u8>>,
+    folders: Vec<String>,
+    asked: Vec<Asked>,
+    short_names: bool,
+    /// Operations until one fails.
+    fails_after: Option<usize>,
+    /// Byte of a written file that is stored wrongly.
+    damages: Option<u64>,
+    now_ns: Rc<Cell<u64>>,
+}
+
+#[derive(Debug)]
+struct Failed;
+
+impl Memory {
+    /// Every operation takes a microsecond, and may be the one that fails.
+    fn step(&mut self) -> Result<(), Failed> {
+        self.now_ns.set(self.now_ns.get() + 1000);
+        match &mut self.fails_after {
+            Some(0) => {
+                self.fails_after = None;
+                Err(Failed)
+            }
+            Some(left) => {
+                *left -= 1;
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl Store for Memory {
+    type File = String;
+    type Error = Failed;
+
+    fn has_long_names(&self) -> bool {
+        !self.short_names
+    }
+
+    fn mkdir(&mut self, path: &str) -> Result<bool, Failed> {
+        self.step()?;
+        if self.folders.iter().any(|folder| folder == path) {
+            return Ok(false);
+        }
+        self.folders.push(path.to_string());
+        Ok(true)
+    }
+
+    fn create(&mut self, path: &str) -> Result<String, Failed> {
+        self.step()?;
+        assert!(!self.files.contains_key(path), "{path} is there already");
+        let folder = path.rsplit_once('/').unwrap().0;
+        assert!(
+            self.folders.iter().any(|known| known == folder),
+            "no folder for {path}"
+        );
+        self.files.insert(path.to_string(), Vec::new());
+        self.asked.push(Asked::Create(path.to_string()));
+        Ok(path.to_string())
+    }
+
+    fn append(&mut self, path: &str) -> Result<String, Failed> {
+        self.step()?;
+        self.files.entry(path.to_string()).or_default();
+        self.asked.push(Asked::Append(path.to_string()));
+        Ok(path.to_string())
+    }
+
+    fn open(&mut self, path: &str, _writable: bool) -> Result<String, Failed> {
+        self.step()?;
+        assert!(self.files.contains_key(path), "{path} is not there");
+        self.asked.push(Asked::Open(path.to_string()));
+        Ok(path.to_string())
+    }
+
+    fn write(&mut self, file: &mut String, offset: u64, data: &[u8]) -> Result<(), Failed> {
+        self.step()?;
+        self.asked
+            .push(Asked::Write(file.clone(), offset, data.len()));
+        let content = self.files.get_mut(file).unwrap();
+        let end = offset as usize + data.len();
+        assert!(offset as usize <= content.len(), "a hole in {file}");
+        content.resize(content.len().max(end), 0);
+        content[offset as usize..end].copy_from_slice(data);
+        if let Some(byte) = self.damages.and_then(|at| content.get_mut(at as usize)) {
+            *byte ^= 0x40;
+            self.damages = None;
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, file: &mut String, offset: u64, buffer: &mut [u8]) -> Result<usize, Failed> {
+        self.step()?;
+        self.asked.push(Asked::Read(file.clone()));
+        let content = &self.files[file];
+        let rest = content.get(offset as usize..).unwrap_or_default();
+        let length = rest.len().min(buffer.len());
+        buffer[..length].copy_from_slice(&rest[..length]);
+        Ok(length)
+    }
+
+    fn flush(&mut self, file: &mut String, how: Flush) -> Result<(), Failed> {
+        self.step()?;
+        self.asked.push(Asked::Flush(file.clone(), how));
+        Ok(())
+    }
+
+    fn close(&mut self, file: String) -> Result<(), Failed> {
+        self.step()?;
+        self.asked.push(Asked::Close(file));
+        Ok(())
+    }
+
+    fn remove(&mut self, path: &str) -> Result<(), Failed> {
+        self.step()?;
+        self.asked.push(Asked::Remove(path.to_string()));
+        let inside = format!("{path}/");
+        if self.files.keys().any(|file| file.starts_with(&inside)) {
+            return Err(Failed);
+        }
+        let known = self.files.remove(path).is_some();
+        let folders = self.folders.len();
+        self.folders.retain(|folder| folder != path);
+        if known || self.folders.len() < folders {
+            Ok(())
+        } else {
+            Err(Failed)
+        }
+    }
+}
+
+struct Ticks(Rc<Cell<u64>>);
+
+impl Clock for Ticks {
+    fn now_ns(&mut self) -> u64 {
+        self.0.get()
+    }
+
+    fn pause_ns(&mut self, ns: u64) {
+        self.0.set(self.0.get() + ns);
+    }
+}
+
+#[derive(Default)]
+struct Seen {
+    operations: Vec<Operation>,
+    stop_after: Option<usize>,
+}
+
+impl Observer for Seen {
+    fn observe(&mut self, operation: &Operation) -> ControlFlow<()> {
+        self.operations.push(*operation);
+        if self.stop_after == Some(self.operations.len()) {
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+type Ended = Result<Outcome, RunError<Failed>>;
+
+fn carry_out(phases: &[Phase], store: &mut Memory, seen: &mut Seen) -> Ended {
+    let workload = Workload {
+        name: "test",
+        study: "",
+        about: "",
+        phases,
+    };
+    let mut buffer = vec![0; workload.buffer_bytes()];
+    let mut clock = Ticks(Rc::clone(&store.now_ns));
+    run(
+        &workload,
+        store,
+        &mut clock,
+        seen,
+        &mut buffer,
+        Options { verify: true },
+    )
+}
+
+const SMALL: Phase = Phase {
+    files: 2,
+    calls_per_file: 3,
+    bytes_per_call: 10,
+    ..Phase::WRITE
+};
+
+/// Phases that between them take every path through the runner.
+fn every_kind() -> Vec<Phase> {
+    let read = |phase: Phase| Phase {
+        operation: OperationKind::Read,
+        ..phase
+    };
+    let jumping = Phase {
+        jump_within_bytes: 100,
+        jump_every_calls: 2,
+        fill: Fill::Letter,
+        passes: 2,
+        ..SMALL
+    };
+    vec![
+        SMALL,
+        Phase {
+            passes: 3,
+            sync_file: Sync::Start,
+            sync_end: Sync::Wait,
+            ..SMALL
+        },
+        Phase {
+            span: Span::OpenToClose,
+            passes: 2,
+            fill: Fill::Line,
+            ..SMALL
+        },
+        Phase {
+            span: Span::File,
+            passes: 2,
+            fill: Fill::Zeros,
+            ..SMALL
+        },
+        Phase {
+            order: Order::RoundRobin,
+            fill: Fill::Letter,
+            ..SMALL
+        },
+        Phase {
+            order: Order::RoundRobin,
+            span: Span::OpenToClose,
+            ..SMALL
+        },
+        Phase {
+            folder_per_file: true,
+            write_through: true,
+            ..SMALL
+        },
+        Phase {
+            folder_per_file: true,
+            span: Span::OpenToClose,
+            ..SMALL
+        },
+        read(SMALL),
+        read(Phase {
+            span: Span::File,
+            passes: 2,
+            ..SMALL
+        }),
+        read(Phase {
+            order: Order::RoundRobin,
+            folder_per_file: true,
+            ..SMALL
+        }),
+        jumping,
+        Phase {
+            span: Span::File,
+            ..jumping
+        },
+        Phase {
+            span: Span::OpenToClose,
+            ..jumping
+        },
+        read(Phase {
+            span: Span::OpenToClose,
+            ..jumping
+        }),
+    ]
+}
+
+#[test]
+fn every_kind_of_phase_runs_is_verified_and_leaves_nothing() {
+    for (i, phase) in every_kind().iter().enumerate() {
+        for short_names in [false, true] {
+            let mut store = Memory {
+                short_names,
+                ..Memory::default()
+            };
+            let mut seen = Seen::default();
+            let outcome = carry_out(&[*phase], &mut store, &mut seen).unwrap();
+            let bytes: u64 = seen.operations.iter().map(|o| o.length_bytes).sum();
+            assert_eq!(bytes, phase.bytes(), "phase {i}");
+            if phase.operation == OperationKind::Write {
+                assert_eq!(outcome.verified_bytes, phase.file_bytes() * 2, "phase {i}");
+            }
+            assert!(
+                store.files.is_empty() && store.folders.is_empty(),
+                "phase {i}"
+            );
+            assert!(
+                seen.operations
+                    .windows(2)
+                    .all(|o| o[0].end_ns <= o[1].start_ns)
+            );
+        }
+    }
+}
+
+#[test]
+fn whichever_operation_fails_everything_made_is_removed() {
+    let phases = every_kind();
+    let mut failures = 0;
+    for operation in 0.. {
+        let mut store = Memory {
+            fails_after: Some(operation),
+            ..Memory::default()
+        };
+        match carry_out(&phases, &mut store, &mut Seen::default()) {
+            Ok(_) => break,
+            Err(RunError::Store { doing, .. }) => {
+                failures += 1;
+                // Only what could not be removed may be left.
+                if !doing.starts_with("removing") {
+                    let left = (store.files, store.folders);
+                    assert_eq!(
+                        left,
+                        (BTreeMap::new(), Vec::new()),
+                        "operation {operation}, {doing}"
+                    );
+                }
+            }
+            Err(error) => panic!("operation {operation}: {error:?}"),
+        }
+    }
+    assert!(failures > 500, "only {failures} operations were tried");
+}
+
+#[test]
+fn stopping_at_any_operation_removes_everything() {
+    let phases = every_kind();
+    let all = phases.iter().map(|phase| match phase.span {
+        Span::File => phase.files * phase.passes,
+        _ => phase.files * phase.passes * phase.calls_per_file,
+    });
+    for stop_after in 1..=all.sum::<u32>() as usize {
+        let mut store = Memory::default();
+        let mut seen = Seen {
+            stop_after: Some(stop_after),
+            ..Seen::default()
+        };
+        assert!(carry_out(&phases, &mut store, &mut seen).unwrap().stopped);
+        assert_eq!(seen.operations.len(), stop_after);
+        assert!(store.files.is_empty() && store.folders.is_empty());
+    }
+}
+
+#[test]
+fn a_damaged_byte_is_found_and_named() {
+    for at in [0, 9, 17, 29] {
+        let mut store = Memory {
+            damages: Some(at),
+            ..Memory::default()
+        };
+        match carry_out(&[SMALL], &mut store, &mut Seen::default()) {
+            Err(RunError::Differs { path, offset_bytes }) => {
+                assert_eq!(
+                    (path.as_str(), offset_bytes),
+                    ("writeTimeTemp/test_0/temp_0.txt", at)
+                );
+            }
+            other => panic!("byte {at}: {other:?}"),
+        }
+        assert!(store.files.is_empty());
+    }
+}
+
+#[test]
+fn folders_that_were_there_are_kept() {
+    let there = ["writeTimeTemp", "writeTimeTemp/test_0"]
+        .map(String::from)
+        .to_vec();
+    let mut store = Memory {
+        folders: there.clone(),
+        ..Memory::default()
+    };
+    let kept = String::from("writeTimeTemp/test_0/temp_0.txt");
+    store.files.insert(kept.clone(), b"precious".to_vec());
+    carry_out(&[SMALL], &mut store, &mut Seen::default()).unwrap();
+    assert!(
+        store
+            .asked
+            .contains(&Asked::Create("writeTimeTemp/test_1/temp_0.txt".into()))
+    );
+    assert_eq!(store.folders, there);
+    assert_eq!(store.files[&kept], b"precious");
+}
+
+#[test]
+fn what_is_timed_is_part_of_the_phase() {
+    let times = |span| {
+        let mut seen = Seen::default();
+        let phase = Phase {
+            files: 1,
+            span,
+            ..SMALL
+        };
+        carry_out(&[phase], &mut Memory::default(), &mut seen).unwrap();
+        seen.operations
+            .iter()
+            .map(|o| o.end_ns - o.start_ns)
+            .collect::<Vec<_>>()
+    };
+    // Every operation of the store takes a microsecond.
+    assert_eq!(times(Span::Call), [1000; 3]);
+    assert_eq!(times(Span::OpenToClose), [3000; 3]);
+    assert_eq!(times(Span::File), [5000]);
+}
+
+#[test]
+fn pauses_come_after_calls_and_files() {
+    let mut seen = Seen::default();
+    let phase = Phase {
+        delay_us: 7,
+        pause_us: 100,
+        ..SMALL
+    };
+    carry_out(&[phase], &mut Memory::default(), &mut seen).unwrap();
+    let gaps: Vec<_> = seen
+        .operations
+        .windows(2)
+        .map(|o| o[1].start_ns - o[0].end_ns)
+        .collect();
+    // Between the files: the delay, closing, the pause, creating.
+    assert_eq!(gaps, [7000, 7000, 7000 + 1000 + 100_000 + 1000, 7000, 7000]);
+}
+
+#[test]
+fn files_in_turn_get_one_call_each() {
+    let mut seen = Seen::default();
+    let phase = Phase {
+        order: Order::RoundRobin,
+        ..SMALL
+    };
+    carry_out(&[phase, phase], &mut Memory::default(), &mut seen).unwrap();
+    let files: Vec<_> = seen.operations.iter().map(|o| o.file).collect();
+    // Files are counted through the workload.
+    assert_eq!(files, [0, 1, 0, 1, 0, 1, 2, 3, 2, 3, 2, 3]);
+}
+
+#[test]
+fn write_through_waits_inside_every_call() {
+    let mut store = Memory::default();
+    let mut seen = Seen::default();
+    let phase = Phase {
+        files: 1,
+        write_through: true,
+        ..SMALL
+    };
+    carry_out(&[phase], &mut store, &mut seen).unwrap();
+    assert!(
+        seen.operations
+            .iter()
+            .all(|o| o.end_ns - o.start_ns == 2000)
+    );
+    let waits = |asked: &&Asked| matches!(asked, Asked::Flush(_, Flush::Wait));
+    assert_eq!(store.asked.iter().filter(waits).count(), 3);
+}
+
+#[test]
+fn jumps_stay_within_the_file_and_are_the_same_every_time() {
+    let places = || {
+        let mut seen = Seen::default();
+        let phase = Phase {
+            files: 1,
+            calls_per_file: 500,
+            jump_within_bytes: 205,
+            jump_every_calls: 3,
+            fill: Fill::Letter,
+            ..SMALL
+        };
+        carry_out(&[phase], &mut Memory::default(), &mut seen).unwrap();
+        seen.operations
+            .iter()
+            .map(|o| o.offset_bytes)
+            .collect::<Vec<_>>()
+    };
+    let first = places();
+    assert!(
+        first
+            .iter()
+            .all(|place| place + 10 <= 205 && place % 10 == 0)
+    );
+    assert!(
+        first
+            .chunks(3)
+            .all(|run| run.windows(2).all(|p| p[1] == p[0] + 10))
+    );
+    assert!(first.iter().any(|&place| place != first[0]));
+    assert_eq!(first, places());
+}
+
+#[test]
+fn a_buffer_too_small_and_impossible_phases_are_refused() {
+    let workload = Workload {
+        name: "test",
+        study: "",
+        about: "",
+        phases: &[SMALL],
+    };
+    let (mut store, mut seen) = (Memory::default(), Seen::default());
+    let mut clock = Ticks(Rc::default());
+    let options = Options { verify: true };
+    let short = run(
+        &workload,
+        &mut store,
+        &mut clock,
+        &mut seen,
+        &mut [0; 10],
+        options,
+    );
+    assert!(matches!(short, Err(RunError::BufferTooSmall)));
+
+    let impossible = Phase {
+        bytes_per_call: 0,
+        ..SMALL
+    };
+    let refused = carry_out(&[SMALL, impossible], &mut store, &mut seen);
+    let Err(RunError::Invalid(invalid)) = refused else {
+        panic!("{refused:?}");
+    };
+    assert_eq!(
+        invalid.to_string(),
+        "phase 2: `bytes_per_call` must be 1 to 1048576"
+    );
+    assert!(seen.operations.is_empty() && store.asked.is_empty());
+}

@@ -1,0 +1,9 @@
+//! Stub.
+/// All.
+pub fn all() -> Result<(), String> {
+    Ok(())
+}
+/// One.
+pub fn one(_name: &str) -> Result<(), String> {
+    Ok(())
+}

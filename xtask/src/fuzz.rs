@@ -1,0 +1,102 @@
+//! Runs the fuzz targets; they live in a workspace of their own in `fuzz/`.
+//!
+//! Built with plain cargo: the instrumentation that libFuzzer needs is in the stable compiler.
+
+use crate::run::{cargo, check, root};
+use std::path::PathBuf;
+use std::process::Command;
+
+/// Instrumentation for coverage, as cargo-fuzz asks for it.
+const RUSTFLAGS: &str = "--cfg fuzzing -Cpasses=sancov-module \
+    -Cllvm-args=-sanitizer-coverage-level=4 \
+    -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
+    -Cllvm-args=-sanitizer-coverage-pc-table \
+    -Cllvm-args=-sanitizer-coverage-trace-compares";
+
+/// How long each target runs.
+#[derive(Clone, Copy)]
+pub enum Effort {
+    /// So many inputs from a fixed seed: the same every time.
+    Runs(u32),
+    /// So long, from a new seed.
+    Seconds(u32),
+}
+
+/// Builds and runs every target; returns how many there are.
+pub fn all(effort: Effort) -> Result<usize, String> {
+    let host = host_triple()?;
+    let mut build = cargo(&[
+        "build",
+        "--quiet",
+        "--release",
+        "--manifest-path",
+        "fuzz/Cargo.toml",
+        "--target",
+    ]);
+    check(build.arg(&host).env("RUSTFLAGS", RUSTFLAGS))?;
+    let targets = targets()?;
+    for target in &targets {
+        run(&host, target, effort)?;
+    }
+    Ok(targets.len())
+}
+
+fn run(host: &str, target: &str, effort: Effort) -> Result<(), String> {
+    let folder = root().join("fuzz");
+    let make = |name: &str| -> Result<PathBuf, String> {
+        let path = folder.join(name).join(target);
+        std::fs::create_dir_all(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        Ok(path)
+    };
+    let built = match std::env::var_os("CARGO_TARGET_DIR") {
+        Some(path) => PathBuf::from(path),
+        None => folder.join("target"),
+    };
+    let mut command = Command::new(built.join(host).join("release").join(target));
+    match effort {
+        Effort::Runs(runs) => command.args([format!("-runs={runs}"), "-seed=1".to_string()]),
+        Effort::Seconds(seconds) => command.arg(format!("-max_total_time={seconds}")),
+    };
+    command.args([
+        "-max_len=4096",
+        "-rss_limit_mb=1024",
+        "-timeout=10",
+        "-verbosity=0",
+    ]);
+    command.arg(format!(
+        "-artifact_prefix={}/",
+        make("artifacts")?.display()
+    ));
+    // What is found goes to the first folder named; the seeds stay as they are. From a fixed seed
+    // nothing found before may be there, or the run would not be the same.
+    let corpus = match effort {
+        Effort::Seconds(_) => make("corpus")?,
+        Effort::Runs(_) => {
+            let _ = std::fs::remove_dir_all(folder.join("target/scratch"));
+            make("target/scratch")?
+        }
+    };
+    command.arg(corpus);
+    check(command.arg(folder.join("seeds").join(target)))
+}
+
+fn targets() -> Result<Vec<String>, String> {
+    let folder = root().join("fuzz/fuzz_targets");
+    let entries =
+        std::fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let names = entries.flatten().map(|entry| entry.path());
+    let mut names: Vec<_> = names
+        .filter_map(|path| Some(path.file_stem()?.to_string_lossy().into_owned()))
+        .collect();
+    names.sort();
+    Ok(names)
+}
+
+fn host_triple() -> Result<String, String> {
+    let output = Command::new("rustc").arg("-vV").output();
+    let output = output.map_err(|error| format!("rustc: {error}"))?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let host = text.lines().find_map(|line| line.strip_prefix("host: "));
+    host.map(str::to_string)
+        .ok_or_else(|| "rustc does not name its host".to_string())
+}

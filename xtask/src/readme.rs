@@ -1,0 +1,74 @@
+//! Runs every command of the README, so that it keeps telling the truth.
+//!
+//! Commands stand in fenced blocks marked `sh`, one a line. They run in an empty folder that shows
+//! the repository's test data; `/media/card`, the reader's card, is a folder in it.
+
+use crate::run::root;
+use std::path::Path;
+use std::process::Command;
+
+/// The command that runs this check; it is covered by running.
+const OURSELVES: &str = "cargo xtask test";
+
+/// Runs the commands; returns how many there were.
+pub fn commands() -> Result<usize, String> {
+    let path = root().join("README.md");
+    let text = std::fs::read_to_string(&path).map_err(|error| format!("README.md: {error}"))?;
+    let folder = root().join("target/readme");
+    // What an earlier run left would make the next one refuse to overwrite it.
+    let _ = std::fs::remove_dir_all(&folder);
+    prepare(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let commands = commands_in(&text);
+    for command in &commands {
+        if *command != OURSELVES {
+            run(command, &folder)?;
+        }
+    }
+    Ok(commands.len())
+}
+
+fn prepare(folder: &Path) -> std::io::Result<()> {
+    std::fs::create_dir_all(folder.join("card"))?;
+    std::os::unix::fs::symlink(root().join("tests"), folder.join("tests"))?;
+    std::os::unix::fs::symlink(root().join("docs"), folder.join("docs"))
+}
+
+fn commands_in(text: &str) -> Vec<&str> {
+    let mut commands = Vec::new();
+    let mut in_block = false;
+    for line in text.lines() {
+        match line {
+            "```sh" => in_block = true,
+            "```" => in_block = false,
+            line if in_block && !line.is_empty() => commands.push(line),
+            _ => {}
+        }
+    }
+    commands
+}
+
+fn run(command: &str, folder: &Path) -> Result<(), String> {
+    let manifest = root().join("Cargo.toml");
+    let here = command
+        .replace("/media/card", &folder.join("card").display().to_string())
+        .replace(
+            "cargo run --release",
+            &format!("cargo run --release --manifest-path {}", manifest.display()),
+        )
+        .replace("cargo install --path host/cli", "cardiograph --version");
+    eprintln!("\nREADME: {command}");
+    let path = std::env::var("PATH").unwrap_or_default();
+    let path = format!("{}:{path}", root().join("target/release").display());
+    let status = Command::new("sh")
+        .args(["-ec", &here])
+        .current_dir(folder)
+        .env("PATH", path)
+        .env("CARGO_TARGET_DIR", root().join("target"))
+        .status()
+        .map_err(|error| format!("README: {command}: {error}"))?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(format!("README: `{command}` does not work ({status})"))
+    }
+}

@@ -1,0 +1,88 @@
+//! Everything CI checks.
+
+use crate::run::{capture, cargo, check};
+use crate::{fuzz, packages, readme};
+use std::process::Command;
+
+/// A core without operating system, for the crates that must build for one.
+const DEVICE_TARGET: &str = "thumbv7m-none-eabi";
+
+/// The crates that run on devices.
+const DEVICE_CRATES: [&str; 2] = ["cardiograph-timing", "cardiograph-workload"];
+
+/// Inputs to each fuzz target: a few seconds.
+const FUZZ_RUNS: u32 = 100_000;
+
+/// Runs every check, counts the tests, and says the count at the end.
+pub fn everything() -> Result<(), String> {
+    packages::install(packages::FOR_TESTS)?;
+    check(&mut cargo(&["fmt", "--all", "--check"]))?;
+    check(&mut cargo(&[
+        "clippy",
+        "--quiet",
+        "--workspace",
+        "--all-targets",
+        "--",
+        "-Dwarnings",
+    ]))?;
+    check(
+        cargo(&["doc", "--quiet", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-Dwarnings"),
+    )?;
+    device_crates_build()?;
+    check(&mut cargo(&["build", "--quiet", "--release"]))?;
+
+    let mut count = cargo_tests()?;
+    if count.failed == 0 {
+        count.passed += readme::commands()?;
+        count.passed += fuzz::all(fuzz::Effort::Runs(FUZZ_RUNS))?;
+    }
+    println!("\n{} passed, {} failed", count.passed, count.failed);
+    if count.failed > 0 {
+        return Err(String::from("some tests failed"));
+    }
+    Ok(())
+}
+
+fn device_crates_build() -> Result<(), String> {
+    check(Command::new("rustup").args(["target", "add", DEVICE_TARGET]))?;
+    for name in DEVICE_CRATES {
+        check(&mut cargo(&[
+            "build",
+            "--quiet",
+            "--package",
+            name,
+            "--target",
+            DEVICE_TARGET,
+        ]))?;
+    }
+    Ok(())
+}
+
+struct Count {
+    passed: usize,
+    failed: usize,
+}
+
+fn cargo_tests() -> Result<Count, String> {
+    let mut command = cargo(&["test", "--workspace", "--no-fail-fast"]);
+    let (succeeded, text) = capture(&mut command)?;
+    let mut count = Count {
+        passed: 0,
+        failed: 0,
+    };
+    for line in text.lines().filter(|line| line.starts_with("test result:")) {
+        count.passed += number_before(line, " passed");
+        count.failed += number_before(line, " failed");
+    }
+    // A test binary that dies prints no result.
+    if !succeeded && count.failed == 0 {
+        count.failed = 1;
+    }
+    Ok(count)
+}
+
+fn number_before(line: &str, word: &str) -> usize {
+    let before = line.split(word).next().unwrap_or_default();
+    let digits = before.rsplit(' ').next().unwrap_or_default();
+    digits.parse().unwrap_or(0)
+}
