@@ -18,7 +18,6 @@ pub const fn buckets_below(bits: u32) -> usize {
 #[derive(Clone, Debug)]
 pub struct Histogram<const BUCKETS: usize> {
     counts: [u32; BUCKETS],
-    total: u64,
 }
 
 /// A bar of a histogram with bins of equal width: see [`Histogram::linear_bins`].
@@ -34,7 +33,6 @@ impl<const BUCKETS: usize> Default for Histogram<BUCKETS> {
     fn default() -> Self {
         Histogram {
             counts: [0; BUCKETS],
-            total: 0,
         }
     }
 }
@@ -45,19 +43,17 @@ impl<const BUCKETS: usize> Histogram<BUCKETS> {
     pub fn push(&mut self, value: u64) {
         let bucket = bucket_of(value).min(BUCKETS - 1);
         self.counts[bucket] = self.counts[bucket].saturating_add(1);
-        self.total += 1;
     }
 
     /// Number of values counted.
     pub fn total(&self) -> u64 {
-        self.total
+        self.counts.iter().map(|&n| u64::from(n)).sum()
     }
 
     /// The value that `ppm` millionths of all values do not exceed (nearest rank), at most 1/128
     /// off. `None` when nothing was counted.
     pub fn percentile(&self, ppm: u32) -> Option<u64> {
-        let counted: u64 = self.counts.iter().map(|&n| u64::from(n)).sum();
-        let rank = (u128::from(counted) * u128::from(ppm)).div_ceil(1_000_000) as u64;
+        let rank = (u128::from(self.total()) * u128::from(ppm)).div_ceil(1_000_000) as u64;
         let mut seen = 0;
         self.bars()
             .find(|&(_, count)| {

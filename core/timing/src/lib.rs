@@ -55,15 +55,33 @@ pub use write_times::WriteTimes;
 /// A trace that can be played from its start as often as an analysis needs.
 #[cfg(any(feature = "alloc", test))]
 pub trait Replay {
+    /// Hands every write to `pass`, in order, those in a row with the same payload together.
+    fn replay_alike(&self, pass: &mut impl Pass);
+
     /// Calls `each` with the duration in ns and the payload in bytes of every write, in order.
-    fn replay(&self, each: impl FnMut(u64, u64));
+    fn replay(&self, each: impl FnMut(u64, u64)) {
+        struct Each<F>(F);
+        impl<F: FnMut(u64, u64)> Pass for Each<F> {
+            fn take_alike(&mut self, bytes: u64, durations_ns: impl Iterator<Item = u64>) {
+                durations_ns.for_each(|ns| (self.0)(ns, bytes));
+            }
+        }
+        self.replay_alike(&mut Each(each));
+    }
+}
+
+/// What takes in a trace. With many writes at a time, it can keep its sums in registers.
+#[cfg(any(feature = "alloc", test))]
+pub trait Pass {
+    /// Takes in writes of `bytes` each, given by their durations in ns.
+    fn take_alike(&mut self, bytes: u64, durations_ns: impl Iterator<Item = u64>);
 }
 
 #[cfg(any(feature = "alloc", test))]
 impl Replay for [(u64, u64)] {
-    fn replay(&self, mut each: impl FnMut(u64, u64)) {
-        for &(ns, bytes) in self {
-            each(ns, bytes);
+    fn replay_alike(&self, pass: &mut impl Pass) {
+        for alike in self.chunk_by(|a, b| a.1 == b.1) {
+            pass.take_alike(alike[0].1, alike.iter().map(|write| write.0));
         }
     }
 }

@@ -8,7 +8,7 @@ use cardiograph_trace::{ReadOptions, read};
 
 /// Reads all files, then reports.
 pub fn run(args: &Analyze) -> Result<(), Failure> {
-    let outputs = Outputs::prepare(&args.reporting)?;
+    let outputs = Outputs::prepare(&args.reporting, args.files.len())?;
     let options = ReadOptions {
         block_bytes: args.block,
     };

@@ -32,8 +32,16 @@ pub enum Command {
     /// Read traces and recordings made by anyone
     Analyze(Analyze),
     /// List the workloads: the published experiments, by name
+    #[command(after_help = "\
+Examples:
+  cardiograph workloads
+  cardiograph bench --workload magod2                       one of them, on a simulated card")]
     Workloads,
     /// List the simulated cards and boards
+    #[command(after_help = "\
+Examples:
+  cardiograph cards
+  cardiograph bench sim:class10-16g@esp32                   one of them, measured")]
     Cards,
 }
 

@@ -41,7 +41,7 @@ pub fn without_arguments() -> Result<(), Failure> {
 
 /// Measures as asked.
 pub fn run(args: &Bench) -> Result<(), Failure> {
-    let outputs = Outputs::prepare(&args.reporting)?;
+    let outputs = Outputs::prepare(&args.reporting, args.repeat as usize)?;
     let mut target = Target::named(&args.target, args.io)?;
     let workload = OwnedWorkload::named(&args.workload)?;
     let interrupt = catch_interrupts()?;
@@ -192,7 +192,9 @@ fn ending<E: std::fmt::Display>(
         Ok(outcome) => outcome,
         Err(error) => {
             let warning = "the run failed before its end; these are the figures until then";
-            return (vec![warning.to_string()], Some(Failure::new(error)));
+            // The names in the error begin at the target.
+            let failure = Failure::new(format!("{}: {error}", trace.about.target));
+            return (vec![warning.to_string()], Some(failure));
         }
     };
     if !outcome.stopped {

@@ -16,7 +16,16 @@ pub enum Failure {
 impl Failure {
     /// A failure that says why.
     pub fn new(why: impl Display) -> Failure {
-        Failure::Said(why.to_string())
+        // A file name may hold anything; the sentence stays on its line all the same.
+        let mut sentence = String::new();
+        for character in why.to_string().chars() {
+            if character.is_control() {
+                sentence.extend(character.escape_default());
+            } else {
+                sentence.push(character);
+            }
+        }
+        Failure::Said(sentence)
     }
 }
 
@@ -29,4 +38,10 @@ pub fn print(text: &str) -> Result<(), Failure> {
         io::ErrorKind::BrokenPipe => Failure::OutputClosed,
         _ => Failure::new(format!("standard output: {error}; redirect it elsewhere")),
     })
+}
+
+/// Prints to standard error. If that is closed or full, nobody is left to tell.
+pub fn print_error(text: &str) {
+    use io::Write;
+    let _ = io::stderr().lock().write_all(text.as_bytes());
 }

@@ -37,7 +37,7 @@ fn main() -> ExitCode {
         // Whoever closed our output has read enough.
         Err(Failure::OutputClosed) => ExitCode::SUCCESS,
         Err(Failure::Said(sentence)) => {
-            eprintln!("error: {sentence}");
+            failure::print_error(&format!("error: {sentence}\n"));
             ExitCode::from(2)
         }
     }

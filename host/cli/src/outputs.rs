@@ -1,9 +1,10 @@
 //! Where the result goes.
 
 use crate::args::Reporting;
-use crate::failure::{Failure, print};
+use crate::failure::{Failure, print, print_error};
 use cardiograph_report::{Report, page, table};
 use cardiograph_trace::{NewFile, Trace, WriteError, write_csv, write_csv_to, write_parquet};
+use std::collections::HashSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -13,11 +14,55 @@ const STANDARD_OUTPUT: &str = "-";
 /// Where the result goes, checked before anything is measured.
 pub struct Outputs<'a> {
     reporting: &'a Reporting,
+    /// Runs or files asked for; with several, each has a trace of its own.
+    runs: usize,
 }
 
 impl<'a> Outputs<'a> {
     /// Checks that every file asked for can be made, so that no measurement is in vain.
-    pub fn prepare(reporting: &'a Reporting) -> Result<Outputs<'a>, Failure> {
+    pub fn prepare(reporting: &'a Reporting, runs: usize) -> Result<Outputs<'a>, Failure> {
+        let outputs = Outputs { reporting, runs };
+        outputs.check_standard_output()?;
+        let mut places = HashSet::new();
+        for path in outputs.files() {
+            if !places.insert(place(&path)) {
+                return Err(Failure::new(format!(
+                    "{}: asked for twice; give each result a file of its own",
+                    path.display()
+                )));
+            }
+            // Dropped at once: this only finds out whether it can be made.
+            NewFile::create(&path).map_err(Failure::new)?;
+        }
+        Ok(outputs)
+    }
+
+    fn check_standard_output(&self) -> Result<(), Failure> {
+        let Reporting {
+            html, trace, csv, ..
+        } = self.reporting;
+        let is_used_by = |path: &Option<PathBuf>| path.as_deref().is_some_and(is_standard_output);
+        if self.paths().filter(|path| is_standard_output(path)).count() > 1 {
+            return Err(Failure::new(
+                "only one result can go to standard output; give the other a file",
+            ));
+        }
+        if is_used_by(html) || is_used_by(trace) {
+            return Err(Failure::new(
+                "--html and --trace need a file, not standard output",
+            ));
+        }
+        if is_used_by(csv) && self.runs > 1 {
+            return Err(Failure::new(
+                "the operations of several runs do not fit in one CSV; give --csv a file, and each \
+                 run gets one of its own",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Every path asked for.
+    fn paths(&self) -> impl Iterator<Item = &'a PathBuf> {
         let Reporting {
             json,
             html,
@@ -25,37 +70,39 @@ impl<'a> Outputs<'a> {
             trace,
             csv,
             ..
-        } = reporting;
-        let paths: Vec<&PathBuf> = [json, html, markdown, trace, csv]
-            .into_iter()
-            .flatten()
-            .collect();
-        let to_standard_output = paths.iter().filter(|path| is_standard_output(path)).count();
-        if to_standard_output > 1 {
-            return Err(Failure::new(
-                "only one result can go to standard output; give the other a file",
-            ));
+        } = self.reporting;
+        [json, html, markdown, trace, csv].into_iter().flatten()
+    }
+
+    /// Every file that will be made.
+    fn files(&self) -> Vec<PathBuf> {
+        let Reporting {
+            json,
+            html,
+            markdown,
+            trace,
+            csv,
+            ..
+        } = self.reporting;
+        let one_each = [json, html, markdown].into_iter().flatten().cloned();
+        let one_a_run = [trace, csv].into_iter().flatten();
+        let one_a_run =
+            one_a_run.flat_map(|path| (1..=self.runs).map(|run| self.of_run(path, run)));
+        let all = one_each.chain(one_a_run);
+        all.filter(|path| !is_standard_output(path)).collect()
+    }
+
+    /// `card.parquet` as `card-2.parquet` for the second run, where there are several.
+    fn of_run(&self, path: &Path, run: usize) -> PathBuf {
+        if self.runs == 1 || is_standard_output(path) {
+            return path.to_path_buf();
         }
-        for (i, path) in paths.iter().enumerate() {
-            if paths[..i].contains(path) {
-                return Err(Failure::new(format!(
-                    "{}: asked for twice; give each result a file of its own",
-                    path.display()
-                )));
-            }
-            for binary in [html, trace].into_iter().flatten() {
-                if is_standard_output(binary) {
-                    return Err(Failure::new(
-                        "--html and --trace need a file, not standard output",
-                    ));
-                }
-            }
-            if !is_standard_output(path) {
-                // Dropped at once: this only finds out whether it can be made.
-                NewFile::create(path).map_err(Failure::new)?;
-            }
-        }
-        Ok(Outputs { reporting })
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        let name = match path.extension() {
+            Some(extension) => format!("{stem}-{run}.{}", extension.to_string_lossy()),
+            None => format!("{stem}-{run}"),
+        };
+        path.with_file_name(name)
     }
 
     /// The threshold asked for, in ns.
@@ -77,7 +124,7 @@ impl<'a> Outputs<'a> {
             ..
         } = self.reporting;
         if let Some(path) = json {
-            put(path, &json_text(reports)?)?;
+            put(path, &self.json_text(reports)?)?;
         }
         if let Some(path) = markdown {
             let sections: Vec<_> = reports.iter().map(table::markdown).collect();
@@ -87,26 +134,38 @@ impl<'a> Outputs<'a> {
             put(path, &page::html(reports).map_err(Failure::new)?)?;
             self.tell(&format!("Report: {}\n", path.display()))?;
         }
-        let traces: Vec<&Trace> = reports.iter().filter_map(Report::trace).collect();
-        if traces.is_empty() && (trace.is_some() || csv.is_some()) {
+        if (trace.is_some() || csv.is_some()) && reports.iter().all(|r| r.trace().is_none()) {
             return Err(Failure::new(
                 "these files hold no single operations; leave --trace and --csv away",
             ));
         }
-        for (i, operations) in traces.iter().enumerate() {
-            let number = (traces.len() > 1).then_some(i + 1);
-            if let Some(path) = trace {
-                write_parquet(operations, &numbered(path, number)).map_err(Failure::new)?;
-            }
-            match csv {
-                Some(path) if is_standard_output(path) => csv_to_standard_output(operations)?,
-                Some(path) => {
-                    write_csv(operations, &numbered(path, number)).map_err(Failure::new)?
-                }
-                None => {}
+        for (report, run) in reports.iter().zip(1..) {
+            if let Some(operations) = report.trace() {
+                self.write_operations(operations, run)?;
             }
         }
         Ok(())
+    }
+
+    fn write_operations(&self, operations: &Trace, run: usize) -> Result<(), Failure> {
+        if let Some(path) = &self.reporting.trace {
+            write_parquet(operations, &self.of_run(path, run)).map_err(Failure::new)?;
+        }
+        match &self.reporting.csv {
+            Some(path) if is_standard_output(path) => csv_to_standard_output(operations),
+            Some(path) => write_csv(operations, &self.of_run(path, run)).map_err(Failure::new),
+            None => Ok(()),
+        }
+    }
+
+    /// An object for one run; an array where several were asked for, even if Ctrl-C left one.
+    fn json_text(&self, reports: &[Report]) -> Result<String, Failure> {
+        let summaries: Vec<_> = reports.iter().map(|report| &report.summary).collect();
+        let text = match summaries.as_slice() {
+            [one] if self.runs == 1 => serde_json::to_string_pretty(one),
+            many => serde_json::to_string_pretty(many),
+        };
+        text.map(|text| text + "\n").map_err(Failure::new)
     }
 
     /// Prints the tables alone.
@@ -130,10 +189,14 @@ impl<'a> Outputs<'a> {
             .flatten()
             .any(|path| is_standard_output(path))
         {
-            eprint!("{text}");
+            print_error(text);
             return Ok(());
         }
-        print(text)
+        match print(text) {
+            // The files asked for are still to be written.
+            Err(Failure::OutputClosed) => Ok(()),
+            printed => printed,
+        }
     }
 }
 
@@ -147,17 +210,16 @@ pub fn free_report_name() -> PathBuf {
         .unwrap_or_else(|| PathBuf::from("cardiograph-report.html"))
 }
 
-fn is_standard_output(path: &Path) -> bool {
-    path.as_os_str() == STANDARD_OUTPUT
+/// The same for every way to write a path, as `a` and `./a`.
+fn place(path: &Path) -> PathBuf {
+    let directory = path.parent().filter(|name| !name.as_os_str().is_empty());
+    let directory = directory.unwrap_or(Path::new("."));
+    let directory = directory.canonicalize().unwrap_or(directory.to_path_buf());
+    directory.join(path.file_name().unwrap_or_default())
 }
 
-fn json_text(reports: &[Report]) -> Result<String, Failure> {
-    let summaries: Vec<_> = reports.iter().map(|report| &report.summary).collect();
-    let text = match summaries.as_slice() {
-        [one] => serde_json::to_string_pretty(one),
-        many => serde_json::to_string_pretty(many),
-    };
-    text.map(|text| text + "\n").map_err(Failure::new)
+fn is_standard_output(path: &Path) -> bool {
+    path.as_os_str() == STANDARD_OUTPUT
 }
 
 fn put(path: &Path, text: &str) -> Result<(), Failure> {
@@ -176,17 +238,4 @@ fn csv_to_standard_output(trace: &Trace) -> Result<(), Failure> {
         std::io::ErrorKind::BrokenPipe => Failure::OutputClosed,
         _ => Failure::new(format!("standard output: {error}; redirect it elsewhere")),
     })
-}
-
-/// `card.parquet` as `card-2.parquet`, where there are several.
-fn numbered(path: &Path, number: Option<usize>) -> PathBuf {
-    let Some(number) = number else {
-        return path.to_path_buf();
-    };
-    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-    let name = match path.extension() {
-        Some(extension) => format!("{stem}-{number}.{}", extension.to_string_lossy()),
-        None => format!("{stem}-{number}"),
-    };
-    path.with_file_name(name)
 }

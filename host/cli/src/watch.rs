@@ -61,8 +61,8 @@ impl Watch {
     }
 
     #[cold]
-    fn look(&mut self, now_ns: u64) -> ControlFlow<()> {
-        let first_ns = *self.first_start_ns.get_or_insert(now_ns);
+    fn look(&mut self, start_ns: u64, now_ns: u64) -> ControlFlow<()> {
+        let first_ns = *self.first_start_ns.get_or_insert(start_ns);
         self.next_look_ns = now_ns + LOOK_NS;
         if let Some(stop_after_ns) = self.stop_after_ns {
             let end_ns = first_ns.saturating_add(stop_after_ns);
@@ -95,7 +95,7 @@ impl Observer for Watch {
         debug_assert!(pushed.is_ok(), "the clock went back");
         self.bytes += operation.length_bytes;
         if operation.end_ns >= self.next_look_ns {
-            return self.look(operation.end_ns);
+            return self.look(operation.start_ns, operation.end_ns);
         }
         ControlFlow::Continue(())
     }

@@ -56,8 +56,8 @@ impl OwnedWorkload {
 
     fn from_file(path: &str) -> Result<OwnedWorkload, Failure> {
         let text = read_text(Path::new(path))?;
-        let workload: OwnedWorkload =
-            cardiograph_sim_card::parse_toml(path, &text).map_err(Failure::new)?;
+        let workload: OwnedWorkload = cardiograph_sim_card::parse_toml(path, &text)
+            .map_err(|error| Failure::new(format!("{error}; docs/workloads.md has the keys")))?;
         let checked = workload.borrow().check();
         checked.map_err(|invalid| Failure::new(format!("{path}, {invalid}")))?;
         Ok(workload)

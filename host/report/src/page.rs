@@ -3,14 +3,14 @@
 //! The page itself is in `page/`: markup, style and script, put together here with the data as
 //! JSON. Numbers that come by the million are packed as base64 of little-endian arrays.
 
-use crate::report::{BACKLOG_RAM_BYTES, Backlog, Detail, Report};
-use crate::summary::{Summary, us};
+use crate::report::{BACKLOG_RAM_BYTES, Detail, Report};
+use crate::summary::{FrontierPoint, Summary, us};
 use crate::table::longest_gaps;
 use crate::units;
 use crate::writes::Writes;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use cardiograph_timing::Replay;
+use cardiograph_timing::{Replay, backlog};
 use serde::Serialize;
 
 const MARKUP: &str = include_str!("page/report.html");
@@ -28,6 +28,9 @@ const SCRIPT: &str = concat!(
 
 /// Most points of the write time plot; beyond, groups of writes are shown by least and greatest.
 const POINTS_MAX: u64 = 1 << 20;
+
+/// Most corners of the backlog curve.
+const CORNERS_MAX: u64 = 4000;
 
 /// Most bars of the spacing histogram.
 const BARS_MAX: u64 = 400;
@@ -130,9 +133,7 @@ fn run(report: &Report) -> Run<'_> {
         threshold_chosen: report.threshold_was_chosen,
         ccdf: detail.map(ccdf).unwrap_or_default(),
         spacing: detail.and_then(spacing),
-        backlog: detail
-            .and_then(|detail| detail.backlog.as_ref())
-            .map(backlog),
+        backlog: backlog(report),
         gaps: summary.cadence.as_ref().map(|_| gaps(report)),
     }
 }
@@ -239,17 +240,23 @@ fn spacing(detail: &Detail) -> Option<Spacing> {
     })
 }
 
-fn backlog(backlog: &Backlog) -> BacklogCurve {
-    BacklogCurve {
-        rate_bps: backlog.rate_bps,
+/// The backlog at the rate that [`BACKLOG_RAM_BYTES`] carry.
+fn backlog(report: &Report) -> Option<BacklogCurve> {
+    let at_ram = |point: &&FrontierPoint| point.ram_bytes == BACKLOG_RAM_BYTES;
+    let rate_bps = report.summary.frontier.iter().find(at_ram)?.lossless_bps;
+    let trace = report.trace().filter(|_| rate_bps > 0.0)?;
+    let corners = backlog::curve(
+        &Writes::of(trace),
+        report.summary.writes,
+        rate_bps,
+        CORNERS_MAX,
+    );
+    Some(BacklogCurve {
+        rate_bps,
         ram_bytes: BACKLOG_RAM_BYTES,
-        t_us: backlog
-            .corners
-            .iter()
-            .map(|c| (c.at_ns / 1e3).round())
-            .collect(),
-        bytes: backlog.corners.iter().map(|c| c.bytes.round()).collect(),
-    }
+        t_us: corners.iter().map(|c| (c.at_ns / 1e3).round()).collect(),
+        bytes: corners.iter().map(|c| c.bytes.round()).collect(),
+    })
 }
 
 fn gaps(report: &Report) -> Vec<Gap> {

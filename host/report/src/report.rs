@@ -6,7 +6,7 @@ use crate::summary::{
 };
 use crate::writes::Writes;
 use cardiograph_timing::{
-    Replay, WriteTimes, backlog, buckets_below, cadence, chosen_threshold_ns, frontier,
+    Replay, WriteTimes, buckets_below, cadence, chosen_threshold_ns, frontier,
 };
 use cardiograph_trace::{About, Aggregate, AggregateRow, Loaded, OperationKind, Recording, Trace};
 
@@ -33,9 +33,6 @@ const BUCKETS: usize = buckets_below(64);
 
 pub(crate) type Times = WriteTimes<BUCKETS>;
 pub(crate) type PeakFinder = cardiograph_timing::Peaks<BUCKETS>;
-
-/// Most corners of the backlog curve.
-const CORNERS_MAX: u64 = 4000;
 
 /// Schema of [`Summary`].
 const SCHEMA: u32 = 1;
@@ -66,14 +63,7 @@ impl Report {
 pub(crate) struct Detail {
     pub(crate) times: Box<Times>,
     pub(crate) peaks: Box<PeakFinder>,
-    pub(crate) backlog: Option<Backlog>,
     pub(crate) cadence: Option<cadence::Cadence>,
-}
-
-/// Bytes waiting over time, at the rate that [`BACKLOG_RAM_BYTES`] carry.
-pub(crate) struct Backlog {
-    pub(crate) rate_bps: f64,
-    pub(crate) corners: Vec<backlog::Corner>,
 }
 
 /// What the operations of a trace are called.
@@ -120,21 +110,12 @@ fn of_trace(trace: Trace, threshold_ns: Option<u64>) -> Report {
     };
     let times = times_of(&writes);
     let threshold = threshold_ns.unwrap_or_else(|| chosen_threshold(&times));
-    let peaks = peaks_of(&writes, threshold);
-    let rates = frontier::lossless_rates_Bps(&writes, &times, &RAM_BYTES);
+    let (peaks, rates) = peaks_and_rates(&writes, &times, threshold);
     let frontier = if times.sum_ns() == 0 {
         Vec::new()
     } else {
         frontier_points(&rates)
     };
-    let backlog_rate = RAM_BYTES
-        .iter()
-        .zip(&rates)
-        .find_map(|(&ram, &rate)| (ram == BACKLOG_RAM_BYTES && rate > 0.0).then_some(rate));
-    let backlog = backlog_rate.map(|rate_bps| Backlog {
-        rate_bps,
-        corners: backlog::curve(&writes, times.count(), rate_bps, CORNERS_MAX),
-    });
     Report {
         summary: Summary {
             frontier,
@@ -147,7 +128,6 @@ fn of_trace(trace: Trace, threshold_ns: Option<u64>) -> Report {
         detail: Some(Detail {
             times,
             peaks,
-            backlog,
             cadence: None,
         }),
         trace: Some(trace),
@@ -184,7 +164,6 @@ fn of_recording(recording: Recording, threshold_ns: Option<u64>) -> Report {
         detail: Some(Detail {
             times,
             peaks,
-            backlog: None,
             cadence: audit,
         }),
         trace: Some(trace),
@@ -247,7 +226,7 @@ fn duration_ns_of_row(row: &AggregateRow) -> f64 {
 
 fn times_of(writes: &Writes) -> Box<Times> {
     let mut times = Box::<Times>::default();
-    writes.replay(|ns, bytes| times.push(ns, bytes));
+    writes.replay_alike(&mut *times);
     times
 }
 
@@ -256,6 +235,27 @@ fn peaks_of(writes: &Writes, threshold_ns: u64) -> Box<PeakFinder> {
     writes.replay(|ns, bytes| peaks.push(ns, bytes));
     peaks.finish();
     peaks
+}
+
+/// Both on two cores: a trace of ten million writes is read in little more time than it takes to look
+/// at it thrice.
+fn peaks_and_rates(
+    writes: &Writes,
+    times: &Times,
+    threshold_ns: u64,
+) -> (Box<PeakFinder>, Vec<f64>) {
+    // The larger the RAM, the more writes matter: these two take as long as all the others.
+    let (small, large) = RAM_BYTES.split_at(RAM_BYTES.len() - 2);
+    std::thread::scope(|scope| {
+        let large = scope.spawn(|| frontier::lossless_rates_Bps(writes, times, large));
+        let peaks = peaks_of(writes, threshold_ns);
+        let mut rates = frontier::lossless_rates_Bps(writes, times, small);
+        match large.join() {
+            Ok(large) => rates.extend(large),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+        (peaks, rates)
+    })
 }
 
 fn chosen_threshold(times: &Times) -> u64 {

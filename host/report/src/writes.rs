@@ -1,6 +1,6 @@
 //! The operations of a trace that its figures are about.
 
-use cardiograph_timing::Replay;
+use cardiograph_timing::{Pass, Replay};
 use cardiograph_trace::{OperationKind, Trace};
 
 /// The writes of a trace; its reads where it has no writes.
@@ -37,15 +37,13 @@ impl<'a> Writes<'a> {
 }
 
 impl Replay for Writes<'_> {
-    fn replay(&self, mut each: impl FnMut(u64, u64)) {
-        let mut durations_ns = self.trace.durations_ns();
-        for run in self.trace.runs() {
-            let durations_ns = durations_ns.by_ref().take(run.count as usize);
+    fn replay_alike(&self, pass: &mut impl Pass) {
+        self.trace.replay(|run, durations_ns| {
             if run.kind == self.kind {
-                durations_ns.for_each(|ns| each(ns, run.length_bytes));
+                pass.take_alike(run.length_bytes, durations_ns);
             } else {
                 durations_ns.for_each(drop);
             }
-        }
+        });
     }
 }

@@ -16,5 +16,6 @@ pub use publish::{NewFile, WriteError};
 pub use read::{
     Aggregate, AggregateRow, Loaded, ReadError, ReadOptions, Recording, read, read_from,
 };
+pub use spans::Durations;
 pub use trace::{About, Backward, Run, Trace};
 pub use write::{write_csv, write_csv_to, write_parquet};

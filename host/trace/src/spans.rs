@@ -10,10 +10,20 @@ const CHUNK: usize = 1 << 16;
 /// Marks a span that is kept in the side table.
 const ESCAPE: u32 = u32::MAX;
 
-#[derive(Clone, Copy, Default)]
-struct Short {
-    idle_ns: u32,
-    duration_ns: u32,
+/// Idle times and durations lie apart: most analyses go through the durations alone.
+#[derive(Default)]
+struct Chunk {
+    idle_ns: Vec<u32>,
+    duration_ns: Vec<u32>,
+}
+
+impl Chunk {
+    fn new() -> Chunk {
+        Chunk {
+            idle_ns: Vec::with_capacity(CHUNK),
+            duration_ns: Vec::with_capacity(CHUNK),
+        }
+    }
 }
 
 /// A span that does not fit in 32 bits.
@@ -23,12 +33,32 @@ struct Long {
     duration_ns: u64,
 }
 
+/// Durations in ns of operations in a row; to be used up, or those of later ones go astray.
+pub struct Durations<'a, 'b> {
+    short: std::slice::Iter<'a, u32>,
+    /// The side table is in the order of the operations.
+    long: &'b mut std::slice::Iter<'a, Long>,
+}
+
+impl Iterator for Durations<'_, '_> {
+    type Item = u64;
+
+    #[inline]
+    fn next(&mut self) -> Option<u64> {
+        let &short = self.short.next()?;
+        if short == ESCAPE {
+            return Some(self.long.next().map_or(0, |long| long.duration_ns));
+        }
+        Some(u64::from(short))
+    }
+}
+
 /// Starts and ends of operations in order of time.
 #[derive(Default)]
 pub(crate) struct Spans {
-    full: Vec<Vec<Short>>,
+    full: Vec<Chunk>,
     /// The chunk that grows.
-    tail: Vec<Short>,
+    tail: Chunk,
     long: Vec<Long>,
     len: usize,
     first_start_ns: u64,
@@ -47,38 +77,33 @@ impl Spans {
             self.first_start_ns = start_ns;
         }
         self.last_end_ns = end_ns;
-        let short = if (idle_ns | duration_ns) < u64::from(ESCAPE) {
-            Short {
-                idle_ns: idle_ns as u32,
-                duration_ns: duration_ns as u32,
-            }
+        let (short_idle_ns, short_duration_ns) = if (idle_ns | duration_ns) < u64::from(ESCAPE) {
+            (idle_ns as u32, duration_ns as u32)
         } else {
             self.push_long(idle_ns, duration_ns)
         };
-        if self.tail.len() == self.tail.capacity() {
+        if self.tail.idle_ns.len() == self.tail.idle_ns.capacity() {
             self.start_chunk();
         }
-        self.tail.push(short);
+        self.tail.idle_ns.push(short_idle_ns);
+        self.tail.duration_ns.push(short_duration_ns);
         self.len += 1;
         Some(())
     }
 
     #[cold]
-    fn push_long(&mut self, idle_ns: u64, duration_ns: u64) -> Short {
+    fn push_long(&mut self, idle_ns: u64, duration_ns: u64) -> (u32, u32) {
         self.long.push(Long {
             idle_ns,
             duration_ns,
         });
-        Short {
-            idle_ns: ESCAPE,
-            duration_ns: ESCAPE,
-        }
+        (ESCAPE, ESCAPE)
     }
 
     #[cold]
     fn start_chunk(&mut self) {
-        let tail = std::mem::replace(&mut self.tail, Vec::with_capacity(CHUNK));
-        if !tail.is_empty() {
+        let tail = std::mem::replace(&mut self.tail, Chunk::new());
+        if !tail.idle_ns.is_empty() {
             self.full.push(tail);
         }
     }
@@ -95,9 +120,35 @@ impl Spans {
         self.last_end_ns
     }
 
-    /// Every operation's duration in ns, in order.
-    pub(crate) fn durations_ns(&self) -> impl Iterator<Item = u64> + Clone + '_ {
-        self.idle_and_durations_ns().map(|(_, duration)| duration)
+    /// Calls `take` with the durations in ns of all operations, in order, a group or a part of one at
+    /// a time, and with what they belong to: `groups` are in the same order, each with its number of
+    /// operations.
+    pub(crate) fn replay<G>(
+        &self,
+        mut groups: impl Iterator<Item = (G, u64)>,
+        mut take: impl FnMut(&G, Durations),
+    ) {
+        let mut long = self.long.iter();
+        let mut group = None;
+        for chunk in self.full.iter().chain([&self.tail]) {
+            let mut rest = &chunk.duration_ns[..];
+            while !rest.is_empty() {
+                let Some((belongs_to, left)) = group.take().or_else(|| groups.next()) else {
+                    return;
+                };
+                let count = rest.len().min(left as usize);
+                let (now, later) = rest.split_at(count);
+                take(
+                    &belongs_to,
+                    Durations {
+                        short: now.iter(),
+                        long: &mut long,
+                    },
+                );
+                rest = later;
+                group = (left > count as u64).then_some((belongs_to, left - count as u64));
+            }
+        }
     }
 
     /// Every operation's start and end in ns, in order.
@@ -114,14 +165,13 @@ impl Spans {
         let mut long = self.long.iter();
         self.full
             .iter()
-            .flatten()
-            .chain(&self.tail)
-            .map(move |short| {
-                if short.duration_ns == ESCAPE {
-                    // The side table is in the order of the operations.
+            .chain([&self.tail])
+            .flat_map(|chunk| chunk.idle_ns.iter().zip(&chunk.duration_ns))
+            .map(move |(&idle_ns, &duration_ns)| {
+                if duration_ns == ESCAPE {
                     long.next().map_or((0, 0), |l| (l.idle_ns, l.duration_ns))
                 } else {
-                    (u64::from(short.idle_ns), u64::from(short.duration_ns))
+                    (u64::from(idle_ns), u64::from(duration_ns))
                 }
             })
     }

@@ -1,0 +1,173 @@
+//! `analyze`: figures of traces and recordings, against what a test can work out by itself.
+
+mod common;
+
+use common::{Source, assert_schema, data, directory, done, json, names};
+use serde_json::{Value, json as literal};
+use std::fs;
+
+/// The figures without what they were measured on, which not every trace can tell.
+fn unnamed(mut figures: Value) -> Value {
+    for name in ["target", "workload"] {
+        figures.as_object_mut().unwrap().remove(name).unwrap();
+    }
+    figures
+}
+
+#[test]
+fn a_trace_has_the_figures_of_its_measurement() {
+    for workload in ["magod2-4.7", "blinky-interleaved", "byte-single-read"] {
+        let directory = directory();
+        let args = ["bench", "--workload", workload];
+        let kept = ["--trace", "t.parquet", "--csv", "t.csv"];
+        let measured = json(directory.path(), &[&args[..], &kept[..]].concat());
+        let parquet = json(directory.path(), &["analyze", "t.parquet"]);
+        let csv = json(directory.path(), &["analyze", "t.csv"]);
+        // Parquet also keeps the names.
+        assert_eq!(parquet, measured, "{workload}");
+        assert_eq!(unnamed(csv), unnamed(measured), "{workload}");
+    }
+}
+
+#[test]
+fn a_trace_of_a_directory_has_the_figures_of_its_measurement() {
+    let directory = directory();
+    let args = ["bench", ".", "--io", "buffered", "--workload", "magod2-4.7"];
+    let kept = ["--for", "1s", "--trace", "t.parquet", "--csv", "t.csv"];
+    let measured = json(directory.path(), &[&args[..], &kept[..]].concat());
+    let parquet = json(directory.path(), &["analyze", "t.parquet"]);
+    let csv = json(directory.path(), &["analyze", "t.csv"]);
+    assert_eq!(parquet, measured);
+    assert_eq!(unnamed(csv), unnamed(measured));
+}
+
+#[test]
+fn a_trace_survives_being_read_and_written() {
+    let directory = directory();
+    done(
+        directory.path(),
+        &["bench", "--workload", "magod2-4.1", "--csv", "a.csv"],
+    );
+    done(
+        directory.path(),
+        &["analyze", "a.csv", "--trace", "b.parquet"],
+    );
+    done(
+        directory.path(),
+        &["analyze", "b.parquet", "--csv", "c.csv"],
+    );
+    let read = |name| fs::read(directory.path().join(name)).unwrap();
+    assert!(read("a.csv") == read("c.csv"));
+}
+
+/// Time column of a recording in ms, and the bytes of all lines but header and first sample.
+fn samples(text: &str) -> (Vec<u64>, usize) {
+    let rows = || text.split_inclusive('\n').skip(1);
+    let times = rows().map(|row| row.split(',').next().unwrap().parse().unwrap());
+    (times.collect(), rows().skip(1).map(str::len).sum())
+}
+
+#[test]
+fn a_recording_is_audited_for_cadence() {
+    let file = data("magod/f2_1.csv");
+    let (times_ms, bytes) = samples(&fs::read_to_string(&file).unwrap());
+    let steps: Vec<u64> = times_ms.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let mut sorted = steps.clone();
+    sorted.sort_unstable();
+    // Of an even number of steps, the lower of the two in the middle.
+    let median_ms = sorted[(sorted.len() - 1) / 2];
+    let late: Vec<u64> = steps
+        .iter()
+        .copied()
+        .filter(|step| 2 * step > 3 * median_ms)
+        .collect();
+    let samples_due = |step: &u64| (*step as f64 / median_ms as f64).round() as u64;
+    let missing: u64 = late.iter().map(|step| samples_due(step) - 1).sum();
+    let longest_ms = *sorted.last().unwrap();
+    // What its makers counted, so that this test does not err together with the command.
+    assert_eq!((times_ms.len(), late.len(), longest_ms), (1001, 18, 391));
+
+    let directory = directory();
+    let figures = json(directory.path(), &["analyze", file.to_str().unwrap()]);
+    assert_schema(&figures, Source::Recording);
+    assert_eq!(
+        figures["cadence"],
+        literal!({
+            "samples": times_ms.len(),
+            "median_step_us": median_ms as f64 * 1e3,
+            "late": late.len(),
+            "missing": missing,
+            "longest_gap_us": longest_ms as f64 * 1e3,
+        })
+    );
+    assert_eq!(figures["writes"], steps.len());
+    assert_eq!(figures["bytes"], bytes);
+    let elapsed_ms = times_ms.last().unwrap() - times_ms[0];
+    assert_eq!(figures["elapsed_us"], elapsed_ms as f64 * 1e3);
+    assert_eq!(figures["write_time_us"]["max"], longest_ms as f64 * 1e3);
+    assert_eq!(figures["write_time_us"]["min"], sorted[0] as f64 * 1e3);
+}
+
+#[test]
+fn several_files_are_an_array_in_their_order() {
+    let directory = directory();
+    let files = [
+        data("traces/index_start_end.csv"),
+        data("magod/f2_1.csv"),
+        data("traces/library_comparison.csv"),
+    ];
+    let files: Vec<_> = files.iter().map(|file| file.to_str().unwrap()).collect();
+    let figures = json(directory.path(), &[&["analyze"], &files[..]].concat());
+    let figures = figures.as_array().unwrap();
+    assert_eq!(figures.len(), 3);
+    for (figures, file) in figures.iter().zip(&files) {
+        assert_eq!(figures["target"], *file);
+    }
+    assert_schema(&figures[0], Source::Writes);
+    assert_schema(&figures[1], Source::Recording);
+    assert_schema(&figures[2], Source::Aggregate);
+    assert_eq!(
+        figures[0],
+        json(directory.path(), &["analyze", files[0]]),
+        "a file alone has the same figures, as an object"
+    );
+}
+
+#[test]
+fn three_writes_have_the_figures_worked_out_by_hand() {
+    let directory = directory();
+    let trace = "index,start_us,end_us\n0,0,272\n1,272,586\n2,600,90600\n";
+    fs::write(directory.path().join("three.csv"), trace).unwrap();
+    let args = ["analyze", "three.csv", "--block", "100"];
+    let figures = json(directory.path(), &args);
+    assert_eq!(figures["writes"], 3);
+    assert_eq!(figures["bytes"], 300);
+    assert_eq!(figures["elapsed_us"], 90_600.0);
+    let times = &figures["write_time_us"];
+    assert_eq!(
+        (&times["min"], &times["max"]),
+        (&literal!(272.0), &literal!(90_000.0))
+    );
+    // 90586 us in three writes, of 300 B.
+    assert_eq!(times["mean"], 30_195.333);
+    assert_eq!(figures["throughput_Bps"]["average"], 3311.77);
+    assert_eq!(figures["throughput_Bps"]["guaranteed"], 1111.111);
+    assert_eq!(figures["iops"], 33.118);
+    assert_eq!(figures["peaks"]["count"], 1);
+    // Where a format has no lengths, what is taken is said.
+    let table = done(directory.path(), &["analyze", "three.csv"]);
+    assert!(table.contains("512 B"), "{table}");
+    assert_eq!(names(directory.path()), ["three.csv"]);
+}
+
+#[test]
+fn the_traces_of_several_files_are_numbered_like_the_files() {
+    let directory = directory();
+    // The second holds no single operations, so there is no second trace.
+    let files = ["times-1.csv", "library_comparison.csv", "cardiograph.csv"];
+    let files: Vec<_> = files.map(|name| data(&format!("traces/{name}"))).into();
+    let files: Vec<_> = files.iter().map(|file| file.to_str().unwrap()).collect();
+    let args = [&["analyze"], &files[..], &["--csv", "t.csv"]].concat();
+    done(directory.path(), &args);
+    assert_eq!(names(directory.path()), ["t-1.csv", "t-3.csv"]);
+}

@@ -1,0 +1,207 @@
+//! `bench` on simulated cards: figures, files and the words around them.
+
+mod common;
+
+use common::{Source, assert_schema, command, directory, done, json, names, run};
+use serde_json::Value;
+use std::fs;
+
+/// What the page of a report embeds, up to the end of the script element.
+fn data_of(html: &str) -> Value {
+    let begin = html.find(r#"{"tool":"#).expect("the page holds its data");
+    let mut values = serde_json::Deserializer::from_str(&html[begin..]).into_iter();
+    values.next().unwrap().unwrap()
+}
+
+/// A browser would fetch nothing from elsewhere.
+fn assert_self_contained(html: &str) {
+    for scheme in ["http://", "https://", "src=\"//", "href=\"//", "@import"] {
+        for (at, _) in html.match_indices(scheme) {
+            // The name of a namespace is no address.
+            let is_namespace = html[at..].starts_with("http://www.w3.org/");
+            assert!(is_namespace, "{}", &html[at..html.len().min(at + 60)]);
+        }
+    }
+}
+
+#[test]
+fn without_arguments_the_main_job_is_done_and_no_report_is_overwritten() {
+    let directory = directory();
+    let table = done(directory.path(), &[]);
+    for words in [
+        "blinky-stream-512 · sim:class10-16g@esp32",
+        "Write time",
+        "Throughput",
+        "Peaks",
+        "Lossless rate",
+        "Report: cardiograph-report.html\n",
+    ] {
+        assert!(table.contains(words), "no \"{words}\" in:\n{table}");
+    }
+    let first = fs::read_to_string(directory.path().join("cardiograph-report.html")).unwrap();
+
+    let table = done(directory.path(), &[]);
+    assert!(table.contains("Report: cardiograph-report-2.html\n"));
+    assert_eq!(
+        names(directory.path()),
+        ["cardiograph-report-2.html", "cardiograph-report.html"]
+    );
+    let again = fs::read_to_string(directory.path().join("cardiograph-report.html")).unwrap();
+    assert!(again == first, "the first report was touched");
+}
+
+#[test]
+fn the_report_is_one_file_that_holds_the_figures() {
+    let directory = directory();
+    let figures = json(directory.path(), &["bench", "--html", "card.html"]);
+    let html = fs::read_to_string(directory.path().join("card.html")).unwrap();
+    assert_self_contained(&html);
+    let data = data_of(&html);
+    assert_eq!(data["runs"].as_array().unwrap().len(), 1);
+    assert_eq!(data["runs"][0]["summary"], figures);
+    assert_eq!(data["runs"][0]["points"]["total"], figures["writes"]);
+}
+
+#[test]
+fn a_name_cannot_break_out_of_the_report() {
+    let directory = directory();
+    let name = "</script><img src=x onerror=alert(1)><!--";
+    let workload = format!("name = \"{name}\"\n[[phase]]\ncalls_per_file = 9\n");
+    fs::write(directory.path().join("odd.toml"), workload).unwrap();
+    let args = ["bench", "--workload", "odd.toml", "--html", "odd.html"];
+    done(directory.path(), &args);
+    let html = fs::read_to_string(directory.path().join("odd.html")).unwrap();
+    assert!(!html.contains("<img"));
+    assert_eq!(data_of(&html)["runs"][0]["summary"]["workload"], name);
+}
+
+#[test]
+fn the_json_of_a_simulated_card_follows_the_schema() {
+    let directory = directory();
+    let figures = json(directory.path(), &["bench"]);
+    assert_schema(&figures, Source::Writes);
+    assert_eq!(figures["target"], "sim:class10-16g@esp32");
+    assert_eq!(figures["workload"], "blinky-stream-512");
+    assert_eq!(figures["writes"], 16_384);
+    assert_eq!(figures["bytes"], 8 << 20);
+    assert!(names(directory.path()).is_empty());
+}
+
+#[test]
+fn repeats_are_an_array_of_different_cards() {
+    let directory = directory();
+    let figures = json(directory.path(), &["bench", "--repeat", "3"]);
+    let runs = figures.as_array().unwrap();
+    assert_eq!(runs.len(), 3);
+    for run in runs {
+        assert_schema(run, Source::Writes);
+    }
+    assert_ne!(runs[0]["elapsed_us"], runs[1]["elapsed_us"]);
+    assert_ne!(runs[1]["elapsed_us"], runs[2]["elapsed_us"]);
+    // The first repeat is the card that a single run has.
+    assert_eq!(runs[0], json(directory.path(), &["bench"]));
+}
+
+#[test]
+fn every_repeat_has_a_trace_of_its_own() {
+    let directory = directory();
+    let args = ["bench", "--repeat", "2", "--workload", "magod2-4.1"];
+    let args = [&args[..], &["--trace", "t.parquet", "--csv", "t"]].concat();
+    done(directory.path(), &args);
+    assert_eq!(
+        names(directory.path()),
+        ["t-1", "t-1.parquet", "t-2", "t-2.parquet"]
+    );
+}
+
+#[test]
+fn opening_and_closing_for_every_line_shows_the_published_peaks() {
+    let directory = directory();
+    let args = ["bench", "--workload", "magod2", "--peak-threshold", "50ms"];
+    let figures = json(directory.path(), &args);
+    let peaks = &figures["peaks"];
+    assert_eq!(peaks["threshold_us"], 50_000.0);
+    let height_us = peaks["height_us"]["median"].as_f64().unwrap();
+    let mode_bytes = peaks["spacing_bytes"]["mode"].as_u64().unwrap();
+    assert!((50_000.0..=90_000.0).contains(&height_us), "{peaks}");
+    assert!((70_000..=95_000).contains(&mode_bytes), "{peaks}");
+}
+
+#[test]
+fn files_kept_open_take_less_than_a_millisecond_a_line() {
+    let directory = directory();
+    let figures = json(
+        directory.path(),
+        &["bench", "--workload", "magod2-kept-open"],
+    );
+    let mean_us = figures["write_time_us"]["mean"].as_f64().unwrap();
+    assert!(mean_us < 1000.0, "{mean_us}");
+    assert_eq!(figures["bytes"], 1_000_000);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes() {
+    let directory = directory();
+    let args = ["bench", "--workload", "magod2-4.7", "--json", "-"];
+    let first = run(directory.path(), &args);
+    let second = run(directory.path(), &args);
+    assert_eq!(first.code, Some(0), "{}", first.stderr);
+    assert!(first.stdout == second.stdout);
+    assert!(first.stderr == second.stderr);
+}
+
+#[test]
+fn a_result_on_standard_output_is_alone_there() {
+    let directory = directory();
+    for option in ["--json", "--markdown", "--csv"] {
+        let run = run(
+            directory.path(),
+            &["bench", "--workload", "magod2-4.1", option, "-"],
+        );
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        assert!(run.stderr.contains("magod2-4.1 · sim:"), "{option}");
+        assert!(!run.stdout.contains("magod2-4.1 · sim:") || option == "--markdown");
+    }
+    let csv = done(directory.path(), &["workloads"]);
+    assert!(csv.contains("magod2-kept-open") && csv.contains("(default)"));
+    assert!(done(directory.path(), &["cards"]).contains("class10-16g"));
+}
+
+#[test]
+fn a_card_and_a_board_may_be_files() {
+    let directory = directory();
+    let card = include_str!("../../../sim/card/profiles/class10-16g.toml");
+    let board = include_str!("../../../sim/card/boards/esp32.toml");
+    fs::write(directory.path().join("card.toml"), card).unwrap();
+    fs::write(directory.path().join("board.toml"), board).unwrap();
+    let from_files = json(directory.path(), &["bench", "sim:card.toml@board.toml"]);
+    let by_name = json(directory.path(), &["bench"]);
+    assert_eq!(from_files["target"], "sim:card.toml@board.toml");
+    assert_eq!(from_files["write_time_us"], by_name["write_time_us"]);
+}
+
+#[test]
+fn every_help_shows_examples() {
+    let directory = directory();
+    for command in ["", "bench", "analyze", "workloads", "cards"] {
+        let args: Vec<_> = command.split_whitespace().chain(["--help"]).collect();
+        let help = done(directory.path(), &args);
+        assert!(help.contains("Examples:\n  cardiograph"), "{help}");
+    }
+}
+
+#[test]
+fn a_standard_error_that_is_full_is_no_reason_to_fall_over() {
+    let directory = directory();
+    let full = || fs::File::create("/dev/full").unwrap();
+    let mut bench = command(directory.path(), &["bench", "--json", "-"]);
+    let output = bench.stderr(full()).output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert_schema(
+        &serde_json::from_slice(&output.stdout).unwrap(),
+        Source::Writes,
+    );
+    let mut bench = command(directory.path(), &["bench", "no such directory"]);
+    let status = bench.stderr(full()).status().unwrap();
+    assert_eq!(status.code(), Some(2));
+}
