@@ -34,6 +34,10 @@ pub const FOR_BENCHMARKS: &[Package] = &[
         name: "fio",
     },
     Package {
+        program: "/usr/bin/time",
+        name: "time",
+    },
+    Package {
         program: "python3",
         name: "python3",
     },

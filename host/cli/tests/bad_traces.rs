@@ -6,12 +6,15 @@ mod common;
 use common::{directory, done, refused};
 use std::fs;
 
+/// Name of the file, its beginning, what follows, and words of the sentence.
+type Case<'a> = (&'a str, &'a [u8], &'a [u8], &'a [&'a str]);
+
 #[test]
 fn text_that_is_no_trace() {
     let own = directory();
     let row = b"index,start_us,end_us\n0,0,272\n";
     let own_csv = b"operation,file,offset,length,start_ns,end_ns\n";
-    let cases: &[(&str, &[u8], &[u8], &[&str])] = &[
+    let cases: &[Case] = &[
         ("cut-off", row, b"1,27", &["line 3", "cut off", "delete it"]),
         (
             "mixed-up",

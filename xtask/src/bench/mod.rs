@@ -1,0 +1,51 @@
+//! The benchmarks: against what people use today, interleaved on the same machine. Each run is kept
+//! with its date in `benchmarks/runs`.
+
+mod analyze;
+mod overhead;
+mod report;
+
+use crate::packages;
+use crate::run::{cargo, check, root};
+use std::path::PathBuf;
+
+/// Times each program is run, after one round that does not count.
+const ROUNDS: usize = 7;
+
+/// Runs every benchmark.
+pub fn all() -> Result<(), String> {
+    one("overhead")?;
+    one("analyze")
+}
+
+/// Runs the benchmark of this name.
+pub fn one(name: &str) -> Result<(), String> {
+    packages::install(packages::FOR_BENCHMARKS)?;
+    check(&mut cargo(&[
+        "build",
+        "--quiet",
+        "--release",
+        "--workspace",
+        "--examples",
+        "--bins",
+    ]))?;
+    match name {
+        "overhead" => overhead::run(),
+        "analyze" => analyze::run(),
+        _ => Err(format!(
+            "there is no benchmark {name}; there are overhead and analyze"
+        )),
+    }
+}
+
+/// The command under measurement.
+fn cardiograph() -> PathBuf {
+    root().join("target/release/cardiograph")
+}
+
+/// An empty folder for the files of a benchmark.
+fn scratch(path: PathBuf) -> Result<PathBuf, String> {
+    let _ = std::fs::remove_dir_all(&path);
+    std::fs::create_dir_all(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    Ok(path)
+}

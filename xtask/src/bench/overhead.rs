@@ -1,0 +1,136 @@
+//! What measuring adds to a write: `cardiograph bench` on a directory in memory, where a write costs
+//! least, against a plain loop that stores two clock readings around each pwrite, and fio.
+
+use super::report::{Series, keep, table, timed};
+use super::{ROUNDS, cardiograph, scratch};
+use crate::run::root;
+use std::path::{Path, PathBuf};
+
+const WRITES: u64 = 1_000_000;
+const BLOCK_BYTES: u64 = 512;
+
+pub fn run() -> Result<(), String> {
+    let folder = scratch(PathBuf::from("/dev/shm/cardiograph-benchmark"))?;
+    let result = measure(&folder);
+    let _ = std::fs::remove_dir_all(&folder);
+    keep("overhead", &result?)
+}
+
+fn measure(folder: &Path) -> Result<String, String> {
+    let workload = write_workload(folder, WRITES)?;
+    let names = ["cardiograph", "plain loop", "fio with latency log"];
+    let [mut ours, mut plain, mut fio] = names.map(Series::new);
+    for round in 0..=ROUNDS {
+        let times = [
+            ours_ns(folder, &workload)?,
+            plain_ns(folder)?,
+            fio_ns(folder)?,
+        ];
+        if round > 0 {
+            for (series, ns) in [&mut ours, &mut plain, &mut fio].into_iter().zip(times) {
+                series.values.push(ns / WRITES as f64);
+            }
+        }
+    }
+    let (to_plain, to_fio) = (ours.over(&plain), ours.over(&fio));
+    Ok(format!(
+        "{WRITES} writes of {BLOCK_BYTES} B to one new file in memory (tmpfs), trace kept; {ROUNDS} rounds, \
+         the programs in turn. Time from the start of the first write to the end of the last; fio's \
+         is its own run time, in whole milliseconds.\n\n{}\n{}\n{}",
+        table("ns a write", &[&ours, &plain, &fio]),
+        table("ratio, round by round", &[&to_plain, &to_fio]),
+        memory(folder)?
+    ))
+}
+
+/// Memory a write: the difference between a long and a short run.
+fn memory(folder: &Path) -> Result<String, String> {
+    let peak = |writes| -> Result<u64, String> {
+        let workload = write_workload(folder, writes)?;
+        let args = ours_args(folder, &workload);
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        Ok(timed(&cardiograph(), &args)?.peak_bytes)
+    };
+    let (few, many) = (WRITES, 5 * WRITES);
+    let (small, large) = (peak(few)?, peak(many)?);
+    let each = (large - small) as f64 / (many - few) as f64;
+    Ok(format!(
+        "Peak memory: {:.1} MB at {few} writes, {:.1} MB at {many}: {each:.1} B a write.\n",
+        small as f64 / 1e6,
+        large as f64 / 1e6
+    ))
+}
+
+fn write_workload(folder: &Path, writes: u64) -> Result<String, String> {
+    let path = folder.join("workload.toml");
+    let text = format!(
+        "name = \"overhead\"\n[[phase]]\ncalls_per_file = {writes}\nbytes_per_call = {BLOCK_BYTES}\n"
+    );
+    std::fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
+    Ok(path.display().to_string())
+}
+
+fn ours_args(folder: &Path, workload: &str) -> Vec<String> {
+    let folder = folder.display().to_string();
+    [
+        "bench",
+        &folder,
+        "--io",
+        "buffered",
+        "--workload",
+        workload,
+        "--json",
+        "-",
+    ]
+    .map(String::from)
+    .to_vec()
+}
+
+fn ours_ns(folder: &Path, workload: &str) -> Result<f64, String> {
+    let args = ours_args(folder, workload);
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let taken = timed(&cardiograph(), &args)?;
+    let figures: serde_json::Value =
+        serde_json::from_str(&taken.stdout).map_err(|error| error.to_string())?;
+    let elapsed_us = figures["elapsed_us"].as_f64();
+    Ok(elapsed_us.ok_or("cardiograph: no elapsed_us")? * 1000.0)
+}
+
+fn plain_ns(folder: &Path) -> Result<f64, String> {
+    let program = root().join("target/release/examples/plain_loop");
+    let file = folder.join("plain").display().to_string();
+    let taken = timed(&program, &[&file, &WRITES.to_string()])?;
+    taken
+        .stdout
+        .trim()
+        .parse()
+        .map_err(|_| "plain_loop: no time".to_string())
+}
+
+fn fio_ns(folder: &Path) -> Result<f64, String> {
+    let log = folder.join("fio-log").display().to_string();
+    let args = [
+        "--name=plain".to_string(),
+        format!("--directory={}", folder.display()),
+        "--rw=write".to_string(),
+        format!("--bs={BLOCK_BYTES}"),
+        format!("--size={}", WRITES * BLOCK_BYTES),
+        "--ioengine=psync".to_string(),
+        // Without this, fio writes the file once before it measures.
+        "--create_on_open=1".to_string(),
+        "--fallocate=none".to_string(),
+        format!("--write_lat_log={log}"),
+        "--output-format=json".to_string(),
+    ];
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let taken = timed(Path::new("/usr/bin/fio"), &args)?;
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        if entry.file_name().to_string_lossy().starts_with(['p', 'f']) {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+    let figures: serde_json::Value =
+        serde_json::from_str(&taken.stdout).map_err(|error| error.to_string())?;
+    let runtime_ms = figures["jobs"][0]["write"]["runtime"].as_f64();
+    Ok(runtime_ms.ok_or("fio: no run time")? * 1e6)
+}
