@@ -444,16 +444,12 @@ impl<S: Store, C: Clock, O: Observer> Run<'_, S, C, O> {
                 .store
                 .read(handle, offset_bytes, &mut self.readback[..length]);
             let read = self.done(read, "reading back", phase, file)?;
-            let same = self.readback[..read]
-                .iter()
-                .zip(&self.payload[..expected])
-                .take_while(|(read, written)| read == written)
-                .count();
-            if same != expected || read != expected {
-                return Err(Halt::Failed(RunError::Differs {
-                    path: self.path(phase, file),
-                    offset_bytes: offset_bytes + same as u64,
-                }));
+            let (read_back, written) = (&self.readback[..read], &self.payload[..expected]);
+            if read_back != written {
+                let same = read_back.iter().zip(written).take_while(|(r, w)| r == w);
+                let offset_bytes = offset_bytes + same.count() as u64;
+                let path = self.path(phase, file);
+                return Err(Halt::Failed(RunError::Differs { path, offset_bytes }));
             }
             self.wait()?;
             self.verified_bytes += read as u64;
