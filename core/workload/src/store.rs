@@ -77,8 +77,7 @@ pub trait Observer {
     /// Takes in an operation. `Break` stops the run; what was made is still removed.
     fn observe(&mut self, operation: &Operation) -> ControlFlow<()>;
 
-    /// Called between untimed calls, while files are prepared or read back. `Break` stops the run.
-    fn wait(&mut self) -> ControlFlow<()> {
-        ControlFlow::Continue(())
-    }
+    /// Called every few calls that are not operations of their own: while files are prepared, read
+    /// back, or timed as a whole. `now_ns` is the clock of the run. `Break` stops the run.
+    fn wait(&mut self, now_ns: u64) -> ControlFlow<()>;
 }

@@ -172,6 +172,8 @@ impl Clock for Ticks {
 struct Seen {
     operations: Vec<Operation>,
     stop_after: Option<usize>,
+    /// Looks between calls until one stops the run.
+    stop_at_wait: Option<usize>,
 }
 
 impl Observer for Seen {
@@ -179,6 +181,15 @@ impl Observer for Seen {
         self.operations.push(*operation);
         if self.stop_after == Some(self.operations.len()) {
             return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn wait(&mut self, _now_ns: u64) -> ControlFlow<()> {
+        match &mut self.stop_at_wait {
+            Some(0) => return ControlFlow::Break(()),
+            Some(left) => *left -= 1,
+            None => {}
         }
         ControlFlow::Continue(())
     }
@@ -366,6 +377,25 @@ fn stopping_at_any_operation_removes_everything() {
         assert_eq!(seen.operations.len(), stop_after);
         assert!(store.files.is_empty() && store.folders.is_empty());
     }
+}
+
+#[test]
+fn stopping_at_any_look_between_calls_removes_everything() {
+    let mut stopped = 0;
+    for looks in 0.. {
+        let mut store = Memory::default();
+        let mut seen = Seen {
+            stop_at_wait: Some(looks),
+            ..Seen::default()
+        };
+        let outcome = carry_out(&every_kind(), &mut store, &mut seen).unwrap();
+        assert!(store.files.is_empty() && store.folders.is_empty());
+        if !outcome.stopped {
+            break;
+        }
+        stopped += 1;
+    }
+    assert!(stopped > 20, "only {stopped} looks");
 }
 
 #[test]

@@ -235,10 +235,10 @@ fn medium_note(medium: &Medium, io: IoArg) -> String {
 
 /// Turns Ctrl-C into a flag; a second one ends the program at once.
 fn catch_interrupts() -> Result<Interrupt, Failure> {
-    use signal_hook::consts::{SIGINT, SIGTERM};
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     use signal_hook::flag;
     let interrupt = Interrupt::default();
-    for signal in [SIGINT, SIGTERM] {
+    for signal in [SIGHUP, SIGINT, SIGTERM] {
         flag::register_conditional_shutdown(signal, 130, Arc::clone(&interrupt.0))
             .and_then(|_| flag::register(signal, Arc::clone(&interrupt.0)))
             .map_err(|error| Failure::new(format!("Ctrl-C cannot be caught: {error}")))?;

@@ -69,19 +69,18 @@ impl Watch {
             self.timed_out = now_ns >= end_ns;
             self.next_look_ns = self.next_look_ns.min(end_ns);
         }
-        self.show("measuring");
+        self.show();
         if self.timed_out || self.interrupt.is_raised() {
             return ControlFlow::Break(());
         }
         ControlFlow::Continue(())
     }
 
-    fn show(&mut self, doing: &'static str) {
+    fn show(&mut self) {
         if self.bar.is_none() && self.begun.elapsed() > PROGRESS_AFTER {
             self.bar = Some(progress_bar(self.bytes_total));
         }
         if let Some(bar) = &self.bar {
-            bar.set_message(doing);
             bar.set_position(self.bytes);
         }
     }
@@ -100,18 +99,14 @@ impl Observer for Watch {
         ControlFlow::Continue(())
     }
 
-    fn wait(&mut self) -> ControlFlow<()> {
-        self.show("preparing or reading back");
-        if self.interrupt.is_raised() {
-            return ControlFlow::Break(());
-        }
-        ControlFlow::Continue(())
+    fn wait(&mut self, now_ns: u64) -> ControlFlow<()> {
+        self.look(now_ns, now_ns)
     }
 }
 
 /// A bar on standard error; nothing where that is no terminal.
 fn progress_bar(bytes_total: u64) -> ProgressBar {
-    let template = "{msg} [{bar:40}] {bytes} of {total_bytes}, {eta} left";
+    let template = "[{bar:40}] {bytes} of {total_bytes}, {eta} left";
     let style = ProgressStyle::with_template(template)
         .unwrap_or_else(|_| ProgressStyle::default_bar())
         .progress_chars("=> ");

@@ -219,7 +219,6 @@ fn a_directory_that_cannot_be_written_to_is_refused() {
 }
 
 #[test]
-#[ignore = "host/store: an open refused for O_DIRECT has made the file, which is then left"]
 fn a_file_system_without_direct_access_is_left_clean() {
     let medium = directory();
     let name = medium.path().to_str().unwrap();
@@ -230,7 +229,6 @@ fn a_file_system_without_direct_access_is_left_clean() {
 }
 
 #[test]
-#[ignore = "core/workload: writeTimeTemp is removed while the other run still uses it"]
 fn two_runs_in_one_directory_do_not_disturb_each_other() {
     let (own, medium) = (directory(), directory());
     let slow = workload(

@@ -174,7 +174,6 @@ fn ctrl_c_while_preparing_has_nothing_to_show() {
 }
 
 #[test]
-#[ignore = "core/workload: a file timed as a whole is written to its end first"]
 fn ctrl_c_within_a_file_timed_as_a_whole_is_felt_at_once() {
     let workload = "name = \"whole\"\n[[phase]]\nspan = \"file\"\ncalls_per_file = 8000000\n";
     let run = interrupted_in_file(workload, 512);

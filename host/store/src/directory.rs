@@ -100,26 +100,31 @@ impl Store for Directory {
     }
 
     fn create(&mut self, path: &str) -> Result<DirectoryFile, StoreError> {
-        let file = self
-            .options(true)
-            .create_new(true)
-            .open(self.root.join(path))?;
-        Ok(DirectoryFile {
-            file,
-            writable: true,
-        })
+        let path = self.root.join(path);
+        match self.options(true).create_new(true).open(&path) {
+            Ok(file) => Ok(DirectoryFile {
+                file,
+                writable: true,
+            }),
+            Err(error) => {
+                // A file system without O_DIRECT makes the file before it refuses to open it.
+                if self.io == Io::Direct && error.kind() == io::ErrorKind::InvalidInput {
+                    let _ = std::fs::remove_file(&path);
+                }
+                Err(error.into())
+            }
+        }
     }
 
     fn append(&mut self, path: &str) -> Result<DirectoryFile, StoreError> {
-        let mut options = self.options(true);
-        let file = options
-            .create(true)
-            .truncate(false)
-            .open(self.root.join(path))?;
-        Ok(DirectoryFile {
-            file,
-            writable: true,
-        })
+        match self.options(true).open(self.root.join(path)) {
+            Ok(file) => Ok(DirectoryFile {
+                file,
+                writable: true,
+            }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => self.create(path),
+            Err(error) => Err(error.into()),
+        }
     }
 
     fn open(&mut self, path: &str, writable: bool) -> Result<DirectoryFile, StoreError> {

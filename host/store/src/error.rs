@@ -62,6 +62,7 @@ fn remedy(error: &io::Error) -> Option<&'static str> {
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
             Some("give a directory you may write to")
         }
+        io::ErrorKind::NotFound => Some("give a directory that files can be made in"),
         // Only O_DIRECT makes the kernel particular about lengths and places.
         io::ErrorKind::InvalidInput => Some(
             "this file system or payload cannot go past the page cache; use --io dsync instead of direct",

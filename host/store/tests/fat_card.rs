@@ -140,6 +140,10 @@ impl Observer for Times {
         ));
         ControlFlow::Continue(())
     }
+
+    fn wait(&mut self, _now_ns: u64) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
 }
 
 /// Runs a workload on the card that comes along; returns every write time in ns with its payload.
