@@ -2,7 +2,7 @@
 //!
 //! - [`Directory`]: files in a folder of this computer, past the page cache or through it ([`Io`]).
 //! - [`FatCard`]: files on a FAT file system on a simulated card, through embedded-sdmmc, in virtual
-//!   time; [`format`] makes that file system.
+//!   time; [`format()`] makes that file system.
 //!
 //! Both are [`Store`](cardiograph_workload::Store)s; [`HostClock`] and [`CardClock`] are their
 //! clocks.

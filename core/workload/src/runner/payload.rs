@@ -1,0 +1,52 @@
+//! What is written, and where: the same in every run.
+
+use super::Run;
+use crate::{Fill, Phase};
+
+impl<S, C, O> Run<'_, S, C, O> {
+    /// Where a call goes, in bytes.
+    #[inline]
+    pub(super) fn place(&mut self, phase: &Phase, call: u32) -> u64 {
+        let payload = u64::from(phase.bytes_per_call);
+        if phase.jump_within_bytes == 0 {
+            return u64::from(call) * payload;
+        }
+        let within_run = call % phase.jump_every_calls;
+        if within_run == 0 {
+            self.random = splitmix64(self.random);
+        }
+        let run_bytes = payload * u64::from(phase.jump_every_calls);
+        let places = (phase.jump_within_bytes - run_bytes) / payload + 1;
+        (self.random % places + u64::from(within_run)) * payload
+    }
+
+    pub(super) fn fill(&mut self, fill: Fill, bytes_per_call: u32, file: u32) {
+        let payload = &mut self.payload[..bytes_per_call as usize];
+        match fill {
+            Fill::Line => {
+                payload.fill(b'~');
+                let end = payload.len();
+                if let Some(line_end) = end.checked_sub(2).map(|at| &mut payload[at..]) {
+                    line_end.copy_from_slice(b"\r\n");
+                }
+            }
+            Fill::Zeros => payload.fill(0),
+            Fill::Letter | Fill::Numbered => payload.fill(b'A' + (file % 26) as u8),
+        }
+    }
+
+    #[inline]
+    pub(super) fn stamp(&mut self, phase: &Phase, call: u32) {
+        if phase.fill == Fill::Numbered && phase.bytes_per_call >= 8 {
+            self.payload[..8].copy_from_slice(&u64::from(call).to_le_bytes());
+        }
+    }
+}
+
+/// The next number of a fixed sequence (Steele, Lea and Flood, 2014).
+fn splitmix64(seed: u64) -> u64 {
+    let mut z = seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}

@@ -1,0 +1,71 @@
+//! Files written before they are timed, and read back after.
+
+use super::{Halt, Run, RunError, Step};
+use crate::{Clock, Observer, Phase, Store, Sync};
+
+impl<S: Store, C: Clock, O: Observer> Run<'_, S, C, O> {
+    /// Writes the files that a phase reads, or jumps within.
+    pub(super) fn prepare(&mut self, phase: &Phase, file: u32) -> Step<S::Error> {
+        self.make_folder(phase, file)?;
+        let mut handle = self.create(phase, file)?;
+        self.fill(phase.fill, phase.bytes_per_call, file);
+        let mut result = Ok(());
+        let (mut call, mut offset_bytes) = (0, 0);
+        while offset_bytes < phase.file_bytes() && result.is_ok() {
+            self.stamp(phase, call);
+            let left = phase.file_bytes() - offset_bytes;
+            let length = left.min(u64::from(phase.bytes_per_call)) as usize;
+            let written = self
+                .store
+                .write(&mut handle, offset_bytes, &self.payload[..length]);
+            result = self.done(written, "writing to", phase, file);
+            result = result.and_then(|()| self.wait(call));
+            call += 1;
+            offset_bytes += length as u64;
+        }
+        let result = result.and_then(|()| self.sync(&mut handle, file, phase, Sync::Wait));
+        result.and(self.close(handle, phase, file))
+    }
+
+    pub(super) fn verify(&mut self, phase: &Phase, file: u32) -> Step<S::Error> {
+        let path = self.path(phase, file);
+        let opened = self.store.open(path.as_str(), false);
+        let mut handle = self.done(opened, "opening", phase, file)?;
+        let result = self.compare(phase, &mut handle, file);
+        result.and(self.close(handle, phase, file))
+    }
+
+    pub(super) fn compare(
+        &mut self,
+        phase: &Phase,
+        handle: &mut S::File,
+        file: u32,
+    ) -> Step<S::Error> {
+        self.fill(phase.fill, phase.bytes_per_call, file);
+        let (mut call, mut offset_bytes) = (0, 0);
+        loop {
+            self.stamp(phase, call);
+            let length = phase.bytes_per_call as usize;
+            let expected = (phase.file_bytes() - offset_bytes).min(length as u64) as usize;
+            let read = self
+                .store
+                .read(handle, offset_bytes, &mut self.readback[..length]);
+            let read = self.done(read, "reading back", phase, file)?;
+            let (read_back, written) = (&self.readback[..read], &self.payload[..expected]);
+            if read_back != written {
+                let same = read_back.iter().zip(written).take_while(|(r, w)| r == w);
+                let offset_bytes = offset_bytes + same.count() as u64;
+                let path = self.path(phase, file);
+                return Err(Halt::Failed(RunError::Differs { path, offset_bytes }));
+            }
+            self.wait(call)?;
+            self.verified_bytes += read as u64;
+            offset_bytes += read as u64;
+            call += 1;
+            // The last read finds the end where it should be.
+            if read == 0 {
+                return Ok(());
+            }
+        }
+    }
+}
