@@ -11,13 +11,14 @@ mod test;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask test | bench [overhead|analyze] | fuzz SECONDS";
+const USAGE: &str = "usage: cargo xtask test | readme | bench [overhead|analyze] | fuzz SECONDS";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let done = match args.as_slice() {
         ["test"] => test::everything(),
+        ["readme"] => readme::commands().map(drop),
         ["bench"] => bench::all(),
         ["bench", name] => bench::one(name),
         ["fuzz", seconds] => seconds

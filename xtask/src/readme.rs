@@ -55,10 +55,16 @@ fn run(command: &str, folder: &Path) -> Result<(), String> {
             "cargo run --release",
             &format!("cargo run --release --manifest-path {}", manifest.display()),
         )
-        .replace("cargo install --path host/cli", "cardiograph --version");
+        .replace(
+            "--path host/cli",
+            &format!(
+                "--path {} --root installed",
+                root().join("host/cli").display()
+            ),
+        );
     eprintln!("\nREADME: {command}");
     let path = std::env::var("PATH").unwrap_or_default();
-    let path = format!("{}:{path}", root().join("target/release").display());
+    let path = format!("{}:{path}", folder.join("installed/bin").display());
     let status = Command::new("sh")
         .args(["-ec", &here])
         .current_dir(folder)
