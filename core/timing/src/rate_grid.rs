@@ -6,7 +6,7 @@ const FRACTION_BITS: u32 = 8;
 /// A rate is kept in bytes per ns, times 2^32.
 const RATE_BITS: u32 = 32;
 
-/// Longest write time taken at its value (68 s); keeps every product within 64 bits.
+/// Longest write time that can be played (68 s); keeps every product within 64 bits.
 const LONGEST_NS: u64 = 1 << 36;
 
 /// Fastest rate of any grid, in bytes per second; with [`LONGEST_NS`] it keeps within 64 bits.
@@ -64,6 +64,10 @@ impl<const RATES: usize> RateGrid<RATES> {
             let arrived_q8 = ((row.rate_q32 * held_ns) >> (RATE_BITS - FRACTION_BITS)) + 1;
             row.waiting_q8 = row.waiting_q8.saturating_sub(freed_q8).max(needed_q8) + arrived_q8;
             row.peak_q8 = row.peak_q8.max(row.waiting_q8);
+            if ns > LONGEST_NS {
+                // Not played at its value, so no rate may be called lossless.
+                row.peak_q8 = u64::MAX;
+            }
         }
         self.last_bytes = bytes;
         self.bytes += bytes;
@@ -115,6 +119,14 @@ mod tests {
             // Below 300 B/s the grid has nothing to offer.
             prop_assert!(held >= exact / 1.2 - 2.0 || exact < 360.0, "{held} for {exact}");
         }
+    }
+
+    #[test]
+    fn a_stall_too_long_to_play_leaves_no_lossless_rate() {
+        let mut grid = RateGrid::<60>::from_slowest(300);
+        grid.push(200_000_000_000, 512);
+        (0..1000).for_each(|_| grid.push(1_000_000, 512));
+        assert_eq!(grid.lossless_Bps(64 << 10), 0);
     }
 
     #[test]

@@ -30,6 +30,8 @@ pub struct FatFile {
     buffer: Vec<u8>,
     /// Place of the first of them in the file.
     buffer_at: u64,
+    /// The block read last, with its place in the file; the board's buffer holds one or the other.
+    read_block: Option<(u64, Vec<u8>)>,
 }
 
 /// Every file is of noon, 1 January 2026: the real date would make runs differ.
@@ -145,6 +147,7 @@ impl FatCard {
             raw,
             buffer: Vec::new(),
             buffer_at: 0,
+            read_block: None,
         })
     }
 
@@ -155,6 +158,32 @@ impl FatCard {
         self.hand_over(file.raw, file.buffer_at, &file.buffer)?;
         file.buffer.clear();
         Ok(())
+    }
+
+    /// Reads within one block through the file's buffer; returns the bytes read.
+    fn read_in_block(
+        &self,
+        file: &mut FatFile,
+        offset_bytes: u64,
+        buffer: &mut [u8],
+    ) -> Result<usize, StoreError> {
+        let within = (offset_bytes % BLOCK_BYTES as u64) as usize;
+        let block_at = offset_bytes - within as u64;
+        let block = match file.read_block.take() {
+            Some((at, block)) if at == block_at => block,
+            _ => {
+                let mut block = vec![0; BLOCK_BYTES];
+                self.seek(file.raw, block_at)?;
+                let length = self.manager.read(file.raw, &mut block)?;
+                block.truncate(length);
+                block
+            }
+        };
+        let rest = block.get(within..).unwrap_or_default();
+        let length = rest.len().min(buffer.len());
+        buffer[..length].copy_from_slice(&rest[..length]);
+        file.read_block = Some((block_at, block));
+        Ok(length)
     }
 
     fn hand_over(&self, file: RawFile, at: u64, data: &[u8]) -> Result<(), StoreError> {
@@ -216,6 +245,7 @@ impl Store for FatCard {
         data: &[u8],
     ) -> Result<(), StoreError> {
         self.spend_call(data.len());
+        file.read_block = None;
         if self.board.library.file_buffer_bytes == 0 {
             return self.hand_over(file.raw, offset_bytes, data);
         }
@@ -255,6 +285,14 @@ impl Store for FatCard {
     ) -> Result<usize, StoreError> {
         self.spend_call(buffer.len());
         self.empty_buffer(file)?;
+        let within = (offset_bytes % BLOCK_BYTES as u64) as usize;
+        let is_buffered = self.board.library.file_buffer_bytes > 0;
+        if is_buffered && within + buffer.len() <= BLOCK_BYTES && buffer.len() < BLOCK_BYTES {
+            if offset_bytes >= u64::from(self.manager.file_length(file.raw)?) {
+                return Ok(0);
+            }
+            return self.read_in_block(file, offset_bytes, buffer);
+        }
         self.seek(file.raw, offset_bytes)?;
         Ok(self.manager.read(file.raw, buffer)?)
     }

@@ -1,7 +1,7 @@
 //! Formats a simulated card.
 
 use cardiograph_sim_card::{BLOCK_BYTES, Block, Card};
-use fatfs::{FileSystem, FormatVolumeOptions, FsOptions};
+use fatfs::{FatType, FileSystem, FormatVolumeOptions, FsOptions};
 use std::fmt;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
@@ -66,6 +66,11 @@ fn make_volume(card: &mut Card, blocks: Range<u64>, cluster_bytes: u32) -> io::R
     volume.at = 0;
     let file_system = FileSystem::new(volume, FsOptions::new())?;
     file_system.stats()?;
+    if file_system.fat_type() == FatType::Fat12 {
+        return Err(io::Error::other(
+            "so few clusters make FAT12, which no driver here mounts",
+        ));
+    }
     file_system.unmount()
 }
 

@@ -87,6 +87,19 @@ fn a_formatted_card_is_clean_and_its_data_aligned() {
 }
 
 #[test]
+fn a_cluster_size_that_makes_fat12_is_refused_with_a_remedy() {
+    let mut profile = small_profile();
+    profile.capacity_bytes = 64 << 20;
+    let error = format(&mut Card::new(&profile, 1), 32_768)
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("FAT12") && error.contains("cluster size"),
+        "{error}"
+    );
+}
+
+#[test]
 fn what_the_store_wrote_another_library_reads_and_fsck_finds_clean() {
     let board = Board::named("esp32").unwrap();
     let mut store = FatCard::new(&small_profile(), &board, 1).unwrap();

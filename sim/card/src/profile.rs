@@ -53,6 +53,9 @@ pub struct Controller {
     pub wear_levelling_erases: u32,
 }
 
+/// Pages of the largest card.
+const PAGES_MAX: u64 = 1 << 26;
+
 impl Profile {
     /// The profile of this name among [`CARDS`](crate::CARDS).
     ///
@@ -122,12 +125,12 @@ impl Profile {
                 ),
             ));
         }
-        // Page numbers are 32 bits, the highest one means none.
-        if self.capacity_bytes / u64::from(flash.page_bytes) >= u64::from(u32::MAX) {
+        // The map of the log takes four bytes of the computer's memory a page.
+        if self.capacity_bytes / u64::from(flash.page_bytes) > PAGES_MAX {
             return Err(TomlError::value(
                 name,
                 "flash.page_bytes",
-                "larger for this capacity",
+                "larger for this capacity: at most 67108864 pages in all",
             ));
         }
         Ok(())

@@ -179,13 +179,24 @@ impl Translation {
         ns
     }
 
-    /// Partial merge: copies the pages that the fresh block lacks, erases the old one.
+    /// Copies the pages that the fresh block lacks (partial merge) and erases the old one. A page of
+    /// the fresh block that was written again since is in the log; flash cannot program it twice, so
+    /// then all pages go to yet another block (full merge).
     fn close_unit(&mut self, at: usize) -> u64 {
         let Some(open) = self.open.remove(at) else {
             return 0;
         };
+        let first = open.unit * self.pages_per_unit;
+        let programmed = first as usize..(first + open.next_page) as usize;
+        let is_partial = self.slot_of_page[programmed]
+            .iter()
+            .all(|&slot| slot == NONE);
         self.forget_log_of(open.unit);
-        self.flash.copy_ns(self.pages_per_unit - open.next_page) + self.flash.erase_ns()
+        if is_partial {
+            let lacking = self.pages_per_unit - open.next_page;
+            return self.flash.copy_ns(lacking) + self.flash.erase_ns();
+        }
+        self.flash.copy_ns(self.pages_per_unit) + self.flash.erase_ns() + self.flash.erase_ns()
     }
 
     fn append_to_log(&mut self, page: u32) -> u64 {
@@ -310,6 +321,22 @@ mod tests {
         }
         let third_us = card.write_ns(2 * unit_blocks, BLOCKS_PER_PAGE) / 1000;
         assert_eq!(third_us, 63 * (READ_US + PAGE_US) + ERASE_US + PAGE_US);
+    }
+
+    #[test]
+    fn a_page_written_again_since_makes_the_merge_a_full_one() {
+        let mut card = translation(|profile| profile.controller.log_blocks = 3);
+        for page in 0..60 {
+            card.write_ns(page * BLOCKS_PER_PAGE, BLOCKS_PER_PAGE);
+        }
+        // Page 5 is in the fresh block already; its newer version goes to the log.
+        card.write_ns(5 * BLOCKS_PER_PAGE, 1);
+        let merge_us = (0..3 * 64)
+            .map(|_| card.write_ns(1000 * 64 * BLOCKS_PER_PAGE, 1) / 1000)
+            .max();
+        // Both blocks of the unit and the log block are erased.
+        let expected_us = 64 * (READ_US + PAGE_US) + 3 * ERASE_US + LOG_US;
+        assert_eq!(merge_us, Some(expected_us));
     }
 
     #[test]
