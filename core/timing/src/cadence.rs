@@ -10,6 +10,8 @@ pub struct Cadence {
     pub samples: u64,
     /// Median of the steps from each sample to the next, in ns; the lower one of two.
     pub median_step_ns: u64,
+    /// Mean of the steps in ns.
+    pub mean_step_ns: f64,
     /// The longest step in ns.
     pub longest_gap_ns: u64,
     /// Samples that should lie in the gaps: sum over late steps of `round(step / median) - 1`.
@@ -54,6 +56,7 @@ pub fn audit(steps: &(impl Replay + ?Sized)) -> Option<Cadence> {
     Some(Cadence {
         samples: count + 1,
         median_step_ns,
+        mean_step_ns: elapsed_ns as f64 / count as f64,
         longest_gap_ns,
         missing,
         drift_ns: elapsed_ns as i128 - regular_ns as i128,
@@ -106,6 +109,7 @@ mod tests {
         let cadence = audit(&steps[..]).unwrap();
         assert_eq!(cadence.samples, 7);
         assert_eq!(cadence.median_step_ns, 100);
+        assert_eq!(cadence.mean_step_ns, 160.0);
         assert_eq!(cadence.longest_gap_ns, 400);
         assert_eq!(cadence.missing, 1 + 3);
         assert_eq!(cadence.gaps.len(), 2);

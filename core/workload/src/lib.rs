@@ -31,5 +31,5 @@ pub use operation::{Operation, OperationKind};
 pub use path::Path;
 pub use phase::{Fill, Invalid, Order, Phase, Span, Sync, Workload};
 pub use runner::{Options, Outcome, RunError, run};
-pub use store::{Clock, Flush, Observer, Store};
+pub use store::{Clock, Doing, Flush, Observer, Store};
 pub use studies::{DEFAULT, WORKLOADS, workload};

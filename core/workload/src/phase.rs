@@ -275,12 +275,34 @@ impl Workload<'_> {
         sizes.max().unwrap_or(0)
     }
 
+    /// Whether some phase reads files that were written beforehand.
+    pub fn reads(&self) -> bool {
+        let mut operations = self.phases.iter().map(|phase| phase.operation);
+        operations.any(|operation| operation == OperationKind::Read)
+    }
+
+    /// Whether every phase that writes syncs inside what it times: on a store that syncs every write
+    /// by itself that would make no difference.
+    pub fn times_its_syncs(&self) -> bool {
+        let mut writing = self.phases.iter();
+        writing.all(|phase| {
+            let syncs = phase.sync_file != Sync::Never || phase.sync_end != Sync::Never;
+            let is_timed = phase.write_through || (phase.span == Span::File && syncs);
+            is_timed || phase.operation == OperationKind::Read
+        }) && !self.only_reads()
+    }
+
+    fn only_reads(&self) -> bool {
+        let mut operations = self.phases.iter().map(|phase| phase.operation);
+        operations.all(|operation| operation == OperationKind::Read)
+    }
+
     /// Whether every phase can be run.
     pub fn check(&self) -> Result<(), Invalid> {
         if self.phases.is_empty() {
             return Err(Invalid {
                 phase: 0,
-                field: "phase",
+                field: "[[phase]]",
                 allowed: "there at least once",
             });
         }

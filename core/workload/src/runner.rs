@@ -16,7 +16,8 @@ mod timed;
 
 use crate::path::Names;
 use crate::{
-    Clock, Invalid, Observer, Operation, OperationKind, Order, Path, Phase, Span, Store, Workload,
+    Clock, Doing, Invalid, Observer, Operation, OperationKind, Order, Path, Phase, Span, Store,
+    Workload,
 };
 use core::fmt;
 use core::ops::ControlFlow;
@@ -100,6 +101,9 @@ const TESTS_MAX: u32 = 10_000;
 /// Calls from one look of the observer to the next where calls are not operations of their own: few
 /// enough to stop soon, and many enough not to show in the time of a file.
 const CALLS_PER_WAIT: u32 = 16;
+
+/// Pause from one look of the observer to the next.
+const PAUSE_SLICE_NS: u64 = 50_000_000;
 
 /// Alignment of the halves of the buffer, for stores that write past the page cache.
 const ALIGNMENT: usize = 4096;
@@ -245,7 +249,7 @@ impl<S: Store, C: Clock, O: Observer> Run<'_, S, C, O> {
                 }
             }
         }
-        if verify && phase.operation == OperationKind::Write {
+        if verify {
             for file in 0..phase.files {
                 self.verify(phase, file)?;
             }
@@ -264,8 +268,7 @@ impl<S: Store, C: Clock, O: Observer> Run<'_, S, C, O> {
                 }
             }
         }
-        self.pause_us(phase.pause_us);
-        Ok(())
+        self.pause_us(phase.pause_us)
     }
 
     fn kept_open(&mut self, phase: &Phase, pass: u32, file: u32) -> Step<S::Error> {
@@ -373,20 +376,30 @@ impl<S: Store, C: Clock, O: Observer> Run<'_, S, C, O> {
     }
 
     /// Lets the observer look up between calls that are not operations of their own.
-    fn wait(&mut self, call: u32) -> Step<S::Error> {
-        if !call.is_multiple_of(CALLS_PER_WAIT) {
-            return Ok(());
+    fn wait(&mut self, doing: Doing, call: u32) -> Step<S::Error> {
+        if call.is_multiple_of(CALLS_PER_WAIT) {
+            self.look_up(doing)
+        } else {
+            Ok(())
         }
-        match self.observer.wait(self.clock.now_ns()) {
+    }
+
+    fn look_up(&mut self, doing: Doing) -> Step<S::Error> {
+        match self.observer.wait(doing, self.clock.now_ns()) {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(()) => Err(Halt::Stopped),
         }
     }
 
-    #[inline]
-    fn pause_us(&mut self, us: u32) {
-        if us > 0 {
-            self.clock.pause_ns(u64::from(us) * 1000);
+    /// Pauses in slices, so that the observer can end a long one.
+    fn pause_us(&mut self, us: u32) -> Step<S::Error> {
+        let mut left_ns = u64::from(us) * 1000;
+        while left_ns > 0 {
+            let slice_ns = left_ns.min(PAUSE_SLICE_NS);
+            self.clock.pause_ns(slice_ns);
+            left_ns -= slice_ns;
+            self.look_up(Doing::Measuring)?;
         }
+        Ok(())
     }
 }

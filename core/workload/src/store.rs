@@ -72,12 +72,23 @@ pub trait Clock {
     fn pause_ns(&mut self, ns: u64);
 }
 
+/// What a run is at between operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doing {
+    /// Writing files that are not timed.
+    Preparing,
+    /// Timed calls that are only part of an operation, or the pause after one.
+    Measuring,
+    /// Reading back what was written.
+    ReadingBack,
+}
+
 /// Who is told of every timed operation.
 pub trait Observer {
     /// Takes in an operation. `Break` stops the run; what was made is still removed.
     fn observe(&mut self, operation: &Operation) -> ControlFlow<()>;
 
-    /// Called every few calls that are not operations of their own: while files are prepared, read
-    /// back, or timed as a whole. `now_ns` is the clock of the run. `Break` stops the run.
-    fn wait(&mut self, now_ns: u64) -> ControlFlow<()>;
+    /// Called every few calls that are not operations of their own, and in pauses. `now_ns` is the
+    /// clock of the run. `Break` stops the run.
+    fn wait(&mut self, doing: Doing, now_ns: u64) -> ControlFlow<()>;
 }

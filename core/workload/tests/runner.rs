@@ -1,7 +1,7 @@
 //! The runner against a store in memory that can be made to fail at any operation.
 
 use cardiograph_workload::{
-    Clock, Fill, Flush, Observer, Operation, OperationKind, Options, Order, Outcome, Phase,
+    Clock, Doing, Fill, Flush, Observer, Operation, OperationKind, Options, Order, Outcome, Phase,
     RunError, Span, Store, Sync, Workload, run,
 };
 use std::cell::Cell;
@@ -185,7 +185,7 @@ impl Observer for Seen {
         ControlFlow::Continue(())
     }
 
-    fn wait(&mut self, _now_ns: u64) -> ControlFlow<()> {
+    fn wait(&mut self, _doing: Doing, _now_ns: u64) -> ControlFlow<()> {
         match &mut self.stop_at_wait {
             Some(0) => return ControlFlow::Break(()),
             Some(left) => *left -= 1,
@@ -315,9 +315,7 @@ fn every_kind_of_phase_runs_is_verified_and_leaves_nothing() {
             let outcome = carry_out(&[*phase], &mut store, &mut seen).unwrap();
             let bytes: u64 = seen.operations.iter().map(|o| o.length_bytes).sum();
             assert_eq!(bytes, phase.bytes(), "phase {i}");
-            if phase.operation == OperationKind::Write {
-                assert_eq!(outcome.verified_bytes, phase.file_bytes() * 2, "phase {i}");
-            }
+            assert_eq!(outcome.verified_bytes, phase.file_bytes() * 2, "phase {i}");
             assert!(
                 store.files.is_empty() && store.folders.is_empty(),
                 "phase {i}"
@@ -416,6 +414,44 @@ fn a_damaged_byte_is_found_and_named() {
         }
         assert!(store.files.is_empty());
     }
+}
+
+#[test]
+fn what_a_timed_call_reads_is_compared() {
+    for span in [Span::Call, Span::OpenToClose, Span::File] {
+        let mut store = Memory {
+            damages: Some(13),
+            ..Memory::default()
+        };
+        let phase = Phase {
+            operation: OperationKind::Read,
+            span,
+            ..SMALL
+        };
+        let mut seen = Seen::default();
+        match carry_out(&[phase], &mut store, &mut seen) {
+            Err(RunError::Differs { offset_bytes, .. }) => assert_eq!(offset_bytes, 13),
+            other => panic!("{span:?}: {other:?}"),
+        }
+        assert!(store.files.is_empty());
+    }
+}
+
+#[test]
+fn a_long_pause_can_be_ended() {
+    let mut store = Memory::default();
+    let mut seen = Seen {
+        stop_at_wait: Some(3),
+        ..Seen::default()
+    };
+    let phase = Phase {
+        delay_us: u32::MAX,
+        ..SMALL
+    };
+    assert!(carry_out(&[phase], &mut store, &mut seen).unwrap().stopped);
+    assert_eq!(seen.operations.len(), 1);
+    // Four slices of 50 ms, not 72 minutes.
+    assert!(store.now_ns.get() < 300_000_000);
 }
 
 #[test]

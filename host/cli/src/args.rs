@@ -65,9 +65,9 @@ pub struct Bench {
     #[arg(long, value_name = "NAME|FILE", default_value = cardiograph_workload::DEFAULT)]
     pub workload: String,
 
-    /// How writes reach the medium under a directory
-    #[arg(long, value_enum, default_value_t = IoArg::Dsync)]
-    pub io: IoArg,
+    /// How writes reach the medium under a directory [default: dsync; buffered for a workload that times its own syncs]
+    #[arg(long, value_enum)]
+    pub io: Option<IoArg>,
 
     /// Stop after this long [default: 60s for a directory, none for a simulated card]
     #[arg(long = "for", value_name = "TIME", value_parser = duration)]

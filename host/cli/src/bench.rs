@@ -2,17 +2,18 @@
 
 use crate::args::{Bench, DEFAULT_TARGET, IoArg, Reporting};
 use crate::failure::Failure;
+use crate::interrupt::Interrupt;
 use crate::outputs::{self, Outputs};
+use crate::parts;
 use crate::target::Target;
 use crate::watch::Watch;
 use crate::workload_file::OwnedWorkload;
-use cardiograph_report::{Report, figures_of};
-use cardiograph_store::{Directory, FatCard, HostClock, Interrupt, Medium};
+use cardiograph_report::{Report, figures_of, units};
+use cardiograph_store::{FatCard, HostClock, Medium};
 use cardiograph_trace::{About, Loaded, Trace};
 use cardiograph_workload::{
     Clock, Options, Outcome, RunError, Store, Workload, run as run_workload,
 };
-use std::sync::Arc;
 use std::time::Duration;
 
 /// How long a real medium is measured unless told otherwise.
@@ -29,7 +30,7 @@ pub fn without_arguments() -> Result<(), Failure> {
     run(&Bench {
         target: DEFAULT_TARGET.to_string(),
         workload: cardiograph_workload::DEFAULT.to_string(),
-        io: IoArg::Dsync,
+        io: None,
         stop_after: None,
         repeat: 1,
         reporting: Reporting {
@@ -42,14 +43,26 @@ pub fn without_arguments() -> Result<(), Failure> {
 /// Measures as asked.
 pub fn run(args: &Bench) -> Result<(), Failure> {
     let outputs = Outputs::prepare(&args.reporting, args.repeat as usize)?;
-    let mut target = Target::named(&args.target, args.io)?;
     let workload = OwnedWorkload::named(&args.workload)?;
-    let interrupt = catch_interrupts()?;
+    let default_io = match workload.borrow().times_its_syncs() {
+        true => IoArg::Buffered,
+        false => IoArg::Dsync,
+    };
+    let io = args.io.unwrap_or(default_io);
+    let mut target = Target::named(&args.target, io)?;
+    let interrupt = Interrupt::catch()?;
 
     let mut reports = Vec::new();
     let mut failed = None;
     for repeat in 0..args.repeat {
-        let measured = measure(&mut target, &workload.borrow(), args, repeat, &interrupt)?;
+        let measured = measure(
+            &mut target,
+            &workload.borrow(),
+            args,
+            io,
+            repeat,
+            &interrupt,
+        )?;
         failed = measured.failed;
         if measured.trace.is_empty() {
             break;
@@ -98,12 +111,14 @@ fn measure(
     target: &mut Target,
     workload: &Workload,
     args: &Bench,
+    io: IoArg,
     repeat: u32,
     interrupt: &Interrupt,
 ) -> Result<Measured, Failure> {
     let about = About {
         target: args.target.clone(),
         workload: workload.name.to_string(),
+        parts: parts::of(workload),
         ..About::default()
     };
     match target {
@@ -132,18 +147,19 @@ fn measure(
             ))
         }
         Target::Directory(directory, medium) => {
-            let mut clock = HostClock::new(interrupt.clone());
+            let mut clock = HostClock::default();
             let (resolution_ns, overhead_ns) = clock.resolution_and_overhead_ns();
             let about = About {
                 clock_resolution_ns: Some(resolution_ns),
                 clock_overhead_ns: Some(overhead_ns),
-                notes: vec![medium_note(medium, args.io)],
+                notes: vec![medium_note(medium, io), place_and_time()],
                 ..about
             };
             let stop_after = Some(args.stop_after.unwrap_or(STOP_AFTER));
             let watch = Watch::new(about, workload.bytes(), stop_after, interrupt.clone());
             let mut measured = carry_out(workload, directory, &mut clock, watch, stop_after);
-            measured.warnings.extend(warning(directory));
+            let warnings = directory.warnings(workload).into_iter();
+            measured.warnings.extend(warnings.map(str::to_string));
             Ok(measured)
         }
     }
@@ -171,7 +187,14 @@ where
         Options { verify: true },
     );
     let timed_out = watch.timed_out;
-    let trace = watch.into_trace();
+    let mut trace = watch.into_trace();
+    if let Ok(outcome) = &result
+        && outcome.verified_bytes > 0
+    {
+        let verified = units::bytes(outcome.verified_bytes as f64);
+        let note = format!("{verified} were read back and are what was written.");
+        trace.about.notes.push(note);
+    }
     let (warnings, failed) = ending(&result, timed_out, stop_after, &trace, workload);
     Measured {
         trace,
@@ -214,34 +237,32 @@ fn ending<E: std::fmt::Display>(
         None => format!("interrupted, {percent:.1} % of the workload done"),
     };
     (
-        vec![format!("{why}; what was written was not read back")],
+        vec![format!("{why}; what it was at was not read back")],
         None,
     )
-}
-
-fn warning(directory: &Directory) -> Option<String> {
-    directory.warning().map(str::to_string)
 }
 
 fn medium_note(medium: &Medium, io: IoArg) -> String {
     use clap::ValueEnum;
     let io = io.to_possible_value();
     let io = io.as_ref().map_or("", |value| value.get_name());
+    let card = medium.card.as_ref().map(|card| format!(" (card {card})"));
+    let card = card.unwrap_or_default();
     match (&medium.file_system, &medium.device) {
-        (Some(file_system), Some(device)) => format!("{file_system} on {device}, --io {io}."),
+        (Some(file_system), Some(device)) => format!("{file_system} on {device}{card}, --io {io}."),
         _ => format!("The file system is not known, --io {io}."),
     }
 }
 
-/// Turns Ctrl-C into a flag; a second one ends the program at once.
-fn catch_interrupts() -> Result<Interrupt, Failure> {
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-    use signal_hook::flag;
-    let interrupt = Interrupt::default();
-    for signal in [SIGHUP, SIGINT, SIGTERM] {
-        flag::register_conditional_shutdown(signal, 130, Arc::clone(&interrupt.0))
-            .and_then(|_| flag::register(signal, Arc::clone(&interrupt.0)))
-            .map_err(|error| Failure::new(format!("Ctrl-C cannot be caught: {error}")))?;
-    }
-    Ok(interrupt)
+/// When and where: two reports on a desk must be told apart.
+fn place_and_time() -> String {
+    let now = humantime::format_rfc3339_seconds(std::time::SystemTime::now());
+    let system = rustix::system::uname();
+    format!(
+        "Measured {now} on {}, {} {} {}.",
+        system.nodename().to_string_lossy(),
+        system.sysname().to_string_lossy(),
+        system.release().to_string_lossy(),
+        system.machine().to_string_lossy(),
+    )
 }

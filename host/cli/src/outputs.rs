@@ -123,6 +123,11 @@ impl<'a> Outputs<'a> {
             csv,
             ..
         } = self.reporting;
+        if (trace.is_some() || csv.is_some()) && reports.iter().all(|r| r.trace().is_none()) {
+            return Err(Failure::new(
+                "these files hold no single operations; leave --trace and --csv away",
+            ));
+        }
         if let Some(path) = json {
             put(path, &self.json_text(reports)?)?;
         }
@@ -133,11 +138,6 @@ impl<'a> Outputs<'a> {
         if let Some(path) = html {
             put(path, &page::html(reports).map_err(Failure::new)?)?;
             self.tell(&format!("Report: {}\n", path.display()))?;
-        }
-        if (trace.is_some() || csv.is_some()) && reports.iter().all(|r| r.trace().is_none()) {
-            return Err(Failure::new(
-                "these files hold no single operations; leave --trace and --csv away",
-            ));
         }
         for (report, run) in reports.iter().zip(1..) {
             if let Some(operations) = report.trace() {

@@ -1,17 +1,14 @@
 //! Watches a run: keeps the trace, shows progress, says when to stop.
 
-use cardiograph_store::Interrupt;
+use crate::interrupt::Interrupt;
+use crate::progress::Progress;
 use cardiograph_trace::{About, Trace};
-use cardiograph_workload::{Observer, Operation};
-use indicatif::{ProgressBar, ProgressStyle};
+use cardiograph_workload::{Doing, Observer, Operation};
 use std::ops::ControlFlow;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Time of the run from one look at the rest of the world to the next.
 const LOOK_NS: u64 = 50_000_000;
-
-/// A progress bar is shown once a run has taken this long.
-const PROGRESS_AFTER: Duration = Duration::from_secs(1);
 
 /// The observer of a measurement.
 pub struct Watch {
@@ -24,10 +21,8 @@ pub struct Watch {
     next_look_ns: u64,
     first_start_ns: Option<u64>,
     interrupt: Interrupt,
-    begun: Instant,
     bytes: u64,
-    bytes_total: u64,
-    bar: Option<ProgressBar>,
+    progress: Progress,
 }
 
 impl Watch {
@@ -45,18 +40,14 @@ impl Watch {
             next_look_ns: 0,
             first_start_ns: None,
             interrupt,
-            begun: Instant::now(),
             bytes: 0,
-            bytes_total,
-            bar: None,
+            progress: Progress::over(bytes_total),
         }
     }
 
     /// The trace, once the run is over.
     pub fn into_trace(self) -> Trace {
-        if let Some(bar) = self.bar {
-            bar.finish_and_clear();
-        }
+        self.progress.clear();
         self.trace
     }
 
@@ -69,20 +60,11 @@ impl Watch {
             self.timed_out = now_ns >= end_ns;
             self.next_look_ns = self.next_look_ns.min(end_ns);
         }
-        self.show();
+        self.progress.show(self.bytes);
         if self.timed_out || self.interrupt.is_raised() {
             return ControlFlow::Break(());
         }
         ControlFlow::Continue(())
-    }
-
-    fn show(&mut self) {
-        if self.bar.is_none() && self.begun.elapsed() > PROGRESS_AFTER {
-            self.bar = Some(progress_bar(self.bytes_total));
-        }
-        if let Some(bar) = &self.bar {
-            bar.set_position(self.bytes);
-        }
     }
 }
 
@@ -99,16 +81,15 @@ impl Observer for Watch {
         ControlFlow::Continue(())
     }
 
-    fn wait(&mut self, now_ns: u64) -> ControlFlow<()> {
-        self.look(now_ns, now_ns)
+    fn wait(&mut self, doing: Doing, now_ns: u64) -> ControlFlow<()> {
+        if doing == Doing::Measuring {
+            return self.look(now_ns, now_ns);
+        }
+        // The time allowed is for measuring.
+        self.progress.show(self.bytes);
+        if self.interrupt.is_raised() {
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
     }
-}
-
-/// A bar on standard error; nothing where that is no terminal.
-fn progress_bar(bytes_total: u64) -> ProgressBar {
-    let template = "[{bar:40}] {bytes} of {total_bytes}, {eta} left";
-    let style = ProgressStyle::with_template(template)
-        .unwrap_or_else(|_| ProgressStyle::default_bar())
-        .progress_chars("=> ");
-    ProgressBar::new(bytes_total).with_style(style)
 }

@@ -58,6 +58,11 @@ impl OwnedWorkload {
         let text = read_text(Path::new(path))?;
         let workload: OwnedWorkload = cardiograph_sim_card::parse_toml(path, &text)
             .map_err(|error| Failure::new(format!("{error}; docs/workloads.md has the keys")))?;
+        if workload.phase.is_empty() {
+            return Err(Failure::new(format!(
+                "{path}: there is no [[phase]]; add one, docs/workloads.md has the keys"
+            )));
+        }
         let checked = workload.borrow().check();
         checked.map_err(|invalid| Failure::new(format!("{path}, {invalid}")))?;
         Ok(workload)

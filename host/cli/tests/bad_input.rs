@@ -124,7 +124,7 @@ fn workloads_that_cannot_be_run() {
         (
             "phases",
             b"name = \"x\"\nphase = []\n",
-            &["`phase` must be there at least once"],
+            &["there is no [[phase]]", "docs/workloads.md"],
         ),
         (
             "twice",

@@ -41,6 +41,15 @@ impl Report {
         else {
             return String::new();
         };
+        if point.lossless_bps == 0.0 {
+            let payload = self.summary.bytes as f64 / self.summary.writes as f64;
+            return format!(
+                "A {} of {} does not fit in {} of RAM.",
+                self.noun.singular(),
+                units::bytes(payload),
+                units::ram(point.ram_bytes)
+            );
+        }
         format!(
             "With {} of RAM in front, {} went through without loss.",
             units::ram(point.ram_bytes),

@@ -9,6 +9,7 @@
 
 mod headline;
 pub mod page;
+mod parts;
 mod report;
 mod summary;
 pub mod table;

@@ -3,6 +3,7 @@
 //! The page itself is in `page/`: markup, style and script, put together here with the data as
 //! JSON. Numbers that come by the million are packed as base64 of little-endian arrays.
 
+use crate::parts::PartFigures;
 use crate::report::{BACKLOG_RAM_BYTES, Detail, Report};
 use crate::summary::{FrontierPoint, Summary, us};
 use crate::table::longest_gaps;
@@ -59,6 +60,7 @@ struct Run<'a> {
     spacing: Option<Spacing>,
     backlog: Option<BacklogCurve>,
     gaps: Option<Vec<Gap>>,
+    parts: &'a [PartFigures],
 }
 
 #[derive(Serialize)]
@@ -135,6 +137,9 @@ fn run(report: &Report) -> Run<'_> {
         spacing: detail.and_then(spacing),
         backlog: backlog(report),
         gaps: summary.cadence.as_ref().map(|_| gaps(report)),
+        parts: detail
+            .map(|detail| detail.parts.as_slice())
+            .unwrap_or_default(),
     }
 }
 

@@ -1,9 +1,11 @@
 //! From a trace to its figures.
 
+use crate::parts::{self, PartFigures};
 use crate::summary::{
     CadenceSummary, FrontierPoint, PeakHeight, PeakSpacing, Peaks, Summary, Throughput, WriteTime,
     thousandths, us,
 };
+use crate::units;
 use crate::writes::Writes;
 use cardiograph_timing::{
     Replay, WriteTimes, buckets_below, cadence, chosen_threshold_ns, frontier,
@@ -33,6 +35,9 @@ const BUCKETS: usize = buckets_below(64);
 
 pub(crate) type Times = WriteTimes<BUCKETS>;
 pub(crate) type PeakFinder = cardiograph_timing::Peaks<BUCKETS>;
+
+/// Drift of a recording over its length, from which on one step does not describe it.
+const DRIFT_MAX: f64 = 0.02;
 
 /// Schema of [`Summary`].
 const SCHEMA: u32 = 1;
@@ -64,6 +69,7 @@ pub(crate) struct Detail {
     pub(crate) times: Box<Times>,
     pub(crate) peaks: Box<PeakFinder>,
     pub(crate) cadence: Option<cadence::Cadence>,
+    pub(crate) parts: Vec<PartFigures>,
 }
 
 /// What the operations of a trace are called.
@@ -129,6 +135,7 @@ fn of_trace(trace: Trace, threshold_ns: Option<u64>) -> Report {
             times,
             peaks,
             cadence: None,
+            parts: parts::of(&trace),
         }),
         trace: Some(trace),
     }
@@ -150,24 +157,44 @@ fn of_recording(recording: Recording, threshold_ns: Option<u64>) -> Report {
         missing: audit.missing,
         longest_gap_us: us(audit.longest_gap_ns),
     });
+    let mut summary = summary_of(&trace, &times, &peaks);
+    // The audit knows it exactly.
+    summary.write_time_us.p50 = audit.as_ref().map(|audit| us(audit.median_step_ns));
     Report {
         summary: Summary {
             cadence,
             // How fast the medium was is not in a recording.
             frontier: Vec::new(),
-            ..summary_of(&trace, &times, &peaks)
+            ..summary
         },
         about: trace.about.clone(),
-        warnings: Vec::new(),
+        warnings: audit.as_ref().and_then(uneven).into_iter().collect(),
         noun: Noun::Step,
         threshold_was_chosen: threshold_ns.is_none(),
         detail: Some(Detail {
             times,
             peaks,
             cadence: audit,
+            parts: Vec::new(),
         }),
         trace: Some(trace),
     }
+}
+
+/// Says so where one step does not describe a recording: the samples then come at several rates.
+fn uneven(audit: &cadence::Cadence) -> Option<String> {
+    let elapsed_ns = audit.mean_step_ns * (audit.samples - 1) as f64;
+    let drift = audit.drift_ns as f64 / elapsed_ns;
+    (drift.abs() > DRIFT_MAX).then(|| {
+        format!(
+            "the samples do not keep one cadence: the mean step, {}, differs from the median, and over \
+             the recording they come {:.1} % {} than the median step says; late and missing samples \
+             are counted against the median",
+            units::time(audit.mean_step_ns / 1e3),
+            drift.abs() * 100.0,
+            if drift < 0.0 { "earlier" } else { "later" },
+        )
+    })
 }
 
 /// Figures for whole files: what lies between the least and the greatest write is not known.

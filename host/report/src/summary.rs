@@ -15,7 +15,7 @@ pub struct Summary {
     pub writes: u64,
     /// Payload in bytes.
     pub bytes: u64,
-    /// From the start of the first write to the end of the last.
+    /// From the start of the first operation to the end of the last.
     pub elapsed_us: Option<f64>,
     /// Write times.
     pub write_time_us: WriteTime,

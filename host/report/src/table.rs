@@ -10,6 +10,9 @@ struct Section {
     rows: Vec<(String, String)>,
 }
 
+/// Columns of the names, wider only where one does not fit.
+const NAME_WIDTH: usize = 21;
+
 /// The report as text for a terminal.
 pub fn text(report: &Report) -> String {
     let mut out = format!("{} · {}\n", report.summary.workload, report.summary.target);
@@ -17,8 +20,8 @@ pub fn text(report: &Report) -> String {
         let _ = writeln!(out, "warning: {warning}");
     }
     let sections = sections(report);
-    let width = widest(&sections);
     for section in &sections {
+        let width = widest(section).max(NAME_WIDTH);
         let _ = writeln!(out, "\n  {}", section.heading);
         for (name, value) in &section.rows {
             let _ = writeln!(
@@ -59,11 +62,9 @@ pub fn markdown(report: &Report) -> String {
     out
 }
 
-fn widest(sections: &[Section]) -> usize {
-    let rows = sections.iter().flat_map(|section| &section.rows);
-    rows.map(|(name, _)| name.chars().count())
-        .max()
-        .unwrap_or(0)
+fn widest(section: &Section) -> usize {
+    let names = section.rows.iter().map(|(name, _)| name.chars().count());
+    names.max().unwrap_or(0)
 }
 
 fn sections(report: &Report) -> Vec<Section> {
@@ -79,6 +80,7 @@ fn sections(report: &Report) -> Vec<Section> {
     if !report.summary.frontier.is_empty() {
         sections.push(frontier(report));
     }
+    sections.push(parts(report));
     sections.retain(|section| !section.rows.is_empty());
     sections
 }
@@ -187,10 +189,33 @@ fn frontier(report: &Report) -> Section {
     let points = report.summary.frontier.iter();
     let rows = points.map(|point| {
         let name = format!("with {} of RAM", units::ram(point.ram_bytes));
-        (name, units::rate(point.lossless_bps))
+        let rate = match point.lossless_bps {
+            0.0 => format!("less than one {}", report.noun.singular()),
+            rate => units::rate(rate),
+        };
+        (name, rate)
     });
     Section {
         heading: "Lossless rate",
+        rows: rows.collect(),
+    }
+}
+
+fn parts(report: &Report) -> Section {
+    let parts = report.detail.as_ref().map(|detail| detail.parts.as_slice());
+    let rows = parts.unwrap_or_default().iter().map(|part| {
+        let value = format!(
+            "{}, {} to {} ({} x {})",
+            units::rate(part.rate_bps),
+            units::rate(part.rate_bps_min),
+            units::rate(part.rate_bps_max),
+            units::count(part.count),
+            units::time(part.median_us),
+        );
+        (part.label.clone(), value)
+    });
+    Section {
+        heading: "Parts: median rate, range (number x median time)",
         rows: rows.collect(),
     }
 }
@@ -210,6 +235,11 @@ fn cadence(report: &Report) -> Section {
     let rows = [
         row("samples", Some(cadence.samples), units::count),
         row("median step", Some(cadence.median_step_us), units::time),
+        row(
+            "mean step",
+            audit.map(|audit| audit.mean_step_ns / 1e3),
+            units::time,
+        ),
         row("late steps", Some(cadence.late), units::count),
         row("missing samples", Some(cadence.missing), units::count),
         row("longest gap", Some(cadence.longest_gap_us), units::time),

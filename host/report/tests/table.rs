@@ -11,6 +11,7 @@ fn trace() -> Trace {
         clock_resolution_ns: Some(40),
         clock_overhead_ns: Some(60),
         notes: vec!["Two stalls.".into()],
+        ..About::default()
     });
     let mut now_ns = 0;
     for i in 0..20u64 {

@@ -1,41 +1,29 @@
 //! The clocks of the two kinds of store.
 
 use cardiograph_workload::Clock;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-
-/// Asks a run to end, from a signal handler or another thread.
-#[derive(Clone, Debug, Default)]
-pub struct Interrupt(pub Arc<AtomicBool>);
-
-impl Interrupt {
-    /// Whether the run is to end.
-    pub fn is_raised(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-}
 
 /// The computer's monotonic clock.
 #[derive(Clone, Debug)]
 pub struct HostClock {
     origin: Instant,
-    interrupt: Interrupt,
+}
+
+impl Default for HostClock {
+    /// A clock that starts now.
+    fn default() -> HostClock {
+        HostClock {
+            origin: Instant::now(),
+        }
+    }
 }
 
 /// Clock readings taken to learn what a reading costs.
 const READINGS: u32 = 10_000;
 
 impl HostClock {
-    /// A clock that starts now. A pause ends early once `interrupt` is raised.
-    pub fn new(interrupt: Interrupt) -> HostClock {
-        HostClock {
-            origin: Instant::now(),
-            interrupt,
-        }
-    }
-
-    /// Smallest step seen, and mean time between two readings in a row, both in ns.
+    /// A step that the clock resolves, and mean time between two readings in a row, both in ns. The
+    /// clock may be finer than the first: it steps by no less than it takes to read.
     ///
     /// The second is what measuring adds to every write time.
     pub fn resolution_and_overhead_ns(&mut self) -> (u64, u64) {
@@ -61,16 +49,7 @@ impl Clock for HostClock {
     }
 
     fn pause_ns(&mut self, ns: u64) {
-        // Short enough that an interrupt is felt at once.
-        const SLICE: Duration = Duration::from_millis(20);
-        let end = Instant::now() + Duration::from_nanos(ns);
-        while !self.interrupt.is_raised() {
-            let left = end.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return;
-            }
-            std::thread::sleep(left.min(SLICE));
-        }
+        std::thread::sleep(Duration::from_nanos(ns));
     }
 }
 

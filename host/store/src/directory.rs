@@ -1,7 +1,7 @@
 //! Files in a folder of this computer.
 
 use crate::{Medium, StoreError};
-use cardiograph_workload::{Flush, Store};
+use cardiograph_workload::{Flush, Store, Workload};
 use rustix::fs::{Advice, OFlags};
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -50,14 +50,15 @@ impl Directory {
         })
     }
 
-    /// Why its write times may not be the medium's, if so.
-    pub fn warning(&self) -> Option<&'static str> {
+    /// Why the times of this workload may not be the medium's.
+    pub fn warnings(&self, workload: &Workload) -> Vec<&'static str> {
         if Medium::of(&self.root).is_memory {
-            return Some(
-                "this directory is kept in memory: the write times are the computer's, not a medium's",
-            );
+            return vec![
+                "this directory is kept in memory: the times are the computer's, not a medium's",
+            ];
         }
-        match self.io {
+        let on_writes = match self.io {
+            Io::Buffered if workload.times_its_syncs() => None,
             Io::Buffered => Some(
                 "the page cache hides the medium: writes return before the medium has them; \
                  use --io dsync or direct to see it",
@@ -66,8 +67,17 @@ impl Directory {
                 "the page cache hides the medium until a file is closed; use --io dsync or direct \
                  to see it in every write",
             ),
+            Io::Dsync | Io::FsyncWrite if workload.times_its_syncs() => Some(
+                "every write waits for the medium already, so the workload's own syncs make no \
+                 difference; use --io buffered to see them",
+            ),
             Io::Direct | Io::Dsync | Io::FsyncWrite => None,
-        }
+        };
+        let on_reads = (workload.reads() && self.io != Io::Direct).then_some(
+            "the page cache hides the medium: reads may come from the computer's memory; use --io \
+             direct to see it",
+        );
+        on_writes.into_iter().chain(on_reads).collect()
     }
 
     fn options(&self, writable: bool) -> OpenOptions {

@@ -15,7 +15,7 @@ mod fat_card;
 mod format;
 mod medium;
 
-pub use clock::{CardClock, HostClock, Interrupt};
+pub use clock::{CardClock, HostClock};
 pub use directory::{Directory, DirectoryFile, Io};
 pub use error::StoreError;
 pub use fat_card::{FatCard, FatFile, MountError};

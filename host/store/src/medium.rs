@@ -10,6 +10,8 @@ pub struct Medium {
     pub file_system: Option<String>,
     /// Device it is on, as `/dev/mmcblk0p1`.
     pub device: Option<String>,
+    /// Name and serial number of the card, where the system has it in a slot of its own.
+    pub card: Option<String>,
     /// Its files are kept in memory alone.
     pub is_memory: bool,
 }
@@ -26,11 +28,24 @@ impl Medium {
             // The deepest, and of equals the one mounted last, covers the others.
             .max_by_key(|mount| mount.point.len());
         mount.map_or_else(Medium::default, |mount| Medium {
+            card: card_in(Path::new("/sys/block"), mount.device),
             is_memory: matches!(mount.file_system, "tmpfs" | "ramfs" | "devtmpfs"),
             file_system: Some(mount.file_system.to_string()),
             device: Some(mount.device.to_string()),
         })
     }
+}
+
+/// What the card behind `/dev/mmcblk0p1` says of itself: its product name and serial number.
+fn card_in(blocks: &Path, device: &str) -> Option<String> {
+    let partition = device.strip_prefix("/dev/")?;
+    let disk = match partition.rsplit_once('p') {
+        Some((disk, _)) if partition.starts_with("mmcblk") => disk,
+        _ => partition,
+    };
+    let read = |name| fs::read_to_string(blocks.join(disk).join("device").join(name)).ok();
+    let (name, serial) = (read("name")?, read("serial")?);
+    Some(format!("{} {}", name.trim(), serial.trim()))
 }
 
 struct Mount<'a> {
@@ -66,6 +81,20 @@ mod tests {
         assert_eq!(mount.point, "/mnt/my card");
         assert_eq!((mount.file_system, mount.device), ("vfat", "/dev/sdb1"));
         assert!(Mount::parse("nonsense").is_none());
+    }
+
+    #[test]
+    fn a_card_in_a_slot_tells_its_name_and_serial_number() {
+        let blocks = std::env::temp_dir().join(format!("blocks-{}", std::process::id()));
+        let device = blocks.join("mmcblk0/device");
+        fs::create_dir_all(&device).unwrap();
+        fs::write(device.join("name"), "SD16G\n").unwrap();
+        fs::write(device.join("serial"), "0x1234abcd\n").unwrap();
+        let card = card_in(&blocks, "/dev/mmcblk0p1");
+        let other = card_in(&blocks, "/dev/sda1");
+        fs::remove_dir_all(&blocks).unwrap();
+        assert_eq!(card.as_deref(), Some("SD16G 0x1234abcd"));
+        assert_eq!(other, None);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use cardiograph_sim_card::{BLOCK_BYTES, Board, Card, Profile};
 use cardiograph_store::{CardClock, FatCard, format};
 use cardiograph_timing::{Peaks, WriteTimes, buckets_below};
 use cardiograph_workload::{
-    Clock, Flush, Observer, Operation, Options, Phase, Store, Workload, run, workload,
+    Clock, Doing, Flush, Observer, Operation, Options, Phase, Store, Workload, run, workload,
 };
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -154,7 +154,7 @@ impl Observer for Times {
         ControlFlow::Continue(())
     }
 
-    fn wait(&mut self, _now_ns: u64) -> ControlFlow<()> {
+    fn wait(&mut self, _doing: Doing, _now_ns: u64) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
 }

@@ -7,6 +7,7 @@
 
 mod publish;
 mod read;
+mod run;
 mod spans;
 mod trace;
 mod write;
@@ -15,7 +16,9 @@ pub use cardiograph_workload::{Operation, OperationKind};
 pub use publish::{NewFile, WriteError};
 pub use read::{
     Aggregate, AggregateRow, Loaded, ReadError, ReadOptions, Recording, read, read_from,
+    read_with_progress,
 };
+pub use run::Run;
 pub use spans::Durations;
-pub use trace::{About, Backward, Run, Trace};
+pub use trace::{About, Backward, Part, Trace};
 pub use write::{write_csv, write_csv_to, write_parquet};

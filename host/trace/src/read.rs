@@ -10,7 +10,9 @@ mod lines;
 mod number;
 mod own_csv;
 mod parquet;
+mod parquet_about;
 mod parquet_pages;
+mod progress;
 mod qiita;
 mod recording;
 mod thesis;
@@ -21,6 +23,7 @@ use bytes::Bytes;
 use detect::Format;
 use error::{Fault, Problem};
 use lines::Lines;
+use progress::Counted;
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
@@ -99,6 +102,18 @@ pub struct AggregateRow {
 /// # Errors
 /// One sentence that names the file, the line, and the remedy.
 pub fn read(path: &Path, options: &ReadOptions) -> Result<Loaded, ReadError> {
+    read_with_progress(path, options, &mut |_| {})
+}
+
+/// Reads a file; `progress` hears now and then how many of its bytes have been read so far.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_with_progress(
+    path: &Path,
+    options: &ReadOptions,
+    progress: &mut dyn FnMut(u64),
+) -> Result<Loaded, ReadError> {
     let name = path.display().to_string();
     let open = || {
         let file = File::open(path).map_err(|error| Problem::Open(error).in_file())?;
@@ -113,8 +128,8 @@ pub fn read(path: &Path, options: &ReadOptions) -> Result<Loaded, ReadError> {
     };
     match open() {
         // A Parquet file is read from its end; through a pipe it has to be held in memory.
-        Ok((file, true)) => parquet::read(file, about(&name, "Cardiograph Parquet")),
-        Ok((file, false)) => return read_from(&name, file, options),
+        Ok((file, true)) => parquet::read(file, about(&name, "Cardiograph Parquet"), progress),
+        Ok((file, false)) => return read_from(&name, Counted::new(file, progress), options),
         Err(fault) => Err(fault),
     }
     .and_then(|trace| complete(Loaded::Trace(trace)))
@@ -139,7 +154,8 @@ fn read_any(name: &str, reader: impl Read, options: &ReadOptions) -> Result<Load
     let mut lines = Lines::new(reader)?;
     if lines.in_memory().starts_with(PARQUET_MAGIC) {
         let bytes = in_memory(lines.into_rest())?;
-        return parquet::read(bytes, about(name, "Cardiograph Parquet")).map(Loaded::Trace);
+        let about = about(name, "Cardiograph Parquet");
+        return parquet::read(bytes, about, &mut |_| {}).map(Loaded::Trace);
     }
     let lines = &mut lines;
     let block_bytes = options.block_bytes;
@@ -185,7 +201,10 @@ fn complete(loaded: Loaded) -> Result<Loaded, Fault> {
     let fits = trace.runs().iter().all(|run| {
         let length = run.count.checked_mul(run.length_bytes);
         let total = length.and_then(|length| total_bytes.checked_add(length));
-        let end = length.and_then(|length| run.offset_bytes.checked_add(length));
+        // The first file has a part in every round, so none ends further back.
+        let rounds = run.count.div_ceil(u64::from(run.files));
+        let in_file = rounds.checked_mul(run.length_bytes);
+        let end = in_file.and_then(|length| run.offset_bytes.checked_add(length));
         total_bytes = total.unwrap_or(u64::MAX);
         total_bytes <= number::NUMBER_MAX && end.is_some_and(|end| end <= number::NUMBER_MAX)
     });

@@ -1,7 +1,8 @@
 //! A trace in memory.
 
+use crate::run::{Run, Runs};
 use crate::spans::{Durations, Spans};
-use cardiograph_workload::{Operation, OperationKind};
+use cardiograph_workload::Operation;
 
 /// What was run, on what, and how well the clock could see it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,21 +17,17 @@ pub struct About {
     pub clock_overhead_ns: Option<u64>,
     /// Sentences a reader of the figures must know.
     pub notes: Vec<String>,
+    /// Parts of the workload, their files going up; empty if they are not known.
+    pub parts: Vec<Part>,
 }
 
-/// Operations in a row that differ only in their place in the file, which advances by the length.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Run {
-    /// What was done.
-    pub kind: OperationKind,
-    /// Number of the file.
-    pub file: u32,
-    /// Where the first operation's payload lies, in bytes.
-    pub offset_bytes: u64,
-    /// Payload of each operation, in bytes.
-    pub length_bytes: u64,
-    /// Number of operations.
-    pub count: u64,
+/// A part of the workload: the files from `first_file` up to the next part's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Number of its first file.
+    pub first_file: u32,
+    /// What it is called.
+    pub label: String,
 }
 
 /// An operation that starts before the one before it ended, or ends before it started.
@@ -38,12 +35,15 @@ pub struct Run {
 pub struct Backward;
 
 /// The timed operations of one run, in order of time: 8 bytes each, and 40 bytes for each [`Run`].
+///
+/// One file after another and files in turn are a few runs. At random places every operation is a
+/// run of its own, and takes 48 bytes.
 #[derive(Default)]
 pub struct Trace {
     /// What was run, on what.
     pub about: About,
     spans: Spans,
-    runs: Vec<Run>,
+    runs: Runs,
 }
 
 impl Trace {
@@ -64,14 +64,12 @@ impl Trace {
         self.spans
             .push(operation.start_ns, operation.end_ns)
             .ok_or(Backward)?;
-        match self.runs.last_mut() {
-            Some(run) if run.continues_with(operation) => run.count += 1,
-            _ => self.runs.push(Run::of(operation)),
-        }
+        self.runs.push(operation);
         Ok(())
     }
 
-    /// Appends operations that form a run, up to the first that lies before those already there.
+    /// Appends operations that go on through a single file, up to the first that lies before those
+    /// already there.
     ///
     /// Returns how many were appended; `first` is where the first of them would lie.
     pub(crate) fn push_run(
@@ -86,14 +84,7 @@ impl Trace {
             }
             count += 1;
         }
-        match self.runs.last_mut() {
-            _ if count == 0 => {}
-            Some(run) if run.continues_with(first) => run.count += count,
-            _ => self.runs.push(Run {
-                count,
-                ..Run::of(first)
-            }),
-        }
+        self.runs.push_sequence(first, count);
         count
     }
 
@@ -122,59 +113,25 @@ impl Trace {
     ///
     /// Many times as quick as [`Trace::operations`].
     pub fn replay(&self, mut take: impl FnMut(&Run, Durations)) {
-        let runs = self.runs.iter().map(|run| (run, run.count));
+        let runs = self.runs.as_slice().iter().map(|run| (run, run.count));
         self.spans
             .replay(runs, |run, durations_ns| take(run, durations_ns));
     }
 
     /// The runs that the operations form, in order of time.
     pub fn runs(&self) -> &[Run] {
-        &self.runs
+        self.runs.as_slice()
     }
 
     /// Every operation, in order of time.
     pub fn operations(&self) -> impl Iterator<Item = Operation> + Clone + '_ {
-        let places = self.runs.iter().flat_map(|run| {
-            (0..run.count).map(move |i| {
-                let offset_bytes = run
-                    .offset_bytes
-                    .wrapping_add(i.wrapping_mul(run.length_bytes));
-                (run, offset_bytes)
-            })
-        });
-        self.spans.starts_and_ends_ns().zip(places).map(
-            |((start_ns, end_ns), (run, offset_bytes))| Operation {
-                kind: run.kind,
-                file: run.file,
-                offset_bytes,
-                length_bytes: run.length_bytes,
+        let times_ns = self.spans.starts_and_ends_ns();
+        times_ns
+            .zip(self.runs.operations())
+            .map(|((start_ns, end_ns), operation)| Operation {
                 start_ns,
                 end_ns,
-            },
-        )
-    }
-}
-
-impl Run {
-    fn of(operation: &Operation) -> Run {
-        Run {
-            kind: operation.kind,
-            file: operation.file,
-            offset_bytes: operation.offset_bytes,
-            length_bytes: operation.length_bytes,
-            count: 1,
-        }
-    }
-
-    #[inline]
-    fn continues_with(&self, operation: &Operation) -> bool {
-        self.kind == operation.kind
-            && self.file == operation.file
-            && self.length_bytes == operation.length_bytes
-            // Wrapping here and in `operations` cancels out, so that no place can panic.
-            && operation.offset_bytes
-                == self
-                    .offset_bytes
-                    .wrapping_add(self.count.wrapping_mul(self.length_bytes))
+                ..operation
+            })
     }
 }

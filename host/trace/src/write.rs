@@ -8,7 +8,9 @@ use crate::trace::Trace;
 use std::io::{self, Write};
 use std::path::Path;
 
-pub(crate) use parquet::{CLOCK_OVERHEAD, CLOCK_RESOLUTION, NOTE, READ, TARGET, WORKLOAD, WRITE};
+pub(crate) use parquet::{
+    CLOCK_OVERHEAD, CLOCK_RESOLUTION, NOTE, PART, READ, TARGET, WORKLOAD, WRITE,
+};
 
 /// Writes a trace as Parquet to a file that must not exist yet.
 ///

@@ -95,6 +95,11 @@ const CASES: &[(&str, &str)] = &[
         ": its offsets and lengths add up to more than 2^63 - 1 bytes; correct them",
     ),
     (
+        "operation,file,offset,length,start_ns,end_ns\nwrite,0,9223372036854775806,1,0,9\n\
+         write,1,9223372036854775806,1,9,9\nwrite,0,9223372036854775807,1,9,9\n",
+        ": its offsets and lengths add up to more than 2^63 - 1 bytes; correct them",
+    ),
+    (
         "0.5\n130\nx\n",
         ", line 3: the write time is \"x\", not a number; correct the row, or split the file here \
          if two were joined",
@@ -128,6 +133,31 @@ const CASES: &[(&str, &str)] = &[
          MaxLatency(ms),IOPS\n1,64,512,fast,1,1,1,1\n",
         ", line 2: WriteSpeed(MB/s) is \"fast\", not a number; correct the row, or split the file \
          here if two were joined",
+    ),
+    (
+        "Iteration,FileSize(KB),BlockSize(B),WriteSpeed(MB/s),Latency(ms),MinLatency(ms),\
+         MaxLatency(ms),IOPS\n1,64,512,0,1,1,1,1\n",
+        ", line 2: WriteSpeed(MB/s) is 0, and nothing is written unless it is above 0; correct the \
+         row, or delete it if the write failed",
+    ),
+    (
+        "Iteration,FileSize(KB),BlockSize(B),WriteSpeed(MB/s),Latency(ms),MinLatency(ms),\
+         MaxLatency(ms),IOPS\n1,64,512,-3.9,1,1,1,1\n",
+        ", line 2: WriteSpeed(MB/s) is -3.9, and nothing is written unless it is above 0; correct \
+         the row, or delete it if the write failed",
+    ),
+    (
+        "Iteration,FileSize(KB),BlockSize(B),WriteSpeed(MB/s),Latency(ms),MinLatency(ms),\
+         MaxLatency(ms),IOPS\n1,64,512,1e300,1,1,1,1\n",
+        ", line 2: WriteSpeed(MB/s) is 1e300, which does not fit (no number may pass 2^63 - 1, \
+         times in ns); correct the row",
+    ),
+    (
+        "Iteration,FileSize(KB),BlockSize(B),WriteSpeed(MB/s),Latency(ms),MinLatency(ms),\
+         MaxLatency(ms),IOPS\n1,5000000000000000,1,1,1,1,1,1\n\
+         2,5000000000000000,1,1,1,1,1,1\n",
+        ", line 3: the file sizes down to this row add up to more than 2^63 - 1 bytes; correct the \
+         row",
     ),
     (
         "Time[ms],U[V]\n10,1.0\n",

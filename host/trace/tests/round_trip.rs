@@ -1,7 +1,7 @@
 //! A trace that is written and read again is the same.
 
 use cardiograph_trace::{
-    About, Loaded, Operation, OperationKind, ReadOptions, Trace, read, read_from, write_csv,
+    About, Loaded, Operation, OperationKind, Part, ReadOptions, Trace, read, read_from, write_csv,
     write_csv_to, write_parquet,
 };
 use proptest::prelude::*;
@@ -80,14 +80,21 @@ fn about() -> impl Strategy<Value = About> {
         any::<Option<u64>>(),
         any::<Option<u64>>(),
         prop::collection::vec(".{0,20}", 0..12),
+        prop::collection::btree_map(any::<u32>(), ".{0,20}", 0..12),
     )
-        .prop_map(|(target, workload, resolution, overhead, notes)| About {
-            target,
-            workload,
-            clock_resolution_ns: resolution,
-            clock_overhead_ns: overhead,
-            notes,
-        })
+        .prop_map(
+            |(target, workload, resolution, overhead, notes, parts)| About {
+                target,
+                workload,
+                clock_resolution_ns: resolution,
+                clock_overhead_ns: overhead,
+                notes,
+                parts: parts
+                    .into_iter()
+                    .map(|(first_file, label)| Part { first_file, label })
+                    .collect(),
+            },
+        )
 }
 
 proptest! {

@@ -1,7 +1,7 @@
 //! Files written before they are timed, and read back after.
 
 use super::{Halt, Run, RunError, Step};
-use crate::{Clock, Observer, Phase, Store, Sync};
+use crate::{Clock, Doing, Observer, OperationKind, Phase, Store, Sync};
 
 impl<S: Store, C: Clock, O: Observer> Run<'_, S, C, O> {
     /// Writes the files that a phase reads, or jumps within.
@@ -19,7 +19,7 @@ impl<S: Store, C: Clock, O: Observer> Run<'_, S, C, O> {
                 .store
                 .write(&mut handle, offset_bytes, &self.payload[..length]);
             result = self.done(written, "writing to", phase, file);
-            result = result.and_then(|()| self.wait(call));
+            result = result.and_then(|()| self.wait(Doing::Preparing, call));
             call += 1;
             offset_bytes += length as u64;
         }
@@ -51,14 +51,8 @@ impl<S: Store, C: Clock, O: Observer> Run<'_, S, C, O> {
                 .store
                 .read(handle, offset_bytes, &mut self.readback[..length]);
             let read = self.done(read, "reading back", phase, file)?;
-            let (read_back, written) = (&self.readback[..read], &self.payload[..expected]);
-            if read_back != written {
-                let same = read_back.iter().zip(written).take_while(|(r, w)| r == w);
-                let offset_bytes = offset_bytes + same.count() as u64;
-                let path = self.path(phase, file);
-                return Err(Halt::Failed(RunError::Differs { path, offset_bytes }));
-            }
-            self.wait(call)?;
+            self.check_same(phase, file, offset_bytes, read, expected)?;
+            self.wait(Doing::ReadingBack, call)?;
             self.verified_bytes += read as u64;
             offset_bytes += read as u64;
             call += 1;
@@ -67,5 +61,34 @@ impl<S: Store, C: Clock, O: Observer> Run<'_, S, C, O> {
                 return Ok(());
             }
         }
+    }
+
+    /// Compares what a timed call read with what was prepared, outside its time.
+    pub(super) fn check_read(&self, phase: &Phase, file: u32, offset_bytes: u64) -> Step<S::Error> {
+        match phase.operation {
+            OperationKind::Write => Ok(()),
+            OperationKind::Read => {
+                let length = phase.bytes_per_call as usize;
+                self.check_same(phase, file, offset_bytes, length, length)
+            }
+        }
+    }
+
+    fn check_same(
+        &self,
+        phase: &Phase,
+        file: u32,
+        offset_bytes: u64,
+        read: usize,
+        expected: usize,
+    ) -> Step<S::Error> {
+        let (read_back, written) = (&self.readback[..read], &self.payload[..expected]);
+        if read_back == written {
+            return Ok(());
+        }
+        let same = read_back.iter().zip(written).take_while(|(r, w)| r == w);
+        let offset_bytes = offset_bytes + same.count() as u64;
+        let path = self.path(phase, file);
+        Err(Halt::Failed(RunError::Differs { path, offset_bytes }))
     }
 }

@@ -2,7 +2,7 @@
 
 use super::files::is_made_by_its_calls;
 use super::{Halt, Run, RunError, Step};
-use crate::{Clock, Observer, OperationKind, Phase, Store, Sync};
+use crate::{Clock, Doing, Observer, OperationKind, Phase, Store, Sync};
 
 impl<S: Store, C: Clock, O: Observer> Run<'_, S, C, O> {
     /// [`Span::Call`]: the call alone.
@@ -19,10 +19,10 @@ impl<S: Store, C: Clock, O: Observer> Run<'_, S, C, O> {
         let start_ns = self.clock.now_ns();
         self.call(phase, handle, file, offset_bytes)?;
         let end_ns = self.clock.now_ns();
+        self.check_read(phase, file, offset_bytes)?;
         let length_bytes = u64::from(phase.bytes_per_call);
         self.observe(phase, file, offset_bytes, length_bytes, start_ns, end_ns)?;
-        self.pause_us(phase.delay_us);
-        Ok(())
+        self.pause_us(phase.delay_us)
     }
 
     /// [`Span::OpenToClose`]: open, call and close.
@@ -58,10 +58,10 @@ impl<S: Store, C: Clock, O: Observer> Run<'_, S, C, O> {
         let result = result.and_then(|()| self.sync(&mut handle, file, phase, sync));
         result.and(self.close(handle, phase, file))?;
         let end_ns = self.clock.now_ns();
+        self.check_read(phase, file, offset_bytes)?;
         let length_bytes = u64::from(phase.bytes_per_call);
         self.observe(phase, file, offset_bytes, length_bytes, start_ns, end_ns)?;
-        self.pause_us(phase.delay_us);
-        Ok(())
+        self.pause_us(phase.delay_us)
     }
 
     /// [`Span::File`]: open, every call, sync and close.
@@ -74,7 +74,7 @@ impl<S: Store, C: Clock, O: Observer> Run<'_, S, C, O> {
             let offset_bytes = self.place(phase, call);
             self.stamp(phase, call);
             result = self.call(phase, &mut handle, file, offset_bytes);
-            result = result.and_then(|()| self.wait(call));
+            result = result.and_then(|()| self.wait(Doing::Measuring, call));
             if result.is_err() {
                 break;
             }

@@ -1,6 +1,7 @@
 //! Study 2: Flash Benchmark, an Italian wiki page. `dd` of zeros, then `sync`; its MB is 10^6 bytes.
 //!
-//! It wrote to raw devices as well; here the same transfers go to places in a large file. A remount,
+//! It wrote to places all over a raw device of 2 GB; here they lie in one large file, so that they
+//! overlap more. A remount,
 //! which needs the system's administrator, is a sync that waits.
 
 use crate::{Fill, Phase, Span, Sync, Workload};
@@ -27,11 +28,11 @@ const fn file_of_mb(mb: u32, passes: u32) -> Phase {
     }
 }
 
-/// A transfer of some MB to random places of a file of 200 MB.
-const fn transfer_of_mb(mb: u32) -> Phase {
+/// Transfers of some MB to random places of a file of 200 MB.
+const fn transfers_of_mb(mb: u32, passes: u32) -> Phase {
     Phase {
         calls_per_file: mb,
-        passes: 5,
+        passes,
         jump_within_bytes: 200 * MB as u64,
         jump_every_calls: mb,
         ..FILE
@@ -80,27 +81,35 @@ pub(super) const WORKLOADS: &[Workload<'static>] = &[
     Workload {
         name: "filesystems",
         study: STUDY,
-        about: "files of 1, 10 and 100 MB written and synced: run it on a folder of each file system",
-        phases: &[file_of_mb(1, 20), file_of_mb(10, 20), file_of_mb(100, 3)],
+        about: "1, 10 and 100 MB to random places in 200 MB, then files of 1 to 1000 MB, all synced: run it on each file system",
+        phases: &[
+            transfers_of_mb(1, 20),
+            transfers_of_mb(10, 20),
+            transfers_of_mb(100, 20),
+            file_of_mb(1, 20),
+            file_of_mb(10, 20),
+            file_of_mb(100, 3),
+            file_of_mb(1000, 1),
+        ],
     },
     Workload {
         name: "cache-size",
         study: STUDY,
-        about: "transfers of 25 to 100 MB to random places: the speed drops past a card's fast zone",
+        about: "transfers of 25 to 100 MB to random places in 200 MB: the speed drops past a card's fast zone",
         phases: &[
-            transfer_of_mb(25),
-            transfer_of_mb(32),
-            transfer_of_mb(33),
-            transfer_of_mb(35),
-            transfer_of_mb(38),
-            transfer_of_mb(50),
-            transfer_of_mb(100),
+            transfers_of_mb(25, 5),
+            transfers_of_mb(32, 5),
+            transfers_of_mb(33, 5),
+            transfers_of_mb(35, 5),
+            transfers_of_mb(38, 5),
+            transfers_of_mb(50, 5),
+            transfers_of_mb(100, 5),
         ],
     },
     Workload {
         name: "chunk-sweep",
         study: STUDY,
-        about: "1 MiB as chunks of 1 MiB to 1 KiB at random places",
+        about: "1 MiB as chunks of 1 MiB to 1 KiB at random places in 64 MiB",
         phases: &[
             chunks_of_kib(1024),
             chunks_of_kib(512),

@@ -77,7 +77,7 @@ pub(super) const WORKLOADS: &[Workload<'static>] = &[
     ),
     one(
         "magod2-4.1",
-        "one file of 1000 lines of 100 B at 8 Hz, opened and closed for each",
+        "one file of 1000 lines of 100 B, 125 ms after each, opened and closed for each",
         &[Phase {
             files: 1,
             delay_us: 125_000,

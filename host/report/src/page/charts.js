@@ -142,7 +142,7 @@ function spacings(run) {
 
   const said = [`${plural(total, "spacing")} between ${plural(peaks.count, "peak")}`];
   if (isNumber(median)) said.push(`median ${bytes(median)}`);
-  if (isNumber(mode)) said.push(`most often near ${bytes(mode)}`);
+  if (isNumber(mode)) said.push(`most often ${bytes(mode)} ± ${bytes(width / 2)}`);
   const text = said.join(", ") + (beyond ? `; ${count(beyond)} beyond ${bytes(xRange[1])} not drawn.` : ".");
   return { plot: new Plot({ label: `Peak spacing. ${text}`, draw, probe }), text };
 }
@@ -181,7 +181,8 @@ function drawMarks(ctx, area, ink, x, marks) {
     const flip = side === "left" && m.px + w + 6 > area.right + 14;
     ctx.textAlign = flip ? "right" : side;
     const other = placed[1 - i];
-    const crowded = other && (flip || side !== "right") && i === 0;
+    const near = other && Math.abs(other.px - m.px) < 2 * w;
+    const crowded = near && i === 0;
     halo(ctx, m.text, m.px + (ctx.textAlign === "left" ? 5 : -5), area.top - (crowded ? 14 : 0), ink.ink, ink.paper);
   });
 }

@@ -120,6 +120,32 @@ function gapTable(gaps, timeline, most = 12) {
   );
 }
 
+// The parts of a workload, as the studies' tables compare them.
+function parts(run) {
+  if (!run.parts?.length) return null;
+  const head = ["Part", "Number", "Median time", "Median rate", "Least rate", "Greatest rate"];
+  const row = (p) =>
+    element(
+      "tr",
+      {},
+      element("th", { scope: "row" }, p.label),
+      ...[count(p.count), time(p.median_us), rate(p.rate_Bps), rate(p.rate_Bps_min), rate(p.rate_Bps_max)].map(
+        (value) => element("td", {}, value),
+      ),
+    );
+  return element(
+    "div",
+    { class: "scroll" },
+    element(
+      "table",
+      { class: "list" },
+      element("caption", {}, "Parts of the workload"),
+      element("thead", {}, element("tr", {}, ...head.map((h) => element("th", { scope: "col" }, h)))),
+      element("tbody", {}, ...run.parts.map(row)),
+    ),
+  );
+}
+
 function figure(title, part, ...tools) {
   return element(
     "figure",
@@ -195,6 +221,7 @@ function panelFor(run) {
     node,
     cadence(run, timeline),
     figures(run, words),
+    parts(run),
     element(
       "div",
       { class: "pair" },

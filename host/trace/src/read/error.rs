@@ -54,12 +54,14 @@ pub(super) enum Problem {
     CutOff { due: usize, found: usize },
     NotANumber { column: String, text: String },
     Negative { column: String, text: String },
+    NotAboveZero { column: String, text: String },
     TooLarge { column: String, text: String },
     Above32Bits { column: String, text: String },
     Operation { text: String },
     Backward { time: String, before: String },
     EndBeforeStart { start: String, end: String },
     TotalTooLarge,
+    SizesTooLarge,
     Averages,
     NoResults,
     ResultsHeader,
@@ -194,6 +196,11 @@ impl fmt::Display for Problem {
                 "{column} is negative ({text}); correct the row, or add a constant to all times \
                  if the clock started below 0"
             ),
+            Problem::NotAboveZero { column, text } => write!(
+                f,
+                "{column} is {text}, and nothing is written unless it is above 0; correct the \
+                 row, or delete it if the write failed"
+            ),
             Problem::Above32Bits { column, text } => write!(
                 f,
                 "{column} is {text}, which does not fit in 32 bits; correct the row"
@@ -220,6 +227,11 @@ impl fmt::Display for Problem {
             Problem::TotalTooLarge => write!(
                 f,
                 "its offsets and lengths add up to more than 2^63 - 1 bytes; correct them"
+            ),
+            Problem::SizesTooLarge => write!(
+                f,
+                "the file sizes down to this row add up to more than 2^63 - 1 bytes; correct the \
+                 row"
             ),
             Problem::Averages => write!(
                 f,

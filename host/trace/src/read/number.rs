@@ -11,6 +11,7 @@ pub(super) const NUMBER_MAX: u64 = i64::MAX as u64;
 pub(super) enum Bad {
     NotANumber,
     Negative,
+    NotAboveZero,
     TooLarge,
     Above32Bits,
 }
@@ -23,6 +24,7 @@ impl Bad {
         match self {
             Bad::NotANumber => Problem::NotANumber { column, text },
             Bad::Negative => Problem::Negative { column, text },
+            Bad::NotAboveZero => Problem::NotAboveZero { column, text },
             Bad::TooLarge => Problem::TooLarge { column, text },
             Bad::Above32Bits => Problem::Above32Bits { column, text },
         }
@@ -63,15 +65,28 @@ impl Field<'_> {
 
     /// The field as a floating-point number.
     pub(super) fn float(&self) -> Result<f64, Fault> {
-        let number: f64 = std::str::from_utf8(self.text)
-            .ok()
-            .and_then(|text| text.trim().parse().ok())
-            .filter(|number: &f64| number.is_finite())
-            .ok_or_else(|| self.fault(Bad::NotANumber))?;
+        let number = self.signed_float()?;
         if number < 0.0 {
             return Err(self.fault(Bad::Negative));
         }
         Ok(number)
+    }
+
+    /// The field as a floating-point number that something is to be divided by.
+    pub(super) fn float_above_zero(&self) -> Result<f64, Fault> {
+        let number = self.signed_float()?;
+        if number <= 0.0 {
+            return Err(self.fault(Bad::NotAboveZero));
+        }
+        Ok(number)
+    }
+
+    fn signed_float(&self) -> Result<f64, Fault> {
+        std::str::from_utf8(self.text)
+            .ok()
+            .and_then(|text| text.trim().parse().ok())
+            .filter(|number: &f64| number.is_finite())
+            .ok_or_else(|| self.fault(Bad::NotANumber))
     }
 
     pub(super) fn fault(&self, bad: Bad) -> Fault {

@@ -6,10 +6,11 @@
 use super::COLUMNS;
 use super::error::{Fault, Problem};
 use super::guard::guarded;
+use super::parquet_about::merged;
 use super::parquet_pages::{CheckedPages, check_chunk};
 use super::thrift::is_sound;
 use crate::trace::{About, Trace};
-use crate::write::{CLOCK_OVERHEAD, CLOCK_RESOLUTION, NOTE, READ, TARGET, WORKLOAD, WRITE};
+use crate::write::{READ, WRITE};
 use bytes::Bytes;
 use cardiograph_workload::{Operation, OperationKind};
 use parquet::basic::Type as Physical;
@@ -29,7 +30,12 @@ const ROWS_PER_BYTE_MAX: u64 = 64;
 
 const FOOTER_MAGIC: &[u8] = b"PAR1";
 
-pub(super) fn read<C: ChunkReader + 'static>(file: C, about: About) -> Result<Trace, Fault> {
+/// Reads a file; `progress` hears the bytes of the row groups done.
+pub(super) fn read<C: ChunkReader + 'static>(
+    file: C,
+    about: About,
+    progress: &mut dyn FnMut(u64),
+) -> Result<Trace, Fault> {
     let length_bytes = file.len();
     let footer = footer(&file, length_bytes)?;
     let metadata = decoded(|| ParquetMetaDataReader::decode_metadata(&footer))?;
@@ -37,8 +43,13 @@ pub(super) fn read<C: ChunkReader + 'static>(file: C, about: About) -> Result<Tr
     check_rows(&metadata, length_bytes)?;
     let mut trace = Trace::new(merged(about, metadata.file_metadata()));
     let file = Arc::new(file);
+    let mut done_bytes = 0_u64;
     for group in 0..metadata.num_row_groups() {
         Group::new(&file, &metadata, group, length_bytes)?.read(&mut trace)?;
+        let group_bytes = metadata.row_group(group).compressed_size();
+        done_bytes = done_bytes.saturating_add(u64::try_from(group_bytes).unwrap_or(0));
+        // In a damaged file groups may share their bytes.
+        progress(done_bytes.min(length_bytes));
     }
     Ok(trace)
 }
@@ -136,31 +147,6 @@ fn check_rows(metadata: &ParquetMetaData, length_bytes: u64) -> Result<(), Fault
         }
         .in_file()),
     }
-}
-
-/// What the footer tells about the run; the given text stands in for what it does not.
-fn merged(mut about: About, file: &FileMetaData) -> About {
-    let Some(pairs) = file.key_value_metadata() else {
-        return about;
-    };
-    let value = |key: &str| {
-        let pair = pairs.iter().find(|pair| pair.key == key)?;
-        pair.value.clone()
-    };
-    if let Some(target) = value(TARGET) {
-        about.target = target;
-    }
-    if let Some(workload) = value(WORKLOAD) {
-        about.workload = workload;
-    }
-    about.clock_resolution_ns = value(CLOCK_RESOLUTION).and_then(|ns| ns.parse().ok());
-    about.clock_overhead_ns = value(CLOCK_OVERHEAD).and_then(|ns| ns.parse().ok());
-    about.notes = pairs
-        .iter()
-        .filter(|pair| pair.key.starts_with(NOTE))
-        .filter_map(|pair| pair.value.clone())
-        .collect();
-    about
 }
 
 /// The columns of a row group, decoded side by side.

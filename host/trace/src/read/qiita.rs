@@ -1,8 +1,8 @@
 //! The CSV of study 3, the library comparison: one row of figures for each file written.
 
-use super::error::Fault;
+use super::error::{Fault, Problem};
 use super::lines::{Line, Lines};
-use super::number::Field;
+use super::number::{Bad, Field, NUMBER_MAX};
 use super::{Aggregate, AggregateRow};
 use crate::trace::About;
 use std::io::Read;
@@ -26,8 +26,15 @@ const POWER: i32 = 6;
 pub(super) fn read<R: Read>(lines: &mut Lines<R>, about: About) -> Result<Aggregate, Fault> {
     lines.next_row()?;
     let mut rows = Vec::new();
+    let mut total_bytes = 0_u64;
     while let Some(line) = lines.next_row()? {
-        rows.push(row(&line)?);
+        let row = row(&line)?;
+        // No write has less than a byte, so the number of writes fits where this does.
+        total_bytes = total_bytes.saturating_add(row.file_size_bytes);
+        if total_bytes > NUMBER_MAX {
+            return Err(Problem::SizesTooLarge.at_line(line.number));
+        }
+        rows.push(row);
     }
     Ok(Aggregate { about, rows })
 }
@@ -51,7 +58,9 @@ fn row(line: &Line<'_>) -> Result<AggregateRow, Fault> {
         iteration: field(0).whole()?,
         file_size_bytes: field(1).whole_times(BYTES_PER_KIB)?,
         block_bytes: field(2).whole()?,
-        speed_Bps: field(3).float()? * BYTES_PER_MIB,
+        speed_Bps: Some(field(3).float_above_zero()? * BYTES_PER_MIB)
+            .filter(|&speed| speed <= NUMBER_MAX as f64)
+            .ok_or_else(|| field(3).fault(Bad::TooLarge))?,
         latency_ns_mean: field(4).decimal(POWER)?,
         latency_ns_min: field(5).decimal(POWER)?,
         latency_ns_max: field(6).decimal(POWER)?,

@@ -37,6 +37,8 @@ pub(crate) const CLOCK_RESOLUTION: &str = "cardiograph.clock_resolution_ns";
 pub(crate) const CLOCK_OVERHEAD: &str = "cardiograph.clock_overhead_ns";
 /// Followed by the number of the note.
 pub(crate) const NOTE: &str = "cardiograph.note.";
+/// Followed by the number of the part.
+pub(crate) const PART: &str = "cardiograph.part.";
 
 pub(super) fn write(trace: &Trace, out: impl Write + Send) -> io::Result<()> {
     write_groups(trace, out).map_err(|error| match error {
@@ -178,5 +180,9 @@ fn key_values(about: &About) -> Vec<KeyValue> {
             .zip(&about.notes)
             .map(|(number, note)| pair(&format!("{NOTE}{number}"), note.clone())),
     );
+    pairs.extend((1..).zip(&about.parts).map(|(number, part)| {
+        let value = format!("{} {}", part.first_file, part.label);
+        pair(&format!("{PART}{number}"), value)
+    }));
     pairs
 }

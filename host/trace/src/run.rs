@@ -1,0 +1,247 @@
+//! Runs: what keeps the places of a trace in next to no memory.
+
+use cardiograph_workload::{Operation, OperationKind};
+
+/// Operations in a row that differ only in their place, which goes on by a rule: through a file, or
+/// through several files in turn.
+///
+/// Operation `i` goes to file `file + i % files`, at `offset_bytes + (i / files) * length_bytes`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// What was done.
+    pub kind: OperationKind,
+    /// Number of the first file.
+    pub file: u32,
+    /// Number of files that take turns: 1 for a single file.
+    pub files: u32,
+    /// Where the first operation's payload lies in each file, in bytes.
+    pub offset_bytes: u64,
+    /// Payload of each operation, in bytes.
+    pub length_bytes: u64,
+    /// Number of operations.
+    pub count: u64,
+}
+
+/// Where an operation's payload lies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Place {
+    file: u32,
+    offset_bytes: u64,
+}
+
+impl Run {
+    fn of(first: &Operation, count: u64) -> Run {
+        Run {
+            kind: first.kind,
+            file: first.file,
+            files: 1,
+            offset_bytes: first.offset_bytes,
+            length_bytes: first.length_bytes,
+            count,
+        }
+    }
+
+    #[inline]
+    fn is_alike(&self, operation: &Operation) -> bool {
+        self.kind == operation.kind && self.length_bytes == operation.length_bytes
+    }
+
+    /// Whether an operation is the first in one more file of the rotation's first round.
+    fn is_joined_by(&self, operation: &Operation) -> bool {
+        self.count == u64::from(self.files)
+            && self.is_alike(operation)
+            && self.offset_bytes == operation.offset_bytes
+            && operation.file.checked_sub(self.file) == Some(self.files)
+            && self.files < u32::MAX
+    }
+
+    /// The place after another one of this run; both wrap, so that no place can panic.
+    #[inline]
+    fn after(&self, place: Place) -> Place {
+        let file = place.file.wrapping_add(1);
+        if file.wrapping_sub(self.file) < self.files {
+            return Place { file, ..place };
+        }
+        Place {
+            file: self.file,
+            offset_bytes: place.offset_bytes.wrapping_add(self.length_bytes),
+        }
+    }
+
+    /// File and offset of every operation.
+    fn places(&self) -> impl Iterator<Item = Place> + Clone + '_ {
+        let first = Place {
+            file: self.file,
+            offset_bytes: self.offset_bytes,
+        };
+        (0..self.count).scan(first, |next, _| {
+            let place = *next;
+            *next = self.after(place);
+            Some(place)
+        })
+    }
+}
+
+/// The runs of a growing trace.
+#[derive(Default)]
+pub(crate) struct Runs {
+    runs: Vec<Run>,
+    /// Where the last run goes on. Kept, as finding it takes a division.
+    next: Place,
+}
+
+impl Runs {
+    /// Appends an operation.
+    #[inline]
+    pub(crate) fn push(&mut self, operation: &Operation) {
+        match self.runs.last_mut() {
+            Some(run)
+                if run.is_alike(operation)
+                    && self.next.offset_bytes == operation.offset_bytes
+                    && self.next.file == operation.file =>
+            {
+                run.count += 1;
+                self.next = run.after(self.next);
+            }
+            _ => self.join_or_start(operation),
+        }
+    }
+
+    /// Appends operations that go on through a single file.
+    pub(crate) fn push_sequence(&mut self, first: &Operation, count: u64) {
+        let Some(more) = count.checked_sub(1) else {
+            return;
+        };
+        self.push(first);
+        let more_bytes = more.wrapping_mul(first.length_bytes);
+        match self.runs.last_mut() {
+            _ if more == 0 => {}
+            Some(run) if run.files == 1 => {
+                run.count += more;
+                self.next.offset_bytes = self.next.offset_bytes.wrapping_add(more_bytes);
+            }
+            // In a rotation the next turn would have been another file's.
+            _ => {
+                let offset_bytes = first.offset_bytes.wrapping_add(first.length_bytes);
+                let second = Operation {
+                    offset_bytes,
+                    ..*first
+                };
+                self.start(&second, more);
+            }
+        }
+    }
+
+    /// Kept apart, so that going on stays a few comparisons.
+    #[inline(never)]
+    fn join_or_start(&mut self, operation: &Operation) {
+        match self.runs.last_mut() {
+            // The next place stays: the second round begins in the first file.
+            Some(run) if run.is_joined_by(operation) => {
+                run.files += 1;
+                run.count += 1;
+            }
+            _ => self.start(operation, 1),
+        }
+    }
+
+    fn start(&mut self, first: &Operation, count: u64) {
+        let length_bytes = count.wrapping_mul(first.length_bytes);
+        self.next = Place {
+            file: first.file,
+            offset_bytes: first.offset_bytes.wrapping_add(length_bytes),
+        };
+        self.runs.push(Run::of(first, count));
+    }
+
+    pub(crate) fn as_slice(&self) -> &[Run] {
+        &self.runs
+    }
+
+    /// Every operation, its times left at 0.
+    pub(crate) fn operations(&self) -> impl Iterator<Item = Operation> + Clone + '_ {
+        self.runs.iter().flat_map(|run| {
+            run.places().map(move |place| Operation {
+                kind: run.kind,
+                file: place.file,
+                offset_bytes: place.offset_bytes,
+                length_bytes: run.length_bytes,
+                start_ns: 0,
+                end_ns: 0,
+            })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(file: u32, block: u64) -> Operation {
+        Operation {
+            kind: OperationKind::Write,
+            file,
+            offset_bytes: 512 * block,
+            length_bytes: 512,
+            start_ns: 0,
+            end_ns: 0,
+        }
+    }
+
+    /// The runs of writes to these files and blocks, each as file, files and count.
+    fn runs(writes: &[(u32, u64)]) -> Vec<(u32, u32, u64)> {
+        let mut runs = Runs::default();
+        let writes = writes.iter().map(|&(file, block)| write(file, block));
+        writes.clone().for_each(|operation| runs.push(&operation));
+        assert!(runs.operations().eq(writes));
+        let shape = |run: &Run| (run.file, run.files, run.count);
+        runs.as_slice().iter().map(shape).collect()
+    }
+
+    #[test]
+    fn a_rotation_grows_in_its_first_round_only() {
+        assert_eq!(runs(&[(0, 0), (0, 1), (1, 0)]), [(0, 1, 2), (1, 1, 1)]);
+        assert_eq!(runs(&[(4, 7), (5, 7), (4, 8), (5, 8)]), [(4, 2, 4)]);
+        // A third file that comes late, one that starts elsewhere, and one that is not the next.
+        assert_eq!(
+            runs(&[(0, 0), (1, 0), (0, 1), (2, 0)]),
+            [(0, 2, 3), (2, 1, 1)]
+        );
+        assert_eq!(runs(&[(0, 0), (1, 1)]), [(0, 1, 1), (1, 1, 1)]);
+        assert_eq!(runs(&[(0, 0), (2, 0)]), [(0, 1, 1), (2, 1, 1)]);
+        assert_eq!(
+            runs(&[(u32::MAX, 0), (0, 0)]),
+            [(u32::MAX, 1, 1), (0, 1, 1)]
+        );
+    }
+
+    #[test]
+    fn a_rotation_up_to_the_last_file_goes_on() {
+        let last = u32::MAX;
+        let writes = [(last - 1, 0), (last, 0), (last - 1, 1), (last, 1)];
+        assert_eq!(runs(&writes), [(last - 1, 2, 4)]);
+    }
+
+    /// However a sequence follows a rotation, it is kept as if it had come one by one.
+    #[test]
+    fn a_sequence_is_the_same_as_its_operations() {
+        for before in [&[][..], &[(1, 0)], &[(0, 0)], &[(0, 0), (2, 5)], &[(1, 5)]] {
+            for (file, block, count) in [(1, 0, 3), (1, 1, 3), (1, 0, 1), (2, 5, 2), (2, 5, 0)] {
+                let (mut whole, mut single) = (Runs::default(), Runs::default());
+                for &(file, block) in before {
+                    whole.push(&write(file, block));
+                    single.push(&write(file, block));
+                }
+                whole.push_sequence(&write(file, block), count);
+                (0..count).for_each(|i| single.push(&write(file, block + i)));
+                assert_eq!(whole.as_slice(), single.as_slice());
+                assert_eq!(whole.next, single.next);
+            }
+        }
+    }
+
+    #[test]
+    fn a_run_takes_40_bytes() {
+        assert_eq!(size_of::<Run>(), 40);
+    }
+}
