@@ -3,7 +3,7 @@
 //! Commands stand in fenced blocks marked `sh`, one a line. They run in an empty folder that shows
 //! the repository's test data; `/media/card`, the reader's card, is a folder in it.
 
-use crate::run::root;
+use crate::run::{root, target};
 use std::path::Path;
 use std::process::Command;
 
@@ -14,7 +14,7 @@ const OURSELVES: &str = "cargo xtask test";
 pub fn commands() -> Result<usize, String> {
     let path = root().join("README.md");
     let text = std::fs::read_to_string(&path).map_err(|error| format!("README.md: {error}"))?;
-    let folder = root().join("target/readme");
+    let folder = target().join("readme");
     // What an earlier run left would make the next one refuse to overwrite it.
     let _ = std::fs::remove_dir_all(&folder);
     prepare(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
@@ -69,7 +69,7 @@ fn run(command: &str, folder: &Path) -> Result<(), String> {
         .args(["-ec", &here])
         .current_dir(folder)
         .env("PATH", path)
-        .env("CARGO_TARGET_DIR", root().join("target"))
+        .env("CARGO_TARGET_DIR", target())
         .status()
         .map_err(|error| format!("README: {command}: {error}"))?;
     if status.success() {

@@ -2,7 +2,7 @@
 
 use super::report::{Series, keep, table, timed};
 use super::{ROUNDS, cardiograph, scratch};
-use crate::run::{check, root};
+use crate::run::{check, root, target};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -14,7 +14,7 @@ const ROWS: u64 = 10_000_000;
 const POLARS: &str = "polars==2.1.0";
 
 pub fn run() -> Result<(), String> {
-    let folder = scratch(root().join("target/benchmark"))?;
+    let folder = scratch(target().join("benchmark"))?;
     let csv = folder.join("trace.csv");
     generate(&csv).map_err(|error| format!("{}: {error}", csv.display()))?;
     let (csv, parquet) = (
@@ -92,7 +92,7 @@ fn generate(path: &Path) -> std::io::Result<()> {
 
 /// A Python with polars, in a folder of its own.
 fn polars() -> Result<String, String> {
-    let folder = root().join("target/benchmark-python");
+    let folder = target().join("benchmark-python");
     let python = folder.join("bin/python");
     if !python.exists() {
         check(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;

@@ -6,7 +6,7 @@ mod overhead;
 mod report;
 
 use crate::packages;
-use crate::run::{cargo, check, root};
+use crate::run::{cargo, check, target};
 use std::path::PathBuf;
 
 /// Times each program is run, after one round that does not count.
@@ -40,7 +40,7 @@ pub fn one(name: &str) -> Result<(), String> {
 
 /// The command under measurement.
 fn cardiograph() -> PathBuf {
-    root().join("target/release/cardiograph")
+    target().join("release/cardiograph")
 }
 
 /// An empty folder for the files of a benchmark.

@@ -3,7 +3,7 @@
 
 use super::report::{Series, keep, table, timed};
 use super::{ROUNDS, cardiograph, scratch};
-use crate::run::root;
+use crate::run::target;
 use std::path::{Path, PathBuf};
 
 const WRITES: u64 = 1_000_000;
@@ -17,7 +17,7 @@ pub fn run() -> Result<(), String> {
 }
 
 fn measure(folder: &Path) -> Result<String, String> {
-    let workload = write_workload(folder, WRITES)?;
+    let workload = write_workload(folder, WRITES, "")?;
     let names = ["cardiograph", "plain loop", "fio with latency log"];
     let [mut ours, mut plain, mut fio] = names.map(Series::new);
     for round in 0..=ROUNDS {
@@ -43,28 +43,38 @@ fn measure(folder: &Path) -> Result<String, String> {
     ))
 }
 
-/// Memory a write: the difference between a long and a short run.
+/// Memory a write, to one file and to two in turn: the difference between a long and a short run.
 fn memory(folder: &Path) -> Result<String, String> {
-    let peak = |writes| -> Result<u64, String> {
-        let workload = write_workload(folder, writes)?;
+    let one = memory_with(folder, "")?;
+    let in_turn = memory_with(folder, "files = 2\norder = \"round-robin\"\n")?;
+    Ok(format!(
+        "Peak memory, one file: {one}.\n\nPeak memory, two files in turn: {in_turn}.\n"
+    ))
+}
+
+fn memory_with(folder: &Path, keys: &str) -> Result<String, String> {
+    let (few, many) = (WRITES, 4 * WRITES);
+    let mut peaks = [0; 2];
+    for (peak, writes) in peaks.iter_mut().zip([few, many]) {
+        let files = if keys.is_empty() { 1 } else { 2 };
+        let workload = write_workload(folder, writes / files, keys)?;
         let args = ours_args(folder, &workload);
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
-        Ok(timed(&cardiograph(), &args)?.peak_bytes)
-    };
-    let (few, many) = (WRITES, 5 * WRITES);
-    let (small, large) = (peak(few)?, peak(many)?);
-    let each = (large - small) as f64 / (many - few) as f64;
+        *peak = timed(&cardiograph(), &args)?.peak_bytes;
+    }
+    let [small, large] = peaks;
+    let each = (large as f64 - small as f64) / (many - few) as f64;
     Ok(format!(
-        "Peak memory: {:.1} MB at {few} writes, {:.1} MB at {many}: {each:.1} B a write.\n",
+        "{:.1} MB at {few} writes, {:.1} MB at {many}, {each:.1} B a write",
         small as f64 / 1e6,
         large as f64 / 1e6
     ))
 }
 
-fn write_workload(folder: &Path, writes: u64) -> Result<String, String> {
+fn write_workload(folder: &Path, calls: u64, keys: &str) -> Result<String, String> {
     let path = folder.join("workload.toml");
     let text = format!(
-        "name = \"overhead\"\n[[phase]]\ncalls_per_file = {writes}\nbytes_per_call = {BLOCK_BYTES}\n"
+        "name = \"overhead\"\n[[phase]]\ncalls_per_file = {calls}\nbytes_per_call = {BLOCK_BYTES}\n{keys}"
     );
     std::fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
     Ok(path.display().to_string())
@@ -97,7 +107,7 @@ fn ours_ns(folder: &Path, workload: &str) -> Result<f64, String> {
 }
 
 fn plain_ns(folder: &Path) -> Result<f64, String> {
-    let program = root().join("target/release/examples/plain_loop");
+    let program = target().join("release/examples/plain_loop");
     let file = folder.join("plain").display().to_string();
     let taken = timed(&program, &[&file, &WRITES.to_string()])?;
     taken
