@@ -16,7 +16,6 @@
 
 mod board;
 mod card;
-mod clock;
 mod flash;
 mod medium;
 mod profile;
@@ -26,6 +25,6 @@ mod translation;
 
 pub use board::{Board, Driver, Library, Spi};
 pub use card::{BLOCK_BYTES, Block, Card, OutOfRange};
-pub use clock::Clock;
+pub use cardiograph_sim_world::Clock;
 pub use profile::{Controller, Flash as FlashProfile, Profile};
 pub use toml_file::{BOARDS, CARDS, TomlError, parse as parse_toml};

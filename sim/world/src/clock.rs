@@ -19,4 +19,9 @@ impl Clock {
     pub fn advance_ns(&self, ns: u64) {
         self.ns.set(self.ns.get().saturating_add(ns));
     }
+
+    /// Lets time pass until `ns`; a time in the past changes nothing.
+    pub fn advance_to_ns(&self, ns: u64) {
+        self.ns.set(self.ns.get().max(ns));
+    }
 }

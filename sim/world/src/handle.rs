@@ -1,0 +1,144 @@
+//! What a task holds of its world.
+
+use crate::task::{Name, Tasks};
+use crate::timer::{Sleep, Timers};
+use crate::{Clock, Seed};
+use embedded_hal_async::delay::DelayNs;
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::rc::Rc;
+use std::task::Poll;
+
+/// What world and handles share.
+pub(crate) struct Core {
+    pub(crate) clock: Clock,
+    pub(crate) seed: Seed,
+    pub(crate) tasks: RefCell<Tasks>,
+    pub(crate) timers: RefCell<Timers>,
+    /// The world is gone: no task is taken any more.
+    pub(crate) closed: Cell<bool>,
+}
+
+/// Access to a world from inside it; clones are the same.
+///
+/// It outlives its world without harm: time stands still, and what is spawned is dropped.
+#[derive(Clone)]
+pub struct Handle {
+    pub(crate) core: Rc<Core>,
+}
+
+impl Handle {
+    pub(crate) fn new(seed: Seed, clock: Clock) -> Handle {
+        let core = Core {
+            clock,
+            seed,
+            tasks: RefCell::default(),
+            timers: RefCell::default(),
+            closed: Cell::new(false),
+        };
+        Handle {
+            core: Rc::new(core),
+        }
+    }
+
+    /// The world's clock.
+    pub fn clock(&self) -> &Clock {
+        &self.core.clock
+    }
+
+    /// The world's seed.
+    pub fn seed(&self) -> Seed {
+        self.core.seed
+    }
+
+    /// Time since the start of the simulation, in ns.
+    pub fn now_ns(&self) -> u64 {
+        self.core.clock.now_ns()
+    }
+
+    /// Adds a task; it runs after all that can run already. The name is for [`Stuck`](crate::Stuck).
+    pub fn spawn(&self, name: impl Into<Name>, future: impl Future<Output = ()> + 'static) {
+        if !self.core.closed.get() {
+            let future = Box::pin(future);
+            let mut tasks = self.core.tasks.borrow_mut();
+            tasks.add(name.into(), Some(future));
+        }
+    }
+
+    /// Sleeps for `ns`, counted from this call.
+    pub fn sleep_ns(&self, ns: u64) -> Sleep {
+        self.sleep_until_ns(self.now_ns().saturating_add(ns))
+    }
+
+    /// Sleeps until the clock shows `ns`.
+    pub fn sleep_until_ns(&self, ns: u64) -> Sleep {
+        Sleep::new(self.clone(), ns)
+    }
+
+    /// Lets every other task run that can, without letting time pass.
+    pub async fn yield_now(&self) {
+        let mut yielded = false;
+        poll_fn(|context| {
+            if yielded {
+                return Poll::Ready(());
+            }
+            yielded = true;
+            context.waker().wake_by_ref();
+            Poll::Pending
+        })
+        .await;
+    }
+
+    /// Waits for a future, but at most `ns`, counted from this call; then the future is dropped.
+    ///
+    /// At the very deadline the future is asked once more, first.
+    ///
+    /// # Errors
+    /// [`TimedOut`] if it was not done by then.
+    pub fn with_timeout<F: Future>(
+        &self,
+        ns: u64,
+        future: F,
+    ) -> impl Future<Output = Result<F::Output, TimedOut>> + use<F> {
+        let mut sleep = self.sleep_ns(ns);
+        async move {
+            let mut future = pin!(future);
+            poll_fn(|context| {
+                if let Poll::Ready(output) = future.as_mut().poll(context) {
+                    return Poll::Ready(Ok(output));
+                }
+                Pin::new(&mut sleep).poll(context).map(|()| Err(TimedOut))
+            })
+            .await
+        }
+    }
+}
+
+/// A future was not done in its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimedOut;
+
+impl fmt::Display for TimedOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("timed out")
+    }
+}
+
+impl std::error::Error for TimedOut {}
+
+/// So that drivers written for devices sleep in virtual time.
+impl DelayNs for Handle {
+    async fn delay_ns(&mut self, ns: u32) {
+        self.sleep_ns(ns.into()).await;
+    }
+
+    async fn delay_us(&mut self, us: u32) {
+        self.sleep_ns(u64::from(us) * 1_000).await;
+    }
+
+    async fn delay_ms(&mut self, ms: u32) {
+        self.sleep_ns(u64::from(ms) * 1_000_000).await;
+    }
+}

@@ -1,0 +1,174 @@
+//! Tasks, and the queue of those that can run.
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Wake, Waker};
+
+pub(crate) type Name = Cow<'static, str>;
+pub(crate) type TaskFuture = Pin<Box<dyn Future<Output = ()>>>;
+
+/// A task's place, and a number no other task of the world has: a waker that outlives its task
+/// does not wake the next one in the same place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TaskId {
+    slot: usize,
+    serial: u64,
+}
+
+/// Tasks to poll, in the order they were woken.
+///
+/// Behind a lock because a [`Waker`] must be allowed to cross threads; in a world it never does.
+#[derive(Default)]
+struct Ready(Mutex<VecDeque<TaskId>>);
+
+impl Ready {
+    fn queue(&self) -> MutexGuard<'_, VecDeque<TaskId>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+struct Wakeup {
+    id: TaskId,
+    /// In the queue already: woken twice, polled once.
+    queued: AtomicBool,
+    ready: Arc<Ready>,
+}
+
+impl Wake for Wakeup {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        if !self.queued.swap(true, Ordering::AcqRel) {
+            self.ready.queue().push_back(self.id);
+        }
+    }
+}
+
+/// What is taken out of its slot while it is polled.
+pub(crate) struct Body {
+    /// None for the future of a `block_on`, which stays with its caller.
+    pub(crate) future: Option<TaskFuture>,
+    pub(crate) waker: Waker,
+    wakeup: Arc<Wakeup>,
+}
+
+struct Entry {
+    serial: u64,
+    name: Name,
+    /// None while the task is polled.
+    body: Option<Body>,
+    /// Polls since the clock showed `instant_ns`.
+    polls: u32,
+    instant_ns: u64,
+}
+
+/// All tasks of a world.
+#[derive(Default)]
+pub(crate) struct Tasks {
+    slots: Vec<Option<Entry>>,
+    free: Vec<usize>,
+    ready: Arc<Ready>,
+    spawned: u64,
+}
+
+impl Tasks {
+    /// Adds a task and puts it last in the queue.
+    pub(crate) fn add(&mut self, name: Name, future: Option<TaskFuture>) -> TaskId {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(None);
+            self.slots.len() - 1
+        });
+        let id = TaskId {
+            slot,
+            serial: self.spawned,
+        };
+        self.spawned += 1;
+        let wakeup = Arc::new(Wakeup {
+            id,
+            queued: AtomicBool::new(true),
+            ready: Arc::clone(&self.ready),
+        });
+        self.ready.queue().push_back(id);
+        self.slots[slot] = Some(Entry {
+            serial: id.serial,
+            name,
+            body: Some(Body {
+                future,
+                waker: Waker::from(Arc::clone(&wakeup)),
+                wakeup,
+            }),
+            polls: 0,
+            instant_ns: 0,
+        });
+        id
+    }
+
+    /// The longest woken task that is still there.
+    pub(crate) fn next(&mut self) -> Option<TaskId> {
+        let mut queue = self.ready.queue();
+        while let Some(id) = queue.pop_front() {
+            let entry = self.slots.get(id.slot).and_then(Option::as_ref);
+            if entry.is_some_and(|entry| entry.serial == id.serial) {
+                return Some(id);
+            }
+        }
+        None
+    }
+
+    /// Takes a task out to be polled; from now on it can be woken again.
+    pub(crate) fn take(&mut self, id: TaskId, now_ns: u64) -> Option<Body> {
+        let entry = self.slots[id.slot].as_mut()?;
+        if entry.instant_ns != now_ns {
+            (entry.instant_ns, entry.polls) = (now_ns, 0);
+        }
+        entry.polls += 1;
+        let body = entry.body.take()?;
+        body.wakeup.queued.store(false, Ordering::Release);
+        Some(body)
+    }
+
+    /// Puts back a task that is not done.
+    pub(crate) fn put_back(&mut self, id: TaskId, body: Body) {
+        if let Some(entry) = &mut self.slots[id.slot] {
+            entry.body = Some(body);
+        }
+    }
+
+    /// Forgets a task. Its future must be gone already, or be dropped by the caller.
+    pub(crate) fn remove(&mut self, id: TaskId) {
+        self.slots[id.slot] = None;
+        self.free.push(id.slot);
+    }
+
+    /// Takes all futures, in the order they were spawned.
+    pub(crate) fn take_all(&mut self) -> Vec<Body> {
+        let mut entries: Vec<Entry> = self.slots.iter_mut().filter_map(Option::take).collect();
+        entries.sort_by_key(|entry| entry.serial);
+        entries.into_iter().filter_map(|entry| entry.body).collect()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.slots.len() == self.free.len()
+    }
+
+    /// Names in the order of spawning.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let mut entries: Vec<&Entry> = self.slots.iter().flatten().collect();
+        entries.sort_by_key(|entry| entry.serial);
+        let names = entries.iter().map(|entry| entry.name.to_string());
+        names.collect()
+    }
+
+    /// The name of the task polled most often since the clock shows `now_ns`.
+    pub(crate) fn busiest(&self, now_ns: u64) -> Option<String> {
+        let now = |entry: &&Entry| entry.instant_ns == now_ns;
+        let entries = self.slots.iter().flatten().filter(now);
+        let busiest = entries.max_by_key(|entry| (entry.polls, std::cmp::Reverse(entry.serial)));
+        busiest.map(|entry| entry.name.to_string())
+    }
+}

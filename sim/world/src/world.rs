@@ -1,0 +1,273 @@
+//! The executor: polls tasks, lets time pass, and says who is stuck.
+
+use crate::handle::{Core, Handle};
+use crate::task::{Name, TaskId};
+use crate::{Clock, Seed};
+use std::fmt;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll};
+
+/// So many polls without time passing are a livelock.
+pub const POLLS_MAX: u32 = 1_000_000;
+
+/// A clock, tasks and timers, run in the thread that calls.
+///
+/// ```text
+///                 woken
+///         ┌──────────────────────┐
+///         v                      │            all due timers wake their tasks
+///   ┌───────────┐  poll   ┌──────┴──────┐     before each poll; when no task is
+///   │ can run   │ ──────> │ waiting     │     ready, the clock moves to the next
+///   │ (a queue) │ ──┐     │ (for timer, │     timer; with no timer either, the
+///   └───────────┘   │     │ packet, ..) │     world is idle
+///                   v     └─────────────┘
+///                  done
+/// ```
+///
+/// A panic of a task goes on to whoever runs the world, and ends the world.
+pub struct World {
+    handle: Handle,
+    /// Polls since the clock showed `instant_ns`.
+    polls: u32,
+    instant_ns: u64,
+}
+
+impl World {
+    /// An empty world at time 0.
+    pub fn new(seed: Seed) -> World {
+        World::on_clock(seed, Clock::default())
+    }
+
+    /// An empty world that goes on at the time `clock` shows: a restart after a power cut.
+    pub fn on_clock(seed: Seed, clock: Clock) -> World {
+        World {
+            handle: Handle::new(seed, clock),
+            polls: 0,
+            instant_ns: 0,
+        }
+    }
+
+    /// What tasks need of their world.
+    pub fn handle(&self) -> Handle {
+        self.handle.clone()
+    }
+
+    /// Time since the start of the simulation, in ns.
+    pub fn now_ns(&self) -> u64 {
+        self.handle.now_ns()
+    }
+
+    /// Adds a task; see [`Handle::spawn`].
+    pub fn spawn(&self, name: impl Into<Name>, future: impl Future<Output = ()> + 'static) {
+        self.handle.spawn(name, future);
+    }
+
+    /// Runs until every task is done. Tasks that are meant to wait or tick for ever call for
+    /// [`World::block_on`] or [`World::run_until`] instead.
+    ///
+    /// # Errors
+    /// [`Stuck`] if some wait and nothing will wake them, or run for ever without time passing.
+    pub fn run_until_idle(&mut self) -> Result<(), Stuck> {
+        self.run_polls(u64::MAX)?;
+        if self.core().tasks.borrow().is_empty() {
+            Ok(())
+        } else {
+            Err(self.deadlock())
+        }
+    }
+
+    /// Runs everything up to and at `ns`; the clock shows `ns` then, or later if a task moved it on.
+    ///
+    /// # Errors
+    /// [`Stuck::Livelock`].
+    pub fn run_until(&mut self, ns: u64) -> Result<(), Stuck> {
+        while let Some(id) = self.next(ns) {
+            self.poll_task(id)?;
+        }
+        self.core().clock.advance_to_ns(ns);
+        Ok(())
+    }
+
+    /// Polls tasks at most so often; returns how often. Less means that nothing is left to do.
+    ///
+    /// # Errors
+    /// [`Stuck::Livelock`].
+    pub fn run_polls(&mut self, polls: u64) -> Result<u64, Stuck> {
+        for done in 0..polls {
+            match self.next(u64::MAX) {
+                Some(id) => self.poll_task(id)?,
+                None => return Ok(done),
+            }
+        }
+        Ok(polls)
+    }
+
+    /// Runs until `future` is done; other tasks may be left waiting. The future may borrow.
+    ///
+    /// # Errors
+    /// [`Stuck`] if it waits and nothing will wake it, or some task runs for ever without time
+    /// passing.
+    pub fn block_on<F: Future>(&mut self, future: F) -> Result<F::Output, Stuck> {
+        let mut future = pin!(future);
+        let main = Main::new(&self.handle);
+        while let Some(id) = self.next(u64::MAX) {
+            if id != main.id {
+                self.poll_task(id)?;
+            } else if let Poll::Ready(output) = self.poll_main(id, future.as_mut())? {
+                return Ok(output);
+            }
+        }
+        Err(self.deadlock())
+    }
+
+    fn core(&self) -> &Core {
+        &self.handle.core
+    }
+
+    /// The task to poll next, no later than `until_ns`; lets time pass when none can run.
+    fn next(&self, until_ns: u64) -> Option<TaskId> {
+        let core = self.core();
+        loop {
+            let now_ns = core.clock.now_ns();
+            if now_ns > until_ns {
+                return None;
+            }
+            // Woken outside the borrow: a waker is somebody else's code.
+            while let Some(waker) = { core.timers.borrow_mut().take_due(now_ns) } {
+                waker.wake();
+            }
+            if let Some(id) = core.tasks.borrow_mut().next() {
+                return Some(id);
+            }
+            let next_ns = core.timers.borrow().next_ns()?;
+            if next_ns > until_ns {
+                return None;
+            }
+            core.clock.advance_to_ns(next_ns);
+        }
+    }
+
+    fn poll_task(&mut self, id: TaskId) -> Result<(), Stuck> {
+        let core = self.core();
+        let taken = core.tasks.borrow_mut().take(id, self.now_ns());
+        let Some(mut body) = taken else {
+            return Ok(());
+        };
+        let mut context = Context::from_waker(&body.waker);
+        let future = body.future.as_mut().map(Pin::as_mut);
+        match future.map(|future| future.poll(&mut context)) {
+            Some(Poll::Ready(())) => {
+                // Dropped outside the borrow: it may spawn or wake.
+                drop(body);
+                core.tasks.borrow_mut().remove(id);
+            }
+            _ => core.tasks.borrow_mut().put_back(id, body),
+        }
+        self.count_poll()
+    }
+
+    fn poll_main<F: Future>(
+        &mut self,
+        id: TaskId,
+        future: Pin<&mut F>,
+    ) -> Result<Poll<F::Output>, Stuck> {
+        let core = self.core();
+        let taken = core.tasks.borrow_mut().take(id, self.now_ns());
+        let Some(body) = taken else {
+            return Ok(Poll::Pending);
+        };
+        let polled = future.poll(&mut Context::from_waker(&body.waker));
+        core.tasks.borrow_mut().put_back(id, body);
+        if polled.is_pending() {
+            self.count_poll()?;
+        }
+        Ok(polled)
+    }
+
+    fn count_poll(&mut self) -> Result<(), Stuck> {
+        let now_ns = self.now_ns();
+        if self.instant_ns != now_ns {
+            (self.instant_ns, self.polls) = (now_ns, 0);
+        }
+        self.polls += 1;
+        if self.polls < POLLS_MAX {
+            return Ok(());
+        }
+        let task = self.core().tasks.borrow().busiest(now_ns);
+        Err(Stuck::Livelock {
+            at_ns: now_ns,
+            task: task.unwrap_or_default(),
+        })
+    }
+
+    fn deadlock(&self) -> Stuck {
+        Stuck::Deadlock {
+            at_ns: self.now_ns(),
+            tasks: self.core().tasks.borrow().names(),
+        }
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        self.core().closed.set(true);
+        let bodies = self.core().tasks.borrow_mut().take_all();
+        drop(bodies);
+    }
+}
+
+/// The place of a `block_on` among the tasks; free again however it ends.
+struct Main {
+    handle: Handle,
+    id: TaskId,
+}
+
+impl Main {
+    fn new(handle: &Handle) -> Main {
+        let id = handle.core.tasks.borrow_mut().add("block_on".into(), None);
+        let handle = handle.clone();
+        Main { handle, id }
+    }
+}
+
+impl Drop for Main {
+    fn drop(&mut self) {
+        self.handle.core.tasks.borrow_mut().remove(self.id);
+    }
+}
+
+/// A world that will not get any further.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stuck {
+    /// Tasks wait, and neither a timer nor another task will wake them.
+    Deadlock {
+        /// When, in ns.
+        at_ns: u64,
+        /// Names of the waiting tasks, in the order they were spawned; `block_on` for its future.
+        tasks: Vec<String>,
+    },
+    /// [`POLLS_MAX`] polls did not let time pass.
+    Livelock {
+        /// When, in ns.
+        at_ns: u64,
+        /// The task that was polled most often at that time.
+        task: String,
+    },
+}
+
+impl fmt::Display for Stuck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Stuck::Deadlock { at_ns, tasks } => {
+                let tasks = tasks.join("`, `");
+                write!(f, "at {at_ns} ns nothing will wake the tasks `{tasks}`")
+            }
+            Stuck::Livelock { at_ns, task } => write!(
+                f,
+                "at {at_ns} ns the task `{task}` runs for ever: {POLLS_MAX} polls and no time passed"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for Stuck {}

@@ -1,0 +1,92 @@
+//! Power cuts at every poll boundary.
+
+use cardiograph_sim_world::{Handle, Seed, World, cut_at_every_poll};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+const ENTRIES: u32 = 20;
+
+/// A medium that keeps its entries: a log of numbers, and how many of them were promised.
+#[derive(Default)]
+struct Medium {
+    log: RefCell<Vec<u32>>,
+    promised: RefCell<u32>,
+}
+
+/// Takes numbers into RAM and stores three at a time; promises them once they are stored.
+async fn record(handle: Handle, medium: Rc<Medium>) {
+    let mut ram = Vec::new();
+    let first = medium.log.borrow().len() as u32;
+    for number in first..ENTRIES {
+        ram.push(number);
+        handle.sleep_ns(1_000).await;
+        if ram.len() == 3 || number + 1 == ENTRIES {
+            for number in ram.drain(..) {
+                medium.log.borrow_mut().push(number);
+                handle.sleep_ns(50).await;
+            }
+            *medium.promised.borrow_mut() = number + 1;
+        }
+    }
+}
+
+#[test]
+fn what_was_promised_is_there_after_every_cut_and_a_restart_finishes() {
+    let seed = Seed::new(1);
+    let mut lengths = Vec::new();
+    let cuts = cut_at_every_poll(
+        seed,
+        || Rc::new(Medium::default()),
+        |world, medium| world.spawn("recorder", record(world.handle(), medium.clone())),
+        |polls, medium: Rc<Medium>| {
+            assert_eq!(Rc::strong_count(&medium), 1, "cut {polls}: a task is left");
+            let left = medium.log.borrow().len() as u32;
+            assert!(left >= *medium.promised.borrow(), "cut {polls}");
+            lengths.push(left);
+
+            let mut world = World::new(seed);
+            world.spawn("recorder", record(world.handle(), medium.clone()));
+            world.run_until_idle().unwrap();
+            let expected: Vec<u32> = (0..ENTRIES).collect();
+            assert_eq!(*medium.log.borrow(), expected, "cut {polls}");
+        },
+    );
+    // One poll to begin with, one for each of 20 samples and 20 stores; a cut before each and after
+    // the last.
+    assert_eq!(cuts, Ok(1 + 20 + 20 + 1));
+    let mut all = lengths.clone();
+    all.dedup();
+    assert_eq!(
+        all,
+        (0..=ENTRIES).collect::<Vec<_>>(),
+        "a state was never cut"
+    );
+}
+
+/// Tells when it is dropped.
+struct Owned(&'static str, Rc<RefCell<Vec<&'static str>>>);
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        self.1.borrow_mut().push(self.0);
+    }
+}
+
+#[test]
+fn a_cut_drops_all_in_the_order_of_spawning_and_nothing_starts_anew() {
+    let dropped = Rc::new(RefCell::new(Vec::new()));
+    let world = World::new(Seed::new(1));
+    for name in ["a", "b"] {
+        let owned = Owned(name, dropped.clone());
+        world.spawn(name, async move {
+            let _owned = owned;
+            std::future::pending::<()>().await;
+        });
+    }
+    let handle = world.handle();
+    drop(world);
+    assert_eq!(*dropped.borrow(), ["a", "b"]);
+    let owned = Owned("late", dropped.clone());
+    handle.spawn("late", async move { drop(owned) });
+    assert_eq!(*dropped.borrow(), ["a", "b", "late"]);
+}
