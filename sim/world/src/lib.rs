@@ -1,4 +1,4 @@
-//! A world of its own: virtual time, tasks and seeds, in one thread.
+//! A world of its own: virtual time, tasks, seeds and a network link, in one thread.
 //!
 //! ```text
 //!   test, sweep ── builds a World, spawns tasks, runs it, asks who is stuck
@@ -10,6 +10,8 @@
 //!     └── Seed:   where all chance comes from, one stream for every consumer         (seed.rs)
 //!     ▲
 //!   Handle ── what a task holds of its world: sleep, time-outs, spawn, seed          (handle.rs)
+//!     ▲
+//!   Link ── packets between two ends: bandwidth, delay, loss, reordering             (link.rs)
 //! ```
 //!
 //! # Determinism
@@ -35,6 +37,7 @@
 mod clock;
 mod cut;
 mod handle;
+pub mod link;
 mod seed;
 mod task;
 mod timer;
@@ -43,6 +46,7 @@ mod world;
 pub use clock::Clock;
 pub use cut::cut_at_every_poll;
 pub use handle::{Handle, TimedOut};
+pub use link::Link;
 pub use seed::{Random, Seed};
 pub use timer::Sleep;
 pub use world::{POLLS_MAX, Stuck, World};
