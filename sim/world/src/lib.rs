@@ -14,6 +14,28 @@
 //!   Link ── packets between two ends: bandwidth, delay, loss, reordering             (link.rs)
 //! ```
 //!
+//! ```
+//! use cardiograph_sim_world::{Link, Seed, World};
+//!
+//! let mut world = World::new(Seed::new(1));
+//! let handle = world.handle();
+//! let (client, mut device) = Link::default().connect(&handle, "wifi")?;
+//! world.spawn("device", async move {
+//!     let request = device.receiver.recv().await;
+//!     handle.sleep_ns(2_000_000).await;
+//!     device.sender.send(&request).await.expect("no longer than the request");
+//! });
+//! let mut answers = client.receiver;
+//! let answer = world.block_on(async {
+//!     client.sender.send(b"status").await?;
+//!     Ok::<_, cardiograph_sim_world::link::SendError>(answers.recv().await)
+//! })??;
+//! assert_eq!(answer, b"status");
+//! // Twice 480 ns on the wire and 100 µs on the way, and 2 ms of work.
+//! assert_eq!(world.now_ns(), 2 * (480 + 100_000) + 2_000_000);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! # Determinism
 //!
 //! A world has no global state, starts no thread and never looks at the computer's clock. What runs

@@ -24,7 +24,7 @@ pub const POLLS_MAX: u32 = 1_000_000;
 ///                  done
 /// ```
 ///
-/// A panic of a task goes on to whoever runs the world, and ends the world.
+/// A panic of a task goes on to whoever runs the world, which is to be dropped then.
 pub struct World {
     handle: Handle,
     /// Polls since the clock showed `instant_ns`.

@@ -36,19 +36,21 @@ fn what_was_promised_is_there_after_every_cut_and_a_restart_finishes() {
     let mut lengths = Vec::new();
     let cuts = cut_at_every_poll(
         seed,
-        || Rc::new(Medium::default()),
+        |_| Rc::new(Medium::default()),
         |world, medium| world.spawn("recorder", record(world.handle(), medium.clone())),
-        |polls, medium: Rc<Medium>| {
+        |polls, clock, medium: Rc<Medium>| {
             assert_eq!(Rc::strong_count(&medium), 1, "cut {polls}: a task is left");
             let left = medium.log.borrow().len() as u32;
             assert!(left >= *medium.promised.borrow(), "cut {polls}");
             lengths.push(left);
 
-            let mut world = World::new(seed);
+            let cut_ns = clock.now_ns();
+            let mut world = World::on_clock(seed, clock);
             world.spawn("recorder", record(world.handle(), medium.clone()));
             world.run_until_idle().unwrap();
             let expected: Vec<u32> = (0..ENTRIES).collect();
             assert_eq!(*medium.log.borrow(), expected, "cut {polls}");
+            assert!(world.now_ns() >= cut_ns, "cut {polls}");
         },
     );
     // One poll to begin with, one for each of 20 samples and 20 stores; a cut before each and after

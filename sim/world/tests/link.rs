@@ -101,6 +101,50 @@ fn jitter_spreads_evenly_and_changes_no_order() {
 }
 
 #[test]
+fn jitter_longer_than_the_spacing_changes_no_order_either() {
+    let link = Link {
+        jitter_ns: 50_000,
+        duplicate_ppm: 100_000,
+        ..slow()
+    };
+    let (received, _) = arrivals(link, 5, 10_000);
+    assert!(received.is_sorted_by_key(|event| event.1));
+    let late = |&(at_ns, number): &(u64, u32)| at_ns - (u64::from(number) + 1) * 4_000 - 10_000;
+    assert!(received.iter().all(|event| late(event) <= 50_000));
+}
+
+#[test]
+fn a_receiver_that_waits_is_told_also_of_a_packet_that_overtakes() {
+    let link = Link {
+        reorder_ppm: 500_000,
+        reorder_ns: 1_000_000_000,
+        ..slow()
+    };
+    let mut world = World::new(Seed::new(6));
+    let handle = world.handle();
+    let (here, mut there) = link.connect(&handle, "link").unwrap();
+    world.spawn("sender", async move {
+        for number in 1..=200_u64 {
+            handle.sleep_until_ns(number * 100_000).await;
+            here.sender.send(&[0; 4]).await.unwrap();
+        }
+    });
+    let handle = world.handle();
+    let times = world.block_on(async {
+        let mut times = Vec::new();
+        for _ in 0..200 {
+            there.receiver.recv().await;
+            times.push(handle.now_ns());
+        }
+        times
+    });
+    // Those not held back are exactly on time; a coin thrown 200 times, four standard deviations.
+    let on_time = |&&ns: &&u64| ns % 100_000 == 14_000 && ns <= 20_014_000;
+    let on_time = times.unwrap().iter().filter(on_time).count();
+    assert!(on_time.abs_diff(100) < 28, "{on_time}");
+}
+
+#[test]
 fn losses_and_copies_come_near_their_chance() {
     for ppm in [0, 1_000, 10_000, 200_000, 1_000_000] {
         let link = Link {
@@ -139,6 +183,17 @@ fn packets_held_back_are_overtaken_and_nothing_else_is_disturbed() {
     assert!(held_back.iter().all(|event| late(event) <= 20_000));
     let overtaken = received.windows(2).filter(|two| two[0].1 > two[1].1);
     assert!(overtaken.count() > 500);
+}
+
+#[test]
+fn a_packet_is_held_back_by_a_nanosecond_at_least() {
+    let link = Link {
+        reorder_ppm: 1_000_000,
+        reorder_ns: 1,
+        ..slow()
+    };
+    let times: Vec<u64> = arrivals(link, 3, 3).0.iter().map(|event| event.0).collect();
+    assert_eq!(times, [14_001, 18_001, 22_001]);
 }
 
 #[test]

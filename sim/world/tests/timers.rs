@@ -2,6 +2,7 @@
 
 use cardiograph_sim_world::{Seed, World};
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 use std::cell::RefCell;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -10,6 +11,13 @@ use std::task::{Context, Waker};
 type Events = Rc<RefCell<Vec<(u64, usize)>>>;
 
 proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 1000,
+        rng_seed: RngSeed::Fixed(1),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
     /// Timers asked for in one go fire as a stable sort by deadline puts them, without those dropped.
     #[test]
     fn timers_fire_as_sorted(deadlines in prop::collection::vec((0_u64..50, any::<bool>()), 0..200)) {
