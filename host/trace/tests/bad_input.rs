@@ -154,10 +154,21 @@ const CASES: &[(&str, &str)] = &[
     ),
     (
         "Iteration,FileSize(KB),BlockSize(B),WriteSpeed(MB/s),Latency(ms),MinLatency(ms),\
-         MaxLatency(ms),IOPS\n1,5000000000000000,1,1,1,1,1,1\n\
-         2,5000000000000000,1,1,1,1,1,1\n",
+         MaxLatency(ms),IOPS\n1,5000000000000000,1,1e9,1,1,1,1\n\
+         2,5000000000000000,1,1e9,1,1,1,1\n",
         ", line 3: the file sizes down to this row add up to more than 2^63 - 1 bytes; correct the \
          row",
+    ),
+    (
+        "Iteration,FileSize(KB),BlockSize(B),WriteSpeed(MB/s),Latency(ms),MinLatency(ms),\
+         MaxLatency(ms),IOPS\n1,64,512,3.9,1,705,2.5,1\n",
+        ", line 2: MinLatency(ms) is above MaxLatency(ms); correct the row, or delete it",
+    ),
+    (
+        "Iteration,FileSize(KB),BlockSize(B),WriteSpeed(MB/s),Latency(ms),MinLatency(ms),\
+         MaxLatency(ms),IOPS\n1,64,512,1e-320,1,1,1,1\n",
+        ", line 2: at this WriteSpeed(MB/s) the file takes over 292 years; correct the row, or \
+         delete it",
     ),
     (
         "Time[ms],U[V]\n10,1.0\n",

@@ -55,6 +55,8 @@ pub(super) enum Problem {
     NotANumber { column: String, text: String },
     Negative { column: String, text: String },
     NotAboveZero { column: String, text: String },
+    MinAboveMax,
+    TakesTooLong,
     TooLarge { column: String, text: String },
     Above32Bits { column: String, text: String },
     Operation { text: String },
@@ -200,6 +202,13 @@ impl fmt::Display for Problem {
                 f,
                 "{column} is {text}, and nothing is written unless it is above 0; correct the \
                  row, or delete it if the write failed"
+            ),
+            Problem::MinAboveMax => f.write_str(
+                "MinLatency(ms) is above MaxLatency(ms); correct the row, or delete it",
+            ),
+            Problem::TakesTooLong => f.write_str(
+                "at this WriteSpeed(MB/s) the file takes over 292 years; correct the row, or delete \
+                 it",
             ),
             Problem::Above32Bits { column, text } => write!(
                 f,

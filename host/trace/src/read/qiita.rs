@@ -54,7 +54,7 @@ fn row(line: &Line<'_>) -> Result<AggregateRow, Fault> {
         text: texts[index],
         line,
     };
-    Ok(AggregateRow {
+    let row = AggregateRow {
         iteration: field(0).whole()?,
         file_size_bytes: field(1).whole_times(BYTES_PER_KIB)?,
         block_bytes: field(2).whole()?,
@@ -65,5 +65,13 @@ fn row(line: &Line<'_>) -> Result<AggregateRow, Fault> {
         latency_ns_min: field(5).decimal(POWER)?,
         latency_ns_max: field(6).decimal(POWER)?,
         iops: field(7).float()?,
-    })
+    };
+    if row.latency_ns_min > row.latency_ns_max {
+        return Err(Problem::MinAboveMax.at_line(line.number));
+    }
+    let duration_ns = row.file_size_bytes as f64 * 1e9 / row.speed_Bps;
+    if duration_ns > NUMBER_MAX as f64 {
+        return Err(Problem::TakesTooLong.at_line(line.number));
+    }
+    Ok(row)
 }
