@@ -11,7 +11,7 @@ const DEVICE_TARGET: &str = "thumbv7m-none-eabi";
 const DEVICE_CRATES: [&str; 2] = ["cardiograph-timing", "cardiograph-workload"];
 
 /// Inputs to each fuzz target: a few seconds.
-const FUZZ_RUNS: u32 = 100_000;
+const FUZZ_RUNS: u32 = 30_000;
 
 /// Runs every check, counts the tests, and says the count at the end.
 pub fn everything() -> Result<(), String> {
