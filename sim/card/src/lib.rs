@@ -3,7 +3,9 @@
 //! ```text
 //!   Board ── what a block costs on the wire, in the driver, in the library      (board.rs, spi.rs)
 //!     │
-//!   Card ─── what a command keeps the card busy for, and what it stores
+//!   wire ─── the card over SPI, byte by byte, to any driver                     (wire/)
+//!     │
+//!   Card ─── what a command keeps the card busy for, and what it stores         (card.rs)
 //!     ├── Translation: open units, log blocks, RAM pages, merges, wear levelling (translation.rs)
 //!     ├── Flash:       pages and blocks, how long they take, with seeded spread  (flash.rs)
 //!     └── Medium:      the bytes, kept sparsely                                  (medium.rs)
@@ -22,6 +24,7 @@ mod profile;
 mod spi;
 mod toml_file;
 mod translation;
+pub mod wire;
 
 pub use board::{Board, Driver, Library, Spi};
 pub use card::{BLOCK_BYTES, Block, Card, OutOfRange};

@@ -30,6 +30,19 @@ impl Medium {
             self.chunks.insert(key, chunk);
         }
     }
+
+    /// Makes blocks zero again; costs no more than what is stored.
+    pub(crate) fn erase(&mut self, blocks: std::ops::Range<u64>) {
+        self.chunks.retain(|key, chunk| {
+            let first = key * CHUNK_BLOCKS;
+            let from = blocks.start.clamp(first, first + CHUNK_BLOCKS) - first;
+            let to = blocks.end.clamp(first, first + CHUNK_BLOCKS) - first;
+            if from < to {
+                chunk[from as usize * BLOCK_BYTES..to as usize * BLOCK_BYTES].fill(0);
+            }
+            to.saturating_sub(from) < CHUNK_BLOCKS
+        });
+    }
 }
 
 fn range(block: u64) -> std::ops::Range<usize> {

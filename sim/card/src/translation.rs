@@ -110,6 +110,22 @@ impl Translation {
         ns + self.level_wear()
     }
 
+    /// Blocks that share a page.
+    pub(crate) fn blocks_per_page(&self) -> u64 {
+        self.blocks_per_page
+    }
+
+    /// Time to forget consecutive blocks, in ns. Nothing is erased now: one page notes that they are
+    /// empty, and pages of the log that hold nothing else need not be merged later.
+    pub(crate) fn forget_ns(&mut self, start: u64, count: u64) -> u64 {
+        let first = start.div_ceil(self.blocks_per_page) as usize;
+        let end = ((start + count) / self.blocks_per_page) as usize;
+        if first < end {
+            self.slot_of_page[first..end].fill(NONE);
+        }
+        self.flash.log_program_ns()
+    }
+
     fn pages(&self, start: u64, count: u64) -> std::ops::Range<u32> {
         let end = (start + count).div_ceil(self.blocks_per_page);
         (start / self.blocks_per_page) as u32..end as u32

@@ -1,0 +1,189 @@
+//! The host's end of the wire, as the `embedded-hal` traits have it: blocking and async.
+
+use super::spi::SpiCard;
+use crate::{Card, Clock};
+use embedded_hal::delay::DelayNs;
+use embedded_hal::digital::{self, OutputPin};
+use embedded_hal::spi::{self, Operation, SpiBus as _};
+use std::cell::{RefCell, RefMut};
+use std::convert::Infallible;
+use std::rc::Rc;
+
+/// A card with the wires to it; clones lead to the same card.
+#[derive(Clone)]
+pub struct Wire(Rc<RefCell<SpiCard>>);
+
+/// The bus without chip select.
+pub struct SpiBus(Wire);
+
+/// Chip select: low is selected.
+pub struct ChipSelect(Wire);
+
+/// The bus with chip select pulled low for each transaction.
+pub struct SpiDevice(SpiBus);
+
+/// Waits in virtual time.
+#[derive(Clone)]
+pub struct Delay(Clock);
+
+impl Wire {
+    /// Connects a card.
+    pub fn new(card: SpiCard) -> Wire {
+        Wire(Rc::new(RefCell::new(card)))
+    }
+
+    /// The card's end of the wire.
+    ///
+    /// # Panics
+    /// If it is held already.
+    pub fn card(&self) -> RefMut<'_, SpiCard> {
+        self.0.borrow_mut()
+    }
+
+    /// The bus, for drivers that move chip select themselves.
+    pub fn bus(&self) -> SpiBus {
+        SpiBus(self.clone())
+    }
+
+    /// The pin for such drivers.
+    pub fn chip_select(&self) -> ChipSelect {
+        ChipSelect(self.clone())
+    }
+
+    /// The bus, for drivers that do not.
+    pub fn device(&self) -> SpiDevice {
+        SpiDevice(self.bus())
+    }
+
+    /// A delay on the same clock.
+    pub fn delay(&self) -> Delay {
+        Delay(self.card().clock().clone())
+    }
+
+    /// The 80 clocks with chip select high that a card wants first. Drivers that see an `SpiDevice`
+    /// cannot send them.
+    pub fn power_up(&self) {
+        let mut card = self.card();
+        card.select(false);
+        card.write(&[0xFF; 10]);
+    }
+
+    /// Takes the card off the wire, once nothing else holds it.
+    pub fn into_card(self) -> Option<Card> {
+        let card = Rc::into_inner(self.0)?;
+        Some(card.into_inner().into_card())
+    }
+}
+
+impl spi::ErrorType for SpiBus {
+    type Error = Infallible;
+}
+
+impl spi::SpiBus for SpiBus {
+    fn read(&mut self, words: &mut [u8]) -> Result<(), Infallible> {
+        words.fill(0xFF);
+        self.transfer_in_place(words)
+    }
+
+    fn write(&mut self, words: &[u8]) -> Result<(), Infallible> {
+        self.0.card().write(words);
+        Ok(())
+    }
+
+    fn transfer(&mut self, read: &mut [u8], write: &[u8]) -> Result<(), Infallible> {
+        let (both, rest) = read.split_at_mut(write.len().min(read.len()));
+        both.copy_from_slice(&write[..both.len()]);
+        self.transfer_in_place(both)?;
+        self.read(rest)?;
+        self.write(&write[both.len()..])
+    }
+
+    fn transfer_in_place(&mut self, words: &mut [u8]) -> Result<(), Infallible> {
+        self.0.card().exchange_in_place(words);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), Infallible> {
+        Ok(())
+    }
+}
+
+impl embedded_hal_async::spi::SpiBus for SpiBus {
+    async fn read(&mut self, words: &mut [u8]) -> Result<(), Infallible> {
+        spi::SpiBus::read(self, words)
+    }
+
+    async fn write(&mut self, words: &[u8]) -> Result<(), Infallible> {
+        spi::SpiBus::write(self, words)
+    }
+
+    async fn transfer(&mut self, read: &mut [u8], write: &[u8]) -> Result<(), Infallible> {
+        spi::SpiBus::transfer(self, read, write)
+    }
+
+    async fn transfer_in_place(&mut self, words: &mut [u8]) -> Result<(), Infallible> {
+        spi::SpiBus::transfer_in_place(self, words)
+    }
+
+    async fn flush(&mut self) -> Result<(), Infallible> {
+        Ok(())
+    }
+}
+
+impl digital::ErrorType for ChipSelect {
+    type Error = Infallible;
+}
+
+impl OutputPin for ChipSelect {
+    fn set_low(&mut self) -> Result<(), Infallible> {
+        self.0.card().select(true);
+        Ok(())
+    }
+
+    fn set_high(&mut self) -> Result<(), Infallible> {
+        self.0.card().select(false);
+        Ok(())
+    }
+}
+
+impl spi::ErrorType for SpiDevice {
+    type Error = Infallible;
+}
+
+impl spi::SpiDevice for SpiDevice {
+    fn transaction(&mut self, operations: &mut [Operation<u8>]) -> Result<(), Infallible> {
+        self.0.0.card().select(true);
+        for operation in operations {
+            match operation {
+                Operation::Read(words) => self.0.read(words)?,
+                Operation::Write(words) => self.0.write(words)?,
+                Operation::Transfer(read, write) => self.0.transfer(read, write)?,
+                Operation::TransferInPlace(words) => self.0.transfer_in_place(words)?,
+                Operation::DelayNs(ns) => self.0.0.delay().delay_ns(*ns),
+            }
+        }
+        self.0.0.card().select(false);
+        Ok(())
+    }
+}
+
+impl embedded_hal_async::spi::SpiDevice for SpiDevice {
+    async fn transaction(
+        &mut self,
+        operations: &mut [Operation<'_, u8>],
+    ) -> Result<(), Infallible> {
+        spi::SpiDevice::transaction(self, operations)
+    }
+}
+
+impl DelayNs for Delay {
+    fn delay_ns(&mut self, ns: u32) {
+        self.0.advance_ns(ns.into());
+    }
+}
+
+impl embedded_hal_async::delay::DelayNs for Delay {
+    async fn delay_ns(&mut self, ns: u32) {
+        self.0.advance_ns(ns.into());
+    }
+}

@@ -1,0 +1,118 @@
+//! Commands as they come over the wire, and answers as they go back.
+
+use super::crc::crc7;
+use super::spi::RELEASED;
+
+/// Bits of R1 (7.3.2.1).
+pub(super) mod r1 {
+    pub(crate) const IDLE: u8 = 1;
+    pub(crate) const ERASE_RESET: u8 = 1 << 1;
+    pub(crate) const ILLEGAL_COMMAND: u8 = 1 << 2;
+    pub(crate) const CRC_ERROR: u8 = 1 << 3;
+    pub(crate) const ERASE_SEQUENCE_ERROR: u8 = 1 << 4;
+    pub(crate) const ADDRESS_ERROR: u8 = 1 << 5;
+    pub(crate) const PARAMETER_ERROR: u8 = 1 << 6;
+}
+
+/// Bits of the second byte of R2 (7.3.2.3).
+pub(super) mod r2 {
+    pub(crate) const WRITE_PROTECT_ERASE_SKIP: u8 = 1 << 1;
+    pub(crate) const ERROR: u8 = 1 << 2;
+    pub(crate) const WRITE_PROTECT_VIOLATION: u8 = 1 << 5;
+    pub(crate) const ERASE_PARAMETER: u8 = 1 << 6;
+    pub(crate) const OUT_OF_RANGE: u8 = 1 << 7;
+}
+
+/// A command as it was sent (7.3.1.1).
+#[derive(Clone, Copy)]
+pub(super) struct Command {
+    pub(super) index: u8,
+    pub(super) argument: u32,
+    pub(super) crc_holds: bool,
+}
+
+/// Gathers the six bytes of a command.
+#[derive(Default)]
+pub(super) struct Frame {
+    bytes: [u8; 6],
+    len: usize,
+}
+
+impl Frame {
+    pub(super) fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.len = 0;
+    }
+
+    /// Takes a byte from the host; gives the command that it completes.
+    pub(super) fn push(&mut self, byte: u8) -> Option<Command> {
+        // A command begins with a start bit and a transmission bit; all else is silence.
+        if self.len == 0 && byte & 0xC0 != 0x40 {
+            return None;
+        }
+        self.bytes[self.len] = byte;
+        self.len += 1;
+        if self.len < self.bytes.len() {
+            return None;
+        }
+        self.len = 0;
+        let [head, argument @ .., sum] = self.bytes;
+        Some(Command {
+            index: head & 0x3F,
+            argument: u32::from_be_bytes(argument),
+            crc_holds: sum == crc7(&self.bytes[..5]) << 1 | 1,
+        })
+    }
+}
+
+/// Bytes that an answer takes at most: stuff, NCR, R1 and what R3 and R7 add.
+const ANSWER_BYTES_MAX: usize = 1 + 8 + 1 + 4;
+
+/// What goes back to the host before anything else.
+#[derive(Default)]
+pub(super) struct Answer {
+    bytes: [u8; ANSWER_BYTES_MAX],
+    at: usize,
+    len: usize,
+}
+
+impl Answer {
+    /// An answer after so many bytes of silence.
+    pub(super) fn after(silence: usize, answer: &[u8]) -> Answer {
+        let mut bytes = [RELEASED; ANSWER_BYTES_MAX];
+        let len = silence + answer.len();
+        bytes[silence..len].copy_from_slice(answer);
+        Answer { bytes, at: 0, len }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.at == self.len
+    }
+
+    pub(super) fn next(&mut self) -> Option<u8> {
+        let byte = *self.bytes[..self.len].get(self.at)?;
+        self.at += 1;
+        Some(byte)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_begins_at_its_start_bits_and_is_checked() {
+        let mut frame = Frame::default();
+        assert!(frame.push(0xFF).is_none());
+        let bytes = [0x48, 0, 0, 1, 0xAA, 0x87];
+        let command = bytes.iter().find_map(|byte| frame.push(*byte)).unwrap();
+        assert_eq!((command.index, command.argument), (8, 0x1AA));
+        assert!(command.crc_holds);
+        let bytes = [0x48, 0, 0, 1, 0xAB, 0x87];
+        let command = bytes.iter().find_map(|byte| frame.push(*byte)).unwrap();
+        assert!(!command.crc_holds);
+    }
+}

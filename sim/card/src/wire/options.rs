@@ -1,0 +1,95 @@
+//! What a card is at the wire, beyond what its flash is.
+
+use crate::BLOCK_BYTES;
+use std::fmt;
+
+/// What a card says it is, and how it counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Version 1 of the specification: CMD8 is illegal, addresses count bytes, at most 2 GiB.
+    Version1,
+    /// Standard capacity: addresses count bytes, at most 2 GiB.
+    Standard,
+    /// High or extended capacity: addresses count blocks, at most 2 TiB.
+    High,
+}
+
+/// How a card behaves at the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// What it says it is.
+    pub kind: Kind,
+    /// Bytes of 0xFF between a command and its answer (NCR of 7.5.4): 0 to 8.
+    pub ncr_bytes: u8,
+    /// Least bytes of 0xFF between an answer and a data block (NAC of 7.5.4): 0 to 255.
+    pub nac_bytes: u8,
+    /// Time from the first ACMD41 until the card is ready, in us. At most 1 s by the specification
+    /// (4.2.3).
+    pub init_us: u32,
+    /// Whether the CSD forbids writing.
+    pub write_protected: bool,
+    /// Speed class of the SD status (4.10.2): 0, 2, 4, 6 or 10.
+    pub speed_class: u8,
+    /// Allocation unit of the SD status (4.10.2) in bytes: a power of two, 16 KiB to 64 MiB.
+    pub au_bytes: u32,
+    /// Serial number of the CID (5.2).
+    pub serial: u32,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            kind: Kind::High,
+            ncr_bytes: 1,
+            nac_bytes: 1,
+            init_us: 20_000,
+            write_protected: false,
+            speed_class: 10,
+            au_bytes: 4 << 20,
+            serial: 1,
+        }
+    }
+}
+
+/// A setting that no card has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OptionsError {
+    /// Name of the field.
+    pub field: &'static str,
+    /// What it may be.
+    pub allowed: &'static str,
+}
+
+impl std::error::Error for OptionsError {}
+
+impl fmt::Display for OptionsError {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "`{}` must be {}", self.field, self.allowed)
+    }
+}
+
+impl Options {
+    pub(super) fn check(&self, blocks: u64) -> Result<(), OptionsError> {
+        let must = |holds, field, allowed| match holds {
+            true => Ok(()),
+            false => Err(OptionsError { field, allowed }),
+        };
+        must(self.ncr_bytes <= 8, "ncr_bytes", "0 to 8")?;
+        must(
+            matches!(self.speed_class, 0 | 2 | 4 | 6 | 10),
+            "speed_class",
+            "0, 2, 4, 6 or 10",
+        )?;
+        must(
+            self.au_bytes.is_power_of_two() && (16 << 10..=64 << 20).contains(&self.au_bytes),
+            "au_bytes",
+            "a power of two, 16 KiB to 64 MiB",
+        )?;
+        let capacity_bytes = blocks * BLOCK_BYTES as u64;
+        must(
+            self.kind == Kind::High || capacity_bytes <= 2 << 30,
+            "kind",
+            "high capacity above 2 GiB",
+        )
+    }
+}

@@ -1,0 +1,202 @@
+//! What a card says about itself (SD Physical Layer Simplified Specification, 4.10.2 and 5).
+
+use super::crc::crc7;
+use super::options::{Kind, Options};
+use std::ops::RangeInclusive;
+
+/// Every voltage from 2.7 to 3.6 V (5.1).
+const OCR_VOLTAGES: u32 = 0x00FF_8000;
+const OCR_HIGH_CAPACITY: u32 = 1 << 30;
+const OCR_POWERED_UP: u32 = 1 << 31;
+
+/// Class 0 basic, 2 block read, 4 block write, 5 erase, 8 application specific (table 4-21).
+const COMMAND_CLASSES: u128 = 0x135;
+
+/// Blocks of one step of the capacity in a CSD of version 2.
+const CSD2_STEP_BLOCKS: u64 = 1024;
+/// Steps of the capacity in a CSD of version 1: 12 bits.
+const CSD1_STEPS_MAX: u64 = 4096;
+
+/// The registers that never change.
+pub(super) struct Registers {
+    pub(super) csd: [u8; 16],
+    pub(super) cid: [u8; 16],
+    pub(super) scr: [u8; 8],
+    pub(super) sd_status: [u8; 64],
+    /// Blocks that the CSD tells of; the rest of the card cannot be reached.
+    pub(super) blocks: u64,
+}
+
+/// A register of 128 bits, put together field by field.
+struct Fields(u128);
+
+impl Fields {
+    fn put(&mut self, bits: RangeInclusive<u32>, value: u128) {
+        debug_assert!(value < 1 << (bits.end() - bits.start() + 1));
+        self.0 |= value << bits.start();
+    }
+
+    /// With its checksum and the bit that ends it.
+    fn finish(self) -> [u8; 16] {
+        let mut bytes = self.0.to_be_bytes();
+        bytes[15] = crc7(&bytes[..15]) << 1 | 1;
+        bytes
+    }
+}
+
+impl Registers {
+    pub(super) fn new(options: &Options, blocks: u64) -> Registers {
+        let (csd, blocks) = match options.kind {
+            Kind::High => csd2(options, blocks),
+            Kind::Standard | Kind::Version1 => csd1(options, blocks),
+        };
+        Registers {
+            csd,
+            cid: cid(options),
+            scr: scr(options),
+            sd_status: sd_status(options),
+            blocks,
+        }
+    }
+}
+
+/// OCR (5.1); the capacity is told only once the card is ready.
+pub(super) fn ocr(kind: Kind, ready: bool) -> [u8; 4] {
+    let state = match (ready, kind) {
+        (false, _) => 0,
+        (true, Kind::High) => OCR_POWERED_UP | OCR_HIGH_CAPACITY,
+        (true, _) => OCR_POWERED_UP,
+    };
+    (OCR_VOLTAGES | state).to_be_bytes()
+}
+
+/// What both versions of the CSD have alike (5.3.2, 5.3.3).
+fn csd_common(options: &Options, block_length: u128) -> Fields {
+    let mut csd = Fields(0);
+    // TRAN_SPEED: 25 MHz.
+    csd.put(96..=103, 0x32);
+    csd.put(84..=95, COMMAND_CLASSES);
+    csd.put(80..=83, block_length);
+    // ERASE_BLK_EN: single blocks can be erased.
+    csd.put(46..=46, 1);
+    // SECTOR_SIZE: 128 blocks.
+    csd.put(39..=45, 0x7F);
+    // R2W_FACTOR: writing takes four times as long as reading.
+    csd.put(26..=28, 2);
+    csd.put(22..=25, block_length);
+    // PERM_WRITE_PROTECT.
+    csd.put(13..=13, options.write_protected.into());
+    csd
+}
+
+/// CSD of version 2 (5.3.3), and the blocks it tells of.
+fn csd2(options: &Options, blocks: u64) -> ([u8; 16], u64) {
+    let steps = (blocks / CSD2_STEP_BLOCKS).min(1 << 22);
+    let mut csd = csd_common(options, 9);
+    csd.put(126..=127, 1);
+    // TAAC: 1 ms, as this version has it always.
+    csd.put(112..=119, 0x0E);
+    csd.put(48..=69, u128::from(steps - 1));
+    (csd.finish(), steps * CSD2_STEP_BLOCKS)
+}
+
+/// CSD of version 1 (5.3.2), and the blocks it tells of.
+fn csd1(options: &Options, blocks: u64) -> ([u8; 16], u64) {
+    // C_SIZE_MULT 7 is 512 READ_BL_LENs a step. Above 1 GiB these are 1024 bytes.
+    let step_blocks = if blocks <= CSD1_STEPS_MAX * 512 {
+        512
+    } else {
+        1024
+    };
+    let steps = (blocks / step_blocks).min(CSD1_STEPS_MAX);
+    let mut csd = csd_common(options, if step_blocks == 512 { 9 } else { 10 });
+    // TAAC: 1.5 ms.
+    csd.put(112..=119, 0x26);
+    // READ_BL_PARTIAL: always so in this version.
+    csd.put(79..=79, 1);
+    csd.put(62..=73, u128::from(steps - 1));
+    csd.put(47..=49, 7);
+    (csd.finish(), steps * step_blocks)
+}
+
+/// CID (5.2): a maker that does not exist, January 2026.
+fn cid(options: &Options) -> [u8; 16] {
+    let mut cid = Fields(0);
+    cid.put(104..=119, u16::from_be_bytes(*b"CG").into());
+    cid.put(64..=103, u64::from_be_bytes(*b"\0\0\0CARDI").into());
+    // Revision 1.0.
+    cid.put(56..=63, 0x10);
+    cid.put(24..=55, options.serial.into());
+    // Years since 2000, and the month.
+    cid.put(12..=19, 26);
+    cid.put(8..=11, 1);
+    cid.finish()
+}
+
+/// SCR (5.6). Erased blocks read as zeros; 1-bit and 4-bit bus.
+fn scr(options: &Options) -> [u8; 8] {
+    let (version, security) = match options.kind {
+        Kind::Version1 => (1, 2),
+        Kind::Standard => (2, 2),
+        Kind::High => (2, 3),
+    };
+    [version, security << 4 | 0b0101, 0, 0, 0, 0, 0, 0]
+}
+
+/// SD status (4.10.2).
+fn sd_status(options: &Options) -> [u8; 64] {
+    let mut status = [0; 64];
+    status[8] = match options.speed_class {
+        10 => 4,
+        class => class / 2,
+    };
+    // AU_SIZE: 1 is 16 KiB, each step doubles it up to 0xA; past it lie sizes that are not doubled.
+    let doublings = (options.au_bytes >> 14).trailing_zeros() as u8;
+    status[10] = match doublings {
+        0..=9 => doublings + 1,
+        10 => 0xC,
+        11 => 0xE,
+        _ => 0xF,
+    } << 4;
+    status
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn registers(kind: Kind, blocks: u64) -> Registers {
+        let options = Options {
+            kind,
+            ..Options::default()
+        };
+        Registers::new(&options, blocks)
+    }
+
+    #[test]
+    fn the_capacity_is_rounded_down_to_what_the_csd_can_tell() {
+        let bytes = |kind, bytes: u64| registers(kind, bytes / 512).blocks * 512;
+        assert_eq!(bytes(Kind::High, 16_013_852_672), 16_013_852_672);
+        assert_eq!(bytes(Kind::High, (64 << 20) + 4096), 64 << 20);
+        assert_eq!(bytes(Kind::Standard, 1 << 30), 1 << 30);
+        assert_eq!(bytes(Kind::Standard, 2 << 30), 2 << 30);
+        assert_eq!(bytes(Kind::Standard, (1 << 30) + 512), 1 << 30);
+    }
+
+    #[test]
+    fn au_sizes_and_classes_have_the_codes_of_the_specification() {
+        let code = |speed_class, au_bytes| {
+            let status = sd_status(&Options {
+                speed_class,
+                au_bytes,
+                ..Options::default()
+            });
+            (status[8], status[10] >> 4)
+        };
+        assert_eq!(code(10, 4 << 20), (4, 9));
+        assert_eq!(code(2, 16 << 10), (1, 1));
+        assert_eq!(code(6, 8 << 20), (3, 0xA));
+        assert_eq!(code(4, 16 << 20), (2, 0xC));
+        assert_eq!(code(0, 64 << 20), (0, 0xF));
+    }
+}

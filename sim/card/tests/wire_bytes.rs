@@ -1,0 +1,159 @@
+//! Bytes on the wire, counted one by one: the formulas hold exactly.
+
+mod reference;
+
+use cardiograph_sim_card::wire::{Count, Options, SpiCard, Wire};
+use cardiograph_sim_card::{Card, Clock, Profile};
+use embedded_sdmmc::{Block, BlockDevice, BlockIdx, SdCard};
+
+const CLOCK_HZ: u32 = 25_000_000;
+const NCR: [u8; 3] = [1, 2, 8];
+
+fn wire(ncr_bytes: u8) -> Wire {
+    let mut profile = Profile::named("class10-16g").unwrap();
+    profile.capacity_bytes = 64 << 20;
+    let options = Options {
+        ncr_bytes,
+        ..Options::default()
+    };
+    let card = Card::new(&profile, 1);
+    let wire = Wire::new(SpiCard::new(card, options, Clock::default(), CLOCK_HZ).unwrap());
+    wire.power_up();
+    wire
+}
+
+/// Bytes that `act` clocks, without and with busy.
+fn counted(wire: &Wire, act: impl FnOnce()) -> (u64, u64) {
+    let Count { bytes, busy, .. } = wire.card().count();
+    act();
+    let after = wire.card().count();
+    let busy = after.busy - busy;
+    (after.bytes - bytes - busy, busy)
+}
+
+#[test]
+fn a_block_by_embedded_sdmmc_takes_534_bytes_and_two_ncr() {
+    for ncr in NCR {
+        let wire = wire(ncr);
+        let card = SdCard::new(wire.device(), wire.delay());
+        card.num_blocks().unwrap();
+        for block in 0..20 {
+            let data = [Block {
+                contents: [block as u8; 512],
+            }];
+            let (bytes, busy) = counted(&wire, || card.write(&data, BlockIdx(block)).unwrap());
+            assert_eq!(bytes, 534 + 2 * u64::from(ncr));
+            assert!(busy > 0, "the card has to program a page");
+        }
+    }
+}
+
+#[test]
+fn a_burst_by_embedded_sdmmc_takes_517_bytes_a_block_and_27_and_three_ncr() {
+    for ncr in NCR {
+        for blocks in [2, 8, 64] {
+            let wire = wire(ncr);
+            let card = SdCard::new(wire.device(), wire.delay());
+            card.num_blocks().unwrap();
+            let data: Vec<_> = (0..blocks)
+                .map(|i| Block {
+                    contents: [i as u8; 512],
+                })
+                .collect();
+            let (bytes, busy) = counted(&wire, || card.write(&data, BlockIdx(3)).unwrap());
+            assert_eq!(bytes, 517 * blocks + 27 + 3 * u64::from(ncr));
+            assert!(busy > 0 || blocks < 8);
+        }
+    }
+}
+
+#[test]
+fn a_burst_of_one_is_a_single_block_to_embedded_sdmmc() {
+    for ncr in NCR {
+        let wire = wire(ncr);
+        let card = SdCard::new(wire.device(), wire.delay());
+        card.num_blocks().unwrap();
+        let data = [Block { contents: [1; 512] }];
+        let (bytes, _) = counted(&wire, || card.write(&data, BlockIdx(3)).unwrap());
+        // CMD24 and CMD13.
+        assert_eq!(bytes, 534 + 2 * u64::from(ncr));
+    }
+}
+
+#[test]
+fn the_same_burst_by_hand_holds_from_one_block_on() {
+    for ncr in NCR {
+        for blocks in [1, 2, 8, 64] {
+            let wire = wire(ncr);
+            let mut driver = reference::Driver::new(wire.bus(), wire.chip_select(), true);
+            driver.init().unwrap();
+            let data = vec![[1; 512]; blocks];
+            let (bytes, _) = counted(&wire, || driver.burst(3, &data).unwrap());
+            assert_eq!(bytes, 517 * blocks as u64 + 27 + 3 * u64::from(ncr));
+        }
+    }
+}
+
+#[test]
+fn cmd24_alone_takes_523_bytes_ncr_and_nwr() {
+    for ncr in NCR {
+        for nwr in [1, 2] {
+            let wire = wire(ncr);
+            let mut driver = reference::Driver::new(wire.bus(), wire.chip_select(), true);
+            driver.nwr = nwr;
+            driver.init().unwrap();
+            let (bytes, _) = counted(&wire, || driver.begin_write(7, &[1; 512]).unwrap());
+            assert_eq!(bytes, 523 + u64::from(ncr) + nwr as u64);
+            // The byte that shows the end of busy is one more.
+            let (after, busy) = counted(&wire, || driver.wait());
+            assert_eq!(after, 1);
+            assert!(busy > 0);
+        }
+    }
+}
+
+#[test]
+fn a_block_of_cmd25_takes_516_bytes_and_nwr() {
+    for ncr in NCR {
+        for nwr in [1, 2] {
+            // What is the same whatever the number of blocks falls out of the difference.
+            let burst = |blocks: usize| {
+                let wire = wire(ncr);
+                let mut driver = reference::Driver::new(wire.bus(), wire.chip_select(), true);
+                driver.nwr = nwr;
+                driver.init().unwrap();
+                let data = vec![[1; 512]; blocks];
+                counted(&wire, || driver.write(7, &data).unwrap()).0
+            };
+            for blocks in [8, 64] {
+                // This driver looks once more after each block.
+                let per_block = 516 + nwr as u64 + 1;
+                assert_eq!(burst(blocks) - burst(2), (blocks as u64 - 2) * per_block);
+            }
+        }
+    }
+}
+
+#[test]
+fn time_is_bytes_and_delays() {
+    let wire = wire(1);
+    let clock = wire.card().clock().clone();
+    let mut driver = reference::Driver::new(wire.bus(), wire.chip_select(), false);
+    driver.init().unwrap();
+    let (start_ns, start) = (clock.now_ns(), wire.card().count().bytes);
+    driver.write(0, &[[1; 512]; 100]).unwrap();
+    let bytes = wire.card().count().bytes - start;
+    assert_eq!(clock.now_ns() - start_ns, bytes * 320);
+}
+
+#[test]
+fn without_busy_the_wire_carries_3_mb_a_second_at_25_mhz() {
+    // 512 of 517 bytes at 3.125 MB/s.
+    let wire = wire(1);
+    let mut driver = reference::Driver::new(wire.bus(), wire.chip_select(), true);
+    driver.init().unwrap();
+    let (bytes, busy) = counted(&wire, || driver.write(0, &[[1; 512]; 512]).unwrap());
+    assert!(busy > 0);
+    let rate = 512.0 * 512.0 / (bytes as f64 * 320e-9);
+    assert!((3.08e6..3.10e6).contains(&rate), "{rate} B/s");
+}
