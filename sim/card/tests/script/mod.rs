@@ -1,0 +1,128 @@
+//! Any bytes as what a host does to a card: right, wrong or random.
+
+use cardiograph_sim_card::wire::{Count, Kind, Options, SpiCard, crc};
+use cardiograph_sim_card::{Card, Clock, Profile};
+
+/// Takes bytes one by one; zeros when there are none left.
+struct Bytes<'a>(&'a [u8]);
+
+impl Bytes<'_> {
+    fn next(&mut self) -> u8 {
+        match self.0.split_first() {
+            Some((byte, rest)) => {
+                self.0 = rest;
+                *byte
+            }
+            None => 0,
+        }
+    }
+}
+
+/// Commands there are, so that a random number is often one of them.
+const COMMANDS: [u8; 19] = [
+    0, 8, 9, 10, 12, 13, 16, 17, 18, 22, 23, 24, 25, 32, 33, 38, 41, 51, 55,
+];
+
+fn card(options: Options) -> (SpiCard, Clock) {
+    let mut profile = Profile::named("class10-16g").expect("it comes along");
+    profile.capacity_bytes = 64 << 20;
+    let clock = Clock::default();
+    let card = SpiCard::new(Card::new(&profile, 1), options, clock.clone(), 26_000_000);
+    (card.expect("these options are possible"), clock)
+}
+
+/// Plays the bytes to two cards, one byte at a time and many at a time; both must say the same at
+/// the same time. Returns what went over the wire.
+pub fn play(bytes: &[u8]) -> Count {
+    let mut bytes = Bytes(bytes);
+    let first = bytes.next();
+    let options = Options {
+        kind: [Kind::Version1, Kind::Standard, Kind::High][usize::from(first) % 3],
+        ncr_bytes: first / 3 % 9,
+        write_protected: first > 240,
+        ..Options::default()
+    };
+    let (mut slow, slow_clock) = card(options);
+    let (mut quick, quick_clock) = card(options);
+    let mut sent = Vec::new();
+    while !bytes.0.is_empty() {
+        let mut select = None;
+        let mut delay_ns = 0;
+        sent.clear();
+        step(&mut bytes, &mut sent, &mut select, &mut delay_ns);
+        for (card, clock) in [(&mut slow, &slow_clock), (&mut quick, &quick_clock)] {
+            clock.advance_ns(delay_ns);
+            if let Some(select) = select {
+                card.select(select);
+            }
+        }
+        let said: Vec<u8> = sent.iter().map(|&byte| slow.exchange(byte)).collect();
+        quick.exchange_in_place(&mut sent);
+        assert_eq!(said, sent);
+        assert_eq!(slow_clock.now_ns(), quick_clock.now_ns());
+        assert_eq!(slow.count(), quick.count());
+    }
+    slow.count()
+}
+
+/// One thing that a host does.
+fn step(bytes: &mut Bytes, sent: &mut Vec<u8>, select: &mut Option<bool>, delay_ns: &mut u64) {
+    match bytes.next() % 13 {
+        0 => *select = Some(!bytes.next().is_multiple_of(4)),
+        1 => *delay_ns = u64::from(bytes.next()) * 1_000_000,
+        2 => sent.push(bytes.next()),
+        // Resets and begins to initialise; 12 ends it.
+        3 => {
+            for (index, argument) in [(0, 0), (8, 0x1AA), (55, 0), (41, 1 << 30)] {
+                command(sent, index, argument);
+                sent.extend([0xFF; 16]);
+            }
+        }
+        4 | 5 => {
+            let known = COMMANDS[usize::from(bytes.next()) % COMMANDS.len()];
+            any_command(sent, known, bytes);
+        }
+        6 => {
+            let many = bytes.next() % 2 == 1;
+            any_command(sent, if many { 25 } else { 24 }, bytes);
+            block(sent, if many { 0xFC } else { 0xFE }, bytes);
+        }
+        7 => command(sent, bytes.next(), u32::from(bytes.next()) << 24),
+        8 | 9 => {
+            let token = [0xFE, 0xFC][usize::from(bytes.next()) % 2];
+            block(sent, token, bytes);
+        }
+        10 => sent.extend([0xFD, 0xFF]),
+        11 => sent.extend(std::iter::repeat_n(0xFF, usize::from(bytes.next()) * 8)),
+        _ => {
+            *delay_ns = 1_000_000_000;
+            for (index, argument) in [(55, 0), (41, 1 << 30)] {
+                command(sent, index, argument);
+                sent.extend([0xFF; 16]);
+            }
+        }
+    }
+}
+
+/// A block of one value, its checksum right more often than not.
+fn block(sent: &mut Vec<u8>, token: u8, bytes: &mut Bytes) {
+    let data = [bytes.next(); 512];
+    sent.push(token);
+    sent.extend(data);
+    let sum = crc::crc16(&data) ^ u16::from(bytes.next() / 128);
+    sent.extend(sum.to_be_bytes());
+}
+
+/// A command near the start of the card, now and then past its end, with time for the answer.
+fn any_command(sent: &mut Vec<u8>, index: u8, bytes: &mut Bytes) {
+    let argument = u32::from_be_bytes([bytes.next() / 224, 0, bytes.next(), bytes.next()]);
+    command(sent, index, argument);
+    sent.extend([0xFF; 10]);
+}
+
+fn command(sent: &mut Vec<u8>, index: u8, argument: u32) {
+    let mut frame = [0x40 | index & 0x3F, 0, 0, 0, 0, 0];
+    frame[1..5].copy_from_slice(&argument.to_be_bytes());
+    frame[5] = crc::crc7(&frame[..5]) << 1 | 1;
+    sent.extend(frame);
+}
