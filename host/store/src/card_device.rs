@@ -1,53 +1,81 @@
-//! A simulated card on a board, as the FAT library sees it.
+//! A simulated card on a board, as the FAT library sees it: behind embedded-sdmmc's own driver, with
+//! every byte on the wire.
 
-use cardiograph_sim_card::{BLOCK_BYTES, Board, Card, Clock, OutOfRange};
-use embedded_sdmmc::{Block, BlockCount, BlockDevice, BlockIdx};
-use std::cell::RefCell;
+use cardiograph_sim_card::wire::{Delay, Kind, Options, SpiCard, SpiDevice, Wire};
+use cardiograph_sim_card::{BLOCK_BYTES, Board, Card, Clock};
+use embedded_sdmmc::sdcard::spi::AcquireOpts;
+use embedded_sdmmc::{Block, BlockCount, BlockDevice, BlockIdx, SdCard, SdCardError};
+
+/// Clock until a card is ready, in Hz (SD Physical Layer Simplified Specification, 4.2.1).
+const INIT_CLOCK_HZ: u32 = 400_000;
+/// The largest card that counts in bytes.
+const STANDARD_BYTES_MAX: u64 = 2 << 30;
 
 pub(crate) struct CardDevice {
-    card: RefCell<Card>,
-    board: Board,
+    driver: SdCard<SpiDevice, Delay>,
+    wire: Wire,
     clock: Clock,
+    block_ns: u64,
 }
 
 impl CardDevice {
-    pub(crate) fn new(card: Card, board: Board, clock: Clock) -> CardDevice {
-        CardDevice {
-            card: RefCell::new(card),
-            board,
+    /// Powers the card up and brings it to where it takes blocks, at the board's clock.
+    pub(crate) fn new(card: Card, board: &Board, clock: Clock) -> Result<CardDevice, SdCardError> {
+        let options = Options {
+            kind: match card.blocks() * BLOCK_BYTES as u64 {
+                0..=STANDARD_BYTES_MAX => Kind::Standard,
+                _ => Kind::High,
+            },
+            // What it may be is checked when a board is read.
+            ncr_bytes: board.spi.ncr_bytes.min(8) as u8,
+            ..Options::default()
+        };
+        let card = SpiCard::new(card, options, clock.clone(), INIT_CLOCK_HZ);
+        let wire = Wire::new(card.map_err(|_| SdCardError::CardNotFound)?);
+        wire.power_up();
+        // Checksums cost this computer more than all the rest, and the card's time nothing.
+        let without_crc = AcquireOpts {
+            use_crc: false,
+            ..AcquireOpts::default()
+        };
+        let driver = SdCard::new_with_options(wire.device(), wire.delay(), without_crc);
+        driver.num_bytes()?;
+        wire.card()
+            .set_clock_hz(board.spi.clock_hz)
+            .map_err(|_| SdCardError::Transport)?;
+        Ok(CardDevice {
+            driver,
+            wire,
             clock,
-        }
+            block_ns: u64::from(board.driver.block_us) * 1000,
+        })
     }
 
-    pub(crate) fn into_card(self) -> Card {
-        self.card.into_inner()
+    /// Takes the card off the board.
+    pub(crate) fn into_card(self) -> Option<Card> {
+        drop(self.driver);
+        self.wire.into_card()
+    }
+
+    fn spend(&self, blocks: usize) {
+        self.clock.advance_ns(self.block_ns * blocks as u64);
     }
 }
 
 impl BlockDevice for CardDevice {
-    type Error = OutOfRange;
+    type Error = SdCardError;
 
-    fn read(&self, blocks: &mut [Block], start: BlockIdx) -> Result<(), OutOfRange> {
-        let mut data = vec![[0; BLOCK_BYTES]; blocks.len()];
-        let busy_ns = self.card.borrow_mut().read(u64::from(start.0), &mut data)?;
-        for (block, data) in blocks.iter_mut().zip(data) {
-            block.contents = data;
-        }
-        self.clock
-            .advance_ns(self.board.read_ns(blocks.len() as u64, busy_ns));
-        Ok(())
+    fn read(&self, blocks: &mut [Block], start: BlockIdx) -> Result<(), SdCardError> {
+        self.spend(blocks.len());
+        self.driver.read(blocks, start)
     }
 
-    fn write(&self, blocks: &[Block], start: BlockIdx) -> Result<(), OutOfRange> {
-        let data: Vec<_> = blocks.iter().map(|block| block.contents).collect();
-        let busy_ns = self.card.borrow_mut().write(u64::from(start.0), &data)?;
-        self.clock
-            .advance_ns(self.board.write_ns(blocks.len() as u64, busy_ns));
-        Ok(())
+    fn write(&self, blocks: &[Block], start: BlockIdx) -> Result<(), SdCardError> {
+        self.spend(blocks.len());
+        self.driver.write(blocks, start)
     }
 
-    fn num_blocks(&self) -> Result<BlockCount, OutOfRange> {
-        let blocks = self.card.borrow().blocks();
-        Ok(BlockCount(u32::try_from(blocks).unwrap_or(u32::MAX)))
+    fn num_blocks(&self) -> Result<BlockCount, SdCardError> {
+        self.driver.num_blocks()
     }
 }

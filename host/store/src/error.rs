@@ -1,6 +1,6 @@
 //! What can go wrong in a store, and what to do about it.
 
-use cardiograph_sim_card::OutOfRange;
+use embedded_sdmmc::SdCardError;
 use std::fmt;
 use std::io;
 
@@ -9,8 +9,8 @@ use std::io;
 pub enum StoreError {
     /// The computer's file system said so.
     Io(io::Error),
-    /// The FAT library said so.
-    Fat(embedded_sdmmc::Error<OutOfRange>),
+    /// The FAT library or the card driver below it said so.
+    Fat(embedded_sdmmc::Error<SdCardError>),
 }
 
 impl std::error::Error for StoreError {
@@ -28,8 +28,8 @@ impl From<io::Error> for StoreError {
     }
 }
 
-impl From<embedded_sdmmc::Error<OutOfRange>> for StoreError {
-    fn from(source: embedded_sdmmc::Error<OutOfRange>) -> StoreError {
+impl From<embedded_sdmmc::Error<SdCardError>> for StoreError {
+    fn from(source: embedded_sdmmc::Error<SdCardError>) -> StoreError {
         StoreError::Fat(source)
     }
 }
@@ -47,6 +47,19 @@ impl fmt::Display for StoreError {
                 write!(
                     f,
                     "{source}; take a workload that writes less, or a larger card"
+                )
+            }
+            StoreError::Fat(
+                source @ embedded_sdmmc::Error::DeviceError(
+                    SdCardError::TimeoutWaitNotBusy
+                    | SdCardError::TimeoutReadBuffer
+                    | SdCardError::TimeoutCommand(_)
+                    | SdCardError::TimeoutACommand(_),
+                ),
+            ) => {
+                write!(
+                    f,
+                    "{source}; the card is busy for longer than this driver waits: take a card with shorter stalls"
                 )
             }
             StoreError::Fat(source) => source.fmt(f),

@@ -1,4 +1,4 @@
-//! Files on a FAT file system on a simulated card, through embedded-sdmmc.
+//! Files on a FAT file system on a simulated card, through embedded-sdmmc and its driver.
 
 use crate::card_device::CardDevice;
 use crate::format::{self, FormatError};
@@ -55,7 +55,7 @@ impl TimeSource for Noon {
 pub enum MountError {
     /// It could not be formatted.
     Format(FormatError),
-    /// The FAT library did not take it.
+    /// The driver or the FAT library did not take it.
     Mount(StoreError),
 }
 
@@ -79,7 +79,8 @@ impl FatCard {
         let mut card = Card::new(profile, seed);
         format::format(&mut card, board.library.cluster_bytes).map_err(MountError::Format)?;
         let clock = Clock::default();
-        let device = CardDevice::new(card, board.clone(), clock.clone());
+        let device = CardDevice::new(card, board, clock.clone())
+            .map_err(|error| MountError::Mount(embedded_sdmmc::Error::DeviceError(error).into()))?;
         let manager = Manager::new_with_limits(device, Noon, 1);
         let volume = manager
             .open_raw_volume(VolumeIdx(0))
@@ -104,7 +105,8 @@ impl FatCard {
     pub fn unmount(self) -> Result<Card, StoreError> {
         self.manager.close_volume(self.volume)?;
         let (device, _) = self.manager.free();
-        Ok(device.into_card())
+        let card = device.into_card();
+        Ok(card.unwrap_or_else(|| unreachable!("the driver alone held the wire, and it is gone")))
     }
 
     fn spend_call(&self, payload_bytes: usize) {

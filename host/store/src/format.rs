@@ -10,6 +10,9 @@ use std::ops::Range;
 /// from their makers, so that clusters do not straddle units of the flash.
 const ALIGNMENT_BLOCKS: u64 = 8192;
 
+/// Cards tell their capacity in steps of this many blocks at most (512 KiB).
+const CSD_STEP_BLOCKS: u64 = 1024;
+
 /// Least blocks before the partition: the table is in the first.
 const FIRST_BLOCK_MIN: u64 = 1;
 
@@ -36,7 +39,7 @@ impl fmt::Display for FormatError {
 /// If no FAT file system of this cluster size fits the card.
 pub fn format(card: &mut Card, cluster_bytes: u32) -> Result<Range<u64>, FormatError> {
     // Format once at any place to learn how long the part before the data is, then move it.
-    let blocks = card.blocks();
+    let blocks = card.blocks() / CSD_STEP_BLOCKS * CSD_STEP_BLOCKS;
     let trial = 0..blocks - ALIGNMENT_BLOCKS;
     make_volume(card, trial.clone(), cluster_bytes).map_err(FormatError)?;
     let before_data = blocks_before_data(card, &trial);

@@ -1,6 +1,5 @@
 //! What sits in front of a card: bus, driver habits, library, CPU.
 
-use crate::spi;
 use crate::toml_file::{self, Range, TomlError};
 use serde::Deserialize;
 
@@ -26,8 +25,6 @@ pub struct Spi {
     pub clock_hz: u32,
     /// Bytes clocked before the card answers a command (NCR).
     pub ncr_bytes: u32,
-    /// Time from one look at whether the card is busy to the next, in us.
-    pub poll_us: u32,
 }
 
 /// The card driver.
@@ -74,41 +71,9 @@ impl Board {
         Ok(board)
     }
 
-    /// Time to write so many blocks by one command, given how long the card is busy, in ns.
-    pub fn write_ns(&self, blocks: u64, busy_ns: u64) -> u64 {
-        let ncr = u64::from(self.spi.ncr_bytes);
-        let bytes = match blocks {
-            1 => spi::write_single_bytes(ncr),
-            _ => spi::write_burst_bytes(blocks, ncr),
-        };
-        self.transfer_ns(blocks, bytes, busy_ns)
-    }
-
-    /// Time to read so many blocks by one command, given how long the card takes to fetch them, in
-    /// ns.
-    pub fn read_ns(&self, blocks: u64, busy_ns: u64) -> u64 {
-        let ncr = u64::from(self.spi.ncr_bytes);
-        let bytes = match blocks {
-            1 => spi::read_single_bytes(ncr),
-            _ => spi::read_burst_bytes(blocks, ncr),
-        };
-        self.transfer_ns(blocks, bytes, busy_ns)
-    }
-
     /// CPU time of a library call with so many bytes of payload, in ns.
     pub fn call_ns(&self, payload_bytes: u64) -> u64 {
         u64::from(self.library.call_us) * 1000 + u64::from(self.library.byte_ns) * payload_bytes
-    }
-
-    fn transfer_ns(&self, blocks: u64, bytes: u64, busy_ns: u64) -> u64 {
-        // The end of busy is seen at the next look.
-        let poll_ns = self.byte_time_ns(1) + u64::from(self.spi.poll_us) * 1000;
-        let cpu_ns = u64::from(self.driver.block_us) * 1000 * blocks;
-        self.byte_time_ns(bytes) + busy_ns.next_multiple_of(poll_ns) + cpu_ns
-    }
-
-    fn byte_time_ns(&self, bytes: u64) -> u64 {
-        bytes * 8 * 1_000_000_000 / u64::from(self.spi.clock_hz)
     }
 
     fn check(&self, name: &str) -> Result<(), TomlError> {
@@ -129,7 +94,6 @@ impl Board {
             &[
                 range("spi.clock_hz", spi.clock_hz, 100_000, 50_000_000),
                 range("spi.ncr_bytes", spi.ncr_bytes, 0, 8),
-                range("spi.poll_us", spi.poll_us, 0, 10_000),
                 range("driver.block_us", driver.block_us, 0, 100_000),
                 range(
                     "library.path_walks_per_open",
@@ -163,17 +127,6 @@ impl Board {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_block_at_4_mhz_takes_2_us_a_byte() {
-        let board = Board::named("esp32").unwrap();
-        // 536 bytes, no busy, 20 us of CPU.
-        assert_eq!(board.write_ns(1, 0), 536 * 2000 + 20_000);
-        // Busy is seen to end at a look every 12 us.
-        assert_eq!(board.write_ns(1, 13_000), board.write_ns(1, 24_000));
-        // 517n + 27 + 3*NCR
-        assert_eq!(board.write_ns(8, 0), (517 * 8 + 30) * 2000 + 8 * 20_000);
-    }
 
     #[test]
     fn impossible_boards_are_refused() {

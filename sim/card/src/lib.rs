@@ -1,7 +1,7 @@
 //! A simulated SD card: physics rather than a table of answers.
 //!
 //! ```text
-//!   Board ── what a block costs on the wire, in the driver, in the library      (board.rs, spi.rs)
+//!   Board ── the bus and its clock, the driver's CPU time, the library's habits (board.rs)
 //!     │
 //!   wire ─── the card over SPI, byte by byte, to any driver                     (wire/)
 //!     │
@@ -21,7 +21,6 @@ mod card;
 mod flash;
 mod medium;
 mod profile;
-mod spi;
 mod toml_file;
 mod translation;
 pub mod wire;

@@ -27,6 +27,14 @@ pub enum Failure {
     Status(u8),
 }
 
+impl std::error::Error for Failure {}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        write!(f, "{self:?}")
+    }
+}
+
 pub struct Driver<Bus, Pin> {
     bus: Bus,
     pin: Pin,

@@ -2,6 +2,7 @@
 
 use cardiograph_sim_card::wire::{Count, Kind, Options, SpiCard, crc};
 use cardiograph_sim_card::{Card, Clock, Profile};
+use std::sync::LazyLock;
 
 /// Takes bytes one by one; zeros when there are none left.
 struct Bytes<'a>(&'a [u8]);
@@ -23,11 +24,19 @@ const COMMANDS: [u8; 19] = [
     0, 8, 9, 10, 12, 13, 16, 17, 18, 22, 23, 24, 25, 32, 33, 38, 41, 51, 55,
 ];
 
+/// Bytes that one script may take on the wire: quick scripts find more.
+const BYTES_MAX: u64 = 8192;
+
 fn card(options: Options) -> (SpiCard, Clock) {
-    let mut profile = Profile::named("class10-16g").expect("it comes along");
-    profile.capacity_bytes = 64 << 20;
+    static PROFILE: LazyLock<Profile> = LazyLock::new(|| {
+        let profile = Profile::named("class10-16g").expect("it comes along");
+        Profile {
+            capacity_bytes: 64 << 20,
+            ..profile
+        }
+    });
     let clock = Clock::default();
-    let card = SpiCard::new(Card::new(&profile, 1), options, clock.clone(), 26_000_000);
+    let card = SpiCard::new(Card::new(&PROFILE, 1), options, clock.clone(), 26_000_000);
     (card.expect("these options are possible"), clock)
 }
 
@@ -45,7 +54,7 @@ pub fn play(bytes: &[u8]) -> Count {
     let (mut slow, slow_clock) = card(options);
     let (mut quick, quick_clock) = card(options);
     let mut sent = Vec::new();
-    while !bytes.0.is_empty() {
+    while !bytes.0.is_empty() && slow.count().bytes < BYTES_MAX {
         let mut select = None;
         let mut delay_ns = 0;
         sent.clear();

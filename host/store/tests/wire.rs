@@ -1,0 +1,239 @@
+//! Drivers that know nothing of the simulation, on the wire, with a FAT file system above them.
+
+#[path = "../../../sim/card/tests/reference/mod.rs"]
+mod reference;
+
+use cardiograph_sim_card::wire::{Kind, Options, SpiCard, Wire};
+use cardiograph_sim_card::{BLOCK_BYTES, Board, Card, Clock, Profile};
+use cardiograph_store::{FatCard, format};
+use cardiograph_workload::Store;
+use embedded_sdmmc::{
+    Block, BlockCount, BlockDevice, BlockIdx, Mode, SdCard, SdCardError, TimeSource, Timestamp,
+    VolumeIdx, VolumeManager,
+};
+use std::cell::RefCell;
+use std::io::{Read, Seek, SeekFrom, Write};
+
+const CAPACITY: u64 = 256 << 20;
+
+struct Midnight;
+
+impl TimeSource for Midnight {
+    fn get_timestamp(&self) -> Timestamp {
+        Timestamp::from_calendar(2026, 1, 1, 0, 0, 0).unwrap()
+    }
+}
+
+fn profile() -> Profile {
+    let mut profile = Profile::named("class10-16g").unwrap();
+    profile.capacity_bytes = CAPACITY;
+    profile
+}
+
+/// A formatted card, and the first block of its partition.
+fn formatted(options: Options) -> (Wire, u64) {
+    let mut card = Card::new(&profile(), 1);
+    let partition = format(&mut card, 4096).unwrap();
+    let card = SpiCard::new(card, options, Clock::default(), 10_000_000).unwrap();
+    (Wire::new(card), partition.start)
+}
+
+fn content() -> Vec<u8> {
+    (0..50_000u32).map(|i| ((i * i) >> 7) as u8).collect()
+}
+
+/// Writes a file, reads it back, and lets go of the device.
+fn write_and_read<D: BlockDevice>(device: D)
+where
+    D::Error: std::fmt::Debug,
+{
+    let manager = VolumeManager::new(device, Midnight);
+    let volume = manager.open_volume(VolumeIdx(0)).unwrap();
+    let root = volume.open_root_dir().unwrap();
+    let file = root.open_file_in_dir("DATA.BIN", Mode::ReadWriteCreate);
+    let file = file.unwrap();
+    for piece in content().chunks(777) {
+        file.write(piece).unwrap();
+    }
+    file.flush().unwrap();
+    file.seek_from_start(0).unwrap();
+    let mut back = vec![0; content().len()];
+    let mut at = 0;
+    while at < back.len() {
+        at += file.read(&mut back[at..]).unwrap();
+    }
+    assert!(back == content());
+}
+
+/// The card as another FAT library sees it, past the wire.
+struct Image {
+    card: Card,
+    start: u64,
+    at: u64,
+}
+
+impl Read for Image {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let mut block = [[0; BLOCK_BYTES]];
+        self.card
+            .load(self.start + self.at / BLOCK_BYTES as u64, &mut block);
+        let within = (self.at % BLOCK_BYTES as u64) as usize;
+        let count = buffer.len().min(BLOCK_BYTES - within);
+        buffer[..count].copy_from_slice(&block[0][within..within + count]);
+        self.at += count as u64;
+        Ok(count)
+    }
+}
+
+impl Write for Image {
+    fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+        Err(std::io::ErrorKind::ReadOnlyFilesystem.into())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Seek for Image {
+    fn seek(&mut self, to: SeekFrom) -> std::io::Result<u64> {
+        self.at = match to {
+            SeekFrom::Start(at) => at,
+            SeekFrom::Current(by) => self.at.saturating_add_signed(by),
+            SeekFrom::End(by) => CAPACITY.saturating_add_signed(by),
+        };
+        Ok(self.at)
+    }
+}
+
+fn fatfs_reads_it(wire: Wire, start: u64) {
+    let card = wire.into_card().expect("the drivers are gone");
+    let image = Image { card, start, at: 0 };
+    let volume = fatfs::FileSystem::new(image, fatfs::FsOptions::new()).unwrap();
+    let mut back = Vec::new();
+    let mut file = volume.root_dir().open_file("DATA.BIN").unwrap();
+    file.read_to_end(&mut back).unwrap();
+    assert!(back == content());
+}
+
+fn every_card() -> impl Iterator<Item = Options> {
+    [Kind::Version1, Kind::Standard, Kind::High]
+        .into_iter()
+        .flat_map(|kind| {
+            [1, 2, 8].map(|ncr_bytes| Options {
+                kind,
+                ncr_bytes,
+                ..Options::default()
+            })
+        })
+}
+
+#[test]
+fn embedded_sdmmc_runs_unchanged_on_the_wire() {
+    for options in every_card() {
+        let (wire, start) = formatted(options);
+        wire.power_up();
+        let card = SdCard::new(wire.device(), wire.delay());
+        assert_eq!(card.num_bytes().unwrap(), CAPACITY);
+        write_and_read(card);
+        fatfs_reads_it(wire, start);
+    }
+}
+
+/// The second driver as a block device.
+struct Reference<Bus, Pin>(RefCell<reference::Driver<Bus, Pin>>);
+
+impl<Bus, Pin> BlockDevice for Reference<Bus, Pin>
+where
+    Bus: embedded_hal::spi::SpiBus,
+    Pin: embedded_hal::digital::OutputPin,
+{
+    type Error = reference::Failure;
+
+    fn read(&self, blocks: &mut [Block], start: BlockIdx) -> Result<(), Self::Error> {
+        let mut data = vec![[0; BLOCK_BYTES]; blocks.len()];
+        self.0.borrow_mut().read(start.0, &mut data)?;
+        for (block, data) in blocks.iter_mut().zip(data) {
+            block.contents = data;
+        }
+        Ok(())
+    }
+
+    fn write(&self, blocks: &[Block], start: BlockIdx) -> Result<(), Self::Error> {
+        let data: Vec<_> = blocks.iter().map(|block| block.contents).collect();
+        self.0.borrow_mut().write(start.0, &data)
+    }
+
+    fn num_blocks(&self) -> Result<BlockCount, Self::Error> {
+        Ok(BlockCount((CAPACITY / BLOCK_BYTES as u64) as u32))
+    }
+}
+
+#[test]
+fn a_second_driver_runs_on_the_wire() {
+    for options in every_card() {
+        let (wire, start) = formatted(options);
+        let mut driver = reference::Driver::new(wire.bus(), wire.chip_select(), true);
+        driver.init().unwrap();
+        let csd: [u8; 16] = driver.register(9).unwrap();
+        let scr: [u8; 8] = driver.register(51).unwrap();
+        assert_eq!(csd[0] >> 6, u8::from(options.kind == Kind::High));
+        assert_eq!(scr[1] & 0xF, 0b0101);
+        // Class 10, 4 MiB.
+        let status = driver.sd_status().unwrap();
+        assert_eq!((status[8], status[10] >> 4), (4, 9));
+        let data: Vec<_> = (0..20).map(|i| [i; 512]).collect();
+        driver.write(300_000, &data).unwrap();
+        assert_eq!(driver.blocks_written(), Ok(20));
+        let mut back = vec![[0; 512]; 20];
+        driver.read(300_000, &mut back).unwrap();
+        assert_eq!(back, data);
+        driver.erase(300_005, 300_009).unwrap();
+        driver.read(300_000, &mut back).unwrap();
+        assert_eq!(
+            (back[4], back[5], back[9], back[10]),
+            ([4; 512], [0; 512], [0; 512], [10; 512])
+        );
+        write_and_read(Reference(RefCell::new(driver)));
+        fatfs_reads_it(wire, start);
+    }
+}
+
+#[test]
+fn embedded_sdmmc_takes_busy_after_a_stop_token_for_an_answer() {
+    let (wire, _) = formatted(Options::default());
+    wire.power_up();
+    let card = SdCard::new(wire.device(), wire.delay());
+    card.num_bytes().unwrap();
+    let mut blocks = [const { Block { contents: [1; 512] } }; 2];
+    // Two blocks are no whole page: the card is busy after the stop token. The driver looks at the
+    // undefined byte, sends its command unheard, and reads busy as R1 and then as a wrong token.
+    card.write(&blocks, BlockIdx(0)).unwrap();
+    assert!(matches!(
+        card.read(&mut blocks[..1], BlockIdx(0)),
+        Err(SdCardError::ReadError)
+    ));
+    card.write(&blocks, BlockIdx(0)).unwrap();
+    assert!(matches!(
+        card.write(&blocks[..1], BlockIdx(0)),
+        Err(SdCardError::WriteError)
+    ));
+    // With time in between all is well.
+    wire.card().clock().advance_ns(1_000_000_000);
+    card.write(&blocks[..1], BlockIdx(0)).unwrap();
+}
+
+#[test]
+fn a_stall_longer_than_the_driver_waits_is_an_error_with_a_remedy() {
+    let mut profile = profile();
+    // A merge takes 64 * 20 ms.
+    profile.flash.program_us = 20_000;
+    let board = Board::named("esp32").unwrap();
+    let mut store = FatCard::new(&profile, &board, 1).unwrap();
+    let mut file = store.create("SLOW.BIN").unwrap();
+    let failed = (0..20_000u64)
+        .find_map(|i| store.write(&mut file, i * 512, &[1; 512]).err())
+        .expect("the log is full sooner or later");
+    let message = failed.to_string();
+    assert!(message.contains("shorter stalls"), "{message}");
+}
