@@ -25,15 +25,15 @@ const COMMANDS: [u8; 19] = [
 ];
 
 /// Bytes that one script may take on the wire: quick scripts find more.
-const BYTES_MAX: u64 = 8192;
+const BYTES_MAX: u64 = 6000;
 
 fn card(options: Options) -> (SpiCard, Clock) {
     static PROFILE: LazyLock<Profile> = LazyLock::new(|| {
-        let profile = Profile::named("class10-16g").expect("it comes along");
-        Profile {
-            capacity_bytes: 64 << 20,
-            ..profile
-        }
+        let mut profile = Profile::named("class10-16g").expect("it comes along");
+        // As few pages as can be: a new card takes time for each.
+        profile.capacity_bytes = 64 << 20;
+        profile.flash.page_bytes = 16 << 10;
+        profile
     });
     let clock = Clock::default();
     let card = SpiCard::new(Card::new(&PROFILE, 1), options, clock.clone(), 26_000_000);
