@@ -20,7 +20,7 @@ use crate::{Histogram, Pass, Replay, WriteTimes};
 use alloc::vec::Vec;
 
 /// Writes that the first solution is found among.
-const SLOWEST_WRITES: u64 = 1 << 16;
+const SLOWEST_WRITES: u64 = 1 << 14;
 
 /// How far the RAM needed may lie above the RAM given: far below the 0.1 % that is promised.
 const TOLERANCE: f64 = 1e-9;

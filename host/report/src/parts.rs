@@ -24,6 +24,9 @@ pub(crate) struct PartFigures {
 /// The parts in the order they first come, without those that nothing was measured of.
 pub(crate) fn of(trace: &Trace) -> Vec<PartFigures> {
     let parts = &trace.about.parts;
+    if parts.is_empty() {
+        return Vec::new();
+    }
     let mut labels: Vec<&str> = Vec::new();
     let place_of_part: Vec<usize> = parts
         .iter()
