@@ -138,13 +138,9 @@ fn measure(
                 ..about
             };
             let watch = Watch::new(about, workload.bytes(), args.stop_after, interrupt.clone());
-            Ok(carry_out(
-                workload,
-                &mut card,
-                &mut clock,
-                watch,
-                args.stop_after,
-            ))
+            let mut measured = carry_out(workload, &mut card, &mut clock, watch, args.stop_after);
+            measured.warnings.extend(time_outs(&card));
+            Ok(measured)
         }
         Target::Directory(directory, medium) => {
             let mut clock = HostClock::default();
@@ -240,6 +236,18 @@ fn ending<E: std::fmt::Display>(
         vec![format!("{why}; what it was at was not read back")],
         None,
     )
+}
+
+/// A driver that gives up on a busy card is a result too.
+fn time_outs(card: &FatCard) -> Option<String> {
+    let times = card.time_outs();
+    (times > 0).then(|| {
+        format!(
+            "the card driver gave up on the busy card {} times and was asked again; a program that \
+             does not ask again loses its data there",
+            units::count(times)
+        )
+    })
 }
 
 fn medium_note(medium: &Medium, io: IoArg) -> String {

@@ -8,6 +8,8 @@ use cardiograph_workload::{Flush, Phase, Store};
 use embedded_sdmmc::{
     Mode, RawDirectory, RawFile, RawVolume, TimeSource, Timestamp, VolumeIdx, VolumeManager,
 };
+use std::cell::Cell;
+use std::rc::Rc;
 
 /// Folders that can be open at once: the deepest path of a workload, with room.
 const DIRS_MAX: usize = 8;
@@ -21,6 +23,7 @@ pub struct FatCard {
     volume: RawVolume,
     board: Board,
     clock: Clock,
+    time_outs: Rc<Cell<u64>>,
 }
 
 /// An open file of a [`FatCard`].
@@ -81,6 +84,7 @@ impl FatCard {
         let clock = Clock::default();
         let device = CardDevice::new(card, board, clock.clone())
             .map_err(|error| MountError::Mount(embedded_sdmmc::Error::DeviceError(error).into()))?;
+        let time_outs = device.time_outs();
         let manager = Manager::new_with_limits(device, Noon, 1);
         let volume = manager
             .open_raw_volume(VolumeIdx(0))
@@ -90,12 +94,18 @@ impl FatCard {
             volume,
             board: board.clone(),
             clock,
+            time_outs,
         })
     }
 
     /// The clock that everything on this card takes its time from.
     pub fn clock(&self) -> CardClock {
         CardClock(self.clock.clone())
+    }
+
+    /// How often the driver gave up on a busy card and was asked again.
+    pub fn time_outs(&self) -> u64 {
+        self.time_outs.get()
     }
 
     /// Unmounts the card and gives it back.

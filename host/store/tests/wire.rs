@@ -5,7 +5,7 @@ mod reference;
 
 use cardiograph_sim_card::wire::{Kind, Options, SpiCard, Wire};
 use cardiograph_sim_card::{BLOCK_BYTES, Board, Card, Clock, Profile};
-use cardiograph_store::{FatCard, format};
+use cardiograph_store::{FatCard, FatFile, StoreError, format};
 use cardiograph_workload::Store;
 use embedded_sdmmc::{
     Block, BlockCount, BlockDevice, BlockIdx, Mode, SdCard, SdCardError, TimeSource, Timestamp,
@@ -223,17 +223,50 @@ fn embedded_sdmmc_takes_busy_after_a_stop_token_for_an_answer() {
     card.write(&blocks[..1], BlockIdx(0)).unwrap();
 }
 
+/// Writes a file block by block until `stop` says so, at most 20,000 blocks; returns how many.
+fn write_until(
+    store: &mut FatCard,
+    file: &mut FatFile,
+    stop: impl Fn(&FatCard) -> bool,
+) -> Result<u64, StoreError> {
+    for i in 0..20_000u64 {
+        if stop(store) {
+            return Ok(i);
+        }
+        store.write(file, i * 512, &[i as u8; 512])?;
+    }
+    panic!("the log is full sooner or later");
+}
+
 #[test]
-fn a_stall_longer_than_the_driver_waits_is_an_error_with_a_remedy() {
+fn a_stall_longer_than_the_driver_waits_is_counted_and_nothing_is_lost() {
     let mut profile = profile();
     // A merge takes 64 * 20 ms.
     profile.flash.program_us = 20_000;
     let board = Board::named("esp32").unwrap();
     let mut store = FatCard::new(&profile, &board, 1).unwrap();
     let mut file = store.create("SLOW.BIN").unwrap();
-    let failed = (0..20_000u64)
-        .find_map(|i| store.write(&mut file, i * 512, &[1; 512]).err())
-        .expect("the log is full sooner or later");
-    let message = failed.to_string();
-    assert!(message.contains("shorter stalls"), "{message}");
+    let blocks = write_until(&mut store, &mut file, |store| store.time_outs() > 0).unwrap();
+    store.close(file).unwrap();
+
+    let mut file = store.open("SLOW.BIN", false).unwrap();
+    let mut read = [0; 512];
+    for i in 0..blocks {
+        assert_eq!(store.read(&mut file, i * 512, &mut read).unwrap(), 512);
+        assert_eq!(read, [i as u8; 512], "block {i}");
+    }
+    assert_eq!(store.read(&mut file, blocks * 512, &mut read).unwrap(), 0);
+}
+
+#[test]
+fn a_card_that_stays_busy_is_an_error_with_a_remedy() {
+    let mut profile = profile();
+    // A merge takes 256 * 100 ms.
+    profile.flash.pages_per_block = 256;
+    profile.flash.program_us = 100_000;
+    let board = Board::named("esp32").unwrap();
+    let mut store = FatCard::new(&profile, &board, 1).unwrap();
+    let mut file = store.create("STUCK.BIN").unwrap();
+    let failed = write_until(&mut store, &mut file, |_| false).unwrap_err();
+    assert!(failed.to_string().contains("shorter stalls"), "{failed}");
 }
