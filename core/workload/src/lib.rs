@@ -30,6 +30,6 @@ mod studies;
 pub use operation::{Operation, OperationKind};
 pub use path::Path;
 pub use phase::{Fill, Invalid, Order, Phase, Span, Sync, Workload};
-pub use runner::{Options, Outcome, RunError, run};
+pub use runner::{Outcome, RunError, run};
 pub use store::{Clock, Doing, Flush, Observer, Store};
 pub use studies::{DEFAULT, WORKLOADS, workload};

@@ -22,13 +22,6 @@ use crate::{
 use core::fmt;
 use core::ops::ControlFlow;
 
-/// How a run is carried out.
-#[derive(Clone, Copy, Debug)]
-pub struct Options {
-    /// Read everything written back and compare.
-    pub verify: bool,
-}
-
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome {
@@ -125,7 +118,6 @@ pub fn run<S: Store>(
     clock: &mut impl Clock,
     observer: &mut impl Observer,
     buffer: &mut [u8],
-    options: Options,
 ) -> Result<Outcome, RunError<S::Error>> {
     workload.check().map_err(RunError::Invalid)?;
     if buffer.len() < workload.buffer_bytes() {
@@ -148,7 +140,7 @@ pub fn run<S: Store>(
     };
     let mut result = Ok(());
     for phase in workload.phases {
-        result = run.phase(phase, options.verify);
+        result = run.phase(phase);
         let removed = run.remove_files(phase.folder_per_file);
         result = result.and(removed);
         if result.is_err() {
@@ -232,7 +224,7 @@ struct Run<'a, S, C, O> {
 }
 
 impl<S: Store, C: Clock, O: Observer> Run<'_, S, C, O> {
-    fn phase(&mut self, phase: &Phase, verify: bool) -> Step<S::Error> {
+    fn phase(&mut self, phase: &Phase) -> Step<S::Error> {
         if phase.operation == OperationKind::Read || phase.jump_within_bytes > 0 {
             for file in 0..phase.files {
                 self.prepare(phase, file)?;
@@ -249,10 +241,8 @@ impl<S: Store, C: Clock, O: Observer> Run<'_, S, C, O> {
                 }
             }
         }
-        if verify {
-            for file in 0..phase.files {
-                self.verify(phase, file)?;
-            }
+        for file in 0..phase.files {
+            self.verify(phase, file)?;
         }
         Ok(())
     }

@@ -1,8 +1,8 @@
 //! The runner against a store in memory that can be made to fail at any operation.
 
 use cardiograph_workload::{
-    Clock, Doing, Fill, Flush, Observer, Operation, OperationKind, Options, Order, Outcome, Phase,
-    RunError, Span, Store, Sync, Workload, run,
+    Clock, Doing, Fill, Flush, Observer, Operation, OperationKind, Order, Outcome, Phase, RunError,
+    Span, Store, Sync, Workload, run,
 };
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -206,14 +206,7 @@ fn carry_out(phases: &[Phase], store: &mut Memory, seen: &mut Seen) -> Ended {
     };
     let mut buffer = vec![0; workload.buffer_bytes()];
     let mut clock = Ticks(Rc::clone(&store.now_ns));
-    run(
-        &workload,
-        store,
-        &mut clock,
-        seen,
-        &mut buffer,
-        Options { verify: true },
-    )
+    run(&workload, store, &mut clock, seen, &mut buffer)
 }
 
 const SMALL: Phase = Phase {
@@ -589,15 +582,7 @@ fn a_buffer_too_small_and_impossible_phases_are_refused() {
     };
     let (mut store, mut seen) = (Memory::default(), Seen::default());
     let mut clock = Ticks(Rc::default());
-    let options = Options { verify: true };
-    let short = run(
-        &workload,
-        &mut store,
-        &mut clock,
-        &mut seen,
-        &mut [0; 10],
-        options,
-    );
+    let short = run(&workload, &mut store, &mut clock, &mut seen, &mut [0; 10]);
     assert!(matches!(short, Err(RunError::BufferTooSmall)));
 
     let impossible = Phase {

@@ -11,9 +11,7 @@ use crate::workload_file::OwnedWorkload;
 use cardiograph_report::{Report, figures_of, units};
 use cardiograph_store::{FatCard, HostClock, Medium};
 use cardiograph_trace::{About, Loaded, Trace};
-use cardiograph_workload::{
-    Clock, Options, Outcome, RunError, Store, Workload, run as run_workload,
-};
+use cardiograph_workload::{Clock, Outcome, RunError, Store, Workload, run as run_workload};
 use std::time::Duration;
 
 /// How long a real medium is measured unless told otherwise.
@@ -174,14 +172,7 @@ where
     let mut memory = vec![0; workload.buffer_bytes() + ALIGNMENT];
     let begin = memory.as_ptr().align_offset(ALIGNMENT).min(ALIGNMENT);
     let buffer = &mut memory[begin..];
-    let result = run_workload(
-        workload,
-        store,
-        clock,
-        &mut watch,
-        buffer,
-        Options { verify: true },
-    );
+    let result = run_workload(workload, store, clock, &mut watch, buffer);
     let timed_out = watch.timed_out;
     let mut trace = watch.into_trace();
     if let Ok(outcome) = &result

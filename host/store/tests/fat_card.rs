@@ -4,7 +4,7 @@ use cardiograph_sim_card::{BLOCK_BYTES, Board, Card, Profile};
 use cardiograph_store::{CardClock, FatCard, format};
 use cardiograph_timing::{Peaks, WriteTimes, buckets_below};
 use cardiograph_workload::{
-    Clock, Doing, Flush, Observer, Operation, Options, Phase, Store, Workload, run, workload,
+    Clock, Doing, Flush, Observer, Operation, Phase, Store, Workload, run, workload,
 };
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -166,14 +166,7 @@ fn times_of(workload: &Workload, profile: &Profile, seed: u64) -> Vec<(u64, u64)
     let mut clock: CardClock = store.clock();
     let mut times = Times::default();
     let mut buffer = vec![0; workload.buffer_bytes()];
-    let outcome = run(
-        workload,
-        &mut store,
-        &mut clock,
-        &mut times,
-        &mut buffer,
-        Options { verify: true },
-    );
+    let outcome = run(workload, &mut store, &mut clock, &mut times, &mut buffer);
     assert_eq!(outcome.unwrap().verified_bytes, workload.bytes());
     assert!(clock.now_ns() > times.0.iter().map(|time| time.0).sum());
     times.0

@@ -58,7 +58,8 @@ function figures(run, words) {
     tables.push(
       table(
         "Lossless rate",
-        steps.map((p) => ["with " + ram(p.ram_bytes), rate(p.lossless_Bps)]),
+        // A RAM below one write carries nothing.
+        steps.map((p) => ["with " + ram(p.ram_bytes), p.lossless_Bps ? rate(p.lossless_Bps) : DASH]),
       ),
     );
   return element("section", { class: "tables", "aria-label": "Figures" }, ...tables);
@@ -104,9 +105,13 @@ function gapTable(gaps, timeline, most = 12) {
           : "",
       ),
     );
-  const head = ["Length", "Missing", "From the start", "Position", ""].map((h) => element("th", { scope: "col" }, h));
   const rest = longest.length - most;
   const caption = rest > 0 ? `Longest gaps (${most} of ${count(longest.length)})` : "Longest gaps";
+  const head = ["Length", "Missing", "From the start", "Position", ""];
+  return listTable(caption, head, longest.slice(0, most).map(row));
+}
+
+function listTable(caption, head, rows) {
   return element(
     "div",
     { class: "scroll" },
@@ -114,8 +119,8 @@ function gapTable(gaps, timeline, most = 12) {
       "table",
       { class: "list" },
       element("caption", {}, caption),
-      element("thead", {}, element("tr", {}, ...head)),
-      element("tbody", {}, ...longest.slice(0, most).map(row)),
+      element("thead", {}, element("tr", {}, ...head.map((h) => element("th", { scope: "col" }, h)))),
+      element("tbody", {}, ...rows),
     ),
   );
 }
@@ -133,17 +138,7 @@ function parts(run) {
         (value) => element("td", {}, value),
       ),
     );
-  return element(
-    "div",
-    { class: "scroll" },
-    element(
-      "table",
-      { class: "list" },
-      element("caption", {}, "Parts of the workload"),
-      element("thead", {}, element("tr", {}, ...head.map((h) => element("th", { scope: "col" }, h)))),
-      element("tbody", {}, ...run.parts.map(row)),
-    ),
-  );
+  return listTable("Parts of the workload", head, run.parts.map(row));
 }
 
 function figure(title, part, ...tools) {
