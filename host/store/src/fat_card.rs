@@ -3,7 +3,7 @@
 use crate::card_device::CardDevice;
 use crate::format::{self, FormatError};
 use crate::{CardClock, StoreError};
-use cardiograph_sim_card::{BLOCK_BYTES, Board, Card, Clock, Profile};
+use cardiograph_sim_card::{BLOCK_BYTES, Board, Card, Clock, Profile, Seed};
 use cardiograph_workload::{Flush, Phase, Store};
 use embedded_sdmmc::{
     Mode, RawDirectory, RawFile, RawVolume, TimeSource, Timestamp, VolumeIdx, VolumeManager,
@@ -79,7 +79,7 @@ impl FatCard {
     /// # Errors
     /// [`MountError`] if no FAT file system of that cluster size fits the card.
     pub fn new(profile: &Profile, board: &Board, seed: u64) -> Result<FatCard, MountError> {
-        let mut card = Card::new(profile, seed);
+        let mut card = Card::new(profile, Seed::new(seed));
         format::format(&mut card, board.library.cluster_bytes).map_err(MountError::Format)?;
         let clock = Clock::default();
         let device = CardDevice::new(card, board, clock.clone())

@@ -1,6 +1,6 @@
 //! The simulated card as a store: judged by fsck.fat and by another FAT library.
 
-use cardiograph_sim_card::{BLOCK_BYTES, Board, Card, Profile};
+use cardiograph_sim_card::{BLOCK_BYTES, Board, Card, Profile, Seed};
 use cardiograph_store::{CardClock, FatCard, format};
 use cardiograph_timing::{Peaks, WriteTimes, buckets_below};
 use cardiograph_workload::{
@@ -71,7 +71,7 @@ fn a_formatted_card_is_clean_and_its_data_aligned() {
     ] {
         let mut profile = small_profile();
         profile.capacity_bytes = capacity;
-        let mut card = Card::new(&profile, 1);
+        let mut card = Card::new(&profile, Seed::new(1));
         let partition = format(&mut card, cluster_bytes).unwrap();
         assert_eq!(partition, partition_of(&card));
         let path = image(&card, &format!("formatted-{capacity}-{cluster_bytes}.img"));
@@ -90,7 +90,7 @@ fn a_formatted_card_is_clean_and_its_data_aligned() {
 fn a_cluster_size_that_makes_fat12_is_refused_with_a_remedy() {
     let mut profile = small_profile();
     profile.capacity_bytes = 64 << 20;
-    let error = format(&mut Card::new(&profile, 1), 32_768)
+    let error = format(&mut Card::new(&profile, Seed::new(1)), 32_768)
         .unwrap_err()
         .to_string();
     assert!(

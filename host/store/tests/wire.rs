@@ -4,7 +4,7 @@
 mod reference;
 
 use cardiograph_sim_card::wire::{Kind, Options, SpiCard, Wire};
-use cardiograph_sim_card::{BLOCK_BYTES, Board, Card, Clock, Profile};
+use cardiograph_sim_card::{BLOCK_BYTES, Board, Card, Clock, Profile, Seed};
 use cardiograph_store::{FatCard, FatFile, StoreError, format};
 use cardiograph_workload::Store;
 use embedded_sdmmc::{
@@ -32,7 +32,7 @@ fn profile() -> Profile {
 
 /// A formatted card, and the first block of its partition.
 fn formatted(options: Options) -> (Wire, u64) {
-    let mut card = Card::new(&profile(), 1);
+    let mut card = Card::new(&profile(), Seed::new(1));
     let partition = format(&mut card, 4096).unwrap();
     let card = SpiCard::new(card, options, Clock::default(), 10_000_000).unwrap();
     (Wire::new(card), partition.start)

@@ -3,7 +3,7 @@
 //! `cargo run --release -p cardiograph-sim-card --example wire_speed`
 
 use cardiograph_sim_card::wire::{Options, SpiCard, Wire, crc};
-use cardiograph_sim_card::{Card, Clock, Profile};
+use cardiograph_sim_card::{Card, Clock, Profile, Seed};
 use embedded_sdmmc::sdcard::spi::AcquireOpts;
 use embedded_sdmmc::{Block, BlockDevice, BlockIdx, SdCard};
 use std::time::Instant;
@@ -13,7 +13,7 @@ const WRITES: u32 = 500_000;
 fn wire() -> Wire {
     let mut profile = Profile::named("class10-16g").expect("it comes along");
     profile.capacity_bytes = 1 << 30;
-    let card = Card::new(&profile, 1);
+    let card = Card::new(&profile, Seed::new(1));
     let card = SpiCard::new(card, Options::default(), Clock::default(), 25_000_000);
     let wire = Wire::new(card.expect("these options are possible"));
     wire.power_up();

@@ -1,46 +1,87 @@
-//! The card as a block device: what it stores, and how long it is busy.
+//! What a card stores, and how long it is busy storing it.
+//!
+//! ```text
+//!   accepted ──> in flight ──────── busy ends ──> durable
+//!                    │
+//!                    └── power fails before the page is programmed ──> as it was before
+//! ```
+//!
+//! That is a card that keeps its word. [`Defects`] are the ways in which cards do not; the data that a
+//! card without them would hold is kept apart, so that a checker can tell ([`Card::promised`]).
 
-use crate::Profile;
+mod in_flight;
+
+use crate::defects::{BitErrors, Counterfeit, Defects, TornPage};
 use crate::medium::Medium;
 use crate::translation::Translation;
+use crate::{BLOCK_BYTES, Profile};
+use cardiograph_sim_world::{Random, Seed};
+use in_flight::{InFlight, Torn};
+use std::collections::HashSet;
 use std::fmt;
-
-/// Bytes in a block, the unit of every command.
-pub const BLOCK_BYTES: usize = 512;
+use std::ops::Range;
 
 /// The bytes of one block.
 pub type Block = [u8; BLOCK_BYTES];
 
-/// A block past the end of the card.
+/// How often a page is read until its wrong bits can be corrected.
+const READ_RETRIES: u64 = 8;
+
+/// Why a card did not do what it was told. It stays as it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OutOfRange {
-    /// The block asked for.
-    pub block: u64,
-    /// Blocks there are.
-    pub blocks: u64,
+pub enum CardError {
+    /// A block past the end of the card.
+    OutOfRange {
+        /// The block asked for.
+        block: u64,
+        /// Blocks there are.
+        blocks: u64,
+    },
+    /// The page holds more wrong bits than the controller can correct.
+    Unreadable {
+        /// The block asked for.
+        block: u64,
+    },
+    /// No block of flash is left to write to: the card is worn out, and can only be read.
+    WornOut,
 }
 
-impl std::error::Error for OutOfRange {}
+impl std::error::Error for CardError {}
 
-impl fmt::Display for OutOfRange {
+impl fmt::Display for CardError {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        write!(
-            f,
-            "block {} is past the card's {} blocks",
-            self.block, self.blocks
-        )
+        match self {
+            CardError::OutOfRange { block, blocks } => {
+                write!(f, "block {block} is past the card's {blocks} blocks")
+            }
+            CardError::Unreadable { block } => {
+                write!(
+                    f,
+                    "block {block} holds more wrong bits than can be corrected"
+                )
+            }
+            CardError::WornOut => f.write_str("the card is worn out and can only be read"),
+        }
     }
 }
 
 /// A simulated card at the level of blocks.
 ///
-/// A write is durable when it is no longer busy: what is left in a RAM page is in the log as well.
+/// Times are of one clock, in ns, and never go back. Who drives the card starts nothing before the
+/// busy time of what came before is over.
 pub struct Card {
+    /// What the card holds.
     medium: Medium,
+    /// What a card without defects would hold; kept only where there are any.
+    promised: Option<Medium>,
+    unreadable: HashSet<u64>,
+    defects: Defects,
+    random: Random,
     translation: Translation,
     command_ns: u64,
     blocks: u64,
     stream: Option<Stream>,
+    in_flight: InFlight,
 }
 
 /// A write of consecutive blocks that is under way, its length not yet known.
@@ -55,9 +96,19 @@ struct Stream {
 impl Card {
     /// A card of this profile, filled once and then cleaned up: every page holds data, the log is
     /// empty. `seed` decides the spread of its times.
-    pub fn new(profile: &Profile, seed: u64) -> Card {
+    pub fn new(profile: &Profile, seed: Seed) -> Card {
+        Card::with_defects(profile, Defects::default(), seed)
+    }
+
+    /// A card that does not keep its word.
+    pub fn with_defects(profile: &Profile, defects: Defects, seed: Seed) -> Card {
         Card {
             medium: Medium::default(),
+            promised: (!defects.is_none()).then(Medium::default),
+            unreadable: HashSet::new(),
+            in_flight: InFlight::new(defects.volatile_blocks),
+            defects,
+            random: seed.stream("defects"),
             translation: Translation::new(profile, seed),
             command_ns: u64::from(profile.controller.command_us) * 1000,
             blocks: profile.capacity_bytes / BLOCK_BYTES as u64,
@@ -65,52 +116,70 @@ impl Card {
         }
     }
 
-    /// Number of blocks.
+    /// Number of blocks, as the card tells it.
     pub fn blocks(&self) -> u64 {
         self.blocks
     }
 
-    /// Reads consecutive blocks by one command; returns how long the card keeps the host waiting, in
-    /// ns.
+    /// Reads one block of consecutive ones; returns how long the host waits, in ns. A page is fetched
+    /// once, the `first` block of a command after the command's own time.
     ///
     /// # Errors
-    /// [`OutOfRange`]; nothing is read.
-    pub fn read(&mut self, start: u64, data: &mut [Block]) -> Result<u64, OutOfRange> {
-        self.check(start, data.len())?;
-        let busy_ns = self.translation.read_ns(start, data.len() as u64);
-        self.load(start, data);
-        Ok(self.command_ns + busy_ns)
-    }
-
-    /// Writes consecutive blocks by one command; returns how long the card is busy, in ns.
-    ///
-    /// # Errors
-    /// [`OutOfRange`]; nothing is written.
-    pub fn write(&mut self, start: u64, data: &[Block]) -> Result<u64, OutOfRange> {
-        self.check(start, data.len())?;
-        let busy_ns = self.translation.write_ns(start, data.len() as u64);
-        self.store(start, data);
-        Ok(self.command_ns + busy_ns)
-    }
-
-    /// Reads one block of a stream of consecutive ones; returns how long the host waits, in ns. A page
-    /// is fetched once, the first block of a stream after the command's own time.
-    ///
-    /// # Errors
-    /// [`OutOfRange`]; nothing is read.
-    pub fn stream_read(
+    /// [`CardError::OutOfRange`] and [`CardError::Unreadable`].
+    pub fn read(
         &mut self,
+        _now_ns: u64,
         block: u64,
         first: bool,
         data: &mut Block,
-    ) -> Result<u64, OutOfRange> {
+    ) -> Result<u64, CardError> {
         self.check(block, 1)?;
-        self.medium.read(block, data);
+        let place = self.place(block);
+        if self.unreadable.contains(&place) {
+            return Err(CardError::Unreadable { block });
+        }
+        match place < self.blocks {
+            true => self.medium.read(place, data),
+            false => data.fill(0),
+        }
         let command_ns = if first { self.command_ns } else { 0 };
         if first || block.is_multiple_of(self.translation.blocks_per_page()) {
-            return Ok(command_ns + self.translation.read_ns(block, 1));
+            let fetch_ns = self.translation.read_ns(block, 1);
+            return Ok(command_ns + self.err(block, data, fetch_ns)?);
         }
         Ok(0)
+    }
+
+    /// What bit errors do to a page fetched; returns how long it takes.
+    fn err(&mut self, block: u64, data: &mut Block, fetch_ns: u64) -> Result<u64, CardError> {
+        let errors = self.defects.bit_errors;
+        if errors == BitErrors::default() {
+            return Ok(fetch_ns);
+        }
+        if self.random.chance_ppm(errors.unreadable_ppm) {
+            return Err(CardError::Unreadable { block });
+        }
+        if self.random.chance_ppm(errors.silent_ppm) {
+            let bit = self.random.below(8 * BLOCK_BYTES as u64) as usize;
+            data[bit / 8] ^= 1 << (bit % 8);
+        }
+        let times = match self.random.chance_ppm(errors.corrected_ppm) {
+            true => READ_RETRIES,
+            false => 1,
+        };
+        Ok(fetch_ns * times)
+    }
+
+    /// Writes one block by a command of its own; returns how long the card is busy, in ns. It is
+    /// durable when that is over.
+    ///
+    /// # Errors
+    /// [`CardError::OutOfRange`] and [`CardError::WornOut`].
+    pub fn write(&mut self, now_ns: u64, block: u64, data: &Block) -> Result<u64, CardError> {
+        self.check(block, 1)?;
+        let busy_ns = self.command_ns + self.translation.write_ns(block, 1);
+        self.keep(now_ns, busy_ns, block, std::slice::from_ref(data));
+        Ok(busy_ns)
     }
 
     /// Writes the next block of a stream, or the first of a new one; returns how long the card is
@@ -118,29 +187,34 @@ impl Card {
     /// gathered in RAM until their page is whole.
     ///
     /// # Errors
-    /// [`OutOfRange`]; nothing is written.
-    pub fn stream_write(&mut self, block: u64, data: &Block) -> Result<u64, OutOfRange> {
+    /// [`CardError::OutOfRange`] and [`CardError::WornOut`].
+    pub fn stream_write(
+        &mut self,
+        now_ns: u64,
+        block: u64,
+        data: &Block,
+    ) -> Result<u64, CardError> {
         self.check(block, 1)?;
         let (mut stream, mut busy_ns) = match self.stream.take() {
             Some(stream) => (stream, 0),
             None => (Stream::default(), self.command_ns),
         };
         if block != stream.first + stream.pending.len() as u64 {
-            busy_ns += self.flush(&mut stream);
+            busy_ns += self.flush(now_ns + busy_ns, &mut stream);
             stream.first = block;
         }
         stream.pending.push(*data);
         if (block + 1).is_multiple_of(self.translation.blocks_per_page()) {
-            busy_ns += self.flush(&mut stream);
+            busy_ns += self.flush(now_ns + busy_ns, &mut stream);
         }
         self.stream = Some(stream);
         Ok(busy_ns)
     }
 
     /// Ends a stream of writes; returns how long the card is busy, in ns.
-    pub fn stream_end(&mut self) -> u64 {
+    pub fn stream_end(&mut self, now_ns: u64) -> u64 {
         match self.stream.take() {
-            Some(mut stream) => self.flush(&mut stream),
+            Some(mut stream) => self.flush(now_ns, &mut stream),
             None => 0,
         }
     }
@@ -150,40 +224,55 @@ impl Card {
         self.stream = None;
     }
 
-    fn flush(&mut self, stream: &mut Stream) -> u64 {
-        let count = stream.pending.len() as u64;
-        if count == 0 {
-            return 0;
-        }
-        let busy_ns = self.translation.write_ns(stream.first, count);
-        self.store(stream.first, &stream.pending);
-        stream.pending.clear();
-        stream.first += count;
-        busy_ns
-    }
-
     /// Erases consecutive blocks, which read as zeros from now on; returns how long the card is busy,
     /// in ns.
     ///
     /// # Errors
-    /// [`OutOfRange`]; nothing is erased.
-    pub fn erase(&mut self, start: u64, count: u64) -> Result<u64, OutOfRange> {
-        self.check(start, count as usize)?;
-        self.medium.erase(start..start + count);
+    /// [`CardError::OutOfRange`]; nothing is erased.
+    pub fn erase(&mut self, _now_ns: u64, start: u64, count: u64) -> Result<u64, CardError> {
+        self.check(start, count)?;
+        self.in_flight.settle();
+        for places in self.places(start, count) {
+            self.unreadable.retain(|place| !places.contains(place));
+            self.medium.erase(places);
+        }
+        if let Some(promised) = &mut self.promised {
+            promised.erase(start..start + count);
+        }
         Ok(self.command_ns + self.translation.forget_ns(start, count))
     }
 
-    /// Blocks as they are stored, past the controller and outside time.
+    /// Takes the power away. What is in RAM only is lost, and what is in flight is as it was before;
+    /// see [`Defects`] for cards that lose more.
+    pub fn power_cut(&mut self, now_ns: u64) {
+        self.stream = None;
+        let torn = self
+            .in_flight
+            .undo(now_ns, &mut self.medium, self.promised.as_mut());
+        if let Some(torn) = torn {
+            self.tear(torn);
+        }
+    }
+
+    /// Blocks as the card holds them, past the controller and outside time.
     pub fn load(&self, start: u64, data: &mut [Block]) {
         for (block, data) in (start..).zip(data) {
             self.medium.read(block, data);
         }
     }
 
+    /// Blocks as a card without defects would hold them.
+    pub fn promised(&self, start: u64, data: &mut [Block]) {
+        let medium = self.promised.as_ref().unwrap_or(&self.medium);
+        for (block, data) in (start..).zip(data) {
+            medium.read(block, data);
+        }
+    }
+
     /// Stores blocks past the controller and outside time, as a card comes formatted from its maker.
     pub fn store(&mut self, start: u64, data: &[Block]) {
         for (block, data) in (start..).zip(data) {
-            self.medium.write(block, data);
+            self.put(block, data);
         }
     }
 
@@ -192,79 +281,119 @@ impl Card {
         self.translation.erases()
     }
 
-    fn check(&self, start: u64, count: usize) -> Result<(), OutOfRange> {
-        let end = start.saturating_add(count as u64);
+    fn flush(&mut self, now_ns: u64, stream: &mut Stream) -> u64 {
+        let count = stream.pending.len() as u64;
+        if count == 0 {
+            return 0;
+        }
+        let busy_ns = self.translation.write_ns(stream.first, count);
+        self.keep(now_ns, busy_ns, stream.first, &stream.pending);
+        stream.pending.clear();
+        stream.first += count;
+        busy_ns
+    }
+
+    /// Stores blocks of one page that are durable once the busy time is over.
+    fn keep(&mut self, now_ns: u64, busy_ns: u64, start: u64, data: &[Block]) {
+        self.in_flight.begin(now_ns..now_ns + busy_ns);
+        for (block, data) in (start..).zip(data) {
+            let place = self.place(block);
+            self.in_flight
+                .note(block, place, &self.medium, self.promised.as_ref());
+            self.put(block, data);
+        }
+    }
+
+    fn put(&mut self, block: u64, data: &Block) {
+        let place = self.place(block);
+        if place < self.blocks {
+            self.medium.write(place, data);
+            self.unreadable.remove(&place);
+        }
+        if let Some(promised) = &mut self.promised {
+            promised.write(block, data);
+        }
+    }
+
+    /// Flips a bit of what the card holds, as a charge that leaks away does: nobody notices.
+    pub fn flip_bit(&mut self, block: u64, bit: usize) {
+        let mut data = [0; BLOCK_BYTES];
+        self.medium.read(block, &mut data);
+        data[bit / 8 % BLOCK_BYTES] ^= 1 << (bit % 8);
+        self.medium.write(block, &data);
+    }
+
+    /// Lets a block fail to read until it is written anew.
+    pub fn make_unreadable(&mut self, block: u64) {
+        self.unreadable.insert(block);
+    }
+
+    /// What is left of a page that was being programmed when power failed.
+    fn tear(&mut self, torn: Torn) {
+        let Some(&(some, _)) = torn.blocks.first() else {
+            return;
+        };
+        let per_page = self.translation.blocks_per_page();
+        let first = some - some % per_page;
+        let new_bytes = (per_page * BLOCK_BYTES as u64 * torn.done) >> 16;
+        for place in first..first + per_page {
+            let mut data = [0; BLOCK_BYTES];
+            match self.defects.torn_page {
+                TornPage::Old => return,
+                TornPage::Unreadable => {
+                    self.unreadable.insert(place);
+                    continue;
+                }
+                TornPage::Garbage => {
+                    let words = data.as_chunks_mut::<8>().0;
+                    words.fill_with(|| self.random.next_u64().to_le_bytes());
+                }
+                TornPage::Mixed => {
+                    match torn.new_data(place) {
+                        Some(new) => data = *new,
+                        None => self.medium.read(place, &mut data),
+                    }
+                    let new = new_bytes.saturating_sub((place - first) * BLOCK_BYTES as u64);
+                    data[(new as usize).min(BLOCK_BYTES)..].fill(0xFF);
+                }
+            }
+            self.medium.write(place, &data);
+        }
+    }
+
+    /// Where a block is in truth; past the end if nowhere.
+    fn place(&self, block: u64) -> u64 {
+        match self.defects.counterfeit {
+            Some(Counterfeit::Wraps { real_blocks }) => block % real_blocks,
+            Some(Counterfeit::Vanishes { real_blocks }) if block >= real_blocks.get() => u64::MAX,
+            _ => block,
+        }
+    }
+
+    /// Where consecutive blocks are in truth.
+    fn places(&self, start: u64, count: u64) -> [Range<u64>; 2] {
+        match self.defects.counterfeit {
+            None => [start..start + count, 0..0],
+            Some(Counterfeit::Vanishes { real_blocks }) => {
+                let real = real_blocks.get();
+                [start.min(real)..(start + count).min(real), 0..0]
+            }
+            Some(Counterfeit::Wraps { real_blocks }) => {
+                let (real, first) = (real_blocks.get(), start % real_blocks);
+                let end = first + count.min(real);
+                [first..end.min(real), 0..end.saturating_sub(real)]
+            }
+        }
+    }
+
+    fn check(&self, start: u64, count: u64) -> Result<(), CardError> {
+        let end = start.saturating_add(count);
         if end > self.blocks {
-            return Err(OutOfRange {
+            return Err(CardError::OutOfRange {
                 block: end - 1,
                 blocks: self.blocks,
             });
         }
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_was_written_is_read_and_the_rest_is_zero() {
-        let mut card = Card::new(&Profile::named("class10-16g").unwrap(), 1);
-        card.write(100, &[[7; 512], [8; 512]]).unwrap();
-        let mut data = [[1; 512]; 4];
-        card.read(99, &mut data).unwrap();
-        assert_eq!(data, [[0; 512], [7; 512], [8; 512], [0; 512]]);
-    }
-
-    #[test]
-    fn a_stream_costs_what_one_command_for_all_its_blocks_costs() {
-        let profile = Profile::named("class10-16g").unwrap();
-        let blocks: Vec<Block> = (0..21).map(|i| [i; 512]).collect();
-        let mut whole = Card::new(&profile, 1);
-        let whole_ns = whole.write(5, &blocks).unwrap();
-        let mut stream = Card::new(&profile, 1);
-        let accepted_ns: u64 = (5..)
-            .zip(&blocks)
-            .map(|(place, block)| stream.stream_write(place, block).unwrap())
-            .sum();
-        assert_eq!(accepted_ns + stream.stream_end(), whole_ns);
-        let mut data = [[0; 512]; 21];
-        stream.load(5, &mut data);
-        assert_eq!(data[..], blocks);
-    }
-
-    #[test]
-    fn a_stream_that_is_not_ended_leaves_the_page_under_way_as_it_was() {
-        let mut card = Card::new(&Profile::named("class10-16g").unwrap(), 1);
-        for block in 0..10 {
-            card.stream_write(block, &[9; 512]).unwrap();
-        }
-        card.stream_abandon();
-        let mut data = [[1; 512]; 10];
-        card.load(0, &mut data);
-        assert_eq!(data[7], [9; 512]);
-        assert_eq!(data[8..], [[0; 512]; 2]);
-    }
-
-    #[test]
-    fn erased_blocks_are_zero_and_their_neighbours_are_not() {
-        let mut card = Card::new(&Profile::named("class10-16g").unwrap(), 1);
-        card.write(0, &[[7; 512]; 40]).unwrap();
-        card.erase(3, 30).unwrap();
-        let mut data = [[1; 512]; 40];
-        card.load(0, &mut data);
-        for (block, data) in data.iter().enumerate() {
-            let value = if (3..33).contains(&block) { 0 } else { 7 };
-            assert_eq!(data, &[value; 512], "block {block}");
-        }
-    }
-
-    #[test]
-    fn blocks_past_the_end_are_refused() {
-        let mut card = Card::new(&Profile::named("class10-16g").unwrap(), 1);
-        let blocks = card.blocks();
-        assert!(card.write(blocks - 1, &[[1; 512]; 2]).is_err());
-        assert!(card.read(u64::MAX, &mut [[0; 512]]).is_err());
     }
 }

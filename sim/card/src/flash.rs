@@ -1,20 +1,20 @@
 //! NAND flash: how long pages and blocks take.
 
 use crate::profile;
+use cardiograph_sim_world::{Random, Seed};
 
 /// Times of one flash chip, each operation a little different from the last.
 pub(crate) struct Flash {
     profile: profile::Flash,
-    random: u64,
+    random: Random,
     erases: u64,
 }
 
 impl Flash {
-    pub(crate) fn new(profile: profile::Flash, seed: u64) -> Flash {
+    pub(crate) fn new(profile: profile::Flash, seed: Seed) -> Flash {
         Flash {
             profile,
-            // xorshift never leaves 0.
-            random: seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1,
+            random: seed.stream("flash"),
             erases: 0,
         }
     }
@@ -49,14 +49,9 @@ impl Flash {
     }
 
     fn spread_ns(&mut self, us: u32) -> u64 {
-        // xorshift64 (Marsaglia, 2003).
-        self.random ^= self.random << 13;
-        self.random ^= self.random >> 7;
-        self.random ^= self.random << 17;
         let ns = u64::from(us) * 1000;
         let width_ns = ns * u64::from(self.profile.spread_percent) / 50;
-        // The upper 32 bits, as a fraction of the width.
-        ns - width_ns / 2 + (((self.random >> 32) * width_ns) >> 32)
+        ns - width_ns / 2 + self.random.below(width_ns)
     }
 }
 
@@ -69,7 +64,7 @@ mod tests {
     fn times_stay_within_the_spread_and_repeat_with_the_seed() {
         let profile = Profile::named("class10-16g").unwrap().flash;
         let times = |seed| {
-            let mut flash = Flash::new(profile, seed);
+            let mut flash = Flash::new(profile, Seed::new(seed));
             (0..1000).map(|_| flash.program_ns()).collect::<Vec<_>>()
         };
         assert_eq!(times(1), times(1));

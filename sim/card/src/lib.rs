@@ -18,6 +18,7 @@
 
 mod board;
 mod card;
+mod defects;
 mod flash;
 mod medium;
 mod profile;
@@ -26,7 +27,11 @@ mod translation;
 pub mod wire;
 
 pub use board::{Board, Driver, Library, Spi};
-pub use card::{BLOCK_BYTES, Block, Card, OutOfRange};
-pub use cardiograph_sim_world::Clock;
+pub use card::{Block, Card, CardError};
+pub use cardiograph_sim_world::{Clock, Seed};
+pub use defects::{BitErrors, Counterfeit, Defects, TornPage};
 pub use profile::{Controller, Flash as FlashProfile, Profile};
 pub use toml_file::{BOARDS, CARDS, TomlError, parse as parse_toml};
+
+/// Bytes in a block, the unit of every command.
+pub const BLOCK_BYTES: usize = 512;

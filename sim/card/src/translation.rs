@@ -26,6 +26,7 @@
 
 use crate::flash::Flash;
 use crate::{BLOCK_BYTES, Profile};
+use cardiograph_sim_world::Seed;
 use std::collections::VecDeque;
 
 /// No place in the log.
@@ -64,7 +65,7 @@ pub(crate) struct Translation {
 }
 
 impl Translation {
-    pub(crate) fn new(profile: &Profile, seed: u64) -> Translation {
+    pub(crate) fn new(profile: &Profile, seed: Seed) -> Translation {
         let (flash, controller) = (profile.flash, profile.controller);
         let log_pages = controller.log_blocks * flash.pages_per_block;
         let pages = profile.capacity_bytes / u64::from(flash.page_bytes);
@@ -281,7 +282,7 @@ mod tests {
         let mut profile = Profile::named("class10-16g").unwrap();
         profile.flash.spread_percent = 0;
         change(&mut profile);
-        Translation::new(&profile, 1)
+        Translation::new(&profile, Seed::new(1))
     }
 
     #[test]

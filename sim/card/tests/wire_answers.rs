@@ -1,7 +1,7 @@
 //! What the card answers, byte by byte, to hosts that are right and hosts that are wrong.
 
 use cardiograph_sim_card::wire::{Kind, Options, SpiCard, crc};
-use cardiograph_sim_card::{Block, Card, Clock, Profile};
+use cardiograph_sim_card::{Block, Card, Clock, Profile, Seed};
 
 const BLOCKS: u32 = (64 << 20) / 512;
 
@@ -17,7 +17,7 @@ fn host(change: impl FnOnce(&mut Options)) -> Host {
     let mut options = Options::default();
     change(&mut options);
     let clock = Clock::default();
-    let card = Card::new(&profile, 1);
+    let card = Card::new(&profile, Seed::new(1));
     let card = SpiCard::new(card, options, clock.clone(), 25_000_000).unwrap();
     Host { card, clock }
 }
@@ -491,7 +491,7 @@ fn impossible_options_are_refused_by_name() {
         profile.capacity_bytes = blocks_bytes;
         let mut options = Options::default();
         change(&mut options);
-        let card = Card::new(&profile, 1);
+        let card = Card::new(&profile, Seed::new(1));
         match SpiCard::new(card, options, Clock::default(), clock_hz) {
             Ok(_) => String::from("accepted"),
             Err(error) => error.to_string(),

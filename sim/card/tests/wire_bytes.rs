@@ -3,7 +3,7 @@
 mod reference;
 
 use cardiograph_sim_card::wire::{Count, Options, SpiCard, Wire};
-use cardiograph_sim_card::{Card, Clock, Profile};
+use cardiograph_sim_card::{Card, Clock, Profile, Seed};
 use embedded_sdmmc::{Block, BlockDevice, BlockIdx, SdCard};
 
 const CLOCK_HZ: u32 = 25_000_000;
@@ -16,7 +16,7 @@ fn wire(ncr_bytes: u8) -> Wire {
         ncr_bytes,
         ..Options::default()
     };
-    let card = Card::new(&profile, 1);
+    let card = Card::new(&profile, Seed::new(1));
     let wire = Wire::new(SpiCard::new(card, options, Clock::default(), CLOCK_HZ).unwrap());
     wire.power_up();
     wire

@@ -69,7 +69,7 @@ impl fmt::Display for OptionsError {
 }
 
 impl Options {
-    pub(super) fn check(&self, blocks: u64) -> Result<(), OptionsError> {
+    pub(in crate::wire) fn check(&self, blocks: u64) -> Result<(), OptionsError> {
         let must = |holds, field, allowed| match holds {
             true => Ok(()),
             false => Err(OptionsError { field, allowed }),

@@ -5,7 +5,7 @@ use crate::Clock;
 const BYTE_NS_HZ: u64 = 8 * 1_000_000_000;
 
 /// Moves the clock on, eight periods of the bus a byte; what is less than a nanosecond is kept.
-pub(super) struct Pace {
+pub(in crate::wire) struct Pace {
     clock: Clock,
     clock_hz: u64,
     byte_ns: u64,
@@ -14,7 +14,7 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    pub(super) fn new(clock: Clock, clock_hz: u32) -> Pace {
+    pub(in crate::wire) fn new(clock: Clock, clock_hz: u32) -> Pace {
         let clock_hz = u64::from(clock_hz);
         Pace {
             clock,
@@ -25,15 +25,15 @@ impl Pace {
         }
     }
 
-    pub(super) fn clock(&self) -> &Clock {
+    pub(in crate::wire) fn clock(&self) -> &Clock {
         &self.clock
     }
 
-    pub(super) fn now_ns(&self) -> u64 {
+    pub(in crate::wire) fn now_ns(&self) -> u64 {
         self.clock.now_ns()
     }
 
-    pub(super) fn byte(&mut self) {
+    pub(in crate::wire) fn byte(&mut self) {
         self.remainder += self.byte_remainder;
         let carry = self.remainder >= self.clock_hz;
         if carry {
@@ -42,7 +42,7 @@ impl Pace {
         self.clock.advance_ns(self.byte_ns + u64::from(carry));
     }
 
-    pub(super) fn bytes(&mut self, count: usize) {
+    pub(in crate::wire) fn bytes(&mut self, count: usize) {
         let total = BYTE_NS_HZ * count as u64 + self.remainder;
         self.remainder = total % self.clock_hz;
         self.clock.advance_ns(total / self.clock_hz);

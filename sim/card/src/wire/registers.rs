@@ -18,13 +18,13 @@ const CSD2_STEP_BLOCKS: u64 = 1024;
 const CSD1_STEPS_MAX: u64 = 4096;
 
 /// The registers that never change.
-pub(super) struct Registers {
-    pub(super) csd: [u8; 16],
-    pub(super) cid: [u8; 16],
-    pub(super) scr: [u8; 8],
-    pub(super) sd_status: [u8; 64],
+pub(in crate::wire) struct Registers {
+    pub(in crate::wire) csd: [u8; 16],
+    pub(in crate::wire) cid: [u8; 16],
+    pub(in crate::wire) scr: [u8; 8],
+    pub(in crate::wire) sd_status: [u8; 64],
     /// Blocks that the CSD tells of; the rest of the card cannot be reached.
-    pub(super) blocks: u64,
+    pub(in crate::wire) blocks: u64,
 }
 
 /// A register of 128 bits, put together field by field.
@@ -45,7 +45,7 @@ impl Fields {
 }
 
 impl Registers {
-    pub(super) fn new(options: &Options, blocks: u64) -> Registers {
+    pub(in crate::wire) fn new(options: &Options, blocks: u64) -> Registers {
         let (csd, blocks) = match options.kind {
             Kind::High => csd2(options, blocks),
             Kind::Standard | Kind::Version1 => csd1(options, blocks),
@@ -61,7 +61,7 @@ impl Registers {
 }
 
 /// OCR (5.1); the capacity is told only once the card is ready.
-pub(super) fn ocr(kind: Kind, ready: bool) -> [u8; 4] {
+pub(in crate::wire) fn ocr(kind: Kind, ready: bool) -> [u8; 4] {
     let state = match (ready, kind) {
         (false, _) => 0,
         (true, Kind::High) => OCR_POWERED_UP | OCR_HIGH_CAPACITY,

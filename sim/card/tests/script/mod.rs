@@ -1,7 +1,7 @@
 //! Any bytes as what a host does to a card: right, wrong or random.
 
 use cardiograph_sim_card::wire::{Count, Kind, Options, SpiCard, crc};
-use cardiograph_sim_card::{Card, Clock, Profile};
+use cardiograph_sim_card::{Card, Clock, Profile, Seed};
 use std::sync::LazyLock;
 
 /// Takes bytes one by one; zeros when there are none left.
@@ -36,7 +36,12 @@ fn card(options: Options) -> (SpiCard, Clock) {
         profile
     });
     let clock = Clock::default();
-    let card = SpiCard::new(Card::new(&PROFILE, 1), options, clock.clone(), 26_000_000);
+    let card = SpiCard::new(
+        Card::new(&PROFILE, Seed::new(1)),
+        options,
+        clock.clone(),
+        26_000_000,
+    );
     (card.expect("these options are possible"), clock)
 }
 

@@ -1,10 +1,10 @@
 //! The card as one end of an SPI bus, a byte at a time.
 
 use super::command::{Answer, Frame};
-use super::options::{Options, OptionsError};
-use super::pace::Pace;
-use super::registers::Registers;
 use super::transfer::{BUFFER_BYTES, Task};
+use crate::wire::options::{Options, OptionsError};
+use crate::wire::pace::Pace;
+use crate::wire::registers::Registers;
 use crate::{Card, Clock};
 
 /// What the host reads while the card drives nothing: the line is pulled up.

@@ -1,11 +1,11 @@
 //! What each command does (SD Physical Layer Simplified Specification, 7.3.1.3).
 
+use super::card::{Session, SpiCard};
 use super::command::{Answer, Command, r1, r2};
-use super::options::Kind;
-use super::registers;
-use super::spi::{Session, SpiCard};
 use super::transfer::{Task, Write};
 use crate::BLOCK_BYTES;
+use crate::wire::options::Kind;
+use crate::wire::registers;
 
 /// Host capacity support, in the argument of ACMD41.
 const HOST_HIGH_CAPACITY: u32 = 1 << 30;
@@ -220,7 +220,7 @@ impl SpiCard {
             self.session.status |= r2::ERASE_PARAMETER;
         } else if self.options.write_protected {
             self.session.status |= r2::WRITE_PROTECT_ERASE_SKIP;
-        } else if let Ok(busy_ns) = self.card.erase(first, last - first + 1) {
+        } else if let Ok(busy_ns) = self.card.erase(self.pace.now_ns(), first, last - first + 1) {
             self.be_busy(busy_ns);
         }
         self.reply(0);

@@ -1,10 +1,10 @@
 //! Data blocks in both directions (SD Physical Layer Simplified Specification, 7.2.3, 7.2.4, 7.3.3).
 
+use super::card::{RELEASED, SpiCard};
 use super::command::{Answer, r2};
-use super::crc::crc16;
-use super::options::Kind;
-use super::spi::{RELEASED, SpiCard};
 use crate::BLOCK_BYTES;
+use crate::wire::crc::crc16;
+use crate::wire::options::Kind;
 
 /// Token before a block, except the blocks of CMD25 (7.3.3.2).
 const START_BLOCK: u8 = 0xFE;
@@ -123,7 +123,10 @@ impl SpiCard {
         } else {
             let mut data = [0; BLOCK_BYTES];
             // The CSD tells of no more blocks than there are.
-            let wait_ns = self.card.stream_read(block, first, &mut data).unwrap_or(0);
+            let wait_ns = self
+                .card
+                .read(self.pace.now_ns(), block, first, &mut data)
+                .unwrap_or(0);
             self.fill_buffer(&data[within as usize..(within + length) as usize]);
             let then = match many {
                 true => Then::Block(address + length),
@@ -170,7 +173,7 @@ impl SpiCard {
 
     /// Ends a write: what was accepted is durable once the card is no longer busy.
     pub(super) fn end_write(&mut self) {
-        let busy_ns = self.card.stream_end();
+        let busy_ns = self.card.stream_end(self.pace.now_ns());
         self.be_busy(busy_ns);
         self.task = Task::None;
     }
@@ -227,9 +230,10 @@ impl SpiCard {
         if write.failed {
             return Err(WRITE_ERROR);
         }
+        let now_ns = self.pace.now_ns();
         let stored = match write.many {
-            true => self.card.stream_write(write.block, data),
-            false => self.card.write(write.block, std::slice::from_ref(data)),
+            true => self.card.stream_write(now_ns, write.block, data),
+            false => self.card.write(now_ns, write.block, data),
         };
         stored.map_err(|_| WRITE_ERROR)
     }

@@ -1,7 +1,7 @@
 //! Commands as they come over the wire, and answers as they go back.
 
-use super::crc::crc7;
-use super::spi::RELEASED;
+use super::card::RELEASED;
+use crate::wire::crc::crc7;
 
 /// Bits of R1 (7.3.2.1).
 pub(super) mod r1 {

@@ -1,6 +1,6 @@
 //! The host's end of the wire, as the `embedded-hal` traits have it: blocking and async.
 
-use super::spi::SpiCard;
+use super::card::SpiCard;
 use crate::{Card, Clock};
 use embedded_hal::delay::DelayNs;
 use embedded_hal::digital::{self, OutputPin};

@@ -1,0 +1,222 @@
+//! What a card holds after power was cut, and what cards with defects do.
+
+use cardiograph_sim_card::{
+    BitErrors, Block, Card, CardError, Counterfeit, Defects, Profile, Seed, TornPage,
+};
+use std::num::NonZeroU64;
+
+fn profile() -> Profile {
+    let mut profile = Profile::named("class10-16g").unwrap();
+    profile.capacity_bytes = 64 << 20;
+    profile
+}
+
+fn card(defects: Defects) -> Card {
+    Card::with_defects(&profile(), defects, Seed::new(1))
+}
+
+fn held(card: &Card, block: u64) -> Block {
+    let mut data = [[0; 512]];
+    card.load(block, &mut data);
+    data[0]
+}
+
+fn promised(card: &Card, block: u64) -> Block {
+    let mut data = [[0; 512]];
+    card.promised(block, &mut data);
+    data[0]
+}
+
+#[test]
+fn what_was_written_is_read_and_the_rest_is_zero() {
+    let mut card = card(Defects::default());
+    card.write(0, 100, &[7; 512]).unwrap();
+    let mut data = [1; 512];
+    card.read(1_000_000_000, 100, true, &mut data).unwrap();
+    assert_eq!(data, [7; 512]);
+    card.read(1_000_000_000, 101, true, &mut data).unwrap();
+    assert_eq!(data, [0; 512]);
+}
+
+#[test]
+fn a_page_in_the_air_is_old_before_busy_ends_and_new_after() {
+    for (after_ns, expected) in [(0, 1), (-1, 1), (1, 2)] {
+        let mut card = card(Defects::default());
+        let busy_ns = card.write(0, 5, &[1; 512]).unwrap();
+        let start_ns = busy_ns + 1;
+        let busy_ns = card.write(start_ns, 5, &[2; 512]).unwrap();
+        let cut_ns = match after_ns {
+            0 => start_ns,
+            _ => (start_ns + busy_ns).saturating_add_signed(after_ns),
+        };
+        card.power_cut(cut_ns);
+        assert_eq!(held(&card, 5), [expected; 512]);
+        assert_eq!(promised(&card, 5), [expected; 512]);
+    }
+}
+
+#[test]
+fn a_stream_that_is_not_ended_leaves_the_page_under_way_as_it_was() {
+    let mut card = card(Defects::default());
+    let mut now_ns = 0;
+    for block in 0..10 {
+        now_ns += card.stream_write(now_ns, block, &[9; 512]).unwrap();
+    }
+    card.power_cut(now_ns);
+    assert_eq!(held(&card, 7), [9; 512]);
+    assert_eq!(held(&card, 8), [0; 512]);
+}
+
+#[test]
+fn a_stream_costs_what_is_in_its_pages() {
+    let mut card = card(Defects::default());
+    let busy_ns: Vec<u64> = (0..16)
+        .map(|block| card.stream_write(0, block, &[9; 512]).unwrap())
+        .collect();
+    // A command, then a page each eight blocks.
+    assert_eq!(busy_ns[0], 100_000);
+    assert!(busy_ns[1..7].iter().all(|&ns| ns == 0));
+    assert!(busy_ns[7] > 300_000 && busy_ns[15] > 300_000);
+    assert_eq!(card.stream_end(0), 0);
+}
+
+#[test]
+fn torn_pages_damage_their_neighbours_and_what_was_promised_is_kept_apart() {
+    for torn_page in [TornPage::Mixed, TornPage::Garbage, TornPage::Unreadable] {
+        let mut card = card(Defects {
+            torn_page,
+            ..Defects::default()
+        });
+        let mut now_ns = 0;
+        for block in 0..16 {
+            now_ns += card.write(now_ns, block, &[1; 512]).unwrap();
+        }
+        let busy_ns = card.write(now_ns, 3, &[2; 512]).unwrap();
+        card.power_cut(now_ns + busy_ns - 100_000);
+        for block in 0..16 {
+            assert_eq!(promised(&card, block), [1; 512], "{torn_page:?}");
+            let mut data = [0; 512];
+            let read = card.read(1 << 40, block, true, &mut data);
+            match (block < 8, torn_page) {
+                (false, _) => assert_eq!((read.is_ok(), data), (true, [1; 512])),
+                (true, TornPage::Unreadable) => {
+                    assert_eq!(read, Err(CardError::Unreadable { block }));
+                }
+                (true, TornPage::Garbage) => assert_ne!(data, [1; 512]),
+                // Most of the page is programmed; its last bytes are not.
+                (true, _) if block == 7 => assert_eq!(data[511], 0xFF),
+                (true, _) => assert!(data == [1; 512] || data == [2; 512] || block > 3),
+            }
+        }
+        card.write(1 << 41, 5, &[3; 512]).unwrap();
+        let mut data = [0; 512];
+        card.read(1 << 42, 5, true, &mut data).unwrap();
+        assert_eq!(data, [3; 512]);
+    }
+}
+
+#[test]
+fn a_card_that_lies_loses_the_newest_blocks_it_called_durable() {
+    let mut card = card(Defects {
+        volatile_blocks: 3,
+        ..Defects::default()
+    });
+    let mut now_ns = 0;
+    for value in 1..=10 {
+        now_ns += card.write(now_ns, value.into(), &[value; 512]).unwrap();
+    }
+    card.power_cut(now_ns + 1_000_000_000);
+    for value in 1..=10 {
+        assert_eq!(promised(&card, value.into()), [value; 512]);
+        let is_lost = value > 7;
+        let expected = if is_lost { 0 } else { value };
+        assert_eq!(held(&card, value.into()), [expected; 512]);
+    }
+}
+
+#[test]
+fn a_counterfeit_wraps_or_forgets() {
+    let real_blocks = NonZeroU64::new(1000).unwrap();
+    for (counterfeit, expected) in [
+        (Counterfeit::Wraps { real_blocks }, 2),
+        (Counterfeit::Vanishes { real_blocks }, 1),
+    ] {
+        let mut card = card(Defects {
+            counterfeit: Some(counterfeit),
+            ..Defects::default()
+        });
+        card.write(0, 4, &[1; 512]).unwrap();
+        card.write(1 << 40, 5004, &[2; 512]).unwrap();
+        assert_eq!(held(&card, 4), [expected; 512]);
+        assert_eq!(promised(&card, 4), [1; 512]);
+        assert_eq!(promised(&card, 5004), [2; 512]);
+        let mut data = [9; 512];
+        card.read(1 << 41, 5004, true, &mut data).unwrap();
+        assert_eq!(data, [if expected == 2 { 2 } else { 0 }; 512]);
+        card.erase(1 << 41, 900, 3000).unwrap();
+        card.read(1 << 41, 4, true, &mut data).unwrap();
+        // 1000 to 3900 are the whole card, where addresses wrap.
+        assert_eq!(data, [if expected == 2 { 0 } else { 1 }; 512]);
+    }
+}
+
+#[test]
+fn bit_errors_come_as_often_as_they_are_asked_for() {
+    let mut card = card(Defects {
+        bit_errors: BitErrors {
+            corrected_ppm: 100_000,
+            unreadable_ppm: 100_000,
+            silent_ppm: 100_000,
+        },
+        ..Defects::default()
+    });
+    card.write(0, 5, &[7; 512]).unwrap();
+    // Eight other blocks push the page out of the controller's RAM.
+    for block in 1..9 {
+        card.write(1 << 40, block * 64, &[1; 512]).unwrap();
+    }
+    let (mut failed, mut wrong, mut slow) = (0, 0, 0);
+    for _ in 0..10_000 {
+        let mut data = [0; 512];
+        match card.read(1 << 41, 5, true, &mut data) {
+            Ok(ns) => {
+                slow += u32::from(ns > 300_000);
+                let bits: u32 = data.iter().map(|byte| (byte ^ 7).count_ones()).sum();
+                assert!(bits <= 1);
+                wrong += bits;
+            }
+            Err(_) => failed += 1,
+        }
+    }
+    // Six standard deviations of a binomial (10,000; 0.1) are 180.
+    for (count, expected) in [(failed, 1000_u32), (wrong, 900), (slow, 900)] {
+        assert!(count.abs_diff(expected) < 180, "{count}");
+    }
+    assert_eq!(held(&card, 5), [7; 512]);
+}
+
+#[test]
+fn erased_blocks_are_zero_and_their_neighbours_are_not() {
+    let mut card = card(Defects::default());
+    for block in 0..40 {
+        card.write(0, block, &[7; 512]).unwrap();
+    }
+    card.erase(0, 3, 30).unwrap();
+    for block in 0..40 {
+        let value = if (3..33).contains(&block) { 0 } else { 7 };
+        assert_eq!(held(&card, block), [value; 512], "block {block}");
+    }
+}
+
+#[test]
+fn blocks_past_the_end_are_refused() {
+    let mut card = card(Defects::default());
+    let blocks = card.blocks();
+    let refused = CardError::OutOfRange {
+        block: blocks,
+        blocks,
+    };
+    assert_eq!(card.write(0, blocks, &[1; 512]), Err(refused));
+    assert!(card.read(0, u64::MAX, true, &mut [0; 512]).is_err());
+    assert!(card.erase(0, blocks - 1, 2).is_err());
+}
