@@ -234,7 +234,7 @@ fn the_spacing_of_the_peaks_grows_with_the_log() {
 fn the_height_of_the_peaks_grows_with_the_pages_of_a_block() {
     let height = |program_us| {
         let mut profile = Profile::named("class10-16g").unwrap();
-        profile.flash.program_us = program_us;
+        profile.flash.program_us = vec![program_us];
         let times = times_of(workload("magod2").unwrap(), &profile, 1);
         peaks_of(&times, 50 * MS).median_height_ns().unwrap()
     };

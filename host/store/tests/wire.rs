@@ -241,8 +241,9 @@ fn write_until(
 #[test]
 fn a_stall_longer_than_the_driver_waits_is_counted_and_nothing_is_lost() {
     let mut profile = profile();
-    // A merge takes 64 * 20 ms.
-    profile.flash.program_us = 20_000;
+    // A merge takes 64 * 20 ms, all at once.
+    profile.flash.program_us = vec![20_000];
+    profile.controller.stall_limit_us = u32::MAX;
     let board = Board::named("esp32").unwrap();
     let mut store = FatCard::new(&profile, &board, 1).unwrap();
     let mut file = store.create("SLOW.BIN").unwrap();
@@ -261,9 +262,10 @@ fn a_stall_longer_than_the_driver_waits_is_counted_and_nothing_is_lost() {
 #[test]
 fn a_card_that_stays_busy_is_an_error_with_a_remedy() {
     let mut profile = profile();
-    // A merge takes 256 * 100 ms.
+    // A merge takes 256 * 100 ms, all at once.
     profile.flash.pages_per_block = 256;
-    profile.flash.program_us = 100_000;
+    profile.flash.program_us = vec![100_000];
+    profile.controller.stall_limit_us = u32::MAX;
     let board = Board::named("esp32").unwrap();
     let mut store = FatCard::new(&profile, &board, 1).unwrap();
     let mut file = store.create("STUCK.BIN").unwrap();

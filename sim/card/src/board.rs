@@ -83,27 +83,20 @@ impl Board {
             library,
             ..
         } = self;
-        let range = |field, value, least, most| Range {
-            field,
-            value,
-            least,
-            most,
-        };
         toml_file::check_ranges(
             name,
             &[
-                range("spi.clock_hz", spi.clock_hz, 100_000, 50_000_000),
-                range("spi.ncr_bytes", spi.ncr_bytes, 0, 8),
-                range("driver.block_us", driver.block_us, 0, 100_000),
-                range(
+                Range::new("spi.clock_hz", spi.clock_hz, 100_000..=50_000_000),
+                Range::new("spi.ncr_bytes", spi.ncr_bytes, 0..=8),
+                Range::new("driver.block_us", driver.block_us, 0..=100_000),
+                Range::new(
                     "library.path_walks_per_open",
                     library.path_walks_per_open,
-                    1,
-                    8,
+                    1..=8,
                 ),
-                range("library.cluster_bytes", library.cluster_bytes, 512, 32_768),
-                range("library.call_us", library.call_us, 0, 100_000),
-                range("library.byte_ns", library.byte_ns, 0, 1_000_000),
+                Range::new("library.cluster_bytes", library.cluster_bytes, 512..=32_768),
+                Range::new("library.call_us", library.call_us, 0..=100_000),
+                Range::new("library.byte_ns", library.byte_ns, 0..=1_000_000),
             ],
         )?;
         if !matches!(library.file_buffer_bytes, 0 | 512) {

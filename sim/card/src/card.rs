@@ -13,8 +13,7 @@ mod in_flight;
 
 use crate::defects::{BitErrors, Counterfeit, Defects, TornPage};
 use crate::medium::Medium;
-use crate::translation::Translation;
-use crate::{BLOCK_BYTES, Profile};
+use crate::{BLOCK_BYTES, Busy, Controller, Profile};
 use cardiograph_sim_world::{Random, Seed};
 use in_flight::{InFlight, Torn};
 use std::collections::HashSet;
@@ -77,8 +76,7 @@ pub struct Card {
     unreadable: HashSet<u64>,
     defects: Defects,
     random: Random,
-    translation: Translation,
-    command_ns: u64,
+    controller: Controller,
     blocks: u64,
     stream: Option<Stream>,
     in_flight: InFlight,
@@ -109,8 +107,7 @@ impl Card {
             in_flight: InFlight::new(defects.volatile_blocks),
             defects,
             random: seed.stream("defects"),
-            translation: Translation::new(profile, seed),
-            command_ns: u64::from(profile.controller.command_us) * 1000,
+            controller: Controller::new(profile, seed),
             blocks: profile.capacity_bytes / BLOCK_BYTES as u64,
             stream: None,
         }
@@ -128,7 +125,7 @@ impl Card {
     /// [`CardError::OutOfRange`] and [`CardError::Unreadable`].
     pub fn read(
         &mut self,
-        _now_ns: u64,
+        now_ns: u64,
         block: u64,
         first: bool,
         data: &mut Block,
@@ -142,9 +139,12 @@ impl Card {
             true => self.medium.read(place, data),
             false => data.fill(0),
         }
-        let command_ns = if first { self.command_ns } else { 0 };
-        if first || block.is_multiple_of(self.translation.blocks_per_page()) {
-            let fetch_ns = self.translation.read_ns(block, 1);
+        let command_ns = match first {
+            true => self.controller.command(now_ns),
+            false => 0,
+        };
+        if first || block.is_multiple_of(self.controller.blocks_per_page()) {
+            let fetch_ns = self.controller.read(now_ns + command_ns, block, 1);
             return Ok(command_ns + self.err(block, data, fetch_ns)?);
         }
         Ok(0)
@@ -177,9 +177,10 @@ impl Card {
     /// [`CardError::OutOfRange`] and [`CardError::WornOut`].
     pub fn write(&mut self, now_ns: u64, block: u64, data: &Block) -> Result<u64, CardError> {
         self.check(block, 1)?;
-        let busy_ns = self.command_ns + self.translation.write_ns(block, 1);
-        self.keep(now_ns, busy_ns, block, std::slice::from_ref(data));
-        Ok(busy_ns)
+        self.check_worn_out()?;
+        let busy = self.controller.write_by_command(now_ns, block, 1);
+        self.keep(now_ns, busy, block, std::slice::from_ref(data));
+        Ok(busy.total_ns)
     }
 
     /// Writes the next block of a stream, or the first of a new one; returns how long the card is
@@ -195,16 +196,17 @@ impl Card {
         data: &Block,
     ) -> Result<u64, CardError> {
         self.check(block, 1)?;
+        self.check_worn_out()?;
         let (mut stream, mut busy_ns) = match self.stream.take() {
             Some(stream) => (stream, 0),
-            None => (Stream::default(), self.command_ns),
+            None => (Stream::default(), self.controller.command(now_ns)),
         };
         if block != stream.first + stream.pending.len() as u64 {
             busy_ns += self.flush(now_ns + busy_ns, &mut stream);
             stream.first = block;
         }
         stream.pending.push(*data);
-        if (block + 1).is_multiple_of(self.translation.blocks_per_page()) {
+        if (block + 1).is_multiple_of(self.controller.blocks_per_page()) {
             busy_ns += self.flush(now_ns + busy_ns, &mut stream);
         }
         self.stream = Some(stream);
@@ -229,7 +231,7 @@ impl Card {
     ///
     /// # Errors
     /// [`CardError::OutOfRange`]; nothing is erased.
-    pub fn erase(&mut self, _now_ns: u64, start: u64, count: u64) -> Result<u64, CardError> {
+    pub fn erase(&mut self, now_ns: u64, start: u64, count: u64) -> Result<u64, CardError> {
         self.check(start, count)?;
         self.in_flight.settle();
         for places in self.places(start, count) {
@@ -239,19 +241,26 @@ impl Card {
         if let Some(promised) = &mut self.promised {
             promised.erase(start..start + count);
         }
-        Ok(self.command_ns + self.translation.forget_ns(start, count))
+        let command_ns = self.controller.command(now_ns);
+        Ok(command_ns + self.controller.forget(now_ns + command_ns, start, count))
     }
 
     /// Takes the power away. What is in RAM only is lost, and what is in flight is as it was before;
     /// see [`Defects`] for cards that lose more.
     pub fn power_cut(&mut self, now_ns: u64) {
         self.stream = None;
+        self.controller.power_cut(now_ns);
         let torn = self
             .in_flight
             .undo(now_ns, &mut self.medium, self.promised.as_mut());
         if let Some(torn) = torn {
             self.tear(torn);
         }
+    }
+
+    /// Gives the power back.
+    pub fn power_on(&mut self, now_ns: u64) {
+        self.controller.power_on(now_ns);
     }
 
     /// Blocks as the card holds them, past the controller and outside time.
@@ -276,9 +285,9 @@ impl Card {
         }
     }
 
-    /// Blocks of flash erased so far.
-    pub fn erases(&self) -> u64 {
-        self.translation.erases()
+    /// How long things take, and what they take of the supply.
+    pub fn controller(&self) -> &Controller {
+        &self.controller
     }
 
     fn flush(&mut self, now_ns: u64, stream: &mut Stream) -> u64 {
@@ -286,16 +295,17 @@ impl Card {
         if count == 0 {
             return 0;
         }
-        let busy_ns = self.translation.write_ns(stream.first, count);
-        self.keep(now_ns, busy_ns, stream.first, &stream.pending);
+        let busy = self.controller.write(now_ns, stream.first, count);
+        self.keep(now_ns, busy, stream.first, &stream.pending);
         stream.pending.clear();
         stream.first += count;
-        busy_ns
+        busy.total_ns
     }
 
     /// Stores blocks of one page that are durable once the busy time is over.
-    fn keep(&mut self, now_ns: u64, busy_ns: u64, start: u64, data: &[Block]) {
-        self.in_flight.begin(now_ns..now_ns + busy_ns);
+    fn keep(&mut self, now_ns: u64, busy: Busy, start: u64, data: &[Block]) {
+        let end_ns = now_ns + busy.total_ns;
+        self.in_flight.begin(end_ns - busy.program_ns..end_ns);
         for (block, data) in (start..).zip(data) {
             let place = self.place(block);
             self.in_flight
@@ -333,7 +343,7 @@ impl Card {
         let Some(&(some, _)) = torn.blocks.first() else {
             return;
         };
-        let per_page = self.translation.blocks_per_page();
+        let per_page = self.controller.blocks_per_page();
         let first = some - some % per_page;
         let new_bytes = (per_page * BLOCK_BYTES as u64 * torn.done) >> 16;
         for place in first..first + per_page {
@@ -383,6 +393,13 @@ impl Card {
                 let end = first + count.min(real);
                 [first..end.min(real), 0..end.saturating_sub(real)]
             }
+        }
+    }
+
+    fn check_worn_out(&self) -> Result<(), CardError> {
+        match self.controller.is_worn_out() {
+            true => Err(CardError::WornOut),
+            false => Ok(()),
         }
     }
 

@@ -5,10 +5,13 @@
 //!     │
 //!   wire ─── the card over SPI, byte by byte, to any driver                     (wire/)
 //!     │
-//!   Card ─── what a command keeps the card busy for, and what it stores         (card.rs)
-//!     ├── Translation: open units, log blocks, RAM pages, merges, wear levelling (translation.rs)
-//!     ├── Flash:       pages and blocks, how long they take, with seeded spread  (flash.rs)
-//!     └── Medium:      the bytes, kept sparsely                                  (medium.rs)
+//!   Card ─── what is stored, what a power cut takes back, defects               (card.rs)
+//!     ├── Medium: the bytes, kept sparsely                                      (medium.rs)
+//!     └── Controller: how long a command keeps the card busy, power states  (controller.rs)
+//!           ├── Meter: energy                                                  (energy.rs)
+//!           └── Translation: open units, logs, RAM pages, clean-up         (translation.rs)
+//!                 ├── Blocks: where units lie, wear, spares         (translation/blocks.rs)
+//!                 └── Nand: pages and blocks, how long they take, with spread    (nand.rs)
 //! ```
 //!
 //! Everything happens in virtual time: an operation returns how long it takes, and whoever drives
@@ -18,9 +21,11 @@
 
 mod board;
 mod card;
+mod controller;
 mod defects;
-mod flash;
+mod energy;
 mod medium;
+mod nand;
 mod profile;
 mod toml_file;
 mod translation;
@@ -29,8 +34,13 @@ pub mod wire;
 pub use board::{Board, Driver, Library, Spi};
 pub use card::{Block, Card, CardError};
 pub use cardiograph_sim_world::{Clock, Seed};
+pub use controller::{Busy, Controller};
 pub use defects::{BitErrors, Counterfeit, Defects, TornPage};
-pub use profile::{Controller, Flash as FlashProfile, Profile};
+pub use energy::Energy;
+pub use profile::{
+    Controller as ControllerProfile, Flash as FlashProfile, FlashEnergy, Power as PowerProfile,
+    Profile,
+};
 pub use toml_file::{BOARDS, CARDS, TomlError, parse as parse_toml};
 
 /// Bytes in a block, the unit of every command.

@@ -2,6 +2,7 @@
 
 use crate::toml_file::{self, Range, TomlError};
 use serde::Deserialize;
+use std::ops::RangeInclusive;
 
 /// A card: physical quantities only.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
@@ -9,32 +10,47 @@ use serde::Deserialize;
 pub struct Profile {
     /// Which card it is, in a few words.
     pub about: String,
-    /// Capacity in bytes; a multiple of a flash block.
+    /// Capacity in bytes; a multiple of a flash block of all planes.
     pub capacity_bytes: u64,
     /// The flash chip.
     pub flash: Flash,
     /// The controller in front of it.
     pub controller: Controller,
+    /// What it takes from the supply.
+    pub power: Power,
 }
 
 /// A NAND flash chip.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct Flash {
-    /// Bytes in a page, the unit of programming.
+    /// Bytes in a page of one plane, the unit of programming.
     pub page_bytes: u32,
     /// Pages in a block, the unit of erasing.
     pub pages_per_block: u32,
+    /// Planes that read, program and erase at the same time.
+    pub planes: u32,
     /// Time to read a page, in us.
     pub read_us: u32,
-    /// Time to program a page of a data block, in us.
-    pub program_us: u32,
-    /// Time to program a page of a log block, in us.
+    /// Time to program a page of a data block, in us: one for each bit that a cell holds, the lower
+    /// page first. One is SLC, two are MLC, three are TLC.
+    pub program_us: Vec<u32>,
+    /// Time to program a page of a log block, one bit a cell, in us.
     pub log_program_us: u32,
-    /// Time to erase a block, in us.
+    /// Time to erase a new block, in us.
     pub erase_us: u32,
     /// How far each of these times varies to either side, in percent.
     pub spread_percent: u32,
+    /// Erases that a block bears.
+    pub endurance_cycles: u32,
+    /// How far that varies to either side from block to block, in percent.
+    pub endurance_spread_percent: u32,
+    /// How much longer a block takes to erase at the end of its life, in percent.
+    pub erase_wear_percent: u32,
+    /// Erases that every block has behind it.
+    pub cycles_used: u32,
+    /// Blocks that stand in for those that give out.
+    pub spare_blocks: u32,
 }
 
 /// The controller and its translation layer.
@@ -49,12 +65,59 @@ pub struct Controller {
     pub ram_pages: u32,
     /// Blocks of the shared log.
     pub log_blocks: u32,
+    /// Units at the start of the card that are mapped page by page, as the FAT lies there.
+    pub fast_zone_units: u32,
+    /// Clean-up that one write waits for at most, in us; the rest waits for the next, as long as there
+    /// is a free log block.
+    pub stall_limit_us: u32,
+    /// Time without a command after which it cleans up by itself, in us.
+    pub idle_after_us: u32,
+    /// Log blocks it frees then; none if it does not clean up by itself.
+    pub idle_free_blocks: u32,
     /// Erases from one move of a cold block to the next.
     pub wear_levelling_erases: u32,
 }
 
-/// Pages of the largest card.
-const PAGES_MAX: u64 = 1 << 26;
+/// What a card takes from the supply.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub struct Power {
+    /// Voltage of the supply, in mV.
+    pub supply_mv: u32,
+    /// Current while the controller is asleep, in uA.
+    pub asleep_ua: u32,
+    /// Current while it is idle, in uA.
+    pub idle_ua: u32,
+    /// Current while it works, without what flash takes, in uA.
+    pub working_ua: u32,
+    /// Time without a command after which it falls asleep, in us.
+    pub sleep_after_us: u32,
+    /// Time it takes to wake up, in us.
+    pub wake_us: u32,
+    /// What flash takes on top.
+    pub flash: FlashEnergy,
+}
+
+/// Energy of flash operations in one plane, in nJ.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub struct FlashEnergy {
+    /// Reading a page.
+    pub read_nj: u32,
+    /// Programming a page of a data block.
+    pub program_nj: u32,
+    /// Programming a page of a log block.
+    pub log_program_nj: u32,
+    /// Erasing a block.
+    pub erase_nj: u32,
+}
+
+/// Blocks of the largest chip: a few tables of the computer's memory have four bytes for each.
+const BLOCKS_MAX: u64 = 1 << 21;
+/// Pages of the largest log: each takes some thirty bytes of the computer's memory.
+const LOG_PAGES_MAX: u64 = 1 << 20;
+/// Blocks of 512 bytes in the largest page of all planes: each has a bit in a word of 64.
+const PAGE_BYTES_MAX: u64 = 32 << 10;
 
 impl Profile {
     /// The profile of this name among [`CARDS`](crate::CARDS).
@@ -76,64 +139,177 @@ impl Profile {
         Ok(profile)
     }
 
+    /// Bytes in a page of all planes, side by side.
+    pub(crate) fn page_bytes(&self) -> u64 {
+        u64::from(self.flash.page_bytes) * u64::from(self.flash.planes)
+    }
+
+    /// Units: blocks of all planes that addresses are divided into.
+    pub(crate) fn units(&self) -> u32 {
+        (self.capacity_bytes / self.unit_bytes()) as u32
+    }
+
+    fn unit_bytes(&self) -> u64 {
+        self.page_bytes() * u64::from(self.flash.pages_per_block)
+    }
+
     fn check(&self, name: &str) -> Result<(), TomlError> {
-        let Profile {
-            flash, controller, ..
-        } = self;
-        let range = |field, value, least, most| Range {
-            field,
-            value,
-            least,
-            most,
+        toml_file::check_ranges(name, &self.flash.ranges())?;
+        toml_file::check_ranges(name, &self.controller.ranges())?;
+        toml_file::check_ranges(name, &self.power.ranges())?;
+        let must = |holds: bool, field: &str, allowed: &str| match holds {
+            true => Ok(()),
+            false => Err(TomlError::value(name, field, allowed)),
         };
-        toml_file::check_ranges(
-            name,
-            &[
-                range("flash.page_bytes", flash.page_bytes, 512, 32_768),
-                range("flash.pages_per_block", flash.pages_per_block, 4, 4096),
-                // A page leaves the chip over a bus; no chip reads, programs or erases quicker.
-                range("flash.read_us", flash.read_us, 1, 10_000),
-                range("flash.program_us", flash.program_us, 10, 100_000),
-                range("flash.log_program_us", flash.log_program_us, 10, 100_000),
-                range("flash.erase_us", flash.erase_us, 100, 1_000_000),
-                range("flash.spread_percent", flash.spread_percent, 0, 50),
-                range("controller.command_us", controller.command_us, 0, 100_000),
-                range("controller.open_units", controller.open_units, 1, 64),
-                range("controller.ram_pages", controller.ram_pages, 1, 256),
-                range("controller.log_blocks", controller.log_blocks, 1, 4096),
-                range(
-                    "controller.wear_levelling_erases",
-                    controller.wear_levelling_erases,
-                    1,
-                    u32::MAX,
-                ),
-            ],
+        let flash = &self.flash;
+        must(
+            flash.page_bytes.is_power_of_two(),
+            "flash.page_bytes",
+            "a power of two",
         )?;
-        let block_bytes = u64::from(flash.page_bytes) * u64::from(flash.pages_per_block);
-        if !flash.page_bytes.is_power_of_two() {
-            return Err(TomlError::value(name, "flash.page_bytes", "a power of two"));
-        }
-        let allowed = 64 << 20..=1u64 << 40;
-        if !allowed.contains(&self.capacity_bytes)
-            || !self.capacity_bytes.is_multiple_of(block_bytes)
-        {
-            return Err(TomlError::value(
-                name,
-                "capacity_bytes",
-                &format!(
-                    "a multiple of the flash block ({block_bytes} bytes), from 64 MiB to 1 TiB"
-                ),
-            ));
-        }
-        // The map of the log takes four bytes of the computer's memory a page.
-        if self.capacity_bytes / u64::from(flash.page_bytes) > PAGES_MAX {
-            return Err(TomlError::value(
-                name,
-                "flash.page_bytes",
-                "larger for this capacity: at most 67108864 pages in all",
-            ));
-        }
-        Ok(())
+        must(
+            flash.planes.is_power_of_two() && self.page_bytes() <= PAGE_BYTES_MAX,
+            "flash.planes",
+            "1, 2, 4 or 8, and with flash.page_bytes at most 32768 bytes",
+        )?;
+        let bits = flash.program_us.len();
+        let are_possible = flash.program_us.iter().all(|us| PROGRAM_US.contains(us));
+        must(
+            (1..=3).contains(&bits) && are_possible,
+            "flash.program_us",
+            "a list of one (SLC), two (MLC) or three (TLC) times, each 10 to 100000",
+        )?;
+        self.check_sizes(&must)?;
+        let power = self.power;
+        must(
+            power.asleep_ua <= power.idle_ua && power.idle_ua <= power.working_ua,
+            "power.idle_ua",
+            "no less than power.asleep_ua and no more than power.working_ua",
+        )
+    }
+
+    /// What depends on the size of a flash block.
+    fn check_sizes(
+        &self,
+        must: &dyn Fn(bool, &str, &str) -> Result<(), TomlError>,
+    ) -> Result<(), TomlError> {
+        let (unit_bytes, controller) = (self.unit_bytes(), self.controller);
+        must(
+            (64 << 20..=1u64 << 40).contains(&self.capacity_bytes)
+                && self.capacity_bytes.is_multiple_of(unit_bytes),
+            "capacity_bytes",
+            &format!("a multiple of the flash block ({unit_bytes} bytes), from 64 MiB to 1 TiB"),
+        )?;
+        must(
+            self.capacity_bytes / unit_bytes <= BLOCKS_MAX,
+            "flash.pages_per_block",
+            "larger for this capacity: at most 2097152 flash blocks in all",
+        )?;
+        let zone_blocks = 2 * u64::from(controller.fast_zone_units);
+        let log_blocks = u64::from(controller.log_blocks).max(zone_blocks);
+        must(
+            log_blocks * u64::from(self.flash.pages_per_block) <= LOG_PAGES_MAX,
+            "controller.log_blocks",
+            "smaller for these blocks: no log, twice the fast zone included, has over 1048576 pages",
+        )?;
+        must(
+            controller.fast_zone_units < self.units(),
+            "controller.fast_zone_units",
+            "less than the units of the card",
+        )?;
+        must(
+            controller.idle_free_blocks < controller.log_blocks,
+            "controller.idle_free_blocks",
+            "less than controller.log_blocks",
+        )
+    }
+}
+
+/// A page leaves the chip over a bus, and charge takes its time: no chip programs quicker.
+const PROGRAM_US: RangeInclusive<u32> = 10..=100_000;
+
+impl Flash {
+    fn ranges(&self) -> [Range; 11] {
+        [
+            Range::new("flash.page_bytes", self.page_bytes, 512..=32_768),
+            Range::new("flash.pages_per_block", self.pages_per_block, 4..=4096),
+            Range::new("flash.planes", self.planes, 1..=8),
+            Range::new("flash.read_us", self.read_us, 1..=10_000),
+            Range::new("flash.log_program_us", self.log_program_us, PROGRAM_US),
+            Range::new("flash.erase_us", self.erase_us, 100..=1_000_000),
+            Range::new("flash.spread_percent", self.spread_percent, 0..=50),
+            Range::new(
+                "flash.endurance_cycles",
+                self.endurance_cycles,
+                1..=10_000_000,
+            ),
+            Range::new(
+                "flash.endurance_spread_percent",
+                self.endurance_spread_percent,
+                0..=50,
+            ),
+            Range::new(
+                "flash.erase_wear_percent",
+                self.erase_wear_percent,
+                0..=1000,
+            ),
+            Range::new("flash.spare_blocks", self.spare_blocks, 0..=1_000_000),
+        ]
+    }
+}
+
+impl Controller {
+    fn ranges(&self) -> [Range; 8] {
+        let most = 1..=u32::MAX;
+        [
+            Range::new("controller.command_us", self.command_us, 0..=100_000),
+            Range::new("controller.open_units", self.open_units, 1..=64),
+            Range::new("controller.ram_pages", self.ram_pages, 1..=256),
+            Range::new("controller.log_blocks", self.log_blocks, 1..=65_536),
+            Range::new(
+                "controller.fast_zone_units",
+                self.fast_zone_units,
+                0..=65_536,
+            ),
+            Range::new(
+                "controller.stall_limit_us",
+                self.stall_limit_us,
+                most.clone(),
+            ),
+            Range::new("controller.idle_after_us", self.idle_after_us, most.clone()),
+            Range::new(
+                "controller.wear_levelling_erases",
+                self.wear_levelling_erases,
+                most,
+            ),
+        ]
+    }
+}
+
+impl Power {
+    fn ranges(&self) -> [Range; 10] {
+        let energy_nj = 0..=100_000_000;
+        let flash = self.flash;
+        [
+            Range::new("power.supply_mv", self.supply_mv, 1_000..=5_000),
+            Range::new("power.asleep_ua", self.asleep_ua, 0..=1_000_000),
+            Range::new("power.idle_ua", self.idle_ua, 0..=1_000_000),
+            Range::new("power.working_ua", self.working_ua, 0..=1_000_000),
+            Range::new("power.sleep_after_us", self.sleep_after_us, 0..=u32::MAX),
+            Range::new("power.wake_us", self.wake_us, 0..=1_000_000),
+            Range::new("power.flash.read_nj", flash.read_nj, energy_nj.clone()),
+            Range::new(
+                "power.flash.program_nj",
+                flash.program_nj,
+                energy_nj.clone(),
+            ),
+            Range::new(
+                "power.flash.log_program_nj",
+                flash.log_program_nj,
+                energy_nj.clone(),
+            ),
+            Range::new("power.flash.erase_nj", flash.erase_nj, energy_nj),
+        ]
     }
 }
 
@@ -170,6 +346,66 @@ mod tests {
         assert!(
             changed("16_013_852_672", "16_000_000_000").contains("multiple of the flash block")
         );
+    }
+
+    #[test]
+    fn sizes_that_do_not_fit_each_other_are_refused() {
+        for (from, to, part) in [
+            (
+                "planes = 1",
+                "planes = 16",
+                "`flash.planes` is 16; it must be 1 to 8",
+            ),
+            (
+                "planes = 1",
+                "planes = 3",
+                "`flash.planes` must be 1, 2, 4 or 8",
+            ),
+            (
+                "pages_per_block = 64",
+                "pages_per_block = 1000",
+                "multiple of the flash block",
+            ),
+            (
+                "program_us = [400, 1000]",
+                "program_us = []",
+                "`flash.program_us` must be a list of one (SLC)",
+            ),
+            (
+                "program_us = [400, 1000]",
+                "program_us = [400, 9]",
+                "each 10 to 100000",
+            ),
+            ("pages_per_block = 64", "pages_per_block = 4", "accepted"),
+            (
+                "log_blocks = 40",
+                "log_blocks = 20000",
+                "`controller.log_blocks` must be smaller for these blocks",
+            ),
+            (
+                "fast_zone_units = 0",
+                "fast_zone_units = 62000",
+                "over 1048576 pages",
+            ),
+            (
+                "idle_free_blocks = 0",
+                "idle_free_blocks = 40",
+                "`controller.idle_free_blocks` must be less than controller.log_blocks",
+            ),
+            (
+                "idle_ua = 1000",
+                "idle_ua = 900_000",
+                "no more than power.working_ua",
+            ),
+            (
+                "endurance_cycles = 3000",
+                "endurance_cycles = 0",
+                "`flash.endurance_cycles` is 0; it must be 1 to 10000000",
+            ),
+        ] {
+            let message = changed(from, to);
+            assert!(message.contains(part), "{from} -> {to}: {message}");
+        }
     }
 
     #[test]

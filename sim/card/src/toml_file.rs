@@ -2,6 +2,7 @@
 
 use serde::de::DeserializeOwned;
 use std::fmt;
+use std::ops::RangeInclusive;
 
 /// Cards that come along: name and TOML.
 pub const CARDS: &[(&str, &str)] = &[("class10-16g", include_str!("../profiles/class10-16g.toml"))];
@@ -29,21 +30,30 @@ impl TomlError {
 
 /// A number and what it may be.
 pub(crate) struct Range {
-    pub(crate) field: &'static str,
-    pub(crate) value: u32,
-    pub(crate) least: u32,
-    pub(crate) most: u32,
+    field: &'static str,
+    value: u32,
+    allowed: RangeInclusive<u32>,
+}
+
+impl Range {
+    pub(crate) fn new(field: &'static str, value: u32, allowed: RangeInclusive<u32>) -> Range {
+        Range {
+            field,
+            value,
+            allowed,
+        }
+    }
 }
 
 pub(crate) fn check_ranges(name: &str, ranges: &[Range]) -> Result<(), TomlError> {
     for Range {
         field,
         value,
-        least,
-        most,
+        allowed,
     } in ranges
     {
-        if !(least..=most).contains(&value) {
+        if !allowed.contains(value) {
+            let (least, most) = (allowed.start(), allowed.end());
             return Err(TomlError(format!(
                 "{name}: `{field}` is {value}; it must be {least} to {most}"
             )));

@@ -29,6 +29,13 @@ impl Seed {
         Seed(mix(mix(self.0).wrapping_add(fnv1a(name))))
     }
 
+    /// The stream of one among many alike, which have numbers instead of names.
+    pub fn nth(self, number: u64) -> Random {
+        Random {
+            state: mix(self.0.wrapping_add(number.wrapping_mul(GAMMA))),
+        }
+    }
+
     /// The stream of one consumer, from its start.
     pub fn stream(self, name: &str) -> Random {
         Random {

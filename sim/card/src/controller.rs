@@ -1,0 +1,173 @@
+//! The controller: when things happen, and what they take of the supply. It knows no data.
+//!
+//! ```text
+//!                         power
+//!                           v
+//!        ┌──── command ── idle <──────────── busy over ──────────┐
+//!        v                  │ no command for a while             │
+//!     working               v                                    │
+//!        │               asleep ── command: time to wake up ──> working
+//!        └── busy over ──> idle
+//! ```
+//!
+//! Each state draws its own current; what flash does costs energy on top. While idle the controller may
+//! clean up, so that later writes need not wait.
+
+use crate::Profile;
+use crate::energy::{Energy, Meter};
+use crate::nand::Work;
+use crate::translation::{Translation, Written};
+use cardiograph_sim_world::Seed;
+use std::ops::RangeInclusive;
+
+/// How long the card is busy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Busy {
+    /// All of it, in ns.
+    pub total_ns: u64,
+    /// The last part of it, in which the page is programmed, in ns.
+    pub program_ns: u64,
+}
+
+/// A card without data: how long each command keeps it busy.
+///
+/// Times are of one clock, in ns, and never go back. Nothing starts before the busy time of what came
+/// before is over.
+pub struct Controller {
+    translation: Translation,
+    meter: Meter,
+    command_ns: u64,
+    idle_after_ns: u64,
+    sleep_after_ns: u64,
+    wake_ns: u64,
+    /// When the last command was done with.
+    ready_ns: u64,
+}
+
+impl Controller {
+    /// A card of this profile, filled once and then cleaned up: every page holds data, the log is
+    /// empty. `seed` decides the spread of its times.
+    pub fn new(profile: &Profile, seed: Seed) -> Controller {
+        let (controller, power) = (profile.controller, profile.power);
+        Controller {
+            translation: Translation::new(profile, seed),
+            meter: Meter::new(&power),
+            command_ns: u64::from(controller.command_us) * 1000,
+            idle_after_ns: u64::from(controller.idle_after_us) * 1000,
+            sleep_after_ns: u64::from(power.sleep_after_us) * 1000,
+            wake_ns: u64::from(power.wake_us) * 1000,
+            ready_ns: 0,
+        }
+    }
+
+    /// Blocks that share a page.
+    pub fn blocks_per_page(&self) -> u64 {
+        self.translation.blocks_per_page()
+    }
+
+    /// Takes a command; returns the time until the controller works on it, in ns.
+    pub fn command(&mut self, now_ns: u64) -> u64 {
+        let woken_ns = self.arrive(now_ns);
+        self.work(now_ns, Work::default(), woken_ns + self.command_ns)
+    }
+
+    /// Writes consecutive blocks, from the time they are in; returns how long the card is busy.
+    pub fn write(&mut self, now_ns: u64, start: u64, count: u64) -> Busy {
+        let woken_ns = self.arrive(now_ns);
+        let Written { work, program_ns } = self.translation.write(start, count);
+        Busy {
+            total_ns: self.work(now_ns, work, woken_ns),
+            program_ns,
+        }
+    }
+
+    /// Writes consecutive blocks by a command of their own.
+    pub fn write_by_command(&mut self, now_ns: u64, start: u64, count: u64) -> Busy {
+        let command_ns = self.command(now_ns);
+        let mut busy = self.write(now_ns + command_ns, start, count);
+        busy.total_ns += command_ns;
+        busy
+    }
+
+    /// Fetches consecutive blocks; returns how long that takes, in ns.
+    pub fn read(&mut self, now_ns: u64, start: u64, count: u64) -> u64 {
+        let woken_ns = self.arrive(now_ns);
+        let work = self.translation.read(start, count);
+        self.work(now_ns, work, woken_ns)
+    }
+
+    /// Notes that consecutive blocks are empty; returns how long that takes, in ns.
+    pub fn forget(&mut self, now_ns: u64, start: u64, count: u64) -> u64 {
+        let woken_ns = self.arrive(now_ns);
+        let work = self.translation.forget(start, count);
+        self.work(now_ns, work, woken_ns)
+    }
+
+    /// Takes the power away.
+    pub fn power_cut(&mut self, now_ns: u64) {
+        self.arrive(now_ns);
+        self.meter.power_cut(now_ns);
+        self.translation.power_cut();
+    }
+
+    /// Gives the power back.
+    pub fn power_on(&mut self, now_ns: u64) {
+        self.meter.power_on(now_ns);
+        self.ready_ns = now_ns;
+    }
+
+    /// Whether the card takes no more writes, because too many blocks have given out.
+    pub fn is_worn_out(&self) -> bool {
+        self.translation.is_worn_out()
+    }
+
+    /// What it has taken from the supply until this time.
+    pub fn energy(&self, now_ns: u64) -> Energy {
+        self.meter.until(now_ns)
+    }
+
+    /// Blocks of flash erased so far.
+    pub fn erases(&self) -> u64 {
+        self.translation.erases()
+    }
+
+    /// Erases of the blocks that were erased least and most often.
+    pub fn cycles(&self) -> RangeInclusive<u32> {
+        self.translation.cycles()
+    }
+
+    /// Spare blocks that have not stood in for one that gave out.
+    pub fn spares_left(&self) -> u32 {
+        self.translation.spares_left()
+    }
+
+    /// Lets the time until a command pass; returns how long waking up takes, in ns.
+    fn arrive(&mut self, now_ns: u64) -> u64 {
+        let quiet_ns = now_ns.saturating_sub(self.ready_ns);
+        if quiet_ns == 0 {
+            return 0;
+        }
+        let mut awake_ns = quiet_ns.min(self.sleep_after_ns);
+        if quiet_ns > self.idle_after_ns {
+            let work = self.translation.idle(quiet_ns - self.idle_after_ns);
+            self.meter.clean_up(work);
+            if work.ns > 0 {
+                awake_ns = awake_ns.max(self.idle_after_ns + work.ns);
+            }
+        }
+        self.meter.quiet(self.ready_ns, awake_ns, now_ns);
+        self.ready_ns = now_ns;
+        if quiet_ns > self.sleep_after_ns {
+            self.wake_ns
+        } else {
+            0
+        }
+    }
+
+    fn work(&mut self, now_ns: u64, work: Work, beside_ns: u64) -> u64 {
+        let busy_ns = work.ns + beside_ns;
+        self.meter.busy(now_ns, busy_ns, work.nj);
+        self.ready_ns = now_ns + busy_ns;
+        busy_ns
+    }
+}

@@ -1,0 +1,166 @@
+//! What a card takes from its supply.
+
+use crate::nand::Work;
+use crate::profile::Power;
+
+/// Picojoules of a nanosecond at one microwatt are a thousandth.
+const UW_NS_PER_PJ: u64 = 1000;
+const PJ_PER_NJ: u64 = 1000;
+
+/// Energy since the card got power, in pJ.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Energy {
+    /// The controller asleep.
+    pub asleep_pj: u64,
+    /// The controller idle.
+    pub idle_pj: u64,
+    /// The controller at work.
+    pub working_pj: u64,
+    /// Reading, programming and erasing flash.
+    pub flash_pj: u64,
+}
+
+impl Energy {
+    /// All of it, in pJ.
+    pub fn total_pj(&self) -> u64 {
+        self.asleep_pj + self.idle_pj + self.working_pj + self.flash_pj
+    }
+}
+
+/// Adds up, and knows what the card is just doing.
+pub(crate) struct Meter {
+    asleep_uw: u64,
+    idle_uw: u64,
+    working_uw: u64,
+    /// Up to the start of the last busy time.
+    spent: Energy,
+    busy_from_ns: u64,
+    busy_ns: u64,
+    busy_flash_pj: u64,
+    sleep_after_ns: u64,
+}
+
+impl Meter {
+    pub(crate) fn new(power: &Power) -> Meter {
+        let uw = |ua: u32| u64::from(ua) * u64::from(power.supply_mv) / 1000;
+        Meter {
+            asleep_uw: uw(power.asleep_ua),
+            idle_uw: uw(power.idle_ua),
+            working_uw: uw(power.working_ua),
+            spent: Energy::default(),
+            busy_from_ns: 0,
+            busy_ns: 0,
+            busy_flash_pj: 0,
+            sleep_after_ns: u64::from(power.sleep_after_us) * 1000,
+        }
+    }
+
+    /// The card is busy for so long from now on, and flash takes so much meanwhile.
+    pub(crate) fn busy(&mut self, now_ns: u64, busy_ns: u64, flash_nj: u64) {
+        self.settle();
+        (self.busy_from_ns, self.busy_ns) = (now_ns, busy_ns);
+        self.busy_flash_pj = flash_nj * PJ_PER_NJ;
+    }
+
+    /// The controller cleaned up while the host wanted nothing.
+    pub(crate) fn clean_up(&mut self, work: Work) {
+        self.settle();
+        self.spent.working_pj += work.ns * (self.working_uw - self.idle_uw) / UW_NS_PER_PJ;
+        self.spent.flash_pj += work.nj * PJ_PER_NJ;
+    }
+
+    /// Nothing was asked from a time on: awake for so long, then asleep until the other time.
+    pub(crate) fn quiet(&mut self, from_ns: u64, awake_ns: u64, until_ns: u64) {
+        self.settle();
+        let asleep_ns = until_ns - from_ns - awake_ns;
+        self.spent.idle_pj += awake_ns * self.idle_uw / UW_NS_PER_PJ;
+        self.spent.asleep_pj += asleep_ns * self.asleep_uw / UW_NS_PER_PJ;
+        (self.busy_from_ns, self.busy_ns) = (until_ns, 0);
+    }
+
+    /// Nothing is taken from now on.
+    pub(crate) fn power_cut(&mut self, now_ns: u64) {
+        self.spent = self.until(now_ns);
+        (self.busy_from_ns, self.busy_ns, self.busy_flash_pj) = (u64::MAX, 0, 0);
+    }
+
+    /// The controller is idle from now on.
+    pub(crate) fn power_on(&mut self, now_ns: u64) {
+        self.busy_from_ns = now_ns;
+    }
+
+    /// Energy until a time no earlier than the start of the last busy time. What flash takes is spread
+    /// evenly over it.
+    pub(crate) fn until(&self, now_ns: u64) -> Energy {
+        let mut energy = self.spent;
+        let passed_ns = now_ns.saturating_sub(self.busy_from_ns);
+        let worked_ns = passed_ns.min(self.busy_ns);
+        energy.working_pj += worked_ns * self.working_uw / UW_NS_PER_PJ;
+        energy.flash_pj += match worked_ns == self.busy_ns {
+            true => self.busy_flash_pj,
+            false => {
+                let share = u128::from(self.busy_flash_pj) * u128::from(worked_ns);
+                (share / u128::from(self.busy_ns)) as u64
+            }
+        };
+        let quiet_ns = passed_ns - worked_ns;
+        let awake_ns = quiet_ns.min(self.sleep_after_ns);
+        energy.idle_pj += awake_ns * self.idle_uw / UW_NS_PER_PJ;
+        energy.asleep_pj += (quiet_ns - awake_ns) * self.asleep_uw / UW_NS_PER_PJ;
+        energy
+    }
+
+    /// Books the last busy time.
+    fn settle(&mut self) {
+        self.spent = self.until(self.busy_from_ns + self.busy_ns);
+        self.busy_from_ns += self.busy_ns;
+        (self.busy_ns, self.busy_flash_pj) = (0, 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Profile;
+
+    const MS_NS: u64 = 1_000_000;
+
+    fn meter() -> Meter {
+        let mut power = Profile::named("class10-16g").unwrap().power;
+        (power.supply_mv, power.sleep_after_us) = (3000, 5_000);
+        (power.asleep_ua, power.idle_ua, power.working_ua) = (100, 1000, 20_000);
+        Meter::new(&power)
+    }
+
+    #[test]
+    fn each_state_takes_its_current_times_the_voltage() {
+        let mut meter = meter();
+        meter.busy(0, 2 * MS_NS, 1000);
+        // 60 mW for 2 ms, 3 mW for 5 ms, 0.3 mW for 3 ms; 1 mW is 1 uJ a ms.
+        let energy = meter.until(10 * MS_NS);
+        assert_eq!(energy.working_pj, 120_000_000);
+        assert_eq!(energy.idle_pj, 15_000_000);
+        assert_eq!(energy.asleep_pj, 900_000);
+        assert_eq!(energy.flash_pj, 1_000_000);
+    }
+
+    #[test]
+    fn half_way_through_a_busy_time_half_of_it_is_spent() {
+        let mut meter = meter();
+        meter.busy(0, 2 * MS_NS, 1000);
+        let energy = meter.until(MS_NS);
+        assert_eq!((energy.working_pj, energy.flash_pj), (60_000_000, 500_000));
+    }
+
+    #[test]
+    fn without_power_nothing_is_taken() {
+        let mut meter = meter();
+        meter.busy(0, 2 * MS_NS, 1000);
+        meter.power_cut(MS_NS);
+        let cut = meter.until(MS_NS);
+        assert_eq!(meter.until(1000 * MS_NS), cut);
+        meter.power_on(1000 * MS_NS);
+        let later = meter.until(1001 * MS_NS);
+        assert_eq!(later.total_pj() - cut.total_pj(), 3_000_000);
+    }
+}

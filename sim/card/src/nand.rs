@@ -1,0 +1,239 @@
+//! A NAND flash chip: how long its operations take, and how much energy.
+//!
+//! ```text
+//!   plane 0   plane 1      Planes work at the same time: their pages side by side are one page to
+//!   ┌─────┐   ┌─────┐      the controller, and so are their blocks.
+//!   │block│   │block│
+//!   └─────┘   └─────┘      Cells of 1, 2 or 3 bits hold a page for each bit. The first is programmed
+//!    pages:                quickly, the last slowly: pages of a block take turns.
+//!    lower, upper, lower, upper ...
+//! ```
+//!
+//! A log block holds one bit a cell, whatever the cells could hold. Each operation takes its mean time,
+//! give or take a spread that is uniform; many in a row take the sum, whose spread is drawn at once
+//! from a sum of four uniform numbers of the same variance. Erasing takes longer as a block wears
+//! (Grupp et al., "Characterizing Flash Memory", 2009). That programming gets a little quicker then is
+//! not modelled.
+
+use crate::profile;
+use cardiograph_sim_world::{Random, Seed};
+use std::iter::Sum;
+use std::ops::{Add, AddAssign, Range};
+
+/// What an operation takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Work {
+    pub(crate) ns: u64,
+    pub(crate) nj: u64,
+}
+
+impl Add for Work {
+    type Output = Work;
+
+    fn add(self, other: Work) -> Work {
+        Work {
+            ns: self.ns + other.ns,
+            nj: self.nj + other.nj,
+        }
+    }
+}
+
+impl AddAssign for Work {
+    fn add_assign(&mut self, other: Work) {
+        *self = *self + other;
+    }
+}
+
+impl Sum for Work {
+    fn sum<I: Iterator<Item = Work>>(works: I) -> Work {
+        works.fold(Work::default(), Add::add)
+    }
+}
+
+/// One chip.
+pub(crate) struct Nand {
+    profile: profile::Flash,
+    energy: profile::FlashEnergy,
+    random: Random,
+    /// Spread to either side, as a fraction.
+    spread: f64,
+}
+
+impl Nand {
+    pub(crate) fn new(profile: &profile::Profile, seed: Seed) -> Nand {
+        let spread = f64::from(profile.flash.spread_percent) / 100.0;
+        Nand {
+            profile: profile.flash.clone(),
+            energy: profile.power.flash,
+            random: seed.stream("flash"),
+            spread,
+        }
+    }
+
+    /// Reads a page.
+    pub(crate) fn read(&mut self) -> Work {
+        self.work(self.profile.read_us, self.energy.read_nj)
+    }
+
+    /// Programs a page of a data block.
+    pub(crate) fn program(&mut self, page_in_block: u32) -> Work {
+        let times = &self.profile.program_us;
+        let us = times[page_in_block as usize % times.len()];
+        self.work(us, self.energy.program_nj)
+    }
+
+    /// Programs a page of a log block, which holds one bit a cell.
+    pub(crate) fn log_program(&mut self) -> Work {
+        self.work(self.profile.log_program_us, self.energy.log_program_nj)
+    }
+
+    /// Erases a block that was erased so many times before.
+    pub(crate) fn erase(&mut self, cycles: u32) -> Work {
+        let flash = &self.profile;
+        let mean_ns = u64::from(flash.erase_us) * 1000;
+        let worn_ns = mean_ns * u64::from(flash.erase_wear_percent) * u64::from(cycles)
+            / (100 * u64::from(flash.endurance_cycles));
+        let nj = self.energy.erase_nj;
+        Work {
+            ns: self.one_ns(mean_ns + worn_ns),
+            nj: self.in_all_planes(nj, 1),
+        }
+    }
+
+    /// Reads pages and programs them at the same places of another data block, one after the other.
+    pub(crate) fn copy(&mut self, pages: Range<u32>) -> Work {
+        let many = u64::from(pages.end - pages.start);
+        let times = &self.profile.program_us;
+        let bits = times.len() as u32;
+        // Pages of each kind in the range, counted from the start of the block.
+        let before = |page: u32, bit: u32| u64::from(page / bits + u32::from(page % bits > bit));
+        let program_us: u64 = (0..bits)
+            .zip(times)
+            .map(|(bit, &us)| (before(pages.end, bit) - before(pages.start, bit)) * u64::from(us))
+            .sum();
+        let mean_ns = (many * u64::from(self.profile.read_us) + program_us) * 1000;
+        let nj = self.energy.read_nj + self.energy.program_nj;
+        Work {
+            ns: self.many_ns(mean_ns, 2 * many),
+            nj: self.in_all_planes(nj, many),
+        }
+    }
+
+    /// Reads pages and programs them in a log block.
+    pub(crate) fn copy_to_log(&mut self, pages: u64) -> Work {
+        let each_us = self.profile.read_us + self.profile.log_program_us;
+        let nj = self.energy.read_nj + self.energy.log_program_nj;
+        Work {
+            ns: self.many_ns(pages * u64::from(each_us) * 1000, 2 * pages),
+            nj: self.in_all_planes(nj, pages),
+        }
+    }
+
+    fn work(&mut self, us: u32, nj: u32) -> Work {
+        Work {
+            ns: self.one_ns(u64::from(us) * 1000),
+            nj: self.in_all_planes(nj, 1),
+        }
+    }
+
+    fn in_all_planes(&self, nj: u32, times: u64) -> u64 {
+        u64::from(nj) * u64::from(self.profile.planes) * times
+    }
+
+    fn one_ns(&mut self, mean_ns: u64) -> u64 {
+        let width_ns = (mean_ns as f64 * self.spread * 2.0) as u64;
+        mean_ns - width_ns / 2 + self.random.below(width_ns + 1)
+    }
+
+    /// The time of so many operations together.
+    fn many_ns(&mut self, mean_ns: u64, operations: u64) -> u64 {
+        if operations == 0 {
+            return 0;
+        }
+        let bits = self.random.next_u64();
+        let lanes = (0..4).map(|lane| ((bits >> (16 * lane)) & 0xFFFF) as f64);
+        // From -4 to 4, with a variance of 4/3; that of one operation is spread squared, over 3.
+        let sum = lanes.sum::<f64>() / 32_767.5 - 4.0;
+        let share = sum * self.spread / (2.0 * (operations as f64).sqrt());
+        (mean_ns as f64 * (1.0 + share)) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Profile;
+
+    fn nand(seed: u64, change: impl FnOnce(&mut Profile)) -> Nand {
+        let mut profile = Profile::named("class10-16g").unwrap();
+        profile.flash.program_us = vec![400, 1000];
+        change(&mut profile);
+        Nand::new(&profile, Seed::new(seed))
+    }
+
+    #[test]
+    fn times_stay_within_the_spread_and_repeat_with_the_seed() {
+        let times = |seed| {
+            let mut nand = nand(seed, |_| ());
+            (0..1000).map(|_| nand.program(1).ns).collect::<Vec<_>>()
+        };
+        assert_eq!(times(1), times(1));
+        assert_ne!(times(1), times(2));
+        let (low, high) = (950_000, 1_050_000);
+        assert!(times(3).iter().all(|ns| (low..=high).contains(ns)));
+        let mean = times(3).iter().sum::<u64>() / 1000;
+        assert!(mean.abs_diff(1_000_000) < 6_000, "{mean}");
+    }
+
+    #[test]
+    fn many_at_once_spread_as_many_one_by_one() {
+        let deviation = |totals: Vec<f64>| {
+            let mean = totals.iter().sum::<f64>() / totals.len() as f64;
+            let squares = totals.iter().map(|total| (total - mean).powi(2));
+            (mean, (squares.sum::<f64>() / totals.len() as f64).sqrt())
+        };
+        let slc = |profile: &mut Profile| {
+            profile.flash.program_us = vec![500];
+            profile.flash.read_us = 500;
+            profile.flash.spread_percent = 20;
+        };
+        let (mut each, mut once) = (nand(1, slc), nand(2, slc));
+        let totals = (0..4000).map(|_| {
+            let works = (0..16).map(|page| each.read() + each.program(page));
+            works.sum::<Work>().ns as f64
+        });
+        let (each_mean, each_deviation) = deviation(totals.collect());
+        let totals = (0..4000).map(|_| once.copy(0..16).ns as f64);
+        let (once_mean, once_deviation) = deviation(totals.collect());
+        assert!((each_mean / once_mean - 1.0).abs() < 0.003);
+        assert!((each_deviation / once_deviation - 1.0).abs() < 0.06);
+    }
+
+    #[test]
+    fn pages_take_turns_in_their_cells_and_planes_add_energy_not_time() {
+        let even = |profile: &mut Profile| profile.flash.spread_percent = 0;
+        let mut mlc = nand(1, even);
+        assert_eq!(mlc.program(6).ns, 400_000);
+        assert_eq!(mlc.program(7).ns, 1_000_000);
+        // Pages 3 to 6: two lower and two upper, each read first.
+        assert_eq!(mlc.copy(3..7).ns, 4 * 50_000 + 2 * 1_400_000);
+        let mut tlc = nand(1, |profile| {
+            even(profile);
+            profile.flash.program_us = vec![500, 2000, 5000];
+            profile.flash.planes = 2;
+        });
+        assert_eq!(tlc.copy(1..4).ns, 3 * 50_000 + 7_500_000);
+        assert_eq!(tlc.read().nj, 2 * mlc.read().nj);
+    }
+
+    #[test]
+    fn erasing_takes_longer_as_the_block_wears() {
+        let mut nand = nand(1, |profile| {
+            profile.flash.spread_percent = 0;
+            profile.flash.endurance_cycles = 1000;
+            profile.flash.erase_wear_percent = 50;
+        });
+        assert_eq!(nand.erase(0).ns, 3_000_000);
+        assert_eq!(nand.erase(1000).ns, 4_500_000);
+    }
+}

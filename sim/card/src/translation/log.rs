@@ -1,0 +1,182 @@
+//! A log: blocks that take pages in the order they are written, whatever their addresses.
+//!
+//! ```text
+//!   oldest                         newest
+//!   ┌───────┬───────┬───────┬──────────┐
+//!   │ 7 - 9 │ 4 7 - │ 5 8 9 │ 4 head─> │     numbers: pages whose newest version is here
+//!   └───────┴───────┴───────┴──────────┘     dashes: pages written again since
+//! ```
+//!
+//! The pages of one unit are linked to each other, so that a merge finds them without a search.
+
+use std::collections::{HashMap, VecDeque};
+use std::hash::{BuildHasherDefault, Hasher};
+use std::ops::Range;
+
+/// No slot.
+const NONE: u32 = u32::MAX;
+
+/// Multiplies by the golden ratio: page numbers need no more than that. The upper half of the product
+/// is the better one, and the table looks at the lower.
+#[derive(Default)]
+struct PageHasher(u64);
+
+impl Hasher for PageHasher {
+    fn finish(&self) -> u64 {
+        self.0 ^ self.0 >> 32
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.write_u32(byte.into()));
+    }
+
+    fn write_u32(&mut self, page: u32) {
+        self.0 = (self.0 ^ u64::from(page)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Slot {
+    /// The page whose newest version is here, or `NONE`.
+    page: u32,
+    /// Neighbours among the slots of the same unit.
+    newer: u32,
+    older: u32,
+}
+
+const EMPTY: Slot = Slot {
+    page: NONE,
+    newer: NONE,
+    older: NONE,
+};
+
+pub(crate) struct Log {
+    pages_per_block: u32,
+    /// A ring of blocks.
+    slots: Vec<Slot>,
+    /// Physical blocks in use, oldest first; the last has the head.
+    blocks: VecDeque<u32>,
+    /// Block of the ring that is the oldest.
+    oldest: u32,
+    /// Pages that the newest block takes yet.
+    room: u32,
+    slot_of_page: HashMap<u32, u32, BuildHasherDefault<PageHasher>>,
+    newest_of_unit: Vec<u32>,
+}
+
+impl Log {
+    /// A log of at most so many blocks for the first `units` of a card.
+    pub(crate) fn new(blocks_max: u32, pages_per_block: u32, units: u32) -> Log {
+        Log {
+            pages_per_block,
+            slots: vec![EMPTY; (blocks_max * pages_per_block) as usize],
+            blocks: VecDeque::new(),
+            oldest: 0,
+            room: 0,
+            slot_of_page: HashMap::default(),
+            newest_of_unit: vec![NONE; units as usize],
+        }
+    }
+
+    /// Blocks in use.
+    pub(crate) fn blocks(&self) -> u32 {
+        self.blocks.len() as u32
+    }
+
+    /// Whether the next page needs a block first.
+    pub(crate) fn is_full(&self) -> bool {
+        self.room == 0
+    }
+
+    /// Takes a physical block to write to next.
+    pub(crate) fn extend(&mut self, block: u32) {
+        self.blocks.push_back(block);
+        self.room = self.pages_per_block;
+    }
+
+    /// Puts the newest version of a page at the head; there must be room.
+    pub(crate) fn push(&mut self, page: u32) {
+        self.forget(page);
+        let at = (self.oldest + self.blocks()) * self.pages_per_block - self.room;
+        let slot = at % self.slots.len() as u32;
+        self.room -= 1;
+        let newest = &mut self.newest_of_unit[(page / self.pages_per_block) as usize];
+        let older = std::mem::replace(newest, slot);
+        if older != NONE {
+            self.slots[older as usize].newer = slot;
+        }
+        self.slots[slot as usize] = Slot {
+            page,
+            newer: NONE,
+            older,
+        };
+        self.slot_of_page.insert(page, slot);
+    }
+
+    /// Forgets a page whose newest version is elsewhere now.
+    pub(crate) fn forget(&mut self, page: u32) {
+        let Some(slot) = self.slot_of_page.remove(&page) else {
+            return;
+        };
+        let Slot { newer, older, .. } = self.slots[slot as usize];
+        self.slots[slot as usize] = EMPTY;
+        match newer {
+            NONE => self.newest_of_unit[(page / self.pages_per_block) as usize] = older,
+            _ => self.slots[newer as usize].older = older,
+        }
+        if older != NONE {
+            self.slots[older as usize].newer = newer;
+        }
+    }
+
+    /// Forgets all pages of a unit.
+    pub(crate) fn forget_unit(&mut self, unit: u32) {
+        let mut slot = std::mem::replace(&mut self.newest_of_unit[unit as usize], NONE);
+        while slot != NONE {
+            let Slot { page, older, .. } = std::mem::replace(&mut self.slots[slot as usize], EMPTY);
+            self.slot_of_page.remove(&page);
+            slot = older;
+        }
+    }
+
+    /// Forgets consecutive pages.
+    pub(crate) fn forget_range(&mut self, pages: Range<u32>) {
+        if (pages.len()) < self.slots.len() {
+            return pages.for_each(|page| self.forget(page));
+        }
+        let held = self.slot_of_page.keys().copied();
+        let forgotten: Vec<u32> = held.filter(|page| pages.contains(page)).collect();
+        forgotten.into_iter().for_each(|page| self.forget(page));
+    }
+
+    /// Whether the newest version of any of these pages, all of one unit, is here.
+    pub(crate) fn holds_any(&self, unit: u32, pages: Range<u32>) -> bool {
+        let mut slot = self.newest_of_unit[unit as usize];
+        while slot != NONE {
+            let Slot { page, older, .. } = self.slots[slot as usize];
+            if pages.contains(&page) {
+                return true;
+            }
+            slot = older;
+        }
+        false
+    }
+
+    /// The first page, from slot `from` of the oldest block on, whose newest version is there; and
+    /// its slot.
+    pub(crate) fn next_in_oldest(&self, from: u32) -> Option<(u32, u32)> {
+        let first = self.oldest * self.pages_per_block;
+        let block = first + from..first + self.pages_per_block;
+        let page = |slot: u32| self.slots[slot as usize].page;
+        let slot = block.into_iter().find(|&slot| page(slot) != NONE)?;
+        Some((slot - first, page(slot)))
+    }
+
+    /// Gives up the oldest block, of which nothing is needed any more.
+    pub(crate) fn drop_oldest(&mut self) -> Option<u32> {
+        let block = self.blocks.pop_front()?;
+        let blocks_max = self.slots.len() as u32 / self.pages_per_block;
+        self.oldest = (self.oldest + 1) % blocks_max;
+        Some(block)
+    }
+}

@@ -1,0 +1,265 @@
+use super::reference::{Reference, Rules};
+use super::*;
+use cardiograph_sim_world::Random;
+
+const BLOCKS_PER_PAGE: u64 = 8;
+const UNIT_BLOCKS: u64 = 64 * BLOCKS_PER_PAGE;
+const PAGE_US: u64 = 700;
+const LOG_US: u64 = 500;
+const READ_US: u64 = 50;
+const ERASE_US: u64 = 3000;
+
+/// No spread, no limit to a stall, pages that all take the same time.
+fn translation(change: impl FnOnce(&mut Profile)) -> Translation {
+    let mut profile = Profile::named("class10-16g").unwrap();
+    profile.flash.spread_percent = 0;
+    profile.flash.program_us = vec![PAGE_US as u32];
+    profile.flash.erase_wear_percent = 0;
+    profile.controller.stall_limit_us = u32::MAX;
+    profile.controller.wear_levelling_erases = u32::MAX;
+    change(&mut profile);
+    Translation::new(&profile, Seed::new(1))
+}
+
+impl Translation {
+    fn write_us(&mut self, start: u64, count: u64) -> u64 {
+        self.write(start, count).work.ns / 1000
+    }
+}
+
+#[test]
+fn whole_pages_in_order_cost_one_program_and_one_erase_a_unit() {
+    let mut card = translation(|_| ());
+    let times: Vec<u64> = (0..64)
+        .map(|page| card.write_us(page * BLOCKS_PER_PAGE, BLOCKS_PER_PAGE))
+        .collect();
+    assert!(times[..63].iter().all(|&us| us == PAGE_US));
+    assert_eq!(times[63], PAGE_US + ERASE_US);
+}
+
+#[test]
+fn single_blocks_go_to_the_log_until_their_page_is_whole() {
+    let mut card = translation(|_| ());
+    let times: Vec<u64> = (0..8).map(|block| card.write_us(block, 1)).collect();
+    assert_eq!(times[0], READ_US + LOG_US);
+    assert!(times[1..7].iter().all(|&us| us == LOG_US));
+    assert_eq!(times[7], PAGE_US);
+}
+
+#[test]
+fn the_merge_comes_after_all_log_blocks_and_copies_the_unit() {
+    let mut card = translation(|profile| profile.controller.log_blocks = 3);
+    // The first page stays valid in the oldest log block; the other fills the log over and over.
+    card.write_us(1, 1);
+    let mut writes = 1;
+    let merge_us = loop {
+        let us = card.write_us(1000 * UNIT_BLOCKS, 1);
+        if us > 10_000 {
+            break us;
+        }
+        writes += 1;
+    };
+    assert_eq!(writes, 3 * 64);
+    assert_eq!(merge_us, 64 * (READ_US + PAGE_US) + 2 * ERASE_US + LOG_US);
+    // From now on the log holds nothing valid of old, and freeing a block is one erase.
+    let worst = (0..1000)
+        .map(|_| card.write_us(1000 * UNIT_BLOCKS, 1))
+        .max();
+    assert!(worst.unwrap() < 64 * PAGE_US);
+}
+
+#[test]
+fn a_unit_beyond_the_limit_closes_the_oldest() {
+    let mut card = translation(|_| ());
+    for unit in 0..2 {
+        assert_eq!(card.write_us(unit * UNIT_BLOCKS, BLOCKS_PER_PAGE), PAGE_US);
+    }
+    let third_us = card.write_us(2 * UNIT_BLOCKS, BLOCKS_PER_PAGE);
+    assert_eq!(third_us, 63 * (READ_US + PAGE_US) + ERASE_US + PAGE_US);
+}
+
+#[test]
+fn a_page_in_ram_is_read_without_the_flash() {
+    let mut card = translation(|_| ());
+    card.write_us(0, 1);
+    assert_eq!(card.read(1, 1).ns, 0);
+    assert_eq!(card.read(8, 1).ns / 1000, READ_US);
+    assert_eq!(card.read(7, 10).ns / 1000, 2 * READ_US);
+    card.power_cut();
+    assert_eq!(card.read(1, 1).ns / 1000, READ_US);
+}
+
+#[test]
+fn a_stall_limit_spreads_clean_up_over_later_writes() {
+    let run = |limit_us| {
+        let mut card = translation(|profile| {
+            profile.controller.log_blocks = 3;
+            profile.controller.stall_limit_us = limit_us;
+        });
+        // Every page of the log belongs to a unit of its own: the worst that can be.
+        (0..64 * 20)
+            .map(|write| card.write_us(write * 37 % 1000 * UNIT_BLOCKS, 1))
+            .collect::<Vec<u64>>()
+    };
+    let (unlimited, limited) = (run(u32::MAX), run(100_000));
+    let merges_us = 64 * (64 * (READ_US + PAGE_US) + ERASE_US) + ERASE_US;
+    assert_eq!(
+        unlimited.iter().max(),
+        Some(&(merges_us + LOG_US + READ_US))
+    );
+    assert_eq!(limited.iter().max(), Some(&(100_000 + LOG_US + READ_US)));
+    // It is the same work, but for what is still owed.
+    let (all, paid): (u64, u64) = (unlimited.iter().sum(), limited.iter().sum());
+    assert!(paid <= all && all - paid <= merges_us);
+}
+
+#[test]
+fn clean_up_that_cannot_wait_passes_the_limit() {
+    let mut card = translation(|profile| {
+        profile.controller.log_blocks = 3;
+        profile.controller.stall_limit_us = 1;
+    });
+    let worst = (0..64 * 20)
+        .map(|write| card.write_us(write * 37 % 1000 * UNIT_BLOCKS, 1))
+        .max();
+    assert!(worst.unwrap() > 1_000_000);
+}
+
+#[test]
+fn an_idle_controller_cleans_up_before_the_next_write() {
+    let run = |idle_free_blocks| {
+        let mut card = translation(|profile| {
+            profile.controller.log_blocks = 8;
+            profile.controller.idle_free_blocks = idle_free_blocks;
+        });
+        let mut longest_us = 0;
+        let mut in_the_background = Work::default();
+        for write in 0..64 * 100 {
+            longest_us = longest_us.max(card.write_us(write * 37 % 1000 * UNIT_BLOCKS, 1));
+            in_the_background += card.idle(1_000_000_000);
+        }
+        (longest_us, in_the_background.ns)
+    };
+    let (longest_us, background_ns) = run(0);
+    assert!(longest_us > 1_000_000);
+    assert_eq!(background_ns, 0);
+    let (longest_us, background_ns) = run(2);
+    assert_eq!(longest_us, LOG_US + READ_US);
+    assert!(background_ns > 1_000_000_000);
+}
+
+#[test]
+fn the_fast_zone_takes_random_writes_without_merges() {
+    let longest_us = |fast_zone_units| {
+        let mut card = translation(|profile| {
+            profile.controller.fast_zone_units = fast_zone_units;
+            profile.controller.log_blocks = 4;
+        });
+        let mut random = Seed::new(5).stream("places");
+        (0..20_000)
+            .map(|_| card.write_us(random.below(4 * UNIT_BLOCKS), 1))
+            .max()
+            .unwrap()
+    };
+    assert!(longest_us(0) > 64 * (READ_US + PAGE_US));
+    // At worst one block of valid pages is copied within the log, and then erased.
+    assert!(longest_us(4) <= 64 * (READ_US + LOG_US) + ERASE_US + LOG_US + READ_US);
+}
+
+#[test]
+fn a_fast_zone_of_nothing_but_valid_pages_goes_on() {
+    let mut card = translation(|profile| profile.controller.fast_zone_units = 1);
+    for write in 0..64 * 100 {
+        card.write_us(write % 64 * BLOCKS_PER_PAGE, 1);
+    }
+    assert!(card.erases() > 90);
+}
+
+#[test]
+fn blocks_give_out_at_their_endurance_and_wear_levelling_puts_that_off() {
+    let worn_out = |wear_levelling_erases| {
+        let mut card = translation(|profile| {
+            profile.capacity_bytes = 64 << 20;
+            profile.flash.endurance_cycles = 40;
+            profile.flash.endurance_spread_percent = 10;
+            profile.flash.spare_blocks = 20;
+            profile.controller.wear_levelling_erases = wear_levelling_erases;
+        });
+        // One unit over and over.
+        while !card.is_worn_out() {
+            card.write_us(0, UNIT_BLOCKS);
+        }
+        assert_eq!(card.spares_left(), 0);
+        card
+    };
+    let (left, levelled) = (worn_out(u32::MAX), worn_out(5));
+    for card in [&left, &levelled] {
+        // 36 to 44, and the last erase is the one that fails.
+        assert!((36..=45).contains(card.cycles().end()));
+    }
+    // Without, the free blocks alone take turns: the other 255 units stay where they are.
+    assert_eq!(*left.cycles().start(), 0);
+    assert!(levelled.erases() > 2 * left.erases());
+}
+
+#[test]
+fn planes_make_pages_larger_and_cost_no_time() {
+    let mut card = translation(|profile| {
+        profile.flash.planes = 4;
+        profile.capacity_bytes = 16_013_852_672 / (1 << 20) * (1 << 20);
+    });
+    assert_eq!(card.blocks_per_page(), 4 * BLOCKS_PER_PAGE);
+    assert_eq!(card.write_us(0, 4 * BLOCKS_PER_PAGE), PAGE_US);
+}
+
+/// Random writes of all sorts, with the log forgetting what it held.
+fn random_write(random: &mut Random, units: u64) -> (u64, u64) {
+    let blocks = units * UNIT_BLOCKS;
+    match random.below(4) {
+        0 => (random.below(blocks), 1),
+        // Near the start, so that pages are written again.
+        1 => (random.below(40), 1 + random.below(10)),
+        2 => (
+            random.below(units) * UNIT_BLOCKS,
+            8 * (1 + random.below(70)),
+        ),
+        _ => (random.below(blocks / 8) * 8, 8),
+    }
+}
+
+#[test]
+fn times_are_those_of_the_rules_without_shortcuts() {
+    for seed in 0..20 {
+        let mut random = Seed::new(seed).stream("writes");
+        let log_blocks = 1 + random.below(6) as u32;
+        let open_units = 1 + random.below(3) as u32;
+        let ram_pages = 1 + random.below(4) as u32;
+        let mut card = translation(|profile| {
+            profile.controller.log_blocks = log_blocks;
+            profile.controller.open_units = open_units;
+            profile.controller.ram_pages = ram_pages;
+            profile.controller.wear_levelling_erases = 50;
+        });
+        let mut reference = Reference::new(Rules {
+            pages_per_unit: 64,
+            blocks_per_page: BLOCKS_PER_PAGE,
+            open_units: open_units as usize,
+            ram_pages: ram_pages as usize,
+            log_blocks,
+            wear_levelling_erases: 50,
+            read_us: READ_US,
+            program_us: PAGE_US,
+            log_program_us: LOG_US,
+            erase_us: ERASE_US,
+        });
+        for write in 0..3000 {
+            let (start, count) = random_write(&mut random, 12);
+            assert_eq!(
+                card.write_us(start, count),
+                reference.write_us(start, count),
+                "seed {seed}, write {write}: {count} blocks from {start}"
+            );
+        }
+        assert_eq!(card.erases(), reference.erases);
+    }
+}
