@@ -11,7 +11,8 @@ mod test;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask test | readme | bench [overhead|analyze] | fuzz SECONDS";
+const USAGE: &str =
+    "usage: cargo xtask test | readme | bench [overhead|analyze|card] | fuzz SECONDS";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();

@@ -114,7 +114,7 @@ pub struct FlashEnergy {
 
 /// Blocks of the largest chip: a few tables of the computer's memory have four bytes for each.
 const BLOCKS_MAX: u64 = 1 << 21;
-/// Pages of the largest log: each takes some thirty bytes of the computer's memory.
+/// Pages of the largest logs: each takes some thirty bytes of the computer's memory.
 const LOG_PAGES_MAX: u64 = 1 << 20;
 /// Blocks of 512 bytes in the largest page of all planes: each has a bit in a word of 64.
 const PAGE_BYTES_MAX: u64 = 32 << 10;
@@ -206,11 +206,11 @@ impl Profile {
             "larger for this capacity: at most 2097152 flash blocks in all",
         )?;
         let zone_blocks = 2 * u64::from(controller.fast_zone_units);
-        let log_blocks = u64::from(controller.log_blocks).max(zone_blocks);
+        let log_blocks = u64::from(controller.log_blocks) + zone_blocks;
         must(
             log_blocks * u64::from(self.flash.pages_per_block) <= LOG_PAGES_MAX,
             "controller.log_blocks",
-            "smaller for these blocks: no log, twice the fast zone included, has over 1048576 pages",
+            "smaller for these blocks: with twice the fast zone at most 1048576 pages",
         )?;
         must(
             controller.fast_zone_units < self.units(),
@@ -385,7 +385,7 @@ mod tests {
             (
                 "fast_zone_units = 0",
                 "fast_zone_units = 62000",
-                "over 1048576 pages",
+                "at most 1048576 pages",
             ),
             (
                 "idle_free_blocks = 0",

@@ -2,6 +2,7 @@
 //! with its date in `benchmarks/runs`.
 
 mod analyze;
+mod card;
 mod overhead;
 mod report;
 
@@ -15,7 +16,8 @@ const ROUNDS: usize = 7;
 /// Runs every benchmark.
 pub fn all() -> Result<(), String> {
     one("overhead")?;
-    one("analyze")
+    one("analyze")?;
+    one("card")
 }
 
 /// Runs the benchmark of this name.
@@ -32,8 +34,9 @@ pub fn one(name: &str) -> Result<(), String> {
     match name {
         "overhead" => overhead::run(),
         "analyze" => analyze::run(),
+        "card" => card::run(),
         _ => Err(format!(
-            "there is no benchmark {name}; there are overhead and analyze"
+            "there is no benchmark {name}; there are overhead, analyze and card"
         )),
     }
 }
