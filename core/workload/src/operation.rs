@@ -27,3 +27,10 @@ pub struct Operation {
     /// Clock reading after the operation, in ns; never before `start_ns`.
     pub end_ns: u64,
 }
+
+impl Operation {
+    /// How long it took, in ns.
+    pub fn duration_ns(&self) -> u64 {
+        self.end_ns - self.start_ns
+    }
+}

@@ -1,0 +1,181 @@
+//! A workload on a card on a board, and what came of it.
+
+use cardiograph_sim_card::{Board, Profile};
+use cardiograph_store::FatCard;
+use cardiograph_workload::{Doing, Observer, Operation, Workload, workload};
+use std::fmt;
+use std::ops::{ControlFlow, Range};
+
+/// What is run. Two that are equal give the same operations for the same seed.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Experiment {
+    /// Name of the card's profile.
+    pub card: String,
+    /// Name of the board.
+    pub board: String,
+    /// Name of the workload.
+    pub workload: String,
+    /// Values that differ from profile and board: path and value in TOML.
+    pub set: Vec<(String, String)>,
+}
+
+/// Why an experiment could not be run: one sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExperimentError(String);
+
+impl std::error::Error for ExperimentError {}
+
+impl fmt::Display for ExperimentError {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The operations of a run, in order.
+pub struct Operations {
+    all: Vec<Operation>,
+    /// The first file of each phase, and one past the last.
+    first_files: Vec<u32>,
+}
+
+impl Operations {
+    /// Every operation.
+    pub fn all(&self) -> &[Operation] {
+        &self.all
+    }
+
+    /// Operations of one phase, or all; with places in a range, or anywhere.
+    pub(crate) fn counted(
+        &self,
+        phase: Option<usize>,
+        offsets_bytes: Option<Range<u64>>,
+    ) -> impl Iterator<Item = Operation> + Clone + '_ {
+        let files = match phase {
+            Some(phase) => self.files_of(phase),
+            None => 0..u32::MAX,
+        };
+        let offsets = offsets_bytes.unwrap_or(0..u64::MAX);
+        self.all.iter().copied().filter(move |operation| {
+            files.contains(&operation.file) && offsets.contains(&operation.offset_bytes)
+        })
+    }
+
+    fn files_of(&self, phase: usize) -> Range<u32> {
+        let first = |at: usize| self.first_files.get(at).copied().unwrap_or(u32::MAX);
+        first(phase)..first(phase + 1)
+    }
+}
+
+impl Observer for Operations {
+    fn observe(&mut self, operation: &Operation) -> ControlFlow<()> {
+        self.all.push(*operation);
+        ControlFlow::Continue(())
+    }
+
+    fn wait(&mut self, _doing: Doing, _now_ns: u64) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}
+
+impl Experiment {
+    /// Its workload, card and board.
+    ///
+    /// # Errors
+    /// If one of them is not there, or a value that is set does not fit.
+    pub fn set_up(&self) -> Result<(Workload<'static>, Profile, Board), ExperimentError> {
+        let error = |error: &dyn fmt::Display| ExperimentError(error.to_string());
+        let workload = workload(&self.workload)
+            .ok_or_else(|| ExperimentError(format!("there is no workload {}", self.workload)))?;
+        let profile = toml_of(
+            &self.card,
+            cardiograph_sim_card::CARDS,
+            &self.changes("card."),
+        )?;
+        let board = toml_of(
+            &self.board,
+            cardiograph_sim_card::BOARDS,
+            &self.changes("board."),
+        )?;
+        Ok((
+            *workload,
+            Profile::from_toml(&self.card, &profile).map_err(|e| error(&e))?,
+            Board::from_toml(&self.board, &board).map_err(|e| error(&e))?,
+        ))
+    }
+
+    fn changes(&self, prefix: &str) -> Vec<(&str, &str)> {
+        let paths = self.set.iter();
+        paths
+            .filter_map(|(path, value)| Some((path.strip_prefix(prefix)?, value.as_str())))
+            .collect()
+    }
+
+    /// Runs it.
+    ///
+    /// # Errors
+    /// If it cannot be set up, or the run fails.
+    pub fn run(&self, seed: u64) -> Result<Operations, ExperimentError> {
+        let (workload, profile, board) = self.set_up()?;
+        let mut first_files = vec![0];
+        let mut files = 0;
+        for phase in workload.phases {
+            files += phase.files;
+            first_files.push(files);
+        }
+        let mut operations = Operations {
+            all: Vec::new(),
+            first_files,
+        };
+        let at = |error: &dyn fmt::Display| {
+            let Experiment {
+                card,
+                board,
+                workload,
+                ..
+            } = self;
+            ExperimentError(format!("{workload} on sim:{card}@{board}: {error}"))
+        };
+        let mut store = FatCard::new(&profile, &board, seed).map_err(|error| at(&error))?;
+        let mut clock = store.clock();
+        let mut buffer = vec![0; workload.buffer_bytes()];
+        cardiograph_workload::run(
+            &workload,
+            &mut store,
+            &mut clock,
+            &mut operations,
+            &mut buffer,
+        )
+        .map_err(|error| at(&error))?;
+        Ok(operations)
+    }
+}
+
+/// The TOML of this name, with changes.
+fn toml_of(
+    name: &str,
+    all: &[(&str, &str)],
+    changes: &[(&str, &str)],
+) -> Result<String, ExperimentError> {
+    let missing = || ExperimentError(format!("there is no profile {name}"));
+    let (_, text) = all
+        .iter()
+        .find(|(known, _)| *known == name)
+        .ok_or_else(missing)?;
+    if changes.is_empty() {
+        return Ok((*text).to_string());
+    }
+    let wrong = |error: &dyn fmt::Display| ExperimentError(format!("{name}: {error}"));
+    let mut table: toml::Table = toml::from_str(text).map_err(|error| wrong(&error))?;
+    for (path, value) in changes {
+        let value: toml::Table =
+            toml::from_str(&format!("value = {value}")).map_err(|error| wrong(&error))?;
+        let (folders, key) = path.rsplit_once('.').unwrap_or(("", path));
+        let mut place = &mut table;
+        for folder in folders.split('.').filter(|folder| !folder.is_empty()) {
+            let next = place.get_mut(folder).and_then(toml::Value::as_table_mut);
+            place = next.ok_or_else(|| wrong(&format!("there is no table `{folder}`")))?;
+        }
+        place.insert(key.to_string(), value["value"].clone());
+    }
+    toml::to_string(&table).map_err(|error| wrong(&error))
+}

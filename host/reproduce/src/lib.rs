@@ -1,0 +1,24 @@
+//! Published figures beside simulated ones.
+//!
+//! ```text
+//!   studies/*.toml ── Row: a number, its role, the experiment behind it     (row.rs)
+//!                       │
+//!   Experiment: a workload on a card on a board ── run for each seed ──> writes   (experiment.rs)
+//!                       │
+//!   Measure: mean, longest, spacing of peaks ... ── a number for each seed        (measure.rs)
+//!                       │
+//!   Outcome: published, simulated with its interval, ratio                        (outcome.rs)
+//! ```
+//!
+//! Rows that share an experiment share its runs. The numbers follow from the studies' files, the profiles
+//! and the seeds alone, on however many threads.
+
+mod experiment;
+mod measure;
+mod outcome;
+mod row;
+
+pub use experiment::{Experiment, ExperimentError, Operations};
+pub use measure::Measure;
+pub use outcome::{Outcome, reproduce};
+pub use row::{Role, Row, STUDIES, Study, study};

@@ -1,0 +1,158 @@
+//! Running the experiments of rows, and what comes out beside what was published.
+
+use crate::experiment::{Experiment, ExperimentError};
+use crate::measure;
+use crate::row::{Row, Take};
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Seeds of an experiment that a longest time is taken from: enough for an interval.
+pub const SEEDS_OF_MAXIMUM: u64 = 20;
+/// Seeds of the others, whose numbers hardly depend on it.
+pub const SEEDS: u64 = 5;
+
+/// A row and what came out.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The row.
+    pub row: Row,
+    /// The number of each seed, in the row's unit, least first.
+    pub simulated: Vec<f64>,
+}
+
+impl Outcome {
+    /// Median over the seeds; nothing if no run gave a number.
+    pub fn median(&self) -> Option<f64> {
+        let sorted = &self.simulated;
+        let (low, high) = (
+            sorted.get((sorted.len().max(1) - 1) / 2)?,
+            sorted.get(sorted.len() / 2)?,
+        );
+        Some(f64::midpoint(*low, *high))
+    }
+
+    /// Simulated over published.
+    pub fn ratio(&self) -> Option<f64> {
+        Some(self.median()? / self.row.published)
+    }
+
+    /// How far off it is either way, as a factor of at least 1.
+    pub fn factor(&self) -> Option<f64> {
+        self.ratio().map(|ratio| ratio.max(1.0 / ratio))
+    }
+}
+
+/// An experiment with the takes of the rows that need it.
+struct Job<'a> {
+    experiment: &'a Experiment,
+    takes: Vec<(Place, &'a Take)>,
+    seeds: u64,
+}
+
+/// Number of the row, and whether the take is what the row is a ratio to.
+type Place = (usize, bool);
+
+/// Numbers of each take, in order of the seeds.
+type Numbers = BTreeMap<Place, Vec<Option<f64>>>;
+
+/// Runs the experiments of these rows on so many threads.
+///
+/// # Errors
+/// The first experiment that fails, in the order of the rows.
+pub fn reproduce(rows: &[Row], threads: usize) -> Result<Vec<Outcome>, ExperimentError> {
+    let jobs = jobs_of(rows);
+    let runs: Vec<(usize, u64)> = jobs
+        .iter()
+        .enumerate()
+        .flat_map(|(job, Job { seeds, .. })| (1..=*seeds).map(move |seed| (job, seed)))
+        .collect();
+    let results: Vec<Mutex<Result<Vec<Option<f64>>, ExperimentError>>> =
+        runs.iter().map(|_| Mutex::new(Ok(Vec::new()))).collect();
+    let next = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..threads.max(1) {
+            scope.spawn(|| {
+                while let Some(&(job, seed)) = runs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let at = runs.partition_point(|run| *run < (job, seed));
+                    let result = run(&jobs[job], seed);
+                    if let Ok(mut place) = results[at].lock() {
+                        *place = result;
+                    }
+                }
+            });
+        }
+    });
+    let mut numbers: Numbers = BTreeMap::new();
+    for ((job, _), result) in runs.iter().zip(results) {
+        let values = result
+            .into_inner()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())?;
+        for ((place, _), value) in jobs[*job].takes.iter().zip(values) {
+            numbers.entry(*place).or_default().push(value);
+        }
+    }
+    let rows = rows.iter().enumerate();
+    Ok(rows
+        .map(|(at, row)| outcome_of(at, row, &numbers))
+        .collect())
+}
+
+fn jobs_of(rows: &[Row]) -> Vec<Job<'_>> {
+    let mut jobs: BTreeMap<&Experiment, Job> = BTreeMap::new();
+    for (at, row) in rows.iter().enumerate() {
+        let takes = [(false, Some(&row.take)), (true, row.over.as_ref())];
+        for (over, take) in takes {
+            let Some(take) = take else { continue };
+            let job = jobs.entry(&take.experiment).or_insert_with(|| Job {
+                experiment: &take.experiment,
+                takes: Vec::new(),
+                seeds: SEEDS,
+            });
+            job.takes.push(((at, over), take));
+            if take.measure.is_maximum() {
+                job.seeds = SEEDS_OF_MAXIMUM;
+            }
+        }
+    }
+    jobs.into_values().collect()
+}
+
+fn run(job: &Job, seed: u64) -> Result<Vec<Option<f64>>, ExperimentError> {
+    let operations = job.experiment.run(seed)?;
+    let takes = job.takes.iter();
+    Ok(takes
+        .map(|(_, take)| measure::take(take, &operations))
+        .collect())
+}
+
+fn outcome_of(at: usize, row: &Row, numbers: &Numbers) -> Outcome {
+    let of = |over| numbers.get(&(at, over)).cloned().unwrap_or_default();
+    let values = of(false).into_iter();
+    let mut simulated: Vec<f64> = match &row.over {
+        Some(_) => values
+            .zip(of(true))
+            .filter_map(|(value, over)| Some(value? / over?))
+            .collect(),
+        None => values
+            .flatten()
+            .map(|value| in_unit(value, &row.unit))
+            .collect(),
+    };
+    simulated.sort_by(f64::total_cmp);
+    Outcome {
+        row: row.clone(),
+        simulated,
+    }
+}
+
+/// From ns, bytes and B/s.
+fn in_unit(value: f64, unit: &str) -> f64 {
+    value
+        / match unit {
+            "ms" | "MB/s" => 1e6,
+            "kB" | "kB/s" => 1e3,
+            "MiB/s" => 1_048_576.0,
+            _ => 1.0,
+        }
+}

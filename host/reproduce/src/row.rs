@@ -1,0 +1,243 @@
+//! The studies' files; their keys are in `studies/README.md`.
+
+use crate::{Experiment, Measure};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// Studies: name and TOML.
+const FILES: &[(&str, &str)] = &[
+    ("magod2", include_str!("../../../studies/magod2.toml")),
+    (
+        "flash-benchmark",
+        include_str!("../../../studies/flash-benchmark.toml"),
+    ),
+    (
+        "library-comparison",
+        include_str!("../../../studies/library-comparison.toml"),
+    ),
+    (
+        "arduino-bytes",
+        include_str!("../../../studies/arduino-bytes.toml"),
+    ),
+    ("blinky", include_str!("../../../studies/blinky.toml")),
+];
+
+/// Names of the studies there are.
+pub const STUDIES: [&str; FILES.len()] = {
+    let mut names = [""; FILES.len()];
+    let mut i = 0;
+    while i < FILES.len() {
+        names[i] = FILES[i].0;
+        i += 1;
+    }
+    names
+};
+
+/// What a published number was used for.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// A card or board was tuned until it came out.
+    Fit,
+    /// It was not looked at.
+    Prediction,
+}
+
+impl Role {
+    /// As it stands in the files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Role::Fit => "fit",
+            Role::Prediction => "prediction",
+        }
+    }
+}
+
+/// A study.
+#[derive(Debug)]
+pub struct Study {
+    /// What it is asked for by.
+    pub name: &'static str,
+    /// Who published it, and when.
+    pub title: String,
+    /// Its figures.
+    pub rows: Vec<Row>,
+}
+
+/// A published number.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// The study.
+    pub study: &'static str,
+    /// Where the study has it.
+    pub figure: String,
+    /// What it is.
+    pub quantity: String,
+    /// Its unit.
+    pub unit: String,
+    /// The number.
+    pub published: f64,
+    /// What it was used for.
+    pub role: Role,
+    /// How it is simulated.
+    pub take: Take,
+    /// What it is a ratio to, if it is one.
+    pub over: Option<Take>,
+}
+
+/// A number from the writes of an experiment.
+#[derive(Clone, Debug)]
+pub struct Take {
+    /// What is run.
+    pub experiment: Experiment,
+    /// What is taken from it.
+    pub measure: Measure,
+    /// What a peak, or a slow write, is longer than, in ns.
+    pub threshold_ns: u64,
+    /// Only writes whose place in the file is in this range count, in bytes.
+    pub offsets_bytes: Option<Range<u64>>,
+    /// Only this phase of the workload counts, from 0.
+    pub phase: Option<usize>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    name: String,
+    title: String,
+    #[serde(default)]
+    default: Keys,
+    row: Vec<Entry>,
+}
+
+#[derive(Deserialize)]
+struct Entry {
+    figure: String,
+    quantity: String,
+    unit: String,
+    published: f64,
+    role: Role,
+    #[serde(flatten)]
+    keys: Keys,
+    over: Option<Keys>,
+}
+
+#[derive(Clone, Default, Deserialize)]
+struct Keys {
+    card: Option<String>,
+    board: Option<String>,
+    workload: Option<String>,
+    set: Option<BTreeMap<String, toml::Value>>,
+    measure: Option<Measure>,
+    threshold_ms: Option<f64>,
+    offsets_bytes: Option<[u64; 2]>,
+    part: Option<usize>,
+}
+
+impl Keys {
+    /// These, and where they say nothing those.
+    fn or(&self, those: &Keys) -> Keys {
+        Keys {
+            card: self.card.clone().or_else(|| those.card.clone()),
+            board: self.board.clone().or_else(|| those.board.clone()),
+            workload: self.workload.clone().or_else(|| those.workload.clone()),
+            set: self.set.clone().or_else(|| those.set.clone()),
+            measure: self.measure.or(those.measure),
+            threshold_ms: self.threshold_ms.or(those.threshold_ms),
+            offsets_bytes: self.offsets_bytes.or(those.offsets_bytes),
+            part: self.part.or(those.part),
+        }
+    }
+
+    fn take(self) -> Result<Take, String> {
+        let need = |value: Option<String>, key: &str| value.ok_or(format!("`{key}` is missing"));
+        let set = self.set.unwrap_or_default();
+        Ok(Take {
+            experiment: Experiment {
+                card: need(self.card, "card")?,
+                board: need(self.board, "board")?,
+                workload: need(self.workload, "workload")?,
+                set: set
+                    .into_iter()
+                    .map(|(path, value)| (path, value.to_string()))
+                    .collect(),
+            },
+            measure: self.measure.ok_or("`measure` is missing")?,
+            threshold_ns: (self.threshold_ms.unwrap_or_default() * 1e6) as u64,
+            offsets_bytes: self.offsets_bytes.map(|[from, to]| from..to),
+            phase: self.part.map(|part| part.saturating_sub(1)),
+        })
+    }
+}
+
+/// Reads the study of this name.
+///
+/// # Errors
+/// If there is none; the message lists those there are.
+pub fn study(name: &str) -> Result<Study, String> {
+    let Some(&(known, text)) = FILES.iter().find(|(known, _)| *known == name) else {
+        return Err(format!(
+            "there is no study named {name}; there are: {}",
+            STUDIES.join(", ")
+        ));
+    };
+    let file: File =
+        toml::from_str(text).map_err(|error| format!("studies/{known}.toml: {error}"))?;
+    let place = |entry: &Entry| format!("studies/{known}.toml, {}", entry.quantity);
+    let mut rows = Vec::new();
+    for entry in file.row {
+        let place = place(&entry);
+        let keys = entry.keys.or(&file.default);
+        let over = entry.over.map(|over| over.or(&keys));
+        let take = |keys: Keys| keys.take().map_err(|error| format!("{place}: {error}"));
+        rows.push(Row {
+            study: known,
+            figure: entry.figure,
+            quantity: entry.quantity,
+            unit: entry.unit,
+            published: entry.published,
+            role: entry.role,
+            take: take(keys)?,
+            over: over.map(take).transpose()?,
+        });
+    }
+    debug_assert_eq!(file.name, known);
+    Ok(Study {
+        name: known,
+        title: file.title,
+        rows,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_study_can_be_read() {
+        for name in STUDIES {
+            let study = study(name).unwrap();
+            assert!(!study.rows.is_empty() && !study.title.is_empty());
+        }
+    }
+
+    /// Roles may not follow what comes out: they are as they were before anything was tuned.
+    #[test]
+    fn roles_are_as_they_were_fixed() {
+        let count = |role| {
+            let rows = STUDIES.map(|name| study(name).unwrap().rows);
+            rows.iter().flatten().filter(|row| row.role == role).count()
+        };
+        assert_eq!((count(Role::Fit), count(Role::Prediction)), (47, 44));
+    }
+
+    #[test]
+    fn an_unknown_study_lists_those_there_are() {
+        let error = study("magod3").unwrap_err();
+        assert!(
+            error.contains("magod3") && error.contains("blinky"),
+            "{error}"
+        );
+    }
+}
