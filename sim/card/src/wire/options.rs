@@ -14,15 +14,30 @@ pub enum Kind {
     High,
 }
 
+impl Kind {
+    /// Byte of the card that a command's argument means.
+    pub(in crate::wire) fn address_of(self, argument: u32) -> u64 {
+        match self {
+            Kind::High => u64::from(argument) * BLOCK_BYTES as u64,
+            Kind::Standard | Kind::Version1 => u64::from(argument),
+        }
+    }
+}
+
 /// How a card behaves at the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// What it says it is.
     pub kind: Kind,
-    /// Bytes of 0xFF between a command and its answer (NCR of 7.5.4): 0 to 8.
+    /// SPI: bytes of 0xFF between a command and its answer (NCR of 7.5.4): 0 to 8.
     pub ncr_bytes: u8,
-    /// Least bytes of 0xFF between an answer and a data block (NAC of 7.5.4): 0 to 255.
+    /// SPI: least bytes of 0xFF between an answer and a data block (NAC of 7.5.4): 0 to 255.
     pub nac_bytes: u8,
+    /// SD bus: clocks between a command and its answer (NCR of 4.12.4): 2 to 64.
+    pub ncr_clocks: u8,
+    /// SD bus: least clocks between a command, or a block, and the data block after it (NAC of
+    /// 4.12.4): 2 to 255.
+    pub nac_clocks: u8,
     /// Time from the first ACMD41 until the card is ready, in us. At most 1 s by the specification
     /// (4.2.3).
     pub init_us: u32,
@@ -42,6 +57,8 @@ impl Default for Options {
             kind: Kind::High,
             ncr_bytes: 1,
             nac_bytes: 1,
+            ncr_clocks: 2,
+            nac_clocks: 2,
             init_us: 20_000,
             write_protected: false,
             speed_class: 10,
@@ -75,6 +92,8 @@ impl Options {
             false => Err(OptionsError { field, allowed }),
         };
         must(self.ncr_bytes <= 8, "ncr_bytes", "0 to 8")?;
+        must((2..=64).contains(&self.ncr_clocks), "ncr_clocks", "2 to 64")?;
+        must(self.nac_clocks >= 2, "nac_clocks", "2 to 255")?;
         must(
             matches!(self.speed_class, 0 | 2 | 4 | 6 | 10),
             "speed_class",

@@ -1,10 +1,13 @@
-//! How much virtual time bytes take.
+//! How much virtual time the clocks of a bus take.
 
 use crate::Clock;
 
-const BYTE_NS_HZ: u64 = 8 * 1_000_000_000;
+/// One period of the bus in ns, times its clock in Hz.
+const PERIOD_NS_HZ: u64 = 1_000_000_000;
+const BYTE_NS_HZ: u64 = 8 * PERIOD_NS_HZ;
 
-/// Moves the clock on, eight periods of the bus a byte; what is less than a nanosecond is kept.
+/// Moves the clock on by periods of the bus, a byte being eight; what is less than a nanosecond is
+/// kept.
 pub(in crate::wire) struct Pace {
     clock: Clock,
     clock_hz: u64,
@@ -43,9 +46,28 @@ impl Pace {
     }
 
     pub(in crate::wire) fn bytes(&mut self, count: usize) {
-        let total = BYTE_NS_HZ * count as u64 + self.remainder;
+        self.clocks(8 * count as u64);
+    }
+
+    /// At most 18 billion of them at once.
+    pub(in crate::wire) fn clocks(&mut self, count: u64) {
+        let total = PERIOD_NS_HZ * count + self.remainder;
         self.remainder = total % self.clock_hz;
         self.clock.advance_ns(total / self.clock_hz);
+    }
+
+    /// Clocks that begin before this time, in ns.
+    pub(in crate::wire) fn clocks_until(&self, ns: u64) -> u64 {
+        let left_ns = ns.saturating_sub(self.now_ns());
+        let left = u128::from(left_ns) * u128::from(self.clock_hz);
+        let clocks = left
+            .saturating_sub(self.remainder.into())
+            .div_ceil(PERIOD_NS_HZ.into());
+        u64::try_from(clocks).unwrap_or(u64::MAX)
+    }
+
+    pub(in crate::wire) fn clock_hz(&self) -> u64 {
+        self.clock_hz
     }
 }
 
@@ -60,5 +82,22 @@ mod tests {
         (0..26).for_each(|_| bytewise.byte());
         Pace::new(many.clone(), 26_000_000).bytes(26);
         assert_eq!((one.now_ns(), many.now_ns()), (8_000, 8_000));
+    }
+
+    #[test]
+    fn clocks_until_a_time_are_those_that_begin_before_it() {
+        for clock_hz in [25_000_000, 26_000_000, 49_999_999] {
+            for ns in [0, 1, 39, 40, 41, 1000, 123_456] {
+                let mut pace = Pace::new(Clock::default(), clock_hz);
+                let mut begun = 0;
+                while pace.now_ns() < ns {
+                    assert!(pace.clocks_until(ns) > 0);
+                    pace.clocks(1);
+                    begun += 1;
+                }
+                let fresh = Pace::new(Clock::default(), clock_hz);
+                assert_eq!(fresh.clocks_until(ns), begun, "{ns} ns at {clock_hz} Hz");
+            }
+        }
     }
 }

@@ -70,6 +70,18 @@ pub(in crate::wire) fn ocr(kind: Kind, ready: bool) -> [u8; 4] {
     (OCR_VOLTAGES | state).to_be_bytes()
 }
 
+/// The CSD as the SD bus has it (5.3.2): there is CMD6, and the speed is the one switched to.
+pub(in crate::wire) fn csd_on_sd_bus(csd: [u8; 16], high_speed: bool) -> [u8; 16] {
+    let mut csd = Fields(u128::from_be_bytes(csd) & !0xFF);
+    // CCC: class 10, switch.
+    csd.put(94..=94, 1);
+    if high_speed {
+        // TRAN_SPEED: 50 MHz in place of 25.
+        csd.0 ^= (0x32 ^ 0x5A) << 96;
+    }
+    csd.finish()
+}
+
 /// What both versions of the CSD have alike (5.3.2, 5.3.3).
 fn csd_common(options: &Options, block_length: u128) -> Fields {
     let mut csd = Fields(0);
