@@ -3,7 +3,7 @@
 //! ```text
 //!   Board ── the bus and its clock, the driver's CPU time, the library's habits (board.rs)
 //!     │
-//!   wire ─── the card over SPI, byte by byte, to any driver                     (wire/)
+//!   wire ─── the card over SPI or the SD bus, to any driver                      (wire/)
 //!     │
 //!   Card ─── what is stored, what a power cut takes back, defects               (card.rs)
 //!     ├── Medium: the bytes, kept sparsely                                      (medium.rs)

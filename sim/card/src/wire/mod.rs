@@ -4,16 +4,18 @@
 //! Specification, version 9.00.
 //!
 //! ```text
-//!   spi/ ── a byte answers a byte                            ──┐
-//!                                                              ├── Card
-//!   CSD, CID, SCR, OCR, SD status (registers.rs), checksums  ──┘
-//!   (crc.rs), bytes as virtual time (pace.rs): common ground
+//!   spi/ ── a byte answers a byte                         ──┐
+//!   sd/  ── a command has a response, a block a CRC status ──┤
+//!                                                            ├── Card
+//!   CSD, CID, SCR, OCR, SD status (registers.rs), checksums ─┘
+//!   (crc.rs), clocks as virtual time (pace.rs): common ground
 //! ```
 
 pub mod crc;
 mod options;
 mod pace;
 mod registers;
+pub mod sd;
 pub mod spi;
 
 pub use options::{Kind, Options, OptionsError};
