@@ -155,7 +155,7 @@ impl SdBusCard {
         };
         self.state = next;
         Ok(match self.is_mine(argument) {
-            true => self.r1(7, 0),
+            true => self.r1(7),
             false => Response::None,
         })
     }
@@ -171,11 +171,11 @@ impl SdBusCard {
             return Ok(Response::None);
         }
         match index {
-            13 => Ok(self.r1(13, 0)),
+            13 => Ok(self.r1(13)),
             55 => {
                 self.session.app_command = true;
                 self.status.mark_app();
-                Ok(self.r1(55, 0))
+                Ok(self.r1(55))
             }
             _ if !matches!(self.state, State::Stby) => Err(Illegal),
             _ => {
@@ -198,7 +198,7 @@ impl SdBusCard {
             State::Rcv(_) => self.end_write(),
             _ => return Err(Illegal),
         }
-        Ok(self.r1(12, 0))
+        Ok(self.r1(12))
     }
 
     /// Commands for the card that is selected and has nothing else to do.
@@ -206,6 +206,8 @@ impl SdBusCard {
         if !matches!(self.state, State::Tran) {
             return Err(Illegal);
         }
+        // What shows only in carrying it out, such as a block that cannot be read, is told later.
+        let told = self.status.tell();
         let errors = match index {
             6 => self.switch(argument),
             16 => self.set_block_length(argument),
@@ -214,7 +216,7 @@ impl SdBusCard {
             32 | 33 => self.mark_erase(index == 32, argument),
             _ => self.erase(),
         };
-        Ok(self.r1(index, errors))
+        Ok(Response::short(index, told | errors))
     }
 
     /// Commands after CMD55 that others do not share a number with, or that mean something else then.
@@ -235,7 +237,7 @@ impl SdBusCard {
             // ACMD23 is advice, and this card erases when it has to.
             _ => (),
         }
-        Ok(self.r1(index, errors))
+        Ok(Response::short(index, self.status.tell() | errors))
     }
 
     /// ACMD6.
@@ -259,8 +261,8 @@ impl SdBusCard {
         0
     }
 
-    /// R1 and R1b, with errors of this command (4.9.1, 4.9.2).
-    fn r1(&mut self, index: u8, errors: u32) -> Response {
-        Response::short(index, self.status.tell() | errors)
+    /// R1 and R1b (4.9.1, 4.9.2).
+    fn r1(&mut self, index: u8) -> Response {
+        Response::short(index, self.status.tell())
     }
 }
