@@ -31,6 +31,8 @@ pub enum Command {
     Bench(Bench),
     /// Read traces and recordings made by anyone
     Analyze(Analyze),
+    /// Run the experiments of five published studies on simulated cards, beside what they found
+    Reproduce(Reproduce),
     /// List the workloads: the published experiments, by name
     #[command(after_help = "\
 Examples:
@@ -104,6 +106,30 @@ pub struct Analyze {
 
     #[command(flatten)]
     pub reporting: Reporting,
+}
+
+/// Run the experiments of five published studies on simulated cards, beside what they found.
+#[derive(clap::Args)]
+#[command(after_help = "\
+A row with the role fit is one that a card or board was tuned to; predictions were not looked at.
+Times are virtual: the result is the same on every computer.
+
+Examples:
+  cardiograph reproduce                                     all studies
+  cardiograph reproduce blinky                              one of them
+  cardiograph reproduce --json rows.json --html studies.html")]
+pub struct Reproduce {
+    /// One study alone
+    #[arg(value_name = "STUDY")]
+    pub study: Option<String>,
+
+    /// Write every row as JSON; - is standard output
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+
+    /// Write the rows and the studies' plots as one HTML file that works offline
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
 }
 
 /// What is made of the result. Files that exist are never overwritten.

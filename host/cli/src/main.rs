@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!   args ──> bench:   target + workload ──> trace ─┐
-//!       └──> analyze: files ────────────> traces ──┴──> report ──> table, JSON, HTML, Markdown
+//!       ├──> analyze: files ────────────> traces ──┴──> report ──> table, JSON, HTML, Markdown
+//!       └──> reproduce: published figures ──> their experiments, simulated ──> table, JSON, HTML
 //! ```
 //!
 //! Exit codes: 0 done, 2 something was wrong with the input or the medium, 130 interrupted.
@@ -16,6 +17,7 @@ mod lists;
 mod outputs;
 mod parts;
 mod progress;
+mod reproduce;
 mod target;
 mod watch;
 mod workload_file;
@@ -31,6 +33,7 @@ fn main() -> ExitCode {
         None => bench::without_arguments(),
         Some(Command::Bench(bench)) => bench::run(&bench),
         Some(Command::Analyze(analyze)) => analyze::run(&analyze),
+        Some(Command::Reproduce(args)) => reproduce::run(&args),
         Some(Command::Workloads) => lists::workloads(),
         Some(Command::Cards) => lists::cards(),
     };

@@ -23,17 +23,7 @@ impl<'a> Outputs<'a> {
     pub fn prepare(reporting: &'a Reporting, runs: usize) -> Result<Outputs<'a>, Failure> {
         let outputs = Outputs { reporting, runs };
         outputs.check_standard_output()?;
-        let mut places = HashSet::new();
-        for path in outputs.files() {
-            if !places.insert(place(&path)) {
-                return Err(Failure::new(format!(
-                    "{}: asked for twice; give each result a file of its own",
-                    path.display()
-                )));
-            }
-            // Dropped at once: this only finds out whether it can be made.
-            NewFile::create(&path).map_err(Failure::new)?;
-        }
+        check_files(&outputs.files())?;
         Ok(outputs)
     }
 
@@ -200,6 +190,22 @@ impl<'a> Outputs<'a> {
     }
 }
 
+/// Checks that each of these files can be made, and that none is asked for twice.
+pub fn check_files<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Result<(), Failure> {
+    let mut places = HashSet::new();
+    for path in paths.into_iter().filter(|path| !is_standard_output(path)) {
+        if !places.insert(place(path)) {
+            return Err(Failure::new(format!(
+                "{}: asked for twice; give each result a file of its own",
+                path.display()
+            )));
+        }
+        // Dropped at once: this only finds out whether it can be made.
+        NewFile::create(path).map_err(Failure::new)?;
+    }
+    Ok(())
+}
+
 /// A name for a report that is not taken.
 pub fn free_report_name() -> PathBuf {
     let names = (2..).map(|n| PathBuf::from(format!("cardiograph-report-{n}.html")));
@@ -218,11 +224,13 @@ fn place(path: &Path) -> PathBuf {
     directory.join(path.file_name().unwrap_or_default())
 }
 
-fn is_standard_output(path: &Path) -> bool {
+/// Whether standard output is meant.
+pub fn is_standard_output(path: &Path) -> bool {
     path.as_os_str() == STANDARD_OUTPUT
 }
 
-fn put(path: &Path, text: &str) -> Result<(), Failure> {
+/// Writes a new file, or to standard output.
+pub fn put(path: &Path, text: &str) -> Result<(), Failure> {
     if is_standard_output(path) {
         return print(text);
     }

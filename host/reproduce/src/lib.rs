@@ -7,7 +7,7 @@
 //!                       │
 //!   Measure: mean, longest, spacing of peaks ... ── a number for each seed        (measure.rs)
 //!                       │
-//!   Outcome: published, simulated with its interval, ratio                        (outcome.rs)
+//!   Outcome: published, simulated with its interval, ratio             (outcome.rs, table.rs)
 //! ```
 //!
 //! Rows that share an experiment share its runs. The numbers follow from the studies' files, the profiles
@@ -17,6 +17,7 @@ mod experiment;
 mod measure;
 mod outcome;
 mod row;
+pub mod table;
 
 pub use experiment::{Experiment, ExperimentError, Operations};
 pub use measure::Measure;

@@ -32,6 +32,11 @@ impl Outcome {
         Some(f64::midpoint(*low, *high))
     }
 
+    /// Least and greatest number over the seeds.
+    pub fn interval(&self) -> Option<[f64; 2]> {
+        Some([*self.simulated.first()?, *self.simulated.last()?])
+    }
+
     /// Simulated over published.
     pub fn ratio(&self) -> Option<f64> {
         Some(self.median()? / self.row.published)

@@ -1,0 +1,143 @@
+//! Outcomes in words and numbers.
+
+use crate::outcome::Outcome;
+use crate::row::Role;
+use serde::Serialize;
+use std::fmt::Write;
+
+/// Within this factor a fit is close, ...
+const CLOSE: f64 = 1.25;
+/// ... and within this one it is near.
+const NEAR: f64 = 2.0;
+
+/// A row of `--json`.
+#[derive(Serialize)]
+pub struct JsonRow<'a> {
+    study: &'a str,
+    figure: &'a str,
+    quantity: &'a str,
+    unit: &'a str,
+    role: &'static str,
+    published: f64,
+    simulated: Option<f64>,
+    /// Least and greatest over the seeds.
+    interval: Option<[f64; 2]>,
+    ratio: Option<f64>,
+}
+
+impl Outcome {
+    /// The outcome as a row of `--json`.
+    pub fn json_row(&self) -> JsonRow<'_> {
+        JsonRow {
+            study: self.row.study,
+            figure: &self.row.figure,
+            quantity: &self.row.quantity,
+            unit: &self.row.unit,
+            role: self.row.role.name(),
+            published: self.row.published,
+            simulated: self.median().map(rounded),
+            interval: self.interval().map(|interval| interval.map(rounded)),
+            ratio: self.ratio().map(rounded),
+        }
+    }
+
+    /// What the ratio means.
+    pub fn verdict(&self) -> &'static str {
+        match self.factor() {
+            None => "nothing came out",
+            Some(factor) if factor <= CLOSE => "within 25 %",
+            Some(factor) if factor <= NEAR => "within a factor of 2",
+            Some(_) => "off",
+        }
+    }
+}
+
+/// To four digits: more would be noise.
+fn rounded(value: f64) -> f64 {
+    if value == 0.0 || !value.is_finite() {
+        return value;
+    }
+    let digits = 3 - value.abs().log10().floor() as i32;
+    let scale = 10f64.powi(digits);
+    (value * scale).round() / scale
+}
+
+/// One study as a table for a terminal.
+pub fn text(title: &str, outcomes: &[Outcome]) -> String {
+    let mut out = format!("{title}\n");
+    let widest = |of: &dyn Fn(&Outcome) -> usize| outcomes.iter().map(of).max().unwrap_or(0);
+    let figure_width = widest(&|outcome| outcome.row.figure.chars().count());
+    let quantity_width = widest(&|outcome| outcome.row.quantity.chars().count());
+    let _ = writeln!(
+        out,
+        "  {:figure_width$}  {:quantity_width$}  {:>9}  {:>9}  {:<17} {:<5}  {:>5}  role        verdict",
+        "", "", "published", "simulated", "over the seeds", "", "ratio"
+    );
+    for outcome in outcomes {
+        let row = &outcome.row;
+        let unit = if row.unit == "1" { "" } else { &row.unit };
+        let show = |value: Option<f64>| value.map_or("-".to_string(), number);
+        let interval = match outcome.interval() {
+            Some([least, greatest]) if least < greatest => {
+                format!("{} to {}", number(least), number(greatest))
+            }
+            _ => String::new(),
+        };
+        let ratio = outcome
+            .ratio()
+            .map_or("-".to_string(), |r| format!("{r:.2}"));
+        let _ = writeln!(
+            out,
+            "  {:figure_width$}  {:quantity_width$}  {:>9}  {:>9}  {interval:<17} {unit:<5}  {ratio:>5}  {:<10}  {}",
+            row.figure,
+            row.quantity,
+            number(row.published),
+            show(outcome.median()),
+            row.role.name(),
+            outcome.verdict(),
+        );
+    }
+    out
+}
+
+/// How all of it went, in two lines.
+pub fn summary(outcomes: &[Outcome]) -> String {
+    let factors = |role| {
+        let rows = outcomes
+            .iter()
+            .filter(move |outcome| outcome.row.role == role);
+        let mut factors: Vec<f64> = rows.map(|o| o.factor().unwrap_or(f64::INFINITY)).collect();
+        factors.sort_by(f64::total_cmp);
+        factors
+    };
+    let (fits, predictions) = (factors(Role::Fit), factors(Role::Prediction));
+    let mut out = String::new();
+    if let Some(worst) = fits.last() {
+        let close = fits.iter().filter(|factor| **factor <= CLOSE).count();
+        let near = fits.iter().filter(|factor| **factor <= NEAR).count();
+        let _ = writeln!(
+            out,
+            "fit: {close} of {} within 25 %, {near} within a factor of 2, the worst off by a factor of {worst:.2}",
+            fits.len()
+        );
+    }
+    if let Some(median) = predictions.get(predictions.len() / 2) {
+        let _ = writeln!(
+            out,
+            "prediction: {} rows, half of them within a factor of {median:.2}",
+            predictions.len()
+        );
+    }
+    out
+}
+
+/// A number to three digits.
+fn number(value: f64) -> String {
+    let decimals = match value.abs() {
+        below if below >= 100.0 => 0,
+        below if below >= 10.0 => 1,
+        below if below >= 1.0 => 2,
+        _ => 3,
+    };
+    format!("{value:.decimals$}")
+}
