@@ -179,6 +179,24 @@ fn a_register_comes_beside_its_response() {
 }
 
 #[test]
+fn a_register_is_as_late_as_nac_wants() {
+    for nac in [2, 200, 255] {
+        let late = Options {
+            nac_clocks: nac,
+            ..Options::default()
+        };
+        let mut host = Controller::new(controller::card(1), late, CLOCK_HZ);
+        host.start(Width::Four);
+        host.card.idle(8);
+        let clocks = counted(&mut host, |host| {
+            host.command(6, 0x00FF_FFFF).unwrap();
+            assert!(host.read(&mut [0; 64]));
+        });
+        assert_eq!(clocks, 48 + u64::from(nac) + 1 + 64 * 8 / 4 + 16 + 1);
+    }
+}
+
+#[test]
 fn identification_waits_for_nid_and_a_register_in_a_response_takes_136() {
     for ncr in NCR {
         let ncr_clocks = u64::from(ncr);

@@ -3,8 +3,9 @@
 //! Known of it, and kept out of the way: a card of version 1 does not answer CMD8, which it takes for an
 //! error; the capacity of a standard card above 1 GiB is told as half of it (the CSD then counts 1024
 //! bytes a block); four errors of the card status are read one bit off, and out of range goes by the
-//! name of another; and after an error it sends CMD12 before all else, so that where the card is in
-//! `tran` already (a block out of range, a checksum of CMD24) it is not answered, and never recovers.
+//! name of another; after an error it sends CMD12 before all else, so that where the card is in `tran`
+//! already (a block out of range, a checksum of CMD24) it is not answered, and never recovers; and to
+//! acquire a card anew it sends CMD55 with the address that CMD0 has taken away.
 
 mod controller;
 mod mmc_bus;
@@ -130,6 +131,18 @@ fn what_is_written_is_held_and_read_back() {
             assert_eq!(plain(&read), plain(&data));
             assert_eq!(held(&bus, start.into(), data.len()), plain(&data));
         }
+    });
+}
+
+#[test]
+fn after_a_read_across_the_end_it_goes_on() {
+    each(|mut device, _| {
+        let mut two = pattern(0, 2);
+        assert!(block_on(device.read(BLOCKS - 1, &mut two)).is_err());
+        block_on(device.write(3, &pattern(5, 1))).unwrap();
+        let mut read = [Aligned([0; 512])];
+        block_on(device.read(3, &mut read)).unwrap();
+        assert_eq!(*read[0], *pattern(5, 1)[0]);
     });
 }
 
