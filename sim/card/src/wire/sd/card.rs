@@ -11,7 +11,7 @@ use crate::{BLOCK_BYTES, Block, Card, Clock};
 
 /// Clocks that a card wants after power came, before the first command (6.4.1.1).
 const POWER_UP_CLOCKS: u32 = 74;
-/// Fastest bus without and with high speed (4.3.10.4, group 1).
+/// Fastest bus without and with high speed (4.3.10, group 1).
 const DEFAULT_SPEED_HZ: u64 = 25_000_000;
 const HIGH_SPEED_HZ: u64 = 50_000_000;
 /// Clocks between a block and its CRC status (NCRC of 4.12.3), ...
