@@ -20,6 +20,6 @@ mod row;
 pub mod table;
 
 pub use experiment::{Experiment, ExperimentError, Operations};
-pub use measure::Measure;
+pub use measure::{Measure, take};
 pub use outcome::{Outcome, reproduce};
-pub use row::{Role, Row, STUDIES, Study, study};
+pub use row::{Role, Row, STUDIES, Study, Take, study};

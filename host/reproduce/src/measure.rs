@@ -47,8 +47,8 @@ impl Measure {
     }
 }
 
-/// The number, if the run has one.
-pub(crate) fn take(take: &Take, operations: &Operations) -> Option<f64> {
+/// The number that a row asks for, if the run has one.
+pub fn take(take: &Take, operations: &Operations) -> Option<f64> {
     let counted = operations.counted(take.phase, take.offsets_bytes.clone());
     let number = |value: Option<u64>| value.map(|value| value as f64);
     let mut times = WriteTimes::<BUCKETS>::default();
