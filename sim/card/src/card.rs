@@ -290,6 +290,11 @@ impl Card {
         &self.controller
     }
 
+    /// The same, to be recorded.
+    pub fn controller_mut(&mut self) -> &mut Controller {
+        &mut self.controller
+    }
+
     fn flush(&mut self, now_ns: u64, stream: &mut Stream) -> u64 {
         let count = stream.pending.len() as u64;
         if count == 0 {

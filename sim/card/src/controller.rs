@@ -20,6 +20,46 @@ use crate::translation::{Translation, Written};
 use cardiograph_sim_world::Seed;
 use std::ops::RangeInclusive;
 
+/// What a controller was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ask {
+    /// To take a command.
+    Command,
+    /// To write consecutive blocks.
+    Write {
+        /// The first of them.
+        start: u64,
+        /// How many.
+        count: u64,
+    },
+    /// To fetch consecutive blocks.
+    Read {
+        /// The first of them.
+        start: u64,
+        /// How many.
+        count: u64,
+    },
+    /// To note that consecutive blocks are empty.
+    Forget {
+        /// The first of them.
+        start: u64,
+        /// How many.
+        count: u64,
+    },
+}
+
+/// What a controller was asked, when, and for how long that kept it busy. The same asked of another
+/// card shows what that would have done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// What.
+    pub ask: Ask,
+    /// When, in ns.
+    pub at_ns: u64,
+    /// How long it was busy, in ns.
+    pub busy_ns: u64,
+}
+
 /// How long the card is busy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Busy {
@@ -42,6 +82,8 @@ pub struct Controller {
     wake_ns: u64,
     /// When the last command was done with.
     ready_ns: u64,
+    busy_ns: u64,
+    record: Option<Vec<Call>>,
 }
 
 impl Controller {
@@ -57,7 +99,34 @@ impl Controller {
             sleep_after_ns: u64::from(power.sleep_after_us) * 1000,
             wake_ns: u64::from(power.wake_us) * 1000,
             ready_ns: 0,
+            busy_ns: 0,
+            record: None,
         }
+    }
+
+    /// Keeps a record of all calls from now on.
+    pub fn record(&mut self) {
+        self.record = Some(Vec::new());
+    }
+
+    /// The calls recorded so far; none are from now on.
+    pub fn take_record(&mut self) -> Vec<Call> {
+        self.record.take().unwrap_or_default()
+    }
+
+    /// Does what is asked; returns how long the card is busy, in ns.
+    pub fn call(&mut self, now_ns: u64, ask: Ask) -> u64 {
+        match ask {
+            Ask::Command => self.command(now_ns),
+            Ask::Write { start, count } => self.write(now_ns, start, count).total_ns,
+            Ask::Read { start, count } => self.read(now_ns, start, count),
+            Ask::Forget { start, count } => self.forget(now_ns, start, count),
+        }
+    }
+
+    /// Time that the card has been busy so far, in ns.
+    pub fn busy_ns(&self) -> u64 {
+        self.busy_ns
     }
 
     /// Blocks that share a page.
@@ -68,7 +137,12 @@ impl Controller {
     /// Takes a command; returns the time until the controller works on it, in ns.
     pub fn command(&mut self, now_ns: u64) -> u64 {
         let woken_ns = self.arrive(now_ns);
-        self.work(now_ns, Work::default(), woken_ns + self.command_ns)
+        self.work(
+            now_ns,
+            Ask::Command,
+            Work::default(),
+            woken_ns + self.command_ns,
+        )
     }
 
     /// Writes consecutive blocks, from the time they are in; returns how long the card is busy.
@@ -76,7 +150,7 @@ impl Controller {
         let woken_ns = self.arrive(now_ns);
         let Written { work, program_ns } = self.translation.write(start, count);
         Busy {
-            total_ns: self.work(now_ns, work, woken_ns),
+            total_ns: self.work(now_ns, Ask::Write { start, count }, work, woken_ns),
             program_ns,
         }
     }
@@ -93,14 +167,14 @@ impl Controller {
     pub fn read(&mut self, now_ns: u64, start: u64, count: u64) -> u64 {
         let woken_ns = self.arrive(now_ns);
         let work = self.translation.read(start, count);
-        self.work(now_ns, work, woken_ns)
+        self.work(now_ns, Ask::Read { start, count }, work, woken_ns)
     }
 
     /// Notes that consecutive blocks are empty; returns how long that takes, in ns.
     pub fn forget(&mut self, now_ns: u64, start: u64, count: u64) -> u64 {
         let woken_ns = self.arrive(now_ns);
         let work = self.translation.forget(start, count);
-        self.work(now_ns, work, woken_ns)
+        self.work(now_ns, Ask::Forget { start, count }, work, woken_ns)
     }
 
     /// Takes the power away.
@@ -164,8 +238,16 @@ impl Controller {
         }
     }
 
-    fn work(&mut self, now_ns: u64, work: Work, beside_ns: u64) -> u64 {
+    fn work(&mut self, now_ns: u64, ask: Ask, work: Work, beside_ns: u64) -> u64 {
         let busy_ns = work.ns + beside_ns;
+        self.busy_ns += busy_ns;
+        if let Some(record) = &mut self.record {
+            record.push(Call {
+                ask,
+                at_ns: now_ns,
+                busy_ns,
+            });
+        }
         self.meter.busy(now_ns, busy_ns, work.nj);
         self.ready_ns = now_ns + busy_ns;
         busy_ns
