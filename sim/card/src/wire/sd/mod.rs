@@ -58,8 +58,8 @@
 //!
 //! - Its address is 1, then 2, and so on with each CMD3.
 //! - It does not gather writes behind its back: READY_FOR_DATA is 0 whenever it is busy.
-//! - A block that is refused for another reason than its checksum gets the CRC status 110. Those after
-//!   it get none (4.3.4).
+//! - A block that is refused for another reason than its checksum gets the CRC status 110, which means
+//!   that over SPI (7.3.3.1). Those after it get none (4.3.4).
 //! - A read that fails stays in `data` until CMD12, with one block as with many.
 //! - CMD18 looks a block ahead: after the last block of the card the status says out of range (4.3.3).
 //! - A function switched to by CMD6 is there at once.

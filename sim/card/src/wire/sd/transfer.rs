@@ -13,7 +13,7 @@ pub enum CrcStatus {
     Positive = 0b010,
     /// A checksum does not hold.
     Negative = 0b101,
-    /// It could not be programmed. The card status tells why.
+    /// It could not be programmed, as the bits say over SPI (7.3.3.1). The card status tells why.
     Failed = 0b110,
 }
 
