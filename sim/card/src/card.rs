@@ -202,12 +202,12 @@ impl Card {
             None => (Stream::default(), self.controller.command(now_ns)),
         };
         if block != stream.first + stream.pending.len() as u64 {
-            busy_ns += self.flush(now_ns + busy_ns, &mut stream);
+            busy_ns += self.flush(now_ns.saturating_add(busy_ns), &mut stream);
             stream.first = block;
         }
         stream.pending.push(*data);
         if (block + 1).is_multiple_of(self.controller.blocks_per_page()) {
-            busy_ns += self.flush(now_ns + busy_ns, &mut stream);
+            busy_ns += self.flush(now_ns.saturating_add(busy_ns), &mut stream);
         }
         self.stream = Some(stream);
         Ok(busy_ns)
@@ -263,6 +263,11 @@ impl Card {
         self.controller.power_on(now_ns);
     }
 
+    /// Lets the busy time under way last longer: what is in flight stays there.
+    pub(crate) fn stall(&mut self, now_ns: u64, extra_ns: u64) {
+        self.in_flight.stall(now_ns, extra_ns);
+    }
+
     /// Blocks as the card holds them, past the controller and outside time.
     pub fn load(&self, start: u64, data: &mut [Block]) {
         for (block, data) in (start..).zip(data) {
@@ -309,7 +314,7 @@ impl Card {
 
     /// Stores blocks of one page that are durable once the busy time is over.
     fn keep(&mut self, now_ns: u64, busy: Busy, start: u64, data: &[Block]) {
-        let end_ns = now_ns + busy.total_ns;
+        let end_ns = now_ns.saturating_add(busy.total_ns);
         self.in_flight.begin(end_ns - busy.program_ns..end_ns);
         for (block, data) in (start..).zip(data) {
             let place = self.place(block);

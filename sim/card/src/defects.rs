@@ -1,7 +1,7 @@
 //! Ways in which cards do not keep their word.
 //!
 //! These are properties of a card. What happens to one, such as a power cut, a flipped bit on the wire
-//! or a card that is pulled, is a [`Strike`](crate::wire).
+//! or a card that is pulled, is a [`Strike`](crate::wire::Strike).
 
 use std::num::NonZeroU64;
 

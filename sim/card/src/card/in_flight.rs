@@ -52,6 +52,13 @@ impl InFlight {
         self.program_ns = program_ns;
     }
 
+    /// Lets the page under way take longer; one that is done stays so.
+    pub(super) fn stall(&mut self, now_ns: u64, extra_ns: u64) {
+        if now_ns < self.program_ns.end {
+            self.program_ns.end = self.program_ns.end.saturating_add(extra_ns);
+        }
+    }
+
     /// Nothing is in flight any more.
     pub(super) fn settle(&mut self) {
         self.current = 0;
@@ -108,8 +115,13 @@ impl InFlight {
         let begun = self.program_ns.contains(&now_ns) && !blocks.is_empty();
         begun.then(|| Torn {
             blocks,
-            done: ((now_ns - self.program_ns.start) << 16)
-                / (self.program_ns.end - self.program_ns.start),
+            done: done_of_2_16(now_ns, &self.program_ns),
         })
     }
+}
+
+/// How much of a time that has begun is over, of 2^16.
+fn done_of_2_16(now_ns: u64, program_ns: &std::ops::Range<u64>) -> u64 {
+    let done_ns = u128::from(now_ns - program_ns.start) << 16;
+    (done_ns / u128::from(program_ns.end - program_ns.start)) as u64
 }

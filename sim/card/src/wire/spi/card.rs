@@ -1,6 +1,7 @@
 //! The card as one end of an SPI bus, a byte at a time.
 
 use super::command::{Answer, Frame};
+use super::faults::Faults;
 use super::transfer::{BUFFER_BYTES, Task};
 use crate::wire::options::{Options, OptionsError};
 use crate::wire::pace::Pace;
@@ -60,9 +61,10 @@ pub struct SpiCard {
     pub(super) buffer: [u8; BUFFER_BYTES],
     pub(super) busy_until_ns: u64,
     pub(super) pace: Pace,
-    frame: Frame,
+    pub(super) frame: Frame,
+    pub(super) power_up_clocks: u32,
+    pub(super) faults: Faults,
     is_selected: bool,
-    power_up_clocks: u32,
     count: Count,
 }
 
@@ -90,8 +92,9 @@ impl SpiCard {
             busy_until_ns: 0,
             pace: Pace::new(clock, clock_hz),
             frame: Frame::default(),
-            is_selected: false,
             power_up_clocks: 0,
+            faults: Faults::default(),
+            is_selected: false,
             count: Count::default(),
         })
     }
@@ -142,6 +145,13 @@ impl SpiCard {
 
     /// Clocks one byte in each direction.
     pub fn exchange(&mut self, out: u8) -> u8 {
+        if self.count.bytes >= self.faults.next_byte {
+            return self.exchange_struck(out);
+        }
+        self.exchange_unharmed(out)
+    }
+
+    pub(super) fn exchange_unharmed(&mut self, out: u8) -> u8 {
         let start_ns = self.pace.now_ns();
         self.pace.byte();
         self.count_bytes(1);
@@ -202,7 +212,9 @@ impl SpiCard {
             return 0;
         };
         // The last byte has consequences.
-        let many = bytes.len().min(Task::RECEIVED_BYTES - 1 - at);
+        let many = self
+            .unharmed(bytes.len())
+            .min(Task::RECEIVED_BYTES - 1 - at);
         if !self.is_selected || !self.answer.is_empty() {
             return 0;
         }
@@ -224,7 +236,7 @@ impl SpiCard {
         if !is_quiet || send.at == 0 {
             return 0;
         }
-        let many = bytes.len().min(send.end - 1 - send.at);
+        let many = self.unharmed(bytes.len()).min(send.end - 1 - send.at);
         if bytes[..many].iter().any(|&byte| byte != RELEASED) {
             return 0;
         }
@@ -235,7 +247,13 @@ impl SpiCard {
         many
     }
 
-    fn pass(&mut self, bytes: usize) {
+    /// How many of so many bytes pass before a strike.
+    fn unharmed(&self, bytes: usize) -> usize {
+        let left = self.faults.next_byte.saturating_sub(self.count.bytes);
+        bytes.min(usize::try_from(left).unwrap_or(usize::MAX))
+    }
+
+    pub(super) fn pass(&mut self, bytes: usize) {
         self.pace.bytes(bytes);
         self.count_bytes(bytes);
     }
@@ -258,7 +276,9 @@ impl SpiCard {
         {
             return;
         }
-        if let Some(command) = self.frame.push(byte) {
+        if let Some(command) = self.frame.push(byte)
+            && !self.faults.lose_command()
+        {
             self.obey(command);
         }
     }

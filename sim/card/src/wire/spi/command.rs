@@ -18,6 +18,7 @@ pub(super) mod r1 {
 pub(super) mod r2 {
     pub(crate) const WRITE_PROTECT_ERASE_SKIP: u8 = 1 << 1;
     pub(crate) const ERROR: u8 = 1 << 2;
+    pub(crate) const CARD_ECC_FAILED: u8 = 1 << 4;
     pub(crate) const WRITE_PROTECT_VIOLATION: u8 = 1 << 5;
     pub(crate) const ERASE_PARAMETER: u8 = 1 << 6;
     pub(crate) const OUT_OF_RANGE: u8 = 1 << 7;

@@ -7,6 +7,7 @@
 //!                                             ├── what a byte means just now              (card.rs)
 //!                                             ├── commands and their answers  (command.rs, execute.rs)
 //!                                             ├── data blocks                          (transfer.rs)
+//!                                             ├── strikes, power                         (faults.rs)
 //!                                             ├── CSD, CID, SCR, OCR, SD status       (registers.rs)
 //!                                             └── CRC7 and CRC16                            (crc.rs)
 //! ```
@@ -51,6 +52,7 @@ mod bus;
 mod card;
 mod command;
 mod execute;
+mod faults;
 mod transfer;
 
 pub use bus::{ChipSelect, Delay, SpiBus, SpiDevice, Wire};

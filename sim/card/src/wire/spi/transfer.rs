@@ -2,9 +2,9 @@
 
 use super::card::{RELEASED, SpiCard};
 use super::command::{Answer, r2};
-use crate::BLOCK_BYTES;
 use crate::wire::crc::crc16;
 use crate::wire::options::Kind;
+use crate::{BLOCK_BYTES, CardError};
 
 /// Token before a block, except the blocks of CMD25 (7.3.3.2).
 const START_BLOCK: u8 = 0xFE;
@@ -14,6 +14,8 @@ const START_BLOCK_OF_MANY: u8 = 0xFC;
 const STOP: u8 = 0xFD;
 /// Data error token (7.3.3.3): out of range.
 const ERROR_OUT_OF_RANGE: u8 = 1 << 3;
+/// Data error token: more wrong bits than can be corrected.
+const ERROR_CARD_ECC_FAILED: u8 = 1 << 2;
 /// Data error token: an error of no other kind.
 const ERROR: u8 = 1;
 
@@ -109,33 +111,41 @@ impl SpiCard {
         self.send_buffer(bytes.len() + 3, 0, Then::Nothing);
     }
 
-    /// Sends the block at this byte of the card, or an error token if there is none.
+    /// Sends the block at this byte of the card, or an error token if that cannot be.
     pub(super) fn send_block(&mut self, address: u64, many: bool, first: bool) {
         let length = self.session.block_bytes;
+        match self.fetch(address, length, first) {
+            Ok(wait_ns) => {
+                let then = match many {
+                    true => Then::Block(address + length),
+                    false => Then::Nothing,
+                };
+                self.send_buffer(length as usize + 3, wait_ns, then);
+            }
+            Err((status, token)) => {
+                self.session.status |= status;
+                self.buffer[0] = token;
+                self.send_buffer(1, 0, if many { Then::Stall } else { Then::Nothing });
+            }
+        }
+    }
+
+    /// Reads a block into the buffer; returns how long that takes, in ns, or what R2 and an error token
+    /// say of it.
+    fn fetch(&mut self, address: u64, length: u64, first: bool) -> Result<u64, (u8, u8)> {
         let (block, within) = (address / BLOCK_BYTES as u64, address % BLOCK_BYTES as u64);
-        let error = if block >= self.registers.blocks {
-            self.session.status |= r2::OUT_OF_RANGE;
-            ERROR_OUT_OF_RANGE
-        } else if within + length > BLOCK_BYTES as u64 {
+        if block >= self.registers.blocks {
+            return Err((r2::OUT_OF_RANGE, ERROR_OUT_OF_RANGE));
+        }
+        if within + length > BLOCK_BYTES as u64 {
             // READ_BLK_MISALIGN is 0: no block of the host straddles two of the card.
-            self.session.status |= r2::ERROR;
-            ERROR
-        } else {
-            let mut data = [0; BLOCK_BYTES];
-            // The CSD tells of no more blocks than there are.
-            let wait_ns = self
-                .card
-                .read(self.pace.now_ns(), block, first, &mut data)
-                .unwrap_or(0);
-            self.fill_buffer(&data[within as usize..(within + length) as usize]);
-            let then = match many {
-                true => Then::Block(address + length),
-                false => Then::Nothing,
-            };
-            return self.send_buffer(length as usize + 3, wait_ns, then);
-        };
-        self.buffer[0] = error;
-        self.send_buffer(1, 0, if many { Then::Stall } else { Then::Nothing });
+            return Err((r2::ERROR, ERROR));
+        }
+        let (now_ns, mut data) = (self.pace.now_ns(), [0; BLOCK_BYTES]);
+        let read = self.card.read(now_ns, block, first, &mut data);
+        let wait_ns = read.map_err(error_bits)?;
+        self.fill_buffer(&data[within as usize..(within + length) as usize]);
+        Ok(wait_ns)
     }
 
     fn fill_buffer(&mut self, data: &[u8]) {
@@ -147,7 +157,7 @@ impl SpiCard {
 
     fn send_buffer(&mut self, bytes: usize, wait_ns: u64, then: Then) {
         self.task = Task::Send(Send {
-            ready_ns: self.pace.now_ns() + wait_ns,
+            ready_ns: self.pace.now_ns().saturating_add(wait_ns),
             gap_bytes: self.options.nac_bytes,
             at: 0,
             end: bytes,
@@ -179,7 +189,9 @@ impl SpiCard {
     }
 
     pub(super) fn be_busy(&mut self, busy_ns: u64) {
-        self.busy_until_ns = self.pace.now_ns() + busy_ns;
+        let (now_ns, extra_ns) = (self.pace.now_ns(), self.faults.take_extra_busy_ns());
+        self.card.stall(now_ns, extra_ns);
+        self.busy_until_ns = now_ns.saturating_add(busy_ns).saturating_add(extra_ns);
     }
 
     /// Takes a byte of a block.
@@ -190,18 +202,18 @@ impl SpiCard {
             self.task = Task::Receive { write, at };
             return;
         }
-        let (answer, busy_ns) = match self.store_block(&write) {
+        let answer = match self.store_block(&write) {
             Ok(busy_ns) => {
                 write.block += 1;
                 self.session.blocks_written += 1;
-                (ACCEPTED, busy_ns)
+                self.be_busy(busy_ns);
+                ACCEPTED
             }
             Err(answer) => {
                 write.failed = true;
-                (answer, 0)
+                answer
             }
         };
-        self.be_busy(busy_ns);
         self.answer = Answer::after(0, &[answer]);
         self.task = if write.many {
             Task::Await(write)
@@ -235,7 +247,10 @@ impl SpiCard {
             true => self.card.stream_write(now_ns, write.block, data),
             false => self.card.write(now_ns, write.block, data),
         };
-        stored.map_err(|_| WRITE_ERROR)
+        stored.map_err(|error| {
+            self.session.status |= error_bits(error).0;
+            WRITE_ERROR
+        })
     }
 
     /// Byte of the card that a command's argument means.
@@ -244,5 +259,31 @@ impl SpiCard {
             Kind::High => u64::from(argument) * BLOCK_BYTES as u64,
             Kind::Standard | Kind::Version1 => u64::from(argument),
         }
+    }
+}
+
+/// What R2 says, and the error token where the block was to be read.
+fn error_bits(error: CardError) -> (u8, u8) {
+    match error {
+        CardError::OutOfRange { .. } => (r2::OUT_OF_RANGE, ERROR_OUT_OF_RANGE),
+        CardError::Unreadable { .. } => (r2::CARD_ECC_FAILED, ERROR_CARD_ECC_FAILED),
+        CardError::WornOut => (r2::ERROR, ERROR),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_error_of_a_card_has_bits_of_its_own() {
+        let (block, blocks) = (5, 5);
+        // R2 and data error token: 7.3.2.3 and 7.3.3.3.
+        assert_eq!(
+            error_bits(CardError::OutOfRange { block, blocks }),
+            (0x80, 8)
+        );
+        assert_eq!(error_bits(CardError::Unreadable { block }), (0x10, 4));
+        assert_eq!(error_bits(CardError::WornOut), (0x04, 1));
     }
 }

@@ -1,0 +1,141 @@
+//! What strikes do to a card on SPI.
+
+use super::card::{RELEASED, Session, SpiCard};
+use super::command::{Answer, Frame};
+use super::transfer::Task;
+use crate::wire::strike::{Strike, Strikes};
+
+/// Strikes to come, and what of them is not over.
+pub(super) struct Faults {
+    /// The byte that must not pass unseen: that of the next strike, any while there is no power.
+    pub(super) next_byte: u64,
+    upcoming: Strikes,
+    power: Power,
+    lost_commands: u32,
+    extra_busy_ns: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Power {
+    On,
+    /// `u64::MAX` if it does not come back by itself.
+    Off {
+        until_ns: u64,
+    },
+}
+
+impl Default for Faults {
+    fn default() -> Faults {
+        Faults {
+            next_byte: u64::MAX,
+            upcoming: Strikes::default(),
+            power: Power::On,
+            lost_commands: 0,
+            extra_busy_ns: 0,
+        }
+    }
+}
+
+impl Faults {
+    /// Whether a command that is complete goes unheard.
+    pub(super) fn lose_command(&mut self) -> bool {
+        let is_lost = self.lost_commands > 0;
+        self.lost_commands -= u32::from(is_lost);
+        is_lost
+    }
+
+    /// By how much the busy that begins lasts longer.
+    pub(super) fn take_extra_busy_ns(&mut self) -> u64 {
+        std::mem::take(&mut self.extra_busy_ns)
+    }
+
+    fn watch(&mut self) {
+        self.next_byte = match self.power {
+            Power::On => self.upcoming.next_place(),
+            Power::Off { .. } => 0,
+        };
+    }
+}
+
+impl SpiCard {
+    /// Adds a strike before the byte of this number, counted as [`Count::bytes`](super::Count) does. If
+    /// that byte has passed, it comes before the next.
+    pub fn strike(&mut self, byte: u64, strike: Strike) {
+        self.faults.upcoming.add(byte, strike);
+        self.faults.watch();
+    }
+
+    /// Adds strikes before bytes of these numbers.
+    pub fn strikes(&mut self, strikes: &Strikes) {
+        self.faults.upcoming.extend(strikes.iter());
+        self.faults.watch();
+    }
+
+    /// Takes the power away, now, until [`SpiCard::power_on`]: also from a card that is out.
+    pub fn power_cut(&mut self) {
+        self.lose_power(u64::MAX);
+    }
+
+    /// Gives power to a card that has none: it is as freshly plugged in. Does nothing to another.
+    pub fn power_on(&mut self) {
+        if self.faults.power == Power::On {
+            return;
+        }
+        self.faults.power = Power::On;
+        self.session = Session::default();
+        self.task = Task::None;
+        self.answer = Answer::default();
+        self.frame = Frame::default();
+        self.busy_until_ns = 0;
+        self.power_up_clocks = 0;
+        self.faults.watch();
+    }
+
+    /// Whether the card has power.
+    pub fn is_powered(&self) -> bool {
+        match self.faults.power {
+            Power::On => true,
+            Power::Off { until_ns } => self.pace.now_ns() >= until_ns,
+        }
+    }
+
+    fn lose_power(&mut self, until_ns: u64) {
+        if self.is_powered() {
+            // A card put back in the meantime has done nothing that this would undo.
+            self.card.power_cut(self.pace.now_ns());
+        }
+        self.faults.power = Power::Off { until_ns };
+        self.faults.watch();
+    }
+
+    /// A byte with something the matter: strikes are due, or power is away.
+    #[cold]
+    pub(super) fn exchange_struck(&mut self, out: u8) -> u8 {
+        let (mut to_card, mut to_host) = (0, 0);
+        while let Some(strike) = self.faults.upcoming.take_due(self.count().bytes) {
+            match strike {
+                Strike::PowerCut => self.power_cut(),
+                Strike::Pull { out_ns } if self.is_powered() => {
+                    self.lose_power(self.pace.now_ns().saturating_add(out_ns));
+                }
+                Strike::Pull { .. } => (),
+                Strike::LoseCommand => {
+                    self.faults.lost_commands = self.faults.lost_commands.saturating_add(1);
+                }
+                Strike::FlipToCard { bit } => to_card ^= 1 << (bit % 8),
+                Strike::FlipToHost { bit } => to_host ^= 1 << (bit % 8),
+                Strike::Busy { extra_ns } => {
+                    let extra_busy_ns = &mut self.faults.extra_busy_ns;
+                    *extra_busy_ns = extra_busy_ns.saturating_add(extra_ns);
+                }
+            }
+        }
+        self.faults.watch();
+        if !self.is_powered() {
+            self.pass(1);
+            return RELEASED;
+        }
+        self.power_on();
+        self.exchange_unharmed(out ^ to_card) ^ to_host
+    }
+}
