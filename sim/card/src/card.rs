@@ -350,7 +350,9 @@ impl Card {
 
     /// What is left of a page that was being programmed when power failed.
     fn tear(&mut self, torn: Torn) {
-        let Some(&(some, _)) = torn.blocks.first() else {
+        // What vanishes is on no page.
+        let is_somewhere = |(place, _): &&(u64, Block)| *place < self.blocks;
+        let Some(&(some, _)) = torn.blocks.iter().find(is_somewhere) else {
             return;
         };
         let per_page = self.controller.blocks_per_page();

@@ -2,7 +2,7 @@
 //! these tests: chapter 7, figures 7-2 (initialisation), 7-3 to 7-7 (reading and writing).
 //!
 //! It holds chip select for a whole transfer, keeps NWR, skips the byte after the stop token and has
-//! no limit of time: in all of these it differs from embedded-sdmmc.
+//! no limit of time but for a start token: in all of these it differs from embedded-sdmmc.
 #![allow(dead_code)]
 
 use embedded_hal::digital::OutputPin;
@@ -10,10 +10,13 @@ use embedded_hal::spi::SpiBus;
 
 pub type Block = [u8; 512];
 
+/// Bytes to wait for a start token; without power none comes.
+const TOKEN_BYTES_MAX: u32 = 20_000;
+
 /// What went wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// No answer within eight bytes.
+    /// No answer within eight bytes, or no start token within very many.
     Silence,
     /// An R1 that is not clear.
     Refused(u8),
@@ -166,12 +169,9 @@ impl<Bus: SpiBus, Pin: OutputPin> Driver<Bus, Pin> {
     }
 
     fn receive(&mut self, data: &mut [u8]) -> Result<(), Failure> {
-        let token = loop {
-            match self.byte(0xFF) {
-                0xFF => (),
-                token => break token,
-            }
-        };
+        let mut line = (0..TOKEN_BYTES_MAX).map(|_| self.byte(0xFF));
+        let token = line.find(|byte| *byte != 0xFF);
+        let token = token.ok_or(Failure::Silence)?;
         if token != 0xFE {
             return Err(Failure::Token(token));
         }
