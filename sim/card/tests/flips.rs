@@ -1,0 +1,149 @@
+//! Each bit on the line flipped, one at a time: with checksums on no driver takes wrong data for right.
+
+mod reference;
+mod rig;
+
+use cardiograph_sim_card::wire::{Strike, Wire};
+use cardiograph_sim_card::{Block, Defects};
+use embedded_sdmmc::{BlockDevice, BlockIdx};
+use rig::{data, held};
+
+/// Slow, so that waiting takes few bytes.
+const CLOCK_HZ: u32 = 1_000_000;
+const BLOCK: u32 = 5;
+const BLOCKS: u64 = 8;
+
+/// A block written and read back by a driver.
+struct Driven {
+    wire: Wire,
+    /// Bytes that it took after initialisation.
+    bytes: u64,
+    is_written: bool,
+    back: Option<Block>,
+}
+
+/// A strike so many bytes after initialisation.
+type Flip = Option<(u64, Strike)>;
+type Drive = fn(crc: bool, flip: Flip) -> Driven;
+
+fn wire() -> Wire {
+    let mut card = rig::card(Defects::default());
+    let first: Vec<Block> = (0..BLOCKS).map(|block| data(0, block)).collect();
+    card.store(0, &first);
+    rig::wire_of(card, CLOCK_HZ)
+}
+
+fn bytes(wire: &Wire) -> u64 {
+    wire.card().count().bytes
+}
+
+/// Bytes so far; the strike comes after so many more.
+fn begin(wire: &Wire, flip: Flip) -> u64 {
+    let bytes = bytes(wire);
+    if let Some((after, strike)) = flip {
+        wire.card().strike(bytes + after, strike);
+    }
+    bytes
+}
+
+fn by_ours(crc: bool, flip: Flip) -> Driven {
+    let wire = wire();
+    let mut driver = rig::driver(&wire, crc);
+    driver.init().unwrap();
+    let before = begin(&wire, flip);
+    let is_written = driver.write(BLOCK, &[data(1, BLOCK.into())]).is_ok();
+    let mut back = [[0; 512]];
+    let read = driver.read(BLOCK, &mut back);
+    Driven {
+        bytes: bytes(&wire) - before,
+        is_written,
+        back: read.ok().map(|()| back[0]),
+        wire,
+    }
+}
+
+fn by_embedded_sdmmc(crc: bool, flip: Flip) -> Driven {
+    let wire = wire();
+    let card = rig::embedded_sdmmc(&wire, crc);
+    card.num_blocks().unwrap();
+    let before = begin(&wire, flip);
+    let contents = data(1, BLOCK.into());
+    let written = card.write(&[embedded_sdmmc::Block { contents }], BlockIdx(BLOCK));
+    let mut back = [embedded_sdmmc::Block::new()];
+    let read = card.read(&mut back, BlockIdx(BLOCK));
+    Driven {
+        bytes: bytes(&wire) - before,
+        is_written: written.is_ok(),
+        back: read.ok().map(|()| back[0].contents),
+        wire,
+    }
+}
+
+/// How many flips of how many a driver took for nothing, although data were wrong.
+#[derive(Debug, Default)]
+struct Outcome {
+    flips: u32,
+    noticed: u32,
+    /// The write was taken, and the card holds something else.
+    wrong_on_card: u32,
+    /// The read was taken, and is not what the card holds.
+    wrong_at_host: u32,
+    /// A block that nobody wrote has changed.
+    neighbours: u32,
+}
+
+fn flip_each_bit(drive: Drive, crc: bool) -> Outcome {
+    let mut outcome = Outcome::default();
+    for byte in 0..drive(crc, None).bytes {
+        for bit in 0..8 {
+            for strike in [Strike::FlipToCard { bit }, Strike::FlipToHost { bit }] {
+                let driven = drive(crc, Some((byte, strike)));
+                let new = held(&driven.wire, BLOCK.into());
+                let is_new = new == data(1, BLOCK.into());
+                let others = (0..BLOCKS).filter(|block| *block != BLOCK.into());
+                let is_apart = |block| held(&driven.wire, block) == data(0, block);
+                outcome.flips += 1;
+                outcome.noticed += u32::from(!driven.is_written || driven.back.is_none());
+                outcome.wrong_on_card += u32::from(driven.is_written && !is_new);
+                outcome.wrong_at_host += u32::from(driven.back.is_some_and(|back| back != new));
+                outcome.neighbours += u32::from(!others.into_iter().all(is_apart));
+            }
+        }
+    }
+    outcome
+}
+
+/// Flips that meet the 514 bytes of data and checksum, on their way to the card and back.
+const FLIPS_OF_DATA: u32 = 2 * 8 * 514;
+
+fn check_with_checksums(drive: Drive) {
+    let outcome = flip_each_bit(drive, true);
+    println!("{outcome:?}");
+    assert!(outcome.noticed >= FLIPS_OF_DATA && outcome.noticed < outcome.flips);
+    assert_eq!(outcome.wrong_on_card, 0);
+    assert_eq!(outcome.wrong_at_host, 0);
+    assert_eq!(outcome.neighbours, 0);
+}
+
+#[test]
+fn with_checksums_a_driver_of_ours_notices_each_flip_that_matters() {
+    check_with_checksums(by_ours);
+}
+
+#[test]
+fn with_checksums_embedded_sdmmc_notices_each_flip_that_matters() {
+    check_with_checksums(by_embedded_sdmmc);
+}
+
+/// Why they should be on.
+#[test]
+fn without_checksums_each_flip_of_data_goes_through() {
+    for drive in [by_ours as Drive, by_embedded_sdmmc] {
+        let outcome = flip_each_bit(drive, false);
+        println!("{outcome:?}");
+        assert!(outcome.wrong_on_card >= 8 * 512);
+        assert!(outcome.wrong_at_host >= 8 * 512);
+        // An address that is wrong hits another block.
+        assert!(outcome.neighbours > 0);
+    }
+}
