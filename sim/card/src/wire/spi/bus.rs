@@ -1,4 +1,8 @@
 //! The host's end of the wire, as the `embedded-hal` traits have it: blocking and async.
+//!
+//! Both exchange their bytes at once and move the clock on by them: the processor does nothing else
+//! meanwhile, and timers of a world that fall due are late by as much. Between two calls of the async
+//! ends a driver may wait as it likes.
 
 use super::card::SpiCard;
 use crate::{Card, Clock};
@@ -22,7 +26,11 @@ pub struct ChipSelect(Wire);
 /// The bus with chip select pulled low for each transaction.
 pub struct SpiDevice(SpiBus);
 
-/// Waits in virtual time.
+/// Waits in virtual time, by moving the clock on: a processor that spins.
+///
+/// Nothing else runs meanwhile, not even where the wait is async. Tasks of a
+/// [`World`](cardiograph_sim_world::World) on this clock wait with its
+/// [`Handle`](cardiograph_sim_world::Handle), which is a delay too and lets others run.
 #[derive(Clone)]
 pub struct Delay(Clock);
 
