@@ -1,6 +1,6 @@
-//! Any bytes as what a host does to a card: right, wrong or random.
+//! Any bytes as what a host does to a card, right, wrong or random, and as what befalls the card.
 
-use cardiograph_sim_card::wire::{Count, Kind, Options, SpiCard, crc};
+use cardiograph_sim_card::wire::{Count, Kind, Options, SpiCard, Strike, crc};
 use cardiograph_sim_card::{Card, Clock, Profile, Seed};
 use std::sync::LazyLock;
 
@@ -58,32 +58,56 @@ pub fn play(bytes: &[u8]) -> Count {
     };
     let (mut slow, slow_clock) = card(options);
     let (mut quick, quick_clock) = card(options);
-    let mut sent = Vec::new();
     while !bytes.0.is_empty() && slow.count().bytes < BYTES_MAX {
-        let mut select = None;
-        let mut delay_ns = 0;
-        sent.clear();
-        step(&mut bytes, &mut sent, &mut select, &mut delay_ns);
+        let mut step = step(&mut bytes);
         for (card, clock) in [(&mut slow, &slow_clock), (&mut quick, &quick_clock)] {
-            clock.advance_ns(delay_ns);
-            if let Some(select) = select {
+            clock.advance_ns(step.delay_ns);
+            if let Some(select) = step.select {
                 card.select(select);
             }
+            if let Some(fault) = step.fault {
+                suffer(card, fault);
+            }
         }
-        let said: Vec<u8> = sent.iter().map(|&byte| slow.exchange(byte)).collect();
-        quick.exchange_in_place(&mut sent);
-        assert_eq!(said, sent);
+        let said: Vec<u8> = step.sent.iter().map(|&byte| slow.exchange(byte)).collect();
+        quick.exchange_in_place(&mut step.sent);
+        assert_eq!(said, step.sent);
         assert_eq!(slow_clock.now_ns(), quick_clock.now_ns());
         assert_eq!(slow.count(), quick.count());
+        assert_eq!(slow.is_powered(), quick.is_powered());
     }
+    let held = |card: &SpiCard| {
+        let mut data = [[0; 512]; 64];
+        card.card().load(0, &mut data);
+        data
+    };
+    assert!(held(&slow) == held(&quick));
     slow.count()
 }
 
-/// One thing that a host does.
-fn step(bytes: &mut Bytes, sent: &mut Vec<u8>, select: &mut Option<bool>, delay_ns: &mut u64) {
-    match bytes.next() % 13 {
-        0 => *select = Some(!bytes.next().is_multiple_of(4)),
-        1 => *delay_ns = u64::from(bytes.next()) * 1_000_000,
+/// One thing that a host does, or that befalls the card.
+#[derive(Default)]
+struct Step {
+    select: Option<bool>,
+    delay_ns: u64,
+    fault: Option<Fault>,
+    sent: Vec<u8>,
+}
+
+#[derive(Clone, Copy)]
+enum Fault {
+    PowerCut,
+    PowerOn,
+    /// So many bytes from now.
+    Strike(u64, Strike),
+}
+
+fn step(bytes: &mut Bytes) -> Step {
+    let mut step = Step::default();
+    let sent = &mut step.sent;
+    match bytes.next() % 14 {
+        0 => step.select = Some(!bytes.next().is_multiple_of(4)),
+        1 => step.delay_ns = u64::from(bytes.next()) * 1_000_000,
         2 => sent.push(bytes.next()),
         // Resets and begins to initialise; 12 ends it.
         3 => {
@@ -108,13 +132,47 @@ fn step(bytes: &mut Bytes, sent: &mut Vec<u8>, select: &mut Option<bool>, delay_
         }
         10 => sent.extend([0xFD, 0xFF]),
         11 => sent.extend(std::iter::repeat_n(0xFF, usize::from(bytes.next()) * 8)),
-        _ => {
-            *delay_ns = 1_000_000_000;
+        12 => {
+            step.delay_ns = 1_000_000_000;
             for (index, argument) in [(55, 0), (41, 1 << 30)] {
                 command(sent, index, argument);
                 sent.extend([0xFF; 16]);
             }
         }
+        _ => step.fault = Some(fault(bytes)),
+    }
+    step
+}
+
+fn fault(bytes: &mut Bytes) -> Fault {
+    let (kind, number) = (bytes.next() % 16, bytes.next());
+    // Up to a block and a half from now.
+    let after = u64::from(number) * 3;
+    let bit = number % 8;
+    Fault::Strike(
+        after,
+        match kind {
+            0 => return Fault::PowerCut,
+            1 => return Fault::PowerOn,
+            2 => Strike::PowerCut,
+            3 => Strike::Pull {
+                out_ns: u64::from(bytes.next()) * 1_000,
+            },
+            4 => Strike::LoseCommand,
+            5..8 => Strike::FlipToCard { bit },
+            8..13 => Strike::FlipToHost { bit },
+            _ => Strike::Busy {
+                extra_ns: u64::MAX >> (bytes.next() % 64),
+            },
+        },
+    )
+}
+
+fn suffer(card: &mut SpiCard, fault: Fault) {
+    match fault {
+        Fault::PowerCut => card.power_cut(),
+        Fault::PowerOn => card.power_on(),
+        Fault::Strike(after, strike) => card.strike(card.count().bytes + after, strike),
     }
 }
 
