@@ -6,7 +6,7 @@ mod rig;
 use cardiograph_sim_card::wire::{Strike, Wire};
 use cardiograph_sim_card::{Block, Defects};
 use embedded_sdmmc::{BlockDevice, BlockIdx};
-use rig::{data, held};
+use rig::{bytes, data, held};
 
 /// Slow, so that waiting takes few bytes.
 const CLOCK_HZ: u32 = 1_000_000;
@@ -31,10 +31,6 @@ fn wire() -> Wire {
     let first: Vec<Block> = (0..BLOCKS).map(|block| data(0, block)).collect();
     card.store(0, &first);
     rig::wire_of(card, CLOCK_HZ)
-}
-
-fn bytes(wire: &Wire) -> u64 {
-    wire.card().count().bytes
 }
 
 /// Bytes so far; the strike comes after so many more.

@@ -185,6 +185,27 @@ fn a_cut_at_any_instant_of_busy_leaves_the_block_old() {
     }
 }
 
+#[test]
+fn a_burst_by_embedded_sdmmc_is_given_for_written_before_it_is_durable() {
+    for waits in [false, true] {
+        let wire = wire(Defects::default());
+        let card = rig::embedded_sdmmc(&wire, false);
+        let contents = (3..13).map(|block| data(3, block));
+        let burst: Vec<_> = contents
+            .map(|contents| embedded_sdmmc::Block { contents })
+            .collect();
+        card.write(&burst, BlockIdx(3)).unwrap();
+        if waits {
+            let until_ns = wire.card().busy_until_ns();
+            wire.card().clock().advance_to_ns(until_ns);
+        }
+        wire.card().power_cut();
+        assert!(held(&wire, 7) == data(3, 7));
+        let version = if waits { 3 } else { 0 };
+        assert!((8..13).all(|block| held(&wire, block) == data(version, block)));
+    }
+}
+
 /// Cuts, after each of which a checker reads back, at which it finds other than what was promised.
 fn damaged_cuts(defects: Defects) -> usize {
     let is_damaged = |byte: &u64| {

@@ -71,9 +71,12 @@ async fn through_async_bus(wire: &Wire, bus: &mut SpiBus, operation: &mut Operat
     done.unwrap();
 }
 
+/// Carries out operations with the card selected.
+type Act = fn(&Wire, &mut World, &mut [Operation<u8>]);
+
 #[test]
 fn async_and_blocking_ends_exchange_the_same_bytes_at_the_same_time() {
-    let run = |act: fn(&Wire, &mut World, &mut [Operation<u8>])| {
+    let run = |act: Act| {
         let wire = rig::wire(CLOCK_HZ);
         rig::driver(&wire, false).init().unwrap();
         let mut world = World::on_clock(Seed::new(1), wire.card().clock().clone());
@@ -89,7 +92,7 @@ fn async_and_blocking_ends_exchange_the_same_bytes_at_the_same_time() {
     // R1, the data response, and the block.
     assert_eq!((expected.0[7], expected.0[10]), (0, 0xE5));
     assert!(expected.0.windows(512).any(|bytes| *bytes == data(1, 5)));
-    let others: [fn(&Wire, &mut World, &mut [Operation<u8>]); 3] = [
+    let others: [Act; 3] = [
         |wire, world, operations| {
             let mut device = wire.device();
             let done = asynchronous::SpiDevice::transaction(&mut device, operations);

@@ -1,156 +1,22 @@
-//! What each strike shows on the wire, byte by byte, and what it leaves.
+//! What strikes and bad blocks show on the wire, byte by byte, and what they leave. Power is in
+//! `wire_power.rs`.
 
 mod reference;
 mod rig;
 
-use cardiograph_sim_card::wire::{Strike, Wire};
+use cardiograph_sim_card::wire::Strike;
 use cardiograph_sim_card::{Counterfeit, Defects};
 
 use embedded_sdmmc::{Block, BlockDevice, BlockIdx, SdCardError as Error};
 use reference::Failure;
-use rig::{data, held};
+use rig::{BYTE_NS, CLOCK_HZ, STATUS, data, held, line, ready, strike, write_5};
 use std::num::NonZeroU64;
 
-const CLOCK_HZ: u32 = 25_000_000;
-const BYTE_NS: u64 = 320;
 /// Data responses.
 const ACCEPTED: u8 = 0xE5;
 const CRC_ERROR: u8 = 0b01011;
-/// CMD13 with its checksum.
-const STATUS: [u8; 6] = [0x4D, 0, 0, 0, 0, 0x0D];
 /// CMD17 of block 5, checksums off.
 const READ_5: [u8; 6] = [0x51, 0, 0, 0, 5, 0xFF];
-
-/// A card that a driver of ours has initialised, selected.
-fn ready(crc: bool) -> Wire {
-    let wire = rig::wire(CLOCK_HZ);
-    rig::driver(&wire, crc).init().unwrap();
-    wire.card().select(true);
-    wire
-}
-
-fn bytes(wire: &Wire) -> u64 {
-    wire.card().count().bytes
-}
-
-/// A strike so many bytes from now.
-fn strike(wire: &Wire, after: u64, strike: Strike) {
-    let byte = bytes(wire) + after;
-    wire.card().strike(byte, strike);
-}
-
-/// Sends bytes and so many of silence; what comes back.
-fn line(wire: &Wire, sent: &[u8], silence: usize) -> Vec<u8> {
-    let mut line = [sent, &vec![0xFF; silence]].concat();
-    wire.card().exchange_in_place(&mut line);
-    line
-}
-
-/// CMD24 of block 5 with its block, checksums off; the data response is the last byte.
-fn write_5(version: u8) -> Vec<u8> {
-    let command = [0x58, 0, 0, 0, 5, 0xFF];
-    let block = data(version, 5);
-    [&command[..], &[0xFF; 3], &[0xFE], &block, &[0, 0, 0xFF]].concat()
-}
-
-#[test]
-fn without_power_the_line_is_high_and_time_goes_on() {
-    let wire = ready(false);
-    let clock = wire.card().clock().clone();
-    assert_eq!(line(&wire, &STATUS, 3)[6..], [0xFF, 0, 0]);
-    // R1 comes; the second byte of R2 no longer does.
-    strike(&wire, 8, Strike::PowerCut);
-    let (before, before_ns) = (bytes(&wire), clock.now_ns());
-    assert_eq!(line(&wire, &STATUS, 3)[6..], [0xFF, 0, 0xFF]);
-    assert!(!wire.card().is_powered());
-    wire.card().select(false);
-    wire.card().select(true);
-    assert_eq!(line(&wire, &write_5(1), 100), [0xFF; 625]);
-    assert_eq!(bytes(&wire) - before, 634);
-    assert_eq!(clock.now_ns() - before_ns, 634 * BYTE_NS);
-    assert_eq!(held(&wire, 5), [0; 512]);
-}
-
-#[test]
-fn power_comes_back_to_a_card_that_knows_nothing() {
-    let wire = ready(true);
-    wire.card().power_cut();
-    // Clocks without power are none.
-    wire.power_up();
-    wire.card().power_on();
-    assert!(wire.card().is_powered());
-    let reset = [0x40, 0, 0, 0, 0, 0x95];
-    wire.card().select(true);
-    assert_eq!(line(&wire, &reset, 2), [0xFF; 8]);
-    wire.power_up();
-    wire.card().select(true);
-    // Nor does it speak SPI before CMD0, and it is idle after it.
-    assert_eq!(line(&wire, &STATUS, 2), [0xFF; 8]);
-    assert_eq!(line(&wire, &reset, 2)[6..], [0xFF, 1]);
-    // Checksums are off: CMD58 with a wrong one is obeyed.
-    assert_eq!(line(&wire, &[0x7A, 0, 0, 0, 0, 0], 2)[6..], [0xFF, 1]);
-    // To a card with power this is nothing.
-    wire.card().power_on();
-    assert_eq!(line(&wire, &[], 4).len(), 4);
-    assert_eq!(line(&wire, &STATUS, 3)[7] & 1, 1);
-}
-
-#[test]
-fn a_card_pulled_comes_back_by_itself() {
-    let wire = ready(false);
-    let out_ns = 1_000_000;
-    strike(&wire, 0, Strike::Pull { out_ns });
-    assert_eq!(line(&wire, &STATUS, 3), [0xFF; 9]);
-    let clock = wire.card().clock().clone();
-    clock.advance_ns(out_ns - 9 * BYTE_NS - 1);
-    assert!(!wire.card().is_powered());
-    clock.advance_ns(1);
-    assert!(wire.card().is_powered());
-    assert_eq!(line(&wire, &STATUS, 3), [0xFF; 9]);
-    let mut driver = rig::driver(&wire, false);
-    driver.init().unwrap();
-    driver.check().unwrap();
-}
-
-#[test]
-fn a_card_pulled_is_put_back_sooner_or_after_a_power_cut_not_at_all() {
-    let wire = ready(false);
-    let out_ns = 1_000_000;
-    strike(&wire, 0, Strike::Pull { out_ns });
-    line(&wire, &[], 1);
-    wire.card().power_on();
-    rig::driver(&wire, false).init().unwrap();
-
-    strike(&wire, 0, Strike::Pull { out_ns });
-    strike(&wire, 1, Strike::PowerCut);
-    line(&wire, &[], 2);
-    wire.card().clock().advance_ns(10 * out_ns);
-    assert_eq!(rig::driver(&wire, false).init(), Err(Failure::Silence));
-    wire.card().power_on();
-    rig::driver(&wire, false).init().unwrap();
-}
-
-#[test]
-fn the_shortest_pull_resets_the_card() {
-    let wire = ready(false);
-    strike(&wire, 0, Strike::Pull { out_ns: 0 });
-    assert_eq!(line(&wire, &STATUS, 3), [0xFF; 9]);
-    rig::driver(&wire, false).init().unwrap();
-}
-
-#[test]
-fn a_card_pulled_in_a_write_and_put_back_takes_the_write_again() {
-    let wire = ready(true);
-    let mut driver = rig::driver(&wire, true);
-    driver.init().unwrap();
-    driver.write(5, &[data(1, 5)]).unwrap();
-    strike(&wire, 200, Strike::Pull { out_ns: 0 });
-    assert_eq!(driver.write(5, &[data(2, 5)]), Err(Failure::Block(0x1F)));
-    assert_eq!(held(&wire, 5), data(1, 5));
-    driver.init().unwrap();
-    driver.write(5, &[data(2, 5)]).unwrap();
-    assert_eq!(held(&wire, 5), data(2, 5));
-}
 
 #[test]
 fn a_command_lost_is_not_answered_and_the_next_is() {

@@ -2,11 +2,19 @@
 #![allow(dead_code)]
 
 use crate::reference;
-use cardiograph_sim_card::wire::{ChipSelect, Delay, Options, SpiBus, SpiCard, SpiDevice, Wire};
+use cardiograph_sim_card::wire::{
+    ChipSelect, Delay, Options, SpiBus, SpiCard, SpiDevice, Strike, Wire,
+};
 use cardiograph_sim_card::{Block, Card, Clock, Defects, Profile, Seed};
 use embedded_sdmmc::SdCard;
 use embedded_sdmmc::sdcard::spi::AcquireOpts;
 use std::sync::LazyLock;
+
+/// Of [`ready`].
+pub const CLOCK_HZ: u32 = 25_000_000;
+pub const BYTE_NS: u64 = 320;
+/// CMD13 with its checksum.
+pub const STATUS: [u8; 6] = [0x4D, 0, 0, 0, 0, 0x0D];
 
 /// Eight blocks a page; as few pages as can be, since each takes time to make.
 static PROFILE: LazyLock<Profile> = LazyLock::new(|| {
@@ -66,4 +74,36 @@ pub fn promised(wire: &Wire, block: u64) -> Block {
     let mut data = [[0; 512]];
     wire.card().card().promised(block, &mut data);
     data[0]
+}
+
+/// A card that a driver of ours has initialised, selected.
+pub fn ready(crc: bool) -> Wire {
+    let wire = wire(CLOCK_HZ);
+    driver(&wire, crc).init().unwrap();
+    wire.card().select(true);
+    wire
+}
+
+pub fn bytes(wire: &Wire) -> u64 {
+    wire.card().count().bytes
+}
+
+/// A strike so many bytes from now.
+pub fn strike(wire: &Wire, after: u64, strike: Strike) {
+    let byte = bytes(wire) + after;
+    wire.card().strike(byte, strike);
+}
+
+/// Sends bytes and so many of silence; what comes back.
+pub fn line(wire: &Wire, sent: &[u8], silence: usize) -> Vec<u8> {
+    let mut line = [sent, &vec![0xFF; silence]].concat();
+    wire.card().exchange_in_place(&mut line);
+    line
+}
+
+/// CMD24 of block 5 with its block, checksums off; the data response is the last byte.
+pub fn write_5(version: u8) -> Vec<u8> {
+    let command = [0x58, 0, 0, 0, 5, 0xFF];
+    let block = data(version, 5);
+    [&command[..], &[0xFF; 3], &[0xFE], &block, &[0, 0, 0xFF]].concat()
 }

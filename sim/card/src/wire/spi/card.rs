@@ -61,9 +61,9 @@ pub struct SpiCard {
     pub(super) buffer: [u8; BUFFER_BYTES],
     pub(super) busy_until_ns: u64,
     pub(super) pace: Pace,
-    pub(super) frame: Frame,
     pub(super) power_up_clocks: u32,
     pub(super) faults: Faults,
+    frame: Frame,
     is_selected: bool,
     count: Count,
 }
@@ -91,9 +91,9 @@ impl SpiCard {
             buffer: [0; BUFFER_BYTES],
             busy_until_ns: 0,
             pace: Pace::new(clock, clock_hz),
-            frame: Frame::default(),
             power_up_clocks: 0,
             faults: Faults::default(),
+            frame: Frame::default(),
             is_selected: false,
             count: Count::default(),
         })

@@ -1,7 +1,7 @@
 //! What strikes do to a card on SPI.
 
 use super::card::{RELEASED, Session, SpiCard};
-use super::command::{Answer, Frame};
+use super::command::Answer;
 use super::transfer::Task;
 use crate::wire::strike::{Strike, Strikes};
 
@@ -65,8 +65,8 @@ impl SpiCard {
         self.faults.watch();
     }
 
-    /// Adds strikes before bytes of these numbers.
-    pub fn strikes(&mut self, strikes: &Strikes) {
+    /// Adds all of these strikes in the same way.
+    pub fn schedule(&mut self, strikes: &Strikes) {
         self.faults.upcoming.extend(strikes.iter());
         self.faults.watch();
     }
@@ -85,7 +85,6 @@ impl SpiCard {
         self.session = Session::default();
         self.task = Task::None;
         self.answer = Answer::default();
-        self.frame = Frame::default();
         self.busy_until_ns = 0;
         self.power_up_clocks = 0;
         self.faults.watch();
