@@ -250,9 +250,12 @@ impl Card {
     pub fn power_cut(&mut self, now_ns: u64) {
         self.stream = None;
         self.controller.power_cut(now_ns);
-        let torn = self
-            .in_flight
-            .undo(now_ns, &mut self.medium, self.promised.as_mut());
+        let torn = self.in_flight.undo(
+            now_ns,
+            &mut self.medium,
+            &mut self.unreadable,
+            self.promised.as_mut(),
+        );
         if let Some(torn) = torn {
             self.tear(torn);
         }
@@ -318,8 +321,13 @@ impl Card {
         self.in_flight.begin(end_ns - busy.program_ns..end_ns);
         for (block, data) in (start..).zip(data) {
             let place = self.place(block);
-            self.in_flight
-                .note(block, place, &self.medium, self.promised.as_ref());
+            self.in_flight.note(
+                block,
+                place,
+                &self.medium,
+                &self.unreadable,
+                self.promised.as_ref(),
+            );
             self.put(block, data);
         }
     }

@@ -220,3 +220,14 @@ fn blocks_past_the_end_are_refused() {
     assert!(card.read(0, u64::MAX, true, &mut [0; 512]).is_err());
     assert!(card.erase(0, blocks - 1, 2).is_err());
 }
+
+#[test]
+fn an_unreadable_block_stays_so_if_power_fails_before_it_is_written_anew() {
+    let mut card = card(Defects::default());
+    card.make_unreadable(5);
+    let busy_ns = card.write(0, 5, &[1; 512]).unwrap();
+    card.power_cut(busy_ns - 1);
+    let mut data = [0; 512];
+    let unreadable = Err(CardError::Unreadable { block: 5 });
+    assert_eq!(card.read(busy_ns, 5, true, &mut data), unreadable);
+}

@@ -463,3 +463,18 @@ fn impossible_options_are_refused_by_name() {
     assert_eq!(refused(with(64, 255), 999), Some("clock_hz"));
     assert_eq!(refused(with(64, 255), 50_000_001), Some("clock_hz"));
 }
+
+#[test]
+fn without_power_nothing_is_heard_and_what_was_in_flight_is_old() {
+    let mut host = ready(|_| ());
+    host.command(24, 7).unwrap();
+    assert_eq!(host.write(&[1; 512]), Some(CrcStatus::Positive));
+    host.card.power_cut();
+    assert_eq!(host.command(13, RCA), None);
+    assert!(!host.card.is_busy());
+    host.card.power_on();
+    host.card.set_width(Width::One);
+    assert_eq!(host.command(55, 0), None, "74 clocks come first");
+    host.start(Width::One);
+    assert_eq!(held(&host, 7), [0; 512]);
+}

@@ -5,8 +5,7 @@ mod reference;
 mod rig;
 
 use cardiograph_sim_card::wire::Strike;
-use cardiograph_sim_card::{Counterfeit, Defects};
-
+use cardiograph_sim_card::{Card, Counterfeit, Defects, Seed};
 use embedded_sdmmc::{Block, BlockDevice, BlockIdx, SdCardError as Error};
 use reference::Failure;
 use rig::{BYTE_NS, CLOCK_HZ, STATUS, data, held, line, ready, strike, write_5};
@@ -247,4 +246,24 @@ fn a_counterfeit_tells_of_its_forged_capacity() {
     driver.read(5, &mut back).unwrap();
     assert!(back[0] == data(2, 5));
     assert!(rig::promised(&wire, 5) == data(1, 5));
+}
+
+#[test]
+fn a_worn_out_card_refuses_blocks_and_goes_on_reading() {
+    let mut profile = rig::PROFILE.clone();
+    profile.flash.endurance_cycles = 1;
+    profile.flash.endurance_spread_percent = 0;
+    profile.flash.spare_blocks = 0;
+    let card = Card::new(&profile, Seed::new(1));
+    let wire = rig::wire_of(card, CLOCK_HZ);
+    let mut driver = rig::driver(&wire, true);
+    driver.init().unwrap();
+    // Whole units in order: each erases the block that held it before.
+    let unit = vec![[1; 512]; 1024];
+    let refused = (0..100).find_map(|at| driver.write(at % 32 * 1024, &unit).err());
+    assert_eq!(refused, Some(Failure::Block(0x0D)));
+    assert_eq!(driver.check(), Err(Failure::Status(0x04)));
+    let mut back = [[0; 512]];
+    driver.read(5, &mut back).unwrap();
+    assert_eq!(back, [[1; 512]]);
 }

@@ -2,7 +2,7 @@
 
 use crate::Block;
 use crate::medium::Medium;
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 
 /// Blocks as they were before they were written, for as long as their flash may not hold them.
 pub(super) struct InFlight {
@@ -18,6 +18,7 @@ struct Before {
     block: u64,
     place: u64,
     held: Block,
+    was_unreadable: bool,
     promised: Option<Box<Block>>,
 }
 
@@ -72,12 +73,14 @@ impl InFlight {
         block: u64,
         place: u64,
         medium: &Medium,
+        unreadable: &HashSet<u64>,
         promised: Option<&Medium>,
     ) {
         let mut before = Before {
             block,
             place,
             held: [0; _],
+            was_unreadable: unreadable.contains(&place),
             promised: promised.map(|medium| {
                 let mut data = Box::new([0; _]);
                 medium.read(block, &mut data);
@@ -94,6 +97,7 @@ impl InFlight {
         &mut self,
         now_ns: u64,
         medium: &mut Medium,
+        unreadable: &mut HashSet<u64>,
         mut promised: Option<&mut Medium>,
     ) -> Option<Torn> {
         if now_ns >= self.program_ns.end {
@@ -111,6 +115,9 @@ impl InFlight {
                 }
             }
             medium.write(before.place, &before.held);
+            if before.was_unreadable {
+                unreadable.insert(before.place);
+            }
         }
         let begun = self.program_ns.contains(&now_ns) && !blocks.is_empty();
         begun.then(|| Torn {

@@ -17,7 +17,7 @@ pub const BYTE_NS: u64 = 320;
 pub const STATUS: [u8; 6] = [0x4D, 0, 0, 0, 0, 0x0D];
 
 /// Eight blocks a page; as few pages as can be, since each takes time to make.
-static PROFILE: LazyLock<Profile> = LazyLock::new(|| {
+pub static PROFILE: LazyLock<Profile> = LazyLock::new(|| {
     let mut profile = Profile::named("class10-16g").unwrap();
     profile.capacity_bytes = 16 << 20;
     profile

@@ -66,6 +66,7 @@ pub struct SdBusCard {
     pub(super) clocks: u64,
     host_width: Width,
     power_up_clocks: u32,
+    is_powered: bool,
 }
 
 impl SdBusCard {
@@ -94,6 +95,7 @@ impl SdBusCard {
             clocks: 0,
             host_width: Width::One,
             power_up_clocks: 0,
+            is_powered: true,
         })
     }
 
@@ -120,6 +122,32 @@ impl SdBusCard {
     /// When the card has done all it was told, in ns of the virtual clock; may have passed.
     pub fn busy_until_ns(&self) -> u64 {
         self.busy_until_ns
+    }
+
+    /// Takes the power away until [`SdBusCard::power_on`]: no command is heard, no block moves.
+    pub fn power_cut(&mut self) {
+        if self.is_powered {
+            self.card.power_cut(self.pace.now_ns());
+        }
+        self.is_powered = false;
+        self.reset_to_power_up();
+    }
+
+    /// Gives power to a card that has none: it is as freshly plugged in. Does nothing to another.
+    pub fn power_on(&mut self) {
+        if !self.is_powered {
+            self.card.power_on(self.pace.now_ns());
+            self.is_powered = true;
+            self.reset_to_power_up();
+        }
+    }
+
+    fn reset_to_power_up(&mut self) {
+        self.session = Session::new();
+        self.state = State::Idle;
+        self.status = Status::default();
+        self.busy_until_ns = 0;
+        self.power_up_clocks = 0;
     }
 
     /// Changes the clock of the bus, in Hz. Above 25 MHz a card hears no commands unless CMD6 has
@@ -259,7 +287,7 @@ impl SdBusCard {
             true => HIGH_SPEED_HZ,
             false => DEFAULT_SPEED_HZ,
         };
-        self.power_up_clocks >= POWER_UP_CLOCKS && self.pace.clock_hz() <= max_hz
+        self.is_powered && self.power_up_clocks >= POWER_UP_CLOCKS && self.pace.clock_hz() <= max_hz
     }
 }
 

@@ -82,6 +82,7 @@ impl SpiCard {
             return;
         }
         self.faults.power = Power::On;
+        self.card.power_on(self.pace.now_ns());
         self.session = Session::default();
         self.task = Task::None;
         self.answer = Answer::default();
