@@ -33,6 +33,8 @@ pub enum Command {
     Analyze(Analyze),
     /// Run the experiments of five published studies on simulated cards, beside what they found
     Reproduce(Reproduce),
+    /// Propose a simulated card for a measured trace
+    Fit(Fit),
     /// List the workloads: the published experiments, by name
     #[command(after_help = "\
 Examples:
@@ -128,6 +130,41 @@ pub struct Reproduce {
     pub json: Option<PathBuf>,
 
     /// Write the rows and the studies' plots as one HTML file that works offline
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+}
+
+/// Propose a simulated card for a measured trace.
+#[derive(clap::Args)]
+#[command(after_help = "\
+A trace shows how long writes take, how high stalls are and how far apart; values that
+it cannot show are taken from the card named with --like.
+
+Examples:
+  cardiograph fit card.parquet --profile my-card.toml --html fit.html
+  cardiograph bench sim:my-card.toml@esp32 --workload magod2")]
+pub struct Fit {
+    /// A trace of writes, in any format that `analyze` reads
+    #[arg(value_name = "TRACE")]
+    pub trace: PathBuf,
+
+    /// The simulated card that the search begins with
+    #[arg(long, value_name = "CARD", default_value = "class10-16g")]
+    pub like: String,
+
+    /// Trials of the search
+    #[arg(long, value_name = "N", default_value_t = 3000, value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
+    pub trials: u32,
+
+    /// Payload of a write in bytes, where a format has no lengths
+    #[arg(long, value_name = "BYTES", default_value_t = 512, value_parser = clap::value_parser!(u64).range(1..=1 << 30))]
+    pub block: u64,
+
+    /// Write the profile here [default: standard output]
+    #[arg(long, value_name = "FILE")]
+    pub profile: Option<PathBuf>,
+
+    /// Write trace and refit, one above the other, as one HTML file
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
 }

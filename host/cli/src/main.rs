@@ -3,6 +3,7 @@
 //! ```text
 //!   args ──> bench:   target + workload ──> trace ─┐
 //!       ├──> analyze: files ────────────> traces ──┴──> report ──> table, JSON, HTML, Markdown
+//!       ├──> fit: trace ──> a card's profile
 //!       └──> reproduce: published figures ──> their experiments, simulated ──> table, JSON, HTML
 //! ```
 //!
@@ -12,6 +13,7 @@ mod analyze;
 mod args;
 mod bench;
 mod failure;
+mod fit;
 mod interrupt;
 mod lists;
 mod outputs;
@@ -34,6 +36,7 @@ fn main() -> ExitCode {
         Some(Command::Bench(bench)) => bench::run(&bench),
         Some(Command::Analyze(analyze)) => analyze::run(&analyze),
         Some(Command::Reproduce(args)) => reproduce::run(&args),
+        Some(Command::Fit(args)) => fit::run(&args),
         Some(Command::Workloads) => lists::workloads(),
         Some(Command::Cards) => lists::cards(),
     };

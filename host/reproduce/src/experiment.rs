@@ -32,6 +32,7 @@ impl fmt::Display for ExperimentError {
 }
 
 /// The operations of a run, in order.
+#[derive(Clone)]
 pub struct Operations {
     all: Vec<Operation>,
     /// The first file of each phase, and one past the last.
@@ -63,6 +64,16 @@ impl Operations {
     fn files_of(&self, phase: usize) -> Range<u32> {
         let first = |at: usize| self.first_files.get(at).copied().unwrap_or(u32::MAX);
         first(phase)..first(phase + 1)
+    }
+}
+
+impl From<Vec<Operation>> for Operations {
+    /// Operations whose phases are not known.
+    fn from(all: Vec<Operation>) -> Operations {
+        Operations {
+            all,
+            first_files: Vec::new(),
+        }
     }
 }
 

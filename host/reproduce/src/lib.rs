@@ -14,12 +14,16 @@
 //! and the seeds alone, on however many threads.
 
 mod experiment;
+mod fit;
 mod measure;
 mod outcome;
+pub mod plot;
 mod row;
+pub mod search;
 pub mod table;
 
 pub use experiment::{Experiment, ExperimentError, Operations};
+pub use fit::{Fit, Host, WRITES_MAX, fit};
 pub use measure::{Measure, take};
 pub use outcome::{Outcome, reproduce};
 pub use row::{Role, Row, STUDIES, Study, Take, study};

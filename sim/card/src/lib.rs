@@ -33,7 +33,7 @@ pub mod wire;
 
 pub use board::{Board, Driver, Library, Spi};
 pub use card::{Block, Card, CardError};
-pub use cardiograph_sim_world::{Clock, Seed};
+pub use cardiograph_sim_world::{Clock, Random, Seed};
 pub use controller::{Ask, Busy, Call, Controller};
 pub use defects::{BitErrors, Counterfeit, Defects, TornPage};
 pub use energy::Energy;

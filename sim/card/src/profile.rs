@@ -1,11 +1,11 @@
 //! What a card is made of.
 
 use crate::toml_file::{self, Range, TomlError};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::ops::RangeInclusive;
 
 /// A card: physical quantities only.
-#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
     /// Which card it is, in a few words.
@@ -21,7 +21,7 @@ pub struct Profile {
 }
 
 /// A NAND flash chip.
-#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct Flash {
     /// Bytes in a page of one plane, the unit of programming.
@@ -54,7 +54,7 @@ pub struct Flash {
 }
 
 /// The controller and its translation layer.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct Controller {
     /// Time its firmware takes for a command, in us.
@@ -79,7 +79,7 @@ pub struct Controller {
 }
 
 /// What a card takes from the supply.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct Power {
     /// Voltage of the supply, in mV.
@@ -99,7 +99,7 @@ pub struct Power {
 }
 
 /// Energy of flash operations in one plane, in nJ.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct FlashEnergy {
     /// Reading a page.
@@ -139,6 +139,14 @@ impl Profile {
         Ok(profile)
     }
 
+    /// The profile as TOML, to be read again.
+    ///
+    /// # Errors
+    /// If a number has no place in TOML, which none of a checked profile is.
+    pub fn to_toml(&self) -> Result<String, TomlError> {
+        toml_file::write(self)
+    }
+
     /// Bytes in a page of all planes, side by side.
     pub(crate) fn page_bytes(&self) -> u64 {
         u64::from(self.flash.page_bytes) * u64::from(self.flash.planes)
@@ -153,7 +161,11 @@ impl Profile {
         self.page_bytes() * u64::from(self.flash.pages_per_block)
     }
 
-    fn check(&self, name: &str) -> Result<(), TomlError> {
+    /// Whether such a card can be; `name` stands in the message.
+    ///
+    /// # Errors
+    /// The first value that is impossible, and what it may be.
+    pub fn check(&self, name: &str) -> Result<(), TomlError> {
         toml_file::check_ranges(name, &self.flash.ranges())?;
         toml_file::check_ranges(name, &self.controller.ranges())?;
         toml_file::check_ranges(name, &self.power.ranges())?;

@@ -1,5 +1,6 @@
 //! Profiles and boards as TOML, and what is wrong with them.
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -76,6 +77,11 @@ pub(crate) fn find(
             known.join(", ")
         ))
     })
+}
+
+/// Writes TOML.
+pub(crate) fn write<T: Serialize>(value: &T) -> Result<String, TomlError> {
+    toml::to_string(value).map_err(|error| TomlError(error.to_string()))
 }
 
 /// Reads TOML; `name` stands in messages.

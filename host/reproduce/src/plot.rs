@@ -1,0 +1,282 @@
+//! Plots as SVG: a few hundred lines of text each, however many points there are.
+
+use std::fmt::Write;
+
+const WIDTH: f64 = 640.0;
+const HEIGHT: f64 = 220.0;
+const LEFT: f64 = 56.0;
+const BOTTOM: f64 = 34.0;
+const TOP: f64 = 8.0;
+const RIGHT: f64 = 10.0;
+
+/// An axis: what it shows, and whether its steps are factors.
+#[derive(Clone, Debug)]
+pub struct Axis {
+    /// Quantity and unit.
+    pub label: String,
+    /// Logarithmic.
+    pub is_log: bool,
+}
+
+impl Axis {
+    /// An axis from zero.
+    pub fn linear(label: &str) -> Axis {
+        Axis {
+            label: label.to_string(),
+            is_log: false,
+        }
+    }
+
+    /// An axis whose steps are factors of ten.
+    pub fn log(label: &str) -> Axis {
+        Axis {
+            label: label.to_string(),
+            is_log: true,
+        }
+    }
+}
+
+/// How points are drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    /// Each for itself.
+    Dot,
+    /// Joined, in their order.
+    Line,
+    /// From the axis up.
+    Bar,
+}
+
+/// Points that belong together.
+#[derive(Clone, Debug)]
+pub struct Series {
+    /// What the legend calls them; nothing if there is no need of one.
+    pub name: String,
+    /// How they are drawn.
+    pub mark: Mark,
+    /// Where they are.
+    pub points: Vec<(f64, f64)>,
+}
+
+/// Where a value is on an axis.
+struct Scale {
+    from: f64,
+    to: f64,
+    is_log: bool,
+    start_px: f64,
+    end_px: f64,
+}
+
+impl Scale {
+    fn over(axis: &Axis, values: impl Iterator<Item = f64> + Clone, px: [f64; 2]) -> Scale {
+        let values = values.filter(|value| value.is_finite() && (!axis.is_log || *value > 0.0));
+        let most = values.clone().fold(f64::MIN, f64::max);
+        let least = values.fold(f64::MAX, f64::min);
+        let (from, to) = match axis.is_log {
+            _ if most < least => (1.0, 10.0),
+            true => (least * 0.8, most * 1.25),
+            false => (
+                0.0f64.min(least),
+                if most > 0.0 { most * 1.05 } else { 1.0 },
+            ),
+        };
+        Scale {
+            from,
+            to,
+            is_log: axis.is_log,
+            start_px: px[0],
+            end_px: px[1],
+        }
+    }
+
+    fn px(&self, value: f64) -> f64 {
+        let share = match self.is_log {
+            true => (value / self.from).ln() / (self.to / self.from).ln(),
+            false => (value - self.from) / (self.to - self.from),
+        };
+        self.start_px + share.clamp(0.0, 1.0) * (self.end_px - self.start_px)
+    }
+
+    /// Values with a line and a number.
+    fn ticks(&self) -> Vec<f64> {
+        if self.is_log {
+            let first = self.from.log10().floor() as i32;
+            let decades = (first..first + 12).map(|exponent| 10f64.powi(exponent));
+            let many = self.to / self.from > 1e3;
+            let steps: &[f64] = if many { &[1.0] } else { &[1.0, 2.0, 5.0] };
+            let ticks = decades.flat_map(|decade| steps.iter().map(move |step| decade * step));
+            return ticks
+                .filter(|tick| (self.from..=self.to).contains(tick))
+                .collect();
+        }
+        let rough = (self.to - self.from) / 5.0;
+        let decade = 10f64.powf(rough.log10().floor());
+        let step = [1.0, 2.0, 5.0, 10.0].map(|step| step * decade);
+        let step = step
+            .into_iter()
+            .find(|step| *step >= rough)
+            .unwrap_or(rough);
+        (0..)
+            .map(|n| f64::from(n) * step)
+            .take_while(|tick| *tick <= self.to)
+            .collect()
+    }
+}
+
+/// A plot of these series.
+pub fn svg(x: &Axis, y: &Axis, series: &[Series]) -> String {
+    let points = series.iter().flat_map(|series| &series.points);
+    let right = WIDTH - RIGHT;
+    let x_scale = Scale::over(x, points.clone().map(|point| point.0), [LEFT, right]);
+    let y_scale = Scale::over(y, points.map(|point| point.1), [HEIGHT - BOTTOM, TOP]);
+    let mut out = format!("<svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\">");
+    draw_axes(&mut out, (x, &x_scale), (y, &y_scale));
+    for (number, one) in series.iter().enumerate() {
+        let class = format!("s{}", number % 4);
+        match one.mark {
+            Mark::Dot => draw_dots(&mut out, &class, &one.points, &x_scale, &y_scale),
+            Mark::Line => draw_line(&mut out, &class, &one.points, &x_scale, &y_scale),
+            Mark::Bar => draw_bars(&mut out, &class, &one.points, &x_scale, &y_scale),
+        }
+        if !one.name.is_empty() {
+            let at = TOP + 12.0 + 14.0 * number as f64;
+            let _ = write!(
+                out,
+                "<text class=\"{class} name\" x=\"{}\" y=\"{at}\">{}</text>",
+                right - 4.0,
+                escaped(&one.name)
+            );
+        }
+    }
+    out + "</svg>"
+}
+
+fn draw_axes(out: &mut String, (x, x_scale): (&Axis, &Scale), (y, y_scale): (&Axis, &Scale)) {
+    let (floor, right) = (HEIGHT - BOTTOM, WIDTH - RIGHT);
+    for tick in y_scale.ticks() {
+        let at = y_scale.px(tick);
+        let _ = write!(
+            out,
+            "<path class=\"grid\" d=\"M{LEFT} {at:.1}H{right}\"/><text class=\"y\" x=\"{}\" y=\"{:.1}\">{}</text>",
+            LEFT - 5.0,
+            at + 4.0,
+            number(tick)
+        );
+    }
+    for tick in x_scale.ticks() {
+        let at = x_scale.px(tick);
+        let _ = write!(
+            out,
+            "<path class=\"grid\" d=\"M{at:.1} {floor}v4\"/><text class=\"x\" x=\"{at:.1}\" y=\"{}\">{}</text>",
+            floor + 16.0,
+            number(tick)
+        );
+    }
+    let _ = write!(
+        out,
+        "<path class=\"axis\" d=\"M{LEFT} {TOP}V{floor}H{right}\"/>\
+         <text class=\"x\" x=\"{}\" y=\"{}\">{}</text>\
+         <text class=\"x\" transform=\"translate(12 {}) rotate(-90)\">{}</text>",
+        f64::midpoint(LEFT, right),
+        HEIGHT - 4.0,
+        escaped(&x.label),
+        f64::midpoint(TOP, floor),
+        escaped(&y.label)
+    );
+}
+
+/// Dots on a grid of pixels, each place once.
+fn draw_dots(out: &mut String, class: &str, points: &[(f64, f64)], x: &Scale, y: &Scale) {
+    let places = points.iter().map(|point| {
+        let (x, y) = (x.px(point.0).round(), y.px(point.1).round());
+        (x as i64, y as i64)
+    });
+    let mut places: Vec<_> = places.collect();
+    places.sort_unstable();
+    places.dedup();
+    let _ = write!(out, "<path class=\"{class} dots\" d=\"");
+    for (x, y) in places {
+        let _ = write!(out, "M{x} {y}h0");
+    }
+    out.push_str("\"/>");
+}
+
+fn draw_line(out: &mut String, class: &str, points: &[(f64, f64)], x: &Scale, y: &Scale) {
+    let _ = write!(out, "<path class=\"{class} line\" d=\"");
+    for (number, point) in points.iter().enumerate() {
+        let verb = if number == 0 { 'M' } else { 'L' };
+        let _ = write!(out, "{verb}{:.1} {:.1}", x.px(point.0), y.px(point.1));
+    }
+    out.push_str("\"/>");
+}
+
+/// Bars as wide as their distance lets them be.
+fn draw_bars(out: &mut String, class: &str, points: &[(f64, f64)], x: &Scale, y: &Scale) {
+    let places: Vec<f64> = points.iter().map(|point| x.px(point.0)).collect();
+    let gaps = places.windows(2).map(|pair| (pair[1] - pair[0]).abs());
+    let width = gaps.fold(40.0, f64::min).max(1.5) * 0.8;
+    let floor = HEIGHT - BOTTOM;
+    let _ = write!(out, "<path class=\"{class} bars\" d=\"");
+    for (place, point) in places.iter().zip(points) {
+        let (left, top) = (place - width / 2.0, y.px(point.1));
+        let _ = write!(out, "M{left:.1} {floor}V{top:.1}h{width:.1}V{floor}z");
+    }
+    out.push_str("\"/>");
+}
+
+/// As short as it can be said.
+fn number(value: f64) -> String {
+    match value.abs() {
+        0.0 => "0".to_string(),
+        large if large >= 1e6 => format!("{}M", value / 1e6),
+        large if large >= 1e4 => format!("{}k", value / 1e3),
+        _ => format!("{}", (value * 1e6).round() / 1e6),
+    }
+}
+
+/// Text in markup.
+pub fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(points: Vec<(f64, f64)>, mark: Mark) -> String {
+        let series = Series {
+            name: "a < b".to_string(),
+            mark,
+            points,
+        };
+        svg(&Axis::linear("kB"), &Axis::log("ms"), &[series])
+    }
+
+    #[test]
+    fn a_million_points_are_a_small_picture() {
+        let points = (0..1_000_000).map(|n| (f64::from(n), f64::from(n % 977 + 1)));
+        let picture = of(points.collect(), Mark::Dot);
+        assert!(picture.len() < 1_500_000, "{} bytes", picture.len());
+        assert!(picture.contains("a &lt; b"));
+    }
+
+    #[test]
+    fn nothing_and_zeros_are_drawn_without_a_fuss() {
+        for points in [vec![], vec![(0.0, 0.0)], vec![(1.0, f64::NAN), (2.0, 3.0)]] {
+            for mark in [Mark::Dot, Mark::Line, Mark::Bar] {
+                let picture = of(points.clone(), mark);
+                assert!(!picture.contains("NaN") || points.len() == 2, "{picture}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_point_is_where_its_value_says() {
+        let picture = of(vec![(0.0, 1.0), (100.0, 100.0)], Mark::Line);
+        // 100 of 105 of the way from left to right.
+        assert!(picture.contains("M56.0 "), "{picture}");
+        assert!(picture.contains("L602.7 "), "{picture}");
+    }
+}

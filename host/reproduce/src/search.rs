@@ -1,0 +1,141 @@
+//! A search over the physical values of a card for those that come closest to what was seen.
+//!
+//! Each trial changes a few values of the best so far, boldly at first and ever more finely, and stays if it
+//! is better. Values stay within what real chips have.
+
+use cardiograph_sim_card::{Profile, Random};
+use std::ops::RangeInclusive;
+
+/// A value that is searched for.
+pub struct Knob {
+    /// Its path in a profile.
+    pub name: &'static str,
+    get: fn(&Profile) -> u32,
+    set: fn(&mut Profile, u32),
+    allowed: RangeInclusive<u32>,
+    /// Powers of two only.
+    is_power: bool,
+}
+
+impl Knob {
+    /// The value that a profile has.
+    pub fn value(&self, profile: &Profile) -> u32 {
+        (self.get)(profile)
+    }
+
+    /// Changes it by a share of its reach, -1 to 1.
+    fn change(&self, profile: &mut Profile, share: f64) {
+        let value = f64::from(self.value(profile)).max(0.5);
+        let changed = match self.is_power {
+            true => value * 2f64.powi((share * 2.0).round() as i32),
+            false => (value * (share * 1.2).exp() + share.signum() * 0.5).round(),
+        };
+        let (least, most) = (*self.allowed.start(), *self.allowed.end());
+        (self.set)(profile, (changed as u32).clamp(least, most));
+    }
+}
+
+macro_rules! knob {
+    ($($path:ident).+, $allowed:expr, $is_power:expr) => {
+        Knob {
+            name: stringify!($($path).+),
+            get: |profile| profile.$($path).+,
+            set: |profile, value| profile.$($path).+ = value,
+            allowed: $allowed,
+            is_power: $is_power,
+        }
+    };
+}
+
+/// Mean time to program a page. Of two pages that share cells the upper takes two and a half times as
+/// long as the lower, and of three the last eight times.
+fn program_us(profile: &Profile) -> u32 {
+    let times = &profile.flash.program_us;
+    times.iter().sum::<u32>() / times.len().max(1) as u32
+}
+
+fn set_program_us(profile: &mut Profile, mean_us: u32) {
+    profile.flash.program_us = match profile.flash.program_us.len() {
+        1 => vec![mean_us],
+        2 => vec![mean_us * 4 / 7, mean_us * 10 / 7],
+        _ => vec![mean_us / 4, mean_us * 3 / 4, mean_us * 2],
+    };
+}
+
+/// What can be found from times.
+pub const KNOBS: [Knob; 14] = [
+    knob!(flash.page_bytes, 2048..=16_384, true),
+    knob!(flash.pages_per_block, 32..=512, true),
+    knob!(flash.read_us, 25..=150, false),
+    Knob {
+        name: "flash.program_us",
+        get: program_us,
+        set: set_program_us,
+        allowed: 200..=3000,
+        is_power: false,
+    },
+    knob!(flash.log_program_us, 200..=4000, false),
+    knob!(flash.erase_us, 1000..=10_000, false),
+    knob!(flash.spread_percent, 2..=40, false),
+    knob!(controller.command_us, 20..=3000, false),
+    knob!(controller.open_units, 1..=8, false),
+    knob!(controller.ram_pages, 1..=8, false),
+    knob!(controller.log_blocks, 1..=256, false),
+    knob!(controller.fast_zone_units, 0..=16, false),
+    knob!(controller.stall_limit_us, 5_000..=1_000_000, false),
+    knob!(controller.wear_levelling_erases, 10..=1000, false),
+];
+
+/// The profile of least `loss` that is found in so many trials, and its loss.
+pub fn minimise(
+    start: &Profile,
+    trials: u32,
+    random: &mut Random,
+    mut loss: impl FnMut(&Profile) -> f64,
+) -> (Profile, f64) {
+    let mut best = (start.clone(), loss(start));
+    for trial in 0..trials {
+        let mut changed = best.0.clone();
+        let reach = 1.0 - 0.9 * f64::from(trial) / f64::from(trials);
+        for _ in 0..=random.below(3) {
+            let knob = &KNOBS[random.below(KNOBS.len() as u64) as usize];
+            let unit = random.below(1 << 20) as f64 / f64::from(1 << 19) - 1.0;
+            knob.change(&mut changed, unit * reach);
+        }
+        if changed == best.0 || changed.check("trial").is_err() {
+            continue;
+        }
+        let loss = loss(&changed);
+        if loss < best.1 {
+            best = (changed, loss);
+        }
+    }
+    best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cardiograph_sim_card::Seed;
+
+    #[test]
+    fn a_hidden_profile_is_approached() {
+        let start = Profile::named("class10-16g").unwrap();
+        let mut hidden = start.clone();
+        hidden.flash.erase_us = 7000;
+        hidden.controller.log_blocks = 9;
+        let distance = |profile: &Profile| {
+            let of = |knob: &Knob| {
+                let ratio =
+                    f64::from(knob.value(profile).max(1)) / f64::from(knob.value(&hidden).max(1));
+                ratio.ln().powi(2)
+            };
+            KNOBS.iter().map(of).sum::<f64>()
+        };
+        let mut random = Seed::new(1).stream("search");
+        let (found, loss) = minimise(&start, 3000, &mut random, distance);
+        assert!(loss < 0.01 * distance(&start), "{loss}");
+        assert!(found.flash.erase_us.abs_diff(7000) < 300);
+        assert!(found.controller.log_blocks.abs_diff(9) <= 1);
+    }
+}

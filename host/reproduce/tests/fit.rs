@@ -1,0 +1,56 @@
+//! A profile is found again from what it did.
+
+use cardiograph_reproduce::{Experiment, Host, Measure, Take, fit, take};
+use cardiograph_sim_card::Profile;
+use cardiograph_workload::Operation;
+
+fn run(workload: &str) -> (Experiment, Vec<Operation>) {
+    let experiment = Experiment {
+        card: "class10-16g".to_string(),
+        board: "esp32".to_string(),
+        workload: workload.to_string(),
+        set: Vec::new(),
+    };
+    let operations = experiment.run(1).unwrap();
+    let all = operations.all().to_vec();
+    (experiment, all)
+}
+
+/// A card that is another in every way that shows.
+fn another() -> Profile {
+    let mut profile = Profile::named("class10-16g").unwrap();
+    profile.flash.pages_per_block = 128;
+    profile.capacity_bytes = 16 << 30;
+    profile.flash.program_us = vec![1000, 2500];
+    profile.controller.log_blocks = 8;
+    profile
+}
+
+#[test]
+fn spacing_height_and_median_come_out_as_they_were() {
+    let (experiment, writes) = run("magod2");
+    let found = fit(&writes, &another(), 600).unwrap();
+    assert_eq!(found.host, Host::OpensAndCloses);
+    let seen = experiment.run(1).unwrap();
+    let refit = cardiograph_reproduce::Operations::from(found.refit);
+    for (measure, tolerance) in [
+        (Measure::Median, 0.02),
+        (Measure::SpacingMedian, 0.25),
+        (Measure::HeightMedian, 0.25),
+    ] {
+        let what = Take {
+            experiment: experiment.clone(),
+            measure,
+            threshold_ns: 50_000_000,
+            offsets_bytes: None,
+            phase: None,
+        };
+        let ratio = take(&what, &refit).unwrap() / take(&what, &seen).unwrap();
+        assert!((ratio - 1.0).abs() < tolerance, "{measure:?}: {ratio}");
+    }
+}
+
+#[test]
+fn nothing_comes_of_nothing() {
+    assert!(fit(&[], &another(), 10).is_none());
+}
