@@ -9,9 +9,10 @@ use crate::target::Target;
 use crate::watch::Watch;
 use crate::workload_file::OwnedWorkload;
 use cardiograph_report::{Report, figures_of, units};
-use cardiograph_store::{FatCard, HostClock, Medium};
+use cardiograph_sim_card::{Board, Profile};
+use cardiograph_store::{HostClock, Medium, run_simulated};
 use cardiograph_trace::{About, Loaded, Trace};
-use cardiograph_workload::{Clock, Outcome, RunError, Store, Workload, run as run_workload};
+use cardiograph_workload::{Outcome, RunError, Workload, run as run_workload};
 use std::time::Duration;
 
 /// How long a real medium is measured unless told otherwise.
@@ -121,24 +122,7 @@ fn measure(
     };
     match target {
         Target::Simulated { profile, board } => {
-            let seed = FIRST_SEED + u64::from(repeat);
-            let mut card = FatCard::new(profile, board, seed).map_err(Failure::new)?;
-            let mut clock = card.clock();
-            let about = About {
-                clock_resolution_ns: Some(1),
-                clock_overhead_ns: Some(0),
-                notes: vec![
-                    format!("Virtual time; seed {seed}. {}. {}.", profile.about, board.about),
-                    "The FAT library makes no long names: test files are WRITETMP/TEST_0/TEMP_0.TXT \
-                     and so on."
-                        .to_string(),
-                ],
-                ..about
-            };
-            let watch = Watch::new(about, workload.bytes(), args.stop_after, interrupt.clone());
-            let mut measured = carry_out(workload, &mut card, &mut clock, watch, args.stop_after);
-            measured.warnings.extend(time_outs(&card));
-            Ok(measured)
+            simulate((profile, board), about, workload, args, repeat, interrupt)
         }
         Target::Directory(directory, medium) => {
             let mut clock = HostClock::default();
@@ -151,7 +135,10 @@ fn measure(
             };
             let stop_after = Some(args.stop_after.unwrap_or(STOP_AFTER));
             let watch = Watch::new(about, workload.bytes(), stop_after, interrupt.clone());
-            let mut measured = carry_out(workload, directory, &mut clock, watch, stop_after);
+            let run = |watch: &mut Watch, buffer: &mut [u8]| {
+                run_workload(workload, directory, &mut clock, watch, buffer)
+            };
+            let mut measured = carry_out(workload, watch, stop_after, run);
             let warnings = directory.warnings(workload).into_iter();
             measured.warnings.extend(warnings.map(str::to_string));
             Ok(measured)
@@ -159,20 +146,58 @@ fn measure(
     }
 }
 
-fn carry_out<S: Store>(
+/// A run on a new simulated card.
+fn simulate(
+    (profile, board): (&Profile, &Board),
+    about: About,
     workload: &Workload,
-    store: &mut S,
-    clock: &mut impl Clock,
+    args: &Bench,
+    repeat: u32,
+    interrupt: &Interrupt,
+) -> Result<Measured, Failure> {
+    let seed = FIRST_SEED + u64::from(repeat);
+    let about = About {
+        clock_resolution_ns: Some(1),
+        clock_overhead_ns: Some(0),
+        notes: vec![format!(
+            "Virtual time; seed {seed}. {}. {}.",
+            profile.about, board.about
+        )],
+        ..about
+    };
+    let mut watch = Watch::new(about, workload.bytes(), args.stop_after, interrupt.clone());
+    let mut buffer = vec![0; workload.buffer_bytes()];
+    let run = run_simulated(profile, board, seed, workload, &mut watch, &mut buffer);
+    let run = run.map_err(Failure::new)?;
+    if !run.has_long_names {
+        let note = "The FAT library makes no long names: test files are \
+                    WRITETMP/TEST_0/TEMP_0.TXT and so on.";
+        watch.trace.about.notes.push(note.to_string());
+    }
+    let mut measured = ended(run.result, workload, watch, args.stop_after);
+    measured.warnings.extend(time_outs(run.time_outs));
+    Ok(measured)
+}
+
+fn carry_out<E: std::fmt::Display>(
+    workload: &Workload,
     mut watch: Watch,
     stop_after: Option<Duration>,
-) -> Measured
-where
-    S::Error: std::fmt::Display,
-{
+    run: impl FnOnce(&mut Watch, &mut [u8]) -> Result<Outcome, RunError<E>>,
+) -> Measured {
     let mut memory = vec![0; workload.buffer_bytes() + ALIGNMENT];
     let begin = memory.as_ptr().align_offset(ALIGNMENT).min(ALIGNMENT);
-    let buffer = &mut memory[begin..];
-    let result = run_workload(workload, store, clock, &mut watch, buffer);
+    let result = run(&mut watch, &mut memory[begin..]);
+    ended(result, workload, watch, stop_after)
+}
+
+/// What a run brought, once it is over.
+fn ended<E: std::fmt::Display>(
+    result: Result<Outcome, RunError<E>>,
+    workload: &Workload,
+    watch: Watch,
+    stop_after: Option<Duration>,
+) -> Measured {
     let timed_out = watch.timed_out;
     let mut trace = watch.into_trace();
     if let Ok(outcome) = &result
@@ -230,8 +255,7 @@ fn ending<E: std::fmt::Display>(
 }
 
 /// A driver that gives up on a busy card is a result too.
-fn time_outs(card: &FatCard) -> Option<String> {
-    let times = card.time_outs();
+fn time_outs(times: u64) -> Option<String> {
     (times > 0).then(|| {
         format!(
             "the card driver gave up on the busy card {} times and was asked again; a program that \

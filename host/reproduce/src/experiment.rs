@@ -1,7 +1,7 @@
 //! A workload on a card on a board, and what came of it.
 
 use cardiograph_sim_card::{Board, Profile};
-use cardiograph_store::FatCard;
+use cardiograph_store::run_simulated;
 use cardiograph_workload::{Doing, Observer, Operation, Workload, workload};
 use std::fmt;
 use std::ops::{ControlFlow, Range};
@@ -146,17 +146,17 @@ impl Experiment {
             } = self;
             ExperimentError(format!("{workload} on sim:{card}@{board}: {error}"))
         };
-        let mut store = FatCard::new(&profile, &board, seed).map_err(|error| at(&error))?;
-        let mut clock = store.clock();
         let mut buffer = vec![0; workload.buffer_bytes()];
-        cardiograph_workload::run(
+        let run = run_simulated(
+            &profile,
+            &board,
+            seed,
             &workload,
-            &mut store,
-            &mut clock,
             &mut operations,
             &mut buffer,
         )
         .map_err(|error| at(&error))?;
+        run.result.map_err(|error| at(&error))?;
         Ok(operations)
     }
 }

@@ -1,6 +1,6 @@
 //! What can go wrong in a store, and what to do about it.
 
-use embedded_sdmmc::SdCardError;
+use crate::card_device::DriverError;
 use std::fmt;
 use std::io;
 
@@ -10,7 +10,9 @@ pub enum StoreError {
     /// The computer's file system said so.
     Io(io::Error),
     /// The FAT library or the card driver below it said so.
-    Fat(embedded_sdmmc::Error<SdCardError>),
+    Fat(embedded_sdmmc::Error<DriverError>),
+    /// The crate fatfs or the card driver below it said so.
+    Fatfs(io::Error),
 }
 
 impl std::error::Error for StoreError {
@@ -18,6 +20,7 @@ impl std::error::Error for StoreError {
         match self {
             StoreError::Io(source) => Some(source),
             StoreError::Fat(source) => Some(source),
+            StoreError::Fatfs(source) => Some(source),
         }
     }
 }
@@ -28,8 +31,8 @@ impl From<io::Error> for StoreError {
     }
 }
 
-impl From<embedded_sdmmc::Error<SdCardError>> for StoreError {
-    fn from(source: embedded_sdmmc::Error<SdCardError>) -> StoreError {
+impl From<embedded_sdmmc::Error<DriverError>> for StoreError {
+    fn from(source: embedded_sdmmc::Error<DriverError>) -> StoreError {
         StoreError::Fat(source)
     }
 }
@@ -44,28 +47,21 @@ impl fmt::Display for StoreError {
             StoreError::Fat(
                 source @ (embedded_sdmmc::Error::DiskFull | embedded_sdmmc::Error::NotEnoughSpace),
             ) => {
-                write!(
-                    f,
-                    "{source}; take a workload that writes less, or a larger card"
-                )
+                write!(f, "{source}; {LESS_OR_LARGER}")
             }
-            StoreError::Fat(
-                source @ embedded_sdmmc::Error::DeviceError(
-                    SdCardError::TimeoutWaitNotBusy
-                    | SdCardError::TimeoutReadBuffer
-                    | SdCardError::TimeoutCommand(_)
-                    | SdCardError::TimeoutACommand(_),
-                ),
-            ) => {
-                write!(
-                    f,
-                    "{source}; the card is busy for longer than this driver waits: take a card with shorter stalls"
-                )
-            }
+            StoreError::Fat(embedded_sdmmc::Error::DeviceError(source)) => source.fmt(f),
             StoreError::Fat(source) => source.fmt(f),
+            StoreError::Fatfs(source) if source.to_string() == FATFS_FULL => {
+                write!(f, "disk full; {LESS_OR_LARGER}")
+            }
+            StoreError::Fatfs(source) => source.fmt(f),
         }
     }
 }
+
+/// What the crate fatfs says when no cluster is free: it has no kind of error for that.
+const FATFS_FULL: &str = "No space left on device";
+const LESS_OR_LARGER: &str = "take a workload that writes less, or a larger card";
 
 fn remedy(error: &io::Error) -> Option<&'static str> {
     match error.kind() {

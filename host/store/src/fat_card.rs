@@ -1,15 +1,14 @@
-//! Files on a FAT file system on a simulated card, through embedded-sdmmc and its driver.
+//! Files on a FAT file system on a simulated card, through embedded-sdmmc.
 
 use crate::card_device::CardDevice;
+use crate::file_buffer::{Backing, FileBuffer};
 use crate::format::{self, FormatError};
 use crate::{CardClock, StoreError};
-use cardiograph_sim_card::{BLOCK_BYTES, Board, Card, Clock, Profile, Seed};
+use cardiograph_sim_card::{Board, Card, Clock, Profile, Seed};
 use cardiograph_workload::{Flush, Phase, Store};
 use embedded_sdmmc::{
     Mode, RawDirectory, RawFile, RawVolume, TimeSource, Timestamp, VolumeIdx, VolumeManager,
 };
-use std::cell::Cell;
-use std::rc::Rc;
 
 /// Folders that can be open at once: the deepest path of a workload, with room.
 const DIRS_MAX: usize = 8;
@@ -23,18 +22,14 @@ pub struct FatCard {
     volume: RawVolume,
     board: Board,
     clock: Clock,
-    time_outs: Rc<Cell<u64>>,
+    /// The buffer of all files, and whose data it holds.
+    shared: Option<(FileBuffer, Option<RawFile>)>,
 }
 
 /// An open file of a [`FatCard`].
 pub struct FatFile {
     raw: RawFile,
-    /// Bytes of one block that are not yet handed to the library; empty if the board has no buffer.
-    buffer: Vec<u8>,
-    /// Place of the first of them in the file.
-    buffer_at: u64,
-    /// The block read last, with its place in the file; the board's buffer holds one or the other.
-    read_block: Option<(u64, Vec<u8>)>,
+    buffer: FileBuffer,
 }
 
 /// Every file is of noon, 1 January 2026: the real date would make runs differ.
@@ -79,12 +74,12 @@ impl FatCard {
     /// # Errors
     /// [`MountError`] if no FAT file system of that cluster size fits the card.
     pub fn new(profile: &Profile, board: &Board, seed: u64) -> Result<FatCard, MountError> {
+        let library = &board.library;
         let mut card = Card::new(profile, Seed::new(seed));
-        format::format(&mut card, board.library.cluster_bytes).map_err(MountError::Format)?;
+        format::format(&mut card, library.cluster_bytes).map_err(MountError::Format)?;
         let clock = Clock::default();
         let device = CardDevice::new(card, board, clock.clone())
             .map_err(|error| MountError::Mount(embedded_sdmmc::Error::DeviceError(error).into()))?;
-        let time_outs = device.time_outs();
         let manager = Manager::new_with_limits(device, Noon, 1);
         let volume = manager
             .open_raw_volume(VolumeIdx(0))
@@ -92,9 +87,11 @@ impl FatCard {
         Ok(FatCard {
             manager,
             volume,
+            shared: library
+                .shared_buffer
+                .then(|| (FileBuffer::new(library.file_buffer_bytes), None)),
             board: board.clone(),
             clock,
-            time_outs,
         })
     }
 
@@ -105,7 +102,7 @@ impl FatCard {
 
     /// How often the driver gave up on a busy card and was asked again.
     pub fn time_outs(&self) -> u64 {
-        self.time_outs.get()
+        self.manager.device(|device| device.time_outs())
     }
 
     /// Unmounts the card and gives it back.
@@ -115,13 +112,11 @@ impl FatCard {
     pub fn unmount(self) -> Result<Card, StoreError> {
         self.manager.close_volume(self.volume)?;
         let (device, _) = self.manager.free();
-        let card = device.into_card();
-        Ok(card.unwrap_or_else(|| unreachable!("the driver alone held the wire, and it is gone")))
+        Ok(device.into_card())
     }
 
-    fn spend_call(&self, payload_bytes: usize) {
-        self.clock
-            .advance_ns(self.board.call_ns(payload_bytes as u64));
+    fn spend_call(&self) {
+        self.clock.advance_ns(self.board.call_ns());
     }
 
     /// Runs `act` in the folder that holds `path`, with the last name of it.
@@ -143,7 +138,7 @@ impl FatCard {
     }
 
     fn open_file(&mut self, path: &str, mode: Mode) -> Result<FatFile, StoreError> {
-        self.spend_call(0);
+        self.spend_call();
         for _ in 1..self.board.library.path_walks_per_open {
             self.in_folder(path, |folder, name| {
                 match self.manager.find_directory_entry(folder, name) {
@@ -157,59 +152,65 @@ impl FatCard {
         })?;
         Ok(FatFile {
             raw,
-            buffer: Vec::new(),
-            buffer_at: 0,
-            read_block: None,
+            buffer: FileBuffer::new(self.board.library.file_buffer_bytes),
         })
     }
 
-    fn empty_buffer(&self, file: &mut FatFile) -> Result<(), StoreError> {
-        if file.buffer.is_empty() {
-            return Ok(());
-        }
-        self.hand_over(file.raw, file.buffer_at, &file.buffer)?;
-        file.buffer.clear();
-        Ok(())
-    }
-
-    /// Reads within one block through the file's buffer; returns the bytes read.
-    fn read_in_block(
-        &self,
+    /// Runs `act` on the buffer of a file: its own, or the one that all files share. Whoever had that
+    /// one before has it written back first.
+    fn with_buffer<T>(
+        &mut self,
         file: &mut FatFile,
-        offset_bytes: u64,
-        buffer: &mut [u8],
-    ) -> Result<usize, StoreError> {
-        let within = (offset_bytes % BLOCK_BYTES as u64) as usize;
-        let block_at = offset_bytes - within as u64;
-        let block = match file.read_block.take() {
-            Some((at, block)) if at == block_at => block,
-            _ => {
-                let mut block = vec![0; BLOCK_BYTES];
-                self.seek(file.raw, block_at)?;
-                let length = self.manager.read(file.raw, &mut block)?;
-                block.truncate(length);
-                block
-            }
+        act: impl FnOnce(&mut FileBuffer, &mut Raw) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let manager = &self.manager;
+        let raw = &mut Raw {
+            manager,
+            file: file.raw,
         };
-        let rest = block.get(within..).unwrap_or_default();
-        let length = rest.len().min(buffer.len());
-        buffer[..length].copy_from_slice(&rest[..length]);
-        file.read_block = Some((block_at, block));
-        Ok(length)
+        let Some((buffer, owner)) = &mut self.shared else {
+            return act(&mut file.buffer, raw);
+        };
+        if let Some(file) = owner.replace(file.raw)
+            && file != raw.file
+        {
+            buffer.empty(&mut Raw { manager, file })?;
+        }
+        act(buffer, raw)
     }
+}
 
-    fn hand_over(&self, file: RawFile, at: u64, data: &[u8]) -> Result<(), StoreError> {
-        self.seek(file, at)?;
-        Ok(self.manager.write(file, data)?)
-    }
+/// A file past its buffer.
+struct Raw<'a> {
+    manager: &'a Manager,
+    file: RawFile,
+}
 
-    fn seek(&self, file: RawFile, at: u64) -> Result<(), StoreError> {
+impl Raw<'_> {
+    fn seek(&self, at: u64) -> Result<(), StoreError> {
         let at = u32::try_from(at).map_err(|_| embedded_sdmmc::Error::InvalidOffset)?;
         // Seeking to where the file is would make the library look its cluster up anew.
-        if self.manager.file_offset(file)? != at {
-            self.manager.file_seek_from_start(file, at)?;
+        if self.manager.file_offset(self.file)? != at {
+            self.manager.file_seek_from_start(self.file, at)?;
         }
         Ok(())
+    }
+}
+
+impl Backing for Raw<'_> {
+    type Error = StoreError;
+
+    fn write_at(&mut self, at: u64, data: &[u8]) -> Result<(), StoreError> {
+        self.seek(at)?;
+        Ok(self.manager.write(self.file, data)?)
+    }
+
+    fn read_at(&mut self, at: u64, data: &mut [u8]) -> Result<usize, StoreError> {
+        if at >= u64::from(self.manager.file_length(self.file)?) {
+            return Ok(0);
+        }
+        self.seek(at)?;
+        Ok(self.manager.read(self.file, data)?)
     }
 }
 
@@ -222,7 +223,7 @@ impl Store for FatCard {
     }
 
     fn mkdir(&mut self, path: &str) -> Result<bool, StoreError> {
-        self.spend_call(0);
+        self.spend_call();
         self.in_folder(path, |folder, name| {
             match self.manager.make_dir_in_dir(folder, name) {
                 Ok(()) => Ok(true),
@@ -256,71 +257,37 @@ impl Store for FatCard {
         offset_bytes: u64,
         data: &[u8],
     ) -> Result<(), StoreError> {
-        self.spend_call(data.len());
-        file.read_block = None;
-        if self.board.library.file_buffer_bytes == 0 {
-            return self.hand_over(file.raw, offset_bytes, data);
-        }
-        if file.buffer_at + file.buffer.len() as u64 != offset_bytes {
-            self.empty_buffer(file)?;
-        }
-        let (mut at, mut rest) = (offset_bytes, data);
-        while !rest.is_empty() {
-            let within = (at % BLOCK_BYTES as u64) as usize;
-            let taken = if within == 0 && rest.len() >= BLOCK_BYTES {
-                // Whole blocks need no buffer.
-                let whole = rest.len() / BLOCK_BYTES * BLOCK_BYTES;
-                self.hand_over(file.raw, at, &rest[..whole])?;
-                whole
-            } else {
-                if file.buffer.is_empty() {
-                    file.buffer_at = at;
-                }
-                let taken = rest.len().min(BLOCK_BYTES - within);
-                file.buffer.extend_from_slice(&rest[..taken]);
-                if within + taken == BLOCK_BYTES {
-                    self.empty_buffer(file)?;
-                }
-                taken
-            };
-            at += taken as u64;
-            rest = &rest[taken..];
-        }
-        Ok(())
+        let call_ns = self.board.write_call_ns(data.len() as u64);
+        self.clock.advance_ns(call_ns);
+        self.with_buffer(file, |buffer, raw| buffer.write(raw, offset_bytes, data))
     }
 
     fn read(
         &mut self,
         file: &mut FatFile,
         offset_bytes: u64,
-        buffer: &mut [u8],
+        data: &mut [u8],
     ) -> Result<usize, StoreError> {
-        self.spend_call(buffer.len());
-        self.empty_buffer(file)?;
-        let within = (offset_bytes % BLOCK_BYTES as u64) as usize;
-        let is_buffered = self.board.library.file_buffer_bytes > 0;
-        if is_buffered && within + buffer.len() <= BLOCK_BYTES && buffer.len() < BLOCK_BYTES {
-            if offset_bytes >= u64::from(self.manager.file_length(file.raw)?) {
-                return Ok(0);
-            }
-            return self.read_in_block(file, offset_bytes, buffer);
-        }
-        self.seek(file.raw, offset_bytes)?;
-        Ok(self.manager.read(file.raw, buffer)?)
+        let call_ns = self.board.read_call_ns(data.len() as u64);
+        self.clock.advance_ns(call_ns);
+        self.with_buffer(file, |buffer, raw| buffer.read(raw, offset_bytes, data))
     }
 
     fn flush(&mut self, file: &mut FatFile, how: Flush) -> Result<(), StoreError> {
-        self.spend_call(0);
+        self.spend_call();
         if how == Flush::Wait {
-            self.empty_buffer(file)?;
+            self.with_buffer(file, |buffer, raw| buffer.empty(raw))?;
             self.manager.flush_file(file.raw)?;
         }
         Ok(())
     }
 
     fn close(&mut self, mut file: FatFile) -> Result<(), StoreError> {
-        self.spend_call(0);
-        let emptied = self.empty_buffer(&mut file);
+        self.spend_call();
+        let emptied = self.with_buffer(&mut file, |buffer, raw| buffer.empty(raw));
+        if let Some((_, owner)) = &mut self.shared {
+            *owner = None;
+        }
         let closed = self.manager.close_file(file.raw);
         emptied?;
         Ok(closed?)
@@ -328,7 +295,7 @@ impl Store for FatCard {
 
     /// The library takes the name away and leaves the file's clusters allocated.
     fn remove(&mut self, path: &str) -> Result<(), StoreError> {
-        self.spend_call(0);
+        self.spend_call();
         self.in_folder(path, |folder, name| {
             Ok(self.manager.delete_entry_in_dir(folder, name)?)
         })

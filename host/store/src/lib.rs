@@ -1,23 +1,43 @@
 //! The media a workload can write to from a computer.
 //!
 //! - [`Directory`]: files in a folder of this computer, past the page cache or through it ([`Io`]).
-//! - [`FatCard`]: files on a FAT file system on a simulated card, through embedded-sdmmc, in virtual
-//!   time; [`format()`] makes that file system.
+//! - [`FatCard`]: files on a FAT file system on a simulated card, through embedded-sdmmc.
+//! - [`CachedCard`]: the same through a window of one sector, as FatFs has it, or a page cache, as
+//!   Linux has it.
 //!
-//! Both are [`Store`](cardiograph_workload::Store)s; [`HostClock`] and [`CardClock`] are their
-//! clocks.
+//! All are [`Store`](cardiograph_workload::Store)s; [`HostClock`] and [`CardClock`] are their clocks.
+//! Cards are simulated in virtual time; [`format()`] makes their file system, and [`run_simulated`]
+//! runs a workload on any card on any board.
+//!
+//! ```text
+//!   run_simulated ─┬─ FatCard ─── embedded-sdmmc ─────────────────┐
+//!                  └─ CachedCard ─ the crate fatfs ─┬─ Window ────┤
+//!        both over FileBuffer                       └─ PageCache ─┴─ CardDevice ─┬─ SPI driver
+//!                                                                                └─ SdHost
+//! ```
 
+mod cached_card;
 mod card_device;
 mod clock;
 mod directory;
 mod error;
 mod fat_card;
+mod file_buffer;
 mod format;
 mod medium;
+mod page_cache;
+mod sd_host;
+mod simulated;
+mod volume;
+mod window;
 
+pub use cached_card::{CachedCard, CachedFile, CachedStore};
+pub use card_device::DriverError;
 pub use clock::{CardClock, HostClock};
 pub use directory::{Directory, DirectoryFile, Io};
 pub use error::StoreError;
 pub use fat_card::{FatCard, FatFile, MountError};
 pub use format::{FormatError, format};
 pub use medium::Medium;
+pub use sd_host::SdHostError;
+pub use simulated::{SimulatedRun, run_simulated};

@@ -4,17 +4,25 @@ use crate::toml_file::{self, Range, TomlError};
 use serde::Deserialize;
 
 /// A board: physical quantities and habits only.
-#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Board {
     /// Which board it is, in a few words.
     pub about: String,
     /// The bus.
-    pub spi: Spi,
+    pub bus: Bus,
     /// The card driver.
     pub driver: Driver,
     /// The file library above it.
     pub library: Library,
+}
+
+/// What the card is connected with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bus {
+    /// SPI, in hardware or bit by bit.
+    Spi(Spi),
+    /// The SD bus, with a host controller.
+    Sd(Sd),
 }
 
 /// An SPI bus with a card on it.
@@ -25,30 +33,85 @@ pub struct Spi {
     pub clock_hz: u32,
     /// Bytes clocked before the card answers a command (NCR).
     pub ncr_bytes: u32,
+    /// CPU time between two bytes sent, in ns.
+    #[serde(default)]
+    pub send_gap_ns: u32,
+    /// CPU time between two bytes received, in ns.
+    #[serde(default)]
+    pub receive_gap_ns: u32,
+}
+
+/// An SD bus with a card on it.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub struct Sd {
+    /// Clock in Hz; above 25 MHz the card is switched to high speed.
+    pub clock_hz: u32,
+    /// Data lines: 1 or 4.
+    pub width: u32,
+    /// Clocks before the card answers a command (NCR).
+    pub ncr_clocks: u32,
 }
 
 /// The card driver.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct Driver {
+    /// CPU time for a command that moves blocks, in us.
+    pub command_us: u32,
     /// CPU time for a block, in us.
     pub block_us: u32,
+    /// Whether it asks for the card's status after each write (CMD13).
+    pub checks_status: bool,
+    /// Most blocks that it moves with one command.
+    pub burst_blocks: u32,
+}
+
+/// Which library makes files of blocks.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum LibraryName {
+    /// embedded-sdmmc, the stand-in for SD.h and SdFat: files go to the card block by block.
+    EmbeddedSdmmc,
+    /// A window of one block as ChaN's FatFs has it: whole blocks of a call go out as one burst.
+    Fatfs,
+    /// A page cache as Linux has it: what is written stays in memory until it is synced.
+    Linux,
 }
 
 /// The file library.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct Library {
-    /// Bytes each open file gathers before a block is written: 512, or 0 for none.
+    /// Which it is.
+    pub name: LibraryName,
+    /// Bytes each open file gathers before blocks are written; 0 for none.
     pub file_buffer_bytes: u32,
+    /// All files share one buffer: who needs another block has the one in it written back.
+    pub shared_buffer: bool,
     /// How often a path is walked from the root to open a file.
     pub path_walks_per_open: u32,
     /// Cluster size the card is formatted with, in bytes.
     pub cluster_bytes: u32,
     /// CPU time for a call, in us.
     pub call_us: u32,
-    /// CPU time for a byte of payload, in ns.
+    /// CPU time for a byte of payload that is written, in ns.
     pub byte_ns: u32,
+    /// CPU time for a byte of payload that is read, in ns.
+    pub read_byte_ns: u32,
+    /// Bytes that a page cache holds back at most before they must go out.
+    pub dirty_bytes_max: Option<u32>,
+}
+
+/// A board as its TOML has it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Text {
+    about: String,
+    spi: Option<Spi>,
+    sd: Option<Sd>,
+    driver: Driver,
+    library: Library,
 }
 
 impl Board {
@@ -66,67 +129,184 @@ impl Board {
     /// # Errors
     /// If it is not TOML, a key is unknown or missing, or a value is impossible.
     pub fn from_toml(name: &str, text: &str) -> Result<Board, TomlError> {
-        let board: Board = toml_file::parse(name, text)?;
+        let text: Text = toml_file::parse(name, text)?;
+        let bus = match (text.spi, text.sd) {
+            (Some(spi), None) => Bus::Spi(spi),
+            (None, Some(sd)) => Bus::Sd(sd),
+            _ => {
+                return Err(TomlError::value(
+                    name,
+                    "[spi] or [sd]",
+                    "there, one of them",
+                ));
+            }
+        };
+        let board = Board {
+            about: text.about,
+            bus,
+            driver: text.driver,
+            library: text.library,
+        };
+        toml_file::check_ranges(name, &board.bus.ranges())?;
+        toml_file::check_ranges(name, &board.driver.ranges())?;
+        toml_file::check_ranges(name, &board.library.ranges())?;
         board.check(name)?;
         Ok(board)
     }
 
-    /// CPU time of a library call with so many bytes of payload, in ns.
-    pub fn call_ns(&self, payload_bytes: u64) -> u64 {
-        u64::from(self.library.call_us) * 1000 + u64::from(self.library.byte_ns) * payload_bytes
+    /// CPU time of a library call that writes so many bytes of payload, in ns.
+    pub fn write_call_ns(&self, payload_bytes: u64) -> u64 {
+        self.call_ns() + u64::from(self.library.byte_ns) * payload_bytes
     }
 
+    /// CPU time of a library call that reads so many bytes of payload, in ns.
+    pub fn read_call_ns(&self, payload_bytes: u64) -> u64 {
+        self.call_ns() + u64::from(self.library.read_byte_ns) * payload_bytes
+    }
+
+    /// CPU time of a library call without payload, in ns.
+    pub fn call_ns(&self) -> u64 {
+        u64::from(self.library.call_us) * 1000
+    }
+
+    /// What depends on more than one number.
     fn check(&self, name: &str) -> Result<(), TomlError> {
+        let must = |holds: bool, field: &str, allowed: &str| match holds {
+            true => Ok(()),
+            false => Err(TomlError::value(name, field, allowed)),
+        };
         let Board {
-            spi,
+            bus,
             driver,
             library,
             ..
         } = self;
-        toml_file::check_ranges(
-            name,
-            &[
-                Range::new("spi.clock_hz", spi.clock_hz, 100_000..=50_000_000),
-                Range::new("spi.ncr_bytes", spi.ncr_bytes, 0..=8),
-                Range::new("driver.block_us", driver.block_us, 0..=100_000),
-                Range::new(
-                    "library.path_walks_per_open",
-                    library.path_walks_per_open,
-                    1..=8,
-                ),
-                Range::new("library.cluster_bytes", library.cluster_bytes, 512..=32_768),
-                Range::new("library.call_us", library.call_us, 0..=100_000),
-                Range::new("library.byte_ns", library.byte_ns, 0..=1_000_000),
-            ],
+        match bus {
+            Bus::Sd(sd) => must(matches!(sd.width, 1 | 4), "sd.width", "1 or 4")?,
+            Bus::Spi(_) => must(
+                driver.checks_status,
+                "driver.checks_status",
+                "true on SPI, where the driver always asks",
+            )?,
+        }
+        let buffer_bytes = library.file_buffer_bytes;
+        must(
+            buffer_bytes == 0 || buffer_bytes.is_power_of_two() && buffer_bytes >= 512,
+            "library.file_buffer_bytes",
+            "0 or a power of two, 512 to 32768",
         )?;
-        if !matches!(library.file_buffer_bytes, 0 | 512) {
-            return Err(TomlError::value(
-                name,
-                "library.file_buffer_bytes",
-                "0 or 512",
-            ));
-        }
-        if !library.cluster_bytes.is_power_of_two() {
-            return Err(TomlError::value(
-                name,
-                "library.cluster_bytes",
-                "a power of two",
-            ));
-        }
-        Ok(())
+        must(
+            library.cluster_bytes.is_power_of_two(),
+            "library.cluster_bytes",
+            "a power of two",
+        )?;
+        must(
+            !library.shared_buffer
+                || library.name == LibraryName::EmbeddedSdmmc && buffer_bytes > 0,
+            "library.shared_buffer",
+            "false, or library.name embedded-sdmmc with a file buffer",
+        )?;
+        let is_linux = library.name == LibraryName::Linux;
+        must(
+            !is_linux || buffer_bytes == 0,
+            "library.file_buffer_bytes",
+            "0 where a page cache gathers what is written",
+        )?;
+        must(
+            is_linux == library.dirty_bytes_max.is_some(),
+            "library.dirty_bytes_max",
+            "there where library.name is linux, and nowhere else",
+        )
     }
 }
+
+impl Bus {
+    fn ranges(&self) -> Vec<Range> {
+        let gap_ns = 0..=1_000_000;
+        match self {
+            Bus::Spi(spi) => vec![
+                Range::new("spi.clock_hz", spi.clock_hz, 100_000..=50_000_000),
+                Range::new("spi.ncr_bytes", spi.ncr_bytes, 0..=8),
+                Range::new("spi.send_gap_ns", spi.send_gap_ns, gap_ns.clone()),
+                Range::new("spi.receive_gap_ns", spi.receive_gap_ns, gap_ns),
+            ],
+            Bus::Sd(sd) => vec![
+                Range::new("sd.clock_hz", sd.clock_hz, 400_000..=50_000_000),
+                Range::new("sd.width", sd.width, 1..=4),
+                Range::new("sd.ncr_clocks", sd.ncr_clocks, 2..=64),
+            ],
+        }
+    }
+}
+
+impl Driver {
+    fn ranges(&self) -> [Range; 3] {
+        [
+            Range::new("driver.command_us", self.command_us, 0..=100_000),
+            Range::new("driver.block_us", self.block_us, 0..=100_000),
+            Range::new("driver.burst_blocks", self.burst_blocks, 1..=65_535),
+        ]
+    }
+}
+
+impl Library {
+    fn ranges(&self) -> [Range; 7] {
+        let byte_ns = 0..=1_000_000;
+        let dirty_bytes = self.dirty_bytes_max.unwrap_or(DIRTY_BYTES_MIN);
+        [
+            Range::new(
+                "library.file_buffer_bytes",
+                self.file_buffer_bytes,
+                0..=32_768,
+            ),
+            Range::new(
+                "library.path_walks_per_open",
+                self.path_walks_per_open,
+                1..=8,
+            ),
+            Range::new("library.cluster_bytes", self.cluster_bytes, 512..=32_768),
+            Range::new("library.call_us", self.call_us, 0..=100_000),
+            Range::new("library.byte_ns", self.byte_ns, byte_ns.clone()),
+            Range::new("library.read_byte_ns", self.read_byte_ns, byte_ns),
+            Range::new(
+                "library.dirty_bytes_max",
+                dirty_bytes,
+                DIRTY_BYTES_MIN..=DIRTY_BYTES_MAX,
+            ),
+        ]
+    }
+}
+
+/// Fewer would write every page by itself, and more would fill the computer's memory.
+const DIRTY_BYTES_MIN: u32 = 1 << 20;
+const DIRTY_BYTES_MAX: u32 = 1 << 30;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn changed(board: &str, from: &str, to: &str) -> String {
+        let (_, text) = crate::BOARDS
+            .iter()
+            .find(|(name, _)| *name == board)
+            .unwrap();
+        assert!(text.contains(from), "{board} has no {from}");
+        match Board::from_toml("b.toml", &text.replace(from, to)) {
+            Ok(_) => String::from("accepted"),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn every_board_that_comes_along_is_possible() {
+        for (name, _) in crate::BOARDS {
+            Board::named(name).unwrap();
+        }
+    }
+
     #[test]
     fn impossible_boards_are_refused() {
-        let text = crate::BOARDS[0]
-            .1
-            .replace("clock_hz = 4_000_000", "clock_hz = 1");
-        let error = Board::from_toml("b.toml", &text).unwrap_err().to_string();
+        let error = changed("esp32", "clock_hz = 4_000_000", "clock_hz = 1");
         assert_eq!(
             error,
             "b.toml: `spi.clock_hz` is 1; it must be 100000 to 50000000"

@@ -9,7 +9,19 @@ use std::ops::RangeInclusive;
 pub const CARDS: &[(&str, &str)] = &[("class10-16g", include_str!("../profiles/class10-16g.toml"))];
 
 /// Boards that come along: name and TOML.
-pub const BOARDS: &[(&str, &str)] = &[("esp32", include_str!("../boards/esp32.toml"))];
+pub const BOARDS: &[(&str, &str)] = &[
+    ("esp32", include_str!("../boards/esp32.toml")),
+    ("esp32-s3-spi", include_str!("../boards/esp32-s3-spi.toml")),
+    (
+        "esp32-s3-sdfat",
+        include_str!("../boards/esp32-s3-sdfat.toml"),
+    ),
+    ("esp32-s3-sd4", include_str!("../boards/esp32-s3-sd4.toml")),
+    ("mega2560", include_str!("../boards/mega2560.toml")),
+    ("mega2560-hw", include_str!("../boards/mega2560-hw.toml")),
+    ("lpc43xx", include_str!("../boards/lpc43xx.toml")),
+    ("linux-reader", include_str!("../boards/linux-reader.toml")),
+];
 
 /// Why a profile or board is not usable: one sentence with place and remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]

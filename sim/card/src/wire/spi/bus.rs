@@ -9,13 +9,20 @@ use crate::{Card, Clock};
 use embedded_hal::delay::DelayNs;
 use embedded_hal::digital::{self, OutputPin};
 use embedded_hal::spi::{self, Operation, SpiBus as _};
-use std::cell::{RefCell, RefMut};
+use std::cell::{Cell, RefCell, RefMut};
 use std::convert::Infallible;
 use std::rc::Rc;
 
 /// A card with the wires to it; clones lead to the same card.
 #[derive(Clone)]
-pub struct Wire(Rc<RefCell<SpiCard>>);
+pub struct Wire(Rc<RefCell<SpiCard>>, Rc<Cell<Gaps>>);
+
+/// CPU time that passes with each byte, in ns.
+#[derive(Clone, Copy, Default)]
+struct Gaps {
+    send_ns: u64,
+    receive_ns: u64,
+}
 
 /// The bus without chip select.
 pub struct SpiBus(Wire);
@@ -37,7 +44,25 @@ pub struct Delay(Clock);
 impl Wire {
     /// Connects a card.
     pub fn new(card: SpiCard) -> Wire {
-        Wire(Rc::new(RefCell::new(card)))
+        Wire(Rc::new(RefCell::new(card)), Rc::default())
+    }
+
+    /// CPU time that passes with each byte sent and with each received, in ns, on top of its clocks:
+    /// what a slow CPU needs between bytes.
+    pub fn set_gaps(&self, send_ns: u32, receive_ns: u32) {
+        self.1.set(Gaps {
+            send_ns: send_ns.into(),
+            receive_ns: receive_ns.into(),
+        });
+    }
+
+    fn pass_gaps(&self, bytes: usize, sends: bool) {
+        let Gaps {
+            send_ns,
+            receive_ns,
+        } = self.1.get();
+        let gap_ns = if sends { send_ns } else { receive_ns };
+        self.card().clock().advance_ns(gap_ns * bytes as u64);
     }
 
     /// The card's end of the wire.
@@ -95,6 +120,7 @@ impl spi::SpiBus for SpiBus {
 
     fn write(&mut self, words: &[u8]) -> Result<(), Infallible> {
         self.0.card().write(words);
+        self.0.pass_gaps(words.len(), true);
         Ok(())
     }
 
@@ -107,7 +133,10 @@ impl spi::SpiBus for SpiBus {
     }
 
     fn transfer_in_place(&mut self, words: &mut [u8]) -> Result<(), Infallible> {
+        // Who only listens leaves the line high.
+        let sends = words.iter().any(|&word| word != 0xFF);
         self.0.card().exchange_in_place(words);
+        self.0.pass_gaps(words.len(), sends);
         Ok(())
     }
 

@@ -1,0 +1,50 @@
+//! Any workload on any simulated card on any board.
+
+use crate::{CachedCard, FatCard, MountError, StoreError};
+use cardiograph_sim_card::{Board, LibraryName, Profile};
+use cardiograph_workload::{Observer, Outcome, RunError, Store, Workload, run};
+
+/// How a run on a simulated card ended.
+pub struct SimulatedRun {
+    /// The run itself.
+    pub result: Result<Outcome, RunError<StoreError>>,
+    /// How often the card driver gave up on a busy card and was asked again.
+    pub time_outs: u64,
+    /// Whether names of files may be longer than eight and three characters.
+    pub has_long_names: bool,
+}
+
+/// Carries `workload` out on a new card, in virtual time; `buffer` is at least
+/// [`Workload::buffer_bytes`] long. The same seed gives the same times.
+///
+/// # Errors
+/// [`MountError`] if the card cannot be brought up on this board. That a run fails is in its result.
+pub fn run_simulated(
+    profile: &Profile,
+    board: &Board,
+    seed: u64,
+    workload: &Workload,
+    observer: &mut impl Observer,
+    buffer: &mut [u8],
+) -> Result<SimulatedRun, MountError> {
+    match board.library.name {
+        LibraryName::EmbeddedSdmmc => {
+            let mut store = FatCard::new(profile, board, seed)?;
+            let mut clock = store.clock();
+            Ok(SimulatedRun {
+                result: run(workload, &mut store, &mut clock, observer, buffer),
+                time_outs: store.time_outs(),
+                has_long_names: store.has_long_names(),
+            })
+        }
+        LibraryName::Fatfs | LibraryName::Linux => {
+            let card = CachedCard::new(profile, board, seed)?;
+            let (mut store, mut clock) = (card.store(), card.clock());
+            Ok(SimulatedRun {
+                result: run(workload, &mut store, &mut clock, observer, buffer),
+                time_outs: card.time_outs(),
+                has_long_names: store.has_long_names(),
+            })
+        }
+    }
+}
