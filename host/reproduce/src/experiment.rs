@@ -1,7 +1,7 @@
 //! A workload on a card on a board, and what came of it.
 
-use cardiograph_sim_card::{Board, Profile};
-use cardiograph_store::run_simulated;
+use cardiograph_sim_card::{Board, Call, Card, Profile, Seed};
+use cardiograph_store::run_on_card;
 use cardiograph_workload::{Doing, Observer, Operation, Workload, workload};
 use std::fmt;
 use std::ops::{ControlFlow, Range};
@@ -34,12 +34,25 @@ impl fmt::Display for ExperimentError {
 /// The operations of a run, in order.
 #[derive(Clone)]
 pub struct Operations {
-    all: Vec<Operation>,
+    pub(crate) all: Vec<Operation>,
     /// The first file of each phase, and one past the last.
     first_files: Vec<u32>,
 }
 
 impl Operations {
+    fn of(workload: &Workload) -> Operations {
+        let mut first_files = vec![0];
+        let mut files = 0;
+        for phase in workload.phases {
+            files += phase.files;
+            first_files.push(files);
+        }
+        Operations {
+            all: Vec::new(),
+            first_files,
+        }
+    }
+
     /// Every operation.
     pub fn all(&self) -> &[Operation] {
         &self.all
@@ -126,38 +139,41 @@ impl Experiment {
     /// # Errors
     /// If it cannot be set up, or the run fails.
     pub fn run(&self, seed: u64) -> Result<Operations, ExperimentError> {
-        let (workload, profile, board) = self.set_up()?;
-        let mut first_files = vec![0];
-        let mut files = 0;
-        for phase in workload.phases {
-            files += phase.files;
-            first_files.push(files);
-        }
-        let mut operations = Operations {
-            all: Vec::new(),
-            first_files,
-        };
-        let at = |error: &dyn fmt::Display| {
-            let Experiment {
-                card,
-                board,
-                workload,
-                ..
-            } = self;
-            ExperimentError(format!("{workload} on sim:{card}@{board}: {error}"))
-        };
-        let mut buffer = vec![0; workload.buffer_bytes()];
-        let run = run_simulated(
-            &profile,
-            &board,
-            seed,
-            &workload,
-            &mut operations,
-            &mut buffer,
-        )
-        .map_err(|error| at(&error))?;
-        run.result.map_err(|error| at(&error))?;
+        let (_, profile, _) = self.set_up()?;
+        let (operations, _) = self.run_on(Card::new(&profile, Seed::new(seed)))?;
         Ok(operations)
+    }
+
+    /// Runs it, and keeps a record of what the card was asked.
+    ///
+    /// # Errors
+    /// As [`Experiment::run`].
+    pub fn run_recorded(&self, seed: u64) -> Result<(Operations, Vec<Call>), ExperimentError> {
+        let (_, profile, _) = self.set_up()?;
+        let mut card = Card::new(&profile, Seed::new(seed));
+        card.controller_mut().record();
+        let (operations, mut card) = self.run_on(card)?;
+        Ok((operations, card.controller_mut().take_record()))
+    }
+
+    fn run_on(&self, card: Card) -> Result<(Operations, Card), ExperimentError> {
+        let (workload, _, board) = self.set_up()?;
+        let mut operations = Operations::of(&workload);
+        let mut buffer = vec![0; workload.buffer_bytes()];
+        let (run, card) = run_on_card(card, &board, &workload, &mut operations, &mut buffer)
+            .map_err(|error| self.failed(&error))?;
+        run.result.map_err(|error| self.failed(&error))?;
+        Ok((operations, card.map_err(|error| self.failed(&error))?))
+    }
+
+    fn failed(&self, error: &dyn fmt::Display) -> ExperimentError {
+        let Experiment {
+            card,
+            board,
+            workload,
+            ..
+        } = self;
+        ExperimentError(format!("{workload} on sim:{card}@{board}: {error}"))
     }
 }
 

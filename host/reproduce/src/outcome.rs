@@ -151,8 +151,8 @@ fn outcome_of(at: usize, row: &Row, numbers: &Numbers) -> Outcome {
     }
 }
 
-/// From ns, bytes and B/s.
-fn in_unit(value: f64, unit: &str) -> f64 {
+/// A number of a measure, in ns, bytes or B/s, in the unit of a row.
+pub fn in_unit(value: f64, unit: &str) -> f64 {
     value
         / match unit {
             "ms" | "MB/s" => 1e6,

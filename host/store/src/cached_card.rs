@@ -44,8 +44,15 @@ impl CachedCard {
     /// # Errors
     /// [`MountError`] if no FAT file system of that cluster size fits the card.
     pub fn new(profile: &Profile, board: &Board, seed: u64) -> Result<CachedCard, MountError> {
+        CachedCard::mount(Card::new(profile, Seed::new(seed)), board)
+    }
+
+    /// A card, formatted with the board's cluster size and mounted.
+    ///
+    /// # Errors
+    /// [`MountError`] if no FAT file system of that cluster size fits the card.
+    pub fn mount(mut card: Card, board: &Board) -> Result<CachedCard, MountError> {
         let library = &board.library;
-        let mut card = Card::new(profile, Seed::new(seed));
         let volume =
             format::format(&mut card, library.cluster_bytes).map_err(MountError::Format)?;
         let layout = Layout::of(&card, &volume);

@@ -74,8 +74,15 @@ impl FatCard {
     /// # Errors
     /// [`MountError`] if no FAT file system of that cluster size fits the card.
     pub fn new(profile: &Profile, board: &Board, seed: u64) -> Result<FatCard, MountError> {
+        FatCard::mount(Card::new(profile, Seed::new(seed)), board)
+    }
+
+    /// A card, formatted with the board's cluster size and mounted.
+    ///
+    /// # Errors
+    /// [`MountError`] if no FAT file system of that cluster size fits the card.
+    pub fn mount(mut card: Card, board: &Board) -> Result<FatCard, MountError> {
         let library = &board.library;
-        let mut card = Card::new(profile, Seed::new(seed));
         format::format(&mut card, library.cluster_bytes).map_err(MountError::Format)?;
         let clock = Clock::default();
         let device = CardDevice::new(card, board, clock.clone())

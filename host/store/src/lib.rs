@@ -40,4 +40,4 @@ pub use fat_card::{FatCard, FatFile, MountError};
 pub use format::{FormatError, format};
 pub use medium::Medium;
 pub use sd_host::SdHostError;
-pub use simulated::{SimulatedRun, run_simulated};
+pub use simulated::{SimulatedRun, run_on_card, run_simulated};

@@ -1,7 +1,7 @@
 //! Any workload on any simulated card on any board.
 
 use crate::{CachedCard, FatCard, MountError, StoreError};
-use cardiograph_sim_card::{Board, LibraryName, Profile};
+use cardiograph_sim_card::{Board, Card, LibraryName, Profile, Seed};
 use cardiograph_workload::{Observer, Outcome, RunError, Store, Workload, run};
 
 /// How a run on a simulated card ended.
@@ -27,24 +27,42 @@ pub fn run_simulated(
     observer: &mut impl Observer,
     buffer: &mut [u8],
 ) -> Result<SimulatedRun, MountError> {
+    let card = Card::new(profile, Seed::new(seed));
+    run_on_card(card, board, workload, observer, buffer).map(|(run, _)| run)
+}
+
+/// The same on a card that is there, which is formatted first; gives it back.
+///
+/// # Errors
+/// [`MountError`] if the card cannot be brought up on this board. That a run fails is in its result, and
+/// so it is with unmounting.
+pub fn run_on_card(
+    card: Card,
+    board: &Board,
+    workload: &Workload,
+    observer: &mut impl Observer,
+    buffer: &mut [u8],
+) -> Result<(SimulatedRun, Result<Card, StoreError>), MountError> {
     match board.library.name {
         LibraryName::EmbeddedSdmmc => {
-            let mut store = FatCard::new(profile, board, seed)?;
+            let mut store = FatCard::mount(card, board)?;
             let mut clock = store.clock();
-            Ok(SimulatedRun {
+            let run = SimulatedRun {
                 result: run(workload, &mut store, &mut clock, observer, buffer),
                 time_outs: store.time_outs(),
                 has_long_names: store.has_long_names(),
-            })
+            };
+            Ok((run, store.unmount()))
         }
         LibraryName::Fatfs | LibraryName::Linux => {
-            let card = CachedCard::new(profile, board, seed)?;
+            let card = CachedCard::mount(card, board)?;
             let (mut store, mut clock) = (card.store(), card.clock());
-            Ok(SimulatedRun {
+            let run = SimulatedRun {
                 result: run(workload, &mut store, &mut clock, observer, buffer),
                 time_outs: card.time_outs(),
                 has_long_names: store.has_long_names(),
-            })
+            };
+            Ok((run, card.unmount()))
         }
     }
 }

@@ -136,7 +136,7 @@ impl Read for Bytes {
         let mut disk = self.disk.borrow_mut();
         match step {
             0 => return Ok(0),
-            ..BLOCK_BYTES => disk.read_part(sector, within, data)?,
+            1..BLOCK_BYTES => disk.read_part(sector, within, data)?,
             _ => disk.read_whole(sector, data)?,
         }
         self.at += step as u64;
@@ -152,7 +152,7 @@ impl Write for Bytes {
         let mut disk = self.disk.borrow_mut();
         match step {
             0 => return Ok(0),
-            ..BLOCK_BYTES => disk.write_part(sector, within, data)?,
+            1..BLOCK_BYTES => disk.write_part(sector, within, data)?,
             _ => disk.write_whole(sector, data)?,
         }
         self.at += step as u64;

@@ -6,7 +6,40 @@ use std::fmt;
 use std::ops::RangeInclusive;
 
 /// Cards that come along: name and TOML.
-pub const CARDS: &[(&str, &str)] = &[("class10-16g", include_str!("../profiles/class10-16g.toml"))];
+pub const CARDS: &[(&str, &str)] = &[
+    ("class10-16g", include_str!("../profiles/class10-16g.toml")),
+    ("class4", include_str!("../profiles/class4.toml")),
+    ("third", include_str!("../profiles/third.toml")),
+    (
+        "team-8g-class10",
+        include_str!("../profiles/team-8g-class10.toml"),
+    ),
+    (
+        "sandisk-edge-8g",
+        include_str!("../profiles/sandisk-edge-8g.toml"),
+    ),
+    ("kingston-8g", include_str!("../profiles/kingston-8g.toml")),
+    ("toshiba-8g", include_str!("../profiles/toshiba-8g.toml")),
+    (
+        "panasonic-1g-slc",
+        include_str!("../profiles/panasonic-1g-slc.toml"),
+    ),
+    (
+        "apacer-1g-slc",
+        include_str!("../profiles/apacer-1g-slc.toml"),
+    ),
+    (
+        "sandisk-industrial-8g",
+        include_str!("../profiles/sandisk-industrial-8g.toml"),
+    ),
+    (
+        "sandisk-extreme2-2g",
+        include_str!("../profiles/sandisk-extreme2-2g.toml"),
+    ),
+    ("sandisk-1g", include_str!("../profiles/sandisk-1g.toml")),
+    ("kingston-2g", include_str!("../profiles/kingston-2g.toml")),
+    ("kioxia-16g", include_str!("../profiles/kioxia-16g.toml")),
+];
 
 /// Boards that come along: name and TOML.
 pub const BOARDS: &[(&str, &str)] = &[

@@ -1,0 +1,118 @@
+//! How the profiles were found: a search over a card's physical values for those whose rows with the role
+//! `fit` come out as published. Predictions are not looked at.
+//!
+//! `cargo run --release -p cardiograph-reproduce --example tune CARD [TRIALS] [SEED]`
+
+use cardiograph_reproduce::{
+    Experiment, Recording, Role, Row, STUDIES, Take, in_unit, search, study, take,
+};
+use cardiograph_sim_card::{Profile, Seed};
+use std::collections::BTreeMap;
+
+/// Seeds of the card that each trial runs with.
+const SEEDS: [u64; 3] = [1, 2, 3];
+
+/// Rows with the recordings they need.
+struct Aim {
+    card: String,
+    rows: Vec<Row>,
+    recordings: BTreeMap<Experiment, Recording>,
+}
+
+fn main() -> Result<(), String> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let card = args.first().ok_or("name a card")?;
+    let number = |at: usize, default: u32| -> Result<u32, String> {
+        let text = args.get(at);
+        text.map_or(Ok(default), |text| {
+            text.parse().map_err(|_| format!("{text} is no number"))
+        })
+    };
+    let (trials, seed) = (number(1, 2000)?, number(2, 1)?);
+    let start = Profile::named(card).map_err(|error| error.to_string())?;
+    let aim = Aim::at(card)?;
+    aim.show(&start);
+    let mut random = Seed::new(seed.into()).stream("tune");
+    let (best, loss) = search::minimise(&start, trials, &mut random, |profile| aim.loss(profile));
+    println!("loss {loss:.4}");
+    aim.show(&best);
+    println!("flash.program_us = {:?}", best.flash.program_us);
+    for knob in &search::KNOBS {
+        println!("{} = {}", knob.name, knob.value(&best));
+    }
+    Ok(())
+}
+
+impl Aim {
+    /// The rows that were published of this card, and that it may be tuned to.
+    fn at(card: &str) -> Result<Aim, String> {
+        let mut rows = Vec::new();
+        for name in STUDIES {
+            rows.extend(study(name)?.rows);
+        }
+        rows.retain(|row| row.role == Role::Fit && row.take.experiment.card == card);
+        let mut recordings = BTreeMap::new();
+        for take in rows
+            .iter()
+            .flat_map(|row| std::iter::once(&row.take).chain(&row.over))
+        {
+            let experiment = &take.experiment;
+            if !recordings.contains_key(experiment) {
+                let recording = Recording::of(experiment, 1).map_err(|error| error.to_string())?;
+                recordings.insert(experiment.clone(), recording);
+            }
+        }
+        Ok(Aim {
+            card: card.to_string(),
+            rows,
+            recordings,
+        })
+    }
+
+    /// Simulated over published, for each row.
+    fn ratios(&self, profile: &Profile) -> Vec<f64> {
+        let mut numbers = vec![Vec::new(); self.rows.len()];
+        for seed in SEEDS {
+            let mut runs = BTreeMap::new();
+            let mut number = |of: &Take| {
+                let experiment = &of.experiment;
+                let run = runs.entry(experiment.clone()).or_insert_with(|| {
+                    let recording = &self.recordings[experiment];
+                    match experiment.card == self.card {
+                        true => recording.on(profile, seed),
+                        false => recording.as_it_was(),
+                    }
+                });
+                take(of, run)
+            };
+            for (row, numbers) in self.rows.iter().zip(&mut numbers) {
+                let value = number(&row.take);
+                let ratio = match &row.over {
+                    Some(over) => value.zip(number(over)).map(|(value, over)| value / over),
+                    None => value.map(|value| in_unit(value, &row.unit)),
+                };
+                // A row of which nothing comes out is far off.
+                numbers.push(ratio.map_or(0.1, |ratio| ratio / row.published));
+            }
+        }
+        let median = |mut numbers: Vec<f64>| {
+            numbers.sort_by(f64::total_cmp);
+            numbers[numbers.len() / 2]
+        };
+        numbers.into_iter().map(median).collect()
+    }
+
+    fn loss(&self, profile: &Profile) -> f64 {
+        let squares = self
+            .ratios(profile)
+            .into_iter()
+            .map(|ratio| ratio.ln().powi(2));
+        squares.sum()
+    }
+
+    fn show(&self, profile: &Profile) {
+        for (row, ratio) in self.rows.iter().zip(self.ratios(profile)) {
+            println!("  {ratio:>6.3}  {:<24} {}", row.figure, row.quantity);
+        }
+    }
+}

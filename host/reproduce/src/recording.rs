@@ -1,0 +1,57 @@
+//! An experiment recorded once and asked again of other cards, a hundred times quicker.
+//!
+//! What a library and a driver ask of a card does not depend on how long it takes. So a run is recorded on
+//! one card, and each operation split into what the card was asked, and the rest: bus and computer. On
+//! another card of the same capacity the rest stays. What differs is a host that polls, by less than
+//! its period.
+
+use crate::experiment::{Experiment, ExperimentError, Operations};
+use cardiograph_sim_card::{Call, Controller, Profile, Seed};
+
+/// A run of an experiment as what its card was asked.
+pub struct Recording {
+    operations: Operations,
+    calls: Vec<Call>,
+}
+
+impl Recording {
+    /// Runs an experiment and records it.
+    ///
+    /// # Errors
+    /// As [`Experiment::run`].
+    pub fn of(experiment: &Experiment, seed: u64) -> Result<Recording, ExperimentError> {
+        let (operations, calls) = experiment.run_recorded(seed)?;
+        Ok(Recording { operations, calls })
+    }
+
+    /// The operations of the recording itself.
+    pub fn as_it_was(&self) -> Operations {
+        self.operations.clone()
+    }
+
+    /// What the operations would have been on another card of the same capacity.
+    pub fn on(&self, profile: &Profile, seed: u64) -> Operations {
+        let mut controller = Controller::new(profile, Seed::new(seed));
+        let mut operations = self.operations.clone();
+        let mut calls = self.calls.iter().peekable();
+        // How much later it is than in the recording.
+        let mut late_ns = 0_i64;
+        let shift = |controller: &mut Controller, call: &Call, late_ns: &mut i64| {
+            let now_ns = call.at_ns.saturating_add_signed(*late_ns);
+            let busy_ns = controller.call(now_ns, call.ask);
+            *late_ns += busy_ns as i64 - call.busy_ns as i64;
+        };
+        for operation in &mut operations.all {
+            let (start_ns, end_ns) = (operation.start_ns, operation.end_ns);
+            while let Some(call) = calls.next_if(|call| call.at_ns < start_ns) {
+                shift(&mut controller, call, &mut late_ns);
+            }
+            operation.start_ns = start_ns.saturating_add_signed(late_ns);
+            while let Some(call) = calls.next_if(|call| call.at_ns < end_ns) {
+                shift(&mut controller, call, &mut late_ns);
+            }
+            operation.end_ns = end_ns.saturating_add_signed(late_ns);
+        }
+        operations
+    }
+}
