@@ -80,7 +80,7 @@ impl Aim {
                     let recording = &self.recordings[experiment];
                     match experiment.card == self.card {
                         true => recording.on(profile, seed),
-                        false => recording.as_it_was(),
+                        false => recording.operations().clone(),
                     }
                 });
                 take(of, run)

@@ -1,12 +1,14 @@
 //! Running the experiments of rows, and what comes out beside what was published.
 
-use crate::experiment::{Experiment, ExperimentError};
+use crate::experiment::{Experiment, ExperimentError, Operations};
 use crate::measure;
+use crate::recording::Recording;
 use crate::row::{Row, Take};
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
+const FIRST_SEED: u64 = 1;
 /// Seeds of an experiment that a longest time is taken from: enough for an interval.
 pub const SEEDS_OF_MAXIMUM: u64 = 20;
 /// Seeds of the others, whose numbers hardly depend on it.
@@ -63,24 +65,21 @@ type Numbers = BTreeMap<Place, Vec<Option<f64>>>;
 
 /// Runs the experiments of these rows on so many threads.
 ///
+/// The first seed of each runs from file to wire. What it asked of the card is then asked of cards with
+/// the other seeds: see [`Recording`].
+///
 /// # Errors
 /// The first experiment that fails, in the order of the rows.
 pub fn reproduce(rows: &[Row], threads: usize) -> Result<Vec<Outcome>, ExperimentError> {
     let jobs = jobs_of(rows);
-    let runs: Vec<(usize, u64)> = jobs
-        .iter()
-        .enumerate()
-        .flat_map(|(job, Job { seeds, .. })| (1..=*seeds).map(move |seed| (job, seed)))
-        .collect();
-    let results: Vec<Mutex<Result<Vec<Option<f64>>, ExperimentError>>> =
-        runs.iter().map(|_| Mutex::new(Ok(Vec::new()))).collect();
+    let results: Vec<_> = jobs.iter().map(|_| Mutex::new(Ok(Vec::new()))).collect();
     let next = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         for _ in 0..threads.max(1) {
             scope.spawn(|| {
-                while let Some(&(job, seed)) = runs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let at = runs.partition_point(|run| *run < (job, seed));
-                    let result = run(&jobs[job], seed);
+                while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let at = jobs.partition_point(|other| other.experiment < job.experiment);
+                    let result = run(job);
                     if let Ok(mut place) = results[at].lock() {
                         *place = result;
                     }
@@ -89,12 +88,14 @@ pub fn reproduce(rows: &[Row], threads: usize) -> Result<Vec<Outcome>, Experimen
         }
     });
     let mut numbers: Numbers = BTreeMap::new();
-    for ((job, _), result) in runs.iter().zip(results) {
-        let values = result
+    for (job, result) in jobs.iter().zip(results) {
+        let of_seeds = result
             .into_inner()
-            .unwrap_or_else(|poisoned| poisoned.into_inner())?;
-        for ((place, _), value) in jobs[*job].takes.iter().zip(values) {
-            numbers.entry(*place).or_default().push(value);
+            .unwrap_or_else(PoisonError::into_inner)?;
+        for values in of_seeds {
+            for ((place, _), value) in job.takes.iter().zip(values) {
+                numbers.entry(*place).or_default().push(value);
+            }
         }
     }
     let rows = rows.iter().enumerate();
@@ -123,12 +124,21 @@ fn jobs_of(rows: &[Row]) -> Vec<Job<'_>> {
     jobs.into_values().collect()
 }
 
-fn run(job: &Job, seed: u64) -> Result<Vec<Option<f64>>, ExperimentError> {
-    let operations = job.experiment.run(seed)?;
-    let takes = job.takes.iter();
-    Ok(takes
-        .map(|(_, take)| measure::take(take, &operations))
-        .collect())
+/// Numbers of each take, for each seed.
+fn run(job: &Job) -> Result<Vec<Vec<Option<f64>>>, ExperimentError> {
+    let (_, profile, _) = job.experiment.set_up()?;
+    let recording = Recording::of(job.experiment, FIRST_SEED)?;
+    let measured = |operations: &Operations| {
+        let takes = job.takes.iter();
+        takes
+            .map(|(_, take)| measure::take(take, operations))
+            .collect::<Vec<_>>()
+    };
+    let mut of_seeds = vec![measured(recording.operations())];
+    for seed in FIRST_SEED + 1..FIRST_SEED + job.seeds {
+        of_seeds.push(measured(&recording.on(&profile, seed)));
+    }
+    Ok(of_seeds)
 }
 
 fn outcome_of(at: usize, row: &Row, numbers: &Numbers) -> Outcome {

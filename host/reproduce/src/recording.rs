@@ -25,8 +25,8 @@ impl Recording {
     }
 
     /// The operations of the recording itself.
-    pub fn as_it_was(&self) -> Operations {
-        self.operations.clone()
+    pub fn operations(&self) -> &Operations {
+        &self.operations
     }
 
     /// What the operations would have been on another card of the same capacity.
