@@ -8,7 +8,7 @@ use super::card::SpiCard;
 use crate::{Card, Clock};
 use embedded_hal::delay::DelayNs;
 use embedded_hal::digital::{self, OutputPin};
-use embedded_hal::spi::{self, Operation, SpiBus as _};
+use embedded_hal::spi::{self, Operation};
 use std::cell::{Cell, RefCell, RefMut};
 use std::convert::Infallible;
 use std::rc::Rc;
@@ -18,7 +18,7 @@ use std::rc::Rc;
 pub struct Wire(Rc<RefCell<SpiCard>>, Rc<Cell<Gaps>>);
 
 /// CPU time that passes with each byte, in ns.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct Gaps {
     send_ns: u64,
     receive_ns: u64,
@@ -56,13 +56,12 @@ impl Wire {
         });
     }
 
-    fn pass_gaps(&self, bytes: usize, sends: bool) {
-        let Gaps {
-            send_ns,
-            receive_ns,
-        } = self.1.get();
-        let gap_ns = if sends { send_ns } else { receive_ns };
-        self.card().clock().advance_ns(gap_ns * bytes as u64);
+    /// The card, to exchange bytes with in one go.
+    fn line(&self) -> Line<'_> {
+        Line {
+            card: self.card(),
+            gaps: self.1.get(),
+        }
     }
 
     /// The card's end of the wire.
@@ -112,31 +111,68 @@ impl spi::ErrorType for SpiBus {
     type Error = Infallible;
 }
 
+/// A card that is held, and what time passes between its bytes.
+struct Line<'a> {
+    card: RefMut<'a, SpiCard>,
+    gaps: Gaps,
+}
+
+impl Line<'_> {
+    fn write(&mut self, words: &[u8]) {
+        self.card.write(words);
+        self.pass(self.gaps.send_ns, words.len());
+    }
+
+    fn read(&mut self, words: &mut [u8]) {
+        words.fill(0xFF);
+        self.card.exchange_in_place(words);
+        self.pass(self.gaps.receive_ns, words.len());
+    }
+
+    fn exchange(&mut self, words: &mut [u8]) {
+        // Who only listens leaves the line high.
+        let gap_ns = match self.gaps == Gaps::default() || words.iter().all(|&word| word == 0xFF) {
+            true => self.gaps.receive_ns,
+            false => self.gaps.send_ns,
+        };
+        self.card.exchange_in_place(words);
+        self.pass(gap_ns, words.len());
+    }
+
+    fn transfer(&mut self, read: &mut [u8], write: &[u8]) {
+        let (both, rest) = read.split_at_mut(write.len().min(read.len()));
+        let (sent, more) = write.split_at(both.len());
+        both.copy_from_slice(sent);
+        self.exchange(both);
+        self.read(rest);
+        self.write(more);
+    }
+
+    fn pass(&mut self, gap_ns: u64, bytes: usize) {
+        if gap_ns > 0 {
+            self.card.clock().advance_ns(gap_ns * bytes as u64);
+        }
+    }
+}
+
 impl spi::SpiBus for SpiBus {
     fn read(&mut self, words: &mut [u8]) -> Result<(), Infallible> {
-        words.fill(0xFF);
-        self.transfer_in_place(words)
+        self.0.line().read(words);
+        Ok(())
     }
 
     fn write(&mut self, words: &[u8]) -> Result<(), Infallible> {
-        self.0.card().write(words);
-        self.0.pass_gaps(words.len(), true);
+        self.0.line().write(words);
         Ok(())
     }
 
     fn transfer(&mut self, read: &mut [u8], write: &[u8]) -> Result<(), Infallible> {
-        let (both, rest) = read.split_at_mut(write.len().min(read.len()));
-        both.copy_from_slice(&write[..both.len()]);
-        self.transfer_in_place(both)?;
-        self.read(rest)?;
-        self.write(&write[both.len()..])
+        self.0.line().transfer(read, write);
+        Ok(())
     }
 
     fn transfer_in_place(&mut self, words: &mut [u8]) -> Result<(), Infallible> {
-        // Who only listens leaves the line high.
-        let sends = words.iter().any(|&word| word != 0xFF);
-        self.0.card().exchange_in_place(words);
-        self.0.pass_gaps(words.len(), sends);
+        self.0.line().exchange(words);
         Ok(())
     }
 
@@ -189,17 +225,18 @@ impl spi::ErrorType for SpiDevice {
 
 impl spi::SpiDevice for SpiDevice {
     fn transaction(&mut self, operations: &mut [Operation<u8>]) -> Result<(), Infallible> {
-        self.0.0.card().select(true);
+        let mut line = self.0.0.line();
+        line.card.select(true);
         for operation in operations {
             match operation {
-                Operation::Read(words) => self.0.read(words)?,
-                Operation::Write(words) => self.0.write(words)?,
-                Operation::Transfer(read, write) => self.0.transfer(read, write)?,
-                Operation::TransferInPlace(words) => self.0.transfer_in_place(words)?,
-                Operation::DelayNs(ns) => self.0.0.delay().delay_ns(*ns),
+                Operation::Read(words) => line.read(words),
+                Operation::Write(words) => line.write(words),
+                Operation::Transfer(read, write) => line.transfer(read, write),
+                Operation::TransferInPlace(words) => line.exchange(words),
+                Operation::DelayNs(ns) => line.card.clock().advance_ns((*ns).into()),
             }
         }
-        self.0.0.card().select(false);
+        line.card.select(false);
         Ok(())
     }
 }

@@ -188,6 +188,11 @@ impl SpiCard {
 
     /// Clocks bytes in each direction; what comes back takes the place of what went out.
     pub fn exchange_in_place(&mut self, mut bytes: &mut [u8]) {
+        // Hosts that poll ask for one byte after the other.
+        if let [byte] = bytes {
+            *byte = self.exchange(*byte);
+            return;
+        }
         while let Some(&first) = bytes.first() {
             let many = self.run_in_place(bytes);
             if many == 0 {
