@@ -63,7 +63,7 @@ fn set_program_us(profile: &mut Profile, mean_us: u32) {
 }
 
 /// What can be found from times.
-pub const KNOBS: [Knob; 14] = [
+pub const KNOBS: [Knob; 15] = [
     knob!(flash.page_bytes, 2048..=16_384, true),
     knob!(flash.pages_per_block, 32..=512, true),
     knob!(flash.read_us, 25..=150, false),
@@ -78,9 +78,10 @@ pub const KNOBS: [Knob; 14] = [
     knob!(flash.erase_us, 1000..=10_000, false),
     knob!(flash.spread_percent, 2..=40, false),
     knob!(controller.command_us, 20..=3000, false),
-    knob!(controller.open_units, 1..=8, false),
+    knob!(controller.open_units, 0..=8, false),
     knob!(controller.ram_pages, 1..=8, false),
     knob!(controller.log_blocks, 1..=256, false),
+    knob!(controller.clean_up_blocks, 1..=256, false),
     knob!(controller.fast_zone_units, 0..=16, false),
     knob!(controller.stall_limit_us, 5_000..=1_000_000, false),
     knob!(controller.wear_levelling_erases, 10..=1000, false),

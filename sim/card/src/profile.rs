@@ -59,12 +59,14 @@ pub struct Flash {
 pub struct Controller {
     /// Time its firmware takes for a command, in us.
     pub command_us: u32,
-    /// Units that can be written in order at the same time.
+    /// Units that can be written in order at the same time; with none, all goes to the log first.
     pub open_units: u32,
     /// Pages it keeps in RAM.
     pub ram_pages: u32,
     /// Blocks of the shared log.
     pub log_blocks: u32,
+    /// Blocks of the log that are freed together when it is full.
+    pub clean_up_blocks: u32,
     /// Units at the start of the card that are mapped page by page, as the FAT lies there.
     pub fast_zone_units: u32,
     /// Clean-up that one write waits for at most, in us; the rest waits for the next, as long as there
@@ -230,9 +232,14 @@ impl Profile {
             "less than the units of the card",
         )?;
         must(
-            controller.idle_free_blocks < controller.log_blocks,
+            controller.idle_free_blocks <= controller.log_blocks,
             "controller.idle_free_blocks",
-            "less than controller.log_blocks",
+            "no more than controller.log_blocks",
+        )?;
+        must(
+            (1..=controller.log_blocks).contains(&controller.clean_up_blocks),
+            "controller.clean_up_blocks",
+            "1 to controller.log_blocks",
         )
     }
 }
@@ -275,7 +282,7 @@ impl Controller {
         let most = 1..=u32::MAX;
         [
             Range::new("controller.command_us", self.command_us, 0..=100_000),
-            Range::new("controller.open_units", self.open_units, 1..=64),
+            Range::new("controller.open_units", self.open_units, 0..=64),
             Range::new("controller.ram_pages", self.ram_pages, 1..=256),
             Range::new("controller.log_blocks", self.log_blocks, 1..=65_536),
             Range::new(
@@ -401,8 +408,8 @@ mod tests {
             ),
             (
                 "idle_free_blocks = 0",
-                "idle_free_blocks = 40",
-                "`controller.idle_free_blocks` must be less than controller.log_blocks",
+                "idle_free_blocks = 41",
+                "`controller.idle_free_blocks` must be no more than controller.log_blocks",
             ),
             (
                 "idle_ua = 1000",

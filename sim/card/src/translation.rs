@@ -18,9 +18,9 @@
 //!        program it to the log, so that it is durable
 //!                   │  log block full
 //!                   v
-//!        next log block; too many? ──> free the oldest: every unit with a valid page in it is
-//!                                      merged whole (read and program all its pages, erase), then
-//!                                      the log block is erased
+//!        next log block; too many? ──> free the oldest, or several: every unit with a valid page in
+//!                                      one is merged whole (read and program all its pages, erase),
+//!                                      then the log block is erased
 //! ```
 //!
 //! Opening a unit beyond the limit closes the oldest one: the pages it still lacks are copied
@@ -73,6 +73,8 @@ pub(crate) struct Translation {
     blocks: Blocks,
     log: Log,
     log_blocks_max: u32,
+    /// Blocks of the log that are freed together when it is full.
+    clean_up_blocks: u32,
     zone: Log,
     zone_units: u32,
     /// Oldest first.
@@ -116,6 +118,7 @@ impl Translation {
                 profile.units(),
             ),
             log_blocks_max: controller.log_blocks,
+            clean_up_blocks: controller.clean_up_blocks,
             zone: Log::new(
                 zone_blocks_max + 1,
                 flash.pages_per_block,
@@ -271,7 +274,7 @@ impl Translation {
 
     fn place_whole_page(&mut self, page: u32) -> (Work, Work) {
         let (unit, within) = (page / self.pages_per_unit, page % self.pages_per_unit);
-        if within == 0 {
+        if within == 0 && self.open_units_max > 0 {
             self.open_unit(unit);
         }
         let next = |open: &OpenUnit| open.unit == unit && open.next_page == within;
@@ -341,7 +344,7 @@ impl Translation {
             room = self.pay_all();
             self.log.extend(self.blocks.take());
             if self.log.blocks() > self.log_blocks_max {
-                self.free_oldest_log_block();
+                (0..self.clean_up_blocks).for_each(|_| self.free_oldest_log_block());
             }
         }
         self.log.push(page);

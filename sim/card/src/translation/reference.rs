@@ -8,6 +8,7 @@ pub(super) struct Rules {
     pub(super) open_units: usize,
     pub(super) ram_pages: usize,
     pub(super) log_blocks: u32,
+    pub(super) clean_up_blocks: u32,
     pub(super) wear_levelling_erases: u64,
     pub(super) read_us: u64,
     pub(super) program_us: u64,
@@ -90,7 +91,7 @@ impl Reference {
             page / self.rules.pages_per_unit,
             page % self.rules.pages_per_unit,
         );
-        if within == 0 {
+        if within == 0 && self.rules.open_units > 0 {
             let again = self.open.iter().position(|&(known, _)| known == unit);
             let full = self.open.len() == self.rules.open_units;
             if let Some(at) = again.or(full.then_some(0)) {
@@ -117,7 +118,7 @@ impl Reference {
         if self.log.last().is_none_or(block_is_full) {
             self.log.push(Vec::new());
             if self.log.len() as u32 > self.rules.log_blocks {
-                self.free_oldest();
+                (0..self.rules.clean_up_blocks).for_each(|_| self.free_oldest());
             }
         }
         self.forget(|other| other == page);

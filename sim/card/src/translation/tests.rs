@@ -232,11 +232,13 @@ fn times_are_those_of_the_rules_without_shortcuts() {
     for seed in 0..20 {
         let mut random = Seed::new(seed).stream("writes");
         let log_blocks = 1 + random.below(6) as u32;
-        let open_units = 1 + random.below(3) as u32;
+        let open_units = random.below(4) as u32;
+        let clean_up_blocks = 1 + random.below(log_blocks.into()) as u32;
         let ram_pages = 1 + random.below(4) as u32;
         let mut card = translation(|profile| {
             profile.controller.log_blocks = log_blocks;
             profile.controller.open_units = open_units;
+            profile.controller.clean_up_blocks = clean_up_blocks;
             profile.controller.ram_pages = ram_pages;
             profile.controller.wear_levelling_erases = 50;
         });
@@ -246,6 +248,7 @@ fn times_are_those_of_the_rules_without_shortcuts() {
             open_units: open_units as usize,
             ram_pages: ram_pages as usize,
             log_blocks,
+            clean_up_blocks,
             wear_levelling_erases: 50,
             read_us: READ_US,
             program_us: PAGE_US,
