@@ -1,6 +1,7 @@
 //! Reads a trace, whatever wrote it. The content tells the format, not the name.
 
 mod blinky;
+mod columns;
 mod detect;
 mod error;
 mod fio;
@@ -15,6 +16,8 @@ mod parquet_pages;
 mod progress;
 mod qiita;
 mod recording;
+mod scope;
+mod scope_header;
 mod thesis;
 mod thrift;
 
@@ -30,6 +33,7 @@ use std::path::Path;
 
 pub use error::ReadError;
 pub(crate) use own_csv::COLUMNS;
+pub use scope::{Scope, read_scope, read_scope_from};
 
 /// What a reader cannot learn from the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

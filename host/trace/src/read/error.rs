@@ -76,6 +76,11 @@ pub(super) enum Problem {
     ParquetCompressed,
     ParquetRows { rows: u64, bytes: u64 },
     ParquetPipe,
+    NoSamples,
+    ScopeColumns { found: String },
+    SameTime { time: String },
+    TimeTooFar { time: String },
+    NoVoltage { column: String, text: String },
 }
 
 impl Problem {
@@ -297,6 +302,29 @@ impl fmt::Display for Problem {
             Problem::ParquetPipe => write!(
                 f,
                 "more than 1 GiB of Parquet through a pipe; name the file instead"
+            ),
+            Problem::NoSamples => write!(
+                f,
+                "there are no rows of time, V1 and V2 in it; export the time and both channels of \
+                 the scope as CSV"
+            ),
+            Problem::ScopeColumns { found } => write!(
+                f,
+                "in \"{found}\" it is not clear which columns are the time and the voltages before \
+                 and behind the shunt; name them time,V1,V2"
+            ),
+            Problem::SameTime { time } => write!(
+                f,
+                "the time {time} is that of the sample above it; export the time with more digits"
+            ),
+            Problem::TimeTooFar { time } => write!(
+                f,
+                "the time is {time}, over 292 years from the scope's 0; correct the row"
+            ),
+            Problem::NoVoltage { column, text } => write!(
+                f,
+                "{column} is {text}, not within 1000 V, as scopes write where they saw nothing; \
+                 record again with a larger range, or delete the rows"
             ),
         }
     }

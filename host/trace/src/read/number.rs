@@ -81,7 +81,8 @@ impl Field<'_> {
         Ok(number)
     }
 
-    fn signed_float(&self) -> Result<f64, Fault> {
+    /// The field as a floating-point number that may lie below 0.
+    pub(super) fn signed_float(&self) -> Result<f64, Fault> {
         std::str::from_utf8(self.text)
             .ok()
             .and_then(|text| text.trim().parse().ok())

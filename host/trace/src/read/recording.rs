@@ -3,26 +3,13 @@
 //! The header may end in `key=value` fields, which the rows lack.
 
 use super::Recording;
+use super::columns::{MILLISECOND, Unit, cells, pointed, time_column, unquoted};
 use super::error::{Fault, Problem, shown};
 use super::lines::{Line, Lines};
-use super::number::{Bad, Field, decimal};
+use super::number::{Field, decimal};
 use crate::trace::{About, Trace};
 use cardiograph_workload::{Operation, OperationKind};
 use std::io::Read;
-
-const TIME_WORDS: &[&str] = &[
-    "time",
-    "t",
-    "timestamp",
-    "ts",
-    "elapsed",
-    "uptime",
-    "millis",
-    "micros",
-];
-
-/// Longest time in bytes when its decimal comma has to be replaced.
-const COMMA_TIME_BYTES_MAX: usize = 64;
 
 /// The first line of a recording.
 pub(super) struct Header {
@@ -36,30 +23,6 @@ pub(super) struct Header {
     columns: usize,
     fields: usize,
 }
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Unit {
-    name: &'static str,
-    /// The unit is 10^power ns.
-    power: i32,
-}
-
-const SECOND: Unit = Unit {
-    name: "s",
-    power: 9,
-};
-const MILLISECOND: Unit = Unit {
-    name: "ms",
-    power: 6,
-};
-const MICROSECOND: Unit = Unit {
-    name: "us",
-    power: 3,
-};
-const NANOSECOND: Unit = Unit {
-    name: "ns",
-    power: 0,
-};
 
 impl Header {
     /// The header, if the line names a time column.
@@ -99,19 +62,7 @@ impl Header {
             return field.decimal(unit.power);
         }
         // With another separator the comma is the decimal point of many a country.
-        let mut pointed = [b' '; COMMA_TIME_BYTES_MAX];
-        pointed
-            .get_mut(..text.len())
-            .ok_or(Bad::NotANumber)
-            .and_then(|pointed| {
-                pointed.copy_from_slice(text);
-                pointed
-                    .iter_mut()
-                    .filter(|byte| **byte == b',')
-                    .for_each(|byte| *byte = b'.');
-                decimal(pointed, unit.power)
-            })
-            .map_err(|bad| field.fault(bad))
+        decimal(&pointed(text), unit.power).map_err(|bad| field.fault(bad))
     }
 
     /// How many fields the rows have, by the first of them.
@@ -197,80 +148,9 @@ fn separator(line: &[u8]) -> u8 {
         .unwrap_or(b',')
 }
 
-/// The fields of a row. A separator between double quotes belongs to the field.
-fn cells(line: &[u8], separator: u8) -> impl Iterator<Item = &[u8]> {
-    let mut quoted = false;
-    line.split(move |&byte| {
-        quoted ^= byte == b'"';
-        byte == separator && !quoted
-    })
-}
-
-fn unquoted(cell: &[u8]) -> &[u8] {
-    let cell = cell.trim_ascii();
-    cell.strip_prefix(b"\"")
-        .and_then(|cell| cell.strip_suffix(b"\""))
-        .unwrap_or(cell)
-        .trim_ascii()
-}
-
-/// The name and the unit of a time column; `None` if the cell names none.
-fn time_column(cell: &[u8]) -> Option<(String, Option<Unit>)> {
-    const NAME_BYTES_MAX: usize = 100;
-    let cell = unquoted(cell);
-    if cell.len() > NAME_BYTES_MAX {
-        return None;
-    }
-    let name = match std::str::from_utf8(cell) {
-        Ok(name) => name.to_owned(),
-        // Loggers that write a micro sign in Latin-1.
-        Err(_) => cell.iter().copied().map(char::from).collect(),
-    };
-    let mut words = name
-        .split(|c: char| !c.is_alphanumeric())
-        .filter(|word| !word.is_empty())
-        .map(str::to_lowercase);
-    let word = words.next().filter(|word| TIME_WORDS.contains(&&**word))?;
-    let unit = match words.next() {
-        Some(unit) => Some(unit_named(&unit)?),
-        None if word == "micros" => Some(MICROSECOND),
-        None if word == "millis" => Some(MILLISECOND),
-        None => None,
-    };
-    words.next().is_none().then_some((name, unit))
-}
-
-fn unit_named(name: &str) -> Option<Unit> {
-    match name {
-        "s" | "sec" | "secs" | "second" | "seconds" => Some(SECOND),
-        "ms" | "msec" | "millis" | "milliseconds" => Some(MILLISECOND),
-        // Unicode has two characters for micro.
-        "us" | "usec" | "\u{b5}s" | "\u{3bc}s" | "micros" | "microseconds" => Some(MICROSECOND),
-        "ns" | "nsec" | "nanos" | "nanoseconds" => Some(NANOSECOND),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn time_columns_and_their_units() {
-        let unit = |name: &str| time_column(name.as_bytes()).map(|(_, unit)| unit);
-        assert_eq!(unit("Time[ms]"), Some(Some(MILLISECOND)));
-        assert_eq!(unit("time_us"), Some(Some(MICROSECOND)));
-        assert_eq!(unit("t_ms"), Some(Some(MILLISECOND)));
-        assert_eq!(unit("\"Time (s)\""), Some(Some(SECOND)));
-        assert_eq!(unit("Time (\u{b5}s)"), Some(Some(MICROSECOND)));
-        assert_eq!(time_column(b"Time[\xB5s]").unwrap().1, Some(MICROSECOND));
-        assert_eq!(unit("timestamp"), Some(None));
-        assert_eq!(unit("micros"), Some(Some(MICROSECOND)));
-        assert_eq!(unit("Timestamp_ns"), Some(Some(NANOSECOND)));
-        for name in ["", "Temp[C]", "Time[h]", "times", "start_us", "time of day"] {
-            assert_eq!(unit(name), None, "{name}");
-        }
-    }
 
     #[test]
     fn a_header_may_end_in_free_fields() {
