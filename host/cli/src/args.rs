@@ -96,11 +96,24 @@ Examples:
   cardiograph analyze card.parquet --html card.html
   cardiograph analyze job_lat.1.log --peak-threshold 50ms
   cardiograph analyze times-1.csv times-2.csv --block 2048 --json figures.json
-  cardiograph analyze recording.csv                         late and missing samples")]
+  cardiograph analyze recording.csv                         late and missing samples
+  cardiograph analyze card.csv --scope scope.csv            with energy from V1 and V2 of a shunt")]
 pub struct Analyze {
     /// Traces or recordings
-    #[arg(required = true, value_name = "FILE")]
+    #[arg(required_unless_present = "scope", value_name = "FILE")]
     pub files: Vec<PathBuf>,
+
+    /// Lay under the writes what a scope saw of the card's supply: time, V1 before and V2 behind a shunt
+    #[arg(long, value_name = "FILE")]
+    pub scope: Option<PathBuf>,
+
+    /// The shunt of --scope
+    #[arg(long, value_name = "RESISTANCE", default_value = "1ohm", requires = "scope", value_parser = ohm)]
+    pub shunt: f64,
+
+    /// How long after the start of the trace the scope's clock shows 0; may be negative [default: 0s, and said]
+    #[arg(long, value_name = "TIME", requires = "scope", allow_hyphen_values = true, value_parser = signed_ns)]
+    pub scope_offset: Option<i64>,
 
     /// Payload of a write in bytes, where a format has no lengths
     #[arg(long, value_name = "BYTES", default_value_t = 512, value_parser = clap::value_parser!(u64).range(1..=1 << 30))]
@@ -220,5 +233,37 @@ fn duration(text: &str) -> Result<Duration, String> {
         Ok(duration) if u64::try_from(duration.as_nanos()).is_ok() => Ok(duration),
         Ok(_) => Err("too long; at most 584 years".to_string()),
         Err(_) => Err("a number and a unit, as 50ms, 60s or 2min".to_string()),
+    }
+}
+
+/// A time that may be negative, in ns.
+fn signed_ns(text: &str) -> Result<i64, String> {
+    let (sign, size) = match text.strip_prefix('-') {
+        Some(size) => (-1, size),
+        None => (1, text.strip_prefix('+').unwrap_or(text)),
+    };
+    let ns = duration(size)?.as_nanos();
+    let ns = i64::try_from(ns).map_err(|_| "too long; at most 292 years".to_string())?;
+    Ok(sign * ns)
+}
+
+/// A resistance in ohm: `1ohm`, `50mohm`, `0.1`.
+fn ohm(text: &str) -> Result<f64, String> {
+    const UNITS: [(&str, f64); 4] = [
+        ("mohm", 1e-3),
+        ("m\u{3a9}", 1e-3),
+        ("ohm", 1.0),
+        ("\u{3a9}", 1.0),
+    ];
+    // The sign for the unit and the Greek letter look the same.
+    let text = text.trim().replace('\u{2126}', "\u{3a9}");
+    let found = UNITS
+        .iter()
+        .find_map(|&(unit, factor)| Some((text.strip_suffix(unit)?, factor)));
+    let (number, factor) = found.unwrap_or((&text, 1.0));
+    match number.trim().parse::<f64>() {
+        Ok(number) if (1e-6..=1e6).contains(&(number * factor)) => Ok(number * factor),
+        Ok(_) => Err("must be 0.001mohm to 1000000ohm".to_string()),
+        Err(_) => Err("a number and a unit, as 1ohm or 50mohm".to_string()),
     }
 }

@@ -8,11 +8,29 @@ impl Report {
     pub fn headline(&self) -> String {
         match (&self.summary.cadence, self.noun) {
             (Some(_), _) => self.cadence_headline(),
+            (None, _) if self.summary.writes == 0 && self.summary.energy.is_some() => {
+                self.energy_headline()
+            }
             (None, Noun::Write) if !self.summary.frontier.is_empty() => {
                 format!("{} {}", self.times_headline(), self.lossless_headline())
             }
             _ => self.times_headline(),
         }
+    }
+
+    fn energy_headline(&self) -> String {
+        let Some(energy) = &self.summary.energy else {
+            return String::new();
+        };
+        let shown = |mw: Option<f64>| units::power(mw.unwrap_or(0.0));
+        format!(
+            "The card took {} in {}: {} in the mean, at most {} over {}.",
+            units::energy(energy.total_uj),
+            units::time(energy.duration_us),
+            shown(energy.power_mw.mean),
+            shown(energy.power_mw.max),
+            units::time(energy.bin_us),
+        )
     }
 
     fn times_headline(&self) -> String {

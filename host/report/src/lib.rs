@@ -2,11 +2,12 @@
 //!
 //! ```text
 //!   Trace, Recording or Aggregate ──> Report ──> table::text      on the terminal
-//!                                       │   ├──> table::markdown
+//!   power of a scope ─> EnergyMeter ──┘ │   ├──> table::markdown
 //!                                       │   └──> page::html       one file that works offline
 //!                                       └──> Summary              JSON, its schema fixed
 //! ```
 
+mod energy;
 mod headline;
 pub mod page;
 mod parts;
@@ -16,7 +17,9 @@ pub mod table;
 pub mod units;
 mod writes;
 
+pub use energy::{Energy, EnergyMeter};
 pub use report::{RAM_BYTES, Report, figures_of};
 pub use summary::{
-    CadenceSummary, FrontierPoint, PeakHeight, PeakSpacing, Peaks, Summary, Throughput, WriteTime,
+    CadenceSummary, EnergyPower, EnergyShare, EnergySummary, FrontierPoint, PeakHeight,
+    PeakSpacing, Peaks, Summary, Throughput, WriteTime,
 };

@@ -3,6 +3,7 @@
 //! The page itself is in `page/`: markup, style and script, put together here with the data as
 //! JSON. Numbers that come by the million are packed as base64 of little-endian arrays.
 
+use crate::energy::Energy;
 use crate::parts::PartFigures;
 use crate::report::{BACKLOG_RAM_BYTES, Detail, Report};
 use crate::summary::{FrontierPoint, Summary, us};
@@ -12,6 +13,7 @@ use crate::writes::Writes;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use cardiograph_timing::{Replay, backlog};
+use cardiograph_trace::Trace;
 use serde::Serialize;
 
 const MARKUP: &str = include_str!("page/report.html");
@@ -23,6 +25,7 @@ const SCRIPT: &str = concat!(
     include_str!("page/plot.js"),
     include_str!("page/zoom.js"),
     include_str!("page/timeline.js"),
+    include_str!("page/energy.js"),
     include_str!("page/charts.js"),
     include_str!("page/report.js"),
 );
@@ -61,6 +64,7 @@ struct Run<'a> {
     backlog: Option<BacklogCurve>,
     gaps: Option<Vec<Gap>>,
     parts: &'a [PartFigures],
+    energy: Option<EnergyCurve>,
 }
 
 #[derive(Serialize)]
@@ -71,9 +75,24 @@ struct Points {
     bytes_per_group: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     x_bytes: Option<String>,
+    /// Where the time axis is shared with another plot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    x_us: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    end_us: Option<f64>,
     min: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     max: Option<String>,
+}
+
+/// Energy over the time from the start of the trace.
+#[derive(Serialize)]
+struct EnergyCurve {
+    start_us: f64,
+    end_us: f64,
+    bin_us: f64,
+    #[serde(rename = "bins_uJ")]
+    bins_uj: String,
 }
 
 #[derive(Serialize)]
@@ -131,7 +150,7 @@ fn run(report: &Report) -> Run<'_> {
         points: report
             .trace
             .as_ref()
-            .map(|trace| points(&Writes::of(trace), summary.writes)),
+            .map(|trace| points(trace, summary.writes, report.energy.is_some())),
         threshold_chosen: report.threshold_was_chosen,
         ccdf: detail.map(ccdf).unwrap_or_default(),
         spacing: detail.and_then(spacing),
@@ -140,6 +159,7 @@ fn run(report: &Report) -> Run<'_> {
         parts: detail
             .map(|detail| detail.parts.as_slice())
             .unwrap_or_default(),
+        energy: report.energy.as_ref().map(energy_curve),
     }
 }
 
@@ -162,7 +182,8 @@ fn about(report: &Report) -> Vec<(&'static str, String)> {
     rows
 }
 
-fn points(writes: &Writes, total: u64) -> Points {
+fn points(trace: &Trace, total: u64, over_time: bool) -> Points {
+    let writes = Writes::of(trace);
     let group = total.div_ceil(POINTS_MAX).max(1);
     let uniform_bytes = writes.uniform_bytes();
     let (mut least, mut greatest, mut places) = (Vec::new(), Vec::new(), Vec::new());
@@ -193,6 +214,32 @@ fn points(writes: &Writes, total: u64) -> Points {
             .then(|| pack(places.iter().flat_map(|place| place.to_le_bytes()))),
         min: packed(&least),
         max: (group > 1).then(|| packed(&greatest)),
+        x_us: over_time.then(|| pack(starts_us(trace, &writes, group))),
+        end_us: over_time.then(|| us(trace.last_end_ns() - trace.first_start_ns())),
+    }
+}
+
+/// When the first write of each group starts, from the start of the trace.
+fn starts_us<'a>(
+    trace: &'a Trace,
+    writes: &Writes,
+    group: u64,
+) -> impl Iterator<Item = u8> + use<'a> {
+    let (first_ns, kind) = (trace.first_start_ns(), writes.kind);
+    let operations = trace.operations().filter(move |op| op.kind == kind);
+    let groups = operations.step_by(usize::try_from(group).unwrap_or(usize::MAX));
+    groups.flat_map(move |op| us(op.start_ns - first_ns).to_le_bytes())
+}
+
+fn energy_curve(energy: &Energy) -> EnergyCurve {
+    let trace = &energy.trace;
+    // Seven digits are more than any scope has.
+    let bins = trace.bins_uj().iter().map(|&uj| uj as f32);
+    EnergyCurve {
+        start_us: trace.start_ns() / 1e3,
+        end_us: trace.end_ns() / 1e3,
+        bin_us: us(trace.bin_ns()),
+        bins_uj: pack(bins.flat_map(f32::to_le_bytes)),
     }
 }
 

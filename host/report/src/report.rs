@@ -1,5 +1,6 @@
 //! From a trace to its figures.
 
+use crate::energy::Energy;
 use crate::parts::{self, PartFigures};
 use crate::summary::{
     CadenceSummary, FrontierPoint, PeakHeight, PeakSpacing, Peaks, Summary, Throughput, WriteTime,
@@ -55,12 +56,37 @@ pub struct Report {
     pub(crate) detail: Option<Detail>,
     /// For the write times over bytes.
     pub(crate) trace: Option<Trace>,
+    pub(crate) energy: Option<Energy>,
 }
 
 impl Report {
     /// The single operations, where the source has them.
     pub fn trace(&self) -> Option<&Trace> {
         self.trace.as_ref()
+    }
+
+    /// Whether the operations are writes or reads, and not steps of a recording.
+    pub fn has_writes(&self) -> bool {
+        self.trace.is_some() && self.noun != Noun::Step
+    }
+
+    /// Nothing but a name.
+    pub(crate) fn empty(about: About) -> Report {
+        Report {
+            summary: Summary {
+                schema: SCHEMA,
+                target: about.target.clone(),
+                workload: about.workload.clone(),
+                ..Summary::default()
+            },
+            about,
+            warnings: Vec::new(),
+            noun: Noun::Write,
+            threshold_was_chosen: true,
+            detail: None,
+            trace: None,
+            energy: None,
+        }
     }
 }
 
@@ -86,6 +112,14 @@ impl Noun {
             Noun::Write => "write",
             Noun::Read => "read",
             Noun::Step => "step",
+        }
+    }
+
+    pub(crate) fn doing(self) -> &'static str {
+        match self {
+            Noun::Write => "writing",
+            Noun::Read => "reading",
+            Noun::Step => "stepping",
         }
     }
 
@@ -138,6 +172,7 @@ fn of_trace(trace: Trace, threshold_ns: Option<u64>) -> Report {
             parts: parts::of(&trace),
         }),
         trace: Some(trace),
+        energy: None,
     }
 }
 
@@ -178,6 +213,7 @@ fn of_recording(recording: Recording, threshold_ns: Option<u64>) -> Report {
             parts: Vec::new(),
         }),
         trace: Some(trace),
+        energy: None,
     }
 }
 
@@ -229,6 +265,7 @@ fn of_aggregate(aggregate: Aggregate) -> Report {
             peaks: Peaks::default(),
             frontier: Vec::new(),
             cadence: None,
+            energy: None,
         },
         about: aggregate.about,
         warnings: vec![
@@ -240,6 +277,7 @@ fn of_aggregate(aggregate: Aggregate) -> Report {
         threshold_was_chosen: true,
         detail: None,
         trace: None,
+        energy: None,
     }
 }
 
@@ -346,5 +384,6 @@ fn summary_of(trace: &Trace, times: &Times, peaks: &PeakFinder) -> Summary {
         },
         frontier: Vec::new(),
         cadence: None,
+        energy: None,
     }
 }

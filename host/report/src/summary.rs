@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 /// The figures of one run. What the trace cannot tell is null.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Summary {
     /// Version of this layout.
     pub schema: u32,
@@ -31,6 +31,8 @@ pub struct Summary {
     /// Audit of a recording's time column.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cadence: Option<CadenceSummary>,
+    /// What the card took from its supply, where that was measured.
+    pub energy: Option<EnergySummary>,
 }
 
 /// Write times in us.
@@ -107,6 +109,56 @@ pub struct CadenceSummary {
     pub missing: u64,
     /// The longest step.
     pub longest_gap_us: f64,
+}
+
+/// What the card took from its supply. Figures of writes are null where there are none, or the scope
+/// covers none.
+#[derive(Clone, Debug, Serialize)]
+pub struct EnergySummary {
+    /// Energy in all in uJ, also before and after the writes.
+    #[serde(rename = "total_uJ")]
+    pub total_uj: f64,
+    /// How long that took.
+    pub duration_us: f64,
+    /// Width of the bins that the greatest power is taken over.
+    pub bin_us: f64,
+    /// Mean powers.
+    #[serde(rename = "power_mW")]
+    pub power_mw: EnergyPower,
+    /// Energy while a write went on, of those that the scope covers wholly.
+    #[serde(rename = "per_write_uJ")]
+    pub per_write_uj: Option<f64>,
+    /// The same for each 1000 B of their payload.
+    #[serde(rename = "per_kB_uJ")]
+    pub per_kb_uj: Option<f64>,
+    /// Share of the trace's time that the scope covers.
+    pub trace_covered: Option<f64>,
+    /// What falls into writes, of what the scope covers of the trace.
+    pub in_writes: EnergyShare,
+    /// What falls into writes longer than the threshold, of the same.
+    pub in_peaks: EnergyShare,
+}
+
+/// Mean powers in mW.
+#[derive(Clone, Debug, Serialize)]
+pub struct EnergyPower {
+    /// Of everything.
+    pub mean: Option<f64>,
+    /// Of the bin with the most energy.
+    pub max: Option<f64>,
+    /// While writes went on.
+    pub in_writes: Option<f64>,
+    /// Within the trace, while no write went on.
+    pub between_writes: Option<f64>,
+}
+
+/// Shares from 0 to 1: where that of energy is the greater, the power is above the mean.
+#[derive(Clone, Debug, Serialize)]
+pub struct EnergyShare {
+    /// Of the energy.
+    pub energy: Option<f64>,
+    /// Of the time.
+    pub time: Option<f64>,
 }
 
 /// ns as us, with every digit that ns have.

@@ -1,6 +1,7 @@
 //! The figures as a table, for a terminal or as Markdown.
 
-use crate::report::Report;
+use crate::report::{Noun, Report};
+use crate::summary::{EnergyShare, EnergySummary};
 use crate::units;
 use std::fmt::Write;
 
@@ -80,6 +81,10 @@ fn sections(report: &Report) -> Vec<Section> {
     if !report.summary.frontier.is_empty() {
         sections.push(frontier(report));
     }
+    sections.extend(report.summary.energy.as_ref().map(|energy| Section {
+        heading: "Energy",
+        rows: energy_rows(energy, report.noun),
+    }));
     sections.push(parts(report));
     sections.retain(|section| !section.rows.is_empty());
     sections
@@ -92,9 +97,15 @@ fn row<T>(name: &str, value: Option<T>, show: impl Fn(T) -> String) -> Option<(S
 
 fn measured(report: &Report) -> Section {
     let (summary, about) = (&report.summary, &report.about);
+    // A scope's file alone has none.
+    let writes = Some(summary.writes).filter(|&writes| writes > 0);
     let rows = [
-        row(report.noun.plural(), Some(summary.writes), units::count),
-        row("payload", Some(summary.bytes as f64), units::bytes),
+        row(report.noun.plural(), writes, units::count),
+        row(
+            "payload",
+            writes.map(|_| summary.bytes as f64),
+            units::bytes,
+        ),
         row("elapsed", summary.elapsed_us, units::time),
         row("clock resolution", about.clock_resolution_ns, |ns| {
             units::time(ns as f64 / 1e3)
@@ -126,9 +137,9 @@ fn times(report: &Report) -> Section {
         ("longest", times.max),
     ];
     let heading = match report.noun {
-        crate::report::Noun::Write => "Write time",
-        crate::report::Noun::Read => "Read time",
-        crate::report::Noun::Step => "Step",
+        Noun::Write => "Write time",
+        Noun::Read => "Read time",
+        Noun::Step => "Step",
     };
     let rows = rows
         .into_iter()
@@ -199,6 +210,47 @@ fn frontier(report: &Report) -> Section {
         heading: "Lossless rate",
         rows: rows.collect(),
     }
+}
+
+fn energy_rows(energy: &EnergySummary, noun: Noun) -> Vec<(String, String)> {
+    let one = noun.singular();
+    let doing = noun.doing();
+    let power = &energy.power_mw;
+    let shares = |share: &EnergyShare| {
+        let (energy, time) = (share.energy?, share.time?);
+        Some((units::percent(energy), units::percent(time)))
+    };
+    let shown = |(energy, time)| format!("{energy} of the energy in {time} of the time");
+    let rows = [
+        row("in all", Some(energy.total_uj), |uj| {
+            format!(
+                "{} in {}",
+                units::energy(uj),
+                units::time(energy.duration_us)
+            )
+        }),
+        row("mean power", power.mean, units::power),
+        row(
+            &format!("most in {}", units::time(energy.bin_us)),
+            power.max,
+            units::power,
+        ),
+        row(&format!("while {doing}"), power.in_writes, units::power),
+        row(
+            &format!("between {}", noun.plural()),
+            power.between_writes,
+            units::power,
+        ),
+        row(&format!("a {one}"), energy.per_write_uj, units::energy),
+        row("a kB of payload", energy.per_kb_uj, units::energy),
+        row(
+            &format!("in {}", noun.plural()),
+            shares(&energy.in_writes),
+            shown,
+        ),
+        row("in peaks", shares(&energy.in_peaks), shown),
+    ];
+    rows.into_iter().flatten().collect()
 }
 
 fn parts(report: &Report) -> Section {

@@ -20,6 +20,36 @@ pub fn rate(bytes_per_second: f64) -> String {
     decimal(bytes_per_second, "B/s")
 }
 
+/// An energy in uJ, as `9.75 mJ`.
+pub fn energy(uj: f64) -> String {
+    signed(uj, |uj| match uj {
+        uj if uj < 1.0 => format!("{} nJ", three_digits(uj * 1e3)),
+        uj if uj < 1e3 => format!("{} µJ", three_digits(uj)),
+        uj if uj < 1e6 => format!("{} mJ", three_digits(uj / 1e3)),
+        uj => format!("{} J", three_digits(uj / 1e6)),
+    })
+}
+
+/// A power in mW, as `97.5 mW`.
+pub fn power(mw: f64) -> String {
+    signed(mw, |mw| match mw {
+        mw if mw < 1.0 => format!("{} µW", three_digits(mw * 1e3)),
+        mw if mw < 1e3 => format!("{} mW", three_digits(mw)),
+        mw => format!("{} W", three_digits(mw / 1e3)),
+    })
+}
+
+/// A share from 0 to 1, as `12.3 %`.
+pub fn percent(share: f64) -> String {
+    signed(share, |share| format!("{} %", three_digits(share * 100.0)))
+}
+
+/// Noise may bring a measured energy below 0.
+fn signed(value: f64, show: impl Fn(f64) -> String) -> String {
+    let sign = if value < 0.0 { "-" } else { "" };
+    format!("{sign}{}", show(value.abs()))
+}
+
 /// A size of RAM in bytes, as `64 KiB`.
 pub fn ram(bytes: u64) -> String {
     match bytes {
@@ -73,6 +103,10 @@ mod tests {
         assert_eq!(bytes(81_700.0), "81.7 kB");
         assert_eq!(rate(437_250.0), "437 kB/s");
         assert_eq!(rate(0.0), "0 B/s");
+        assert_eq!(energy(9750.0), "9.75 mJ");
+        assert_eq!(energy(-0.5), "-500 nJ");
+        assert_eq!(power(97.5), "97.5 mW");
+        assert_eq!(percent(0.1234), "12.3 %");
         assert_eq!(ram(65_536), "64 KiB");
         assert_eq!(ram(1000), "1000 B");
         assert_eq!(count(16_384), "16 384");

@@ -83,7 +83,7 @@ fn exponents_signs_and_what_scopes_tell_about_themselves() {
     let (scope, steps) = read(text, 1.0).unwrap();
     assert_eq!(
         scope.notes,
-        ["The scope's column \"time\" does not tell its unit: its times are taken as seconds."]
+        ["The scope's time column does not tell its unit: its times are taken as seconds."]
     );
     assert_near(steps[0].power_mw, 33.0);
     assert_near(steps[1].end_ns.abs() + 1.0, 1.0);

@@ -128,6 +128,9 @@ const SCHEMA: &[(&str, &str)] = &[
     ("peaks.height_us.median", "number?"),
 ];
 
+/// Without a scope.
+const NO_ENERGY: &[(&str, &str)] = &[("energy", "null")];
+
 const FRONTIER: &[(&str, &str)] = &[
     ("frontier[].ram_bytes", "integer"),
     ("frontier[].lossless_Bps", "number"),
@@ -155,9 +158,9 @@ pub enum Source {
 /// Every key is there, no other is, and each value is of its type.
 pub fn assert_schema(figures: &Value, from: Source) {
     let expected: Vec<_> = match from {
-        Source::Writes => [SCHEMA, FRONTIER].concat(),
-        Source::Aggregate => [SCHEMA, &[("frontier", "empty")]].concat(),
-        Source::Recording => [SCHEMA, CADENCE, &[("frontier", "empty")]].concat(),
+        Source::Writes => [SCHEMA, FRONTIER, NO_ENERGY].concat(),
+        Source::Aggregate => [SCHEMA, NO_ENERGY, &[("frontier", "empty")]].concat(),
+        Source::Recording => [SCHEMA, CADENCE, NO_ENERGY, &[("frontier", "empty")]].concat(),
     };
     let mut found = Vec::new();
     leaves("", figures, &mut found);

@@ -26,6 +26,18 @@ const RAM = [
 ];
 const RATE = BYTES.map(([factor, name]) => [factor, name + "/s"]);
 
+const ENERGY = [
+  [1e-3, "nJ"],
+  [1, "µJ"],
+  [1e3, "mJ"],
+  [1e6, "J"],
+];
+const POWER = [
+  [1e-3, "µW"],
+  [1, "mW"],
+  [1e3, "W"],
+];
+
 const isNumber = (v) => typeof v === "number" && Number.isFinite(v);
 
 function group(digits) {
@@ -63,6 +75,8 @@ const time = (us) => inUnit(us, TIME);
 const bytes = (b) => inUnit(b, BYTES);
 const ram = (b) => inUnit(b, RAM);
 const rate = (r) => inUnit(r, RATE);
+const energy = (uj) => inUnit(uj, ENERGY);
+const power = (mw) => inUnit(mw, POWER);
 const count = (n) => (isNumber(n) ? group(String(Math.round(n))) : DASH);
 const exactBytes = (b) => group(String(Math.round(b))) + NBSP + "B";
 

@@ -184,10 +184,10 @@ function binaryTicks([lo, hi], pixels, gap, text) {
 }
 
 // The widest label decides the left margin, so nothing is ever cut off.
-function areaFor(ctx, size, yTicks, top = 28) {
+function areaFor(ctx, size, yTicks, top = 28, least = 0) {
   ctx.font = FONT;
-  const left = Math.ceil(Math.max(24, ...yTicks.map((t) => (t.text ? ctx.measureText(t.text).width : 0)))) + 12;
-  return { left, top, right: size.w - 16, bottom: size.h - 44 };
+  const widest = Math.ceil(Math.max(24, ...yTicks.map((t) => (t.text ? ctx.measureText(t.text).width : 0)))) + 12;
+  return { left: Math.max(least, widest), top, right: size.w - 16, bottom: size.h - 44 };
 }
 
 function drawAxes(ctx, area, ink, { x, y, xTicks, yTicks, xTitle, yTitle }) {

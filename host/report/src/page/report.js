@@ -7,7 +7,8 @@ const WORDS = {
 };
 
 function wordsFor(run) {
-  return WORDS[run.noun] || (run.summary?.cadence ? WORDS.step : WORDS.write);
+  const words = WORDS[run.noun] || (run.summary?.cadence ? WORDS.step : WORDS.write);
+  return run.points?.x_us ? { ...words, position: "time from the start" } : words;
 }
 
 function table(caption, rows) {
@@ -62,6 +63,7 @@ function figures(run, words) {
         steps.map((p) => ["with " + ram(p.ram_bytes), p.lossless_Bps ? rate(p.lossless_Bps) : DASH]),
       ),
     );
+  if (s.energy) tables.push(energyTable(run, words));
   return element("section", { class: "tables", "aria-label": "Figures" }, ...tables);
 }
 
@@ -173,7 +175,7 @@ function timelineFigure(run, words) {
       : "";
     return { timeline, plot: timeline.plot, text: `${plural(timeline.series.total, words.noun)}${found}.${grouped}` };
   });
-  const title = `${words.quantity} over ${words.position}`;
+  const title = `${words.quantity} over ${run.points?.x_us ? "time" : words.position}`;
   if (!part.timeline) return { node: figure(title, part) };
   const { timeline } = part;
   const button = (name, hint, action) =>
@@ -204,7 +206,9 @@ function panelFor(run) {
       ? element("ul", { class: kind, "aria-label": label }, ...items.map((text) => element("li", {}, text)))
       : null;
   const recording = words === WORDS.step; // nothing was written, so nothing waits
+  if (run.energy && !run.points) return energyPanel(run, list);
   const { node, timeline } = timelineFigure(run, words);
+  if (run.energy) node.append(energyFigure(run, timeline));
   const about = (run.about || []).map(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]).flat();
   return element(
     "article",
@@ -249,6 +253,20 @@ function panelFor(run) {
           element("dl", {}, ...about),
         )
       : null,
+  );
+}
+
+// A scope's file alone.
+function energyPanel(run, list) {
+  return element(
+    "article",
+    {},
+    element("p", { class: "title" }, run.title || ""),
+    element("h2", { class: "headline" }, run.headline || ""),
+    list(run.warnings, "warnings", "Warnings"),
+    list(run.notes, "notes", "Notes"),
+    energyFigure(run, null),
+    element("section", { class: "tables", "aria-label": "Figures" }, energyTable(run, WORDS.write)),
   );
 }
 

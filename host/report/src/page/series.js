@@ -30,9 +30,14 @@ function decodePositions(text) {
   const out = new Float64Array(view.byteLength >> 3);
   for (let i = 0; i < out.length; i++) {
     out[i] = view.getFloat64(8 * i, true);
-    if (i > 0 && !(out[i] >= out[i - 1])) throw new Error("the byte positions do not ascend");
+    if (i > 0 && !(out[i] >= out[i - 1])) throw new Error("the positions do not ascend");
   }
   return out;
+}
+
+function decodeFloats(text) {
+  const view = new DataView(decodeBase64(text).buffer);
+  return Float32Array.from({ length: view.byteLength >> 2 }, (_, i) => view.getFloat32(4 * i, true));
 }
 
 // A fixed stride would beat against the card's own period, so the child that speaks for two is drawn by lot.
@@ -61,9 +66,12 @@ class Series {
     const max = points.max ? decodeCodes(points.max) : min;
     if (min.length === 0) throw new Error("the trace has no points");
     if (max.length !== min.length) throw new Error("least and greatest times differ in number");
-    this.positions = points.x_bytes ? decodePositions(points.x_bytes) : null;
-    if (this.positions && this.positions.length !== min.length)
-      throw new Error("times and byte positions differ in number");
+    // Positions are bytes, or times where another plot shares the axis.
+    this.timed = Boolean(points.x_us);
+    const packed = points.x_us || points.x_bytes;
+    this.positions = packed ? decodePositions(packed) : null;
+    if (this.positions && this.positions.length !== min.length) throw new Error("times and positions differ in number");
+    this.end_us = points.end_us;
     this.length = min.length;
     this.total = isNumber(points.total) ? points.total : min.length;
     this.group = Math.max(1, points.group || 1);
@@ -82,12 +90,13 @@ class Series {
   get end() {
     const n = this.length;
     if (!this.positions) return this.x(n);
+    if (isNumber(this.end_us)) return Math.max(this.end_us, this.positions[n - 1] + 1e-3);
     // The length of the last write is not in the data; the mean stands in for it.
     const mean = n > 1 ? (this.positions[n - 1] - this.positions[0]) / (n - 1) : this.pitch;
     return this.positions[n - 1] + (mean || 1);
   }
 
-  // The first point at or after byte x.
+  // The first point at or after position x.
   indexAt(x) {
     if (!this.positions) return Math.min(this.length, Math.max(0, Math.ceil((x - this.start) / this.pitch)));
     let [lo, hi] = [0, this.length];

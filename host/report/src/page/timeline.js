@@ -1,4 +1,4 @@
-// Plot 1: every write over the bytes written.
+// Plot 1: every write over the bytes written, or over time where the energy lies under it.
 
 const DOTS = 3000; // up to here every point is a round dot of its own
 const SAMPLE = 150000; // above, at most so many points are counted into the picture
@@ -9,7 +9,9 @@ class Timeline {
     this.series = new Series(run.points);
     this.threshold = run.summary.peaks?.threshold_us;
     this.chosen = run.threshold_chosen;
-    this.full = [this.series.x(0), this.series.end];
+    this.units = this.series.timed ? LONG_TIME : BYTES;
+    this.full = this.series.timed ? sharedSpan(run.energy, this.series.end) : [this.series.x(0), this.series.end];
+    this.below = []; // plots that move along
     this.view = this.full;
     this.range = this.timeRange(run.summary);
     this.plot = new Plot({
@@ -31,7 +33,7 @@ class Timeline {
 
   setView(view) {
     this.view = view;
-    this.plot.redraw();
+    for (const plot of [this.plot, ...this.below]) plot.redraw();
   }
 
   timeRange(summary) {
@@ -62,11 +64,11 @@ class Timeline {
 
   draw(ctx, size, ink) {
     const yTicks = logTicks(this.range, size.h - 72, 20, (v) => tick(v, TIME));
-    const area = (this.area = areaFor(ctx, size, yTicks));
+    const area = (this.area = areaFor(ctx, size, yTicks, 28, this.series.timed ? SHARED_LEFT : 0));
     const [width, height] = [area.right - area.left, area.bottom - area.top];
     this.x = linear(...this.view, area.left, area.right);
     this.y = logarithmic(...this.range, area.bottom, area.top);
-    const xTicks = fittingTicks(ctx, this.view, width, BYTES);
+    const xTicks = fittingTicks(ctx, this.view, width, this.units);
     drawAxes(ctx, area, ink, {
       x: this.x,
       y: this.y,
@@ -116,10 +118,10 @@ class Timeline {
     const { series } = this;
     const top = codeOf(this.range[1]);
     const perCode = h / (top - codeOf(this.range[0]));
-    const perByte = w / (this.view[1] - this.view[0]);
+    const perUnit = w / (this.view[1] - this.view[0]);
     const x0 = this.view[0];
     const stamp = (x, code, size) => {
-      const px = Math.min(w - size, Math.max(0, Math.round((x - x0) * perByte - size / 2)));
+      const px = Math.min(w - size, Math.max(0, Math.round((x - x0) * perUnit - size / 2)));
       const py = Math.min(h - size, Math.max(0, Math.round((top - code) * perCode - size / 2)));
       for (let r = 0; r < size; r++) {
         const row = (py + r) * w + px;
@@ -223,7 +225,7 @@ class Timeline {
       y: Math.min(this.area.bottom, this.y(timeOf(code))),
       lines: [
         time(timeOf(code)) + (series.group > 1 ? ` ${least} of ${series.group}` : ""),
-        `at ${exactBytes(series.x(i))}`,
+        `at ${series.timed ? moment(series.x(i)) : exactBytes(series.x(i))}`,
         series.group > 1 ? many : one,
       ],
     };

@@ -155,10 +155,10 @@ fn named(separator: u8, names: &[String], units: &[String]) -> Option<Columns> {
     };
     let notes = match below.or(time_unit) {
         Some(_) => Vec::new(),
-        None => vec![format!(
-            "The scope's column \"{}\" does not tell its unit: its times are taken as seconds.",
-            names[time]
-        )],
+        None => vec![
+            "The scope's time column does not tell its unit: its times are taken as seconds."
+                .to_string(),
+        ],
     };
     let voltage = |(column, volts_per_unit): (usize, f64)| {
         Some(Voltage {
