@@ -1,7 +1,9 @@
 //! The HTML page in a real browser: headless Chromium runs its script and hands back what it made.
 
-use cardiograph_report::{Report, figures_of, page};
-use cardiograph_trace::{About, Loaded, Operation, OperationKind, ReadOptions, Trace, read};
+use cardiograph_report::{EnergyMeter, Report, figures_of, page};
+use cardiograph_trace::{
+    About, Loaded, Operation, OperationKind, ReadOptions, Trace, read, read_scope,
+};
 use std::path::Path;
 use std::process::Command;
 
@@ -119,6 +121,39 @@ fn the_plots_of_a_trace_are_all_there() {
     // One in every 160 writes of 512 B: 81.9 kB apart, given within 1 %.
     assert!(markup.contains("31 peaks"));
     assert!(markup.contains("median 82.4 kB"));
+}
+
+/// The traces' example of energy, or the scope's file alone.
+fn with_energy(mut report: Report) -> Report {
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/traces/energy_scope.csv");
+    let mut meter = EnergyMeter::over(&report, 0);
+    let scope = read_scope(&path, 1.0, &mut |_| {}, |step| meter.add(step)).unwrap();
+    let energy = meter.finish().unwrap();
+    report.lay_under(energy, &scope, None);
+    report
+}
+
+#[test]
+fn energy_lies_under_the_writes_on_one_time_axis() {
+    let writes = figures_of(data("traces/energy_writes.csv"), None);
+    let markup = rendered(&[with_energy(writes)]);
+    assert!(!markup.contains("class=\"failure\"><"));
+    for text in [
+        "Write time over time",
+        "Energy in each 10 ms over time",
+        "12 of 12 writes wholly",
+        "of it in peaks",
+    ] {
+        assert!(markup.contains(text), "{text} is missing");
+    }
+    let uneven = with_energy(figures_of(trace(3000, true), None));
+    assert!(!rendered(&[uneven]).contains("<p>This plot cannot"));
+
+    let alone = rendered(&[with_energy(Report::of_energy("scope.csv"))]);
+    assert!(alone.contains("The card took"), "{alone}");
+    assert_eq!(alone.matches("class=\"over\"").count(), 1);
+    assert!(!alone.contains("<p>This plot cannot"));
 }
 
 #[test]

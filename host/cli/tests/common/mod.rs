@@ -131,6 +131,23 @@ const SCHEMA: &[(&str, &str)] = &[
 /// Without a scope.
 const NO_ENERGY: &[(&str, &str)] = &[("energy", "null")];
 
+const ENERGY: &[(&str, &str)] = &[
+    ("energy.total_uJ", "number"),
+    ("energy.duration_us", "number"),
+    ("energy.bin_us", "number"),
+    ("energy.power_mW.mean", "number"),
+    ("energy.power_mW.max", "number"),
+    ("energy.power_mW.in_writes", "number"),
+    ("energy.power_mW.between_writes", "number"),
+    ("energy.per_write_uJ", "number"),
+    ("energy.per_kB_uJ", "number"),
+    ("energy.trace_covered", "number"),
+    ("energy.in_writes.energy", "number"),
+    ("energy.in_writes.time", "number"),
+    ("energy.in_peaks.energy", "number"),
+    ("energy.in_peaks.time", "number"),
+];
+
 const FRONTIER: &[(&str, &str)] = &[
     ("frontier[].ram_bytes", "integer"),
     ("frontier[].lossless_Bps", "number"),
@@ -149,6 +166,8 @@ const CADENCE: &[(&str, &str)] = &[
 pub enum Source {
     /// Every single write: nothing but the figures of peaks may be null.
     Writes,
+    /// The same, and a scope that covers them.
+    WritesAndScope,
     /// Figures of whole files.
     Aggregate,
     /// A time column.
@@ -159,9 +178,11 @@ pub enum Source {
 pub fn assert_schema(figures: &Value, from: Source) {
     let expected: Vec<_> = match from {
         Source::Writes => [SCHEMA, FRONTIER, NO_ENERGY].concat(),
+        Source::WritesAndScope => [SCHEMA, FRONTIER, ENERGY].concat(),
         Source::Aggregate => [SCHEMA, NO_ENERGY, &[("frontier", "empty")]].concat(),
         Source::Recording => [SCHEMA, CADENCE, NO_ENERGY, &[("frontier", "empty")]].concat(),
     };
+    let has_writes = matches!(from, Source::Writes | Source::WritesAndScope);
     let mut found = Vec::new();
     leaves("", figures, &mut found);
     let keys = |leaves: &[(String, &str)]| -> BTreeSet<String> {
@@ -171,7 +192,7 @@ pub fn assert_schema(figures: &Value, from: Source) {
     assert_eq!(keys(&found), due);
     for (key, kind) in found {
         let due = expected.iter().find(|(name, _)| *name == key).unwrap().1;
-        let may_be_null = due.ends_with('?') && (from != Source::Writes || key.contains("peaks"));
+        let may_be_null = due.ends_with('?') && (!has_writes || key.contains("peaks"));
         let is_right = kind == due.trim_end_matches('?') || (kind == "null" && may_be_null);
         assert!(is_right, "{key} is {kind}, due is {due}");
     }

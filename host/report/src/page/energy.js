@@ -55,13 +55,13 @@ class EnergyPlot {
     const view = this.shown();
     this.x = linear(...view, area.left, area.right);
     this.y = linear(...this.range, area.bottom, area.top);
-    const xTicks = fittingTicks(ctx, view, area.right - area.left, LONG_TIME);
+    const xTicks = fittingTicks(ctx, view, area.right - area.left, axisUnits(view));
     drawAxes(ctx, area, ink, {
       x: this.x,
       y: this.y,
       xTicks,
       yTicks,
-      xTitle: "time from the start",
+      xTitle: this.timeline ? "time from the start" : "time of the scope",
       yTitle: `energy in ${this.binName}`,
     });
     const perBin = this.x(this.width) - this.x(0);
@@ -128,7 +128,7 @@ class EnergyPlot {
       lines: [
         `${energy(this.bins[i])} in ${this.binName}`,
         `${power((this.bins[i] / (i === at ? long : this.width)) * 1e3)}`,
-        `at ${moment(start)}`,
+        `at ${place(start)}`,
       ],
     };
   }
@@ -149,22 +149,22 @@ function energyFigure(run, timeline) {
 
 function energyTable(run, words) {
   const s = run.summary.energy;
-  const shares = ({ energy, time }) =>
-    isNumber(energy) && isNumber(time)
-      ? `${significant(energy * 100)}${NBSP}% in ${significant(time * 100)}${NBSP}% of the time`
-      : DASH;
+  const share = (v) => (isNumber(v) ? significant(v * 100) + NBSP + "%" : DASH);
+  const ofCovered = "Of what the scope covers of the trace";
   const all = [
     ["in all", energy(s.total_uJ)],
     ["mean power", power(s.power_mW.mean)],
     [`most in ${tick(s.bin_us, LONG_TIME)}`, power(s.power_mW.max)],
   ];
   const ofWrites = [
-    [`in ${words.noun}s`, power(s.power_mW.in_writes)],
-    [`between ${words.noun}s`, power(s.power_mW.between_writes)],
+    [`power in ${words.noun}s`, power(s.power_mW.in_writes)],
+    ["power between", power(s.power_mW.between_writes)],
     [`a ${words.noun}`, energy(s.per_write_uJ)],
     ["a kB of payload", energy(s.per_kB_uJ)],
-    [`in ${words.noun}s`, shares(s.in_writes), "Share of the energy, and of the time"],
-    ["in peaks", shares(s.in_peaks), "Share of the energy, and of the time"],
+    [`energy in ${words.noun}s`, share(s.in_writes.energy), ofCovered],
+    [`time in ${words.noun}s`, share(s.in_writes.time), ofCovered],
+    ["energy in peaks", share(s.in_peaks.energy), ofCovered],
+    ["time in peaks", share(s.in_peaks.time), ofCovered],
   ];
   return table("Energy", isNumber(s.trace_covered) ? [...all, ...ofWrites] : all);
 }

@@ -97,6 +97,10 @@ function moment(us) {
   return h ? `${h}:${two(m)}:${rest}` : `${m}:${rest}`;
 }
 
+// On a time axis that can be zoomed into, minutes would need too many decimals; the tip speaks as the axis does.
+const axisUnits = ([from, to]) => (to - from < 1.2e8 ? TIME : LONG_TIME);
+const place = (us) => inUnit(us, TIME, 6);
+
 // Ticks drop the zeros that a table keeps: 1 ms, not 1.00 ms.
 function tick(v, units) {
   const [factor, name] = unitFor(v, units);

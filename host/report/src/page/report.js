@@ -266,7 +266,7 @@ function energyPanel(run, list) {
     list(run.warnings, "warnings", "Warnings"),
     list(run.notes, "notes", "Notes"),
     energyFigure(run, null),
-    element("section", { class: "tables", "aria-label": "Figures" }, energyTable(run, WORDS.write)),
+    element("section", { class: "tables alone", "aria-label": "Figures" }, energyTable(run, WORDS.write)),
   );
 }
 

@@ -9,7 +9,6 @@ class Timeline {
     this.series = new Series(run.points);
     this.threshold = run.summary.peaks?.threshold_us;
     this.chosen = run.threshold_chosen;
-    this.units = this.series.timed ? LONG_TIME : BYTES;
     this.full = this.series.timed ? sharedSpan(run.energy, this.series.end) : [this.series.x(0), this.series.end];
     this.below = []; // plots that move along
     this.view = this.full;
@@ -68,7 +67,7 @@ class Timeline {
     const [width, height] = [area.right - area.left, area.bottom - area.top];
     this.x = linear(...this.view, area.left, area.right);
     this.y = logarithmic(...this.range, area.bottom, area.top);
-    const xTicks = fittingTicks(ctx, this.view, width, this.units);
+    const xTicks = fittingTicks(ctx, this.view, width, this.series.timed ? axisUnits(this.view) : BYTES);
     drawAxes(ctx, area, ink, {
       x: this.x,
       y: this.y,
@@ -225,7 +224,7 @@ class Timeline {
       y: Math.min(this.area.bottom, this.y(timeOf(code))),
       lines: [
         time(timeOf(code)) + (series.group > 1 ? ` ${least} of ${series.group}` : ""),
-        `at ${series.timed ? moment(series.x(i)) : exactBytes(series.x(i))}`,
+        `at ${series.timed ? place(series.x(i)) : exactBytes(series.x(i))}`,
         series.group > 1 ? many : one,
       ],
     };
