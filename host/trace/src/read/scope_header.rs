@@ -238,7 +238,10 @@ mod tests {
     use super::super::lines::Lines;
     use super::*;
 
-    fn columns(text: &str) -> Option<(usize, &'static str, [(usize, f64); 2])> {
+    /// Column and unit of the time, column and volts per unit of V1 and V2.
+    type Found = (usize, &'static str, [(usize, f64); 2]);
+
+    fn columns(text: &str) -> Option<Found> {
         let mut lines = Lines::new(text.as_bytes()).unwrap();
         let mut above = Above::default();
         loop {
