@@ -134,6 +134,8 @@ class EnergyPlot {
   }
 }
 
+const percentOf = (share) => (isNumber(share) ? significant(share * 100) + NBSP + "%" : DASH);
+
 function energyFigure(run, timeline) {
   const s = run.summary.energy;
   const part = attempt(() => {
@@ -141,7 +143,7 @@ function energyFigure(run, timeline) {
     const said = [`${energy(s.total_uJ)} in ${duration(s.duration_us)}`];
     const { energy: share, time: long } = s.in_peaks;
     if (isNumber(share) && isNumber(long) && run.summary.peaks.count)
-      said.push(`${significant(share * 100)}${NBSP}% of it in peaks, which take ${significant(long * 100)}${NBSP}% of the time`);
+      said.push(`peaks have ${percentOf(share)} of the trace's energy in ${percentOf(long)} of its time`);
     return { plot, text: said.join("; ") + "." };
   });
   return figure("Energy from the supply", part);
@@ -149,7 +151,6 @@ function energyFigure(run, timeline) {
 
 function energyTable(run, words) {
   const s = run.summary.energy;
-  const share = (v) => (isNumber(v) ? significant(v * 100) + NBSP + "%" : DASH);
   const ofCovered = "Of what the scope covers of the trace";
   const all = [
     ["in all", energy(s.total_uJ)],
@@ -161,10 +162,10 @@ function energyTable(run, words) {
     ["power between", power(s.power_mW.between_writes)],
     [`a ${words.noun}`, energy(s.per_write_uJ)],
     ["a kB of payload", energy(s.per_kB_uJ)],
-    [`energy in ${words.noun}s`, share(s.in_writes.energy), ofCovered],
-    [`time in ${words.noun}s`, share(s.in_writes.time), ofCovered],
-    ["energy in peaks", share(s.in_peaks.energy), ofCovered],
-    ["time in peaks", share(s.in_peaks.time), ofCovered],
+    [`energy in ${words.noun}s`, percentOf(s.in_writes.energy), ofCovered],
+    [`time in ${words.noun}s`, percentOf(s.in_writes.time), ofCovered],
+    ["energy in peaks", percentOf(s.in_peaks.energy), ofCovered],
+    ["time in peaks", percentOf(s.in_peaks.time), ofCovered],
   ];
   return table("Energy", isNumber(s.trace_covered) ? [...all, ...ofWrites] : all);
 }
