@@ -46,21 +46,55 @@ impl Width {
     }
 }
 
+/// Bytes that one step of [`four_sums`] takes together.
+const LANES: usize = 8;
+
+/// Table `n` holds what a byte does to the four sums when `n` bytes follow it.
+const FOUR_SUMS_TABLES: [[u64; 256]; LANES] = {
+    let mut tables = [[0; 256]; LANES];
+    let mut byte = 0;
+    while byte < 256 {
+        let mut woven = after(0, byte as u8);
+        let mut lane = 0;
+        while lane < LANES {
+            tables[lane][byte] = woven;
+            woven = after(woven, 0);
+            lane += 1;
+        }
+        byte += 1;
+    }
+    tables
+};
+
 /// A byte is two clocks: bits 7 to 4 on DAT3 to DAT0, then bits 3 to 0 (3.6.1). The four sums grow
 /// side by side, four bits for each bit of one.
+const fn after(woven: u64, byte: u8) -> u64 {
+    // x^16 + x^12 + x^5 + 1; no bit comes back within two clocks.
+    let out = woven >> 56 ^ byte as u64;
+    woven << 8 ^ out << (4 * 12) ^ out << (4 * 5) ^ out
+}
+
 fn four_sums(data: &[u8]) -> LineSums {
-    let woven = data.iter().fold(0u64, |sums, byte| {
-        // x^16 + x^12 + x^5 + 1; no bit comes back within two clocks.
-        let out = sums >> 56 ^ u64::from(*byte);
-        sums << 8 ^ out << (4 * 12) ^ out << (4 * 5) ^ out
+    let (lanes, rest) = data.as_chunks::<LANES>();
+    // Zeros in front change nothing.
+    let begin = lanes.iter().position(|lane| *lane != [0; LANES]);
+    let lanes = &lanes[begin.unwrap_or(lanes.len())..];
+    let woven = lanes.iter().fold(0u64, |woven, lane| {
+        let mixed = woven ^ u64::from_be_bytes(*lane);
+        let tables = FOUR_SUMS_TABLES.iter().rev().zip(mixed.to_be_bytes());
+        tables.fold(0, |sum, (table, byte)| sum ^ table[usize::from(byte)])
     });
-    let mut sums = [0; 4];
-    for (line, sum) in sums.iter_mut().enumerate() {
-        *sum = (0..16).rev().fold(0, |sum, bit| {
-            sum << 1 | (woven >> (4 * bit + line) & 1) as u16
-        });
-    }
-    sums
+    let woven = rest.iter().fold(woven, |woven, byte| after(woven, *byte));
+    std::array::from_fn(|line| every_fourth_bit(woven >> line))
+}
+
+/// Bits 0, 4, 8 and so on, moved together.
+fn every_fourth_bit(woven: u64) -> u16 {
+    let mut bits = woven & 0x1111_1111_1111_1111;
+    bits = (bits | bits >> 3) & 0x0303_0303_0303_0303;
+    bits = (bits | bits >> 6) & 0x000F_000F_000F_000F;
+    bits = (bits | bits >> 12) & 0x0000_00FF_0000_00FF;
+    (bits | bits >> 24) as u16
 }
 
 #[cfg(test)]
