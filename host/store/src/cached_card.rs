@@ -5,13 +5,13 @@ use crate::card_device::CardDevice;
 use crate::fat_card::MountError;
 use crate::file_buffer::{Backing, FileBuffer};
 use crate::page_cache::PageCache;
-use crate::volume::{Bytes, Disk, Layout, SharedDisk};
+use crate::volume::{self, Bytes, Disk, Layout, SharedDisk};
 use crate::window::Window;
 use crate::{CardClock, StoreError, format};
 use cardiograph_sim_card::{Board, Card, Clock, Profile, Seed};
 use cardiograph_workload::{Flush, Store};
 use fatfs::{File, FileSystem, FsOptions};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::rc::Rc;
 
@@ -19,6 +19,8 @@ use std::rc::Rc;
 pub struct CachedCard {
     file_system: FileSystem<Bytes>,
     disk: SharedDisk,
+    /// Where the file system's last write ended.
+    written_to: Rc<Cell<u64>>,
     board: Board,
     clock: Clock,
 }
@@ -69,9 +71,11 @@ impl CachedCard {
         };
         let disk: SharedDisk = Rc::new(RefCell::new(disk));
         let bytes = Bytes::new(Rc::clone(&disk), layout);
+        let written_to = bytes.written_to();
         Ok(CachedCard {
             file_system: FileSystem::new(bytes, FsOptions::new()).map_err(mount)?,
             disk,
+            written_to,
             board: board.clone(),
             clock,
         })
@@ -153,6 +157,10 @@ impl CachedCard {
             Err(error) => return Err(error),
         }
         root.create_dir(path)?;
+        let is_in_root = !path.contains('/');
+        let mut disk = self.disk.borrow_mut();
+        volume::mend_new_folder(disk.as_mut(), self.written_to.get(), is_in_root)?;
+        drop(disk);
         self.sync_at_close()?;
         Ok(true)
     }

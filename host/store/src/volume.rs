@@ -2,7 +2,7 @@
 
 use crate::card_device::{CardDevice, DriverError};
 use cardiograph_sim_card::{BLOCK_BYTES, Block, Card};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::rc::Rc;
@@ -102,6 +102,7 @@ pub(crate) struct Bytes {
     disk: SharedDisk,
     length: u64,
     at: u64,
+    written_to: Rc<Cell<u64>>,
 }
 
 impl Bytes {
@@ -110,7 +111,13 @@ impl Bytes {
             disk,
             length: u64::from(layout.sectors) * BLOCK_BYTES as u64,
             at: 0,
+            written_to: Rc::default(),
         }
+    }
+
+    /// Where the last write ended, from now on.
+    pub(crate) fn written_to(&self) -> Rc<Cell<u64>> {
+        Rc::clone(&self.written_to)
     }
 
     /// Sector and place within it of the next byte, and how many of `wanted` go in one step: whole
@@ -156,6 +163,7 @@ impl Write for Bytes {
             _ => disk.write_whole(sector, data)?,
         }
         self.at += step as u64;
+        self.written_to.set(self.at);
         Ok(step)
     }
 
@@ -177,4 +185,38 @@ impl Seek for Bytes {
         self.at = at.ok_or(io::ErrorKind::InvalidInput)?;
         Ok(self.at)
     }
+}
+
+/// Bytes of an entry of a directory.
+const ENTRY_BYTES: usize = 32;
+/// Places of the cluster's number in an entry.
+const CLUSTER_AT: [usize; 2] = [20, 26];
+
+/// Puts the first entries of a new folder as they must be. The crate fatfs gives `.` and `..` long
+/// names, and lets `..` point to the root by its number, where 0 is due: two faults to fsck.fat.
+///
+/// The crate has just written them, up to `written_to`.
+pub(crate) fn mend_new_folder(
+    disk: &mut dyn Disk,
+    written_to: u64,
+    is_in_root: bool,
+) -> io::Result<()> {
+    let mut entries = [0; 4 * ENTRY_BYTES];
+    let start = written_to.saturating_sub(entries.len() as u64);
+    let (sector, within) = (start / BLOCK_BYTES as u64, start % BLOCK_BYTES as u64);
+    disk.read_part(sector as u32, 0, &mut entries)?;
+    let (dot, dot_dot) = (ENTRY_BYTES, 3 * ENTRY_BYTES);
+    if within != 0 || !entries[dot..].starts_with(b". ") || !entries[dot_dot..].starts_with(b".. ")
+    {
+        return Err(io::Error::other("a new folder is not as it was expected"));
+    }
+    entries.copy_within(dot..dot + ENTRY_BYTES, 0);
+    entries.copy_within(dot_dot..dot_dot + ENTRY_BYTES, ENTRY_BYTES);
+    entries[2 * ENTRY_BYTES..].fill(0);
+    if is_in_root {
+        for at in CLUSTER_AT {
+            entries[ENTRY_BYTES + at..][..2].fill(0);
+        }
+    }
+    disk.write_part(sector as u32, 0, &entries)
 }

@@ -1,0 +1,537 @@
+//! Every board's storage stack: what it leaves on the card, judged by fsck.fat and by another library,
+//! and what it asks of the driver, counted by making one thing dear.
+
+mod common;
+
+use cardiograph_sim_card::{BLOCK_BYTES, BOARDS, Board, Card, LibraryName, Profile};
+use cardiograph_store::{CachedCard, FatCard, StoreError, run_simulated};
+use cardiograph_workload::{
+    Clock, Doing, Flush, Observer, Operation, OperationKind, Order, Phase, Store, Workload,
+};
+use common::{fsck, image};
+use embedded_sdmmc::{
+    Block, BlockCount, BlockDevice, BlockIdx, Mode, TimeSource, Timestamp, VolumeIdx, VolumeManager,
+};
+use std::convert::Infallible;
+use std::io::Read;
+use std::ops::ControlFlow;
+
+/// A card on which clusters of 2 KiB make FAT32, and those of 8 KiB FAT16.
+fn profile() -> Profile {
+    let mut profile = Profile::named("class10-16g").unwrap();
+    profile.capacity_bytes = 256 << 20;
+    profile
+}
+
+fn board(name: &str, cluster_bytes: u32) -> Board {
+    let mut board = Board::named(name).unwrap();
+    board.library.cluster_bytes = cluster_bytes;
+    board
+}
+
+/// Something to do with any store.
+trait Act {
+    type Output;
+    fn on<S: Store<Error = StoreError>>(
+        self,
+        store: &mut S,
+        clock: &mut impl Clock,
+    ) -> Self::Output;
+}
+
+/// Does it on a new card, which comes back unmounted.
+fn act<A: Act>(profile: &Profile, board: &Board, act: A) -> (A::Output, Card) {
+    match board.library.name {
+        LibraryName::EmbeddedSdmmc => {
+            let mut store = FatCard::new(profile, board, 1).unwrap();
+            let mut clock = store.clock();
+            let output = act.on(&mut store, &mut clock);
+            (output, store.unmount().unwrap())
+        }
+        LibraryName::Fatfs | LibraryName::Linux => {
+            let card = CachedCard::new(profile, board, 1).unwrap();
+            let output = act.on(&mut card.store(), &mut card.clock());
+            (output, card.unmount().unwrap())
+        }
+    }
+}
+
+fn lines() -> Vec<u8> {
+    (0..3000u32)
+        .flat_map(|i| format!("line {i:>6} of many\r\n").into_bytes())
+        .collect()
+}
+
+/// Bytes of each of the files that are written in turn.
+const IN_TURN: u64 = 700;
+
+/// Files kept open, opened anew for each piece, written in turn, and one of them removed.
+struct ManyFiles {
+    removes: bool,
+}
+
+impl Act for ManyFiles {
+    type Output = ();
+
+    fn on<S: Store<Error = StoreError>>(self, store: &mut S, _clock: &mut impl Clock) {
+        let lines = lines();
+        assert!(store.mkdir("DIR").unwrap());
+        assert!(!store.mkdir("DIR").unwrap(), "it is there already");
+        let mut file = store.create("DIR/OPEN.TXT").unwrap();
+        for (i, piece) in lines.chunks(77).enumerate() {
+            store.write(&mut file, i as u64 * 77, piece).unwrap();
+        }
+        store.flush(&mut file, Flush::Wait).unwrap();
+        store.close(file).unwrap();
+        assert!(store.create("DIR/OPEN.TXT").is_err(), "it is there already");
+        for (i, piece) in lines.chunks(1000).enumerate() {
+            let mut file = store.append("DIR/APPENDED.TXT").unwrap();
+            store.write(&mut file, i as u64 * 1000, piece).unwrap();
+            store.close(file).unwrap();
+        }
+        let mut files: Vec<_> = ["A", "B", "C", "D"]
+            .map(|name| store.create(&format!("{name}.TXT")).unwrap())
+            .into();
+        for at in 0..IN_TURN {
+            for (file, name) in files.iter_mut().zip(b'A'..) {
+                store.write(file, at, &[name]).unwrap();
+            }
+        }
+        for file in files {
+            store.close(file).unwrap();
+        }
+        if self.removes {
+            store.remove("D.TXT").unwrap();
+        }
+        // Written in place, in the middle and across a sector.
+        let mut file = store.open("C.TXT", true).unwrap();
+        store
+            .write(&mut file, 500, b"0123456789abcdefghij")
+            .unwrap();
+        let mut back = [0; 30];
+        assert_eq!(store.read(&mut file, 495, &mut back).unwrap(), 30);
+        assert_eq!(&back, b"CCCCC0123456789abcdefghijCCCCC");
+        assert_eq!(store.read(&mut file, IN_TURN - 3, &mut back).unwrap(), 3);
+        assert_eq!(store.read(&mut file, IN_TURN, &mut back).unwrap(), 0);
+        store.close(file).unwrap();
+    }
+}
+
+/// What the files must hold.
+fn expected() -> Vec<(&'static str, Vec<u8>)> {
+    let mut c = vec![b'C'; IN_TURN as usize];
+    c[500..520].copy_from_slice(b"0123456789abcdefghij");
+    vec![
+        ("OPEN.TXT", lines()),
+        ("APPENDED.TXT", lines()),
+        ("A.TXT", vec![b'A'; IN_TURN as usize]),
+        ("B.TXT", vec![b'B'; IN_TURN as usize]),
+        ("C.TXT", c),
+    ]
+}
+
+fn is_in_folder(name: &str) -> bool {
+    matches!(name, "OPEN.TXT" | "APPENDED.TXT")
+}
+
+/// Reads a card as embedded-sdmmc does, past the wire.
+struct Held(Card);
+
+impl BlockDevice for Held {
+    type Error = Infallible;
+
+    fn read(&self, blocks: &mut [Block], start: BlockIdx) -> Result<(), Infallible> {
+        for (block, at) in blocks.iter_mut().zip(start.0..) {
+            let mut data = [[0; BLOCK_BYTES]];
+            self.0.load(at.into(), &mut data);
+            block.contents = data[0];
+        }
+        Ok(())
+    }
+
+    fn write(&self, _: &[Block], _: BlockIdx) -> Result<(), Infallible> {
+        // It writes its count of free clusters when it closes the volume.
+        Ok(())
+    }
+
+    fn num_blocks(&self) -> Result<BlockCount, Infallible> {
+        Ok(BlockCount(self.0.blocks() as u32))
+    }
+}
+
+struct Midnight;
+
+impl TimeSource for Midnight {
+    fn get_timestamp(&self) -> Timestamp {
+        Timestamp::from_calendar(2026, 1, 1, 0, 0, 0).unwrap()
+    }
+}
+
+fn embedded_sdmmc_reads(card: Card) {
+    let manager = VolumeManager::new(Held(card), Midnight);
+    let volume = manager.open_volume(VolumeIdx(0)).unwrap();
+    let root = volume.open_root_dir().unwrap();
+    let folder = root.open_dir("DIR").unwrap();
+    for (name, content) in expected() {
+        let parent = if is_in_folder(name) { &folder } else { &root };
+        let file = parent.open_file_in_dir(name, Mode::ReadOnly).unwrap();
+        let mut back = vec![0; content.len() + 1];
+        let mut read = 0;
+        while !file.is_eof() {
+            read += file.read(&mut back[read..]).unwrap();
+        }
+        assert!(back[..read] == content, "{name} differs");
+    }
+    assert!(root.find_directory_entry("D.TXT").is_err());
+}
+
+fn fatfs_reads(path: &std::path::Path) {
+    let image = std::fs::File::options().read(true).write(true).open(path);
+    let volume = fatfs::FileSystem::new(image.unwrap(), fatfs::FsOptions::new()).unwrap();
+    let root = volume.root_dir();
+    let folder = root.open_dir("DIR").unwrap();
+    for (name, content) in expected() {
+        let parent = if is_in_folder(name) { &folder } else { &root };
+        let mut back = Vec::new();
+        let mut file = parent.open_file(name).unwrap();
+        file.read_to_end(&mut back).unwrap();
+        assert!(back == content, "{name} differs");
+    }
+}
+
+#[test]
+fn what_every_stack_leaves_is_clean_and_read_by_another_library() {
+    for (name, _) in BOARDS {
+        for cluster_bytes in [2048, 8192] {
+            let board = board(name, cluster_bytes);
+            // embedded-sdmmc leaves the clusters of a file that it removes.
+            let removes = board.library.name != LibraryName::EmbeddedSdmmc;
+            let ((), card) = act(&profile(), &board, ManyFiles { removes });
+            let path = image(&card, &format!("stack-{name}-{cluster_bytes}.img"));
+            fsck(&path);
+            match board.library.name {
+                LibraryName::EmbeddedSdmmc => fatfs_reads(&path),
+                LibraryName::Fatfs | LibraryName::Linux => embedded_sdmmc_reads(card),
+            }
+            std::fs::remove_file(path).unwrap();
+        }
+    }
+}
+
+/// A command, or a block, that takes so much longer than it does that it can be counted.
+const DEAR_US: u32 = 50_000;
+
+/// Counts what a step of a test asks of the driver.
+fn count<A: Act<Output = Vec<u64>> + Copy>(board: &Board, step: A) -> Vec<(u64, u64)> {
+    let mut commands = board.clone();
+    commands.driver.command_us += DEAR_US;
+    let mut blocks = board.clone();
+    blocks.driver.block_us += DEAR_US;
+    let times = |board| act(&profile(), board, step).0;
+    let dear_ns = u64::from(DEAR_US) * 1000;
+    let more = |dear_ns_all: u64, ns: u64| (dear_ns_all - ns + dear_ns / 2) / dear_ns;
+    let (plain, commands, blocks) = (times(board), times(&commands), times(&blocks));
+    let all = plain.iter().zip(commands).zip(blocks);
+    all.map(|((&ns, commands), blocks)| (more(commands, ns), more(blocks, ns)))
+        .collect()
+}
+
+/// So many calls of so many bytes in order, after one file of a cluster was begun.
+#[derive(Clone, Copy)]
+struct Calls(u64, usize);
+
+impl Act for Calls {
+    type Output = Vec<u64>;
+
+    /// Time of the calls in ns, all together.
+    fn on<S: Store<Error = StoreError>>(self, store: &mut S, clock: &mut impl Clock) -> Vec<u64> {
+        let Calls(calls, bytes) = self;
+        let mut file = store.create("FILE.BIN").unwrap();
+        store.write(&mut file, 0, &[1; 8192]).unwrap();
+        let start_ns = clock.now_ns();
+        for call in 0..calls {
+            let at = 8192 + call * bytes as u64;
+            store.write(&mut file, at, &vec![2; bytes]).unwrap();
+        }
+        let ns = clock.now_ns() - start_ns;
+        store.close(file).unwrap();
+        vec![ns]
+    }
+}
+
+#[test]
+fn whole_blocks_go_as_one_burst() {
+    let counted = |name, change: fn(&mut Board), calls| {
+        let mut board = board(name, 32_768);
+        change(&mut board);
+        count(&board, calls)[0]
+    };
+    let as_it_is: fn(&mut Board) = |_| ();
+    let profile = profile();
+    assert!(profile.capacity_bytes / 32_768 > 4085, "FAT16 at least");
+    assert_eq!(counted("lpc43xx", as_it_is, Calls(1, 2048)), (1, 4));
+    assert_eq!(counted("lpc43xx", as_it_is, Calls(1, 8192)), (1, 16));
+    assert_eq!(counted("lpc43xx", as_it_is, Calls(4, 512)), (4, 4));
+    // Gathered in the C library's buffer.
+    for name in ["esp32-s3-sd4", "esp32-s3-spi"] {
+        assert_eq!(counted(name, as_it_is, Calls(8, 512)), (1, 8), "{name}");
+    }
+    let short: fn(&mut Board) = |board| board.driver.burst_blocks = 3;
+    assert_eq!(counted("lpc43xx", short, Calls(1, 2048)), (2, 4));
+    // embedded-sdmmc has no bursts.
+    assert_eq!(counted("esp32", as_it_is, Calls(1, 2048)), (4, 4));
+    assert_eq!(counted("linux-reader", as_it_is, Calls(1, 8192)), (0, 0));
+}
+
+/// Bytes written, then read, to four files in turn.
+#[derive(Clone, Copy)]
+struct InTurn;
+
+const BYTES_IN_TURN: u64 = 10;
+
+impl Act for InTurn {
+    type Output = Vec<u64>;
+
+    /// Time of writing and of reading, in ns.
+    fn on<S: Store<Error = StoreError>>(self, store: &mut S, clock: &mut impl Clock) -> Vec<u64> {
+        let mut files: Vec<_> = ["A", "B", "C", "D"]
+            .map(|name| store.create(name).unwrap())
+            .into();
+        // Every file has its cluster, and every buffer is in use.
+        for file in &mut files {
+            store.write(file, 0, b"0").unwrap();
+            store.flush(file, Flush::Wait).unwrap();
+        }
+        let mut turn = |writes: bool| {
+            for file in &mut files {
+                store.read(file, 0, &mut [0]).unwrap();
+            }
+            let start_ns = clock.now_ns();
+            for at in 1..=BYTES_IN_TURN {
+                for file in &mut files {
+                    match writes {
+                        true => store.write(file, at, b"1").unwrap(),
+                        false => assert_eq!(store.read(file, at, &mut [0]).unwrap(), 1),
+                    }
+                }
+            }
+            clock.now_ns() - start_ns
+        };
+        let times = vec![turn(true), turn(false)];
+        for file in files {
+            store.close(file).unwrap();
+        }
+        times
+    }
+}
+
+#[test]
+fn files_that_share_a_buffer_take_it_from_each_other() {
+    let calls = 4 * BYTES_IN_TURN;
+    let shared = count(&board("mega2560", 8192), InTurn);
+    // A byte written: the block before goes out, and its own is read. The first finds nothing to write.
+    assert_eq!(shared[0], (2 * (calls - 1), 2 * (calls - 1)));
+    assert_eq!(shared[1], (calls, calls));
+    let mut own = board("mega2560", 8192);
+    own.library.shared_buffer = false;
+    let own = count(&own, InTurn);
+    assert_eq!(own[0], (0, 0));
+    assert_eq!(own[1], (0, 0), "read ahead of the turn");
+}
+
+/// A file of 512 KiB written backwards, piece by piece, then synced.
+#[derive(Clone, Copy)]
+struct Backwards(bool);
+
+impl Act for Backwards {
+    type Output = Vec<u64>;
+
+    /// Time of the writes and of the sync, in ns.
+    fn on<S: Store<Error = StoreError>>(self, store: &mut S, clock: &mut impl Clock) -> Vec<u64> {
+        const PIECE: usize = 4096;
+        const PIECES: u64 = 128;
+        let mut file = store.create("FILE.BIN").unwrap();
+        for piece in 0..PIECES {
+            store
+                .write(&mut file, piece * PIECE as u64, &[1; PIECE])
+                .unwrap();
+        }
+        store.flush(&mut file, Flush::Wait).unwrap();
+        let start_ns = clock.now_ns();
+        for piece in 0..PIECES {
+            let piece = if self.0 { PIECES - 1 - piece } else { piece };
+            let data = [piece as u8; PIECE];
+            store.write(&mut file, piece * PIECE as u64, &data).unwrap();
+        }
+        let written_ns = clock.now_ns();
+        store.flush(&mut file, Flush::Wait).unwrap();
+        let synced_ns = clock.now_ns();
+        let mut back = [0; PIECE];
+        for piece in 0..PIECES {
+            let at = piece * PIECE as u64;
+            assert_eq!(store.read(&mut file, at, &mut back).unwrap(), PIECE);
+            assert_eq!(back, [piece as u8; PIECE]);
+        }
+        store.close(file).unwrap();
+        vec![written_ns - start_ns, synced_ns - written_ns]
+    }
+}
+
+#[test]
+fn a_page_cache_writes_at_a_sync_only_and_in_order() {
+    let board = board("linux-reader", 8192);
+    let (forwards, backwards) = (
+        count(&board, Backwards(false)),
+        count(&board, Backwards(true)),
+    );
+    assert_eq!(forwards[0], (0, 0), "nothing goes out before the sync");
+    assert_eq!(forwards, backwards);
+    let (commands, blocks) = forwards[1];
+    // The data in bursts of 240, and a block of the directory.
+    assert!((1024..1040).contains(&blocks), "{blocks}");
+    assert!((5..=7).contains(&commands), "{commands}");
+}
+
+#[test]
+fn a_page_cache_holds_back_no_more_than_it_may() {
+    let mut board = board("linux-reader", 8192);
+    board.library.dirty_bytes_max = Some(64 << 10);
+    let counted = count(&board, Backwards(true));
+    let (_, before) = counted[0];
+    let (_, at_sync) = counted[1];
+    assert!(before >= 1024 - 128 - 8, "{before} blocks before the sync");
+    assert!(at_sync <= 128 + 8, "{at_sync} blocks at the sync");
+}
+
+#[derive(Default)]
+struct Times(Vec<(u64, u64)>);
+
+impl Observer for Times {
+    fn observe(&mut self, operation: &Operation) -> ControlFlow<()> {
+        self.0.push((operation.start_ns, operation.end_ns));
+        ControlFlow::Continue(())
+    }
+
+    fn wait(&mut self, _doing: Doing, _now_ns: u64) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}
+
+fn times_of(board: &Board, seed: u64) -> Vec<(u64, u64)> {
+    let write = Phase {
+        files: 2,
+        calls_per_file: 100,
+        bytes_per_call: 700,
+        order: Order::RoundRobin,
+        ..Phase::WRITE
+    };
+    let read = Phase {
+        operation: OperationKind::Read,
+        ..write
+    };
+    let workload = Workload {
+        name: "both",
+        study: "",
+        about: "",
+        phases: &[write, read],
+    };
+    let mut times = Times::default();
+    let mut buffer = vec![0; workload.buffer_bytes()];
+    let run = run_simulated(&profile(), board, seed, &workload, &mut times, &mut buffer).unwrap();
+    assert_eq!(run.result.unwrap().verified_bytes, workload.bytes());
+    assert_eq!(run.time_outs, 0);
+    times.0
+}
+
+#[test]
+fn every_board_runs_a_workload_the_same_for_the_same_seed() {
+    for (name, _) in BOARDS {
+        let board = board(name, 8192);
+        let times = times_of(&board, 7);
+        assert_eq!(times.len(), 400);
+        assert!(times == times_of(&board, 7), "{name}");
+        assert!(times != times_of(&board, 8), "{name}");
+    }
+}
+
+/// Writes until the log is full and a clean-up makes the card busy for long.
+struct UntilStall;
+
+impl Act for UntilStall {
+    type Output = Result<u64, StoreError>;
+
+    fn on<S: Store<Error = StoreError>>(
+        self,
+        store: &mut S,
+        clock: &mut impl Clock,
+    ) -> Result<u64, StoreError> {
+        let mut file = store.create("SLOW.BIN").unwrap();
+        let mut longest_ns = 0;
+        let mut blocks = 0u64;
+        while longest_ns < 1_000_000_000 {
+            let start_ns = clock.now_ns();
+            store.write(&mut file, blocks * 4096, &[blocks as u8; 4096])?;
+            store.flush(&mut file, Flush::Wait)?;
+            longest_ns = longest_ns.max(clock.now_ns() - start_ns);
+            blocks += 1;
+            assert!(blocks < 20_000, "the log is full sooner or later");
+        }
+        let mut back = [0; 4096];
+        for block in 0..blocks {
+            assert_eq!(store.read(&mut file, block * 4096, &mut back)?, 4096);
+            assert_eq!(back, [block as u8; 4096], "piece {block}");
+        }
+        store.close(file)?;
+        Ok(longest_ns)
+    }
+}
+
+/// A merge takes so many pages of so many us, all at once.
+fn stalling(pages_per_block: u32, program_us: u32) -> Profile {
+    let mut profile = profile();
+    profile.flash.pages_per_block = pages_per_block;
+    profile.flash.program_us = vec![program_us];
+    profile.controller.stall_limit_us = u32::MAX;
+    profile
+}
+
+#[test]
+fn a_stall_in_a_burst_is_waited_for_and_nothing_is_lost() {
+    for name in ["lpc43xx", "esp32-s3-spi"] {
+        let profile = stalling(64, 20_000);
+        let (longest_ns, card) = act(&profile, &board(name, 8192), UntilStall);
+        assert!(longest_ns.unwrap() > 1_000_000_000, "{name}");
+        let path = image(&card, &format!("stall-{name}.img"));
+        fsck(&path);
+        std::fs::remove_file(path).unwrap();
+    }
+}
+
+#[test]
+fn a_card_that_stays_busy_is_an_error_with_a_remedy() {
+    // On the SD bus; over SPI it is the same as for the other library.
+    let board = board("lpc43xx", 8192);
+    let card = CachedCard::new(&stalling(256, 100_000), &board, 1).unwrap();
+    let failed = UntilStall.on(&mut card.store(), &mut card.clock());
+    let message = failed.unwrap_err().to_string();
+    assert!(message.contains("shorter stalls"), "{message}");
+    assert!(card.time_outs() >= 24);
+}
+
+#[test]
+fn a_full_card_is_an_error_with_a_remedy() {
+    let mut profile = profile();
+    profile.capacity_bytes = 64 << 20;
+    for name in ["lpc43xx", "linux-reader"] {
+        let card = CachedCard::new(&profile, &board(name, 8192), 1).unwrap();
+        let mut store = card.store();
+        let mut file = store.create("FULL.BIN").unwrap();
+        let chunk = vec![0; 1 << 20];
+        let failed = (0..64u64).find_map(|i| store.write(&mut file, i << 20, &chunk).err());
+        let message = failed.expect("64 MiB do not fit").to_string();
+        assert!(
+            message.contains("disk full") && message.contains("larger card"),
+            "{message}"
+        );
+    }
+}
