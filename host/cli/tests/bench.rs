@@ -164,7 +164,33 @@ fn a_result_on_standard_output_is_alone_there() {
     }
     let csv = done(directory.path(), &["workloads"]);
     assert!(csv.contains("magod2-kept-open") && csv.contains("(default)"));
-    assert!(done(directory.path(), &["cards"]).contains("class10-16g"));
+    let cards = done(directory.path(), &["cards"]);
+    for name in ["class10-16g", "esp32", "mega2560-hw", "linux-reader"] {
+        assert!(cards.contains(&format!("  {name} ")), "{name} in {cards}");
+    }
+}
+
+#[test]
+fn a_workload_runs_on_every_library() {
+    let directory = directory();
+    for (board, has_long_names) in [
+        ("esp32", false),
+        ("esp32-s3-sd4", true),
+        ("mega2560", false),
+        ("linux-reader", true),
+    ] {
+        let target = format!("sim:class10-16g@{board}");
+        let args = ["bench", &target, "--workload", "byte-multi-write"];
+        let figures = json(directory.path(), &args);
+        assert_eq!(figures["writes"], 16_384, "{board}");
+        let table = run(
+            directory.path(),
+            &[&args[..], &["--markdown", "-"]].concat(),
+        )
+        .stdout;
+        let notes_short_names = table.contains("makes no long names");
+        assert_eq!(notes_short_names, !has_long_names, "{board}: {table}");
+    }
 }
 
 #[test]

@@ -2,27 +2,16 @@
 //! wire.
 
 use crate::sd_host::{self, SdHost, SdHostError};
+use crate::spi_port::SpiPort;
 use cardiograph_sim_card::wire::sd::SdBusCard;
-use cardiograph_sim_card::wire::{Delay, Kind, Options, SpiCard, SpiDevice, Wire};
-use cardiograph_sim_card::{BLOCK_BYTES, Board, Bus, Card, Clock, Driver, Sd, Spi};
-use embedded_hal::spi::SpiDevice as _;
-use embedded_sdmmc::sdcard::spi::AcquireOpts;
-use embedded_sdmmc::{Block, BlockCount, BlockDevice, BlockIdx, SdCard, SdCardError};
-use std::cell::{Cell, RefCell};
+use cardiograph_sim_card::wire::{Kind, Options};
+use cardiograph_sim_card::{BLOCK_BYTES, Board, Bus, Card, Clock, Driver, Sd};
+use embedded_sdmmc::{Block, BlockCount, BlockDevice, BlockIdx, SdCardError};
+use std::cell::RefCell;
 use std::fmt;
 
 /// The largest card that counts in bytes.
 const STANDARD_BYTES_MAX: u64 = 2 << 30;
-
-/// How often the driver is asked again when it gives up on a busy card: some 12 s in all.
-const RETRIES_MAX: u32 = 100;
-
-/// Ends a burst over SPI (SD Physical Layer Simplified Specification, 7.3.3.2).
-const STOP_TOKEN: u8 = 0xFD;
-/// What a card answers that is not busy.
-const RELEASED: u8 = 0xFF;
-/// Bytes of busy that are waited for after a burst: 12 s at 25 MHz.
-const BUSY_BYTES_MAX: u64 = 37_500_000;
 
 /// Why a driver did not do what it was told.
 #[derive(Debug)]
@@ -112,7 +101,7 @@ impl CardDevice {
     /// How often the driver has given up on a busy card.
     pub(crate) fn time_outs(&self) -> u64 {
         match &self.port {
-            Port::Spi(port) => port.time_outs.get(),
+            Port::Spi(port) => port.time_outs(),
             Port::Sd(host) => host.borrow().time_outs(),
         }
     }
@@ -187,7 +176,7 @@ impl BlockDevice for CardDevice {
 
     fn num_blocks(&self) -> Result<BlockCount, DriverError> {
         Ok(BlockCount(match &self.port {
-            Port::Spi(port) => port.driver.num_blocks().map_err(DriverError::Spi)?.0,
+            Port::Spi(port) => port.blocks().map_err(DriverError::Spi)?,
             Port::Sd(host) => host.borrow().blocks(),
         }))
     }
@@ -210,97 +199,5 @@ fn sd_port(
     SdHost::new(bus.map_err(|_| SdHostError::SetUp)?, sd, checks_status)
 }
 
-/// embedded-sdmmc's own driver on the wire.
-struct SpiPort {
-    driver: SdCard<SpiDevice, Delay>,
-    wire: Wire,
-    time_outs: Cell<u64>,
-}
-
-impl SpiPort {
-    fn new(card: Card, spi: &Spi, kind: Kind, clock: Clock) -> Result<SpiPort, SdCardError> {
-        let options = Options {
-            kind,
-            // What it may be is checked when a board is read.
-            ncr_bytes: spi.ncr_bytes.min(8) as u8,
-            ..Options::default()
-        };
-        let card = SpiCard::new(card, options, clock, sd_host::INIT_CLOCK_HZ);
-        let wire = Wire::new(card.map_err(|_| SdCardError::CardNotFound)?);
-        wire.power_up();
-        // Checksums cost this computer more than all the rest, and the card's time nothing.
-        let without_crc = AcquireOpts {
-            use_crc: false,
-            ..AcquireOpts::default()
-        };
-        let driver = SdCard::new_with_options(wire.device(), wire.delay(), without_crc);
-        driver.num_bytes()?;
-        let set = wire.card().set_clock_hz(spi.clock_hz);
-        set.map_err(|_| SdCardError::Transport)?;
-        wire.set_gaps(spi.send_gap_ns, spi.receive_gap_ns);
-        Ok(SpiPort {
-            driver,
-            wire,
-            time_outs: Cell::default(),
-        })
-    }
-
-    fn into_card(self) -> Card {
-        drop(self.driver);
-        let card = self.wire.into_card();
-        card.unwrap_or_else(|| unreachable!("the driver alone held the wire, and it is gone"))
-    }
-
-    fn read(&self, start: u32, blocks: &mut [Block]) -> Result<(), SdCardError> {
-        self.insist(|| self.driver.read(blocks, BlockIdx(start)))
-    }
-
-    fn write(&self, start: u32, blocks: &[Block]) -> Result<(), SdCardError> {
-        if blocks.len() == 1 {
-            return self.insist(|| self.driver.write(blocks, BlockIdx(start)));
-        }
-        self.insist(|| {
-            let written = self.driver.write(blocks, BlockIdx(start));
-            if matches!(written, Err(SdCardError::TimeoutWaitNotBusy)) {
-                // The burst is still open.
-                self.wait()?;
-                self.exchange(STOP_TOKEN)?;
-            }
-            // The driver would take busy after the stop token for an answer to its next command.
-            self.exchange(RELEASED)?;
-            self.wait()?;
-            written
-        })
-    }
-
-    /// Asks the driver, and again while it gives up on a busy card: the stall is to be measured, not
-    /// to end the run.
-    fn insist<T>(&self, mut ask: impl FnMut() -> Result<T, SdCardError>) -> Result<T, SdCardError> {
-        let mut result = ask();
-        for _ in 0..RETRIES_MAX {
-            let Err(SdCardError::TimeoutWaitNotBusy) = result else {
-                break;
-            };
-            self.time_outs.set(self.time_outs.get() + 1);
-            result = ask();
-        }
-        result
-    }
-
-    /// Reads bytes until the card is no longer busy.
-    fn wait(&self) -> Result<(), SdCardError> {
-        for _ in 0..BUSY_BYTES_MAX {
-            if self.exchange(RELEASED)? == RELEASED {
-                return Ok(());
-            }
-        }
-        Err(SdCardError::TimeoutWaitNotBusy)
-    }
-
-    fn exchange(&self, out: u8) -> Result<u8, SdCardError> {
-        let mut byte = [out];
-        let exchanged = self.wire.device().transfer_in_place(&mut byte);
-        exchanged.map_err(|_| SdCardError::Transport)?;
-        Ok(byte[0])
-    }
-}
+#[cfg(test)]
+mod tests;

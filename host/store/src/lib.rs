@@ -12,7 +12,7 @@
 //! ```text
 //!   run_simulated ─┬─ FatCard ─── embedded-sdmmc ─────────────────┐
 //!                  └─ CachedCard ─ the crate fatfs ─┬─ Window ────┤
-//!        both over FileBuffer                       └─ PageCache ─┴─ CardDevice ─┬─ SPI driver
+//!        both over FileBuffer                       └─ PageCache ─┴─ CardDevice ─┬─ SpiPort
 //!                                                                                └─ SdHost
 //! ```
 
@@ -28,6 +28,7 @@ mod medium;
 mod page_cache;
 mod sd_host;
 mod simulated;
+mod spi_port;
 mod volume;
 mod window;
 

@@ -45,6 +45,7 @@ const CMD8_ARGUMENT: u32 = 0x1AA;
 const CMD6_HIGH_SPEED: u32 = 0x80FF_FFF1;
 /// Errors of the card status (4.10.1).
 const STATUS_ERRORS: u32 = 0xFDF9_8000;
+const OUT_OF_RANGE: u32 = 1 << 31;
 
 /// Why the driver did not do what it was told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -195,11 +196,12 @@ impl SdHost {
                 break;
             }
         }
-        if index == 18 {
-            result.and(self.stop())
-        } else {
-            result
+        // A card that cannot read a block waits for the stop as well.
+        if index == 18 || result.is_err() {
+            let stopped = self.stop();
+            result = result.and(stopped);
         }
+        result
     }
 
     /// Writes consecutive blocks, with one command; returns when the card is no longer busy.
@@ -219,18 +221,25 @@ impl SdHost {
             }
         }
         if index == 25 {
-            result = result.and(self.stop());
+            let stopped = self.stop();
+            result = result.and(stopped);
         }
         if self.checks_status {
-            result = result.and(self.status(13, self.rca));
+            let status = self.status(13, self.rca);
+            result = result.and(status);
         }
         result
     }
 
     /// CMD12, and what the card has yet to do.
     fn stop(&mut self) -> Result<(), SdHostError> {
-        self.status(12, 0)?;
-        self.wait()
+        let status = self.command(12, 0)?;
+        // A card that reads ahead may have passed its own end (4.3.3); blocks past it do not come, and
+        // are not taken, so that nothing is overlooked.
+        match status & STATUS_ERRORS & !OUT_OF_RANGE {
+            0 => self.wait(),
+            _ => Err(SdHostError::Status(12, status)),
+        }
     }
 
     /// Waits until the card is no longer busy.

@@ -1,0 +1,140 @@
+//! Both drivers on cards of both kinds, up to where they give up.
+
+use super::*;
+use cardiograph_sim_card::{Profile, Seed};
+
+/// Blocks of a small card.
+const BLOCKS: u32 = (64 << 20) / 512;
+
+fn device(profile: &Profile, board: &Board) -> CardDevice {
+    let card = Card::new(profile, Seed::new(1));
+    CardDevice::new(card, board, Clock::default()).unwrap()
+}
+
+fn profile(capacity_bytes: u64) -> Profile {
+    let mut profile = Profile::named("class10-16g").unwrap();
+    profile.capacity_bytes = capacity_bytes;
+    profile
+}
+
+fn blocks(seed: u32, count: usize) -> Vec<Block> {
+    let block = |number: usize| {
+        let mut block = Block::new();
+        let words = block.contents.as_chunks_mut::<4>().0;
+        for (at, word) in words.iter_mut().enumerate() {
+            *word = (seed ^ (number << 16 | at) as u32).to_le_bytes();
+        }
+        block
+    };
+    (0..count).map(block).collect()
+}
+
+fn assert_holds(device: &CardDevice, start: u32, expected: &[Block]) {
+    let mut back = blocks(0, expected.len());
+    device.read(start, &mut back).unwrap();
+    let is_same = back
+        .iter()
+        .zip(expected)
+        .all(|(a, b)| a.contents == b.contents);
+    assert!(is_same, "from block {start}");
+}
+
+/// An SD bus of each width and speed, and SPI.
+fn every_bus() -> Vec<Board> {
+    let sd = Board::named("lpc43xx").unwrap();
+    let mut boards = vec![Board::named("esp32-s3-spi").unwrap()];
+    for width in [1, 4] {
+        for clock_hz in [400_000, 25_000_000, 50_000_000] {
+            for checks_status in [true, false] {
+                let mut board = sd.clone();
+                board.bus = Bus::Sd(Sd {
+                    clock_hz,
+                    width,
+                    ncr_clocks: 64,
+                });
+                board.driver.checks_status = checks_status;
+                boards.push(board);
+            }
+        }
+    }
+    boards
+}
+
+#[test]
+fn what_is_written_is_read_back_in_bursts_and_alone() {
+    for board in every_bus() {
+        // One counts its addresses in bytes, the other in blocks.
+        for capacity_bytes in [64 << 20, 4 << 30] {
+            let device = device(&profile(capacity_bytes), &board);
+            assert_eq!(
+                device.num_blocks().unwrap(),
+                BlockCount((capacity_bytes / 512) as u32)
+            );
+            let writes = [(0, 1), (1, 2), (100, 300), (130, 1), (BLOCKS - 1, 1)];
+            for (seed, (start, count)) in (1..).zip(writes) {
+                let data = blocks(seed, count);
+                device.write(start, &data).unwrap();
+                assert_holds(&device, start, &data);
+            }
+            assert_holds(&device, 131, &blocks(3, 300)[31..]);
+        }
+    }
+}
+
+#[test]
+fn four_lines_and_a_quick_clock_are_quick() {
+    let ns = |width, clock_hz| {
+        let mut board = Board::named("lpc43xx").unwrap();
+        board.bus = Bus::Sd(Sd {
+            clock_hz,
+            width,
+            ncr_clocks: 2,
+        });
+        let device = device(&profile(64 << 20), &board);
+        let start_ns = device.clock.now_ns();
+        device.read(0, &mut blocks(0, 64)).unwrap();
+        device.clock.now_ns() - start_ns
+    };
+    // Clocks of a block on one line and on four.
+    assert_eq!(
+        ns(1, 25_000_000) - ns(4, 25_000_000),
+        64 * (4114 - 1042) * 40
+    );
+    assert!(ns(4, 25_000_000) - ns(4, 50_000_000) > 64 * 1042 * 19);
+}
+
+#[test]
+fn a_block_past_the_end_is_refused_and_the_card_goes_on() {
+    for board in every_bus() {
+        let device = device(&profile(64 << 20), &board);
+        for count in [1, 2] {
+            assert!(device.write(BLOCKS, &blocks(1, count)).is_err());
+            assert!(device.read(BLOCKS, &mut blocks(1, count)).is_err());
+            let data = blocks(2, 3);
+            device.write(7, &data).unwrap();
+            assert_holds(&device, 7, &data);
+        }
+    }
+}
+
+#[test]
+fn a_stall_in_a_burst_is_counted_and_nothing_is_lost() {
+    let mut profile = profile(64 << 20);
+    // A merge takes 64 * 20 ms, all at once.
+    profile.flash.program_us = vec![20_000];
+    profile.controller.stall_limit_us = u32::MAX;
+    for name in ["lpc43xx", "esp32-s3-spi"] {
+        let device = device(&profile, &Board::named(name).unwrap());
+        // Page by page from the end, so that each goes to the log and a log block holds one unit.
+        let place = |i: u32| BLOCKS - 8 * (i + 1);
+        let mut written = 0;
+        while device.time_outs() < 3 {
+            device.write(place(written), &blocks(written, 8)).unwrap();
+            written += 1;
+            assert!(written < BLOCKS / 8, "the log is full sooner or later");
+        }
+        for i in 0..written {
+            assert_holds(&device, place(i), &blocks(i, 8));
+        }
+    }
+}

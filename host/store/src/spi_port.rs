@@ -1,0 +1,178 @@
+//! embedded-sdmmc's own driver on a simulated SPI bus, and what it leaves to others: waiting after a
+//! burst, and for cards that are busy for longer than it bears.
+//!
+//! Section numbers are those of the SD Physical Layer Simplified Specification, version 9.00.
+
+use crate::sd_host::INIT_CLOCK_HZ;
+use cardiograph_sim_card::wire::{Delay, Kind, Options, SpiCard, SpiDevice, Wire};
+use cardiograph_sim_card::{Card, Clock, Spi};
+use embedded_hal::spi::SpiDevice as _;
+use embedded_sdmmc::sdcard::spi::AcquireOpts;
+use embedded_sdmmc::{Block, BlockDevice as _, BlockIdx, SdCard, SdCardError};
+use std::cell::Cell;
+
+/// How often the driver is asked again when it gives up on a busy card: some 12 s in all.
+const RETRIES_MAX: u32 = 100;
+
+/// Ends a burst over SPI (7.3.3.2).
+const STOP_TOKEN: u8 = 0xFD;
+/// Comes before data that the card sends (7.3.3.2).
+const START_TOKEN: u8 = 0xFE;
+/// What a card answers that is not busy.
+const RELEASED: u8 = 0xFF;
+/// Longest wait for a card that is busy after a burst, in ns.
+const BUSY_NS_MAX: u64 = 12_000_000_000;
+
+/// embedded-sdmmc's own driver on the wire.
+pub(crate) struct SpiPort {
+    driver: SdCard<SpiDevice, Delay>,
+    wire: Wire,
+    time_outs: Cell<u64>,
+}
+
+impl SpiPort {
+    /// Brings the card up, at the board's clock.
+    pub(crate) fn new(
+        card: Card,
+        spi: &Spi,
+        kind: Kind,
+        clock: Clock,
+    ) -> Result<SpiPort, SdCardError> {
+        let options = Options {
+            kind,
+            // What it may be is checked when a board is read.
+            ncr_bytes: spi.ncr_bytes.min(8) as u8,
+            ..Options::default()
+        };
+        let card = SpiCard::new(card, options, clock, INIT_CLOCK_HZ);
+        let wire = Wire::new(card.map_err(|_| SdCardError::CardNotFound)?);
+        wire.power_up();
+        // Checksums cost this computer more than all the rest, and the card's time nothing.
+        let without_crc = AcquireOpts {
+            use_crc: false,
+            ..AcquireOpts::default()
+        };
+        let driver = SdCard::new_with_options(wire.device(), wire.delay(), without_crc);
+        driver.num_bytes()?;
+        let set = wire.card().set_clock_hz(spi.clock_hz);
+        set.map_err(|_| SdCardError::Transport)?;
+        wire.set_gaps(spi.send_gap_ns, spi.receive_gap_ns);
+        Ok(SpiPort {
+            driver,
+            wire,
+            time_outs: Cell::default(),
+        })
+    }
+
+    /// How often the driver has given up on a busy card.
+    pub(crate) fn time_outs(&self) -> u64 {
+        self.time_outs.get()
+    }
+
+    /// Blocks of the card.
+    pub(crate) fn blocks(&self) -> Result<u32, SdCardError> {
+        Ok(self.driver.num_blocks()?.0)
+    }
+
+    /// Takes the card off the wire.
+    pub(crate) fn into_card(self) -> Card {
+        drop(self.driver);
+        let card = self.wire.into_card();
+        card.unwrap_or_else(|| unreachable!("the driver alone held the wire, and it is gone"))
+    }
+
+    /// Reads consecutive blocks, with one command.
+    pub(crate) fn read(&self, start: u32, blocks: &mut [Block]) -> Result<(), SdCardError> {
+        self.insist(|| self.driver.read(blocks, BlockIdx(start)))
+    }
+
+    /// Writes consecutive blocks, with one command; returns when the card is no longer busy.
+    pub(crate) fn write(&self, start: u32, blocks: &[Block]) -> Result<(), SdCardError> {
+        let (mut start, mut rest) = (start, blocks);
+        for _ in 0..RETRIES_MAX {
+            if rest.len() <= 1 {
+                return match rest {
+                    [] => Ok(()),
+                    one => self.insist(|| self.driver.write(one, BlockIdx(start))),
+                };
+            }
+            self.wait()?;
+            let written = self.driver.write(rest, BlockIdx(start));
+            let Err(SdCardError::TimeoutWaitNotBusy) = written else {
+                // The driver would take busy after the stop token for an answer to its next command.
+                self.exchange(RELEASED)?;
+                self.wait()?;
+                return written;
+            };
+            self.time_outs.set(self.time_outs.get() + 1);
+            let done = self.end_burst()?.min(rest.len() as u32);
+            start += done;
+            rest = &rest[done as usize..];
+        }
+        Err(SdCardError::TimeoutWaitNotBusy)
+    }
+
+    /// Ends a burst that the driver has given up; returns how many blocks the card has taken. To write
+    /// those again could stall again, and for ever.
+    fn end_burst(&self) -> Result<u32, SdCardError> {
+        self.wait()?;
+        self.exchange(STOP_TOKEN)?;
+        self.exchange(RELEASED)?;
+        self.wait()?;
+        for index in [55, 22] {
+            let command = [0x40 | index, 0, 0, 0, 0, RELEASED];
+            let sent = self.wire.device().write(&command);
+            sent.map_err(|_| SdCardError::Transport)?;
+            self.await_byte(|byte| byte & 0x80 == 0)?;
+        }
+        self.await_byte(|byte| byte == START_TOKEN)?;
+        let mut taken = [0; 4];
+        for byte in &mut taken {
+            *byte = self.exchange(RELEASED)?;
+        }
+        // The checksum.
+        self.exchange(RELEASED)?;
+        self.exchange(RELEASED)?;
+        Ok(u32::from_be_bytes(taken))
+    }
+
+    /// Asks the driver, and again while it gives up on a busy card: the stall is to be measured, not
+    /// to end the run.
+    fn insist<T>(&self, mut ask: impl FnMut() -> Result<T, SdCardError>) -> Result<T, SdCardError> {
+        let mut result = ask();
+        for _ in 0..RETRIES_MAX {
+            let Err(SdCardError::TimeoutWaitNotBusy) = result else {
+                break;
+            };
+            self.time_outs.set(self.time_outs.get() + 1);
+            result = ask();
+        }
+        result
+    }
+
+    /// Reads bytes until the card is no longer busy.
+    fn wait(&self) -> Result<(), SdCardError> {
+        self.await_byte(|byte| byte == RELEASED)
+    }
+
+    fn await_byte(&self, is_due: impl Fn(u8) -> bool) -> Result<(), SdCardError> {
+        let end_ns = self.now_ns() + BUSY_NS_MAX;
+        while !is_due(self.exchange(RELEASED)?) {
+            if self.now_ns() > end_ns {
+                return Err(SdCardError::TimeoutWaitNotBusy);
+            }
+        }
+        Ok(())
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.wire.card().clock().now_ns()
+    }
+
+    fn exchange(&self, out: u8) -> Result<u8, SdCardError> {
+        let mut byte = [out];
+        let exchanged = self.wire.device().transfer_in_place(&mut byte);
+        exchanged.map_err(|_| SdCardError::Transport)?;
+        Ok(byte[0])
+    }
+}
