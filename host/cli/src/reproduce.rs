@@ -3,7 +3,10 @@
 use crate::args::Reproduce;
 use crate::failure::{Failure, print, print_error};
 use crate::outputs::{self, is_standard_output};
-use cardiograph_reproduce::{Outcome, Row, STUDIES, Study, reproduce, study, table};
+use cardiograph_reproduce::page::{Section, html};
+use cardiograph_reproduce::{
+    Breakdown, Experiment, Outcome, Row, STUDIES, Study, figures, reproduce, study, table,
+};
 use std::num::NonZero;
 
 /// Runs the studies asked for, prints them and writes what was asked for.
@@ -15,28 +18,91 @@ pub fn run(args: &Reproduce) -> Result<(), Failure> {
     let studies: Result<Vec<Study>, String> = names.into_iter().map(study).collect();
     let studies = studies.map_err(Failure::new)?;
     outputs::check_files([&args.json, &args.html].into_iter().flatten())?;
+    if args.html.as_deref().is_some_and(is_standard_output) {
+        return Err(Failure::new("--html needs a file, not standard output"));
+    }
     let rows: Vec<Row> = studies
         .iter()
         .flat_map(|study| study.rows.clone())
         .collect();
     let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
     let outcomes = reproduce(&rows, threads).map_err(Failure::new)?;
-    tell(args, &text(&studies, &outcomes))?;
+    let notes: Result<Vec<_>, _> = studies.iter().map(notes).collect();
+    let notes = notes?;
+    tell(args, &text(&studies, &outcomes, &notes))?;
     if let Some(path) = &args.json {
         let rows: Vec<_> = outcomes.iter().map(Outcome::json_row).collect();
         let json = serde_json::to_string_pretty(&rows).map_err(Failure::new)?;
         outputs::put(path, &(json + "\n"))?;
     }
+    if let Some(path) = &args.html {
+        outputs::put(path, &page(&studies, &outcomes, &notes)?)?;
+    }
     Ok(())
 }
 
-fn text(studies: &[Study], outcomes: &[Outcome]) -> String {
+/// The experiment that is taken apart, and what its operations are called.
+const LINES: [(&str, &str); 2] = [
+    (
+        "magod2",
+        "A line of 100 B, the file opened and closed for it,",
+    ),
+    (
+        "magod2-kept-open",
+        "A line of 100 B to a file that is kept open",
+    ),
+];
+
+/// What is said of a study besides its rows.
+fn notes(study: &Study) -> Result<Vec<String>, Failure> {
+    if study.name != "magod2" {
+        return Ok(Vec::new());
+    }
+    let sentence = |&(workload, what): &(&str, &str)| {
+        let experiment = Experiment {
+            card: "class10-16g".to_string(),
+            board: "esp32".to_string(),
+            workload: workload.to_string(),
+            set: Vec::new(),
+        };
+        Ok(Breakdown::of(&experiment)
+            .map_err(Failure::new)?
+            .sentence(what))
+    };
+    LINES.iter().map(sentence).collect()
+}
+
+fn page(studies: &[Study], outcomes: &[Outcome], notes: &[Vec<String>]) -> Result<String, Failure> {
+    let plots: Result<Vec<_>, _> = studies
+        .iter()
+        .map(|study| figures::of(study.name))
+        .collect();
+    let plots = plots.map_err(Failure::new)?;
+    let mut rest = outcomes;
+    let mut sections = Vec::new();
+    for ((study, notes), figures) in studies.iter().zip(notes).zip(&plots) {
+        let (of_study, after) = rest.split_at(study.rows.len());
+        rest = after;
+        sections.push(Section {
+            title: &study.title,
+            outcomes: of_study,
+            notes,
+            figures,
+        });
+    }
+    Ok(html(&sections))
+}
+
+fn text(studies: &[Study], outcomes: &[Outcome], notes: &[Vec<String>]) -> String {
     let mut rest = outcomes;
     let mut out = String::new();
-    for study in studies {
+    for (study, notes) in studies.iter().zip(notes) {
         let (of_study, after) = rest.split_at(study.rows.len());
         rest = after;
         out.push_str(&table::text(&study.title, of_study));
+        for note in notes {
+            out.push_str(&format!("  {note}\n"));
+        }
         out.push('\n');
     }
     out + &table::summary(outcomes)

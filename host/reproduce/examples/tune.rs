@@ -92,7 +92,7 @@ impl Aim {
                     None => value.map(|value| in_unit(value, &row.unit)),
                 };
                 // A row of which nothing comes out is far off.
-                numbers.push(ratio.map_or(0.1, |ratio| ratio / row.published));
+                numbers.push(ratio.map_or(0.1, |ratio| ratio / row.published.unwrap_or(ratio)));
             }
         }
         let median = |mut numbers: Vec<f64>| {

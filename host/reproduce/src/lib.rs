@@ -13,16 +13,21 @@
 //! Rows that share an experiment share its runs. The numbers follow from the studies' files, the profiles
 //! and the seeds alone, on however many threads.
 
+mod breakdown;
 mod experiment;
+pub mod figures;
 mod fit;
 mod measure;
 mod outcome;
+pub mod page;
 pub mod plot;
 mod recording;
 mod row;
 pub mod search;
 pub mod table;
+mod two_cores;
 
+pub use breakdown::Breakdown;
 pub use experiment::{Experiment, ExperimentError, Operations};
 pub use fit::{Fit, Host, WRITES_MAX, fit};
 pub use measure::{Measure, take};

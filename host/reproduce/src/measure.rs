@@ -35,12 +35,21 @@ pub enum Measure {
     HeightMedian,
     /// Rise of the shortest time of a file, per 16 kB written before it.
     FloorSlope,
+    /// A load on two cores at once, over the load on one: on this computer, without a card.
+    TwoCores,
+    /// A load twice on one core, over the load once: likewise.
+    OneCoreTwice,
 }
 
 /// Payload over which [`Measure::FloorSlope`] counts, in bytes.
 const SLOPE_BYTES: f64 = 16_000.0;
 
 impl Measure {
+    /// Whether it is measured on this computer, without a card.
+    pub fn is_of_this_computer(self) -> bool {
+        matches!(self, Measure::TwoCores | Measure::OneCoreTwice)
+    }
+
     /// Whether it is an extreme, which a longer run or another seed may pass.
     pub fn is_maximum(self) -> bool {
         self == Measure::Longest
@@ -81,6 +90,7 @@ pub fn take(take: &Take, operations: &Operations) -> Option<f64> {
         Measure::SpacingMedian => number(peaks.median_spacing_bytes()),
         Measure::HeightMedian => number(peaks.median_height_ns()),
         Measure::FloorSlope => floor_slope(counted),
+        Measure::TwoCores | Measure::OneCoreTwice => None,
     }
 }
 

@@ -16,6 +16,8 @@ pub struct Axis {
     pub label: String,
     /// Logarithmic.
     pub is_log: bool,
+    /// Where a linear axis begins, unless a value is below.
+    pub from: f64,
 }
 
 impl Axis {
@@ -24,6 +26,15 @@ impl Axis {
         Axis {
             label: label.to_string(),
             is_log: false,
+            from: 0.0,
+        }
+    }
+
+    /// An axis from another value than zero.
+    pub fn from(label: &str, from: f64) -> Axis {
+        Axis {
+            from,
+            ..Axis::linear(label)
         }
     }
 
@@ -32,6 +43,7 @@ impl Axis {
         Axis {
             label: label.to_string(),
             is_log: true,
+            from: 0.0,
         }
     }
 }
@@ -116,8 +128,9 @@ impl Scale {
             .into_iter()
             .find(|step| *step >= rough)
             .unwrap_or(rough);
+        let first = (self.from / step).ceil();
         (0..)
-            .map(|n| f64::from(n) * step)
+            .map(|n| (first + f64::from(n)) * step)
             .take_while(|tick| *tick <= self.to)
             .collect()
     }

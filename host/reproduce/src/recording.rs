@@ -7,6 +7,7 @@
 
 use crate::experiment::{Experiment, ExperimentError, Operations};
 use cardiograph_sim_card::{Call, Controller, Profile, Seed};
+use cardiograph_trace::{EnergyCounter, EnergyTrace};
 
 /// A run of an experiment as what its card was asked.
 pub struct Recording {
@@ -27,6 +28,31 @@ impl Recording {
     /// The operations of the recording itself.
     pub fn operations(&self) -> &Operations {
         &self.operations
+    }
+
+    /// What the card was asked, in order.
+    pub fn calls(&self) -> &[Call] {
+        &self.calls
+    }
+
+    /// What a card of this profile takes from its supply meanwhile.
+    pub fn energy(&self, profile: &Profile, seed: u64) -> EnergyTrace {
+        let mut controller = Controller::new(profile, Seed::new(seed));
+        let mut counter = EnergyCounter::new(0, 0);
+        let mut energy = EnergyTrace::from_ns(0.0);
+        let mut now_ns = 0;
+        for call in &self.calls {
+            now_ns = call.at_ns.max(now_ns);
+            let before = counter.read(now_ns, controller.energy(now_ns).total_pj());
+            let busy_ns = controller.call(now_ns, call.ask);
+            now_ns += busy_ns;
+            let during = counter.read(now_ns, controller.energy(now_ns).total_pj());
+            before
+                .iter()
+                .chain(&during)
+                .for_each(|step| energy.add(step));
+        }
+        energy
     }
 
     /// What the operations would have been on another card of the same capacity.

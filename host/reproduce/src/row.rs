@@ -76,8 +76,8 @@ pub struct Row {
     pub quantity: String,
     /// Its unit.
     pub unit: String,
-    /// The number.
-    pub published: f64,
+    /// The number; none where a study promised it and never gave it.
+    pub published: Option<f64>,
     /// What it was used for.
     pub role: Role,
     /// How it is simulated.
@@ -116,7 +116,7 @@ struct Entry {
     figure: String,
     quantity: String,
     unit: String,
-    published: f64,
+    published: Option<f64>,
     role: Role,
     #[serde(flatten)]
     keys: Keys,
@@ -227,9 +227,11 @@ mod tests {
     fn roles_are_as_they_were_fixed() {
         let count = |role| {
             let rows = STUDIES.map(|name| study(name).unwrap().rows);
-            rows.iter().flatten().filter(|row| row.role == role).count()
+            let rows = rows.iter().flatten().filter(|row| row.published.is_some());
+            rows.filter(|row| row.role == role).count()
         };
-        assert_eq!((count(Role::Fit), count(Role::Prediction)), (47, 44));
+        // Two of the predictions, of two cores, came later.
+        assert_eq!((count(Role::Fit), count(Role::Prediction)), (47, 44 + 2));
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub struct JsonRow<'a> {
     quantity: &'a str,
     unit: &'a str,
     role: &'static str,
-    published: f64,
+    published: Option<f64>,
     simulated: Option<f64>,
     /// Least and greatest over the seeds.
     interval: Option<[f64; 2]>,
@@ -44,11 +44,19 @@ impl Outcome {
     /// What the ratio means.
     pub fn verdict(&self) -> &'static str {
         match self.factor() {
+            None if self.row.published.is_none() => "never published",
             None => "nothing came out",
             Some(factor) if factor <= CLOSE => "within 25 %",
             Some(factor) if factor <= NEAR => "within a factor of 2",
             Some(_) => "off",
         }
+    }
+}
+
+impl Outcome {
+    /// Whether it is further off than a factor of two.
+    pub(crate) fn is_off(&self) -> bool {
+        self.row.published.is_some() && self.factor().is_none_or(|factor| factor > NEAR)
     }
 }
 
@@ -77,12 +85,7 @@ pub fn text(title: &str, outcomes: &[Outcome]) -> String {
         let row = &outcome.row;
         let unit = if row.unit == "1" { "" } else { &row.unit };
         let show = |value: Option<f64>| value.map_or("-".to_string(), number);
-        let interval = match outcome.interval() {
-            Some([least, greatest]) if least < greatest => {
-                format!("{} to {}", number(least), number(greatest))
-            }
-            _ => String::new(),
-        };
+        let interval = shown_interval(outcome);
         let ratio = outcome
             .ratio()
             .map_or("-".to_string(), |r| format!("{r:.2}"));
@@ -91,7 +94,7 @@ pub fn text(title: &str, outcomes: &[Outcome]) -> String {
             "  {:figure_width$}  {:quantity_width$}  {:>9}  {:>9}  {interval:<17} {unit:<5}  {ratio:>5}  {:<10}  {}",
             row.figure,
             row.quantity,
-            number(row.published),
+            show(row.published),
             show(outcome.median()),
             row.role.name(),
             outcome.verdict(),
@@ -105,7 +108,8 @@ pub fn summary(outcomes: &[Outcome]) -> String {
     let factors = |role| {
         let rows = outcomes
             .iter()
-            .filter(move |outcome| outcome.row.role == role);
+            .filter(|outcome| outcome.row.published.is_some());
+        let rows = rows.filter(move |outcome| outcome.row.role == role);
         let mut factors: Vec<f64> = rows.map(|o| o.factor().unwrap_or(f64::INFINITY)).collect();
         factors.sort_by(f64::total_cmp);
         factors
@@ -131,8 +135,16 @@ pub fn summary(outcomes: &[Outcome]) -> String {
     out
 }
 
+/// Least and greatest number over the seeds, if they differ.
+pub(crate) fn shown_interval(outcome: &Outcome) -> String {
+    match outcome.interval().map(|interval| interval.map(number)) {
+        Some([least, greatest]) if least != greatest => format!("{least} to {greatest}"),
+        _ => String::new(),
+    }
+}
+
 /// A number to three digits.
-fn number(value: f64) -> String {
+pub(crate) fn number(value: f64) -> String {
     let decimals = match value.abs() {
         below if below >= 100.0 => 0,
         below if below >= 10.0 => 1,

@@ -1,0 +1,92 @@
+//! Everything as one HTML file that works offline.
+
+use crate::figures::Figure;
+use crate::outcome::Outcome;
+use crate::plot::escaped;
+use crate::table::{number, shown_interval, summary};
+use std::fmt::Write;
+
+/// A study on the page.
+pub struct Section<'a> {
+    /// Its title.
+    pub title: &'a str,
+    /// Its rows.
+    pub outcomes: &'a [Outcome],
+    /// What is to be said besides.
+    pub notes: &'a [String],
+    /// Its plots.
+    pub figures: &'a [Figure],
+}
+
+/// The page.
+pub fn html(sections: &[Section]) -> String {
+    let all: Vec<Outcome> = sections
+        .iter()
+        .flat_map(|section| section.outcomes.to_vec())
+        .collect();
+    let mut out = format!(
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
+         <title>Cardiograph: five studies, reproduced</title><style>\n{}</style></head><body>\n\
+         <h1>Five studies, reproduced on simulated cards</h1>\n\
+         <p>A row with the role fit is one that a card or board was tuned to; predictions were not looked at.</p>\n",
+        include_str!("page.css")
+    );
+    for line in summary(&all).lines() {
+        let _ = writeln!(out, "<p>{}</p>", escaped(line));
+    }
+    for section in sections {
+        write_section(&mut out, section);
+    }
+    out + "</body></html>\n"
+}
+
+fn write_section(out: &mut String, section: &Section) {
+    let _ = writeln!(out, "<h2>{}</h2>", escaped(section.title));
+    for note in section.notes {
+        let _ = writeln!(out, "<p>{}</p>", escaped(note));
+    }
+    out.push_str(
+        "<div class=\"scroll\"><table><tr><th>figure<th>quantity<th class=\"n\">published<th class=\"n\">simulated\
+         <th>over the seeds<th>unit<th class=\"n\">ratio<th>role<th>verdict</tr>\n",
+    );
+    for outcome in section.outcomes {
+        write_row(out, outcome);
+    }
+    out.push_str("</table></div>\n<div class=\"plots\">\n");
+    for figure in section.figures {
+        let _ = writeln!(
+            out,
+            "<figure><figcaption>{}</figcaption>{}</figure>",
+            escaped(&figure.title),
+            figure.svg
+        );
+    }
+    out.push_str("</div>\n");
+}
+
+fn write_row(out: &mut String, outcome: &Outcome) {
+    let row = &outcome.row;
+    let show = |value: Option<f64>| value.map_or("-".to_string(), number);
+    let ratio = outcome
+        .ratio()
+        .map_or("-".to_string(), |ratio| format!("{ratio:.2}"));
+    let class = if outcome.is_off() {
+        " class=\"off\""
+    } else {
+        ""
+    };
+    let unit = if row.unit == "1" { "" } else { &row.unit };
+    let _ = writeln!(
+        out,
+        "<tr{class}><td>{}<td class=\"q\">{}<td class=\"n\">{}<td class=\"n\">{}<td>{}<td>{unit}<td class=\"n\">{ratio}\
+         <td>{}<td>{}</tr>",
+        escaped(&row.figure),
+        escaped(&row.quantity),
+        show(row.published),
+        show(outcome.median()),
+        shown_interval(outcome),
+        row.role.name(),
+        outcome.verdict(),
+    );
+}
