@@ -101,7 +101,7 @@ pub struct Phase {
     pub folder_per_file: bool,
     /// Pause after each call, in us.
     pub delay_us: u32,
-    /// Pause after each file, in us.
+    /// Pause after each file, those written beforehand included, in us.
     pub pause_us: u32,
     /// Where not 0: calls go to random multiples of the payload within a file of this size, in
     /// bytes, that was written beforehand.

@@ -64,7 +64,7 @@ fn spacing_grows_with_the_pages_of_a_block() {
             ("card.capacity_bytes", "16_106_127_360"),
             (LOG_BLOCKS, "20"),
         ];
-        number("magod2", &set, Measure::SpacingMedian, 30)
+        number("magod2", &set, Measure::SpacingMedian, 60)
     };
     assert_near(spacing("128") / spacing("64"), 2.0, 0.1);
 }

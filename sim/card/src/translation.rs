@@ -29,7 +29,7 @@
 //! All of this is *clean-up*. It happens while the host waits, up to a limit for each write; what is
 //! left is owed, and paid by later writes, or when the host is idle if the controller cleans up then.
 //! What it begins by itself it puts aside when the host comes back. A log takes its next block only
-//! when nothing is owed or put aside, because that block is what clean-up frees.
+//! when its share of what is owed is paid, because that block is what clean-up frees.
 //!
 //! How cheap cards work inside is told in "Flash memory card design" (Linaro wiki) and "Optimizing
 //! Linux with cheap flash drives" (LWN, 2011): open units, the zone for the FAT, clean-up.
@@ -83,6 +83,8 @@ pub(crate) struct Translation {
     ram: VecDeque<RamPage>,
     /// Clean-up that writes wait for and that is not done yet.
     owed: Work,
+    /// Log blocks that what is owed will have freed.
+    blocks_owed: u64,
     /// Clean-up begun while the host was idle; the host waits for it only if the log has no block left.
     begun_idle: Work,
     /// Clean-up that one write may wait for, in ns.
@@ -128,6 +130,7 @@ impl Translation {
             open: VecDeque::new(),
             ram: VecDeque::new(),
             owed: Work::default(),
+            blocks_owed: 0,
             begun_idle: Work::default(),
             stall_limit_ns: u64::from(controller.stall_limit_us) * 1000,
             idle_free_blocks: controller.idle_free_blocks,
@@ -340,11 +343,11 @@ impl Translation {
     fn append_to_log(&mut self, page: u32) -> (Work, Work) {
         let mut room = Work::default();
         if self.log.is_full() {
-            // The next block is what clean-up frees.
-            room = self.pay_all();
+            room = self.pay_for_log_block();
             self.log.extend(self.blocks.take());
             if self.log.blocks() > self.log_blocks_max {
                 (0..self.clean_up_blocks).for_each(|_| self.free_oldest_log_block());
+                self.blocks_owed = self.clean_up_blocks.into();
             }
         }
         self.log.push(page);
@@ -409,7 +412,18 @@ impl Translation {
         self.owed += self.blocks.erase(block, &mut self.nand);
     }
 
+    /// The next block of the log is the first that clean-up frees.
+    fn pay_for_log_block(&mut self) -> Work {
+        if self.blocks_owed <= 1 {
+            return self.pay_all();
+        }
+        let share_ns = self.owed.ns / self.blocks_owed;
+        self.blocks_owed -= 1;
+        pay(&mut self.owed, share_ns)
+    }
+
     fn pay_all(&mut self) -> Work {
+        self.blocks_owed = 0;
         std::mem::take(&mut self.owed) + std::mem::take(&mut self.begun_idle)
     }
 

@@ -24,7 +24,8 @@ impl<S: Store, C: Clock, O: Observer> Run<'_, S, C, O> {
             offset_bytes += length as u64;
         }
         let result = result.and_then(|()| self.sync(&mut handle, file, phase, Sync::Wait));
-        result.and(self.close(handle, phase, file))
+        result.and(self.close(handle, phase, file))?;
+        self.pause_us(phase.pause_us)
     }
 
     pub(super) fn verify(&mut self, phase: &Phase, file: u32) -> Step<S::Error> {

@@ -114,6 +114,30 @@ fn a_stall_limit_spreads_clean_up_over_later_writes() {
 }
 
 #[test]
+fn a_log_that_is_cleaned_up_whole_is_quick_until_it_is_full_and_again_after_a_rest() {
+    let mut card = translation(|profile| {
+        profile.controller.open_units = 0;
+        profile.controller.log_blocks = 8;
+        profile.controller.clean_up_blocks = 8;
+        profile.controller.idle_free_blocks = 8;
+        profile.controller.stall_limit_us = 500_000;
+    });
+    let mut unit = 0;
+    for _ in 0..2 {
+        for _ in 0..8 {
+            unit += 1;
+            let us = card.write_us(unit * UNIT_BLOCKS, UNIT_BLOCKS);
+            assert_eq!(us, 64 * LOG_US, "unit {unit}");
+        }
+        card.idle(60_000_000_000);
+    }
+    // Nine units in a row are one too many: the first stall of many.
+    let times = (0..12).map(|at| card.write_us((unit + at) * UNIT_BLOCKS, UNIT_BLOCKS));
+    let slow = times.filter(|&us| us > 64 * LOG_US).count();
+    assert!(slow >= 1 && card.owed.ns < 8 * 64 * (READ_US + PAGE_US) * 1000);
+}
+
+#[test]
 fn clean_up_that_cannot_wait_passes_the_limit() {
     let mut card = translation(|profile| {
         profile.controller.log_blocks = 3;
