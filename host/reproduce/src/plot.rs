@@ -6,8 +6,11 @@ const WIDTH: f64 = 640.0;
 const HEIGHT: f64 = 220.0;
 const LEFT: f64 = 56.0;
 const BOTTOM: f64 = 34.0;
-const TOP: f64 = 8.0;
+/// Room for the legend.
+const TOP: f64 = 20.0;
 const RIGHT: f64 = 10.0;
+/// Width of a name in the legend.
+const LEGEND: f64 = 130.0;
 
 /// An axis: what it shows, and whether its steps are factors.
 #[derive(Clone, Debug)]
@@ -87,10 +90,11 @@ impl Scale {
         let (from, to) = match axis.is_log {
             _ if most < least => (1.0, 10.0),
             true => (least * 0.8, most * 1.25),
-            false => (
-                0.0f64.min(least),
-                if most > 0.0 { most * 1.05 } else { 1.0 },
-            ),
+            false => {
+                let from = axis.from.min(least);
+                let room = (most - from) * 0.05;
+                (from, if room > 0.0 { most + room } else { from + 1.0 })
+            }
         };
         Scale {
             from,
@@ -152,11 +156,10 @@ pub fn svg(x: &Axis, y: &Axis, series: &[Series]) -> String {
             Mark::Bar => draw_bars(&mut out, &class, &one.points, &x_scale, &y_scale),
         }
         if !one.name.is_empty() {
-            let at = TOP + 12.0 + 14.0 * number as f64;
+            let at = LEFT + 8.0 + LEGEND * number as f64;
             let _ = write!(
                 out,
-                "<text class=\"{class} name\" x=\"{}\" y=\"{at}\">{}</text>",
-                right - 4.0,
+                "<text class=\"{class} name\" x=\"{at}\" y=\"13\">{}</text>",
                 escaped(&one.name)
             );
         }
