@@ -5,19 +5,33 @@ const LANES: usize = 8;
 
 const CRC16_TABLES: [[u16; 256]; LANES] = crc16_tables();
 
+/// What a byte makes of the sum, which is kept one bit up so that it fills a byte.
+const CRC7_TABLE: [u8; 256] = crc7_table();
+
 /// CRC7 of a command or register, x^7 + x^3 + 1, in the low seven bits.
 pub fn crc7(bytes: &[u8]) -> u8 {
-    let step = |crc: u8, byte: &u8| {
-        (0..8).fold(crc ^ byte, |crc, _| {
-            // The polynomial, one bit up so that the sum fills the byte.
-            if crc & 0x80 == 0 {
+    let step = |crc: u8, byte: &u8| CRC7_TABLE[usize::from(crc ^ byte)];
+    bytes.iter().fold(0, step) >> 1
+}
+
+const fn crc7_table() -> [u8; 256] {
+    let mut table = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let mut crc = byte as u8;
+        let mut bit = 0;
+        while bit < 8 {
+            crc = if crc & 0x80 == 0 {
                 crc << 1
             } else {
                 crc << 1 ^ 0x12
-            }
-        })
-    };
-    bytes.iter().fold(0, step) >> 1
+            };
+            bit += 1;
+        }
+        table[byte] = crc;
+        byte += 1;
+    }
+    table
 }
 
 /// CRC16 of a data block, x^16 + x^12 + x^5 + 1.

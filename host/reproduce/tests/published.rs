@@ -1,0 +1,47 @@
+//! How true the simulated cards are, held to what was published.
+
+use cardiograph_reproduce::{Outcome, Role, Row, STUDIES, reproduce, study};
+
+fn outcomes() -> Vec<Outcome> {
+    let rows: Vec<Row> = STUDIES
+        .iter()
+        .flat_map(|name| study(name).unwrap().rows)
+        // What depends on this computer is not held to anything.
+        .filter(|row| !row.take.measure.is_of_this_computer())
+        .collect();
+    reproduce(&rows, 2).unwrap()
+}
+
+fn factors(outcomes: &[Outcome], role: Role) -> Vec<f64> {
+    let of_role = outcomes.iter().filter(|outcome| outcome.row.role == role);
+    let published = of_role.filter(|outcome| outcome.row.published.is_some());
+    let mut factors: Vec<f64> = published
+        .map(|outcome| outcome.factor().unwrap_or(f64::INFINITY))
+        .collect();
+    factors.sort_by(f64::total_cmp);
+    factors
+}
+
+#[test]
+fn fits_are_close_and_half_of_the_predictions_are_near() {
+    let outcomes = outcomes();
+    let fits = factors(&outcomes, Role::Fit);
+    let close = fits.iter().filter(|factor| **factor <= 1.25).count();
+    assert!(close * 100 >= fits.len() * 80, "{close} of {}", fits.len());
+    // One row is known to be off: Kingston's 549 ms of study 4, see its profile.
+    let off = fits.iter().filter(|factor| **factor > 2.0).count();
+    assert!(off <= 1, "{fits:?}");
+    let predictions = factors(&outcomes, Role::Prediction);
+    let median = predictions[predictions.len() / 2];
+    assert!(median <= 1.5, "{median}");
+    // Every row comes with a number, and every maximum with an interval of twenty seeds.
+    for outcome in &outcomes {
+        let seeds = outcome.simulated.len();
+        let least = if outcome.row.take.measure.is_maximum() {
+            20
+        } else {
+            5
+        };
+        assert!(seeds >= least, "{}: {seeds} seeds", outcome.row.quantity);
+    }
+}
