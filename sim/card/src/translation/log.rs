@@ -175,6 +175,9 @@ impl Log {
     /// Gives up the oldest block, of which nothing is needed any more.
     pub(crate) fn drop_oldest(&mut self) -> Option<u32> {
         let block = self.blocks.pop_front()?;
+        if self.blocks.is_empty() {
+            self.room = 0;
+        }
         let blocks_max = self.slots.len() as u32 / self.pages_per_block;
         self.oldest = (self.oldest + 1) % blocks_max;
         Some(block)

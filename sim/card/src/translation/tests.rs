@@ -131,6 +131,10 @@ fn a_log_that_is_cleaned_up_whole_is_quick_until_it_is_full_and_again_after_a_re
         }
         card.idle(60_000_000_000);
     }
+    // The block that was being written to is free as well.
+    assert_eq!(card.log.blocks(), 0);
+    assert_eq!(card.write_us(0, 1), READ_US + LOG_US);
+    card.idle(60_000_000_000);
     // Nine units in a row are one too many: the first stall of many.
     let times = (0..12).map(|at| card.write_us((unit + at) * UNIT_BLOCKS, UNIT_BLOCKS));
     let slow = times.filter(|&us| us > 64 * LOG_US).count();
