@@ -64,6 +64,7 @@ fn notes(study: &Study) -> Result<Vec<String>, Failure> {
             board: "esp32".to_string(),
             workload: workload.to_string(),
             set: Vec::new(),
+            download: None,
         };
         Ok(Breakdown::of(&experiment)
             .map_err(Failure::new)?

@@ -120,6 +120,7 @@ mod tests {
             board: "esp32".to_string(),
             workload: workload.to_string(),
             set: Vec::new(),
+            download: None,
         };
         Breakdown::of(&experiment).unwrap()
     }

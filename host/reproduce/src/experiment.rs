@@ -1,7 +1,7 @@
 //! A workload on a card on a board, and what came of it.
 
 use cardiograph_sim_card::{Board, Call, Card, Profile, Seed};
-use cardiograph_store::run_on_card;
+use cardiograph_store::{Download, run_on_card};
 use cardiograph_workload::{Doing, Observer, Operation, Workload, workload};
 use std::fmt;
 use std::ops::{ControlFlow, Range};
@@ -17,11 +17,19 @@ pub struct Experiment {
     pub workload: String,
     /// Values that differ from profile and board: path and value in TOML.
     pub set: Vec<(String, String)>,
+    /// A download that goes on beside the workload.
+    pub download: Option<Download>,
 }
 
 /// Why an experiment could not be run: one sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExperimentError(String);
+
+impl ExperimentError {
+    pub(crate) fn new(sentence: impl Into<String>) -> ExperimentError {
+        ExperimentError(sentence.into())
+    }
+}
 
 impl std::error::Error for ExperimentError {}
 
@@ -156,13 +164,29 @@ impl Experiment {
         Ok((operations, card.controller_mut().take_record()))
     }
 
+    /// Whether what the card is asked follows from the workload alone, and not from how long it takes: only
+    /// then is there a [`Recording`](crate::Recording) of it.
+    pub fn can_be_replayed(&self) -> bool {
+        self.download.is_none()
+    }
+
     fn run_on(&self, card: Card) -> Result<(Operations, Card), ExperimentError> {
         let (workload, _, board) = self.set_up()?;
         let mut operations = Operations::of(&workload);
         let mut buffer = vec![0; workload.buffer_bytes()];
-        let (run, card) = run_on_card(card, &board, &workload, &mut operations, &mut buffer)
-            .map_err(|error| self.failed(&error))?;
+        let (run, card) = run_on_card(
+            card,
+            &board,
+            &workload,
+            self.download,
+            &mut operations,
+            &mut buffer,
+        )
+        .map_err(|error| self.failed(&error))?;
         run.result.map_err(|error| self.failed(&error))?;
+        if let Some(downloaded) = run.downloaded {
+            downloaded.map_err(|error| self.failed(&error))?;
+        }
         Ok((operations, card.map_err(|error| self.failed(&error))?))
     }
 

@@ -19,6 +19,7 @@ fn experiment(card: &str, board: &str, workload: &str) -> Experiment {
         board: board.to_string(),
         workload: workload.to_string(),
         set: Vec::new(),
+        download: None,
     }
 }
 

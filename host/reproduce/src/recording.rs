@@ -19,8 +19,14 @@ impl Recording {
     /// Runs an experiment and records it.
     ///
     /// # Errors
-    /// As [`Experiment::run`].
+    /// As [`Experiment::run`], and if it [cannot be replayed](Experiment::can_be_replayed).
     pub fn of(experiment: &Experiment, seed: u64) -> Result<Recording, ExperimentError> {
+        if !experiment.can_be_replayed() {
+            return Err(ExperimentError::new(
+                "what a card is asked during a download depends on how long it takes: \
+                 there is no recording of it",
+            ));
+        }
         let (operations, calls) = experiment.run_recorded(seed)?;
         Ok(Recording { operations, calls })
     }

@@ -1,8 +1,10 @@
 //! The studies' files; their keys are in `studies/README.md`.
 
 use crate::{Experiment, Measure};
+use cardiograph_store::Download;
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use std::ops::Range;
 
 /// Studies: name and TOML.
@@ -129,10 +131,33 @@ struct Keys {
     board: Option<String>,
     workload: Option<String>,
     set: Option<BTreeMap<String, toml::Value>>,
+    download: Option<DownloadKeys>,
     measure: Option<Measure>,
     threshold_ms: Option<f64>,
     offsets_bytes: Option<[u64; 2]>,
     part: Option<usize>,
+}
+
+/// Empty for no download.
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(non_snake_case, reason = "Bps is bytes per second")]
+struct DownloadKeys {
+    piece_bytes: Option<NonZeroU32>,
+    network_Bps: Option<NonZeroU32>,
+}
+
+impl DownloadKeys {
+    fn download(self) -> Result<Option<Download>, String> {
+        match (self.piece_bytes, self.network_Bps) {
+            (Some(piece_bytes), Some(rate)) => Ok(Some(Download {
+                piece_bytes,
+                network_Bps: rate,
+            })),
+            (None, None) => Ok(None),
+            _ => Err("`download` needs `piece_bytes` and `network_Bps`".to_string()),
+        }
+    }
 }
 
 impl Keys {
@@ -143,6 +168,7 @@ impl Keys {
             board: self.board.clone().or_else(|| those.board.clone()),
             workload: self.workload.clone().or_else(|| those.workload.clone()),
             set: self.set.clone().or_else(|| those.set.clone()),
+            download: self.download.or(those.download),
             measure: self.measure.or(those.measure),
             threshold_ms: self.threshold_ms.or(those.threshold_ms),
             offsets_bytes: self.offsets_bytes.or(those.offsets_bytes),
@@ -162,6 +188,7 @@ impl Keys {
                     .into_iter()
                     .map(|(path, value)| (path, value.to_string()))
                     .collect(),
+                download: self.download.unwrap_or_default().download()?,
             },
             measure: self.measure.ok_or("`measure` is missing")?,
             threshold_ns: (self.threshold_ms.unwrap_or_default() * 1e6) as u64,
@@ -230,8 +257,32 @@ mod tests {
             let rows = rows.iter().flatten().filter(|row| row.published.is_some());
             rows.filter(|row| row.role == role).count()
         };
-        // Two of the predictions, of two cores, came later.
-        assert_eq!((count(Role::Fit), count(Role::Prediction)), (47, 44 + 2));
+        // Predictions that came later: two of two cores, one of a download.
+        assert_eq!(
+            (count(Role::Fit), count(Role::Prediction)),
+            (47, 44 + 2 + 1)
+        );
+    }
+
+    #[test]
+    fn a_download_is_whole_or_none() {
+        let download = |toml: &str| {
+            let keys: DownloadKeys = toml::from_str(toml).map_err(|error| error.to_string())?;
+            keys.download()
+        };
+        assert_eq!(download(""), Ok(None));
+        assert!(
+            download("piece_bytes = 1\nnetwork_Bps = 1")
+                .unwrap()
+                .is_some()
+        );
+        for bad in [
+            "piece_bytes = 1",
+            "piece_bytes = 0\nnetwork_Bps = 1",
+            "rate = 1",
+        ] {
+            assert!(download(bad).is_err(), "{bad}");
+        }
     }
 
     #[test]

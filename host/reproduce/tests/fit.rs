@@ -10,6 +10,7 @@ fn run(workload: &str) -> (Experiment, Vec<Operation>) {
         board: "esp32".to_string(),
         workload: workload.to_string(),
         set: Vec::new(),
+        download: None,
     };
     let operations = experiment.run(1).unwrap();
     let all = operations.all().to_vec();

@@ -11,6 +11,7 @@ fn experiment(workload: &str, set: &[(&str, &str)]) -> Experiment {
             .iter()
             .map(|(path, value)| (path.to_string(), value.to_string()))
             .collect(),
+        download: None,
     }
 }
 

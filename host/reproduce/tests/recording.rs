@@ -1,6 +1,6 @@
 //! What a recording says of another seed or card is what a run on that card gives, but for polling.
 
-use cardiograph_reproduce::{Experiment, Recording};
+use cardiograph_reproduce::{Experiment, Recording, study};
 
 fn experiment(board: &str, workload: &str) -> Experiment {
     Experiment {
@@ -8,6 +8,7 @@ fn experiment(board: &str, workload: &str) -> Experiment {
         board: board.to_string(),
         workload: workload.to_string(),
         set: Vec::new(),
+        download: None,
     }
 }
 
@@ -32,4 +33,24 @@ fn a_replay_is_the_run_it_stands_for() {
             assert!(differ_ns < 12 * period_ns, "{differ_ns} ns on {board}");
         }
     }
+}
+
+/// What the card is asked depends on how long it takes, so each seed is a run of its own.
+#[test]
+fn a_download_can_be_recorded_but_not_replayed() {
+    let rows = study("magod2").unwrap().rows;
+    let row = rows.iter().find(|row| row.figure == "4.1").unwrap();
+    let alone = &row.over.as_ref().unwrap().experiment;
+    assert!(alone.can_be_replayed());
+    let beside = Experiment {
+        workload: "magod2-4.7".to_string(),
+        ..row.take.experiment.clone()
+    };
+    let (operations, calls) = beside.run_recorded(1).unwrap();
+    assert_eq!(operations.all(), beside.run(1).unwrap().all());
+    assert!(calls.len() > operations.all().len());
+    let Err(error) = Recording::of(&beside, 1) else {
+        panic!("it was recorded to be replayed");
+    };
+    assert!(error.to_string().contains("download"), "{error}");
 }

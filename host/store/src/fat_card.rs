@@ -12,7 +12,8 @@ use embedded_sdmmc::{
 
 /// Folders that can be open at once: the deepest path of a workload, with room.
 const DIRS_MAX: usize = 8;
-const FILES_MAX: usize = Phase::OPEN_FILES_MAX as usize;
+/// Those of a workload, and one that is downloaded.
+const FILES_MAX: usize = Phase::OPEN_FILES_MAX as usize + 1;
 
 type Manager = VolumeManager<CardDevice, Noon, DIRS_MAX, FILES_MAX, 1>;
 
@@ -55,6 +56,8 @@ pub enum MountError {
     Format(FormatError),
     /// The driver or the FAT library did not take it.
     Mount(StoreError),
+    /// The file that is downloaded could not be made on it.
+    Download(StoreError),
 }
 
 impl std::error::Error for MountError {}
@@ -64,6 +67,7 @@ impl std::fmt::Display for MountError {
         match self {
             MountError::Format(error) => error.fmt(f),
             MountError::Mount(error) => write!(f, "mounting the card: {error}"),
+            MountError::Download(error) => write!(f, "making the file to download: {error}"),
         }
     }
 }

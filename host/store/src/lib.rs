@@ -7,7 +7,8 @@
 //!
 //! All are [`Store`](cardiograph_workload::Store)s; [`HostClock`] and [`CardClock`] are their clocks.
 //! Cards are simulated in virtual time; [`format()`] makes their file system, and [`run_simulated`]
-//! runs a workload on any card on any board.
+//! runs a workload on any card on any board. A [`SharedCard`] is any of them with a download beside the
+//! workload.
 //!
 //! ```text
 //!   run_simulated ─┬─ FatCard ─── embedded-sdmmc ─────────────────┐
@@ -20,6 +21,7 @@ mod cached_card;
 mod card_device;
 mod clock;
 mod directory;
+mod download;
 mod error;
 mod fat_card;
 mod file_buffer;
@@ -27,6 +29,7 @@ mod format;
 mod medium;
 mod page_cache;
 mod sd_host;
+mod shared_card;
 mod simulated;
 mod spi_port;
 mod volume;
@@ -36,9 +39,11 @@ pub use cached_card::{CachedCard, CachedFile, CachedStore};
 pub use card_device::DriverError;
 pub use clock::{CardClock, HostClock};
 pub use directory::{Directory, DirectoryFile, Io};
+pub use download::{Download, DownloadError, Downloaded};
 pub use error::StoreError;
 pub use fat_card::{FatCard, FatFile, MountError};
 pub use format::{FormatError, format};
 pub use medium::Medium;
 pub use sd_host::SdHostError;
+pub use shared_card::{SharedCard, SharedClock, SharedStore};
 pub use simulated::{SimulatedRun, run_on_card, run_simulated};

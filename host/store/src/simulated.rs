@@ -1,6 +1,9 @@
 //! Any workload on any simulated card on any board.
 
-use crate::{CachedCard, FatCard, MountError, StoreError};
+use crate::{
+    CachedCard, CardClock, Download, DownloadError, Downloaded, FatCard, MountError, SharedCard,
+    StoreError,
+};
 use cardiograph_sim_card::{Board, Card, LibraryName, Profile, Seed};
 use cardiograph_workload::{Observer, Outcome, RunError, Store, Workload, run};
 
@@ -8,6 +11,8 @@ use cardiograph_workload::{Observer, Outcome, RunError, Store, Workload, run};
 pub struct SimulatedRun {
     /// The run itself.
     pub result: Result<Outcome, RunError<StoreError>>,
+    /// What was downloaded meanwhile, if anything was to be.
+    pub downloaded: Option<Result<Downloaded, DownloadError<StoreError>>>,
     /// How often the card driver gave up on a busy card and was asked again.
     pub time_outs: u64,
     /// Whether names of files may be longer than eight and three characters.
@@ -28,27 +33,32 @@ pub fn run_simulated(
     buffer: &mut [u8],
 ) -> Result<SimulatedRun, MountError> {
     let card = Card::new(profile, Seed::new(seed));
-    run_on_card(card, board, workload, observer, buffer).map(|(run, _)| run)
+    run_on_card(card, board, workload, None, observer, buffer).map(|(run, _)| run)
 }
 
-/// The same on a card that is there, which is formatted first; gives it back.
+/// The same on a card that is there, which is formatted first; gives it back. A download goes on beside
+/// the workload if there is one.
 ///
 /// # Errors
-/// [`MountError`] if the card cannot be brought up on this board. That a run fails is in its result, and
-/// so it is with unmounting.
+/// [`MountError`] if the card cannot be brought up on this board. That a run or a download fails is in its
+/// result, and so it is with unmounting.
 pub fn run_on_card(
     card: Card,
     board: &Board,
     workload: &Workload,
+    download: Option<Download>,
     observer: &mut impl Observer,
     buffer: &mut [u8],
 ) -> Result<(SimulatedRun, Result<Card, StoreError>), MountError> {
     match board.library.name {
         LibraryName::EmbeddedSdmmc => {
             let mut store = FatCard::mount(card, board)?;
-            let mut clock = store.clock();
+            let clock = store.clock();
+            let (result, downloaded) =
+                run_beside(download, workload, &mut store, clock, observer, buffer)?;
             let run = SimulatedRun {
-                result: run(workload, &mut store, &mut clock, observer, buffer),
+                result,
+                downloaded,
                 time_outs: store.time_outs(),
                 has_long_names: store.has_long_names(),
             };
@@ -56,13 +66,44 @@ pub fn run_on_card(
         }
         LibraryName::Fatfs | LibraryName::Linux => {
             let card = CachedCard::mount(card, board)?;
-            let (mut store, mut clock) = (card.store(), card.clock());
+            let (mut store, clock) = (card.store(), card.clock());
+            let (result, downloaded) =
+                run_beside(download, workload, &mut store, clock, observer, buffer)?;
             let run = SimulatedRun {
-                result: run(workload, &mut store, &mut clock, observer, buffer),
+                result,
+                downloaded,
                 time_outs: card.time_outs(),
                 has_long_names: store.has_long_names(),
             };
             Ok((run, card.unmount()))
         }
     }
+}
+
+/// How the workload and the download ended.
+type Ends = (
+    Result<Outcome, RunError<StoreError>>,
+    Option<Result<Downloaded, DownloadError<StoreError>>>,
+);
+
+fn run_beside(
+    download: Option<Download>,
+    workload: &Workload,
+    store: &mut impl Store<Error = StoreError>,
+    mut clock: CardClock,
+    observer: &mut impl Observer,
+    buffer: &mut [u8],
+) -> Result<Ends, MountError> {
+    let Some(download) = download else {
+        return Ok((run(workload, store, &mut clock, observer, buffer), None));
+    };
+    let shared = SharedCard::new(store, &mut clock, download).map_err(MountError::Download)?;
+    let result = run(
+        workload,
+        &mut shared.store(),
+        &mut shared.clock(),
+        observer,
+        buffer,
+    );
+    Ok((result, Some(shared.finish())))
 }
