@@ -41,12 +41,22 @@ Examples:
   cardiograph workloads
   cardiograph bench --workload magod2                       one of them, on a simulated card")]
     Workloads,
-    /// List the simulated cards and boards
-    #[command(after_help = "\
+    /// List the simulated cards and boards, or draw one
+    Cards(Cards),
+}
+
+/// List the simulated cards and boards, or draw one.
+#[derive(clap::Args)]
+#[command(after_help = "\
 Examples:
-  cardiograph cards
-  cardiograph bench sim:class10-16g@esp32                   one of them, measured")]
-    Cards,
+  cardiograph cards                                         names of all
+  cardiograph cards class10-16g                             what one is made of, and what follows
+  cardiograph cards my-card.toml                            the same of a card or board of your own
+  cardiograph bench sim:class10-16g@esp32                   a card on a board, measured")]
+pub struct Cards {
+    /// A card or board to draw, by name or as a TOML file
+    #[arg(value_name = "NAME|FILE")]
+    pub name: Option<String>,
 }
 
 /// Measure how evenly a card writes and what rate it carries without loss.

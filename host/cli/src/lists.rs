@@ -1,8 +1,7 @@
-//! `cardiograph workloads` and `cardiograph cards`.
+//! `cardiograph workloads`.
 
 use crate::failure::{Failure, print};
 use cardiograph_report::units;
-use cardiograph_sim_card::{BOARDS, Board, CARDS, Profile};
 use cardiograph_workload::{DEFAULT, WORKLOADS};
 use std::fmt::Write;
 
@@ -28,21 +27,5 @@ pub fn workloads() -> Result<(), Failure> {
         }
         out.push('\n');
     }
-    print(&out)
-}
-
-/// Lists the simulated cards and boards.
-pub fn cards() -> Result<(), Failure> {
-    let mut out = String::from("Cards\n");
-    for (name, _) in CARDS {
-        let profile = Profile::named(name).map_err(Failure::new)?;
-        let _ = writeln!(out, "  {name:<14} {}", profile.about);
-    }
-    out.push_str("\nBoards\n");
-    for (name, _) in BOARDS {
-        let board = Board::named(name).map_err(Failure::new)?;
-        let _ = writeln!(out, "  {name:<14} {}", board.about);
-    }
-    out.push_str("\nA target is a card on a board: sim:class10-16g@esp32\n");
     print(&out)
 }

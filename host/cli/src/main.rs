@@ -4,6 +4,7 @@
 //!   args ──> bench:   target + workload ──> trace ─┐
 //!       ├──> analyze: files ────────────> traces ──┴──> report ──> table, JSON, HTML, Markdown
 //!       ├──> fit: trace ──> a card's profile
+//!       ├──> cards: a card or board ──> a drawing, and what follows from its values
 //!       └──> reproduce: published figures ──> their experiments, simulated ──> table, JSON, HTML
 //! ```
 //!
@@ -12,6 +13,8 @@
 mod analyze;
 mod args;
 mod bench;
+mod cards;
+mod drawing;
 mod failure;
 mod fit;
 mod interrupt;
@@ -38,7 +41,7 @@ fn main() -> ExitCode {
         Some(Command::Reproduce(args)) => reproduce::run(&args),
         Some(Command::Fit(args)) => fit::run(&args),
         Some(Command::Workloads) => lists::workloads(),
-        Some(Command::Cards) => lists::cards(),
+        Some(Command::Cards(args)) => cards::run(args.name.as_deref()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -44,7 +44,7 @@ fn simulated(set_up: &str) -> Result<Target, Failure> {
 }
 
 /// The text of a card or board that is given as a file.
-fn toml_text(name: &str) -> Result<Option<String>, Failure> {
+pub fn toml_text(name: &str) -> Result<Option<String>, Failure> {
     if !name.ends_with(".toml") {
         return Ok(None);
     }

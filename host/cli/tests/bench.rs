@@ -2,7 +2,9 @@
 
 mod common;
 
-use common::{Source, assert_schema, command, directory, done, json, names, run};
+use common::{
+    Source, assert_schema, assert_self_contained, command, directory, done, json, names, run,
+};
 use serde_json::Value;
 use std::fs;
 
@@ -11,17 +13,6 @@ fn data_of(html: &str) -> Value {
     let begin = html.find(r#"{"tool":"#).expect("the page holds its data");
     let mut values = serde_json::Deserializer::from_str(&html[begin..]).into_iter();
     values.next().unwrap().unwrap()
-}
-
-/// A browser would fetch nothing from elsewhere.
-fn assert_self_contained(html: &str) {
-    for scheme in ["http://", "https://", "src=\"//", "href=\"//", "@import"] {
-        for (at, _) in html.match_indices(scheme) {
-            // The name of a namespace is no address.
-            let is_namespace = html[at..].starts_with("http://www.w3.org/");
-            assert!(is_namespace, "{}", &html[at..html.len().min(at + 60)]);
-        }
-    }
 }
 
 #[test]
@@ -209,7 +200,15 @@ fn a_card_and_a_board_may_be_files() {
 #[test]
 fn every_help_shows_examples() {
     let directory = directory();
-    for command in ["", "bench", "analyze", "workloads", "cards"] {
+    for command in [
+        "",
+        "bench",
+        "analyze",
+        "reproduce",
+        "fit",
+        "workloads",
+        "cards",
+    ] {
         let args: Vec<_> = command.split_whitespace().chain(["--help"]).collect();
         let help = done(directory.path(), &args);
         assert!(help.contains("Examples:\n  cardiograph"), "{help}");

@@ -247,3 +247,14 @@ pub fn refused(directory: &Path, args: &[&str], words: &[&str]) {
     assert_eq!(run.stdout, "", "{args:?}");
     assert!(tree(directory) == before, "{args:?} left something");
 }
+
+/// A browser would fetch nothing from elsewhere.
+pub fn assert_self_contained(html: &str) {
+    for scheme in ["http://", "https://", "src=\"//", "href=\"//", "@import"] {
+        for (at, _) in html.match_indices(scheme) {
+            // The name of a namespace is no address.
+            let is_namespace = html[at..].starts_with("http://www.w3.org/");
+            assert!(is_namespace, "{}", &html[at..html.len().min(at + 60)]);
+        }
+    }
+}

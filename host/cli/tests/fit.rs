@@ -1,0 +1,90 @@
+//! `fit`: a card from a trace, and what is said of traces that hold none.
+
+mod common;
+
+use common::{assert_self_contained, data, directory, done, json, names, refused, run};
+use std::fs;
+use tempfile::TempDir;
+
+/// A directory with a trace of a workload that opens and closes its file for every line.
+fn with_trace() -> TempDir {
+    let own = directory();
+    let args = ["bench", "sim:class10-16g@esp32", "--workload", "magod2-4.7"];
+    done(own.path(), &[&args[..], &["--trace", "t.parquet"]].concat());
+    own
+}
+
+#[test]
+fn the_profile_that_is_found_can_be_measured() {
+    let own = with_trace();
+    let args = ["fit", "t.parquet", "--trials", "50"];
+    let files = ["--profile", "p.toml", "--html", "f.html"];
+    let table = done(own.path(), &[args, files].concat());
+    for words in [
+        "Fitted with a host that",
+        "measured",
+        "refitted",
+        "median height",
+    ] {
+        assert!(table.contains(words), "no \"{words}\" in:\n{table}");
+    }
+    assert_eq!(names(own.path()), ["f.html", "p.toml", "t.parquet"]);
+    assert_self_contained(&fs::read_to_string(own.path().join("f.html")).unwrap());
+    let profile = fs::read_to_string(own.path().join("p.toml")).unwrap();
+    assert!(
+        profile.contains("about = \"fitted to t.parquet\""),
+        "{profile}"
+    );
+    let figures = json(
+        own.path(),
+        &["bench", "sim:p.toml@esp32", "--workload", "magod2-4.7"],
+    );
+    assert!(figures["writes"].as_u64() > Some(0));
+    assert!(done(own.path(), &["cards", "p.toml"]).starts_with("p.toml: fitted to t.parquet\n"));
+
+    // Nothing that is there is overwritten, and the page has no place on standard output.
+    refused(own.path(), &[args, files].concat(), &["p.toml", "exists"]);
+    refused(
+        own.path(),
+        &["fit", "t.parquet", "--html", "-"],
+        &["--html needs a file"],
+    );
+}
+
+#[test]
+fn a_profile_on_standard_output_is_alone_there() {
+    let own = with_trace();
+    let args = ["fit", "t.parquet", "--trials", "2", "--profile", "-"];
+    let run = run(own.path(), &args);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(
+        run.stdout.starts_with("# Found from write times"),
+        "{}",
+        run.stdout
+    );
+    assert!(run.stderr.contains("refitted"), "{}", run.stderr);
+    fs::write(own.path().join("p.toml"), run.stdout).unwrap();
+    done(own.path(), &["cards", "p.toml"]);
+}
+
+#[test]
+fn what_is_no_trace_of_writes_is_refused() {
+    let own = directory();
+    let recording = data("magod/f2_1.csv").display().to_string();
+    let writes = data("traces/cardiograph.csv").display().to_string();
+    for (args, words) in [
+        (
+            &["fit", &recording][..],
+            &["f2_1.csv", "no single write times"][..],
+        ),
+        (&["fit", "none.parquet"], &["none.parquet"]),
+        (&["fit", "."], &["."]),
+        (
+            &["fit", &writes, "--like", "best"],
+            &["no card named best", "class10-16g"],
+        ),
+        (&["fit", &writes, "--profile", "no/p.toml"], &["no/p.toml"]),
+    ] {
+        refused(own.path(), args, words);
+    }
+}
