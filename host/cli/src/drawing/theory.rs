@@ -130,7 +130,7 @@ fn worst(profile: &Profile, times: &Times) -> Derived {
 }
 
 /// Log pages from one merge of a unit to its next: the pages it had in the log are gone with the
-/// first, so that clean-up comes by them only when the log has gone round.
+/// first, so that clean-up finds one again only when the log has gone round.
 fn round_pages(profile: &Profile) -> u64 {
     let controller = profile.controller;
     let freed = controller.clean_up_blocks.max(1);
@@ -152,9 +152,11 @@ fn log(profile: &Profile) -> Vec<Derived> {
     let log_pages = u64::from(controller.log_blocks) * pages;
     vec![
         Derived::new(
-            "From peak to peak, in one unit",
+            "From peak to peak, in a file",
             format!("{} log pages", units::count(round)),
-            format!("{blocks} × pages per block"),
+            format!(
+                "{blocks} × pages per block: the log goes round, as for a file that grows within a unit"
+            ),
         ),
         Derived::new(
             "  with writes of 512 B, one a page",
@@ -162,12 +164,12 @@ fn log(profile: &Profile) -> Vec<Derived> {
             "log pages × 512 B",
         ),
         Derived::new(
-            "From peak to peak, all over",
+            "From peak to peak, at worst",
             format!(
                 "{} log pages",
                 units::count(u64::from(controller.clean_up_blocks) * pages)
             ),
-            "freed blocks × pages per block",
+            "freed blocks × pages per block: each holds a page of a unit that is not merged yet",
         ),
         Derived::new(
             "Size of the log: what a cache test finds",
@@ -217,7 +219,7 @@ fn rates(profile: &Profile, times: &Times) -> Vec<Derived> {
     let mut rates = in_order(profile, times);
     rates.extend([
         Derived::new(
-            "Blocks of 512 B in one unit, peaks too",
+            "Blocks of 512 B in a file, peaks too",
             rate(round * BLOCK, round_us),
             "payload from peak to peak / (its small writes + copy of a unit + an erase for it and for \
              each log block)",
@@ -232,34 +234,4 @@ fn rates(profile: &Profile, times: &Times) -> Vec<Derived> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_card_that_comes_along_has_the_numbers_one_gets_by_hand() {
-        let profile = Profile::named("class10-16g").unwrap();
-        let theory = of_card(&profile);
-        let value = |name: &str| {
-            let found = theory.iter().find(|derived| derived.name.starts_with(name));
-            found.map(|derived| derived.value.clone()).unwrap()
-        };
-        // 64 × (50 + 700) us and two erases of 3 ms.
-        assert_eq!(value("A peak"), "54 ms");
-        assert_eq!(value("A small write"), "650 µs");
-        assert_eq!(value("From peak to peak"), "2 560 log pages");
-        assert_eq!(value("Size of the log"), "10 MiB");
-        assert_eq!(value("Whole pages in order"), "5.85 MB/s");
-        assert_eq!(value("Endurance, written"), "48 TB");
-    }
-
-    #[test]
-    fn a_log_that_is_freed_in_portions_goes_round_in_whole_ones() {
-        let mut profile = Profile::named("class10-16g").unwrap();
-        let mut round = |log_blocks, clean_up_blocks| {
-            profile.controller.log_blocks = log_blocks;
-            profile.controller.clean_up_blocks = clean_up_blocks;
-            round_pages(&profile) / 64
-        };
-        assert_eq!((round(10, 1), round(10, 3), round(10, 10)), (10, 9, 10));
-    }
-}
+mod tests;
