@@ -137,7 +137,8 @@ pub struct Analyze {
 #[derive(clap::Args)]
 #[command(after_help = "\
 A row with the role fit is one that a card or board was tuned to; predictions were not looked at.
-Times are virtual: the result is the same on every computer.
+Times are virtual, and the same on every computer; but for the two rows of the load on two cores,
+which is run on this one.
 
 Examples:
   cardiograph reproduce                                     all studies

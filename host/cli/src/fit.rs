@@ -31,8 +31,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         .filter(|operation| operation.kind == OperationKind::Write)
         .take(WRITES_MAX)
         .collect();
-    let found = fit(&writes, &start, args.trials)
-        .ok_or_else(|| Failure::new(format!("{file}: no writes; give a trace of writes")))?;
+    let found = fit(&writes, &start, args.trials).ok_or_else(|| {
+        Failure::new(format!(
+            "{file}: no writes to begin with, or one over 200 MB; give a trace of small writes"
+        ))
+    })?;
     let measured = report(&file, &writes, None, Vec::new())?;
     let threshold_ns = measured
         .summary

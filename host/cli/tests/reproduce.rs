@@ -9,7 +9,7 @@ use std::fs;
 
 const STUDY: &str = "arduino-bytes";
 const VERDICTS: [&str; 5] = [
-    "never published",
+    "no number",
     "nothing came out",
     "within 25 %",
     "within a factor of 2",

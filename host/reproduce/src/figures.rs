@@ -335,5 +335,46 @@ fn blinky() -> Result<Vec<Figure>, ExperimentError> {
         let experiment = experiment(card, "lpc43xx", "blinky-stream-512");
         write_times(&format!("{card} · kept open, 512 B"), &[("", &experiment)])
     };
-    cards.iter().map(figure).collect()
+    let mut figures: Vec<Figure> = cards.iter().map(figure).collect::<Result<_, _>>()?;
+    figures.extend(larger_blocks()?);
+    Ok(figures)
+}
+
+/// Average and longest write over the size of a write, for two consumer and two industrial cards.
+fn larger_blocks() -> Result<[Figure; 2], ExperimentError> {
+    let cards = [
+        "sandisk-edge-8g",
+        "kingston-8g",
+        "apacer-1g-slc",
+        "sandisk-industrial-8g",
+    ];
+    let sizes = [
+        (512.0, "blinky-stream-512"),
+        (2048.0, "blinky-stream-2048"),
+        (32_768.0, "blinky-stream-32768"),
+    ];
+    let (mut averages, mut longest) = (Vec::new(), Vec::new());
+    for card in cards {
+        let (mut average, mut long) = (Vec::new(), Vec::new());
+        for (bytes, workload) in sizes {
+            let experiment = experiment(card, "lpc43xx", workload);
+            average.extend(rates(&experiment, &[(0, bytes)])?);
+            let operations = experiment.run(1)?;
+            let times = operations.all().iter().map(ms);
+            long.push((bytes, times.fold(0.0, f64::max)));
+        }
+        averages.push(series(card, Mark::Line, average));
+        longest.push(series(card, Mark::Line, long));
+    }
+    let size = Axis::log("a write, B");
+    Ok([
+        Figure {
+            title: "larger blocks · average".to_string(),
+            svg: svg(&size, &Axis::log("kB/s"), &averages),
+        },
+        Figure {
+            title: "larger blocks · longest write".to_string(),
+            svg: svg(&size, &Axis::log("ms"), &longest),
+        },
+    ])
 }

@@ -20,8 +20,12 @@ pub const WRITES_MAX: usize = 50_000;
 /// Shares of the write times that are compared, in ppm.
 const SHARES_PPM: [u32; 6] = [100_000, 500_000, 900_000, 990_000, 999_000, 1_000_000];
 
-/// Where the file lies on the card, and its directory entry, in blocks: a unit of its own each.
-const FILE_BLOCK: u64 = 200_000;
+/// Blocks that one trial writes at most: some 200 MB.
+const BLOCKS_MAX: u64 = 400_000;
+
+/// Where the file lies on the card, and its directory entry, in blocks: a unit of its own each. The
+/// smallest card has twice as many; a longer file begins again at the first.
+const FILE_BLOCK: u64 = 65_536;
 const DIRECTORY_BLOCK: u64 = 32_768;
 
 /// What stood between the writes and the card.
@@ -105,9 +109,9 @@ impl Figures {
 /// Finds the profile that comes closest to these writes, in so many trials.
 ///
 /// `start` has what cannot be seen: capacity, kind of cells, endurance, power. Nothing is found if there
-/// are no writes.
+/// are no writes, or the first alone is over 200 MB.
 pub fn fit(writes: &[Operation], start: &Profile, trials: u32) -> Option<Fit> {
-    let writes = &writes[..writes.len().min(WRITES_MAX)];
+    let writes = within_bounds(writes);
     if writes.is_empty() {
         return None;
     }
@@ -131,6 +135,16 @@ pub fn fit(writes: &[Operation], start: &Profile, trials: u32) -> Option<Fit> {
     fits.into_iter().min_by(|a, b| a.loss.total_cmp(&b.loss))
 }
 
+/// The first of these writes, as many as a trial can bear.
+fn within_bounds(writes: &[Operation]) -> &[Operation] {
+    let mut blocks = 0u64;
+    let bearable = writes.iter().take(WRITES_MAX).take_while(|write| {
+        blocks = blocks.saturating_add(write.length_bytes / BLOCK_BYTES + 1);
+        blocks <= BLOCKS_MAX
+    });
+    &writes[..bearable.count()]
+}
+
 /// The same writes, with the same pauses between them, on a card; and what the host takes for each, such
 /// that the median comes out as it was.
 fn replay(
@@ -140,6 +154,7 @@ fn replay(
     ln_median_ns: f64,
 ) -> (Vec<Operation>, u64) {
     let mut controller = Controller::new(profile, Seed::new(1));
+    let file_blocks = profile.capacity_bytes / BLOCK_BYTES - FILE_BLOCK;
     let mut card = |now_ns: u64, block: u64| {
         let busy = controller.write_by_command(now_ns, block, 1);
         busy.total_ns
@@ -155,11 +170,11 @@ fn replay(
         let end = position + write.length_bytes;
         let whole = position / BLOCK_BYTES..end / BLOCK_BYTES;
         for block in whole {
-            now_ns += card(now_ns, FILE_BLOCK + block);
+            now_ns += card(now_ns, FILE_BLOCK + block % file_blocks);
         }
         if host == Host::OpensAndCloses {
             if !end.is_multiple_of(BLOCK_BYTES) {
-                now_ns += card(now_ns, FILE_BLOCK + end / BLOCK_BYTES);
+                now_ns += card(now_ns, FILE_BLOCK + end / BLOCK_BYTES % file_blocks);
             }
             now_ns += card(now_ns, DIRECTORY_BLOCK);
         }

@@ -27,8 +27,8 @@ pub fn html(sections: &[Section]) -> String {
     let mut out = format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
-         <title>Cardiograph: five studies, reproduced</title><style>\n{}</style></head><body>\n\
-         <h1>Five studies, reproduced on simulated cards</h1>\n\
+         <title>Cardiograph: published studies, reproduced</title><style>\n{}</style></head><body>\n\
+         <h1>Published studies, reproduced on simulated cards</h1>\n\
          <p>A row with the role fit is one that a card or board was tuned to; predictions were not looked at.</p>\n",
         include_str!("page.css")
     );

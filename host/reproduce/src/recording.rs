@@ -1,6 +1,7 @@
 //! An experiment recorded once and asked again of other cards, a hundred times quicker.
 //!
-//! What a library and a driver ask of a card does not depend on how long it takes. So a run is recorded on
+//! What a library and a driver ask of a card does not depend on how long it takes, unless the driver gives
+//! up. So a run is recorded on
 //! one card, and each operation split into what the card was asked, and the rest: bus and computer. On
 //! another card of the same capacity the rest stays. What differs is a host that polls, by less than
 //! its period.

@@ -78,7 +78,7 @@ pub struct Row {
     pub quantity: String,
     /// Its unit.
     pub unit: String,
-    /// The number; none where a study promised it and never gave it.
+    /// The number; none where a study promised it and never gave it, or where it is not at hand.
     pub published: Option<f64>,
     /// What it was used for.
     pub role: Role,
@@ -179,6 +179,15 @@ impl Keys {
     fn take(self) -> Result<Take, String> {
         let need = |value: Option<String>, key: &str| value.ok_or(format!("`{key}` is missing"));
         let set = self.set.unwrap_or_default();
+        let is_known = |path: &String| path.starts_with("card.") || path.starts_with("board.");
+        if let Some(path) = set.keys().find(|path| !is_known(path)) {
+            return Err(format!(
+                "`set` has `{path}`; a path begins with `card.` or `board.`"
+            ));
+        }
+        if self.part == Some(0) {
+            return Err("`part` is 0; parts count from 1".to_string());
+        }
         Ok(Take {
             experiment: Experiment {
                 card: need(self.card, "card")?,
@@ -193,7 +202,7 @@ impl Keys {
             measure: self.measure.ok_or("`measure` is missing")?,
             threshold_ns: (self.threshold_ms.unwrap_or_default() * 1e6) as u64,
             offsets_bytes: self.offsets_bytes.map(|[from, to]| from..to),
-            phase: self.part.map(|part| part.saturating_sub(1)),
+            phase: self.part.map(|part| part - 1),
         })
     }
 }
@@ -249,6 +258,24 @@ mod tests {
         }
     }
 
+    /// FNV-1a of all rows of role fit, in order.
+    fn fits_hash() -> u64 {
+        let rows = STUDIES.map(|name| study(name).unwrap().rows);
+        let fits = rows.iter().flatten().filter(|row| row.role == Role::Fit);
+        let names = fits.map(|row| format!("{}|{}|{}\n", row.study, row.figure, row.quantity));
+        names
+            .collect::<String>()
+            .bytes()
+            .fold(0xCBF2_9CE4_8422_2325, |hash, byte| {
+                (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3)
+            })
+    }
+
+    #[test]
+    fn the_fits_are_those_that_were_fixed() {
+        assert_eq!(fits_hash(), 12_739_326_518_351_273_021);
+    }
+
     /// Roles may not follow what comes out: they are as they were before anything was tuned.
     #[test]
     fn roles_are_as_they_were_fixed() {
@@ -282,6 +309,41 @@ mod tests {
             "rate = 1",
         ] {
             assert!(download(bad).is_err(), "{bad}");
+        }
+    }
+
+    /// Keys are gathered by serde's flatten, which passes over those it does not know.
+    #[test]
+    fn no_key_is_misspelt() {
+        let known = [
+            "figure",
+            "quantity",
+            "unit",
+            "published",
+            "role",
+            "card",
+            "board",
+            "workload",
+            "set",
+            "measure",
+            "threshold_ms",
+            "offsets_bytes",
+            "part",
+            "over",
+            "download",
+        ];
+        for (name, text) in FILES {
+            let file: toml::Table = toml::from_str(text).unwrap();
+            for row in file["row"].as_array().unwrap() {
+                let row = row.as_table().unwrap();
+                let over = row.get("over").and_then(toml::Value::as_table);
+                let keys = row
+                    .keys()
+                    .chain(over.into_iter().flat_map(|over| over.keys()));
+                for key in keys {
+                    assert!(known.contains(&key.as_str()), "{name}: `{key}`");
+                }
+            }
         }
     }
 

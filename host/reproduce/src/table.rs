@@ -44,7 +44,8 @@ impl Outcome {
     /// What the ratio means.
     pub fn verdict(&self) -> &'static str {
         match self.factor() {
-            None if self.row.published.is_none() => "never published",
+            _ if self.row.take.measure.is_of_this_computer() => "this computer",
+            None if self.row.published.is_none() => "no number",
             None => "nothing came out",
             Some(factor) if factor <= CLOSE => "within 25 %",
             Some(factor) if factor <= NEAR => "within a factor of 2",
@@ -108,7 +109,8 @@ pub fn summary(outcomes: &[Outcome]) -> String {
     let factors = |role| {
         let rows = outcomes
             .iter()
-            .filter(|outcome| outcome.row.published.is_some());
+            .filter(|outcome| outcome.row.published.is_some())
+            .filter(|outcome| !outcome.row.take.measure.is_of_this_computer());
         let rows = rows.filter(move |outcome| outcome.row.role == role);
         let mut factors: Vec<f64> = rows.map(|o| o.factor().unwrap_or(f64::INFINITY)).collect();
         factors.sort_by(f64::total_cmp);

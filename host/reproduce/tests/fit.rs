@@ -54,4 +54,17 @@ fn spacing_height_and_median_come_out_as_they_were() {
 #[test]
 fn nothing_comes_of_nothing() {
     assert!(fit(&[], &another(), 10).is_none());
+    let write = |length_bytes| Operation {
+        kind: cardiograph_workload::OperationKind::Write,
+        file: 0,
+        offset_bytes: 0,
+        length_bytes,
+        start_ns: 0,
+        end_ns: 1_000_000,
+    };
+    assert!(fit(&[write(9 << 59)], &another(), 10).is_none());
+    // More than the smallest card holds: it is written over.
+    let mut small = another();
+    small.capacity_bytes = 64 << 20;
+    assert!(fit(&[write(100 << 20)], &small, 4).is_some());
 }

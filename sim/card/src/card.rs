@@ -24,7 +24,7 @@ use std::ops::Range;
 pub type Block = [u8; BLOCK_BYTES];
 
 /// How often a page is read until its wrong bits can be corrected.
-const READ_RETRIES: u64 = 8;
+const READS_TO_CORRECT: u32 = 8;
 
 /// Why a card did not do what it was told. It stays as it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,23 +135,20 @@ impl Card {
         if self.unreadable.contains(&place) {
             return Err(CardError::Unreadable { block });
         }
-        match place < self.blocks {
-            true => self.medium.read(place, data),
-            false => data.fill(0),
-        }
+        self.hold(block, data);
         let command_ns = match first {
             true => self.controller.command(now_ns),
             false => 0,
         };
         if first || block.is_multiple_of(self.controller.blocks_per_page()) {
-            let fetch_ns = self.controller.read(now_ns + command_ns, block, 1);
-            return Ok(command_ns + self.err(block, data, fetch_ns)?);
+            return Ok(command_ns + self.fetch(now_ns + command_ns, block, data)?);
         }
         Ok(0)
     }
 
-    /// What bit errors do to a page fetched; returns how long it takes.
-    fn err(&mut self, block: u64, data: &mut Block, fetch_ns: u64) -> Result<u64, CardError> {
+    /// Fetches the page of a block, with what bit errors do to it; returns how long that takes.
+    fn fetch(&mut self, now_ns: u64, block: u64, data: &mut Block) -> Result<u64, CardError> {
+        let mut fetch_ns = self.controller.read(now_ns, block, 1);
         let errors = self.defects.bit_errors;
         if errors == BitErrors::default() {
             return Ok(fetch_ns);
@@ -163,11 +160,12 @@ impl Card {
             let bit = self.random.below(8 * BLOCK_BYTES as u64) as usize;
             data[bit / 8] ^= 1 << (bit % 8);
         }
-        let times = match self.random.chance_ppm(errors.corrected_ppm) {
-            true => READ_RETRIES,
-            false => 1,
-        };
-        Ok(fetch_ns * times)
+        if self.random.chance_ppm(errors.corrected_ppm) {
+            for _ in 1..READS_TO_CORRECT {
+                fetch_ns += self.controller.read(now_ns + fetch_ns, block, 1);
+            }
+        }
+        Ok(fetch_ns)
     }
 
     /// Writes one block by a command of its own; returns how long the card is busy, in ns. It is
@@ -274,7 +272,15 @@ impl Card {
     /// Blocks as the card holds them, past the controller and outside time.
     pub fn load(&self, start: u64, data: &mut [Block]) {
         for (block, data) in (start..).zip(data) {
-            self.medium.read(block, data);
+            self.hold(block, data);
+        }
+    }
+
+    /// What the card holds for a block; zeros where it has no place.
+    fn hold(&self, block: u64, data: &mut Block) {
+        match self.place(block) {
+            place if place < self.blocks => self.medium.read(place, data),
+            _ => data.fill(0),
         }
     }
 
@@ -345,15 +351,18 @@ impl Card {
 
     /// Flips a bit of what the card holds, as a charge that leaks away does: nobody notices.
     pub fn flip_bit(&mut self, block: u64, bit: usize) {
+        let place = self.place(block);
         let mut data = [0; BLOCK_BYTES];
-        self.medium.read(block, &mut data);
+        self.hold(block, &mut data);
         data[bit / 8 % BLOCK_BYTES] ^= 1 << (bit % 8);
-        self.medium.write(block, &data);
+        if place < self.blocks {
+            self.medium.write(place, &data);
+        }
     }
 
     /// Lets a block fail to read until it is written anew.
     pub fn make_unreadable(&mut self, block: u64) {
-        self.unreadable.insert(block);
+        self.unreadable.insert(self.place(block));
     }
 
     /// What is left of a page that was being programmed when power failed.

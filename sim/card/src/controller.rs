@@ -82,6 +82,10 @@ pub struct Controller {
     wake_ns: u64,
     /// When the last command was done with.
     ready_ns: u64,
+    /// Up to when the time since then is accounted for.
+    rested_ns: u64,
+    awake_until_ns: u64,
+    is_off: bool,
     busy_ns: u64,
     record: Option<Vec<Call>>,
 }
@@ -99,6 +103,9 @@ impl Controller {
             sleep_after_ns: u64::from(power.sleep_after_us) * 1000,
             wake_ns: u64::from(power.wake_us) * 1000,
             ready_ns: 0,
+            rested_ns: 0,
+            awake_until_ns: u64::from(power.sleep_after_us) * 1000,
+            is_off: false,
             busy_ns: 0,
             record: None,
         }
@@ -179,15 +186,17 @@ impl Controller {
 
     /// Takes the power away.
     pub fn power_cut(&mut self, now_ns: u64) {
-        self.arrive(now_ns);
+        self.rest(now_ns);
         self.meter.power_cut(now_ns);
         self.translation.power_cut();
+        self.is_off = true;
     }
 
     /// Gives the power back.
     pub fn power_on(&mut self, now_ns: u64) {
         self.meter.power_on(now_ns);
-        self.ready_ns = now_ns;
+        self.is_off = false;
+        self.be_ready(now_ns);
     }
 
     /// Whether the card takes no more writes, because too many blocks have given out.
@@ -195,8 +204,9 @@ impl Controller {
         self.translation.is_worn_out()
     }
 
-    /// What it has taken from the supply until this time.
-    pub fn energy(&self, now_ns: u64) -> Energy {
+    /// What it has taken from the supply until this time, clean-up while idle included.
+    pub fn energy(&mut self, now_ns: u64) -> Energy {
+        self.rest(now_ns);
         self.meter.until(now_ns)
     }
 
@@ -217,25 +227,39 @@ impl Controller {
 
     /// Lets the time until a command pass; returns how long waking up takes, in ns.
     fn arrive(&mut self, now_ns: u64) -> u64 {
-        let quiet_ns = now_ns.saturating_sub(self.ready_ns);
-        if quiet_ns == 0 {
-            return 0;
+        self.rest(now_ns);
+        match now_ns > self.awake_until_ns {
+            true => self.wake_ns,
+            false => 0,
         }
-        let mut awake_ns = quiet_ns.min(self.sleep_after_ns);
-        if quiet_ns > self.idle_after_ns {
-            let work = self.translation.idle(quiet_ns - self.idle_after_ns);
+    }
+
+    /// Lets time pass in which the host wants nothing.
+    fn rest(&mut self, now_ns: u64) {
+        if now_ns <= self.rested_ns || self.is_off {
+            return;
+        }
+        let may_clean_ns = self
+            .rested_ns
+            .max(self.ready_ns.saturating_add(self.idle_after_ns));
+        if now_ns > may_clean_ns {
+            let work = self.translation.idle(now_ns - may_clean_ns);
             self.meter.clean_up(work);
             if work.ns > 0 {
-                awake_ns = awake_ns.max(self.idle_after_ns + work.ns);
+                self.awake_until_ns = self.awake_until_ns.max(may_clean_ns + work.ns);
             }
         }
-        self.meter.quiet(self.ready_ns, awake_ns, now_ns);
-        self.ready_ns = now_ns;
-        if quiet_ns > self.sleep_after_ns {
-            self.wake_ns
-        } else {
-            0
-        }
+        let awake_ns = now_ns
+            .min(self.awake_until_ns)
+            .saturating_sub(self.rested_ns);
+        self.meter.quiet(self.rested_ns, awake_ns, now_ns);
+        self.rested_ns = now_ns;
+    }
+
+    /// Nothing is asked from now on.
+    fn be_ready(&mut self, now_ns: u64) {
+        (self.ready_ns, self.rested_ns) = (now_ns, now_ns);
+        self.awake_until_ns = now_ns.saturating_add(self.sleep_after_ns);
     }
 
     fn work(&mut self, now_ns: u64, ask: Ask, work: Work, beside_ns: u64) -> u64 {
@@ -249,7 +273,61 @@ impl Controller {
             });
         }
         self.meter.busy(now_ns, busy_ns, work.nj);
-        self.ready_ns = now_ns + busy_ns;
+        self.be_ready(now_ns.saturating_add(busy_ns));
         busy_ns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND_NS: u64 = 1_000_000_000;
+
+    fn profile() -> Profile {
+        let mut profile = Profile::named("class10-16g").unwrap();
+        profile.controller.log_blocks = 8;
+        profile.controller.idle_free_blocks = 8;
+        profile.power.sleep_after_us = 2_000_000;
+        profile.power.wake_us = 5_000;
+        profile
+    }
+
+    /// A card whose log is full of pages of many units.
+    fn used() -> (Controller, u64) {
+        let mut controller = Controller::new(&profile(), Seed::new(1));
+        let mut now_ns = 0;
+        for unit in 0..400 {
+            let busy = controller.write_by_command(now_ns, unit * 512, 1);
+            now_ns += busy.total_ns;
+        }
+        (controller, now_ns)
+    }
+
+    #[test]
+    fn looking_at_the_energy_changes_nothing_and_clean_up_while_idle_is_in_it() {
+        let ((mut watched, start_ns), (mut other, _)) = (used(), used());
+        let end_ns = start_ns + 30 * SECOND_NS;
+        let before = watched.energy(start_ns).total_pj();
+        let mut last = before;
+        for step in 1..=3000 {
+            let total = watched.energy(start_ns + step * SECOND_NS / 100).total_pj();
+            // No more than working and flash can take in 10 ms.
+            assert!((last..last + 20_000_000_000).contains(&total));
+            last = total;
+        }
+        assert!(last - before > 1_000_000_000_000, "{}", last - before);
+        let total = other.energy(end_ns).total_pj();
+        assert!(total.abs_diff(last) < total / 1000, "{total} and {last}");
+        let busy = |card: &mut Controller| card.write_by_command(end_ns, 7, 1);
+        assert_eq!(busy(&mut watched), busy(&mut other));
+    }
+
+    #[test]
+    fn a_card_that_slept_wakes_up_first() {
+        let mut controller = Controller::new(&profile(), Seed::new(1));
+        let awake_ns = controller.command(SECOND_NS);
+        let slept_ns = controller.command(10 * SECOND_NS);
+        assert_eq!(slept_ns - awake_ns, 5_000_000);
     }
 }

@@ -4,7 +4,7 @@ use crate::nand::Work;
 use crate::profile::Power;
 
 /// Picojoules of a nanosecond at one microwatt are a thousandth.
-const UW_NS_PER_PJ: u64 = 1000;
+const UW_NS_PER_PJ: u128 = 1000;
 const PJ_PER_NJ: u64 = 1000;
 
 /// Energy since the card got power, in pJ.
@@ -23,7 +23,10 @@ pub struct Energy {
 impl Energy {
     /// All of it, in pJ.
     pub fn total_pj(&self) -> u64 {
-        self.asleep_pj + self.idle_pj + self.working_pj + self.flash_pj
+        let states = self.asleep_pj.saturating_add(self.idle_pj);
+        states
+            .saturating_add(self.working_pj)
+            .saturating_add(self.flash_pj)
     }
 }
 
@@ -59,22 +62,25 @@ impl Meter {
     pub(crate) fn busy(&mut self, now_ns: u64, busy_ns: u64, flash_nj: u64) {
         self.settle();
         (self.busy_from_ns, self.busy_ns) = (now_ns, busy_ns);
-        self.busy_flash_pj = flash_nj * PJ_PER_NJ;
+        self.busy_flash_pj = flash_nj.saturating_mul(PJ_PER_NJ);
     }
 
     /// The controller cleaned up while the host wanted nothing.
     pub(crate) fn clean_up(&mut self, work: Work) {
         self.settle();
-        self.spent.working_pj += work.ns * (self.working_uw - self.idle_uw) / UW_NS_PER_PJ;
-        self.spent.flash_pj += work.nj * PJ_PER_NJ;
+        add(
+            &mut self.spent.working_pj,
+            pj(work.ns, self.working_uw - self.idle_uw),
+        );
+        add(&mut self.spent.flash_pj, work.nj.saturating_mul(PJ_PER_NJ));
     }
 
     /// Nothing was asked from a time on: awake for so long, then asleep until the other time.
     pub(crate) fn quiet(&mut self, from_ns: u64, awake_ns: u64, until_ns: u64) {
         self.settle();
         let asleep_ns = until_ns - from_ns - awake_ns;
-        self.spent.idle_pj += awake_ns * self.idle_uw / UW_NS_PER_PJ;
-        self.spent.asleep_pj += asleep_ns * self.asleep_uw / UW_NS_PER_PJ;
+        add(&mut self.spent.idle_pj, pj(awake_ns, self.idle_uw));
+        add(&mut self.spent.asleep_pj, pj(asleep_ns, self.asleep_uw));
         (self.busy_from_ns, self.busy_ns) = (until_ns, 0);
     }
 
@@ -95,27 +101,43 @@ impl Meter {
         let mut energy = self.spent;
         let passed_ns = now_ns.saturating_sub(self.busy_from_ns);
         let worked_ns = passed_ns.min(self.busy_ns);
-        energy.working_pj += worked_ns * self.working_uw / UW_NS_PER_PJ;
-        energy.flash_pj += match worked_ns == self.busy_ns {
+        add(&mut energy.working_pj, pj(worked_ns, self.working_uw));
+        let flash_pj = match worked_ns == self.busy_ns {
             true => self.busy_flash_pj,
             false => {
                 let share = u128::from(self.busy_flash_pj) * u128::from(worked_ns);
                 (share / u128::from(self.busy_ns)) as u64
             }
         };
+        add(&mut energy.flash_pj, flash_pj);
         let quiet_ns = passed_ns - worked_ns;
         let awake_ns = quiet_ns.min(self.sleep_after_ns);
-        energy.idle_pj += awake_ns * self.idle_uw / UW_NS_PER_PJ;
-        energy.asleep_pj += (quiet_ns - awake_ns) * self.asleep_uw / UW_NS_PER_PJ;
+        add(&mut energy.idle_pj, pj(awake_ns, self.idle_uw));
+        add(
+            &mut energy.asleep_pj,
+            pj(quiet_ns - awake_ns, self.asleep_uw),
+        );
         energy
     }
 
     /// Books the last busy time.
     fn settle(&mut self) {
-        self.spent = self.until(self.busy_from_ns + self.busy_ns);
-        self.busy_from_ns += self.busy_ns;
+        let end_ns = self.busy_from_ns.saturating_add(self.busy_ns);
+        self.spent = self.until(end_ns);
+        self.busy_from_ns = end_ns;
         (self.busy_ns, self.busy_flash_pj) = (0, 0);
     }
+}
+
+/// Energy of a time at a power.
+fn pj(ns: u64, uw: u64) -> u64 {
+    let pj = u128::from(ns) * u128::from(uw) / UW_NS_PER_PJ;
+    pj.try_into().unwrap_or(u64::MAX)
+}
+
+/// Stays at the most there is: half a year at 1 W.
+fn add(sum: &mut u64, pj: u64) {
+    *sum = sum.saturating_add(pj);
 }
 
 #[cfg(test)]

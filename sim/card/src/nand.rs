@@ -32,8 +32,8 @@ impl Add for Work {
 
     fn add(self, other: Work) -> Work {
         Work {
-            ns: self.ns + other.ns,
-            nj: self.nj + other.nj,
+            ns: self.ns.saturating_add(other.ns),
+            nj: self.nj.saturating_add(other.nj),
         }
     }
 }

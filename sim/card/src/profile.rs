@@ -248,7 +248,7 @@ impl Profile {
 const PROGRAM_US: RangeInclusive<u32> = 10..=100_000;
 
 impl Flash {
-    fn ranges(&self) -> [Range; 11] {
+    fn ranges(&self) -> [Range; 12] {
         [
             Range::new("flash.page_bytes", self.page_bytes, 512..=32_768),
             Range::new("flash.pages_per_block", self.pages_per_block, 4..=4096),
@@ -272,6 +272,7 @@ impl Flash {
                 self.erase_wear_percent,
                 0..=1000,
             ),
+            Range::new("flash.cycles_used", self.cycles_used, 0..=10_000_000),
             Range::new("flash.spare_blocks", self.spare_blocks, 0..=1_000_000),
         ]
     }

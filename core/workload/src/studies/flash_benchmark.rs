@@ -1,8 +1,7 @@
 //! Study 2: Flash Benchmark, an Italian wiki page. `dd` of zeros, then `sync`; its MB is 10^6 bytes.
 //!
 //! It wrote to places all over a raw device of 2 GB; here they lie in one large file, so that they
-//! overlap more. A remount,
-//! which needs the system's administrator, is a sync that waits.
+//! overlap more. A remount, which needs the system's administrator, is a sync that waits.
 
 use crate::{Fill, Phase, Span, Sync, Workload};
 
