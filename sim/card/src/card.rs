@@ -93,7 +93,7 @@ struct Stream {
 
 impl Card {
     /// A card of this profile, filled once and then cleaned up: every page holds data, the log is
-    /// empty. `seed` decides the spread of its times.
+    /// as used as the profile says. `seed` decides the spread of its times.
     pub fn new(profile: &Profile, seed: Seed) -> Card {
         Card::with_defects(profile, Defects::default(), seed)
     }

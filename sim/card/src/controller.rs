@@ -92,7 +92,7 @@ pub struct Controller {
 
 impl Controller {
     /// A card of this profile, filled once and then cleaned up: every page holds data, the log is
-    /// empty. `seed` decides the spread of its times.
+    /// as used as the profile says. `seed` decides the spread of its times.
     pub fn new(profile: &Profile, seed: Seed) -> Controller {
         let (controller, power) = (profile.controller, profile.power);
         Controller {

@@ -65,6 +65,8 @@ pub struct Controller {
     pub ram_pages: u32,
     /// Blocks of the shared log.
     pub log_blocks: u32,
+    /// Pages of the log that are used when the card comes to us: the more, the sooner its first stall.
+    pub log_used_pages: u32,
     /// Blocks of the log that are freed together when it is full.
     pub clean_up_blocks: u32,
     /// Units at the start of the card that are mapped page by page, as the FAT lies there.
@@ -235,6 +237,12 @@ impl Profile {
             controller.idle_free_blocks <= controller.log_blocks,
             "controller.idle_free_blocks",
             "no more than controller.log_blocks",
+        )?;
+        let log_pages = u64::from(controller.log_blocks) * u64::from(self.flash.pages_per_block);
+        must(
+            u64::from(controller.log_used_pages) <= log_pages,
+            "controller.log_used_pages",
+            "no more than the pages of the log",
         )?;
         must(
             (1..=controller.log_blocks).contains(&controller.clean_up_blocks),
@@ -411,6 +419,11 @@ mod tests {
                 "idle_free_blocks = 0",
                 "idle_free_blocks = 41",
                 "`controller.idle_free_blocks` must be no more than controller.log_blocks",
+            ),
+            (
+                "log_used_pages = 0",
+                "log_used_pages = 2561",
+                "`controller.log_used_pages` must be no more than the pages of the log",
             ),
             (
                 "idle_ua = 1000",

@@ -111,7 +111,7 @@ impl Translation {
         let zone_blocks_max = controller.fast_zone_units * ZONE_BLOCKS_PER_UNIT;
         // Each log has a block more: it is written to while the oldest is cleaned up.
         let beside_units = controller.log_blocks + 1 + zone_blocks_max + 1 + controller.open_units;
-        Translation {
+        let mut translation = Translation {
             nand: Nand::new(profile, seed),
             blocks: Blocks::new(profile, beside_units, seed),
             log: Log::new(
@@ -141,6 +141,22 @@ impl Translation {
             wear_levelling_erases: controller.wear_levelling_erases.into(),
             next_wear_move: controller.wear_levelling_erases.into(),
             next_cold_unit: 0,
+        };
+        translation.use_log(controller.log_used_pages);
+        translation
+    }
+
+    /// Leaves the log as who had the card before left it: each block with pages of a unit of its own, the
+    /// units spread over the card.
+    fn use_log(&mut self, pages: u32) {
+        let distance = self.blocks.units() / (self.log_blocks_max + 1);
+        for page in 0..pages {
+            if self.log.is_full() {
+                self.log.extend(self.blocks.take());
+            }
+            let (block, within) = (page / self.pages_per_unit, page % self.pages_per_unit);
+            let unit = ((block + 1) * distance).min(self.blocks.units() - 1);
+            self.log.push(unit * self.pages_per_unit + within);
         }
     }
 

@@ -142,6 +142,21 @@ fn a_log_that_is_cleaned_up_whole_is_quick_until_it_is_full_and_again_after_a_re
 }
 
 #[test]
+fn a_used_log_stalls_the_sooner() {
+    let first_us = |log_used_pages| {
+        let mut card = translation(|profile| {
+            profile.controller.log_blocks = 3;
+            profile.controller.log_used_pages = log_used_pages;
+        });
+        card.write_us(0, 1)
+    };
+    assert_eq!(first_us(0), READ_US + LOG_US);
+    assert_eq!(first_us(3 * 64 - 1), READ_US + LOG_US);
+    let merge_us = 64 * (READ_US + PAGE_US) + 2 * ERASE_US;
+    assert_eq!(first_us(3 * 64), merge_us + READ_US + LOG_US);
+}
+
+#[test]
 fn clean_up_that_cannot_wait_passes_the_limit() {
     let mut card = translation(|profile| {
         profile.controller.log_blocks = 3;
