@@ -59,13 +59,7 @@ fn notes(study: &Study) -> Result<Vec<String>, Failure> {
         return Ok(Vec::new());
     }
     let sentence = |&(workload, what): &(&str, &str)| {
-        let experiment = Experiment {
-            card: "class10-16g".to_string(),
-            board: "esp32".to_string(),
-            workload: workload.to_string(),
-            set: Vec::new(),
-            download: None,
-        };
+        let experiment = Experiment::new("class10-16g", "esp32", workload);
         Ok(Breakdown::of(&experiment)
             .map_err(Failure::new)?
             .sentence(what))

@@ -115,13 +115,7 @@ mod tests {
     use super::*;
 
     fn breakdown(workload: &str) -> Breakdown {
-        let experiment = Experiment {
-            card: "class10-16g".to_string(),
-            board: "esp32".to_string(),
-            workload: workload.to_string(),
-            set: Vec::new(),
-            download: None,
-        };
+        let experiment = Experiment::new("class10-16g", "esp32", workload);
         Breakdown::of(&experiment).unwrap()
     }
 

@@ -110,6 +110,17 @@ impl Observer for Operations {
 }
 
 impl Experiment {
+    /// A workload on a card on a board, all as they come.
+    pub fn new(card: &str, board: &str, workload: &str) -> Experiment {
+        Experiment {
+            card: card.to_string(),
+            board: board.to_string(),
+            workload: workload.to_string(),
+            set: Vec::new(),
+            download: None,
+        }
+    }
+
     /// Its workload, card and board.
     ///
     /// # Errors

@@ -13,16 +13,6 @@ pub struct Figure {
     pub svg: String,
 }
 
-fn experiment(card: &str, board: &str, workload: &str) -> Experiment {
-    Experiment {
-        card: card.to_string(),
-        board: board.to_string(),
-        workload: workload.to_string(),
-        set: Vec::new(),
-        download: None,
-    }
-}
-
 fn series(name: &str, mark: Mark, points: Vec<(f64, f64)>) -> Series {
     Series {
         name: name.to_string(),
@@ -164,7 +154,7 @@ pub fn of(study: &str) -> Result<Vec<Figure>, ExperimentError> {
 }
 
 fn magod2() -> Result<Vec<Figure>, ExperimentError> {
-    let on = |card, workload| experiment(card, "esp32", workload);
+    let on = |card, workload| Experiment::new(card, "esp32", workload);
     let class10 = |workload| on("class10-16g", workload);
     let opened = class10("magod2");
     let mut figures = vec![
@@ -219,7 +209,7 @@ fn read_speed() -> Result<Vec<Figure>, ExperimentError> {
     ];
     let with = |path: &str, value: &str| Experiment {
         set: vec![(path.to_string(), value.to_string())],
-        ..experiment("class10-16g", "esp32", "read-sweep")
+        ..Experiment::new("class10-16g", "esp32", "read-sweep")
     };
     let cluster = |bytes| with("board.library.cluster_bytes", bytes);
     let files: Vec<(usize, f64)> = FILES_KIB.into_iter().enumerate().collect();
@@ -271,7 +261,7 @@ fn read_speed() -> Result<Vec<Figure>, ExperimentError> {
 }
 
 fn flash_benchmark() -> Result<Vec<Figure>, ExperimentError> {
-    let on = |workload| experiment("sandisk-extreme2-2g", "linux-reader", workload);
+    let on = |workload| Experiment::new("sandisk-extreme2-2g", "linux-reader", workload);
     let sizes = [25.0, 32.0, 33.0, 35.0, 38.0, 50.0, 100.0];
     let sizes: Vec<_> = sizes.into_iter().enumerate().collect();
     let chunks = [1024.0, 512.0, 32.0, 8.0, 1.0];
@@ -306,7 +296,7 @@ fn library_comparison() -> Result<Vec<Figure>, ExperimentError> {
         ("SD.h", "esp32-s3-spi"),
     ] {
         let rates = rates(
-            &experiment("kioxia-16g", board, "library-comparison"),
+            &Experiment::new("kioxia-16g", board, "library-comparison"),
             &sizes,
         )?;
         all.push(series(name, Mark::Line, rates));
@@ -332,7 +322,7 @@ fn blinky() -> Result<Vec<Figure>, ExperimentError> {
         "sandisk-industrial-8g",
     ];
     let figure = |card: &&str| {
-        let experiment = experiment(card, "lpc43xx", "blinky-stream-512");
+        let experiment = Experiment::new(card, "lpc43xx", "blinky-stream-512");
         write_times(&format!("{card} · kept open, 512 B"), &[("", &experiment)])
     };
     let mut figures: Vec<Figure> = cards.iter().map(figure).collect::<Result<_, _>>()?;
@@ -357,7 +347,7 @@ fn larger_blocks() -> Result<[Figure; 2], ExperimentError> {
     for card in cards {
         let (mut average, mut long) = (Vec::new(), Vec::new());
         for (bytes, workload) in sizes {
-            let experiment = experiment(card, "lpc43xx", workload);
+            let experiment = Experiment::new(card, "lpc43xx", workload);
             average.extend(rates(&experiment, &[(0, bytes)])?);
             let operations = experiment.run(1)?;
             let times = operations.all().iter().map(ms);

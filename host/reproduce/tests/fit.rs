@@ -5,13 +5,7 @@ use cardiograph_sim_card::Profile;
 use cardiograph_workload::Operation;
 
 fn run(workload: &str) -> (Experiment, Vec<Operation>) {
-    let experiment = Experiment {
-        card: "class10-16g".to_string(),
-        board: "esp32".to_string(),
-        workload: workload.to_string(),
-        set: Vec::new(),
-        download: None,
-    };
+    let experiment = Experiment::new("class10-16g", "esp32", workload);
     let operations = experiment.run(1).unwrap();
     let all = operations.all().to_vec();
     (experiment, all)

@@ -3,15 +3,12 @@
 use cardiograph_reproduce::{Experiment, Measure, Take, take};
 
 fn experiment(workload: &str, set: &[(&str, &str)]) -> Experiment {
+    let set = set.iter();
     Experiment {
-        card: "class10-16g".to_string(),
-        board: "esp32".to_string(),
-        workload: workload.to_string(),
         set: set
-            .iter()
             .map(|(path, value)| (path.to_string(), value.to_string()))
             .collect(),
-        download: None,
+        ..Experiment::new("class10-16g", "esp32", workload)
     }
 }
 

@@ -3,13 +3,7 @@
 use cardiograph_reproduce::{Experiment, Recording, study};
 
 fn experiment(board: &str, workload: &str) -> Experiment {
-    Experiment {
-        card: "class10-16g".to_string(),
-        board: board.to_string(),
-        workload: workload.to_string(),
-        set: Vec::new(),
-        download: None,
-    }
+    Experiment::new("class10-16g", board, workload)
 }
 
 #[test]
