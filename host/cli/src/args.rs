@@ -136,7 +136,7 @@ pub struct Analyze {
 /// Run the experiments of five published studies on simulated cards, beside what they found.
 #[derive(clap::Args)]
 #[command(after_help = "\
-A row with the role fit is one that a card or board was tuned to; predictions were not looked at.
+A row with the role fit is one that a card or board was tuned to; nothing was tuned to a prediction.
 Times are virtual, and the same on every computer; but for the two rows of the load on two cores,
 which is run on this one.
 

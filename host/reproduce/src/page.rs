@@ -29,7 +29,7 @@ pub fn html(sections: &[Section]) -> String {
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
          <title>Cardiograph: published studies, reproduced</title><style>\n{}</style></head><body>\n\
          <h1>Published studies, reproduced on simulated cards</h1>\n\
-         <p>A row with the role fit is one that a card or board was tuned to; predictions were not looked at.</p>\n",
+         <p>A row with the role fit is one that a card or board was tuned to; nothing was tuned to a prediction.</p>\n",
         include_str!("page.css")
     );
     for line in summary(&all).lines() {

@@ -42,7 +42,7 @@ pub const STUDIES: [&str; FILES.len()] = {
 pub enum Role {
     /// A card or board was tuned until it came out.
     Fit,
-    /// It was not looked at.
+    /// Nothing was tuned to it.
     Prediction,
 }
 
