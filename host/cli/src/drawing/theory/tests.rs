@@ -63,6 +63,7 @@ fn peaks_come_as_high_and_as_far_apart_as_theory_says() {
         profile.flash.spread_percent = 0;
         profile.controller.stall_limit_us = u32::MAX;
         profile.controller.wear_levelling_erases = u32::MAX;
+        profile.controller.log_used_pages = 0;
         let (times, round) = (Times::of(&profile), round_pages(&profile));
         let mut peaks = Vec::new();
         for (at, us) in simulated_us(&profile, round).into_iter().enumerate() {
