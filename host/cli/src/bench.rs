@@ -9,8 +9,8 @@ use crate::target::Target;
 use crate::watch::Watch;
 use crate::workload_file::OwnedWorkload;
 use cardiograph_report::{Report, figures_of, units};
-use cardiograph_sim_card::{Board, Profile};
-use cardiograph_store::{HostClock, Medium, run_simulated};
+use cardiograph_sim_card::{Board, Card, Controller, Profile, Seed};
+use cardiograph_store::{HostClock, Medium, run_on_card};
 use cardiograph_trace::{About, Loaded, Trace};
 use cardiograph_workload::{Outcome, RunError, Workload, run as run_workload};
 use std::time::Duration;
@@ -167,8 +167,16 @@ fn simulate(
     };
     let mut watch = Watch::new(about, workload.bytes(), args.stop_after, interrupt.clone());
     let mut buffer = vec![0; workload.buffer_bytes()];
-    let run = run_simulated(profile, board, seed, workload, &mut watch, &mut buffer);
-    let run = run.map_err(Failure::new)?;
+    let card = Card::new(profile, Seed::new(seed));
+    let run = run_on_card(card, board, workload, None, &mut watch, &mut buffer);
+    let (run, card) = run.map_err(Failure::new)?;
+    if let Ok(mut card) = card {
+        watch
+            .trace
+            .about
+            .notes
+            .push(energy_note(card.controller_mut()));
+    }
     if !run.has_long_names {
         let note = "The FAT library makes no long names: test files are \
                     WRITETMP/TEST_0/TEMP_0.TXT and so on.";
@@ -177,6 +185,22 @@ fn simulate(
     let mut measured = ended(run.result, workload, watch, args.stop_after);
     measured.warnings.extend(time_outs(run.time_outs));
     Ok(measured)
+}
+
+/// What the card took, and what for.
+fn energy_note(controller: &mut Controller) -> String {
+    let energy = controller.energy(controller.ready_ns());
+    let total_pj = energy.total_pj().max(1) as f64;
+    let percent = |pj: u64| format!("{:.0} %", pj as f64 / total_pj * 100.0);
+    format!(
+        "From power-up to the end, reading back included, the card took {:.3} J from its supply: working {}, \
+         flash {}, idle {}, asleep {}.",
+        total_pj / 1e12,
+        percent(energy.working_pj),
+        percent(energy.flash_pj),
+        percent(energy.idle_pj),
+        percent(energy.asleep_pj),
+    )
 }
 
 fn carry_out<E: std::fmt::Display>(

@@ -6,12 +6,12 @@
 //!   Linux has it.
 //!
 //! All are [`Store`](cardiograph_workload::Store)s; [`HostClock`] and [`CardClock`] are their clocks.
-//! Cards are simulated in virtual time; [`format()`] makes their file system, and [`run_simulated`]
+//! Cards are simulated in virtual time; [`format()`] makes their file system, and [`run_on_card`]
 //! runs a workload on any card on any board. A [`SharedCard`] is any of them with a download beside the
 //! workload.
 //!
 //! ```text
-//!   run_simulated ─┬─ FatCard ─── embedded-sdmmc ─────────────────┐
+//!   run_on_card ───┬─ FatCard ─── embedded-sdmmc ─────────────────┐
 //!                  └─ CachedCard ─ the crate fatfs ─┬─ Window ────┤
 //!        both over FileBuffer                       └─ PageCache ─┴─ CardDevice ─┬─ SpiPort
 //!                                                                                └─ SdHost
@@ -46,4 +46,4 @@ pub use format::{FormatError, format};
 pub use medium::Medium;
 pub use sd_host::SdHostError;
 pub use shared_card::{SharedCard, SharedClock, SharedStore};
-pub use simulated::{SimulatedRun, run_on_card, run_simulated};
+pub use simulated::{SimulatedRun, run_on_card};

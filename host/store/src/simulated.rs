@@ -4,7 +4,7 @@ use crate::{
     CachedCard, CardClock, Download, DownloadError, Downloaded, FatCard, MountError, SharedCard,
     StoreError,
 };
-use cardiograph_sim_card::{Board, Card, LibraryName, Profile, Seed};
+use cardiograph_sim_card::{Board, Card, LibraryName};
 use cardiograph_workload::{Observer, Outcome, RunError, Store, Workload, run};
 
 /// How a run on a simulated card ended.
@@ -19,25 +19,9 @@ pub struct SimulatedRun {
     pub has_long_names: bool,
 }
 
-/// Carries `workload` out on a new card, in virtual time; `buffer` is at least
-/// [`Workload::buffer_bytes`] long. The same seed gives the same times.
-///
-/// # Errors
-/// [`MountError`] if the card cannot be brought up on this board. That a run fails is in its result.
-pub fn run_simulated(
-    profile: &Profile,
-    board: &Board,
-    seed: u64,
-    workload: &Workload,
-    observer: &mut impl Observer,
-    buffer: &mut [u8],
-) -> Result<SimulatedRun, MountError> {
-    let card = Card::new(profile, Seed::new(seed));
-    run_on_card(card, board, workload, None, observer, buffer).map(|(run, _)| run)
-}
-
-/// The same on a card that is there, which is formatted first; gives it back. A download goes on beside
-/// the workload if there is one.
+/// Carries `workload` out on a card, which is formatted first, in virtual time; gives the card back.
+/// `buffer` is at least [`Workload::buffer_bytes`] long. A download goes on beside the workload if there is
+/// one. The same card gives the same times.
 ///
 /// # Errors
 /// [`MountError`] if the card cannot be brought up on this board. That a run or a download fails is in its

@@ -3,8 +3,8 @@
 
 mod common;
 
-use cardiograph_sim_card::{BLOCK_BYTES, BOARDS, Board, Card, LibraryName, Profile};
-use cardiograph_store::{CachedCard, FatCard, StoreError, run_simulated};
+use cardiograph_sim_card::{BLOCK_BYTES, BOARDS, Board, Card, LibraryName, Profile, Seed};
+use cardiograph_store::{CachedCard, FatCard, StoreError, run_on_card};
 use cardiograph_workload::{
     Clock, Doing, Flush, Observer, Operation, OperationKind, Order, Phase, Store, Workload,
 };
@@ -437,7 +437,10 @@ fn times_of(board: &Board, seed: u64) -> Vec<(u64, u64)> {
     };
     let mut times = Times::default();
     let mut buffer = vec![0; workload.buffer_bytes()];
-    let run = run_simulated(&profile(), board, seed, &workload, &mut times, &mut buffer).unwrap();
+    let card = Card::new(&profile(), Seed::new(seed));
+    let run = run_on_card(card, board, &workload, None, &mut times, &mut buffer)
+        .unwrap()
+        .0;
     assert_eq!(run.result.unwrap().verified_bytes, workload.bytes());
     assert_eq!(run.time_outs, 0);
     times.0

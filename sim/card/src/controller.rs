@@ -136,6 +136,11 @@ impl Controller {
         self.busy_ns
     }
 
+    /// When it was, or will be, done with the last command, in ns.
+    pub fn ready_ns(&self) -> u64 {
+        self.ready_ns
+    }
+
     /// Blocks that share a page.
     pub fn blocks_per_page(&self) -> u64 {
         self.translation.blocks_per_page()
