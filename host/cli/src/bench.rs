@@ -184,6 +184,11 @@ fn simulate(
     }
     let mut measured = ended(run.result, workload, watch, args.stop_after);
     measured.warnings.extend(time_outs(run.time_outs));
+    if run.is_worn_out {
+        let warning = "the simulated card is worn out: more flash blocks gave out than it has spares; raise \
+                       flash.endurance_cycles or flash.spare_blocks in its profile";
+        measured.warnings.push(warning.to_string());
+    }
     Ok(measured)
 }
 

@@ -96,6 +96,11 @@ impl CachedCard {
         self.disk.borrow().device().time_outs()
     }
 
+    /// Whether the card takes no more writes, because too many of its blocks have given out.
+    pub fn is_worn_out(&self) -> bool {
+        self.disk.borrow().device().is_worn_out()
+    }
+
     /// Unmounts the card and gives it back.
     ///
     /// # Errors

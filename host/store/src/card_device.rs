@@ -106,6 +106,14 @@ impl CardDevice {
         }
     }
 
+    /// Whether the card takes no more writes.
+    pub(crate) fn is_worn_out(&self) -> bool {
+        match &self.port {
+            Port::Spi(port) => port.is_worn_out(),
+            Port::Sd(host) => host.borrow().is_worn_out(),
+        }
+    }
+
     /// Takes the card off the board.
     pub(crate) fn into_card(self) -> Card {
         match self.port {

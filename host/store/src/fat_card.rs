@@ -116,6 +116,11 @@ impl FatCard {
         self.manager.device(|device| device.time_outs())
     }
 
+    /// Whether the card takes no more writes, because too many of its blocks have given out.
+    pub fn is_worn_out(&self) -> bool {
+        self.manager.device(|device| device.is_worn_out())
+    }
+
     /// Unmounts the card and gives it back.
     ///
     /// # Errors

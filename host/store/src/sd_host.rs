@@ -130,6 +130,11 @@ impl SdHost {
         self.time_outs
     }
 
+    /// Whether the card takes no more writes.
+    pub(crate) fn is_worn_out(&self) -> bool {
+        self.bus.card().controller().is_worn_out()
+    }
+
     /// Blocks of the card.
     pub(crate) fn blocks(&self) -> u32 {
         u32::try_from(self.bus.card().blocks()).unwrap_or(u32::MAX)

@@ -15,6 +15,8 @@ pub struct SimulatedRun {
     pub downloaded: Option<Result<Downloaded, DownloadError<StoreError>>>,
     /// How often the card driver gave up on a busy card and was asked again.
     pub time_outs: u64,
+    /// Whether the card takes no more writes, because too many of its blocks have given out.
+    pub is_worn_out: bool,
     /// Whether names of files may be longer than eight and three characters.
     pub has_long_names: bool,
 }
@@ -44,6 +46,7 @@ pub fn run_on_card(
                 result,
                 downloaded,
                 time_outs: store.time_outs(),
+                is_worn_out: store.is_worn_out(),
                 has_long_names: store.has_long_names(),
             };
             Ok((run, store.unmount()))
@@ -57,6 +60,7 @@ pub fn run_on_card(
                 result,
                 downloaded,
                 time_outs: card.time_outs(),
+                is_worn_out: card.is_worn_out(),
                 has_long_names: store.has_long_names(),
             };
             Ok((run, card.unmount()))

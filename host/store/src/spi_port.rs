@@ -69,6 +69,11 @@ impl SpiPort {
         self.time_outs.get()
     }
 
+    /// Whether the card takes no more writes.
+    pub(crate) fn is_worn_out(&self) -> bool {
+        self.wire.card().card().controller().is_worn_out()
+    }
+
     /// Blocks of the card.
     pub(crate) fn blocks(&self) -> Result<u32, SdCardError> {
         Ok(self.driver.num_blocks()?.0)
