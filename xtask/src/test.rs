@@ -8,7 +8,11 @@ use std::process::Command;
 const DEVICE_TARGET: &str = "thumbv7m-none-eabi";
 
 /// The crates that run on devices.
-const DEVICE_CRATES: [&str; 2] = ["cardiograph-timing", "cardiograph-workload"];
+const DEVICE_CRATES: [&str; 3] = [
+    "cardiograph-card",
+    "cardiograph-timing",
+    "cardiograph-workload",
+];
 
 /// Inputs to each fuzz target: a few seconds.
 const FUZZ_RUNS: u32 = 30_000;

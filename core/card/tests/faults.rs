@@ -1,0 +1,300 @@
+//! What the driver does when something strikes: at every byte, and every bit.
+
+mod rig;
+
+use cardiograph_card::Error;
+use cardiograph_sim_card::wire::{Options, Strike};
+use cardiograph_sim_card::{Card as Flash, Seed};
+use rig::{OPTIONS, Rig, data, flash, run};
+
+/// Blocks 0 to 10 are known; 5, 8 and 9 are written by what is struck.
+const BLOCKS: u32 = 11;
+
+fn prepared() -> Rig {
+    let mut rig = Rig::ready();
+    rig.write(0, &run(0, 0, BLOCKS)).unwrap();
+    rig
+}
+
+/// The same card again, with the old blocks.
+fn anew(rig: &mut Rig) {
+    rig.acquire().unwrap();
+    rig.write(0, &run(0, 0, BLOCKS)).unwrap();
+}
+
+/// One block alone, then a stream with a checkpoint; what was said to be durable, with its version.
+fn workload(rig: &mut Rig) -> (Vec<(u32, u8)>, Result<(), rig::Error>) {
+    let mut durable = Vec::new();
+    let done = work(rig, 1, &mut durable);
+    (durable, done)
+}
+
+fn work(rig: &mut Rig, version: u8, durable: &mut Vec<(u32, u8)>) -> Result<(), rig::Error> {
+    rig.write(5, &run(version, 5, 1))?;
+    durable.push((5, version));
+    rig.begin(8, 2)?;
+    for block in 8..10 {
+        rig.push(&data(version + 1, block))?;
+    }
+    rig.end()?;
+    durable.extend((8..10).map(|block| (block, version + 1)));
+    Ok(())
+}
+
+/// Lets bytes pass until the strike at this one has happened.
+fn pass(rig: &Rig, place: u64) {
+    let mut card = rig.wire.card();
+    card.select(false);
+    while card.count().bytes <= place {
+        card.exchange(0xFF);
+    }
+}
+
+/// Blocks are old or new in whole, and new where that was promised.
+fn check(rig: &mut Rig, durable: &[(u32, u8)], what: &str) {
+    let mut versions = [0; BLOCKS as usize];
+    for (block, version) in durable {
+        versions[*block as usize] = *version;
+    }
+    for (block, read) in (0..).zip(rig.read(0, BLOCKS as usize).unwrap()) {
+        let promised = versions[block as usize];
+        let may_be_new = match block {
+            5 => 1,
+            8..10 => 2,
+            _ => 0,
+        };
+        let is_old = promised == 0 && read == data(0, block);
+        assert!(
+            is_old || read == data(may_be_new, block),
+            "{what}: block {block}"
+        );
+    }
+}
+
+fn bytes_of_workload() -> u64 {
+    let mut rig = prepared();
+    let before = rig.bytes();
+    workload(&mut rig).1.unwrap();
+    rig.bytes() - before
+}
+
+#[test]
+fn a_power_cut_at_every_byte_costs_nothing_that_was_durable() {
+    let mut rig = prepared();
+    for cut in 0..bytes_of_workload() - 1 {
+        let place = rig.bytes() + cut;
+        rig.strike(cut, Strike::PowerCut);
+        let (durable, done) = workload(&mut rig);
+        // Busy varies: the workload may be over before.
+        if done.is_err() {
+            assert_eq!(done, Err(Error::NoCard), "cut {cut}");
+            assert_eq!(rig.read(0, 1), Err(Error::NotReady));
+            assert_eq!(rig.acquire(), Err(Error::NoCard));
+        }
+        pass(&rig, place);
+        rig.wire.card().power_on();
+        rig.acquire().unwrap();
+        check(&mut rig, &durable, &format!("cut {cut}"));
+        anew(&mut rig);
+    }
+}
+
+#[test]
+fn a_card_pulled_and_put_back_is_never_written_to_unasked() {
+    let mut rig = prepared();
+    for pull in (0..bytes_of_workload() - 20).step_by(3) {
+        let out_ns = [1_000, 90_000_000][pull as usize % 2];
+        let place = rig.bytes() + pull;
+        rig.strike(pull, Strike::Pull { out_ns });
+        let (durable, done) = workload(&mut rig);
+        if done.is_err() {
+            assert_eq!(rig.write(0, &run(9, 0, 1)), Err(Error::NotReady));
+        }
+        pass(&rig, place);
+        rig.wire.card().clock().advance_ns(out_ns);
+        rig.acquire().unwrap();
+        check(&mut rig, &durable, &format!("pulled at {pull}"));
+        anew(&mut rig);
+    }
+}
+
+#[test]
+fn a_lost_command_is_made_up_for() {
+    let mut rig = prepared();
+    for place in 0..bytes_of_workload() {
+        rig.strike(place, Strike::LoseCommand);
+        let (durable, done) = workload(&mut rig);
+        done.unwrap();
+        check(&mut rig, &durable, &format!("lost at {place}"));
+        anew(&mut rig);
+    }
+}
+
+/// Every bit in turn; returns how many made it an error. None may make it wrong.
+fn flips(flip: fn(u8) -> Strike) -> (u64, u64) {
+    let (mut flips, mut errors) = (0, 0);
+    let mut rig = prepared();
+    for bit in 0..8 * bytes_of_workload() {
+        let version = 1 + 2 * (bit % 2) as u8;
+        rig.strike(bit / 8, flip((bit % 8) as u8));
+        let done = work(&mut rig, version, &mut Vec::new());
+        flips += 1;
+        if let Err(error) = done {
+            errors += 1;
+            assert!(matches!(error, Error::Status(_)), "bit {bit}: {error:?}");
+            continue;
+        }
+        for block in 0..BLOCKS {
+            let version = match block {
+                5 => version,
+                8..10 => version + 1,
+                _ => 0,
+            };
+            assert!(
+                rig.held(block) == data(version, block),
+                "bit {bit}: block {block}"
+            );
+        }
+    }
+    (flips, errors)
+}
+
+#[test]
+fn a_bit_flipped_to_the_card_is_never_written() {
+    let (flips, errors) = flips(|bit| Strike::FlipToCard { bit });
+    println!("{flips} flips, {errors} errors");
+    assert_eq!(errors, 0);
+}
+
+#[test]
+fn a_bit_flipped_to_the_host_is_never_believed() {
+    let (flips, errors) = flips(|bit| Strike::FlipToHost { bit });
+    println!("{flips} flips, {errors} errors");
+    // A status that reports an error is believed.
+    assert!(errors * 500 < flips);
+}
+
+#[test]
+fn a_flip_while_reading_is_made_up_for() {
+    let mut rig = prepared();
+    let before = rig.bytes();
+    rig.read(4, 1).unwrap();
+    rig.read(4, 3).unwrap();
+    let bytes = rig.bytes() - before;
+    for bit in 0..8 * bytes {
+        for strike in [
+            Strike::FlipToCard {
+                bit: (bit % 8) as u8,
+            },
+            Strike::FlipToHost {
+                bit: (bit % 8) as u8,
+            },
+        ] {
+            rig.strike(bit / 8, strike);
+            assert!(rig.read(4, 1).unwrap() == run(0, 4, 1), "bit {bit}");
+            assert!(rig.read(4, 3).unwrap() == run(0, 4, 3), "bit {bit}");
+        }
+    }
+}
+
+#[test]
+fn acquiring_gets_over_any_flip_and_any_lost_command() {
+    let mut rig = prepared();
+    let before = rig.bytes();
+    rig.acquire().unwrap();
+    let bytes = rig.bytes() - before;
+    for bit in 0..8 * bytes {
+        let (place, bit) = (bit / 8, (bit % 8) as u8);
+        for strike in [
+            Strike::FlipToCard { bit },
+            Strike::FlipToHost { bit },
+            Strike::LoseCommand,
+        ] {
+            rig.strike(place, strike);
+            rig.acquire().unwrap();
+            let blocks = rig.driver.blocks();
+            assert_eq!(blocks, 32 * 1024, "{strike:?} at {place}");
+        }
+    }
+    // Checksums are on: what a flip does is seen.
+    rig.strike(200, Strike::FlipToCard { bit: 3 });
+    rig.write(3, &run(4, 3, 1)).unwrap();
+    assert!(rig.held(3) == data(4, 3));
+}
+
+#[test]
+fn two_seconds_of_busy_are_waited_for_and_ten_are_not() {
+    for place in (0..bytes_of_workload()).step_by(50) {
+        let mut rig = prepared();
+        rig.strike(
+            place,
+            Strike::Busy {
+                extra_ns: 2_000_000_000,
+            },
+        );
+        workload(&mut rig).1.unwrap();
+    }
+    let mut rig = prepared();
+    let extra_ns = 10_000_000_000;
+    rig.strike(0, Strike::Busy { extra_ns });
+    let began_ns = rig.world.now_ns();
+    assert_eq!(rig.write(5, &run(1, 5, 1)), Err(Error::Busy));
+    assert!(rig.world.now_ns() - began_ns < 3_100_000_000);
+    assert_eq!(rig.read(5, 1), Err(Error::Busy));
+    rig.wire.card().clock().advance_ns(extra_ns);
+    assert!(rig.read(5, 1).unwrap() == run(1, 5, 1));
+    rig.strike(0, Strike::Busy { extra_ns: u64::MAX });
+    rig.begin(1, 4).unwrap();
+    rig.push(&data(1, 1)).unwrap();
+    assert_eq!(rig.end(), Err(Error::Busy));
+    assert_eq!(rig.acquire(), Err(Error::Busy));
+}
+
+#[test]
+fn what_the_card_cannot_do_is_an_error() {
+    let mut rig = Rig::with(
+        flash(),
+        Options {
+            write_protected: true,
+            ..OPTIONS
+        },
+    );
+    rig.acquire().unwrap();
+    assert_eq!(rig.write(5, &run(1, 5, 1)), Err(Error::WriteProtected));
+    assert_eq!(rig.begin(5, 1), Err(Error::WriteProtected));
+    assert_eq!(rig.read(32 * 1024, 1), Err(Error::OutOfRange));
+    assert_eq!(rig.read(u32::MAX, 2), Err(Error::OutOfRange));
+
+    let mut card = flash();
+    card.store(0, &run(1, 0, 3));
+    card.make_unreadable(1);
+    let mut rig = Rig::with(card, OPTIONS);
+    rig.acquire().unwrap();
+    assert_eq!(rig.read(0, 3), Err(Error::ReadFailed(4)));
+    assert_eq!(rig.read(1, 1), Err(Error::ReadFailed(4)));
+    assert!(rig.read(2, 1).unwrap() == run(1, 2, 1));
+    // A stream runs into the end of the card.
+    rig.begin(32 * 1024 - 1, 2).unwrap();
+    rig.push(&data(1, 0)).unwrap();
+    assert_eq!(rig.push(&data(1, 0)), Err(Error::OutOfRange));
+    rig.end().unwrap();
+}
+
+#[test]
+fn a_worn_out_card_says_how_much_it_kept() {
+    let mut profile = rig::PROFILE.clone();
+    profile.flash.endurance_cycles = 1;
+    profile.flash.endurance_spread_percent = 0;
+    profile.flash.spare_blocks = 0;
+    let mut rig = Rig::with(Flash::new(&profile, Seed::new(1)), OPTIONS);
+    rig.acquire().unwrap();
+    let unit = vec![[1; 512]; 1024];
+    let error = (0..100).find_map(|at| {
+        let write = rig.driver.write(at % 32 * 1024, &unit);
+        rig.world.block_on(write).unwrap().err()
+    });
+    let error = error.unwrap();
+    assert!(matches!(error.cause, Error::Status(4)), "{error:?}");
+    assert!(error.kept_blocks < 1024);
+    assert!(rig.read(5, 1).unwrap() == [[1; 512]]);
+}

@@ -1,0 +1,144 @@
+//! A simulated card, and the driver on its wires.
+#![allow(dead_code)]
+
+use cardiograph_card::{Block, Card};
+use cardiograph_sim_card::wire::{ChipSelect, Kind, Options, SpiBus, SpiCard, Strike, Wire};
+use cardiograph_sim_card::{Card as Flash, Clock, Defects, Profile, Seed};
+use cardiograph_sim_world::{Handle, World};
+use std::convert::Infallible;
+use std::sync::LazyLock;
+
+pub const CLOCK_HZ: u32 = cardiograph_card::CLOCK_HZ;
+pub const BYTE_NS: u64 = 320;
+
+pub type Error = cardiograph_card::Error<Infallible, Infallible>;
+pub type SetClock = Box<dyn FnMut(&mut SpiBus, u32)>;
+pub type Driver = Card<SpiBus, ChipSelect, Handle, SetClock>;
+
+/// Eight blocks a page; as few pages as can be, since each takes time to make.
+pub static PROFILE: LazyLock<Profile> = LazyLock::new(|| {
+    let mut profile = Profile::named("class10-16g").unwrap();
+    profile.capacity_bytes = 16 << 20;
+    profile
+});
+
+pub const OPTIONS: Options = Options {
+    kind: Kind::High,
+    ncr_bytes: 1,
+    nac_bytes: 1,
+    ncr_clocks: 2,
+    nac_clocks: 2,
+    init_us: 0,
+    write_protected: false,
+    speed_class: 10,
+    au_bytes: 4 << 20,
+    serial: 1,
+};
+
+pub fn flash() -> Flash {
+    Flash::with_defects(&PROFILE, Defects::default(), Seed::new(1))
+}
+
+pub struct Rig {
+    pub wire: Wire,
+    pub world: World,
+    pub driver: Driver,
+}
+
+pub fn driver(wire: &Wire, world: &World) -> Driver {
+    let card = wire.clone();
+    let set_clock: SetClock = Box::new(move |_, hz| card.card().set_clock_hz(hz).unwrap());
+    Card::new(
+        wire.bus(),
+        wire.chip_select(),
+        world.handle(),
+        set_clock,
+        CLOCK_HZ,
+    )
+}
+
+impl Rig {
+    pub fn with(flash: Flash, options: Options) -> Rig {
+        let clock = Clock::default();
+        let world = World::on_clock(Seed::new(1), clock.clone());
+        let wire = Wire::new(SpiCard::new(flash, options, clock, CLOCK_HZ).unwrap());
+        let driver = driver(&wire, &world);
+        Rig {
+            wire,
+            world,
+            driver,
+        }
+    }
+
+    pub fn new() -> Rig {
+        Rig::with(flash(), OPTIONS)
+    }
+
+    /// A card that is acquired.
+    pub fn ready() -> Rig {
+        let mut rig = Rig::new();
+        rig.acquire().unwrap();
+        rig
+    }
+
+    pub fn acquire(&mut self) -> Result<(), Error> {
+        self.world.block_on(self.driver.acquire()).unwrap()
+    }
+
+    pub fn read(&mut self, start: u32, blocks: usize) -> Result<Vec<Block>, Error> {
+        let mut data = vec![[0; 512]; blocks];
+        let done = self.world.block_on(self.driver.read(start, &mut data));
+        done.unwrap().map(|()| data)
+    }
+
+    pub fn write(&mut self, start: u32, data: &[Block]) -> Result<(), Error> {
+        let done = self.world.block_on(self.driver.write(start, data));
+        done.unwrap().map_err(|error| error.cause)
+    }
+
+    pub fn begin(&mut self, start: u32, hint: u32) -> Result<(), Error> {
+        let done = self.world.block_on(self.driver.begin(start, hint));
+        done.unwrap().map_err(|error| error.cause)
+    }
+
+    pub fn push(&mut self, data: &Block) -> Result<(), Error> {
+        let done = self.world.block_on(self.driver.push(data));
+        done.unwrap().map_err(|error| error.cause)
+    }
+
+    pub fn end(&mut self) -> Result<(), Error> {
+        let done = self.world.block_on(self.driver.end());
+        done.unwrap().map_err(|error| error.cause)
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.wire.card().count().bytes
+    }
+
+    /// A strike so many bytes from now.
+    pub fn strike(&self, after: u64, strike: Strike) {
+        let byte = self.bytes() + after;
+        self.wire.card().strike(byte, strike);
+    }
+
+    pub fn held(&self, block: u32) -> Block {
+        let mut data = [[0; 512]];
+        self.wire.card().card().load(block.into(), &mut data);
+        data[0]
+    }
+}
+
+/// What a block holds: no two blocks or versions are alike at any byte.
+pub fn data(version: u8, block: u32) -> Block {
+    std::array::from_fn(|at| {
+        (at as u8)
+            .wrapping_add(version.wrapping_mul(61))
+            .wrapping_add(block as u8)
+    })
+}
+
+pub fn run(version: u8, start: u32, blocks: u32) -> Vec<Block> {
+    (start..start + blocks)
+        .map(|block| data(version, block))
+        .collect()
+}

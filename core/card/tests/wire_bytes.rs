@@ -1,0 +1,181 @@
+//! What the driver does on the wire when all is well: bytes, time, memory.
+
+mod rig;
+
+use cardiograph_card::Error;
+use cardiograph_sim_card::wire::{Count, Kind, Options, Strike};
+use embedded_sdmmc::{BlockDevice, BlockIdx, SdCard};
+use rig::{BYTE_NS, OPTIONS, Rig, data, flash, run};
+
+/// Bytes beside those of busy.
+fn quiet(rig: &Rig) -> u64 {
+    let Count { bytes, busy, .. } = rig.wire.card().count();
+    bytes - busy
+}
+
+#[test]
+fn every_kind_of_card_is_acquired_written_and_read_back() {
+    for kind in [Kind::Version1, Kind::Standard, Kind::High] {
+        for init_us in [0, 20_000, 900_000] {
+            let options = Options {
+                kind,
+                init_us,
+                ..OPTIONS
+            };
+            let mut rig = Rig::with(flash(), options);
+            assert_eq!(rig.read(0, 1), Err(Error::NotReady));
+            rig.acquire().unwrap();
+            assert_eq!(rig.driver.blocks(), 32 * 1024);
+            rig.write(5, &run(1, 5, 1)).unwrap();
+            rig.write(6, &run(1, 6, 20)).unwrap();
+            rig.write(32 * 1024 - 1, &run(1, 9, 1)).unwrap();
+            assert!((5..26).all(|block| rig.held(block) == data(1, block)));
+            assert!(rig.read(5, 21).unwrap() == run(1, 5, 21));
+            assert!(rig.read(7, 1).unwrap() == run(1, 7, 1));
+            assert!(rig.read(32 * 1024 - 1, 1).unwrap() == run(1, 9, 1));
+        }
+    }
+}
+
+#[test]
+fn another_driver_reads_what_was_written() {
+    let mut rig = Rig::ready();
+    rig.write(100, &run(3, 100, 40)).unwrap();
+    let card = SdCard::new(rig.wire.device(), rig.wire.delay());
+    let mut blocks = [const { embedded_sdmmc::Block { contents: [0; 512] } }; 40];
+    rig.wire.power_up();
+    card.read(&mut blocks, BlockIdx(100)).unwrap();
+    for (block, read) in (100..).zip(&blocks) {
+        assert!(read.contents == data(3, block));
+    }
+    // And the other way round; this driver finds the card as that one left it.
+    let contents = data(4, 7);
+    let block = embedded_sdmmc::Block { contents };
+    card.write(&[block.clone(), block], BlockIdx(7)).unwrap();
+    rig.acquire().unwrap();
+    assert!(rig.read(7, 2).unwrap() == [contents; 2]);
+}
+
+#[test]
+fn a_single_block_takes_534_bytes_and_two_ncr() {
+    for ncr in [1, 2, 8] {
+        let options = Options {
+            ncr_bytes: ncr,
+            ..OPTIONS
+        };
+        let mut rig = Rig::with(flash(), options);
+        rig.acquire().unwrap();
+        for block in 0..20 {
+            let before = quiet(&rig);
+            rig.write(block, &[data(1, block)]).unwrap();
+            // CMD24 8 + NCR; NWR and block 517; the look that sees the end 1; CMD13 9 + NCR; 1 to let go.
+            assert_eq!(quiet(&rig) - before, 536 + 2 * u64::from(ncr));
+        }
+    }
+}
+
+#[test]
+fn a_stream_takes_517_bytes_a_block() {
+    for ncr in [1, 2, 8] {
+        let options = Options {
+            ncr_bytes: ncr,
+            ..OPTIONS
+        };
+        let mut rig = Rig::with(flash(), options);
+        rig.acquire().unwrap();
+        for n in [2, 3, 64, 100] {
+            let before = quiet(&rig);
+            rig.write(64, &run(1, 64, n)).unwrap();
+            let fixed = FIXED + 6 * u64::from(ncr) + u64::from(OPTIONS.nac_bytes);
+            assert_eq!(quiet(&rig) - before, 517 * u64::from(n) + fixed);
+        }
+    }
+}
+
+/// CMD55, CMD23, CMD25 24; stop token and what follows 4; CMD13 9; CMD55, CMD22 16 and the count 7;
+/// 1 to let go.
+const FIXED: u64 = 61;
+
+/// Share of the wire that a stream leaves to data, busy aside.
+fn efficiency(rig: &mut Rig, blocks: u32, looks: &mut u64) -> f64 {
+    rig.begin(0, blocks).unwrap();
+    let clock = rig.wire.card().clock().clone();
+    let (began_ns, mut busy_ns, busy) = (clock.now_ns(), 0, rig.wire.card().count().busy);
+    for block in 0..blocks {
+        rig.push(&data(1, block)).unwrap();
+        busy_ns += rig
+            .wire
+            .card()
+            .busy_until_ns()
+            .saturating_sub(clock.now_ns());
+    }
+    // The end of the last busy is noticed by whoever comes next.
+    let end_ns = rig.wire.card().busy_until_ns().max(clock.now_ns());
+    *looks = rig.wire.card().count().busy - busy;
+    let wire_ns = end_ns - began_ns - busy_ns;
+    rig.end().unwrap();
+    f64::from(blocks) * 512.0 * BYTE_NS as f64 / wire_ns as f64 / (512.0 / 517.0)
+}
+
+#[test]
+fn a_stream_leaves_98_percent_of_the_wire_to_data() {
+    for blocks in [64, 100, 256, 1024] {
+        let (mut rig, mut looks) = (Rig::ready(), 0);
+        let share = efficiency(&mut rig, blocks, &mut looks);
+        println!("{blocks} blocks: {:.2} %, {looks} looks", 100.0 * share);
+        assert!(share >= 0.98, "{blocks} blocks: {share}");
+    }
+}
+
+#[test]
+fn a_long_busy_takes_few_looks() {
+    let mut rig = Rig::ready();
+    rig.strike(
+        0,
+        Strike::Busy {
+            extra_ns: 250_000_000,
+        },
+    );
+    let before = rig.wire.card().count().busy;
+    rig.write(5, &[data(1, 5)]).unwrap();
+    let looks = rig.wire.card().count().busy - before;
+    println!("{looks} looks at 250 ms of busy");
+    assert!(looks < 1_500);
+}
+
+#[test]
+fn a_read_stops_a_stream_and_its_next_block_opens_it_again() {
+    let mut rig = Rig::ready();
+    rig.write(200, &run(2, 200, 3)).unwrap();
+    rig.begin(10, 20).unwrap();
+    for block in 10..30 {
+        rig.push(&data(1, block)).unwrap();
+        if block % 6 == 0 {
+            assert!(rig.read(200, 3).unwrap() == run(2, 200, 3));
+            assert!(rig.read(10, 2).unwrap()[0] == data(1, 10));
+        }
+    }
+    assert_eq!(rig.begin(1, 1), Err(Error::StreamOpen));
+    assert_eq!(rig.write(1, &run(1, 1, 1)), Err(Error::StreamOpen));
+    rig.end().unwrap();
+    assert_eq!(rig.end(), Err(Error::NoStream));
+    assert!((10..30).all(|block| rig.held(block) == data(1, block)));
+    assert!(rig.held(30) == [0; 512]);
+}
+
+#[test]
+fn the_driver_fits_into_little_memory() {
+    let mut rig = Rig::ready();
+    let driver_bytes = size_of_val(&rig.driver);
+    let (block, blocks) = ([0; 512], [[0; 512]; 2]);
+    let mut read = [[0; 512]; 2];
+    let acquire = size_of_val(&rig.driver.acquire());
+    let reading = size_of_val(&rig.driver.read(0, &mut read));
+    let writing = size_of_val(&rig.driver.write(0, &blocks));
+    let push = size_of_val(&rig.driver.push(&block));
+    let end = size_of_val(&rig.driver.end());
+    let of = [acquire, reading, writing, push, end];
+    println!("driver {driver_bytes} bytes, futures to acquire, read, write, push, end {of:?}");
+    let future_bytes = of.iter().max().unwrap();
+    assert!(driver_bytes + future_bytes < 1536);
+}
