@@ -37,7 +37,7 @@ pub(crate) const STREAM_BLOCK_BYTES: u32 = 1 + 1 + 512 + 2 + 1;
 pub(crate) const LOOK_BYTES: u32 = 3;
 /// What each block of a stream adds to the time that may be lost before the end of some busy is
 /// noticed, in times of a byte.
-pub(crate) const SPARE_BYTES: u32 = 4;
+pub(crate) const SPARE_BYTES: u32 = 6;
 /// A pause is this part of the busy time so far, while there is time to spare.
 pub(crate) const PAUSE_PART: u32 = 8;
 /// Without time to spare a pause may still be this part of the wait so far: what it loses of the time is

@@ -2,18 +2,19 @@
 #![allow(dead_code)]
 
 use cardiograph_card::{Block, Card};
-use cardiograph_sim_card::wire::{ChipSelect, Kind, Options, SpiBus, SpiCard, Strike, Wire};
+use cardiograph_sim_card::wire::{self, ChipSelect, Kind, Options, SpiBus, SpiCard, Strike, Wire};
 use cardiograph_sim_card::{Card as Flash, Clock, Defects, Profile, Seed};
-use cardiograph_sim_world::{Handle, World};
 use std::convert::Infallible;
+use std::pin::pin;
 use std::sync::LazyLock;
+use std::task::{Context, Poll, Waker};
 
 pub const CLOCK_HZ: u32 = cardiograph_card::CLOCK_HZ;
 pub const BYTE_NS: u64 = 320;
 
 pub type Error = cardiograph_card::Error<Infallible, Infallible>;
 pub type SetClock = Box<dyn FnMut(&mut SpiBus, u32)>;
-pub type Driver = Card<SpiBus, ChipSelect, Handle, SetClock>;
+pub type Driver<Delay = wire::Delay> = Card<SpiBus, ChipSelect, Delay, SetClock>;
 
 /// Eight blocks a page; as few pages as can be, since each takes time to make.
 pub static PROFILE: LazyLock<Profile> = LazyLock::new(|| {
@@ -41,33 +42,32 @@ pub fn flash() -> Flash {
 
 pub struct Rig {
     pub wire: Wire,
-    pub world: World,
     pub driver: Driver,
 }
 
-pub fn driver(wire: &Wire, world: &World) -> Driver {
-    let card = wire.clone();
+pub fn driver<Delay>(wire: &Wire, delay: Delay) -> Driver<Delay> {
+    let (card, bus, pin) = (wire.clone(), wire.bus(), wire.chip_select());
     let set_clock: SetClock = Box::new(move |_, hz| card.card().set_clock_hz(hz).unwrap());
-    Card::new(
-        wire.bus(),
-        wire.chip_select(),
-        world.handle(),
-        set_clock,
-        CLOCK_HZ,
-    )
+    Card::new(bus, pin, delay, set_clock, CLOCK_HZ)
+}
+
+/// Polls until it is done: nothing here waits for anybody.
+pub fn done<T>(future: impl Future<Output = T>) -> T {
+    let mut future = pin!(future);
+    loop {
+        let mut context = Context::from_waker(Waker::noop());
+        if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
+            return output;
+        }
+    }
 }
 
 impl Rig {
     pub fn with(flash: Flash, options: Options) -> Rig {
-        let clock = Clock::default();
-        let world = World::on_clock(Seed::new(1), clock.clone());
-        let wire = Wire::new(SpiCard::new(flash, options, clock, CLOCK_HZ).unwrap());
-        let driver = driver(&wire, &world);
-        Rig {
-            wire,
-            world,
-            driver,
-        }
+        let card = SpiCard::new(flash, options, Clock::default(), CLOCK_HZ);
+        let wire = Wire::new(card.unwrap());
+        let driver = driver(&wire, wire.delay());
+        Rig { wire, driver }
     }
 
     pub fn new() -> Rig {
@@ -82,33 +82,28 @@ impl Rig {
     }
 
     pub fn acquire(&mut self) -> Result<(), Error> {
-        self.world.block_on(self.driver.acquire()).unwrap()
+        done(self.driver.acquire())
     }
 
     pub fn read(&mut self, start: u32, blocks: usize) -> Result<Vec<Block>, Error> {
         let mut data = vec![[0; 512]; blocks];
-        let done = self.world.block_on(self.driver.read(start, &mut data));
-        done.unwrap().map(|()| data)
+        done(self.driver.read(start, &mut data)).map(|()| data)
     }
 
     pub fn write(&mut self, start: u32, data: &[Block]) -> Result<(), Error> {
-        let done = self.world.block_on(self.driver.write(start, data));
-        done.unwrap().map_err(|error| error.cause)
+        done(self.driver.write(start, data)).map_err(|error| error.cause)
     }
 
     pub fn begin(&mut self, start: u32, hint: u32) -> Result<(), Error> {
-        let done = self.world.block_on(self.driver.begin(start, hint));
-        done.unwrap().map_err(|error| error.cause)
+        done(self.driver.begin(start, hint)).map_err(|error| error.cause)
     }
 
     pub fn push(&mut self, data: &Block) -> Result<(), Error> {
-        let done = self.world.block_on(self.driver.push(data));
-        done.unwrap().map_err(|error| error.cause)
+        done(self.driver.push(data)).map_err(|error| error.cause)
     }
 
     pub fn end(&mut self) -> Result<(), Error> {
-        let done = self.world.block_on(self.driver.end());
-        done.unwrap().map_err(|error| error.cause)
+        done(self.driver.end()).map_err(|error| error.cause)
     }
 
     pub fn bytes(&self) -> u64 {

@@ -1,0 +1,121 @@
+//! Every bit on the wire flipped in turn: wrong data are never written, nor believed.
+
+mod rig;
+
+use cardiograph_card::Error;
+use cardiograph_sim_card::wire::Strike;
+use rig::{Rig, data, run};
+
+/// Blocks 0 to 10 are known; 5, 8 and 9 are written by what is struck.
+const BLOCKS: u32 = 11;
+
+fn prepared() -> Rig {
+    let mut rig = Rig::ready();
+    rig.write(0, &run(0, 0, BLOCKS)).unwrap();
+    rig
+}
+
+/// One block alone, then a stream.
+fn work(rig: &mut Rig, version: u8) -> Result<(), rig::Error> {
+    rig.write(5, &run(version, 5, 1))?;
+    rig.write(8, &run(version + 1, 8, 2))
+}
+
+fn bytes_of_work() -> u64 {
+    let mut rig = prepared();
+    let before = rig.bytes();
+    work(&mut rig, 1).unwrap();
+    rig.bytes() - before
+}
+
+/// Every bit in turn; returns how many made it an error. None may make it wrong.
+fn flips(flip: fn(u8) -> Strike) -> (u64, u64) {
+    let (mut flips, mut errors) = (0, 0);
+    let mut rig = prepared();
+    for bit in 0..8 * bytes_of_work() {
+        let version = 1 + 2 * (bit % 2) as u8;
+        rig.strike(bit / 8, flip((bit % 8) as u8));
+        let done = work(&mut rig, version);
+        flips += 1;
+        if let Err(error) = done {
+            errors += 1;
+            assert!(matches!(error, Error::Status(_)), "bit {bit}: {error:?}");
+            continue;
+        }
+        for block in 0..BLOCKS {
+            let version = match block {
+                5 => version,
+                8..10 => version + 1,
+                _ => 0,
+            };
+            assert!(
+                rig.held(block) == data(version, block),
+                "bit {bit}: block {block}"
+            );
+        }
+    }
+    (flips, errors)
+}
+
+#[test]
+fn a_bit_flipped_to_the_card_is_never_written() {
+    let (flips, errors) = flips(|bit| Strike::FlipToCard { bit });
+    println!("{flips} flips, {errors} errors");
+    assert_eq!(errors, 0);
+}
+
+#[test]
+fn a_bit_flipped_to_the_host_is_never_believed() {
+    let (flips, errors) = flips(|bit| Strike::FlipToHost { bit });
+    println!("{flips} flips, {errors} errors");
+    // A status that reports an error is believed.
+    assert!(errors * 500 < flips);
+}
+
+#[test]
+fn a_flip_while_reading_is_made_up_for() {
+    let mut rig = prepared();
+    let before = rig.bytes();
+    rig.read(4, 1).unwrap();
+    rig.read(4, 3).unwrap();
+    let bytes = rig.bytes() - before;
+    for bit in 0..8 * bytes {
+        for strike in [
+            Strike::FlipToCard {
+                bit: (bit % 8) as u8,
+            },
+            Strike::FlipToHost {
+                bit: (bit % 8) as u8,
+            },
+        ] {
+            rig.strike(bit / 8, strike);
+            assert!(rig.read(4, 1).unwrap() == run(0, 4, 1), "bit {bit}");
+            assert!(rig.read(4, 3).unwrap() == run(0, 4, 3), "bit {bit}");
+        }
+    }
+}
+
+#[test]
+fn acquiring_gets_over_any_flip_and_any_lost_command() {
+    let mut rig = prepared();
+    let before = rig.bytes();
+    rig.acquire().unwrap();
+    let bytes = rig.bytes() - before;
+    for bit in 0..8 * bytes {
+        let (place, bit) = (bit / 8, (bit % 8) as u8);
+        for strike in [
+            Strike::FlipToCard { bit },
+            Strike::FlipToHost { bit },
+            Strike::LoseCommand,
+        ] {
+            rig.strike(place, strike);
+            rig.acquire().unwrap();
+            let blocks = rig.driver.blocks();
+            assert_eq!(blocks, 32 * 1024, "{strike:?} at {place}");
+        }
+    }
+    // Checksums are on: what a flip does is seen.
+    rig.strike(200, Strike::FlipToCard { bit: 3 });
+    rig.write(3, &run(4, 3, 1)).unwrap();
+    assert!(rig.held(3) == data(4, 3));
+}
