@@ -43,7 +43,8 @@ impl<Bus: SpiBus, Pin: OutputPin, Delay: DelayNs, Clock: SetClock<Bus>>
         let mut csd = [0; 16];
         self.receive(&mut csd).await?;
         let csd = csd::parse(&csd).ok_or(Error::Unusable)?;
-        // No checksum guards the OCR, and taken wrongly it would move every block.
+        // The CSD decides how blocks are counted, since a checksum guards it and not the OCR. A card that
+        // contradicts itself is asked again.
         if csd.has_high_capacity != (ocr[0] & OCR_HIGH_CAPACITY != 0) {
             return Err(Error::Garbled);
         }

@@ -95,6 +95,16 @@ fn a_flip_while_reading_is_made_up_for() {
     }
 }
 
+/// Whether the card refuses a CMD13 with a wrong checksum.
+fn has_checksums(rig: &Rig) -> bool {
+    let mut line = [0xFF, 0x4D, 0, 0, 0, 0, 1, 0xFF, 0xFF, 0xFF];
+    let mut card = rig.wire.card();
+    card.select(true);
+    card.exchange_in_place(&mut line);
+    card.select(false);
+    line[7..].contains(&(1 << 3))
+}
+
 #[test]
 fn acquiring_gets_over_any_flip_and_any_lost_command() {
     let mut rig = prepared();
@@ -112,10 +122,9 @@ fn acquiring_gets_over_any_flip_and_any_lost_command() {
             rig.acquire().unwrap();
             let blocks = rig.driver.blocks();
             assert_eq!(blocks, 32 * 1024, "{strike:?} at {place}");
+            // The first may be the command that is lost.
+            let is_checked = has_checksums(&rig) || has_checksums(&rig);
+            assert!(is_checked, "{strike:?} at {place}");
         }
     }
-    // Checksums are on: what a flip does is seen.
-    rig.strike(200, Strike::FlipToCard { bit: 3 });
-    rig.write(3, &run(4, 3, 1)).unwrap();
-    assert!(rig.held(3) == data(4, 3));
 }
