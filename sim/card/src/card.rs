@@ -71,7 +71,7 @@ impl fmt::Display for CardError {
 pub struct Card {
     /// What the card holds.
     medium: Medium,
-    /// What a card without defects would hold; kept only where there are any.
+    /// What a card without defects would hold; kept only where there are any, or damage was done.
     promised: Option<Medium>,
     unreadable: HashSet<u64>,
     defects: Defects,
@@ -351,6 +351,7 @@ impl Card {
 
     /// Flips a bit of what the card holds, as a charge that leaks away does: nobody notices.
     pub fn flip_bit(&mut self, block: u64, bit: usize) {
+        self.promised.get_or_insert_with(|| self.medium.clone());
         let place = self.place(block);
         let mut data = [0; BLOCK_BYTES];
         self.hold(block, &mut data);

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 const CHUNK_BLOCKS: u64 = 8;
 const CHUNK_BYTES: usize = CHUNK_BLOCKS as usize * BLOCK_BYTES;
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Medium {
     chunks: HashMap<u64, Box<[u8; CHUNK_BYTES]>>,
 }

@@ -231,3 +231,20 @@ fn an_unreadable_block_stays_so_if_power_fails_before_it_is_written_anew() {
     let unreadable = Err(CardError::Unreadable { block: 5 });
     assert_eq!(card.read(busy_ns, 5, true, &mut data), unreadable);
 }
+
+#[test]
+fn a_bit_that_leaks_away_is_damage_and_what_was_promised_stays() {
+    let mut card = card(Defects::default());
+    let now_ns = card.write(0, 5, &[7; 512]).unwrap();
+    card.write(now_ns, 6, &[8; 512]).unwrap();
+    card.flip_bit(5, 8 * 100 + 3);
+    let mut damaged = [7; 512];
+    damaged[100] ^= 8;
+    assert_eq!(held(&card, 5), damaged);
+    assert_eq!(promised(&card, 5), [7; 512]);
+    // What was in flight then is taken back on both sides.
+    card.power_cut(now_ns);
+    assert_eq!((held(&card, 6), promised(&card, 6)), ([0; 512], [0; 512]));
+    card.write(1 << 40, 5, &[9; 512]).unwrap();
+    assert_eq!((held(&card, 5), promised(&card, 5)), ([9; 512], [9; 512]));
+}

@@ -2,23 +2,17 @@
 
 mod sd_script;
 
-/// SplitMix64 (Steele, Lea, Flood, 2014).
-fn random(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let mut z = *state;
-    z = (z ^ z >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ z >> 31
-}
+use cardiograph_sim_card::Seed;
 
 #[test]
 fn a_random_host_is_answered() {
-    let (mut state, mut writing, mut reading) = (1, 0, 0);
+    let mut random = Seed::new(1).stream("hosts");
+    let (mut writing, mut reading) = (0, 0);
     for _ in 0..1000 {
-        let length = random(&mut state) % 300;
+        let length = random.next_u64() % 300;
         // Initialised first.
-        let mut bytes = vec![random(&mut state) as u8, 4, 5];
-        bytes.extend((0..length).map(|_| random(&mut state) as u8));
+        let mut bytes = vec![random.next_u64() as u8, 4, 5];
+        bytes.extend((0..length).map(|_| random.next_u64() as u8));
         let outcome = sd_script::play(&bytes);
         writing += u32::from(outcome.written > 0);
         reading += u32::from(outcome.read > 0);
@@ -32,10 +26,10 @@ fn a_random_host_is_answered() {
 
 #[test]
 fn a_random_line_is_answered() {
-    let (mut state, mut answered) = (2, 0);
+    let (mut random, mut answered) = (Seed::new(2).stream("lines"), 0);
     for _ in 0..1000 {
-        let length = random(&mut state) % 1000;
-        let bytes: Vec<u8> = (0..length).map(|_| random(&mut state) as u8).collect();
+        let length = random.next_u64() % 1000;
+        let bytes: Vec<u8> = (0..length).map(|_| random.next_u64() as u8).collect();
         answered += u32::from(sd_script::play(&bytes).responses > 0);
     }
     assert!(answered > 500, "{answered} of 1000");

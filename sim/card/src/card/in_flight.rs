@@ -110,8 +110,10 @@ impl InFlight {
                 let mut new = [0; _];
                 medium.read(before.place, &mut new);
                 blocks.push((before.place, new));
-                if let Some((promised, data)) = promised.as_mut().zip(before.promised) {
-                    promised.write(before.block, &data);
+                if let Some(promised) = promised.as_mut() {
+                    // Both were the same as long as only one was kept.
+                    let data = before.promised.as_deref().unwrap_or(&before.held);
+                    promised.write(before.block, data);
                 }
             }
             medium.write(before.place, &before.held);

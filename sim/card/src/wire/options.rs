@@ -112,3 +112,14 @@ impl Options {
         )
     }
 }
+
+/// Whether a bus has such a clock, in Hz.
+pub(in crate::wire) fn check_clock(clock_hz: u32) -> Result<(), OptionsError> {
+    match clock_hz {
+        1_000..=50_000_000 => Ok(()),
+        _ => Err(OptionsError {
+            field: "clock_hz",
+            allowed: "1000 to 50000000",
+        }),
+    }
+}

@@ -4,7 +4,7 @@ use super::frame::{COMMAND_CLOCKS, Command, Response};
 use super::lines::{LineSums, Width};
 use super::status::{State, Status};
 use super::transfer::{CrcStatus, Sending};
-use crate::wire::options::{Options, OptionsError};
+use crate::wire::options::{Options, OptionsError, check_clock};
 use crate::wire::pace::Pace;
 use crate::wire::registers::Registers;
 use crate::{BLOCK_BYTES, Block, Card, Clock};
@@ -288,15 +288,5 @@ impl SdBusCard {
             false => DEFAULT_SPEED_HZ,
         };
         self.is_powered && self.power_up_clocks >= POWER_UP_CLOCKS && self.pace.clock_hz() <= max_hz
-    }
-}
-
-fn check_clock(clock_hz: u32) -> Result<(), OptionsError> {
-    match clock_hz {
-        1_000..=50_000_000 => Ok(()),
-        _ => Err(OptionsError {
-            field: "clock_hz",
-            allowed: "1000 to 50000000",
-        }),
     }
 }

@@ -3,7 +3,7 @@
 use super::command::{Answer, Frame};
 use super::faults::Faults;
 use super::transfer::{BUFFER_BYTES, Task};
-use crate::wire::options::{Options, OptionsError};
+use crate::wire::options::{Options, OptionsError, check_clock};
 use crate::wire::pace::Pace;
 use crate::wire::registers::Registers;
 use crate::{Card, Clock};
@@ -286,15 +286,5 @@ impl SpiCard {
         {
             self.obey(command);
         }
-    }
-}
-
-fn check_clock(clock_hz: u32) -> Result<(), OptionsError> {
-    match clock_hz {
-        1_000..=50_000_000 => Ok(()),
-        _ => Err(OptionsError {
-            field: "clock_hz",
-            allowed: "1000 to 50000000",
-        }),
     }
 }

@@ -157,7 +157,7 @@ impl SpiCard {
     }
 
     fn begin_read(&mut self, argument: u32, many: bool) {
-        let address = self.address_of(argument);
+        let address = self.options.kind.address_of(argument);
         let (within, length) = (address % BLOCK_BYTES as u64, self.session.block_bytes);
         if !self.is_in_range(address) {
             self.reply(r1::PARAMETER_ERROR)
@@ -170,7 +170,7 @@ impl SpiCard {
     }
 
     fn begin_write(&mut self, argument: u32, many: bool) {
-        let address = self.address_of(argument);
+        let address = self.options.kind.address_of(argument);
         if !self.is_in_range(address) {
             self.reply(r1::PARAMETER_ERROR)
         } else if !address.is_multiple_of(BLOCK_BYTES as u64) {
@@ -191,7 +191,7 @@ impl SpiCard {
 
     /// CMD32 and CMD33: first and last block to erase.
     fn mark_erase(&mut self, first: bool, argument: u32) {
-        let address = self.address_of(argument);
+        let address = self.options.kind.address_of(argument);
         let block = Some(address / BLOCK_BYTES as u64);
         if !first && self.session.erase_first.is_none() {
             return self.reply(r1::ERASE_SEQUENCE_ERROR);

@@ -3,7 +3,6 @@
 use super::card::{RELEASED, SpiCard};
 use super::command::{Answer, r2};
 use crate::wire::crc::crc16;
-use crate::wire::options::Kind;
 use crate::{BLOCK_BYTES, CardError};
 
 /// Token before a block, except the blocks of CMD25 (7.3.3.2).
@@ -251,14 +250,6 @@ impl SpiCard {
             self.session.status |= error_bits(error).0;
             WRITE_ERROR
         })
-    }
-
-    /// Byte of the card that a command's argument means.
-    pub(super) fn address_of(&self, argument: u32) -> u64 {
-        match self.options.kind {
-            Kind::High => u64::from(argument) * BLOCK_BYTES as u64,
-            Kind::Standard | Kind::Version1 => u64::from(argument),
-        }
     }
 }
 
