@@ -66,6 +66,17 @@ pub struct Request {
     pub note: u32,
 }
 
+/// What kind of trouble an error of a volume is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// There is no room for another file.
+    NoSpace,
+    /// The card failed, or is gone.
+    Card,
+    /// The file system cannot be used as it is.
+    Volume,
+}
+
 /// Most files that can be unfinished at once: one being written and one prepared for each stream.
 pub const RESERVED_MAX: usize = 8;
 
@@ -76,6 +87,8 @@ pub trait Volume<B: Blocks> {
     /// Why something was not done.
     type Error;
 
+    /// What kind of trouble an error is.
+    fn trouble(error: &Self::Error) -> Trouble;
     /// Finds the file system and brings it in order. Files that were reserved and not closed are in
     /// [`reserved`](Volume::reserved) afterwards.
     async fn mount(&mut self, card: &mut B) -> Result<(), Self::Error>;

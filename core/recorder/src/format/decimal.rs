@@ -1,0 +1,172 @@
+//! Numbers as text, without floating point: small cores have none, and take thousands of cycles for it.
+
+/// Text of bounded length.
+pub(crate) struct Text<'a> {
+    bytes: &'a mut [u8],
+    len: usize,
+}
+
+impl<'a> Text<'a> {
+    pub(crate) fn new(bytes: &'a mut [u8]) -> Self {
+        Text { bytes, len: 0 }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Appends as much as there is room for.
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        let room = &mut self.bytes[self.len..];
+        let count = bytes.len().min(room.len());
+        room[..count].copy_from_slice(&bytes[..count]);
+        self.len += count;
+    }
+
+    pub(crate) fn push_repeated(&mut self, byte: u8, count: usize) {
+        for _ in 0..count {
+            self.push(&[byte]);
+        }
+    }
+
+    pub(crate) fn push_unsigned(&mut self, number: u64) {
+        self.push_digits(u128::from(number), 0);
+    }
+
+    pub(crate) fn push_signed(&mut self, number: i64) {
+        if number < 0 {
+            self.push(b"-");
+        }
+        self.push_unsigned(number.unsigned_abs());
+    }
+
+    /// An IEEE 754 double with so many digits behind the point, at most [`DECIMALS_MAX`]; halves go to
+    /// the even digit. What is 2^63 or larger is written as infinite.
+    pub(crate) fn push_f64(&mut self, number: f64, decimals: u8) {
+        let bits = number.to_bits();
+        let exponent = (bits >> 52) as i32 & 0x7FF;
+        let fraction = bits & ((1 << 52) - 1);
+        if exponent == 0x7FF && fraction != 0 {
+            return self.push(b"nan");
+        }
+        if bits >> 63 != 0 {
+            self.push(b"-");
+        }
+        if exponent - 1023 >= 63 {
+            return self.push(b"inf");
+        }
+        let (mantissa, exponent) = match exponent {
+            0 => (fraction, -1074),
+            _ => (fraction | 1 << 52, exponent - 1075),
+        };
+        let decimals = decimals.min(DECIMALS_MAX);
+        self.push_digits(scaled(mantissa, exponent, decimals), decimals);
+    }
+
+    /// A number of 10^-decimals.
+    fn push_digits(&mut self, mut number: u128, decimals: u8) {
+        let mut digits = [b'0'; 40];
+        let mut at = digits.len();
+        let mut left = usize::from(decimals) + 1;
+        while number > 0 || left > 0 {
+            at -= 1;
+            // Division of 128 bits is slow; most numbers have 64 at once or soon.
+            digits[at] = match u64::try_from(number) {
+                Ok(short) => {
+                    number = u128::from(short / 10);
+                    b'0' + (short % 10) as u8
+                }
+                Err(_) => {
+                    let digit = (number % 10) as u8;
+                    number /= 10;
+                    b'0' + digit
+                }
+            };
+            left = left.saturating_sub(1);
+        }
+        let (whole, behind) = digits[at..].split_at(digits.len() - at - usize::from(decimals));
+        self.push(whole);
+        if decimals > 0 {
+            self.push(b".");
+            self.push(behind);
+        }
+    }
+}
+
+/// Most digits behind the point of a number with one.
+pub const DECIMALS_MAX: u8 = 9;
+
+/// mantissa * 2^exponent * 10^decimals, rounded.
+fn scaled(mantissa: u64, exponent: i32, decimals: u8) -> u128 {
+    // 53 bits and 30 bits; shifted left by 10 at most, since the whole is below 2^63.
+    let product = u128::from(mantissa) * u128::from(10_u64.pow(u32::from(decimals)));
+    if exponent >= 0 {
+        return product << exponent;
+    }
+    let shift = exponent.unsigned_abs();
+    if shift > 127 {
+        return 0;
+    }
+    let (whole, rest) = (product >> shift, product & ((1 << shift) - 1));
+    let half = 1_u128 << (shift - 1);
+    match rest.cmp(&half) {
+        core::cmp::Ordering::Less => whole,
+        core::cmp::Ordering::Equal => whole + (whole & 1),
+        core::cmp::Ordering::Greater => whole + 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cardiograph_sim_world::Seed;
+    use std::format;
+    use std::string::String;
+
+    fn text(write: impl FnOnce(&mut Text)) -> String {
+        let mut bytes = [0; 64];
+        let mut text = Text::new(&mut bytes);
+        write(&mut text);
+        let len = text.len();
+        String::from_utf8(bytes[..len].to_vec()).unwrap()
+    }
+
+    /// The standard library rounds the exact value, halves to even.
+    #[test]
+    fn doubles_are_written_as_the_standard_library_does() {
+        let mut random = Seed::new(1).stream("doubles");
+        let mut tried = 0;
+        while tried < 200_000 {
+            let mut bits = random.next_u64();
+            if tried % 2 == 0 {
+                // Of the size of measurements.
+                let exponent = 1023 - 40 + random.below(80);
+                bits = bits & !(0x7FF << 52) | exponent << 52;
+            }
+            let number = f64::from_bits(bits);
+            if !number.is_finite() || number.abs() >= 9.2e18 {
+                continue;
+            }
+            let decimals = random.below(10) as u8;
+            let ours = text(|text| text.push_f64(number, decimals));
+            assert_eq!(ours, format!("{number:.*}", usize::from(decimals)));
+            tried += 1;
+        }
+    }
+
+    #[test]
+    fn edges_of_doubles() {
+        for (number, expected) in [
+            (0.5, "0"),
+            (1.5, "2"),
+            (-0.0, "-0"),
+            (f64::NAN, "nan"),
+            (f64::NEG_INFINITY, "-inf"),
+            (1e19, "inf"),
+        ] {
+            assert_eq!(text(|text| text.push_f64(number, 0)), expected);
+        }
+        assert_eq!(text(|text| text.push_signed(i64::MIN)), format!("{}", i64::MIN));
+        assert_eq!(text(|text| text.push_unsigned(u64::MAX)), format!("{}", u64::MAX));
+    }
+}

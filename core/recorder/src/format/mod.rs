@@ -1,0 +1,55 @@
+//! What stands in files: text with marks, or blocks with checksums. docs/formats.md has every byte.
+
+pub(crate) mod binary;
+pub(crate) mod decimal;
+mod encoder;
+pub(crate) mod mark;
+mod schema;
+pub(crate) mod text;
+
+pub(crate) use encoder::{Encoder, Filled};
+pub use decimal::DECIMALS_MAX;
+pub use schema::{Column, Kind, MAGOD2, Schema};
+
+/// How a stream's samples are written down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Samples are lines of text already, of any length up to `line_bytes_max`, each with its end.
+    Lines {
+        /// The first line of each file without its end, or nothing.
+        header: &'static str,
+        /// Longest line, its end included; at most [`LINE_BYTES_MAX`](crate::LINE_BYTES_MAX).
+        line_bytes_max: u16,
+    },
+    /// Samples of a schema, written as rows of text.
+    Csv(&'static Schema),
+    /// Samples of a schema as they are, in blocks with checksums.
+    Binary(&'static Schema),
+}
+
+impl Format {
+    /// What file names end with.
+    pub fn extension(&self) -> [u8; 3] {
+        match self {
+            Format::Lines { .. } | Format::Csv(_) => *b"CSV",
+            Format::Binary(_) => *b"BIN",
+        }
+    }
+
+    /// Kept with an unfinished file, so that its end can be found by anyone: whether it is binary.
+    pub(crate) fn note(&self) -> u32 {
+        u32::from(matches!(self, Format::Binary(_)))
+    }
+
+    pub(crate) fn is_binary(note: u32) -> bool {
+        note & 1 != 0
+    }
+
+    /// Bytes of every sample in the ring, if they are alike.
+    pub(crate) fn sample_bytes(&self) -> Option<usize> {
+        match self {
+            Format::Lines { .. } => None,
+            Format::Csv(schema) | Format::Binary(schema) => Some(schema.sample_bytes()),
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! Every number that is chosen, and why.
+
+use cardiograph_card::BLOCK_BYTES;
+
+/// A text file has a mark in every block whose number is a multiple of this: its end is found by single
+/// reads of those. A mark costs about half a line: less than half a percent of so many blocks.
+pub(crate) const MARK_BLOCKS: u32 = 64;
+
+/// Bytes of a mark's fields, line end included: `@epoch index durable crc`.
+pub(crate) const MARK_TAIL_BYTES: usize = 1 + 4 * 8 + 3 + 2;
+/// Most columns of a schema: an empty row of them comes before a mark or a gap.
+pub const COLUMNS_MAX: usize = 32;
+/// Least bytes of a line that holds a mark: an empty row, `#` and the fields.
+pub(crate) const MARK_LINE_BYTES: usize = COLUMNS_MAX + 1 + MARK_TAIL_BYTES;
+/// Longest line of a text file, its end included: one that goes on in a block with a mark leaves room for
+/// it.
+pub const LINE_BYTES_MAX: usize = BLOCK_BYTES - MARK_LINE_BYTES;
+/// Longest line that tells of a gap.
+pub(crate) const GAP_LINE_BYTES: usize = COLUMNS_MAX + 112;
+const _: () = assert!(GAP_LINE_BYTES <= LINE_BYTES_MAX);
+
+/// Longest sample of a schema, in bytes.
+pub const SAMPLE_BYTES_MAX: usize = 256;
+
+/// Streams of one recorder, at most: each needs two unfinished files, one written and one prepared or
+/// being closed.
+pub const STREAMS_MAX: usize = crate::RESERVED_MAX / 2;
+
+/// Least memory of a ring: a block that fills while the one before is written.
+pub const RING_BYTES_MIN: usize = 2 * BLOCK_BYTES;
+
+/// Least blocks of a file: a mark, and some data behind it.
+pub(crate) const FILE_BLOCKS_MIN: u32 = 2 * MARK_BLOCKS;
+
+/// Longest sleep when there is nothing to do, in us.
+pub(crate) const SLEEP_US_MAX: u32 = 2_000;
+/// Shortest sleep.
+pub(crate) const SLEEP_US_MIN: u32 = 20;
+
+/// Between two attempts to bring a card back, in us.
+pub(crate) const RETRY_US: u32 = 100_000;
+
+/// Bytes that another stream may have waiting before the card is taken from the one it writes.
+pub(crate) const TURN_BYTES: usize = 16 * 1024;
+
+/// What an operation is taken to cost before the card has shown it, in us.
+pub(crate) const COST_US_FIRST: u32 = 20_000;
+/// Least time over which a rate is taken, in us.
+pub(crate) const RATE_US: u64 = 20_000;
+/// Blocks that a card is told to expect at once: 4 MiB, which is an allocation unit.
+pub(crate) const HINT_BLOCKS: u32 = 8192;
+/// Longest that a step of the file system is kept waiting, in us.
+pub(crate) const PATIENCE_US: u64 = 10_000_000;
+/// Least time after which a checkpoint that waits is taken to cost less, in us.
+pub(crate) const OVERDUE_US_MIN: u64 = 100_000;

@@ -1,0 +1,379 @@
+//! The one owner of the card. Whoever wants it besides the samples has to come here, and the samples go
+//! first.
+//!
+//! ```text
+//!   rings ──> need: a block, a checkpoint, a new file ──> step ──> Medium
+//!                            ^
+//!   file system, readers ── give_way: until the rings can bear it
+//! ```
+
+use crate::Clock;
+use crate::admission::Cost;
+use crate::event::Event;
+use crate::gap::Cause;
+use crate::limits::{HINT_BLOCKS, PATIENCE_US, SLEEP_US_MAX, SLEEP_US_MIN, TURN_BYTES};
+use crate::reads::{ReadDesk, ReadFailed};
+use crate::stream::{Need, Stream};
+use crate::volume::Blocks;
+use cardiograph_card::{BLOCK_BYTES, Block, Medium};
+use embedded_hal_async::delay::DelayNs;
+
+/// Owns the card, and what is to be written to it.
+pub struct Owner<'a, M, C, D, E, const N: usize> {
+    pub(crate) medium: M,
+    pub(crate) clock: C,
+    pub(crate) delay: D,
+    pub(crate) events: E,
+    pub(crate) streams: [Stream<'a>; N],
+    /// The stream that the card is just taking.
+    active: Option<usize>,
+    checkpoint: Cost,
+    file_system: Cost,
+    read: Cost,
+    /// Longest time that one block took, in us.
+    longest_us: u32,
+    /// Blocks written, and the time that they took.
+    blocks: u64,
+    card_us: u64,
+    /// Used for the blocks of the file system.
+    scratch: Block,
+}
+
+impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize> Owner<'a, M, C, D, E, N> {
+    pub(crate) fn new(medium: M, clock: C, delay: D, events: E, streams: [Stream<'a>; N]) -> Self {
+        Owner {
+            medium,
+            clock,
+            delay,
+            events,
+            streams,
+            active: None,
+            checkpoint: Cost::new(),
+            file_system: Cost::new(),
+            read: Cost::new(),
+            longest_us: 0,
+            blocks: 0,
+            card_us: 0,
+            scratch: [0; BLOCK_BYTES],
+        }
+    }
+
+    pub(crate) fn now_us(&self) -> u64 {
+        self.clock.now_us()
+    }
+
+    /// Does what is most urgent for the samples; whether there was anything.
+    ///
+    /// # Errors
+    /// Those of the card. What was not durable may be gone then.
+    pub(crate) async fn work(&mut self) -> Result<bool, M::Error> {
+        self.look();
+        let Some((at, need)) = self.choose() else {
+            return Ok(false);
+        };
+        match need {
+            Need::Push => self.push(at).await.map(|()| true),
+            Need::Checkpoint => self.cover(at).await.map(|()| true),
+            Need::Roll => self.roll(at).await,
+        }
+    }
+
+    fn look(&mut self) {
+        let now_us = self.now_us();
+        for at in 0..N {
+            let lead_us = self.lead_us(at);
+            let stream = &mut self.streams[at];
+            stream.look(now_us, lead_us);
+            // Kept away by its cost for a whole window: the cost was of one time, and fades.
+            if stream.is_overdue(now_us) {
+                self.checkpoint.fade();
+                self.streams[at].put_off(now_us);
+            }
+        }
+    }
+
+    /// How long before the end of its window a checkpoint is begun: twice what it took lately, with what
+    /// waits in the ring.
+    fn lead_us(&self, at: usize) -> u64 {
+        let waiting = self.streams[at].source.level_bytes() as u64;
+        2 * (u64::from(self.checkpoint.us()) + self.us_to_write(waiting))
+    }
+
+    fn us_to_write(&self, bytes: u64) -> u64 {
+        (self.card_us * bytes.div_ceil(BLOCK_BYTES as u64))
+            .checked_div(self.blocks)
+            .unwrap_or(0)
+    }
+
+    /// The longest that it should take to make all durable that waits, in us.
+    pub(crate) fn flush_us_max(&self) -> u32 {
+        let waiting: usize = self
+            .streams
+            .iter()
+            .map(|stream| stream.source.level_bytes() + 2 * BLOCK_BYTES)
+            .sum();
+        let us = self.us_to_write(waiting as u64)
+            + N as u64 * u64::from(self.checkpoint.us())
+            + 2 * u64::from(self.longest_us);
+        u32::try_from(us).unwrap_or(u32::MAX)
+    }
+
+    /// Whether all rings have room for what comes in so many us.
+    pub(crate) fn bears(&self, us: u32) -> bool {
+        self.streams.iter().all(|stream| {
+            let level = stream.source.level_bytes() as u64 + stream.rate.bytes_in(us);
+            level <= stream.source.capacity_bytes() as u64
+        })
+    }
+
+    /// The stream that needs the card most, and for what.
+    fn choose(&mut self) -> Option<(usize, Need)> {
+        let may_mark = self.bears(self.checkpoint.us());
+        let mut best: Option<(u32, usize, Need)> = None;
+        for at in 0..N {
+            let need = self.streams[at].need(may_mark);
+            if let Some(gap) = self.streams[at].encoder.take_news() {
+                let stream = at as u8;
+                (self.events)(Event::Lost { stream, gap });
+            }
+            let Some(need) = need else {
+                continue;
+            };
+            let urgency = self.urgency(at, need);
+            if urgency > 0 && best.is_none_or(|(other, ..)| urgency > other) {
+                best = Some((urgency, at, need));
+            }
+        }
+        best.map(|(_, at, need)| (at, need))
+    }
+
+    /// 0 is not yet: taking the card from another stream costs the end of one and the beginning of
+    /// another.
+    fn urgency(&self, at: usize, need: Need) -> u32 {
+        let stream = &self.streams[at];
+        let (level, capacity) = (stream.source.level_bytes(), stream.source.capacity_bytes());
+        let parts = (level as u64 * 1000 / capacity as u64) as u32;
+        let is_active = self.active.is_none() || self.active == Some(at);
+        let is_blocked = need == Need::Roll && (stream.next.is_none() || stream.closing.is_some());
+        if is_blocked {
+            return 0;
+        }
+        if parts > 500 {
+            return 2000 + parts;
+        }
+        if stream.target.is_some() || need == Need::Roll {
+            return 1000 + parts;
+        }
+        if is_active || level >= TURN_BYTES.min(capacity / 4) {
+            return 1 + parts;
+        }
+        0
+    }
+
+    async fn push(&mut self, at: usize) -> Result<(), M::Error> {
+        let begun_us = self.now_us();
+        if self.active != Some(at) {
+            self.end().await?;
+            let stream = &self.streams[at];
+            let Some(file) = stream.file else {
+                return Ok(());
+            };
+            let index = stream.encoder.index();
+            let hint = (file.extent.blocks - index).min(HINT_BLOCKS);
+            let begun = self.medium.begin(file.extent.start + index, hint).await;
+            begun.map_err(|error| error.cause)?;
+            self.active = Some(at);
+        }
+        let pushed = self.medium.push(self.streams[at].encoder.block()).await;
+        pushed.map_err(|error| error.cause)?;
+        self.streams[at].encoder.advance();
+        self.blocks += 1;
+        self.spent(begun_us);
+        Ok(())
+    }
+
+    fn spent(&mut self, begun_us: u64) -> u32 {
+        let us = u32::try_from(self.now_us() - begun_us).unwrap_or(u32::MAX);
+        self.card_us += u64::from(us);
+        self.longest_us = self.longest_us.max(us);
+        us
+    }
+
+    /// Ends the stream that is open: its blocks are durable.
+    async fn end(&mut self) -> Result<(), M::Error> {
+        if self.active.is_some() {
+            self.medium.end().await.map_err(|error| error.cause)?;
+            self.active = None;
+        }
+        Ok(())
+    }
+
+    /// Makes a stream's blocks durable, of which the last has a mark.
+    pub(crate) async fn cover(&mut self, at: usize) -> Result<(), M::Error> {
+        let begun_us = self.now_us();
+        if self.active == Some(at) {
+            self.end().await?;
+            let us = self.spent(begun_us);
+            self.checkpoint.saw(us);
+        }
+        let now_us = self.now_us();
+        if let Some(checkpoint) = self.streams[at].cover(now_us) {
+            (self.events)(Event::Checkpoint {
+                stream: at as u8,
+                samples: checkpoint.samples,
+                pushed_before_us: checkpoint.pushed_before_us,
+                is_late: checkpoint.is_late,
+            });
+        }
+        Ok(())
+    }
+
+    async fn roll(&mut self, at: usize) -> Result<bool, M::Error> {
+        self.cover(at).await?;
+        let now_us = self.now_us();
+        let Some(file) = self.streams[at].roll(now_us) else {
+            return Ok(false);
+        };
+        self.say_opened(at, file);
+        Ok(true)
+    }
+
+    pub(crate) fn say_opened(&mut self, at: usize, file: crate::Reserved) {
+        (self.events)(Event::Opened {
+            stream: at as u8,
+            name: file.name,
+            bytes_max: u64::from(file.extent.blocks) * BLOCK_BYTES as u64,
+        });
+    }
+
+    /// Says what samples are lost to from now on.
+    pub(crate) fn set_cause(&self, cause: Cause) {
+        for stream in &self.streams {
+            stream.source.set_cause(match (stream.is_card_full, stream.is_blocked()) {
+                (true, true) => Cause::CardFull,
+                (false, true) if cause == Cause::Busy => Cause::FileNotReady,
+                _ => cause,
+            });
+        }
+    }
+
+    /// Nobody knows what the card holds of the streams.
+    pub(crate) fn forget_card(&mut self) {
+        self.active = None;
+    }
+
+    /// There is nothing to write to.
+    pub(crate) fn drop_files(&mut self) {
+        self.active = None;
+        for stream in &mut self.streams {
+            (stream.file, stream.next, stream.closing) = (None, None, None);
+        }
+    }
+
+    /// Writes samples until the rings bear an operation of the file system, or it cannot wait any longer.
+    async fn give_way(&mut self) -> Result<(), M::Error> {
+        let until_us = self.now_us() + self.patience_us();
+        while self.work().await? {
+            if self.now_us() >= until_us {
+                break;
+            }
+            if self.streams.iter().all(|stream| stream.target.is_none())
+                && self.bears(self.file_system.us())
+            {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// How long the file system may be kept waiting at each step: the next file has to be there in time.
+    fn patience_us(&self) -> u64 {
+        let waits = self.streams.iter().filter(|stream| stream.next.is_none());
+        let left = waits.map(|stream| stream.us_left().unwrap_or(PATIENCE_US) / 64);
+        left.min().unwrap_or(PATIENCE_US).min(PATIENCE_US)
+    }
+
+    /// Does a read that somebody asked for, if the rings bear it; whether it did.
+    pub(crate) async fn serve(&mut self, reads: &ReadDesk<'_>) -> Result<bool, M::Error> {
+        let Some(request) = reads.asked() else {
+            return Ok(false);
+        };
+        if !self.bears(self.read.us()) {
+            reads.put_off();
+            return Ok(false);
+        }
+        let Some(blocks) = reads.begin() else {
+            return Ok(false);
+        };
+        self.set_cause(Cause::Read);
+        let begun_us = self.now_us();
+        let wanted = &mut blocks[..request.count as usize];
+        let result = self.medium.read(request.start, wanted).await;
+        let us = self.spent(begun_us);
+        self.read.saw(us);
+        self.set_cause(Cause::Busy);
+        let told = result.as_ref().map(|()| request.count);
+        reads.end(blocks, told.map_err(|_| ReadFailed), us);
+        // A reader may ask for what is not there: that the card is well shows at the next block.
+        Ok(true)
+    }
+
+    /// Sleeps until there is something to do.
+    pub(crate) async fn rest(&mut self) {
+        let now_us = self.now_us();
+        let mut us = u64::from(SLEEP_US_MAX);
+        for at in 0..N {
+            let lead_us = self.lead_us(at);
+            let stream = &self.streams[at];
+            let wanted = BLOCK_BYTES.saturating_sub(stream.source.level_bytes());
+            us = us.min(stream.rate.us_for(wanted).unwrap_or(us));
+            if stream.has_unsaved() {
+                us = us.min(stream.due_us(lead_us).saturating_sub(now_us));
+            }
+        }
+        let us = (us as u32).clamp(SLEEP_US_MIN, SLEEP_US_MAX);
+        self.delay.delay_us(us).await;
+    }
+}
+
+/// For the file system: samples are written between its steps.
+impl<M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize> Blocks
+    for Owner<'_, M, C, D, E, N>
+{
+    type Error = M::Error;
+
+    fn blocks(&self) -> u32 {
+        self.medium.blocks()
+    }
+
+    async fn read(&mut self, start: u32, blocks: &mut [Block]) -> Result<(), M::Error> {
+        self.give_way().await?;
+        let begun_us = self.now_us();
+        self.medium.read(start, blocks).await?;
+        let us = self.spent(begun_us);
+        self.file_system.saw(us);
+        Ok(())
+    }
+
+    async fn write(
+        &mut self,
+        start: u32,
+        count: u32,
+        make: &mut dyn FnMut(u32, &mut Block),
+    ) -> Result<(), M::Error> {
+        self.give_way().await?;
+        let begun_us = self.now_us();
+        self.end().await?;
+        let begun = self.medium.begin(start, count).await;
+        begun.map_err(|error| error.cause)?;
+        for index in 0..count {
+            make(index, &mut self.scratch);
+            let pushed = self.medium.push(&self.scratch).await;
+            pushed.map_err(|error| error.cause)?;
+        }
+        self.medium.end().await.map_err(|error| error.cause)?;
+        let us = self.spent(begun_us);
+        self.file_system.saw(us);
+        Ok(())
+    }
+}

@@ -1,0 +1,486 @@
+//! The recorder: brings card, file system and streams together, from the first mount to the last close.
+//!
+//! ```text
+//!             acquire, mount, recover, reserve two files for each stream
+//!   run ──────────────────────────────────────────────────────────────> ready
+//!                                                                         │
+//!        ┌────────────────────────────────────────────────────────────────┤
+//!        v                                                                │
+//!      samples ── nothing to write ──> reads ──> files: close, reserve ──>┤
+//!        │                                                                │
+//!        ├── stop: checkpoint, close all files, done                      │
+//!        │                                                                │
+//!        └── the card fails ──> gaps ──> acquire, mount, recover, reserve ┘
+//!                                  ^─── again every 100 ms
+//! ```
+
+use crate::Clock;
+use crate::control::Control;
+use crate::event::Event;
+use crate::gap::Cause;
+use crate::limits::{FILE_BLOCKS_MIN, RETRY_US, RING_BYTES_MIN};
+use crate::owner::Owner;
+use crate::reads::ReadDesk;
+use crate::recover::true_length;
+use crate::ring::Source;
+use crate::stream::{Stream, StreamConfig, StreamSummary};
+use crate::volume::{RESERVED_MAX, Request, Trouble, Volume};
+use cardiograph_card::{BLOCK_BYTES, Medium};
+use core::fmt;
+use embedded_hal_async::delay::DelayNs;
+
+/// When a new file is begun, and what is done when there is no room for one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Length of a file, in bytes; at least 64 KiB, at most what FAT allows.
+    pub file_bytes: u32,
+    /// A new file is begun after so many us, if at all. [`Control::roll`] begins one at any time.
+    pub file_us: Option<u64>,
+    /// What is done when the card is full.
+    pub when_full: WhenFull,
+}
+
+/// 64 MiB, and nothing is removed.
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            file_bytes: 64 << 20,
+            file_us: None,
+            when_full: WhenFull::Stop,
+        }
+    }
+}
+
+/// What is done when the card is full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WhenFull {
+    /// No more is recorded; what comes is counted as lost.
+    Stop,
+    /// The oldest recording is removed. Files of others never are.
+    RemoveOldest,
+}
+
+/// Why a recording did not begin.
+#[derive(Debug)]
+pub enum StartError<CardError, VolumeError> {
+    /// The card.
+    Card(CardError),
+    /// Its file system.
+    Volume(VolumeError),
+    /// A ring has less than 1024 bytes, two blocks.
+    RingTooSmall,
+    /// More streams than [`STREAMS_MAX`](crate::STREAMS_MAX), or none.
+    Streams,
+    /// Files are to be shorter than 64 KiB.
+    FileTooSmall,
+}
+
+impl<C: fmt::Display, V: fmt::Display> fmt::Display for StartError<C, V> {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            StartError::Card(error) => error.fmt(f),
+            StartError::Volume(error) => error.fmt(f),
+            StartError::RingTooSmall => {
+                f.write_str("the ring is too small; give it at least 1024 bytes, two blocks")
+            }
+            StartError::Streams => f.write_str("one to four streams share a card"),
+            StartError::FileTooSmall => f.write_str("files have at least 64 KiB"),
+        }
+    }
+}
+
+impl<C: fmt::Debug + fmt::Display, V: fmt::Debug + fmt::Display> core::error::Error
+    for StartError<C, V>
+{
+}
+
+/// Records `N` streams on one card.
+pub struct Recorder<'a, M, V, C, D, E, const N: usize> {
+    owner: Owner<'a, M, C, D, E, N>,
+    volume: V,
+    config: Config,
+    control: &'a Control,
+    reads: Option<&'a ReadDesk<'a>>,
+    flush: Option<u32>,
+    rolls: u32,
+}
+
+impl<'a, M, V, C, D, E, const N: usize> Recorder<'a, M, V, C, D, E, N>
+where
+    M: Medium,
+    V: Volume<Owner<'a, M, C, D, E, N>>,
+    C: Clock,
+    D: DelayNs,
+    E: FnMut(Event),
+{
+    /// A recorder on this card. Nothing happens before [`run`](Recorder::run).
+    pub fn new(
+        parts: Parts<'a, M, V, C, D, E>,
+        config: Config,
+        streams: [(StreamConfig, Source<'a>); N],
+    ) -> Self {
+        let streams = streams.map(|(config, source)| Stream::new(config, source));
+        Recorder {
+            owner: Owner::new(parts.medium, parts.clock, parts.delay, parts.events, streams),
+            volume: parts.volume,
+            config,
+            control: parts.control,
+            reads: parts.reads,
+            flush: None,
+            rolls: parts.control.roll_asked(),
+        }
+    }
+
+    /// Records until [`Control::stop`], or until all samplers are closed and all is written.
+    ///
+    /// # Errors
+    /// [`StartError`] if there is no card that can be recorded on. Later the card may fail and come back:
+    /// that is in the events and gaps.
+    pub async fn run(&mut self) -> Result<[StreamSummary; N], StartError<M::Error, V::Error>> {
+        self.check()?;
+        self.mount().await?;
+        self.open_files().await.map_err(StartError::Volume)?;
+        self.control.set_ready();
+        loop {
+            let done = match self.is_ending() {
+                true => self.finish().await.map(|()| true),
+                false => self.turn().await.map(|()| false),
+            };
+            match done {
+                Ok(true) => break,
+                Ok(false) => (),
+                Err(_) if self.come_back().await => (),
+                Err(_) => break,
+            }
+        }
+        self.lose_rest();
+        Ok(self.summaries())
+    }
+
+    fn check(&self) -> Result<(), StartError<M::Error, V::Error>> {
+        let streams = &self.owner.streams;
+        if N == 0 || N > crate::STREAMS_MAX {
+            return Err(StartError::Streams);
+        }
+        if streams.iter().any(|stream| stream.source.capacity_bytes() < RING_BYTES_MIN) {
+            return Err(StartError::RingTooSmall);
+        }
+        if self.config.file_bytes / (BLOCK_BYTES as u32) < FILE_BLOCKS_MIN {
+            return Err(StartError::FileTooSmall);
+        }
+        Ok(())
+    }
+
+    /// Acquires the card, and brings its file system and what was cut off in order.
+    async fn mount(&mut self) -> Result<(), StartError<M::Error, V::Error>> {
+        self.owner.forget_card();
+        self.owner.medium.acquire().await.map_err(StartError::Card)?;
+        let mounted = self.volume.mount(&mut self.owner).await;
+        mounted.map_err(StartError::Volume)?;
+        for slot in 0..RESERVED_MAX as u8 {
+            let Some(file) = self.volume.reserved(slot) else {
+                continue;
+            };
+            let bytes = true_length(&mut self.owner, &file).await;
+            let bytes = bytes.map_err(StartError::Card)?;
+            let closed = match bytes {
+                0 => self.volume.discard(&mut self.owner, slot).await,
+                bytes => self.volume.close(&mut self.owner, slot, bytes).await,
+            };
+            closed.map_err(StartError::Volume)?;
+            let name = file.name;
+            (self.owner.events)(Event::Recovered { name, bytes });
+        }
+        Ok(())
+    }
+
+    /// Opens a file for each stream, and prepares the next.
+    async fn open_files(&mut self) -> Result<(), V::Error> {
+        for at in 0..N {
+            self.reserve(at).await?;
+            let now_us = self.owner.now_us();
+            if let Some(file) = self.owner.streams[at].roll(now_us) {
+                self.owner.say_opened(at, file);
+            }
+        }
+        for at in 0..N {
+            self.reserve(at).await?;
+        }
+        Ok(())
+    }
+
+    /// Prepares the next file of a stream, if there is room for one.
+    async fn reserve(&mut self, at: usize) -> Result<(), V::Error> {
+        let stream = &self.owner.streams[at];
+        let request = Request {
+            prefix: stream.config.prefix,
+            extension: stream.config.format.extension(),
+            blocks: self.config.file_bytes / BLOCK_BYTES as u32,
+            blocks_min: FILE_BLOCKS_MIN,
+            note: stream.config.format.note(),
+        };
+        loop {
+            let reserved = self.volume.reserve(&mut self.owner, request).await;
+            let error = match reserved {
+                Ok(file) => {
+                    if file.extent.blocks < request.blocks {
+                        (self.owner.events)(Event::Short {
+                            stream: at as u8,
+                            bytes_max: u64::from(file.extent.blocks) * BLOCK_BYTES as u64,
+                        });
+                    }
+                    self.owner.streams[at].next = Some(file);
+                    return Ok(());
+                }
+                Err(error) => error,
+            };
+            if V::trouble(&error) != Trouble::NoSpace {
+                return Err(error);
+            }
+            if !self.make_room().await? {
+                self.owner.streams[at].is_card_full = true;
+                (self.owner.events)(Event::Full { stream: at as u8 });
+                // Without a first file there is nothing to record to.
+                return match self.owner.streams[at].file {
+                    Some(_) => Ok(()),
+                    None => Err(error),
+                };
+            }
+        }
+    }
+
+    /// Removes the oldest recording if that is wanted; whether there was one.
+    async fn make_room(&mut self) -> Result<bool, V::Error> {
+        if self.config.when_full == WhenFull::Stop {
+            return Ok(false);
+        }
+        let removed = self.volume.remove_oldest(&mut self.owner).await?;
+        if let Some(name) = removed {
+            (self.owner.events)(Event::Removed { name });
+        }
+        Ok(removed.is_some())
+    }
+
+    /// Samples first, then requests, reads and files, then sleep.
+    async fn turn(&mut self) -> Result<(), Failed> {
+        self.requests();
+        self.owner.set_cause(Cause::Busy);
+        if self.owner.work().await.map_err(|_| Failed)? {
+            self.answer_flush();
+            return Ok(());
+        }
+        self.answer_flush();
+        self.control.set_flush_us_max(self.owner.flush_us_max());
+        if let Some(reads) = self.reads
+            && self.owner.serve(reads).await.map_err(|_| Failed)?
+        {
+            return Ok(());
+        }
+        if self.keep_files().await? {
+            return Ok(());
+        }
+        self.owner.rest().await;
+        Ok(())
+    }
+
+    fn requests(&mut self) {
+        let now_us = self.owner.now_us();
+        let asked = self.control.flush_asked();
+        if !self.control.is_flushed(asked) && self.flush != Some(asked) {
+            self.flush = Some(asked);
+            self.aim_all(now_us);
+        }
+        let rolls = self.control.roll_asked();
+        let is_asked = rolls != self.rolls;
+        self.rolls = rolls;
+        for stream in &mut self.owner.streams {
+            let is_time = |file_us| now_us - stream.opened_us >= file_us;
+            let is_due = is_asked || self.config.file_us.is_some_and(is_time);
+            if is_due && !stream.is_rolling && stream.is_begun() {
+                stream.is_rolling = true;
+                stream.aim(now_us, true);
+            }
+        }
+    }
+
+    fn aim_all(&mut self, now_us: u64) {
+        for stream in &mut self.owner.streams {
+            if stream.file.is_some() {
+                stream.aim(now_us, true);
+            }
+        }
+    }
+
+    fn answer_flush(&mut self) {
+        let is_done = self.owner.streams.iter().all(|stream| stream.target.is_none());
+        if let (Some(number), true) = (self.flush, is_done) {
+            self.control.set_flushed(number);
+            self.flush = None;
+        }
+    }
+
+    /// Closes a file that is complete, or prepares the next one; whether there was anything to do.
+    async fn keep_files(&mut self) -> Result<bool, Failed> {
+        for at in 0..N {
+            let stream = &self.owner.streams[at];
+            if let Some(closing) = stream.closing {
+                let closed = self.volume.close(&mut self.owner, closing.slot, closing.bytes);
+                closed.await.map_err(|_| Failed)?;
+                self.say_closed(at, closing);
+                self.owner.streams[at].closing = None;
+                return Ok(true);
+            }
+            if stream.next.is_none() && !stream.is_card_full {
+                self.reserve(at).await.map_err(|_| Failed)?;
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn say_closed(&mut self, at: usize, closing: crate::stream::Closing) {
+        self.owner.streams[at].summary.bytes += closing.bytes;
+        (self.owner.events)(Event::Closed {
+            stream: at as u8,
+            name: closing.name,
+            bytes: closing.bytes,
+        });
+    }
+
+    fn is_ending(&self) -> bool {
+        let streams = &self.owner.streams;
+        self.control.is_stopped() || streams.iter().all(|stream| stream.source.is_closed())
+    }
+
+    /// Writes what waits, and closes all files.
+    async fn finish(&mut self) -> Result<(), Failed> {
+        let now_us = self.owner.now_us();
+        self.aim_all(now_us);
+        loop {
+            while self.owner.work().await.map_err(|_| Failed)? {}
+            let is_done = |stream: &Stream| stream.target.is_none() || stream.is_blocked();
+            if self.owner.streams.iter().all(is_done) && !self.keep_closing().await? {
+                break;
+            }
+        }
+        self.answer_flush();
+        for at in 0..N {
+            if let Some(file) = self.owner.streams[at].file.take() {
+                let closing = self.owner.streams[at].closing_of(file);
+                self.owner.streams[at].closing = Some(closing);
+                self.keep_closing().await?;
+            }
+            if let Some(next) = self.owner.streams[at].next.take() {
+                let discarded = self.volume.discard(&mut self.owner, next.slot).await;
+                discarded.map_err(|_| Failed)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Closes a file that is complete; whether there was one.
+    async fn keep_closing(&mut self) -> Result<bool, Failed> {
+        for at in 0..N {
+            if let Some(closing) = self.owner.streams[at].closing {
+                let closed = match closing.bytes {
+                    0 => self.volume.discard(&mut self.owner, closing.slot).await,
+                    bytes => self.volume.close(&mut self.owner, closing.slot, bytes).await,
+                };
+                closed.map_err(|_| Failed)?;
+                self.owner.streams[at].closing = None;
+                self.say_closed(at, closing);
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The card failed: notes what is lost, and tries until it works again. False if the recording is to
+    /// end before.
+    async fn come_back(&mut self) -> bool {
+        (self.owner.events)(Event::CardLost);
+        let mut cause = Cause::CardFailed;
+        let mut is_noted = false;
+        loop {
+            let acquired = self.owner.medium.acquire().await.is_ok();
+            if !acquired {
+                cause = Cause::NoCard;
+            }
+            self.owner.set_cause(cause);
+            if !is_noted {
+                self.note_losses(cause);
+                is_noted = true;
+            }
+            if acquired && self.mount().await.is_ok() && self.open_files().await.is_ok() {
+                (self.owner.events)(Event::CardBack);
+                return true;
+            }
+            self.owner.drop_files();
+            if let Some(reads) = self.reads {
+                reads.refuse();
+            }
+            if self.is_ending() {
+                return false;
+            }
+            self.owner.delay.delay_us(RETRY_US).await;
+        }
+    }
+
+    fn note_losses(&mut self, cause: Cause) {
+        let now_us = self.owner.now_us();
+        for at in 0..N {
+            if let Some(gap) = self.owner.streams[at].lose_card(now_us, cause) {
+                (self.owner.events)(Event::Lost {
+                    stream: at as u8,
+                    gap,
+                });
+            }
+        }
+    }
+
+    /// What could not be written in the end is lost.
+    fn lose_rest(&mut self) {
+        let now_us = self.owner.now_us();
+        for at in 0..N {
+            let stream = &mut self.owner.streams[at];
+            let cause = match stream.is_card_full {
+                true => Cause::CardFull,
+                false => Cause::CardFailed,
+            };
+            if let Some(gap) = stream.lose_rest(now_us, cause) {
+                (self.owner.events)(Event::Lost {
+                    stream: at as u8,
+                    gap,
+                });
+            }
+        }
+    }
+
+    fn summaries(&self) -> [StreamSummary; N] {
+        core::array::from_fn(|at| StreamSummary {
+            ring_peak_bytes: self.owner.streams[at].source.peak_bytes(),
+            ..self.owner.streams[at].summary
+        })
+    }
+}
+
+/// What a recorder is made of.
+pub struct Parts<'a, M, V, C, D, E> {
+    /// The card.
+    pub medium: M,
+    /// Its file system.
+    pub volume: V,
+    /// What time it is.
+    pub clock: C,
+    /// Sleeps; should resolve microseconds.
+    pub delay: D,
+    /// Is told what happens.
+    pub events: E,
+    /// What others ask for.
+    pub control: &'a Control,
+    /// Reads beside the recording, if there are to be any.
+    pub reads: Option<&'a ReadDesk<'a>>,
+}
+
+/// The card or its file system failed: which of both does not matter, all is tried again.
+struct Failed;

@@ -1,0 +1,305 @@
+//! The ring between an interrupt and the recorder.
+//!
+//! ```text
+//!   interrupt ── Sampler ──> [ ..... samples ..... ] ──> Source ── recorder
+//!                   │   head >                 > tail      ^
+//!                   └──────> gap slots ────────────────────┘
+//! ```
+//!
+//! One side writes each number and the other only reads it: plain loads and stores are enough, which every
+//! core has. A sample is there as a whole or not at all. Nothing is stored beside its bytes, so that all of
+//! the memory holds samples.
+//!
+//! What finds no room is counted in a gap. A gap has its own slot, with the place in the ring where the
+//! samples are missing; it is handed over before the next sample is. When all slots are taken, no sample is
+//! taken until there is one: the gap grows instead of being forgotten.
+
+use crate::gap::{Cause, Gap, GapSlots};
+use crate::limits::{LINE_BYTES_MAX, SAMPLE_BYTES_MAX};
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
+
+/// Largest ring, in bytes: positions are 32 bits and may not overtake each other.
+pub const RING_BYTES_MAX: usize = 1 << 31;
+
+/// Longest sample, in bytes: what a line of a file may be.
+const SAMPLE_PUSH_BYTES_MAX: usize = LINE_BYTES_MAX;
+const _: () = assert!(SAMPLE_BYTES_MAX <= SAMPLE_PUSH_BYTES_MAX);
+
+/// Memory for samples, `BYTES` of it.
+pub struct Ring<const BYTES: usize> {
+    bytes: [AtomicU8; BYTES],
+    shared: Shared,
+}
+
+struct Shared {
+    /// Bytes that were ever pushed, modulo 2^32.
+    head: AtomicU32,
+    /// Bytes that were ever taken, modulo 2^32.
+    tail: AtomicU32,
+    /// Highest level so far.
+    peak: AtomicU32,
+    /// Samples lost so far, modulo 2^32.
+    lost: AtomicU32,
+    /// Why the ring may be full, as a number of [`Cause`].
+    cause: AtomicU8,
+    is_closed: AtomicBool,
+    gaps: GapSlots,
+}
+
+impl<const BYTES: usize> Ring<BYTES> {
+    /// An empty ring.
+    pub const fn new() -> Self {
+        const { assert!(BYTES > 0 && BYTES <= RING_BYTES_MAX) };
+        Ring {
+            bytes: [const { AtomicU8::new(0) }; BYTES],
+            shared: Shared {
+                head: AtomicU32::new(0),
+                tail: AtomicU32::new(0),
+                peak: AtomicU32::new(0),
+                lost: AtomicU32::new(0),
+                cause: AtomicU8::new(0),
+                is_closed: AtomicBool::new(false),
+                gaps: GapSlots::new(),
+            },
+        }
+    }
+
+    /// Empties the ring and gives out its two ends.
+    pub fn split(&mut self) -> (Sampler<'_>, Source<'_>) {
+        *self = Ring::new();
+        ends(&self.bytes, &self.shared)
+    }
+}
+
+impl<const BYTES: usize> Default for Ring<BYTES> {
+    fn default() -> Self {
+        Ring::new()
+    }
+}
+
+fn ends<'a>(bytes: &'a [AtomicU8], shared: &'a Shared) -> (Sampler<'a>, Source<'a>) {
+    let sampler = Sampler {
+        bytes,
+        shared,
+        at: 0,
+        head: 0,
+        peak: 0,
+        index: 0,
+        lost: 0,
+        gap: None,
+    };
+    let source = Source {
+        bytes,
+        shared,
+        at: 0,
+        tail: 0,
+    };
+    (sampler, source)
+}
+
+/// The end that an interrupt holds.
+pub struct Sampler<'a> {
+    bytes: &'a [AtomicU8],
+    shared: &'a Shared,
+    /// Where the next byte goes.
+    at: usize,
+    head: u32,
+    peak: u32,
+    index: u64,
+    lost: u32,
+    gap: Option<Gap>,
+}
+
+/// A sample found no room. It is counted, and the recording will say so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lost;
+
+impl Sampler<'_> {
+    /// Pushes a sample of up to [`LINE_BYTES_MAX`] bytes; wait-free. `now_us` is only looked at if it is lost.
+    ///
+    /// A text sample is one line, its end included.
+    ///
+    /// # Errors
+    /// [`Lost`] if there is no room for all of it, or it is too long.
+    #[inline]
+    pub fn push(&mut self, sample: &[u8], now_us: u64) -> Result<(), Lost> {
+        self.index += 1;
+        if sample.len() > SAMPLE_PUSH_BYTES_MAX {
+            self.lose(now_us, Cause::TooLong);
+            return Err(Lost);
+        }
+        let tail = self.shared.tail.load(Ordering::Acquire);
+        let level = self.head.wrapping_sub(tail) as usize;
+        if sample.len() > self.bytes.len() - level || (self.gap.is_some() && !self.hand_over()) {
+            let cause = Cause::of(self.shared.cause.load(Ordering::Relaxed));
+            self.lose(now_us, cause);
+            return Err(Lost);
+        }
+        self.copy(sample);
+        self.head = self.head.wrapping_add(sample.len() as u32);
+        let level = (level + sample.len()) as u32;
+        if level > self.peak {
+            self.peak = level;
+            self.shared.peak.store(level, Ordering::Relaxed);
+        }
+        self.shared.head.store(self.head, Ordering::Release);
+        Ok(())
+    }
+
+    #[inline]
+    fn copy(&mut self, sample: &[u8]) {
+        let first = sample.len().min(self.bytes.len() - self.at);
+        let (before, after) = sample.split_at(first);
+        store(&self.bytes[self.at..], before);
+        store(self.bytes, after);
+        self.at += sample.len();
+        if self.at >= self.bytes.len() {
+            self.at -= self.bytes.len();
+        }
+    }
+
+    #[cold]
+    fn lose(&mut self, now_us: u64, cause: Cause) {
+        let gap = self.gap.get_or_insert(Gap {
+            first: self.index - 1,
+            count: 0,
+            at_us: now_us,
+            cause,
+        });
+        gap.count += 1;
+        self.lost = self.lost.wrapping_add(1);
+        self.shared.lost.store(self.lost, Ordering::Relaxed);
+    }
+
+    /// Puts the gap into a slot; whether there was one.
+    #[cold]
+    fn hand_over(&mut self) -> bool {
+        match self.gap {
+            Some(gap) if !self.shared.gaps.put(self.head, gap) => false,
+            _ => {
+                self.gap = None;
+                true
+            }
+        }
+    }
+
+    /// Samples pushed so far, with those that were lost.
+    pub fn pushed(&self) -> u64 {
+        self.index
+    }
+
+    /// No more samples will come: the recorder may finish. Without it a gap at the very end stays unknown.
+    pub fn close(&mut self) {
+        if let Some(gap) = self.gap.take() {
+            self.shared.gaps.put_last(self.head, gap);
+        }
+        self.shared.is_closed.store(true, Ordering::Release);
+    }
+}
+
+#[inline]
+fn store(cells: &[AtomicU8], bytes: &[u8]) {
+    for (cell, byte) in cells.iter().zip(bytes) {
+        cell.store(*byte, Ordering::Relaxed);
+    }
+}
+
+/// The end that the recorder holds.
+pub struct Source<'a> {
+    bytes: &'a [AtomicU8],
+    shared: &'a Shared,
+    at: usize,
+    tail: u32,
+}
+
+impl Source<'_> {
+    /// Bytes of memory.
+    pub fn capacity_bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Bytes that wait.
+    pub fn level_bytes(&self) -> usize {
+        self.shared
+            .head
+            .load(Ordering::Acquire)
+            .wrapping_sub(self.tail) as usize
+    }
+
+    /// Highest level so far, in bytes.
+    pub fn peak_bytes(&self) -> usize {
+        self.shared.peak.load(Ordering::Relaxed) as usize
+    }
+
+    /// Samples that found no room so far, modulo 2^32.
+    pub fn lost(&self) -> u32 {
+        self.shared.lost.load(Ordering::Relaxed)
+    }
+
+    /// Whether no more samples will come.
+    pub fn is_closed(&self) -> bool {
+        self.shared.is_closed.load(Ordering::Acquire)
+    }
+
+    /// Bytes ever pushed, modulo 2^32.
+    pub(crate) fn head(&self) -> u32 {
+        self.shared.head.load(Ordering::Acquire)
+    }
+
+    /// Bytes ever taken, modulo 2^32.
+    pub(crate) fn tail(&self) -> u32 {
+        self.tail
+    }
+
+    /// Says what a sample that finds no room from now on is lost to.
+    pub(crate) fn set_cause(&self, cause: Cause) {
+        self.shared.cause.store(cause as u8, Ordering::Relaxed);
+    }
+
+    /// Bytes that wait before the next gap, and the gap if none do.
+    pub(crate) fn next(&self) -> (usize, Option<Gap>) {
+        let level = self.level_bytes();
+        match self.shared.gaps.first() {
+            Some((place, gap)) => match place.wrapping_sub(self.tail) as usize {
+                0 => (0, Some(gap)),
+                before => (before.min(level), None),
+            },
+            None => (level, None),
+        }
+    }
+
+    /// Forgets the gap that is next.
+    pub(crate) fn take_gap(&mut self) {
+        self.shared.gaps.take();
+    }
+
+    /// Copies what comes `skip` bytes on, and leaves it in the ring; fills `out` or panics in debug builds.
+    pub(crate) fn peek(&self, skip: usize, out: &mut [u8]) {
+        debug_assert!(skip + out.len() <= self.level_bytes());
+        let mut at = self.at + skip;
+        if at >= self.bytes.len() {
+            at -= self.bytes.len();
+        }
+        let first = out.len().min(self.bytes.len() - at);
+        let (before, after) = out.split_at_mut(first);
+        load(&self.bytes[at..], before);
+        load(self.bytes, after);
+    }
+
+    /// Gives the room of the next bytes back.
+    pub(crate) fn release(&mut self, bytes: usize) {
+        self.at += bytes;
+        if self.at >= self.bytes.len() {
+            self.at -= self.bytes.len();
+        }
+        self.tail = self.tail.wrapping_add(bytes as u32);
+        self.shared.tail.store(self.tail, Ordering::Release);
+    }
+}
+
+#[inline]
+fn load(cells: &[AtomicU8], bytes: &mut [u8]) {
+    for (cell, byte) in cells.iter().zip(bytes) {
+        *byte = cell.load(Ordering::Relaxed);
+    }
+}

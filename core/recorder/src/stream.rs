@@ -1,0 +1,395 @@
+//! One stream of samples: its ring, its file, and how much of it is durable.
+//!
+//! ```text
+//!               reserve              roll                close
+//!   (nothing) ──────────> prepared ────────> written ──────────> closed
+//!                         `next`     `file`  `closing` while the next one is written
+//!
+//!   a checkpoint:  due ──> target: all that was pushed by now
+//!                      ──> written up to there ──> marked ──> stream ended: durable
+//! ```
+
+use crate::admission::Rate;
+use crate::format::{Encoder, Filled, Format};
+use crate::gap::{Cause, Gap};
+use crate::ring::Source;
+use crate::limits::OVERDUE_US_MIN;
+use crate::volume::{Name, Reserved};
+use cardiograph_card::BLOCK_BYTES;
+
+/// What a stream is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamConfig {
+    /// What names of its files begin with: capital letters.
+    pub prefix: [u8; 3],
+    /// How samples are written down.
+    pub format: Format,
+    /// How much of the newest data a power cut may cost.
+    pub window: Window,
+}
+
+/// Durability window: how much of the newest data a power cut may cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Window {
+    /// What was pushed in the last so many us; at least 1.
+    Us(u64),
+    /// The newest sample.
+    Sample,
+}
+
+/// One second.
+impl Default for Window {
+    fn default() -> Self {
+        Window::Us(1_000_000)
+    }
+}
+
+/// A checkpoint under way.
+#[derive(Clone, Copy)]
+pub(crate) struct Target {
+    /// Bytes ever pushed when it was begun, modulo 2^32.
+    head: u32,
+    /// When that was.
+    at_us: u64,
+    /// Whether it is made at any cost.
+    pub(crate) is_forced: bool,
+}
+
+/// A file that is complete, but still has its full length.
+#[derive(Clone, Copy)]
+pub(crate) struct Closing {
+    pub(crate) slot: u8,
+    pub(crate) name: Name,
+    pub(crate) bytes: u64,
+}
+
+/// What the card is wanted for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Need {
+    /// The block is full.
+    Push,
+    /// All up to the target is in marked blocks: the card has to make them durable.
+    Checkpoint,
+    /// The file is full, or to be left: the next one begins.
+    Roll,
+}
+
+/// What became of a stream.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StreamSummary {
+    /// Samples that are durable.
+    pub written: u64,
+    /// Samples that are missing; each is in a gap.
+    pub lost: u64,
+    /// Bytes of the files.
+    pub bytes: u64,
+    /// Files that were written.
+    pub files: u32,
+    /// Highest level of the ring, in bytes.
+    pub ring_peak_bytes: usize,
+    /// Checkpoints made.
+    pub checkpoints: u32,
+    /// How often the window was not kept, because keeping it could have lost samples, or because the card
+    /// did not allow it.
+    pub window_breaches: u32,
+    /// Greatest age that data had which a power cut would have taken, in us.
+    pub at_risk_us_max: u64,
+}
+
+pub(crate) struct Stream<'a> {
+    pub(crate) config: StreamConfig,
+    pub(crate) source: Source<'a>,
+    pub(crate) encoder: Encoder,
+    pub(crate) rate: Rate,
+    pub(crate) file: Option<Reserved>,
+    pub(crate) next: Option<Reserved>,
+    pub(crate) closing: Option<Closing>,
+    pub(crate) target: Option<Target>,
+    /// The file is to be left as soon as all before now is in it.
+    pub(crate) is_rolling: bool,
+    /// When the file was begun.
+    pub(crate) opened_us: u64,
+    /// No room for another file.
+    pub(crate) is_card_full: bool,
+    /// When the checkpoint that waits was last given a lower cost.
+    put_off_us: u64,
+    /// All that was pushed before is durable.
+    covered_us: u64,
+    /// Samples below are durable, or in a gap that is.
+    covered_sample: u64,
+    /// Samples in gaps that are durable.
+    covered_lost: u64,
+    pub(crate) summary: StreamSummary,
+}
+
+impl<'a> Stream<'a> {
+    pub(crate) fn new(config: StreamConfig, source: Source<'a>) -> Self {
+        Stream {
+            config,
+            source,
+            encoder: Encoder::new(config.format),
+            rate: Rate::new(),
+            file: None,
+            next: None,
+            closing: None,
+            target: None,
+            is_rolling: false,
+            opened_us: 0,
+            is_card_full: false,
+            put_off_us: 0,
+            covered_us: 0,
+            covered_sample: 0,
+            covered_lost: 0,
+            summary: StreamSummary::default(),
+        }
+    }
+
+    /// Whether anything was pushed that is not durable.
+    pub(crate) fn has_unsaved(&self) -> bool {
+        let (waiting, gap) = self.source.next();
+        waiting > 0
+            || gap.is_some()
+            || self.encoder.gap().is_some()
+            || !self.encoder.is_marked()
+            || self.encoder.durable() < self.encoder.index()
+    }
+
+    /// Looks at the clock: the rate, and whether a checkpoint is due. `lead_us` is how long before the end
+    /// of the window it is begun.
+    pub(crate) fn look(&mut self, now_us: u64, lead_us: u64) {
+        self.rate.saw(now_us, self.source.head());
+        if self.file.is_none() || self.target.is_some() {
+            return;
+        }
+        if !self.has_unsaved() {
+            self.covered_us = now_us;
+            return;
+        }
+        let due_us = match self.config.window {
+            Window::Us(window_us) => self.covered_us + window_us - lead_us.min(window_us / 2),
+            Window::Sample => 0,
+        };
+        if now_us >= due_us {
+            self.aim(now_us, false);
+        }
+    }
+
+    /// Whether a checkpoint waits since the end of a window because of what it may cost.
+    pub(crate) fn is_overdue(&self, now_us: u64) -> bool {
+        let window_us = match self.config.window {
+            Window::Us(window_us) => window_us,
+            Window::Sample => 0,
+        };
+        self.target
+            .is_some_and(|target| now_us >= target.at_us.max(self.put_off_us) + window_us.max(OVERDUE_US_MIN))
+    }
+
+    pub(crate) fn put_off(&mut self, now_us: u64) {
+        self.put_off_us = now_us;
+    }
+
+    /// Whether anything was written to the file.
+    pub(crate) fn is_begun(&self) -> bool {
+        self.file.is_some() && (self.encoder.index() > 0 || self.has_unsaved())
+    }
+
+    /// Whether there is no file that the next block could go to.
+    pub(crate) fn is_blocked(&self) -> bool {
+        self.file.is_none_or(|file| self.encoder.index() >= file.extent.blocks)
+            && (self.next.is_none() || self.closing.is_some())
+    }
+
+    /// How long the file will last, in us.
+    pub(crate) fn us_left(&self) -> Option<u64> {
+        let blocks = self.file?.extent.blocks - self.encoder.index();
+        self.rate.us_for(blocks as usize * BLOCK_BYTES)
+    }
+
+    /// When a checkpoint will be due, if something comes meanwhile.
+    pub(crate) fn due_us(&self, lead_us: u64) -> u64 {
+        match self.config.window {
+            Window::Us(window_us) => self.covered_us + window_us - lead_us.min(window_us / 2),
+            Window::Sample => self.covered_us,
+        }
+    }
+
+    /// Begins a checkpoint of all that was pushed by now; forced ones do not ask what they cost.
+    pub(crate) fn aim(&mut self, now_us: u64, is_forced: bool) {
+        if self.target.is_none() || is_forced {
+            self.target = Some(Target {
+                head: self.source.head(),
+                at_us: now_us,
+                is_forced,
+            });
+        }
+    }
+
+    /// Fills the block, and says what the card is wanted for. `may_mark`: whether the rings bear a
+    /// checkpoint.
+    pub(crate) fn need(&mut self, may_mark: bool) -> Option<Need> {
+        let file = self.file?;
+        if self.encoder.is_full() {
+            return Some(Need::Push);
+        }
+        if self.encoder.index() >= file.extent.blocks {
+            return Some(Need::Roll);
+        }
+        let Some(target) = self.target else {
+            return match self.is_rolling {
+                true => Some(Need::Roll),
+                false => self.fill(usize::MAX),
+            };
+        };
+        let left = target.head.wrapping_sub(self.source.tail()) as i32;
+        let need = self.fill(usize::try_from(left).unwrap_or(0));
+        if need.is_some() {
+            return need;
+        }
+        if !may_mark && !target.is_forced {
+            return self.fill(usize::MAX);
+        }
+        match self.encoder.mark(&mut self.source) {
+            Filled::Full => Some(Need::Push),
+            Filled::Dry => Some(Need::Checkpoint),
+        }
+    }
+
+    fn fill(&mut self, limit: usize) -> Option<Need> {
+        match self.encoder.fill(&mut self.source, limit) {
+            Filled::Full => Some(Need::Push),
+            Filled::Dry => None,
+        }
+    }
+
+    /// All that is in blocks is durable, and ends with a mark. Whether the window was not kept, if this
+    /// was a checkpoint.
+    pub(crate) fn cover(&mut self, now_us: u64) -> Option<Checkpoint> {
+        let before_us = self.covered_us;
+        self.encoder.set_durable();
+        self.covered_sample = self.encoder.next_sample();
+        self.covered_lost += self.encoder.take_lost();
+        self.summary.lost = self.covered_lost;
+        self.summary.written = self.covered_sample - self.covered_lost;
+        let target = self.target?;
+        if (target.head.wrapping_sub(self.source.tail()) as i32) > 0 {
+            return None;
+        }
+        self.target = None;
+        self.covered_us = target.at_us;
+        let at_risk_us = now_us - before_us;
+        self.summary.at_risk_us_max = self.summary.at_risk_us_max.max(at_risk_us);
+        self.summary.checkpoints += 1;
+        let is_late = match self.config.window {
+            Window::Us(window_us) => at_risk_us > window_us,
+            Window::Sample => self.source.level_bytes() > self.newest_bytes(),
+        };
+        self.summary.window_breaches += u32::from(is_late);
+        Some(Checkpoint {
+            samples: self.covered_sample,
+            pushed_before_us: target.at_us,
+            is_late,
+        })
+    }
+
+    /// Bytes of one sample.
+    fn newest_bytes(&self) -> usize {
+        match self.config.format {
+            Format::Lines { line_bytes_max, .. } => line_bytes_max.into(),
+            Format::Csv(schema) | Format::Binary(schema) => schema.sample_bytes(),
+        }
+    }
+
+    /// The next file begins; the one before is to be closed.
+    pub(crate) fn roll(&mut self, now_us: u64) -> Option<Reserved> {
+        let next = self.next.take()?;
+        if let Some(file) = self.file {
+            self.closing = Some(self.closing_of(file));
+        }
+        self.begin(next, now_us);
+        Some(next)
+    }
+
+    pub(crate) fn closing_of(&self, file: Reserved) -> Closing {
+        Closing {
+            slot: file.slot,
+            name: file.name,
+            bytes: self.encoder.content_bytes(),
+        }
+    }
+
+    pub(crate) fn begin(&mut self, file: Reserved, now_us: u64) {
+        self.encoder.start(file.epoch, file.extent.blocks);
+        self.file = Some(file);
+        self.is_rolling = false;
+        self.opened_us = now_us;
+        self.summary.files += 1;
+    }
+
+    /// The card is gone, and with it what was not durable: returns the gap.
+    pub(crate) fn lose_card(&mut self, now_us: u64, cause: Cause) -> Option<Gap> {
+        let end = self.encoder.abandon(&mut self.source);
+        let end = self.encoder.gap().map_or(end, |gap| gap.first + gap.count);
+        (self.file, self.next, self.closing) = (None, None, None);
+        (self.target, self.is_rolling, self.is_card_full) = (None, false, false);
+        let count = end - self.covered_sample;
+        if count == 0 {
+            return None;
+        }
+        let gap = Gap {
+            first: self.covered_sample,
+            count,
+            at_us: now_us,
+            cause,
+        };
+        self.encoder.note_gap(gap);
+        Some(gap)
+    }
+
+    /// Nothing more can be written: all that is not durable is lost. Returns the gap.
+    pub(crate) fn lose_rest(&mut self, now_us: u64, cause: Cause) -> Option<Gap> {
+        let gap = self.lose_card(now_us, cause);
+        let mut end = gap.map_or(self.covered_sample, |gap| gap.first + gap.count);
+        loop {
+            match self.source.next() {
+                (0, None) => break,
+                (0, Some(gap)) => {
+                    self.source.take_gap();
+                    end = gap.first + gap.count;
+                }
+                (waiting, _) => end += self.drop_samples(waiting),
+            }
+        }
+        let count = end - self.covered_sample;
+        self.summary.lost = self.covered_lost + count;
+        (count > 0).then_some(Gap {
+            first: self.covered_sample,
+            count,
+            at_us: now_us,
+            cause,
+        })
+    }
+
+    /// Drops samples from the ring; returns how many it were.
+    fn drop_samples(&mut self, bytes: usize) -> u64 {
+        if let Some(sample) = self.config.format.sample_bytes() {
+            self.source.release(bytes);
+            return (bytes / sample) as u64;
+        }
+        let mut lines = 0;
+        for _ in 0..bytes {
+            let mut byte = [0];
+            self.source.peek(0, &mut byte);
+            self.source.release(1);
+            lines += u64::from(byte[0] == b'\n');
+        }
+        lines
+    }
+}
+
+/// What a checkpoint came to.
+#[derive(Clone, Copy)]
+pub(crate) struct Checkpoint {
+    pub(crate) samples: u64,
+    pub(crate) pushed_before_us: u64,
+    pub(crate) is_late: bool,
+}
