@@ -25,9 +25,10 @@ pub const RING_BYTES_MAX: usize = 1 << 31;
 const SAMPLE_PUSH_BYTES_MAX: usize = LINE_BYTES_MAX;
 const _: () = assert!(SAMPLE_BYTES_MAX <= SAMPLE_PUSH_BYTES_MAX);
 
-/// Memory for samples, `BYTES` of it.
-pub struct Ring<const BYTES: usize> {
-    bytes: [AtomicU8; BYTES],
+/// Memory for samples. `Bytes` is where they are: an array for a static ring, a slice that somebody else
+/// owns, or a box on a computer.
+pub struct Ring<Bytes> {
+    bytes: Bytes,
     shared: Shared,
 }
 
@@ -46,34 +47,49 @@ struct Shared {
     gaps: GapSlots,
 }
 
-impl<const BYTES: usize> Ring<BYTES> {
-    /// An empty ring.
+impl Shared {
+    const fn new() -> Shared {
+        Shared {
+            head: AtomicU32::new(0),
+            tail: AtomicU32::new(0),
+            peak: AtomicU32::new(0),
+            lost: AtomicU32::new(0),
+            cause: AtomicU8::new(0),
+            is_closed: AtomicBool::new(false),
+            gaps: GapSlots::new(),
+        }
+    }
+}
+
+impl<const BYTES: usize> Ring<[AtomicU8; BYTES]> {
+    /// An empty ring of its own memory.
     pub const fn new() -> Self {
         const { assert!(BYTES > 0 && BYTES <= RING_BYTES_MAX) };
         Ring {
             bytes: [const { AtomicU8::new(0) }; BYTES],
-            shared: Shared {
-                head: AtomicU32::new(0),
-                tail: AtomicU32::new(0),
-                peak: AtomicU32::new(0),
-                lost: AtomicU32::new(0),
-                cause: AtomicU8::new(0),
-                is_closed: AtomicBool::new(false),
-                gaps: GapSlots::new(),
-            },
+            shared: Shared::new(),
         }
+    }
+}
+
+impl<const BYTES: usize> Default for Ring<[AtomicU8; BYTES]> {
+    fn default() -> Self {
+        Ring::new()
+    }
+}
+
+impl<Bytes: AsRef<[AtomicU8]>> Ring<Bytes> {
+    /// An empty ring on this memory. What of it is beyond [`RING_BYTES_MAX`] is not used.
+    pub fn over(bytes: Bytes) -> Self {
+        let shared = Shared::new();
+        Ring { bytes, shared }
     }
 
     /// Empties the ring and gives out its two ends.
     pub fn split(&mut self) -> (Sampler<'_>, Source<'_>) {
-        *self = Ring::new();
-        ends(&self.bytes, &self.shared)
-    }
-}
-
-impl<const BYTES: usize> Default for Ring<BYTES> {
-    fn default() -> Self {
-        Ring::new()
+        self.shared = Shared::new();
+        let bytes = self.bytes.as_ref();
+        ends(&bytes[..bytes.len().min(RING_BYTES_MAX)], &self.shared)
     }
 }
 
