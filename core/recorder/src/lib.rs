@@ -6,6 +6,7 @@ extern crate std;
 mod admission;
 mod control;
 mod event;
+mod fat;
 mod format;
 mod gap;
 mod limits;
@@ -19,6 +20,7 @@ mod volume;
 
 pub use control::Control;
 pub use event::Event;
+pub use fat::{DosTime, Error as FatError, FatVolume};
 pub use format::{Column, DECIMALS_MAX, Format, Kind, MAGOD2, Schema};
 pub use gap::{Cause, Gap};
 pub use limits::{COLUMNS_MAX, LINE_BYTES_MAX, RING_BYTES_MIN, SAMPLE_BYTES_MAX, STREAMS_MAX};

@@ -1,0 +1,226 @@
+//! Where a FAT volume lies on a card.
+
+use super::Error;
+use cardiograph_card::{BLOCK_BYTES, Block};
+use hadris_fat_raw::{
+    BOOT_SECTOR_LEN, BOOT_SIGNATURE, BootError, FIRST_DATA_CLUSTER, FatKind, Geometry,
+    RootLocation, parse_boot,
+};
+
+const _: () = assert!(BOOT_SECTOR_LEN == BLOCK_BYTES);
+
+/// Places in a master boot record (UEFI 2.10, 5.2.1).
+const PARTITIONS_AT: usize = 446;
+const PARTITION_BYTES: usize = 16;
+const SIGNATURE_AT: usize = 510;
+/// Types of a partition with FAT: 01 FAT12, 04, 06 and 0E FAT16, 0B and 0C FAT32.
+const FAT_TYPES: [u8; 6] = [0x01, 0x04, 0x06, 0x0B, 0x0C, 0x0E];
+const GPT_TYPE: u8 = 0xEE;
+/// NTFS and exFAT share it.
+const NTFS_TYPE: u8 = 0x07;
+/// Where a boot sector names its file system.
+const OEM_AT: usize = 3;
+const EXFAT: &[u8] = b"EXFAT   ";
+const NTFS: &[u8] = b"NTFS    ";
+
+/// Where the root directory is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Root {
+    /// So many blocks from this one on.
+    Fixed { start: u32, blocks: u32 },
+    /// A chain that begins with this cluster.
+    Cluster(u32),
+}
+
+/// Where a volume's parts are. Blocks are those of the card.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Layout {
+    pub(super) kind: FatKind,
+    /// First block of the FAT that is read.
+    pub(super) fat: u32,
+    /// First block of the other FAT, if it is to be kept the same.
+    pub(super) mirror: Option<u32>,
+    pub(super) root: Root,
+    /// First block of the first cluster.
+    pub(super) data: u32,
+    pub(super) cluster_blocks: u32,
+    /// One more than the highest cluster.
+    pub(super) clusters_end: u32,
+    /// The FSInfo block. FAT32 alone has one.
+    pub(super) fs_info: Option<u32>,
+    pub(super) serial: u32,
+}
+
+impl Layout {
+    /// Of no volume: it has no cluster.
+    pub(super) const NONE: Layout = Layout {
+        kind: FatKind::Fat16,
+        fat: 0,
+        mirror: None,
+        root: Root::Fixed {
+            start: 0,
+            blocks: 0,
+        },
+        data: 0,
+        cluster_blocks: 1,
+        clusters_end: FIRST_DATA_CLUSTER,
+        fs_info: None,
+        serial: 0,
+    };
+
+    /// Of the volume whose boot sector is block `start` of a card.
+    pub(super) fn of<E>(boot: &Block, start: u32, card_blocks: u32) -> Result<Layout, Error<E>> {
+        let geometry = geometry_of(boot)?;
+        let in_blocks = |bytes: u64| bytes / BLOCK_BYTES as u64;
+        let end = u64::from(start) + in_blocks(geometry.data_end());
+        if end > u64::from(card_blocks) {
+            return Err(Error::LargerThanCard { end, card_blocks });
+        }
+        // All that follows is before the end.
+        let at = |bytes: u64| start + in_blocks(bytes) as u32;
+        let active = geometry.active_fat();
+        let mirror = (geometry.mirrored() && geometry.fat_count() == 2)
+            .then(|| at(geometry.fat_copy(1 - active)));
+        Ok(Layout {
+            kind: geometry.kind(),
+            fat: at(geometry.fat_copy(active)),
+            mirror,
+            root: match geometry.root() {
+                RootLocation::Fixed { start, size } => Root::Fixed {
+                    start: at(start),
+                    blocks: in_blocks(size) as u32,
+                },
+                RootLocation::Cluster(cluster) => Root::Cluster(cluster),
+            },
+            data: at(geometry.data_start()),
+            cluster_blocks: geometry.cluster_size() / BLOCK_BYTES as u32,
+            clusters_end: geometry.max_cluster() + 1,
+            fs_info: geometry
+                .fs_info_sector()
+                .map(|sector| start + u32::from(sector)),
+            serial: geometry.volume_serial().unwrap_or(0),
+        })
+    }
+
+    /// Bytes of a cluster.
+    pub(super) fn cluster_bytes(&self) -> u32 {
+        self.cluster_blocks * BLOCK_BYTES as u32
+    }
+
+    /// First block of a cluster.
+    pub(super) fn block_of(&self, cluster: u32) -> u32 {
+        self.data + (cluster - FIRST_DATA_CLUSTER) * self.cluster_blocks
+    }
+
+    /// Whether all of these clusters exist.
+    pub(super) fn has(&self, first: u32, clusters: u32) -> bool {
+        first >= FIRST_DATA_CLUSTER
+            && first
+                .checked_add(clusters)
+                .is_some_and(|end| end <= self.clusters_end)
+    }
+
+    /// Whether entries of directories can be in this block.
+    pub(super) fn is_block(&self, block: u32) -> bool {
+        let data_blocks = (self.clusters_end - FIRST_DATA_CLUSTER) * self.cluster_blocks;
+        match self.root {
+            Root::Fixed { start, blocks } => block.wrapping_sub(start) < blocks,
+            Root::Cluster(_) => block.wrapping_sub(self.data) < data_blocks,
+        }
+    }
+
+    /// Entries of a FAT in a block.
+    pub(super) fn entries_of_block(&self) -> u32 {
+        (BLOCK_BYTES / self.kind.entry_len()) as u32
+    }
+}
+
+/// What block 0 of a card says.
+pub(super) enum First {
+    /// It is a boot sector.
+    Boot,
+    /// It is a partition table; a boot sector should be here.
+    Partition(u32),
+}
+
+/// What block 0 is.
+pub(super) fn look_at_first<E>(block: &Block) -> Result<First, Error<E>> {
+    let is_volume = has_jump(block) && (parse_boot(block).is_ok() || is_other_kind(block));
+    let table = table_of(block).filter(|_| !is_volume);
+    let Some(table) = table else {
+        // A boot sector says itself what is wrong with it.
+        return geometry_of(block).map(|_| First::Boot);
+    };
+    let is_kind = |kinds: &[u8]| {
+        table
+            .iter()
+            .find(|(kind, start)| kinds.contains(kind) && *start != 0)
+    };
+    if is_kind(&[GPT_TYPE]).is_some() {
+        return Err(Error::Gpt);
+    }
+    match is_kind(&FAT_TYPES).or_else(|| is_kind(&[NTFS_TYPE])) {
+        Some((_, start)) => Ok(First::Partition(*start)),
+        None => {
+            let first = table.iter().find(|(kind, _)| *kind != 0);
+            Err(first.map_or(Error::NoFileSystem, |(kind, _)| {
+                Error::NoFatPartition(*kind)
+            }))
+        }
+    }
+}
+
+/// Types and first blocks of the partitions, if the block is a table of them.
+fn table_of(block: &Block) -> Option<[(u8, u32); 4]> {
+    let partition = |index: usize| &block[PARTITIONS_AT + index * PARTITION_BYTES..];
+    let is_table = is_signed(block)
+        && (0..4).all(|index| partition(index)[0] & 0x7F == 0)
+        && (0..4).any(|index| partition(index)[4] != 0);
+    is_table.then(|| {
+        core::array::from_fn(|index| {
+            let entry = partition(index);
+            let start = [entry[8], entry[9], entry[10], entry[11]];
+            (entry[4], u32::from_le_bytes(start))
+        })
+    })
+}
+
+fn is_signed(block: &Block) -> bool {
+    block[SIGNATURE_AT..] == BOOT_SIGNATURE.to_le_bytes()
+}
+
+fn is_other_kind(block: &Block) -> bool {
+    [EXFAT, NTFS]
+        .iter()
+        .any(|name| block[OEM_AT..].starts_with(name))
+}
+
+fn has_jump(block: &Block) -> bool {
+    matches!(block[0], 0xEB | 0xE9)
+}
+
+/// The geometry of a volume that can be used, from its boot sector.
+fn geometry_of<E>(boot: &Block) -> Result<Geometry, Error<E>> {
+    if boot[OEM_AT..].starts_with(EXFAT) {
+        return Err(Error::ExFat);
+    }
+    if boot[OEM_AT..].starts_with(NTFS) {
+        return Err(Error::Ntfs);
+    }
+    if !has_jump(boot) {
+        return Err(Error::NoFileSystem);
+    }
+    let geometry = parse_boot(boot).map_err(|error| match error {
+        BootError::NotFat(_) if !is_signed(boot) => Error::NoFileSystem,
+        BootError::NotFat(what) | BootError::Corrupt(what) => Error::DamagedBootSector(what),
+        BootError::RootCluster { .. } => Error::DamagedBootSector("BPB_RootClus"),
+        _ => Error::DamagedBootSector("the signature 55 AA"),
+    })?;
+    match geometry.kind() {
+        _ if geometry.sector_size() != BLOCK_BYTES as u32 => {
+            Err(Error::SectorBytes(geometry.sector_size()))
+        }
+        FatKind::Fat12 => Err(Error::Fat12),
+        _ => Ok(geometry),
+    }
+}

@@ -1,0 +1,337 @@
+//! The file allocation table: free runs, chains, and the count of what is free.
+
+use super::record::{UNKNOWN, get, put};
+use super::{Error, FatVolume};
+use crate::volume::Blocks;
+use core::slice::from_mut;
+use hadris_fat_raw::{
+    FIRST_DATA_CLUSTER, FSINFO_LEAD_SIG, FSINFO_STRUC_SIG, FSINFO_TRAIL_SIG, FatKind,
+};
+
+/// Blocks written with one command at most, so that samples can go in between.
+pub(super) const SLICE_BLOCKS: u32 = 16;
+
+/// Places in FSInfo.
+const LEAD_AT: usize = 0;
+const STRUCTURE_AT: usize = 484;
+const FREE_AT: usize = 488;
+const NEXT_AT: usize = 492;
+const TRAIL_AT: usize = 508;
+
+/// Consecutive clusters, and how many of them, from the first on, make a chain. The rest is free.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Chain {
+    pub(super) first: u32,
+    pub(super) clusters: u32,
+    pub(super) kept: u32,
+}
+
+impl Chain {
+    fn end(&self) -> u32 {
+        self.first + self.clusters
+    }
+
+    /// What the FAT says at this cluster.
+    fn entry(&self, kind: FatKind, cluster: u32) -> u32 {
+        match (cluster + 1).cmp(&(self.first + self.kept)) {
+            core::cmp::Ordering::Less => cluster + 1,
+            core::cmp::Ordering::Equal => kind.mask(),
+            core::cmp::Ordering::Greater => 0,
+        }
+    }
+}
+
+impl FatVolume {
+    /// Reads the block of the FAT with this cluster's entry, and gives all bits of the entry.
+    pub(super) async fn entry<B: Blocks>(
+        &mut self,
+        card: &mut B,
+        cluster: u32,
+    ) -> Result<u32, Error<B::Error>> {
+        let block = cluster / self.layout.entries_of_block();
+        self.read(card, self.layout.fat + block).await?;
+        Ok(self.entry_here(cluster))
+    }
+
+    /// An entry from the block that was read last.
+    fn entry_here(&self, cluster: u32) -> u32 {
+        let kind = self.layout.kind;
+        let at = (cluster % self.layout.entries_of_block()) as usize * kind.entry_len();
+        kind.decode(cluster.into(), &self.block[at..])
+    }
+
+    /// Whether all entries of some clusters are as they should be.
+    pub(super) async fn all_entries<B: Blocks>(
+        &mut self,
+        card: &mut B,
+        first: u32,
+        clusters: u32,
+        is_right: impl Fn(u32, u32) -> bool,
+    ) -> Result<bool, Error<B::Error>> {
+        let per_block = self.layout.entries_of_block();
+        for cluster in first..first + clusters {
+            let entry = if cluster == first || cluster % per_block == 0 {
+                self.entry(card, cluster).await?
+            } else {
+                self.entry_here(cluster)
+            };
+            if !is_right(cluster, entry) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether a chain is exactly this one.
+    pub(super) async fn is_chain<B: Blocks>(
+        &mut self,
+        card: &mut B,
+        chain: Chain,
+    ) -> Result<bool, Error<B::Error>> {
+        let kind = self.layout.kind;
+        self.all_entries(card, chain.first, chain.clusters, |cluster, entry| {
+            let due = chain.entry(kind, cluster);
+            entry == due || due == kind.mask() && is_end(kind, entry)
+        })
+        .await
+    }
+
+    /// Whether each cluster is free, or as it is in the whole chain, or as it is in what is kept of it:
+    /// what an operation that was cut off leaves. Another file that took some of the clusters since
+    /// shows, unless it ends just where the chain does.
+    pub(super) async fn is_part_done<B: Blocks>(
+        &mut self,
+        card: &mut B,
+        chain: Chain,
+    ) -> Result<bool, Error<B::Error>> {
+        let kind = self.layout.kind;
+        let whole = Chain {
+            kept: chain.clusters,
+            ..chain
+        };
+        self.all_entries(card, chain.first, chain.clusters, |cluster, entry| {
+            let is_due = |due| entry == due || due == kind.mask() && is_end(kind, entry);
+            entry == 0 || is_due(whole.entry(kind, cluster)) || is_due(chain.entry(kind, cluster))
+        })
+        .await
+    }
+
+    /// Writes a chain to the FATs, from its cluster number `from` on. Only blocks that hold other entries
+    /// too are read, so that no entry may have bits above its value.
+    pub(super) async fn write_chain<B: Blocks>(
+        &mut self,
+        card: &mut B,
+        chain: Chain,
+        from: u32,
+    ) -> Result<(), Error<B::Error>> {
+        let (begin, end) = (chain.first + from, chain.end());
+        if begin >= end {
+            return Ok(());
+        }
+        let per_block = self.layout.entries_of_block();
+        let is_part = |block: u32| block * per_block < begin || (block + 1) * per_block > end;
+        let last = (end - 1) / per_block;
+        let mut at = begin / per_block;
+        while at <= last {
+            let mut count = (last - at + 1).min(SLICE_BLOCKS);
+            // There is room for one block that has to be read.
+            if count > 1 && is_part(at) && is_part(at + count - 1) {
+                count -= 1;
+            }
+            let read = [at, at + count - 1]
+                .into_iter()
+                .find(|block| is_part(*block));
+            if let Some(block) = read {
+                self.read(card, self.layout.fat + block).await?;
+            }
+            self.write_slice(card, chain, begin..end, at..at + count, read)
+                .await?;
+            at += count;
+        }
+        Ok(())
+    }
+
+    /// Writes some blocks to the FATs, with the entries of some clusters.
+    async fn write_slice<B: Blocks>(
+        &mut self,
+        card: &mut B,
+        chain: Chain,
+        clusters: core::ops::Range<u32>,
+        blocks: core::ops::Range<u32>,
+        read: Option<u32>,
+    ) -> Result<(), Error<B::Error>> {
+        let kind = self.layout.kind;
+        let per_block = self.layout.entries_of_block();
+        let old = &self.block;
+        // What is read is written last: it is right only when the other is, too.
+        for fat in self.layout.mirror.into_iter().chain([self.layout.fat]) {
+            card.write(
+                fat + blocks.start,
+                blocks.end - blocks.start,
+                &mut |index, out| {
+                    let block = blocks.start + index;
+                    match read {
+                        Some(read) if read == block => out.copy_from_slice(old),
+                        _ => out.fill(0),
+                    }
+                    let begin = clusters.start.max(block * per_block);
+                    let end = clusters.end.min((block + 1) * per_block);
+                    for cluster in begin..end {
+                        let at = (cluster % per_block) as usize * kind.entry_len();
+                        kind.encode(cluster.into(), chain.entry(kind, cluster), &mut out[at..]);
+                    }
+                },
+            )
+            .await
+            .map_err(Error::Card)?;
+        }
+        Ok(())
+    }
+
+    /// Links a cluster to the next one, or ends its chain.
+    pub(super) async fn link<B: Blocks>(
+        &mut self,
+        card: &mut B,
+        cluster: u32,
+        next: Option<u32>,
+    ) -> Result<(), Error<B::Error>> {
+        let kind = self.layout.kind;
+        let per_block = self.layout.entries_of_block();
+        self.entry(card, cluster).await?;
+        let at = (cluster % per_block) as usize * kind.entry_len();
+        let value = next.unwrap_or(kind.mask());
+        kind.encode(cluster.into(), value, &mut self.block[at..]);
+        for fat in self.layout.mirror.into_iter().chain([self.layout.fat]) {
+            self.write_back(card, fat + cluster / per_block).await?;
+        }
+        Ok(())
+    }
+
+    /// The first free run of so many clusters from the hint on, or the longest there is. Its first
+    /// cluster and its length, which is 0 if nothing is free.
+    pub(super) async fn free_run<B: Blocks>(
+        &mut self,
+        card: &mut B,
+        wanted: u32,
+    ) -> Result<(u32, u32), Error<B::Error>> {
+        let end = self.layout.clusters_end;
+        let hint = self.record.hint;
+        let hint = if self.layout.has(hint, 1) {
+            hint
+        } else {
+            FIRST_DATA_CLUSTER
+        };
+        let behind = self.free_run_in(card, hint..end, wanted).await?;
+        if behind.1 == wanted {
+            return Ok(behind);
+        }
+        // A run may begin before the hint and end behind it.
+        let overlap = hint.saturating_add(wanted).min(end);
+        let before = self
+            .free_run_in(card, FIRST_DATA_CLUSTER..overlap, wanted)
+            .await?;
+        Ok(if before.1 >= behind.1 { before } else { behind })
+    }
+
+    async fn free_run_in<B: Blocks>(
+        &mut self,
+        card: &mut B,
+        clusters: core::ops::Range<u32>,
+        wanted: u32,
+    ) -> Result<(u32, u32), Error<B::Error>> {
+        let per_block = self.layout.entries_of_block();
+        let mut longest = (clusters.start, 0);
+        let mut run = 0;
+        for cluster in clusters.clone() {
+            let entry = if cluster == clusters.start || cluster % per_block == 0 {
+                self.entry(card, cluster).await?
+            } else {
+                self.entry_here(cluster)
+            };
+            // Bits above the value would be lost.
+            run = if entry == 0 { run + 1 } else { 0 };
+            if run > longest.1 {
+                longest = (cluster + 1 - run, run);
+            }
+            if run == wanted {
+                break;
+            }
+        }
+        Ok(longest)
+    }
+
+    /// What FSInfo says is free, if there is one that says so.
+    pub(super) async fn read_free<B: Blocks>(
+        &mut self,
+        card: &mut B,
+    ) -> Result<Option<u32>, Error<B::Error>> {
+        let Some(fs_info) = self.layout.fs_info else {
+            return Ok(None);
+        };
+        self.read(card, fs_info).await?;
+        let free = get(&self.block, FREE_AT);
+        let most = self.layout.clusters_end - FIRST_DATA_CLUSTER;
+        Ok((self.is_fs_info() && free <= most).then_some(free))
+    }
+
+    /// Tells FSInfo what is free, and where to look next.
+    pub(super) async fn write_free<B: Blocks>(
+        &mut self,
+        card: &mut B,
+        free: Option<u32>,
+    ) -> Result<(), Error<B::Error>> {
+        let Some(fs_info) = self.layout.fs_info else {
+            return Ok(());
+        };
+        self.read(card, fs_info).await?;
+        if !self.is_fs_info() {
+            return Ok(());
+        }
+        put(&mut self.block, FREE_AT, free.unwrap_or(UNKNOWN));
+        let hint = self.record.hint;
+        let next = if self.layout.has(hint, 1) {
+            hint
+        } else {
+            UNKNOWN
+        };
+        put(&mut self.block, NEXT_AT, next);
+        self.write_back(card, fs_info).await
+    }
+
+    fn is_fs_info(&self) -> bool {
+        [
+            (LEAD_AT, FSINFO_LEAD_SIG),
+            (STRUCTURE_AT, FSINFO_STRUC_SIG),
+            (TRAIL_AT, FSINFO_TRAIL_SIG),
+        ]
+        .into_iter()
+        .all(|(at, signature)| get(&self.block, at) == signature)
+    }
+
+    /// Reads a block.
+    pub(super) async fn read<B: Blocks>(
+        &mut self,
+        card: &mut B,
+        block: u32,
+    ) -> Result<(), Error<B::Error>> {
+        let read = card.read(block, from_mut(&mut self.block)).await;
+        read.map_err(Error::Card)
+    }
+
+    /// Writes the block that was read last, with what was changed in it.
+    pub(super) async fn write_back<B: Blocks>(
+        &mut self,
+        card: &mut B,
+        block: u32,
+    ) -> Result<(), Error<B::Error>> {
+        let data = &self.block;
+        card.write(block, 1, &mut |_, out| out.copy_from_slice(data))
+            .await
+            .map_err(Error::Card)
+    }
+}
+
+/// Whether an entry ends a chain and has no bits above its value.
+fn is_end(kind: FatKind, entry: u32) -> bool {
+    entry <= kind.mask() && kind.is_end_of_chain(entry)
+}
