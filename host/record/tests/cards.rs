@@ -1,0 +1,196 @@
+//! Recordings on simulated cards, against the studies' workloads and another FAT library.
+
+#[path = "../../store/tests/common/mod.rs"]
+mod common;
+
+use cardiograph_record::{Policy, Recorded, Recording, record, record_on_card};
+use cardiograph_sim_card::{Board, Card, Profile, Seed};
+use cardiograph_store::{FatCard, run_on_card};
+use cardiograph_workload::{Doing, Fill, Observer, Operation, Phase, Span, Store, Workload};
+use common::{fsck, image};
+use std::fs::File;
+use std::io::Read;
+use std::num::NonZeroU32;
+use std::ops::ControlFlow;
+
+const LINES: u32 = 2000;
+const LINE_BYTES: u32 = 100;
+
+#[derive(Default)]
+struct Seen(Vec<Operation>);
+
+impl Observer for Seen {
+    fn observe(&mut self, operation: &Operation) -> ControlFlow<()> {
+        self.0.push(*operation);
+        ControlFlow::Continue(())
+    }
+
+    fn wait(&mut self, _doing: Doing, _now_ns: u64) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}
+
+/// A card of 1 GiB, small enough to write out as an image.
+fn card(seed: u64) -> Card {
+    let mut profile = Profile::named("class10-16g").unwrap();
+    profile.capacity_bytes = 1 << 30;
+    Card::new(&profile, Seed::new(seed))
+}
+
+fn recording(rate_hz: u32, policy: Policy) -> Recording {
+    Recording {
+        rate_hz: NonZeroU32::new(rate_hz).unwrap(),
+        line_bytes: LINE_BYTES,
+        lines: LINES.into(),
+        ram_bytes: u64::from(LINES * LINE_BYTES),
+        policy,
+    }
+}
+
+/// As the workloads of MagOD2 fill their lines.
+fn tildes(_line: u64, bytes: &mut [u8]) {
+    bytes.fill(b'~');
+}
+
+fn numbers(line: u64, bytes: &mut [u8]) {
+    bytes.fill(b'.');
+    let digits = line.to_string();
+    bytes[..digits.len()].copy_from_slice(digits.as_bytes());
+}
+
+/// The lines of a MagOD2 workload in one file, so long apart.
+fn workload_times(span: Span, delay_us: u32, board: &Board) -> Vec<Operation> {
+    let phases = [Phase {
+        calls_per_file: LINES,
+        bytes_per_call: LINE_BYTES,
+        span,
+        delay_us,
+        fill: Fill::Line,
+        ..Phase::WRITE
+    }];
+    let workload = Workload {
+        name: "lines",
+        study: "",
+        about: "",
+        phases: &phases,
+    };
+    let mut seen = Seen::default();
+    let mut buffer = vec![0; workload.buffer_bytes()];
+    let (run, _) = run_on_card(card(1), board, &workload, None, &mut seen, &mut buffer).unwrap();
+    run.result.unwrap();
+    seen.0
+}
+
+/// A recording into the folder that the workload makes.
+fn recorded_times(recording: &Recording, board: &Board) -> Vec<Operation> {
+    let mut store = FatCard::mount(card(1), board).unwrap();
+    let mut clock = store.clock();
+    store.mkdir("WRITETMP").unwrap();
+    store.mkdir("WRITETMP/TEST_0").unwrap();
+    let path = "WRITETMP/TEST_0/TEMP_0.TXT";
+    let mut seen = Seen::default();
+    let recorded = record(
+        recording, path, true, &mut store, &mut clock, &mut seen, tildes,
+    );
+    assert_eq!(recorded.unwrap().lost, 0);
+    seen.0
+}
+
+#[test]
+fn without_pauses_the_policies_are_the_workloads_of_magod2() {
+    let board = Board::named("esp32").unwrap();
+    for (policy, span) in [
+        (Policy::Naive, Span::OpenToClose),
+        (Policy::KeepOpen, Span::Call),
+    ] {
+        // All lines are there before the first is written.
+        let recorded = recorded_times(&recording(u32::MAX, policy), &board);
+        assert!(recorded == workload_times(span, 0, &board), "{policy:?}");
+    }
+}
+
+#[test]
+fn at_the_pace_of_magod2_write_times_are_the_workloads() {
+    let board = Board::named("esp32").unwrap();
+    for (policy, span) in [
+        (Policy::Naive, Span::OpenToClose),
+        (Policy::KeepOpen, Span::Call),
+    ] {
+        let recorded = recorded_times(&recording(8, policy), &board);
+        let workload = workload_times(span, 100_000, &board);
+        let durations =
+            |all: &[Operation]| -> Vec<u64> { all.iter().map(Operation::duration_ns).collect() };
+        // A line is there every 125 ms, the workload waits 100 ms after each: this card does not care.
+        assert_eq!(recorded[2].start_ns - recorded[1].start_ns, 125_000_000);
+        assert!(durations(&recorded) == durations(&workload), "{policy:?}");
+    }
+}
+
+/// The file, as another FAT library reads it from a file system that fsck.fat finds clean.
+fn file_of(card: &Card, name: &str) -> Vec<u8> {
+    let path = image(card, name);
+    fsck(&path);
+    let volume = File::options().read(true).write(true).open(&path).unwrap();
+    let volume = fatfs::FileSystem::new(volume, fatfs::FsOptions::new()).unwrap();
+    let mut content = Vec::new();
+    let mut file = volume.root_dir().open_file("RECORD.CSV").unwrap();
+    file.read_to_end(&mut content).unwrap();
+    std::fs::remove_file(path).unwrap();
+    content
+}
+
+/// The lines that are in no gap.
+fn expected(recorded: &Recorded) -> Vec<u8> {
+    assert_eq!(recorded.gap_count, recorded.gaps.len() as u64);
+    let is_lost = |line| {
+        let mut gaps = recorded.gaps.iter();
+        gaps.any(|gap| (gap.first..gap.first + gap.count).contains(&line))
+    };
+    let mut content = Vec::new();
+    for line in (0..recorded.pushed).filter(|line| !is_lost(*line)) {
+        let mut bytes = [0; LINE_BYTES as usize - 2];
+        numbers(line, &mut bytes);
+        content.extend_from_slice(&bytes);
+        content.extend_from_slice(b"\r\n");
+    }
+    content
+}
+
+#[test]
+fn files_hold_every_line_but_those_in_gaps_with_every_library() {
+    let recipe = Policy::AfterRecipe {
+        recipe_ns: 500_000_000,
+    };
+    for board in ["esp32", "lpc43xx", "linux-reader"] {
+        for policy in [Policy::Naive, Policy::KeepOpen, recipe] {
+            let recording = Recording {
+                ram_bytes: 4096,
+                ..recording(860, policy)
+            };
+            let board_there = Board::named(board).unwrap();
+            let mut seen = Seen::default();
+            let (run, card) = record_on_card(
+                card(2),
+                &board_there,
+                &recording,
+                "RECORD.CSV",
+                &mut seen,
+                numbers,
+            )
+            .unwrap();
+            let recorded = run.result.unwrap();
+            assert_eq!(recorded.written + recorded.lost, u64::from(LINES));
+            assert_eq!(recorded.written, seen.0.len() as u64);
+            if policy == recipe || (policy == Policy::Naive && board == "esp32") {
+                assert!(recorded.lost > 0, "{board}, {policy:?}");
+            }
+            if policy == Policy::KeepOpen || board == "linux-reader" {
+                assert_eq!(recorded.at_risk_max_us, recorded.duration_ns / 1000);
+            } else {
+                assert!(recorded.at_risk_max_us < recorded.duration_ns / 1000);
+            }
+            let content = file_of(&card.unwrap(), &format!("record-{board}.img"));
+            assert!(content == expected(&recorded), "{board}, {policy:?}");
+        }
+    }
+}

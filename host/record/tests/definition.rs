@@ -1,0 +1,361 @@
+//! Rings, gaps and risk against their definitions, on a store whose calls take random times.
+
+use cardiograph_record::{Cause, GAPS_MAX, Policy, RecordError, Recorded, Recording, record};
+use cardiograph_sim_card::{Random, Seed};
+use cardiograph_workload::{Clock, Doing, Flush, Observer, Operation, Store};
+use std::cell::Cell;
+use std::num::NonZeroU32;
+use std::ops::ControlFlow;
+use std::rc::Rc;
+
+const PATH: &str = "RECORD.CSV";
+
+/// One file in memory. Each call takes a random time, once in a while a long one.
+struct Memory {
+    file: Option<Vec<u8>>,
+    now_ns: Rc<Cell<u64>>,
+    random: Random,
+    /// When each close returned, by the clock.
+    closes_ns: Vec<u64>,
+    /// A byte that is not kept.
+    bad_byte: Option<usize>,
+}
+
+struct Ticks(Rc<Cell<u64>>);
+
+impl Clock for Ticks {
+    fn now_ns(&mut self) -> u64 {
+        self.0.get()
+    }
+
+    fn pause_ns(&mut self, ns: u64) {
+        self.0.set(self.0.get() + ns);
+    }
+}
+
+impl Memory {
+    fn new(seed: u64) -> Memory {
+        Memory {
+            file: None,
+            now_ns: Rc::new(Cell::new(12_345)),
+            random: Seed::new(seed).stream("calls"),
+            closes_ns: Vec::new(),
+            bad_byte: None,
+        }
+    }
+
+    /// Whole tenths of milliseconds now and then, so that calls return as lines arrive.
+    fn spend(&mut self) {
+        let ns = match self.random.below(20) {
+            0 => self.random.below(90_000_000),
+            1..10 => 100_000 * self.random.below(40),
+            _ => self.random.below(1_000_000),
+        };
+        self.now_ns.set(self.now_ns.get() + ns);
+    }
+}
+
+impl Store for Memory {
+    type File = ();
+    type Error = &'static str;
+
+    fn has_long_names(&self) -> bool {
+        true
+    }
+
+    fn mkdir(&mut self, _path: &str) -> Result<bool, &'static str> {
+        Err("no folders")
+    }
+
+    fn create(&mut self, path: &str) -> Result<(), &'static str> {
+        assert_eq!(path, PATH);
+        self.spend();
+        match self.file {
+            Some(_) => Err("is there already"),
+            None => {
+                self.file = Some(Vec::new());
+                Ok(())
+            }
+        }
+    }
+
+    fn append(&mut self, path: &str) -> Result<(), &'static str> {
+        self.spend();
+        self.open(path, true)
+    }
+
+    fn open(&mut self, path: &str, _writable: bool) -> Result<(), &'static str> {
+        assert_eq!(path, PATH);
+        self.file.as_ref().map(|_| ()).ok_or("is not there")
+    }
+
+    fn write(&mut self, (): &mut (), at: u64, data: &[u8]) -> Result<(), &'static str> {
+        self.spend();
+        let file = self.file.as_mut().ok_or("is not open")?;
+        assert_eq!(at, file.len() as u64);
+        file.extend_from_slice(data);
+        if let Some(byte) = self.bad_byte.and_then(|at| file.get_mut(at)) {
+            *byte = 0;
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, (): &mut (), at: u64, to: &mut [u8]) -> Result<usize, &'static str> {
+        let rest = &self.file.as_ref().ok_or("is not open")?[at as usize..];
+        let length = rest.len().min(to.len());
+        to[..length].copy_from_slice(&rest[..length]);
+        Ok(length)
+    }
+
+    fn flush(&mut self, (): &mut (), _how: Flush) -> Result<(), &'static str> {
+        Err("nobody flushes")
+    }
+
+    fn close(&mut self, (): ()) -> Result<(), &'static str> {
+        self.spend();
+        self.closes_ns.push(self.now_ns.get());
+        Ok(())
+    }
+
+    fn remove(&mut self, _path: &str) -> Result<(), &'static str> {
+        Err("nobody removes")
+    }
+}
+
+/// Every operation; stops after so many.
+struct Seen(Vec<Operation>, usize);
+
+impl Observer for Seen {
+    fn observe(&mut self, operation: &Operation) -> ControlFlow<()> {
+        self.0.push(*operation);
+        match self.0.len() >= self.1 {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }
+
+    fn wait(&mut self, _doing: Doing, _now_ns: u64) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}
+
+fn text(line: u64, bytes: &mut [u8]) {
+    let digits = format!("{line:0width$}", width = bytes.len());
+    bytes.copy_from_slice(&digits.as_bytes()[..bytes.len()]);
+}
+
+/// A recording to a new store; what came of it, its writes and its closes in ns from the start.
+struct Made {
+    recorded: Recorded,
+    writes_ns: Vec<(u64, u64)>,
+    closes_ns: Vec<u64>,
+    /// The numbers in the file.
+    lines: Vec<u64>,
+}
+
+fn make(recording: &Recording, seed: u64, stop_after: usize) -> Made {
+    let mut store = Memory::new(seed);
+    let mut clock = Ticks(store.now_ns.clone());
+    let start_ns = clock.now_ns();
+    let mut seen = Seen(Vec::new(), stop_after);
+    let recorded = record(
+        recording, PATH, true, &mut store, &mut clock, &mut seen, text,
+    )
+    .unwrap();
+    let file = store.file.unwrap_or_default();
+    let lines = file.chunks(recording.line_bytes as usize).map(|line| {
+        let digits = line.strip_suffix(b"\r\n").unwrap();
+        std::str::from_utf8(digits).unwrap().parse().unwrap()
+    });
+    Made {
+        recorded,
+        writes_ns: (seen.0.iter())
+            .map(|seen| (seen.start_ns - start_ns, seen.end_ns - start_ns))
+            .collect(),
+        closes_ns: store.closes_ns.iter().map(|ns| ns - start_ns).collect(),
+        lines: lines.collect(),
+    }
+}
+
+fn some_recording(random: &mut Random) -> Recording {
+    let line_bytes = 20 + random.below(100) as u32;
+    Recording {
+        rate_hz: NonZeroU32::new([8, 100, 333, 860, 10_000][random.below(5) as usize]).unwrap(),
+        line_bytes,
+        lines: random.below(1500),
+        ram_bytes: u64::from(line_bytes) * (1 + random.below(40)) + random.below(20),
+        policy: match random.below(3) {
+            0 => Policy::Naive,
+            1 => Policy::KeepOpen,
+            _ => Policy::AfterRecipe {
+                recipe_ns: 1 + random.below(2_000_000_000),
+            },
+        },
+    }
+}
+
+/// Whether each line is lost, and the most bytes that wait, from when the written ones were done: a line
+/// is lost if those before it that are not done yet leave no room.
+fn check_ring(recording: &Recording, made: &Made) {
+    let Recorded { pushed, .. } = made.recorded;
+    let bytes = u64::from(recording.line_bytes);
+    let mut peak_bytes = 0;
+    let mut lost = Vec::new();
+    for line in 0..pushed {
+        let arrival_ns = recording.arrival_ns(line);
+        let waiting = (made.lines.iter().zip(&made.writes_ns))
+            .filter(|(earlier, done)| **earlier < line && done.1 > arrival_ns)
+            .count() as u64;
+        let with_it = (waiting + 1) * bytes;
+        let is_written = made.lines.binary_search(&line).is_ok();
+        assert_eq!(is_written, with_it <= recording.ram_bytes, "line {line}");
+        match is_written {
+            true => peak_bytes = peak_bytes.max(with_it),
+            false => lost.push(line),
+        }
+    }
+    assert_eq!(made.recorded.ring_peak_bytes, peak_bytes);
+    assert_eq!(made.recorded.lost, lost.len() as u64);
+    let gaps: Vec<&[u64]> = lost.chunk_by(|a, b| a + 1 == *b).collect();
+    assert_eq!(made.recorded.gap_count, gaps.len() as u64);
+    assert_eq!(made.recorded.gaps.len(), gaps.len().min(GAPS_MAX));
+    for (told, gap) in made.recorded.gaps.iter().zip(gaps) {
+        assert_eq!((told.first, told.count), (gap[0], gap.len() as u64));
+        assert_eq!(told.at_us, recording.arrival_ns(gap[0]) / 1000);
+    }
+}
+
+/// The age that every line had when the first close after its write returned.
+fn check_risk(recording: &Recording, made: &Made) {
+    let ages = made.lines.iter().zip(&made.writes_ns).map(|(line, done)| {
+        let closed_ns = made.closes_ns.iter().find(|&&ns| ns >= done.1).unwrap();
+        closed_ns - recording.arrival_ns(*line)
+    });
+    assert_eq!(made.recorded.at_risk_max_us, ages.max().unwrap_or(0) / 1000);
+}
+
+/// A writer starts as soon as its policy lets it.
+fn check_starts(recording: &Recording, made: &Made) {
+    let mut free_ns = 0;
+    for ((line, &(start_ns, end_ns)), at) in made.lines.iter().zip(&made.writes_ns).zip(0..) {
+        let arrival_ns = recording.arrival_ns(*line);
+        match recording.policy {
+            Policy::Naive => assert_eq!(start_ns, arrival_ns.max(free_ns), "write {at}"),
+            // The first waits for the open.
+            Policy::KeepOpen if at == 0 => assert!(start_ns >= arrival_ns),
+            Policy::KeepOpen => assert_eq!(start_ns, arrival_ns.max(free_ns), "write {at}"),
+            Policy::AfterRecipe { recipe_ns } => {
+                let recipe_end_ns = (arrival_ns / recipe_ns + 1) * recipe_ns;
+                let end_ns = recording.arrival_ns(recording.lines.max(1) - 1);
+                assert!(start_ns >= recipe_end_ns.min(end_ns), "write {at}");
+            }
+        }
+        free_ns = end_ns;
+    }
+}
+
+#[test]
+fn what_is_lost_waits_and_is_at_risk_follows_from_the_definitions() {
+    let mut random = Seed::new(1).stream("recordings");
+    let mut lost = [0; 3];
+    for seed in 0..300 {
+        let recording = some_recording(&mut random);
+        let made = make(&recording, seed, usize::MAX);
+        let recorded = &made.recorded;
+        println!("seed {seed}: {recording:?}");
+        assert_eq!(recorded.pushed, recording.lines);
+        assert_eq!(recorded.written, made.lines.len() as u64);
+        assert_eq!(recorded.written + recorded.lost, recorded.pushed);
+        let bytes = recorded.written * u64::from(recording.line_bytes);
+        assert_eq!(recorded.verified_bytes, bytes);
+        let longest_ns = made.writes_ns.iter().map(|(start, end)| end - start).max();
+        assert_eq!(recorded.longest_write_ns, longest_ns.unwrap_or(0));
+        check_ring(&recording, &made);
+        check_risk(&recording, &made);
+        check_starts(&recording, &made);
+        lost[match recording.policy {
+            Policy::Naive => 0,
+            Policy::KeepOpen => 1,
+            Policy::AfterRecipe { .. } => 2,
+        }] += recorded.lost;
+    }
+    // Otherwise the checks of gaps checked nothing.
+    assert!(lost.iter().all(|&lost| lost > 1000), "{lost:?}");
+}
+
+#[test]
+fn a_stop_ends_the_lines_and_not_the_writing() {
+    for policy in [
+        Policy::Naive,
+        Policy::KeepOpen,
+        Policy::AfterRecipe {
+            recipe_ns: 500_000_000,
+        },
+    ] {
+        let recording = Recording {
+            rate_hz: NonZeroU32::new(860).unwrap(),
+            line_bytes: 100,
+            lines: 100_000,
+            ram_bytes: 8192,
+            policy,
+        };
+        let made = make(&recording, 5, 300);
+        let recorded = &made.recorded;
+        assert!(recorded.stopped && recorded.pushed < recording.lines);
+        assert!(recorded.written >= 300);
+        assert_eq!(recorded.written + recorded.lost, recorded.pushed);
+        assert_eq!(recorded.verified_bytes, 0);
+        check_ring(&recording, &made);
+    }
+}
+
+#[test]
+fn a_recipe_longer_than_its_ram_says_so() {
+    let recording = Recording {
+        rate_hz: NonZeroU32::new(1000).unwrap(),
+        line_bytes: 100,
+        lines: 2000,
+        ram_bytes: 50_000,
+        policy: Policy::AfterRecipe {
+            recipe_ns: 1_000_000_000,
+        },
+    };
+    let recorded = make(&recording, 1, usize::MAX).recorded;
+    let first = recorded.gaps[0];
+    assert_eq!((first.first, first.cause), (500, Cause::Recipe));
+    assert_eq!(first.at_us, 500_000);
+    // The second recipe begins in the midst of writing the first.
+    assert!(first.count >= 500, "{first:?}");
+}
+
+#[test]
+fn what_was_there_is_not_written_over_and_what_differs_is_told() {
+    let recording = Recording {
+        rate_hz: NonZeroU32::new(860).unwrap(),
+        line_bytes: 100,
+        lines: 100,
+        ram_bytes: 8192,
+        policy: Policy::Naive,
+    };
+    let run = |store: &mut Memory| {
+        let mut clock = Ticks(store.now_ns.clone());
+        let mut seen = Seen(Vec::new(), usize::MAX);
+        record(&recording, PATH, true, store, &mut clock, &mut seen, text)
+    };
+    let mut store = Memory::new(1);
+    store.file = Some(b"mine".to_vec());
+    let error = run(&mut store).unwrap_err();
+    assert!(matches!(
+        error,
+        RecordError::Store {
+            doing: "creating",
+            ..
+        }
+    ));
+    assert_eq!(store.file.unwrap(), b"mine");
+
+    let mut store = Memory::new(1);
+    store.bad_byte = Some(4321);
+    let error = run(&mut store).unwrap_err();
+    assert!(matches!(error, RecordError::Differs { offset_bytes: 4321 }));
+}
