@@ -15,7 +15,9 @@ struct Memory {
     file: Option<Vec<u8>>,
     now_ns: Rc<Cell<u64>>,
     random: Random,
-    /// When each close returned, by the clock.
+    /// When each open began, by the clock.
+    opens_ns: Vec<u64>,
+    /// When each close returned.
     closes_ns: Vec<u64>,
     /// A byte that is not kept.
     bad_byte: Option<usize>,
@@ -39,6 +41,7 @@ impl Memory {
             file: None,
             now_ns: Rc::new(Cell::new(12_345)),
             random: Seed::new(seed).stream("calls"),
+            opens_ns: Vec::new(),
             closes_ns: Vec::new(),
             bad_byte: None,
         }
@@ -69,6 +72,7 @@ impl Store for Memory {
 
     fn create(&mut self, path: &str) -> Result<(), &'static str> {
         assert_eq!(path, PATH);
+        self.opens_ns.push(self.now_ns.get());
         self.spend();
         match self.file {
             Some(_) => Err("is there already"),
@@ -80,6 +84,7 @@ impl Store for Memory {
     }
 
     fn append(&mut self, path: &str) -> Result<(), &'static str> {
+        self.opens_ns.push(self.now_ns.get());
         self.spend();
         self.open(path, true)
     }
@@ -144,10 +149,11 @@ fn text(line: u64, bytes: &mut [u8]) {
     bytes.copy_from_slice(&digits.as_bytes()[..bytes.len()]);
 }
 
-/// A recording to a new store; what came of it, its writes and its closes in ns from the start.
+/// A recording to a new store: what came of it, its calls in ns from the start.
 struct Made {
     recorded: Recorded,
     writes_ns: Vec<(u64, u64)>,
+    opens_ns: Vec<u64>,
     closes_ns: Vec<u64>,
     /// The numbers in the file.
     lines: Vec<u64>,
@@ -172,6 +178,7 @@ fn make(recording: &Recording, seed: u64, stop_after: usize) -> Made {
         writes_ns: (seen.0.iter())
             .map(|seen| (seen.start_ns - start_ns, seen.end_ns - start_ns))
             .collect(),
+        opens_ns: store.opens_ns.iter().map(|ns| ns - start_ns).collect(),
         closes_ns: store.closes_ns.iter().map(|ns| ns - start_ns).collect(),
         lines: lines.collect(),
     }
@@ -244,13 +251,28 @@ fn check_starts(recording: &Recording, made: &Made) {
             // The first waits for the open.
             Policy::KeepOpen if at == 0 => assert!(start_ns >= arrival_ns),
             Policy::KeepOpen => assert_eq!(start_ns, arrival_ns.max(free_ns), "write {at}"),
-            Policy::AfterRecipe { recipe_ns } => {
-                let recipe_end_ns = (arrival_ns / recipe_ns + 1) * recipe_ns;
-                let end_ns = recording.arrival_ns(recording.lines.max(1) - 1);
-                assert!(start_ns >= recipe_end_ns.min(end_ns), "write {at}");
-            }
+            Policy::AfterRecipe { .. } => assert!(start_ns >= free_ns, "write {at}"),
         }
         free_ns = end_ns;
+    }
+}
+
+/// The file is opened for each recipe when that is over, or the lines are, and the recipe before is written.
+fn check_recipes(recording: &Recording, made: &Made) {
+    let Policy::AfterRecipe { recipe_ns } = recording.policy else {
+        return;
+    };
+    let recipe_of = |line: &u64| recording.arrival_ns(*line) / recipe_ns;
+    let recipes = made.lines.chunk_by(|a, b| recipe_of(a) == recipe_of(b));
+    let recipes: Vec<u64> = recipes.map(|lines| recipe_of(&lines[0])).collect();
+    assert_eq!(recipes.len(), made.opens_ns.len());
+    let mut free_ns = 0;
+    for ((recipe, opened_ns), closed_ns) in recipes.iter().zip(&made.opens_ns).zip(&made.closes_ns)
+    {
+        let last_ns = recording.arrival_ns(recording.lines - 1);
+        let over_ns = last_ns.min((recipe + 1) * recipe_ns);
+        assert_eq!(*opened_ns, over_ns.max(free_ns), "recipe {recipe}");
+        free_ns = *closed_ns;
     }
 }
 
@@ -273,6 +295,7 @@ fn what_is_lost_waits_and_is_at_risk_follows_from_the_definitions() {
         check_ring(&recording, &made);
         check_risk(&recording, &made);
         check_starts(&recording, &made);
+        check_recipes(&recording, &made);
         lost[match recording.policy {
             Policy::Naive => 0,
             Policy::KeepOpen => 1,
