@@ -1,0 +1,189 @@
+//! The sampler's interrupt: it comes whatever the processor does, and needs no time.
+//!
+//! Time passes on the bus and in delays only. After each of them all samples are pushed that fell due
+//! meanwhile, at their own times: nothing could have looked at the ring before.
+
+use crate::samples::Samples;
+use cardiograph_recorder::{Control, LINE_BYTES_MAX, Sampler};
+use cardiograph_sim_card::wire::{ChipSelect, SpiBus, Wire};
+use cardiograph_sim_world::{Clock, Handle};
+use embedded_hal_async::delay::DelayNs;
+use embedded_hal_async::spi::{self, ErrorType};
+use std::cell::{Cell, RefCell};
+use std::convert::Infallible;
+use std::future::pending;
+
+/// All samplers of a device, and the switch that ends everything.
+pub(crate) struct Interrupt<'a> {
+    clock: Clock,
+    control: &'a Control,
+    sources: RefCell<Vec<Sampling<'a>>>,
+    /// When sampling began, in ns.
+    started_ns: Cell<Option<u64>>,
+    /// The device stops with the power of its card.
+    stops_without_power: bool,
+    stopped: Cell<bool>,
+}
+
+struct Sampling<'a> {
+    sampler: Sampler<'a>,
+    samples: Box<dyn Samples + 'a>,
+    next: u64,
+    /// When the next is due; `None` after the last.
+    due_ns: Option<u64>,
+}
+
+impl<'a> Interrupt<'a> {
+    pub(crate) fn new(
+        clock: Clock,
+        control: &'a Control,
+        samplers: impl Iterator<Item = (Sampler<'a>, Box<dyn Samples + 'a>)>,
+        stops_without_power: bool,
+    ) -> Self {
+        let sources = samplers.map(|(sampler, mut samples)| Sampling {
+            sampler,
+            due_ns: samples.due_ns(0),
+            samples,
+            next: 0,
+        });
+        Interrupt {
+            clock,
+            control,
+            sources: RefCell::new(sources.collect()),
+            started_ns: Cell::new(None),
+            stops_without_power,
+            stopped: Cell::new(false),
+        }
+    }
+
+    /// Pushes what fell due by now. Sampling begins when the recorder is ready.
+    fn come(&self) {
+        let now_ns = self.clock.now_ns();
+        let started_ns = match self.started_ns.get() {
+            Some(started_ns) => started_ns,
+            None if self.control.is_ready() => {
+                self.started_ns.set(Some(now_ns));
+                now_ns
+            }
+            None => return,
+        };
+        for sampling in self.sources.borrow_mut().iter_mut() {
+            sampling.come(started_ns, now_ns);
+        }
+    }
+
+    /// When sampling began, in ns.
+    pub(crate) fn started_ns(&self) -> Option<u64> {
+        self.started_ns.get()
+    }
+
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stopped.get()
+    }
+
+    /// Samples pushed by each stream, with those that were lost.
+    pub(crate) fn pushed(&self) -> Vec<u64> {
+        let sources = self.sources.borrow();
+        sources.iter().map(|one| one.sampler.pushed()).collect()
+    }
+}
+
+impl Sampling<'_> {
+    fn come(&mut self, started_ns: u64, now_ns: u64) {
+        while let Some(due_ns) = self.due_ns {
+            let at_ns = started_ns.saturating_add(due_ns);
+            if at_ns > now_ns {
+                return;
+            }
+            let mut sample = [0; LINE_BYTES_MAX];
+            let len = self.samples.make(self.next, &mut sample);
+            // What is lost is in the sampler's own count, and in a gap.
+            let _ = self.sampler.push(&sample[..len], at_ns / 1000);
+            self.next += 1;
+            self.due_ns = self.samples.due_ns(self.next);
+            if self.due_ns.is_none() {
+                self.sampler.close();
+            }
+        }
+    }
+}
+
+/// The bus, with interrupts after each use.
+pub(crate) struct Bus<'a, 'b> {
+    bus: SpiBus,
+    wire: Wire,
+    interrupt: &'b Interrupt<'a>,
+}
+
+impl<'a, 'b> Bus<'a, 'b> {
+    pub(crate) fn new(wire: &Wire, interrupt: &'b Interrupt<'a>) -> (Self, ChipSelect) {
+        let bus = Bus {
+            bus: wire.bus(),
+            wire: wire.clone(),
+            interrupt,
+        };
+        (bus, wire.chip_select())
+    }
+
+    async fn used(&self) -> Result<(), Infallible> {
+        if self.interrupt.stops_without_power && !self.wire.card().is_powered() {
+            self.interrupt.stopped.set(true);
+            return pending().await;
+        }
+        self.interrupt.come();
+        Ok(())
+    }
+}
+
+impl ErrorType for Bus<'_, '_> {
+    type Error = Infallible;
+}
+
+impl spi::SpiBus for Bus<'_, '_> {
+    async fn read(&mut self, words: &mut [u8]) -> Result<(), Infallible> {
+        self.bus.read(words).await?;
+        self.used().await
+    }
+
+    async fn write(&mut self, words: &[u8]) -> Result<(), Infallible> {
+        self.bus.write(words).await?;
+        self.used().await
+    }
+
+    async fn transfer(&mut self, read: &mut [u8], write: &[u8]) -> Result<(), Infallible> {
+        self.bus.transfer(read, write).await?;
+        self.used().await
+    }
+
+    async fn transfer_in_place(&mut self, words: &mut [u8]) -> Result<(), Infallible> {
+        self.bus.transfer_in_place(words).await?;
+        self.used().await
+    }
+
+    async fn flush(&mut self) -> Result<(), Infallible> {
+        self.bus.flush().await
+    }
+}
+
+/// A delay in the world, with interrupts.
+pub(crate) struct Delay<'a, 'b> {
+    pub(crate) world: Handle,
+    pub(crate) interrupt: &'b Interrupt<'a>,
+}
+
+impl DelayNs for Delay<'_, '_> {
+    async fn delay_ns(&mut self, ns: u32) {
+        self.world.sleep_ns(ns.into()).await;
+        self.interrupt.come();
+    }
+
+    async fn delay_us(&mut self, us: u32) {
+        self.world.sleep_ns(u64::from(us) * 1_000).await;
+        self.interrupt.come();
+    }
+
+    async fn delay_ms(&mut self, ms: u32) {
+        self.world.sleep_ns(u64::from(ms) * 1_000_000).await;
+        self.interrupt.come();
+    }
+}
