@@ -6,12 +6,12 @@
 //!   level + rate * cost <= capacity
 //! ```
 //!
-//! cost being what this card has shown: the longest time that such a thing took lately.
+//! cost being what such a thing took lately on this card, and the longest stall that it has shown.
 
-use crate::limits::{COST_US_FIRST, RATE_US};
+use crate::limits::{COST_US_FIRST, COST_US_MIN, RATE_US};
 
-/// Longest time of one kind of operation lately, in us: a longer one counts at once, and is forgotten by a
-/// sixteenth with each shorter one.
+/// What one kind of operation takes, in us. A stall that happens to fall into one is not believed at once:
+/// it doubles the cost at most. Stalls are accounted for by themselves.
 #[derive(Clone, Copy)]
 pub(crate) struct Cost(u32);
 
@@ -25,12 +25,15 @@ impl Cost {
     }
 
     pub(crate) fn saw(&mut self, us: u32) {
-        self.0 = us.max(self.0 - self.0 / 16);
+        self.0 = match us > self.0 {
+            true => us.min(self.0.saturating_mul(2).max(COST_US_MIN)),
+            false => self.0 - (self.0 - us) / 4,
+        };
     }
 
-    /// Forgets a sixteenth, without having seen any.
+    /// Forgets half, without having seen any.
     pub(crate) fn fade(&mut self) {
-        self.0 -= self.0 / 16;
+        self.0 /= 2;
     }
 }
 
@@ -70,7 +73,7 @@ impl Rate {
     }
 
     /// How long so many bytes take to come, in us; `None` if none come.
-    pub(crate) fn us_for(self, bytes: usize) -> Option<u64> {
-        (bytes as u64 * 1_000_000).checked_div(u64::from(self.bytes_per_s))
+    pub(crate) fn us_for(self, bytes: u64) -> Option<u64> {
+        bytes.saturating_mul(1_000_000).checked_div(u64::from(self.bytes_per_s))
     }
 }

@@ -26,6 +26,9 @@ pub const SAMPLE_BYTES_MAX: usize = 256;
 /// being closed.
 pub const STREAMS_MAX: usize = crate::RESERVED_MAX / 2;
 
+/// Files of a stream besides the one that is written, at most.
+pub(crate) const AHEAD_MAX: usize = crate::RESERVED_MAX - 1;
+
 /// Least memory of a ring: a block that fills while the one before is written.
 pub const RING_BYTES_MIN: usize = 2 * BLOCK_BYTES;
 
@@ -45,11 +48,20 @@ pub(crate) const TURN_BYTES: usize = 16 * 1024;
 
 /// What an operation is taken to cost before the card has shown it, in us.
 pub(crate) const COST_US_FIRST: u32 = 20_000;
+/// From so little a cost may rise to twice as much, in us.
+pub(crate) const COST_US_MIN: u32 = 1_000;
 /// Least time over which a rate is taken, in us.
 pub(crate) const RATE_US: u64 = 20_000;
 /// Blocks that a card is told to expect at once: 4 MiB, which is an allocation unit.
 pub(crate) const HINT_BLOCKS: u32 = 8192;
-/// Longest that a step of the file system is kept waiting, in us.
-pub(crate) const PATIENCE_US: u64 = 10_000_000;
 /// Least time after which a checkpoint that waits is taken to cost less, in us.
 pub(crate) const OVERDUE_US_MIN: u64 = 100_000;
+/// What an operation of the file system may take with all that it leads to, in us: the specification's limit
+/// of busy (4.6.2.2). Rings that do not last as long get no files while samples come, unless it is urgent.
+pub(crate) const FILE_SYSTEM_US: u32 = 250_000;
+/// Files are prepared at any cost when there is room for so many us only.
+pub(crate) const URGENT_US: u64 = 5_000_000;
+/// A step of the file system waits no longer than this for the rings, in us, once it is urgent.
+pub(crate) const PATIENCE_US: u64 = 20_000;
+/// Where stalls fill a ring in any case, this part of it is for all else.
+pub(crate) const ROOM_PART: u64 = 16;

@@ -9,9 +9,10 @@
 
 use crate::Clock;
 use crate::admission::Cost;
+use crate::control::Control;
 use crate::event::Event;
 use crate::gap::Cause;
-use crate::limits::{HINT_BLOCKS, PATIENCE_US, SLEEP_US_MAX, SLEEP_US_MIN, TURN_BYTES};
+use crate::limits::{FILE_SYSTEM_US, HINT_BLOCKS, PATIENCE_US, ROOM_PART, SLEEP_US_MAX, SLEEP_US_MIN, TURN_BYTES, URGENT_US};
 use crate::reads::{ReadDesk, ReadFailed};
 use crate::stream::{Need, Stream};
 use crate::volume::Blocks;
@@ -24,11 +25,11 @@ pub struct Owner<'a, M, C, D, E, const N: usize> {
     pub(crate) clock: C,
     pub(crate) delay: D,
     pub(crate) events: E,
+    pub(crate) control: &'a Control,
     pub(crate) streams: [Stream<'a>; N],
     /// The stream that the card is just taking.
     active: Option<usize>,
     checkpoint: Cost,
-    file_system: Cost,
     read: Cost,
     /// Longest time that one block took, in us.
     longest_us: u32,
@@ -39,17 +40,26 @@ pub struct Owner<'a, M, C, D, E, const N: usize> {
     scratch: Block,
 }
 
+/// What an owner is made of.
+pub(crate) struct OwnerParts<'a, M, C, D, E> {
+    pub(crate) medium: M,
+    pub(crate) clock: C,
+    pub(crate) delay: D,
+    pub(crate) events: E,
+    pub(crate) control: &'a Control,
+}
+
 impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize> Owner<'a, M, C, D, E, N> {
-    pub(crate) fn new(medium: M, clock: C, delay: D, events: E, streams: [Stream<'a>; N]) -> Self {
+    pub(crate) fn new(parts: OwnerParts<'a, M, C, D, E>, streams: [Stream<'a>; N]) -> Self {
         Owner {
-            medium,
-            clock,
-            delay,
-            events,
+            medium: parts.medium,
+            clock: parts.clock,
+            delay: parts.delay,
+            events: parts.events,
+            control: parts.control,
             streams,
             active: None,
             checkpoint: Cost::new(),
-            file_system: Cost::new(),
             read: Cost::new(),
             longest_us: 0,
             blocks: 0,
@@ -118,11 +128,14 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize> Owner
         u32::try_from(us).unwrap_or(u32::MAX)
     }
 
-    /// Whether all rings have room for what comes in so many us.
+    /// Whether all rings bear that the card is away for so many us, and stalls right afterwards as long as
+    /// it ever has.
     pub(crate) fn bears(&self, us: u32) -> bool {
         self.streams.iter().all(|stream| {
-            let level = stream.source.level_bytes() as u64 + stream.rate.bytes_in(us);
-            level <= stream.source.capacity_bytes() as u64
+            let capacity = stream.source.capacity_bytes() as u64;
+            let kept = stream.rate.bytes_in(self.longest_us);
+            let room = capacity.saturating_sub(kept).max(capacity / ROOM_PART);
+            stream.source.level_bytes() as u64 + stream.rate.bytes_in(us) <= room
         })
     }
 
@@ -154,7 +167,7 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize> Owner
         let (level, capacity) = (stream.source.level_bytes(), stream.source.capacity_bytes());
         let parts = (level as u64 * 1000 / capacity as u64) as u32;
         let is_active = self.active.is_none() || self.active == Some(at);
-        let is_blocked = need == Need::Roll && (stream.next.is_none() || stream.closing.is_some());
+        let is_blocked = need == Need::Roll && stream.ahead.is_empty();
         if is_blocked {
             return 0;
         }
@@ -265,32 +278,45 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize> Owner
     /// There is nothing to write to.
     pub(crate) fn drop_files(&mut self) {
         self.active = None;
-        for stream in &mut self.streams {
-            (stream.file, stream.next, stream.closing) = (None, None, None);
-        }
+        self.streams.iter_mut().for_each(Stream::drop_files);
+    }
+
+    /// Whether the rings bear an operation of the file system with the clean-up that it may lead to: small
+    /// writes to other places are what cards stall for. It is not judged by what was seen: the clean-up may
+    /// come with any of many.
+    pub(crate) fn bears_file_system(&self) -> bool {
+        self.streams.iter().all(|stream| {
+            let us = FILE_SYSTEM_US.max(2 * self.longest_us);
+            let level = stream.source.level_bytes() as u64 + stream.rate.bytes_in(us);
+            level <= stream.source.capacity_bytes() as u64
+        })
+    }
+
+    /// Whether a stream will have no file soon.
+    pub(crate) fn is_urgent(&self, at: usize) -> bool {
+        let stream = &self.streams[at];
+        let is_out = stream.is_rolling && stream.ahead.is_empty();
+        is_out || stream.is_blocked() || stream.us_left().is_some_and(|us| us < URGENT_US)
     }
 
     /// Writes samples until the rings bear an operation of the file system, or it cannot wait any longer.
     async fn give_way(&mut self) -> Result<(), M::Error> {
-        let until_us = self.now_us() + self.patience_us();
+        let until_us = self.now_us() + PATIENCE_US;
         while self.work().await? {
-            if self.now_us() >= until_us {
-                break;
-            }
-            if self.streams.iter().all(|stream| stream.target.is_none())
-                && self.bears(self.file_system.us())
-            {
+            let is_late = self.now_us() >= until_us;
+            let is_pressing = (0..N).any(|at| self.is_urgent(at)) || self.is_ending();
+            let is_saving = self.streams.iter().any(|stream| stream.target.is_some());
+            if is_late && is_pressing || !is_saving && self.bears_file_system() {
                 break;
             }
         }
         Ok(())
     }
 
-    /// How long the file system may be kept waiting at each step: the next file has to be there in time.
-    fn patience_us(&self) -> u64 {
-        let waits = self.streams.iter().filter(|stream| stream.next.is_none());
-        let left = waits.map(|stream| stream.us_left().unwrap_or(PATIENCE_US) / 64);
-        left.min().unwrap_or(PATIENCE_US).min(PATIENCE_US)
+    /// Whether no more samples will come, or nobody wants them.
+    pub(crate) fn is_ending(&self) -> bool {
+        let mut streams = self.streams.iter();
+        self.control.is_stopped() || streams.all(|stream| stream.source.is_closed())
     }
 
     /// Does a read that somebody asked for, if the rings bear it; whether it did.
@@ -325,7 +351,7 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize> Owner
         for at in 0..N {
             let lead_us = self.lead_us(at);
             let stream = &self.streams[at];
-            let wanted = BLOCK_BYTES.saturating_sub(stream.source.level_bytes());
+            let wanted = BLOCK_BYTES.saturating_sub(stream.source.level_bytes()) as u64;
             us = us.min(stream.rate.us_for(wanted).unwrap_or(us));
             if stream.has_unsaved() {
                 us = us.min(stream.due_us(lead_us).saturating_sub(now_us));
@@ -350,8 +376,7 @@ impl<M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize> Blocks
         self.give_way().await?;
         let begun_us = self.now_us();
         self.medium.read(start, blocks).await?;
-        let us = self.spent(begun_us);
-        self.file_system.saw(us);
+        self.spent(begun_us);
         Ok(())
     }
 
@@ -372,8 +397,7 @@ impl<M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize> Blocks
             pushed.map_err(|error| error.cause)?;
         }
         self.medium.end().await.map_err(|error| error.cause)?;
-        let us = self.spent(begun_us);
-        self.file_system.saw(us);
+        self.spent(begun_us);
         Ok(())
     }
 }

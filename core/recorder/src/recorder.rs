@@ -19,7 +19,7 @@ use crate::control::Control;
 use crate::event::Event;
 use crate::gap::Cause;
 use crate::limits::{FILE_BLOCKS_MIN, RETRY_US, RING_BYTES_MIN};
-use crate::owner::Owner;
+use crate::owner::{Owner, OwnerParts};
 use crate::reads::ReadDesk;
 use crate::recover::true_length;
 use crate::ring::Source;
@@ -121,13 +121,22 @@ where
     ) -> Self {
         let streams = streams.map(|(config, source)| Stream::new(config, source));
         Recorder {
-            owner: Owner::new(parts.medium, parts.clock, parts.delay, parts.events, streams),
             volume: parts.volume,
             config,
             control: parts.control,
             reads: parts.reads,
             flush: None,
             rolls: parts.control.roll_asked(),
+            owner: Owner::new(
+                OwnerParts {
+                    medium: parts.medium,
+                    clock: parts.clock,
+                    delay: parts.delay,
+                    events: parts.events,
+                    control: parts.control,
+                },
+                streams,
+            ),
         }
     }
 
@@ -140,9 +149,10 @@ where
         self.check()?;
         self.mount().await?;
         self.open_files().await.map_err(StartError::Volume)?;
+        self.prepare_files().await.map_err(StartError::Volume)?;
         self.control.set_ready();
         loop {
-            let done = match self.is_ending() {
+            let done = match self.owner.is_ending() {
                 true => self.finish().await.map(|()| true),
                 false => self.turn().await.map(|()| false),
             };
@@ -194,7 +204,7 @@ where
         Ok(())
     }
 
-    /// Opens a file for each stream, and prepares the next.
+    /// Opens a file for each stream.
     async fn open_files(&mut self) -> Result<(), V::Error> {
         for at in 0..N {
             self.reserve(at).await?;
@@ -203,10 +213,22 @@ where
                 self.owner.say_opened(at, file);
             }
         }
+        Ok(())
+    }
+
+    /// Prepares files as long as no samples come: later it may have to wait.
+    async fn prepare_files(&mut self) -> Result<(), V::Error> {
         for at in 0..N {
-            self.reserve(at).await?;
+            while !self.has_all_files(at) && !self.owner.streams[at].is_card_full {
+                self.reserve(at).await?;
+            }
         }
         Ok(())
+    }
+
+    /// Whether a stream has its share of the files that may be unfinished at once.
+    fn has_all_files(&self, at: usize) -> bool {
+        self.owner.streams[at].files_beside() >= RESERVED_MAX / N - 1
     }
 
     /// Prepares the next file of a stream, if there is room for one.
@@ -229,7 +251,8 @@ where
                             bytes_max: u64::from(file.extent.blocks) * BLOCK_BYTES as u64,
                         });
                     }
-                    self.owner.streams[at].next = Some(file);
+                    let is_noted = self.owner.streams[at].ahead.push_back(file).is_ok();
+                    debug_assert!(is_noted);
                     return Ok(());
                 }
                 Err(error) => error,
@@ -237,9 +260,14 @@ where
             if V::trouble(&error) != Trouble::NoSpace {
                 return Err(error);
             }
-            if !self.make_room().await? {
+            // Nothing is removed for a file that is not needed yet.
+            let is_needed = self.owner.streams[at].ahead.is_empty();
+            if !is_needed || !self.make_room().await? {
                 self.owner.streams[at].is_card_full = true;
-                (self.owner.events)(Event::Full { stream: at as u8 });
+                if is_needed {
+                    self.owner.streams[at].is_given_up = true;
+                    (self.owner.events)(Event::Full { stream: at as u8 });
+                }
                 // Without a first file there is nothing to record to.
                 return match self.owner.streams[at].file {
                     Some(_) => Ok(()),
@@ -319,18 +347,19 @@ where
         }
     }
 
-    /// Closes a file that is complete, or prepares the next one; whether there was anything to do.
+    /// Closes a file that is complete, or prepares one more, if the rings bear it or it is urgent; whether
+    /// there was anything to do.
     async fn keep_files(&mut self) -> Result<bool, Failed> {
+        let is_bearable = self.owner.bears_file_system();
         for at in 0..N {
+            let is_urgent = self.owner.is_urgent(at);
+            let is_full = self.has_all_files(at);
             let stream = &self.owner.streams[at];
-            if let Some(closing) = stream.closing {
-                let closed = self.volume.close(&mut self.owner, closing.slot, closing.bytes);
-                closed.await.map_err(|_| Failed)?;
-                self.say_closed(at, closing);
-                self.owner.streams[at].closing = None;
-                return Ok(true);
+            if !stream.closing.is_empty() && (is_bearable || is_urgent && is_full) {
+                return self.close_one(at).await.map(|()| true);
             }
-            if stream.next.is_none() && !stream.is_card_full {
+            let may_try = !stream.is_card_full || (is_urgent && stream.ahead.is_empty());
+            if !is_full && may_try && !stream.is_given_up && (is_bearable || is_urgent) {
                 self.reserve(at).await.map_err(|_| Failed)?;
                 return Ok(true);
             }
@@ -338,61 +367,68 @@ where
         Ok(false)
     }
 
-    fn say_closed(&mut self, at: usize, closing: crate::stream::Closing) {
-        self.owner.streams[at].summary.bytes += closing.bytes;
+    async fn close_one(&mut self, at: usize) -> Result<(), Failed> {
+        let Some(closing) = self.owner.streams[at].closing.front().copied() else {
+            return Ok(());
+        };
+        let closed = match closing.bytes {
+            0 => self.volume.discard(&mut self.owner, closing.slot).await,
+            bytes => self.volume.close(&mut self.owner, closing.slot, bytes).await,
+        };
+        closed.map_err(|_| Failed)?;
+        let stream = &mut self.owner.streams[at];
+        stream.closing.pop_front();
+        stream.summary.bytes += closing.bytes;
         (self.owner.events)(Event::Closed {
             stream: at as u8,
             name: closing.name,
             bytes: closing.bytes,
         });
-    }
-
-    fn is_ending(&self) -> bool {
-        let streams = &self.owner.streams;
-        self.control.is_stopped() || streams.iter().all(|stream| stream.source.is_closed())
+        Ok(())
     }
 
     /// Writes what waits, and closes all files.
     async fn finish(&mut self) -> Result<(), Failed> {
         let now_us = self.owner.now_us();
         self.aim_all(now_us);
-        loop {
-            while self.owner.work().await.map_err(|_| Failed)? {}
-            let is_done = |stream: &Stream| stream.target.is_none() || stream.is_blocked();
-            if self.owner.streams.iter().all(is_done) && !self.keep_closing().await? {
-                break;
+        // A file that is full while it is urgent gets its successor here too.
+        while self.owner.work().await.map_err(|_| Failed)? || self.is_waiting() {
+            let is_blocked = |at: &usize| self.owner.streams[*at].is_blocked();
+            if let Some(at) = (0..N).find(is_blocked) {
+                if self.owner.streams[at].is_given_up {
+                    break;
+                }
+                if !self.owner.streams[at].closing.is_empty() {
+                    self.close_one(at).await?;
+                }
+                self.reserve(at).await.map_err(|_| Failed)?;
             }
         }
         self.answer_flush();
         for at in 0..N {
             if let Some(file) = self.owner.streams[at].file.take() {
                 let closing = self.owner.streams[at].closing_of(file);
-                self.owner.streams[at].closing = Some(closing);
-                self.keep_closing().await?;
+                while self.owner.streams[at].closing.is_full() {
+                    self.close_one(at).await?;
+                }
+                let is_noted = self.owner.streams[at].closing.push_back(closing).is_ok();
+                debug_assert!(is_noted);
             }
-            if let Some(next) = self.owner.streams[at].next.take() {
-                let discarded = self.volume.discard(&mut self.owner, next.slot).await;
+            while !self.owner.streams[at].closing.is_empty() {
+                self.close_one(at).await?;
+            }
+            while let Some(file) = self.owner.streams[at].ahead.pop_front() {
+                let discarded = self.volume.discard(&mut self.owner, file.slot).await;
                 discarded.map_err(|_| Failed)?;
             }
         }
         Ok(())
     }
 
-    /// Closes a file that is complete; whether there was one.
-    async fn keep_closing(&mut self) -> Result<bool, Failed> {
-        for at in 0..N {
-            if let Some(closing) = self.owner.streams[at].closing {
-                let closed = match closing.bytes {
-                    0 => self.volume.discard(&mut self.owner, closing.slot).await,
-                    bytes => self.volume.close(&mut self.owner, closing.slot, bytes).await,
-                };
-                closed.map_err(|_| Failed)?;
-                self.owner.streams[at].closing = None;
-                self.say_closed(at, closing);
-                return Ok(true);
-            }
-        }
-        Ok(false)
+    /// Whether a stream has something to write, and no file to write it to.
+    fn is_waiting(&self) -> bool {
+        let mut streams = self.owner.streams.iter();
+        streams.any(|stream| stream.target.is_some() && stream.is_blocked() && !stream.is_given_up)
     }
 
     /// The card failed: notes what is lost, and tries until it works again. False if the recording is to
@@ -419,7 +455,7 @@ where
             if let Some(reads) = self.reads {
                 reads.refuse();
             }
-            if self.is_ending() {
+            if self.owner.is_ending() {
                 return false;
             }
             self.owner.delay.delay_us(RETRY_US).await;

@@ -1,9 +1,9 @@
 //! One stream of samples: its ring, its file, and how much of it is durable.
 //!
 //! ```text
-//!               reserve              roll                close
-//!   (nothing) ──────────> prepared ────────> written ──────────> closed
-//!                         `next`     `file`  `closing` while the next one is written
+//!               reserve             roll           roll               close
+//!   (nothing) ──────────> `ahead` ────────> `file` ────────> `closing` ──────────> closed
+//!                         up to 7           written          complete, in its full length
 //!
 //!   a checkpoint:  due ──> target: all that was pushed by now
 //!                      ──> written up to there ──> marked ──> stream ended: durable
@@ -13,9 +13,10 @@ use crate::admission::Rate;
 use crate::format::{Encoder, Filled, Format};
 use crate::gap::{Cause, Gap};
 use crate::ring::Source;
-use crate::limits::OVERDUE_US_MIN;
+use crate::limits::{AHEAD_MAX, OVERDUE_US_MIN};
 use crate::volume::{Name, Reserved};
 use cardiograph_card::BLOCK_BYTES;
+use heapless::Deque;
 
 /// What a stream is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,15 +103,19 @@ pub(crate) struct Stream<'a> {
     pub(crate) encoder: Encoder,
     pub(crate) rate: Rate,
     pub(crate) file: Option<Reserved>,
-    pub(crate) next: Option<Reserved>,
-    pub(crate) closing: Option<Closing>,
+    /// Files that are prepared, in the order in which they will be written.
+    pub(crate) ahead: Deque<Reserved, AHEAD_MAX>,
+    /// Files that are complete, but still have their full length.
+    pub(crate) closing: Deque<Closing, AHEAD_MAX>,
     pub(crate) target: Option<Target>,
     /// The file is to be left as soon as all before now is in it.
     pub(crate) is_rolling: bool,
     /// When the file was begun.
     pub(crate) opened_us: u64,
-    /// No room for another file.
+    /// There was no room for another file when it was tried last.
     pub(crate) is_card_full: bool,
+    /// There is no room for another file, and it is needed.
+    pub(crate) is_given_up: bool,
     /// When the checkpoint that waits was last given a lower cost.
     put_off_us: u64,
     /// All that was pushed before is durable.
@@ -130,12 +135,13 @@ impl<'a> Stream<'a> {
             encoder: Encoder::new(config.format),
             rate: Rate::new(),
             file: None,
-            next: None,
-            closing: None,
+            ahead: Deque::new(),
+            closing: Deque::new(),
             target: None,
             is_rolling: false,
             opened_us: 0,
             is_card_full: false,
+            is_given_up: false,
             put_off_us: 0,
             covered_us: 0,
             covered_sample: 0,
@@ -196,13 +202,14 @@ impl<'a> Stream<'a> {
     /// Whether there is no file that the next block could go to.
     pub(crate) fn is_blocked(&self) -> bool {
         self.file.is_none_or(|file| self.encoder.index() >= file.extent.blocks)
-            && (self.next.is_none() || self.closing.is_some())
+            && self.ahead.is_empty()
     }
 
-    /// How long the file will last, in us.
+    /// How long there is room in files, in us; `None` if nothing comes.
     pub(crate) fn us_left(&self) -> Option<u64> {
-        let blocks = self.file?.extent.blocks - self.encoder.index();
-        self.rate.us_for(blocks as usize * BLOCK_BYTES)
+        let file = self.file.map_or(0, |file| file.extent.blocks - self.encoder.index());
+        let ahead: u64 = self.ahead.iter().map(|file| u64::from(file.extent.blocks)).sum();
+        self.rate.us_for((u64::from(file) + ahead) * BLOCK_BYTES as u64)
     }
 
     /// When a checkpoint will be due, if something comes meanwhile.
@@ -301,12 +308,20 @@ impl<'a> Stream<'a> {
 
     /// The next file begins; the one before is to be closed.
     pub(crate) fn roll(&mut self, now_us: u64) -> Option<Reserved> {
-        let next = self.next.take()?;
+        let next = self.ahead.pop_front()?;
         if let Some(file) = self.file {
-            self.closing = Some(self.closing_of(file));
+            let closing = self.closing_of(file);
+            // Prepared and closing files together are no more than either may be.
+            let is_noted = self.closing.push_back(closing).is_ok();
+            debug_assert!(is_noted);
         }
         self.begin(next, now_us);
         Some(next)
+    }
+
+    /// Files that this stream has, besides the one that is written.
+    pub(crate) fn files_beside(&self) -> usize {
+        self.ahead.len() + self.closing.len()
     }
 
     pub(crate) fn closing_of(&self, file: Reserved) -> Closing {
@@ -329,8 +344,9 @@ impl<'a> Stream<'a> {
     pub(crate) fn lose_card(&mut self, now_us: u64, cause: Cause) -> Option<Gap> {
         let end = self.encoder.abandon(&mut self.source);
         let end = self.encoder.gap().map_or(end, |gap| gap.first + gap.count);
-        (self.file, self.next, self.closing) = (None, None, None);
-        (self.target, self.is_rolling, self.is_card_full) = (None, false, false);
+        self.drop_files();
+        (self.target, self.is_rolling) = (None, false);
+        (self.is_card_full, self.is_given_up) = (false, false);
         let count = end - self.covered_sample;
         if count == 0 {
             return None;
@@ -343,6 +359,13 @@ impl<'a> Stream<'a> {
         };
         self.encoder.note_gap(gap);
         Some(gap)
+    }
+
+    /// There is nothing to write to any more.
+    pub(crate) fn drop_files(&mut self) {
+        self.file = None;
+        self.ahead.clear();
+        self.closing.clear();
     }
 
     /// Nothing more can be written: all that is not durable is lost. Returns the gap.

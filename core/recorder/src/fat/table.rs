@@ -41,6 +41,12 @@ impl Chain {
     }
 }
 
+/// The largest unit of a card that a file's beginning is aligned to, in blocks: 4 MiB, the allocation unit
+/// of cards up to 32 GB.
+const UNIT_BLOCKS_MAX: u32 = 8192;
+/// Least units of a file that is aligned to them, so that little room is lost between files.
+const UNITS_OF_FILE_MIN: u32 = 8;
+
 impl FatVolume {
     /// Reads the block of the FAT with this cluster's entry, and gives all bits of the entry.
     pub(super) async fn entry<B: Blocks>(
@@ -209,10 +215,33 @@ impl FatVolume {
 
     /// The first free run of so many clusters from the hint on, or the longest there is. Its first
     /// cluster and its length, which is 0 if nothing is free.
+    ///
+    /// A long run begins where one of the card's own units may, if there is such a run: a unit that is
+    /// written from its middle on is slower on many cards.
     pub(super) async fn free_run<B: Blocks>(
         &mut self,
         card: &mut B,
         wanted: u32,
+    ) -> Result<(u32, u32), Error<B::Error>> {
+        let blocks = wanted.saturating_mul(self.layout.cluster_blocks);
+        let unit = 1 << (blocks / UNITS_OF_FILE_MIN).max(1).ilog2();
+        let clusters = unit.min(UNIT_BLOCKS_MAX) / self.layout.cluster_blocks;
+        let is_even = self.layout.block_of(FIRST_DATA_CLUSTER) % self.layout.cluster_blocks == 0;
+        if clusters > 1 && is_even {
+            let found = self.free_run_at(card, wanted, clusters).await?;
+            if found.1 == wanted {
+                return Ok(found);
+            }
+        }
+        self.free_run_at(card, wanted, 1).await
+    }
+
+    /// The same, of runs that begin at a multiple of so many clusters of the card.
+    async fn free_run_at<B: Blocks>(
+        &mut self,
+        card: &mut B,
+        wanted: u32,
+        unit: u32,
     ) -> Result<(u32, u32), Error<B::Error>> {
         let end = self.layout.clusters_end;
         let hint = self.record.hint;
@@ -221,14 +250,14 @@ impl FatVolume {
         } else {
             FIRST_DATA_CLUSTER
         };
-        let behind = self.free_run_in(card, hint..end, wanted).await?;
+        let behind = self.free_run_in(card, hint..end, wanted, unit).await?;
         if behind.1 == wanted {
             return Ok(behind);
         }
         // A run may begin before the hint and end behind it.
         let overlap = hint.saturating_add(wanted).min(end);
         let before = self
-            .free_run_in(card, FIRST_DATA_CLUSTER..overlap, wanted)
+            .free_run_in(card, FIRST_DATA_CLUSTER..overlap, wanted, unit)
             .await?;
         Ok(if before.1 >= behind.1 { before } else { behind })
     }
@@ -238,7 +267,9 @@ impl FatVolume {
         card: &mut B,
         clusters: core::ops::Range<u32>,
         wanted: u32,
+        unit: u32,
     ) -> Result<(u32, u32), Error<B::Error>> {
+        let unit_blocks = unit * self.layout.cluster_blocks;
         let per_block = self.layout.entries_of_block();
         let mut longest = (clusters.start, 0);
         let mut run = 0;
@@ -249,7 +280,8 @@ impl FatVolume {
                 self.entry_here(cluster)
             };
             // Bits above the value would be lost.
-            run = if entry == 0 { run + 1 } else { 0 };
+            let may_be_in = run > 0 || self.layout.block_of(cluster) % unit_blocks == 0;
+            run = if entry == 0 && may_be_in { run + 1 } else { 0 };
             if run > longest.1 {
                 longest = (cluster + 1 - run, run);
             }
