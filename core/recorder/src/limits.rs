@@ -2,9 +2,15 @@
 
 use cardiograph_card::BLOCK_BYTES;
 
-/// A text file has a mark in every block whose number is a multiple of this: its end is found by single
-/// reads of those. A mark costs about half a line: less than half a percent of so many blocks.
+/// A text file has a mark at the end of every so many blocks: its true end is found by single reads of
+/// those. A mark costs about half a line: less than half a percent of so many blocks.
+///
+/// Checkpoints are made there too, if samples come so quickly: a card that is stopped within one of its
+/// pages has to put the beginning of the page elsewhere, and to clean up for it one day.
 pub(crate) const MARK_BLOCKS: u32 = 64;
+const _: () = assert!(MARK_BLOCKS.is_power_of_two());
+/// A checkpoint may wait for the end of a page for this part of its window.
+pub(crate) const STEP_PART: u64 = 4;
 
 /// Bytes of a mark's fields, line end included: `@epoch index durable crc`.
 pub(crate) const MARK_TAIL_BYTES: usize = 1 + 4 * 8 + 3 + 2;

@@ -103,10 +103,11 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize> Owner
     }
 
     /// How long before the end of its window a checkpoint is begun: twice what it took lately, with what
-    /// waits in the ring.
+    /// waits in the ring, and until the end of a page.
     fn lead_us(&self, at: usize) -> u64 {
-        let waiting = self.streams[at].source.level_bytes() as u64;
-        2 * (u64::from(self.checkpoint.us()) + self.us_to_write(waiting))
+        let stream = &self.streams[at];
+        let waiting = stream.source.level_bytes() as u64;
+        2 * (u64::from(self.checkpoint.us()) + self.us_to_write(waiting)) + stream.step_us()
     }
 
     fn us_to_write(&self, bytes: u64) -> u64 {
@@ -142,9 +143,10 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize> Owner
     /// The stream that needs the card most, and for what.
     fn choose(&mut self) -> Option<(usize, Need)> {
         let may_mark = self.bears(self.checkpoint.us());
+        let now_us = self.now_us();
         let mut best: Option<(u32, usize, Need)> = None;
         for at in 0..N {
-            let need = self.streams[at].need(may_mark);
+            let need = self.streams[at].need(may_mark, now_us);
             if let Some(gap) = self.streams[at].encoder.take_news() {
                 let stream = at as u8;
                 (self.events)(Event::Lost { stream, gap });

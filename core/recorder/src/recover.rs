@@ -12,7 +12,7 @@
 //! block that is missing. So the end is never before the last checkpoint, and all before it is whole.
 
 use crate::format::binary;
-use crate::format::mark::{self, Mark};
+use crate::format::mark::{self, Mark, mark_block};
 use crate::format::Format;
 use crate::limits::MARK_BLOCKS;
 use crate::volume::{Blocks, Reserved};
@@ -58,16 +58,25 @@ impl<B: Blocks> Scan<'_, B> {
     }
 
     /// Steps 1 to 3: blocks that are known to be durable.
-    async fn durable(&mut self, step: u32, is_binary: bool) -> Result<Option<u32>, B::Error> {
-        let (mut low, mut high) = (0, self.file.extent.blocks.div_ceil(step));
-        let mut durable = None;
+    async fn durable(&mut self, is_binary: bool) -> Result<Option<u32>, B::Error> {
+        let blocks = self.file.extent.blocks;
+        let place = |number| match is_binary {
+            true => number,
+            false => mark_block(number),
+        };
+        let mut high = match is_binary {
+            true => blocks,
+            false => blocks / MARK_BLOCKS + 1,
+        };
+        let (mut low, mut durable) = (0, None);
         while low < high {
             // The first look is at block 0.
-            let middle = if durable.is_none() { 0 } else { (low + high) / 2 };
-            self.read(middle * step).await?;
-            match self.mark(middle * step, is_binary) {
+            let middle = durable.map_or(0, |_| (low + high) / 2);
+            let index = place(middle);
+            self.read(index).await?;
+            match self.mark(index, is_binary) {
                 Some((mark, _)) => {
-                    durable = Some(mark.durable.min(middle * step));
+                    durable = Some(mark.durable.min(index));
                     low = middle + 1;
                 }
                 None if durable.is_none() => return Ok(None),
@@ -78,7 +87,7 @@ impl<B: Blocks> Scan<'_, B> {
     }
 
     async fn text(&mut self) -> Result<u64, B::Error> {
-        let Some(durable) = self.durable(MARK_BLOCKS, false).await? else {
+        let Some(durable) = self.durable(false).await? else {
             return Ok(0);
         };
         // What is durable ends with a mark.
@@ -120,7 +129,7 @@ impl<B: Blocks> Scan<'_, B> {
     }
 
     async fn binary(&mut self) -> Result<u64, B::Error> {
-        let Some(durable) = self.durable(1, true).await? else {
+        let Some(durable) = self.durable(true).await? else {
             return Ok(0);
         };
         let mut end = durable;

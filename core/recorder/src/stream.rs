@@ -13,7 +13,7 @@ use crate::admission::Rate;
 use crate::format::{Encoder, Filled, Format};
 use crate::gap::{Cause, Gap};
 use crate::ring::Source;
-use crate::limits::{AHEAD_MAX, OVERDUE_US_MIN};
+use crate::limits::{AHEAD_MAX, MARK_BLOCKS, OVERDUE_US_MIN, STEP_PART};
 use crate::volume::{Name, Reserved};
 use cardiograph_card::BLOCK_BYTES;
 use heapless::Deque;
@@ -233,7 +233,7 @@ impl<'a> Stream<'a> {
 
     /// Fills the block, and says what the card is wanted for. `may_mark`: whether the rings bear a
     /// checkpoint.
-    pub(crate) fn need(&mut self, may_mark: bool) -> Option<Need> {
+    pub(crate) fn need(&mut self, may_mark: bool, now_us: u64) -> Option<Need> {
         let file = self.file?;
         if self.encoder.is_full() {
             return Some(Need::Push);
@@ -242,12 +242,22 @@ impl<'a> Stream<'a> {
             return Some(Need::Roll);
         }
         let Some(target) = self.target else {
+            self.encoder.set_step(0);
             return match self.is_rolling {
                 true => Some(Need::Roll),
                 false => self.fill(usize::MAX),
             };
         };
         let left = target.head.wrapping_sub(self.source.tail()) as i32;
+        let step = self.step_blocks();
+        if !target.is_forced && step > 1 && now_us < target.at_us + self.step_us_max() {
+            self.encoder.set_step(step);
+            let is_there = left <= 0 && self.encoder.index().is_multiple_of(step);
+            if is_there && may_mark && self.encoder.is_behind_mark() {
+                return Some(Need::Checkpoint);
+            }
+            return self.fill(usize::MAX);
+        }
         let need = self.fill(usize::try_from(left).unwrap_or(0));
         if need.is_some() {
             return need;
@@ -258,6 +268,32 @@ impl<'a> Stream<'a> {
         match self.encoder.mark(&mut self.source) {
             Filled::Full => Some(Need::Push),
             Filled::Dry => Some(Need::Checkpoint),
+        }
+    }
+
+    /// How long a checkpoint may wait for the end of a page.
+    fn step_us_max(&self) -> u64 {
+        match self.config.window {
+            Window::Us(window_us) => window_us / STEP_PART,
+            Window::Sample => 0,
+        }
+    }
+
+    /// Checkpoints are made at multiples of so many blocks: as many as fill in that time.
+    fn step_blocks(&self) -> u32 {
+        let us = u32::try_from(self.step_us_max()).unwrap_or(u32::MAX);
+        let blocks = (self.rate.bytes_in(us) / BLOCK_BYTES as u64).clamp(1, MARK_BLOCKS.into());
+        1 << blocks.ilog2()
+    }
+
+    /// How long that takes, in us.
+    pub(crate) fn step_us(&self) -> u64 {
+        match self.step_blocks() {
+            1 => 0,
+            blocks => self
+                .rate
+                .us_for(u64::from(blocks) * BLOCK_BYTES as u64)
+                .unwrap_or(0),
         }
     }
 

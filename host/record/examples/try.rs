@@ -11,7 +11,7 @@ fn main() {
     let mut card = Card::new(&profile, Seed::new(1));
     cardiograph_store::format(&mut card, 8192).unwrap();
     let mut device = Device::new(card, 1, clock, Seed::new(1));
-    device.config = Config { file_bytes: 1<<26, ..Config::default() };
+    device.config = Config { file_bytes: 1<<27, ..Config::default() };
     let setup = StreamSetup {
         config: StreamConfig { prefix: *b"REC", format: Format::Lines { header: "", line_bytes_max: 100 }, window: Window::default() },
         ring_bytes: ring,

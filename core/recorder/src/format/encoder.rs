@@ -16,7 +16,8 @@ use super::binary::{self, BlockKind, Head, PAYLOAD_AT, PAYLOAD_BYTES};
 use super::mark::{self, Mark};
 use super::{Format, text};
 use crate::gap::Gap;
-use crate::limits::{LINE_BYTES_MAX, MARK_BLOCKS, MARK_TAIL_BYTES, SAMPLE_BYTES_MAX};
+use super::mark::is_mark_block;
+use crate::limits::{LINE_BYTES_MAX, MARK_TAIL_BYTES, SAMPLE_BYTES_MAX};
 use crate::ring::Source;
 use cardiograph_card::{BLOCK_BYTES, Block};
 
@@ -38,6 +39,8 @@ pub(crate) struct Encoder {
     written: usize,
     /// The file's last block: no line may go on behind it.
     last_index: u32,
+    /// Blocks from mark to mark, on top of those that there have to be.
+    step: u32,
     /// The block waits to be pushed.
     is_full: bool,
     /// Bytes of the file up to the end of its last line that is not a mark.
@@ -88,6 +91,7 @@ impl Encoder {
             line: Line::Header,
             written: 0,
             last_index: u32::MAX,
+            step: 0,
             is_full: false,
             content_bytes: 0,
             lost: 0,
@@ -270,7 +274,21 @@ impl Encoder {
 
     /// Whether this block has to end with a mark, so that no line goes on behind it.
     fn is_mark_block(&self) -> bool {
-        self.index.is_multiple_of(MARK_BLOCKS) || self.index == self.last_index
+        is_mark_block(self.index)
+            || self.index == self.last_index
+            || (self.step > 0 && (self.index + 1).is_multiple_of(self.step))
+    }
+
+    /// Every so many blocks one ends with a mark, a power of two; 0 for no more than there have to be.
+    pub(crate) fn set_step(&mut self, blocks: u32) {
+        self.step = blocks;
+    }
+
+    /// Whether the block before this one ends with a mark, and all samples that are in blocks as a whole
+    /// are in those before.
+    pub(crate) fn is_behind_mark(&self) -> bool {
+        let is_split = matches!(self.format, Format::Binary(_));
+        self.len == 0 && self.is_marked && !self.is_marking && (is_split || self.written == 0)
     }
 
     fn mark_line_bytes(&self) -> usize {

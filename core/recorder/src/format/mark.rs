@@ -10,7 +10,7 @@
 //! index is the block's number in the file; durable, how many blocks of the file were known to be durable
 //! when it was made; the checksum is the CRC-32 of all that follows the mark before, up to the checksum.
 
-use crate::limits::MARK_TAIL_BYTES;
+use crate::limits::{MARK_BLOCKS, MARK_TAIL_BYTES};
 use cardiograph_card::{BLOCK_BYTES, Block};
 
 /// What a mark says.
@@ -24,6 +24,17 @@ pub(crate) struct Mark {
 /// Where the checksum begins in a block.
 const CHECKSUM_AT: usize = BLOCK_BYTES - 2 - 8;
 const TAIL_AT: usize = BLOCK_BYTES - MARK_TAIL_BYTES;
+
+/// Whether every text file has a mark in this block: the first, and the last of every
+/// [`MARK_BLOCKS`](crate::limits::MARK_BLOCKS).
+pub(crate) fn is_mark_block(index: u32) -> bool {
+    index == 0 || (index + 1).is_multiple_of(MARK_BLOCKS)
+}
+
+/// The mark block of this number, from 0.
+pub(crate) fn mark_block(number: u32) -> u32 {
+    (number * MARK_BLOCKS).saturating_sub(1)
+}
 
 /// Writes a mark at the end of a block. `crc` is that of the bytes between the mark before and this
 /// block.
