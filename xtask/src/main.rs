@@ -1,8 +1,11 @@
 //! `cargo xtask test`: everything CI checks, in one command; installs what it lacks.
 //!
+//! `cargo xtask firmware`: the firmware alone, in QEMU.
+//!
 //! `cargo xtask bench`: the benchmarks, as a dated run in `benchmarks/runs`.
 
 mod bench;
+mod firmware;
 mod fuzz;
 mod packages;
 mod readme;
@@ -12,7 +15,7 @@ mod test;
 use std::process::ExitCode;
 
 const USAGE: &str =
-    "usage: cargo xtask test | readme | bench [overhead|analyze|card] | fuzz SECONDS";
+    "usage: cargo xtask test | readme | firmware | bench [overhead|analyze|card] | fuzz SECONDS";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -20,6 +23,7 @@ fn main() -> ExitCode {
     let done = match args.as_slice() {
         ["test"] => test::everything(),
         ["readme"] => readme::commands().map(drop),
+        ["firmware"] => firmware::all().map(drop),
         ["bench"] => bench::all(),
         ["bench", name] => bench::one(name),
         ["fuzz", seconds] => seconds

@@ -3,6 +3,9 @@
 use crate::run::check;
 use std::process::{Command, Stdio};
 
+/// A core without operating system, for what runs on devices.
+pub const DEVICE_TARGET: &str = "thumbv7m-none-eabi";
+
 /// A program and the package it comes in.
 pub struct Package {
     /// A program of the package.
@@ -26,6 +29,12 @@ pub const FOR_TESTS: &[Package] = &[
         name: "g++",
     },
 ];
+
+/// What runs firmware.
+pub const FOR_FIRMWARE: &[Package] = &[Package {
+    program: "qemu-system-arm",
+    name: "qemu-system-arm",
+}];
 
 /// What the benchmarks compare with.
 pub const FOR_BENCHMARKS: &[Package] = &[
@@ -73,6 +82,11 @@ pub fn install(packages: &[Package]) -> Result<(), String> {
             names.join(" ")
         )
     })
+}
+
+/// Installs the standard library of [`DEVICE_TARGET`].
+pub fn add_device_target() -> Result<(), String> {
+    check(Command::new("rustup").args(["target", "add", DEVICE_TARGET]))
 }
 
 fn is_there(program: &str) -> bool {

@@ -1,11 +1,8 @@
 //! Everything CI checks.
 
+use crate::packages::DEVICE_TARGET;
 use crate::run::{capture, cargo, check};
-use crate::{fuzz, packages, readme};
-use std::process::Command;
-
-/// A core without operating system, for the crates that must build for one.
-const DEVICE_TARGET: &str = "thumbv7m-none-eabi";
+use crate::{firmware, fuzz, packages, readme};
 
 /// The crates that run on devices.
 const DEVICE_CRATES: [&str; 3] = [
@@ -36,6 +33,7 @@ pub fn everything() -> Result<(), String> {
 
     let mut count = cargo_tests()?;
     if count.failed == 0 {
+        count.passed += firmware::all()?;
         count.passed += readme::commands()?;
         count.passed += fuzz::all(fuzz::Effort::Runs(FUZZ_RUNS))?;
     }
@@ -47,7 +45,7 @@ pub fn everything() -> Result<(), String> {
 }
 
 fn device_crates_build() -> Result<(), String> {
-    check(Command::new("rustup").args(["target", "add", DEVICE_TARGET]))?;
+    packages::add_device_target()?;
     for name in DEVICE_CRATES {
         check(&mut cargo(&[
             "build",

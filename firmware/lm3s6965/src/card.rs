@@ -1,0 +1,107 @@
+//! The card driver: a stream, a read in the middle of it, a block alone, and all of it read back.
+
+use crate::qemu::{QemuBus, STALL_BLOCKS, STALL_MS};
+use crate::ssi::{self, BUS_HZ_MAX, Select, Ssi};
+use crate::time::{Delay, block_on, now_ms};
+use cardiograph_card::{Block, Card, SetClock};
+use core::mem::{size_of, size_of_val};
+use cortex_m_semihosting::hprintln;
+
+/// Where the test writes. The same is in `xtask/src/firmware.rs`, which reads it from the image.
+const START: u32 = 8192;
+/// Blocks of the stream; one more is written alone.
+const BLOCKS: u32 = 512;
+/// Blocks that are read at once.
+const READ_BLOCKS: usize = 8;
+const _: () = assert!(BLOCKS.is_multiple_of(READ_BLOCKS as u32));
+
+/// Sets the clock of the bus.
+struct Clock;
+
+impl SetClock<QemuBus<Ssi>> for Clock {
+    fn set_clock_hz(&mut self, bus: &mut QemuBus<Ssi>, hz: u32) {
+        bus.bus().set_clock_hz(hz);
+    }
+}
+
+/// Writes and reads; panics if anything is not as it should be.
+pub fn is_written_and_read() {
+    let (bus, select) = ssi::wires();
+    let mut card = Card::new(QemuBus::new(bus), select, Delay, Clock, BUS_HZ_MAX);
+    if let Err(why) = block_on(card.acquire()) {
+        panic!("acquire: {why}");
+    }
+    hprintln!("ok: a card of {} blocks is acquired", card.blocks());
+    sizes(&mut card);
+    let began_ms = now_ms();
+    stream(&mut card);
+    let took_ms = now_ms() - began_ms;
+    let stalled_ms = BLOCKS / STALL_BLOCKS * STALL_MS;
+    assert!(
+        took_ms >= stalled_ms,
+        "{took_ms} ms with {stalled_ms} ms of stalls"
+    );
+    hprintln!(
+        "ok: {} blocks are streamed, in {} ms with {} ms of stalls",
+        BLOCKS,
+        took_ms,
+        stalled_ms
+    );
+    read_back(&mut card);
+    hprintln!("ok: {} blocks are read back", BLOCKS + 1);
+}
+
+type TestCard = Card<QemuBus<Ssi>, Select, Delay, Clock>;
+
+fn sizes(card: &mut TestCard) {
+    let mut blocks = [[0; 512]];
+    let acquire = size_of_val(&card.acquire());
+    let push = size_of_val(&card.push(&blocks[0]));
+    let end = size_of_val(&card.end());
+    let read = size_of_val(&card.read(START, &mut blocks));
+    hprintln!(
+        "driver: {} B; futures: acquire {} B, push {} B, end {} B, read {} B",
+        size_of::<TestCard>(),
+        acquire,
+        push,
+        end,
+        read
+    );
+}
+
+fn stream(card: &mut TestCard) {
+    block_on(async {
+        card.begin(START, BLOCKS).await.unwrap();
+        for index in 0..BLOCKS {
+            card.push(&block(index)).await.unwrap();
+            // The stream stops for a read and goes on.
+            if index == BLOCKS / 3 {
+                let mut read = [[0; 512]];
+                card.read(START + index, &mut read).await.unwrap();
+                assert!(read[0] == block(index), "the block just written differs");
+            }
+        }
+        card.end().await.unwrap();
+        card.write(START + BLOCKS, &[block(BLOCKS)]).await.unwrap();
+    });
+}
+
+fn read_back(card: &mut TestCard) {
+    let mut blocks = [[0; 512]; READ_BLOCKS];
+    for start in (0..=BLOCKS).step_by(READ_BLOCKS) {
+        let count = READ_BLOCKS.min((BLOCKS + 1 - start) as usize);
+        block_on(card.read(START + start, &mut blocks[..count])).unwrap();
+        for (index, read) in (start..).zip(&blocks[..count]) {
+            assert!(*read == block(index), "block {index} differs");
+        }
+    }
+}
+
+/// What the block of this number holds.
+fn block(index: u32) -> Block {
+    let mut block = [0; 512];
+    for (word, place) in (index * 128..).zip(block.chunks_exact_mut(4)) {
+        place.copy_from_slice(&word.wrapping_mul(0x9E37_79B1).to_le_bytes());
+    }
+    block
+}

@@ -1,0 +1,50 @@
+//! That instructions are counted rightly.
+
+use crate::time::instructions;
+use cortex_m::asm::{delay, nop};
+use cortex_m_semihosting::hprintln;
+
+/// Counts what is known.
+pub fn are_counted() {
+    assert_eq!(instructions(|| ()), 0);
+    assert_eq!(instructions(nop), 1);
+    assert_eq!(instructions(ten), 10);
+    assert_eq!(instructions(hundred), 100);
+    let (short, long) = (instructions(|| turns(7)), instructions(|| turns(400_007)));
+    assert_eq!(long - short, 2 * 400_000);
+    hprintln!("ok: instructions are counted");
+}
+
+/// A loop of a subtraction and a branch; one place for all counts, since it is aligned by padding.
+#[inline(never)]
+fn turns(count: u32) {
+    delay(count);
+}
+
+#[inline(always)]
+fn hundred() {
+    ten();
+    ten();
+    ten();
+    ten();
+    ten();
+    ten();
+    ten();
+    ten();
+    ten();
+    ten();
+}
+
+#[inline(always)]
+fn ten() {
+    nop();
+    nop();
+    nop();
+    nop();
+    nop();
+    nop();
+    nop();
+    nop();
+    nop();
+    nop();
+}

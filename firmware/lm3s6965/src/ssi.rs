@@ -1,0 +1,121 @@
+//! The card's wires: SSI 0, and pin 0 of port D.
+
+use crate::registers::{
+    PORT_A_AFSEL, PORT_A_DEN, PORT_D_DATA_0, PORT_D_DEN, PORT_D_DIR, RCGC1, RCGC2, SSI_CPSR,
+    SSI_CR0, SSI_CR1, SSI_DR, SSI_SR,
+};
+use crate::time::CLOCK_HZ;
+use core::convert::Infallible;
+use embedded_hal::digital::{self, OutputPin};
+use embedded_hal_async::spi::{self, SpiBus};
+
+/// Least and most that the clock can be divided by.
+const DIVIDER_MIN: u32 = 2;
+const DIVIDER_MAX: u32 = 254;
+/// The fastest the bus goes.
+pub const BUS_HZ_MAX: u32 = CLOCK_HZ / DIVIDER_MIN;
+
+const RCGC1_SSI_0: u32 = 1 << 4;
+const RCGC2_PORTS_A_D: u32 = 1 << 0 | 1 << 3;
+/// Clock, in and out of SSI 0.
+const PORT_A_SSI: u32 = 0b11_0100;
+/// CR0: eight bits, SPI, mode 0.
+const EIGHT_BITS: u32 = 7;
+/// CR1: on.
+const ENABLE: u32 = 1 << 1;
+/// SR: a byte came in.
+const NOT_EMPTY: u32 = 1 << 2;
+/// SR: bytes are on their way.
+const IS_BUSY: u32 = 1 << 4;
+
+/// The bus.
+pub struct Ssi(());
+
+/// Chip select.
+pub struct Select(());
+
+/// Makes the wires ready, with nothing selected.
+pub fn wires() -> (Ssi, Select) {
+    RCGC1.write(RCGC1.read() | RCGC1_SSI_0);
+    RCGC2.write(RCGC2.read() | RCGC2_PORTS_A_D);
+    PORT_D_DATA_0.write(1);
+    PORT_D_DIR.write(1);
+    PORT_D_DEN.write(1);
+    PORT_A_AFSEL.write(PORT_A_SSI);
+    PORT_A_DEN.write(PORT_A_SSI);
+    SSI_CR0.write(EIGHT_BITS);
+    SSI_CPSR.write(DIVIDER_MAX);
+    SSI_CR1.write(ENABLE);
+    (Ssi(()), Select(()))
+}
+
+impl Ssi {
+    fn exchange(&mut self, byte: u8) -> u8 {
+        SSI_DR.write(u32::from(byte));
+        while SSI_SR.read() & NOT_EMPTY == 0 {}
+        SSI_DR.read() as u8
+    }
+
+    /// Sets the clock to at most so many Hz, as far as the divider goes.
+    pub fn set_clock_hz(&mut self, hz: u32) {
+        let divider = CLOCK_HZ.div_ceil(hz.max(1)).next_multiple_of(2);
+        SSI_CPSR.write(divider.clamp(DIVIDER_MIN, DIVIDER_MAX));
+    }
+}
+
+impl spi::ErrorType for Ssi {
+    type Error = Infallible;
+}
+
+// Bytes go by polling, as fast as the bus takes them: nothing else runs but interrupts.
+impl SpiBus for Ssi {
+    async fn read(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
+        bytes.fill(0xFF);
+        self.transfer_in_place(bytes).await
+    }
+
+    async fn write(&mut self, bytes: &[u8]) -> Result<(), Infallible> {
+        for byte in bytes {
+            self.exchange(*byte);
+        }
+        Ok(())
+    }
+
+    async fn transfer(&mut self, read: &mut [u8], write: &[u8]) -> Result<(), Infallible> {
+        for i in 0..read.len().max(write.len()) {
+            let byte = self.exchange(write.get(i).copied().unwrap_or(0xFF));
+            if let Some(place) = read.get_mut(i) {
+                *place = byte;
+            }
+        }
+        Ok(())
+    }
+
+    async fn transfer_in_place(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
+        for byte in bytes {
+            *byte = self.exchange(*byte);
+        }
+        Ok(())
+    }
+
+    async fn flush(&mut self) -> Result<(), Infallible> {
+        while SSI_SR.read() & IS_BUSY != 0 {}
+        Ok(())
+    }
+}
+
+impl digital::ErrorType for Select {
+    type Error = Infallible;
+}
+
+impl OutputPin for Select {
+    fn set_low(&mut self) -> Result<(), Infallible> {
+        PORT_D_DATA_0.write(0);
+        Ok(())
+    }
+
+    fn set_high(&mut self) -> Result<(), Infallible> {
+        PORT_D_DATA_0.write(1);
+        Ok(())
+    }
+}

@@ -1,0 +1,137 @@
+//! Clocks, a delay, running a future, and counting instructions.
+
+use crate::registers::{NVIC_ISER0, RCC, RCGC1, TIMER_0, TIMER_1, TimerRegisters};
+use core::future::poll_fn;
+use core::pin::pin;
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering, compiler_fence};
+use core::task::{Context, Poll, Waker};
+use cortex_m::peripheral::SYST;
+use cortex_m::peripheral::syst::SystClkSource;
+use cortex_m_rt::exception;
+use embedded_hal_async::delay::DelayNs;
+
+/// Clock of processor and peripherals.
+pub const CLOCK_HZ: u32 = 50_000_000;
+const CLOCK_NS: u32 = 1_000_000_000 / CLOCK_HZ;
+/// RCC: 200 MHz of the PLL over 4.
+const RCC_50_MHZ: u32 = 3 << 23 | 1 << 22;
+const RCGC1_TIMERS: u32 = 0b11 << 16;
+
+/// What QEMU lets an instruction take: `-icount shift=6`. A clock is shorter, so that SysTick counts
+/// single instructions.
+const INSTRUCTION_NS: u32 = 64;
+const _: () = assert!(CLOCK_NS < INSTRUCTION_NS);
+/// SysTick has 24 bits.
+const SYSTICK_MAX: u32 = (1 << 24) - 1;
+
+const ONE_SHOT: u32 = 1;
+const PERIODIC: u32 = 2;
+const TIMER_0_INTERRUPT: i16 = 19;
+const TIMER_1_INTERRUPT: i16 = 21;
+
+static NOW_MS: AtomicU32 = AtomicU32::new(0);
+static IS_DELAY_OVER: AtomicBool = AtomicBool::new(false);
+/// Whether an interrupt came since this was last cleared.
+static WAS_INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// Starts the clocks: SysTick, which counts, timer 0, which interrupts each millisecond, and timer 1,
+/// which ends delays.
+pub fn start(systick: &mut SYST) {
+    RCC.write(RCC_50_MHZ);
+    RCGC1.write(RCGC1.read() | RCGC1_TIMERS);
+    systick.set_clock_source(SystClkSource::Core);
+    systick.set_reload(SYSTICK_MAX);
+    systick.clear_current();
+    systick.enable_counter();
+    // It reads as zero until it was loaded.
+    while SYST::get_current() == 0 {}
+    NVIC_ISER0.write(1 << TIMER_0_INTERRUPT | 1 << TIMER_1_INTERRUPT);
+    run_timer(&TIMER_0, PERIODIC, CLOCK_HZ / 1000);
+}
+
+fn run_timer(timer: &TimerRegisters, mode: u32, clocks: u32) {
+    timer.control.write(0);
+    timer.mode.write(mode);
+    timer.load.write(clocks);
+    timer.interrupt_mask.write(1);
+    timer.control.write(1);
+}
+
+/// Milliseconds since the start.
+pub fn now_ms() -> u32 {
+    NOW_MS.load(Ordering::Relaxed)
+}
+
+// Every interrupt, so that no table of this chip's is needed.
+#[allow(unsafe_code, reason = "the attribute asks for it")]
+#[exception]
+unsafe fn DefaultHandler(interrupt: i16) {
+    match interrupt {
+        TIMER_0_INTERRUPT => {
+            TIMER_0.interrupt_clear.write(1);
+            // Nobody else writes it.
+            NOW_MS.store(now_ms() + 1, Ordering::Relaxed);
+        }
+        TIMER_1_INTERRUPT => {
+            TIMER_1.interrupt_clear.write(1);
+            IS_DELAY_OVER.store(true, Ordering::Relaxed);
+        }
+        other => panic!("interrupt {other} was not asked for"),
+    }
+    WAS_INTERRUPTED.store(true, Ordering::Relaxed);
+}
+
+/// Waits by timer 1.
+pub struct Delay;
+
+impl DelayNs for Delay {
+    async fn delay_ns(&mut self, ns: u32) {
+        TIMER_1.control.write(0);
+        IS_DELAY_OVER.store(false, Ordering::Relaxed);
+        run_timer(&TIMER_1, ONE_SHOT, ns.div_ceil(CLOCK_NS).max(1));
+        poll_fn(|_| match IS_DELAY_OVER.load(Ordering::Relaxed) {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        })
+        .await;
+    }
+}
+
+/// Runs a future to its end. The processor sleeps from one interrupt to the next in between.
+pub fn block_on<F: Future>(future: F) -> F::Output {
+    let mut future = pin!(future);
+    let mut context = Context::from_waker(Waker::noop());
+    loop {
+        WAS_INTERRUPTED.store(false, Ordering::Relaxed);
+        if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
+            return output;
+        }
+        // One that comes after the look ends WFI all the same, and is taken afterwards.
+        cortex_m::interrupt::free(|_| {
+            if !WAS_INTERRUPTED.load(Ordering::Relaxed) {
+                cortex_m::asm::wfi();
+            }
+        });
+    }
+}
+
+/// Instructions that a call takes, at most 5 million, with interrupts off.
+pub fn instructions(call: impl FnOnce()) -> u32 {
+    cortex_m::interrupt::free(|_| {
+        let empty = clocks(|| ());
+        let clocks = clocks(call) - empty;
+        // Reading SysTick twice takes the same instructions in both; the remainder is of the clock.
+        (clocks * CLOCK_NS + INSTRUCTION_NS / 2) / INSTRUCTION_NS
+    })
+}
+
+// Apart, so that nothing of what surrounds a call is moved between the looks at the clock.
+#[inline(never)]
+fn clocks(call: impl FnOnce()) -> u32 {
+    let before = SYST::get_current();
+    compiler_fence(Ordering::SeqCst);
+    call();
+    compiler_fence(Ordering::SeqCst);
+    // It counts down.
+    before.wrapping_sub(SYST::get_current()) & SYSTICK_MAX
+}

@@ -1,0 +1,91 @@
+//! Runs the firmware of `firmware/lm3s6965` in QEMU, and looks at what it left on the card.
+
+use crate::packages::{self, DEVICE_TARGET};
+use crate::run::{capture, cargo, check, target};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const MANIFEST: &str = "firmware/lm3s6965/Cargo.toml";
+const PROGRAM: &str = "cardiograph-lm3s6965";
+
+/// Longest run of QEMU, in s; it takes less than one.
+const QEMU_S_MAX: &str = "120";
+/// QEMU wants a power of two.
+const CARD_BYTES: u64 = 64 << 20;
+const BLOCK_BYTES: usize = 512;
+/// Where the firmware writes, and how much: `firmware/lm3s6965/src/card.rs`.
+const START: usize = 8192;
+const BLOCKS: usize = 513;
+
+/// Builds, runs and looks; returns how many tests passed.
+pub fn all() -> Result<usize, String> {
+    packages::install(packages::FOR_FIRMWARE)?;
+    packages::add_device_target()?;
+    check(&mut cargo(&["fmt", "--manifest-path", MANIFEST, "--check"]))?;
+    check(&mut of_firmware("clippy", &["--", "-Dwarnings"]))?;
+    check(&mut of_firmware("build", &[]))?;
+    let card = folder().join("card.img");
+    fresh_card(&card).map_err(|error| format!("{}: {error}", card.display()))?;
+    let (succeeded, text) = capture(&mut qemu(&card))?;
+    let passed = text.lines().filter(|line| line.starts_with("ok: ")).count();
+    if !succeeded || passed == 0 {
+        return Err(String::from("the firmware failed"));
+    }
+    card_is_right(&card)?;
+    println!("ok: the card holds what was written, and nothing else");
+    Ok(passed + 1)
+}
+
+fn folder() -> PathBuf {
+    target().join("firmware")
+}
+
+/// A command of cargo for the firmware; it has a workspace and a target of its own.
+fn of_firmware(command: &str, end: &[&str]) -> Command {
+    let mut cargo = cargo(&[command, "--quiet", "--release", "--locked"]);
+    cargo.args(["--manifest-path", MANIFEST, "--target", DEVICE_TARGET]);
+    cargo.arg("--target-dir").arg(folder()).args(end);
+    cargo
+}
+
+fn fresh_card(path: &Path) -> std::io::Result<()> {
+    File::create(path)?.set_len(CARD_BYTES)
+}
+
+/// An instruction takes 64 ns, whatever the computer: the same run every time. Sleep takes none of the
+/// computer's.
+fn qemu(card: &Path) -> Command {
+    let mut command = Command::new("timeout");
+    command.args([QEMU_S_MAX, "qemu-system-arm", "-M", "lm3s6965evb"]);
+    command.args(["-display", "none", "-monitor", "none", "-serial", "none"]);
+    command.args(["-semihosting-config", "enable=on,target=native"]);
+    command.args(["-icount", "shift=6,sleep=off"]);
+    let drive = format!("if=sd,format=raw,file={}", card.display());
+    command.args(["-drive", &drive, "-kernel"]);
+    command.arg(folder().join(DEVICE_TARGET).join("release").join(PROGRAM));
+    command
+}
+
+fn card_is_right(path: &Path) -> Result<(), String> {
+    let card = std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    for (index, block) in card.chunks_exact(BLOCK_BYTES).enumerate() {
+        let expected = match index.checked_sub(START) {
+            Some(index) if index < BLOCKS => block_of_test(index as u32),
+            _ => [0; BLOCK_BYTES],
+        };
+        if block != expected {
+            return Err(format!("block {index} of {} is wrong", path.display()));
+        }
+    }
+    Ok(())
+}
+
+/// The words of a block of the test are multiples of this, counted from the test's first.
+fn block_of_test(index: u32) -> [u8; BLOCK_BYTES] {
+    let words = BLOCK_BYTES / 4;
+    std::array::from_fn(|i| {
+        let word = index * words as u32 + (i / 4) as u32;
+        word.wrapping_mul(0x9E37_79B1).to_le_bytes()[i % 4]
+    })
+}
