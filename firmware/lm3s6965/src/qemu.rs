@@ -5,6 +5,7 @@
 //!
 //! - looks at no checksum, CMD59 or not: a command with a wrong one is kept from it and refused here;
 //! - answers CMD58 with R1 = 0x01 when the card is long initialised: the bit is taken away;
+//! - tells of an illegal command once more in the R1 after it, as on the SD bus: that is taken away;
 //! - sends the count of ACMD22 with its lowest byte first: it is turned round, its checksum with it;
 //! - is never busy: the card is held busy for it here, in virtual time, so that interrupts go on.
 //!
@@ -15,9 +16,12 @@ use core::convert::Infallible;
 use embedded_hal_async::spi::{self, SpiBus};
 
 const SILENCE: u8 = 0xFF;
+const STOP_TOKEN: u8 = 0xFD;
 const BUSY: u8 = 0;
 /// R1: not initialised.
 const IDLE: u8 = 1;
+/// R1: not a command for now.
+const ILLEGAL: u8 = 1 << 2;
 /// R1: the checksum is wrong.
 const CRC_ERROR: u8 = 1 << 3;
 /// Bits that say how a block was taken, and what they say if it was.
@@ -28,15 +32,17 @@ const TAKEN: u8 = 5;
 pub const STALL_BLOCKS: u32 = 64;
 /// So long it lasts, in ms.
 pub const STALL_MS: u32 = 25;
+/// So long a card is busy after each stop token, in ms.
+pub const STOP_MS: u32 = 4;
 
 /// What is to be made good in what comes next.
 enum Next {
     Nothing,
     /// The command was not passed on.
     Refusal,
-    /// The R1 of CMD58.
-    Ocr,
-    /// ACMD22 was sent.
+    /// The R1 of this command.
+    Answer(u8),
+    /// The count of ACMD22.
     Count,
     /// The checksum of its count.
     Sum([u8; 2]),
@@ -46,6 +52,7 @@ enum Next {
 pub struct QemuBus<Bus> {
     bus: Bus,
     next: Next,
+    was_illegal: bool,
     blocks: u32,
     busy_until_ms: u32,
 }
@@ -56,6 +63,7 @@ impl<Bus> QemuBus<Bus> {
         QemuBus {
             bus,
             next: Next::Nothing,
+            was_illegal: false,
             blocks: 0,
             busy_until_ms: 0,
         }
@@ -75,12 +83,28 @@ impl<Bus> QemuBus<Bus> {
         }
     }
 
+    fn mended_r1(&mut self, index: u8, mut r1: u8) -> u8 {
+        if index == 58 {
+            r1 &= !IDLE;
+        }
+        if self.was_illegal {
+            r1 &= !ILLEGAL;
+        }
+        self.was_illegal = r1 & ILLEGAL != 0;
+        r1
+    }
+
     /// Makes good what the card said.
     fn mend(&mut self, bytes: &mut [u8]) {
         self.next = match (&self.next, bytes) {
-            (Next::Ocr, [r1]) if *r1 & 0x80 == 0 => {
-                *r1 &= !IDLE;
-                Next::Nothing
+            (Next::Answer(index), [r1]) if *r1 & 0x80 == 0 => {
+                let index = *index;
+                *r1 = self.mended_r1(index, *r1);
+                if index == 22 {
+                    Next::Count
+                } else {
+                    Next::Nothing
+                }
             }
             (Next::Count, count @ [_, _, _, _]) => {
                 count.reverse();
@@ -115,17 +139,19 @@ impl<Bus: SpiBus<Error = Infallible>> SpiBus for QemuBus<Bus> {
         if let [SILENCE, frame @ .., end] = bytes
             && frame.len() == 5
         {
-            self.next = match frame[0] & 0x3F {
-                _ if crc7_and_end(frame) != *end => Next::Refusal,
-                58 => Next::Ocr,
-                22 => Next::Count,
-                _ => Next::Nothing,
+            self.next = match crc7_and_end(frame) == *end {
+                true => Next::Answer(frame[0] & 0x3F),
+                false => Next::Refusal,
             };
             if let Next::Refusal = self.next {
                 return Ok(());
             }
         }
-        self.bus.write(bytes).await
+        self.bus.write(bytes).await?;
+        if let [STOP_TOKEN, _] = bytes {
+            self.busy_until_ms = now_ms() + STOP_MS;
+        }
+        Ok(())
     }
 
     async fn transfer(&mut self, read: &mut [u8], write: &[u8]) -> Result<(), Infallible> {

@@ -2,7 +2,7 @@
 
 use crate::registers::{NVIC_ISER0, RCC, RCGC1, TIMER_0, TIMER_1, TimerRegisters};
 use core::future::poll_fn;
-use core::pin::pin;
+use core::pin::{Pin, pin};
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering, compiler_fence};
 use core::task::{Context, Poll, Waker};
 use cortex_m::peripheral::SYST;
@@ -31,6 +31,8 @@ const TIMER_1_INTERRUPT: i16 = 21;
 
 static NOW_MS: AtomicU32 = AtomicU32::new(0);
 static IS_DELAY_OVER: AtomicBool = AtomicBool::new(false);
+/// While interrupts come each millisecond, SysTick does not go round in a sleep.
+static SLEPT_CLOCKS: AtomicU32 = AtomicU32::new(0);
 /// Whether an interrupt came since this was last cleared.
 static WAS_INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
@@ -100,19 +102,38 @@ impl DelayNs for Delay {
 /// Runs a future to its end. The processor sleeps from one interrupt to the next in between.
 pub fn block_on<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
-    let mut context = Context::from_waker(Waker::noop());
     loop {
-        WAS_INTERRUPTED.store(false, Ordering::Relaxed);
-        if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
+        if let Some(output) = poll_or_sleep(future.as_mut()) {
             return output;
         }
-        // One that comes after the look ends WFI all the same, and is taken afterwards.
-        cortex_m::interrupt::free(|_| {
-            if !WAS_INTERRUPTED.load(Ordering::Relaxed) {
-                cortex_m::asm::wfi();
-            }
-        });
     }
+}
+
+/// Polls a future at most so often, and drops it.
+pub fn poll_times<F: Future>(future: F, times: u32) -> Option<F::Output> {
+    let mut future = pin!(future);
+    (0..times).find_map(|_| poll_or_sleep(future.as_mut()))
+}
+
+fn poll_or_sleep<F: Future>(future: Pin<&mut F>) -> Option<F::Output> {
+    WAS_INTERRUPTED.store(false, Ordering::Relaxed);
+    if let Poll::Ready(output) = future.poll(&mut Context::from_waker(Waker::noop())) {
+        return Some(output);
+    }
+    // An interrupt that comes after the look ends WFI all the same, and is taken afterwards.
+    cortex_m::interrupt::free(|_| {
+        if !WAS_INTERRUPTED.load(Ordering::Relaxed) {
+            let clocks = clocks(cortex_m::asm::wfi);
+            let slept = SLEPT_CLOCKS.load(Ordering::Relaxed);
+            SLEPT_CLOCKS.store(slept.wrapping_add(clocks), Ordering::Relaxed);
+        }
+    });
+    None
+}
+
+/// Microseconds that the processor slept; they begin anew after 85 s.
+pub fn slept_us() -> u32 {
+    SLEPT_CLOCKS.load(Ordering::Relaxed) / (CLOCK_HZ / 1_000_000)
 }
 
 /// Instructions that a call takes, at most 5 million, with interrupts off.
