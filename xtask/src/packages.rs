@@ -31,10 +31,16 @@ pub const FOR_TESTS: &[Package] = &[
 ];
 
 /// What runs firmware.
-pub const FOR_FIRMWARE: &[Package] = &[Package {
-    program: "qemu-system-arm",
-    name: "qemu-system-arm",
-}];
+pub const FOR_FIRMWARE: &[Package] = &[
+    Package {
+        program: "qemu-system-arm",
+        name: "qemu-system-arm",
+    },
+    Package {
+        program: "mkfs.fat",
+        name: "dosfstools",
+    },
+];
 
 /// What the benchmarks compare with.
 pub const FOR_BENCHMARKS: &[Package] = &[
