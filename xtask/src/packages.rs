@@ -40,6 +40,10 @@ pub const FOR_FIRMWARE: &[Package] = &[
         program: "mkfs.fat",
         name: "dosfstools",
     },
+    Package {
+        program: "mcopy",
+        name: "mtools",
+    },
 ];
 
 /// What the benchmarks compare with.

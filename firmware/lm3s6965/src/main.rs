@@ -8,7 +8,9 @@
 mod card;
 mod instructions;
 mod qemu;
+mod recording;
 mod registers;
+mod sampler;
 mod ssi;
 mod time;
 
@@ -23,7 +25,10 @@ fn main() -> ! {
     if let Some(mut peripherals) = Peripherals::take() {
         time::start(&mut peripherals.SYST);
         instructions::are_counted();
-        card::is_written_and_read();
+        sampler::push_is_cheap();
+        let mut card = card::on_wires();
+        card::is_written_and_read(&mut card);
+        recording::is_complete(card);
         hprintln!(
             "RAM: {} B static, {} B stack at most",
             registers::static_bytes(),

@@ -11,7 +11,7 @@
 //!
 //! The last is for the test; real wires need nothing of this file.
 
-use crate::time::now_ms;
+use crate::time::now_us;
 use core::convert::Infallible;
 use embedded_hal_async::spi::{self, SpiBus};
 
@@ -29,9 +29,9 @@ const TAKEN_MASK: u8 = 0x1F;
 const TAKEN: u8 = 5;
 
 /// A stall comes after so many blocks.
-pub const STALL_BLOCKS: u32 = 64;
+pub const STALL_BLOCKS: u32 = 128;
 /// So long it lasts, in ms.
-pub const STALL_MS: u32 = 25;
+pub const STALL_MS: u32 = 100;
 /// So long a card is busy after each stop token, in ms.
 pub const STOP_MS: u32 = 4;
 
@@ -54,7 +54,7 @@ pub struct QemuBus<Bus> {
     next: Next,
     was_illegal: bool,
     blocks: u32,
-    busy_until_ms: u32,
+    busy_until_us: u64,
 }
 
 impl<Bus> QemuBus<Bus> {
@@ -65,7 +65,7 @@ impl<Bus> QemuBus<Bus> {
             next: Next::Nothing,
             was_illegal: false,
             blocks: 0,
-            busy_until_ms: 0,
+            busy_until_us: 0,
         }
     }
 
@@ -78,7 +78,7 @@ impl<Bus> QemuBus<Bus> {
         if answer & TAKEN_MASK == TAKEN {
             self.blocks += 1;
             if self.blocks.is_multiple_of(STALL_BLOCKS) {
-                self.busy_until_ms = now_ms() + STALL_MS;
+                self.busy_until_us = now_us() + 1000 * u64::from(STALL_MS);
             }
         }
     }
@@ -149,7 +149,7 @@ impl<Bus: SpiBus<Error = Infallible>> SpiBus for QemuBus<Bus> {
         }
         self.bus.write(bytes).await?;
         if let [STOP_TOKEN, _] = bytes {
-            self.busy_until_ms = now_ms() + STOP_MS;
+            self.busy_until_us = now_us() + 1000 * u64::from(STOP_MS);
         }
         Ok(())
     }
@@ -164,7 +164,7 @@ impl<Bus: SpiBus<Error = Infallible>> SpiBus for QemuBus<Bus> {
             self.next = Next::Nothing;
             return Ok(());
         }
-        if now_ms() < self.busy_until_ms {
+        if now_us() < self.busy_until_us {
             bytes.fill(BUSY);
             return Ok(());
         }

@@ -1,10 +1,14 @@
 //! Clocks, a delay, running a future, and counting instructions.
 
 use crate::registers::{NVIC_ISER0, RCC, RCGC1, TIMER_0, TIMER_1, TimerRegisters};
+use crate::sampler;
+use core::cell::Cell;
 use core::future::poll_fn;
+use core::hint::spin_loop;
 use core::pin::{Pin, pin};
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering, compiler_fence};
 use core::task::{Context, Poll, Waker};
+use cortex_m::interrupt::Mutex;
 use cortex_m::peripheral::SYST;
 use cortex_m::peripheral::syst::SystClkSource;
 use cortex_m_rt::exception;
@@ -13,6 +17,7 @@ use embedded_hal_async::delay::DelayNs;
 /// Clock of processor and peripherals.
 pub const CLOCK_HZ: u32 = 50_000_000;
 const CLOCK_NS: u32 = 1_000_000_000 / CLOCK_HZ;
+const CLOCKS_PER_US: u32 = CLOCK_HZ / 1_000_000;
 /// RCC: 200 MHz of the PLL over 4.
 const RCC_50_MHZ: u32 = 3 << 23 | 1 << 22;
 const RCGC1_TIMERS: u32 = 0b11 << 16;
@@ -29,10 +34,11 @@ const PERIODIC: u32 = 2;
 const TIMER_0_INTERRUPT: i16 = 19;
 const TIMER_1_INTERRUPT: i16 = 21;
 
-static NOW_MS: AtomicU32 = AtomicU32::new(0);
+/// Microseconds since the start, and SysTick when they were counted.
+static NOW: Mutex<Cell<(u64, u32)>> = Mutex::new(Cell::new((0, 0)));
 static IS_DELAY_OVER: AtomicBool = AtomicBool::new(false);
-/// While interrupts come each millisecond, SysTick does not go round in a sleep.
-static SLEPT_CLOCKS: AtomicU32 = AtomicU32::new(0);
+/// While interrupts come each millisecond, SysTick does not go round in one wait.
+static IDLE_CLOCKS: AtomicU32 = AtomicU32::new(0);
 /// Whether an interrupt came since this was last cleared.
 static WAS_INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
@@ -59,9 +65,19 @@ fn run_timer(timer: &TimerRegisters, mode: u32, clocks: u32) {
     timer.control.write(1);
 }
 
-/// Milliseconds since the start.
-pub fn now_ms() -> u32 {
-    NOW_MS.load(Ordering::Relaxed)
+/// Microseconds since the start. Asked for each millisecond at least, long before SysTick goes round.
+pub fn now_us() -> u64 {
+    cortex_m::interrupt::free(|free| {
+        let now = NOW.borrow(free);
+        let (us, systick) = now.get();
+        // It counts down.
+        let clocks = systick.wrapping_sub(SYST::get_current()) & SYSTICK_MAX;
+        let more_us = clocks / CLOCKS_PER_US;
+        let us = us + u64::from(more_us);
+        let systick = systick.wrapping_sub(more_us * CLOCKS_PER_US) & SYSTICK_MAX;
+        now.set((us, systick));
+        us
+    })
 }
 
 // Every interrupt, so that no table of this chip's is needed.
@@ -71,8 +87,7 @@ unsafe fn DefaultHandler(interrupt: i16) {
     match interrupt {
         TIMER_0_INTERRUPT => {
             TIMER_0.interrupt_clear.write(1);
-            // Nobody else writes it.
-            NOW_MS.store(now_ms() + 1, Ordering::Relaxed);
+            sampler::tick(now_us());
         }
         TIMER_1_INTERRUPT => {
             TIMER_1.interrupt_clear.write(1);
@@ -99,11 +114,11 @@ impl DelayNs for Delay {
     }
 }
 
-/// Runs a future to its end. The processor sleeps from one interrupt to the next in between.
+/// Runs a future to its end. The processor waits from one interrupt to the next in between.
 pub fn block_on<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
     loop {
-        if let Some(output) = poll_or_sleep(future.as_mut()) {
+        if let Some(output) = poll_or_wait(future.as_mut()) {
             return output;
         }
     }
@@ -112,28 +127,28 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
 /// Polls a future at most so often, and drops it.
 pub fn poll_times<F: Future>(future: F, times: u32) -> Option<F::Output> {
     let mut future = pin!(future);
-    (0..times).find_map(|_| poll_or_sleep(future.as_mut()))
+    (0..times).find_map(|_| poll_or_wait(future.as_mut()))
 }
 
-fn poll_or_sleep<F: Future>(future: Pin<&mut F>) -> Option<F::Output> {
+fn poll_or_wait<F: Future>(future: Pin<&mut F>) -> Option<F::Output> {
     WAS_INTERRUPTED.store(false, Ordering::Relaxed);
     if let Poll::Ready(output) = future.poll(&mut Context::from_waker(Waker::noop())) {
         return Some(output);
     }
-    // An interrupt that comes after the look ends WFI all the same, and is taken afterwards.
-    cortex_m::interrupt::free(|_| {
-        if !WAS_INTERRUPTED.load(Ordering::Relaxed) {
-            let clocks = clocks(cortex_m::asm::wfi);
-            let slept = SLEPT_CLOCKS.load(Ordering::Relaxed);
-            SLEPT_CLOCKS.store(slept.wrapping_add(clocks), Ordering::Relaxed);
+    // Awake: QEMU 7.2 joins every second interrupt of a timer to the next while the processor sleeps.
+    let clocks = clocks(|| {
+        while !WAS_INTERRUPTED.load(Ordering::Relaxed) {
+            spin_loop()
         }
     });
+    let idle = IDLE_CLOCKS.load(Ordering::Relaxed);
+    IDLE_CLOCKS.store(idle.wrapping_add(clocks), Ordering::Relaxed);
     None
 }
 
-/// Microseconds that the processor slept; they begin anew after 85 s.
-pub fn slept_us() -> u32 {
-    SLEPT_CLOCKS.load(Ordering::Relaxed) / (CLOCK_HZ / 1_000_000)
+/// Microseconds that there was nothing to do; they begin anew after 85 s.
+pub fn idle_us() -> u32 {
+    IDLE_CLOCKS.load(Ordering::Relaxed) / CLOCKS_PER_US
 }
 
 /// Instructions that a call takes, at most 5 million, with interrupts off.

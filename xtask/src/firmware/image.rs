@@ -1,7 +1,9 @@
 //! The card of the firmware: a partition with a file system, and blocks behind it that are nobody's.
 
+use super::recording;
 use crate::run::check;
 use std::fs;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -9,9 +11,8 @@ use std::process::Command;
 pub const BLOCK_BYTES: usize = 512;
 /// QEMU wants a power of two.
 const CARD_BLOCKS: usize = 128 << 10;
-/// The partition.
-const FAT_START: usize = 2048;
-const FAT_BLOCKS: usize = 64 << 10;
+/// The blocks of the partition.
+const FAT: Range<usize> = 2048..66 << 10;
 /// FAT of 16 bits, counted in blocks.
 const FAT_TYPE: u8 = 0x0E;
 
@@ -37,11 +38,19 @@ impl Image {
         &self.path
     }
 
-    /// Checks that these blocks, and no others, were written.
+    /// What is in the partition.
+    pub fn fat(&self) -> Result<Vec<u8>, String> {
+        Ok(read(&self.path)?[fat_bytes()].to_vec())
+    }
+
+    /// Checks that outside the partition these blocks, and no others, were written.
     pub fn holds(&self, start: usize, blocks: &[[u8; BLOCK_BYTES]]) -> Result<(), String> {
         let card = read(&self.path)?;
         let old = self.made.chunks_exact(BLOCK_BYTES);
         for (index, (block, old)) in card.chunks_exact(BLOCK_BYTES).zip(old).enumerate() {
+            if FAT.contains(&index) {
+                continue;
+            }
             let new = index.checked_sub(start).and_then(|i| blocks.get(i));
             if block != new.map_or(old, |new| new) {
                 return Err(format!("block {index} of {} is wrong", self.path.display()));
@@ -51,20 +60,20 @@ impl Image {
     }
 }
 
-fn fat_bytes() -> std::ops::Range<usize> {
-    FAT_START * BLOCK_BYTES..(FAT_START + FAT_BLOCKS) * BLOCK_BYTES
+fn fat_bytes() -> Range<usize> {
+    FAT.start * BLOCK_BYTES..FAT.end * BLOCK_BYTES
 }
 
 fn file_system(folder: &Path) -> Result<Vec<u8>, String> {
     let path = folder.join("fat.img");
     let _ = fs::remove_file(&path);
-    // An ordinary user's path does not look there.
-    let mut command = Command::new("/usr/sbin/mkfs.fat");
+    let mut command = Command::new(super::MKFS);
     // The same serial number every time.
     command.args(["-C", "-F", "16", "-i", "0CA5D106"]);
-    command.args(["-h", &FAT_START.to_string()]);
-    command.arg(&path).arg((FAT_BLOCKS / 2).to_string());
+    command.args(["-h", &FAT.start.to_string()]);
+    command.arg(&path).arg((FAT.len() / 2).to_string());
     check(&mut command)?;
+    recording::put_other(&path)?;
     read(&path)
 }
 
@@ -77,8 +86,8 @@ fn partition_table() -> [u8; BLOCK_BYTES] {
     let mut table = [0; BLOCK_BYTES];
     let entry = &mut table[446..];
     entry[4] = FAT_TYPE;
-    entry[8..12].copy_from_slice(&(FAT_START as u32).to_le_bytes());
-    entry[12..16].copy_from_slice(&(FAT_BLOCKS as u32).to_le_bytes());
+    entry[8..12].copy_from_slice(&(FAT.start as u32).to_le_bytes());
+    entry[12..16].copy_from_slice(&(FAT.len() as u32).to_le_bytes());
     table[510..].copy_from_slice(&[0x55, 0xAA]);
     table
 }

@@ -1,0 +1,60 @@
+//! The recorder: samples from an interrupt become files of a FAT card that stalls.
+
+use crate::card::TestCard;
+use crate::sampler::{self, CONTROL, SCHEMA};
+use crate::time::{Delay, block_on, idle_us, now_us};
+use cardiograph_recorder::{
+    Config, DosTime, Event, FatVolume, Format, Parts, Recorder, StreamConfig, Window,
+};
+use cortex_m_semihosting::hprintln;
+
+/// 5 s of them. The same is in `xtask/src/firmware/recording.rs`.
+const SAMPLES: u32 = 20_000;
+/// So that there are several files.
+const FILE_BYTES: u32 = 128 << 10;
+
+/// Records; panics if a sample was lost. Whether the files are right is looked at from outside.
+pub fn is_complete(card: TestCard) {
+    let parts = Parts {
+        medium: card,
+        volume: FatVolume::new(|| DosTime::NO_CLOCK, 1),
+        clock: now_us,
+        delay: Delay,
+        events: say,
+        control: &CONTROL,
+        reads: None,
+    };
+    let config = Config {
+        file_bytes: FILE_BYTES,
+        ..Config::default()
+    };
+    let stream = StreamConfig {
+        prefix: *b"REC",
+        format: Format::Csv(&SCHEMA),
+        window: Window::default(),
+    };
+    let mut recorder = Recorder::new(parts, config, [(stream, sampler::start(SAMPLES))]);
+    let bytes = size_of_val(&recorder);
+    let (began_us, began_idle_us) = (now_us(), idle_us());
+    let run = recorder.run();
+    hprintln!("recorder: {} B, its future {} B", bytes, size_of_val(&run));
+    let [summary] = match block_on(run) {
+        Ok(summaries) => summaries,
+        Err(why) => panic!("the recording did not begin: {why}"),
+    };
+    hprintln!("{:?}", summary);
+    hprintln!(
+        "{} samples in {} us, {} us of nothing to do",
+        SAMPLES,
+        now_us() - began_us,
+        idle_us() - began_idle_us
+    );
+    assert_eq!((summary.written, summary.lost), (u64::from(SAMPLES), 0));
+    hprintln!("ok: {} samples are recorded", SAMPLES);
+}
+
+fn say(event: Event) {
+    if let Event::Lost { .. } | Event::CardLost = event {
+        hprintln!("{:?}", event);
+    }
+}

@@ -1,0 +1,125 @@
+//! The samples: a timer's interrupt pushes them into a ring.
+
+use crate::time::instructions;
+use cardiograph_recorder::{Column, Control, Kind, Ring, Sampler, Schema, Source};
+use core::cell::RefCell;
+use core::hint::black_box;
+use core::sync::atomic::{AtomicU8, Ordering};
+use cortex_m::interrupt::{Mutex, free};
+use cortex_m_semihosting::hprintln;
+
+/// Bytes of the ring.
+const RING_BYTES: usize = 16 * 1024;
+/// Samples of each millisecond.
+const SAMPLES_PER_TICK: u32 = 4;
+/// What a push may cost beside the copy of its bytes.
+const PUSH_INSTRUCTIONS_MAX: u32 = 100;
+/// No multiple of a sample, so that one is parted by the ring's end.
+const TEST_RING_BYTES: usize = 1024;
+const SAMPLE_BYTES: usize = SCHEMA.sample_bytes();
+
+/// What a sample is made of. `xtask/src/firmware/recording.rs` knows the values.
+pub static SCHEMA: Schema = Schema::new(&[
+    Column {
+        name: "index",
+        kind: Kind::U32,
+    },
+    Column {
+        name: "value",
+        kind: Kind::I32,
+    },
+    Column {
+        name: "check",
+        kind: Kind::U16,
+    },
+]);
+
+/// What the recorder says.
+pub static CONTROL: Control = Control::new();
+
+/// What the interrupt has, while there is a recording.
+static SAMPLING: Mutex<RefCell<Option<Sampling>>> = Mutex::new(RefCell::new(None));
+
+struct Sampling {
+    sampler: Sampler<'static>,
+    next: u32,
+    end: u32,
+}
+
+/// Makes the ring, and pushes so many samples into it once the recorder is ready. Then it is closed.
+pub fn start(samples: u32) -> Source<'static> {
+    let ring = cortex_m::singleton!(: Ring<[AtomicU8; RING_BYTES]> = Ring::new());
+    let (sampler, source) = ring.expect("there is one ring").split();
+    let sampling = Sampling {
+        sampler,
+        next: 0,
+        end: samples,
+    };
+    free(|free| SAMPLING.borrow(free).replace(Some(sampling)));
+    source
+}
+
+/// A millisecond has gone by.
+pub fn tick(now_us: u64) {
+    free(|free| {
+        let mut sampling = SAMPLING.borrow(free).borrow_mut();
+        let Some(some) = sampling.as_mut().filter(|_| CONTROL.is_ready()) else {
+            return;
+        };
+        for _ in 0..SAMPLES_PER_TICK {
+            // What finds no room is in a gap of the recording.
+            let _ = some.sampler.push(&sample(some.next), now_us);
+            some.next += 1;
+        }
+        if some.next >= some.end {
+            some.sampler.close();
+            *sampling = None;
+        }
+    });
+}
+
+fn sample(index: u32) -> [u8; SAMPLE_BYTES] {
+    let value = index.wrapping_mul(0x9E37_79B1);
+    let mut sample = [0; SAMPLE_BYTES];
+    sample[..4].copy_from_slice(&index.to_le_bytes());
+    sample[4..8].copy_from_slice(&value.to_le_bytes());
+    sample[8..].copy_from_slice(&((value >> 16) as u16).to_le_bytes());
+    sample
+}
+
+/// A push costs little beside the copy of its bytes, whether there is room or not.
+pub fn push_is_cheap() {
+    let mut ring = Ring::<[AtomicU8; TEST_RING_BYTES]>::new();
+    let (mut sampler, _source) = ring.split();
+    let mut most = 0;
+    // Twice as many as there is room for.
+    for index in 0..2 * TEST_RING_BYTES / SAMPLE_BYTES {
+        let sample = sample(index as u32);
+        most = most.max(instructions(|| push(&mut sampler, &sample)));
+    }
+    let cells = [const { AtomicU8::new(0) }; SAMPLE_BYTES];
+    let copy = instructions(|| copy(&cells, &sample(0)));
+    hprintln!(
+        "a push of {} B: at most {} instructions, {} of them to copy",
+        SAMPLE_BYTES,
+        most,
+        copy
+    );
+    assert!(
+        most <= copy + PUSH_INSTRUCTIONS_MAX,
+        "a push costs too much"
+    );
+    hprintln!("ok: a push is cheap");
+}
+
+#[inline(never)]
+fn push(sampler: &mut Sampler<'_>, sample: &[u8]) {
+    let _ = black_box(sampler.push(sample, 0));
+}
+
+#[inline(never)]
+fn copy(cells: &[AtomicU8], bytes: &[u8]) {
+    for (cell, byte) in cells.iter().zip(bytes) {
+        cell.store(*byte, Ordering::Relaxed);
+    }
+}
