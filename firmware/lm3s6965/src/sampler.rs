@@ -1,7 +1,9 @@
 //! The samples: a timer's interrupt pushes them into a ring.
 
 use crate::time::instructions;
-use cardiograph_recorder::{Column, Control, Kind, Ring, Sampler, Schema, Source};
+use cardiograph_recorder::{
+    Column, Control, Kind, MAGOD2, Ring, SAMPLE_BYTES_MAX, Sampler, Schema, Source,
+};
 use core::cell::RefCell;
 use core::hint::black_box;
 use core::sync::atomic::{AtomicU8, Ordering};
@@ -14,7 +16,6 @@ const RING_BYTES: usize = 16 * 1024;
 const SAMPLES_PER_TICK: u32 = 4;
 /// What a push may cost beside the copy of its bytes.
 const PUSH_INSTRUCTIONS_MAX: u32 = 100;
-/// No multiple of a sample, so that one is parted by the ring's end.
 const TEST_RING_BYTES: usize = 1024;
 const SAMPLE_BYTES: usize = SCHEMA.sample_bytes();
 
@@ -89,27 +90,39 @@ fn sample(index: u32) -> [u8; SAMPLE_BYTES] {
 
 /// A push costs little beside the copy of its bytes, whether there is room or not.
 pub fn push_is_cheap() {
+    let sample = [7; SAMPLE_BYTES_MAX];
+    for bytes in [1, SAMPLE_BYTES, MAGOD2.sample_bytes(), SAMPLE_BYTES_MAX] {
+        let (push, copy) = (
+            push_instructions(&sample[..bytes]),
+            copy_instructions(&sample[..bytes]),
+        );
+        hprintln!(
+            "a push of {} B: at most {} instructions, {} of them to copy",
+            bytes,
+            push,
+            copy
+        );
+        assert!(
+            push <= copy + PUSH_INSTRUCTIONS_MAX,
+            "a push costs too much"
+        );
+    }
+    hprintln!("ok: a push is cheap");
+}
+
+/// Instructions of the most expensive push.
+fn push_instructions(sample: &[u8]) -> u32 {
     let mut ring = Ring::<[AtomicU8; TEST_RING_BYTES]>::new();
     let (mut sampler, _source) = ring.split();
-    let mut most = 0;
-    // Twice as many as there is room for.
-    for index in 0..2 * TEST_RING_BYTES / SAMPLE_BYTES {
-        let sample = sample(index as u32);
-        most = most.max(instructions(|| push(&mut sampler, &sample)));
-    }
-    let cells = [const { AtomicU8::new(0) }; SAMPLE_BYTES];
-    let copy = instructions(|| copy(&cells, &sample(0)));
-    hprintln!(
-        "a push of {} B: at most {} instructions, {} of them to copy",
-        SAMPLE_BYTES,
-        most,
-        copy
-    );
-    assert!(
-        most <= copy + PUSH_INSTRUCTIONS_MAX,
-        "a push costs too much"
-    );
-    hprintln!("ok: a push is cheap");
+    // Half of them find no room.
+    let pushes = 0..2 * TEST_RING_BYTES / sample.len();
+    let each = pushes.map(|_| instructions(|| push(&mut sampler, sample)));
+    each.max().unwrap_or_default()
+}
+
+fn copy_instructions(sample: &[u8]) -> u32 {
+    let cells = [const { AtomicU8::new(0) }; SAMPLE_BYTES_MAX];
+    instructions(|| copy(&cells, sample))
 }
 
 #[inline(never)]
