@@ -60,8 +60,11 @@ pub(crate) const COST_US_MIN: u32 = 1_000;
 pub(crate) const RATE_US: u64 = 20_000;
 /// Blocks that a card is told to expect at once: 4 MiB, which is an allocation unit.
 pub(crate) const HINT_BLOCKS: u32 = 8192;
-/// Least time after which a checkpoint that waits is taken to cost less, in us.
-pub(crate) const OVERDUE_US_MIN: u64 = 100_000;
+/// A checkpoint that waits because of its cost is taken to cost less after this part of its window, and again
+/// after each such time.
+pub(crate) const OVERDUE_PART: u64 = 16;
+/// But no sooner than after this, in us.
+pub(crate) const OVERDUE_US_MIN: u64 = 1_000;
 /// What an operation of the file system may take with all that it leads to, in us: the specification's limit
 /// of busy (4.6.2.2). Rings that do not last as long get no files while samples come, unless it is urgent.
 pub(crate) const FILE_SYSTEM_US: u32 = 250_000;

@@ -94,7 +94,7 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize> Owner
             let lead_us = self.lead_us(at);
             let stream = &mut self.streams[at];
             stream.look(now_us, lead_us);
-            // Kept away by its cost for a whole window: the cost was of one time, and fades.
+            // Kept away by its cost: that was of one time, and fades.
             if stream.is_overdue(now_us) {
                 self.checkpoint.fade();
                 self.streams[at].put_off(now_us);
@@ -103,11 +103,13 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize> Owner
     }
 
     /// How long before the end of its window a checkpoint is begun: twice what it took lately, with what
-    /// waits in the ring, and until the end of a page.
+    /// waits in the ring, until the end of a page, and through a stall.
     fn lead_us(&self, at: usize) -> u64 {
         let stream = &self.streams[at];
         let waiting = stream.source.level_bytes() as u64;
-        2 * (u64::from(self.checkpoint.us()) + self.us_to_write(waiting)) + stream.step_us()
+        2 * (u64::from(self.checkpoint.us()) + self.us_to_write(waiting))
+            + stream.step_us()
+            + u64::from(self.longest_us)
     }
 
     fn us_to_write(&self, bytes: u64) -> u64 {

@@ -273,7 +273,7 @@ impl Source<'_> {
     }
 
     /// Bytes that wait before the next gap, and the gap if none do.
-    pub(crate) fn next(&self) -> (usize, Option<Gap>) {
+    pub fn next(&self) -> (usize, Option<Gap>) {
         let level = self.level_bytes();
         match self.shared.gaps.first() {
             Some((place, gap)) => match place.wrapping_sub(self.tail) as usize {
@@ -285,13 +285,12 @@ impl Source<'_> {
     }
 
     /// Forgets the gap that is next.
-    pub(crate) fn take_gap(&mut self) {
+    pub fn take_gap(&mut self) {
         self.shared.gaps.take();
     }
 
-    /// Copies what comes `skip` bytes on, and leaves it in the ring; fills `out` or panics in debug builds.
-    pub(crate) fn peek(&self, skip: usize, out: &mut [u8]) {
-        debug_assert!(skip + out.len() <= self.level_bytes());
+    /// Copies what comes `skip` bytes on, and leaves it in the ring. Beyond the level are bytes of old.
+    pub fn peek(&self, skip: usize, out: &mut [u8]) {
         let mut at = self.at + skip;
         if at >= self.bytes.len() {
             at -= self.bytes.len();
@@ -302,8 +301,9 @@ impl Source<'_> {
         load(self.bytes, after);
     }
 
-    /// Gives the room of the next bytes back.
-    pub(crate) fn release(&mut self, bytes: usize) {
+    /// Gives the room of the next bytes back, of no more than there are.
+    pub fn release(&mut self, bytes: usize) {
+        let bytes = bytes.min(self.level_bytes());
         self.at += bytes;
         if self.at >= self.bytes.len() {
             self.at -= self.bytes.len();

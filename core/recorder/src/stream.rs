@@ -13,7 +13,7 @@ use crate::admission::Rate;
 use crate::format::{Encoder, Filled, Format};
 use crate::gap::{Cause, Gap};
 use crate::ring::Source;
-use crate::limits::{AHEAD_MAX, MARK_BLOCKS, OVERDUE_US_MIN, STEP_PART};
+use crate::limits::{AHEAD_MAX, MARK_BLOCKS, OVERDUE_PART, OVERDUE_US_MIN, STEP_PART};
 use crate::volume::{Name, Reserved};
 use cardiograph_card::BLOCK_BYTES;
 use heapless::Deque;
@@ -180,14 +180,15 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// Whether a checkpoint waits since the end of a window because of what it may cost.
+    /// Whether a checkpoint waits for long because of what it may cost.
     pub(crate) fn is_overdue(&self, now_us: u64) -> bool {
-        let window_us = match self.config.window {
-            Window::Us(window_us) => window_us,
-            Window::Sample => 0,
+        let wait_us = match self.config.window {
+            Window::Us(window_us) => (window_us / OVERDUE_PART).max(OVERDUE_US_MIN),
+            Window::Sample => OVERDUE_US_MIN,
         };
-        self.target
-            .is_some_and(|target| now_us >= target.at_us.max(self.put_off_us) + window_us.max(OVERDUE_US_MIN))
+        self.target.is_some_and(|target| {
+            now_us >= (target.at_us + self.step_us_max()).max(self.put_off_us) + wait_us
+        })
     }
 
     pub(crate) fn put_off(&mut self, now_us: u64) {
