@@ -64,33 +64,55 @@ impl<'a> Text<'a> {
     }
 
     /// A number of 10^-decimals.
-    fn push_digits(&mut self, mut number: u128, decimals: u8) {
-        let mut digits = [b'0'; 40];
-        let mut at = digits.len();
-        let mut left = usize::from(decimals) + 1;
-        while number > 0 || left > 0 {
-            at -= 1;
-            // Division of 128 bits is slow; most numbers have 64 at once or soon.
-            digits[at] = match u64::try_from(number) {
-                Ok(short) => {
-                    number = u128::from(short / 10);
-                    b'0' + (short % 10) as u8
-                }
-                Err(_) => {
-                    let digit = (number % 10) as u8;
-                    number /= 10;
-                    b'0' + digit
-                }
-            };
-            left = left.saturating_sub(1);
+    fn push_digits(&mut self, number: u128, decimals: u8) {
+        let mut digits = [b'0'; DIGITS_MAX];
+        let (mut at, mut rest) = (DIGITS_MAX, number);
+        while rest > 0 {
+            let (left, nine) = split(rest);
+            let end = at;
+            at = write_digits(nine, &mut digits[..end], end);
+            // Zeros at the front of nine digits count, but for the first nine.
+            at = if left > 0 { end - 9 } else { at };
+            rest = left;
         }
-        let (whole, behind) = digits[at..].split_at(digits.len() - at - usize::from(decimals));
+        let decimals = usize::from(decimals);
+        at = at.min(DIGITS_MAX - decimals - 1);
+        let (whole, behind) = digits[at..].split_at(DIGITS_MAX - at - decimals);
         self.push(whole);
         if decimals > 0 {
             self.push(b".");
             self.push(behind);
         }
     }
+}
+
+/// Digits of the largest number.
+const DIGITS_MAX: usize = 45;
+
+/// What is left of a number above its last nine digits, and those. Small cores divide 32 bits at once, and
+/// take hundreds of instructions for more.
+fn split(number: u128) -> (u128, u32) {
+    const NINE_DIGITS: u32 = 1_000_000_000;
+    if let Ok(short) = u32::try_from(number) {
+        return (u128::from(short / NINE_DIGITS), short % NINE_DIGITS);
+    }
+    if let Ok(long) = u64::try_from(number) {
+        let nine_digits = u64::from(NINE_DIGITS);
+        let left = long / nine_digits;
+        return (u128::from(left), (long - left * nine_digits) as u32);
+    }
+    let nine_digits = u128::from(NINE_DIGITS);
+    (number / nine_digits, (number % nine_digits) as u32)
+}
+
+/// Writes digits that end at `at`; returns where they begin.
+fn write_digits(mut number: u32, digits: &mut [u8], mut at: usize) -> usize {
+    while number > 0 && at > 0 {
+        at -= 1;
+        digits[at] = b'0' + (number % 10) as u8;
+        number /= 10;
+    }
+    at
 }
 
 /// Most digits behind the point of a number with one.

@@ -5,6 +5,8 @@ pub(crate) mod decimal;
 mod encoder;
 pub(crate) mod mark;
 mod schema;
+#[cfg(test)]
+mod tests;
 pub(crate) mod text;
 
 pub(crate) use encoder::{Encoder, Filled};

@@ -1,0 +1,354 @@
+//! Files made by the encoder, read by other code, and cut off anywhere.
+
+use super::{Encoder, Filled, Format, MAGOD2};
+use crate::gap::Gap;
+use crate::limits::{GAP_LINE_BYTES, LINE_BYTES_MAX, MARK_BLOCKS};
+use crate::ring::{Ring, Sampler, Source};
+use crate::volume::{Blocks, Extent, Reserved};
+use crate::true_length;
+use cardiograph_card::{BLOCK_BYTES, Block};
+use cardiograph_sim_world::{Random, Seed};
+use core::pin::pin;
+use core::sync::atomic::AtomicU8;
+use core::task::{Context, Poll, Waker};
+use std::string::{String, ToString};
+use std::vec::Vec;
+use std::{format, println, vec};
+
+const EPOCH: u32 = 0x1234_ABCD;
+
+/// What became of a stream of samples.
+struct Written {
+    blocks: Vec<Block>,
+    /// For each block: bytes of the file that are content, if the block ends with a mark.
+    marks: Vec<Option<u64>>,
+    /// Blocks known to be durable when all were written.
+    durable: u32,
+    /// What the lines have to be, gaps included.
+    lines: Vec<String>,
+}
+
+struct Maker<'a> {
+    random: Random,
+    format: Format,
+    encoder: Encoder,
+    source: Source<'a>,
+    sampler: Sampler<'a>,
+    written: Written,
+    index: u64,
+}
+
+impl Maker<'_> {
+    /// Lines of all lengths; some find no room.
+    fn sample(&mut self) {
+        let sample = match self.format {
+            Format::Lines { line_bytes_max, .. } => {
+                let len = self.random.below(u64::from(line_bytes_max) - 1) as usize;
+                let mut line = vec![b'a' + (self.index % 26) as u8; len];
+                line.push(b'\n');
+                line
+            }
+            Format::Csv(schema) | Format::Binary(schema) => {
+                (0..schema.sample_bytes()).map(|_| self.random.next_u64() as u8).collect()
+            }
+        };
+        if self.sampler.push(&sample, 9).is_ok() {
+            self.written.lines.push(line_of(&self.format, &sample));
+        } else {
+            self.note_lost();
+        }
+        self.index += 1;
+    }
+
+    fn note_lost(&mut self) {
+        let last = self.written.lines.last_mut();
+        if let Some((first, count)) = last.as_ref().and_then(|line| gap_of(line)) {
+            if first + count == self.index {
+                *last.unwrap() = gap_line(first, count + 1);
+                return;
+            }
+        }
+        self.written.lines.push(gap_line(self.index, 1));
+    }
+
+    fn take_block(&mut self) {
+        self.written.blocks.push(*self.encoder.block());
+        self.encoder.advance();
+        let content = self.encoder.content_bytes();
+        self.written.marks.push(self.encoder.is_behind_mark().then_some(content));
+    }
+
+    fn checkpoint(&mut self) {
+        // Up to what waits in the ring now: whole samples.
+        while self.encoder.fill(&mut self.source, usize::MAX) == Filled::Full {
+            self.take_block();
+        }
+        while self.encoder.mark(&mut self.source) == Filled::Full {
+            self.take_block();
+        }
+        assert!(self.encoder.is_marked());
+        self.encoder.set_durable();
+    }
+
+    fn step(&mut self) {
+        match self.random.below(100) {
+            0..60 => self.sample(),
+            60..96 => {
+                let limit = self.random.below(2000) as usize;
+                if self.encoder.fill(&mut self.source, limit) == Filled::Full {
+                    self.take_block();
+                }
+            }
+            96..98 => {
+                let steps = [0, 1, 2, 8, 64];
+                self.encoder.set_step(steps[self.random.below(5) as usize]);
+            }
+            _ => self.checkpoint(),
+        }
+    }
+}
+
+/// A sample as text, by the standard library's formatting.
+fn line_of(format: &Format, sample: &[u8]) -> String {
+    let (Format::Csv(schema) | Format::Binary(schema)) = format else {
+        return String::from_utf8(sample[..sample.len() - 1].to_vec()).unwrap();
+    };
+    let (mut at, mut values) = (0, Vec::new());
+    for column in schema.columns() {
+        let bytes = &sample[at..at + column.kind.bytes()];
+        at += bytes.len();
+        values.push(match column.kind {
+            super::Kind::U32 => u32::from_le_bytes(bytes.try_into().unwrap()).to_string(),
+            super::Kind::I32 => i32::from_le_bytes(bytes.try_into().unwrap()).to_string(),
+            super::Kind::F64(decimals) => {
+                let value = f64::from_le_bytes(bytes.try_into().unwrap());
+                let sign = if value.is_sign_negative() { "-" } else { "" };
+                match value.abs() {
+                    nan if nan.is_nan() => "nan".to_string(),
+                    size if size >= 2.0_f64.powi(63) => format!("{sign}inf"),
+                    _ => format!("{value:.*}", usize::from(decimals)),
+                }
+            }
+            _ => unreachable!("not in the schema of the tests"),
+        });
+    }
+    values.join(",")
+}
+
+fn gap_line(first: u64, count: u64) -> String {
+    format!("#gap first={first} count={count} at_us=9 cause=busy")
+}
+
+fn gap_of(line: &str) -> Option<(u64, u64)> {
+    let mut words = line.strip_prefix("#gap ")?.split([' ', '=']);
+    let (_, first, _, count) = (words.next()?, words.next()?, words.next()?, words.next()?);
+    Some((first.parse().ok()?, count.parse().ok()?))
+}
+
+fn make(seed: u64, format: Format, blocks: usize) -> Written {
+    let bytes: Vec<AtomicU8> = (0..3000).map(|_| AtomicU8::new(0)).collect();
+    let mut ring = Ring::over(bytes);
+    let (sampler, source) = ring.split();
+    let mut encoder = Encoder::new(format);
+    encoder.start(EPOCH, 100_000);
+    let mut maker = Maker {
+        random: Seed::new(seed).stream("encoder"),
+        format,
+        encoder,
+        source,
+        sampler,
+        index: 0,
+        written: Written {
+            blocks: Vec::new(),
+            marks: Vec::new(),
+            durable: 0,
+            lines: Vec::new(),
+        },
+    };
+    while maker.written.blocks.len() < blocks {
+        maker.step();
+    }
+    maker.sampler.close();
+    maker.written.durable = maker.encoder.durable();
+    maker.checkpoint();
+    // A gap that nobody was told of before the end.
+    maker.written
+}
+
+const LINES: Format = Format::Lines {
+    header: "some lines",
+    line_bytes_max: LINE_BYTES_MAX as u16,
+};
+const SHORT_LINES: Format = Format::Lines {
+    header: "",
+    line_bytes_max: 30,
+};
+
+/// A mark is the end of a line that holds nothing else, and of a block.
+#[test]
+fn text_files_hold_all_lines_and_marks_where_they_have_to_be() {
+    for seed in 0..60 {
+        for format in [LINES, SHORT_LINES, Format::Csv(&MAGOD2)] {
+            println!("seed {seed}, {format:?}");
+            let written = make(seed, format, 200);
+            let text: Vec<u8> = written.blocks.iter().flatten().copied().collect();
+            let text = String::from_utf8(text).unwrap();
+            let mut lines: Vec<&str> = text.split('\n').map(|line| line.trim_end_matches('\r')).collect();
+            assert_eq!(lines.pop(), Some(""), "the last block ends with a mark");
+            let is_mark = |line: &&str| line.contains("#") && line.contains("@1234ABCD ");
+            let content: Vec<&str> = lines.into_iter().filter(|line| !is_mark(line)).collect();
+            let content: Vec<&str> = content.iter().map(|line| match line.contains("#gap") {
+                true => line.trim_start_matches(','),
+                false => line,
+            }).collect();
+            let header = match format {
+                Format::Csv(_) => 1,
+                Format::Lines { header, .. } => usize::from(!header.is_empty()),
+                Format::Binary(_) => 0,
+            };
+            assert!(content[header..] == written.lines[..], "other lines");
+            for (index, mark) in (0..).zip(&written.marks) {
+                let has_to = index == 0 || (index + 1) % MARK_BLOCKS == 0;
+                assert!(mark.is_some() || !has_to, "block {index}");
+            }
+        }
+    }
+}
+
+/// Read as docs/formats.md has it.
+#[test]
+fn binary_files_hold_all_samples() {
+    for seed in 0..60 {
+        println!("seed {seed}");
+        let written = make(seed, Format::Binary(&MAGOD2), 200);
+        let (mut samples, mut lines) = (Vec::new(), Vec::new());
+        for (index, block) in (0_u32..).zip(&written.blocks) {
+            assert_eq!(block[..4], EPOCH.to_le_bytes());
+            assert_eq!(block[4..8], index.to_le_bytes());
+            let used = usize::from(u16::from_le_bytes([block[14], block[15]]));
+            let payload = &block[28..28 + used];
+            match block[12] {
+                0 => assert!(payload.starts_with(b"cardiograph recording 1\ntime_ms u32\n")),
+                1 => {
+                    let first = u16::from_le_bytes([block[16], block[17]]);
+                    let begun: usize = samples.len();
+                    let place = (100 - begun % 100) % 100;
+                    match first {
+                        u16::MAX => assert!(place >= used),
+                        first => assert_eq!(usize::from(first), place),
+                    }
+                    samples.extend_from_slice(payload);
+                }
+                2 => {
+                    lines.extend(samples.drain(..).collect::<Vec<u8>>().chunks_exact(100)
+                        .map(|sample| line_of(&Format::Binary(&MAGOD2), sample)));
+                    let number = |at: usize| u64::from_le_bytes(payload[at..at + 8].try_into().unwrap());
+                    lines.push(gap_line(number(0), number(8)));
+                    assert_eq!((number(16), payload[24], used), (9, 0, 25));
+                }
+                _ => panic!("no such block"),
+            }
+        }
+        lines.extend(samples.chunks_exact(100).map(|sample| line_of(&Format::Binary(&MAGOD2), sample)));
+        assert!(lines == written.lines, "other samples");
+    }
+}
+
+/// A card with a file at block 10, and data of another recording behind what is written.
+struct Cut<'a> {
+    written: &'a Written,
+    kept: Vec<bool>,
+    old: &'a Written,
+}
+
+impl Blocks for Cut<'_> {
+    type Error = ();
+
+    fn blocks(&self) -> u32 {
+        1000
+    }
+
+    async fn read(&mut self, start: u32, blocks: &mut [Block]) -> Result<(), ()> {
+        for (at, block) in (start as usize - 10..).zip(blocks) {
+            *block = match self.kept.get(at) {
+                Some(true) => self.written.blocks[at],
+                _ => *self.old.blocks.get(at).unwrap_or(&[b' '; BLOCK_BYTES]),
+            };
+        }
+        Ok(())
+    }
+
+    async fn write(&mut self, _: u32, _: u32, _: &mut dyn FnMut(u32, &mut Block)) -> Result<(), ()> {
+        Err(())
+    }
+}
+
+fn length(mut card: Cut, format: &Format) -> u64 {
+    let file = Reserved {
+        slot: 0,
+        name: *b"REC00001CSV",
+        extent: Extent {
+            start: 10,
+            blocks: 400,
+        },
+        epoch: EPOCH,
+        note: format.note(),
+    };
+    let mut future = pin!(true_length(&mut card, &file));
+    match future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(length) => length.unwrap(),
+        Poll::Pending => unreachable!("nothing is waited for"),
+    }
+}
+
+/// The file is cut off behind any of its blocks, and behind the cut some blocks are there and others not: the
+/// end is that of a mark, and no earlier than the last checkpoint.
+#[test]
+fn the_true_end_is_found_wherever_a_file_is_cut_off() {
+    for seed in 0..12 {
+        for format in [LINES, SHORT_LINES, Format::Csv(&MAGOD2), Format::Binary(&MAGOD2)] {
+            let written = make(seed, format, 200);
+            let mut old = make(seed + 1000, format, 300);
+            for block in &mut old.blocks {
+                // Of another recording: the epoch is the only thing that tells.
+                for at in 0..BLOCK_BYTES - 8 {
+                    if block[at..].starts_with(b"1234ABCD") {
+                        block[at] = b'F';
+                    }
+                }
+                if let Format::Binary(_) = format {
+                    block[0] ^= 1;
+                    let crc = super::mark::crc32(0, &block[..508]);
+                    block[508..].copy_from_slice(&crc.to_le_bytes());
+                }
+            }
+            let mut random = Seed::new(seed).stream("cut");
+            for cut in 0..=written.blocks.len() {
+                let kept: Vec<bool> = (0..written.blocks.len()).map(|at| at < cut).collect();
+                let end = |blocks: usize| written.marks[..blocks].iter().rev().find_map(|mark| *mark);
+                let card = Cut { written: &written, kept, old: &old };
+                assert_eq!(length(card, &format), end(cut).unwrap_or(0), "seed {seed} {format:?} cut {cut}");
+
+                let kept: Vec<bool> = (0..written.blocks.len())
+                    .map(|at| at < written.durable as usize || random.chance_ppm(700_000))
+                    .collect();
+                let whole = kept.iter().take_while(|kept| **kept).count();
+                let card = Cut { written: &written, kept, old: &old };
+                assert_eq!(length(card, &format), end(whole).unwrap_or(0), "seed {seed} {format:?} holes");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_longest_gap_fits_its_line() {
+    let gap = Gap {
+        first: u64::MAX,
+        count: u64::MAX,
+        at_us: u64::MAX,
+        cause: crate::Cause::FileNotReady,
+    };
+    let mut line = [0; LINE_BYTES_MAX];
+    let len = super::text::gap(&Format::Csv(&MAGOD2), gap, &mut line);
+    assert!(len <= GAP_LINE_BYTES && line[..len].ends_with(b"\r\n"));
+}
