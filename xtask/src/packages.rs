@@ -21,6 +21,10 @@ pub const FOR_TESTS: &[Package] = &[
         name: "dosfstools",
     },
     Package {
+        program: "mkfs.exfat",
+        name: "exfatprogs",
+    },
+    Package {
         program: "chromium",
         name: "chromium",
     },

@@ -5,8 +5,9 @@ use crate::run::{capture, cargo, check};
 use crate::{firmware, fuzz, packages, readme};
 
 /// The crates that run on devices.
-const DEVICE_CRATES: [&str; 3] = [
+const DEVICE_CRATES: [&str; 4] = [
     "cardiograph-card",
+    "cardiograph-recorder",
     "cardiograph-timing",
     "cardiograph-workload",
 ];

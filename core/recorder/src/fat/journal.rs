@@ -6,9 +6,12 @@ use super::record::{
 use super::root::{JOURNAL, Room, Seen};
 use super::table::Chain;
 use super::{Error, FatVolume};
-use crate::volume::Blocks;
+use crate::volume::{Blocks, Name};
 use cardiograph_card::BLOCK_BYTES;
 use hadris_fat_raw::{ATTR_HIDDEN, ATTR_SYSTEM, ShortEntry};
+
+/// No entry has this name.
+const NOBODY: Name = [0; 11];
 
 impl FatVolume {
     /// Writes what is known now to the place whose turn it is.
@@ -88,7 +91,8 @@ impl FatVolume {
         let is_found = self.load_newest(card, first).await?;
         if let Intent::MakeJournal { new, .. } = self.record.intent {
             let is_open_end = seen.open_end.is_none_or(|last| last == new);
-            return Ok(is_open_end && self.is_part_done(card, self.journal_chain()).await?);
+            let chain = self.journal_chain();
+            return Ok(is_open_end && self.is_own(card, chain, &JOURNAL).await?);
         }
         if second.is_none() || seen.open_end.is_some() {
             return Ok(false);
@@ -146,14 +150,16 @@ impl FatVolume {
         Ok(is_found)
     }
 
-    /// Writes the first record of a journal. What was in the other place counts no more.
+    /// Writes the first record of a journal. What was in the other place counts no more, but for its
+    /// count of epochs. Each recording takes a number and an epoch, so that the highest number tells of
+    /// as many epochs, at least, if the journal before was elsewhere.
     async fn start_journal<B: Blocks>(
         &mut self,
         card: &mut B,
         intent: Intent,
     ) -> Result<(), Error<B::Error>> {
         let journal = self.record.journal;
-        let mut epochs = 0;
+        let mut epochs = self.number_least;
         for place in self.places {
             self.read(card, place).await?;
             if is_whole(&self.block) {
@@ -307,12 +313,23 @@ impl FatVolume {
         Ok(entry == 0 || kind.is_end_of_chain(entry))
     }
 
+    /// Whether clusters are as an operation on this file left them.
+    async fn is_own<B: Blocks>(
+        &mut self,
+        card: &mut B,
+        chain: Chain,
+        name: &Name,
+    ) -> Result<bool, Error<B::Error>> {
+        let is_claimed = self.is_claimed(card, chain.first, chain.clusters, name);
+        Ok(!is_claimed.await? && self.is_part_done(card, chain).await?)
+    }
+
     async fn finish_erasing<B: Blocks>(
         &mut self,
         card: &mut B,
         file: File,
     ) -> Result<bool, Error<B::Error>> {
-        let is_own = self.is_part_done(card, file.chain(0)).await?;
+        let is_own = self.is_own(card, file.chain(0), &file.name).await?;
         if is_own {
             self.erase(card, file).await?;
         }
@@ -326,10 +343,9 @@ impl FatVolume {
         bytes: u32,
     ) -> Result<Option<i32>, Error<B::Error>> {
         let kept = self.clusters_of(bytes.into());
-        if kept > file.clusters || !self.is_part_done(card, file.chain(kept)).await? {
-            return Ok(None);
-        }
-        if !self.shorten(card, file, bytes).await? {
+        let is_own =
+            kept <= file.clusters && self.is_own(card, file.chain(kept), &file.name).await?;
+        if !is_own || !self.shorten(card, file, bytes).await? {
             return Ok(None);
         }
         Ok(Some((file.clusters - kept) as i32))
@@ -345,7 +361,10 @@ impl FatVolume {
         let from = self.entry(card, last).await? & kind.mask();
         let is_linked = from == new;
         let is_end = is_linked || kind.is_end_of_chain(from);
-        if !is_end || !self.is_last(card, new).await? {
+        let is_own = is_end
+            && self.is_last(card, new).await?
+            && !self.is_claimed(card, new, 1, &NOBODY).await?;
+        if !is_own {
             return Ok(None);
         }
         // Once it is linked somebody may have put entries into it.

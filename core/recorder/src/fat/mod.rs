@@ -261,6 +261,12 @@ impl<B: Blocks> Volume<B> for FatVolume {
         let seen = self.look_at_root(card).await?;
         self.number_least = seen.number_last + 1;
         self.load_journal(card, &seen).await?;
+        if let Intent::Reserve(_) = self.record.intent
+            && self.number_least - 1 == self.record.number_next
+        {
+            // The highest number is that of the file which is undone.
+            self.number_least = self.record.number_next;
+        }
         if self.record.intent == Intent::Nothing {
             // A computer may have changed it since.
             self.record.free = self.read_free(card).await?;

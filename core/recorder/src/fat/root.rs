@@ -171,6 +171,28 @@ impl FatVolume {
         Ok(oldest)
     }
 
+    /// Whether an entry of another name begins with one of some clusters: a computer that repairs a card
+    /// makes files of chains that have none.
+    pub(super) async fn is_claimed<B: Blocks>(
+        &mut self,
+        card: &mut B,
+        first: u32,
+        clusters: u32,
+        own: &Name,
+    ) -> Result<bool, Error<B::Error>> {
+        let kind = self.layout.kind;
+        let mut is_claimed = false;
+        self.scan_root(card, &mut |_, slot| {
+            if let Slot::Short(entry) = slot {
+                let is_in = entry.first_cluster(kind).wrapping_sub(first) < clusters;
+                is_claimed |= is_in && entry.name() != *own;
+            }
+            !is_claimed
+        })
+        .await?;
+        Ok(is_claimed)
+    }
+
     /// Reads an entry; its block is at hand afterwards.
     pub(super) async fn slot<B: Blocks>(
         &mut self,

@@ -1,0 +1,181 @@
+//! A checker of FAT volumes, written for itself: it shares no code with what it judges.
+
+use super::Disk;
+use std::collections::BTreeMap;
+
+/// A file, as its entry and its chain say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    pub attributes: u8,
+    pub size: u32,
+    /// Blocks of the card, in order.
+    pub blocks: Vec<u32>,
+}
+
+/// What is on a volume.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listing {
+    /// Short names with their padding.
+    pub files: BTreeMap<String, Entry>,
+    pub root_blocks: Vec<u32>,
+    pub free_clusters: u32,
+    pub cluster_blocks: u32,
+}
+
+struct Fat {
+    entries: Vec<u32>,
+    is_32: bool,
+    owner: Vec<bool>,
+    data: u32,
+    cluster_blocks: u32,
+}
+
+impl Fat {
+    fn end(&self) -> u32 {
+        if self.is_32 { 0x0FFF_FFF8 } else { 0xFFF8 }
+    }
+
+    /// Clusters of a chain, each of which nobody had before.
+    fn chain(&mut self, first: u32, whose: &str) -> Result<Vec<u32>, String> {
+        let mut chain = Vec::new();
+        let mut at = first;
+        loop {
+            let owner = self.owner.get_mut(at as usize).filter(|_| at >= 2);
+            let owner = owner.ok_or(format!("{whose} has cluster {at}"))?;
+            if std::mem::replace(owner, true) {
+                return Err(format!("{whose} shares cluster {at}"));
+            }
+            chain.push(at);
+            at = self.entries[at as usize];
+            if at >= self.end() {
+                return Ok(chain);
+            }
+        }
+    }
+
+    fn blocks(&self, chain: &[u32]) -> Vec<u32> {
+        let start = |cluster: &u32| self.data + (cluster - 2) * self.cluster_blocks;
+        let blocks = self.cluster_blocks;
+        chain
+            .iter()
+            .flat_map(|cluster| start(cluster)..start(cluster) + blocks)
+            .collect()
+    }
+}
+
+fn get16(bytes: &[u8], at: usize) -> u32 {
+    u16::from_le_bytes([bytes[at], bytes[at + 1]]).into()
+}
+
+fn get32(bytes: &[u8], at: usize) -> u32 {
+    get16(bytes, at) | get16(bytes, at + 2) << 16
+}
+
+/// What is on the volume that begins with block `start`, or what is wrong with it.
+pub fn check(disk: &Disk, start: u32) -> Result<Listing, String> {
+    let boot = disk.block(start);
+    let (reserved, fats, roots) = (get16(boot, 14), u32::from(boot[16]), get16(boot, 17));
+    let is_32 = get16(boot, 22) == 0;
+    let fat_blocks = if is_32 {
+        get32(boot, 36)
+    } else {
+        get16(boot, 22)
+    };
+    let blocks = if get16(boot, 19) == 0 {
+        get32(boot, 32)
+    } else {
+        get16(boot, 19)
+    };
+    let before_data = reserved + fats * fat_blocks + roots / 16;
+    let cluster_blocks = u32::from(boot[13]);
+    let clusters = (blocks - before_data) / cluster_blocks;
+    let fat_of = |copy: u32| -> Vec<u8> {
+        let first = start + reserved + copy * fat_blocks;
+        (first..first + fat_blocks)
+            .flat_map(|block| *disk.block(block))
+            .collect()
+    };
+    let bytes = fat_of(0);
+    if fats == 2 && fat_of(1) != bytes {
+        return Err("the FATs differ".into());
+    }
+    let entry = |cluster: u32| match is_32 {
+        true => get32(&bytes, cluster as usize * 4) & 0x0FFF_FFFF,
+        false => get16(&bytes, cluster as usize * 2),
+    };
+    let mut fat = Fat {
+        entries: (0..clusters + 2).map(entry).collect(),
+        is_32,
+        owner: vec![false; clusters as usize + 2],
+        data: start + before_data,
+        cluster_blocks,
+    };
+    let root_blocks = if is_32 {
+        let chain = fat.chain(get32(boot, 44), "the root directory")?;
+        fat.blocks(&chain)
+    } else {
+        let first = start + reserved + fats * fat_blocks;
+        (first..first + roots / 16).collect()
+    };
+    let files = files_of(disk, &root_blocks, &mut fat)?;
+    let used = |cluster: &u32| fat.entries[*cluster as usize] != 0;
+    if let Some(lost) = (2..clusters + 2).find(|it| used(it) && !fat.owner[*it as usize]) {
+        return Err(format!("cluster {lost} is lost"));
+    }
+    let free_clusters = (2..clusters + 2).filter(|it| !used(it)).count() as u32;
+    if is_32 {
+        let free = get32(disk.block(start + get16(boot, 48)), 488);
+        if free != free_clusters && free != u32::MAX {
+            return Err(format!("FSInfo says {free} are free, not {free_clusters}"));
+        }
+    }
+    Ok(Listing {
+        files,
+        root_blocks,
+        free_clusters,
+        cluster_blocks,
+    })
+}
+
+fn files_of(
+    disk: &Disk,
+    root_blocks: &[u32],
+    fat: &mut Fat,
+) -> Result<BTreeMap<String, Entry>, String> {
+    let mut files = BTreeMap::new();
+    let mut has_ended = false;
+    let entries = root_blocks
+        .iter()
+        .flat_map(|block| disk.block(*block).as_chunks::<32>().0);
+    for entry in entries {
+        has_ended |= entry[0] == 0;
+        if has_ended && entry[0] != 0 {
+            return Err("an entry is behind the end".into());
+        }
+        let attributes = entry[11];
+        if matches!(entry[0], 0 | 0xE5) || attributes & 0x08 != 0 {
+            continue;
+        }
+        let name = String::from_utf8_lossy(&entry[..11]).into_owned();
+        let (size, low, high) = (get32(entry, 28), get16(entry, 26), get16(entry, 20));
+        let first = if fat.is_32 { low | high << 16 } else { low };
+        let chain = match first {
+            0 => Vec::new(),
+            first => fat.chain(first, &name)?,
+        };
+        let due = size.div_ceil(fat.cluster_blocks * 512) as usize;
+        if chain.len() != due {
+            return Err(format!("{name} has {} clusters, not {due}", chain.len()));
+        }
+        let blocks = fat.blocks(&chain);
+        let file = Entry {
+            attributes,
+            size,
+            blocks,
+        };
+        if files.insert(name.clone(), file).is_some() {
+            return Err(format!("{name} is there twice"));
+        }
+    }
+    Ok(files)
+}

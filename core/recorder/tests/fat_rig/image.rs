@@ -1,0 +1,241 @@
+//! Volumes made by mkfs.fat, with files that the crate fatfs puts there.
+
+use super::{Disk, check};
+use cardiograph_card::Block;
+use cardiograph_sim_world::Seed;
+use fatfs::{FileSystem, FsOptions};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{Cursor, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Where a partition begins.
+const PARTITION_START: u32 = 63;
+/// No program that makes a file system writes behind this.
+const READ_BYTES_MAX: u64 = 40 << 20;
+
+/// A volume to be made.
+#[derive(Clone, Copy, Debug)]
+pub struct Spec {
+    pub blocks: u32,
+    pub fat_bits: u32,
+    pub fats: u32,
+    pub cluster_blocks: u32,
+    pub has_table: bool,
+    /// Files of others, in pieces. The crate fatfs takes FAT32 for what has many clusters alone.
+    pub has_files: bool,
+}
+
+/// A card with a volume.
+#[derive(Clone)]
+pub struct Image {
+    pub disk: Disk,
+    /// The volume's first block.
+    pub start: u32,
+    /// Whether the crate fatfs can read it.
+    pub is_for_fatfs: bool,
+    /// What files of others hold.
+    pub files: BTreeMap<String, Vec<u8>>,
+}
+
+fn temporary() -> PathBuf {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let name = format!(
+        "fat-{}-{}.img",
+        std::process::id(),
+        COUNT.fetch_add(1, Ordering::Relaxed)
+    );
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
+}
+
+fn command(program: &str) -> Command {
+    let path = format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap());
+    let mut command = Command::new(program);
+    command.env("PATH", path);
+    command
+}
+
+/// What a program makes of an empty card.
+pub fn made_by(program: &str, args: &[&str], blocks: u32) -> Vec<u8> {
+    let path = temporary();
+    let file = File::create(&path).unwrap();
+    file.set_len(u64::from(blocks) * 512).unwrap();
+    let output = command(program).args(args).arg(&path).output();
+    let output = output.unwrap_or_else(|error| panic!("{program}: {error}"));
+    assert!(output.status.success(), "{output:?}");
+    let mut bytes = Vec::new();
+    let file = File::open(&path).unwrap();
+    file.take(READ_BYTES_MAX).read_to_end(&mut bytes).unwrap();
+    std::fs::remove_file(path).unwrap();
+    bytes
+}
+
+impl Spec {
+    pub fn make(self) -> Image {
+        let start = if self.has_table { PARTITION_START } else { 0 };
+        let number = |number: u32| number.to_string();
+        let mut bytes = made_by(
+            "mkfs.fat",
+            &[
+                "-F",
+                &number(self.fat_bits),
+                "-f",
+                &number(self.fats),
+                "-s",
+                &number(self.cluster_blocks),
+                "-h",
+                &number(start),
+                "-i",
+                "CA4D1064",
+                "-a",
+            ],
+            self.blocks,
+        );
+        let files = if self.has_files {
+            put_files(&mut bytes)
+        } else {
+            BTreeMap::new()
+        };
+        let mut blocks = vec![[0; 512]; start as usize];
+        if self.has_table {
+            blocks[0] = table(start, self.blocks, if self.fat_bits == 16 { 6 } else { 12 });
+        }
+        blocks.extend_from_slice(bytes.as_chunks::<512>().0);
+        Image {
+            disk: Disk::new(blocks, start + self.blocks),
+            start,
+            is_for_fatfs: self.has_files,
+            files,
+        }
+    }
+}
+
+/// A partition table with one partition.
+pub fn table(start: u32, blocks: u32, kind: u8) -> Block {
+    let mut table = [0; 512];
+    table[446 + 4] = kind;
+    table[446 + 8..446 + 12].copy_from_slice(&start.to_le_bytes());
+    table[446 + 12..446 + 16].copy_from_slice(&blocks.to_le_bytes());
+    table[510..].copy_from_slice(&[0x55, 0xAA]);
+    table
+}
+
+/// Files in pieces, with long names and short ones, and holes between them.
+fn put_files(bytes: &mut [u8]) -> BTreeMap<String, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    let file_system = FileSystem::new(Cursor::new(bytes), FsOptions::new()).unwrap();
+    let root = file_system.root_dir();
+    let names = ["a long name of somebody.txt", "HOLES.BIN", "DSC00041.JPG"];
+    let mut random = Seed::new(5).stream("files");
+    for _ in 0..6 {
+        for name in names {
+            let mut part = vec![0; 3000 + random.below(3000) as usize];
+            part.fill_with(|| random.next_u64() as u8);
+            let mut file = root.create_file(name).unwrap();
+            file.seek(SeekFrom::End(0)).unwrap();
+            file.write_all(&part).unwrap();
+            let whole: &mut Vec<u8> = files.entry(name.to_string()).or_default();
+            whole.extend_from_slice(&part);
+        }
+    }
+    root.remove("HOLES.BIN").unwrap();
+    files.remove("HOLES.BIN");
+    drop(root);
+    // Makes FSInfo right.
+    file_system.stats().unwrap();
+    file_system.unmount().unwrap();
+    files
+}
+
+/// Puts entries of empty files into the first block of the root directory on, until so many are free in
+/// its first `blocks` blocks.
+pub fn put_root_entries(image: &mut Image, free: usize) {
+    let listing = check(&image.disk, image.start).unwrap();
+    let mut count = 0;
+    let blocks = listing.root_blocks;
+    let room = blocks.len() * 16 - free;
+    for block in blocks {
+        let mut data = *image.disk.block(block);
+        for entry in data.as_chunks_mut::<32>().0 {
+            if matches!(entry[0], 0 | 0xE5) && count < room {
+                entry.fill(0);
+                entry[..11].copy_from_slice(format!("FILL{count:04}TXT").as_bytes());
+                entry[11] = 0x20;
+            }
+            count += 1;
+        }
+        image.disk.put(block, data);
+    }
+}
+
+impl Image {
+    /// What the crate fatfs says is in the root directory.
+    pub fn names_and_sizes(&self, disk: &Disk) -> BTreeMap<String, u64> {
+        let bytes: Vec<u8> = (self.start..disk.count())
+            .flat_map(|block| *disk.block(block))
+            .collect();
+        let file_system = FileSystem::new(Cursor::new(bytes), FsOptions::new()).unwrap();
+        let files = file_system.root_dir().iter().map(Result::unwrap);
+        files
+            .map(|file| {
+                let mut data = Vec::new();
+                file.to_file().read_to_end(&mut data).unwrap();
+                assert_eq!(data.len() as u64, file.len(), "{}", file.file_name());
+                if let Some(whole) = self.files.get(&file.file_name()) {
+                    assert!(*whole == data, "{} has changed", file.file_name());
+                }
+                (file.short_file_name(), file.len())
+            })
+            .collect()
+    }
+}
+
+/// Writes a volume to a sparse file.
+fn to_file(disk: &Disk, start: u32) -> PathBuf {
+    let path = temporary();
+    let mut file = File::create(&path).unwrap();
+    file.set_len(u64::from(disk.count() - start) * 512).unwrap();
+    for block in start..disk.used() {
+        let data = disk.block(block);
+        if *data != [0; 512] {
+            file.seek(SeekFrom::Start(u64::from(block - start) * 512))
+                .unwrap();
+            file.write_all(data).unwrap();
+        }
+    }
+    path
+}
+
+/// What fsck.fat has to say against a volume.
+pub fn fsck(disk: &Disk, start: u32) -> Result<(), String> {
+    let path = to_file(disk, start);
+    let output = command("fsck.fat").arg("-n").arg(&path).output().unwrap();
+    std::fs::remove_file(path).unwrap();
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// A volume as a computer leaves it that was asked to repair it and to write a file.
+pub fn repaired(disk: &Disk, start: u32, name: &str, data: &[u8]) -> Disk {
+    let path = to_file(disk, start);
+    command("fsck.fat").arg("-a").arg(&path).output().unwrap();
+    let file = File::options().read(true).write(true).open(&path).unwrap();
+    let file_system = FileSystem::new(file, FsOptions::new()).unwrap();
+    let mut file = file_system.root_dir().create_file(name).unwrap();
+    file.write_all(data).unwrap();
+    drop(file);
+    file_system.unmount().unwrap();
+    let bytes = std::fs::read(&path).unwrap();
+    std::fs::remove_file(path).unwrap();
+    let mut disk = disk.back();
+    for (block, data) in (start..).zip(bytes.as_chunks::<512>().0) {
+        if disk.block(block) != data {
+            disk.put(block, *data);
+        }
+    }
+    disk
+}

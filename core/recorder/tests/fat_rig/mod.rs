@@ -1,0 +1,308 @@
+//! A card in memory whose power can be cut, volumes on it, and who judges them.
+#![allow(dead_code, reason = "each file of tests uses a part")]
+
+mod check;
+mod image;
+
+#[allow(unused_imports, reason = "each file of tests uses a part")]
+pub use check::{Entry, Listing, check};
+#[allow(unused_imports, reason = "each file of tests uses a part")]
+pub use image::{Image, Spec, fsck, made_by, put_root_entries, repaired, table};
+
+use cardiograph_card::Block;
+use cardiograph_recorder::{
+    Blocks, DosTime, FatError, FatVolume, Name, RESERVED_MAX, Request, Reserved, Volume,
+};
+use cardiograph_sim_world::Seed;
+use std::collections::HashMap;
+use std::fmt;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+/// Blocks that a volume may write with one command.
+const SLICE_BLOCKS: u32 = 16;
+
+/// What of a burst is written when power goes in it.
+#[derive(Clone, Copy, Debug)]
+pub enum Torn {
+    /// All blocks before the cut.
+    Prefix,
+    /// Any of its blocks.
+    Any(Seed),
+    /// All blocks before the cut; of the next its first half, if it is the journal's alone.
+    Half,
+}
+
+/// Why a card does not do what it is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoPower;
+
+impl fmt::Display for NoPower {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("there is no power")
+    }
+}
+
+impl std::error::Error for NoPower {}
+
+/// A card: what it held at first, and what was written since.
+#[derive(Clone)]
+pub struct Disk {
+    first: Arc<Vec<Block>>,
+    count: u32,
+    changed: HashMap<u32, Block>,
+    /// Blocks written so far.
+    pub writes: u64,
+    /// Blocks read so far.
+    pub reads: u64,
+    /// After so many blocks written power goes.
+    pub cut: Option<u64>,
+    pub torn: Torn,
+    /// Blocks of which the first half can be written alone.
+    pub can_tear: [u32; 2],
+    is_off: bool,
+}
+
+impl Disk {
+    /// A card of so many blocks. Those that are not given hold zeros.
+    pub fn new(first: Vec<Block>, count: u32) -> Disk {
+        Disk {
+            first: Arc::new(first),
+            count,
+            changed: HashMap::new(),
+            writes: 0,
+            reads: 0,
+            cut: None,
+            torn: Torn::Prefix,
+            can_tear: [0; 2],
+            is_off: false,
+        }
+    }
+
+    pub fn block(&self, block: u32) -> &Block {
+        assert!(block < self.count, "block {block} is not there");
+        let first = || self.first.get(block as usize).unwrap_or(&[0; 512]);
+        self.changed.get(&block).unwrap_or_else(first)
+    }
+
+    pub fn put(&mut self, block: u32, data: Block) {
+        assert!(block < self.count, "block {block} is not there");
+        self.changed.insert(block, data);
+    }
+
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// Blocks that were written, at any time.
+    pub fn written(&self) -> impl Iterator<Item = u32> {
+        self.changed.keys().copied()
+    }
+
+    /// Blocks before this one can be other than zeros.
+    pub fn used(&self) -> u32 {
+        let changed = self.changed.keys().max().map_or(0, |last| last + 1);
+        changed.max(self.first.len() as u32)
+    }
+
+    /// With power again.
+    pub fn back(&self) -> Disk {
+        Disk {
+            cut: None,
+            is_off: false,
+            writes: 0,
+            ..self.clone()
+        }
+    }
+
+    /// The card of which power goes after so many blocks.
+    pub fn cut_after(&self, blocks: u64, torn: Torn) -> Disk {
+        Disk {
+            cut: Some(blocks),
+            torn,
+            ..self.back()
+        }
+    }
+
+    pub fn is_off(&self) -> bool {
+        self.is_off
+    }
+
+    fn write_burst(&mut self, start: u32, burst: &[Block]) {
+        let cut = self
+            .cut
+            .filter(|cut| *cut < self.writes + burst.len() as u64);
+        let Some(cut) = cut else {
+            for (block, data) in (start..).zip(burst) {
+                self.put(block, *data);
+            }
+            self.writes += burst.len() as u64;
+            return;
+        };
+        let whole = (cut - self.writes) as usize;
+        self.is_off = true;
+        match self.torn {
+            Torn::Any(seed) => {
+                let mut random = seed.nth(cut);
+                for (block, data) in (start..).zip(burst) {
+                    if random.below(2) == 0 {
+                        self.put(block, *data);
+                    }
+                }
+            }
+            Torn::Prefix | Torn::Half => {
+                for (block, data) in (start..).zip(&burst[..whole]) {
+                    self.put(block, *data);
+                }
+                let next = start + whole as u32;
+                if matches!(self.torn, Torn::Half) && self.can_tear.contains(&next) {
+                    let mut data = *self.block(next);
+                    data[..256].copy_from_slice(&burst[whole][..256]);
+                    self.put(next, data);
+                }
+            }
+        }
+    }
+}
+
+impl Blocks for Disk {
+    type Error = NoPower;
+
+    fn blocks(&self) -> u32 {
+        self.count()
+    }
+
+    async fn read(&mut self, start: u32, blocks: &mut [Block]) -> Result<(), NoPower> {
+        if self.is_off {
+            return Err(NoPower);
+        }
+        for (block, data) in (start..).zip(blocks) {
+            *data = *self.block(block);
+            self.reads += 1;
+        }
+        Ok(())
+    }
+
+    async fn write(
+        &mut self,
+        start: u32,
+        count: u32,
+        make: &mut dyn FnMut(u32, &mut Block),
+    ) -> Result<(), NoPower> {
+        if self.is_off {
+            return Err(NoPower);
+        }
+        assert!(
+            (1..=SLICE_BLOCKS).contains(&count),
+            "{count} blocks at once"
+        );
+        let burst: Vec<Block> = (0..count)
+            .map(|index| {
+                // What it held before must not matter, nor how often it is asked for.
+                let mut data = [0xA5; 512];
+                make(index, &mut data);
+                let mut again = [0x5A; 512];
+                make(index, &mut again);
+                assert_eq!(data, again, "block {index} of {count} at {start}");
+                data
+            })
+            .collect();
+        self.write_burst(start, &burst);
+        if self.is_off { Err(NoPower) } else { Ok(()) }
+    }
+}
+
+/// Polls until it is done: nothing here waits for anybody.
+pub fn done<T>(future: impl Future<Output = T>) -> T {
+    let mut future = pin!(future);
+    let mut context = Context::from_waker(Waker::noop());
+    match future.as_mut().poll(&mut context) {
+        Poll::Ready(output) => output,
+        Poll::Pending => panic!("a card in memory keeps nobody waiting"),
+    }
+}
+
+pub type Error = FatError<NoPower>;
+
+/// A volume on a card.
+pub struct Rig {
+    pub disk: Disk,
+    pub volume: FatVolume,
+    entropy: u32,
+}
+
+pub fn noon() -> DosTime {
+    DosTime {
+        date: 46 << 9 | 11 << 5 | 21,
+        time: 12 << 11,
+    }
+}
+
+pub const REQUEST: Request = Request {
+    prefix: *b"REC",
+    extension: *b"CSV",
+    blocks: 200,
+    blocks_min: 1,
+    note: 0,
+};
+
+impl Rig {
+    pub fn new(disk: Disk) -> Rig {
+        Rig::of_logger(disk, 0xC0FFEE)
+    }
+
+    pub fn of_logger(disk: Disk, entropy: u32) -> Rig {
+        Rig {
+            disk,
+            volume: FatVolume::new(noon, entropy),
+            entropy,
+        }
+    }
+
+    /// A volume that is mounted.
+    pub fn mounted(disk: Disk) -> Rig {
+        let mut rig = Rig::new(disk);
+        rig.mount().unwrap();
+        rig
+    }
+
+    pub fn mount(&mut self) -> Result<(), Error> {
+        done(self.volume.mount(&mut self.disk))
+    }
+
+    pub fn reserve(&mut self, request: Request) -> Result<Reserved, Error> {
+        done(self.volume.reserve(&mut self.disk, request))
+    }
+
+    pub fn close(&mut self, slot: u8, bytes: u64) -> Result<(), Error> {
+        done(self.volume.close(&mut self.disk, slot, bytes))
+    }
+
+    pub fn discard(&mut self, slot: u8) -> Result<(), Error> {
+        done(self.volume.discard(&mut self.disk, slot))
+    }
+
+    pub fn remove_oldest(&mut self) -> Result<Option<Name>, Error> {
+        done(self.volume.remove_oldest(&mut self.disk))
+    }
+
+    pub fn reserved(&self) -> Vec<Reserved> {
+        (0..RESERVED_MAX as u8)
+            .filter_map(|slot| Volume::<Disk>::reserved(&self.volume, slot))
+            .collect()
+    }
+
+    /// Closes a file of so many bytes that was reserved for it.
+    pub fn record(&mut self, blocks: u32, bytes: u64) -> Name {
+        let file = self.reserve(Request { blocks, ..REQUEST }).unwrap();
+        self.close(file.slot, bytes).unwrap();
+        file.name
+    }
+
+    /// Mounts what is on the card anew.
+    pub fn again(&mut self) {
+        *self = Rig::of_logger(self.disk.back(), self.entropy);
+        self.mount().unwrap();
+    }
+}
