@@ -1,7 +1,8 @@
 //! The journal: where it is, making it, and bringing to an end what it says was under way.
 
 use super::record::{
-    File, Intent, JOURNAL_BLOCKS, PLACE_STEP_BLOCKS, Record, epochs_of, is_whole, sequence_of,
+    File, Intent, JOURNAL_BLOCKS, PLACE_STEP_BLOCKS, Place, Record, epochs_of, is_whole,
+    sequence_of,
 };
 use super::root::{JOURNAL, Room, Seen};
 use super::table::Chain;
@@ -59,9 +60,7 @@ impl FatVolume {
             if self.is_journal(card, &entry, seen).await? {
                 return Ok(());
             }
-            // Its clusters may be another file's by now: they are left as they are.
-            self.slot(card, place).await?;
-            self.delete_entry(card, place).await?;
+            self.remove_journal(card, place, &entry).await?;
         }
         if seen.open_end.is_some() {
             return Err(Error::DamagedRoot);
@@ -82,17 +81,21 @@ impl FatVolume {
             return Ok(false);
         }
         let start = self.layout.block_of(first);
-        let second = self.second_place(card, first).await?;
+        let second = self.second_place(card, first, entry.size()).await?;
         let is_run = self.layout.has(first, self.journal_clusters());
         if second.is_none() && !is_run {
             return Ok(false);
         }
         self.places = [start, second.unwrap_or(start + PLACE_STEP_BLOCKS)];
-        let is_found = self.load_newest(card, first).await?;
+        let mut is_found = self.load_newest(card, first).await?;
         if let Intent::MakeJournal { new, .. } = self.record.intent {
             let is_open_end = seen.open_end.is_none_or(|last| last == new);
             let chain = self.journal_chain();
-            return Ok(is_open_end && self.is_own(card, chain, &JOURNAL).await?);
+            if is_open_end && self.is_own(card, chain, &JOURNAL).await? {
+                return Ok(true);
+            }
+            // A computer has made of it what it could.
+            is_found = false;
         }
         if second.is_none() || seen.open_end.is_some() {
             return Ok(false);
@@ -104,27 +107,59 @@ impl FatVolume {
         Ok(true)
     }
 
-    /// Where the journal's second place is, if its file is long enough. It need not be consecutive: a
-    /// computer may have copied it.
+    /// Where the journal's second place is, if its file is long enough and its chain just as long. It need
+    /// not be consecutive: a computer may have copied it.
     async fn second_place<B: Blocks>(
         &mut self,
         card: &mut B,
         first: u32,
+        bytes: u32,
     ) -> Result<Option<u32>, Error<B::Error>> {
+        let index = PLACE_STEP_BLOCKS / self.layout.cluster_blocks;
+        let within = PLACE_STEP_BLOCKS % self.layout.cluster_blocks;
+        let clusters = self.clusters_of(bytes.into());
+        let mut second = None;
         let mut cluster = first;
-        for _ in 0..PLACE_STEP_BLOCKS / self.layout.cluster_blocks {
+        for at in 0..clusters {
+            if at == index {
+                second = Some(self.layout.block_of(cluster) + within);
+            }
             let entry = self.entry(card, cluster).await?;
             match self.layout.kind.next(entry, self.layout.clusters_end - 1) {
                 Ok(Some(next)) => cluster = next,
+                Ok(None) if at + 1 == clusters => return Ok(second),
                 _ => return Ok(None),
             }
         }
-        // A chain that was not written yet has no second place.
-        if self.entry(card, cluster).await? == 0 {
-            return Ok(None);
+        Ok(None)
+    }
+
+    /// Removes a file that cannot be the journal. Its clusters are freed only if all are surely its own.
+    async fn remove_journal<B: Blocks>(
+        &mut self,
+        card: &mut B,
+        place: Place,
+        entry: &ShortEntry,
+    ) -> Result<(), Error<B::Error>> {
+        let file = File {
+            name: JOURNAL,
+            place,
+            first: entry.first_cluster(self.layout.kind),
+            clusters: self.clusters_of(entry.size().into()),
+            epoch: 0,
+            note: 0,
+        };
+        let (first, clusters) = (file.first, file.clusters);
+        let is_own = self.is_consecutive(card, file).await?
+            && !self.is_claimed(card, first, clusters, &JOURNAL).await?;
+        if !is_own {
+            self.slot(card, place).await?;
+            return self.delete_entry(card, place).await;
         }
-        let within = PLACE_STEP_BLOCKS % self.layout.cluster_blocks;
-        Ok(Some(self.layout.block_of(cluster) + within))
+        self.erase(card, file).await?;
+        let free = self.read_free(card).await?;
+        self.write_free(card, free.map(|free| free.saturating_add(clusters)))
+            .await
     }
 
     /// Loads the record that was written last, if there is any.
