@@ -294,7 +294,7 @@ fn any_part_of_a_burst_may_be_there() {
 
 #[test]
 fn a_torn_record_leaves_the_one_before() {
-    on_every_volume(|run| run.every_cut(Torn::Half));
+    on_every_volume(|run| run.every_cut(Torn::Within));
 }
 
 /// A computer repairs the card in between, in its way, and writes a file where there is room.

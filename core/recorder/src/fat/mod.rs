@@ -1,10 +1,83 @@
-//! FAT16 and FAT32 volumes, whose every change can be cut off.
-#![doc = "TODO"]
+//! FAT16 and FAT32 volumes: every operation can be cut off at any block, and the next mount brings it to
+//! its end or undoes it.
+//!
+//! ```text
+//!   FatVolume ── Volume for the recorder                               (mod.rs)
+//!     ├── finding the volume on the card                               (layout.rs)
+//!     ├── files: room, entry, length, end                              (file.rs)
+//!     ├── the journal, and what it says                                (journal.rs, record.rs)
+//!     ├── after a cut                                                  (recovery.rs)
+//!     └── root directory, FAT, FSInfo, a block at a time               (root.rs, table.rs, fs_info.rs)
+//!           │
+//!   Blocks ── the card, behind who writes samples first
+//! ```
+//!
+//! # Steps
+//!
+//! ```text
+//!              journal:                                       FSInfo,
+//!              what is begun                                  journal: done
+//!   reserve ──────(1)────── chain ────(2)──── entry ───(3)──────────(4)──────> there
+//!   close   ──────(1)────── entry ────(2)──── chain ───(3)──────────(4)──────> there
+//!   discard,
+//!   remove  ──────(1)────── entry ────(2)──── chain ───(3)──────────(4)──────> gone
+//!   grow    ──────(1)────── zeros, end mark ──(2)── link ──(3)──────(4)──────> longer
+//! ```
+//!
+//! Each of these is durable before the next is begun. Of the two FATs the one that is read is written
+//! last. A cut leaves:
+//!
+//! | cut | reserve | close | discard, remove | grow | the next mount |
+//! |---|---|---|---|---|---|
+//! | before (1) | nothing | nothing | nothing | nothing | finds it as it was |
+//! | (1) to (2) | part of a chain | the unfinished file | the file | a cluster without owner | undoes a reserve, does the others again |
+//! | (2) to (3) | a chain without owner | its length, too long a chain | part of a chain | the same | as above |
+//! | (3) to (4) | the file | the file, FSInfo old | FSInfo old | FSInfo old | as above |
+//! | after (4) | the file | the file | nothing | a longer directory | finds it done |
+//!
+//! "grow" is the root directory of FAT32 getting a cluster; a reserve does it first when there is no room.
+//! A mount that is cut off does the same again.
+//!
+//! # Making the journal
+//!
+//! It is the file `CARDIOGR.JNL`, hidden, in the root directory; docs/formats.md has it byte by byte. Its
+//! first record is written to free clusters and says that it is being made. The entry comes next: from
+//! then on a mount finds the record, and writes the chain. If the root directory is full the entry is
+//! put into a new cluster, and linking that is what counts; it gets its end mark afterwards.
+//!
+//! # Others
+//!
+//! A computer may have worked on the card after a cut. So nothing is done again or undone unless all
+//! clusters are free or linked as the operation links them, and no other entry of the root directory
+//! begins in them. A count in FSInfo that is neither that from before nor that from after becomes
+//! unknown. What is left: a file in a folder, put just there after a repair, that ends in the very
+//! cluster where the operation's file did.
+//!
+//! A reserved file whose entry or chain has changed is forgotten and stays as it is. [`remove_oldest`]
+//! takes files of the root directory that look like finished recordings since the journal was made:
+//! LLLddddd.CSV or .BIN, numbered at least as the first then, neither system nor read-only, without a
+//! long name, and in one piece. Others, and one that is in pieces, are passed over.
+//!
+//! If somebody deletes the journal the next mount makes another one, and what was unfinished is no longer
+//! known to be. Numbers go on from the highest there is, and epochs with them; if all recordings are
+//! deleted too, only another `entropy` keeps their epochs from coming again.
+//!
+//! [`remove_oldest`]: Volume::remove_oldest
+//!
+//! # What it costs
+//!
+//! Two blocks of journal an operation, one of directory, one of FSInfo, and a FAT's entries twice, at most
+//! 16 blocks with one command. A mount reads the root directory, the journal, and both ends of the chains
+//! of unfinished files. Looking for free clusters reads the FAT a block at a time, from where the last
+//! ended, up to the first run that is long enough.
 
 mod error;
+mod file;
+mod fs_info;
 mod journal;
 mod layout;
 mod record;
+mod recovery;
 mod root;
 mod table;
 
@@ -12,11 +85,10 @@ pub use error::Error;
 
 use crate::volume::{Blocks, Extent, Name, RESERVED_MAX, Request, Reserved, Trouble, Volume};
 use cardiograph_card::{BLOCK_BYTES, Block};
-use hadris_fat_raw::{ATTR_ARCHIVE, ATTR_SYSTEM, ShortEntry};
+use hadris_fat_raw::{ATTR_ARCHIVE, ATTR_SYSTEM};
 use layout::{First, Layout, look_at_first};
-use record::{File, Intent, Place, Record};
-use root::{NUMBER_LAST, Room, name_of};
-use table::Chain;
+use record::{File, Intent, Record};
+use root::{NUMBER_LAST, name_of};
 
 /// A time as a directory holds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,135 +182,10 @@ impl FatVolume {
         }
     }
 
-    /// Clusters for so many bytes.
-    fn clusters_of(&self, bytes: u64) -> u32 {
-        bytes.div_ceil(self.layout.cluster_bytes().into()) as u32
-    }
-
-    fn new_entry(&self, name: Name, attributes: u8) -> ShortEntry {
-        let DosTime { date, time } = (self.clock)();
-        let mut entry = ShortEntry::new(name, attributes);
-        entry.set_created(date, time, 0);
-        entry.set_modified(date, time);
-        entry.set_accessed_date(date);
-        entry
-    }
-
     /// A number that differs with each count, on each volume, for each logger.
     fn epoch(&self) -> u32 {
         let key = mix(self.layout.serial ^ mix(self.entropy));
         mix(self.record.epochs ^ key)
-    }
-
-    /// Where a new entry goes; the root directory is made longer for it if need be.
-    async fn place_for_entry<B: Blocks>(&mut self, card: &mut B) -> Result<Place, Error<B::Error>> {
-        let last = match self.room(card).await? {
-            Room::At(place) => return Ok(place),
-            Room::Full(end) => end.last,
-        };
-        let (new, found) = self.free_run(card, 1).await?;
-        if found == 0 {
-            return Err(Error::NoSpace { longest_blocks: 0 });
-        }
-        self.begin(card, Intent::ExtendRoot { last, new }).await?;
-        self.write_directory(card, new, None).await?;
-        self.link(card, new, None).await?;
-        self.link(card, last, Some(new)).await?;
-        self.record.hint = new + 1;
-        let free = self.record.free.map(|free| free.saturating_sub(1));
-        self.done(card, free).await?;
-        Ok(Place {
-            block: self.layout.block_of(new),
-            index: 0,
-        })
-    }
-
-    /// The longest run that a request can have, and needs not exceed.
-    async fn run_for<B: Blocks>(
-        &mut self,
-        card: &mut B,
-        request: &Request,
-    ) -> Result<(u32, u32), Error<B::Error>> {
-        let blocks = self.layout.cluster_blocks;
-        let most = u32::MAX / self.layout.cluster_bytes();
-        let least = request.blocks_min.div_ceil(blocks).max(1);
-        let wanted = request.blocks.div_ceil(blocks).max(least).min(most);
-        if least > most {
-            return Err(Error::TooLong);
-        }
-        let (first, clusters) = self.free_run(card, wanted).await?;
-        if clusters < least {
-            return Err(Error::NoSpace {
-                longest_blocks: clusters * blocks,
-            });
-        }
-        Ok((first, clusters))
-    }
-
-    /// Deletes a file's entry, if it is there, and frees its clusters.
-    async fn erase<B: Blocks>(&mut self, card: &mut B, file: File) -> Result<(), Error<B::Error>> {
-        if self.entry_of(card, &file, file.first).await?.is_some() {
-            self.delete_entry(card, file.place).await?;
-        }
-        self.write_chain(card, file.chain(0), 0).await
-    }
-
-    /// Gives an unfinished file its length, and frees what is behind. Says whether the file is there.
-    async fn shorten<B: Blocks>(
-        &mut self,
-        card: &mut B,
-        file: File,
-        bytes: u32,
-    ) -> Result<bool, Error<B::Error>> {
-        let kept = self.clusters_of(bytes.into());
-        let first = if kept == 0 { 0 } else { file.first };
-        let mut entry = self.entry_of(card, &file, file.first).await?;
-        if entry.is_none() {
-            entry = self.entry_of(card, &file, first).await?;
-        }
-        let Some(mut entry) = entry else {
-            return Ok(false);
-        };
-        let DosTime { date, time } = (self.clock)();
-        entry.set_attributes(ATTR_ARCHIVE);
-        entry.set_modified(date, time);
-        entry.set_first_cluster(self.layout.kind, first);
-        entry.set_size(bytes);
-        self.write_entry(card, file.place, &entry).await?;
-        if kept < file.clusters {
-            let from = kept.saturating_sub(1);
-            self.write_chain(card, file.chain(kept), from).await?;
-        }
-        Ok(true)
-    }
-
-    /// Notes that a file's clusters are free again, from its cluster number `kept` on.
-    async fn done_freeing<B: Blocks>(
-        &mut self,
-        card: &mut B,
-        file: File,
-        kept: u32,
-    ) -> Result<(), Error<B::Error>> {
-        // What was reserved last is taken again at once.
-        if self.record.hint == file.first + file.clusters {
-            self.record.hint = file.first + kept;
-        }
-        let free = self
-            .record
-            .free
-            .map(|free| free.saturating_add(file.clusters - kept));
-        self.done(card, free).await
-    }
-}
-
-impl File {
-    /// The chain of the file if so many of its clusters are kept.
-    fn chain(&self, kept: u32) -> Chain {
-        Chain {
-            first: self.first,
-            clusters: self.clusters,
-            kept,
-        }
     }
 }
 
@@ -363,21 +310,6 @@ impl<B: Blocks> Volume<B> for FatVolume {
             least = number + 1;
         }
         Ok(None)
-    }
-}
-
-impl FatVolume {
-    /// Whether a file has just the clusters that its entry says, one behind the other.
-    async fn is_consecutive<B: Blocks>(
-        &mut self,
-        card: &mut B,
-        file: File,
-    ) -> Result<bool, Error<B::Error>> {
-        if file.clusters == 0 {
-            return Ok(file.first == 0);
-        }
-        Ok(self.layout.has(file.first, file.clusters)
-            && self.is_chain(card, file.chain(file.clusters)).await?)
     }
 }
 

@@ -23,6 +23,10 @@ use std::task::{Context, Poll, Waker};
 /// Blocks that a volume may write with one command.
 const SLICE_BLOCKS: u32 = 16;
 
+/// Bytes of a block that is written in part. They end within the checksum of a record: a later end can
+/// leave the record whole.
+const TORN_BYTES: usize = 18;
+
 /// What of a burst is written when power goes in it.
 #[derive(Clone, Copy, Debug)]
 pub enum Torn {
@@ -30,8 +34,8 @@ pub enum Torn {
     Prefix,
     /// Any of its blocks.
     Any(Seed),
-    /// All blocks before the cut; of the next its first half, if it is the journal's alone.
-    Half,
+    /// All blocks before the cut; of the next its first bytes, if it is the journal's alone.
+    Within,
 }
 
 /// Why a card does not do what it is told.
@@ -59,7 +63,7 @@ pub struct Disk {
     /// After so many blocks written power goes.
     pub cut: Option<u64>,
     pub torn: Torn,
-    /// Blocks of which the first half can be written alone.
+    /// Blocks of which the first bytes can be written alone.
     pub can_tear: [u32; 2],
     is_off: bool,
 }
@@ -151,14 +155,14 @@ impl Disk {
                     }
                 }
             }
-            Torn::Prefix | Torn::Half => {
+            Torn::Prefix | Torn::Within => {
                 for (block, data) in (start..).zip(&burst[..whole]) {
                     self.put(block, *data);
                 }
                 let next = start + whole as u32;
-                if matches!(self.torn, Torn::Half) && self.can_tear.contains(&next) {
+                if matches!(self.torn, Torn::Within) && self.can_tear.contains(&next) {
                     let mut data = *self.block(next);
-                    data[..256].copy_from_slice(&burst[whole][..256]);
+                    data[..TORN_BYTES].copy_from_slice(&burst[whole][..TORN_BYTES]);
                     self.put(next, data);
                 }
             }
