@@ -325,7 +325,7 @@ fn a_mount_can_be_cut_off_itself() {
     let seed = 20_261_122;
     println!("seed {seed}");
     on_every_volume(|run| {
-        run.every_cut_in_recovery(Torn::Prefix, 1);
-        run.every_cut_in_recovery(Torn::Any(Seed::new(seed)), 3);
+        run.every_cut_in_recovery(Torn::Prefix, 2);
+        run.every_cut_in_recovery(Torn::Any(Seed::new(seed)), 5);
     });
 }

@@ -388,6 +388,63 @@ fn an_unfinished_file_that_somebody_took_is_theirs() {
 }
 
 #[test]
+fn a_journal_that_was_removed_says_nothing() {
+    for discarded in 0..2 {
+        let image = FAT16.make();
+        let mut rig = Rig::mounted(image.disk.clone());
+        rig.reserve(REQUEST).unwrap();
+        let other = rig.reserve(REQUEST).unwrap();
+        if discarded == 1 {
+            rig.discard(other.slot).unwrap();
+        }
+        let before = check(&rig.disk, 0).unwrap();
+        rig.disk = without(&rig.disk, 0, "CARDIOGR.JNL");
+        rig.again();
+        let after = judge(&rig, &image);
+        // The records of the one before are where those of this one are.
+        assert_eq!(before.files["CARDIOGRJNL"], after.files["CARDIOGRJNL"]);
+        assert_eq!(rig.reserved(), []);
+        // A recording of before is not this one's to remove.
+        rig.record(10, 100);
+        assert_eq!(rig.remove_oldest().unwrap(), Some(rig_name(44 - discarded)));
+        assert_eq!(rig.remove_oldest().unwrap(), None);
+    }
+}
+
+fn rig_name(number: u32) -> [u8; 11] {
+    format!("REC{number:05}CSV")
+        .into_bytes()
+        .try_into()
+        .unwrap()
+}
+
+/// A computer that copies a card puts the journal elsewhere, and not in one piece.
+#[test]
+fn a_journal_that_was_copied_is_begun_anew() {
+    let image = FAT32.make();
+    let mut rig = Rig::mounted(image.disk.clone());
+    rig.reserve(REQUEST).unwrap();
+    let start = image.start;
+    let journal = check(&rig.disk, start).unwrap().files["CARDIOGRJNL"]
+        .blocks
+        .clone();
+    swap_links(&mut rig.disk, start, journal[3], journal[64]);
+    // Another volume's.
+    let mut boot = *rig.disk.block(start);
+    boot[67] ^= 1;
+    rig.disk.put(start, boot);
+    rig.again();
+    assert_eq!(rig.reserved(), []);
+    let file = rig.reserve(REQUEST).unwrap();
+    rig.again();
+    assert_eq!(rig.reserved(), [file]);
+    let listing = check(&rig.disk, start).unwrap();
+    let copy = &listing.files["CARDIOGRJNL"].blocks;
+    assert_eq!((copy[3], copy[64]), (journal[64], journal[3]));
+    assert!(rig.disk.block(copy[64]).starts_with(b"CARDIOJ1"));
+}
+
+#[test]
 fn a_count_that_is_unknown_stays_unknown() {
     let mut image = FAT32.make();
     let fs_info = image.start + 1;

@@ -91,9 +91,7 @@ pub fn check(disk: &Disk, start: u32) -> Result<Listing, String> {
     let clusters = (blocks - before_data) / cluster_blocks;
     let fat_of = |copy: u32| -> Vec<u8> {
         let first = start + reserved + copy * fat_blocks;
-        (first..first + fat_blocks)
-            .flat_map(|block| *disk.block(block))
-            .collect()
+        disk.bytes(first..first + fat_blocks)
     };
     let bytes = fat_of(0);
     if fats == 2 && fat_of(1) != bytes {

@@ -171,19 +171,16 @@ pub fn put_root_entries(image: &mut Image, free: usize) {
 }
 
 impl Image {
-    /// What the crate fatfs says is in the root directory.
+    /// What the crate fatfs says is in the root directory. Files of others must hold what they did.
     pub fn names_and_sizes(&self, disk: &Disk) -> BTreeMap<String, u64> {
-        let bytes: Vec<u8> = (self.start..disk.count())
-            .flat_map(|block| *disk.block(block))
-            .collect();
+        let bytes = disk.bytes(self.start..disk.used());
         let file_system = FileSystem::new(Cursor::new(bytes), FsOptions::new()).unwrap();
         let files = file_system.root_dir().iter().map(Result::unwrap);
         files
             .map(|file| {
-                let mut data = Vec::new();
-                file.to_file().read_to_end(&mut data).unwrap();
-                assert_eq!(data.len() as u64, file.len(), "{}", file.file_name());
                 if let Some(whole) = self.files.get(&file.file_name()) {
+                    let mut data = Vec::new();
+                    file.to_file().read_to_end(&mut data).unwrap();
                     assert!(*whole == data, "{} has changed", file.file_name());
                 }
                 (file.short_file_name(), file.len())
@@ -221,14 +218,30 @@ pub fn fsck(disk: &Disk, start: u32) -> Result<(), String> {
 
 /// A volume as a computer leaves it that was asked to repair it and to write a file.
 pub fn repaired(disk: &Disk, start: u32, name: &str, data: &[u8]) -> Disk {
+    on_computer(disk, start, |path| {
+        command("fsck.fat").arg("-a").arg(path).output().unwrap();
+        let file = File::options().read(true).write(true).open(path).unwrap();
+        let file_system = FileSystem::new(file, FsOptions::new()).unwrap();
+        let mut file = file_system.root_dir().create_file(name).unwrap();
+        file.write_all(data).unwrap();
+        drop(file);
+        file_system.unmount().unwrap();
+    })
+}
+
+/// A volume on which a computer was asked to remove a file.
+pub fn without(disk: &Disk, start: u32, name: &str) -> Disk {
+    on_computer(disk, start, |path| {
+        let file = File::options().read(true).write(true).open(path).unwrap();
+        let file_system = FileSystem::new(file, FsOptions::new()).unwrap();
+        file_system.root_dir().remove(name).unwrap();
+        file_system.unmount().unwrap();
+    })
+}
+
+fn on_computer(disk: &Disk, start: u32, work: impl FnOnce(&Path)) -> Disk {
     let path = to_file(disk, start);
-    command("fsck.fat").arg("-a").arg(&path).output().unwrap();
-    let file = File::options().read(true).write(true).open(&path).unwrap();
-    let file_system = FileSystem::new(file, FsOptions::new()).unwrap();
-    let mut file = file_system.root_dir().create_file(name).unwrap();
-    file.write_all(data).unwrap();
-    drop(file);
-    file_system.unmount().unwrap();
+    work(&path);
     let bytes = std::fs::read(&path).unwrap();
     std::fs::remove_file(path).unwrap();
     let mut disk = disk.back();

@@ -7,7 +7,7 @@ mod image;
 #[allow(unused_imports, reason = "each file of tests uses a part")]
 pub use check::{Entry, Listing, check};
 #[allow(unused_imports, reason = "each file of tests uses a part")]
-pub use image::{Image, Spec, fsck, made_by, put_root_entries, repaired, table};
+pub use image::{Image, Spec, fsck, made_by, put_root_entries, repaired, table, without};
 
 use cardiograph_card::Block;
 use cardiograph_recorder::{
@@ -16,6 +16,7 @@ use cardiograph_recorder::{
 use cardiograph_sim_world::Seed;
 use std::collections::HashMap;
 use std::fmt;
+use std::ops::Range;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -70,7 +71,9 @@ pub struct Disk {
 
 impl Disk {
     /// A card of so many blocks. Those that are not given hold zeros.
-    pub fn new(first: Vec<Block>, count: u32) -> Disk {
+    pub fn new(mut first: Vec<Block>, count: u32) -> Disk {
+        let zeros = first.iter().rev().take_while(|block| **block == [0; 512]);
+        first.truncate(first.len() - zeros.count());
         Disk {
             first: Arc::new(first),
             count,
@@ -88,6 +91,13 @@ impl Disk {
         assert!(block < self.count, "block {block} is not there");
         let first = || self.first.get(block as usize).unwrap_or(&[0; 512]);
         self.changed.get(&block).unwrap_or_else(first)
+    }
+
+    /// What some blocks hold.
+    pub fn bytes(&self, blocks: Range<u32>) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(blocks.len() * 512);
+        blocks.for_each(|block| bytes.extend_from_slice(self.block(block)));
+        bytes
     }
 
     pub fn put(&mut self, block: u32, data: Block) {
