@@ -349,6 +349,32 @@ fn the_oldest_recording_goes_first_and_others_stay() {
     assert!(judge(&rig, &image).files.contains_key("DSC00041JPG"));
 }
 
+#[test]
+fn a_recording_that_got_a_long_name_stays() {
+    let image = Spec {
+        has_files: false,
+        ..FAT16
+    }
+    .make();
+    let mut rig = Rig::mounted(image.disk.clone());
+    // One behind the other in the directory.
+    let (empty, named) = (rig.record(10, 0), rig.record(10, 700));
+    let last = rig.record(10, 0);
+    let sum = named
+        .iter()
+        .fold(0_u8, |sum, byte| sum.rotate_right(1).wrapping_add(*byte));
+    edit(&mut rig.disk, 0, &empty, |entry| {
+        // "a.csv", padded.
+        entry.fill(0xFF);
+        entry[..11].copy_from_slice(b"\x41a\0.\0c\0s\0v\0");
+        entry[11..16].copy_from_slice(&[0x0F, 0, sum, 0, 0]);
+        entry[26..28].fill(0);
+    });
+    judge(&rig, &image);
+    assert_eq!(rig.remove_oldest().unwrap(), Some(last));
+    assert_eq!(rig.remove_oldest().unwrap(), None);
+}
+
 /// Exchanges two clusters of 1 block in a chain of consecutive ones, on FAT32.
 fn swap_links(disk: &mut Disk, start: u32, a: u32, b: u32) {
     let boot = *disk.block(start);
