@@ -131,6 +131,25 @@ fn a_damaged_volume_is_called_so() {
     assert_eq!(refused(image.disk), Error::DamagedRoot);
 }
 
+#[test]
+fn a_root_directory_that_ends_nowhere_is_not_touched() {
+    let mut image = FAT32.make();
+    let mut rig = Rig::mounted(image.disk.clone());
+    rig.record(10, 100);
+    image.disk = rig.disk.back();
+    put_root_entries(&mut image, 0);
+    // Its only cluster is linked to one that is free.
+    let fat = image.start + u32::from(image.disk.block(image.start)[14]);
+    let mut first = *image.disk.block(fat);
+    first[8..12].copy_from_slice(&5000_u32.to_le_bytes());
+    image.disk.put(fat, first);
+    let root = check(&rig.disk, image.start).unwrap().root_blocks;
+    for block in root {
+        image.disk.put(block + 2 * (5000 - 2), [b'A'; 512]);
+    }
+    assert_eq!(refused(image.disk), Error::DamagedRoot);
+}
+
 /// Uses a volume as long as it works.
 fn use_up(mut rig: Rig, random: &mut Random) -> Disk {
     for _ in 0..4 {

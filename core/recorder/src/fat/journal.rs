@@ -54,13 +54,10 @@ impl FatVolume {
         seen: &Seen,
     ) -> Result<(), Error<B::Error>> {
         if let Some((place, entry)) = seen.journal {
-            if self.is_journal(card, &entry, seen).await? {
+            if self.is_journal(card, &entry).await? {
                 return Ok(());
             }
             self.remove_journal(card, place, &entry).await?;
-        }
-        if seen.open_end.is_some() {
-            return Err(Error::DamagedRoot);
         }
         self.make_journal(card).await
     }
@@ -70,7 +67,6 @@ impl FatVolume {
         &mut self,
         card: &mut B,
         entry: &ShortEntry,
-        seen: &Seen,
     ) -> Result<bool, Error<B::Error>> {
         let first = entry.first_cluster(self.layout.kind);
         let bytes_min = (PLACE_STEP_BLOCKS + 1) * BLOCK_BYTES as u32;
@@ -85,16 +81,15 @@ impl FatVolume {
         }
         self.places = [start, second.unwrap_or(start + PLACE_STEP_BLOCKS)];
         let mut is_found = self.load_newest(card, first).await?;
-        if let Intent::MakeJournal { new, .. } = self.record.intent {
-            let is_open_end = seen.open_end.is_none_or(|last| last == new);
+        if let Intent::MakeJournal { .. } = self.record.intent {
             let chain = self.journal_chain();
-            if is_open_end && self.is_own(card, chain, &JOURNAL).await? {
+            if self.is_own(card, chain, &JOURNAL).await? {
                 return Ok(true);
             }
             // A computer has made of it what it could.
             is_found = false;
         }
-        if second.is_none() || seen.open_end.is_some() {
+        if second.is_none() {
             return Ok(false);
         }
         if !is_found {

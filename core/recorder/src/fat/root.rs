@@ -24,8 +24,6 @@ const BLOCKS_MAX: u32 = MAX_DIR_ENTRIES / ENTRIES_OF_BLOCK as u32;
 pub(super) struct RootEnd {
     /// Its last cluster, or 0 if it has a fixed place.
     pub(super) last: u32,
-    /// The last cluster is linked to, but free itself: what making a journal leaves when it is cut off.
-    pub(super) is_open: bool,
     /// It has as many entries as a directory can have.
     pub(super) is_longest: bool,
 }
@@ -41,8 +39,6 @@ pub(super) struct Seen {
     pub(super) journal: Option<(Place, ShortEntry)>,
     /// The highest number in a name of the pattern LLLddddd.
     pub(super) number_last: u32,
-    /// Whether it ends in a cluster that is free itself, and which.
-    pub(super) open_end: Option<u32>,
 }
 
 impl FatVolume {
@@ -76,7 +72,6 @@ impl FatVolume {
             seen_blocks += blocks;
             let end = RootEnd {
                 last: cluster,
-                is_open: false,
                 is_longest: seen_blocks + blocks > BLOCKS_MAX,
             };
             if cluster == 0 {
@@ -86,12 +81,6 @@ impl FatVolume {
             let next = self.layout.kind.next(entry, self.layout.clusters_end - 1);
             match next {
                 Ok(None) => return Ok(Some(end)),
-                _ if entry == 0 => {
-                    return Ok(Some(RootEnd {
-                        is_open: true,
-                        ..end
-                    }));
-                }
                 Ok(Some(next)) if !end.is_longest => cluster = next,
                 _ => return Err(Error::DamagedRoot),
             }
@@ -106,21 +95,19 @@ impl FatVolume {
     ) -> Result<Seen, Error<B::Error>> {
         let mut journal = None;
         let mut number_last = 0;
-        let end = self
-            .scan_root(card, &mut |place, slot| {
-                if let Slot::Short(entry) = slot {
-                    if entry.name() == JOURNAL && is_file(&entry) {
-                        journal = Some((place, entry));
-                    }
-                    number_last = number_last.max(number_of(&entry.name()).unwrap_or(0));
+        self.scan_root(card, &mut |place, slot| {
+            if let Slot::Short(entry) = slot {
+                if entry.name() == JOURNAL && is_file(&entry) {
+                    journal = Some((place, entry));
                 }
-                true
-            })
-            .await?;
+                number_last = number_last.max(number_of(&entry.name()).unwrap_or(0));
+            }
+            true
+        })
+        .await?;
         Ok(Seen {
             journal,
             number_last,
-            open_end: end.filter(|end| end.is_open).map(|end| end.last),
         })
     }
 
