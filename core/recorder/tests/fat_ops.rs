@@ -425,7 +425,15 @@ fn a_journal_that_was_removed_says_nothing() {
         }
         let before = check(&rig.disk, 0).unwrap();
         rig.disk = without(&rig.disk, 0, "CARDIOGR.JNL");
+        let removed = rig.disk.clone();
         rig.again();
+        for after in 0..rig.disk.writes {
+            let mut cut = Rig::new(removed.cut_after(after, Torn::Prefix));
+            assert_eq!(cut.mount(), Err(Error::Card(NoPower)));
+            cut.again();
+            assert_eq!(cut.reserved(), [], "cut after {after}");
+            judge(&cut, &image);
+        }
         let after = judge(&rig, &image);
         // The records of the one before are where those of this one are.
         assert_eq!(before.files["CARDIOGRJNL"], after.files["CARDIOGRJNL"]);

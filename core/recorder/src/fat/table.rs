@@ -241,7 +241,7 @@ impl FatVolume {
             FIRST_DATA_CLUSTER
         };
         let behind = self.free_run_in(card, hint..end, wanted, unit).await?;
-        if behind.1 == wanted {
+        if behind.1 == wanted || hint == FIRST_DATA_CLUSTER {
             return Ok(behind);
         }
         // A run may begin before the hint and end behind it.
