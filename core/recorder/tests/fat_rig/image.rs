@@ -171,21 +171,43 @@ pub fn put_root_entries(image: &mut Image, free: usize) {
 }
 
 impl Image {
+    /// Leaves something of files that were removed in free clusters.
+    pub fn soil(&mut self) {
+        const BLOCKS: u32 = 4000;
+        let listing = check(&self.disk, self.start).unwrap();
+        let first = listing.root_blocks.last().unwrap() + 1;
+        let is_taken = |block: &u32| {
+            listing
+                .files
+                .values()
+                .any(|file| file.blocks.contains(block))
+        };
+        for block in (first..first + BLOCKS).filter(|block| !is_taken(block)) {
+            self.disk.put(block, [b'S'; 512]);
+        }
+        let blocks = (0..self.disk.used()).map(|block| *self.disk.block(block));
+        self.disk = Disk::new(blocks.collect(), self.disk.count());
+    }
+
     /// What the crate fatfs says is in the root directory. Files of others must hold what they did.
     pub fn names_and_sizes(&self, disk: &Disk) -> BTreeMap<String, u64> {
         let bytes = disk.bytes(self.start..disk.used());
         let file_system = FileSystem::new(Cursor::new(bytes), FsOptions::new()).unwrap();
         let files = file_system.root_dir().iter().map(Result::unwrap);
-        files
+        let mut theirs = 0;
+        let sizes = files
             .map(|file| {
                 if let Some(whole) = self.files.get(&file.file_name()) {
                     let mut data = Vec::new();
                     file.to_file().read_to_end(&mut data).unwrap();
                     assert!(*whole == data, "{} has changed", file.file_name());
+                    theirs += 1;
                 }
                 (file.short_file_name(), file.len())
             })
-            .collect()
+            .collect();
+        assert_eq!(theirs, self.files.len(), "a file of others is gone");
+        sizes
     }
 }
 
