@@ -9,8 +9,8 @@
 //!    percentiles), [`Peaks`] (stalls above a threshold and the bytes between them), [`RateGrid`]
 //!    (how much RAM each of a fixed grid of data rates needs).
 //! 2. With the feature `alloc`, over a whole trace on a computer: [`frontier`] (the exact lossless
-//!    rate for a given RAM), [`backlog`] (bytes waiting over time) and [`cadence`] (the audit of a
-//!    recording's time column).
+//!    rate for a given RAM), [`backlog`] (bytes waiting over time), [`tail`] (how high they rise) and
+//!    [`cadence`] (the audit of a recording's time column).
 //!
 //! # The model behind backlog and lossless rate
 //!
@@ -45,6 +45,8 @@ pub mod frontier;
 mod histogram;
 mod peaks;
 mod rate_grid;
+#[cfg(any(feature = "alloc", test))]
+pub mod tail;
 mod write_times;
 
 pub use histogram::{Histogram, LinearBin, buckets_below};

@@ -19,7 +19,7 @@ pub fn run(args: &Analyze) -> Result<(), Failure> {
     };
     let mut reports = Vec::new();
     for file in &args.files {
-        let mut progress = progress_over(file);
+        let mut progress = Progress::over_file(file);
         let loaded = read_with_progress(file, &options, &mut |bytes| progress.show(bytes));
         progress.clear();
         let loaded = loaded.map_err(Failure::new)?;
@@ -43,7 +43,7 @@ pub fn run(args: &Analyze) -> Result<(), Failure> {
 }
 
 fn with_energy(mut report: Report, scope: &Path, args: &Analyze) -> Result<Report, Failure> {
-    let mut progress = progress_over(scope);
+    let mut progress = Progress::over_file(scope);
     let mut meter = EnergyMeter::over(&report, args.scope_offset.unwrap_or(0));
     let read = read_scope(
         scope,
@@ -58,8 +58,4 @@ fn with_energy(mut report: Report, scope: &Path, args: &Analyze) -> Result<Repor
         report.lay_under(energy, &read, args.scope_offset);
     }
     Ok(report)
-}
-
-fn progress_over(file: &Path) -> Progress {
-    Progress::over(std::fs::metadata(file).map_or(0, |metadata| metadata.len()))
 }

@@ -16,6 +16,8 @@ Examples:
   cardiograph                                    the main job, on a simulated card
   cardiograph bench /media/card --html card.html a real card, mounted at /media/card
   cardiograph analyze times.csv --json -         figures of a trace somebody else made
+  cardiograph plan card.parquet --rate 860 --line 100
+                                                 the RAM that a logger needs, and its risk
   cardiograph workloads                          the published experiments, by name
   cardiograph cards                              simulated cards and boards"
 )]
@@ -35,6 +37,8 @@ pub enum Command {
     Reproduce(Reproduce),
     /// Propose a simulated card for a measured trace
     Fit(Fit),
+    /// Say what RAM a data logger needs on a card, and what it risks
+    Plan(Plan),
     /// List the workloads: the published experiments, by name
     #[command(after_help = "\
 Examples:
@@ -193,6 +197,46 @@ pub struct Fit {
     pub html: Option<PathBuf>,
 }
 
+/// Say what RAM a data logger needs on a card, and what it risks.
+#[derive(clap::Args)]
+#[command(after_help = "\
+A simulated card is measured as the recorder writes: one stream that stays open. A trace is taken
+as it is, in any format that `analyze` reads.
+
+Examples:
+  cardiograph plan card.parquet --rate 860 --line 100       a logger of 860 lines/s of 100 B
+  cardiograph plan sim:class10-16g@esp32 --rate 1000 --line 64 --for 7days --ram 32KiB
+  cardiograph plan times.csv --rate 8 --line 81 --block 2048 --json plan.json")]
+pub struct Plan {
+    /// A trace of writes, or a simulated card as sim:CARD@BOARD (names or TOML files)
+    #[arg(value_name = "TRACE|sim:CARD@BOARD")]
+    pub source: String,
+
+    /// Samples that the logger takes in a second
+    #[arg(long, value_name = "HZ", value_parser = rate_hz)]
+    pub rate: f64,
+
+    /// Bytes of a sample
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
+    pub line: u64,
+
+    /// How long the logger runs
+    #[arg(long = "for", value_name = "TIME", default_value = "24h", value_parser = run_time)]
+    pub run: Duration,
+
+    /// RAM that the answer is for
+    #[arg(long, value_name = "SIZE", default_value = "64KiB", value_parser = ram_bytes)]
+    pub ram: u64,
+
+    /// Payload of a write in bytes, where a format has no lengths
+    #[arg(long, value_name = "BYTES", default_value_t = 512, value_parser = clap::value_parser!(u64).range(1..=1 << 30))]
+    pub block: u64,
+
+    /// Write the plan as JSON; - is standard output
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+}
+
 /// What is made of the result. Files that exist are never overwritten.
 #[derive(clap::Args, Default)]
 pub struct Reporting {
@@ -244,6 +288,45 @@ fn duration(text: &str) -> Result<Duration, String> {
         Ok(duration) if u64::try_from(duration.as_nanos()).is_ok() => Ok(duration),
         Ok(_) => Err("too long; at most 584 years".to_string()),
         Err(_) => Err("a number and a unit, as 50ms, 60s or 2min".to_string()),
+    }
+}
+
+/// How long a logger runs: at least a second, as a shorter run is none.
+fn run_time(text: &str) -> Result<Duration, String> {
+    let run = duration(text)?;
+    match run >= Duration::from_secs(1) {
+        true => Ok(run),
+        false => Err("must be 1s or more".to_string()),
+    }
+}
+
+/// Samples a second.
+fn rate_hz(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(rate) if (1e-3..=1e9).contains(&rate) => Ok(rate),
+        _ => Err("must be a number, 0.001 to 1000000000".to_string()),
+    }
+}
+
+/// A size of RAM: `64KiB`, `100kB`, `2048`.
+fn ram_bytes(text: &str) -> Result<u64, String> {
+    const UNITS: [(&str, u64); 5] = [
+        ("KiB", 1 << 10),
+        ("MiB", 1 << 20),
+        ("kB", 1000),
+        ("MB", 1_000_000),
+        ("B", 1),
+    ];
+    let text = text.trim();
+    let found = UNITS
+        .iter()
+        .find_map(|&(unit, factor)| Some((text.strip_suffix(unit)?, factor)));
+    let (number, factor) = found.unwrap_or((text, 1));
+    let bytes = number.trim().parse::<u64>().ok();
+    match bytes.and_then(|bytes| bytes.checked_mul(factor)) {
+        Some(bytes) if (1..=1 << 40).contains(&bytes) => Ok(bytes),
+        Some(_) => Err("must be 1 B to 1048576 MiB".to_string()),
+        None => Err("a whole number and a unit, as 64KiB or 100kB".to_string()),
     }
 }
 

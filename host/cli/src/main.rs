@@ -4,6 +4,7 @@
 //!   args ──> bench:   target + workload ──> trace ─┐
 //!       ├──> analyze: files ────────────> traces ──┴──> report ──> table, JSON, HTML, Markdown
 //!       ├──> fit: trace ──> a card's profile
+//!       ├──> plan: trace or card + data rate ──> RAM, risk
 //!       ├──> cards: a card or board ──> a drawing, and what follows from its values
 //!       └──> reproduce: published figures ──> their experiments, simulated ──> table, JSON, HTML
 //! ```
@@ -21,6 +22,7 @@ mod interrupt;
 mod lists;
 mod outputs;
 mod parts;
+mod plan;
 mod progress;
 mod reproduce;
 mod target;
@@ -40,6 +42,7 @@ fn main() -> ExitCode {
         Some(Command::Analyze(analyze)) => analyze::run(&analyze),
         Some(Command::Reproduce(args)) => reproduce::run(&args),
         Some(Command::Fit(args)) => fit::run(&args),
+        Some(Command::Plan(args)) => plan::run(&args),
         Some(Command::Workloads) => lists::workloads(),
         Some(Command::Cards(args)) => cards::run(args.name.as_deref()),
     };

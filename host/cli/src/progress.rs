@@ -1,6 +1,7 @@
 //! A progress bar for whatever takes longer than a second.
 
 use indicatif::{ProgressBar, ProgressStyle};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// How long something takes before a bar is shown.
@@ -14,6 +15,11 @@ pub struct Progress {
 }
 
 impl Progress {
+    /// Progress through a file, from now on.
+    pub fn over_file(file: &Path) -> Progress {
+        Progress::over(std::fs::metadata(file).map_or(0, |metadata| metadata.len()))
+    }
+
     /// Progress towards so many bytes, from now on.
     pub fn over(bytes_total: u64) -> Progress {
         Progress {

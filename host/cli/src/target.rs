@@ -22,13 +22,21 @@ impl Target {
     /// Understands `sim:CARD@BOARD` or a directory.
     pub fn named(name: &str, io: IoArg) -> Result<Target, Failure> {
         match name.strip_prefix(PREFIX) {
-            Some(set_up) => simulated(set_up),
+            Some(set_up) => {
+                let (profile, board) = simulated(set_up)?;
+                Ok(Target::Simulated { profile, board })
+            }
             None => directory(name, io),
         }
     }
 }
 
-fn simulated(set_up: &str) -> Result<Target, Failure> {
+/// Card and board of `sim:CARD@BOARD`; `None` if it is no such name.
+pub fn simulated_set_up(name: &str) -> Result<Option<(Profile, Board)>, Failure> {
+    name.strip_prefix(PREFIX).map(simulated).transpose()
+}
+
+fn simulated(set_up: &str) -> Result<(Profile, Board), Failure> {
     let (card, board) = set_up.split_once('@').unwrap_or((set_up, DEFAULT_BOARD));
     let profile = match toml_text(card)? {
         Some(text) => Profile::from_toml(card, &text),
@@ -38,9 +46,7 @@ fn simulated(set_up: &str) -> Result<Target, Failure> {
         Some(text) => Board::from_toml(board, &text),
         None => Board::named(board),
     };
-    let profile = profile.map_err(Failure::new)?;
-    let board = board.map_err(Failure::new)?;
-    Ok(Target::Simulated { profile, board })
+    Ok((profile.map_err(Failure::new)?, board.map_err(Failure::new)?))
 }
 
 /// The text of a card or board that is given as a file.

@@ -23,3 +23,4 @@ pub use summary::{
     CadenceSummary, EnergyPower, EnergyShare, EnergySummary, FrontierPoint, PeakHeight,
     PeakSpacing, Peaks, Summary, Throughput, WriteTime,
 };
+pub use writes::Writes;

@@ -4,13 +4,15 @@ use cardiograph_timing::{Pass, Replay};
 use cardiograph_trace::{OperationKind, Trace};
 
 /// The writes of a trace; its reads where it has no writes.
-pub(crate) struct Writes<'a> {
+pub struct Writes<'a> {
     trace: &'a Trace,
-    pub(crate) kind: OperationKind,
+    /// Which of the two they are.
+    pub kind: OperationKind,
 }
 
 impl<'a> Writes<'a> {
-    pub(crate) fn of(trace: &'a Trace) -> Writes<'a> {
+    /// Those of this trace.
+    pub fn of(trace: &'a Trace) -> Writes<'a> {
         let has_writes = trace
             .runs()
             .iter()
@@ -24,7 +26,7 @@ impl<'a> Writes<'a> {
     }
 
     /// Payload of every write, if all are alike.
-    pub(crate) fn uniform_bytes(&self) -> Option<u64> {
+    pub fn uniform_bytes(&self) -> Option<u64> {
         let mut lengths = self
             .trace
             .runs()

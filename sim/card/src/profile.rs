@@ -161,6 +161,11 @@ impl Profile {
         (self.capacity_bytes / self.unit_bytes()) as u32
     }
 
+    /// Flash blocks of all planes that are written and erased, spare ones included.
+    pub fn blocks(&self) -> u64 {
+        u64::from(self.units()) + u64::from(self.flash.spare_blocks)
+    }
+
     fn unit_bytes(&self) -> u64 {
         self.page_bytes() * u64::from(self.flash.pages_per_block)
     }

@@ -1,0 +1,233 @@
+//! The generalized Pareto distribution: fitting it, and how far it may be from the fit.
+//!
+//! Excesses over a high threshold follow it, whatever the law of the values (Balkema and de Haan 1974;
+//! Pickands 1975): `P(Y > y) = (1 + xi y / sigma)^(-1/xi)`. The shape `xi` is below 0 where there is a
+//! greatest value, 0 for an exponential tail, above 0 for a heavy one.
+//!
+//! With `theta = xi / sigma` and `S = sum ln(1 + theta y)` the log-likelihood is
+//! `-k ln(xi / theta) - (1 + 1/xi) S`, greatest over `xi` at `S / k`: one unknown is left (Grimshaw
+//! 1993). It is searched for as `t = ln(1 + theta y_max)`, which may be any number.
+
+/// Below this shape the likelihood has no greatest value.
+pub(crate) const SHAPE_MIN: f64 = -1.0;
+/// Below this shape it says less than its theory promises (Smith 1985): the greatest value there is comes
+/// out too small. An upper bound is taken from laws above it, whose tails are longer.
+pub(crate) const CAUTIOUS_SHAPE_MIN: f64 = -0.5;
+/// A tail as heavy as this is of two kinds of stalls, of which the higher is rare.
+const SHAPE_MAX: f64 = 2.0;
+/// Range and step of the search for `t`.
+const T_MIN: f64 = -14.0;
+const T_MAX: f64 = 30.0;
+const STEPS: usize = 44;
+/// Halvings and golden sections: each makes a step a thousandth at least.
+const HALVINGS: usize = 24;
+
+/// Excesses over a threshold, with what is needed of them again and again.
+pub(crate) struct Excesses<'a> {
+    excesses: &'a [f64],
+    greatest: f64,
+    shape_min: f64,
+}
+
+/// A fit.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fit {
+    pub(crate) shape: f64,
+    pub(crate) scale: f64,
+    log_likelihood: f64,
+    t: f64,
+}
+
+impl Fit {
+    /// Share of excesses above `y`.
+    pub(crate) fn share_above(&self, y: f64) -> f64 {
+        let inner = (self.shape * y / self.scale).max(-1.0);
+        (-inner.ln_1p() / self.shape).exp()
+    }
+}
+
+/// What is known at one `theta`.
+#[derive(Clone, Copy)]
+struct Line {
+    count: f64,
+    theta: f64,
+    /// The sum `S`.
+    sum: f64,
+    shape_min: f64,
+}
+
+impl Line {
+    /// The log-likelihood of a shape, which has the sign of `theta`.
+    fn log_likelihood(&self, shape: f64) -> f64 {
+        -self.count * (shape / self.theta).ln() - (1.0 + 1.0 / shape) * self.sum
+    }
+
+    /// The likeliest shape.
+    fn shape(&self) -> f64 {
+        (self.sum / self.count).clamp(self.shape_min, SHAPE_MAX)
+    }
+
+    /// Logarithm of the share of excesses above `y`.
+    fn log_share_above(&self, shape: f64, y: f64) -> f64 {
+        let inner = self.theta * y;
+        match inner > -1.0 {
+            true => -inner.ln_1p() / shape,
+            false => f64::NEG_INFINITY,
+        }
+    }
+
+    /// The shapes farthest from the likeliest whose log-likelihood is no less than `least`.
+    fn shapes_within(&self, least: f64) -> [f64; 2] {
+        let inside = self.shape();
+        let bounds = match self.theta > 0.0 {
+            true => [1e-9, SHAPE_MAX],
+            false => [self.shape_min, -1e-9],
+        };
+        bounds.map(|bound| {
+            bisect(inside, bound, |shape| self.log_likelihood(shape) >= least)
+        })
+    }
+}
+
+/// The last place from `inside` towards `bound` where `holds`.
+fn bisect(inside: f64, bound: f64, holds: impl Fn(f64) -> bool) -> f64 {
+    if holds(bound) {
+        return bound;
+    }
+    let (mut inside, mut outside) = (inside, bound);
+    for _ in 0..HALVINGS {
+        let middle = (inside + outside) / 2.0;
+        match holds(middle) {
+            true => inside = middle,
+            false => outside = middle,
+        }
+    }
+    inside
+}
+
+/// The greatest value of a function with one summit between two places, and where it is.
+fn summit(mut left: f64, mut right: f64, value: impl Fn(f64) -> f64) -> (f64, f64) {
+    const GOLDEN: f64 = 0.618_033_988_749_895;
+    let (mut a, mut b) = (right - GOLDEN * (right - left), left + GOLDEN * (right - left));
+    let (mut at_a, mut at_b) = (value(a), value(b));
+    for _ in 0..HALVINGS {
+        if at_a >= at_b {
+            (right, b, at_b) = (b, a, at_a);
+            a = right - GOLDEN * (right - left);
+            at_a = value(a);
+        } else {
+            (left, a, at_a) = (a, b, at_b);
+            b = left + GOLDEN * (right - left);
+            at_b = value(b);
+        }
+    }
+    match at_a >= at_b {
+        true => (a, at_a),
+        false => (b, at_b),
+    }
+}
+
+impl<'a> Excesses<'a> {
+    /// Of these, falling and none below 0, for laws from a shape on. `None` if all are alike: they have no
+    /// spread to fit.
+    pub(crate) fn new(excesses: &'a [f64], shape_min: f64) -> Option<Excesses<'a>> {
+        let (greatest, least) = (*excesses.first()?, *excesses.last()?);
+        (greatest > least * (1.0 + 1e-9)).then_some(Excesses {
+            excesses,
+            greatest,
+            shape_min,
+        })
+    }
+
+    fn line(&self, t: f64) -> Line {
+        // At 0 the shape would be 0 as well, and the formulas say nothing.
+        let t = if t.abs() < 1e-5 { 1e-5 } else { t };
+        let theta = t.exp_m1() / self.greatest;
+        let logarithms = self.excesses.iter().map(|y| (theta * y).ln_1p());
+        Line {
+            count: self.excesses.len() as f64,
+            theta,
+            sum: logarithms.sum(),
+            shape_min: self.shape_min,
+        }
+    }
+
+    /// The likeliest distribution.
+    pub(crate) fn fit(&self) -> Fit {
+        let likelihood = |t: f64| {
+            let line = self.line(t);
+            line.log_likelihood(line.shape())
+        };
+        let step = (T_MAX - T_MIN) / STEPS as f64;
+        let (best, _) = highest((0..=STEPS).map(|i| T_MIN + i as f64 * step), likelihood);
+        let (t, log_likelihood) = summit(best - step, best + step, likelihood);
+        let line = self.line(t);
+        let shape = line.shape();
+        Fit {
+            shape,
+            scale: shape / line.theta,
+            log_likelihood,
+            t,
+        }
+    }
+
+    /// Anderson and Darling's distance between the excesses, falling, and a fit.
+    pub(crate) fn distance(&self, fit: &Fit) -> f64 {
+        let count = self.excesses.len();
+        let above = |y| fit.share_above(y).clamp(1e-12, 1.0 - 1e-12);
+        let sum: f64 = (0..count)
+            .map(|i| {
+                let (rising, falling) = (self.excesses[count - 1 - i], self.excesses[i]);
+                (2 * i + 1) as f64 * ((-above(rising)).ln_1p() + above(falling).ln())
+            })
+            .sum();
+        -(count as f64) - sum / count as f64
+    }
+
+    /// The greatest (`sign` 1) or least (-1) number of excesses above `y` to expect in as long a run as this
+    /// one, of all laws that are less likely than the fit by no more than `deviance` (profile likelihood;
+    /// Coles 2001, 2.6). How many excesses there are in all is a Poisson variable, and as uncertain as their
+    /// law.
+    pub(crate) fn expected_above(&self, y: f64, deviance: f64, sign: f64) -> f64 {
+        let (fit, count) = (self.fit(), self.excesses.len() as f64);
+        let least = fit.log_likelihood - deviance / 2.0;
+        let is_inside = |t: f64| {
+            let line = self.line(t);
+            line.log_likelihood(line.shape()) >= least
+        };
+        let [first, last] = [T_MIN, T_MAX].map(|end| bisect(fit.t, end, is_inside));
+        let extreme = |t: f64| {
+            let line = self.line(t);
+            let [low, high] = line.shapes_within(least);
+            let value = |shape: f64| {
+                let spare = 2.0 * (line.log_likelihood(shape) - least).max(0.0);
+                sign * (line.log_share_above(shape, y) + log_count_within(count, spare, sign))
+            };
+            summit(low, high, value).1.max(value(low)).max(value(high))
+        };
+        let step = (last - first) / STEPS as f64;
+        let (t, value) = highest((0..=STEPS).map(|i| first + i as f64 * step), extreme);
+        // No share above `y` is among the possible.
+        if value == f64::INFINITY {
+            return 0.0;
+        }
+        let finer = summit((t - step).max(first), (t + step).min(last), extreme).1;
+        (sign * value.max(finer)).exp()
+    }
+}
+
+/// The place with the greatest value, and the value.
+fn highest(places: impl Iterator<Item = f64>, value: impl Fn(f64) -> f64) -> (f64, f64) {
+    let values = places.map(|place| (place, value(place)));
+    let highest = values.max_by(|a, b| a.1.total_cmp(&b.1));
+    highest.unwrap_or((0.0, f64::NEG_INFINITY))
+}
+
+/// Logarithm of the greatest (`sign` 1) or least (-1) mean of a Poisson variable that was seen as `count`
+/// whose deviance is no more than `spare`.
+fn log_count_within(count: f64, spare: f64, sign: f64) -> f64 {
+    // In z = ln(mean / count): 2 count (e^z - 1 - z).
+    let far = sign * (1.0 + (2.0 * spare / count).sqrt() + spare);
+    let z = bisect(0.0, far, |z| 2.0 * count * (z.exp_m1() - z) <= spare);
+    count.ln() + z
+}

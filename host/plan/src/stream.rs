@@ -1,0 +1,163 @@
+//! A simulated card, written to as the recorder does it: one stream that stays open.
+
+use cardiograph_card::{Card as Driver, Error};
+use cardiograph_report::units;
+use cardiograph_sim_card::wire::{ChipSelect, Delay, Kind, Options, SpiBus, SpiCard, Wire};
+use cardiograph_sim_card::{Block, Board, Bus, Card, Clock, Profile, Seed, Spi};
+use cardiograph_trace::{About, Operation, OperationKind, Trace};
+use std::convert::Infallible;
+use std::fmt;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
+/// Bytes of a block, the unit of the stream.
+pub const BLOCK_BYTES: u64 = 512;
+
+/// A stream begins where flash blocks do on every card.
+const ALIGNMENT_BLOCKS: u64 = (4 << 20) / BLOCK_BYTES;
+
+/// What is pushed. A simulated card takes as long for zeros as for anything, and needs no memory for them.
+const DATA: Block = [0; BLOCK_BYTES as usize];
+
+type Failure = Error<Infallible, Infallible>;
+
+/// A card that was written to.
+pub struct Streamed {
+    /// Every block, from one push to the next.
+    pub trace: Trace,
+    /// What the card took from its supply since power came, in pJ.
+    pub energy_pj: u64,
+    /// Flash blocks it erased since then.
+    pub erases: u64,
+    /// How long that is, in ns.
+    pub elapsed_ns: u64,
+}
+
+/// Why a card could not be written to.
+#[derive(Debug)]
+pub enum StreamError {
+    /// The board has no SPI.
+    NoSpi,
+    /// The card has no room for a stream.
+    TooSmall,
+    /// The driver gave up.
+    Driver(Failure),
+}
+
+impl std::error::Error for StreamError {}
+
+impl fmt::Display for StreamError {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            StreamError::NoSpi => f.write_str(
+                "the recorder's card driver speaks SPI, and this board has the SD bus; name one with SPI, \
+                 such as esp32",
+            ),
+            StreamError::TooSmall => write!(
+                f,
+                "the card is too small to be measured; take one of {} and more",
+                units::ram(4 * ALIGNMENT_BLOCKS * BLOCK_BYTES)
+            ),
+            StreamError::Driver(error) => write!(f, "{error}; take another card or board"),
+        }
+    }
+}
+
+impl From<Failure> for StreamError {
+    fn from(error: Failure) -> StreamError {
+        StreamError::Driver(error)
+    }
+}
+
+/// Writes up to so many bytes to a new card, at most half of it: each block as soon as the one before is
+/// taken, or so many ns apart if there is a `period_ns`.
+///
+/// # Errors
+/// [`StreamError`].
+pub fn stream(
+    (profile, board): (&Profile, &Board),
+    seed: u64,
+    bytes_max: u64,
+    period_ns: Option<f64>,
+) -> Result<Streamed, StreamError> {
+    let Bus::Spi(spi) = board.bus else {
+        return Err(StreamError::NoSpi);
+    };
+    let wire = wire(profile, &spi, seed)?;
+    let clock = wire.card().clock().clone();
+    let mut driver = driver(&wire, spi.clock_hz);
+    done(driver.acquire())?;
+    wire.set_gaps(spi.send_gap_ns, spi.receive_gap_ns);
+
+    // Behind the FAT, and not at its edge.
+    let start = u64::from(driver.blocks()) / 4 / ALIGNMENT_BLOCKS * ALIGNMENT_BLOCKS;
+    let count = (bytes_max / BLOCK_BYTES).min(u64::from(driver.blocks()) / 2);
+    if start == 0 {
+        return Err(StreamError::TooSmall);
+    }
+    done(driver.begin(start as u32, 1)).map_err(|error| error.cause)?;
+    let begun_ns = clock.now_ns();
+    let mut trace = Trace::new(About::default());
+    for block in 0..count {
+        let due_ns = begun_ns + period_ns.map_or(0, |period| (period * block as f64) as u64);
+        clock.advance_ns(due_ns.saturating_sub(clock.now_ns()));
+        let start_ns = clock.now_ns();
+        done(driver.push(&DATA)).map_err(|error| error.cause)?;
+        let pushed = Operation {
+            kind: OperationKind::Write,
+            file: 0,
+            offset_bytes: block * BLOCK_BYTES,
+            length_bytes: BLOCK_BYTES,
+            start_ns,
+            end_ns: clock.now_ns(),
+        };
+        if trace.push(&pushed).is_err() {
+            unreachable!("virtual time does not go back");
+        }
+    }
+    done(driver.end()).map_err(|error| error.cause)?;
+    drop(driver);
+    let card = wire.into_card();
+    let mut card = card.unwrap_or_else(|| unreachable!("the driver alone held the wire"));
+    let controller = card.controller_mut();
+    Ok(Streamed {
+        trace,
+        energy_pj: controller.energy(clock.now_ns()).total_pj(),
+        erases: controller.erases(),
+        elapsed_ns: clock.now_ns(),
+    })
+}
+
+fn wire(profile: &Profile, spi: &Spi, seed: u64) -> Result<Wire, StreamError> {
+    let options = Options {
+        kind: Kind::High,
+        ncr_bytes: spi.ncr_bytes.min(8) as u8,
+        ..Options::default()
+    };
+    let card = Card::new(profile, Seed::new(seed));
+    let card = SpiCard::new(card, options, Clock::default(), cardiograph_card::CLOCK_HZ);
+    Ok(Wire::new(card.map_err(|_| StreamError::TooSmall)?))
+}
+
+type SetClock = Box<dyn FnMut(&mut SpiBus, u32)>;
+
+fn driver(wire: &Wire, clock_hz: u32) -> Driver<SpiBus, ChipSelect, Delay, SetClock> {
+    let card = wire.clone();
+    let set_clock: SetClock = Box::new(move |_, hz| {
+        if card.card().set_clock_hz(hz).is_err() {
+            unreachable!("a board's clock is checked when it is read, and the driver's is slower");
+        }
+    });
+    Driver::new(wire.bus(), wire.chip_select(), wire.delay(), set_clock, clock_hz)
+}
+
+/// Polls until it is done: in virtual time nothing waits for anybody.
+fn done<T>(future: impl Future<Output = T>) -> T {
+    let mut future = pin!(future);
+    loop {
+        let mut context = Context::from_waker(Waker::noop());
+        if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
+            return output;
+        }
+    }
+}

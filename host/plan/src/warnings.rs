@@ -1,0 +1,56 @@
+//! What must be known before a plan is trusted.
+
+use crate::plan::Plan;
+use crate::risk::EXCESSES_MIN;
+use cardiograph_report::units;
+use cardiograph_trace::{OperationKind, Trace};
+
+/// Measure so many times as much, where what there is does not tell.
+const MORE: f64 = 10.0;
+
+/// What must be said of this plan.
+pub(crate) fn of(plan: &Plan, trace: &Trace) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if !plan.is_carried() {
+        warnings.push(format!(
+            "{} is above the average of {}: no RAM is enough; lower the rate, or take a faster card or bus",
+            units::rate(plan.rate_Bps),
+            units::rate(plan.measured.average_Bps),
+        ));
+    } else if plan.tail.is_none() {
+        warnings.push(too_short(plan));
+    }
+    if trace.runs().iter().any(|run| run.kind == OperationKind::Read) {
+        warnings.push(
+            "the trace has reads between its writes; the time they took is not counted".to_string(),
+        );
+    }
+    warnings
+}
+
+/// Why nothing is forecast, and how much would have to be measured.
+fn too_short(plan: &Plan) -> String {
+    let measured = &plan.measured;
+    let bytes = measured.bytes as f64;
+    let (why, factor) = match measured.busy_periods {
+        few if few <= EXCESSES_MIN as u64 => (
+            format!(
+                "it holds {} times of backlog, and a forecast takes {}",
+                units::count(few),
+                EXCESSES_MIN + 1
+            ),
+            (EXCESSES_MIN + 1) as f64 / few.max(1) as f64,
+        ),
+        _ => (
+            "its greatest backlogs are all alike or of several kinds, and follow no one law".to_string(),
+            MORE,
+        ),
+    };
+    format!(
+        "too short to say how a longer run goes: {why}; measure {} and more. Until then the risk is only \
+         bounded: what did not occur in {} of logging occurs, with 95 % confidence, less than three times in \
+         as long",
+        units::bytes(bytes * factor),
+        crate::text::duration(measured.run_s),
+    )
+}
