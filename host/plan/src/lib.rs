@@ -1,9 +1,9 @@
 //! What a data logger needs, from a trace or on a simulated card.
 //!
 //! ```text
-//!   Profile, Board ── stream ──> trace ──┐
-//!              (the recorder's driver)   ├─ plan ── busy periods ── Tail ── risk of a longer run ──> Plan
-//!                       any trace ───────┘   └───── lossless rates ──────────────────────────────────┘
+//!   Profile, Board ── stream ── long_stream ──┐
+//!             (the recorder's driver)           ├─ plan ── busy periods ── Tail ── risk ──> Plan
+//!                                  any trace ───┘   └───── lossless rates ────────────────┘
 //! ```
 //!
 //! # The risk
@@ -22,6 +22,7 @@
 //! threshold, and where no law fits, heights are counted: where none was higher, with 95 % confidence fewer
 //! than three would be in as long a run (the rule of three).
 
+mod long;
 mod pareto;
 mod plan;
 mod risk;
@@ -30,6 +31,7 @@ mod stream;
 pub mod text;
 mod warnings;
 
+pub use long::{Long, Pace, long_stream};
 pub use plan::{
     Logger, Measured, NoPlan, Plan, RISK_MAX, Risk, Size, Source, TailFigures, Wear, plan,
 };
