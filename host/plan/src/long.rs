@@ -39,7 +39,9 @@ pub fn long_stream(profile: &Profile, seed: u64, pace: &Pace, blocks: u64) -> Lo
     let mut ready_ns = controller.command(0);
     let (mut page_start, mut now_ns) = (pace.start, 0);
     for block in 0..blocks {
-        let due_ns = pace.period_ns.map_or(0, |period| (period * block as f64) as u64);
+        let due_ns = pace
+            .period_ns
+            .map_or(0, |period| (period * block as f64) as u64);
         let start_ns = due_ns.max(now_ns);
         now_ns = start_ns.max(ready_ns) + pace.block_ns;
         let next = pace.start + block + 1;

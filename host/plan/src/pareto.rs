@@ -10,30 +10,35 @@
 
 /// Below this shape the likelihood has no greatest value.
 pub(crate) const SHAPE_MIN: f64 = -1.0;
-/// Below this shape it says less than its theory promises (Smith 1985): the greatest value there is comes
-/// out too small. An upper bound is taken from laws above it, whose tails are longer.
-pub(crate) const CAUTIOUS_SHAPE_MIN: f64 = -0.5;
+/// An upper bound is taken from laws of this shape and above. Below -0.5 the likelihood says less than its
+/// theory promises (Smith 1985), and a stall is a sum of many times, whose tail is that of the normal law:
+/// it only looks like one with an end.
+pub(crate) const CAUTIOUS_SHAPE_MIN: f64 = -0.2;
 /// A tail as heavy as this is of two kinds of stalls, of which the higher is rare.
 const SHAPE_MAX: f64 = 2.0;
 /// Range and step of the search for `t`.
 const T_MIN: f64 = -14.0;
 const T_MAX: f64 = 30.0;
 const STEPS: usize = 44;
-/// Halvings and golden sections: each makes a step a thousandth at least.
-const HALVINGS: usize = 24;
+/// Steps of the search for a bound, between the likely `t`.
+const BOUND_STEPS: usize = 24;
+/// Halvings and golden sections: they make a step less than a thousandth.
+const HALVINGS: usize = 16;
 
 /// Excesses over a threshold, with what is needed of them again and again.
-pub(crate) struct Excesses<'a> {
-    excesses: &'a [f64],
+#[derive(Debug)]
+pub(crate) struct Excesses {
+    /// Falling.
+    excesses: Vec<f64>,
     greatest: f64,
-    shape_min: f64,
 }
 
-/// A fit.
+/// The likeliest law from a shape on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fit {
     pub(crate) shape: f64,
     pub(crate) scale: f64,
+    shape_min: f64,
     log_likelihood: f64,
     t: f64,
 }
@@ -83,9 +88,7 @@ impl Line {
             true => [1e-9, SHAPE_MAX],
             false => [self.shape_min, -1e-9],
         };
-        bounds.map(|bound| {
-            bisect(inside, bound, |shape| self.log_likelihood(shape) >= least)
-        })
+        bounds.map(|bound| bisect(inside, bound, |shape| self.log_likelihood(shape) >= least))
     }
 }
 
@@ -108,7 +111,10 @@ fn bisect(inside: f64, bound: f64, holds: impl Fn(f64) -> bool) -> f64 {
 /// The greatest value of a function with one summit between two places, and where it is.
 fn summit(mut left: f64, mut right: f64, value: impl Fn(f64) -> f64) -> (f64, f64) {
     const GOLDEN: f64 = 0.618_033_988_749_895;
-    let (mut a, mut b) = (right - GOLDEN * (right - left), left + GOLDEN * (right - left));
+    let (mut a, mut b) = (
+        right - GOLDEN * (right - left),
+        left + GOLDEN * (right - left),
+    );
     let (mut at_a, mut at_b) = (value(a), value(b));
     for _ in 0..HALVINGS {
         if at_a >= at_b {
@@ -127,45 +133,46 @@ fn summit(mut left: f64, mut right: f64, value: impl Fn(f64) -> f64) -> (f64, f6
     }
 }
 
-impl<'a> Excesses<'a> {
-    /// Of these, falling and none below 0, for laws from a shape on. `None` if all are alike: they have no
-    /// spread to fit.
-    pub(crate) fn new(excesses: &'a [f64], shape_min: f64) -> Option<Excesses<'a>> {
+impl Excesses {
+    /// Of these, falling and none below 0. `None` if all are alike: they have no spread to fit.
+    pub(crate) fn new(excesses: Vec<f64>) -> Option<Excesses> {
         let (greatest, least) = (*excesses.first()?, *excesses.last()?);
-        (greatest > least * (1.0 + 1e-9)).then_some(Excesses {
-            excesses,
-            greatest,
-            shape_min,
-        })
+        (greatest > least * (1.0 + 1e-9)).then_some(Excesses { excesses, greatest })
     }
 
-    fn line(&self, t: f64) -> Line {
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.excesses.len()
+    }
+
+    fn line(&self, t: f64, shape_min: f64) -> Line {
         // At 0 the shape would be 0 as well, and the formulas say nothing.
         let t = if t.abs() < 1e-5 { 1e-5 } else { t };
         let theta = t.exp_m1() / self.greatest;
         let logarithms = self.excesses.iter().map(|y| (theta * y).ln_1p());
         Line {
-            count: self.excesses.len() as f64,
+            count: self.count() as f64,
             theta,
             sum: logarithms.sum(),
-            shape_min: self.shape_min,
+            shape_min,
         }
     }
 
-    /// The likeliest distribution.
-    pub(crate) fn fit(&self) -> Fit {
+    /// The likeliest law of those from a shape on.
+    pub(crate) fn fit(&self, shape_min: f64) -> Fit {
         let likelihood = |t: f64| {
-            let line = self.line(t);
+            let line = self.line(t, shape_min);
             line.log_likelihood(line.shape())
         };
         let step = (T_MAX - T_MIN) / STEPS as f64;
         let (best, _) = highest((0..=STEPS).map(|i| T_MIN + i as f64 * step), likelihood);
         let (t, log_likelihood) = summit(best - step, best + step, likelihood);
-        let line = self.line(t);
+        let line = self.line(t, shape_min);
         let shape = line.shape();
         Fit {
             shape,
             scale: shape / line.theta,
+            shape_min,
             log_likelihood,
             t,
         }
@@ -173,7 +180,7 @@ impl<'a> Excesses<'a> {
 
     /// Anderson and Darling's distance between the excesses, falling, and a fit.
     pub(crate) fn distance(&self, fit: &Fit) -> f64 {
-        let count = self.excesses.len();
+        let count = self.count();
         let above = |y| fit.share_above(y).clamp(1e-12, 1.0 - 1e-12);
         let sum: f64 = (0..count)
             .map(|i| {
@@ -188,16 +195,16 @@ impl<'a> Excesses<'a> {
     /// one, of all laws that are less likely than the fit by no more than `deviance` (profile likelihood;
     /// Coles 2001, 2.6). How many excesses there are in all is a Poisson variable, and as uncertain as their
     /// law.
-    pub(crate) fn expected_above(&self, y: f64, deviance: f64, sign: f64) -> f64 {
-        let (fit, count) = (self.fit(), self.excesses.len() as f64);
+    pub(crate) fn expected_above(&self, fit: &Fit, y: f64, deviance: f64, sign: f64) -> f64 {
+        let count = self.count() as f64;
         let least = fit.log_likelihood - deviance / 2.0;
         let is_inside = |t: f64| {
-            let line = self.line(t);
+            let line = self.line(t, fit.shape_min);
             line.log_likelihood(line.shape()) >= least
         };
         let [first, last] = [T_MIN, T_MAX].map(|end| bisect(fit.t, end, is_inside));
         let extreme = |t: f64| {
-            let line = self.line(t);
+            let line = self.line(t, fit.shape_min);
             let [low, high] = line.shapes_within(least);
             let value = |shape: f64| {
                 let spare = 2.0 * (line.log_likelihood(shape) - least).max(0.0);
@@ -205,8 +212,8 @@ impl<'a> Excesses<'a> {
             };
             summit(low, high, value).1.max(value(low)).max(value(high))
         };
-        let step = (last - first) / STEPS as f64;
-        let (t, value) = highest((0..=STEPS).map(|i| first + i as f64 * step), extreme);
+        let step = (last - first) / BOUND_STEPS as f64;
+        let (t, value) = highest((0..=BOUND_STEPS).map(|i| first + i as f64 * step), extreme);
         // No share above `y` is among the possible.
         if value == f64::INFINITY {
             return 0.0;

@@ -130,7 +130,13 @@ fn driver(wire: &Wire, clock_hz: u32) -> Driver<SpiBus, ChipSelect, Delay, SetCl
             unreachable!("a board's clock is checked when it is read, and the driver's is slower");
         }
     });
-    Driver::new(wire.bus(), wire.chip_select(), wire.delay(), set_clock, clock_hz)
+    Driver::new(
+        wire.bus(),
+        wire.chip_select(),
+        wire.delay(),
+        set_clock,
+        clock_hz,
+    )
 }
 
 /// Polls until it is done: in virtual time nothing waits for anybody.

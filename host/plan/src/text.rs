@@ -84,12 +84,21 @@ fn logger(plan: &Plan) -> Vec<(&'static str, String)> {
     if plan.is_carried() {
         let advised = plan.ram_advised_bytes.map_or_else(
             || "no size up to 1 MiB is known to be enough".to_string(),
-            |bytes| format!("{}: less than 1 run in 1000 loses a sample", units::ram(bytes)),
+            |bytes| {
+                format!(
+                    "{}: less than 1 run in 1000 loses a sample",
+                    units::ram(bytes)
+                )
+            },
         );
         rows.push(("RAM advised", advised));
         let energy = plan.energy_J_per_day.map_or_else(not_told, |joules| {
             let mean_mw = joules / 86.4;
-            format!("{} a day, {} on average", units::energy(joules * 1e6), units::power(mean_mw))
+            format!(
+                "{} a day, {} on average",
+                units::energy(joules * 1e6),
+                units::power(mean_mw)
+            )
         });
         rows.push(("energy", energy));
         let wear = plan.wear.map_or_else(not_told, |wear| {
@@ -122,8 +131,8 @@ fn extrapolation(plan: &Plan) -> String {
         },
     );
     format!(
-        "{basis}; a run is {} times as long as what was measured. A stall of a kind that did not occur there is \
-         not foreseen.",
+        "{basis}; a run is {} times as long as what was measured. That no stall of another kind comes is \
+         taken for granted.",
         three_digits(plan.times_as_long())
     )
 }
@@ -143,7 +152,10 @@ pub fn answer(plan: &Plan, ram_bytes: u64) -> String {
         return format!("{ram}: every run of {run} loses samples.");
     }
     if let Some(one_in) = one_in_below(high) {
-        return format!("{ram}: less than 1 run of {run} in {} loses a sample.", units::count(one_in));
+        return format!(
+            "{ram}: less than 1 run of {run} in {} loses a sample.",
+            units::count(one_in)
+        );
     }
     if likely.is_none() {
         return format!("{ram}: enough for what was measured; that is too short to say for {run}.");
@@ -161,14 +173,19 @@ fn share(risk: &Risk) -> String {
     match (one_in_below(high), likely) {
         _ if low > 0.99 => "all".to_string(),
         (Some(one_in), _) => format!("less than 1 in {}", units::count(one_in)),
+        (None, None) if high > 0.5 => "not known".to_string(),
         (None, None) => format!("not known, at most {}", units::percent(high)),
         (None, Some(_)) => format!("{} to {}", units::percent(low), units::percent(high)),
     }
 }
 
-/// The greatest power of ten, up to a million, that a risk is less than one in.
+/// The greatest power of ten that a risk is less than one in. Up to 10 000: what is rarer depends on more
+/// than on what was measured.
 fn one_in_below(risk: f64) -> Option<u64> {
-    (1..=6).rev().map(|digits| 10u64.pow(digits)).find(|&one_in| risk < 1.0 / one_in as f64)
+    (1..=6)
+        .rev()
+        .map(|digits| 10u64.pow(digits))
+        .find(|&one_in| risk < 1.0 / one_in as f64)
 }
 
 /// A time in s, in the largest of the units that people plan in.

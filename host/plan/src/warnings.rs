@@ -1,7 +1,7 @@
 //! What must be known before a plan is trusted.
 
 use crate::plan::Plan;
-use crate::risk::EXCESSES_MIN;
+use crate::risk::HEIGHTS_MIN;
 use cardiograph_report::units;
 use cardiograph_trace::{OperationKind, Trace};
 
@@ -20,7 +20,11 @@ pub(crate) fn of(plan: &Plan, trace: &Trace) -> Vec<String> {
     } else if plan.tail.is_none() {
         warnings.push(too_short(plan));
     }
-    if trace.runs().iter().any(|run| run.kind == OperationKind::Read) {
+    if trace
+        .runs()
+        .iter()
+        .any(|run| run.kind == OperationKind::Read)
+    {
         warnings.push(
             "the trace has reads between its writes; the time they took is not counted".to_string(),
         );
@@ -33,16 +37,17 @@ fn too_short(plan: &Plan) -> String {
     let measured = &plan.measured;
     let bytes = measured.bytes as f64;
     let (why, factor) = match measured.busy_periods {
-        few if few <= EXCESSES_MIN as u64 => (
+        few if few < HEIGHTS_MIN as u64 => (
             format!(
                 "it holds {} times of backlog, and a forecast takes {}",
                 units::count(few),
-                EXCESSES_MIN + 1
+                HEIGHTS_MIN
             ),
-            (EXCESSES_MIN + 1) as f64 / few.max(1) as f64,
+            HEIGHTS_MIN as f64 / few.max(1) as f64,
         ),
         _ => (
-            "its greatest backlogs are all alike or of several kinds, and follow no one law".to_string(),
+            "its greatest backlogs are all alike or of several kinds, and follow no one law"
+                .to_string(),
             MORE,
         ),
     };

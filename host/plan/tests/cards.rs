@@ -1,0 +1,98 @@
+//! A plan from a short run on a simulated card, against what many longer runs on other cards do.
+
+use cardiograph_plan::{HEIGHTS_MAX, Interval, Pace, Tail, long_stream};
+use cardiograph_report::Writes;
+use cardiograph_sim_card::Profile;
+use cardiograph_timing::tail::busy_periods;
+
+/// 25 MHz over SPI, and a logger of 200 kB/s.
+const BLOCK_NS: u64 = 165_440;
+const RATE_BPS: f64 = 200_000.0;
+const TIMES_AS_LONG: u64 = 4;
+const LONG_RUNS: u64 = 200;
+const SHORT_RUNS: u64 = 200;
+
+fn pace() -> Pace {
+    Pace {
+        start: 8192,
+        block_ns: BLOCK_NS,
+        period_ns: None,
+    }
+}
+
+/// The greatest backlog of a run on the card of this seed.
+fn highest_bytes(profile: &Profile, seed: u64, blocks: u64) -> f64 {
+    let long = long_stream(profile, seed, &pace(), blocks);
+    busy_periods(&Writes::of(&long.trace), RATE_BPS, 1, &[]).heights_bytes[0]
+}
+
+fn check(name: &str, profile: &Profile, short_blocks: u64) {
+    let runs = 0..LONG_RUNS;
+    let mut highest: Vec<f64> = runs
+        .map(|seed| highest_bytes(profile, 1_000_000 + seed, short_blocks * TIMES_AS_LONG))
+        .collect();
+    highest.sort_unstable_by(f64::total_cmp);
+    // RAM that half of the long runs overflow, and one in ten.
+    let rams =
+        [2, 10].map(|part| highest[(LONG_RUNS - LONG_RUNS / part - 1) as usize].round() as u64);
+    let truths = rams.map(|ram_bytes| {
+        let over = highest
+            .iter()
+            .filter(|&&bytes| bytes > ram_bytes as f64)
+            .count();
+        over as f64 / LONG_RUNS as f64
+    });
+    let mut coverages = [Coverage::default(), Coverage::default()];
+    let mut unfitted = 0;
+    for seed in 0..SHORT_RUNS {
+        let short = long_stream(profile, seed, &pace(), short_blocks);
+        let periods = busy_periods(&Writes::of(&short.trace), RATE_BPS, HEIGHTS_MAX, &rams);
+        let tail = Tail::of(&periods);
+        unfitted += u64::from(!tail.is_fitted());
+        for (index, coverage) in coverages.iter_mut().enumerate() {
+            let expected = tail.expected_above(rams[index], periods.higher[index]);
+            coverage.note(truths[index], &expected.at_least_one(TIMES_AS_LONG as f64));
+        }
+    }
+    for (index, coverage) in coverages.iter().enumerate() {
+        println!(
+            "{name}, {} B, risk {:.3}: {coverage:?}, without a fit {unfitted}, of {SHORT_RUNS}",
+            rams[index], truths[index]
+        );
+        // The truth itself is known to a few percent only.
+        assert!(coverage.inside >= SHORT_RUNS * 90 / 100, "{name}");
+        assert!(unfitted <= SHORT_RUNS / 10, "{name}");
+    }
+}
+
+/// How many intervals have the truth in them, and how many say too much or too little.
+#[derive(Debug, Default)]
+struct Coverage {
+    inside: u64,
+    said_too_high: u64,
+    said_too_low: u64,
+}
+
+impl Coverage {
+    fn note(&mut self, truth: f64, risk: &Interval) {
+        match truth {
+            truth if truth < risk.low => self.said_too_high += 1,
+            truth if truth > risk.high => self.said_too_low += 1,
+            _ => self.inside += 1,
+        }
+    }
+}
+
+#[test]
+fn a_card_as_it_comes() {
+    let profile = Profile::named("kingston-2g").unwrap();
+    check("kingston-2g", &profile, (64 << 20) / 512);
+}
+
+#[test]
+fn blocks_moved_to_level_wear() {
+    let mut profile = Profile::named("class10-16g").unwrap();
+    // As often as a trace this short can show.
+    profile.controller.wear_levelling_erases = 4;
+    check("class10-16g", &profile, (64 << 20) / 512);
+}
