@@ -80,6 +80,8 @@ pub struct Measured {
     pub writes: u64,
     /// Payload.
     pub bytes: u64,
+    /// The longest write.
+    pub longest_write_s: f64,
     /// How long the logger takes to fill so many bytes.
     pub run_s: f64,
     /// Payload over the sum of the write times.
@@ -98,6 +100,8 @@ pub struct Size {
     pub ram_bytes: u64,
     /// The highest constant rate that it carried through the measured writes.
     pub lossless_Bps: f64,
+    /// The longest stall that it bears at the logger's rate; null where it does not hold a write.
+    pub stall_s: Option<f64>,
     /// Backlogs that were higher, among the measured.
     pub overflows_measured: u64,
     /// Probability that a run overflows it.
@@ -196,9 +200,19 @@ pub fn plan(trace: &Trace, source: Source, logger: &Logger) -> Result<Plan, NoPl
     let periods = busy_periods(&writes, rate_bps, HEIGHTS_MAX, &sizes);
     let tail = is_carried.then(|| Tail::of(&periods));
 
+    let block_bytes_max = trace
+        .runs()
+        .iter()
+        .filter(|run| run.kind == OperationKind::Write)
+        .map(|run| run.length_bytes)
+        .max()
+        .unwrap_or(0);
     let size = |(index, &ram_bytes): (usize, &u64)| Size {
         ram_bytes,
         lossless_Bps: lossless[index],
+        stall_s: ram_bytes
+            .checked_sub(block_bytes_max)
+            .map(|bytes| bytes as f64 / rate_bps),
         overflows_measured: periods.higher[index],
         risk: tail.as_ref().map_or(CERTAIN, |tail| {
             let expected = tail.expected_above(ram_bytes, periods.higher[index]);
@@ -218,6 +232,7 @@ pub fn plan(trace: &Trace, source: Source, logger: &Logger) -> Result<Plan, NoPl
         measured: Measured {
             writes: times.count(),
             bytes: times.bytes(),
+            longest_write_s: times.max_ns().unwrap_or(0) as f64 / 1e9,
             run_s,
             average_Bps: average_bps,
             utilisation: rate_bps / average_bps,

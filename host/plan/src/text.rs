@@ -24,17 +24,20 @@ pub fn text(plan: &Plan, ram_bytes: u64) -> String {
     section(&mut out, "Logger", &logger(plan));
     let _ = writeln!(
         out,
-        "\n  {:<12}{:<20}runs of {} that lose samples (95 % confidence)",
+        "\n  {:<12}{:<16}{:<16}runs of {} that lose samples (95 % confidence)",
         "RAM",
         "lossless rate",
+        "bears a stall",
         duration(plan.run_s)
     );
     for size in &plan.sizes {
         let _ = writeln!(
             out,
-            "    {:<10}{:<20}{}",
+            "    {:<10}{:<16}{:<16}{}",
             units::ram(size.ram_bytes),
             lossless(size),
+            size.stall_s
+                .map_or_else(|| "-".to_string(), |s| format!("of {}", duration(s))),
             share(&size.risk)
         );
     }
@@ -56,6 +59,7 @@ fn measured(plan: &Plan) -> Vec<(&'static str, String)> {
     let measured = &plan.measured;
     vec![
         ("writes", units::count(measured.writes)),
+        ("longest write", duration(measured.longest_write_s)),
         (
             "payload",
             format!(
@@ -79,18 +83,19 @@ fn logger(plan: &Plan) -> Vec<(&'static str, String)> {
     let not_told = || "cannot be told from a trace".to_string();
     let mut rows = vec![("policy", plan.policy.clone())];
     if let Some(bytes) = plan.ram_needed_bytes {
-        rows.push(("RAM in the trace", units::ram(bytes.ceil() as u64)));
+        rows.push((
+            "greatest backlog",
+            format!("{}, in what was measured", units::ram(bytes.ceil() as u64)),
+        ));
     }
     if plan.is_carried() {
-        let advised = plan.ram_advised_bytes.map_or_else(
-            || "no size up to 1 MiB is known to be enough".to_string(),
-            |bytes| {
-                format!(
-                    "{}: less than 1 run in 1000 loses a sample",
-                    units::ram(bytes)
-                )
-            },
-        );
+        let advised = match plan.ram_advised_bytes {
+            Some(bytes) => format!(
+                "{}: less than 1 run in 1000 loses a sample",
+                units::ram(bytes)
+            ),
+            None => "not known: no size of the table is sure to be enough".to_string(),
+        };
         rows.push(("RAM advised", advised));
         let energy = plan.energy_J_per_day.map_or_else(not_told, |joules| {
             let mean_mw = joules / 86.4;
@@ -115,7 +120,7 @@ fn logger(plan: &Plan) -> Vec<(&'static str, String)> {
 
 fn lossless(size: &Size) -> String {
     match size.lossless_Bps {
-        0.0 => "less than one write".to_string(),
+        0.0 => "not one write".to_string(),
         rate => units::rate(rate),
     }
 }
@@ -130,10 +135,12 @@ fn extrapolation(plan: &Plan) -> String {
             )
         },
     );
+    let times = match plan.times_as_long() {
+        times if times > 1.05 => format!("{} times as long as", three_digits(times)),
+        _ => "no longer than".to_string(),
+    };
     format!(
-        "{basis}; a run is {} times as long as what was measured. That no stall of another kind comes is \
-         taken for granted.",
-        three_digits(plan.times_as_long())
+        "{basis}; a run is {times} what was measured. That no stall of another kind comes is taken for granted."
     )
 }
 
@@ -182,7 +189,7 @@ fn share(risk: &Risk) -> String {
 /// The greatest power of ten that a risk is less than one in. Up to 10 000: what is rarer depends on more
 /// than on what was measured.
 fn one_in_below(risk: f64) -> Option<u64> {
-    (1..=6)
+    (1..=4)
         .rev()
         .map(|digits| 10u64.pow(digits))
         .find(|&one_in| risk < 1.0 / one_in as f64)

@@ -39,7 +39,7 @@ fn too_short(plan: &Plan) -> String {
     let (why, factor) = match measured.busy_periods {
         few if few < HEIGHTS_MIN as u64 => (
             format!(
-                "it holds {} times of backlog, and a forecast takes {}",
+                "it holds {} busy periods, and a forecast takes {}",
                 units::count(few),
                 HEIGHTS_MIN
             ),
@@ -52,7 +52,7 @@ fn too_short(plan: &Plan) -> String {
         ),
     };
     format!(
-        "too short to say how a longer run goes: {why}; measure {} and more. Until then the risk is only \
+        "too short to say how a longer run goes: {why}; measure at least {}. Until then the risk is only \
          bounded: what did not occur in {} of logging occurs, with 95 % confidence, less than three times in \
          as long",
         units::bytes(bytes * factor),
