@@ -35,6 +35,10 @@ pub fn busy_periods(
     let mut periods = Periods {
         heights_max,
         sizes_bytes,
+        least_size_bytes: sizes_bytes
+            .iter()
+            .min()
+            .map_or(f64::MAX, |&size| size as f64),
         floor_bytes: 0.0,
         found: BusyPeriods {
             count: 0,
@@ -63,6 +67,8 @@ pub fn busy_periods(
 struct Periods<'a> {
     heights_max: usize,
     sizes_bytes: &'a [u64],
+    /// Most periods are lower than any size.
+    least_size_bytes: f64,
     /// What is no higher is not among the greatest.
     floor_bytes: f64,
     found: BusyPeriods,
@@ -71,9 +77,11 @@ struct Periods<'a> {
 impl Periods<'_> {
     fn end(&mut self, height_bytes: f64) {
         self.found.count += 1;
-        let sizes = self.sizes_bytes.iter().zip(&mut self.found.higher);
-        for (&size, higher) in sizes {
-            *higher += u64::from(height_bytes > size as f64);
+        if height_bytes > self.least_size_bytes {
+            let sizes = self.sizes_bytes.iter().zip(&mut self.found.higher);
+            for (&size, higher) in sizes {
+                *higher += u64::from(height_bytes > size as f64);
+            }
         }
         if height_bytes > self.floor_bytes {
             self.found.heights_bytes.push(height_bytes);

@@ -121,7 +121,7 @@ fn stalls_without_spread_forecast_nothing() {
     write_trace(&own.path().join("t.csv"), [30_000; 600]);
     let table = done(own.path(), &plan("t.csv", &[]));
     for words in [
-        "too short to say how a longer run goes",
+        "no forecast of a longer run",
         "all alike",
         "64 KiB: enough for what was measured",
     ] {

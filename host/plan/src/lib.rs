@@ -1,9 +1,9 @@
 //! What a data logger needs, from a trace or on a simulated card.
 //!
 //! ```text
-//!   Profile, Board ── stream ── long_stream ──┐
-//!             (the recorder's driver)           ├─ plan ── busy periods ── Tail ── risk ──> Plan
-//!                                  any trace ───┘   └───── lossless rates ────────────────┘
+//!   Profile, Board ── stream ── LongStream ──┐
+//!             (the recorder's driver)          ├─ plan ── busy periods ── Tail ── risk ──> Plan
+//!                                 any trace ───┘   └───── lossless rates ────────────────┘
 //! ```
 //!
 //! # The risk
@@ -31,7 +31,7 @@ mod stream;
 pub mod text;
 mod warnings;
 
-pub use long::{Long, Pace, long_stream};
+pub use long::{LongStream, Taken};
 pub use plan::{
     Logger, Measured, NoPlan, Plan, RISK_MAX, Risk, Size, Source, TailFigures, Wear, plan,
 };

@@ -2,7 +2,7 @@
 
 use crate::risk::{HEIGHTS_MAX, Interval, Tail};
 use cardiograph_report::{RAM_BYTES, Writes};
-use cardiograph_timing::tail::busy_periods;
+use cardiograph_timing::tail::{BusyPeriods, busy_periods};
 use cardiograph_timing::{Replay, WriteTimes, buckets_below, frontier};
 use cardiograph_trace::{OperationKind, Trace};
 use serde::Serialize;
@@ -82,7 +82,9 @@ pub struct Measured {
     pub bytes: u64,
     /// The longest write.
     pub longest_write_s: f64,
-    /// How long the logger takes to fill so many bytes.
+    /// Payload of the run that backlogs are taken from: longer on simulated cards.
+    pub backlog_bytes: u64,
+    /// How long the logger takes to fill that.
     pub run_s: f64,
     /// Payload over the sum of the write times.
     pub average_Bps: f64,
@@ -179,6 +181,22 @@ impl std::fmt::Display for NoPlan {
 /// # Errors
 /// [`NoPlan`] if the trace has no write times.
 pub fn plan(trace: &Trace, source: Source, logger: &Logger) -> Result<Plan, NoPlan> {
+    plan_with(trace, source, logger, None)
+}
+
+/// The busy periods of a longer run on the same medium, at the logger's rate and for its [`sizes`].
+pub(crate) struct Longer {
+    pub(crate) periods: BusyPeriods,
+    pub(crate) bytes: u64,
+}
+
+/// The same, the backlogs taken from a longer run if there is one.
+pub(crate) fn plan_with(
+    trace: &Trace,
+    source: Source,
+    logger: &Logger,
+    longer: Option<Longer>,
+) -> Result<Plan, NoPlan> {
     let writes = Writes::of(trace);
     if trace.is_empty() {
         return Err(NoPlan::Empty);
@@ -193,11 +211,14 @@ pub fn plan(trace: &Trace, source: Source, logger: &Logger) -> Result<Plan, NoPl
     }
     let rate_bps = logger.rate_Bps();
     let average_bps = times.bytes() as f64 * 1e9 / times.sum_ns() as f64;
-    let run_s = times.bytes() as f64 / rate_bps;
-    let sizes = sizes(logger.ram_bytes);
+    let sizes = sizes(logger);
     let lossless = frontier::lossless_rates_Bps(&writes, &times, &sizes);
     let is_carried = rate_bps < average_bps;
-    let periods = busy_periods(&writes, rate_bps, HEIGHTS_MAX, &sizes);
+    let Longer { periods, bytes } = longer.unwrap_or_else(|| Longer {
+        periods: busy_periods(&writes, rate_bps, HEIGHTS_MAX, &sizes),
+        bytes: times.bytes(),
+    });
+    let run_s = bytes as f64 / rate_bps;
     let tail = is_carried.then(|| Tail::of(&periods));
 
     let block_bytes_max = trace
@@ -232,6 +253,7 @@ pub fn plan(trace: &Trace, source: Source, logger: &Logger) -> Result<Plan, NoPl
         measured: Measured {
             writes: times.count(),
             bytes: times.bytes(),
+            backlog_bytes: bytes,
             longest_write_s: times.max_ns().unwrap_or(0) as f64 / 1e9,
             run_s,
             average_Bps: average_bps,
@@ -282,9 +304,9 @@ impl TailFigures {
 }
 
 /// The sizes that are always shown, and the one asked for.
-fn sizes(ram_bytes: u64) -> Vec<u64> {
+pub(crate) fn sizes(logger: &Logger) -> Vec<u64> {
     let mut sizes = RAM_BYTES.to_vec();
-    sizes.push(ram_bytes);
+    sizes.push(logger.ram_bytes);
     sizes.sort_unstable();
     sizes.dedup();
     sizes

@@ -1,15 +1,19 @@
 //! A plan for a simulated card, which tells what a trace cannot: energy and wear.
 
-use crate::long::{Pace, long_stream};
-use crate::plan::{Logger, Plan, Source, Wear, plan};
+use crate::long::LongStream;
+use crate::plan::{Logger, Longer, Plan, Source, Wear, plan_with, sizes};
+use crate::risk::{HEIGHTS_MAX, Tail};
 use crate::stream::{BLOCK_BYTES, StreamError, stream};
 use cardiograph_sim_card::{Board, Profile};
+use cardiograph_timing::tail::busy_periods;
 
 /// What goes over the wire, to find out what it and the driver take for a block.
 const WIRE_BYTES: u64 = 4 << 20;
-/// What is written to find out how high stalls are. Tens of seconds to fill for a fast card, and 70 MB of
-/// the computer's memory.
-const BYTES_MAX: u64 = 4 << 30;
+/// What is written to find out what rates are carried: 70 MB of the computer's memory.
+const BYTES: u64 = 4 << 30;
+/// What is written to find out how high stalls are, one after the other until the greatest follow a law:
+/// blocks that are moved to level wear are few.
+const TAIL_BYTES: [u64; 3] = [4 << 30, 16 << 30, 64 << 30];
 /// What is written at the logger's rate to find out about energy and wear, and for how long in ns.
 const PACED_BYTES_MAX: u64 = 256 << 20;
 const PACED_NS_MAX: f64 = 1e18;
@@ -30,47 +34,70 @@ pub fn plan_simulated(
     logger: &Logger,
 ) -> Result<Plan, StreamError> {
     let streamed = stream((profile, board), SEED, WIRE_BYTES)?;
-    let mut times_ns: Vec<u64> = streamed
-        .trace
-        .operations()
+    let times_ns = streamed.trace.operations();
+    let mut times_ns: Vec<u64> = times_ns
         .map(|block| block.end_ns - block.start_ns)
         .collect();
     // Most blocks find the card not busy.
     let middle = times_ns.len() / 2;
     let (_, &mut block_ns, _) = times_ns.select_nth_unstable(middle);
-    let pace = Pace {
+    let long = LongStream {
+        profile,
+        seed: SEED,
         start: streamed.start,
+        blocks: BYTES / BLOCK_BYTES,
         block_ns,
         period_ns: None,
     };
-    let blocks = (BYTES_MAX / BLOCK_BYTES).min(profile.capacity_bytes / BLOCK_BYTES / 2);
-    let mut long = long_stream(profile, SEED, &pace, blocks);
-    long.trace.about.target = target.to_string();
-    let Ok(mut plan) = plan(&long.trace, Source::Stream, logger) else {
+    let mut trace = long.trace();
+    trace.about.target = target.to_string();
+    let longer = longer(&long, logger);
+    let Ok(mut plan) = plan_with(&trace, Source::Stream, logger, Some(longer)) else {
         return Err(StreamError::TooSmall);
     };
     if plan.is_carried() {
-        add_energy_and_wear(&mut plan, profile, &pace);
+        add_energy_and_wear(&mut plan, &long);
     }
     Ok(plan)
 }
 
-fn add_energy_and_wear(plan: &mut Plan, profile: &Profile, pace: &Pace) {
-    let period_ns = BLOCK_BYTES as f64 * 1e9 / plan.rate_Bps;
-    let paced = Pace {
-        period_ns: Some(period_ns),
-        ..*pace
+/// As much of the stream as it takes for a law.
+fn longer(long: &LongStream, logger: &Logger) -> Longer {
+    let of = |bytes: u64| {
+        let longer = LongStream {
+            blocks: bytes / BLOCK_BYTES,
+            ..*long
+        };
+        Longer {
+            periods: busy_periods(&longer, logger.rate_Bps(), HEIGHTS_MAX, &sizes(logger)),
+            bytes,
+        }
     };
-    let blocks = (PACED_BYTES_MAX / BLOCK_BYTES)
-        .min(profile.capacity_bytes / BLOCK_BYTES / 2)
-        .min((PACED_NS_MAX / period_ns) as u64);
-    let paced = long_stream(profile, SEED, &paced, blocks);
-    let days = paced.elapsed_ns as f64 / 1e9 / DAY_S;
-    plan.energy_J_per_day = Some(paced.energy_pj as f64 / 1e12 / days);
-    let flash = &profile.flash;
+    let [first, rest @ ..] = TAIL_BYTES;
+    let mut longer = of(first);
+    for bytes in rest {
+        if Tail::of(&longer.periods).is_fitted() {
+            break;
+        }
+        longer = of(bytes);
+    }
+    longer
+}
+
+fn add_energy_and_wear(plan: &mut Plan, long: &LongStream) {
+    let period_ns = BLOCK_BYTES as f64 * 1e9 / plan.rate_Bps;
+    let paced = LongStream {
+        blocks: (PACED_BYTES_MAX / BLOCK_BYTES).min((PACED_NS_MAX / period_ns) as u64),
+        period_ns: Some(period_ns),
+        ..*long
+    };
+    let taken = paced.taken();
+    let days = taken.elapsed_ns as f64 / 1e9 / DAY_S;
+    plan.energy_J_per_day = Some(taken.energy_pj as f64 / 1e12 / days);
+    let flash = &long.profile.flash;
     let cycles_left = flash.endurance_cycles.saturating_sub(flash.cycles_used);
-    let erases_left = f64::from(cycles_left) * profile.blocks() as f64;
-    let erases_per_day = paced.erases as f64 / days;
+    let erases_left = f64::from(cycles_left) * long.profile.blocks() as f64;
+    let erases_per_day = taken.erases as f64 / days;
     plan.wear = (erases_per_day > 0.0).then(|| Wear {
         erases_per_day,
         years: erases_left / erases_per_day / DAYS_PER_YEAR,

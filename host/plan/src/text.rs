@@ -60,11 +60,12 @@ fn measured(plan: &Plan) -> Vec<(&'static str, String)> {
     vec![
         ("writes", units::count(measured.writes)),
         ("longest write", duration(measured.longest_write_s)),
+        ("payload", units::bytes(measured.bytes as f64)),
         (
-            "payload",
+            "for backlogs",
             format!(
                 "{}, which the logger fills in {}",
-                units::bytes(measured.bytes as f64),
+                units::bytes(measured.backlog_bytes as f64),
                 duration(measured.run_s)
             ),
         ),
@@ -164,14 +165,20 @@ pub fn answer(plan: &Plan, ram_bytes: u64) -> String {
             units::count(one_in)
         );
     }
-    if likely.is_none() {
-        return format!("{ram}: enough for what was measured; that is too short to say for {run}.");
+    match likely {
+        None if high > 0.5 => {
+            format!("{ram}: enough for what was measured; that is too short to say for {run}.")
+        }
+        None => format!(
+            "{ram}: enough for what was measured; at most {} of the runs of {run} lose samples.",
+            units::percent(high)
+        ),
+        Some(_) => format!(
+            "{ram}: {} to {} of the runs of {run} lose samples.",
+            units::percent(low),
+            units::percent(high)
+        ),
     }
-    format!(
-        "{ram}: {} to {} of the runs of {run} lose samples.",
-        units::percent(low),
-        units::percent(high)
-    )
 }
 
 /// The same, in a column.

@@ -18,7 +18,7 @@ pub(crate) fn of(plan: &Plan, trace: &Trace) -> Vec<String> {
             units::rate(plan.measured.average_Bps),
         ));
     } else if plan.tail.is_none() {
-        warnings.push(too_short(plan));
+        warnings.push(no_forecast(plan));
     }
     if trace
         .runs()
@@ -33,29 +33,28 @@ pub(crate) fn of(plan: &Plan, trace: &Trace) -> Vec<String> {
 }
 
 /// Why nothing is forecast, and how much would have to be measured.
-fn too_short(plan: &Plan) -> String {
+fn no_forecast(plan: &Plan) -> String {
     let measured = &plan.measured;
-    let bytes = measured.bytes as f64;
     let (why, factor) = match measured.busy_periods {
         few if few < HEIGHTS_MIN as u64 => (
             format!(
-                "it holds {} busy periods, and a forecast takes {}",
+                "too short to say how a longer run goes: it holds {} busy periods, and a forecast takes {}",
                 units::count(few),
                 HEIGHTS_MIN
             ),
             HEIGHTS_MIN as f64 / few.max(1) as f64,
         ),
         _ => (
-            "its greatest backlogs are all alike or of several kinds, and follow no one law"
+            "no forecast of a longer run: its greatest backlogs are all alike or of several kinds, and \
+             follow no one law"
                 .to_string(),
             MORE,
         ),
     };
     format!(
-        "too short to say how a longer run goes: {why}; measure at least {}. Until then the risk is only \
-         bounded: what did not occur in {} of logging occurs, with 95 % confidence, less than three times in \
-         as long",
-        units::bytes(bytes * factor),
+        "{why}; measure at least {}. Until then the risk is only bounded: what did not occur in {} of logging \
+         occurs, with 95 % confidence, less than three times in as long",
+        units::bytes(measured.backlog_bytes as f64 * factor),
         crate::text::duration(measured.run_s),
     )
 }

@@ -1,7 +1,6 @@
 //! A plan from a short run on a simulated card, against what many longer runs on other cards do.
 
-use cardiograph_plan::{HEIGHTS_MAX, Interval, Pace, Tail, long_stream};
-use cardiograph_report::Writes;
+use cardiograph_plan::{HEIGHTS_MAX, Interval, LongStream, Tail};
 use cardiograph_sim_card::Profile;
 use cardiograph_timing::tail::busy_periods;
 
@@ -12,9 +11,12 @@ const TIMES_AS_LONG: u64 = 4;
 const LONG_RUNS: u64 = 200;
 const SHORT_RUNS: u64 = 200;
 
-fn pace() -> Pace {
-    Pace {
+fn run(profile: &Profile, seed: u64, blocks: u64) -> LongStream<'_> {
+    LongStream {
+        profile,
+        seed,
         start: 8192,
+        blocks,
         block_ns: BLOCK_NS,
         period_ns: None,
     }
@@ -22,8 +24,7 @@ fn pace() -> Pace {
 
 /// The greatest backlog of a run on the card of this seed.
 fn highest_bytes(profile: &Profile, seed: u64, blocks: u64) -> f64 {
-    let long = long_stream(profile, seed, &pace(), blocks);
-    busy_periods(&Writes::of(&long.trace), RATE_BPS, 1, &[]).heights_bytes[0]
+    busy_periods(&run(profile, seed, blocks), RATE_BPS, 1, &[]).heights_bytes[0]
 }
 
 fn check(name: &str, profile: &Profile, short_blocks: u64) {
@@ -45,8 +46,8 @@ fn check(name: &str, profile: &Profile, short_blocks: u64) {
     let mut coverages = [Coverage::default(), Coverage::default()];
     let mut unfitted = 0;
     for seed in 0..SHORT_RUNS {
-        let short = long_stream(profile, seed, &pace(), short_blocks);
-        let periods = busy_periods(&Writes::of(&short.trace), RATE_BPS, HEIGHTS_MAX, &rams);
+        let short = run(profile, seed, short_blocks);
+        let periods = busy_periods(&short, RATE_BPS, HEIGHTS_MAX, &rams);
         let tail = Tail::of(&periods);
         unfitted += u64::from(!tail.is_fitted());
         for (index, coverage) in coverages.iter_mut().enumerate() {

@@ -1,6 +1,6 @@
 //! The card's timing alone against the driver on the wire.
 
-use cardiograph_plan::{Pace, long_stream, stream};
+use cardiograph_plan::{LongStream, stream};
 use cardiograph_sim_card::{Board, Profile};
 
 /// Nothing in common but the flash: bytes on a wire that a driver polls, and a controller asked page by
@@ -23,12 +23,15 @@ fn a_long_stream_takes_as_long_as_the_driver_on_the_wire() {
         let on_wire = times(&streamed.trace);
         let mut sorted = on_wire.clone();
         sorted.sort_unstable();
-        let pace = Pace {
+        let long = LongStream {
+            profile: &profile,
+            seed: 7,
             start: streamed.start,
+            blocks: on_wire.len() as u64,
             block_ns: sorted[sorted.len() / 2],
             period_ns: None,
         };
-        let alone = times(&long_stream(&profile, 7, &pace, on_wire.len() as u64).trace);
+        let alone = times(&long.trace());
         let ratio = on_wire.iter().sum::<u64>() as f64 / alone.iter().sum::<u64>() as f64;
         println!("{card}: {ratio}");
         assert!((0.999..1.01).contains(&ratio), "{card}: {ratio}");
@@ -36,7 +39,7 @@ fn a_long_stream_takes_as_long_as_the_driver_on_the_wire() {
         for (at, (&wire, &alone)) in on_wire.iter().zip(&alone).enumerate().skip(2) {
             let late_ns = wire as f64 - alone as f64;
             // A byte is the least that can be noticed, and one more was taken for the look before.
-            let byte_ns = pace.block_ns as f64 / 517.0;
+            let byte_ns = long.block_ns as f64 / 517.0;
             let is_close = late_ns >= -2.0 * byte_ns && late_ns < 0.1 * alone as f64 + 1e6;
             assert!(is_close, "{card}: block {at} takes {wire} and {alone}");
         }
