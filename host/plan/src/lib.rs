@@ -22,6 +22,7 @@
 //! threshold, and where no law fits, heights are counted: where none was higher, with 95 % confidence fewer
 //! than three would be in as long a run (the rule of three).
 
+mod figures;
 mod long;
 mod pareto;
 mod plan;
@@ -31,10 +32,9 @@ mod stream;
 pub mod text;
 mod warnings;
 
+pub use figures::{Measured, Plan, Risk, Size, TailFigures, Wear};
 pub use long::{LongStream, Taken};
-pub use plan::{
-    Logger, Measured, NoPlan, Plan, RISK_MAX, Risk, Size, Source, TailFigures, Wear, plan,
-};
+pub use plan::{Logger, NoPlan, RISK_MAX, Source, plan};
 pub use risk::{HEIGHTS_MAX, Interval, Tail};
 pub use simulated::plan_simulated;
 pub use stream::{StreamError, Streamed, stream};

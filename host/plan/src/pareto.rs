@@ -16,6 +16,8 @@ pub(crate) const SHAPE_MIN: f64 = -1.0;
 pub(crate) const CAUTIOUS_SHAPE_MIN: f64 = -0.2;
 /// A tail as heavy as this is of two kinds of stalls, of which the higher is rare.
 const SHAPE_MAX: f64 = 2.0;
+/// Heights no farther apart are alike: sums round.
+const ALIKE_BYTES: f64 = 1e-6;
 /// Range and step of the search for `t`.
 const T_MIN: f64 = -14.0;
 const T_MAX: f64 = 30.0;
@@ -137,7 +139,7 @@ impl Excesses {
     /// Of these, falling and none below 0. `None` if all are alike: they have no spread to fit.
     pub(crate) fn new(excesses: Vec<f64>) -> Option<Excesses> {
         let (greatest, least) = (*excesses.first()?, *excesses.last()?);
-        (greatest > least * (1.0 + 1e-9)).then_some(Excesses { excesses, greatest })
+        (greatest > least + ALIKE_BYTES).then_some(Excesses { excesses, greatest })
     }
 
     /// How many there are.

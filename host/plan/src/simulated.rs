@@ -1,19 +1,21 @@
 //! A plan for a simulated card, which tells what a trace cannot: energy and wear.
 
+use crate::figures::{Plan, Wear};
 use crate::long::LongStream;
-use crate::plan::{Logger, Longer, Plan, Source, Wear, plan_with, sizes};
-use crate::risk::{HEIGHTS_MAX, Tail};
+use crate::plan::{Logger, Longer, Source, plan_with, sizes};
+use crate::risk::HEIGHTS_MAX;
 use crate::stream::{BLOCK_BYTES, StreamError, stream};
 use cardiograph_sim_card::{Board, Profile};
 use cardiograph_timing::tail::busy_periods;
 
 /// What goes over the wire, to find out what it and the driver take for a block.
 const WIRE_BYTES: u64 = 4 << 20;
-/// What is written to find out what rates are carried: 70 MB of the computer's memory.
+/// What is written to find out what rates are carried and how high stalls are: 70 MB of this computer's
+/// memory.
 const BYTES: u64 = 4 << 30;
-/// What is written to find out how high stalls are, one after the other until the greatest follow a law:
-/// blocks that are moved to level wear are few.
-const TAIL_BYTES: [u64; 3] = [4 << 30, 16 << 30, 64 << 30];
+/// What is written, one after the other, until the highest stalls follow a law: blocks that are moved to
+/// level wear are few.
+const LONGER_BYTES: [u64; 2] = [16 << 30, 64 << 30];
 /// What is written at the logger's rate to find out about energy and wear, and for how long in ns.
 const PACED_BYTES_MAX: u64 = 256 << 20;
 const PACED_NS_MAX: f64 = 1e18;
@@ -51,37 +53,31 @@ pub fn plan_simulated(
     };
     let mut trace = long.trace();
     trace.about.target = target.to_string();
-    let longer = longer(&long, logger);
-    let Ok(mut plan) = plan_with(&trace, Source::Stream, logger, Some(longer)) else {
-        return Err(StreamError::TooSmall);
+    let planned = |longer| {
+        let plan = plan_with(&trace, Source::Stream, logger, longer);
+        plan.map_err(|_| StreamError::TooSmall)
     };
+    let mut plan = planned(None)?;
+    for bytes in LONGER_BYTES {
+        if plan.is_carried() && plan.tail.is_none() {
+            plan = planned(Some(longer(&long, logger, bytes)))?;
+        }
+    }
     if plan.is_carried() {
         add_energy_and_wear(&mut plan, &long);
     }
     Ok(plan)
 }
 
-/// As much of the stream as it takes for a law.
-fn longer(long: &LongStream, logger: &Logger) -> Longer {
-    let of = |bytes: u64| {
-        let longer = LongStream {
-            blocks: bytes / BLOCK_BYTES,
-            ..*long
-        };
-        Longer {
-            periods: busy_periods(&longer, logger.rate_Bps(), HEIGHTS_MAX, &sizes(logger)),
-            bytes,
-        }
+fn longer(long: &LongStream, logger: &Logger, bytes: u64) -> Longer {
+    let longer = LongStream {
+        blocks: bytes / BLOCK_BYTES,
+        ..*long
     };
-    let [first, rest @ ..] = TAIL_BYTES;
-    let mut longer = of(first);
-    for bytes in rest {
-        if Tail::of(&longer.periods).is_fitted() {
-            break;
-        }
-        longer = of(bytes);
+    Longer {
+        periods: busy_periods(&longer, logger.rate_Bps(), HEIGHTS_MAX, &sizes(logger)),
+        bytes,
     }
-    longer
 }
 
 fn add_energy_and_wear(plan: &mut Plan, long: &LongStream) {

@@ -1,11 +1,15 @@
 //! The plan as a table for a terminal.
 
-use crate::plan::{Plan, Risk, Size};
+use crate::figures::{Plan, Risk, Size};
 use cardiograph_report::units;
 use std::fmt::Write;
 
 /// Columns of the names.
 const NAME_WIDTH: usize = 18;
+
+/// Longest busy after a write in s: 250 ms, and 500 ms for some cards (SD Physical Layer Simplified
+/// Specification 9.00, 4.6.2.2).
+const BUSY_S_MAX: f64 = 0.5;
 
 /// The plan, with the answer for the RAM asked for at its end.
 pub fn text(plan: &Plan, ram_bytes: u64) -> String {
@@ -57,18 +61,16 @@ fn section(out: &mut String, heading: &str, rows: &[(&str, String)]) {
 
 fn measured(plan: &Plan) -> Vec<(&'static str, String)> {
     let measured = &plan.measured;
-    vec![
+    let filled = |bytes: u64| {
+        format!(
+            "{}, which the logger fills in {}",
+            units::bytes(bytes as f64),
+            duration(bytes as f64 / plan.rate_Bps)
+        )
+    };
+    let mut rows = vec![
         ("writes", units::count(measured.writes)),
         ("longest write", duration(measured.longest_write_s)),
-        ("payload", units::bytes(measured.bytes as f64)),
-        (
-            "for backlogs",
-            format!(
-                "{}, which the logger fills in {}",
-                units::bytes(measured.backlog_bytes as f64),
-                duration(measured.run_s)
-            ),
-        ),
         (
             "average",
             format!(
@@ -77,7 +79,12 @@ fn measured(plan: &Plan) -> Vec<(&'static str, String)> {
                 units::percent(measured.utilisation)
             ),
         ),
-    ]
+        ("payload", filled(measured.bytes)),
+    ];
+    if measured.backlog_bytes > measured.bytes {
+        rows.push(("and for the risk", filled(measured.backlog_bytes)));
+    }
+    rows
 }
 
 fn logger(plan: &Plan) -> Vec<(&'static str, String)> {
@@ -86,7 +93,7 @@ fn logger(plan: &Plan) -> Vec<(&'static str, String)> {
     if let Some(bytes) = plan.ram_needed_bytes {
         rows.push((
             "greatest backlog",
-            format!("{}, in what was measured", units::ram(bytes.ceil() as u64)),
+            format!("{}, in what was measured", units::bytes(bytes)),
         ));
     }
     if plan.is_carried() {
@@ -95,7 +102,7 @@ fn logger(plan: &Plan) -> Vec<(&'static str, String)> {
                 "{}: less than 1 run in 1000 loses a sample",
                 units::ram(bytes)
             ),
-            None => "not known: no size of the table is sure to be enough".to_string(),
+            None => not_known(plan),
         };
         rows.push(("RAM advised", advised));
         let energy = plan.energy_J_per_day.map_or_else(not_told, |joules| {
@@ -117,6 +124,19 @@ fn logger(plan: &Plan) -> Vec<(&'static str, String)> {
         rows.push(("wear", wear));
     }
     rows
+}
+
+/// Without statistics there is what the specification promises.
+fn not_known(plan: &Plan) -> String {
+    let bears = |size: &&Size| size.stall_s.is_some_and(|s| s >= BUSY_S_MAX);
+    match plan.sizes.iter().find(bears) {
+        Some(size) => format!(
+            "not known; {} bears the longest stall that the specification allows, {}",
+            units::ram(size.ram_bytes),
+            duration(BUSY_S_MAX)
+        ),
+        None => "not known".to_string(),
+    }
 }
 
 fn lossless(size: &Size) -> String {

@@ -1,6 +1,6 @@
 //! What must be known before a plan is trusted.
 
-use crate::plan::Plan;
+use crate::figures::Plan;
 use crate::risk::HEIGHTS_MIN;
 use cardiograph_report::units;
 use cardiograph_trace::{OperationKind, Trace};
