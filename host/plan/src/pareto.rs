@@ -26,6 +26,8 @@ const STEPS: usize = 44;
 const BOUND_STEPS: usize = 24;
 /// Halvings and golden sections: they make a step less than a thousandth.
 const HALVINGS: usize = 16;
+/// Newton steps; each doubles the digits.
+const POISSON_STEPS: usize = 4;
 
 /// Excesses over a threshold, with what is needed of them again and again.
 #[derive(Debug)]
@@ -235,8 +237,15 @@ fn highest(places: impl Iterator<Item = f64>, value: impl Fn(f64) -> f64) -> (f6
 /// Logarithm of the greatest (`sign` 1) or least (-1) mean of a Poisson variable that was seen as `count`
 /// whose deviance is no more than `spare`.
 fn log_count_within(count: f64, spare: f64, sign: f64) -> f64 {
-    // In z = ln(mean / count): 2 count (e^z - 1 - z).
-    let far = sign * (1.0 + (2.0 * spare / count).sqrt() + spare);
-    let z = bisect(0.0, far, |z| 2.0 * count * (z.exp_m1() - z) <= spare);
+    if spare <= 0.0 {
+        return count.ln();
+    }
+    // In z = ln(mean / count) the deviance is 2 count (e^z - 1 - z), convex: Newton's method, from where
+    // the parabola at its foot reaches it.
+    let mut z = sign * (spare / count).sqrt();
+    for _ in 0..POISSON_STEPS {
+        let rise = z.exp_m1();
+        z -= (rise - z - spare / (2.0 * count)) / rise;
+    }
     count.ln() + z
 }
