@@ -74,6 +74,8 @@ impl Rate {
 
     /// How long so many bytes take to come, in us; `None` if none come.
     pub(crate) fn us_for(self, bytes: u64) -> Option<u64> {
-        bytes.saturating_mul(1_000_000).checked_div(u64::from(self.bytes_per_s))
+        bytes
+            .saturating_mul(1_000_000)
+            .checked_div(u64::from(self.bytes_per_s))
     }
 }

@@ -12,7 +12,10 @@ use crate::admission::Cost;
 use crate::control::Control;
 use crate::event::Event;
 use crate::gap::Cause;
-use crate::limits::{FILE_SYSTEM_US, HINT_BLOCKS, PATIENCE_US, ROOM_PART, SLEEP_US_MAX, SLEEP_US_MIN, TURN_BYTES, URGENT_US};
+use crate::limits::{
+    FILE_SYSTEM_US, HINT_BLOCKS, PATIENCE_US, ROOM_PART, SLEEP_US_MAX, SLEEP_US_MIN, TURN_BYTES,
+    URGENT_US,
+};
 use crate::reads::{ReadDesk, ReadFailed};
 use crate::stream::{Need, Stream};
 use crate::volume::Blocks;
@@ -49,7 +52,9 @@ pub(crate) struct OwnerParts<'a, M, C, D, E> {
     pub(crate) control: &'a Control,
 }
 
-impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize> Owner<'a, M, C, D, E, N> {
+impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
+    Owner<'a, M, C, D, E, N>
+{
     pub(crate) fn new(parts: OwnerParts<'a, M, C, D, E>, streams: [Stream<'a>; N]) -> Self {
         Owner {
             medium: parts.medium,
@@ -266,11 +271,13 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize> Owner
     /// Says what samples are lost to from now on.
     pub(crate) fn set_cause(&self, cause: Cause) {
         for stream in &self.streams {
-            stream.source.set_cause(match (stream.is_card_full, stream.is_blocked()) {
-                (true, true) => Cause::CardFull,
-                (false, true) if cause == Cause::Busy => Cause::FileNotReady,
-                _ => cause,
-            });
+            stream
+                .source
+                .set_cause(match (stream.is_card_full, stream.is_blocked()) {
+                    (true, true) => Cause::CardFull,
+                    (false, true) if cause == Cause::Busy => Cause::FileNotReady,
+                    _ => cause,
+                });
         }
     }
 

@@ -172,7 +172,10 @@ where
         if N == 0 || N > crate::STREAMS_MAX {
             return Err(StartError::Streams);
         }
-        if streams.iter().any(|stream| stream.source.capacity_bytes() < RING_BYTES_MIN) {
+        if streams
+            .iter()
+            .any(|stream| stream.source.capacity_bytes() < RING_BYTES_MIN)
+        {
             return Err(StartError::RingTooSmall);
         }
         if self.config.file_bytes / (BLOCK_BYTES as u32) < FILE_BLOCKS_MIN {
@@ -184,7 +187,11 @@ where
     /// Acquires the card, and brings its file system and what was cut off in order.
     async fn mount(&mut self) -> Result<(), StartError<M::Error, V::Error>> {
         self.owner.forget_card();
-        self.owner.medium.acquire().await.map_err(StartError::Card)?;
+        self.owner
+            .medium
+            .acquire()
+            .await
+            .map_err(StartError::Card)?;
         let mounted = self.volume.mount(&mut self.owner).await;
         mounted.map_err(StartError::Volume)?;
         for slot in 0..RESERVED_MAX as u8 {
@@ -340,7 +347,11 @@ where
     }
 
     fn answer_flush(&mut self) {
-        let is_done = self.owner.streams.iter().all(|stream| stream.target.is_none());
+        let is_done = self
+            .owner
+            .streams
+            .iter()
+            .all(|stream| stream.target.is_none());
         if let (Some(number), true) = (self.flush, is_done) {
             self.control.set_flushed(number);
             self.flush = None;
@@ -373,7 +384,11 @@ where
         };
         let closed = match closing.bytes {
             0 => self.volume.discard(&mut self.owner, closing.slot).await,
-            bytes => self.volume.close(&mut self.owner, closing.slot, bytes).await,
+            bytes => {
+                self.volume
+                    .close(&mut self.owner, closing.slot, bytes)
+                    .await
+            }
         };
         closed.map_err(|_| Failed)?;
         let stream = &mut self.owner.streams[at];

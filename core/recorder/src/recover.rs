@@ -11,9 +11,9 @@
 //! blocks and not others: what step 2 finds there leads back in step 3, and step 4 stops at the first
 //! block that is missing. So the end is never before the last checkpoint, and all before it is whole.
 
+use crate::format::Format;
 use crate::format::binary;
 use crate::format::mark::{self, Mark, mark_block};
-use crate::format::Format;
 use crate::limits::MARK_BLOCKS;
 use crate::volume::{Blocks, Reserved};
 use cardiograph_card::{BLOCK_BYTES, Block};

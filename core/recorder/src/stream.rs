@@ -12,8 +12,8 @@
 use crate::admission::Rate;
 use crate::format::{Encoder, Filled, Format};
 use crate::gap::{Cause, Gap};
-use crate::ring::Source;
 use crate::limits::{AHEAD_MAX, MARK_BLOCKS, OVERDUE_PART, OVERDUE_US_MIN, STEP_PART};
+use crate::ring::Source;
 use crate::volume::{Name, Reserved};
 use cardiograph_card::BLOCK_BYTES;
 use heapless::Deque;
@@ -202,15 +202,23 @@ impl<'a> Stream<'a> {
 
     /// Whether there is no file that the next block could go to.
     pub(crate) fn is_blocked(&self) -> bool {
-        self.file.is_none_or(|file| self.encoder.index() >= file.extent.blocks)
+        self.file
+            .is_none_or(|file| self.encoder.index() >= file.extent.blocks)
             && self.ahead.is_empty()
     }
 
     /// How long there is room in files, in us; `None` if nothing comes.
     pub(crate) fn us_left(&self) -> Option<u64> {
-        let file = self.file.map_or(0, |file| file.extent.blocks - self.encoder.index());
-        let ahead: u64 = self.ahead.iter().map(|file| u64::from(file.extent.blocks)).sum();
-        self.rate.us_for((u64::from(file) + ahead) * BLOCK_BYTES as u64)
+        let file = self
+            .file
+            .map_or(0, |file| file.extent.blocks - self.encoder.index());
+        let ahead: u64 = self
+            .ahead
+            .iter()
+            .map(|file| u64::from(file.extent.blocks))
+            .sum();
+        self.rate
+            .us_for((u64::from(file) + ahead) * BLOCK_BYTES as u64)
     }
 
     /// When a checkpoint will be due, if something comes meanwhile.

@@ -56,7 +56,9 @@ impl Model {
 
 fn step(random: &mut Random, model: &mut Model, sampler: &mut Sampler, source: &mut Source) {
     if random.chance_ppm(500_000) {
-        let sample: Vec<u8> = (0..random.below(60)).map(|_| random.next_u64() as u8).collect();
+        let sample: Vec<u8> = (0..random.below(60))
+            .map(|_| random.next_u64() as u8)
+            .collect();
         assert_eq!(sampler.push(&sample, 7).is_ok(), model.push(&sample));
         return;
     }

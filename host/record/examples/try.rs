@@ -11,19 +11,37 @@ fn main() {
     let mut card = Card::new(&profile, Seed::new(1));
     cardiograph_store::format(&mut card, 8192).unwrap();
     let mut device = Device::new(card, 1, clock, Seed::new(1));
-    device.config = Config { file_bytes: 1<<27, ..Config::default() };
+    device.config = Config {
+        file_bytes: 1 << 27,
+        ..Config::default()
+    };
     let setup = StreamSetup {
-        config: StreamConfig { prefix: *b"REC", format: Format::Lines { header: "", line_bytes_max: 100 }, window: Window::default() },
+        config: StreamConfig {
+            prefix: *b"REC",
+            format: Format::Lines {
+                header: "",
+                line_bytes_max: 100,
+            },
+            window: Window::default(),
+        },
         ring_bytes: ring,
-        samples: Box::new(Lines { rate_hz: rate, line_bytes: 100, count: u64::from(rate) * seconds }),
+        samples: Box::new(Lines {
+            rate_hz: rate,
+            line_bytes: 100,
+            count: u64::from(rate) * seconds,
+        }),
     };
     let mut late = 0;
     let t = std::time::Instant::now();
-    let logged = device.log([setup], |us, event| match event {
-        Event::Checkpoint { is_late: false, .. } => (),
-        Event::Checkpoint { .. } => late += 1,
-        other => println!("{:.3} {:?}", us as f64 / 1e6, other),
-    }, |_, _, _| None);
+    let logged = device.log(
+        [setup],
+        |us, event| match event {
+            Event::Checkpoint { is_late: false, .. } => (),
+            Event::Checkpoint { .. } => late += 1,
+            other => println!("{:.3} {:?}", us as f64 / 1e6, other),
+        },
+        |_, _, _| None,
+    );
     println!("{logged:?} late {late} {:?}", t.elapsed());
     println!("bytes {:?}", device.wire.card().count());
 }

@@ -216,7 +216,13 @@ impl Device {
         let set_clock = move |_: &mut Bus<'a, 'b>, hz| {
             let _ = wire.card().set_clock_hz(hz);
         };
-        Driver::new(bus, pin, Delay { world, interrupt }, set_clock, self.clock_hz)
+        Driver::new(
+            bus,
+            pin,
+            Delay { world, interrupt },
+            set_clock,
+            self.clock_hz,
+        )
     }
 }
 

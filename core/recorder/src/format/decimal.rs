@@ -188,7 +188,13 @@ mod tests {
         ] {
             assert_eq!(text(|text| text.push_f64(number, 0)), expected);
         }
-        assert_eq!(text(|text| text.push_signed(i64::MIN)), format!("{}", i64::MIN));
-        assert_eq!(text(|text| text.push_unsigned(u64::MAX)), format!("{}", u64::MAX));
+        assert_eq!(
+            text(|text| text.push_signed(i64::MIN)),
+            format!("{}", i64::MIN)
+        );
+        assert_eq!(
+            text(|text| text.push_unsigned(u64::MAX)),
+            format!("{}", u64::MAX)
+        );
     }
 }

@@ -13,10 +13,10 @@
 //! only while the longest one still leaves room for it.
 
 use super::binary::{self, BlockKind, Head, PAYLOAD_AT, PAYLOAD_BYTES};
+use super::mark::is_mark_block;
 use super::mark::{self, Mark};
 use super::{Format, text};
 use crate::gap::Gap;
-use super::mark::is_mark_block;
 use crate::limits::{LINE_BYTES_MAX, MARK_TAIL_BYTES, SAMPLE_BYTES_MAX};
 use crate::ring::Source;
 use cardiograph_card::{BLOCK_BYTES, Block};
@@ -181,7 +181,7 @@ impl Encoder {
         self.gap = Some(gap);
     }
 
-    /// Fills the block with what waits in the ring, at most `limit` bytes of it.
+    /// Fills the block with what waits in the ring, at most `limit` bytes of it: those of whole samples.
     pub(crate) fn fill(&mut self, source: &mut Source, mut limit: usize) -> Filled {
         if self.is_full {
             return Filled::Full;
@@ -210,8 +210,11 @@ impl Encoder {
             return Filled::Full;
         }
         while self.written > 0 && !self.is_marking {
-            if self.write_line(source, &mut limit) == Wrote::BlockFull {
-                return Filled::Full;
+            match self.write_line(source, &mut limit) {
+                Wrote::BlockFull => return Filled::Full,
+                // A sample without a line's end: the mark's line begins behind it.
+                Wrote::Nothing => self.written = 0,
+                Wrote::Line | Wrote::NoRoom => (),
             }
         }
         self.write_mark();
@@ -338,7 +341,8 @@ impl Encoder {
             return Wrote::Nothing;
         };
         let content_max = BLOCK_BYTES - self.mark_line_bytes();
-        if self.is_mark_block() && self.written == 0 && self.len > 0 && self.len + len > content_max {
+        if self.is_mark_block() && self.written == 0 && self.len > 0 && self.len + len > content_max
+        {
             return Wrote::NoRoom;
         }
         let left = &line[self.written_in(len)..len];
@@ -352,7 +356,9 @@ impl Encoder {
             source.release(count);
             *limit = limit.saturating_sub(count);
         }
-        if count == left.len() {
+        // What was left of a line is all of it, unless the limit is within it.
+        let is_whole = !matches!(self.format, Format::Lines { .. }) || left.ends_with(b"\n");
+        if count == left.len() && is_whole {
             if let (Line::Sample, Format::Csv(_)) = (self.line, self.format) {
                 source.release(sample);
                 *limit = limit.saturating_sub(sample);
@@ -485,7 +491,8 @@ impl Encoder {
             return Filled::Dry;
         };
         if self.line == Line::Header {
-            let mut text = super::decimal::Text::new(&mut self.block[PAYLOAD_AT..][..PAYLOAD_BYTES]);
+            let mut text =
+                super::decimal::Text::new(&mut self.block[PAYLOAD_AT..][..PAYLOAD_BYTES]);
             schema.describe(&mut text);
             self.len = text.len();
             self.line = Line::Sample;
@@ -569,7 +576,11 @@ enum Wrote {
 
 /// Copies the line that is next in the ring, or what is left of it; returns its length.
 fn line_end(source: &Source, waiting: usize, line: &mut [u8; LINE_BYTES_MAX]) -> usize {
-    let waiting = if waiting == 0 { source.next().0 } else { waiting };
+    let waiting = if waiting == 0 {
+        source.next().0
+    } else {
+        waiting
+    };
     let count = waiting.min(line.len());
     // A line has at most so many bytes, or it would not have been taken into the ring.
     source.peek(0, &mut line[..count]);

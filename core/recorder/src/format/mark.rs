@@ -139,9 +139,8 @@ mod tests {
         for at in TAIL_AT..BLOCK_BYTES {
             let mut other = block;
             other[at] ^= 1;
-            let is_same = read(&other).is_some_and(|(read, crc)| {
-                read == mark && crc == checksum(7, &other)
-            });
+            let is_same =
+                read(&other).is_some_and(|(read, crc)| read == mark && crc == checksum(7, &other));
             assert!(!is_same, "byte {at}");
         }
     }

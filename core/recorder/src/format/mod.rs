@@ -9,8 +9,8 @@ mod schema;
 mod tests;
 pub(crate) mod text;
 
-pub(crate) use encoder::{Encoder, Filled};
 pub use decimal::DECIMALS_MAX;
+pub(crate) use encoder::{Encoder, Filled};
 pub use schema::{Column, Kind, MAGOD2, Schema};
 
 /// How a stream's samples are written down.

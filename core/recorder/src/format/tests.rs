@@ -4,8 +4,8 @@ use super::{Encoder, Filled, Format, MAGOD2};
 use crate::gap::Gap;
 use crate::limits::{GAP_LINE_BYTES, LINE_BYTES_MAX, MARK_BLOCKS};
 use crate::ring::{Ring, Sampler, Source};
-use crate::volume::{Blocks, Extent, Reserved};
 use crate::true_length;
+use crate::volume::{Blocks, Extent, Reserved};
 use cardiograph_card::{BLOCK_BYTES, Block};
 use cardiograph_sim_world::{Random, Seed};
 use core::pin::pin;
@@ -48,9 +48,9 @@ impl Maker<'_> {
                 line.push(b'\n');
                 line
             }
-            Format::Csv(schema) | Format::Binary(schema) => {
-                (0..schema.sample_bytes()).map(|_| self.random.next_u64() as u8).collect()
-            }
+            Format::Csv(schema) | Format::Binary(schema) => (0..schema.sample_bytes())
+                .map(|_| self.random.next_u64() as u8)
+                .collect(),
         };
         if self.sampler.push(&sample, 9).is_ok() {
             self.written.lines.push(line_of(&self.format, &sample));
@@ -75,7 +75,9 @@ impl Maker<'_> {
         self.written.blocks.push(*self.encoder.block());
         self.encoder.advance();
         let content = self.encoder.content_bytes();
-        self.written.marks.push(self.encoder.is_behind_mark().then_some(content));
+        self.written
+            .marks
+            .push(self.encoder.is_behind_mark().then_some(content));
     }
 
     fn checkpoint(&mut self) {
@@ -94,7 +96,8 @@ impl Maker<'_> {
         match self.random.below(100) {
             0..60 => self.sample(),
             60..96 => {
-                let limit = self.random.below(2000) as usize;
+                // A limit is behind a sample: nothing, or all that waits.
+                let limit = self.random.below(2) as usize * self.source.next().0;
                 if self.encoder.fill(&mut self.source, limit) == Filled::Full {
                     self.take_block();
                 }
@@ -184,6 +187,15 @@ const SHORT_LINES: Format = Format::Lines {
     line_bytes_max: 30,
 };
 
+/// Shows the first difference only: the whole is long.
+fn same(read: &[impl AsRef<str>], expected: &[String]) {
+    let read: Vec<&str> = read.iter().map(AsRef::as_ref).collect();
+    for (at, expected) in expected.iter().enumerate() {
+        assert_eq!(read.get(at), Some(&expected.as_str()), "line {at}");
+    }
+    assert_eq!(read.len(), expected.len());
+}
+
 /// A mark is the end of a line that holds nothing else, and of a block.
 #[test]
 fn text_files_hold_all_lines_and_marks_where_they_have_to_be() {
@@ -193,20 +205,26 @@ fn text_files_hold_all_lines_and_marks_where_they_have_to_be() {
             let written = make(seed, format, 200);
             let text: Vec<u8> = written.blocks.iter().flatten().copied().collect();
             let text = String::from_utf8(text).unwrap();
-            let mut lines: Vec<&str> = text.split('\n').map(|line| line.trim_end_matches('\r')).collect();
+            let mut lines: Vec<&str> = text
+                .split('\n')
+                .map(|line| line.trim_end_matches('\r'))
+                .collect();
             assert_eq!(lines.pop(), Some(""), "the last block ends with a mark");
             let is_mark = |line: &&str| line.contains("#") && line.contains("@1234ABCD ");
             let content: Vec<&str> = lines.into_iter().filter(|line| !is_mark(line)).collect();
-            let content: Vec<&str> = content.iter().map(|line| match line.contains("#gap") {
-                true => line.trim_start_matches(','),
-                false => line,
-            }).collect();
+            let content: Vec<&str> = content
+                .iter()
+                .map(|line| match line.contains("#gap") {
+                    true => line.trim_start_matches(','),
+                    false => line,
+                })
+                .collect();
             let header = match format {
                 Format::Csv(_) => 1,
                 Format::Lines { header, .. } => usize::from(!header.is_empty()),
                 Format::Binary(_) => 0,
             };
-            assert!(content[header..] == written.lines[..], "other lines");
+            same(&content[header..], &written.lines);
             for (index, mark) in (0..).zip(&written.marks) {
                 let has_to = index == 0 || (index + 1) % MARK_BLOCKS == 0;
                 assert!(mark.is_some() || !has_to, "block {index}");
@@ -240,17 +258,27 @@ fn binary_files_hold_all_samples() {
                     samples.extend_from_slice(payload);
                 }
                 2 => {
-                    lines.extend(samples.drain(..).collect::<Vec<u8>>().chunks_exact(100)
-                        .map(|sample| line_of(&Format::Binary(&MAGOD2), sample)));
-                    let number = |at: usize| u64::from_le_bytes(payload[at..at + 8].try_into().unwrap());
+                    lines.extend(
+                        samples
+                            .drain(..)
+                            .collect::<Vec<u8>>()
+                            .chunks_exact(100)
+                            .map(|sample| line_of(&Format::Binary(&MAGOD2), sample)),
+                    );
+                    let number =
+                        |at: usize| u64::from_le_bytes(payload[at..at + 8].try_into().unwrap());
                     lines.push(gap_line(number(0), number(8)));
                     assert_eq!((number(16), payload[24], used), (9, 0, 25));
                 }
                 _ => panic!("no such block"),
             }
         }
-        lines.extend(samples.chunks_exact(100).map(|sample| line_of(&Format::Binary(&MAGOD2), sample)));
-        assert!(lines == written.lines, "other samples");
+        lines.extend(
+            samples
+                .chunks_exact(100)
+                .map(|sample| line_of(&Format::Binary(&MAGOD2), sample)),
+        );
+        same(&lines, &written.lines);
     }
 }
 
@@ -278,7 +306,12 @@ impl Blocks for Cut<'_> {
         Ok(())
     }
 
-    async fn write(&mut self, _: u32, _: u32, _: &mut dyn FnMut(u32, &mut Block)) -> Result<(), ()> {
+    async fn write(
+        &mut self,
+        _: u32,
+        _: u32,
+        _: &mut dyn FnMut(u32, &mut Block),
+    ) -> Result<(), ()> {
         Err(())
     }
 }
@@ -295,7 +328,10 @@ fn length(mut card: Cut, format: &Format) -> u64 {
         note: format.note(),
     };
     let mut future = pin!(true_length(&mut card, &file));
-    match future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+    match future
+        .as_mut()
+        .poll(&mut Context::from_waker(Waker::noop()))
+    {
         Poll::Ready(length) => length.unwrap(),
         Poll::Pending => unreachable!("nothing is waited for"),
     }
@@ -306,7 +342,12 @@ fn length(mut card: Cut, format: &Format) -> u64 {
 #[test]
 fn the_true_end_is_found_wherever_a_file_is_cut_off() {
     for seed in 0..12 {
-        for format in [LINES, SHORT_LINES, Format::Csv(&MAGOD2), Format::Binary(&MAGOD2)] {
+        for format in [
+            LINES,
+            SHORT_LINES,
+            Format::Csv(&MAGOD2),
+            Format::Binary(&MAGOD2),
+        ] {
             let written = make(seed, format, 200);
             let mut old = make(seed + 1000, format, 300);
             for block in &mut old.blocks {
@@ -325,16 +366,33 @@ fn the_true_end_is_found_wherever_a_file_is_cut_off() {
             let mut random = Seed::new(seed).stream("cut");
             for cut in 0..=written.blocks.len() {
                 let kept: Vec<bool> = (0..written.blocks.len()).map(|at| at < cut).collect();
-                let end = |blocks: usize| written.marks[..blocks].iter().rev().find_map(|mark| *mark);
-                let card = Cut { written: &written, kept, old: &old };
-                assert_eq!(length(card, &format), end(cut).unwrap_or(0), "seed {seed} {format:?} cut {cut}");
+                let end =
+                    |blocks: usize| written.marks[..blocks].iter().rev().find_map(|mark| *mark);
+                let card = Cut {
+                    written: &written,
+                    kept,
+                    old: &old,
+                };
+                assert_eq!(
+                    length(card, &format),
+                    end(cut).unwrap_or(0),
+                    "seed {seed} {format:?} cut {cut}"
+                );
 
                 let kept: Vec<bool> = (0..written.blocks.len())
                     .map(|at| at < written.durable as usize || random.chance_ppm(700_000))
                     .collect();
                 let whole = kept.iter().take_while(|kept| **kept).count();
-                let card = Cut { written: &written, kept, old: &old };
-                assert_eq!(length(card, &format), end(whole).unwrap_or(0), "seed {seed} {format:?} holes");
+                let card = Cut {
+                    written: &written,
+                    kept,
+                    old: &old,
+                };
+                assert_eq!(
+                    length(card, &format),
+                    end(whole).unwrap_or(0),
+                    "seed {seed} {format:?} holes"
+                );
             }
         }
     }
