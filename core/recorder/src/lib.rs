@@ -1,5 +1,6 @@
 //! Records samples to files on a card, and loses none.
 #![no_std]
+#[cfg(test)]
 extern crate std;
 
 mod admission;

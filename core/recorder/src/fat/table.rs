@@ -216,7 +216,10 @@ impl FatVolume {
         let blocks = wanted.saturating_mul(self.layout.cluster_blocks);
         let unit = 1 << (blocks / UNITS_OF_FILE_MIN).max(1).ilog2();
         let clusters = unit.min(UNIT_BLOCKS_MAX) / self.layout.cluster_blocks;
-        let is_even = self.layout.block_of(FIRST_DATA_CLUSTER) % self.layout.cluster_blocks == 0;
+        let is_even = self
+            .layout
+            .block_of(FIRST_DATA_CLUSTER)
+            .is_multiple_of(self.layout.cluster_blocks);
         if clusters > 1 && is_even {
             let found = self.free_run_at(card, wanted, clusters).await?;
             if found.1 == wanted {
@@ -270,7 +273,7 @@ impl FatVolume {
                 self.entry_here(cluster)
             };
             // Bits above the value would be lost.
-            let may_be_in = run > 0 || self.layout.block_of(cluster) % unit_blocks == 0;
+            let may_be_in = run > 0 || self.layout.block_of(cluster).is_multiple_of(unit_blocks);
             run = if entry == 0 && may_be_in { run + 1 } else { 0 };
             if run > longest.1 {
                 longest = (cluster + 1 - run, run);

@@ -118,7 +118,7 @@ impl Schema {
             at += 1;
         }
         assert!(bytes <= SAMPLE_BYTES_MAX && row <= LINE_BYTES_MAX);
-        assert!(names + NOTE.len() + 1 <= LINE_BYTES_MAX);
+        assert!(names + NOTE.len() < LINE_BYTES_MAX);
         // Name, blank, kind, point, digit, line end.
         assert!(DESCRIPTION.len() + names + 6 * columns.len() <= PAYLOAD_BYTES);
         Schema { columns }

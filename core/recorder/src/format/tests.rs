@@ -62,13 +62,12 @@ impl Maker<'_> {
 
     fn note_lost(&mut self) {
         let last = self.written.lines.last_mut();
-        if let Some((first, count)) = last.as_ref().and_then(|line| gap_of(line)) {
-            if first + count == self.index {
-                *last.unwrap() = gap_line(first, count + 1);
-                return;
+        match last.and_then(|line| gap_of(line).map(|gap| (gap, line))) {
+            Some(((first, count), line)) if first + count == self.index => {
+                *line = gap_line(first, count + 1);
             }
+            _ => self.written.lines.push(gap_line(self.index, 1)),
         }
-        self.written.lines.push(gap_line(self.index, 1));
     }
 
     fn take_block(&mut self) {
@@ -136,6 +135,11 @@ fn line_of(format: &Format, sample: &[u8]) -> String {
         });
     }
     values.join(",")
+}
+
+fn rows_of(samples: &[u8]) -> impl Iterator<Item = String> {
+    let rows = samples.chunks_exact(MAGOD2.sample_bytes());
+    rows.map(|sample| line_of(&Format::Binary(&MAGOD2), sample))
 }
 
 fn gap_line(first: u64, count: u64) -> String {
@@ -258,13 +262,8 @@ fn binary_files_hold_all_samples() {
                     samples.extend_from_slice(payload);
                 }
                 2 => {
-                    lines.extend(
-                        samples
-                            .drain(..)
-                            .collect::<Vec<u8>>()
-                            .chunks_exact(100)
-                            .map(|sample| line_of(&Format::Binary(&MAGOD2), sample)),
-                    );
+                    lines.extend(rows_of(&samples));
+                    samples.clear();
                     let number =
                         |at: usize| u64::from_le_bytes(payload[at..at + 8].try_into().unwrap());
                     lines.push(gap_line(number(0), number(8)));
@@ -273,11 +272,7 @@ fn binary_files_hold_all_samples() {
                 _ => panic!("no such block"),
             }
         }
-        lines.extend(
-            samples
-                .chunks_exact(100)
-                .map(|sample| line_of(&Format::Binary(&MAGOD2), sample)),
-        );
+        lines.extend(rows_of(&samples));
         same(&lines, &written.lines);
     }
 }
