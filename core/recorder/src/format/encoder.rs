@@ -515,6 +515,11 @@ impl Encoder {
                 self.seal_binary(BlockKind::Gap);
                 return Filled::Full;
             }
+            // No sample goes on in the next file.
+            let is_last = self.index == self.last_index && self.written == 0;
+            if is_last && schema.sample_bytes() > PAYLOAD_BYTES - self.len {
+                break;
+            }
             if !self.write_sample(source, schema.sample_bytes(), limit) {
                 return Filled::Dry;
             }

@@ -178,6 +178,9 @@ impl Schema {
     }
 }
 
+// A sample that begins in the block before the last one of a file ends in the last.
+const _: () = assert!(SAMPLE_BYTES_MAX <= PAYLOAD_BYTES);
+
 /// First line of a binary file's header.
 const DESCRIPTION: &[u8] = b"cardiograph recording 1\n";
 
