@@ -49,6 +49,9 @@ pub(crate) const SLEEP_US_MIN: u32 = 20;
 /// Between two attempts to bring a card back, in us.
 pub(crate) const RETRY_US: u32 = 100_000;
 
+/// So often a card is tried when the recording is to end: for some two seconds.
+pub(crate) const ENDING_ATTEMPTS: u32 = 20;
+
 /// Bytes that another stream may have waiting before the card is taken from the one it writes.
 pub(crate) const TURN_BYTES: usize = 16 * 1024;
 

@@ -18,7 +18,7 @@ use crate::Clock;
 use crate::control::Control;
 use crate::event::Event;
 use crate::gap::Cause;
-use crate::limits::{FILE_BLOCKS_MIN, RETRY_US, RING_BYTES_MIN};
+use crate::limits::{ENDING_ATTEMPTS, FILE_BLOCKS_MIN, RETRY_US, RING_BYTES_MIN};
 use crate::owner::{Owner, OwnerParts};
 use crate::reads::ReadDesk;
 use crate::recover::true_length;
@@ -160,10 +160,13 @@ where
                 Ok(true) => break,
                 Ok(false) => (),
                 Err(_) if self.come_back().await => (),
-                Err(_) => break,
+                Err(_) => {
+                    self.lose_rest(|_| true);
+                    break;
+                }
             }
         }
-        self.lose_rest();
+        self.lose_rest(|stream| stream.is_given_up);
         Ok(self.summaries())
     }
 
@@ -347,15 +350,16 @@ where
     }
 
     fn answer_flush(&mut self) {
-        let is_done = self
-            .owner
-            .streams
-            .iter()
-            .all(|stream| stream.target.is_none());
-        if let (Some(number), true) = (self.flush, is_done) {
+        if let (Some(number), false) = (self.flush, self.is_forced()) {
             self.control.set_flushed(number);
             self.flush = None;
         }
+    }
+
+    /// Whether a checkpoint is to be made at any cost.
+    fn is_forced(&self) -> bool {
+        let mut streams = self.owner.streams.iter();
+        streams.any(|stream| stream.target.is_some_and(|target| target.is_forced))
     }
 
     /// Closes a file that is complete, or prepares one more, if the rings bear it or it is urgent; whether
@@ -406,18 +410,23 @@ where
     async fn finish(&mut self) -> Result<(), Failed> {
         let now_us = self.owner.now_us();
         self.aim_all(now_us);
-        // A file that is full while it is urgent gets its successor here too.
-        while self.owner.work().await.map_err(|_| Failed)? || self.is_waiting() {
-            let is_blocked = |at: &usize| self.owner.streams[*at].is_blocked();
-            if let Some(at) = (0..N).find(is_blocked) {
-                if self.owner.streams[at].is_given_up {
-                    break;
-                }
-                if !self.owner.streams[at].closing.is_empty() {
-                    self.close_one(at).await?;
-                }
-                self.reserve(at).await.map_err(|_| Failed)?;
+        while self.is_forced() {
+            if self.owner.work().await.map_err(|_| Failed)? {
+                continue;
             }
+            // A file that is full gets its successor here too.
+            let is_blocked = |at: &usize| self.owner.streams[*at].is_blocked();
+            let Some(at) = (0..N).find(is_blocked) else {
+                break;
+            };
+            if self.owner.streams[at].is_given_up {
+                self.owner.streams[at].target = None;
+                continue;
+            }
+            if !self.owner.streams[at].closing.is_empty() {
+                self.close_one(at).await?;
+            }
+            self.reserve(at).await.map_err(|_| Failed)?;
         }
         self.answer_flush();
         for at in 0..N {
@@ -440,18 +449,13 @@ where
         Ok(())
     }
 
-    /// Whether a stream has something to write, and no file to write it to.
-    fn is_waiting(&self) -> bool {
-        let mut streams = self.owner.streams.iter();
-        streams.any(|stream| stream.target.is_some() && stream.is_blocked() && !stream.is_given_up)
-    }
-
     /// The card failed: notes what is lost, and tries until it works again. False if the recording is to
     /// end before.
     async fn come_back(&mut self) -> bool {
         (self.owner.events)(Event::CardLost);
         let mut cause = Cause::CardFailed;
         let mut is_noted = false;
+        let mut attempts = ENDING_ATTEMPTS;
         loop {
             let acquired = self.owner.medium.acquire().await.is_ok();
             if !acquired {
@@ -471,6 +475,9 @@ where
                 reads.refuse();
             }
             if self.owner.is_ending() {
+                attempts -= 1;
+            }
+            if attempts == 0 {
                 return false;
             }
             self.owner.delay.delay_us(RETRY_US).await;
@@ -490,10 +497,13 @@ where
     }
 
     /// What could not be written in the end is lost.
-    fn lose_rest(&mut self) {
+    fn lose_rest(&mut self, is_lost: impl Fn(&Stream) -> bool) {
         let now_us = self.owner.now_us();
         for at in 0..N {
             let stream = &mut self.owner.streams[at];
+            if !is_lost(stream) {
+                continue;
+            }
             let cause = match stream.is_card_full {
                 true => Cause::CardFull,
                 false => Cause::CardFailed,
