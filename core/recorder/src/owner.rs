@@ -303,6 +303,18 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         })
     }
 
+    /// Whether a read may be done now. It stops the stream wherever it is, which the card may have to clean
+    /// up for; unless a checkpoint has just done so at a good place.
+    fn bears_read(&self) -> bool {
+        let is_between = self.active.is_none() && self.bears(self.read.us());
+        is_between || self.bears_file_system()
+    }
+
+    /// Whether the card is between two streams.
+    pub(crate) fn is_between(&self) -> bool {
+        self.active.is_none()
+    }
+
     /// Whether a stream will have no file soon.
     pub(crate) fn is_urgent(&self, at: usize) -> bool {
         let stream = &self.streams[at];
@@ -335,7 +347,7 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         let Some(request) = reads.asked() else {
             return Ok(false);
         };
-        if !self.bears(self.read.us()) {
+        if !self.bears_read() {
             reads.put_off();
             return Ok(false);
         }

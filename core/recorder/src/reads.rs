@@ -16,6 +16,8 @@ struct Inner<'a> {
     blocks: Option<&'a mut [Block]>,
     stage: Stage,
     waker: Option<Waker>,
+    /// What is asked for has been put off already.
+    is_put_off: bool,
     tally: ReadTally,
 }
 
@@ -47,7 +49,7 @@ pub struct ReadTally {
     pub card_us: u64,
     /// The longest of those times, in us.
     pub card_us_max: u32,
-    /// How often a read was put off because a ring could not bear it just then.
+    /// Reads that had to wait because a ring could not bear them at once.
     pub put_off: u32,
 }
 
@@ -64,6 +66,7 @@ impl<'a> ReadDesk<'a> {
                 blocks: Some(blocks),
                 stage: Stage::Free,
                 waker: None,
+                is_put_off: false,
                 tally: ReadTally::default(),
             }),
         }
@@ -137,13 +140,16 @@ impl<'a> ReadDesk<'a> {
     }
 
     pub(crate) fn put_off(&self) {
-        self.inner.borrow_mut().tally.put_off += 1;
+        let mut inner = self.inner.borrow_mut();
+        inner.tally.put_off += u32::from(!inner.is_put_off);
+        inner.is_put_off = true;
     }
 
     /// Takes the memory for a read that begins now.
     pub(crate) fn begin(&self) -> Option<&'a mut [Block]> {
         let mut inner = self.inner.borrow_mut();
         inner.stage = Stage::UnderWay;
+        inner.is_put_off = false;
         inner.blocks.take()
     }
 

@@ -303,15 +303,16 @@ where
     async fn turn(&mut self) -> Result<(), Failed> {
         self.requests();
         self.owner.set_cause(Cause::Busy);
+        if self.owner.is_between() && self.serve().await? {
+            return Ok(());
+        }
         if self.owner.work().await.map_err(|_| Failed)? {
             self.answer_flush();
             return Ok(());
         }
         self.answer_flush();
         self.control.set_flush_us_max(self.owner.flush_us_max());
-        if let Some(reads) = self.reads
-            && self.owner.serve(reads).await.map_err(|_| Failed)?
-        {
+        if self.serve().await? {
             return Ok(());
         }
         if self.keep_files().await? {
@@ -319,6 +320,14 @@ where
         }
         self.owner.rest().await;
         Ok(())
+    }
+
+    /// Does a read that somebody asked for; whether there was one that the rings bear.
+    async fn serve(&mut self) -> Result<bool, Failed> {
+        match self.reads {
+            Some(reads) => self.owner.serve(reads).await.map_err(|_| Failed),
+            None => Ok(false),
+        }
     }
 
     fn requests(&mut self) {

@@ -1,0 +1,221 @@
+//! The recorder on simulated cards: what it promises beside not losing anything on one stream.
+
+use cardiograph_record::{lossless_rate_Bps, plain_stream};
+use cardiograph_recorder::{
+    Config, Control, Event, Format, MAGOD2, ReadDesk, ReadTally, StreamConfig, StreamSummary,
+    Window,
+};
+use cardiograph_sim_card::{Block, Card, Profile, Seed};
+use cardiograph_sim_device::{Beside, Device, Finished, Lines, Samples, StreamSetup};
+use cardiograph_sim_world::Handle;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+const CLOCK_HZ: u32 = 25_000_000;
+
+fn device(card: &str, clock_hz: u32) -> Device {
+    let profile = Profile::named(card).unwrap();
+    let mut card = Card::new(&profile, Seed::new(1));
+    cardiograph_store::format(&mut card, 32_768).unwrap();
+    let mut device = Device::new(card, 1, clock_hz, Seed::new(1));
+    device.config = Config {
+        file_bytes: 16 << 20,
+        ..Config::default()
+    };
+    device
+}
+
+fn lines(prefix: &[u8; 3], rate_hz: u32, seconds: u32, ring_bytes: usize) -> StreamSetup<'static> {
+    StreamSetup {
+        config: StreamConfig {
+            prefix: *prefix,
+            format: Format::Lines {
+                header: "",
+                line_bytes_max: 100,
+            },
+            window: Window::default(),
+        },
+        ring_bytes,
+        samples: Box::new(Lines {
+            rate_hz,
+            line_bytes: 100,
+            count: u64::from(rate_hz) * u64::from(seconds),
+        }),
+    }
+}
+
+fn done<const N: usize>(finished: Finished<N>) -> [StreamSummary; N] {
+    match finished {
+        Finished::Done(summaries) => summaries,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn nothing<'b>(_: &'b Control, _: &'b ReadDesk<'b>, _: Handle) -> Option<Beside<'b>> {
+    None
+}
+
+/// Reads a stretch of the card again and again while it records.
+fn log_with_reads(device: &Device, rate_hz: u32, seconds: u32) -> (StreamSummary, ReadTally) {
+    let tally = Rc::new(Cell::new(ReadTally::default()));
+    let told = tally.clone();
+    let logged = device.log(
+        [lines(b"REC", rate_hz, seconds, 65_536)],
+        |_, _| (),
+        |_, desk, _| Some(Box::pin(read_for_ever(desk, told))),
+    );
+    let [summary] = done(logged.finished);
+    (summary, tally.get())
+}
+
+async fn read_for_ever(desk: &ReadDesk<'_>, tally: Rc<Cell<ReadTally>>) {
+    let mut piece: Vec<Block> = vec![[0; 512]; 16];
+    for start in (0..).step_by(16) {
+        desk.read(50_000 + start % 4096, &mut piece).await.unwrap();
+        tally.set(desk.tally());
+    }
+}
+
+#[test]
+fn reads_go_on_beside_a_recording_and_cost_no_sample() {
+    let (summary, tally) = log_with_reads(&device("class10-16g", CLOCK_HZ), 860, 20);
+    println!("{summary:?} {tally:?}");
+    assert_eq!((summary.lost, summary.window_breaches), (0, 0));
+    assert_eq!(summary.written, 860 * 20);
+    // At least 200 kB/s, which the thesis' server reached without recording.
+    assert!(tally.blocks * 512 > 20 * 200_000);
+    assert!(tally.card_us > 0 && u64::from(tally.card_us_max) <= tally.card_us);
+}
+
+/// At 95 % of what the card bears there is little room for reads: they wait, and no sample is lost.
+#[test]
+fn reads_wait_for_samples() {
+    let profile = Profile::named("sandisk-edge-8g").unwrap();
+    let card = Card::new(&profile, Seed::new(1));
+    let (times, _) = plain_stream(card, CLOCK_HZ, 32_768, 200_000, |_, _| {}).unwrap();
+    let rate_hz = (0.95 * lossless_rate_Bps(&times, 65_536) / 100.0) as u32;
+    let (summary, tally) = log_with_reads(&device("sandisk-edge-8g", CLOCK_HZ), rate_hz, 15);
+    println!("{rate_hz} Hz: {summary:?} {tally:?}");
+    assert_eq!(summary.lost, 0);
+    assert!(tally.put_off > 0 && tally.reads > 10);
+}
+
+/// Four streams of different rates and formats on the thesis' card and bus.
+#[test]
+fn four_streams_share_a_card() {
+    struct Spectra(u32);
+    impl Samples for Spectra {
+        fn due_ns(&mut self, index: u64) -> Option<u64> {
+            (index < 10 * u64::from(self.0)).then(|| index * 1_000_000_000 / u64::from(self.0))
+        }
+        fn make(&mut self, index: u64, sample: &mut [u8; 441]) -> usize {
+            sample[..100].fill(0);
+            sample[..4].copy_from_slice(&(index as u32).to_le_bytes());
+            100
+        }
+    }
+    let of = |prefix: &[u8; 3], format, rate_hz| StreamSetup {
+        config: StreamConfig {
+            prefix: *prefix,
+            format,
+            window: Window::default(),
+        },
+        ring_bytes: 16_384,
+        samples: Box::new(Spectra(rate_hz)),
+    };
+    let device = device("class10-16g", 4_000_000);
+    let logged = device.log(
+        [
+            lines(b"FST", 500, 10, 16_384),
+            lines(b"SLW", 8, 10, 16_384),
+            of(b"ROW", Format::Csv(&MAGOD2), 100),
+            of(b"BIN", Format::Binary(&MAGOD2), 200),
+        ],
+        |_, _| (),
+        nothing,
+    );
+    let summaries = done(logged.finished);
+    println!("{summaries:?}");
+    for (summary, written) in summaries.iter().zip([5_000, 80, 1_000, 2_000]) {
+        assert_eq!((summary.written, summary.lost), (written, 0));
+        assert_eq!(summary.window_breaches, 0);
+    }
+}
+
+/// A flush makes all durable that was pushed before it, and within the time that was said.
+#[test]
+fn a_flush_keeps_its_time() {
+    let device = device("class10-16g", CLOCK_HZ);
+    let covered = Rc::new(Cell::new(None));
+    let flushes = Rc::new(RefCell::new(Vec::new()));
+    let (noted, told) = (covered.clone(), flushes.clone());
+    device.log(
+        [lines(b"REC", 860, 10, 65_536)],
+        |_, event| {
+            if let Event::Checkpoint {
+                pushed_before_us, ..
+            } = event
+            {
+                noted.set(Some(pushed_before_us));
+            }
+        },
+        |control, _, world| {
+            Some(Box::pin(async move {
+                for _ in 0..20 {
+                    world.sleep_ns(333_333_333).await;
+                    let (said_us, asked_us) = (control.flush_us_max(), world.now_ns() / 1000);
+                    let number = control.flush();
+                    while !control.is_flushed(number) {
+                        world.sleep_ns(100_000).await;
+                    }
+                    let took_us = world.now_ns() / 1000 - asked_us;
+                    let flush = (asked_us, said_us, took_us, covered.get());
+                    told.borrow_mut().push(flush);
+                }
+            }))
+        },
+    );
+    let flushes = flushes.take();
+    println!("{flushes:?}");
+    assert_eq!(flushes.len(), 20);
+    for (asked_us, said_us, took_us, covered_us) in flushes {
+        assert!(covered_us.unwrap() >= asked_us);
+        // The recorder looks every 2 ms when it has nothing to do, and the test every 0.1 ms.
+        assert!(
+            took_us <= u64::from(said_us) + 2_200,
+            "{took_us} us, {said_us} said"
+        );
+    }
+}
+
+/// Of the bytes on the wire that are not busy, at least 98 % of 512/517 are samples: marks, checkpoints, and
+/// looking whether the card is ready included. How late the end of busy is noticed is in the driver's tests.
+#[test]
+fn the_wire_carries_samples_and_little_else() {
+    for (card, rate_hz) in [
+        ("sandisk-industrial-8g", 28_000),
+        ("apacer-1g-slc", 24_000),
+        ("class10-16g", 12_000),
+        ("kingston-8g", 3_700),
+    ] {
+        let device = device(card, CLOCK_HZ);
+        let ends = Cell::new(None);
+        let logged = device.log(
+            [lines(b"REC", rate_hz, 4, 65_536)],
+            |_, event| {
+                if let Event::Checkpoint { samples, .. } = event {
+                    let now = (samples, device.wire.card().count());
+                    let (first, _) = ends.get().unwrap_or((now, now));
+                    ends.set(Some((first, now)));
+                }
+            },
+            nothing,
+        );
+        assert_eq!(done(logged.finished)[0].lost, 0);
+        let ((first, from), (last, to)) = ends.get().unwrap();
+        let clocked = to.bytes - from.bytes - (to.busy - from.busy);
+        let part = ((last - first) * 100) as f64 / clocked as f64 / (512.0 / 517.0);
+        println!("{card}: {part:.4} of 512/517");
+        assert!(part >= 0.98, "{card}: {part}");
+    }
+}
