@@ -8,6 +8,8 @@ use cardiograph_recorder::{
 };
 use cortex_m_semihosting::hprintln;
 
+/// RAM of recorder, file system and driver, without rings, at most.
+const RAM_BYTES_MAX: usize = 8192;
 /// 5 s of them. The same is in `xtask/src/firmware/recording.rs`.
 const SAMPLES: u32 = 20_000;
 /// So that there are several files.
@@ -34,10 +36,17 @@ pub fn is_complete(card: TestCard) {
         window: Window::default(),
     };
     let mut recorder = Recorder::new(parts, config, [(stream, sampler::start(SAMPLES))]);
-    let bytes = size_of_val(&recorder);
+    let (bytes, four_bytes) = (size_of_val(&recorder), with_four_streams(&recorder));
     let (began_us, began_idle_us) = (now_us(), idle_us());
     let run = recorder.run();
-    hprintln!("recorder: {} B, its future {} B", bytes, size_of_val(&run));
+    let future_bytes = size_of_val(&run);
+    hprintln!(
+        "recorder, file system and driver: {} B, with four streams {} B; the future {} B",
+        bytes,
+        four_bytes,
+        future_bytes
+    );
+    assert!(four_bytes + future_bytes <= RAM_BYTES_MAX);
     let [summary] = match block_on(run) {
         Ok(summaries) => summaries,
         Err(why) => panic!("the recording did not begin: {why}"),
@@ -57,4 +66,9 @@ fn say(event: Event) {
     if let Event::Lost { .. } | Event::CardLost = event {
         hprintln!("{:?}", event);
     }
+}
+
+/// Bytes of the same recorder with as many streams as there can be.
+fn with_four_streams<M, V, C, D, E>(_: &Recorder<'_, M, V, C, D, E, 1>) -> usize {
+    size_of::<Recorder<'static, M, V, C, D, E, 4>>()
 }
