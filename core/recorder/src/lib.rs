@@ -110,6 +110,7 @@ extern crate std;
 
 mod admission;
 mod control;
+mod crc32;
 mod event;
 mod fat;
 mod format;

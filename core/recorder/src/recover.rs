@@ -11,6 +11,7 @@
 //! blocks and not others: what step 2 finds there leads back in step 3, and step 4 stops at the first
 //! block that is missing. So the end is never before the last checkpoint, and all before it is whole.
 
+use crate::crc32::crc32;
 use crate::format::Format;
 use crate::format::binary;
 use crate::format::mark::{self, Mark, mark_block};
@@ -99,7 +100,7 @@ impl<B: Blocks> Scan<'_, B> {
                     (end, crc) = (index + 1, 0);
                 }
                 _ if index - end > 2 * MARK_BLOCKS => break,
-                _ => crc = mark::crc32(crc, &self.block),
+                _ => crc = crc32(crc, &self.block),
             }
         }
         self.without_mark(end).await

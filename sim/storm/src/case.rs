@@ -173,7 +173,12 @@ impl Scene {
         let streams = self.setup.plans.iter().map(|plan| {
             format!(
                 "\n    {} {:?}, ring {}, {} Hz by {}, {} samples",
-                plan.kind(), plan.config.window, plan.ring_bytes, plan.rate_hz, plan.burst, plan.count
+                plan.kind(),
+                plan.config.window,
+                plan.ring_bytes,
+                plan.rate_hz,
+                plan.burst,
+                plan.count
             )
         });
         let streams: String = streams.collect();
@@ -206,7 +211,10 @@ fn random_setup(seed: Seed, volume: &Volume, random: &mut Random) -> Setup {
         let ask = match random.below(4) {
             0 => Ask::Roll,
             1 => Ask::Flush,
-            _ => Ask::Read(random.below(blocks - 40) as u32, 1 + random.below(40) as usize),
+            _ => Ask::Read(
+                random.below(blocks - 40) as u32,
+                1 + random.below(40) as usize,
+            ),
         };
         (after_ns, ask)
     });
@@ -261,7 +269,9 @@ pub fn run_scene(
     mut each: impl FnMut(u64, Result<Outcome, String>),
 ) -> Result<(), String> {
     let scene = Scene::random(number)?;
-    let uncut = scene.uncut().map_err(|why| format!("without a cut: {why}\n  {}", scene.about()))?;
+    let uncut = scene
+        .uncut()
+        .map_err(|why| format!("without a cut: {why}\n  {}", scene.about()))?;
     for seed in seeds {
         let cuts = cuts_of(&uncut, seed);
         let result = scene.cut(&uncut, &cuts, seed % FSCK_EVERY == 0);

@@ -19,7 +19,12 @@ pub struct Reached {
 ///
 /// # Errors
 /// What is wrong, and where.
-pub fn read(plan: &Plan, bytes: &[u8], may_end_early: bool, reached: &mut Reached) -> Result<(), String> {
+pub fn read(
+    plan: &Plan,
+    bytes: &[u8],
+    may_end_early: bool,
+    reached: &mut Reached,
+) -> Result<(), String> {
     match plan.config.format {
         Format::Binary(schema) => read_binary(plan, schema, bytes, may_end_early, reached),
         _ => read_text(plan, bytes, reached),
@@ -48,7 +53,10 @@ fn read_text(plan: &Plan, bytes: &[u8], reached: &mut Reached) -> Result<(), Str
     let mut at = names.len();
     if !bytes.starts_with(names.as_bytes()) {
         let begin = String::from_utf8_lossy(&bytes[..bytes.len().min(names.len() + 100)]);
-        return Err(format!("it begins with another header: {} bytes, {begin:?}", bytes.len()));
+        return Err(format!(
+            "it begins with another header: {} bytes, {begin:?}",
+            bytes.len()
+        ));
     }
     let mut marks = Marks::default();
     while at < bytes.len() {
@@ -91,7 +99,10 @@ fn gap_of(text: &str) -> Option<(u64, u64)> {
 
 fn pass_gap((first, count): (u64, u64), reached: &mut Reached) -> Result<(), String> {
     if reached.next.is_some_and(|next| next != first) || count == 0 {
-        return Err(format!("a gap of {count} at {first}, and {:?} is due", reached.next));
+        return Err(format!(
+            "a gap of {count} at {first}, and {:?} is due",
+            reached.next
+        ));
     }
     reached.next = Some(first + count);
     reached.lost += count;

@@ -49,7 +49,9 @@ fn main() -> ExitCode {
             });
         }
     });
-    let tally = tally.into_inner().unwrap_or_else(|broken| broken.into_inner());
+    let tally = tally
+        .into_inner()
+        .unwrap_or_else(|broken| broken.into_inner());
     println!(
         "{} cases: {} cuts, {} files recovered, {} samples found and {} in gaps, {} windows late, \
          fsck.fat asked {} times; {} failures",

@@ -116,11 +116,7 @@ fn without_long_dots(block: &mut [u8; 512]) {
 
 type Folder<'a, 'b, D> = fatfs::Dir<'a, Part<'b, D>>;
 
-fn read_folder<D: Disk>(
-    folder: &Folder<D>,
-    path: &str,
-    files: &mut Files,
-) -> io::Result<()> {
+fn read_folder<D: Disk>(folder: &Folder<D>, path: &str, files: &mut Files) -> io::Result<()> {
     for entry in folder.iter() {
         let entry = entry?;
         let name = entry.file_name();

@@ -1,6 +1,7 @@
 //! What the journal says, and how a block holds it. docs/formats.md has it byte by byte.
 
 use super::layout::Layout;
+use crate::crc32::crc32;
 use crate::volume::{Name, RESERVED_MAX};
 use cardiograph_card::{BLOCK_BYTES, Block};
 use hadris_fat_raw::{ENTRY_SIZE, FIRST_DATA_CLUSTER};
@@ -156,7 +157,7 @@ impl Record {
         for (file, bytes) in self.reserved.iter().zip(table) {
             encode_file(*file, bytes);
         }
-        let crc = crc32(block);
+        let crc = checksum(block);
         put(block, CRC_AT, crc);
     }
 
@@ -214,7 +215,7 @@ impl Record {
 
 /// Whether a block is a record of any journal, as it was written.
 pub(super) fn is_whole(block: &Block) -> bool {
-    block.starts_with(&MAGIC) && get(block, CRC_AT) == crc32(block)
+    block.starts_with(&MAGIC) && get(block, CRC_AT) == checksum(block)
 }
 
 /// The number that a record has in order of writing.
@@ -267,20 +268,8 @@ pub(super) fn get(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(core::array::from_fn(|index| bytes[at + index]))
 }
 
-/// CRC-32 of IEEE 802.3 over a block, its own place taken as zeros. Bit by bit: it is one block in an
-/// operation of many.
-fn crc32(block: &Block) -> u32 {
-    let mut sum = u32::MAX;
-    for (at, byte) in block.iter().enumerate() {
-        let is_own = (CRC_AT..CRC_AT + 4).contains(&at);
-        sum ^= u32::from(if is_own { 0 } else { *byte });
-        for _ in 0..8 {
-            let carry = sum & 1 != 0;
-            sum >>= 1;
-            if carry {
-                sum ^= 0xEDB8_8320;
-            }
-        }
-    }
-    !sum
+/// CRC-32 over a block, its own place taken as zeros.
+fn checksum(block: &Block) -> u32 {
+    let before = crc32(0, &block[..CRC_AT]);
+    crc32(crc32(before, &[0; 4]), &block[CRC_AT + 4..])
 }

@@ -9,7 +9,8 @@
 //! All little endian. `first` is where in the payload the first sample begins that begins there, and
 //! `sample` its index; 0xFFFF if none does.
 
-use super::mark::{Mark, crc32};
+use super::mark::Mark;
+use crate::crc32::crc32;
 use crate::gap::Gap;
 use cardiograph_card::{BLOCK_BYTES, Block};
 

@@ -16,6 +16,7 @@ use super::binary::{self, BlockKind, Head, PAYLOAD_AT, PAYLOAD_BYTES};
 use super::mark::is_mark_block;
 use super::mark::{self, Mark};
 use super::{Format, text};
+use crate::crc32::crc32;
 use crate::gap::Gap;
 use crate::limits::{LINE_BYTES_MAX, MARK_TAIL_BYTES, SAMPLE_BYTES_MAX};
 use crate::ring::Source;
@@ -228,7 +229,7 @@ impl Encoder {
         } else if self.is_marked {
             self.crc = 0;
         } else {
-            self.crc = mark::crc32(self.crc, &self.block);
+            self.crc = crc32(self.crc, &self.block);
         }
         self.index += 1;
         self.len = 0;

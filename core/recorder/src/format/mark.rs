@@ -10,6 +10,7 @@
 //! index is the block's number in the file; durable, how many blocks of the file were known to be durable
 //! when it was made; the checksum is the CRC-32 of all that follows the mark before, up to the checksum.
 
+use crate::crc32::crc32;
 use crate::limits::{MARK_BLOCKS, MARK_TAIL_BYTES};
 use cardiograph_card::{BLOCK_BYTES, Block};
 
@@ -92,39 +93,9 @@ fn number_of(digits: &[u8]) -> Option<u32> {
     })
 }
 
-/// CRC-32 as of IEEE 802.3; begins with 0, and goes on from what it gave.
-pub(crate) fn crc32(crc: u32, bytes: &[u8]) -> u32 {
-    !bytes.iter().fold(!crc, |crc, byte| {
-        crc >> 8 ^ TABLE[(crc as u8 ^ byte) as usize]
-    })
-}
-
-const TABLE: [u32; 256] = {
-    let mut table = [0; 256];
-    let mut at = 0;
-    while at < 256 {
-        let mut crc = at as u32;
-        let mut bit = 0;
-        while bit < 8 {
-            crc = crc >> 1 ^ if crc & 1 != 0 { 0xEDB8_8320 } else { 0 };
-            bit += 1;
-        }
-        table[at] = crc;
-        at += 1;
-    }
-    table
-};
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// The check value of the catalogue of CRC algorithms, CRC-32/ISO-HDLC.
-    #[test]
-    fn crc32_gives_the_published_check_value() {
-        assert_eq!(crc32(0, b"123456789"), 0xCBF4_3926);
-        assert_eq!(crc32(crc32(0, b"1234"), b"56789"), 0xCBF4_3926);
-    }
 
     #[test]
     fn a_mark_is_read_as_it_was_written() {

@@ -1,6 +1,7 @@
 //! Files made by the encoder, read by other code, and cut off anywhere.
 
 use super::{Encoder, Filled, Format, MAGOD2};
+use crate::crc32::crc32;
 use crate::gap::Gap;
 use crate::limits::{GAP_LINE_BYTES, LINE_BYTES_MAX, MARK_BLOCKS};
 use crate::ring::{Ring, Sampler, Source};
@@ -354,7 +355,7 @@ fn the_true_end_is_found_wherever_a_file_is_cut_off() {
                 }
                 if let Format::Binary(_) = format {
                     block[0] ^= 1;
-                    let crc = super::mark::crc32(0, &block[..508]);
+                    let crc = crc32(0, &block[..508]);
                     block[508..].copy_from_slice(&crc.to_le_bytes());
                 }
             }
