@@ -152,24 +152,25 @@ fn as_much_as_there_is_will_do() {
     assert!(left > 20);
     // Several files in the way, then one of them removed: the longest run is its.
     rig.close(whole.slot, 0).unwrap();
-    for blocks in [700, 300, 900, u32::MAX] {
+    // Each ends where the next may begin.
+    for blocks in [704, 320, 896, u32::MAX] {
         rig.reserve(Request { blocks, ..REQUEST }).unwrap();
     }
     let middle = rig.reserved()[1];
     rig.discard(1).unwrap();
     let asked = Request {
         blocks: 400,
-        blocks_min: 301,
+        blocks_min: 321,
         ..REQUEST
     };
     let error = rig.reserve(asked).unwrap_err();
     assert_eq!(
         error,
         Error::NoSpace {
-            longest_blocks: 300
+            longest_blocks: 320
         }
     );
-    let blocks_min = 300;
+    let blocks_min = 320;
     let file = rig
         .reserve(Request {
             blocks_min,
