@@ -133,7 +133,7 @@ pub use limits::{COLUMNS_MAX, LINE_BYTES_MAX, RING_BYTES_MIN, SAMPLE_BYTES_MAX, 
 pub use owner::Owner;
 pub use reads::{ReadDesk, ReadFailed, ReadTally};
 pub use recorder::{Config, Parts, Recorder, StartError, WhenFull};
-pub use recover::true_length;
+pub use recover::{recover, true_length};
 pub use ring::{Lost, RING_BYTES_MAX, Ring, Sampler, Source};
 pub use stream::{StreamConfig, StreamSummary, Window};
 pub use volume::{Blocks, Extent, Name, RESERVED_MAX, Request, Reserved, Trouble, Volume};

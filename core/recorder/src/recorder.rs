@@ -21,7 +21,7 @@ use crate::gap::Cause;
 use crate::limits::{ENDING_ATTEMPTS, FILE_BLOCKS_MIN, RETRY_US, RING_BYTES_MIN};
 use crate::owner::{Owner, OwnerParts};
 use crate::reads::ReadDesk;
-use crate::recover::true_length;
+use crate::recover::recover;
 use crate::ring::Source;
 use crate::stream::{Stream, StreamConfig, StreamSummary};
 use crate::volume::{RESERVED_MAX, Request, Trouble, Volume};
@@ -190,28 +190,11 @@ where
     /// Acquires the card, and brings its file system and what was cut off in order.
     async fn mount(&mut self) -> Result<(), StartError<M::Error, V::Error>> {
         self.owner.forget_card();
-        self.owner
-            .medium
-            .acquire()
-            .await
-            .map_err(StartError::Card)?;
-        let mounted = self.volume.mount(&mut self.owner).await;
-        mounted.map_err(StartError::Volume)?;
-        for slot in 0..RESERVED_MAX as u8 {
-            let Some(file) = self.volume.reserved(slot) else {
-                continue;
-            };
-            let bytes = true_length(&mut self.owner, &file).await;
-            let bytes = bytes.map_err(StartError::Card)?;
-            let closed = match bytes {
-                0 => self.volume.discard(&mut self.owner, slot).await,
-                bytes => self.volume.close(&mut self.owner, slot, bytes).await,
-            };
-            closed.map_err(StartError::Volume)?;
-            let name = file.name;
-            (self.owner.events)(Event::Recovered { name, bytes });
-        }
-        Ok(())
+        self.owner.medium.acquire().await.map_err(StartError::Card)?;
+        recover(&mut self.volume, &mut self.owner, |owner, event| {
+            (owner.events)(event);
+        })
+        .await
     }
 
     /// Opens a file for each stream.

@@ -12,12 +12,42 @@
 //! block that is missing. So the end is never before the last checkpoint, and all before it is whole.
 
 use crate::crc32::crc32;
+use crate::event::Event;
 use crate::format::Format;
 use crate::format::binary;
 use crate::format::mark::{self, Mark, mark_block};
 use crate::limits::MARK_BLOCKS;
-use crate::volume::{Blocks, Reserved};
+use crate::recorder::StartError;
+use crate::volume::{Blocks, RESERVED_MAX, Reserved, Volume};
 use cardiograph_card::{BLOCK_BYTES, Block};
+
+/// Mounts a volume and gives every recording that was cut off its true length: what a recorder does before
+/// it begins, and anybody else can do with its card. `tell` is given the card back with each
+/// [`Event::Recovered`].
+///
+/// # Errors
+/// [`StartError`] if the card fails, or its file system cannot be used.
+pub async fn recover<B: Blocks, V: Volume<B>>(
+    volume: &mut V,
+    card: &mut B,
+    mut tell: impl FnMut(&mut B, Event),
+) -> Result<(), StartError<B::Error, V::Error>> {
+    volume.mount(card).await.map_err(StartError::Volume)?;
+    for slot in 0..RESERVED_MAX as u8 {
+        let Some(file) = volume.reserved(slot) else {
+            continue;
+        };
+        let bytes = true_length(card, &file).await.map_err(StartError::Card)?;
+        let closed = match bytes {
+            0 => volume.discard(card, slot).await,
+            bytes => volume.close(card, slot, bytes).await,
+        };
+        closed.map_err(StartError::Volume)?;
+        let name = file.name;
+        tell(card, Event::Recovered { name, bytes });
+    }
+    Ok(())
+}
 
 /// The length in bytes of what a file holds.
 ///

@@ -35,6 +35,12 @@ pub enum Error<Card> {
     DamagedBootSector(&'static str),
     /// The root directory's chain of clusters is broken.
     DamagedRoot,
+    /// There is no journal, and none is to be made: nothing was recorded here.
+    NoJournal,
+    /// The journal belongs to another volume.
+    ForeignJournal,
+    /// No record of the journal is whole, or its file is not as it was made.
+    DamagedJournal,
     /// No free run is long enough.
     NoSpace {
         /// Blocks of the longest that there is.
@@ -88,6 +94,15 @@ impl<Card: fmt::Display> fmt::Display for Error<Card> {
             ),
             Error::DamagedRoot => f.write_str(
                 "the root directory is damaged: repair the card with a computer, or format it",
+            ),
+            Error::NoJournal => f.write_str(
+                "there is no recording of Cardiograph here (no CARDIOGR.JNL): check that this is the card",
+            ),
+            Error::ForeignJournal => f.write_str(
+                "CARDIOGR.JNL is the journal of another card, copied here: recover that card",
+            ),
+            Error::DamagedJournal => f.write_str(
+                "CARDIOGR.JNL is damaged: copy the recordings off the card, unfinished ones in their full length, and format it",
             ),
             Error::NoSpace { longest_blocks } => write!(
                 f,

@@ -57,7 +57,13 @@ impl FatVolume {
             if self.is_journal(card, &entry).await? {
                 return Ok(());
             }
+            if !self.makes_journal {
+                return Err(Error::DamagedJournal);
+            }
             self.remove_journal(card, place, &entry).await?;
+        }
+        if !self.makes_journal {
+            return Err(Error::NoJournal);
         }
         self.make_journal(card).await
     }
@@ -92,11 +98,28 @@ impl FatVolume {
         if second.is_none() {
             return Ok(false);
         }
+        if !is_found && !self.makes_journal {
+            return Err(self.why_unusable(card).await?);
+        }
         if !is_found {
             self.record.journal = first;
             self.start_journal(card, Intent::Nothing).await?;
         }
         Ok(true)
+    }
+
+    /// What is wrong with a journal that has no record for this volume.
+    async fn why_unusable<B: Blocks>(
+        &mut self,
+        card: &mut B,
+    ) -> Result<Error<B::Error>, Error<B::Error>> {
+        for place in self.places {
+            self.read(card, place).await?;
+            if is_whole(&self.block) {
+                return Ok(Error::ForeignJournal);
+            }
+        }
+        Ok(Error::DamagedJournal)
     }
 
     /// Where the journal's second place is, if its file is long enough and its chain just as long. It need

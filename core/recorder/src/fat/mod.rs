@@ -119,6 +119,8 @@ pub struct FatVolume {
     number_least: u32,
     /// Nothing is under way.
     is_ready: bool,
+    /// A journal is made if there is none.
+    makes_journal: bool,
     /// The only block there is: each step reads what it needs.
     block: Block,
 }
@@ -135,8 +137,16 @@ impl FatVolume {
             record: Record::NEW,
             number_least: 1,
             is_ready: false,
+            makes_journal: true,
             block: [0; BLOCK_BYTES],
         }
+    }
+
+    /// The same, but [`mount`](Volume::mount) refuses a card without a journal of this volume, and has
+    /// written nothing then: for those who only want to find what was recorded.
+    pub const fn with_journal_only(mut self) -> FatVolume {
+        self.makes_journal = false;
+        self
     }
 
     async fn find<B: Blocks>(&mut self, card: &mut B) -> Result<Layout, Error<B::Error>> {

@@ -1,0 +1,284 @@
+//! A card, or the image of one, as a file of this computer.
+
+use cardiograph_card::{BLOCK_BYTES, Block};
+use cardiograph_recorder::Blocks;
+use rustix::fs::{OFlags, major, minor};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind, Seek, SeekFrom};
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// Why a card or an image cannot be used.
+#[derive(Debug)]
+pub enum CardFileError {
+    /// The computer refused.
+    Io {
+        /// The card or image.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// It is mounted, or somebody else uses it.
+    InUse {
+        /// The card or image.
+        path: PathBuf,
+        /// Where, if it is mounted.
+        mounts: Vec<PathBuf>,
+    },
+    /// Neither a file nor a block device, or one without a block.
+    NotACard(PathBuf),
+}
+
+impl CardFileError {
+    fn at(path: &Path) -> impl Fn(io::Error) -> CardFileError {
+        move |source| CardFileError::Io {
+            path: path.to_path_buf(),
+            source,
+        }
+    }
+}
+
+impl fmt::Display for CardFileError {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            CardFileError::Io { path, source } => {
+                let remedy = match source.kind() {
+                    ErrorKind::NotFound => "check its name",
+                    ErrorKind::PermissionDenied => {
+                        "ask for permission, or look at a copy of it with --dry-run"
+                    }
+                    ErrorKind::ReadOnlyFilesystem => "release its write protection",
+                    _ => "check card and reader",
+                };
+                write!(f, "{}: {source}; {remedy}", path.display())
+            }
+            CardFileError::InUse { path, mounts } => {
+                write!(f, "{}: in use; ", path.display())?;
+                match mounts.as_slice() {
+                    [] => f.write_str("close the program that uses it"),
+                    mounts => {
+                        f.write_str("unmount it first: umount")?;
+                        mounts.iter().try_for_each(|at| write!(f, " {}", at.display()))
+                    }
+                }
+            }
+            CardFileError::NotACard(path) => write!(
+                f,
+                "{}: not a card; give a block device, the image of a card, or a directory",
+                path.display()
+            ),
+        }
+    }
+}
+
+impl std::error::Error for CardFileError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            CardFileError::Io { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+}
+
+/// The blocks of a card or image.
+#[derive(Debug)]
+pub struct CardFile {
+    path: PathBuf,
+    file: File,
+    blocks: u32,
+    /// What would have been written, if nothing is to be.
+    kept_back: Option<BTreeMap<u32, Block>>,
+    written_blocks: u64,
+}
+
+impl CardFile {
+    /// Opens a card or image that nobody else uses. If it `is_dry`, nothing is written to it: what would be
+    /// is kept in memory.
+    ///
+    /// # Errors
+    /// [`CardFileError`], in a sentence with path and remedy.
+    pub fn open(path: &Path, is_dry: bool) -> Result<CardFile, CardFileError> {
+        let metadata = path.metadata().map_err(CardFileError::at(path))?;
+        let is_device = metadata.file_type().is_block_device();
+        if !is_device && !metadata.is_file() {
+            return Err(CardFileError::NotACard(path.to_path_buf()));
+        }
+        let in_use = |mounts| CardFileError::InUse {
+            path: path.to_path_buf(),
+            mounts,
+        };
+        let mounts = mounts_of(path, &std::fs::read_to_string("/proc/self/mounts").unwrap_or_default());
+        if !mounts.is_empty() {
+            return Err(in_use(mounts));
+        }
+        let mut options = OpenOptions::new();
+        options.read(true).write(!is_dry);
+        if is_device {
+            // The kernel refuses a device that is in use, or a partition of which is.
+            options.custom_flags(OFlags::EXCL.bits() as i32);
+        }
+        let mut file = options.open(path).map_err(|error| match error.kind() {
+            ErrorKind::ResourceBusy => in_use(Vec::new()),
+            _ => CardFileError::at(path)(error),
+        })?;
+        if file.try_lock().is_err() {
+            return Err(in_use(Vec::new()));
+        }
+        let bytes = file.seek(SeekFrom::End(0)).map_err(CardFileError::at(path))?;
+        let blocks = u32::try_from(bytes / BLOCK_BYTES as u64).unwrap_or(u32::MAX);
+        if blocks == 0 {
+            return Err(CardFileError::NotACard(path.to_path_buf()));
+        }
+        Ok(CardFile {
+            path: path.to_path_buf(),
+            file,
+            blocks,
+            kept_back: is_dry.then(BTreeMap::new),
+            written_blocks: 0,
+        })
+    }
+
+    /// Blocks that were written, or would have been.
+    pub fn written_blocks(&self) -> u64 {
+        self.written_blocks
+    }
+
+    fn check(&self, start: u32, count: usize) -> Result<(), CardFileError> {
+        let is_there = u64::from(start) + count as u64 <= u64::from(self.blocks);
+        match is_there {
+            true => Ok(()),
+            false => Err(CardFileError::at(&self.path)(ErrorKind::UnexpectedEof.into())),
+        }
+    }
+
+    fn sync(&self) -> Result<(), CardFileError> {
+        let synced = match self.kept_back {
+            None => self.file.sync_data(),
+            Some(_) => Ok(()),
+        };
+        synced.map_err(CardFileError::at(&self.path))
+    }
+}
+
+fn offset(block: u32) -> u64 {
+    u64::from(block) * BLOCK_BYTES as u64
+}
+
+impl Blocks for CardFile {
+    type Error = CardFileError;
+
+    fn blocks(&self) -> u32 {
+        self.blocks
+    }
+
+    async fn read(&mut self, start: u32, blocks: &mut [Block]) -> Result<(), CardFileError> {
+        self.check(start, blocks.len())?;
+        let read = self.file.read_exact_at(blocks.as_flattened_mut(), offset(start));
+        read.map_err(CardFileError::at(&self.path))?;
+        if let Some(kept_back) = &self.kept_back {
+            for (number, block) in (start..).zip(blocks) {
+                if let Some(newer) = kept_back.get(&number) {
+                    *block = *newer;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn write(
+        &mut self,
+        start: u32,
+        count: u32,
+        make: &mut dyn FnMut(u32, &mut Block),
+    ) -> Result<(), CardFileError> {
+        self.check(start, count as usize)?;
+        let mut block = [0; BLOCK_BYTES];
+        for index in 0..count {
+            make(index, &mut block);
+            match &mut self.kept_back {
+                Some(kept_back) => {
+                    kept_back.insert(start + index, block);
+                }
+                None => {
+                    let written = self.file.write_all_at(&block, offset(start + index));
+                    written.map_err(CardFileError::at(&self.path))?;
+                }
+            }
+            self.written_blocks += 1;
+        }
+        self.sync()
+    }
+}
+
+/// Where a device, one of its partitions, or an image is mounted, by what `/proc/self/mounts` says.
+fn mounts_of(path: &Path, mounts: &str) -> Vec<PathBuf> {
+    let own = path.canonicalize().unwrap_or(path.to_path_buf());
+    let own_device = device_of(&own);
+    let is_own = |source: &Path| {
+        let device = device_of(source);
+        let is_related = match (&own_device, &device) {
+            // A partition lies within its device.
+            (Some(own), Some(other)) => own.starts_with(other) || other.starts_with(own),
+            _ => false,
+        };
+        is_related || source == own || device.and_then(|device| image_of(&device)).is_some_and(|image| image == own)
+    };
+    let mounts = mounts.lines().filter_map(|line| {
+        let (source, rest) = line.split_once(' ')?;
+        let (at, _) = rest.split_once(' ')?;
+        source.starts_with('/').then(|| (unescaped(source), unescaped(at)))
+    });
+    mounts.filter(|(source, _)| is_own(source)).map(|(_, at)| at).collect()
+}
+
+/// Where the kernel shows a block device.
+fn device_of(path: &Path) -> Option<PathBuf> {
+    let metadata = path.metadata().ok().filter(|metadata| metadata.file_type().is_block_device())?;
+    let number = metadata.rdev();
+    let link = format!("/sys/dev/block/{}:{}", major(number), minor(number));
+    Path::new(&link).canonicalize().ok()
+}
+
+/// The file behind a loop device or a partition of one.
+fn image_of(device: &Path) -> Option<PathBuf> {
+    [device, device.parent()?].into_iter().find_map(|device| {
+        let text = std::fs::read_to_string(device.join("loop/backing_file")).ok()?;
+        Some(PathBuf::from(text.trim_end_matches('\n')))
+    })
+}
+
+/// A path of which blanks and the like are octal numbers behind a backslash.
+fn unescaped(text: &str) -> PathBuf {
+    let mut bytes = Vec::new();
+    let mut rest = text.as_bytes();
+    while let [byte, after @ ..] = rest {
+        let number = after.get(..3).filter(|_| *byte == b'\\').and_then(|digits| {
+            u8::from_str_radix(str::from_utf8(digits).ok()?, 8).ok()
+        });
+        bytes.push(number.unwrap_or(*byte));
+        rest = &after[if number.is_some() { 3 } else { 0 }..];
+    }
+    use std::os::unix::ffi::OsStringExt;
+    PathBuf::from(std::ffi::OsString::from_vec(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mounted_image_is_found_by_its_name() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("my card.img");
+        std::fs::write(&path, [0; 512]).unwrap();
+        let path = path.canonicalize().unwrap();
+        let escaped = path.display().to_string().replace(' ', "\\040");
+        let mounts = format!(
+            "proc /proc proc rw 0 0\n{escaped} /media/my\\040card vfat rw 0 0\n/other /mnt vfat rw 0 0\nbad\n"
+        );
+        assert_eq!(mounts_of(&path, &mounts), [Path::new("/media/my card")]);
+        assert_eq!(mounts_of(directory.path(), &mounts), [Path::new(""); 0]);
+    }
+}

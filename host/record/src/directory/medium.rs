@@ -1,0 +1,123 @@
+//! Blocks: each is written to its place in its file at once, and durable when a stream has ended.
+
+use super::{CARD_BLOCKS, DirectoryCard, DirectoryError, Folder};
+use cardiograph_card::{BLOCK_BYTES, Block, Medium, WriteError};
+use cardiograph_recorder::Blocks;
+use std::os::unix::fs::FileExt;
+
+impl Folder {
+    fn read(&self, start: u32, blocks: &mut [Block]) -> Result<(), DirectoryError> {
+        let (place, index) = self.place(start);
+        let offset = u64::from(index) * BLOCK_BYTES as u64;
+        let read = self
+            .file(place)?
+            .read_exact_at(blocks.as_flattened_mut(), offset);
+        read.map_err(DirectoryError::at(&self.path))
+    }
+
+    fn begin(&mut self, start: u32) -> Result<(), DirectoryError> {
+        self.end()?;
+        self.stream = Some(self.place(start));
+        Ok(())
+    }
+
+    fn push(&mut self, block: &Block) -> Result<(), DirectoryError> {
+        let Some((place, index)) = self.stream else {
+            return Err(DirectoryError::NotUnfinished(self.path.clone()));
+        };
+        let offset = u64::from(index) * BLOCK_BYTES as u64;
+        let written = self.file(place)?.write_all_at(block, offset);
+        written.map_err(DirectoryError::at(&self.path))?;
+        self.stream = Some((place, index + 1));
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<(), DirectoryError> {
+        let Some((place, _)) = self.stream.take() else {
+            return Ok(());
+        };
+        let synced = self.file(place)?.sync_data();
+        synced.map_err(DirectoryError::at(&self.path))
+    }
+}
+
+fn nothing_kept(cause: DirectoryError) -> WriteError<DirectoryError> {
+    WriteError {
+        cause,
+        kept_blocks: 0,
+    }
+}
+
+impl Medium for DirectoryCard {
+    type Error = DirectoryError;
+
+    async fn acquire(&mut self) -> Result<(), DirectoryError> {
+        let mut folder = self.0.borrow_mut();
+        match std::mem::take(&mut folder.is_fresh) {
+            true => Ok(()),
+            false => folder.open(),
+        }
+    }
+
+    fn blocks(&self) -> u32 {
+        CARD_BLOCKS
+    }
+
+    async fn read(&mut self, start: u32, blocks: &mut [Block]) -> Result<(), DirectoryError> {
+        self.0.borrow().read(start, blocks)
+    }
+
+    async fn write(
+        &mut self,
+        start: u32,
+        blocks: &[Block],
+    ) -> Result<(), WriteError<DirectoryError>> {
+        let mut folder = self.0.borrow_mut();
+        folder.begin(start).map_err(nothing_kept)?;
+        for block in blocks {
+            folder.push(block).map_err(nothing_kept)?;
+        }
+        folder.end().map_err(nothing_kept)
+    }
+
+    async fn begin(&mut self, start: u32, _: u32) -> Result<(), WriteError<DirectoryError>> {
+        self.0.borrow_mut().begin(start).map_err(nothing_kept)
+    }
+
+    async fn push(&mut self, block: &Block) -> Result<(), WriteError<DirectoryError>> {
+        self.0.borrow_mut().push(block).map_err(nothing_kept)
+    }
+
+    async fn end(&mut self) -> Result<(), WriteError<DirectoryError>> {
+        self.0.borrow_mut().end().map_err(nothing_kept)
+    }
+}
+
+/// For a recovery without a recorder.
+impl Blocks for DirectoryCard {
+    type Error = DirectoryError;
+
+    fn blocks(&self) -> u32 {
+        CARD_BLOCKS
+    }
+
+    async fn read(&mut self, start: u32, blocks: &mut [Block]) -> Result<(), DirectoryError> {
+        self.0.borrow().read(start, blocks)
+    }
+
+    async fn write(
+        &mut self,
+        start: u32,
+        count: u32,
+        make: &mut dyn FnMut(u32, &mut Block),
+    ) -> Result<(), DirectoryError> {
+        let mut folder = self.0.borrow_mut();
+        folder.begin(start)?;
+        let mut block = [0; BLOCK_BYTES];
+        for index in 0..count {
+            make(index, &mut block);
+            folder.push(&block)?;
+        }
+        folder.end()
+    }
+}

@@ -1,0 +1,272 @@
+//! The recorder in real time, on this computer.
+//!
+//! ```text
+//!   thread of each stream: clock or lines ──> Sampler ── ring ──> Recorder ──> DirectoryCard
+//! ```
+//!
+//! A sampler's thread is what an interrupt is on a board: it goes on while the recorder waits for the
+//! medium.
+
+use crate::directory::{Access, open_directory};
+use cardiograph_recorder::{
+    Config, Control, Event, LINE_BYTES_MAX, Parts, Recorder, Ring, Sampler, Source, StreamConfig,
+};
+use cardiograph_sim_device::{Finished, Logged, Samples};
+use embedded_hal_async::delay::DelayNs;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::task::{Context, Poll, Waker};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Longest time until a sampler sees that it is to stop.
+const PATIENCE: Duration = Duration::from_millis(20);
+/// Lines that were read, and not pushed yet.
+const LINES_AHEAD: usize = 1024;
+
+/// One stream of a recording on this computer.
+pub struct DirectoryStream<'a> {
+    /// Names, format and window.
+    pub config: StreamConfig,
+    /// Bytes of its ring.
+    pub ring_bytes: usize,
+    /// Where its samples come from.
+    pub feed: Feed<'a>,
+}
+
+/// Where samples come from.
+pub enum Feed<'a> {
+    /// They are made when they are due, by this computer's clock.
+    Clock(Box<dyn Samples + Send + 'a>),
+    /// Lines of text as they come, for [`Format::Lines`](cardiograph_recorder::Format::Lines). What comes
+    /// quicker than the medium takes it is lost once the ring is full, and noted.
+    Lines(Box<dyn Read + Send>),
+}
+
+/// How a recording on this computer is made.
+pub struct LiveSetup<'a> {
+    /// The recorder's settings.
+    pub config: Config,
+    /// A random number, for the journal of a directory that has none yet.
+    pub key: u32,
+    /// Whether the recording is to end: asked every 20 ms, by other threads too.
+    pub is_stopped: &'a (dyn Fn() -> bool + Sync),
+}
+
+/// Records in a directory until all feeds have ended, or it is stopped; what was pushed by then is in files.
+/// Recordings that were cut off there are brought in order first. `events` is told the time in us with each
+/// event.
+///
+/// Times are counted from the call. If it could not begin, [`Finished::Refused`] says why in a sentence.
+pub fn record_in_directory<const N: usize>(
+    directory: &Path,
+    setup: &LiveSetup,
+    streams: [DirectoryStream; N],
+    mut events: impl FnMut(u64, Event),
+) -> Logged<N> {
+    let origin = Instant::now();
+    let refused = |why: String| Logged {
+        finished: Finished::Refused(why),
+        pushed: [0; N],
+        started_ns: None,
+        ended_ns: origin.elapsed().as_nanos() as u64,
+    };
+    let (card, volume) = match open_directory(directory, Access::Record, setup.key) {
+        Ok(opened) => opened,
+        Err(error) => return refused(error.to_string()),
+    };
+    let control = Control::new();
+    let mut rings = streams.each_ref().map(|stream| {
+        let bytes: Box<[AtomicU8]> = (0..stream.ring_bytes).map(|_| AtomicU8::new(0)).collect();
+        Ring::over(bytes)
+    });
+    let configs = streams.each_ref().map(|stream| stream.config);
+    let (samplers, mut sources): (Vec<Sampler>, Vec<Option<Source>>) = rings
+        .iter_mut()
+        .map(Ring::split)
+        .map(|(sampler, source)| (sampler, Some(source)))
+        .unzip();
+    let parts = Parts {
+        medium: card,
+        volume,
+        clock: move || origin.elapsed().as_micros() as u64,
+        delay: Sleep,
+        events: |event| events(origin.elapsed().as_micros() as u64, event),
+        control: &control,
+        reads: None,
+    };
+    let of_streams = core::array::from_fn(|at| {
+        let source = sources[at].take();
+        (
+            configs[at],
+            source.unwrap_or_else(|| unreachable!("one for each stream")),
+        )
+    });
+    let mut recorder = Recorder::new(parts, setup.config, of_streams);
+    let run = Run {
+        origin,
+        control: &control,
+        is_stopped: setup.is_stopped,
+        is_over: AtomicBool::new(false),
+        started_ns: AtomicU64::new(u64::MAX),
+    };
+    let (result, pushed) = thread::scope(|scope| {
+        let threads: Vec<_> = samplers
+            .into_iter()
+            .zip(streams)
+            .map(|(sampler, stream)| {
+                let run = &run;
+                scope.spawn(move || run.sample(sampler, stream.feed))
+            })
+            .collect();
+        let result = block_on(recorder.run());
+        run.is_over.store(true, Ordering::Release);
+        let pushed: Vec<u64> = threads
+            .into_iter()
+            .map(|thread| {
+                thread
+                    .join()
+                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            })
+            .collect();
+        (result, pushed)
+    });
+    let started_ns = run.started_ns.load(Ordering::Relaxed);
+    match result {
+        Ok(summaries) => Logged {
+            finished: Finished::Done(summaries),
+            pushed: core::array::from_fn(|at| pushed[at]),
+            started_ns: (started_ns != u64::MAX).then_some(started_ns),
+            ended_ns: origin.elapsed().as_nanos() as u64,
+        },
+        Err(error) => refused(error.to_string()),
+    }
+}
+
+/// What the samplers' threads share.
+struct Run<'a> {
+    origin: Instant,
+    control: &'a Control,
+    is_stopped: &'a (dyn Fn() -> bool + Sync),
+    /// The recorder has ended.
+    is_over: AtomicBool,
+    /// When the first sampler began, in ns.
+    started_ns: AtomicU64,
+}
+
+impl Run<'_> {
+    /// Pushes what the feed gives, from when the recorder is ready; returns how much it was.
+    fn sample(&self, mut sampler: Sampler, feed: Feed) -> u64 {
+        while !self.control.is_ready() && !self.is_ending() {
+            thread::sleep(Duration::from_millis(1));
+        }
+        let started_ns = self.now_ns();
+        self.started_ns.fetch_min(started_ns, Ordering::Relaxed);
+        match feed {
+            Feed::Clock(samples) => self.by_clock(&mut sampler, samples, started_ns),
+            Feed::Lines(lines) => self.as_they_come(&mut sampler, &read_lines(lines)),
+        }
+        sampler.close();
+        sampler.pushed()
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.origin.elapsed().as_nanos() as u64
+    }
+
+    fn is_ending(&self) -> bool {
+        self.is_over.load(Ordering::Acquire) || (self.is_stopped)()
+    }
+
+    fn by_clock(
+        &self,
+        sampler: &mut Sampler,
+        mut samples: Box<dyn Samples + Send + '_>,
+        started_ns: u64,
+    ) {
+        let mut sample = [0; LINE_BYTES_MAX];
+        let mut index = 0;
+        while let Some(due_ns) = samples.due_ns(index) {
+            let due_ns = started_ns.saturating_add(due_ns);
+            let mut now_ns = self.now_ns();
+            while now_ns < due_ns {
+                if self.is_ending() {
+                    return;
+                }
+                thread::sleep(Duration::from_nanos(due_ns - now_ns).min(PATIENCE));
+                now_ns = self.now_ns();
+            }
+            if index % 64 == 0 && self.is_ending() {
+                return;
+            }
+            let len = samples.make(index, &mut sample);
+            // What is lost is in the sampler's own count, and in a gap.
+            let _ = sampler.push(&sample[..len], now_ns / 1000);
+            index += 1;
+        }
+    }
+
+    fn as_they_come(&self, sampler: &mut Sampler, lines: &Receiver<Vec<u8>>) {
+        while !self.is_ending() {
+            match lines.recv_timeout(PATIENCE) {
+                Ok(line) => {
+                    let _ = sampler.push(&line, self.now_ns() / 1000);
+                }
+                Err(RecvTimeoutError::Timeout) => (),
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    }
+}
+
+/// Reads lines in a thread that nobody waits for: it may hang in a read when the recording is stopped.
+fn read_lines(lines: Box<dyn Read + Send>) -> Receiver<Vec<u8>> {
+    let (sender, receiver) = sync_channel(LINES_AHEAD);
+    thread::spawn(move || {
+        let mut lines = BufReader::new(lines);
+        while let Ok(Some(line)) = next_line(&mut lines)
+            && sender.send(line).is_ok()
+        {}
+    });
+    receiver
+}
+
+/// The next line with its end; one that is too long is cut to a byte more than a line may have, so that it
+/// is counted as lost.
+fn next_line(lines: &mut impl BufRead) -> std::io::Result<Option<Vec<u8>>> {
+    let mut line = Vec::new();
+    let most = LINE_BYTES_MAX as u64 + 1;
+    if lines.take(most).read_until(b'\n', &mut line)? == 0 {
+        return Ok(None);
+    }
+    if line.len() as u64 == most && !line.ends_with(b"\n") {
+        lines.skip_until(b'\n')?;
+    } else if !line.ends_with(b"\n") {
+        line.push(b'\n');
+    }
+    Ok(Some(line))
+}
+
+/// Sleeps with the thread.
+struct Sleep;
+
+impl DelayNs for Sleep {
+    async fn delay_ns(&mut self, ns: u32) {
+        thread::sleep(Duration::from_nanos(ns.into()));
+    }
+}
+
+/// Runs a future that never waits for another: what it waits for, its thread does.
+pub fn block_on<T>(future: impl Future<Output = T>) -> T {
+    let mut future = pin!(future);
+    let mut context = Context::from_waker(Waker::noop());
+    loop {
+        if let Poll::Ready(result) = future.as_mut().poll(&mut context) {
+            return result;
+        }
+        thread::yield_now();
+    }
+}

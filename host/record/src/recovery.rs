@@ -1,0 +1,199 @@
+//! Recordings that were cut off, brought in order on a computer: what a recorder does at its mount.
+
+use crate::card_file::{CardFile, CardFileError};
+use crate::directory::{Access, DirectoryError, file_name, open_directory};
+use crate::live::block_on;
+use cardiograph_recorder::{
+    Blocks, DosTime, Event, FatError, FatVolume, StartError, Volume, recover,
+};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// The journal of a card that a device records on.
+const CARD_JOURNAL: &str = "CARDIOGR.JNL";
+
+/// What a path is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A card, or the image of one.
+    Card,
+    /// A directory that this computer recorded to.
+    Directory,
+}
+
+/// What was done, or would be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recovery {
+    /// Where.
+    pub place: Place,
+    /// Recordings that were cut off.
+    pub files: Vec<RecoveredFile>,
+    /// Something besides those was under way on a card, and was finished or undone.
+    pub is_mended: bool,
+}
+
+/// A recording that was cut off.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecoveredFile {
+    /// Its name.
+    pub name: String,
+    /// Its true length in bytes; 0 if there was nothing in it, and it was removed.
+    pub bytes: u64,
+}
+
+/// Why nothing was recovered, or not all.
+#[derive(Debug)]
+pub enum RecoverError {
+    /// The card or image.
+    Card(CardFileError),
+    /// Its file system.
+    Volume(PathBuf, Box<FatError<CardFileError>>),
+    /// The directory.
+    Directory(DirectoryError),
+    /// A directory that is the mounted card of a device.
+    MountedCard(PathBuf),
+}
+
+impl fmt::Display for RecoverError {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            RecoverError::Card(error) => error.fmt(f),
+            RecoverError::Volume(path, error) => write!(f, "{}: {error}", path.display()),
+            RecoverError::Directory(error) => error.fmt(f),
+            RecoverError::MountedCard(path) => write!(
+                f,
+                "{}: a device recorded on this card ({CARD_JOURNAL} is on it); unmount it, and give the card's \
+                 block device",
+                path.display()
+            ),
+        }
+    }
+}
+
+impl std::error::Error for RecoverError {}
+
+/// Brings the recordings of a card, an image or a directory in order. If it `is_dry`, it only says what it
+/// would do.
+///
+/// # Errors
+/// [`RecoverError`], in a sentence with path and remedy. Files that were done before stay done.
+pub fn recover_path(path: &Path, is_dry: bool) -> Result<Recovery, RecoverError> {
+    match path.is_dir() {
+        true => recover_directory(path, is_dry),
+        false => recover_card(path, is_dry),
+    }
+}
+
+fn recover_card(path: &Path, is_dry: bool) -> Result<Recovery, RecoverError> {
+    let mut card = CardFile::open(path, is_dry).map_err(RecoverError::Card)?;
+    // Nothing is reserved: the number that sets epochs apart is not used.
+    let mut volume = FatVolume::new(now, 0).with_journal_only();
+    let files = files_of(&mut volume, &mut card).map_err(|error| match error {
+        StartError::Card(error) | StartError::Volume(FatError::Card(error)) => {
+            RecoverError::Card(error)
+        }
+        StartError::Volume(error) => RecoverError::Volume(path.to_path_buf(), Box::new(error)),
+        StartError::RingTooSmall | StartError::Streams | StartError::FileTooSmall => {
+            unreachable!("of recordings only")
+        }
+    })?;
+    Ok(Recovery {
+        place: Place::Card,
+        is_mended: files.is_empty() && card.written_blocks() > 0,
+        files,
+    })
+}
+
+fn recover_directory(path: &Path, is_dry: bool) -> Result<Recovery, RecoverError> {
+    let access = if is_dry { Access::Look } else { Access::Recover };
+    let opened = open_directory(path, access, 0).map_err(|error| match error {
+        DirectoryError::NoJournal(_) if is_card(path) => {
+            RecoverError::MountedCard(path.to_path_buf())
+        }
+        error => RecoverError::Directory(error),
+    });
+    let (mut card, mut volume) = opened?;
+    let files = files_of(&mut volume, &mut card).map_err(|error| match error {
+        StartError::Card(error) | StartError::Volume(error) => RecoverError::Directory(error),
+        StartError::RingTooSmall | StartError::Streams | StartError::FileTooSmall => {
+            unreachable!("of recordings only")
+        }
+    })?;
+    Ok(Recovery {
+        place: Place::Directory,
+        files,
+        is_mended: false,
+    })
+}
+
+fn files_of<B: Blocks, V: Volume<B>>(
+    volume: &mut V,
+    card: &mut B,
+) -> Result<Vec<RecoveredFile>, StartError<B::Error, V::Error>> {
+    let mut files = Vec::new();
+    block_on(recover(volume, card, |_, event| {
+        if let Event::Recovered { name, bytes } = event {
+            let name = file_name(&name);
+            files.push(RecoveredFile { name, bytes });
+        }
+    }))?;
+    Ok(files)
+}
+
+/// Whether a directory is the root of a card that a device records on. Some mounts show small letters.
+fn is_card(directory: &Path) -> bool {
+    [CARD_JOURNAL.to_string(), CARD_JOURNAL.to_lowercase()]
+        .iter()
+        .any(|name| directory.join(name).is_file())
+}
+
+/// The time in UTC, as a directory of FAT holds it.
+fn now() -> DosTime {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    dos_time(since.map_or(0, |since| since.as_secs()))
+}
+
+fn dos_time(unix_s: u64) -> DosTime {
+    let (days, second) = (unix_s / 86_400, unix_s % 86_400);
+    // Years begin in March here, so that a leap day is the last of one (Hinnant, chrono algorithms).
+    let days = days + 719_468;
+    let (era, day) = (days / 146_097, days % 146_097);
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let day_of_year = day - (365 * year + year / 4 - year / 100);
+    let month_index = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_index + 2) / 5 + 1;
+    let month = if month_index < 10 { month_index + 3 } else { month_index - 9 };
+    let year = 400 * era + year + u64::from(month <= 2);
+    let Some(years) = year.checked_sub(1980).filter(|years| *years < 128) else {
+        return DosTime::NO_CLOCK;
+    };
+    DosTime {
+        date: (years << 9 | month << 5 | day) as u16,
+        time: (second / 3600 << 11 | second / 60 % 60 << 5 | second % 60 / 2) as u16,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By `date -u -d @SECONDS`.
+    #[test]
+    fn times_are_those_of_the_calendar() {
+        for (unix_s, (year, month, day), (hour, minute, second)) in [
+            (315_532_800, (1980, 1, 1), (0, 0, 0)),
+            (951_782_400, (2000, 2, 29), (0, 0, 0)),
+            (1_709_251_199, (2024, 2, 29), (23, 59, 59)),
+            (1_709_251_200, (2024, 3, 1), (0, 0, 0)),
+            (4_102_444_799, (2099, 12, 31), (23, 59, 59)),
+        ] {
+            let expected = DosTime {
+                date: (year - 1980) << 9 | month << 5 | day,
+                time: hour << 11 | minute << 5 | second / 2,
+            };
+            assert_eq!(dos_time(unix_s), expected, "{unix_s}");
+        }
+        assert_eq!(dos_time(0), DosTime::NO_CLOCK);
+    }
+}

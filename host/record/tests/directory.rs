@@ -1,0 +1,357 @@
+//! Recordings in a directory: complete ones, killed ones, and what is left alone.
+
+use cardiograph_record::{
+    Access, DirectoryError, DirectoryStream, Feed, LiveSetup, block_on, file_name, open_directory,
+    record_in_directory,
+};
+use cardiograph_recorder::{
+    Config, Event, Format, StreamConfig, StreamSummary, WhenFull, Window, recover,
+};
+use cardiograph_sim_device::{Finished, Lines, Logged, line};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead, BufReader, Cursor};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+const LINE_BYTES: usize = 40;
+const FILE_BYTES: u32 = 1 << 16;
+
+fn stream(feed: Feed) -> DirectoryStream {
+    DirectoryStream {
+        config: StreamConfig {
+            prefix: *b"REC",
+            format: Format::Lines {
+                header: "",
+                line_bytes_max: LINE_BYTES as u16,
+            },
+            window: Window::Us(50_000),
+        },
+        ring_bytes: 1 << 20,
+        feed,
+    }
+}
+
+fn lines(rate_hz: u32, count: u64) -> Feed<'static> {
+    Feed::Clock(Box::new(Lines {
+        rate_hz,
+        line_bytes: LINE_BYTES,
+        count,
+    }))
+}
+
+fn log(directory: &Path, feed: Feed, events: impl FnMut(u64, Event)) -> Logged<1> {
+    let setup = LiveSetup {
+        config: Config {
+            file_bytes: FILE_BYTES,
+            file_us: None,
+            when_full: WhenFull::Stop,
+        },
+        key: 7,
+        is_stopped: &|| false,
+    };
+    record_in_directory(directory, &setup, [stream(feed)], events)
+}
+
+fn summary(logged: &Logged<1>) -> StreamSummary {
+    match &logged.finished {
+        Finished::Done([summary]) => *summary,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn sentence(logged: &Logged<1>) -> &str {
+    match &logged.finished {
+        Finished::Refused(why) => why,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// What every file holds, by its name.
+fn files(directory: &Path) -> BTreeMap<String, Vec<u8>> {
+    let entries = fs::read_dir(directory).unwrap();
+    let files = entries.map(|entry| entry.unwrap()).map(|entry| {
+        let name = entry.file_name().into_string().unwrap();
+        (name, fs::read(entry.path()).unwrap())
+    });
+    files.collect()
+}
+
+/// Numbers of the lines of all recordings, which must be as they were made, in order. Marks are passed
+/// over; anything else fails.
+fn numbers(directory: &Path) -> Vec<u64> {
+    let mut numbers = Vec::new();
+    for (name, bytes) in files(directory) {
+        if !name.starts_with("REC") {
+            continue;
+        }
+        for found in bytes.split_inclusive(|byte| *byte == b'\n') {
+            if found.starts_with(b"#") && found.contains(&b'@') {
+                continue;
+            }
+            let text = str::from_utf8(found).unwrap();
+            let number = text
+                .split(',')
+                .next()
+                .unwrap()
+                .parse()
+                .unwrap_or_else(|_| panic!("{name}: {text:?}"));
+            let mut expected = [0; LINE_BYTES];
+            line(number, &mut expected);
+            assert_eq!(found, expected, "{name}");
+            numbers.push(number);
+        }
+    }
+    numbers
+}
+
+/// Recovers; what was recovered, with its length.
+fn recovered(directory: &Path, access: Access) -> Result<Vec<(String, u64)>, DirectoryError> {
+    let (mut card, mut volume) = open_directory(directory, access, 1)?;
+    let mut found = Vec::new();
+    let done = block_on(recover(&mut volume, &mut card, |_, event| {
+        if let Event::Recovered { name, bytes } = event {
+            found.push((file_name(&name), bytes));
+        }
+    }));
+    done.unwrap_or_else(|error| panic!("{error}"));
+    Ok(found)
+}
+
+#[test]
+fn a_recording_is_complete_over_several_files() {
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    fs::write(directory.path().join("REC00041.CSV"), "of somebody else").unwrap();
+    let logged = log(directory.path(), lines(20_000, 8000), |_, _| ());
+    let summary = summary(&logged);
+    assert_eq!(
+        (summary.written, summary.lost, logged.pushed),
+        (8000, 0, [8000])
+    );
+    let mut files = files(directory.path());
+    assert_eq!(files.remove("REC00041.CSV").unwrap(), b"of somebody else");
+    assert_eq!(files.remove("CARDIOGR.DIR").unwrap().len(), 9 * 512);
+    let names: Vec<_> = files.keys().cloned().collect();
+    assert!(names.len() > 4, "{names:?}");
+    assert_eq!(names[0], "REC00042.CSV");
+    assert_eq!(
+        files.values().map(|bytes| bytes.len() as u64).sum::<u64>(),
+        summary.bytes
+    );
+    fs::remove_file(directory.path().join("REC00041.CSV")).unwrap();
+    assert_eq!(numbers(directory.path()), Vec::from_iter(0..8000));
+    assert_eq!(recovered(directory.path(), Access::Recover).unwrap(), []);
+}
+
+#[test]
+fn lines_are_recorded_as_they_come() {
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let long = "x".repeat(1000);
+    let text = format!("a,1\r\n{long}\nb,2\nthe end");
+    let feed = Feed::Lines(Box::new(Cursor::new(text)));
+    let mut gaps = Vec::new();
+    let logged = log(directory.path(), feed, |_, event| {
+        if let Event::Lost { gap, .. } = event {
+            gaps.push((gap.first, gap.count, gap.cause.word()));
+        }
+    });
+    assert_eq!((summary(&logged).written, summary(&logged).lost), (3, 1));
+    assert_eq!(gaps, [(1, 1, "too-long")]);
+    let text = fs::read_to_string(directory.path().join("REC00001.CSV")).unwrap();
+    let kept: Vec<_> = text.lines().filter(|line| !line.starts_with('#')).collect();
+    assert_eq!(kept, ["a,1", "b,2", "the end"]);
+}
+
+/// What the next test kills: a process of its own.
+#[test]
+fn process() {
+    if let Some(directory) = std::env::var_os("CARDIOGRAPH_TEST_DIRECTORY") {
+        log(directory.as_ref(), lines(20_000, 10_000_000), |_, event| {
+            if let Event::Checkpoint { samples, .. } = event {
+                println!("\ndurable {samples}");
+            }
+        });
+    }
+}
+
+/// Runs the process above, kills it after so many checkpoints, and gives the last that it told of.
+fn kill_after(directory: &Path, checkpoints: usize) -> u64 {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["process", "--exact", "--nocapture"])
+        .env("CARDIOGRAPH_TEST_DIRECTORY", directory)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let told = BufReader::new(child.stdout.take().unwrap())
+        .lines()
+        .map_while(Result::ok);
+    let told = told.filter_map(|line| line.strip_prefix("durable ")?.parse::<u64>().ok());
+    let mut durable = 0;
+    let mut left = checkpoints;
+    for samples in told {
+        durable = samples;
+        left = left.saturating_sub(1);
+        if left == 0 {
+            // SIGKILL. What it told of since is read too.
+            child.kill().unwrap();
+        }
+    }
+    child.wait().unwrap();
+    assert_eq!(left, 0, "it ended by itself");
+    durable
+}
+
+#[test]
+fn what_was_durable_survives_a_kill() {
+    for checkpoints in [1, 3, 12] {
+        let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let durable = kill_after(directory.path(), checkpoints);
+        let before = files(directory.path());
+        let seen = recovered(directory.path(), Access::Look).unwrap();
+        assert!(!seen.is_empty());
+        assert_eq!(files(directory.path()), before, "looking changed something");
+        assert_eq!(recovered(directory.path(), Access::Recover).unwrap(), seen);
+        for (name, bytes) in &seen {
+            let length = fs::metadata(directory.path().join(name)).map(|metadata| metadata.len());
+            match bytes {
+                0 => assert!(length.is_err(), "{name} is still there"),
+                bytes => assert_eq!(length.unwrap(), *bytes, "{name}"),
+            }
+        }
+        let numbers = numbers(directory.path());
+        assert_eq!(numbers, Vec::from_iter(0..numbers.len() as u64));
+        assert!(
+            numbers.len() as u64 >= durable,
+            "{} of {durable}",
+            numbers.len()
+        );
+        assert_eq!(recovered(directory.path(), Access::Recover).unwrap(), []);
+    }
+}
+
+#[test]
+fn a_recorder_brings_a_killed_recording_in_order_and_goes_on() {
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let durable = kill_after(directory.path(), 2);
+    let mut found = Vec::new();
+    let logged = log(directory.path(), lines(20_000, 1000), |_, event| {
+        if let Event::Recovered { name, bytes } = event {
+            found.push((file_name(&name), bytes));
+        }
+    });
+    assert_eq!(summary(&logged).written, 1000);
+    assert!(found.iter().any(|(_, bytes)| *bytes > 0), "{found:?}");
+    let numbers = numbers(directory.path());
+    let (old, new) = numbers.split_at(numbers.len() - 1000);
+    assert!(old.len() as u64 >= durable);
+    assert_eq!(new, Vec::from_iter(0..1000));
+}
+
+#[test]
+fn a_recording_is_stopped_at_once_and_keeps_all() {
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let begun = Instant::now();
+    let setup = LiveSetup {
+        config: Config::default(),
+        key: 7,
+        is_stopped: &|| begun.elapsed() > Duration::from_millis(300),
+    };
+    // One line a minute, and a pipe that never ends.
+    let (reader, _writer) = std::io::pipe().unwrap();
+    let slow = stream(Feed::Clock(Box::new(Slow)));
+    let never = stream(Feed::Lines(Box::new(reader)));
+    let logged = record_in_directory(directory.path(), &setup, [slow, never], |_, _| ());
+    assert_eq!(logged.pushed, [1, 0]);
+    assert!(begun.elapsed() < Duration::from_secs(20));
+    assert_eq!(numbers(directory.path()), [0]);
+}
+
+struct Slow;
+
+impl cardiograph_sim_device::Samples for Slow {
+    fn due_ns(&mut self, index: u64) -> Option<u64> {
+        Some(index * 60_000_000_000)
+    }
+
+    fn make(
+        &mut self,
+        index: u64,
+        sample: &mut [u8; cardiograph_recorder::LINE_BYTES_MAX],
+    ) -> usize {
+        line(index, &mut sample[..LINE_BYTES]);
+        LINE_BYTES
+    }
+}
+
+#[test]
+fn what_cannot_be_recorded_to_is_said_in_a_sentence() {
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let missing = directory.path().join("missing");
+    let logged = log(&missing, lines(1000, 1), |_, _| ());
+    assert!(
+        sentence(&logged).ends_with("create it, or check its name"),
+        "{}",
+        sentence(&logged)
+    );
+
+    let file = directory.path().join("file");
+    fs::write(&file, "").unwrap();
+    let logged = log(&file, lines(1000, 1), |_, _| ());
+    assert!(
+        sentence(&logged).ends_with("give a directory"),
+        "{}",
+        sentence(&logged)
+    );
+
+    let held = open_directory(directory.path(), Access::Record, 1).unwrap();
+    let logged = log(directory.path(), lines(1000, 1), |_, _| ());
+    assert!(
+        sentence(&logged).contains("another program"),
+        "{}",
+        sentence(&logged)
+    );
+    drop(held);
+
+    fs::write(directory.path().join("CARDIOGR.DIR"), "my own notes").unwrap();
+    let logged = log(directory.path(), lines(1000, 1), |_, _| ());
+    assert!(
+        sentence(&logged).contains("CARDIOGR.DIR: no record"),
+        "{}",
+        sentence(&logged)
+    );
+    assert_eq!(
+        fs::read(directory.path().join("CARDIOGR.DIR")).unwrap(),
+        b"my own notes"
+    );
+
+    fs::remove_file(directory.path().join("CARDIOGR.DIR")).unwrap();
+    let refused = recovered(directory.path(), Access::Recover).unwrap_err();
+    assert!(matches!(refused, DirectoryError::NoJournal(_)), "{refused}");
+    assert_eq!(files(directory.path()).len(), 1, "something was made");
+}
+
+#[test]
+fn files_of_others_are_not_taken_for_unfinished_ones() {
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    kill_after(directory.path(), 2);
+    // Somebody shortened the file that was being written, and put another in the place of one that
+    // was only prepared.
+    let seen = recovered(directory.path(), Access::Look).unwrap();
+    let (written, _) = seen.iter().find(|(_, bytes)| *bytes > 0).unwrap();
+    let (empty, _) = seen.iter().find(|(_, bytes)| *bytes == 0).unwrap();
+    fs::write(directory.path().join(written), "shortened").unwrap();
+    fs::write(directory.path().join(empty), "mine").unwrap();
+    let found = recovered(directory.path(), Access::Recover).unwrap();
+    assert!(
+        found
+            .iter()
+            .all(|(name, _)| name != written && name != empty),
+        "{found:?}"
+    );
+    let files = files(directory.path());
+    assert_eq!(
+        (&files[written][..], &files[empty][..]),
+        (&b"shortened"[..], &b"mine"[..])
+    );
+}
