@@ -39,6 +39,10 @@ pub enum Command {
     Fit(Fit),
     /// Say what RAM a data logger needs on a card, and what it risks
     Plan(Plan),
+    /// Give recordings that were cut off their true length
+    Recover(crate::recover::Recover),
+    /// Turn a binary recording into CSV
+    Export(crate::export::Export),
     /// List the workloads: the published experiments, by name
     #[command(after_help = "\
 Examples:

@@ -16,6 +16,7 @@ mod args;
 mod bench;
 mod cards;
 mod drawing;
+mod export;
 mod failure;
 mod fit;
 mod interrupt;
@@ -24,6 +25,7 @@ mod outputs;
 mod parts;
 mod plan;
 mod progress;
+mod recover;
 mod reproduce;
 mod target;
 mod watch;
@@ -43,6 +45,8 @@ fn main() -> ExitCode {
         Some(Command::Reproduce(args)) => reproduce::run(&args),
         Some(Command::Fit(args)) => fit::run(&args),
         Some(Command::Plan(args)) => plan::run(&args),
+        Some(Command::Recover(args)) => recover::run(&args),
+        Some(Command::Export(args)) => export::run(&args),
         Some(Command::Workloads) => lists::workloads(),
         Some(Command::Cards(args)) => cards::run(args.name.as_deref()),
     };

@@ -60,7 +60,9 @@ impl fmt::Display for CardFileError {
                     [] => f.write_str("close the program that uses it"),
                     mounts => {
                         f.write_str("unmount it first: umount")?;
-                        mounts.iter().try_for_each(|at| write!(f, " {}", at.display()))
+                        mounts
+                            .iter()
+                            .try_for_each(|at| write!(f, " {}", at.display()))
                     }
                 }
             }
@@ -109,7 +111,10 @@ impl CardFile {
             path: path.to_path_buf(),
             mounts,
         };
-        let mounts = mounts_of(path, &std::fs::read_to_string("/proc/self/mounts").unwrap_or_default());
+        let mounts = mounts_of(
+            path,
+            &std::fs::read_to_string("/proc/self/mounts").unwrap_or_default(),
+        );
         if !mounts.is_empty() {
             return Err(in_use(mounts));
         }
@@ -126,7 +131,9 @@ impl CardFile {
         if file.try_lock().is_err() {
             return Err(in_use(Vec::new()));
         }
-        let bytes = file.seek(SeekFrom::End(0)).map_err(CardFileError::at(path))?;
+        let bytes = file
+            .seek(SeekFrom::End(0))
+            .map_err(CardFileError::at(path))?;
         let blocks = u32::try_from(bytes / BLOCK_BYTES as u64).unwrap_or(u32::MAX);
         if blocks == 0 {
             return Err(CardFileError::NotACard(path.to_path_buf()));
@@ -149,7 +156,9 @@ impl CardFile {
         let is_there = u64::from(start) + count as u64 <= u64::from(self.blocks);
         match is_there {
             true => Ok(()),
-            false => Err(CardFileError::at(&self.path)(ErrorKind::UnexpectedEof.into())),
+            false => Err(CardFileError::at(&self.path)(
+                ErrorKind::UnexpectedEof.into(),
+            )),
         }
     }
 
@@ -175,7 +184,9 @@ impl Blocks for CardFile {
 
     async fn read(&mut self, start: u32, blocks: &mut [Block]) -> Result<(), CardFileError> {
         self.check(start, blocks.len())?;
-        let read = self.file.read_exact_at(blocks.as_flattened_mut(), offset(start));
+        let read = self
+            .file
+            .read_exact_at(blocks.as_flattened_mut(), offset(start));
         read.map_err(CardFileError::at(&self.path))?;
         if let Some(kept_back) = &self.kept_back {
             for (number, block) in (start..).zip(blocks) {
@@ -223,19 +234,31 @@ fn mounts_of(path: &Path, mounts: &str) -> Vec<PathBuf> {
             (Some(own), Some(other)) => own.starts_with(other) || other.starts_with(own),
             _ => false,
         };
-        is_related || source == own || device.and_then(|device| image_of(&device)).is_some_and(|image| image == own)
+        is_related
+            || source == own
+            || device
+                .and_then(|device| image_of(&device))
+                .is_some_and(|image| image == own)
     };
     let mounts = mounts.lines().filter_map(|line| {
         let (source, rest) = line.split_once(' ')?;
         let (at, _) = rest.split_once(' ')?;
-        source.starts_with('/').then(|| (unescaped(source), unescaped(at)))
+        source
+            .starts_with('/')
+            .then(|| (unescaped(source), unescaped(at)))
     });
-    mounts.filter(|(source, _)| is_own(source)).map(|(_, at)| at).collect()
+    mounts
+        .filter(|(source, _)| is_own(source))
+        .map(|(_, at)| at)
+        .collect()
 }
 
 /// Where the kernel shows a block device.
 fn device_of(path: &Path) -> Option<PathBuf> {
-    let metadata = path.metadata().ok().filter(|metadata| metadata.file_type().is_block_device())?;
+    let metadata = path
+        .metadata()
+        .ok()
+        .filter(|metadata| metadata.file_type().is_block_device())?;
     let number = metadata.rdev();
     let link = format!("/sys/dev/block/{}:{}", major(number), minor(number));
     Path::new(&link).canonicalize().ok()
@@ -254,9 +277,10 @@ fn unescaped(text: &str) -> PathBuf {
     let mut bytes = Vec::new();
     let mut rest = text.as_bytes();
     while let [byte, after @ ..] = rest {
-        let number = after.get(..3).filter(|_| *byte == b'\\').and_then(|digits| {
-            u8::from_str_radix(str::from_utf8(digits).ok()?, 8).ok()
-        });
+        let number = after
+            .get(..3)
+            .filter(|_| *byte == b'\\')
+            .and_then(|digits| u8::from_str_radix(str::from_utf8(digits).ok()?, 8).ok());
         bytes.push(number.unwrap_or(*byte));
         rest = &after[if number.is_some() { 3 } else { 0 }..];
     }

@@ -200,11 +200,17 @@ struct Export<Out, Damaged> {
 
 impl<Out: Write, Damaged: FnMut(RangeInclusive<u64>)> Export<Out, Damaged> {
     fn write(&mut self, text: &str) -> Result<(), ExportError> {
-        self.out.write_all(text.as_bytes()).map_err(ExportError::Write)
+        self.out
+            .write_all(text.as_bytes())
+            .map_err(ExportError::Write)
     }
 
     fn names(&mut self) -> Result<(), ExportError> {
-        let names: String = self.columns.iter().map(|(name, _)| format!("{name},")).collect();
+        let names: String = self
+            .columns
+            .iter()
+            .map(|(name, _)| format!("{name},"))
+            .collect();
         self.write(&format!("{names}note\r\n"))
     }
 
@@ -305,14 +311,17 @@ impl<Out: Write, Damaged: FnMut(RangeInclusive<u64>)> Export<Out, Damaged> {
     }
 
     fn gap(&mut self, payload: &[u8]) -> Result<(), ExportError> {
-        let number = |at: usize| u64::from_le_bytes(core::array::from_fn(|byte| payload[at + byte]));
+        let number =
+            |at: usize| u64::from_le_bytes(core::array::from_fn(|byte| payload[at + byte]));
         let (first, count, at_us) = (number(0), number(8), number(16));
         let cause = CAUSES[usize::from(payload[24])];
         self.exported.lost = self.exported.lost.saturating_add(count);
         // A gap lies between samples.
         self.carry.clear();
         self.is_joined = true;
-        self.note(&format!("gap first={first} count={count} at_us={at_us} cause={cause}"))
+        self.note(&format!(
+            "gap first={first} count={count} at_us={at_us} cause={cause}"
+        ))
     }
 }
 

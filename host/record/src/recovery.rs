@@ -106,7 +106,11 @@ fn recover_card(path: &Path, is_dry: bool) -> Result<Recovery, RecoverError> {
 }
 
 fn recover_directory(path: &Path, is_dry: bool) -> Result<Recovery, RecoverError> {
-    let access = if is_dry { Access::Look } else { Access::Recover };
+    let access = if is_dry {
+        Access::Look
+    } else {
+        Access::Recover
+    };
     let opened = open_directory(path, access, 0).map_err(|error| match error {
         DirectoryError::NoJournal(_) if is_card(path) => {
             RecoverError::MountedCard(path.to_path_buf())
@@ -163,7 +167,11 @@ fn dos_time(unix_s: u64) -> DosTime {
     let day_of_year = day - (365 * year + year / 4 - year / 100);
     let month_index = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * month_index + 2) / 5 + 1;
-    let month = if month_index < 10 { month_index + 3 } else { month_index - 9 };
+    let month = if month_index < 10 {
+        month_index + 3
+    } else {
+        month_index - 9
+    };
     let year = 400 * era + year + u64::from(month <= 2);
     let Some(years) = year.checked_sub(1980).filter(|years| *years < 128) else {
         return DosTime::NO_CLOCK;

@@ -1,0 +1,136 @@
+//! Binary recordings as CSV, beside the CSV that the recorder itself makes of the same samples.
+
+use cardiograph_record::{
+    DirectoryStream, ExportError, Exported, Feed, LiveSetup, export_csv, record_in_directory,
+};
+use cardiograph_recorder::{
+    Column, Config, Format, Kind, LINE_BYTES_MAX, Schema, StreamConfig, Window,
+};
+use cardiograph_sim_device::{Finished, Samples};
+use cardiograph_sim_world::Seed;
+use std::fs;
+
+const SCHEMA: Schema = {
+    const fn column(name: &'static str, kind: Kind) -> Column {
+        Column { name, kind }
+    }
+    Schema::new(&[
+        column("time_us", Kind::U64),
+        column("small", Kind::U8),
+        column("short", Kind::I16),
+        column("middle", Kind::U16),
+        column("wide", Kind::I32),
+        column("plain", Kind::U32),
+        column("long", Kind::I64),
+        column("volts", Kind::F32(3)),
+        column("precise", Kind::F64(9)),
+    ])
+};
+const SAMPLES: u64 = 700;
+
+/// Random bits: every value that there is, infinite ones included.
+struct Bits;
+
+impl Samples for Bits {
+    fn due_ns(&mut self, index: u64) -> Option<u64> {
+        (index < SAMPLES).then_some(index * 20_000)
+    }
+
+    fn make(&mut self, index: u64, sample: &mut [u8; LINE_BYTES_MAX]) -> usize {
+        let mut random = Seed::new(index).stream("bits");
+        let len = SCHEMA.sample_bytes();
+        sample[..len]
+            .iter_mut()
+            .for_each(|byte| *byte = random.below(256) as u8);
+        len
+    }
+}
+
+fn recorded(format: Format) -> Vec<u8> {
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let stream = DirectoryStream {
+        config: StreamConfig {
+            prefix: *b"REC",
+            format,
+            window: Window::Us(1_000_000),
+        },
+        ring_bytes: 1 << 20,
+        feed: Feed::Clock(Box::new(Bits)),
+    };
+    let setup = LiveSetup {
+        config: Config {
+            file_bytes: 1 << 20,
+            ..Config::default()
+        },
+        key: 1,
+        is_stopped: &|| false,
+    };
+    let logged = record_in_directory(directory.path(), &setup, [stream], |_, _| ());
+    assert!(matches!(logged.finished, Finished::Done([summary]) if summary.written == SAMPLES));
+    let extension = String::from_utf8(format.extension().to_vec()).unwrap();
+    fs::read(directory.path().join(format!("REC00001.{extension}"))).unwrap()
+}
+
+fn exported(bytes: &[u8]) -> (Exported, String, Vec<(u64, u64)>) {
+    let (mut text, mut damaged) = (Vec::new(), Vec::new());
+    let exported = export_csv(bytes, &mut text, |range| damaged.push(range.into_inner())).unwrap();
+    (exported, String::from_utf8(text).unwrap(), damaged)
+}
+
+#[test]
+fn an_export_is_the_csv_that_the_recorder_makes() {
+    let (exported, text, damaged) = exported(&recorded(Format::Binary(&SCHEMA)));
+    assert_eq!((exported.samples, exported.damaged_blocks), (SAMPLES, 0));
+    assert_eq!(damaged, []);
+    let csv = String::from_utf8(recorded(Format::Csv(&SCHEMA))).unwrap();
+    let rows: String = csv
+        .split_inclusive('\n')
+        .filter(|row| !row.contains('#'))
+        .collect();
+    assert_eq!(text, rows);
+}
+
+#[test]
+fn damaged_blocks_are_told_and_all_else_is_there() {
+    let mut bytes = recorded(Format::Binary(&SCHEMA));
+    let (_, whole, _) = exported(&bytes);
+    for at in [5 * 512 + 77, 6 * 512, 9 * 512 + 511] {
+        bytes[at] ^= 0x20;
+    }
+    bytes.extend([7; 100]);
+    let last = bytes.len() as u64 / 512;
+    let (exported, text, damaged) = exported(&bytes);
+    assert_eq!(damaged, [(5, 6), (9, 9), (last, last)]);
+    assert_eq!(exported.damaged_blocks, 4);
+    let notes: Vec<_> = text.lines().filter_map(|row| row.split_once('#')).collect();
+    let commas = ",".repeat(SCHEMA.columns().len());
+    let blocks = [
+        "5..6".to_string(),
+        "9..9".to_string(),
+        format!("{last}..{last}"),
+    ];
+    let expected: Vec<_> = blocks
+        .iter()
+        .map(|blocks| format!("damaged blocks={blocks}"))
+        .collect();
+    assert_eq!(
+        notes,
+        Vec::from_iter(expected.iter().map(|note| (&commas[..], &note[..])))
+    );
+    // What is missing is no more than the samples that touch those blocks, and the rest is in order.
+    let mut rows = whole.lines();
+    for row in text.lines().filter(|row| !row.contains('#')) {
+        assert!(rows.any(|other| other == row), "{row}");
+    }
+    let missing = SAMPLES - exported.samples;
+    let touched = 3 * (480 / SCHEMA.sample_bytes() as u64 + 2);
+    assert!(0 < missing && missing <= touched, "{missing}");
+}
+
+#[test]
+fn what_is_no_binary_recording_is_refused() {
+    for bytes in [&b""[..], b"time,value\r\n", &[0; 2048]] {
+        let refused = export_csv(bytes, Vec::new(), |_| ());
+        assert!(matches!(refused, Err(ExportError::NoHeader)), "{refused:?}");
+    }
+}

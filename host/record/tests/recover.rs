@@ -1,0 +1,279 @@
+//! Cards that lost their power, recovered on a computer: as the device itself would have done it.
+
+use cardiograph_record::{Place, RecoverError, recover_path};
+use cardiograph_recorder::{Event, FatError, Format, StreamConfig, Window};
+use cardiograph_sim_card::wire::Strike;
+use cardiograph_sim_card::{BLOCK_BYTES, Card, Profile, Seed};
+use cardiograph_sim_device::{Device, Finished, Lines, StreamSetup, line};
+use cardiograph_store::format;
+use fatfs::{FileSystem, FsOptions};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+use std::process::Command;
+use tempfile::TempDir;
+
+const LINE_BYTES: usize = 40;
+const CARD_BYTES: u64 = 64 << 20;
+
+/// How a card comes from its maker.
+#[derive(Clone, Copy, Debug)]
+enum Maker {
+    /// With a partition table.
+    Partition,
+    /// By mkfs.fat, without one.
+    Whole,
+}
+
+fn directory() -> TempDir {
+    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
+}
+
+fn program(name: &str) -> Command {
+    let mut command = Command::new(name);
+    command.env(
+        "PATH",
+        format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap()),
+    );
+    command
+}
+
+/// An empty card.
+fn card(maker: Maker, directory: &Path) -> Card {
+    let mut profile = Profile::named("class10-16g").unwrap();
+    profile.capacity_bytes = CARD_BYTES;
+    let mut card = Card::new(&profile, Seed::new(1));
+    match maker {
+        Maker::Partition => drop(format(&mut card, 4096).unwrap()),
+        Maker::Whole => {
+            let path = directory.join("empty.img");
+            fs::File::create(&path)
+                .unwrap()
+                .set_len(CARD_BYTES)
+                .unwrap();
+            let made = program("mkfs.fat")
+                .args(["-F", "16", "-i", "12345678"])
+                .arg(&path)
+                .output();
+            assert!(
+                made.expect("mkfs.fat is in Debian's package dosfstools")
+                    .status
+                    .success()
+            );
+            let bytes = fs::read(&path).unwrap();
+            card.store(0, bytes.as_chunks::<BLOCK_BYTES>().0);
+        }
+    }
+    card
+}
+
+/// Records so many lines on a device; the samples that it said were durable.
+fn log(device: &Device, count: u64) -> (Finished<1>, u64) {
+    let lines = Lines {
+        rate_hz: 2000,
+        line_bytes: LINE_BYTES,
+        count,
+    };
+    let stream = StreamSetup {
+        config: StreamConfig {
+            prefix: *b"REC",
+            format: Format::Lines {
+                header: "number,digits",
+                line_bytes_max: LINE_BYTES as u16,
+            },
+            window: Window::Us(100_000),
+        },
+        ring_bytes: 1 << 16,
+        samples: Box::new(lines),
+    };
+    let mut durable = 0;
+    let note = |_, event| {
+        if let Event::Checkpoint { samples, .. } = event {
+            durable = samples;
+        }
+    };
+    let logged = device.log([stream], note, |_, _, _| None);
+    (logged.finished, durable)
+}
+
+fn device(card: Card, clock: Option<&cardiograph_sim_world::Clock>) -> Device {
+    let seed = Seed::new(2);
+    let mut device = match clock {
+        None => Device::new(card, 1, 20_000_000, seed),
+        Some(clock) => Device::on_clock(card, 1, 20_000_000, seed, clock.clone()),
+    };
+    device.config.file_bytes = 1 << 18;
+    device.stops_without_power = true;
+    device
+}
+
+/// The whole card as an image.
+fn image(card: &Card, directory: &Path, name: &str) -> std::path::PathBuf {
+    let mut blocks = vec![[0; BLOCK_BYTES]; card.blocks() as usize];
+    card.load(0, &mut blocks);
+    let path = directory.join(name);
+    fs::write(&path, blocks.as_flattened()).unwrap();
+    path
+}
+
+/// The file system of an image alone, judged by fsck.fat, and what its files hold.
+fn files(image: &Path, maker: Maker) -> BTreeMap<String, Vec<u8>> {
+    let bytes = fs::read(image).unwrap();
+    let start = match maker {
+        Maker::Partition => u32::from_le_bytes(bytes[454..458].try_into().unwrap()) as usize,
+        Maker::Whole => 0,
+    };
+    let volume = image.with_extension("volume");
+    fs::write(&volume, &bytes[start * BLOCK_BYTES..]).unwrap();
+    let output = program("fsck.fat").arg("-n").arg(&volume).output().unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stdout)
+    );
+    let file = fs::File::open(&volume).unwrap();
+    let volume = FileSystem::new(file, FsOptions::new()).unwrap();
+    let entries = volume.root_dir().iter().map(|entry| entry.unwrap());
+    let files = entries
+        .filter(|entry| entry.file_name().starts_with("REC"))
+        .map(|entry| {
+            let mut bytes = Vec::new();
+            entry.to_file().read_to_end(&mut bytes).unwrap();
+            (entry.file_name(), bytes)
+        });
+    files.collect()
+}
+
+/// Lines of all files, which must be as they were made and in order: how many there are.
+fn count(files: &BTreeMap<String, Vec<u8>>) -> u64 {
+    let lines = files
+        .values()
+        .flat_map(|bytes| bytes.split_inclusive(|byte| *byte == b'\n'));
+    let lines = lines.filter(|found| !found.starts_with(b"#") && !found.starts_with(b"number"));
+    let mut count = 0;
+    for found in lines {
+        let mut expected = [0; LINE_BYTES];
+        line(count, &mut expected);
+        assert_eq!(found, expected);
+        count += 1;
+    }
+    count
+}
+
+#[test]
+fn a_computer_recovers_as_the_device_does() {
+    for (maker, cut_byte) in [
+        (Maker::Partition, 60_000),
+        (Maker::Partition, 400_000),
+        (Maker::Whole, 700_003),
+        (Maker::Whole, 1_100_000),
+    ] {
+        let directory = directory();
+        let cut = device(card(maker, directory.path()), None);
+        cut.wire.card().strike(cut_byte, Strike::PowerCut);
+        let (finished, durable) = log(&cut, u64::MAX);
+        assert!(
+            matches!(finished, Finished::PowerCut),
+            "{maker:?} {cut_byte}: {finished:?}"
+        );
+        let clock = cut.clock().clone();
+        let mut card = cut.into_card();
+        let path = image(&card, directory.path(), "card.img");
+        let before = fs::read(&path).unwrap();
+
+        // What would be done, without doing it.
+        let seen = recover_path(&path, true).unwrap();
+        assert!(
+            fs::read(&path).unwrap() == before,
+            "looking changed the image"
+        );
+        let done = recover_path(&path, false).unwrap();
+        assert_eq!(done, seen);
+        assert_eq!(done.place, Place::Card);
+        let ours = files(&path, maker);
+        for file in done.files {
+            let bytes = ours.get(&file.name).map_or(0, |bytes| bytes.len() as u64);
+            assert_eq!(bytes, file.bytes, "{}", file.name);
+        }
+        assert!(count(&ours) >= durable, "{} of {durable}", count(&ours));
+
+        // Nothing is left to do, and nothing is written then.
+        let before = fs::read(&path).unwrap();
+        let again = recover_path(&path, false).unwrap();
+        assert!(again.files.is_empty() && !again.is_mended, "{again:?}");
+        assert!(fs::read(&path).unwrap() == before, "the image changed");
+
+        // The device itself: it mounts, recovers, and records a line more.
+        card.power_on(clock.now_ns());
+        let restarted = device(card, Some(&clock));
+        let (finished, _) = log(&restarted, 1);
+        assert!(matches!(finished, Finished::Done(_)), "{finished:?}");
+        let path = image(&restarted.into_card(), directory.path(), "device.img");
+        let mut theirs = files(&path, maker);
+        theirs.pop_last();
+        assert!(theirs == ours, "{maker:?} {cut_byte}: other bytes");
+    }
+}
+
+#[test]
+fn what_is_no_card_of_ours_is_left_alone() {
+    let directory = directory();
+    let at = |name: &str| directory.path().join(name);
+    let refused = |path: &Path| {
+        let before = fs::read(path).ok();
+        let error = recover_path(path, false).unwrap_err();
+        assert!(fs::read(path).ok() == before, "{error}");
+        error
+    };
+    let empty = image(
+        &card(Maker::Whole, directory.path()),
+        directory.path(),
+        "none.img",
+    );
+    let error = refused(&empty);
+    assert!(
+        matches!(&error, RecoverError::Volume(_, why) if matches!(**why, FatError::NoJournal)),
+        "{error}"
+    );
+
+    fs::write(at("text.img"), "no card at all".repeat(100)).unwrap();
+    assert!(
+        refused(&at("text.img"))
+            .to_string()
+            .contains("no file system")
+    );
+    fs::write(at("short.img"), "short").unwrap();
+    assert!(refused(&at("short.img")).to_string().contains("not a card"));
+    assert!(
+        refused(&at("missing.img"))
+            .to_string()
+            .ends_with("check its name")
+    );
+
+    // A journal whose records are gone, and one from another card.
+    let recorded = device(card(Maker::Whole, directory.path()), None);
+    log(&recorded, 100);
+    let path = image(&recorded.into_card(), directory.path(), "card.img");
+    let mut bytes = fs::read(&path).unwrap();
+    // The volume's serial number, in a boot sector of FAT16.
+    bytes[39] ^= 1;
+    fs::write(at("foreign.img"), &bytes).unwrap();
+    assert!(
+        refused(&at("foreign.img"))
+            .to_string()
+            .contains("another card")
+    );
+    let records: Vec<_> = (0..bytes.len())
+        .step_by(512)
+        .filter(|at| bytes[*at..].starts_with(b"CARDIOJ1"))
+        .collect();
+    assert_eq!(records.len(), 2);
+    records.iter().for_each(|at| bytes[at + 100] ^= 1);
+    fs::write(at("damaged.img"), &bytes).unwrap();
+    assert!(refused(&at("damaged.img")).to_string().contains("damaged"));
+
+    fs::create_dir(at("mounted")).unwrap();
+    fs::write(at("mounted/CARDIOGR.JNL"), "").unwrap();
+    assert!(refused(&at("mounted")).to_string().contains("unmount it"));
+}
