@@ -52,10 +52,17 @@ pub fn run(args: &Export) -> Result<(), Failure> {
     tell(args, &exported)?;
     match exported.damaged_blocks {
         0 => Ok(()),
-        count => Err(Failure::new(format!(
-            "{name}: {count} blocks of 512 B are damaged, {}; all else was exported",
-            list(&damaged)
-        ))),
+        count => {
+            let are = if count == 1 {
+                "block of 512 B is"
+            } else {
+                "blocks of 512 B are"
+            };
+            Err(Failure::new(format!(
+                "{name}: {count} {are} damaged, {}; all else was exported",
+                list(&damaged)
+            )))
+        }
     }
 }
 

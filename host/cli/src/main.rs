@@ -6,6 +6,7 @@
 //!       ├──> fit: trace ──> a card's profile
 //!       ├──> plan: trace or card + data rate ──> RAM, risk
 //!       ├──> cards: a card or board ──> a drawing, and what follows from its values
+//!       ├──> recover, export: recordings ──> in order, as CSV
 //!       └──> reproduce: published figures ──> their experiments, simulated ──> table, JSON, HTML
 //! ```
 //!

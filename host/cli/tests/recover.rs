@@ -1,0 +1,237 @@
+//! `recover` and `export` as commands: what they print, and how they end.
+
+mod common;
+
+use common::{command, directory, done, names, run, tree};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// A directory whose recorder was killed, as its journal and file say: two lines, and no end. By
+/// docs/formats.md, byte by byte.
+fn killed(directory: &Path) {
+    let mut file = [0; 128 * 512];
+    let text = b"00000000000,1\r\n00000000001,2\r\n#";
+    file[..text.len()].copy_from_slice(text);
+    file[text.len()..512 - 38].fill(b' ');
+    let mark = b"@00000007 00000000 00000000 ";
+    file[512 - 38..][..mark.len()].copy_from_slice(mark);
+    let crc = crc32(&file[..512 - 10]);
+    file[512 - 10..512].copy_from_slice(format!("{crc:08X}\r\n").as_bytes());
+    fs::write(directory.join("REC00001.CSV"), file).unwrap();
+
+    let mut journal = [0; 512];
+    journal[..8].copy_from_slice(b"CARDIOD1");
+    for (at, number) in [
+        (8, 2_u32),
+        (16, 1),
+        (20, 2),
+        (24, 1),
+        (64 + 12, 128),
+        (64 + 16, 7),
+    ] {
+        journal[at..at + 4].copy_from_slice(&number.to_le_bytes());
+    }
+    journal[64..][..11].copy_from_slice(b"REC00001CSV");
+    journal[64 + 11] = 1;
+    let crc = crc32(&journal);
+    journal[12..16].copy_from_slice(&crc.to_le_bytes());
+    fs::write(directory.join("CARDIOGR.DIR"), journal).unwrap();
+}
+
+fn crc32(bytes: &[u8]) -> u32 {
+    !bytes.iter().fold(u32::MAX, |sum, byte| {
+        (0..8).fold(sum ^ u32::from(*byte), |sum, _| {
+            sum >> 1 ^ if sum & 1 != 0 { 0xEDB8_8320 } else { 0 }
+        })
+    })
+}
+
+#[test]
+fn a_directory_is_recovered_once() {
+    let directory = directory();
+    killed(directory.path());
+    let before = tree(directory.path());
+    let said = done(directory.path(), &["recover", ".", "--dry-run"]);
+    assert_eq!(
+        said,
+        "REC00001.CSV  would be shortened to 30 B: all that is whole\n"
+    );
+    assert_eq!(tree(directory.path()), before);
+
+    let run = run(directory.path(), &["recover", ".", "--json", "-"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert_eq!(
+        run.stderr,
+        "REC00001.CSV  shortened to 30 B: all that is whole\n"
+    );
+    let json: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    let expected = serde_json::json!({
+        "target": ".",
+        "kind": "directory",
+        "dry_run": false,
+        "mended": false,
+        "files": [{ "name": "REC00001.CSV", "bytes": 30, "action": "shortened" }],
+    });
+    assert_eq!(json, expected);
+    let text = fs::read_to_string(directory.path().join("REC00001.CSV")).unwrap();
+    assert_eq!(text, "00000000000,1\r\n00000000001,2\r\n");
+
+    let before = tree(directory.path());
+    let said = done(directory.path(), &["recover", "."]);
+    assert_eq!(said, "Nothing to do: no recording was cut off.\n");
+    assert_eq!(tree(directory.path()), before);
+}
+
+#[test]
+fn what_cannot_be_recovered_is_said_in_a_sentence() {
+    let directory = directory();
+    fs::write(
+        directory.path().join("text.img"),
+        "no card at all".repeat(100),
+    )
+    .unwrap();
+    let volume = directory.path().join("exfat.img");
+    let mut boot = vec![0; 1 << 20];
+    boot[..11].copy_from_slice(b"\xEB\x76\x90EXFAT   ");
+    boot[510..512].copy_from_slice(b"\x55\xAA");
+    fs::write(&volume, &boot).unwrap();
+    let mut table = vec![0; 1 << 20];
+    table[446 + 4] = 0xEE;
+    table[446 + 8] = 1;
+    table[510..512].copy_from_slice(b"\x55\xAA");
+    fs::write(directory.path().join("gpt.img"), &table).unwrap();
+    let empty = directory.path().join("empty.img");
+    fs::File::create(&empty).unwrap().set_len(16 << 20).unwrap();
+    let mut make = Command::new("mkfs.fat");
+    make.env(
+        "PATH",
+        format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap()),
+    );
+    assert!(
+        make.args(["-F", "16"])
+            .arg(&empty)
+            .output()
+            .unwrap()
+            .status
+            .success()
+    );
+    fs::create_dir_all(directory.path().join("card")).unwrap();
+    fs::write(directory.path().join("card/cardiogr.jnl"), "").unwrap();
+
+    let before = tree(directory.path());
+    for (target, part) in [
+        ("missing.img", "check its name"),
+        ("text.img", "no file system"),
+        ("exfat.img", "exFAT"),
+        ("gpt.img", "GUID partition table"),
+        ("empty.img", "no recording of Cardiograph here"),
+        (".", "no recording of Cardiograph here"),
+        ("card", "unmount it"),
+        ("/dev/null", "not a card"),
+    ] {
+        let run = run(directory.path(), &["recover", target]);
+        assert_eq!(run.code, Some(2), "{target}: {}", run.stderr);
+        assert_eq!(run.stdout, "", "{target}");
+        assert!(
+            run.stderr.starts_with("error: ") && run.stderr.contains(part),
+            "{}",
+            run.stderr
+        );
+        assert_eq!(run.stderr.lines().count(), 1, "{}", run.stderr);
+    }
+    assert_eq!(tree(directory.path()), before);
+}
+
+/// A binary block by docs/formats.md.
+fn block(index: u32, kind: u8, first: u16, sample: u64, payload: &[u8]) -> [u8; 512] {
+    let mut block = [0; 512];
+    block[..4].copy_from_slice(&7_u32.to_le_bytes());
+    block[4..8].copy_from_slice(&index.to_le_bytes());
+    block[12] = kind;
+    block[14..16].copy_from_slice(&(payload.len() as u16).to_le_bytes());
+    block[16..18].copy_from_slice(&first.to_le_bytes());
+    block[20..28].copy_from_slice(&sample.to_le_bytes());
+    block[28..][..payload.len()].copy_from_slice(payload);
+    let crc = crc32(&block[..508]);
+    block[508..].copy_from_slice(&crc.to_le_bytes());
+    block
+}
+
+/// Two samples of which the second goes on in the next block, and a gap.
+fn recording() -> Vec<u8> {
+    let gap: Vec<u8> = [2_u64, 5, 1234]
+        .iter()
+        .flat_map(|number| number.to_le_bytes())
+        .collect();
+    let blocks = [
+        block(
+            0,
+            0,
+            u16::MAX,
+            0,
+            b"cardiograph recording 1\ntime_ms u16\nvolts f32.2\n",
+        ),
+        block(1, 1, 0, 0, &[1, 0, 0, 0, 0x20, 0xC0, 2, 0, 0]),
+        block(2, 1, u16::MAX, 0, &[0, 0, 0x3F]),
+        block(3, 2, 0, 2, &[&gap[..], &[0]].concat()),
+    ];
+    blocks.as_flattened().to_vec()
+}
+
+#[test]
+fn a_binary_recording_becomes_csv() {
+    let directory = directory();
+    fs::write(directory.path().join("REC00001.BIN"), recording()).unwrap();
+    let csv = "time_ms,volts,note\r\n1,-2.50\r\n2,0.50\r\n,,#gap first=2 count=5 at_us=1234 cause=busy\r\n";
+    let told = "2 samples; 5 missing, as the recording says itself\n";
+    let shown = run(directory.path(), &["export", "REC00001.BIN"]);
+    assert_eq!(
+        (shown.code, &shown.stdout[..], &shown.stderr[..]),
+        (Some(0), csv, told)
+    );
+    assert_eq!(
+        done(
+            directory.path(),
+            &["export", "REC00001.BIN", "--csv", "out.csv"]
+        ),
+        told
+    );
+    assert_eq!(
+        fs::read_to_string(directory.path().join("out.csv")).unwrap(),
+        csv
+    );
+    // What exists is never overwritten.
+    let again = run(
+        directory.path(),
+        &["export", "REC00001.BIN", "--csv", "out.csv"],
+    );
+    assert_eq!(again.code, Some(2));
+}
+
+#[test]
+fn a_damaged_recording_is_exported_as_far_as_it_is_whole() {
+    let directory = directory();
+    let mut bytes = recording();
+    bytes[2 * 512 + 30] ^= 1;
+    fs::write(directory.path().join("REC00001.BIN"), &bytes).unwrap();
+    let run = run(directory.path(), &["export", "REC00001.BIN"]);
+    assert_eq!(run.code, Some(2));
+    let csv = "time_ms,volts,note\r\n1,-2.50\r\n,,#damaged blocks=2..2\r\n\
+               ,,#gap first=2 count=5 at_us=1234 cause=busy\r\n";
+    assert_eq!(run.stdout, csv);
+    assert!(
+        run.stderr.contains("1 block of 512 B is damaged, block 2;"),
+        "{}",
+        run.stderr
+    );
+
+    fs::write(directory.path().join("other.bin"), "time,value\n1,2\n").unwrap();
+    let output = command(
+        directory.path(),
+        &["export", "other.bin", "--csv", "other.csv"],
+    )
+    .output();
+    assert_eq!(output.unwrap().status.code(), Some(2));
+    assert_eq!(names(directory.path()), ["REC00001.BIN", "other.bin"]);
+}
