@@ -1,0 +1,176 @@
+//! A small FAT card with unfinished recordings, of which any bytes are changed: recovery ends, without a
+//! panic, and writes nothing behind the end.
+//!
+//! Each six bytes are a change: bit 0 of the first says whether the journal's checksums are made right again
+//! in the end; then come which of the blocks that hold something, which byte of it, and its value.
+
+#![no_main]
+
+use cardiograph_recorder::{Blocks, DosTime, Event, FatVolume, Request, Volume, recover};
+use libfuzzer_sys::fuzz_target;
+use std::collections::BTreeMap;
+use std::io::Cursor;
+use std::pin::pin;
+use std::sync::OnceLock;
+use std::task::{Context, Poll, Waker};
+
+mod crc {
+    include!("../crc32.rs");
+}
+
+type Block = [u8; 512];
+
+/// Just enough clusters for FAT16.
+const BLOCKS: u32 = 4300;
+/// A recovery of so few files reads and writes less.
+const STEPS_MAX: u32 = 1_000_000;
+
+/// A card that keeps its first content apart.
+struct Card<'a> {
+    base: &'a [Block],
+    changed: BTreeMap<u32, Block>,
+    steps: u32,
+}
+
+impl Card<'_> {
+    fn block(&self, number: u32) -> Block {
+        *self
+            .changed
+            .get(&number)
+            .unwrap_or(&self.base[number as usize])
+    }
+}
+
+impl Blocks for Card<'_> {
+    type Error = ();
+
+    fn blocks(&self) -> u32 {
+        BLOCKS
+    }
+
+    async fn read(&mut self, start: u32, blocks: &mut [Block]) -> Result<(), ()> {
+        self.steps += 1;
+        assert!(self.steps < STEPS_MAX, "it goes round in circles");
+        for (number, block) in (start..).zip(blocks) {
+            *block = self.block(number);
+        }
+        Ok(())
+    }
+
+    async fn write(
+        &mut self,
+        start: u32,
+        count: u32,
+        make: &mut dyn FnMut(u32, &mut Block),
+    ) -> Result<(), ()> {
+        self.steps += 1;
+        assert!(start + count <= BLOCKS, "a write behind the end");
+        for index in 0..count {
+            let mut block = [0; 512];
+            make(index, &mut block);
+            self.changed.insert(start + index, block);
+        }
+        Ok(())
+    }
+}
+
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(result) => result,
+        Poll::Pending => panic!("nothing here waits"),
+    }
+}
+
+fn volume() -> FatVolume {
+    FatVolume::new(|| DosTime::NO_CLOCK, 1)
+}
+
+/// Formatted by another library, with a journal and two unfinished files.
+fn base() -> &'static (Vec<Block>, Vec<u32>) {
+    static BASE: OnceLock<(Vec<Block>, Vec<u32>)> = OnceLock::new();
+    BASE.get_or_init(|| {
+        let mut bytes = vec![0; BLOCKS as usize * 512];
+        let options = fatfs::FormatVolumeOptions::new()
+            .bytes_per_cluster(512)
+            .fat_type(fatfs::FatType::Fat16);
+        fatfs::format_volume(&mut Cursor::new(&mut bytes[..]), options).expect("formatted");
+        let blank = bytes.as_chunks::<512>().0;
+        let mut card = Card {
+            base: blank,
+            changed: BTreeMap::new(),
+            steps: 0,
+        };
+        let mut volume = volume();
+        block_on(volume.mount(&mut card)).expect("mounted");
+        for note in [0, 1] {
+            let request = Request {
+                prefix: *b"REC",
+                extension: *b"CSV",
+                blocks: 200,
+                blocks_min: 128,
+                note,
+            };
+            let file = block_on(volume.reserve(&mut card, request)).expect("reserved");
+            card.changed
+                .insert(file.extent.start, first_block(file.epoch, note == 1));
+        }
+        let blocks: Vec<_> = (0..BLOCKS).map(|number| card.block(number)).collect();
+        let full = (0..BLOCKS)
+            .filter(|number| blocks[*number as usize] != [0; 512])
+            .collect();
+        (blocks, full)
+    })
+}
+
+/// The first block of a recording: a mark and nothing else, or a header.
+fn first_block(epoch: u32, is_binary: bool) -> Block {
+    let mut block = [b' '; 512];
+    if is_binary {
+        block[..28].fill(0);
+        block[..4].copy_from_slice(&epoch.to_le_bytes());
+        let crc = crc::crc32(&block[..508]);
+        block[508..].copy_from_slice(&crc.to_le_bytes());
+        return block;
+    }
+    block[..3].copy_from_slice(b"a\n#");
+    block[474..502].copy_from_slice(format!("@{epoch:08X} 00000000 00000000 ").as_bytes());
+    let crc = crc::crc32(&block[..502]);
+    block[502..].copy_from_slice(format!("{crc:08X}\r\n").as_bytes());
+    block
+}
+
+fn recovered(card: &mut Card) -> Result<u32, ()> {
+    let mut files = 0;
+    let done = block_on(recover(&mut volume(), card, |_, event| {
+        files += u32::from(matches!(event, Event::Recovered { .. }));
+    }));
+    done.map(|()| files).map_err(|_| ())
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    let (base, full) = base();
+    let mut card = Card {
+        base,
+        changed: BTreeMap::new(),
+        steps: 0,
+    };
+    for change in bytes.as_chunks::<6>().0 {
+        let [flags, block, block_high, at, at_high, value] = *change;
+        let number = full[usize::from(u16::from_le_bytes([block, block_high])) % full.len()];
+        let mut block = card.block(number);
+        block[usize::from(u16::from_le_bytes([at, at_high])) % 512] = value;
+        if flags & 1 != 0 && block.starts_with(b"CARDIOJ1") {
+            block[16..20].fill(0);
+            let crc = crc::crc32(&block);
+            block[16..20].copy_from_slice(&crc.to_le_bytes());
+        }
+        card.changed.insert(number, block);
+    }
+    if bytes.len() < 6 {
+        assert_eq!(recovered(&mut card), Ok(2));
+    }
+    if recovered(&mut card).is_ok() {
+        card.steps = 0;
+        let _ = recovered(&mut card);
+    }
+});
