@@ -190,7 +190,11 @@ where
     /// Acquires the card, and brings its file system and what was cut off in order.
     async fn mount(&mut self) -> Result<(), StartError<M::Error, V::Error>> {
         self.owner.forget_card();
-        self.owner.medium.acquire().await.map_err(StartError::Card)?;
+        self.owner
+            .medium
+            .acquire()
+            .await
+            .map_err(StartError::Card)?;
         recover(&mut self.volume, &mut self.owner, |owner, event| {
             (owner.events)(event);
         })

@@ -36,7 +36,7 @@ pub use directory::{
 pub use error::{Invalid, RecordError};
 pub use export::{ExportError, Exported, export_csv};
 pub use gap::{Cause, GAPS_MAX, Gap};
-pub use live::{DirectoryStream, Feed, LiveSetup, block_on, record_in_directory};
+pub use live::{DirectoryStream, LiveFeed, LiveSetup, block_on, record_in_directory};
 pub use plain_stream::{PlainError, lossless_rate_Bps, plain_stream};
 pub use policy::{Policy, Recording};
 pub use record::{Recorded, record};

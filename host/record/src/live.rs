@@ -34,11 +34,11 @@ pub struct DirectoryStream<'a> {
     /// Bytes of its ring.
     pub ring_bytes: usize,
     /// Where its samples come from.
-    pub feed: Feed<'a>,
+    pub feed: LiveFeed<'a>,
 }
 
 /// Where samples come from.
-pub enum Feed<'a> {
+pub enum LiveFeed<'a> {
     /// They are made when they are due, by this computer's clock.
     Clock(Box<dyn Samples + Send + 'a>),
     /// Lines of text as they come, for [`Format::Lines`](cardiograph_recorder::Format::Lines). What comes
@@ -159,15 +159,15 @@ struct Run<'a> {
 
 impl Run<'_> {
     /// Pushes what the feed gives, from when the recorder is ready; returns how much it was.
-    fn sample(&self, mut sampler: Sampler, feed: Feed) -> u64 {
+    fn sample(&self, mut sampler: Sampler, feed: LiveFeed) -> u64 {
         while !self.control.is_ready() && !self.is_ending() {
             thread::sleep(Duration::from_millis(1));
         }
         let started_ns = self.now_ns();
         self.started_ns.fetch_min(started_ns, Ordering::Relaxed);
         match feed {
-            Feed::Clock(samples) => self.by_clock(&mut sampler, samples, started_ns),
-            Feed::Lines(lines) => self.as_they_come(&mut sampler, &read_lines(lines)),
+            LiveFeed::Clock(samples) => self.by_clock(&mut sampler, samples, started_ns),
+            LiveFeed::Lines(lines) => self.as_they_come(&mut sampler, &read_lines(lines)),
         }
         sampler.close();
         sampler.pushed()

@@ -172,13 +172,14 @@ fn dos_time(unix_s: u64) -> DosTime {
     } else {
         month_index - 9
     };
+    let (hour, minute, pair) = (second / 3600, second / 60 % 60, second % 60 / 2);
     let year = 400 * era + year + u64::from(month <= 2);
     let Some(years) = year.checked_sub(1980).filter(|years| *years < 128) else {
         return DosTime::NO_CLOCK;
     };
     DosTime {
         date: (years << 9 | month << 5 | day) as u16,
-        time: (second / 3600 << 11 | second / 60 % 60 << 5 | second % 60 / 2) as u16,
+        time: (hour << 11 | minute << 5 | pair) as u16,
     }
 }
 

@@ -1,8 +1,8 @@
 //! Recordings in a directory: complete ones, killed ones, and what is left alone.
 
 use cardiograph_record::{
-    Access, DirectoryError, DirectoryStream, Feed, LiveSetup, block_on, file_name, open_directory,
-    record_in_directory,
+    Access, DirectoryError, DirectoryStream, LiveFeed, LiveSetup, block_on, file_name,
+    open_directory, record_in_directory,
 };
 use cardiograph_recorder::{
     Config, Event, Format, StreamConfig, StreamSummary, WhenFull, Window, recover,
@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 const LINE_BYTES: usize = 40;
 const FILE_BYTES: u32 = 1 << 16;
 
-fn stream(feed: Feed) -> DirectoryStream {
+fn stream(feed: LiveFeed) -> DirectoryStream {
     DirectoryStream {
         config: StreamConfig {
             prefix: *b"REC",
@@ -33,15 +33,15 @@ fn stream(feed: Feed) -> DirectoryStream {
     }
 }
 
-fn lines(rate_hz: u32, count: u64) -> Feed<'static> {
-    Feed::Clock(Box::new(Lines {
+fn lines(rate_hz: u32, count: u64) -> LiveFeed<'static> {
+    LiveFeed::Clock(Box::new(Lines {
         rate_hz,
         line_bytes: LINE_BYTES,
         count,
     }))
 }
 
-fn log(directory: &Path, feed: Feed, events: impl FnMut(u64, Event)) -> Logged<1> {
+fn log(directory: &Path, feed: LiveFeed, events: impl FnMut(u64, Event)) -> Logged<1> {
     let setup = LiveSetup {
         config: Config {
             file_bytes: FILE_BYTES,
@@ -149,7 +149,7 @@ fn lines_are_recorded_as_they_come() {
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let long = "x".repeat(1000);
     let text = format!("a,1\r\n{long}\nb,2\nthe end");
-    let feed = Feed::Lines(Box::new(Cursor::new(text)));
+    let feed = LiveFeed::Lines(Box::new(Cursor::new(text)));
     let mut gaps = Vec::new();
     let logged = log(directory.path(), feed, |_, event| {
         if let Event::Lost { gap, .. } = event {
@@ -259,8 +259,8 @@ fn a_recording_is_stopped_at_once_and_keeps_all() {
     };
     // One line a minute, and a pipe that never ends.
     let (reader, _writer) = std::io::pipe().unwrap();
-    let slow = stream(Feed::Clock(Box::new(Slow)));
-    let never = stream(Feed::Lines(Box::new(reader)));
+    let slow = stream(LiveFeed::Clock(Box::new(Slow)));
+    let never = stream(LiveFeed::Lines(Box::new(reader)));
     let logged = record_in_directory(directory.path(), &setup, [slow, never], |_, _| ());
     assert_eq!(logged.pushed, [1, 0]);
     assert!(begun.elapsed() < Duration::from_secs(20));

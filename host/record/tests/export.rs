@@ -1,7 +1,7 @@
 //! Binary recordings as CSV, beside the CSV that the recorder itself makes of the same samples.
 
 use cardiograph_record::{
-    DirectoryStream, ExportError, Exported, Feed, LiveSetup, export_csv, record_in_directory,
+    DirectoryStream, ExportError, Exported, LiveFeed, LiveSetup, export_csv, record_in_directory,
 };
 use cardiograph_recorder::{
     Column, Config, Format, Kind, LINE_BYTES_MAX, Schema, StreamConfig, Window,
@@ -55,7 +55,7 @@ fn recorded(format: Format) -> Vec<u8> {
             window: Window::Us(1_000_000),
         },
         ring_bytes: 1 << 20,
-        feed: Feed::Clock(Box::new(Bits)),
+        feed: LiveFeed::Clock(Box::new(Bits)),
     };
     let setup = LiveSetup {
         config: Config {

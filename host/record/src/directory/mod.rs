@@ -11,6 +11,7 @@
 //! power failure a mount finds it.
 
 mod error;
+mod files;
 mod journal;
 mod medium;
 mod volume;
