@@ -42,11 +42,20 @@ fn lines(rate_hz: u32, count: u64) -> LiveFeed<'static> {
 }
 
 fn log(directory: &Path, feed: LiveFeed, events: impl FnMut(u64, Event)) -> Logged<1> {
+    log_until_full(directory, WhenFull::Stop, feed, events)
+}
+
+fn log_until_full(
+    directory: &Path,
+    when_full: WhenFull,
+    feed: LiveFeed,
+    events: impl FnMut(u64, Event),
+) -> Logged<1> {
     let setup = LiveSetup {
         config: Config {
             file_bytes: FILE_BYTES,
             file_us: None,
-            when_full: WhenFull::Stop,
+            when_full,
         },
         key: 7,
         is_stopped: &|| false,
@@ -353,5 +362,91 @@ fn files_of_others_are_not_taken_for_unfinished_ones() {
     assert_eq!(
         (&files[written][..], &files[empty][..]),
         (&b"shortened"[..], &b"mine"[..])
+    );
+}
+
+/// What the next test runs on a file system of 400 KiB, in a process of its own.
+#[test]
+fn on_a_small_file_system() {
+    let Some(directory) = std::env::var_os("CARDIOGRAPH_TEST_SMALL") else {
+        return;
+    };
+    let directory = Path::new(&directory);
+    // 320 kB of lines, and files that are prepared beside them.
+    let mut removed = 0;
+    let note = |_, event| removed += u64::from(matches!(event, Event::Removed { .. }));
+    let twice = log_until_full(
+        directory,
+        WhenFull::RemoveOldest,
+        lines(20_000, 16_000),
+        note,
+    );
+    let summary = summary(&twice);
+    assert_eq!((summary.written, summary.lost), (16_000, 0));
+    assert!(removed > 0);
+    let numbers = numbers(directory);
+    assert_eq!(
+        numbers,
+        Vec::from_iter(16_000 - numbers.len() as u64..16_000)
+    );
+
+    let mut causes = Vec::new();
+    let full = log(directory, lines(20_000, 16_000), |_, event| {
+        if let Event::Lost { gap, .. } = event {
+            causes.push(gap.cause.word());
+        }
+    });
+    match &full.finished {
+        Finished::Done([summary]) => {
+            assert_eq!(summary.written + summary.lost, 16_000);
+            assert!(
+                summary.lost > 0 && causes.contains(&"card-full"),
+                "{causes:?}"
+            );
+        }
+        Finished::Refused(why) => assert!(why.contains("remove files"), "{why}"),
+        other => panic!("{other:?}"),
+    }
+    let remounted = Command::new("mount")
+        .args(["-o", "remount,ro"])
+        .arg(directory)
+        .status();
+    assert!(remounted.unwrap().success());
+    let refused = log(directory, lines(1000, 1), |_, _| ());
+    assert!(
+        sentence(&refused).ends_with("mount it for writing"),
+        "{}",
+        sentence(&refused)
+    );
+    println!("all of it was tried");
+}
+
+#[test]
+fn a_full_directory_and_a_read_only_one() {
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let mount =
+        "mount -t tmpfs -o size=400k cardiograph \"$CARDIOGRAPH_TEST_SMALL\" && exec \"$@\"";
+    let run = |flags: &[&str]| {
+        let mut command = Command::new("unshare");
+        command
+            .args(flags)
+            .args(["sh", "-c", mount, "sh"])
+            .arg(std::env::current_exe().unwrap());
+        command.args(["on_a_small_file_system", "--exact", "--nocapture"]);
+        command
+            .env("CARDIOGRAPH_TEST_SMALL", directory.path())
+            .output()
+            .unwrap()
+    };
+    // As root, or as anybody where that is allowed.
+    let mut output = run(&["--mount"]);
+    if output.stdout.is_empty() {
+        output = run(&["--user", "--map-root-user", "--mount"]);
+    }
+    let said = String::from_utf8_lossy(&output.stdout);
+    let why = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success() && said.contains("all of it was tried"),
+        "{said}{why}"
     );
 }
