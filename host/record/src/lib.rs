@@ -8,21 +8,32 @@
 //!
 //! - [`record`]: a [`Recording`] by a [`Policy`] of the studies to any store, read back and compared.
 //! - [`record_on_card`]: the same on a simulated card on a board.
+//! - [`stream_on_card`]: our recorder on a simulated card, every line of its files read back.
 //! - [`plain_stream`]: one unbroken CMD25 by a loop that knows no recorder, and the
 //!   [rate](lossless_rate_Bps) that it carries without loss.
 
+mod bound;
+mod card_files;
 mod error;
+mod feed;
 mod gap;
+mod gaps;
 mod plain_stream;
 mod policy;
+mod read_back;
 mod record;
 mod ring;
 mod simulated;
+mod stream;
 mod verify;
 
-pub use error::{Invalid, RecordError};
+pub use bound::{BOUND_BYTES_MAX, BOUND_BYTES_MIN, bus_rate_Bps, lossless_bound_Bps};
+pub use error::{Invalid, RecordError, StreamError};
+pub use feed::{Feed, Given, Times, TooLong};
 pub use gap::{Cause, GAPS_MAX, Gap};
 pub use plain_stream::{PlainError, lossless_rate_Bps, plain_stream};
 pub use policy::{Policy, Recording};
+pub use read_back::Mismatch;
 pub use record::{Recorded, record};
 pub use simulated::{SimulatedRecord, record_on_card};
+pub use stream::{Progress, StreamResult, Streamed, Streaming, stream_on_card};
