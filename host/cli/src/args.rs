@@ -1,5 +1,9 @@
 //! What can be asked for.
 
+mod record;
+
+pub use record::{Durability, PolicyArg, Record, WhenFullArg};
+
 use clap::{Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -18,6 +22,7 @@ Examples:
   cardiograph analyze times.csv --json -         figures of a trace somebody else made
   cardiograph plan card.parquet --rate 860 --line 100
                                                  the RAM that a logger needs, and its risk
+  cardiograph record --compare                   ways to log samples, one beside the other
   cardiograph workloads                          the published experiments, by name
   cardiograph cards                              simulated cards and boards"
 )]
@@ -33,6 +38,8 @@ pub enum Command {
     Bench(Bench),
     /// Read traces and recordings made by anyone
     Analyze(Analyze),
+    /// Record samples on a card, and show that none is lost
+    Record(Record),
     /// Run the experiments of five published studies on simulated cards, beside what they found
     Reproduce(Reproduce),
     /// Propose a simulated card for a measured trace

@@ -3,6 +3,7 @@
 //! ```text
 //!   args ──> bench:   target + workload ──> trace ─┐
 //!       ├──> analyze: files ────────────> traces ──┴──> report ──> table, JSON, HTML, Markdown
+//!       ├──> record: target + samples ──> files on the card, every line read back ──> table, JSON
 //!       ├──> fit: trace ──> a card's profile
 //!       ├──> plan: trace or card + data rate ──> RAM, risk
 //!       ├──> cards: a card or board ──> a drawing, and what follows from its values
@@ -26,6 +27,7 @@ mod outputs;
 mod parts;
 mod plan;
 mod progress;
+mod record;
 mod recover;
 mod reproduce;
 mod target;
@@ -43,6 +45,7 @@ fn main() -> ExitCode {
         None => bench::without_arguments(),
         Some(Command::Bench(bench)) => bench::run(&bench),
         Some(Command::Analyze(analyze)) => analyze::run(&analyze),
+        Some(Command::Record(args)) => record::run(&args),
         Some(Command::Reproduce(args)) => reproduce::run(&args),
         Some(Command::Fit(args)) => fit::run(&args),
         Some(Command::Plan(args)) => plan::run(&args),

@@ -204,6 +204,7 @@ fn every_help_shows_examples() {
         "",
         "bench",
         "analyze",
+        "record",
         "reproduce",
         "fit",
         "workloads",

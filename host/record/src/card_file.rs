@@ -303,6 +303,6 @@ mod tests {
             "proc /proc proc rw 0 0\n{escaped} /media/my\\040card vfat rw 0 0\n/other /mnt vfat rw 0 0\nbad\n"
         );
         assert_eq!(mounts_of(&path, &mounts), [Path::new("/media/my card")]);
-        assert_eq!(mounts_of(directory.path(), &mounts), [Path::new(""); 0]);
+        assert!(mounts_of(directory.path(), &mounts).is_empty());
     }
 }

@@ -199,7 +199,7 @@ mod tests {
         ] {
             let expected = DosTime {
                 date: (year - 1980) << 9 | month << 5 | day,
-                time: hour << 11 | minute << 5 | second / 2,
+                time: (hour << 11) + (minute << 5) + second / 2,
             };
             assert_eq!(dos_time(unix_s), expected, "{unix_s}");
         }

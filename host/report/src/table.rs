@@ -6,9 +6,11 @@ use crate::units;
 use std::fmt::Write;
 
 /// A heading and its rows of name and value.
-struct Section {
-    heading: &'static str,
-    rows: Vec<(String, String)>,
+pub struct Section {
+    /// The heading.
+    pub heading: &'static str,
+    /// Name and value of each row.
+    pub rows: Vec<(String, String)>,
 }
 
 /// Columns of the names, wider only where one does not fit.
@@ -20,23 +22,24 @@ pub fn text(report: &Report) -> String {
     for warning in &report.warnings {
         let _ = writeln!(out, "warning: {warning}");
     }
-    let sections = sections(report);
-    for section in &sections {
-        let width = widest(section).max(NAME_WIDTH);
-        let _ = writeln!(out, "\n  {}", section.heading);
-        for (name, value) in &section.rows {
-            let _ = writeln!(
-                out,
-                "    {name}{:pad$}  {value}",
-                "",
-                pad = width - name.chars().count()
-            );
-        }
+    for section in &sections(report) {
+        out.push_str(&section_text(section));
     }
     for note in &report.about.notes {
         let _ = writeln!(out, "\n  note: {note}");
     }
     let _ = writeln!(out, "\n{}", report.headline());
+    out
+}
+
+/// A section as text for a terminal, an empty line before it.
+pub fn section_text(section: &Section) -> String {
+    let width = widest(section).max(NAME_WIDTH);
+    let mut out = format!("\n  {}\n", section.heading);
+    for (name, value) in &section.rows {
+        let pad = width - name.chars().count();
+        let _ = writeln!(out, "    {name}{:pad$}  {value}", "");
+    }
     out
 }
 

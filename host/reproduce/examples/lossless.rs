@@ -1,17 +1,25 @@
-//! What the cards of study 5 bear without loss, beside the throughput that was published as guaranteed.
+//! What the cards of study 5 bear without loss, and what Cardiograph's recorder gets onto them, beside the
+//! throughput that was published as guaranteed.
 //!
 //! `cargo run --release -p cardiograph-reproduce --example lossless [MB] [SEEDS]`
 //!
 //! An unbroken stream of so many MB (600) is written to each card by a loop that knows no recorder, over SPI
 //! at 25 MHz, with each seed from 1 on (3). The rate it carries with 64 KiB of RAM is what a recorder on the
 //! same card is to come near to. A stall is a block that takes longer than this RAM lasts at the average
-//! rate. The second table gives that rate for the beginnings of the stream: how
-//! long it must be until it has seen the card's stalls.
+//! rate.
+//!
+//! The second table is the recorder's: lines of 100 B at 95 % of that rate through as much RAM, to a new card
+//! of the same seed, as many bytes. Its files are so long that eight hold the run, as it prepares eight
+//! before sampling begins; every line is read back. The third gives the rate for the beginnings of the
+//! stream: how long it must be until it has seen the card's stalls.
 
-use cardiograph_record::{lossless_rate_Bps, plain_stream};
+use cardiograph_record::{Streaming, lossless_rate_Bps, plain_stream, stream_on_card};
+use cardiograph_recorder::{Config, Window};
 use cardiograph_reproduce::{Measure, Study, study};
-use cardiograph_sim_card::{BLOCK_BYTES, Card, Profile, Seed};
+use cardiograph_sim_card::{BLOCK_BYTES, Card, Profile, Seed, Spi};
+use cardiograph_sim_device::Lines;
 use cardiograph_workload::workload;
+use std::ops::ControlFlow;
 
 const CLOCK_HZ: u32 = 25_000_000;
 const RAM_BYTES: u64 = 65_536;
@@ -24,6 +32,15 @@ const WORKLOADS: [&str; 3] = ["blinky-naive", "blinky-stream-512", "blinky-strea
 const STALLED: f64 = 0.99;
 
 const MB: u64 = 1_000_000;
+
+/// The recorder is given this part of the lossless rate.
+const RECORDED: f64 = 0.95;
+const LINE_BYTES: usize = 100;
+const CLUSTER_BYTES: u32 = 32_768;
+/// Files that the recorder prepares before sampling begins.
+const FILES: u64 = 8;
+/// Marks and checkpoints take about this part of a file.
+const MARKS: f64 = 0.02;
 
 /// A stream to a card.
 struct Stream {
@@ -65,7 +82,28 @@ fn main() -> Result<(), String> {
             streams.push(stream);
         }
     }
+    recorded(&study, &streams)?;
     beginnings(&streams);
+    Ok(())
+}
+
+/// What the recorder gets onto each card at 95 % of its lossless rate.
+fn recorded(study: &Study, streams: &[Stream]) -> Result<(), String> {
+    println!(
+        "\n| card |{PUBLISHED} seed | 64 KiB | recorded | lines | lost | RAM at most | window not kept | \
+         at risk ms |"
+    );
+    println!("|---|---|---|---|---|---|---|---|---|---|---|---|");
+    for stream in streams {
+        let published = WORKLOADS.map(|workload| guaranteed(study, &stream.card, workload));
+        println!(
+            "| {} | {} | {} | {} |",
+            stream.card,
+            published.join(" | "),
+            stream.seed,
+            stream.recorded()?
+        );
+    }
     Ok(())
 }
 
@@ -106,6 +144,51 @@ impl Stream {
             seed,
             times,
         })
+    }
+}
+
+impl Stream {
+    /// The recorder on a card of the same seed: its rate and what came of it.
+    fn recorded(&self) -> Result<String, String> {
+        let bytes = (self.times.len() * BLOCK_BYTES) as u64;
+        let lossless = lossless_rate_Bps(&self.times, RAM_BYTES);
+        let lines = Lines {
+            rate_hz: (lossless * RECORDED / LINE_BYTES as f64) as u32,
+            line_bytes: LINE_BYTES,
+            count: bytes / LINE_BYTES as u64,
+        };
+        let streaming = Streaming {
+            spi: Spi {
+                clock_hz: CLOCK_HZ,
+                ncr_bytes: 1,
+                send_gap_ns: 0,
+                receive_gap_ns: 0,
+            },
+            cluster_bytes: CLUSTER_BYTES,
+            ram_bytes: RAM_BYTES as usize,
+            window: Window::default(),
+            config: Config {
+                file_bytes: (bytes as f64 * (1.0 + MARKS) / FILES as f64) as u32,
+                ..Config::default()
+            },
+        };
+        let profile = Profile::named(&self.card).map_err(|error| error.to_string())?;
+        let seed = Seed::new(self.seed.into());
+        let card = Card::new(&profile, seed);
+        let mut go_on = |_| ControlFlow::Continue(());
+        let streamed = stream_on_card::<1>(card, seed, &streaming, &lines, &mut go_on);
+        let streamed = streamed.map_err(|error| format!("{}: {error}", self.card))?;
+        let stream = &streamed.streams[0];
+        Ok(format!(
+            "{:.1} | {:.1} | {} | {} | {:.0} % | {} | {:.0}",
+            lossless / 1e3,
+            f64::from(lines.rate_hz) * LINE_BYTES as f64 / 1e3,
+            stream.pushed,
+            stream.summary.lost,
+            stream.summary.ring_peak_bytes as f64 / RAM_BYTES as f64 * 100.0,
+            stream.summary.window_breaches,
+            stream.summary.at_risk_us_max as f64 / 1e3,
+        ))
     }
 }
 

@@ -248,3 +248,28 @@ fn a_bit_that_leaks_away_is_damage_and_what_was_promised_stays() {
     card.write(1 << 40, 5, &[9; 512]).unwrap();
     assert_eq!((held(&card, 5), promised(&card, 5)), ([9; 512], [9; 512]));
 }
+
+#[test]
+fn forgotten_data_is_zero_and_takes_no_time_then_or_later() {
+    let mut cards = [0, 1].map(|_| card(Defects::default()));
+    let mut times_ns = [Vec::new(), Vec::new()];
+    for ((card, times_ns), forgets) in cards.iter_mut().zip(&mut times_ns).zip([false, true]) {
+        let mut now_ns = 0;
+        for round in 1..=3 {
+            for block in 0..2000 {
+                let busy_ns = card.write(now_ns, block, &[round; 512]).unwrap();
+                times_ns.push(busy_ns);
+                now_ns += busy_ns + 1;
+            }
+            if forgets {
+                card.forget_data(3, 1990);
+            }
+        }
+    }
+    let [whole, forgetful] = &cards;
+    assert_eq!(times_ns[0], times_ns[1]);
+    for (block, left) in [(2, 3), (3, 0), (1992, 0), (1993, 3)] {
+        assert_eq!(held(forgetful, block), [left; 512], "block {block}");
+        assert_eq!(held(whole, block), [3; 512]);
+    }
+}

@@ -4,6 +4,7 @@
 mod analyze;
 mod card;
 mod overhead;
+mod recorder;
 mod report;
 
 use crate::packages;
@@ -17,7 +18,8 @@ const ROUNDS: usize = 7;
 pub fn all() -> Result<(), String> {
     one("overhead")?;
     one("analyze")?;
-    one("card")
+    one("card")?;
+    one("recorder")
 }
 
 /// Runs the benchmark of this name.
@@ -35,8 +37,9 @@ pub fn one(name: &str) -> Result<(), String> {
         "overhead" => overhead::run(),
         "analyze" => analyze::run(),
         "card" => card::run(),
+        "recorder" => recorder::run(),
         _ => Err(format!(
-            "there is no benchmark {name}; there are overhead, analyze and card"
+            "there is no benchmark {name}; there are overhead, analyze, card and recorder"
         )),
     }
 }

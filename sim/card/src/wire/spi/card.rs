@@ -109,6 +109,11 @@ impl SpiCard {
         &self.card
     }
 
+    /// [`Card::forget_data`] of the card behind this wire.
+    pub fn forget_data(&mut self, start: u64, count: u64) {
+        self.card.forget_data(start, count);
+    }
+
     /// The clock that bytes move on.
     pub fn clock(&self) -> &Clock {
         self.pace.clock()

@@ -1,0 +1,113 @@
+//! All ways to record, one beside the other.
+
+use super::figures::Figures;
+use super::samples::Source;
+use super::simulated::Simulated;
+use super::text::{at_risk, lost};
+use crate::args::{PolicyArg, Record};
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use cardiograph_report::units;
+
+const POLICIES: [PolicyArg; 4] = [
+    PolicyArg::Naive,
+    PolicyArg::KeepOpen,
+    PolicyArg::AfterRecipe,
+    PolicyArg::Stream,
+];
+
+/// Records by each policy on a card of the same seed, with the same RAM.
+pub fn run(
+    card: &Simulated,
+    args: &Record,
+    source: &Source,
+    interrupt: &Interrupt,
+) -> Result<Vec<Figures>, Failure> {
+    let mut all = Vec::new();
+    for policy in POLICIES {
+        if interrupt.is_raised() {
+            break;
+        }
+        all.push(card.record(args, policy, source, interrupt)?);
+    }
+    Ok(all)
+}
+
+const HEADS: [&str; 5] = [
+    "",
+    "lines lost",
+    "RAM used",
+    "a write holds up",
+    "a power cut takes",
+];
+
+/// One table, and a sentence on what it shows.
+pub fn text(args: &Record, all: &[Figures]) -> String {
+    let mut rows = vec![HEADS.map(str::to_string)];
+    rows.extend(all.iter().map(cells));
+    let widths: [usize; HEADS.len()] = std::array::from_fn(|column| {
+        let widths = rows.iter().map(|row| row[column].chars().count());
+        widths.max().unwrap_or(0)
+    });
+    let mut out = format!(
+        "{} · {} of RAM · seed {}\n\n",
+        args.target,
+        units::ram(args.ram),
+        args.seed
+    );
+    for row in &rows {
+        let cells = row.iter().zip(widths);
+        let cells = cells.map(|(cell, width)| format!("{cell:<width$}"));
+        let line = cells.collect::<Vec<_>>().join("  ");
+        out.push_str(&format!("  {}\n", line.trim_end()));
+    }
+    out.push_str(&format!("\n{}\n", sentence(all)));
+    out
+}
+
+fn cells(figures: &Figures) -> [String; HEADS.len()] {
+    [
+        figures.policy.clone(),
+        lost(figures),
+        format!(
+            "{} ({})",
+            units::bytes(figures.ring_peak_bytes as f64),
+            units::percent(figures.ring_peak_bytes as f64 / figures.ram_bytes as f64)
+        ),
+        match figures.longest_write_us {
+            0.0 => "nothing".to_string(),
+            us => format!("the program for {}", units::time(us)),
+        },
+        at_risk(figures),
+    ]
+}
+
+/// What the table shows, by its figures.
+fn sentence(all: &[Figures]) -> String {
+    let names = |lossless: bool| {
+        let names = all.iter().filter(|one| (one.lost == 0) == lossless);
+        names
+            .map(|one| one.policy.as_str())
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    let losses = match (names(true), names(false)) {
+        (kept, lost) if lost.is_empty() => format!("No line is lost by {kept}."),
+        (kept, lost) if kept.is_empty() => {
+            format!("Lines come too fast for this card and RAM: all of {lost} lose some.")
+        }
+        (kept, lost) => format!("No line is lost by {kept}; {lost} cannot keep up."),
+    };
+    let least = all
+        .iter()
+        .filter(|one| one.lost == 0)
+        .min_by_key(|one| one.at_risk_us_max);
+    match least {
+        Some(least) => format!(
+            "{losses} Of those that lose none, {} has the least at risk: {} at any time.",
+            least.policy,
+            at_risk(least)
+        ),
+        None => losses,
+    }
+}

@@ -1,0 +1,161 @@
+//! What came of a recording, as programs read it.
+
+use cardiograph_record::{Recorded, StreamResult, Streamed};
+use serde::Serialize;
+
+/// What came of a recording. Fields are added at the end only.
+#[derive(Serialize)]
+#[expect(non_snake_case, reason = "Bps is bytes per second")]
+pub struct Figures {
+    /// Lines that came, with those that were lost.
+    pub pushed: u64,
+    /// Lines that are in files.
+    pub written: u64,
+    /// Lines that are missing: the sum of the gaps.
+    pub lost: u64,
+    /// What is missing, without overlaps.
+    pub gaps: Vec<GapFigures>,
+    /// Highest level of RAM; of the fullest ring where there are several.
+    pub ring_peak_bytes: u64,
+    /// What a plain stream bears with the same RAM on the same card and bus; null where its board has no SPI.
+    pub lossless_bound_Bps: Option<f64>,
+    /// Bytes written over the time from the first line until all files were closed.
+    pub achieved_Bps: f64,
+    /// How often the durability window was not kept; null for policies that have none.
+    pub window_breaches: Option<u64>,
+    /// How lines got to the card.
+    pub policy: String,
+    /// Seed of the card.
+    pub seed: u64,
+    /// Streams that shared it.
+    pub streams: u32,
+    /// RAM of all streams.
+    pub ram_bytes: u64,
+    /// Greatest age of data that a power cut would have taken.
+    pub at_risk_us_max: u64,
+    /// The longest that the program was held by a write; 0 where it goes on meanwhile.
+    pub longest_write_us: f64,
+    /// Files written.
+    pub files: u64,
+    /// From the first line until all files were closed.
+    pub duration_us: u64,
+    /// Gaps, of which the policies of the studies list the first thousand.
+    pub gap_count: u64,
+    /// Ended by Ctrl-C.
+    pub interrupted: bool,
+}
+
+/// Lines missing in a row.
+#[derive(Clone, Serialize)]
+pub struct GapFigures {
+    /// Number of the first, from 0.
+    pub first: u64,
+    /// How many.
+    pub count: u64,
+    /// When the first came, from the first line on.
+    pub at_us: u64,
+    /// Why.
+    pub cause: &'static str,
+    /// Which stream, from 1, where there are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stream: Option<u32>,
+}
+
+/// What figures are of, besides the result.
+pub struct Asked {
+    pub policy: String,
+    pub seed: u64,
+    pub ram_bytes: u64,
+    pub lossless_bound: Option<f64>,
+    pub interrupted: bool,
+}
+
+impl Figures {
+    /// Of our recorder. `written_bytes` are those of the lines.
+    pub fn of_stream(asked: Asked, streamed: &Streamed, written_bytes: u64) -> Figures {
+        let streams = &streamed.streams;
+        let sum = |of: fn(&StreamResult) -> u64| streams.iter().map(of).sum::<u64>();
+        let most = |of: fn(&StreamResult) -> u64| streams.iter().map(of).max().unwrap_or(0);
+        let gaps = gaps_of(streams);
+        Figures {
+            pushed: sum(|one| one.pushed),
+            written: sum(|one| one.summary.written),
+            lost: gaps.iter().map(|gap| gap.count).sum(),
+            gap_count: gaps.len() as u64,
+            gaps,
+            ring_peak_bytes: most(|one| one.summary.ring_peak_bytes as u64),
+            window_breaches: Some(sum(|one| one.summary.window_breaches.into())),
+            streams: streams.len() as u32,
+            at_risk_us_max: most(|one| one.summary.at_risk_us_max),
+            longest_write_us: 0.0,
+            files: sum(|one| one.files),
+            ..Figures::new(asked, written_bytes, streamed.duration_us)
+        }
+    }
+
+    /// Of a way to record of the studies.
+    pub fn of_policy(asked: Asked, recorded: &Recorded, written_bytes: u64) -> Figures {
+        let gaps = recorded.gaps.iter().map(|gap| GapFigures {
+            first: gap.first,
+            count: gap.count,
+            at_us: gap.at_us,
+            cause: match gap.cause {
+                cardiograph_record::Cause::Write => "busy",
+                cardiograph_record::Cause::Recipe => "recipe",
+            },
+            stream: None,
+        });
+        let duration_us = recorded.duration_ns / 1000;
+        Figures {
+            pushed: recorded.pushed,
+            written: recorded.written,
+            lost: recorded.lost,
+            gaps: gaps.collect(),
+            gap_count: recorded.gap_count,
+            ring_peak_bytes: recorded.ring_peak_bytes,
+            at_risk_us_max: recorded.at_risk_max_us,
+            longest_write_us: recorded.longest_write_ns as f64 / 1e3,
+            files: u64::from(recorded.written > 0),
+            ..Figures::new(asked, written_bytes, duration_us)
+        }
+    }
+
+    fn new(asked: Asked, written_bytes: u64, duration_us: u64) -> Figures {
+        Figures {
+            pushed: 0,
+            written: 0,
+            lost: 0,
+            gaps: Vec::new(),
+            ring_peak_bytes: 0,
+            lossless_bound_Bps: asked.lossless_bound,
+            achieved_Bps: written_bytes as f64 * 1e6 / duration_us.max(1) as f64,
+            window_breaches: None,
+            policy: asked.policy,
+            seed: asked.seed,
+            streams: 1,
+            ram_bytes: asked.ram_bytes,
+            at_risk_us_max: 0,
+            longest_write_us: 0.0,
+            files: 0,
+            duration_us,
+            gap_count: 0,
+            interrupted: asked.interrupted,
+        }
+    }
+}
+
+/// The gaps of all streams, in order of time.
+fn gaps_of(streams: &[StreamResult]) -> Vec<GapFigures> {
+    let mut gaps = Vec::new();
+    for (stream, number) in streams.iter().zip(1..) {
+        gaps.extend(stream.gaps.iter().map(|gap| GapFigures {
+            first: gap.first,
+            count: gap.count,
+            at_us: gap.at_us,
+            cause: gap.cause.word(),
+            stream: (streams.len() > 1).then_some(number),
+        }));
+    }
+    gaps.sort_by_key(|gap| gap.at_us);
+    gaps
+}

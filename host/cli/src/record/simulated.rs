@@ -1,0 +1,246 @@
+//! Recordings on simulated cards.
+
+use super::checks;
+use super::figures::{Asked, Figures};
+use super::samples::Source;
+use crate::args::{Durability, PolicyArg, Record, WhenFullArg};
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::progress::Progress;
+use cardiograph_record::{
+    Feed, Policy, Recording, Streamed, Streaming, lossless_bound_Bps, record_on_card,
+    stream_on_card,
+};
+use cardiograph_recorder::{Config, WhenFull, Window};
+use cardiograph_report::units;
+use cardiograph_sim_card::{Board, Bus, Card, Profile, Seed, Spi};
+use cardiograph_sim_device::{Lines, line};
+use cardiograph_workload::{Doing, Observer, Operation};
+use clap::ValueEnum;
+use std::num::NonZeroU32;
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+/// How long a recipe is where nobody says.
+const RECIPE: Duration = Duration::from_secs(10);
+
+/// A simulated card on a board.
+pub struct Simulated {
+    pub profile: Profile,
+    pub board: Board,
+}
+
+impl Simulated {
+    fn card(&self, args: &Record) -> Card {
+        Card::new(&self.profile, Seed::new(args.seed))
+    }
+
+    fn spi(&self) -> Option<&Spi> {
+        match &self.board.bus {
+            Bus::Spi(spi) => Some(spi),
+            Bus::Sd(_) => None,
+        }
+    }
+
+    /// Records by one policy on a new card.
+    pub fn record(
+        &self,
+        args: &Record,
+        policy: PolicyArg,
+        source: &Source,
+        interrupt: &Interrupt,
+    ) -> Result<Figures, Failure> {
+        let feed = source.feed();
+        checks::load(args, feed, &self.profile, self.spi())?;
+        match (policy, source) {
+            (PolicyArg::Stream, _) => self.stream(args, feed, interrupt),
+            (policy, Source::Made(lines)) => self.by_policy(args, policy, lines, interrupt),
+            (_, Source::Given(_)) => Err(Failure::new(
+                "--samples works with --policy stream alone; leave one of both away",
+            )),
+        }
+    }
+
+    fn asked(&self, args: &Record, policy: PolicyArg, feed: &dyn Feed) -> Result<Asked, Failure> {
+        let bytes = feed.bytes() * u64::from(args.streams);
+        let bound = self
+            .spi()
+            .map(|spi| lossless_bound_Bps(self.card(args), spi, args.ram, bytes));
+        let policy = policy.to_possible_value();
+        let policy = policy.as_ref().map_or("", |value| value.get_name());
+        Ok(Asked {
+            policy: policy.to_string(),
+            seed: args.seed,
+            ram_bytes: args.ram,
+            lossless_bound: bound
+                .transpose()
+                .map_err(|error| self.failed(args, error))?,
+            interrupted: false,
+        })
+    }
+
+    fn failed(&self, args: &Record, why: impl std::fmt::Display) -> Failure {
+        Failure::new(format!("{}: {why}", args.target))
+    }
+
+    /// By our recorder.
+    fn stream(
+        &self,
+        args: &Record,
+        feed: &dyn Feed,
+        interrupt: &Interrupt,
+    ) -> Result<Figures, Failure> {
+        let streaming = Streaming {
+            spi: *checks::spi(args, &self.board)?,
+            cluster_bytes: self.board.library.cluster_bytes,
+            ram_bytes: args.ram as usize,
+            window: window(args),
+            config: config(args),
+        };
+        let mut progress = Progress::over_lines(feed.lines() * u64::from(args.streams));
+        let mut watch = |now: cardiograph_record::Progress| {
+            progress.show_lines(now.pushed, || said(&now));
+            match interrupt.is_raised() {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        };
+        let streamed = self.streams(args, &streaming, feed, &mut watch);
+        progress.clear();
+        let streamed = streamed.map_err(|error| self.failed(args, error))?;
+        let mut asked = self.asked(args, PolicyArg::Stream, feed)?;
+        asked.interrupted = interrupt.is_raised();
+        let written_bytes = streamed
+            .streams
+            .iter()
+            .map(|stream| stream.line_bytes)
+            .sum();
+        Ok(Figures::of_stream(asked, &streamed, written_bytes))
+    }
+
+    fn streams(
+        &self,
+        args: &Record,
+        streaming: &Streaming,
+        feed: &dyn Feed,
+        watch: &mut dyn FnMut(cardiograph_record::Progress) -> ControlFlow<()>,
+    ) -> Result<Streamed, cardiograph_record::StreamError> {
+        let (card, seed) = (self.card(args), Seed::new(args.seed));
+        match args.streams {
+            1 => stream_on_card::<1>(card, seed, streaming, feed, watch),
+            2 => stream_on_card::<2>(card, seed, streaming, feed, watch),
+            3 => stream_on_card::<3>(card, seed, streaming, feed, watch),
+            _ => stream_on_card::<4>(card, seed, streaming, feed, watch),
+        }
+    }
+
+    /// By a way of the studies.
+    fn by_policy(
+        &self,
+        args: &Record,
+        policy: PolicyArg,
+        lines: &Lines,
+        interrupt: &Interrupt,
+    ) -> Result<Figures, Failure> {
+        let recording = Recording {
+            rate_hz: NonZeroU32::new(lines.rate_hz).unwrap_or(checks::RATE_HZ),
+            line_bytes: lines.line_bytes as u32,
+            lines: lines.count,
+            ram_bytes: args.ram,
+            policy: match policy {
+                PolicyArg::KeepOpen => Policy::KeepOpen,
+                PolicyArg::AfterRecipe => Policy::AfterRecipe {
+                    recipe_ns: args.recipe.unwrap_or(RECIPE).as_nanos() as u64,
+                },
+                PolicyArg::Naive | PolicyArg::Stream => Policy::Naive,
+            },
+        };
+        let mut watch = Watch {
+            progress: Progress::over_lines(lines.count),
+            written: 0,
+            interrupt,
+        };
+        let mut whole = vec![0; lines.line_bytes];
+        let make = |number: u64, bytes: &mut [u8]| {
+            line(number, &mut whole);
+            bytes.copy_from_slice(&whole[..bytes.len()]);
+        };
+        let card = self.card(args);
+        let run = record_on_card(card, &self.board, &recording, PATH, &mut watch, make);
+        watch.progress.clear();
+        let (run, _) = run.map_err(|error| self.failed(args, error))?;
+        let recorded = run.result.map_err(|error| self.failed(args, error))?;
+        let mut asked = self.asked(args, policy, lines)?;
+        asked.interrupted = recorded.stopped;
+        let written_bytes = recorded.written * lines.line_bytes as u64;
+        Ok(Figures::of_policy(asked, &recorded, written_bytes))
+    }
+}
+
+/// The file of the studies' ways.
+const PATH: &str = "RECORD.CSV";
+
+fn window(args: &Record) -> Window {
+    match args.durability {
+        Durability::Time(time) => Window::Us(time.as_micros() as u64),
+        Durability::Sample => Window::Sample,
+    }
+}
+
+fn config(args: &Record) -> Config {
+    Config {
+        file_bytes: args.file_size as u32,
+        file_us: args.recipe.map(|time| time.as_micros() as u64),
+        when_full: match args.when_full {
+            WhenFullArg::Stop => WhenFull::Stop,
+            WhenFullArg::RemoveOldest => WhenFull::RemoveOldest,
+        },
+    }
+}
+
+/// What the live line says.
+fn said(now: &cardiograph_record::Progress) -> String {
+    format!(
+        "{} on the card, {} lines not safe yet, {} lost",
+        units::time(now.at_us as f64),
+        units::count(now.pushed - (now.safe + now.lost).min(now.pushed)),
+        units::count(now.lost)
+    )
+}
+
+/// Shows how many lines are written, and ends with Ctrl-C.
+struct Watch<'a> {
+    progress: Progress,
+    written: u64,
+    interrupt: &'a Interrupt,
+}
+
+impl Watch<'_> {
+    fn go_on(&self) -> ControlFlow<()> {
+        match self.interrupt.is_raised() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }
+}
+
+/// Lines from one look at the progress to the next.
+const LOOK_LINES: u64 = 256;
+
+impl Observer for Watch<'_> {
+    fn observe(&mut self, operation: &Operation) -> ControlFlow<()> {
+        self.written += 1;
+        if self.written.is_multiple_of(LOOK_LINES) {
+            let (lines, end_ns) = (self.written, operation.end_ns);
+            self.progress.show_lines(lines, || {
+                let time = units::time(end_ns as f64 / 1e3);
+                format!("{time} on the card, {} lines written", units::count(lines))
+            });
+        }
+        self.go_on()
+    }
+
+    fn wait(&mut self, _: Doing, _: u64) -> ControlFlow<()> {
+        self.go_on()
+    }
+}

@@ -1,0 +1,162 @@
+//! Compares the files of a stream with the lines that it was given, one file after another.
+
+use crate::Feed;
+use cardiograph_recorder::LINE_BYTES_MAX;
+use std::fmt;
+use std::io::{self, Read};
+use std::ops::Range;
+
+/// Bytes read at once.
+const READ_BYTES: usize = 32 * 1024;
+/// What any line of a file is shorter than: a mark is the longest, and ends with its block.
+const FILE_LINE_BYTES_MAX: usize = 2048;
+
+/// A line of a file that is not the one that has to be there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mismatch {
+    /// Where in the file it begins, in bytes.
+    pub offset_bytes: u64,
+    /// Number of the line that was due there.
+    pub due: u64,
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let Mismatch { offset_bytes, due } = self;
+        write!(
+            f,
+            "line {due} of the samples is due at byte {offset_bytes}, and something else is there"
+        )
+    }
+}
+
+/// What the files of a stream hold so far.
+#[derive(Default)]
+pub(crate) struct ReadBack {
+    /// The line that comes next.
+    pub(crate) next: u64,
+    /// Lines found.
+    pub(crate) found: u64,
+    /// Their bytes.
+    pub(crate) line_bytes: u64,
+    /// What files say is missing, in order.
+    pub(crate) missing: Vec<Range<u64>>,
+}
+
+impl ReadBack {
+    /// Goes through the next file.
+    pub(crate) fn file(
+        &mut self,
+        file: &mut dyn Read,
+        feed: &dyn Feed,
+    ) -> io::Result<Result<(), Mismatch>> {
+        let mut buffer = vec![0; READ_BYTES];
+        let (mut held, mut offset_bytes) = (0, 0);
+        loop {
+            let read = file.read(&mut buffer[held..])?;
+            held += read;
+            let mut start = 0;
+            while let Some(len) = buffer[start..held].iter().position(|&byte| byte == b'\n') {
+                let line = &buffer[start..=start + len];
+                if !self.line(line, feed) {
+                    let due = self.next;
+                    return Ok(Err(Mismatch { offset_bytes, due }));
+                }
+                start += line.len();
+                offset_bytes += line.len() as u64;
+            }
+            buffer.copy_within(start..held, 0);
+            held -= start;
+            if read == 0 && held == 0 {
+                return Ok(Ok(()));
+            }
+            if read == 0 || held > FILE_LINE_BYTES_MAX {
+                let due = self.next;
+                return Ok(Err(Mismatch { offset_bytes, due }));
+            }
+        }
+    }
+
+    /// Whether a line may be where it is: the one that is due, or a note of the recorder.
+    fn line(&mut self, line: &[u8], feed: &dyn Feed) -> bool {
+        if self.next < feed.lines() {
+            let mut due = [0; LINE_BYTES_MAX];
+            let len = feed.make(self.next, &mut due);
+            if line == &due[..len] {
+                self.next += 1;
+                self.found += 1;
+                self.line_bytes += len as u64;
+                return true;
+            }
+        }
+        let Some(note) = line.strip_prefix(b"#") else {
+            return false;
+        };
+        match gap_of(note) {
+            Some(gap) if gap.start == self.next => {
+                self.next = gap.end;
+                self.missing.push(gap);
+                true
+            }
+            Some(_) => false,
+            // A mark: blanks, and fields that begin so.
+            None => note.trim_ascii_start().starts_with(b"@"),
+        }
+    }
+}
+
+/// What a note says is missing, if it is of a gap: `gap first=12 count=3 ...`.
+fn gap_of(note: &[u8]) -> Option<Range<u64>> {
+    let text = std::str::from_utf8(note).ok()?;
+    let mut fields = text.strip_prefix("gap ")?.split_ascii_whitespace();
+    let mut number = |name| fields.next()?.strip_prefix(name)?.parse::<u64>().ok();
+    let first = number("first=")?;
+    let count = number("count=")?;
+    Some(first..first.checked_add(count)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Given, Times};
+
+    fn given() -> Given {
+        let mut given = Given::new(Times::Rate(1));
+        for line in ["a", "b", "c", "d"] {
+            given.push(line.as_bytes()).unwrap();
+        }
+        given
+    }
+
+    fn read(text: &str) -> (Option<Mismatch>, ReadBack) {
+        let mut back = ReadBack::default();
+        let result = back.file(&mut text.as_bytes(), &given()).unwrap();
+        (result.err(), back)
+    }
+
+    #[test]
+    fn lines_gaps_and_marks_are_told_apart() {
+        let text = "a\r\n#   @5F3A9C01 000001C0 00000180 9C01B2D4\r\n\
+                    #gap first=1 count=2 at_us=7 cause=busy\r\nd\r\n";
+        let (mismatch, back) = read(text);
+        assert_eq!(mismatch, None);
+        assert_eq!((back.next, back.found), (4, 2));
+        assert_eq!(back.missing, [1..3]);
+    }
+
+    #[test]
+    fn whatever_is_not_due_is_noticed() {
+        for (text, offset_bytes, due) in [
+            ("a\r\nc\r\n", 3, 1),
+            ("a\r\nB\r\n", 3, 1),
+            ("a\r\nb", 3, 1),
+            ("a\r\n#gap first=2 count=1 at_us=7 cause=busy\r\n", 3, 1),
+            ("#remark\r\n", 0, 0),
+            ("a\r\nb\r\nc\r\nd\r\ne\r\n", 12, 4),
+            ("a\n", 0, 0),
+        ] {
+            let (mismatch, _) = read(text);
+            assert_eq!(mismatch, Some(Mismatch { offset_bytes, due }), "{text:?}");
+        }
+    }
+}

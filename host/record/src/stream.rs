@@ -1,0 +1,323 @@
+//! Our recorder on a simulated card: a whole device, whose files are read back as they are closed.
+//!
+//! ```text
+//!   Feed ──> samplers ──> rings ──> recorder ──> card ── file closed ──> another FAT library
+//!     └────────────────────────── every line made again ── compared ─────────────┘
+//! ```
+//!
+//! What was compared is dropped from the memory of the simulated card, so that a day of samples takes no
+//! more than the files that are open. The card does not notice.
+
+use crate::card_files::{shown, with_file};
+use crate::gaps::merged;
+use crate::read_back::ReadBack;
+use crate::{Feed, StreamError};
+use cardiograph_recorder::{
+    Config, Event, Format, Gap, LINE_BYTES_MAX, Name, StreamConfig, StreamSummary, Window,
+};
+use cardiograph_sim_card::{Card, Seed, Spi};
+use cardiograph_sim_device::{Device, Finished, Logged, Samples, StreamSetup};
+use std::cell::{Cell, RefCell};
+use std::ops::{ControlFlow, Range};
+
+/// How lines are recorded.
+#[derive(Clone, Debug)]
+pub struct Streaming {
+    /// The bus.
+    pub spi: Spi,
+    /// Cluster size that the card is formatted with, in bytes.
+    pub cluster_bytes: u32,
+    /// Bytes of RAM for the rings of all streams, each of which has the same part.
+    pub ram_bytes: usize,
+    /// How much of the newest data a power cut may cost.
+    pub window: Window,
+    /// Files, and what is done when the card is full.
+    pub config: Config,
+}
+
+/// How far a recording is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Lines that came, of all streams.
+    pub pushed: u64,
+    /// Lines that are safe on the card.
+    pub safe: u64,
+    /// Lines that are missing.
+    pub lost: u64,
+    /// When the newest came, in us from the start.
+    pub at_us: u64,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Streamed {
+    /// Of each stream.
+    pub streams: Vec<StreamResult>,
+    /// From the start of sampling until all files were closed, in us.
+    pub duration_us: u64,
+}
+
+/// What came of one stream.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StreamResult {
+    /// Lines that came.
+    pub pushed: u64,
+    /// What is missing, in order, without overlaps; times in us from the start of sampling.
+    pub gaps: Vec<Gap>,
+    /// Bytes of the lines that were found in files.
+    pub line_bytes: u64,
+    /// Files that were closed and compared.
+    pub files: u64,
+    /// What the recorder says.
+    pub summary: StreamSummary,
+}
+
+/// Lines from one look at the rest of the world to the next.
+const LOOK_LINES: u64 = 256;
+
+/// Records the lines of `feed` on a card, which is formatted first, `N` streams of them; each file is
+/// compared with the lines once it is closed. `watch` hears now and then how far it is; when it breaks, no
+/// more lines come.
+///
+/// # Errors
+/// [`StreamError`]; a file that does not hold what it has to is one.
+///
+/// # Panics
+/// If the bus has an NCR beyond the specification's; boards have none.
+pub fn stream_on_card<const N: usize>(
+    mut card: Card,
+    seed: Seed,
+    streaming: &Streaming,
+    feed: &dyn Feed,
+    watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+) -> Result<Streamed, StreamError> {
+    cardiograph_store::format(&mut card, streaming.cluster_bytes).map_err(StreamError::Format)?;
+    let shared = Shared {
+        progress: Cell::default(),
+        watch: RefCell::new(watch),
+        is_stopped: Cell::new(false),
+    };
+    let spi = &streaming.spi;
+    let mut device = Device::new(card, spi.ncr_bytes as u8, spi.clock_hz, seed);
+    device.config = streaming.config;
+    device.wire.set_gaps(spi.send_gap_ns, spi.receive_gap_ns);
+    let mut files = Files {
+        device: &device,
+        feed,
+        shared: &shared,
+        streams: (0..N).map(|_| Told::default()).collect(),
+        error: None,
+    };
+    let setups = core::array::from_fn::<_, N, _>(|at| StreamSetup {
+        config: StreamConfig {
+            prefix: prefix(at, N),
+            format: Format::Lines {
+                header: "",
+                line_bytes_max: feed.line_bytes_max() as u16,
+            },
+            window: streaming.window,
+        },
+        ring_bytes: streaming.ram_bytes / N,
+        samples: Box::new(Sampled {
+            feed,
+            shared: &shared,
+        }),
+    });
+    let logged = device.log(setups, |_, event| files.told(event), |_, _, _| None);
+    files.finish(logged)
+}
+
+/// What the names of a stream's files begin with: REC, or REA to RED where there are several.
+fn prefix(at: usize, streams: usize) -> [u8; 3] {
+    let last = match streams {
+        1 => b'C',
+        _ => b'A' + at as u8,
+    };
+    [b'R', b'E', last]
+}
+
+/// What samplers and events both see.
+struct Shared<'a> {
+    progress: Cell<Progress>,
+    watch: RefCell<&'a mut dyn FnMut(Progress) -> ControlFlow<()>>,
+    is_stopped: Cell<bool>,
+}
+
+impl Shared<'_> {
+    fn change(&self, change: impl FnOnce(&mut Progress)) {
+        let mut progress = self.progress.get();
+        change(&mut progress);
+        self.progress.set(progress);
+    }
+}
+
+/// The lines of one stream as its sampler takes them.
+struct Sampled<'a> {
+    feed: &'a dyn Feed,
+    shared: &'a Shared<'a>,
+}
+
+impl Samples for Sampled<'_> {
+    fn due_ns(&mut self, index: u64) -> Option<u64> {
+        let is_over = self.shared.is_stopped.get() || index >= self.feed.lines();
+        (!is_over).then(|| self.feed.due_ns(index))
+    }
+
+    fn make(&mut self, index: u64, sample: &mut [u8; LINE_BYTES_MAX]) -> usize {
+        let at_us = self.feed.due_ns(index) / 1000;
+        self.shared.change(|progress| {
+            progress.pushed += 1;
+            progress.at_us = at_us;
+        });
+        if index.is_multiple_of(LOOK_LINES) {
+            let mut watch = self.shared.watch.borrow_mut();
+            if watch(self.shared.progress.get()).is_break() {
+                self.shared.is_stopped.set(true);
+            }
+        }
+        self.feed.make(index, sample)
+    }
+}
+
+/// What is known of a stream.
+#[derive(Default)]
+struct Told {
+    gaps: Vec<Gap>,
+    safe: u64,
+    files: u64,
+    back: ReadBack,
+}
+
+/// Reads files back as they are closed.
+struct Files<'a> {
+    device: &'a Device,
+    feed: &'a dyn Feed,
+    shared: &'a Shared<'a>,
+    streams: Vec<Told>,
+    /// The first that went wrong.
+    error: Option<StreamError>,
+}
+
+impl Files<'_> {
+    fn told(&mut self, event: Event) {
+        match event {
+            Event::Lost { stream, gap } => {
+                self.streams[stream as usize].gaps.push(gap);
+                self.shared.change(|progress| progress.lost += gap.count);
+            }
+            Event::Checkpoint {
+                stream, samples, ..
+            } => {
+                let before = std::mem::replace(&mut self.streams[stream as usize].safe, samples);
+                self.shared
+                    .change(|progress| progress.safe += samples - before);
+            }
+            Event::Closed {
+                stream,
+                name,
+                bytes,
+            } if bytes > 0 => {
+                if let Err(error) = self.read_back(stream as usize, &name) {
+                    self.fail(error);
+                }
+            }
+            Event::CardLost => self.fail(StreamError::CardFailed),
+            _ => (),
+        }
+    }
+
+    fn fail(&mut self, error: StreamError) {
+        self.error.get_or_insert(error);
+        self.shared.is_stopped.set(true);
+    }
+
+    /// Compares a file with its lines, and drops its data.
+    fn read_back(&mut self, stream: usize, name: &Name) -> Result<(), StreamError> {
+        let file = shown(name);
+        let told = &mut self.streams[stream];
+        let mut wire = self.device.wire.card();
+        let read = with_file(wire.card(), &file, |reader| {
+            told.back.file(reader, self.feed)
+        });
+        let (compared, blocks) = match read {
+            Ok((Ok(compared), blocks)) => (compared, blocks),
+            Ok((Err(source), _)) | Err(source) => return Err(StreamError::Read { file, source }),
+        };
+        compared.map_err(|mismatch| StreamError::Differs { file, mismatch })?;
+        told.files += 1;
+        for run in blocks {
+            wire.forget_data(run.start, run.end - run.start);
+        }
+        Ok(())
+    }
+
+    fn finish<const N: usize>(self, logged: Logged<N>) -> Result<Streamed, StreamError> {
+        if let Some(error) = self.error {
+            return Err(error);
+        }
+        let summaries = match logged.finished {
+            Finished::Done(summaries) => summaries,
+            Finished::Refused(why) => return Err(StreamError::Refused(why)),
+            Finished::PowerCut => return Err(StreamError::CardFailed),
+            Finished::Stuck(why) => return Err(StreamError::Stuck(why)),
+        };
+        let started_ns = logged.started_ns.unwrap_or(logged.ended_ns);
+        let rest = self.streams.into_iter().zip(summaries).zip(logged.pushed);
+        let streams = rest
+            .map(|((told, summary), pushed)| told.finish(summary, pushed, started_ns / 1000))
+            .collect::<Result<_, _>>()?;
+        Ok(Streamed {
+            streams,
+            duration_us: (logged.ended_ns - started_ns) / 1000,
+        })
+    }
+}
+
+impl Told {
+    /// Holds what was told against what files hold.
+    fn finish(
+        self,
+        summary: StreamSummary,
+        pushed: u64,
+        started_us: u64,
+    ) -> Result<StreamResult, StreamError> {
+        let mut gaps = merged(self.gaps);
+        let mut missing = self.back.missing;
+        // What was lost in the end is in no file.
+        if self.back.next < pushed {
+            missing.push(self.back.next..pushed);
+        }
+        let lost: u64 = gaps.iter().map(|gap| gap.count).sum();
+        let is_told =
+            lines_of(missing) == lines_of(gaps.iter().map(|gap| gap.first..gap.first + gap.count));
+        if !is_told || self.back.found + lost != pushed || self.back.found != summary.written {
+            return Err(StreamError::Untold {
+                pushed,
+                found: self.back.found,
+                lost,
+            });
+        }
+        for gap in &mut gaps {
+            gap.at_us = gap.at_us.saturating_sub(started_us);
+        }
+        Ok(StreamResult {
+            pushed,
+            gaps,
+            line_bytes: self.back.line_bytes,
+            files: self.files,
+            summary,
+        })
+    }
+}
+
+/// Ranges in order, those that touch put together.
+fn lines_of(ranges: impl IntoIterator<Item = Range<u64>>) -> Vec<Range<u64>> {
+    let mut out: Vec<Range<u64>> = Vec::new();
+    for range in ranges {
+        match out.last_mut() {
+            Some(last) if last.end == range.start => last.end = range.end,
+            _ => out.push(range),
+        }
+    }
+    out
+}

@@ -1,0 +1,113 @@
+//! Our recorder on simulated cards: that what is read back is truly looked at.
+
+use cardiograph_record::{Feed, Given, StreamError, Streaming, Times, stream_on_card};
+use cardiograph_recorder::{Config, Window};
+use cardiograph_sim_card::{Card, Counterfeit, Defects, Profile, Seed, Spi};
+use cardiograph_sim_device::Lines;
+use std::num::NonZeroU64;
+use std::ops::ControlFlow;
+
+const STREAMING: Streaming = Streaming {
+    spi: Spi {
+        clock_hz: 4_000_000,
+        ncr_bytes: 1,
+        send_gap_ns: 0,
+        receive_gap_ns: 0,
+    },
+    cluster_bytes: 8192,
+    ram_bytes: 65_536,
+    window: Window::Us(1_000_000),
+    config: Config {
+        file_bytes: 1 << 20,
+        file_us: None,
+        when_full: cardiograph_recorder::WhenFull::Stop,
+    },
+};
+
+/// 12 MB.
+const LINES: Lines = Lines {
+    rate_hz: 3000,
+    line_bytes: 100,
+    count: 120_000,
+};
+
+fn profile() -> Profile {
+    let mut profile = Profile::named("class10-16g").unwrap();
+    profile.capacity_bytes = 1 << 30;
+    profile
+}
+
+#[test]
+fn a_card_that_keeps_its_word_holds_all_lines() {
+    let card = Card::new(&profile(), Seed::new(1));
+    let (mut pushed, mut looks) = (0, 0);
+    let mut watch = |now: cardiograph_record::Progress| {
+        assert!(now.pushed >= pushed && now.safe + now.lost <= now.pushed);
+        (pushed, looks) = (now.pushed, looks + 1);
+        ControlFlow::Continue(())
+    };
+    let streamed = stream_on_card::<1>(card, Seed::new(1), &STREAMING, &LINES, &mut watch);
+    let streamed = streamed.unwrap();
+    let [stream] = &streamed.streams[..] else {
+        panic!("one stream");
+    };
+    assert_eq!(stream.pushed, LINES.count);
+    assert_eq!(stream.summary.written, LINES.count);
+    assert_eq!(stream.line_bytes, LINES.bytes());
+    assert_eq!(stream.gaps, []);
+    assert!(stream.files >= LINES.bytes() / (1 << 20));
+    assert!(looks > 100);
+}
+
+#[test]
+fn a_card_that_is_smaller_than_it_says_is_found_out() {
+    let counterfeit = Counterfeit::Vanishes {
+        // 10 MB: its file system is there, and the first lines are.
+        real_blocks: NonZeroU64::new(20_000).unwrap(),
+    };
+    let defects = Defects {
+        counterfeit: Some(counterfeit),
+        ..Defects::default()
+    };
+    let card = Card::with_defects(&profile(), defects, Seed::new(1));
+    let mut watch = |_| ControlFlow::Continue(());
+    let streamed = stream_on_card::<1>(card, Seed::new(1), &STREAMING, &LINES, &mut watch);
+    let Err(StreamError::Differs { file, mismatch }) = streamed else {
+        panic!("{streamed:?}");
+    };
+    assert!(file.starts_with("REC") && file.ends_with(".CSV"), "{file}");
+    assert!(mismatch.due > 0 && mismatch.due < LINES.count);
+}
+
+#[test]
+fn whoever_watches_can_end_it() {
+    let card = Card::new(&profile(), Seed::new(1));
+    let mut watch = |now: cardiograph_record::Progress| match now.pushed > 5_000 {
+        true => ControlFlow::Break(()),
+        false => ControlFlow::Continue(()),
+    };
+    let streamed = stream_on_card::<2>(card, Seed::new(1), &STREAMING, &LINES, &mut watch);
+    let streamed = streamed.unwrap();
+    for stream in &streamed.streams {
+        assert!((2_000..4_000).contains(&stream.pushed), "{}", stream.pushed);
+        assert_eq!(stream.summary.written, stream.pushed);
+    }
+}
+
+#[test]
+fn given_lines_have_their_own_times_and_ends() {
+    let mut given = Given::new(Times::Own(vec![0, 7_000_000, 7_000_000]));
+    for line in [&b"a\n"[..], b"bc\r\n", b""] {
+        given.push(line).unwrap();
+    }
+    assert_eq!(
+        (given.lines(), given.bytes(), given.line_bytes_max()),
+        (3, 9, 4)
+    );
+    let card = Card::new(&profile(), Seed::new(1));
+    let mut watch = |_| ControlFlow::Continue(());
+    let streamed = stream_on_card::<1>(card, Seed::new(1), &STREAMING, &given, &mut watch);
+    let streamed = streamed.unwrap();
+    assert_eq!(streamed.streams[0].line_bytes, 9);
+    assert!(streamed.duration_us >= 7_000);
+}
