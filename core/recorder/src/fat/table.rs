@@ -229,7 +229,8 @@ impl FatVolume {
         self.free_run_at(card, wanted, 1).await
     }
 
-    /// The same, of runs that begin at a multiple of so many clusters of the card.
+    /// The same, of runs that begin at a multiple of so many clusters of the card; of 1 they begin anywhere,
+    /// since clusters need not lie at multiples of their own size.
     async fn free_run_at<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -273,7 +274,8 @@ impl FatVolume {
                 self.entry_here(cluster)
             };
             // Bits above the value would be lost.
-            let may_be_in = run > 0 || self.layout.block_of(cluster).is_multiple_of(unit_blocks);
+            let is_even = unit == 1 || self.layout.block_of(cluster).is_multiple_of(unit_blocks);
+            let may_be_in = run > 0 || is_even;
             run = if entry == 0 && may_be_in { run + 1 } else { 0 };
             if run > longest.1 {
                 longest = (cluster + 1 - run, run);
