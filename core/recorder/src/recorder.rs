@@ -418,14 +418,21 @@ where
     /// Writes what waits, and closes all files.
     async fn finish(&mut self) -> Result<(), Failed> {
         let now_us = self.owner.now_us();
+        // No file is begun that nothing would come to.
+        for stream in &mut self.owner.streams {
+            stream.is_rolling = false;
+        }
         self.aim_all(now_us);
         while self.is_forced() {
             if self.owner.work().await.map_err(|_| Failed)? {
                 continue;
             }
             // A file that is full gets its successor here too.
-            let is_blocked = |at: &usize| self.owner.streams[*at].is_blocked();
-            let Some(at) = (0..N).find(is_blocked) else {
+            let is_waiting = |at: &usize| {
+                let stream = &self.owner.streams[*at];
+                stream.target.is_some_and(|target| target.is_forced) && stream.is_blocked()
+            };
+            let Some(at) = (0..N).find(is_waiting) else {
                 break;
             };
             if self.owner.streams[at].is_given_up {

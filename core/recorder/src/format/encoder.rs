@@ -426,6 +426,10 @@ impl Encoder {
         line: &mut [u8; LINE_BYTES_MAX],
     ) -> Option<(usize, usize)> {
         if self.line == Line::Header {
+            // A file that nothing comes to stays empty.
+            if !self.is_wanted(source, limit) {
+                return None;
+            }
             match text::header(&self.format, line) {
                 0 => self.line = Line::Sample,
                 len => return Some((len, 0)),
@@ -451,6 +455,12 @@ impl Encoder {
             Format::Lines { .. } if waiting > 0 => Some((line_end(source, waiting, line), 0)),
             _ => None,
         }
+    }
+
+    /// Whether there is a gap or a sample to write down.
+    fn is_wanted(&self, source: &Source, limit: usize) -> bool {
+        let (waiting, gap) = source.next();
+        waiting.min(limit) > 0 || gap.is_some() || self.gap.is_some()
     }
 
     /// Decides between lines what comes next.
@@ -491,6 +501,9 @@ impl Encoder {
             return Filled::Dry;
         };
         if self.line == Line::Header {
+            if !self.is_wanted(source, *limit) {
+                return Filled::Dry;
+            }
             let mut text =
                 super::decimal::Text::new(&mut self.block[PAYLOAD_AT..][..PAYLOAD_BYTES]);
             schema.describe(&mut text);
