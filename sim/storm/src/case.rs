@@ -1,0 +1,274 @@
+//! One case from its seed: a card, a device, a power cut, and who judges what is left.
+
+use crate::disk::Image;
+use crate::judge::{Found, History, fsck};
+use crate::others::{Files, Volume};
+use crate::plan::Plan;
+use crate::session::{Ask, End, Session, Setup};
+use cardiograph_recorder::{Config, Event, WhenFull};
+use cardiograph_sim_card::wire::{Strike, Strikes};
+use cardiograph_sim_card::{Card, Profile};
+use cardiograph_sim_world::{Clock, Random, Seed};
+
+/// Cases of one set-up: seeds that follow each other differ in the cuts only.
+pub const CASES_OF_SETUP: u64 = 10;
+/// Every so many cases fsck.fat is asked too.
+const FSCK_EVERY: u64 = 100;
+
+const PROFILES: [&str; 8] = [
+    "class10-16g",
+    "class4",
+    "third",
+    "sandisk-1g",
+    "sandisk-edge-8g",
+    "kingston-2g",
+    "apacer-1g-slc",
+    "panasonic-1g-slc",
+];
+
+/// A card with a file system and files of others, and a device around it.
+pub struct Scene {
+    volume: Volume,
+    profile: Profile,
+    image: Image,
+    others: Files,
+    setup: Setup,
+    /// What was recorded on the card before.
+    earlier: Vec<Session>,
+    seed: Seed,
+}
+
+/// How a case went.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Outcome {
+    /// What was found.
+    pub found: Found,
+    /// How often power was cut.
+    pub cuts: u64,
+    /// How many files a device recovered.
+    pub recovered: u64,
+    /// Whether fsck.fat was asked.
+    pub asked_fsck: u64,
+}
+
+fn pick<T: Copy>(random: &mut Random, of: &[T]) -> T {
+    of[random.below(of.len() as u64) as usize]
+}
+
+impl Scene {
+    /// The scene of a number.
+    ///
+    /// # Errors
+    /// What is wrong already: a recording without any fault.
+    pub fn random(number: u64) -> Result<Scene, String> {
+        let seed = Seed::new(number).child("storm");
+        let random = &mut seed.stream("scene");
+        let volumes = [(64, 512), (64, 2048), (64, 4096), (64, 8192), (128, 1024)];
+        let (card_mib, cluster_bytes) = pick(random, &volumes);
+        let volume = Volume {
+            card_bytes: card_mib << 20,
+            start: pick(random, &[0, 63, 2048]),
+            cluster_bytes,
+        };
+        let mut profile = Profile::named(pick(random, &PROFILES)).map_err(|why| why.to_string())?;
+        profile.capacity_bytes = volume.card_bytes;
+        let (image, others) = volume.make(seed).map_err(|why| why.to_string())?;
+        let setup = random_setup(seed, &volume, random);
+        let mut scene = Scene {
+            volume,
+            profile,
+            image,
+            others,
+            setup,
+            earlier: Vec::new(),
+            seed,
+        };
+        if random.below(3) == 0 {
+            scene.record_before(random)?;
+        }
+        Ok(scene)
+    }
+
+    fn card(&self) -> Card {
+        let mut card = Card::new(&self.profile, self.seed);
+        self.image.store(&mut card);
+        card
+    }
+
+    fn record_before(&mut self, random: &mut Random) -> Result<(), String> {
+        let setup = again(&self.setup, 0.1, random);
+        let (mut card, session) = setup.run(self.card(), &Clock::default());
+        self.earlier.push(session);
+        self.history(&self.earlier, None).judge(&mut card)?;
+        self.image = Image::of(&card);
+        Ok(())
+    }
+
+    fn history<'a>(&'a self, sessions: &'a [Session], uncut: Option<&'a Session>) -> History<'a> {
+        History {
+            volume: self.volume,
+            others: &self.others,
+            sessions,
+            uncut: uncut.map(|uncut| (self.earlier.len(), uncut)),
+        }
+    }
+
+    /// What happens without a cut.
+    ///
+    /// # Errors
+    /// What is wrong with the card afterwards.
+    pub fn uncut(&self) -> Result<Session, String> {
+        let (mut card, session) = self.setup.run(self.card(), &Clock::default());
+        let sessions = [&self.earlier[..], std::slice::from_ref(&session)].concat();
+        self.history(&sessions, None).judge(&mut card)?;
+        Ok(session)
+    }
+
+    /// Cuts the power at a byte, and at bytes of what follows; then lets a device end by itself, and
+    /// judges.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn cut(&self, uncut: &Session, cuts: &[u64], asks_fsck: bool) -> Result<Outcome, String> {
+        let clock = Clock::default();
+        let mut random = self.seed.stream("after the cut");
+        let mut sessions = self.earlier.clone();
+        let mut outcome = Outcome::default();
+        let mut card = self.card();
+        let mut setup = self.setup.clone();
+        for byte in cuts {
+            setup.strikes = Strikes::default();
+            setup.strikes.add(*byte, Strike::PowerCut);
+            let session;
+            (card, session) = setup.run(card, &clock);
+            outcome.cuts += u64::from(session.end == End::PowerCut);
+            sessions.push(session);
+            setup = again(&self.setup, 0.03, &mut random);
+        }
+        let session;
+        (card, session) = setup.run(card, &clock);
+        sessions.push(session);
+        let said = sessions.iter().flat_map(|session| &session.said);
+        let is_recovered = |event| matches!(event, Event::Recovered { .. });
+        outcome.recovered = said.filter(|said| is_recovered(said.event)).count() as u64;
+        let judged = self.history(&sessions, Some(uncut)).judge(&mut card);
+        if judged.is_err() || asks_fsck {
+            let name = format!("{:?}", std::thread::current().id());
+            let told = fsck(&card, &self.volume, &name);
+            outcome.asked_fsck = 1;
+            outcome.found = match (judged, told) {
+                (Ok(found), Ok(())) => found,
+                (Err(why), Ok(())) => return Err(format!("{why} (fsck.fat finds nothing)")),
+                (Ok(_), Err(told)) => return Err(format!("fsck.fat: {told}")),
+                (Err(why), Err(told)) => return Err(format!("{why}\nfsck.fat: {told}")),
+            };
+            return Ok(outcome);
+        }
+        outcome.found = judged?;
+        Ok(outcome)
+    }
+
+    /// What the scene is made of, in a few words.
+    pub fn about(&self) -> String {
+        let streams = self.setup.plans.iter().map(|plan| {
+            format!(
+                "\n    {} {:?}, ring {}, {} Hz by {}, {} samples",
+                plan.kind(), plan.config.window, plan.ring_bytes, plan.rate_hz, plan.burst, plan.count
+            )
+        });
+        let streams: String = streams.collect();
+        format!(
+            "{}, {:?}, {} Hz, {:?}, {} earlier, {:?}{streams}",
+            self.profile.about,
+            self.volume,
+            self.setup.clock_hz,
+            self.setup.config,
+            self.earlier.len(),
+            self.setup.asks
+        )
+    }
+}
+
+fn random_setup(seed: Seed, volume: &Volume, random: &mut Random) -> Setup {
+    let streams = pick(random, &[1, 1, 2, 3, 4]);
+    let seconds = pick(random, &[0.1, 0.3, 0.5, 0.7, 1.5]);
+    let plans = (0..streams).map(|at| Plan::random(at, seconds, random));
+    let plans = plans.collect();
+    let config = Config {
+        file_bytes: pick(random, &[64 << 10, 64 << 10, 100_000, 256 << 10, 1 << 20]),
+        file_us: pick(random, &[None, None, None, Some(50_000), Some(400_000)]),
+        when_full: pick(random, &[WhenFull::Stop, WhenFull::RemoveOldest]),
+    };
+    let blocks = volume.card_bytes / 512;
+    let clock_hz = pick(random, &[4_000_000, 10_000_000, 20_000_000, 25_000_000]);
+    let asks = (0..pick(random, &[0, 0, 1, 3, 8])).map(|_| {
+        let after_ns = random.below(200_000_000);
+        let ask = match random.below(4) {
+            0 => Ask::Roll,
+            1 => Ask::Flush,
+            _ => Ask::Read(random.below(blocks - 40) as u32, 1 + random.below(40) as usize),
+        };
+        (after_ns, ask)
+    });
+    Setup {
+        clock_hz,
+        asks: asks.collect(),
+        config,
+        plans,
+        strikes: Strikes::default(),
+        stops_without_power: true,
+        seed,
+    }
+}
+
+/// The same device again, for a short while, with other samples.
+fn again(setup: &Setup, seconds: f64, random: &mut Random) -> Setup {
+    let plans = setup.plans.iter().map(|plan| plan.again(seconds, random));
+    Setup {
+        plans: plans.collect(),
+        asks: Vec::new(),
+        strikes: Strikes::default(),
+        ..setup.clone()
+    }
+}
+
+/// Bytes at which the cases of a scene cut the power: anywhere, or about where something happened; and
+/// in some the recovery is cut off too.
+pub fn cuts_of(uncut: &Session, seed: u64) -> Vec<u64> {
+    let mut random = Seed::new(seed).stream("cuts");
+    let random = &mut random;
+    let mut first = random.below(uncut.bytes);
+    let said = uncut.said.len() as u64;
+    if said > 0 && random.below(2) == 0 {
+        let about = uncut.said[random.below(said) as usize].byte;
+        first = (about + random.below(20_000)).saturating_sub(10_000);
+    }
+    let mut cuts = vec![first];
+    while cuts.len() < 4 && random.below(3) == 0 {
+        let most = pick(random, &[30_000, 100_000, 300_000]);
+        cuts.push(random.below(most));
+    }
+    cuts
+}
+
+/// The cases of a scene, each of a seed of its own.
+///
+/// # Errors
+/// Those of a scene without a cut, which are those of all its cases.
+pub fn run_scene(
+    number: u64,
+    seeds: impl Iterator<Item = u64>,
+    mut each: impl FnMut(u64, Result<Outcome, String>),
+) -> Result<(), String> {
+    let scene = Scene::random(number)?;
+    let uncut = scene.uncut().map_err(|why| format!("without a cut: {why}\n  {}", scene.about()))?;
+    for seed in seeds {
+        let cuts = cuts_of(&uncut, seed);
+        let result = scene.cut(&uncut, &cuts, seed % FSCK_EVERY == 0);
+        each(
+            seed,
+            result.map_err(|why| format!("{why}\n  cut at {cuts:?}: {}", scene.about())),
+        );
+    }
+    Ok(())
+}

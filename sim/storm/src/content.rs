@@ -1,0 +1,233 @@
+//! Reads what a recorder wrote, by docs/formats.md and not by its code, and holds it against what was
+//! sampled.
+
+use crate::plan::{HEADER, Plan};
+use cardiograph_recorder::{Format, Schema};
+use cardiograph_sim_card::BLOCK_BYTES;
+
+/// Where a stream is, going through its files.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Reached {
+    /// The sample that has to come next; unknown behind a file that was removed.
+    pub next: Option<u64>,
+    /// Samples that gaps say are missing.
+    pub lost: u64,
+}
+
+/// Goes through a file. `may_end_early`: power was cut, so that the last sample of a binary file may be
+/// there in part.
+///
+/// # Errors
+/// What is wrong, and where.
+pub fn read(plan: &Plan, bytes: &[u8], may_end_early: bool, reached: &mut Reached) -> Result<(), String> {
+    match plan.config.format {
+        Format::Binary(schema) => read_binary(plan, schema, bytes, may_end_early, reached),
+        _ => read_text(plan, bytes, reached),
+    }
+}
+
+fn header(plan: &Plan) -> String {
+    match plan.config.format {
+        Format::Lines { header: "", .. } => String::new(),
+        Format::Lines { .. } => format!("{HEADER}\r\n"),
+        Format::Csv(schema) | Format::Binary(schema) => {
+            let names = schema.columns().iter().map(|column| column.name);
+            let names: Vec<&str> = names.chain(["note"]).collect();
+            format!("{}\r\n", names.join(","))
+        }
+    }
+}
+
+fn read_text(plan: &Plan, bytes: &[u8], reached: &mut Reached) -> Result<(), String> {
+    let names = header(plan);
+    let commas = match plan.schema() {
+        Some(schema) => schema.columns().len(),
+        None => 0,
+    };
+    let note = format!("{}#", ",".repeat(commas));
+    let mut at = names.len();
+    if !bytes.starts_with(names.as_bytes()) {
+        let begin = String::from_utf8_lossy(&bytes[..bytes.len().min(names.len() + 100)]);
+        return Err(format!("it begins with another header: {} bytes, {begin:?}", bytes.len()));
+    }
+    let mut marks = Marks::default();
+    while at < bytes.len() {
+        let rest = &bytes[at..];
+        let next = reached.next.unwrap_or_else(|| number_at(rest));
+        let sample = plan.text(next);
+        if next < plan.count && rest.starts_with(&sample) {
+            reached.next = Some(next + 1);
+            at += sample.len();
+            continue;
+        }
+        let end = rest.iter().position(|byte| *byte == b'\n');
+        let line = &rest[..end.ok_or(format!("it ends within a line at byte {at}"))? + 1];
+        let line = String::from_utf8_lossy(line);
+        let wrong = || format!("sample {next} is due at byte {at}, and there is {line:?}");
+        let told = line.strip_prefix(&note).ok_or_else(wrong)?;
+        match told.strip_prefix("gap ") {
+            Some(gap) => pass_gap(gap_of(gap).ok_or_else(wrong)?, reached)?,
+            None => marks.look(told, bytes, at + line.len())?,
+        }
+        at += line.len();
+    }
+    Ok(())
+}
+
+fn number_at(text: &[u8]) -> u64 {
+    let digits = text.iter().take_while(|byte| byte.is_ascii_digit());
+    digits.fold(0, |number, digit| number * 10 + u64::from(digit - b'0'))
+}
+
+fn gap_of(text: &str) -> Option<(u64, u64)> {
+    let mut fields = text.strip_suffix("\r\n")?.split(' ');
+    let mut number = |name: &str| fields.next()?.strip_prefix(name)?.parse::<u64>().ok();
+    let gap = (number("first=")?, number("count=")?);
+    number("at_us=")?;
+    let cause = fields.next()?.strip_prefix("cause=")?;
+    let is_whole = fields.next().is_none() && cause.len() > 3;
+    is_whole.then_some(gap)
+}
+
+fn pass_gap((first, count): (u64, u64), reached: &mut Reached) -> Result<(), String> {
+    if reached.next.is_some_and(|next| next != first) || count == 0 {
+        return Err(format!("a gap of {count} at {first}, and {:?} is due", reached.next));
+    }
+    reached.next = Some(first + count);
+    reached.lost += count;
+    Ok(())
+}
+
+/// The marks of a text file.
+#[derive(Default)]
+struct Marks {
+    epoch: Option<u32>,
+    /// Where the last one ends.
+    end: usize,
+}
+
+impl Marks {
+    fn look(&mut self, told: &str, bytes: &[u8], end: usize) -> Result<(), String> {
+        let wrong = || format!("a mark that is none ends at byte {end}: {told:?}");
+        let fields = told.trim_start_matches(' ').strip_prefix('@');
+        let fields = fields.and_then(|fields| fields.strip_suffix("\r\n"));
+        let fields = fields.ok_or_else(wrong)?.split(' ');
+        let fields = fields.map(|field| (field.len() == 8).then(|| u32::from_str_radix(field, 16)));
+        let fields: Vec<u32> = fields.flatten().flatten().collect();
+        let [epoch, index, durable, sum] = fields[..] else {
+            return Err(wrong());
+        };
+        let is_due = end.is_multiple_of(BLOCK_BYTES) && index as usize + 1 == end / BLOCK_BYTES;
+        let is_right = sum == crc32(&bytes[self.end..end - 10]);
+        let is_own = *self.epoch.get_or_insert(epoch) == epoch;
+        self.end = end;
+        match is_due && is_right && is_own && durable <= index {
+            true => Ok(()),
+            false => Err(wrong()),
+        }
+    }
+}
+
+fn read_binary(
+    plan: &Plan,
+    schema: &Schema,
+    bytes: &[u8],
+    may_end_early: bool,
+    reached: &mut Reached,
+) -> Result<(), String> {
+    let get32 = |block: &[u8], at: usize| {
+        u32::from_le_bytes([block[at], block[at + 1], block[at + 2], block[at + 3]])
+    };
+    let get64 = |block: &[u8], at: usize| {
+        u64::from(get32(block, at)) | u64::from(get32(block, at + 4)) << 32
+    };
+    let (blocks, rest) = bytes.as_chunks::<BLOCK_BYTES>();
+    if !rest.is_empty() {
+        return Err("it ends within a block".into());
+    }
+    let sample_bytes = schema.sample_bytes();
+    let mut part: Vec<u8> = Vec::new();
+    for (number, block) in blocks.iter().enumerate() {
+        let used = usize::from(block[14]) | usize::from(block[15]) << 8;
+        let first = usize::from(block[16]) | usize::from(block[17]) << 8;
+        let kind = if number == 0 { 0 } else { block[12] };
+        let is_whole = get32(block, 508) == crc32(&block[..508])
+            && get32(block, 0) == get32(&blocks[0], 0)
+            && get32(block, 4) as usize == number
+            && get32(block, 8) as usize <= number
+            && block[12] == kind
+            && used <= 480;
+        if !is_whole {
+            return Err(format!("block {number} is not whole"));
+        }
+        let payload = &block[28..28 + used];
+        match kind {
+            0 if number == 0 => (),
+            1 => {
+                let due_at = (sample_bytes - part.len()) % sample_bytes;
+                let told = get64(block, 20);
+                let next = reached.next.get_or_insert(told);
+                let due = *next + u64::from(!part.is_empty());
+                let is_told = match due_at < used {
+                    true => (first, told) == (due_at, due),
+                    false => (first, told) == (0xFFFF, 0),
+                };
+                if !is_told {
+                    return Err(format!("block {number} begins with {told} at {first}"));
+                }
+                part.extend(payload);
+                while part.len() >= sample_bytes {
+                    if part[..sample_bytes] != plan.sample(*next) || *next >= plan.count {
+                        return Err(format!("sample {next} in block {number} is wrong"));
+                    }
+                    part.drain(..sample_bytes);
+                    *next += 1;
+                }
+            }
+            2 if used == 25 && part.is_empty() => {
+                let gap = (get64(payload, 0), get64(payload, 8));
+                if (first, get64(block, 20)) != (0, gap.0) {
+                    return Err(format!("block {number} tells of another gap"));
+                }
+                pass_gap(gap, reached)?;
+            }
+            _ => return Err(format!("block {number} is of kind {kind}")),
+        }
+    }
+    match part.is_empty() || may_end_early {
+        true => Ok(()),
+        false => Err("it ends within a sample".into()),
+    }
+}
+
+/// CRC-32 of IEEE 802.3.
+fn crc32(bytes: &[u8]) -> u32 {
+    const TABLE: [u32; 16] = {
+        let mut table = [0; 16];
+        let mut at = 0;
+        while at < 16 {
+            let (mut sum, mut bit) = (at as u32, 0);
+            while bit < 4 {
+                sum = sum >> 1 ^ (sum & 1) * 0xEDB8_8320;
+                bit += 1;
+            }
+            table[at] = sum;
+            at += 1;
+        }
+        table
+    };
+    let half = |sum: u32, byte: u8| sum >> 4 ^ TABLE[(sum as u8 ^ byte) as usize % 16];
+    let halves = |sum, byte: &u8| half(half(sum, *byte), byte >> 4);
+    !bytes.iter().fold(u32::MAX, halves)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::crc32;
+
+    /// The check value of the catalogue of CRC algorithms, CRC-32/ISO-HDLC.
+    #[test]
+    fn crc32_gives_the_published_check_value() {
+        assert_eq!(crc32(b"123456789"), 0xCBF4_3926);
+    }
+}

@@ -1,0 +1,170 @@
+//! A checker of FAT volumes, written for itself: it shares no code with what it judges.
+
+use crate::disk::Disk;
+use cardiograph_sim_card::BLOCK_BYTES;
+use std::collections::BTreeMap;
+
+/// A file or folder, as its entry and its chain say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Attributes of its entry.
+    pub attributes: u8,
+    /// Its length in bytes.
+    pub bytes: u32,
+    /// Its blocks, in order; those of its last cluster behind its end included.
+    pub blocks: Vec<u64>,
+}
+
+/// Files and folders by their path: short names with their padding, a stroke between.
+pub type Listing = BTreeMap<String, Entry>;
+
+const FOLDER: u8 = 0x10;
+const LABEL: u8 = 0x08;
+
+struct Fat {
+    entries: Vec<u32>,
+    has_owner: Vec<bool>,
+    is_32: bool,
+    data: u64,
+    cluster_blocks: u64,
+}
+
+impl Fat {
+    /// Clusters of a chain, each of which nobody had before, as blocks.
+    fn chain(&mut self, first: u32, whose: &str) -> Result<Vec<u64>, String> {
+        let end = if self.is_32 { 0x0FFF_FFF8 } else { 0xFFF8 };
+        let mut blocks = Vec::new();
+        let mut at = first;
+        while at < end {
+            let owner = self.has_owner.get_mut(at as usize).filter(|_| at >= 2);
+            let owner = owner.ok_or(format!("{whose} has cluster {at}, which is none"))?;
+            if std::mem::replace(owner, true) {
+                return Err(format!("{whose} shares cluster {at}"));
+            }
+            let start = self.data + u64::from(at - 2) * self.cluster_blocks;
+            blocks.extend(start..start + self.cluster_blocks);
+            at = self.entries[at as usize];
+        }
+        Ok(blocks)
+    }
+}
+
+fn get16(bytes: &[u8], at: usize) -> u32 {
+    u16::from_le_bytes([bytes[at], bytes[at + 1]]).into()
+}
+
+fn get32(bytes: &[u8], at: usize) -> u32 {
+    get16(bytes, at) | get16(bytes, at + 2) << 16
+}
+
+/// What is on the volume that begins with block `start`.
+///
+/// # Errors
+/// The first thing that is wrong with it: FATs that differ, chains that are broken, shared, lost or of
+/// another length than the file, names that are there twice, a wrong count in FSInfo.
+pub fn check(disk: &impl Disk, start: u64) -> Result<Listing, String> {
+    let boot = disk.block(start);
+    let (reserved, fats, roots) = (get16(&boot, 14), u32::from(boot[16]), get16(&boot, 17));
+    let is_32 = get16(&boot, 22) == 0;
+    let either = |short, long| match get16(&boot, short) {
+        0 => get32(&boot, long),
+        number => number,
+    };
+    let (fat_blocks, blocks) = (either(22, 36), either(19, 32));
+    let before_data = reserved + fats * fat_blocks + roots / 16;
+    let clusters = (blocks - before_data) / u32::from(boot[13]);
+    let bytes = of_blocks(disk, start + u64::from(reserved), fat_blocks);
+    let second = start + u64::from(reserved + fat_blocks);
+    if fats == 2 && of_blocks(disk, second, fat_blocks) != bytes {
+        return Err("the FATs differ".into());
+    }
+    let entry = |cluster: u32| match is_32 {
+        true => get32(&bytes, cluster as usize * 4) & 0x0FFF_FFFF,
+        false => get16(&bytes, cluster as usize * 2),
+    };
+    let mut fat = Fat {
+        entries: (0..clusters + 2).map(entry).collect(),
+        has_owner: vec![false; clusters as usize + 2],
+        is_32,
+        data: start + u64::from(before_data),
+        cluster_blocks: boot[13].into(),
+    };
+    let root = match is_32 {
+        true => fat.chain(get32(&boot, 44), "the root directory")?,
+        false => (fat.data - u64::from(roots / 16)..fat.data).collect(),
+    };
+    let mut listing = Listing::new();
+    list(disk, &root, "", &mut fat, &mut listing)?;
+    let used = |cluster: &usize| fat.entries[*cluster] != 0;
+    if let Some(lost) = (2..fat.entries.len()).find(|it| used(it) && !fat.has_owner[*it]) {
+        return Err(format!("cluster {lost} is lost"));
+    }
+    if is_32 {
+        let free = (2..fat.entries.len()).filter(|it| !used(it)).count();
+        let told = get32(&disk.block(start + u64::from(get16(&boot, 48))), 488);
+        if told != free as u32 {
+            return Err(format!("FSInfo says {told} clusters are free, not {free}"));
+        }
+    }
+    Ok(listing)
+}
+
+fn of_blocks(disk: &impl Disk, start: u64, count: u32) -> Vec<u8> {
+    let blocks = start..start + u64::from(count);
+    blocks.flat_map(|block| disk.block(block)).collect()
+}
+
+fn list(
+    disk: &impl Disk,
+    blocks: &[u64],
+    folder: &str,
+    fat: &mut Fat,
+    listing: &mut Listing,
+) -> Result<(), String> {
+    let mut has_ended = false;
+    for block in blocks {
+        for entry in disk.block(*block).as_chunks::<32>().0 {
+            has_ended |= entry[0] == 0;
+            if has_ended && entry[0] != 0 {
+                return Err(format!("an entry is behind the end of {folder:?}"));
+            }
+            let is_file = entry[11] & LABEL == 0 && !matches!(entry[0], 0 | 0xE5 | b'.');
+            if is_file {
+                list_one(disk, entry, folder, fat, listing)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn list_one(
+    disk: &impl Disk,
+    entry: &[u8; 32],
+    folder: &str,
+    fat: &mut Fat,
+    listing: &mut Listing,
+) -> Result<(), String> {
+    let path = format!("{folder}{}", String::from_utf8_lossy(&entry[..11]));
+    let (bytes, low, high) = (get32(entry, 28), get16(entry, 26), get16(entry, 20));
+    let first = if fat.is_32 { low | high << 16 } else { low };
+    let blocks = match first {
+        0 => Vec::new(),
+        first => fat.chain(first, &path)?,
+    };
+    let cluster_bytes = fat.cluster_blocks as u32 * BLOCK_BYTES as u32;
+    let due = u64::from(bytes.div_ceil(cluster_bytes)) * fat.cluster_blocks;
+    if entry[11] & FOLDER != 0 {
+        list(disk, &blocks, &format!("{path}/"), fat, listing)?;
+    } else if blocks.len() as u64 != due {
+        return Err(format!("{path} has {} blocks, not {due}", blocks.len()));
+    }
+    let told = Entry {
+        attributes: entry[11],
+        bytes,
+        blocks,
+    };
+    match listing.insert(path.clone(), told) {
+        Some(_) => Err(format!("{path} is there twice")),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,138 @@
+//! A card as its owner gives it: a file system, with files of others on it.
+
+use crate::disk::{Disk, Image, Part};
+use cardiograph_sim_world::{Random, Seed};
+use fatfs::{FileSystem, FormatVolumeOptions, FsOptions};
+use std::collections::BTreeMap;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::ops::Range;
+
+/// A volume.
+#[derive(Clone, Copy, Debug)]
+pub struct Volume {
+    /// Capacity of the card, in bytes.
+    pub card_bytes: u64,
+    /// First block of the volume; without a partition table at 0.
+    pub start: u64,
+    /// Bytes of a cluster.
+    pub cluster_bytes: u32,
+}
+
+/// Files by their path, with what is in them.
+pub type Files = BTreeMap<String, Vec<u8>>;
+
+const NAMES: [&str; 5] = [
+    "a long name of somebody.txt",
+    "HOLES.BIN",
+    "DSC00041.JPG",
+    "Photos of May/second.jpg",
+    "LOG.CSV",
+];
+
+impl Volume {
+    /// Its blocks.
+    pub fn blocks(&self) -> Range<u64> {
+        self.start..self.card_bytes / 512
+    }
+
+    /// Formats a card, and puts files there in pieces, with holes between them.
+    ///
+    /// # Errors
+    /// Those of the crate fatfs: no such volume can be made.
+    pub fn make(&self, seed: Seed) -> io::Result<(Image, Files)> {
+        let mut image = Image::default();
+        let blocks = self.blocks();
+        let options = FormatVolumeOptions::new()
+            .total_sectors((blocks.end - blocks.start) as u32)
+            .bytes_per_cluster(self.cluster_bytes)
+            .volume_id(seed.stream("serial").next_u64() as u32);
+        fatfs::format_volume(&mut Part::new(&mut image, blocks.clone()), options)?;
+        let is_32 = image.block(self.start)[22..24] == [0, 0];
+        if self.start > 0 {
+            let mut table = [0; 512];
+            table[450] = if is_32 { 0x0C } else { 0x0E };
+            table[454..458].copy_from_slice(&(self.start as u32).to_le_bytes());
+            table[458..462].copy_from_slice(&((blocks.end - blocks.start) as u32).to_le_bytes());
+            table[510..].copy_from_slice(&[0x55, 0xAA]);
+            image.put(0, &table);
+        }
+        let files = put_files(&mut image, blocks, &mut seed.stream("files"))?;
+        Ok((image, files))
+    }
+
+    /// What is in all files, as the crate fatfs reads them.
+    ///
+    /// # Errors
+    /// Those of the crate fatfs.
+    pub fn read(&self, disk: &mut impl Disk) -> io::Result<Files> {
+        let file_system = FileSystem::new(Part::new(disk, self.blocks()), FsOptions::new())?;
+        let mut files = Files::new();
+        read_folder(&file_system.root_dir(), "", &mut files)?;
+        Ok(files)
+    }
+}
+
+fn put_files(image: &mut Image, blocks: Range<u64>, random: &mut Random) -> io::Result<Files> {
+    let file_system = FileSystem::new(Part::new(image, blocks), FsOptions::new())?;
+    let root = file_system.root_dir();
+    root.create_dir("Photos of May")?;
+    let mut files = Files::new();
+    for _ in 0..random.below(6) {
+        for name in NAMES {
+            let mut part = vec![0; random.below(9000) as usize];
+            part.fill_with(|| random.next_u64() as u8);
+            let mut file = root.create_file(name)?;
+            file.seek(SeekFrom::End(0))?;
+            file.write_all(&part)?;
+            files.entry(name.to_string()).or_default().extend(part);
+        }
+    }
+    if files.remove("HOLES.BIN").is_some() {
+        root.remove("HOLES.BIN")?;
+    }
+    drop(root);
+    // Makes FSInfo right.
+    file_system.stats()?;
+    file_system.unmount()?;
+    image.change_each(without_long_dots);
+    Ok(files)
+}
+
+/// The crate fatfs gives `.` and `..` long names, and `..` the cluster of the root directory instead of 0:
+/// fsck.fat objects to both.
+fn without_long_dots(block: &mut [u8; 512]) {
+    let (entries, _) = block.as_chunks::<32>();
+    let is_dots = |at: usize| entries[at][11] == 0x10 && entries[at].starts_with(b".");
+    if entries[0][11] != 0x0F || !is_dots(1) || !is_dots(3) {
+        return;
+    }
+    let kept = [&entries[1], &entries[3]].into_iter().chain(&entries[4..]);
+    let kept: Vec<u8> = kept.flatten().copied().collect();
+    block.fill(0);
+    block[..kept.len()].copy_from_slice(&kept);
+    block[32 + 20..32 + 22].fill(0);
+    block[32 + 26..32 + 28].fill(0);
+}
+
+type Folder<'a, 'b, D> = fatfs::Dir<'a, Part<'b, D>>;
+
+fn read_folder<D: Disk>(
+    folder: &Folder<D>,
+    path: &str,
+    files: &mut Files,
+) -> io::Result<()> {
+    for entry in folder.iter() {
+        let entry = entry?;
+        let name = entry.file_name();
+        if entry.is_dir() {
+            if !name.starts_with('.') {
+                read_folder(&entry.to_dir(), &format!("{path}{name}/"), files)?;
+            }
+            continue;
+        }
+        let mut bytes = Vec::new();
+        entry.to_file().read_to_end(&mut bytes)?;
+        files.insert(format!("{path}{name}"), bytes);
+    }
+    Ok(())
+}

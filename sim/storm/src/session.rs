@@ -1,0 +1,237 @@
+//! A device from power on to power off, and what it said meanwhile.
+
+use crate::plan::Plan;
+use cardiograph_recorder::{Config, Control, Event, Name, ReadDesk};
+use cardiograph_sim_card::Card;
+use cardiograph_sim_card::wire::{Strikes, Wire};
+use cardiograph_sim_device::{Beside, Device, Finished, Logged, StreamSetup};
+use cardiograph_sim_world::{Clock, Handle, Seed};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// Longest use of the bus: a block with what goes around it, and some more.
+const USE_BYTES_MAX: u64 = 600;
+
+/// Something that is asked of the recorder.
+#[derive(Clone, Copy, Debug)]
+pub enum Ask {
+    /// To go on in new files.
+    Roll,
+    /// To make all durable.
+    Flush,
+    /// To read so many blocks from a place on.
+    Read(u32, usize),
+}
+
+/// What a device does from power on to power off.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// Clock of the bus, in Hz.
+    pub clock_hz: u32,
+    /// The recorder's settings.
+    pub config: Config,
+    /// Its streams.
+    pub plans: Vec<Plan>,
+    /// What is asked of it, so many ns after the one before.
+    pub asks: Vec<(u64, Ask)>,
+    /// What happens to the card.
+    pub strikes: Strikes,
+    /// Whether the device loses its power with the card.
+    pub stops_without_power: bool,
+    /// Decides what else is random.
+    pub seed: Seed,
+}
+
+/// An event, and when it was.
+#[derive(Clone, Copy, Debug)]
+pub struct Said {
+    /// Bytes that had been exchanged with the card.
+    pub byte: u64,
+    /// Time of the recorder's clock, in us.
+    pub at_us: u64,
+    /// What happened.
+    pub event: Event,
+}
+
+/// A flush: when it was asked for and when it was done, in ns.
+pub type Flush = (u64, Option<u64>);
+
+/// What became of a [`Setup`].
+#[derive(Clone, Debug)]
+pub struct Session {
+    /// Its streams.
+    pub plans: Vec<Plan>,
+    /// What the recorder said.
+    pub said: Vec<Said>,
+    /// How it ended.
+    pub end: End,
+    /// Samples pushed by each stream, with those that were lost.
+    pub pushed: Vec<u64>,
+    /// When sampling began, in ns.
+    pub started_ns: Option<u64>,
+    /// When it ended; if the power was cut, no later than that. In ns.
+    pub ended_ns: u64,
+    /// Flushes that were asked for.
+    pub flushes: Vec<Flush>,
+    /// Bytes exchanged with the card.
+    pub bytes: u64,
+}
+
+/// How a session ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    /// By itself. Samples written and lost, of each stream.
+    Done(Vec<(u64, u64)>),
+    /// It could not begin.
+    Refused(String),
+    /// The power was cut.
+    PowerCut,
+    /// It hung.
+    Stuck(String),
+}
+
+impl Session {
+    /// Files of a stream, in order.
+    pub fn files(&self, of: usize) -> impl Iterator<Item = Name> {
+        self.said.iter().filter_map(move |said| match said.event {
+            Event::Opened { stream, name, .. } if usize::from(stream) == of => Some(name),
+            _ => None,
+        })
+    }
+
+    /// Checkpoints of a stream: when they were done, and what they covered: samples, and those pushed
+    /// before a time. Both times in us.
+    pub fn checkpoints(&self, of: usize) -> impl Iterator<Item = Covered> {
+        self.said.iter().filter_map(move |said| match said.event {
+            Event::Checkpoint {
+                stream,
+                samples,
+                pushed_before_us,
+                is_late,
+            } if usize::from(stream) == of => Some(Covered {
+                done_us: said.at_us,
+                samples,
+                pushed_before_us,
+                is_late,
+            }),
+            _ => None,
+        })
+    }
+}
+
+/// What a checkpoint covers.
+#[derive(Clone, Copy, Debug)]
+pub struct Covered {
+    /// When it was done, in us.
+    pub done_us: u64,
+    /// Samples below are durable, or in a gap that is.
+    pub samples: u64,
+    /// All that were pushed before are among them, in us.
+    pub pushed_before_us: u64,
+    /// Whether it took longer than the window.
+    pub is_late: bool,
+}
+
+impl Setup {
+    /// Puts the card into a device, runs it, and takes the card out again.
+    ///
+    /// # Panics
+    /// If there are no streams, or more than four.
+    pub fn run(&self, card: Card, clock: &Clock) -> (Card, Session) {
+        let mut device = Device::on_clock(card, 1, self.clock_hz, self.seed, clock.clone());
+        device.config = self.config;
+        device.entropy = 7;
+        device.stops_without_power = self.stops_without_power;
+        device.wire.card().schedule(&self.strikes);
+        let session = match self.plans.len() {
+            1 => self.log::<1>(&device),
+            2 => self.log::<2>(&device),
+            3 => self.log::<3>(&device),
+            4 => self.log::<4>(&device),
+            other => panic!("{other} streams"),
+        };
+        // A card that comes back has had its power cut and given back.
+        device.wire.card().power_on();
+        (device.into_card(), session)
+    }
+
+    fn log<const N: usize>(&self, device: &Device) -> Session {
+        let streams = std::array::from_fn(|at| StreamSetup {
+            config: self.plans[at].config,
+            ring_bytes: self.plans[at].ring_bytes,
+            samples: Box::new(self.plans[at]),
+        });
+        let mut said = Vec::new();
+        let wire: Wire = device.wire.clone();
+        let events = |at_us, event| {
+            said.push(Said {
+                byte: wire.card().count().bytes,
+                at_us,
+                event,
+            });
+        };
+        let flushes = Rc::new(RefCell::new(Vec::new()));
+        let (noted, asks, clock) = (flushes.clone(), self.asks.clone(), device.clock().clone());
+        let logged: Logged<N> = device.log(streams, events, move |control, desk, handle| {
+            Some(beside(control, desk, handle, asks, clock, noted))
+        });
+        let end = match logged.finished {
+            Finished::Done(streams) => {
+                End::Done(streams.map(|stream| (stream.written, stream.lost)).to_vec())
+            }
+            Finished::Refused(why) => End::Refused(why),
+            Finished::PowerCut => End::PowerCut,
+            Finished::Stuck(why) => End::Stuck(why),
+        };
+        let after_ns = match end {
+            // What went on until the device noticed.
+            End::PowerCut => USE_BYTES_MAX * 8 * 1_000_000_000 / u64::from(self.clock_hz),
+            _ => 0,
+        };
+        let flushes = flushes.borrow().clone();
+        Session {
+            plans: self.plans.clone(),
+            said,
+            end,
+            pushed: logged.pushed.to_vec(),
+            started_ns: logged.started_ns,
+            ended_ns: logged.ended_ns.saturating_sub(after_ns),
+            flushes,
+            bytes: wire.card().count().bytes,
+        }
+    }
+}
+
+fn beside<'b>(
+    control: &'b Control,
+    desk: &'b ReadDesk<'b>,
+    handle: Handle,
+    asks: Vec<(u64, Ask)>,
+    clock: Clock,
+    flushes: Rc<RefCell<Vec<Flush>>>,
+) -> Beside<'b> {
+    Box::pin(async move {
+        while !control.is_ready() {
+            handle.sleep_ns(1_000_000).await;
+        }
+        for (after_ns, ask) in asks {
+            handle.sleep_ns(after_ns).await;
+            match ask {
+                Ask::Roll => control.roll(),
+                Ask::Read(start, count) => {
+                    // What it reads is nobody's: the card may be gone as well.
+                    let _ = desk.read(start, &mut vec![[0; 512]; count]).await;
+                }
+                Ask::Flush => {
+                    let at = flushes.borrow().len();
+                    flushes.borrow_mut().push((clock.now_ns(), None));
+                    let number = control.flush();
+                    while !control.is_flushed(number) {
+                        handle.sleep_ns(200_000).await;
+                    }
+                    flushes.borrow_mut()[at].1 = Some(clock.now_ns());
+                }
+            }
+        }
+    })
+}
