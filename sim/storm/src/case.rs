@@ -3,9 +3,9 @@
 use crate::disk::Image;
 use crate::judge::{Found, History, fsck};
 use crate::others::{Files, Volume};
-use crate::plan::Plan;
+use crate::plan::{Plan, SMALL};
 use crate::session::{Ask, End, Session, Setup};
-use cardiograph_recorder::{Config, Event, WhenFull};
+use cardiograph_recorder::{Config, Event, Format, WhenFull, Window};
 use cardiograph_sim_card::wire::{Strike, Strikes};
 use cardiograph_sim_card::{Card, Profile};
 use cardiograph_sim_world::{Clock, Random, Seed};
@@ -39,7 +39,7 @@ pub struct Scene {
 }
 
 /// How a case went.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// What was found.
     pub found: Found,
@@ -49,6 +49,8 @@ pub struct Outcome {
     pub recovered: u64,
     /// Whether fsck.fat was asked.
     pub asked_fsck: u64,
+    /// Borders of the session that ended by itself.
+    pub borders: Vec<u64>,
 }
 
 fn pick<T: Copy>(random: &mut Random, of: &[T]) -> T {
@@ -87,6 +89,48 @@ impl Scene {
             scene.record_before(random)?;
         }
         Ok(scene)
+    }
+
+    /// A short recording in two streams, with a roll.
+    ///
+    /// # Errors
+    /// That it cannot be set up.
+    pub fn short() -> Result<Scene, String> {
+        let seed = Seed::new(0).child("every write");
+        let volume = Volume {
+            card_bytes: 64 << 20,
+            start: 63,
+            cluster_bytes: 2048,
+        };
+        let mut profile = Profile::named("class10-16g").map_err(|why| why.to_string())?;
+        profile.capacity_bytes = volume.card_bytes;
+        let (image, others) = volume.make(seed).map_err(|why| why.to_string())?;
+        let window = Window::Us(30_000);
+        let formats = [Format::Csv(&SMALL), Format::Binary(&SMALL)];
+        let plans = formats.into_iter().enumerate().map(|(at, format)| {
+            Plan::steady(at, format, window, 1000, 150)
+        });
+        let setup = Setup {
+            clock_hz: 10_000_000,
+            config: Config {
+                file_bytes: 64 << 10,
+                ..Config::default()
+            },
+            plans: plans.collect(),
+            asks: vec![(70_000_000, Ask::Roll)],
+            strikes: Strikes::default(),
+            stops_without_power: true,
+            seed,
+        };
+        Ok(Scene {
+            volume,
+            profile,
+            image,
+            others,
+            setup,
+            earlier: Vec::new(),
+            seed,
+        })
     }
 
     fn card(&self) -> Card {
@@ -147,6 +191,7 @@ impl Scene {
         }
         let session;
         (card, session) = setup.run(card, &clock);
+        outcome.borders.clone_from(&session.borders);
         sessions.push(session);
         let said = sessions.iter().flat_map(|session| &session.said);
         let is_recovered = |event| matches!(event, Event::Recovered { .. });
@@ -232,17 +277,18 @@ fn again(setup: &Setup, seconds: f64, random: &mut Random) -> Setup {
     }
 }
 
-/// Bytes at which the cases of a scene cut the power: anywhere, or about where something happened; and
-/// in some the recovery is cut off too.
+/// Bytes at which a case cuts the power: anywhere, where busy begins or ends, or about where something
+/// happened; in some the recovery is cut off too.
 pub fn cuts_of(uncut: &Session, seed: u64) -> Vec<u64> {
-    let mut random = Seed::new(seed).stream("cuts");
-    let random = &mut random;
-    let mut first = random.below(uncut.bytes);
-    let said = uncut.said.len() as u64;
-    if said > 0 && random.below(2) == 0 {
-        let about = uncut.said[random.below(said) as usize].byte;
-        first = (about + random.below(20_000)).saturating_sub(10_000);
-    }
+    let random = &mut Seed::new(seed).stream("cuts");
+    let first = match random.below(3) {
+        0 => random.below(uncut.bytes),
+        1 => pick(random, &uncut.borders),
+        _ => {
+            let about = pick(random, &uncut.said).byte;
+            (about + random.below(20_000)).saturating_sub(10_000)
+        }
+    };
     let mut cuts = vec![first];
     while cuts.len() < 4 && random.below(3) == 0 {
         let most = pick(random, &[30_000, 100_000, 300_000]);

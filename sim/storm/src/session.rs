@@ -4,9 +4,9 @@ use crate::plan::Plan;
 use cardiograph_recorder::{Config, Control, Event, Name, ReadDesk};
 use cardiograph_sim_card::Card;
 use cardiograph_sim_card::wire::{Strikes, Wire};
-use cardiograph_sim_device::{Beside, Device, Finished, Logged, StreamSetup};
+use cardiograph_sim_device::{Beside, Device, Finished, Logged, StreamSetup, Watch};
 use cardiograph_sim_world::{Clock, Handle, Seed};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 /// Longest use of the bus: a block with what goes around it, and some more.
@@ -75,6 +75,9 @@ pub struct Session {
     pub flushes: Vec<Flush>,
     /// Bytes exchanged with the card.
     pub bytes: u64,
+    /// Bytes before which a busy time began or was over: between two of them what the card holds stays
+    /// the same.
+    pub borders: Vec<u64>,
 }
 
 /// How a session ended.
@@ -143,13 +146,16 @@ impl Setup {
         device.entropy = 7;
         device.stops_without_power = self.stops_without_power;
         device.wire.card().schedule(&self.strikes);
-        let session = match self.plans.len() {
+        let borders = Rc::new(RefCell::new(Vec::new()));
+        device.watch = Some(border_watch(borders.clone()));
+        let mut session = match self.plans.len() {
             1 => self.log::<1>(&device),
             2 => self.log::<2>(&device),
             3 => self.log::<3>(&device),
             4 => self.log::<4>(&device),
             other => panic!("{other} streams"),
         };
+        session.borders = borders.take();
         // A card that comes back has had its power cut and given back.
         device.wire.card().power_on();
         (device.into_card(), session)
@@ -198,8 +204,20 @@ impl Setup {
             ended_ns: logged.ended_ns.saturating_sub(after_ns),
             flushes,
             bytes: wire.card().count().bytes,
+            borders: Vec::new(),
         }
     }
+}
+
+fn border_watch(borders: Rc<RefCell<Vec<u64>>>) -> Box<Watch> {
+    let seen = Cell::new((0, false));
+    Box::new(move |card| {
+        let until_ns = card.busy_until_ns();
+        let now = (until_ns, card.clock().now_ns() < until_ns);
+        if seen.replace(now) != now {
+            borders.borrow_mut().push(card.count().bytes);
+        }
+    })
 }
 
 fn beside<'b>(
