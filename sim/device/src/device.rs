@@ -106,6 +106,20 @@ impl Device {
             ncr_bytes,
             ..Options::default()
         };
+        Device::with_options(card, options, clock_hz, seed, clock)
+    }
+
+    /// The same, with a card that says of itself what is in `options`.
+    ///
+    /// # Panics
+    /// If no card has such options.
+    pub fn with_options(
+        card: Card,
+        options: Options,
+        clock_hz: u32,
+        seed: Seed,
+        clock: Clock,
+    ) -> Device {
         let card = SpiCard::new(card, options, clock.clone(), FIRST_CLOCK_HZ);
         let card = card.unwrap_or_else(|error| panic!("{error:?}"));
         Device {

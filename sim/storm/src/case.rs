@@ -32,7 +32,8 @@ pub struct Scene {
     profile: Profile,
     image: Image,
     others: Files,
-    setup: Setup,
+    /// The device.
+    pub setup: Setup,
     /// What was recorded on the card before.
     earlier: Vec<Session>,
     seed: Seed,
@@ -69,6 +70,7 @@ impl Scene {
         let (card_mib, cluster_bytes) = pick(random, &volumes);
         let volume = Volume {
             card_bytes: card_mib << 20,
+            bytes: card_mib << 20,
             start: pick(random, &[0, 63, 2048]),
             cluster_bytes,
         };
@@ -91,26 +93,46 @@ impl Scene {
         Ok(scene)
     }
 
+    /// A device with a card of 64 MiB that has files of others on it; `setup` is told the seed.
+    ///
+    /// # Errors
+    /// That there can be no such volume.
+    pub fn new(
+        bytes: u64,
+        cluster_bytes: u32,
+        seed: Seed,
+        setup: impl FnOnce(Seed) -> Setup,
+    ) -> Result<Scene, String> {
+        let volume = Volume {
+            card_bytes: 64 << 20,
+            start: 63,
+            bytes,
+            cluster_bytes,
+        };
+        let mut profile = Profile::named("class10-16g").map_err(|why| why.to_string())?;
+        profile.capacity_bytes = volume.card_bytes;
+        let (image, others) = volume.make(seed).map_err(|why| why.to_string())?;
+        Ok(Scene {
+            volume,
+            profile,
+            image,
+            others,
+            setup: setup(seed),
+            earlier: Vec::new(),
+            seed,
+        })
+    }
+
     /// A short recording in two streams, with a roll.
     ///
     /// # Errors
     /// That it cannot be set up.
     pub fn short() -> Result<Scene, String> {
-        let seed = Seed::new(0).child("every write");
-        let volume = Volume {
-            card_bytes: 64 << 20,
-            start: 63,
-            cluster_bytes: 2048,
-        };
-        let mut profile = Profile::named("class10-16g").map_err(|why| why.to_string())?;
-        profile.capacity_bytes = volume.card_bytes;
-        let (image, others) = volume.make(seed).map_err(|why| why.to_string())?;
         let window = Window::Us(30_000);
         let formats = [Format::Csv(&SMALL), Format::Binary(&SMALL)];
-        let plans = formats.into_iter().enumerate().map(|(at, format)| {
-            Plan::steady(at, format, window, 1000, 150)
-        });
-        let setup = Setup {
+        let plans = formats.into_iter().enumerate();
+        let plans = plans.map(|(at, format)| Plan::steady(at, format, window, 1000, 150));
+        let setup = |seed| Setup {
             clock_hz: 10_000_000,
             config: Config {
                 file_bytes: 64 << 10,
@@ -119,21 +141,36 @@ impl Scene {
             plans: plans.collect(),
             asks: vec![(70_000_000, Ask::Roll)],
             strikes: Strikes::default(),
+            write_protected: false,
             stops_without_power: true,
             seed,
         };
-        Ok(Scene {
-            volume,
-            profile,
-            image,
-            others,
-            setup,
-            earlier: Vec::new(),
-            seed,
-        })
+        Scene::new(64 << 20, 2048, Seed::new(0).child("every write"), setup)
     }
 
-    fn card(&self) -> Card {
+    /// Lets the card be struck while a device records that has power of its own, lets another device
+    /// record, and judges. Gives the first session.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn struck(&self, strikes: &Strikes) -> Result<Session, String> {
+        let clock = Clock::default();
+        let setup = Setup {
+            strikes: strikes.clone(),
+            stops_without_power: false,
+            ..self.setup.clone()
+        };
+        let (card, session) = setup.run(self.card(), &clock);
+        let after = again(&self.setup, 0.03, &mut self.seed.stream("after"));
+        let (mut card, last) = after.run(card, &clock);
+        let sessions = [&self.earlier[..], &[session, last]].concat();
+        let told = |why| format!("{why}\n  {}", self.about());
+        self.history(&sessions, None).judge(&mut card).map_err(told)?;
+        Ok(sessions[self.earlier.len()].clone())
+    }
+
+    /// The card, as it is before.
+    pub fn card(&self) -> Card {
         let mut card = Card::new(&self.profile, self.seed);
         self.image.store(&mut card);
         card
@@ -261,6 +298,7 @@ fn random_setup(seed: Seed, volume: &Volume, random: &mut Random) -> Setup {
         config,
         plans,
         strikes: Strikes::default(),
+        write_protected: false,
         stops_without_power: true,
         seed,
     }

@@ -6,12 +6,32 @@ use cardiograph_recorder::{Format, Schema};
 use cardiograph_sim_card::BLOCK_BYTES;
 
 /// Where a stream is, going through its files.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Reached {
     /// The sample that has to come next; unknown behind a file that was removed.
     pub next: Option<u64>,
-    /// Samples that gaps say are missing.
-    pub lost: u64,
+    /// Samples that gaps say are missing: the first, and how many.
+    pub gaps: Vec<(u64, u64)>,
+    /// The card failed, or was away: files may end with samples that the recorder took for lost with it,
+    /// and says so in the next file.
+    pub may_overlap: bool,
+}
+
+impl Reached {
+    /// Samples in gaps.
+    pub fn lost(&self) -> u64 {
+        self.gaps.iter().map(|(_, count)| count).sum()
+    }
+
+    fn pass_gap(&mut self, (first, count): (u64, u64)) -> Result<(), String> {
+        let is_due = |next| first == next || self.may_overlap && first < next && next <= first + count;
+        if !self.next.is_none_or(is_due) || count == 0 {
+            return Err(format!("a gap of {count} at {first}, and {:?} is due", self.next));
+        }
+        self.next = Some(first + count);
+        self.gaps.push((first, count));
+        Ok(())
+    }
 }
 
 /// Goes through a file. `may_end_early`: power was cut, so that the last sample of a binary file may be
@@ -66,7 +86,7 @@ fn read_text(plan: &Plan, bytes: &[u8], reached: &mut Reached) -> Result<(), Str
         let wrong = || format!("sample {next} is due at byte {at}, and there is {line:?}");
         let told = line.strip_prefix(&note).ok_or_else(wrong)?;
         match told.strip_prefix("gap ") {
-            Some(gap) => pass_gap(gap_of(gap).ok_or_else(wrong)?, reached)?,
+            Some(gap) => reached.pass_gap(gap_of(gap).ok_or_else(wrong)?)?,
             None => marks.look(told, bytes, at + line.len())?,
         }
         at += line.len();
@@ -87,15 +107,6 @@ fn gap_of(text: &str) -> Option<(u64, u64)> {
     let cause = fields.next()?.strip_prefix("cause=")?;
     let is_whole = fields.next().is_none() && cause.len() > 3;
     is_whole.then_some(gap)
-}
-
-fn pass_gap((first, count): (u64, u64), reached: &mut Reached) -> Result<(), String> {
-    if reached.next.is_some_and(|next| next != first) || count == 0 {
-        return Err(format!("a gap of {count} at {first}, and {:?} is due", reached.next));
-    }
-    reached.next = Some(first + count);
-    reached.lost += count;
-    Ok(())
 }
 
 /// The marks of a text file.
@@ -189,7 +200,7 @@ fn read_binary(
                 if (first, get64(block, 20)) != (0, gap.0) {
                     return Err(format!("block {number} tells of another gap"));
                 }
-                pass_gap(gap, reached)?;
+                reached.pass_gap(gap)?;
             }
             _ => return Err(format!("block {number} is of kind {kind}")),
         }

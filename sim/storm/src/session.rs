@@ -3,9 +3,10 @@
 use crate::plan::Plan;
 use cardiograph_recorder::{Config, Control, Event, Name, ReadDesk};
 use cardiograph_sim_card::Card;
-use cardiograph_sim_card::wire::{Strikes, Wire};
-use cardiograph_sim_device::{Beside, Device, Finished, Logged, StreamSetup, Watch};
+use cardiograph_sim_card::wire::{Options, Strikes, Wire};
+use cardiograph_sim_device::{Beside, Device, Finished, Logged, StreamSetup, Watch, card_kind};
 use cardiograph_sim_world::{Clock, Handle, Seed};
+use std::collections::HashSet;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
@@ -36,6 +37,8 @@ pub struct Setup {
     pub asks: Vec<(u64, Ask)>,
     /// What happens to the card.
     pub strikes: Strikes,
+    /// Whether the card says that it must not be written to.
+    pub write_protected: bool,
     /// Whether the device loses its power with the card.
     pub stops_without_power: bool,
     /// Decides what else is random.
@@ -102,6 +105,27 @@ impl Session {
         })
     }
 
+    /// Whether the card failed or was away.
+    pub fn lost_card(&self) -> bool {
+        let mut said = self.said.iter();
+        said.any(|said| said.event == Event::CardLost)
+    }
+
+    /// Whether the card had no room for more.
+    pub fn is_full(&self) -> bool {
+        let mut said = self.said.iter();
+        said.any(|said| matches!(said.event, Event::Full { .. }))
+    }
+
+    /// Samples of a stream that were told to be missing.
+    pub fn lost_samples(&self, of: usize) -> HashSet<u64> {
+        let lost = self.said.iter().filter_map(|said| match said.event {
+            Event::Lost { stream, gap } if usize::from(stream) == of => Some(gap),
+            _ => None,
+        });
+        lost.flat_map(|gap| gap.first..gap.first + gap.count).collect()
+    }
+
     /// Checkpoints of a stream: when they were done, and what they covered: samples, and those pushed
     /// before a time. Both times in us.
     pub fn checkpoints(&self, of: usize) -> impl Iterator<Item = Covered> {
@@ -141,7 +165,7 @@ impl Setup {
     /// # Panics
     /// If there are no streams, or more than four.
     pub fn run(&self, card: Card, clock: &Clock) -> (Card, Session) {
-        let mut device = Device::on_clock(card, 1, self.clock_hz, self.seed, clock.clone());
+        let mut device = self.device(card, clock);
         device.config = self.config;
         device.entropy = 7;
         device.stops_without_power = self.stops_without_power;
@@ -159,6 +183,15 @@ impl Setup {
         // A card that comes back has had its power cut and given back.
         device.wire.card().power_on();
         (device.into_card(), session)
+    }
+
+    fn device(&self, card: Card, clock: &Clock) -> Device {
+        let options = Options {
+            kind: card_kind(card.blocks()),
+            write_protected: self.write_protected,
+            ..Options::default()
+        };
+        Device::with_options(card, options, self.clock_hz, self.seed, clock.clone())
     }
 
     fn log<const N: usize>(&self, device: &Device) -> Session {
