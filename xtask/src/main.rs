@@ -17,8 +17,7 @@ mod test;
 
 use std::process::ExitCode;
 
-const USAGE: &str =
-    "usage: cargo xtask test | readme | firmware | bench [overhead|analyze|card] | fuzz SECONDS";
+const USAGE: &str = "usage: cargo xtask test | readme | firmware | storm | bench [overhead|analyze|card] | fuzz SECONDS";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();

@@ -259,7 +259,11 @@ impl<'a> Stream<'a> {
         };
         let left = target.head.wrapping_sub(self.source.tail()) as i32;
         // Behind such a step a binary sample may go on, and it must not in another file.
-        let step = if self.is_rolling { 1 } else { self.step_blocks() };
+        let step = if self.is_rolling {
+            1
+        } else {
+            self.step_blocks()
+        };
         if !target.is_forced && step > 1 && now_us < target.at_us + self.step_us_max() {
             self.encoder.set_step(step);
             let is_there = left <= 0 && self.encoder.index().is_multiple_of(step);

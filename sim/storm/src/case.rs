@@ -160,13 +160,20 @@ impl Scene {
             stops_without_power: false,
             ..self.setup.clone()
         };
-        let (card, session) = setup.run(self.card(), &clock);
-        let after = again(&self.setup, 0.03, &mut self.seed.stream("after"));
-        let (mut card, last) = after.run(card, &clock);
-        let sessions = [&self.earlier[..], &[session, last]].concat();
+        let (mut card, session) = setup.run(self.card(), &clock);
+        let mut sessions = [&self.earlier[..], std::slice::from_ref(&session)].concat();
+        // A full card is not recorded on again.
+        if !session.is_full() {
+            let after = again(&self.setup, 0.03, &mut self.seed.stream("after"));
+            let last;
+            (card, last) = after.run(card, &clock);
+            sessions.push(last);
+        }
         let told = |why| format!("{why}\n  {}", self.about());
-        self.history(&sessions, None).judge(&mut card).map_err(told)?;
-        Ok(sessions[self.earlier.len()].clone())
+        self.history(&sessions, None)
+            .judge(&mut card)
+            .map_err(told)?;
+        Ok(session)
     }
 
     /// The card, as it is before.
@@ -255,7 +262,12 @@ impl Scene {
         let streams = self.setup.plans.iter().map(|plan| {
             format!(
                 "\n    {} {:?}, ring {}, {} Hz by {}, {} samples",
-                plan.kind(), plan.config.window, plan.ring_bytes, plan.rate_hz, plan.burst, plan.count
+                plan.kind(),
+                plan.config.window,
+                plan.ring_bytes,
+                plan.rate_hz,
+                plan.burst,
+                plan.count
             )
         });
         let streams: String = streams.collect();
@@ -288,7 +300,10 @@ fn random_setup(seed: Seed, volume: &Volume, random: &mut Random) -> Setup {
         let ask = match random.below(4) {
             0 => Ask::Roll,
             1 => Ask::Flush,
-            _ => Ask::Read(random.below(blocks - 40) as u32, 1 + random.below(40) as usize),
+            _ => Ask::Read(
+                random.below(blocks - 40) as u32,
+                1 + random.below(40) as usize,
+            ),
         };
         (after_ns, ask)
     });
@@ -345,7 +360,9 @@ pub fn run_scene(
     mut each: impl FnMut(u64, Result<Outcome, String>),
 ) -> Result<(), String> {
     let scene = Scene::random(number)?;
-    let uncut = scene.uncut().map_err(|why| format!("without a cut: {why}\n  {}", scene.about()))?;
+    let uncut = scene
+        .uncut()
+        .map_err(|why| format!("without a cut: {why}\n  {}", scene.about()))?;
     for seed in seeds {
         let cuts = cuts_of(&uncut, seed);
         let result = scene.cut(&uncut, &cuts, seed % FSCK_EVERY == 0);

@@ -47,7 +47,10 @@ impl History<'_> {
             return Err(format!("the last session ended with {:?}", session.end));
         }
         let listing = fat::check(card, self.volume.start)?;
-        let mut files = self.volume.read(card).map_err(|error| format!("fatfs: {error}"))?;
+        let mut files = self
+            .volume
+            .read(card)
+            .map_err(|error| format!("fatfs: {error}"))?;
         for (path, bytes) in self.others {
             match files.remove(path) {
                 Some(found) if found == *bytes => (),
@@ -151,23 +154,30 @@ impl History<'_> {
         let mut last_us = 0;
         for covered in session.checkpoints(stream) {
             if end < covered.samples {
-                return Err(format!("{end} samples, and a checkpoint was made: {covered:?}"));
+                return Err(format!(
+                    "{end} samples, and a checkpoint was made: {covered:?}"
+                ));
             }
             let due = before(covered.pushed_before_us * 1000);
             if covered.samples < due && !self.is_gap_open(number, stream, covered.samples) {
-                return Err(format!("{due} samples are older than this checkpoint: {covered:?}"));
+                return Err(format!(
+                    "{due} samples are older than this checkpoint: {covered:?}"
+                ));
             }
             last_us = covered.done_us;
         }
         for (asked_ns, done_ns) in &session.flushes {
             let due = before(*asked_ns);
             if done_ns.is_some() && end < due && !self.is_gap_open(number, stream, end) {
-                return Err(format!("{end} samples, and {due} before a flush that was done"));
+                return Err(format!(
+                    "{end} samples, and {due} before a flush that was done"
+                ));
             }
         }
-        let (Window::Us(window_us), Some((_, uncut))) =
-            (plan.config.window, self.uncut.filter(|(uncut, _)| *uncut == number))
-        else {
+        let (Window::Us(window_us), Some((_, uncut))) = (
+            plan.config.window,
+            self.uncut.filter(|(uncut, _)| *uncut == number),
+        ) else {
             return Ok(());
         };
         let due = before(session.ended_ns.saturating_sub(window_us * 1000));
@@ -175,12 +185,16 @@ impl History<'_> {
             return Ok(());
         }
         // Had power not been cut, it would have said so.
-        let next = uncut.checkpoints(stream).find(|covered| covered.done_us > last_us);
+        let next = uncut
+            .checkpoints(stream)
+            .find(|covered| covered.done_us > last_us);
         if next.is_some_and(|covered| covered.is_late) {
             found.late += 1;
             return Ok(());
         }
-        Err(format!("{end} samples, and {due} are older than the window; next is {next:?}"))
+        Err(format!(
+            "{end} samples, and {due} are older than the window; next is {next:?}"
+        ))
     }
 }
 
@@ -204,7 +218,8 @@ fn judge_done(
         )
     };
     // A recorder that had its card all the time writes down all gaps; a full card takes no more.
-    let is_whole = session.lost_card() || session.is_full() || end == pushed && lost == reached.lost();
+    let is_whole =
+        session.lost_card() || session.is_full() || end == pushed && lost == reached.lost();
     let is_counted = written + lost == pushed && lost == told.len() as u64;
     match is_whole && is_counted && missing.iter().all(|(first, count)| is_told(*first, *count)) {
         true => Ok(()),
@@ -251,7 +266,10 @@ pub fn fsck(disk: &impl Disk, volume: &Volume, name: &str) -> Result<(), String>
                 file.write_all_at(&data, number as u64 * 512)?;
             }
         }
-        let paths = format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap_or_default());
+        let paths = format!(
+            "{}:/usr/sbin:/sbin",
+            std::env::var("PATH").unwrap_or_default()
+        );
         let mut command = Command::new("fsck.fat");
         command.arg("-n").arg(&path).env("PATH", paths).output()
     });

@@ -31,17 +31,26 @@ fn main() -> ExitCode {
     let tally = Mutex::new(Tally::default());
     if args == ["--every-write"] {
         if let Err(why) = every_write(&tally) {
-            note(Err(format!("{why}\n  again: cargo xtask storm --every-write")), &tally);
+            note(
+                Err(format!("{why}\n  again: cargo xtask storm --every-write")),
+                &tally,
+            );
         }
     } else if let Some(seeds) = parsed(&args) {
-        println!("storm: {} cases from seed {}", seeds.end - seeds.start, seeds.start);
+        println!(
+            "storm: {} cases from seed {}",
+            seeds.end - seeds.start,
+            seeds.start
+        );
         let scenes = seeds.start / CASES_OF_SETUP..seeds.end.div_ceil(CASES_OF_SETUP);
         on_all_cores(scenes, |scene| one_scene(scene, &seeds, &tally));
     } else {
         eprintln!("{USAGE}");
         return ExitCode::from(2);
     }
-    let tally = tally.into_inner().unwrap_or_else(|broken| broken.into_inner());
+    let tally = tally
+        .into_inner()
+        .unwrap_or_else(|broken| broken.into_inner());
     println!(
         "{} cases: {} cuts, {} files recovered, {} samples found and {} in gaps, {} windows late, \
          fsck.fat asked {} times; {} failures",
@@ -125,13 +134,17 @@ fn every_write(tally: &Mutex<Tally>) -> Result<(), String> {
         let recovery = scene.cut(&uncut, &[first], true)?.borders;
         cuts.extend(recovery.iter().map(|second| vec![first, *second]));
     }
-    println!("storm: {count} borders of a recording, {} in recoveries", cuts.len() - count);
+    println!(
+        "storm: {count} borders of a recording, {} in recoveries",
+        cuts.len() - count
+    );
     on_all_cores(0..cuts.len() as u64, |number| {
         let cuts = &cuts[number as usize];
         let run = || scene.cut(&uncut, cuts, number.is_multiple_of(100));
         let result = catch_unwind(AssertUnwindSafe(run));
         let result = result.unwrap_or_else(|_| Err("it panicked".into()));
-        let told = |why| format!("{why}\n  cut at {cuts:?}\n  again: cargo xtask storm --every-write\n");
+        let told =
+            |why| format!("{why}\n  cut at {cuts:?}\n  again: cargo xtask storm --every-write\n");
         note(result.map_err(told), tally);
     });
     Ok(())

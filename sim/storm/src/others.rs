@@ -49,7 +49,7 @@ impl Volume {
             .total_sectors((blocks.end - blocks.start) as u32)
             .bytes_per_cluster(self.cluster_bytes)
             .volume_id(seed.stream("serial").next_u64() as u32);
-        fatfs::format_volume(&mut Part::new(&mut image, blocks.clone()), options)?;
+        fatfs::format_volume(Part::new(&mut image, blocks.clone()), options)?;
         let is_32 = image.block(self.start)[22..24] == [0, 0];
         if self.start > 0 {
             let mut table = [0; 512];
@@ -119,11 +119,7 @@ fn without_long_dots(block: &mut [u8; 512]) {
 
 type Folder<'a, 'b, D> = fatfs::Dir<'a, Part<'b, D>>;
 
-fn read_folder<D: Disk>(
-    folder: &Folder<D>,
-    path: &str,
-    files: &mut Files,
-) -> io::Result<()> {
+fn read_folder<D: Disk>(folder: &Folder<D>, path: &str, files: &mut Files) -> io::Result<()> {
     for entry in folder.iter() {
         let entry = entry?;
         let name = entry.file_name();

@@ -200,7 +200,11 @@ impl Plan {
         while line.len() < len - 2 {
             line.push(LETTERS[random.below(LETTERS.len() as u64) as usize]);
         }
-        line.extend(if random.below(4) > 0 { b"\r\n".as_slice() } else { b"\n" });
+        line.extend(if random.below(4) > 0 {
+            b"\r\n".as_slice()
+        } else {
+            b"\n"
+        });
         line
     }
 }

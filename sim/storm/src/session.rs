@@ -6,8 +6,8 @@ use cardiograph_sim_card::Card;
 use cardiograph_sim_card::wire::{Options, Strikes, Wire};
 use cardiograph_sim_device::{Beside, Device, Finished, Logged, StreamSetup, Watch, card_kind};
 use cardiograph_sim_world::{Clock, Handle, Seed};
-use std::collections::HashSet;
 use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
 use std::rc::Rc;
 
 /// Longest use of the bus: a block with what goes around it, and some more.
@@ -123,7 +123,8 @@ impl Session {
             Event::Lost { stream, gap } if usize::from(stream) == of => Some(gap),
             _ => None,
         });
-        lost.flat_map(|gap| gap.first..gap.first + gap.count).collect()
+        lost.flat_map(|gap| gap.first..gap.first + gap.count)
+            .collect()
     }
 
     /// Checkpoints of a stream: when they were done, and what they covered: samples, and those pushed

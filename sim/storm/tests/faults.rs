@@ -16,11 +16,14 @@ fn strike_scenes(
     count: impl Fn(&Session) -> u64,
 ) -> u64 {
     let counts = scenes.map(|number| {
+        println!("scene {number}");
         let scene = Scene::random(number).unwrap_or_else(|why| panic!("scene {number}: {why}"));
-        let uncut = scene.uncut().unwrap_or_else(|why| panic!("scene {number}: {why}"));
+        let uncut = scene
+            .uncut()
+            .unwrap_or_else(|why| panic!("scene {number}: {why}"));
         let strikes = strikes(Seed::new(number), uncut.bytes);
         let session = scene.struck(&strikes);
-        let session = session.unwrap_or_else(|why| panic!("scene {number}, {strikes:?}: {why}"));
+        let session = session.unwrap_or_else(|why| panic!("scene {number}: {why}\n{strikes:?}"));
         count(&session)
     });
     counts.sum()
@@ -117,7 +120,8 @@ fn full(seed: u64, when_full: WhenFull) -> Scene {
         },
     ];
     let plans = formats.into_iter().enumerate();
-    let plans = plans.map(|(at, format)| Plan::steady(at, format, Window::Us(100_000), 3000, 30_000));
+    let plans =
+        plans.map(|(at, format)| Plan::steady(at, format, Window::Us(100_000), 3000, 60_000));
     let setup = |seed| Setup {
         clock_hz: 20_000_000,
         config: Config {

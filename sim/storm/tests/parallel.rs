@@ -1,12 +1,12 @@
 //! One seed, one card, to the last byte: on one thread and on eight.
 
+use cardiograph_sim_card::wire::{Strike, Strikes};
 use cardiograph_sim_storm::case::{Scene, cuts_of};
 use cardiograph_sim_storm::disk::Image;
 use cardiograph_sim_storm::session::Setup;
-use cardiograph_sim_card::wire::{Strike, Strikes};
 use cardiograph_sim_world::Clock;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 const WORLDS: u64 = 200;
 
