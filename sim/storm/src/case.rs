@@ -11,7 +11,7 @@ use cardiograph_sim_card::{Card, Profile};
 use cardiograph_sim_world::{Clock, Random, Seed};
 
 /// Cases of one set-up: seeds that follow each other differ in the cuts only.
-pub const CASES_OF_SETUP: u64 = 10;
+pub const CASES_OF_SETUP: u64 = 20;
 /// Every so many cases fsck.fat is asked too.
 const FSCK_EVERY: u64 = 100;
 
@@ -285,7 +285,7 @@ impl Scene {
 
 fn random_setup(seed: Seed, volume: &Volume, random: &mut Random) -> Setup {
     let streams = pick(random, &[1, 1, 2, 3, 4]);
-    let seconds = pick(random, &[0.1, 0.3, 0.5, 0.7, 1.5]);
+    let seconds = pick(random, &[0.1, 0.2, 0.3, 0.5, 1.0]);
     let plans = (0..streams).map(|at| Plan::random(at, seconds, random));
     let plans = plans.collect();
     let config = Config {
