@@ -2,6 +2,8 @@
 //!
 //! `cargo xtask firmware`: the firmware alone, in QEMU.
 //!
+//! `cargo xtask storm`: power cuts alone, as many as asked for, or one that failed again.
+//!
 //! `cargo xtask bench`: the benchmarks, as a dated run in `benchmarks/runs`.
 
 mod bench;
@@ -10,11 +12,12 @@ mod fuzz;
 mod packages;
 mod readme;
 mod run;
+mod storm;
 mod test;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask test | readme | firmware | bench [overhead|analyze|card|recorder] | fuzz SECONDS";
+const USAGE: &str = "usage: cargo xtask test | readme | firmware | storm | bench [overhead|analyze|card|recorder] | fuzz SECONDS";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -22,6 +25,7 @@ fn main() -> ExitCode {
     let done = match args.as_slice() {
         ["test"] => test::everything(),
         ["readme"] => readme::commands().map(drop),
+        ["storm", args @ ..] => storm::with(args),
         ["firmware"] => firmware::all().map(drop),
         ["bench"] => bench::all(),
         ["bench", name] => bench::one(name),

@@ -154,7 +154,7 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         let mut best: Option<(u32, usize, Need)> = None;
         for at in 0..N {
             let need = self.streams[at].need(may_mark, now_us);
-            if let Some(gap) = self.streams[at].encoder.take_news() {
+            while let Some(gap) = self.streams[at].encoder.take_news() {
                 let stream = at as u8;
                 (self.events)(Event::Lost { stream, gap });
             }

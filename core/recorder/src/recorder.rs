@@ -457,7 +457,6 @@ where
     async fn come_back(&mut self) -> bool {
         (self.owner.events)(Event::CardLost);
         let mut cause = Cause::CardFailed;
-        let mut is_noted = false;
         let mut attempts = ENDING_ATTEMPTS;
         loop {
             let acquired = self.owner.medium.acquire().await.is_ok();
@@ -465,10 +464,8 @@ where
                 cause = Cause::NoCard;
             }
             self.owner.set_cause(cause);
-            if !is_noted {
-                self.note_losses(cause);
-                is_noted = true;
-            }
+            // The attempt before may have written samples before it failed.
+            self.note_losses(cause);
             if acquired && self.mount().await.is_ok() && self.open_files().await.is_ok() {
                 (self.owner.events)(Event::CardBack);
                 return true;

@@ -390,7 +390,7 @@ impl<'a> Stream<'a> {
         self.summary.files += 1;
     }
 
-    /// The card is gone, and with it what was not durable: returns the gap.
+    /// The card is gone, and with it what was not durable: returns the gap, if it was not told yet.
     pub(crate) fn lose_card(&mut self, now_us: u64, cause: Cause) -> Option<Gap> {
         let end = self.encoder.abandon(&mut self.source);
         let end = self.encoder.gap().map_or(end, |gap| gap.first + gap.count);
@@ -398,7 +398,8 @@ impl<'a> Stream<'a> {
         (self.target, self.is_rolling) = (None, false);
         (self.is_card_full, self.is_given_up) = (false, false);
         let count = end - self.covered_sample;
-        if count == 0 {
+        let is_known = |gap: Gap| (gap.first, gap.count) == (self.covered_sample, count);
+        if count == 0 || self.encoder.gap().is_some_and(is_known) {
             return None;
         }
         let gap = Gap {
@@ -420,7 +421,8 @@ impl<'a> Stream<'a> {
 
     /// Nothing more can be written: all that is not durable is lost. Returns the gap.
     pub(crate) fn lose_rest(&mut self, now_us: u64, cause: Cause) -> Option<Gap> {
-        let gap = self.lose_card(now_us, cause);
+        self.lose_card(now_us, cause);
+        let gap = self.encoder.gap();
         let mut end = gap.map_or(self.covered_sample, |gap| gap.first + gap.count);
         loop {
             match self.source.next() {

@@ -1,6 +1,6 @@
 //! A device around a card, from power on to power off.
 
-use crate::interrupt::{Bus, Delay, Interrupt};
+use crate::interrupt::{Bus, Delay, Interrupt, Watch};
 use crate::samples::Samples;
 use cardiograph_card::Card as Driver;
 use cardiograph_recorder::{
@@ -42,6 +42,8 @@ pub struct Device {
     pub read_blocks: usize,
     /// Whether the processor stops when its card loses power: a power cut, not a pulled card.
     pub stops_without_power: bool,
+    /// Who looks at the card after each use of the bus.
+    pub watch: Option<Box<Watch>>,
     clock: Clock,
     seed: Seed,
 }
@@ -104,6 +106,20 @@ impl Device {
             ncr_bytes,
             ..Options::default()
         };
+        Device::with_options(card, options, clock_hz, seed, clock)
+    }
+
+    /// The same, with a card that says of itself what is in `options`.
+    ///
+    /// # Panics
+    /// If no card has such options.
+    pub fn with_options(
+        card: Card,
+        options: Options,
+        clock_hz: u32,
+        seed: Seed,
+        clock: Clock,
+    ) -> Device {
         let card = SpiCard::new(card, options, clock.clone(), FIRST_CLOCK_HZ);
         let card = card.unwrap_or_else(|error| panic!("{error:?}"));
         Device {
@@ -113,6 +129,7 @@ impl Device {
             entropy: 0,
             read_blocks: 16,
             stops_without_power: false,
+            watch: None,
             clock,
             seed,
         }
@@ -201,7 +218,7 @@ impl Device {
     }
 
     fn driver<'a, 'b>(
-        &self,
+        &'a self,
         interrupt: &'b Interrupt<'a>,
         world: Handle,
     ) -> Driver<
@@ -210,7 +227,7 @@ impl Device {
         Delay<'a, 'b>,
         impl FnMut(&mut Bus<'a, 'b>, u32) + use<'a, 'b>,
     > {
-        let (bus, pin) = Bus::new(&self.wire, interrupt);
+        let (bus, pin) = Bus::new(&self.wire, interrupt, self.watch.as_deref());
         let wire = self.wire.clone();
         // A clock that the bus does not have is left as it is: the board was checked.
         let set_clock = move |_: &mut Bus<'a, 'b>, hz| {

@@ -5,7 +5,7 @@
 
 use crate::samples::Samples;
 use cardiograph_recorder::{Control, LINE_BYTES_MAX, Sampler};
-use cardiograph_sim_card::wire::{ChipSelect, SpiBus, Wire};
+use cardiograph_sim_card::wire::{ChipSelect, SpiBus, SpiCard, Wire};
 use cardiograph_sim_world::{Clock, Handle};
 use embedded_hal_async::delay::DelayNs;
 use embedded_hal_async::spi::{self, ErrorType};
@@ -108,24 +108,36 @@ impl Sampling<'_> {
     }
 }
 
+/// Looks at the card after each use of the bus.
+pub type Watch = dyn Fn(&SpiCard);
+
 /// The bus, with interrupts after each use.
 pub(crate) struct Bus<'a, 'b> {
     bus: SpiBus,
     wire: Wire,
     interrupt: &'b Interrupt<'a>,
+    watch: Option<&'a Watch>,
 }
 
 impl<'a, 'b> Bus<'a, 'b> {
-    pub(crate) fn new(wire: &Wire, interrupt: &'b Interrupt<'a>) -> (Self, ChipSelect) {
+    pub(crate) fn new(
+        wire: &Wire,
+        interrupt: &'b Interrupt<'a>,
+        watch: Option<&'a Watch>,
+    ) -> (Self, ChipSelect) {
         let bus = Bus {
             bus: wire.bus(),
             wire: wire.clone(),
             interrupt,
+            watch,
         };
         (bus, wire.chip_select())
     }
 
     async fn used(&self) -> Result<(), Infallible> {
+        if let Some(watch) = self.watch {
+            watch(&self.wire.card());
+        }
         if self.interrupt.stops_without_power && !self.wire.card().is_powered() {
             self.interrupt.stopped.set(true);
             return pending().await;

@@ -14,4 +14,5 @@ mod interrupt;
 mod samples;
 
 pub use device::{Beside, Device, Finished, Logged, StreamSetup, card_kind};
+pub use interrupt::Watch;
 pub use samples::{LINE_BYTES_MIN, Lines, Samples, due_ns, line};

@@ -3,15 +3,15 @@
 use crate::disk::Image;
 use crate::judge::{Found, History, fsck};
 use crate::others::{Files, Volume};
-use crate::plan::Plan;
+use crate::plan::{Plan, SMALL};
 use crate::session::{Ask, End, Session, Setup};
-use cardiograph_recorder::{Config, Event, WhenFull};
+use cardiograph_recorder::{Config, Event, Format, WhenFull, Window};
 use cardiograph_sim_card::wire::{Strike, Strikes};
 use cardiograph_sim_card::{Card, Profile};
 use cardiograph_sim_world::{Clock, Random, Seed};
 
 /// Cases of one set-up: seeds that follow each other differ in the cuts only.
-pub const CASES_OF_SETUP: u64 = 10;
+pub const CASES_OF_SETUP: u64 = 20;
 /// Every so many cases fsck.fat is asked too.
 const FSCK_EVERY: u64 = 100;
 
@@ -32,14 +32,15 @@ pub struct Scene {
     profile: Profile,
     image: Image,
     others: Files,
-    setup: Setup,
+    /// The device.
+    pub setup: Setup,
     /// What was recorded on the card before.
     earlier: Vec<Session>,
     seed: Seed,
 }
 
 /// How a case went.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// What was found.
     pub found: Found,
@@ -49,6 +50,8 @@ pub struct Outcome {
     pub recovered: u64,
     /// Whether fsck.fat was asked.
     pub asked_fsck: u64,
+    /// Borders of the session that ended by itself.
+    pub borders: Vec<u64>,
 }
 
 fn pick<T: Copy>(random: &mut Random, of: &[T]) -> T {
@@ -67,6 +70,7 @@ impl Scene {
         let (card_mib, cluster_bytes) = pick(random, &volumes);
         let volume = Volume {
             card_bytes: card_mib << 20,
+            bytes: card_mib << 20,
             start: pick(random, &[0, 63, 2048]),
             cluster_bytes,
         };
@@ -89,7 +93,91 @@ impl Scene {
         Ok(scene)
     }
 
-    fn card(&self) -> Card {
+    /// A device with a card of 64 MiB that has files of others on it; `setup` is told the seed.
+    ///
+    /// # Errors
+    /// That there can be no such volume.
+    pub fn new(
+        bytes: u64,
+        cluster_bytes: u32,
+        seed: Seed,
+        setup: impl FnOnce(Seed) -> Setup,
+    ) -> Result<Scene, String> {
+        let volume = Volume {
+            card_bytes: 64 << 20,
+            start: 63,
+            bytes,
+            cluster_bytes,
+        };
+        let mut profile = Profile::named("class10-16g").map_err(|why| why.to_string())?;
+        profile.capacity_bytes = volume.card_bytes;
+        let (image, others) = volume.make(seed).map_err(|why| why.to_string())?;
+        Ok(Scene {
+            volume,
+            profile,
+            image,
+            others,
+            setup: setup(seed),
+            earlier: Vec::new(),
+            seed,
+        })
+    }
+
+    /// A short recording in two streams, with a roll.
+    ///
+    /// # Errors
+    /// That it cannot be set up.
+    pub fn short() -> Result<Scene, String> {
+        let window = Window::Us(30_000);
+        let formats = [Format::Csv(&SMALL), Format::Binary(&SMALL)];
+        let plans = formats.into_iter().enumerate();
+        let plans = plans.map(|(at, format)| Plan::steady(at, format, window, 1000, 150));
+        let setup = |seed| Setup {
+            clock_hz: 10_000_000,
+            config: Config {
+                file_bytes: 64 << 10,
+                ..Config::default()
+            },
+            plans: plans.collect(),
+            asks: vec![(70_000_000, Ask::Roll)],
+            strikes: Strikes::default(),
+            write_protected: false,
+            stops_without_power: true,
+            seed,
+        };
+        Scene::new(64 << 20, 2048, Seed::new(0).child("every write"), setup)
+    }
+
+    /// Lets the card be struck while a device records that has power of its own, lets another device
+    /// record, and judges. Gives the first session.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn struck(&self, strikes: &Strikes) -> Result<Session, String> {
+        let clock = Clock::default();
+        let setup = Setup {
+            strikes: strikes.clone(),
+            stops_without_power: false,
+            ..self.setup.clone()
+        };
+        let (mut card, session) = setup.run(self.card(), &clock);
+        let mut sessions = [&self.earlier[..], std::slice::from_ref(&session)].concat();
+        // A full card is not recorded on again.
+        if !session.is_full() {
+            let after = again(&self.setup, 0.03, &mut self.seed.stream("after"));
+            let last;
+            (card, last) = after.run(card, &clock);
+            sessions.push(last);
+        }
+        let told = |why| format!("{why}\n  {}", self.about());
+        self.history(&sessions, None)
+            .judge(&mut card)
+            .map_err(told)?;
+        Ok(session)
+    }
+
+    /// The card, as it is before.
+    pub fn card(&self) -> Card {
         let mut card = Card::new(&self.profile, self.seed);
         self.image.store(&mut card);
         card
@@ -147,6 +235,7 @@ impl Scene {
         }
         let session;
         (card, session) = setup.run(card, &clock);
+        outcome.borders.clone_from(&session.borders);
         sessions.push(session);
         let said = sessions.iter().flat_map(|session| &session.said);
         let is_recovered = |event| matches!(event, Event::Recovered { .. });
@@ -196,7 +285,7 @@ impl Scene {
 
 fn random_setup(seed: Seed, volume: &Volume, random: &mut Random) -> Setup {
     let streams = pick(random, &[1, 1, 2, 3, 4]);
-    let seconds = pick(random, &[0.1, 0.3, 0.5, 0.7, 1.5]);
+    let seconds = pick(random, &[0.1, 0.2, 0.3, 0.5, 1.0]);
     let plans = (0..streams).map(|at| Plan::random(at, seconds, random));
     let plans = plans.collect();
     let config = Config {
@@ -224,6 +313,7 @@ fn random_setup(seed: Seed, volume: &Volume, random: &mut Random) -> Setup {
         config,
         plans,
         strikes: Strikes::default(),
+        write_protected: false,
         stops_without_power: true,
         seed,
     }
@@ -240,17 +330,18 @@ fn again(setup: &Setup, seconds: f64, random: &mut Random) -> Setup {
     }
 }
 
-/// Bytes at which the cases of a scene cut the power: anywhere, or about where something happened; and
-/// in some the recovery is cut off too.
+/// Bytes at which a case cuts the power: anywhere, where busy begins or ends, or about where something
+/// happened; in some the recovery is cut off too.
 pub fn cuts_of(uncut: &Session, seed: u64) -> Vec<u64> {
-    let mut random = Seed::new(seed).stream("cuts");
-    let random = &mut random;
-    let mut first = random.below(uncut.bytes);
-    let said = uncut.said.len() as u64;
-    if said > 0 && random.below(2) == 0 {
-        let about = uncut.said[random.below(said) as usize].byte;
-        first = (about + random.below(20_000)).saturating_sub(10_000);
-    }
+    let random = &mut Seed::new(seed).stream("cuts");
+    let first = match random.below(3) {
+        0 => random.below(uncut.bytes),
+        1 => pick(random, &uncut.borders),
+        _ => {
+            let about = pick(random, &uncut.said).byte;
+            (about + random.below(20_000)).saturating_sub(10_000)
+        }
+    };
     let mut cuts = vec![first];
     while cuts.len() < 4 && random.below(3) == 0 {
         let most = pick(random, &[30_000, 100_000, 300_000]);

@@ -6,12 +6,36 @@ use cardiograph_recorder::{Format, Schema};
 use cardiograph_sim_card::BLOCK_BYTES;
 
 /// Where a stream is, going through its files.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Reached {
     /// The sample that has to come next; unknown behind a file that was removed.
     pub next: Option<u64>,
-    /// Samples that gaps say are missing.
-    pub lost: u64,
+    /// Samples that gaps say are missing: the first, and how many.
+    pub gaps: Vec<(u64, u64)>,
+    /// The card failed, or was away: files may end with samples that the recorder took for lost with it,
+    /// and says so in the next file.
+    pub may_overlap: bool,
+}
+
+impl Reached {
+    /// Samples in gaps.
+    pub fn lost(&self) -> u64 {
+        self.gaps.iter().map(|(_, count)| count).sum()
+    }
+
+    fn pass_gap(&mut self, (first, count): (u64, u64)) -> Result<(), String> {
+        let is_due =
+            |next| first == next || self.may_overlap && first < next && next <= first + count;
+        if !self.next.is_none_or(is_due) || count == 0 {
+            return Err(format!(
+                "a gap of {count} at {first}, and {:?} is due",
+                self.next
+            ));
+        }
+        self.next = Some(first + count);
+        self.gaps.push((first, count));
+        Ok(())
+    }
 }
 
 /// Goes through a file. `may_end_early`: power was cut, so that the last sample of a binary file may be
@@ -74,7 +98,7 @@ fn read_text(plan: &Plan, bytes: &[u8], reached: &mut Reached) -> Result<(), Str
         let wrong = || format!("sample {next} is due at byte {at}, and there is {line:?}");
         let told = line.strip_prefix(&note).ok_or_else(wrong)?;
         match told.strip_prefix("gap ") {
-            Some(gap) => pass_gap(gap_of(gap).ok_or_else(wrong)?, reached)?,
+            Some(gap) => reached.pass_gap(gap_of(gap).ok_or_else(wrong)?)?,
             None => marks.look(told, bytes, at + line.len())?,
         }
         at += line.len();
@@ -95,18 +119,6 @@ fn gap_of(text: &str) -> Option<(u64, u64)> {
     let cause = fields.next()?.strip_prefix("cause=")?;
     let is_whole = fields.next().is_none() && cause.len() > 3;
     is_whole.then_some(gap)
-}
-
-fn pass_gap((first, count): (u64, u64), reached: &mut Reached) -> Result<(), String> {
-    if reached.next.is_some_and(|next| next != first) || count == 0 {
-        return Err(format!(
-            "a gap of {count} at {first}, and {:?} is due",
-            reached.next
-        ));
-    }
-    reached.next = Some(first + count);
-    reached.lost += count;
-    Ok(())
 }
 
 /// The marks of a text file.
@@ -139,6 +151,43 @@ impl Marks {
     }
 }
 
+fn get32(block: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes([block[at], block[at + 1], block[at + 2], block[at + 3]])
+}
+
+fn get64(block: &[u8], at: usize) -> u64 {
+    u64::from(get32(block, at)) | u64::from(get32(block, at + 4)) << 32
+}
+
+/// What a block of a binary file says of itself.
+struct Head {
+    kind: u8,
+    used: usize,
+    first: usize,
+    sample: u64,
+}
+
+/// The head of a block that is whole and in its place.
+fn head(blocks: &[[u8; BLOCK_BYTES]], number: usize) -> Result<Head, String> {
+    let block = &blocks[number];
+    let head = Head {
+        kind: block[12],
+        used: usize::from(block[14]) | usize::from(block[15]) << 8,
+        first: usize::from(block[16]) | usize::from(block[17]) << 8,
+        sample: get64(block, 20),
+    };
+    let is_whole = get32(block, 508) == crc32(&block[..508])
+        && get32(block, 0) == get32(&blocks[0], 0)
+        && get32(block, 4) as usize == number
+        && get32(block, 8) as usize <= number
+        && (head.kind == 0) == (number == 0)
+        && head.used <= 480;
+    match is_whole {
+        true => Ok(head),
+        false => Err(format!("block {number} is not whole")),
+    }
+}
+
 fn read_binary(
     plan: &Plan,
     schema: &Schema,
@@ -146,69 +195,72 @@ fn read_binary(
     may_end_early: bool,
     reached: &mut Reached,
 ) -> Result<(), String> {
-    let get32 = |block: &[u8], at: usize| {
-        u32::from_le_bytes([block[at], block[at + 1], block[at + 2], block[at + 3]])
-    };
-    let get64 = |block: &[u8], at: usize| {
-        u64::from(get32(block, at)) | u64::from(get32(block, at + 4)) << 32
-    };
     let (blocks, rest) = bytes.as_chunks::<BLOCK_BYTES>();
     if !rest.is_empty() {
         return Err("it ends within a block".into());
     }
-    let sample_bytes = schema.sample_bytes();
     let mut part: Vec<u8> = Vec::new();
     for (number, block) in blocks.iter().enumerate() {
-        let used = usize::from(block[14]) | usize::from(block[15]) << 8;
-        let first = usize::from(block[16]) | usize::from(block[17]) << 8;
-        let kind = if number == 0 { 0 } else { block[12] };
-        let is_whole = get32(block, 508) == crc32(&block[..508])
-            && get32(block, 0) == get32(&blocks[0], 0)
-            && get32(block, 4) as usize == number
-            && get32(block, 8) as usize <= number
-            && block[12] == kind
-            && used <= 480;
-        if !is_whole {
-            return Err(format!("block {number} is not whole"));
-        }
-        let payload = &block[28..28 + used];
-        match kind {
-            0 if number == 0 => (),
-            1 => {
-                let due_at = (sample_bytes - part.len()) % sample_bytes;
-                let told = get64(block, 20);
-                let next = reached.next.get_or_insert(told);
-                let due = *next + u64::from(!part.is_empty());
-                let is_told = match due_at < used {
-                    true => (first, told) == (due_at, due),
-                    false => (first, told) == (0xFFFF, 0),
-                };
-                if !is_told {
-                    return Err(format!("block {number} begins with {told} at {first}"));
-                }
-                part.extend(payload);
-                while part.len() >= sample_bytes {
-                    if part[..sample_bytes] != plan.sample(*next) || *next >= plan.count {
-                        return Err(format!("sample {next} in block {number} is wrong"));
-                    }
-                    part.drain(..sample_bytes);
-                    *next += 1;
-                }
-            }
-            2 if used == 25 && part.is_empty() => {
+        let head = head(blocks, number)?;
+        let payload = &block[28..28 + head.used];
+        match head.kind {
+            0 => (),
+            1 => read_samples(
+                plan,
+                schema.sample_bytes(),
+                &head,
+                payload,
+                &mut part,
+                reached,
+            )
+            .map_err(|why| format!("block {number}: {why}"))?,
+            2 if head.used == 25 && part.is_empty() => {
                 let gap = (get64(payload, 0), get64(payload, 8));
-                if (first, get64(block, 20)) != (0, gap.0) {
+                if (head.first, head.sample) != (0, gap.0) {
                     return Err(format!("block {number} tells of another gap"));
                 }
-                pass_gap(gap, reached)?;
+                reached.pass_gap(gap)?;
             }
-            _ => return Err(format!("block {number} is of kind {kind}")),
+            kind => return Err(format!("block {number} is of kind {kind}")),
         }
     }
     match part.is_empty() || may_end_early {
         true => Ok(()),
         false => Err("it ends within a sample".into()),
     }
+}
+
+/// Samples of a block, of which the first may have begun in the one before.
+fn read_samples(
+    plan: &Plan,
+    sample_bytes: usize,
+    head: &Head,
+    payload: &[u8],
+    part: &mut Vec<u8>,
+    reached: &mut Reached,
+) -> Result<(), String> {
+    let first = (sample_bytes - part.len()) % sample_bytes;
+    let next = reached.next.get_or_insert(head.sample);
+    let begins = *next + u64::from(!part.is_empty());
+    let due = match first < payload.len() {
+        true => (first, begins),
+        false => (0xFFFF, 0),
+    };
+    if (head.first, head.sample) != due {
+        return Err(format!(
+            "it says {:?}, not {due:?}",
+            (head.first, head.sample)
+        ));
+    }
+    part.extend(payload);
+    while part.len() >= sample_bytes {
+        if part[..sample_bytes] != plan.sample(*next) || *next >= plan.count {
+            return Err(format!("sample {next} is wrong"));
+        }
+        part.drain(..sample_bytes);
+        *next += 1;
+    }
+    Ok(())
 }
 
 /// CRC-32 of IEEE 802.3.
@@ -219,7 +271,7 @@ fn crc32(bytes: &[u8]) -> u32 {
         while at < 16 {
             let (mut sum, mut bit) = (at as u32, 0);
             while bit < 4 {
-                sum = sum >> 1 ^ (sum & 1) * 0xEDB8_8320;
+                sum = (sum >> 1) ^ ((sum & 1) * 0xEDB8_8320);
                 bit += 1;
             }
             table[at] = sum;

@@ -26,7 +26,7 @@ impl Disk for Card {
 }
 
 /// What a card holds, to make others from.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Image(BTreeMap<u64, Block>);
 
 impl Image {

@@ -105,15 +105,16 @@ impl History<'_> {
     ) -> Result<(), String> {
         let session = &self.sessions[number];
         let plan = &session.plans[stream];
-        let is_cut = session.end == End::PowerCut;
+        let is_broken = session.end == End::PowerCut || session.lost_card();
         let mut reached = Reached {
             next: Some(0),
-            lost: 0,
+            gaps: Vec::new(),
+            may_overlap: session.lost_card(),
         };
         for name in session.files(stream) {
             let path = path_of(&name);
             match files.remove(&path) {
-                Some(bytes) => content::read(plan, &bytes, is_cut, &mut reached)
+                Some(bytes) => content::read(plan, &bytes, is_broken, &mut reached)
                     .map_err(|why| format!("{path}: {why}"))?,
                 None if removed.contains(&name) => reached.next = None,
                 None => (),
@@ -122,25 +123,16 @@ impl History<'_> {
         let Some(end) = reached.next else {
             return Ok(());
         };
-        found.samples += end - reached.lost;
-        found.lost += reached.lost;
+        found.samples += end - reached.lost().min(end);
+        found.lost += reached.lost();
         let pushed = session.pushed[stream];
         if end > pushed {
             return Err(format!("{end} samples of {pushed} that were pushed"));
         }
         match &session.end {
-            End::Done(summaries) => {
-                let (written, lost) = summaries[stream];
-                let is_all = end == pushed && written + lost == pushed && lost == reached.lost;
-                match is_all {
-                    true => Ok(()),
-                    false => Err(format!(
-                        "{end} samples in the files, {} of them lost; {pushed} were pushed, {written} written, {lost} lost",
-                        reached.lost
-                    )),
-                }
-            }
+            End::Done(summaries) => judge_done(session, stream, summaries[stream], &reached),
             End::PowerCut => self.judge_cut(number, stream, end, found),
+            End::Refused(_) if pushed == 0 => Ok(()),
             other => Err(format!("{other:?}")),
         }
     }
@@ -203,6 +195,35 @@ impl History<'_> {
         Err(format!(
             "{end} samples, and {due} are older than the window; next is {next:?}"
         ))
+    }
+}
+
+/// Nothing is lost in silence: what is not in the files is in gaps that were told.
+fn judge_done(
+    session: &Session,
+    stream: usize,
+    (written, lost): (u64, u64),
+    reached: &Reached,
+) -> Result<(), String> {
+    let (end, pushed) = (reached.next.unwrap_or(0), session.pushed[stream]);
+    let told = session.lost_samples(stream);
+    let is_told = |first, count| (first..first + count).all(|index| told.contains(&index));
+    let mut missing = reached.gaps.clone();
+    missing.push((end, pushed - end));
+    let wrong = || {
+        format!(
+            "{end} samples in the files but {:?}; {pushed} were pushed, {written} written, {lost} lost, {} told",
+            reached.gaps,
+            told.len()
+        )
+    };
+    // A recorder that had its card all the time writes down all gaps; a full card takes no more.
+    let is_whole =
+        session.lost_card() || session.is_full() || end == pushed && lost == reached.lost();
+    let is_counted = written + lost == pushed && lost == told.len() as u64;
+    match is_whole && is_counted && missing.iter().all(|(first, count)| is_told(*first, *count)) {
+        true => Ok(()),
+        false => Err(wrong()),
     }
 }
 

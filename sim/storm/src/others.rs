@@ -14,6 +14,8 @@ pub struct Volume {
     pub card_bytes: u64,
     /// First block of the volume; without a partition table at 0.
     pub start: u64,
+    /// Its length in bytes; the card may be longer.
+    pub bytes: u64,
     /// Bytes of a cluster.
     pub cluster_bytes: u32,
 }
@@ -32,7 +34,8 @@ const NAMES: [&str; 5] = [
 impl Volume {
     /// Its blocks.
     pub fn blocks(&self) -> Range<u64> {
-        self.start..self.card_bytes / 512
+        let end = (self.start + self.bytes / 512).min(self.card_bytes / 512);
+        self.start..end
     }
 
     /// Formats a card, and puts files there in pieces, with holes between them.
@@ -46,7 +49,7 @@ impl Volume {
             .total_sectors((blocks.end - blocks.start) as u32)
             .bytes_per_cluster(self.cluster_bytes)
             .volume_id(seed.stream("serial").next_u64() as u32);
-        fatfs::format_volume(&mut Part::new(&mut image, blocks.clone()), options)?;
+        fatfs::format_volume(Part::new(&mut image, blocks.clone()), options)?;
         let is_32 = image.block(self.start)[22..24] == [0, 0];
         if self.start > 0 {
             let mut table = [0; 512];

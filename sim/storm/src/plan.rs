@@ -95,6 +95,23 @@ impl Plan {
         }
     }
 
+    /// Stream number `at`, of so many samples of a schema that come one by one.
+    pub fn steady(at: usize, format: Format, window: Window, rate_hz: u32, count: u64) -> Plan {
+        Plan {
+            config: StreamConfig {
+                prefix: PREFIXES[at],
+                format,
+                window,
+            },
+            ring_bytes: 16 << 10,
+            rate_hz,
+            burst: 1,
+            count,
+            line_bytes: (14, 80),
+            seed: Seed::new(at as u64),
+        }
+    }
+
     /// The same stream with other samples, for so long.
     #[must_use]
     pub fn again(&self, seconds: f64, random: &mut Random) -> Plan {

@@ -3,10 +3,11 @@
 use crate::plan::Plan;
 use cardiograph_recorder::{Config, Control, Event, Name, ReadDesk};
 use cardiograph_sim_card::Card;
-use cardiograph_sim_card::wire::{Strikes, Wire};
-use cardiograph_sim_device::{Beside, Device, Finished, Logged, StreamSetup};
+use cardiograph_sim_card::wire::{Options, Strikes, Wire};
+use cardiograph_sim_device::{Beside, Device, Finished, Logged, StreamSetup, Watch, card_kind};
 use cardiograph_sim_world::{Clock, Handle, Seed};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
 use std::rc::Rc;
 
 /// Longest use of the bus: a block with what goes around it, and some more.
@@ -36,6 +37,8 @@ pub struct Setup {
     pub asks: Vec<(u64, Ask)>,
     /// What happens to the card.
     pub strikes: Strikes,
+    /// Whether the card says that it must not be written to.
+    pub write_protected: bool,
     /// Whether the device loses its power with the card.
     pub stops_without_power: bool,
     /// Decides what else is random.
@@ -75,6 +78,9 @@ pub struct Session {
     pub flushes: Vec<Flush>,
     /// Bytes exchanged with the card.
     pub bytes: u64,
+    /// Bytes before which a busy time began or was over: between two of them what the card holds stays
+    /// the same.
+    pub borders: Vec<u64>,
 }
 
 /// How a session ended.
@@ -97,6 +103,28 @@ impl Session {
             Event::Opened { stream, name, .. } if usize::from(stream) == of => Some(name),
             _ => None,
         })
+    }
+
+    /// Whether the card failed or was away.
+    pub fn lost_card(&self) -> bool {
+        let mut said = self.said.iter();
+        said.any(|said| said.event == Event::CardLost)
+    }
+
+    /// Whether the card had no room for more.
+    pub fn is_full(&self) -> bool {
+        let mut said = self.said.iter();
+        said.any(|said| matches!(said.event, Event::Full { .. }))
+    }
+
+    /// Samples of a stream that were told to be missing.
+    pub fn lost_samples(&self, of: usize) -> HashSet<u64> {
+        let lost = self.said.iter().filter_map(|said| match said.event {
+            Event::Lost { stream, gap } if usize::from(stream) == of => Some(gap),
+            _ => None,
+        });
+        lost.flat_map(|gap| gap.first..gap.first + gap.count)
+            .collect()
     }
 
     /// Checkpoints of a stream: when they were done, and what they covered: samples, and those pushed
@@ -138,21 +166,33 @@ impl Setup {
     /// # Panics
     /// If there are no streams, or more than four.
     pub fn run(&self, card: Card, clock: &Clock) -> (Card, Session) {
-        let mut device = Device::on_clock(card, 1, self.clock_hz, self.seed, clock.clone());
+        let mut device = self.device(card, clock);
         device.config = self.config;
         device.entropy = 7;
         device.stops_without_power = self.stops_without_power;
         device.wire.card().schedule(&self.strikes);
-        let session = match self.plans.len() {
+        let borders = Rc::new(RefCell::new(Vec::new()));
+        device.watch = Some(border_watch(borders.clone()));
+        let mut session = match self.plans.len() {
             1 => self.log::<1>(&device),
             2 => self.log::<2>(&device),
             3 => self.log::<3>(&device),
             4 => self.log::<4>(&device),
             other => panic!("{other} streams"),
         };
+        session.borders = borders.take();
         // A card that comes back has had its power cut and given back.
         device.wire.card().power_on();
         (device.into_card(), session)
+    }
+
+    fn device(&self, card: Card, clock: &Clock) -> Device {
+        let options = Options {
+            kind: card_kind(card.blocks()),
+            write_protected: self.write_protected,
+            ..Options::default()
+        };
+        Device::with_options(card, options, self.clock_hz, self.seed, clock.clone())
     }
 
     fn log<const N: usize>(&self, device: &Device) -> Session {
@@ -198,8 +238,20 @@ impl Setup {
             ended_ns: logged.ended_ns.saturating_sub(after_ns),
             flushes,
             bytes: wire.card().count().bytes,
+            borders: Vec::new(),
         }
     }
+}
+
+fn border_watch(borders: Rc<RefCell<Vec<u64>>>) -> Box<Watch> {
+    let seen = Cell::new((0, false));
+    Box::new(move |card| {
+        let until_ns = card.busy_until_ns();
+        let now = (until_ns, card.clock().now_ns() < until_ns);
+        if seen.replace(now) != now {
+            borders.borrow_mut().push(card.count().bytes);
+        }
+    })
 }
 
 fn beside<'b>(

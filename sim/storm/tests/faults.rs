@@ -1,0 +1,211 @@
+//! Whatever happens to a card, nothing is lost in silence, nothing hangs, and files of others stay.
+
+use cardiograph_recorder::{Config, Event, Format, WhenFull, Window};
+use cardiograph_sim_card::Card;
+use cardiograph_sim_card::wire::{Mix, Strike, Strikes};
+use cardiograph_sim_storm::case::Scene;
+use cardiograph_sim_storm::disk::{Disk, Image};
+use cardiograph_sim_storm::plan::{Plan, SMALL};
+use cardiograph_sim_storm::session::{End, Session, Setup};
+use cardiograph_sim_world::{Clock, Seed};
+
+/// Strikes the devices of some scenes; each is judged. How often something came of it, as `count` tells.
+fn strike_scenes(
+    scenes: std::ops::Range<u64>,
+    strikes: impl Fn(Seed, u64) -> Strikes,
+    count: impl Fn(&Session) -> u64,
+) -> u64 {
+    let counts = scenes.map(|number| {
+        println!("scene {number}");
+        let scene = Scene::random(number).unwrap_or_else(|why| panic!("scene {number}: {why}"));
+        let uncut = scene
+            .uncut()
+            .unwrap_or_else(|why| panic!("scene {number}: {why}"));
+        let strikes = strikes(Seed::new(number), uncut.bytes);
+        let session = scene.struck(&strikes);
+        let session = session.unwrap_or_else(|why| panic!("scene {number}: {why}\n{strikes:?}"));
+        count(&session)
+    });
+    counts.sum()
+}
+
+fn at_random(mix: Mix) -> impl Fn(Seed, u64) -> Strikes {
+    move |seed, bytes| Strikes::random(seed, &mix, 0..bytes)
+}
+
+fn times_lost(session: &Session) -> u64 {
+    let lost = |event| matches!(event, Event::CardLost);
+    session.said.iter().filter(|said| lost(said.event)).count() as u64
+}
+
+fn times_back(session: &Session) -> u64 {
+    let back = |event| matches!(event, Event::CardBack);
+    session.said.iter().filter(|said| back(said.event)).count() as u64
+}
+
+#[test]
+fn flipped_bits_in_both_directions() {
+    let mix = Mix {
+        flips_to_card: 30,
+        flips_to_host: 30,
+        ..Mix::default()
+    };
+    strike_scenes(100..130, at_random(mix), |_| 0);
+}
+
+#[test]
+fn lost_commands() {
+    let mix = Mix {
+        lost_commands: 20,
+        ..Mix::default()
+    };
+    strike_scenes(200..220, at_random(mix), |_| 0);
+}
+
+#[test]
+fn a_card_that_is_busy_for_two_seconds() {
+    let busy = |seed: Seed, bytes| {
+        let mut strikes = Strikes::default();
+        let extra_ns = 2_000_000_000;
+        strikes.add(seed.stream("busy").below(bytes), Strike::Busy { extra_ns });
+        strikes
+    };
+    strike_scenes(300..320, busy, |_| 0);
+}
+
+#[test]
+fn a_card_that_is_pulled_and_put_back() {
+    let mix = Mix {
+        pulls: 2,
+        out_ns_max: 700_000_000,
+        ..Mix::default()
+    };
+    let back = strike_scenes(400..430, at_random(mix), times_back);
+    assert!(back >= 10, "{back} came back");
+}
+
+#[test]
+fn all_of_it_together() {
+    let mix = Mix {
+        pulls: 1,
+        out_ns_max: 300_000_000,
+        lost_commands: 10,
+        flips_to_card: 20,
+        flips_to_host: 20,
+        busies: 3,
+        extra_ns_max: 600_000_000,
+        ..Mix::default()
+    };
+    strike_scenes(500..530, at_random(mix), |_| 0);
+}
+
+#[test]
+fn a_card_that_is_pulled_for_good() {
+    let pulled = |seed: Seed, bytes| {
+        let mut strikes = Strikes::default();
+        strikes.add(seed.stream("pull").below(bytes), Strike::PowerCut);
+        strikes
+    };
+    let lost = strike_scenes(600..620, pulled, times_lost);
+    assert!(lost >= 10, "{lost} lost their card");
+}
+
+/// A device that records twice as much as the volume holds.
+fn full(seed: u64, when_full: WhenFull) -> Scene {
+    let formats = [
+        Format::Binary(&SMALL),
+        Format::Lines {
+            header: "",
+            line_bytes_max: 100,
+        },
+    ];
+    let plans = formats.into_iter().enumerate();
+    let plans =
+        plans.map(|(at, format)| Plan::steady(at, format, Window::Us(100_000), 3000, 60_000));
+    let setup = |seed| Setup {
+        clock_hz: 20_000_000,
+        config: Config {
+            file_bytes: 128 << 10,
+            file_us: None,
+            when_full,
+        },
+        plans: plans.collect(),
+        asks: Vec::new(),
+        strikes: Strikes::default(),
+        write_protected: false,
+        stops_without_power: false,
+        seed,
+    };
+    Scene::new(3 << 20, 512, Seed::new(seed), setup).unwrap()
+}
+
+#[test]
+fn a_full_card_is_told_and_all_that_comes_then_is_counted() {
+    for seed in 0..3 {
+        let session = full(seed, WhenFull::Stop).struck(&Strikes::default());
+        let session = session.unwrap_or_else(|why| panic!("seed {seed}: {why}"));
+        assert!(session.is_full());
+        let End::Done(streams) = session.end else {
+            panic!("seed {seed}: {:?}", session.end);
+        };
+        assert!(streams.iter().any(|(_, lost)| *lost > 1000), "{streams:?}");
+    }
+}
+
+#[test]
+fn the_oldest_recordings_give_way_and_nothing_is_lost() {
+    for seed in 0..3 {
+        let session = full(seed, WhenFull::RemoveOldest).struck(&Strikes::default());
+        let session = session.unwrap_or_else(|why| panic!("seed {seed}: {why}"));
+        let is_removed = |event| matches!(event, Event::Removed { .. });
+        let removed = session.said.iter().filter(|said| is_removed(said.event));
+        assert!(removed.count() > 5, "seed {seed}");
+        let End::Done(streams) = session.end else {
+            panic!("seed {seed}: {:?}", session.end);
+        };
+        assert!(streams.iter().all(|(_, lost)| *lost == 0), "{streams:?}");
+    }
+}
+
+/// Why a device refuses a card, which must stay as it is.
+fn refused(seed: u64, is_protected: bool, change: impl FnOnce(&mut Card)) -> String {
+    let mut scene = full(seed, WhenFull::RemoveOldest);
+    scene.setup.write_protected = is_protected;
+    let mut card = scene.card();
+    change(&mut card);
+    let before = Image::of(&card);
+    let (card, session) = scene.setup.run(card, &Clock::default());
+    assert!(before == Image::of(&card));
+    match session.end {
+        End::Refused(why) => why,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Writes text into the first block.
+fn put(card: &mut Card, at: usize, bytes: &[u8]) {
+    let mut block = card.block(0);
+    block[at..at + bytes.len()].copy_from_slice(bytes);
+    card.put(0, &block);
+}
+
+#[test]
+fn cards_that_cannot_be_recorded_on_are_refused_with_a_reason_and_left_alone() {
+    for (what, why) in [
+        ("write-protected", refused(1, true, |_| ())),
+        (
+            "no file system",
+            refused(2, false, |card| card.put(0, &[0; 512])),
+        ),
+        (
+            "exFAT",
+            refused(3, false, |card| {
+                put(card, 446, &[0; 64]);
+                put(card, 0, b"\xEB\x76\x90EXFAT   ");
+            }),
+        ),
+        ("GUID", refused(4, false, |card| put(card, 450, &[0xEE]))),
+    ] {
+        assert!(why.contains(what), "{what}: {why}");
+    }
+}
