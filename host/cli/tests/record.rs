@@ -91,11 +91,11 @@ fn the_same_seed_gives_the_same_json_and_another_another() {
 #[test]
 fn gaps_hold_all_that_is_lost_and_do_not_overlap() {
     let own = directory();
-    // A ring of 2 KiB lasts for 8 ms.
-    let args = ["record", "--rate", "2500", "--for", "10s", "--ram", "2KiB"];
+    // A ring of 2 KiB lasts for 5 ms.
+    let args = ["record", "--rate", "4000", "--for", "10s", "--ram", "2KiB"];
     let figures = json(own.path(), &args);
     let (pushed, lost) = (number(&figures, "pushed"), number(&figures, "lost"));
-    assert_eq!(pushed, 25_000);
+    assert_eq!(pushed, 40_000);
     assert!(lost > 0);
     assert_eq!(number(&figures, "written"), pushed - lost);
     let gaps = figures["gaps"].as_array().unwrap();
@@ -105,7 +105,7 @@ fn gaps_hold_all_that_is_lost_and_do_not_overlap() {
         assert!(first >= end && count > 0, "{gap}");
         (counted, end) = (counted + count, first + count);
         // The first of a gap came at its number over the rate.
-        assert_eq!(number(gap, "at_us"), first * 400, "{gap}");
+        assert_eq!(number(gap, "at_us"), first * 250, "{gap}");
         assert_eq!(gap["cause"], "busy");
     }
     assert!(end <= pushed);

@@ -86,7 +86,11 @@ fn whoever_watches_can_end_it() {
         true => ControlFlow::Break(()),
         false => ControlFlow::Continue(()),
     };
-    let streamed = stream_on_card::<2>(card, Seed::new(1), &STREAMING, &LINES, &mut watch);
+    let lines = Lines {
+        rate_hz: 1000,
+        ..LINES
+    };
+    let streamed = stream_on_card::<2>(card, Seed::new(1), &STREAMING, &lines, &mut watch);
     let streamed = streamed.unwrap();
     for stream in &streamed.streams {
         assert!((2_000..4_000).contains(&stream.pushed), "{}", stream.pushed);

@@ -39,8 +39,9 @@ const LINE_BYTES: usize = 100;
 const CLUSTER_BYTES: u32 = 32_768;
 /// Files that the recorder prepares before sampling begins.
 const FILES: u64 = 8;
-/// Marks and checkpoints take about this part of a file.
-const MARKS: f64 = 0.02;
+/// Room in files beyond the lines: marks, and more than 5 s at the end, as files are prepared at any cost
+/// when there is room for less.
+const SPARE: f64 = 0.1;
 
 /// A stream to a card.
 struct Stream {
@@ -168,7 +169,7 @@ impl Stream {
             ram_bytes: RAM_BYTES as usize,
             window: Window::default(),
             config: Config {
-                file_bytes: (bytes as f64 * (1.0 + MARKS) / FILES as f64) as u32,
+                file_bytes: (bytes as f64 * (1.0 + SPARE) / FILES as f64) as u32,
                 ..Config::default()
             },
         };
