@@ -32,8 +32,8 @@ pub enum Cause {
     FileNotReady = 4,
     /// A read that somebody asked for was under way.
     Read = 5,
-    /// The sample is longer than a line may be.
-    TooLong = 6,
+    /// The sample is empty, or longer than a line may be.
+    BadSample = 6,
 }
 
 impl Cause {
@@ -44,7 +44,7 @@ impl Cause {
             3 => Cause::CardFull,
             4 => Cause::FileNotReady,
             5 => Cause::Read,
-            6 => Cause::TooLong,
+            6 => Cause::BadSample,
             _ => Cause::Busy,
         }
     }
@@ -58,7 +58,7 @@ impl Cause {
             Cause::CardFull => "card-full",
             Cause::FileNotReady => "file-not-ready",
             Cause::Read => "read",
-            Cause::TooLong => "too-long",
+            Cause::BadSample => "bad-sample",
         }
     }
 }

@@ -72,7 +72,11 @@ pub(crate) const OVERDUE_US_MIN: u64 = 1_000;
 /// of busy (4.6.2.2). Rings that do not last as long get no files while samples come, unless it is urgent.
 pub(crate) const FILE_SYSTEM_US: u32 = 250_000;
 /// Files are prepared at any cost when there is room for so many us only.
-pub(crate) const URGENT_US: u64 = 5_000_000;
+///
+/// To remove a recording of 64 MiB and to reserve as much takes some 250 steps, each of which may wait
+/// [`PATIENCE_US`] for the rings.
+pub(crate) const URGENT_US: u64 = 30_000_000;
+const _: () = assert!(URGENT_US > 4 * 250 * PATIENCE_US);
 /// A step of the file system waits no longer than this for the rings, in us, once it is urgent.
 pub(crate) const PATIENCE_US: u64 = 20_000;
 /// Where stalls fill a ring in any case, this part of it is for all else.

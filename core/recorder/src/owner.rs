@@ -28,7 +28,15 @@ pub struct Owner<'a, M, C, D, E, const N: usize> {
     pub(crate) clock: C,
     pub(crate) delay: D,
     pub(crate) events: E,
-    pub(crate) control: &'a Control,
+    control: &'a Control,
+    /// A new file is begun after so long.
+    file_us: Option<u64>,
+    /// The flush that is under way.
+    flush: Option<u32>,
+    /// New files that were asked for, by their number.
+    rolls: u32,
+    /// Nothing is written any more but what was pushed before.
+    is_finishing: bool,
     pub(crate) streams: [Stream<'a>; N],
     /// The stream that the card is just taking.
     active: Option<usize>,
@@ -50,6 +58,7 @@ pub(crate) struct OwnerParts<'a, M, C, D, E> {
     pub(crate) delay: D,
     pub(crate) events: E,
     pub(crate) control: &'a Control,
+    pub(crate) file_us: Option<u64>,
 }
 
 impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
@@ -62,6 +71,10 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             delay: parts.delay,
             events: parts.events,
             control: parts.control,
+            file_us: parts.file_us,
+            flush: None,
+            rolls: parts.control.roll_asked(),
+            is_finishing: false,
             streams,
             active: None,
             checkpoint: Cost::new(),
@@ -82,15 +95,72 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
     /// # Errors
     /// Those of the card. What was not durable may be gone then.
     pub(crate) async fn work(&mut self) -> Result<bool, M::Error> {
+        self.hear();
         self.look();
-        let Some((at, need)) = self.choose() else {
-            return Ok(false);
+        let did = match self.choose() {
+            None => false,
+            Some((at, Need::Push)) => self.push(at).await.map(|()| true)?,
+            Some((at, Need::Checkpoint)) => self.cover(at).await.map(|()| true)?,
+            Some((at, Need::Roll)) => self.roll(at).await?,
         };
-        match need {
-            Need::Push => self.push(at).await.map(|()| true),
-            Need::Checkpoint => self.cover(at).await.map(|()| true),
-            Need::Roll => self.roll(at).await,
+        if let (Some(number), false) = (self.flush, self.is_forced()) {
+            self.control.set_flushed(number);
+            self.flush = None;
         }
+        Ok(did)
+    }
+
+    /// What others have asked for.
+    fn hear(&mut self) {
+        let now_us = self.now_us();
+        let asked = self.control.flush_asked();
+        if !self.control.is_flushed(asked) && self.flush != Some(asked) {
+            self.flush = Some(asked);
+            self.aim_all(now_us);
+        }
+        let rolls = self.control.roll_asked();
+        let is_asked = rolls != self.rolls;
+        self.rolls = rolls;
+        if self.is_finishing {
+            return;
+        }
+        for stream in &mut self.streams {
+            let is_time = |file_us| now_us - stream.opened_us >= file_us;
+            let is_due = is_asked || self.file_us.is_some_and(is_time);
+            if is_due && !stream.is_rolling && stream.is_begun() {
+                stream.is_rolling = true;
+                stream.aim(now_us, true);
+            }
+        }
+    }
+
+    fn aim_all(&mut self, now_us: u64) {
+        for stream in &mut self.streams {
+            if stream.file.is_some() {
+                stream.aim(now_us, true);
+            }
+        }
+    }
+
+    /// From now on only what was pushed by now is written.
+    pub(crate) fn begin_finish(&mut self) {
+        self.is_finishing = true;
+        // No file is begun that nothing would come to.
+        for stream in &mut self.streams {
+            stream.is_rolling = false;
+        }
+        self.aim_all(self.now_us());
+    }
+
+    /// A flush that was under way has to be begun again.
+    pub(crate) fn forget_flush(&mut self) {
+        self.flush = None;
+    }
+
+    /// Whether a checkpoint is to be made at any cost.
+    pub(crate) fn is_forced(&self) -> bool {
+        let mut streams = self.streams.iter();
+        streams.any(|stream| stream.target.is_some_and(|target| target.is_forced))
     }
 
     fn look(&mut self) {
@@ -98,7 +168,7 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         for at in 0..N {
             let lead_us = self.lead_us(at);
             let stream = &mut self.streams[at];
-            stream.look(now_us, lead_us);
+            stream.look(now_us, lead_us, !self.is_finishing);
             // Kept away by its cost: that was of one time, and fades.
             if stream.is_overdue(now_us) {
                 self.checkpoint.fade();
@@ -153,7 +223,11 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         let now_us = self.now_us();
         let mut best: Option<(u32, usize, Need)> = None;
         for at in 0..N {
-            let need = self.streams[at].need(may_mark, now_us);
+            let stream = &mut self.streams[at];
+            if self.is_finishing && stream.target.is_none() {
+                continue;
+            }
+            let need = stream.need(may_mark, now_us);
             while let Some(gap) = self.streams[at].encoder.take_news() {
                 let stream = at as u8;
                 (self.events)(Event::Lost { stream, gap });
@@ -286,12 +360,6 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         self.active = None;
     }
 
-    /// There is nothing to write to.
-    pub(crate) fn drop_files(&mut self) {
-        self.active = None;
-        self.streams.iter_mut().for_each(Stream::drop_files);
-    }
-
     /// Whether the rings bear an operation of the file system with the clean-up that it may lead to: small
     /// writes to other places are what cards stall for. It is not judged by what was seen: the clean-up may
     /// come with any of many.
@@ -329,6 +397,9 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             let is_late = self.now_us() >= until_us;
             let is_pressing = (0..N).any(|at| self.is_urgent(at)) || self.is_ending();
             let is_saving = self.streams.iter().any(|stream| stream.target.is_some());
+            if self.is_forced() {
+                continue;
+            }
             if is_late && is_pressing || !is_saving && self.bears_file_system() {
                 break;
             }
@@ -347,7 +418,7 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         let Some(request) = reads.asked() else {
             return Ok(false);
         };
-        if !self.bears_read() {
+        if self.is_forced() || !self.bears_read() {
             reads.put_off();
             return Ok(false);
         }
@@ -374,6 +445,9 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         for at in 0..N {
             let lead_us = self.lead_us(at);
             let stream = &self.streams[at];
+            if stream.is_blocked() {
+                continue;
+            }
             let wanted = BLOCK_BYTES.saturating_sub(stream.source.level_bytes()) as u64;
             us = us.min(stream.rate.us_for(wanted).unwrap_or(us));
             if stream.has_unsaved() {

@@ -5,17 +5,25 @@ use core::cell::RefCell;
 use core::future::poll_fn;
 use core::task::{Poll, Waker};
 
-/// Where a reader leaves its wishes, one at a time; for a task of the recorder's own thread.
+/// Where readers leave their wishes; for tasks of the recorder's own thread. One wish at a time is seen to.
 ///
 /// The memory is the desk's: a read that was begun is finished, even if nobody waits for it any more.
 pub struct ReadDesk<'a> {
     inner: RefCell<Inner<'a>>,
 }
 
+/// Readers that may wait for their turn, besides the one whose read is under way.
+const READERS_WAITING_MAX: usize = 4;
+
 struct Inner<'a> {
     blocks: Option<&'a mut [Block]>,
     stage: Stage,
-    waker: Option<Waker>,
+    /// Nobody reads any more.
+    is_closed: bool,
+    /// Who waits for what was asked.
+    reader: Option<Waker>,
+    /// Who wait until the desk is free.
+    next: [Option<Waker>; READERS_WAITING_MAX],
     /// What is asked for has been put off already.
     is_put_off: bool,
     tally: ReadTally,
@@ -65,7 +73,9 @@ impl<'a> ReadDesk<'a> {
             inner: RefCell::new(Inner {
                 blocks: Some(blocks),
                 stage: Stage::Free,
-                waker: None,
+                is_closed: false,
+                reader: None,
+                next: [const { None }; READERS_WAITING_MAX],
                 is_put_off: false,
                 tally: ReadTally::default(),
             }),
@@ -76,11 +86,12 @@ impl<'a> ReadDesk<'a> {
     /// the recorder can bear it.
     ///
     /// # Errors
-    /// [`ReadFailed`] if the card could not, or is gone.
+    /// [`ReadFailed`] if the card could not, or is gone; if the recording has ended; if the desk has no
+    /// memory, or too many are waiting.
     pub async fn read(&self, start: u32, out: &mut [Block]) -> Result<(), ReadFailed> {
         let (mut start, mut out) = (start, out);
         while !out.is_empty() {
-            let count = self.ask(start, out.len()).await;
+            let count = self.ask(start, out.len()).await?;
             let _leave = Leave(self);
             self.done().await?;
             let (piece, rest) = out.split_at_mut(count as usize);
@@ -99,17 +110,34 @@ impl<'a> ReadDesk<'a> {
     }
 
     /// Asks once nothing else is under way; returns how many blocks it asked for.
-    async fn ask(&self, start: u32, wanted: usize) -> u32 {
+    async fn ask(&self, start: u32, wanted: usize) -> Result<u32, ReadFailed> {
         poll_fn(|context| {
             let mut inner = self.inner.borrow_mut();
+            if inner.is_closed {
+                return Poll::Ready(Err(ReadFailed));
+            }
             match (inner.stage, &inner.blocks) {
                 (Stage::Free, Some(blocks)) => {
                     let count = wanted.min(blocks.len()) as u32;
+                    if count == 0 {
+                        return Poll::Ready(Err(ReadFailed));
+                    }
                     inner.stage = Stage::Asked(ReadRequest { start, count });
-                    Poll::Ready(count)
+                    Poll::Ready(Ok(count))
                 }
                 _ => {
-                    inner.waker = Some(context.waker().clone());
+                    let is_noted = inner.next.iter_mut().any(|place| {
+                        let is_free = place
+                            .as_ref()
+                            .is_none_or(|waker| waker.will_wake(context.waker()));
+                        if is_free {
+                            *place = Some(context.waker().clone());
+                        }
+                        is_free
+                    });
+                    if !is_noted {
+                        return Poll::Ready(Err(ReadFailed));
+                    }
                     Poll::Pending
                 }
             }
@@ -123,7 +151,7 @@ impl<'a> ReadDesk<'a> {
             match inner.stage {
                 Stage::Done(result) => Poll::Ready(result),
                 _ => {
-                    inner.waker = Some(context.waker().clone());
+                    inner.reader = Some(context.waker().clone());
                     Poll::Pending
                 }
             }
@@ -171,11 +199,10 @@ impl<'a> ReadDesk<'a> {
         tally.blocks += u64::from(result.unwrap_or(0));
         tally.card_us += u64::from(card_us);
         tally.card_us_max = tally.card_us_max.max(card_us);
-        let waker = inner.waker.take();
+        let reader = inner.reader.take();
         drop(inner);
-        if let Some(waker) = waker {
-            waker.wake();
-        }
+        reader.into_iter().for_each(Waker::wake);
+        self.wake_next();
     }
 
     /// There is no card: whoever waits is told.
@@ -183,12 +210,25 @@ impl<'a> ReadDesk<'a> {
         let mut inner = self.inner.borrow_mut();
         if let Stage::Asked(_) = inner.stage {
             inner.stage = Stage::Done(Err(ReadFailed));
-            let waker = inner.waker.take();
+            let waker = inner.reader.take();
             drop(inner);
-            if let Some(waker) = waker {
-                waker.wake();
-            }
+            waker.into_iter().for_each(Waker::wake);
         }
+    }
+
+    /// The recording has ended, and nobody does reads any more.
+    pub(crate) fn close(&self) {
+        self.refuse();
+        let mut inner = self.inner.borrow_mut();
+        inner.is_closed = true;
+        drop(inner);
+        self.wake_next();
+    }
+
+    /// Those who wait look whether it is their turn.
+    fn wake_next(&self) {
+        let next = core::mem::take(&mut self.inner.borrow_mut().next);
+        next.into_iter().flatten().for_each(Waker::wake);
     }
 }
 
@@ -202,5 +242,7 @@ impl Drop for Leave<'_, '_> {
             Stage::UnderWay | Stage::Orphaned => Stage::Orphaned,
             _ => Stage::Free,
         };
+        drop(inner);
+        self.0.wake_next();
     }
 }

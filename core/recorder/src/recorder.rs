@@ -18,7 +18,7 @@ use crate::Clock;
 use crate::control::Control;
 use crate::event::Event;
 use crate::gap::Cause;
-use crate::limits::{ENDING_ATTEMPTS, FILE_BLOCKS_MIN, RETRY_US, RING_BYTES_MIN};
+use crate::limits::{ENDING_ATTEMPTS, FILE_BLOCKS_MIN, LINE_BYTES_MAX, RETRY_US, RING_BYTES_MIN};
 use crate::owner::{Owner, OwnerParts};
 use crate::reads::ReadDesk;
 use crate::recover::recover;
@@ -73,6 +73,8 @@ pub enum StartError<CardError, VolumeError> {
     Streams,
     /// Files are to be shorter than 64 KiB.
     FileTooSmall,
+    /// A header with its end is longer than [`LINE_BYTES_MAX`](crate::LINE_BYTES_MAX), or lines may be.
+    LineTooLong,
 }
 
 impl<C: fmt::Display, V: fmt::Display> fmt::Display for StartError<C, V> {
@@ -85,6 +87,10 @@ impl<C: fmt::Display, V: fmt::Display> fmt::Display for StartError<C, V> {
             }
             StartError::Streams => f.write_str("one to four streams share a card"),
             StartError::FileTooSmall => f.write_str("files have at least 64 KiB"),
+            StartError::LineTooLong => write!(
+                f,
+                "lines and headers have at most {LINE_BYTES_MAX} bytes with their ends; shorten them"
+            ),
         }
     }
 }
@@ -101,8 +107,8 @@ pub struct Recorder<'a, M, V, C, D, E, const N: usize> {
     config: Config,
     control: &'a Control,
     reads: Option<&'a ReadDesk<'a>>,
-    flush: Option<u32>,
-    rolls: u32,
+    /// How often a card that has failed is tried yet, once the recording is to end.
+    ending_attempts: u32,
 }
 
 impl<'a, M, V, C, D, E, const N: usize> Recorder<'a, M, V, C, D, E, N>
@@ -125,8 +131,7 @@ where
             config,
             control: parts.control,
             reads: parts.reads,
-            flush: None,
-            rolls: parts.control.roll_asked(),
+            ending_attempts: ENDING_ATTEMPTS,
             owner: Owner::new(
                 OwnerParts {
                     medium: parts.medium,
@@ -134,6 +139,7 @@ where
                     delay: parts.delay,
                     events: parts.events,
                     control: parts.control,
+                    file_us: config.file_us,
                 },
                 streams,
             ),
@@ -157,7 +163,11 @@ where
                 false => self.turn().await.map(|()| false),
             };
             match done {
-                Ok(true) => break,
+                Ok(true) => {
+                    // What was pushed before it is in files that are closed.
+                    self.control.set_flushed(self.control.flush_asked());
+                    break;
+                }
                 Ok(false) => (),
                 Err(_) if self.come_back().await => (),
                 Err(_) => {
@@ -167,6 +177,9 @@ where
             }
         }
         self.lose_rest(|stream| stream.is_given_up);
+        if let Some(reads) = self.reads {
+            reads.close();
+        }
         Ok(self.summaries())
     }
 
@@ -183,6 +196,9 @@ where
         }
         if self.config.file_bytes / (BLOCK_BYTES as u32) < FILE_BLOCKS_MIN {
             return Err(StartError::FileTooSmall);
+        }
+        if streams.iter().any(|stream| !stream.config.format.fits()) {
+            return Err(StartError::LineTooLong);
         }
         Ok(())
     }
@@ -261,7 +277,9 @@ where
             let is_needed = self.owner.streams[at].ahead.is_empty();
             if !is_needed || !self.make_room().await? {
                 self.owner.streams[at].is_card_full = true;
-                if is_needed {
+                let mut streams = self.owner.streams.iter();
+                let may_be_freed = streams.any(|stream| !stream.closing.is_empty());
+                if is_needed && !may_be_freed {
                     self.owner.streams[at].is_given_up = true;
                     (self.owner.events)(Event::Full { stream: at as u8 });
                 }
@@ -288,16 +306,18 @@ where
 
     /// Samples first, then requests, reads and files, then sleep.
     async fn turn(&mut self) -> Result<(), Failed> {
-        self.requests();
         self.owner.set_cause(Cause::Busy);
         if self.owner.is_between() && self.serve().await? {
             return Ok(());
         }
-        if self.owner.work().await.map_err(|_| Failed)? {
-            self.answer_flush();
+        // A stream without a file does not wait until the others have nothing to write.
+        let is_stuck = |stream: &Stream| stream.is_blocked() && !stream.is_given_up;
+        if self.owner.streams.iter().any(is_stuck) && self.keep_files().await? {
             return Ok(());
         }
-        self.answer_flush();
+        if self.owner.work().await.map_err(|_| Failed)? {
+            return Ok(());
+        }
         self.control.set_flush_us_max(self.owner.flush_us_max());
         if self.serve().await? {
             return Ok(());
@@ -317,47 +337,6 @@ where
         }
     }
 
-    fn requests(&mut self) {
-        let now_us = self.owner.now_us();
-        let asked = self.control.flush_asked();
-        if !self.control.is_flushed(asked) && self.flush != Some(asked) {
-            self.flush = Some(asked);
-            self.aim_all(now_us);
-        }
-        let rolls = self.control.roll_asked();
-        let is_asked = rolls != self.rolls;
-        self.rolls = rolls;
-        for stream in &mut self.owner.streams {
-            let is_time = |file_us| now_us - stream.opened_us >= file_us;
-            let is_due = is_asked || self.config.file_us.is_some_and(is_time);
-            if is_due && !stream.is_rolling && stream.is_begun() {
-                stream.is_rolling = true;
-                stream.aim(now_us, true);
-            }
-        }
-    }
-
-    fn aim_all(&mut self, now_us: u64) {
-        for stream in &mut self.owner.streams {
-            if stream.file.is_some() {
-                stream.aim(now_us, true);
-            }
-        }
-    }
-
-    fn answer_flush(&mut self) {
-        if let (Some(number), false) = (self.flush, self.is_forced()) {
-            self.control.set_flushed(number);
-            self.flush = None;
-        }
-    }
-
-    /// Whether a checkpoint is to be made at any cost.
-    fn is_forced(&self) -> bool {
-        let mut streams = self.owner.streams.iter();
-        streams.any(|stream| stream.target.is_some_and(|target| target.is_forced))
-    }
-
     /// Closes a file that is complete, or prepares one more, if the rings bear it or it is urgent; whether
     /// there was anything to do.
     async fn keep_files(&mut self) -> Result<bool, Failed> {
@@ -366,7 +345,9 @@ where
             let is_urgent = self.owner.is_urgent(at);
             let is_full = self.has_all_files(at);
             let stream = &self.owner.streams[at];
-            if !stream.closing.is_empty() && (is_bearable || is_urgent && is_full) {
+            // Closing frees what a file has not used, and a place for the next.
+            let is_first = is_full || stream.ahead.is_empty();
+            if !stream.closing.is_empty() && (is_bearable || is_urgent && is_first) {
                 return self.close_one(at).await.map(|()| true);
             }
             let may_try = !stream.is_card_full || (is_urgent && stream.ahead.is_empty());
@@ -402,15 +383,10 @@ where
         Ok(())
     }
 
-    /// Writes what waits, and closes all files.
+    /// Writes what waits, and closes all files. What is pushed from now on is not written any more.
     async fn finish(&mut self) -> Result<(), Failed> {
-        let now_us = self.owner.now_us();
-        // No file is begun that nothing would come to.
-        for stream in &mut self.owner.streams {
-            stream.is_rolling = false;
-        }
-        self.aim_all(now_us);
-        while self.is_forced() {
+        self.owner.begin_finish();
+        while self.owner.is_forced() {
             if self.owner.work().await.map_err(|_| Failed)? {
                 continue;
             }
@@ -431,16 +407,24 @@ where
             }
             self.reserve(at).await.map_err(|_| Failed)?;
         }
-        self.answer_flush();
+        self.close_all().await
+    }
+
+    async fn close_all(&mut self) -> Result<(), Failed> {
         for at in 0..N {
-            if let Some(file) = self.owner.streams[at].file.take() {
-                let closing = self.owner.streams[at].closing_of(file);
-                while self.owner.streams[at].closing.is_full() {
-                    self.close_one(at).await?;
-                }
-                let is_noted = self.owner.streams[at].closing.push_back(closing).is_ok();
+            while self.owner.streams[at].closing.is_full() {
+                self.close_one(at).await?;
+            }
+        }
+        // All at once, before anything is waited for: a stream without a file writes nothing.
+        for stream in &mut self.owner.streams {
+            if let Some(file) = stream.file.take() {
+                let closing = stream.closing_of(file);
+                let is_noted = stream.closing.push_back(closing).is_ok();
                 debug_assert!(is_noted);
             }
+        }
+        for at in 0..N {
             while !self.owner.streams[at].closing.is_empty() {
                 self.close_one(at).await?;
             }
@@ -457,7 +441,7 @@ where
     async fn come_back(&mut self) -> bool {
         (self.owner.events)(Event::CardLost);
         let mut cause = Cause::CardFailed;
-        let mut attempts = ENDING_ATTEMPTS;
+        self.owner.forget_flush();
         loop {
             let acquired = self.owner.medium.acquire().await.is_ok();
             if !acquired {
@@ -468,16 +452,18 @@ where
             self.note_losses(cause);
             if acquired && self.mount().await.is_ok() && self.open_files().await.is_ok() {
                 (self.owner.events)(Event::CardBack);
-                return true;
+                // A card that comes back only to fail at the end is not tried for ever.
+                self.ending_attempts -= u32::from(self.owner.is_ending());
+                return self.ending_attempts > 0;
             }
-            self.owner.drop_files();
+            self.note_losses(cause);
             if let Some(reads) = self.reads {
                 reads.refuse();
             }
             if self.owner.is_ending() {
-                attempts -= 1;
+                self.ending_attempts -= 1;
             }
-            if attempts == 0 {
+            if self.ending_attempts == 0 {
                 return false;
             }
             self.owner.delay.delay_us(RETRY_US).await;

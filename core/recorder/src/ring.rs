@@ -19,7 +19,7 @@ use crate::limits::{LINE_BYTES_MAX, SAMPLE_BYTES_MAX};
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 
 /// Largest ring, in bytes: positions are 32 bits and may not overtake each other.
-pub const RING_BYTES_MAX: usize = 1 << 31;
+pub const RING_BYTES_MAX: usize = (1 << 31) - 1;
 
 /// Longest sample, in bytes: what a line of a file may be.
 const SAMPLE_PUSH_BYTES_MAX: usize = LINE_BYTES_MAX;
@@ -133,15 +133,16 @@ pub struct Lost;
 impl Sampler<'_> {
     /// Pushes a sample of up to [`LINE_BYTES_MAX`] bytes; wait-free. `now_us` is only looked at if it is lost.
     ///
-    /// A text sample is one line, its end included.
+    /// A text sample is one line with one LF, its last byte; a sample of a schema has all its bytes. Others
+    /// are not told from those, and the recording's own indices of samples will be wrong.
     ///
     /// # Errors
-    /// [`Lost`] if there is no room for all of it, or it is too long.
+    /// [`Lost`] if there is no room for all of it, or it is empty or too long.
     #[inline]
     pub fn push(&mut self, sample: &[u8], now_us: u64) -> Result<(), Lost> {
         self.index += 1;
-        if sample.len() > SAMPLE_PUSH_BYTES_MAX {
-            self.lose(now_us, Cause::TooLong);
+        if sample.is_empty() || sample.len() > SAMPLE_PUSH_BYTES_MAX {
+            self.lose(now_us, Cause::BadSample);
             return Err(Lost);
         }
         let tail = self.shared.tail.load(Ordering::Acquire);

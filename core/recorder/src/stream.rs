@@ -82,7 +82,8 @@ pub struct StreamSummary {
     pub written: u64,
     /// Samples that are missing; each is in a gap.
     pub lost: u64,
-    /// Bytes of the files.
+    /// Bytes of the files that were closed; what was recovered after the card had failed is in
+    /// [`Event::Recovered`](crate::Event::Recovered).
     pub bytes: u64,
     /// Files that were written.
     pub files: u32,
@@ -162,7 +163,7 @@ impl<'a> Stream<'a> {
 
     /// Looks at the clock: the rate, and whether a checkpoint is due. `lead_us` is how long before the end
     /// of the window it is begun.
-    pub(crate) fn look(&mut self, now_us: u64, lead_us: u64) {
+    pub(crate) fn look(&mut self, now_us: u64, lead_us: u64, may_begin: bool) {
         self.rate.saw(now_us, self.source.head());
         if self.file.is_none() || self.target.is_some() {
             return;
@@ -171,11 +172,7 @@ impl<'a> Stream<'a> {
             self.covered_us = now_us;
             return;
         }
-        let due_us = match self.config.window {
-            Window::Us(window_us) => self.covered_us + window_us - lead_us.min(window_us / 2),
-            Window::Sample => 0,
-        };
-        if now_us >= due_us {
+        if may_begin && now_us >= self.due_us(lead_us) {
             self.aim(now_us, false);
         }
     }
@@ -187,7 +184,10 @@ impl<'a> Stream<'a> {
             Window::Sample => OVERDUE_US_MIN,
         };
         self.target.is_some_and(|target| {
-            now_us >= (target.at_us + self.step_us_max()).max(self.put_off_us) + wait_us
+            now_us
+                >= (target.at_us.saturating_add(self.step_us_max()))
+                    .max(self.put_off_us)
+                    .saturating_add(wait_us)
         })
     }
 
@@ -224,7 +224,10 @@ impl<'a> Stream<'a> {
     /// When a checkpoint will be due, if something comes meanwhile.
     pub(crate) fn due_us(&self, lead_us: u64) -> u64 {
         match self.config.window {
-            Window::Us(window_us) => self.covered_us + window_us - lead_us.min(window_us / 2),
+            Window::Us(window_us) => {
+                let wait_us = window_us - lead_us.min(window_us / 2);
+                self.covered_us.saturating_add(wait_us)
+            }
             Window::Sample => self.covered_us,
         }
     }
@@ -264,7 +267,8 @@ impl<'a> Stream<'a> {
         } else {
             self.step_blocks()
         };
-        if !target.is_forced && step > 1 && now_us < target.at_us + self.step_us_max() {
+        if !target.is_forced && step > 1 && now_us < target.at_us.saturating_add(self.step_us_max())
+        {
             self.encoder.set_step(step);
             let is_there = left <= 0 && self.encoder.index().is_multiple_of(step);
             if is_there && may_mark && self.encoder.is_behind_mark() {
@@ -328,7 +332,9 @@ impl<'a> Stream<'a> {
         self.summary.lost = self.covered_lost;
         self.summary.written = self.covered_sample - self.covered_lost;
         let target = self.target?;
-        if (target.head.wrapping_sub(self.source.tail()) as i32) > 0 {
+        // Less than a sample is none, and never will be.
+        let sample_bytes = self.config.format.sample_bytes().unwrap_or(1) as i32;
+        if target.head.wrapping_sub(self.source.tail()) as i32 >= sample_bytes {
             return None;
         }
         self.target = None;
@@ -336,11 +342,14 @@ impl<'a> Stream<'a> {
         let at_risk_us = now_us - before_us;
         self.summary.at_risk_us_max = self.summary.at_risk_us_max.max(at_risk_us);
         self.summary.checkpoints += 1;
-        let is_late = match self.config.window {
-            Window::Us(window_us) => at_risk_us > window_us,
-            Window::Sample => self.source.level_bytes() > self.newest_bytes(),
+        // A window that was not kept for ten times its length was not kept ten times.
+        let breaches = match self.config.window {
+            Window::Us(window_us) => at_risk_us.saturating_sub(1) / window_us.max(1),
+            Window::Sample => u64::from(self.source.level_bytes() > self.newest_bytes()),
         };
-        self.summary.window_breaches += u32::from(is_late);
+        let is_late = breaches > 0;
+        let breaches = u32::try_from(breaches).unwrap_or(u32::MAX);
+        self.summary.window_breaches = self.summary.window_breaches.saturating_add(breaches);
         Some(Checkpoint {
             samples: self.covered_sample,
             pushed_before_us: target.at_us,
@@ -397,7 +406,7 @@ impl<'a> Stream<'a> {
         self.drop_files();
         (self.target, self.is_rolling) = (None, false);
         (self.is_card_full, self.is_given_up) = (false, false);
-        let count = end - self.covered_sample;
+        let count = end.saturating_sub(self.covered_sample);
         let is_known = |gap: Gap| (gap.first, gap.count) == (self.covered_sample, count);
         if count == 0 || self.encoder.gap().is_some_and(is_known) {
             return None;
@@ -434,7 +443,7 @@ impl<'a> Stream<'a> {
                 (waiting, _) => end += self.drop_samples(waiting),
             }
         }
-        let count = end - self.covered_sample;
+        let count = end.saturating_sub(self.covered_sample);
         self.summary.lost = self.covered_lost + count;
         (count > 0).then_some(Gap {
             first: self.covered_sample,

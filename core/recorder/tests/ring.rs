@@ -177,7 +177,7 @@ fn a_sample_longer_than_a_line_is_lost_and_said_so() {
     assert!(sampler.push(b"a\n", 6).is_ok());
     let gap = source.next().1.unwrap();
     assert_eq!((gap.first, gap.count, gap.at_us), (0, 1, 5));
-    assert_eq!(gap.cause, Cause::TooLong);
+    assert_eq!(gap.cause, Cause::BadSample);
     source.take_gap();
     assert_eq!(source.next(), (2, None));
 }

@@ -108,7 +108,6 @@ impl Encoder {
 
     /// Begins a file of so many blocks.
     pub(crate) fn start(&mut self, epoch: u32, blocks: u32) {
-        debug_assert!(self.is_between_lines());
         *self = Encoder {
             epoch,
             last_index: blocks - 1,
@@ -205,17 +204,26 @@ impl Encoder {
         }
         let mut limit = usize::MAX;
         if let Format::Binary(schema) = self.format {
-            while self.written > 0 && self.len < PAYLOAD_BYTES {
-                self.write_sample(source, schema.sample_bytes(), &mut limit);
-            }
+            // What the ring holds of it only in part will not come.
+            while self.written > 0
+                && self.len < PAYLOAD_BYTES
+                && self.write_sample(source, schema.sample_bytes(), &mut limit)
+            {}
             self.seal_binary(BlockKind::Samples);
             return Filled::Full;
         }
         while self.written > 0 && !self.is_marking {
             match self.write_line(source, &mut limit) {
                 Wrote::BlockFull => return Filled::Full,
-                // A sample without a line's end: the mark's line begins behind it.
-                Wrote::Nothing => self.written = 0,
+                // A sample without a line's end gets one.
+                Wrote::Nothing => {
+                    self.block[self.len] = b'\n';
+                    self.len += 1;
+                    self.end_line();
+                    if self.wrote() == Wrote::BlockFull {
+                        return Filled::Full;
+                    }
+                }
                 Wrote::Line | Wrote::NoRoom => (),
             }
         }
@@ -293,7 +301,8 @@ impl Encoder {
     /// are in those before.
     pub(crate) fn is_behind_mark(&self) -> bool {
         let is_split = matches!(self.format, Format::Binary(_));
-        self.len == 0 && self.is_marked && !self.is_marking && (is_split || self.written == 0)
+        let is_between = is_split || self.written == 0;
+        self.len == 0 && self.is_marked && !self.is_marking && is_between && self.gap.is_none()
     }
 
     fn mark_line_bytes(&self) -> usize {
@@ -359,7 +368,8 @@ impl Encoder {
             *limit = limit.saturating_sub(count);
         }
         // What was left of a line is all of it, unless the limit is within it.
-        let is_whole = !matches!(self.format, Format::Lines { .. }) || left.ends_with(b"\n");
+        let is_raw = matches!(self.format, Format::Lines { .. }) && self.line == Line::Sample;
+        let is_whole = !is_raw || left.ends_with(b"\n");
         if count == left.len() && is_whole {
             if let (Line::Sample, Format::Csv(_)) = (self.line, self.format) {
                 source.release(sample);

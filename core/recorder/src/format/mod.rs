@@ -9,6 +9,7 @@ mod schema;
 mod tests;
 pub(crate) mod text;
 
+use crate::limits::LINE_BYTES_MAX;
 pub use decimal::DECIMALS_MAX;
 pub(crate) use encoder::{Encoder, Filled};
 pub use schema::{Column, Kind, MAGOD2, Schema};
@@ -35,6 +36,21 @@ impl Format {
         match self {
             Format::Lines { .. } | Format::Csv(_) => *b"CSV",
             Format::Binary(_) => *b"BIN",
+        }
+    }
+
+    /// Whether no line of it is longer than lines may be.
+    pub(crate) fn fits(&self) -> bool {
+        match self {
+            Format::Lines {
+                header,
+                line_bytes_max,
+            } => {
+                let line_bytes_max = usize::from(*line_bytes_max);
+                header.len() + 2 <= LINE_BYTES_MAX && line_bytes_max <= LINE_BYTES_MAX
+            }
+            // Checked when the schema was made.
+            Format::Csv(_) | Format::Binary(_) => true,
         }
     }
 
