@@ -84,6 +84,7 @@ impl Maker<'_> {
         // Up to what waits in the ring now: whole samples.
         while self.encoder.fill(&mut self.source, usize::MAX) == Filled::Full {
             self.take_block();
+            while self.encoder.take_news().is_some() {}
         }
         while self.encoder.mark(&mut self.source) == Filled::Full {
             self.take_block();
@@ -93,6 +94,8 @@ impl Maker<'_> {
     }
 
     fn step(&mut self) {
+        // Gaps are told as they come.
+        while self.encoder.take_news().is_some() {}
         match self.random.below(100) {
             0..60 => self.sample(),
             60..96 => {
