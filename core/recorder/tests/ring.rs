@@ -56,7 +56,7 @@ impl Model {
 
 fn step(random: &mut Random, model: &mut Model, sampler: &mut Sampler, source: &mut Source) {
     if random.chance_ppm(500_000) {
-        let sample: Vec<u8> = (0..random.below(60))
+        let sample: Vec<u8> = (0..1 + random.below(60))
             .map(|_| random.next_u64() as u8)
             .collect();
         assert_eq!(sampler.push(&sample, 7).is_ok(), model.push(&sample));
@@ -169,14 +169,15 @@ fn it_holds_across_threads() {
 }
 
 #[test]
-fn a_sample_longer_than_a_line_is_lost_and_said_so() {
+fn a_sample_that_is_none_or_too_long_is_lost_and_said_so() {
     let mut ring: Ring<[AtomicU8; 2000]> = Ring::new();
     let (mut sampler, mut source) = ring.split();
     let long = [b'x'; cardiograph_recorder::LINE_BYTES_MAX + 1];
     assert!(sampler.push(&long, 5).is_err());
+    assert!(sampler.push(b"", 6).is_err());
     assert!(sampler.push(b"a\n", 6).is_ok());
     let gap = source.next().1.unwrap();
-    assert_eq!((gap.first, gap.count, gap.at_us), (0, 1, 5));
+    assert_eq!((gap.first, gap.count, gap.at_us), (0, 2, 5));
     assert_eq!(gap.cause, Cause::BadSample);
     source.take_gap();
     assert_eq!(source.next(), (2, None));

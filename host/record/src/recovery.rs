@@ -94,7 +94,10 @@ fn recover_card(path: &Path, is_dry: bool) -> Result<Recovery, RecoverError> {
             RecoverError::Card(error)
         }
         StartError::Volume(error) => RecoverError::Volume(path.to_path_buf(), Box::new(error)),
-        StartError::RingTooSmall | StartError::Streams | StartError::FileTooSmall => {
+        StartError::RingTooSmall
+        | StartError::Streams
+        | StartError::FileTooSmall
+        | StartError::LineTooLong => {
             unreachable!("of recordings only")
         }
     })?;
@@ -120,7 +123,10 @@ fn recover_directory(path: &Path, is_dry: bool) -> Result<Recovery, RecoverError
     let (mut card, mut volume) = opened?;
     let files = files_of(&mut volume, &mut card).map_err(|error| match error {
         StartError::Card(error) | StartError::Volume(error) => RecoverError::Directory(error),
-        StartError::RingTooSmall | StartError::Streams | StartError::FileTooSmall => {
+        StartError::RingTooSmall
+        | StartError::Streams
+        | StartError::FileTooSmall
+        | StartError::LineTooLong => {
             unreachable!("of recordings only")
         }
     })?;

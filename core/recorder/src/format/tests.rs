@@ -72,12 +72,15 @@ impl Maker<'_> {
     }
 
     fn take_block(&mut self) {
-        self.written.blocks.push(*self.encoder.block());
+        let block = *self.encoder.block();
+        let is_mark = match self.format {
+            Format::Binary(_) => true,
+            _ => super::mark::read(&block).is_some(),
+        };
         self.encoder.advance();
         let content = self.encoder.content_bytes();
-        self.written
-            .marks
-            .push(self.encoder.is_behind_mark().then_some(content));
+        self.written.blocks.push(block);
+        self.written.marks.push(is_mark.then_some(content));
     }
 
     fn checkpoint(&mut self) {
