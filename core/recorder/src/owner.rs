@@ -114,7 +114,9 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
     fn hear(&mut self) {
         let now_us = self.now_us();
         let asked = self.control.flush_asked();
-        if !self.control.is_flushed(asked) && self.flush != Some(asked) {
+        // Without files it waits until there are some, or until all is closed.
+        let can = self.streams.iter().all(|stream| stream.file.is_some());
+        if can && !self.control.is_flushed(asked) && self.flush != Some(asked) {
             self.flush = Some(asked);
             self.aim_all(now_us);
         }
@@ -136,7 +138,7 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
 
     fn aim_all(&mut self, now_us: u64) {
         for stream in &mut self.streams {
-            if stream.file.is_some() {
+            if stream.file.is_some() && !stream.is_given_up {
                 stream.aim(now_us, true);
             }
         }

@@ -107,6 +107,8 @@ pub struct Recorder<'a, M, V, C, D, E, const N: usize> {
     config: Config,
     control: &'a Control,
     reads: Option<&'a ReadDesk<'a>>,
+    /// The stream whose files are seen to first.
+    files_turn: usize,
     /// How often a card that has failed is tried yet, once the recording is to end.
     ending_attempts: u32,
 }
@@ -131,6 +133,7 @@ where
             config,
             control: parts.control,
             reads: parts.reads,
+            files_turn: 0,
             ending_attempts: ENDING_ATTEMPTS,
             owner: Owner::new(
                 OwnerParts {
@@ -341,17 +344,21 @@ where
     /// there was anything to do.
     async fn keep_files(&mut self) -> Result<bool, Failed> {
         let is_bearable = self.owner.bears_file_system();
-        for at in 0..N {
+        for step in 0..N {
+            // In turn: one that always needs files does not keep them from the others.
+            let at = (self.files_turn + step) % N;
             let is_urgent = self.owner.is_urgent(at);
             let is_full = self.has_all_files(at);
             let stream = &self.owner.streams[at];
             // Closing frees what a file has not used, and a place for the next.
             let is_first = is_full || stream.ahead.is_empty();
             if !stream.closing.is_empty() && (is_bearable || is_urgent && is_first) {
+                self.files_turn = at + 1;
                 return self.close_one(at).await.map(|()| true);
             }
             let may_try = !stream.is_card_full || (is_urgent && stream.ahead.is_empty());
             if !is_full && may_try && !stream.is_given_up && (is_bearable || is_urgent) {
+                self.files_turn = at + 1;
                 self.reserve(at).await.map_err(|_| Failed)?;
                 return Ok(true);
             }
