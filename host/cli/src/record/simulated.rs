@@ -70,7 +70,7 @@ impl Simulated {
         let policy = policy.as_ref().map_or("", |value| value.get_name());
         Ok(Asked {
             policy: policy.to_string(),
-            seed: args.seed,
+            seed: Some(args.seed),
             ram_bytes: args.ram,
             lossless_bound: bound
                 .transpose()
@@ -110,12 +110,7 @@ impl Simulated {
         let streamed = streamed.map_err(|error| self.failed(args, error))?;
         let mut asked = self.asked(args, PolicyArg::Stream, feed)?;
         asked.interrupted = interrupt.is_raised();
-        let written_bytes = streamed
-            .streams
-            .iter()
-            .map(|stream| stream.line_bytes)
-            .sum();
-        Ok(Figures::of_stream(asked, &streamed, written_bytes))
+        Ok(Figures::of_stream(asked, &streamed))
     }
 
     fn streams(
@@ -180,14 +175,16 @@ impl Simulated {
 /// The file of the studies' ways.
 const PATH: &str = "RECORD.CSV";
 
-fn window(args: &Record) -> Window {
+/// How much of the newest data a power cut may cost.
+pub fn window(args: &Record) -> Window {
     match args.durability {
         Durability::Time(time) => Window::Us(time.as_micros() as u64),
         Durability::Sample => Window::Sample,
     }
 }
 
-fn config(args: &Record) -> Config {
+/// Files, and what is done when the card is full.
+pub fn config(args: &Record) -> Config {
     Config {
         file_bytes: args.file_size as u32,
         file_us: args.recipe.map(|time| time.as_micros() as u64),
@@ -199,7 +196,7 @@ fn config(args: &Record) -> Config {
 }
 
 /// What the live line says.
-fn said(now: &cardiograph_record::Progress) -> String {
+pub fn said(now: &cardiograph_record::Progress) -> String {
     format!(
         "{} on the card, {} lines not safe yet, {} lost",
         units::time(now.at_us as f64),
