@@ -403,6 +403,7 @@ fn what_a_directory_cannot_do_is_refused() {
     fs::write(own.path().join("file"), "").unwrap();
     for (args, words) in [
         (&["file"][..], &["file: not a directory"][..]),
+        (&["/proc", "--for", "1s"], &["/proc/CARDIOGR.DIR: "]),
         (
             &[".", "--compare"],
             &[".: ", "--policy stream alone", "sim:CARD@BOARD"],

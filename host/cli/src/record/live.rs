@@ -99,7 +99,7 @@ fn shown(
         while !recording.is_finished() {
             thread::sleep(LOOK);
             let now = streaming.progress.now();
-            bar.show_lines(now.pushed, || said(&now));
+            bar.show_lines(now.pushed, || said(&now, "recorded"));
         }
         recording
             .join()

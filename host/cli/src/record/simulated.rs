@@ -99,7 +99,7 @@ impl Simulated {
         };
         let mut progress = Progress::over_lines(feed.lines() * u64::from(args.streams));
         let mut watch = |now: cardiograph_record::Progress| {
-            progress.show_lines(now.pushed, || said(&now));
+            progress.show_lines(now.pushed, || said(&now, "on the card"));
             match interrupt.is_raised() {
                 true => ControlFlow::Break(()),
                 false => ControlFlow::Continue(()),
@@ -195,10 +195,10 @@ pub fn config(args: &Record) -> Config {
     }
 }
 
-/// What the live line says.
-pub fn said(now: &cardiograph_record::Progress) -> String {
+/// What the live line says; `place` tells whose time it is.
+pub fn said(now: &cardiograph_record::Progress, place: &str) -> String {
     format!(
-        "{} on the card, {} lines not safe yet, {} lost",
+        "{} {place}, {} lines not safe yet, {} lost",
         units::time(now.at_us as f64),
         units::count(now.pushed - (now.safe + now.lost).min(now.pushed)),
         units::count(now.lost)
