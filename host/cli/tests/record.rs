@@ -2,6 +2,7 @@
 
 mod common;
 
+use common::mount::run_mounted;
 use common::{Run, command, data, directory, done, json, names, refused, run};
 use serde_json::Value;
 use std::fs;
@@ -340,6 +341,39 @@ fn what_is_lost_in_a_directory_is_in_gaps() {
         let duration_us = number(&figures, "duration_us");
         assert!((first..=duration_us).contains(&at_us), "{gap}");
     }
+}
+
+#[test]
+fn a_full_directory_stops_the_recording_or_its_oldest_files_go() {
+    let own = directory();
+    let name = own.path().to_str().unwrap();
+    // 800 kB of lines where there is room for 400 KiB.
+    let args = ["record", name, "--rate", "8000", "--for", "1s"];
+    let options = ["--ram", "1MiB", "--file-size", "64KiB", "--json", "-"];
+    let full = |when_full: &str| {
+        let args = [&args[..], &options, &["--when-full", when_full]].concat();
+        let (run, left) = run_mounted("tmpfs", "size=400k", own.path(), &args);
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        assert!(left.iter().any(|name| name.ends_with(".CSV")), "{left:?}");
+        let figures: Value = serde_json::from_str(&run.stdout).unwrap();
+        assert_eq!(number(&figures, "pushed"), 8_000);
+        let known = number(&figures, "written") + number(&figures, "lost");
+        assert_eq!(known, 8_000);
+        (figures, run.stderr)
+    };
+    let (figures, table) = full("stop");
+    // Whole files of what fits are kept, half of it at least.
+    assert!((2_000..4_096).contains(&number(&figures, "written")));
+    assert_eq!(figures["verified"], true);
+    assert!(
+        table.contains("verified: every line read back; the "),
+        "{table}"
+    );
+    let (figures, table) = full("remove-oldest");
+    assert_eq!(number(&figures, "lost"), 0);
+    assert_eq!(figures["verified"], false);
+    let words = "Not read back, as the oldest of its files were removed.";
+    assert!(table.contains(words), "{table}");
 }
 
 #[test]

@@ -113,6 +113,8 @@ struct Events<'a> {
     progress: &'a LiveProgress,
     streams: Vec<(Told, Vec<Name>)>,
     unread: Option<&'static str>,
+    /// The medium was lost, or full: what was told as lost then may be in a file.
+    is_card_lost: bool,
 }
 
 impl Events<'_> {
@@ -147,7 +149,7 @@ impl Events<'_> {
                     self.unread = Some("the oldest of its files were removed");
                 }
             }
-            Event::CardLost => self.unread = Some("the medium failed in the midst"),
+            Event::CardLost => self.is_card_lost = true,
             _ => (),
         }
     }
@@ -187,6 +189,7 @@ impl<'a, const N: usize> Ran<'a, N> {
             progress: streaming.progress,
             streams: (0..N).map(|_| Default::default()).collect(),
             unread: None,
+            is_card_lost: false,
         };
         let told = |_, event| events.told(event);
         let logged = record_in_directory(directory, &streaming.setup, streams, told);
@@ -205,19 +208,28 @@ impl<'a, const N: usize> Ran<'a, N> {
             Finished::PowerCut => return Err(StreamError::CardFailed),
             Finished::Stuck(why) => return Err(StreamError::Stuck(why)),
         };
-        let unread = self.events.unread;
+        let mut unread = self.events.unread;
         let started_ns = logged.started_ns.unwrap_or(logged.ended_ns);
         let started_us = started_ns / 1000;
         let mut streams = Vec::new();
         let rest = self.events.streams.into_iter().zip(summaries);
-        for (((mut told, files), summary), pushed) in rest.zip(logged.pushed) {
-            streams.push(match unread {
-                Some(_) => told.uncompared(summary, pushed, started_us)?,
-                None => {
-                    read_back(&mut told, &files)?;
-                    told.compared(summary, pushed, started_us)?
+        for (((told, files), summary), pushed) in rest.zip(logged.pushed) {
+            if unread.is_none() {
+                let mut told = told.clone();
+                let compared = read_back(&mut told, &files)
+                    .and_then(|()| told.compared(summary, pushed, started_us));
+                match compared {
+                    Ok(result) => {
+                        streams.push(result);
+                        continue;
+                    }
+                    Err(_) if self.events.is_card_lost => {
+                        unread = Some("the medium failed in the midst");
+                    }
+                    Err(error) => return Err(error),
                 }
-            });
+            }
+            streams.push(told.uncompared(summary, pushed, started_us)?);
         }
         Ok(Streamed {
             streams,

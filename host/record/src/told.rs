@@ -7,7 +7,7 @@ use cardiograph_recorder::{Gap, StreamSummary};
 use std::ops::Range;
 
 /// What is known of a stream.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Told {
     pub(crate) gaps: Vec<Gap>,
     pub(crate) safe: u64,
