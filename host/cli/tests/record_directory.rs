@@ -162,7 +162,7 @@ fn lines_of_another_program_reach_a_directory_as_they_come() {
     let figures: Value = serde_json::from_str(&run.stdout).unwrap();
     assert_eq!(number(&figures, "pushed"), 4);
     assert_eq!(number(&figures, "written"), 3);
-    assert_eq!(figures["gaps"][0]["cause"], "too-long");
+    assert_eq!(figures["gaps"][0]["cause"], "bad-sample");
     assert_eq!(figures["verified"], false);
     assert!(
         run.stderr

@@ -168,7 +168,7 @@ fn lines_are_recorded_as_they_come() {
         }
     });
     assert_eq!((summary(&logged).written, summary(&logged).lost), (3, 1));
-    assert_eq!(gaps, [(1, 1, "too-long")]);
+    assert_eq!(gaps, [(1, 1, "bad-sample")]);
     let text = fs::read_to_string(directory.path().join("REC00001.CSV")).unwrap();
     let kept: Vec<_> = text.lines().filter(|line| !line.starts_with('#')).collect();
     assert_eq!(kept, ["a,1", "b,2", "the end"]);
