@@ -3,7 +3,7 @@
 //! ```text
 //!   args ──> bench:   target + workload ──> trace ─┐
 //!       ├──> analyze: files ────────────> traces ──┴──> report ──> table, JSON, HTML, Markdown
-//!       ├──> record: target + samples ──> files on the card, every line read back ──> table, JSON
+//!       ├──> record: target + samples ──> files on the target, every line read back ──> table, JSON
 //!       ├──> fit: trace ──> a card's profile
 //!       ├──> plan: trace or card + data rate ──> RAM, risk
 //!       ├──> cards: a card or board ──> a drawing, and what follows from its values

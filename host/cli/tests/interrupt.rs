@@ -221,3 +221,34 @@ fn a_closed_pipe_does_not_cost_the_files_asked_for() {
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
     assert_eq!(names(own.path()), ["f.html", "f.json"]);
 }
+
+#[test]
+fn a_recording_in_a_directory_ends_properly() {
+    let own = directory();
+    let args = ["record", ".", "--rate", "500", "--for", "10min"];
+    let options = [
+        "--ram",
+        "4MiB",
+        "--file-size",
+        "4MiB",
+        "--json",
+        "figures.json",
+    ];
+    let args = [&args[..], &options].concat();
+    let child = command(own.path(), &args).spawn().unwrap();
+    let file = own.path().join("REC00001.CSV");
+    // It has its full length from the start; a line is in it once its block is.
+    wait_until(|| fs::read(&file).is_ok_and(|bytes| bytes.starts_with(b"0")));
+    let run = end(child, "-INT");
+    assert_eq!(run.code, Some(130), "{}", run.stderr);
+    for words in ["interrupted", "verified: every line read back, none lost."] {
+        assert!(run.stdout.contains(words), "{}", run.stdout);
+    }
+    let figures = figures(&own.path().join("figures.json"));
+    assert_eq!(figures["interrupted"], true);
+    assert_eq!(figures["written"], figures["pushed"]);
+    assert!(figures["written"].as_u64().unwrap() > 0);
+    let text = fs::read_to_string(&file).unwrap();
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    assert_eq!(Some(lines.count() as u64), figures["written"].as_u64());
+}

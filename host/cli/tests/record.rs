@@ -2,11 +2,8 @@
 
 mod common;
 
-use common::{Run, command, data, directory, done, json, names, refused, run};
+use common::{data, directory, done, fed, json, names, number, refused, run};
 use serde_json::Value;
-use std::io::Write;
-use std::path::Path;
-use std::process::Stdio;
 
 /// What programs rely on, first of all.
 const FIELDS: [&str; 8] = [
@@ -19,22 +16,6 @@ const FIELDS: [&str; 8] = [
     "achieved_Bps",
     "window_breaches",
 ];
-
-fn number(figures: &Value, name: &str) -> u64 {
-    let value = figures[name].as_u64();
-    value.unwrap_or_else(|| panic!("{name} is {}", figures[name]))
-}
-
-/// Runs the command with this on standard input.
-fn fed(directory: &Path, args: &[&str], input: &[u8]) -> Run {
-    let mut child = command(directory, args)
-        .stdin(Stdio::piped())
-        .spawn()
-        .unwrap();
-    // A command that refuses may have gone before it has read all.
-    let _ = child.stdin.take().unwrap().write_all(input);
-    Run::from(child.wait_with_output().unwrap())
-}
 
 #[test]
 fn no_line_is_lost_on_the_card_that_comes_along() {

@@ -88,7 +88,7 @@ pub enum StreamError {
     Read {
         /// Its name.
         file: String,
-        /// What the FAT library says.
+        /// What the FAT library or the system says.
         source: io::Error,
     },
     /// A file does not hold what it has to.
@@ -130,10 +130,10 @@ impl fmt::Display for StreamError {
                  flash.endurance_cycles or flash.spare_blocks in its profile",
             ),
             StreamError::Read { file, source } => {
-                write!(f, "{file} cannot be read back ({source}); do not trust this card")
+                write!(f, "{file} cannot be read back ({source}); do not trust this medium")
             }
             StreamError::Differs { file, mismatch } => {
-                write!(f, "{file}: {mismatch}; do not trust this card")
+                write!(f, "{file}: {mismatch}; do not trust this medium")
             }
             StreamError::Untold {
                 pushed,

@@ -9,7 +9,8 @@
 //! - [`record`]: a [`Recording`] by a [`Policy`] of the studies to any store, read back and compared.
 //! - [`record_on_card`]: the same on a simulated card on a board.
 //! - [`stream_on_card`]: our recorder on a simulated card, every line of its files read back.
-//! - [`record_in_directory`]: the recorder itself, in real time, to files of this computer.
+//! - [`record_in_directory`]: the recorder itself, in real time, to files of this computer;
+//!   [`stream_in_directory`] and [`input_in_directory`] with the lines that our recorder has on a card.
 //! - [`recover_path`]: recordings that were cut off, on a card, its image or in a directory.
 //! - [`export_csv`]: binary recordings as CSV.
 //! - [`plain_stream`]: one unbroken CMD25 by a loop that knows no recorder, and the
@@ -26,6 +27,7 @@ mod feed;
 mod gap;
 mod gaps;
 mod live;
+mod live_stream;
 mod plain_stream;
 mod policy;
 mod read_back;
@@ -34,6 +36,7 @@ mod recovery;
 mod ring;
 mod simulated;
 mod stream;
+mod told;
 mod verify;
 
 pub use bound::{BOUND_BYTES_MAX, BOUND_BYTES_MIN, bus_rate_Bps, lossless_bound_Bps};
@@ -46,6 +49,7 @@ pub use export::{ExportError, Exported, export_csv};
 pub use feed::{Feed, Given, Times, TooLong};
 pub use gap::{Cause, GAPS_MAX, Gap};
 pub use live::{DirectoryStream, LiveFeed, LiveSetup, block_on, record_in_directory};
+pub use live_stream::{LiveProgress, LiveStreaming, input_in_directory, stream_in_directory};
 pub use plain_stream::{PlainError, lossless_rate_Bps, plain_stream};
 pub use policy::{Policy, Recording};
 pub use read_back::Mismatch;

@@ -31,7 +31,7 @@ impl fmt::Display for Mismatch {
 }
 
 /// What the files of a stream hold so far.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct ReadBack {
     /// The line that comes next.
     pub(crate) next: u64,

@@ -9,8 +9,7 @@
 //! more than the files that are open. The card does not notice.
 
 use crate::card_files::{shown, with_file};
-use crate::gaps::merged;
-use crate::read_back::ReadBack;
+use crate::told::{Told, prefix};
 use crate::{Feed, StreamError};
 use cardiograph_recorder::{
     Config, Event, Format, Gap, LINE_BYTES_MAX, Name, StreamConfig, StreamSummary, Window,
@@ -18,7 +17,7 @@ use cardiograph_recorder::{
 use cardiograph_sim_card::{Card, Seed, Spi};
 use cardiograph_sim_device::{Device, Finished, Logged, Samples, StreamSetup};
 use std::cell::{Cell, RefCell};
-use std::ops::{ControlFlow, Range};
+use std::ops::ControlFlow;
 
 /// How lines are recorded.
 #[derive(Clone, Debug)]
@@ -55,6 +54,8 @@ pub struct Streamed {
     pub streams: Vec<StreamResult>,
     /// From the start of sampling until all files were closed, in us.
     pub duration_us: u64,
+    /// Why the files were not compared with the lines, as a part of a sentence; `None` if they were.
+    pub unread: Option<&'static str>,
 }
 
 /// What came of one stream.
@@ -64,9 +65,9 @@ pub struct StreamResult {
     pub pushed: u64,
     /// What is missing, in order, without overlaps; times in us from the start of sampling.
     pub gaps: Vec<Gap>,
-    /// Bytes of the lines that were found in files.
+    /// Bytes of the lines that were found in files; of the files, marks included, if they were not compared.
     pub line_bytes: u64,
-    /// Files that were closed and compared.
+    /// Files that were closed, and compared.
     pub files: u64,
     /// What the recorder says.
     pub summary: StreamSummary,
@@ -127,15 +128,6 @@ pub fn stream_on_card<const N: usize>(
     files.finish(logged)
 }
 
-/// What the names of a stream's files begin with: REC, or REA to RED where there are several.
-fn prefix(at: usize, streams: usize) -> [u8; 3] {
-    let last = match streams {
-        1 => b'C',
-        _ => b'A' + at as u8,
-    };
-    [b'R', b'E', last]
-}
-
 /// What samplers and events both see.
 struct Shared<'a> {
     progress: Cell<Progress>,
@@ -177,15 +169,6 @@ impl Samples for Sampled<'_> {
         }
         self.feed.make(index, sample)
     }
-}
-
-/// What is known of a stream.
-#[derive(Default)]
-struct Told {
-    gaps: Vec<Gap>,
-    safe: u64,
-    files: u64,
-    back: ReadBack,
 }
 
 /// Reads files back as they are closed.
@@ -264,60 +247,12 @@ impl Files<'_> {
         let started_ns = logged.started_ns.unwrap_or(logged.ended_ns);
         let rest = self.streams.into_iter().zip(summaries).zip(logged.pushed);
         let streams = rest
-            .map(|((told, summary), pushed)| told.finish(summary, pushed, started_ns / 1000))
+            .map(|((told, summary), pushed)| told.compared(summary, pushed, started_ns / 1000))
             .collect::<Result<_, _>>()?;
         Ok(Streamed {
             streams,
             duration_us: (logged.ended_ns - started_ns) / 1000,
+            unread: None,
         })
     }
-}
-
-impl Told {
-    /// Holds what was told against what files hold.
-    fn finish(
-        self,
-        summary: StreamSummary,
-        pushed: u64,
-        started_us: u64,
-    ) -> Result<StreamResult, StreamError> {
-        let mut gaps = merged(self.gaps);
-        let mut missing = self.back.missing;
-        // What was lost in the end is in no file.
-        if self.back.next < pushed {
-            missing.push(self.back.next..pushed);
-        }
-        let lost: u64 = gaps.iter().map(|gap| gap.count).sum();
-        let is_told =
-            lines_of(missing) == lines_of(gaps.iter().map(|gap| gap.first..gap.first + gap.count));
-        if !is_told || self.back.found + lost != pushed || self.back.found != summary.written {
-            return Err(StreamError::Untold {
-                pushed,
-                found: self.back.found,
-                lost,
-            });
-        }
-        for gap in &mut gaps {
-            gap.at_us = gap.at_us.saturating_sub(started_us);
-        }
-        Ok(StreamResult {
-            pushed,
-            gaps,
-            line_bytes: self.back.line_bytes,
-            files: self.files,
-            summary,
-        })
-    }
-}
-
-/// Ranges in order, those that touch put together.
-fn lines_of(ranges: impl IntoIterator<Item = Range<u64>>) -> Vec<Range<u64>> {
-    let mut out: Vec<Range<u64>> = Vec::new();
-    for range in ranges {
-        match out.last_mut() {
-            Some(last) if last.end == range.start => last.end = range.end,
-            _ => out.push(range),
-        }
-    }
-    out
 }

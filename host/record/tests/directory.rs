@@ -1,11 +1,12 @@
 //! Recordings in a directory: complete ones, killed ones, and what is left alone.
 
 use cardiograph_record::{
-    Access, DirectoryError, DirectoryStream, LiveFeed, LiveSetup, block_on, file_name,
-    open_directory, record_in_directory,
+    Access, DirectoryError, DirectoryStream, Feed, LiveFeed, LiveProgress, LiveSetup,
+    LiveStreaming, StreamError, block_on, file_name, open_directory, record_in_directory,
+    stream_in_directory,
 };
 use cardiograph_recorder::{
-    Config, Event, Format, StreamConfig, StreamSummary, WhenFull, Window, recover,
+    Config, Event, Format, LINE_BYTES_MAX, StreamConfig, StreamSummary, WhenFull, Window, recover,
 };
 use cardiograph_sim_device::{Finished, Lines, Logged, line};
 use std::collections::BTreeMap;
@@ -13,6 +14,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Cursor};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 const LINE_BYTES: usize = 40;
@@ -166,7 +168,7 @@ fn lines_are_recorded_as_they_come() {
         }
     });
     assert_eq!((summary(&logged).written, summary(&logged).lost), (3, 1));
-    assert_eq!(gaps, [(1, 1, "too-long")]);
+    assert_eq!(gaps, [(1, 1, "bad-sample")]);
     let text = fs::read_to_string(directory.path().join("REC00001.CSV")).unwrap();
     let kept: Vec<_> = text.lines().filter(|line| !line.starts_with('#')).collect();
     assert_eq!(kept, ["a,1", "b,2", "the end"]);
@@ -276,6 +278,59 @@ fn a_recording_is_stopped_at_once_and_keeps_all() {
     assert_eq!(numbers(directory.path()), [0]);
 }
 
+/// Lines of which one is another each time it is made.
+struct Changing(AtomicU64);
+
+impl Feed for Changing {
+    fn lines(&self) -> u64 {
+        100
+    }
+
+    fn due_ns(&self, index: u64) -> u64 {
+        index * 1000
+    }
+
+    fn make(&self, index: u64, made: &mut [u8; LINE_BYTES_MAX]) -> usize {
+        let changed = match index {
+            42 => 1_000_000 + self.0.fetch_add(1, Ordering::Relaxed),
+            index => index,
+        };
+        line(changed, &mut made[..LINE_BYTES]);
+        LINE_BYTES
+    }
+
+    fn bytes(&self) -> u64 {
+        self.lines() * LINE_BYTES as u64
+    }
+
+    fn line_bytes_max(&self) -> usize {
+        LINE_BYTES
+    }
+}
+
+#[test]
+fn a_file_that_does_not_hold_its_lines_is_noticed() {
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let streaming = LiveStreaming {
+        ram_bytes: 1 << 20,
+        window: Window::Us(50_000),
+        setup: LiveSetup {
+            config: Config::default(),
+            key: 7,
+            is_stopped: &|| false,
+        },
+        progress: &LiveProgress::default(),
+    };
+    let lines = Changing(AtomicU64::new(0));
+    let streamed = stream_in_directory::<1>(directory.path(), &streaming, &lines);
+    match streamed {
+        Err(StreamError::Differs { file, mismatch }) => {
+            assert_eq!((file.as_str(), mismatch.due), ("REC00001.CSV", 42));
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
 struct Slow;
 
 impl cardiograph_sim_device::Samples for Slow {
@@ -283,11 +338,7 @@ impl cardiograph_sim_device::Samples for Slow {
         Some(index * 60_000_000_000)
     }
 
-    fn make(
-        &mut self,
-        index: u64,
-        sample: &mut [u8; cardiograph_recorder::LINE_BYTES_MAX],
-    ) -> usize {
+    fn make(&mut self, index: u64, sample: &mut [u8; LINE_BYTES_MAX]) -> usize {
         line(index, &mut sample[..LINE_BYTES]);
         LINE_BYTES
     }

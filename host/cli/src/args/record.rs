@@ -9,16 +9,18 @@ use std::time::Duration;
 #[derive(clap::Args)]
 #[command(after_help = "\
 Lines come at a fixed rate, whatever the card does, and wait in RAM until they are written. Afterwards
-all of them are read back and compared. A simulated card takes virtual time.
+all of them are read back and compared. A simulated card takes virtual time; a directory takes real
+time, and keeps its files.
 
 Examples:
   cardiograph record --rate 860 --line 100 --for 120s       on the simulated card that comes along
+  cardiograph record /media/card --rate 200 --for 1h        files on a medium of this computer
   cardiograph record --compare --ram 16KiB                  four ways to record, one beside the other
   cardiograph record sim:kingston-8g@esp32 --streams 4 --rate 200 --json figures.json
   cardiograph record --samples recording.csv                a recording, line by line at its own times
   my-sensor | cardiograph record --samples - --rate 100     lines of another program")]
 pub struct Record {
-    /// A simulated card as sim:CARD@BOARD (names or TOML files)
+    /// A simulated card as sim:CARD@BOARD (names or TOML files), or a directory
     #[arg(default_value = DEFAULT_TARGET)]
     pub target: String,
 

@@ -98,6 +98,26 @@ fn only_with_stream(args: &Record) -> Result<(), Failure> {
     Ok(())
 }
 
+/// What a directory cannot do.
+pub fn directory(args: &Record) -> Result<(), Failure> {
+    let refuse = |why: &str| Err(Failure::new(format!("{}: {why}", args.target)));
+    if args.compare || args.policy != PolicyArg::Stream {
+        return refuse(
+            "a directory is recorded to with --policy stream alone, as the others are simulations; leave it \
+             away, or name a simulated card as sim:CARD@BOARD",
+        );
+    }
+    if args.samples.as_deref().is_some_and(is_standard_output) {
+        if args.rate.is_some() {
+            return refuse("lines of --samples - are recorded as they come; leave --rate away");
+        }
+        if args.streams > 1 {
+            return refuse("lines of --samples - are one stream; leave --streams away");
+        }
+    }
+    Ok(())
+}
+
 /// The SPI bus of a board.
 pub fn spi<'a>(args: &Record, board: &'a Board) -> Result<&'a Spi, Failure> {
     match &board.bus {

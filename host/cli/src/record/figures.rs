@@ -17,16 +17,18 @@ pub struct Figures {
     pub gaps: Vec<GapFigures>,
     /// Highest level of RAM; of the fullest ring where there are several.
     pub ring_peak_bytes: u64,
-    /// What a plain stream bears with the same RAM on the same card and bus; null where its board has no SPI.
+    /// What a plain stream bears with the same RAM on the same card and bus; null where its board has no SPI,
+    /// and in a directory.
     pub lossless_bound_Bps: Option<f64>,
-    /// Bytes written over the time from the first line until all files were closed.
+    /// Bytes of lines written over the time from the first line until all files were closed; with those of
+    /// marks where `verified` is false.
     pub achieved_Bps: f64,
     /// How often the durability window was not kept; null for policies that have none.
     pub window_breaches: Option<u64>,
     /// How lines got to the card.
     pub policy: String,
-    /// Seed of the card.
-    pub seed: u64,
+    /// Seed of the simulated card; null in a directory.
+    pub seed: Option<u64>,
     /// Streams that shared it.
     pub streams: u32,
     /// RAM of all streams.
@@ -43,6 +45,11 @@ pub struct Figures {
     pub gap_count: u64,
     /// Ended by Ctrl-C.
     pub interrupted: bool,
+    /// Every line that was written was read back and compared.
+    pub verified: bool,
+    /// Why not, as a part of a sentence.
+    #[serde(skip)]
+    pub unread: Option<&'static str>,
 }
 
 /// Lines missing in a row.
@@ -64,15 +71,15 @@ pub struct GapFigures {
 /// What figures are of, besides the result.
 pub struct Asked {
     pub policy: String,
-    pub seed: u64,
+    pub seed: Option<u64>,
     pub ram_bytes: u64,
     pub lossless_bound: Option<f64>,
     pub interrupted: bool,
 }
 
 impl Figures {
-    /// Of our recorder. `written_bytes` are those of the lines.
-    pub fn of_stream(asked: Asked, streamed: &Streamed, written_bytes: u64) -> Figures {
+    /// Of our recorder.
+    pub fn of_stream(asked: Asked, streamed: &Streamed) -> Figures {
         let streams = &streamed.streams;
         let sum = |of: fn(&StreamResult) -> u64| streams.iter().map(of).sum::<u64>();
         let most = |of: fn(&StreamResult) -> u64| streams.iter().map(of).max().unwrap_or(0);
@@ -89,11 +96,13 @@ impl Figures {
             at_risk_us_max: most(|one| one.summary.at_risk_us_max),
             longest_write_us: 0.0,
             files: sum(|one| one.files),
-            ..Figures::new(asked, written_bytes, streamed.duration_us)
+            verified: streamed.unread.is_none(),
+            unread: streamed.unread,
+            ..Figures::new(asked, sum(|one| one.line_bytes), streamed.duration_us)
         }
     }
 
-    /// Of a way to record of the studies.
+    /// Of a way to record of the studies. `written_bytes` are those of the lines.
     pub fn of_policy(asked: Asked, recorded: &Recorded, written_bytes: u64) -> Figures {
         let gaps = recorded.gaps.iter().map(|gap| GapFigures {
             first: gap.first,
@@ -116,6 +125,8 @@ impl Figures {
             at_risk_us_max: recorded.at_risk_max_us,
             longest_write_us: recorded.longest_write_ns as f64 / 1e3,
             files: u64::from(recorded.written > 0),
+            verified: !recorded.stopped,
+            unread: recorded.stopped.then_some("it was interrupted"),
             ..Figures::new(asked, written_bytes, duration_us)
         }
     }
@@ -140,6 +151,8 @@ impl Figures {
             duration_us,
             gap_count: 0,
             interrupted: asked.interrupted,
+            verified: false,
+            unread: None,
         }
     }
 }

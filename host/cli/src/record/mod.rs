@@ -1,15 +1,16 @@
 //! `cardiograph record`: samples to files on a card, and whether any is lost.
 //!
 //! ```text
-//!   args ──> checks ──> samples ──> target ──> simulated card ──┬── stream: our recorder
-//!                                      │                        └── the studies' ways
-//!                                      └──> directory                       │
-//!                                                        Figures ──> table, JSON
+//!   args ──> checks ──> target ──> samples ──┬── simulated card ──┬── stream: our recorder ──┐
+//!                                            │                    └── the studies' ways ─────┤
+//!                                            └── directory: our recorder, in real time ──────┤
+//!                                                                          Figures ──> table, JSON
 //! ```
 
 mod checks;
 mod compare;
 mod figures;
+mod live;
 mod samples;
 mod simulated;
 mod text;
@@ -19,18 +20,34 @@ use crate::failure::{Failure, print, print_error};
 use crate::interrupt::Interrupt;
 use crate::outputs::{self, is_standard_output};
 use crate::target::Target;
+use live::Live;
 use samples::Source;
 use simulated::Simulated;
+use std::num::NonZeroU32;
 
 /// Records as asked, shows what came of it, and compares all of it.
 pub fn run(args: &Record) -> Result<(), Failure> {
     let rate_hz = checks::options(args)?;
     outputs::check_files(&args.json)?;
-    let card = simulated_card(args)?;
+    match Target::named(&args.target, IoArg::Dsync)? {
+        Target::Simulated { profile, board } => {
+            if args.compare || args.policy == PolicyArg::Stream {
+                checks::spi(args, &board)?;
+            }
+            on_card(args, rate_hz, &Simulated { profile, board })
+        }
+        Target::Directory(..) => {
+            checks::directory(args)?;
+            in_directory(args, rate_hz)
+        }
+    }
+}
+
+fn on_card(args: &Record, rate_hz: NonZeroU32, card: &Simulated) -> Result<(), Failure> {
     let source = Source::of(args, rate_hz)?;
     let interrupt = Interrupt::catch()?;
     if args.compare {
-        let all = compare::run(&card, args, &source, &interrupt)?;
+        let all = compare::run(card, args, &source, &interrupt)?;
         tell(args, &compare::text(args, &all))?;
         write_json(args, &all)?;
     } else {
@@ -38,25 +55,22 @@ pub fn run(args: &Record) -> Result<(), Failure> {
         tell(args, &text::text(args, &figures))?;
         write_json(args, &figures)?;
     }
+    ended(&interrupt)
+}
+
+fn in_directory(args: &Record, rate_hz: NonZeroU32) -> Result<(), Failure> {
+    let lines = Live::of(args, rate_hz)?;
+    let interrupt = Interrupt::catch()?;
+    let figures = live::record(args, lines, &interrupt)?;
+    tell(args, &text::text(args, &figures))?;
+    write_json(args, &figures)?;
+    ended(&interrupt)
+}
+
+fn ended(interrupt: &Interrupt) -> Result<(), Failure> {
     match interrupt.is_raised() {
         true => Err(Failure::Interrupted),
         false => Ok(()),
-    }
-}
-
-/// The card to record on.
-fn simulated_card(args: &Record) -> Result<Simulated, Failure> {
-    match Target::named(&args.target, IoArg::Dsync)? {
-        Target::Simulated { profile, board } => {
-            if args.compare || args.policy == PolicyArg::Stream {
-                checks::spi(args, &board)?;
-            }
-            Ok(Simulated { profile, board })
-        }
-        Target::Directory(..) => Err(Failure::new(format!(
-            "{}: recording to a directory is not there yet; name a simulated card as sim:CARD@BOARD",
-            args.target
-        ))),
     }
 }
 

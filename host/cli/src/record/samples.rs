@@ -50,7 +50,7 @@ impl Source {
     }
 
     /// The lines.
-    pub fn feed(&self) -> &dyn Feed {
+    pub fn feed(&self) -> &(dyn Feed + Sync) {
         match self {
             Source::Made(lines) => lines,
             Source::Given(lines) => lines,

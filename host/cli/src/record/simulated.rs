@@ -70,7 +70,7 @@ impl Simulated {
         let policy = policy.as_ref().map_or("", |value| value.get_name());
         Ok(Asked {
             policy: policy.to_string(),
-            seed: args.seed,
+            seed: Some(args.seed),
             ram_bytes: args.ram,
             lossless_bound: bound
                 .transpose()
@@ -99,7 +99,7 @@ impl Simulated {
         };
         let mut progress = Progress::over_lines(feed.lines() * u64::from(args.streams));
         let mut watch = |now: cardiograph_record::Progress| {
-            progress.show_lines(now.pushed, || said(&now));
+            progress.show_lines(now.pushed, || said(&now, "on the card"));
             match interrupt.is_raised() {
                 true => ControlFlow::Break(()),
                 false => ControlFlow::Continue(()),
@@ -110,12 +110,7 @@ impl Simulated {
         let streamed = streamed.map_err(|error| self.failed(args, error))?;
         let mut asked = self.asked(args, PolicyArg::Stream, feed)?;
         asked.interrupted = interrupt.is_raised();
-        let written_bytes = streamed
-            .streams
-            .iter()
-            .map(|stream| stream.line_bytes)
-            .sum();
-        Ok(Figures::of_stream(asked, &streamed, written_bytes))
+        Ok(Figures::of_stream(asked, &streamed))
     }
 
     fn streams(
@@ -180,14 +175,16 @@ impl Simulated {
 /// The file of the studies' ways.
 const PATH: &str = "RECORD.CSV";
 
-fn window(args: &Record) -> Window {
+/// How much of the newest data a power cut may cost.
+pub fn window(args: &Record) -> Window {
     match args.durability {
         Durability::Time(time) => Window::Us(time.as_micros() as u64),
         Durability::Sample => Window::Sample,
     }
 }
 
-fn config(args: &Record) -> Config {
+/// Files, and what is done when the card is full.
+pub fn config(args: &Record) -> Config {
     Config {
         file_bytes: args.file_size as u32,
         file_us: args.recipe.map(|time| time.as_micros() as u64),
@@ -198,10 +195,10 @@ fn config(args: &Record) -> Config {
     }
 }
 
-/// What the live line says.
-fn said(now: &cardiograph_record::Progress) -> String {
+/// What the live line says; `place` tells whose time it is.
+pub fn said(now: &cardiograph_record::Progress, place: &str) -> String {
     format!(
-        "{} on the card, {} lines not safe yet, {} lost",
+        "{} {place}, {} lines not safe yet, {} lost",
         units::time(now.at_us as f64),
         units::count(now.pushed - (now.safe + now.lost).min(now.pushed)),
         units::count(now.lost)

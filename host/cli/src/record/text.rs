@@ -14,10 +14,9 @@ pub fn text(args: &Record, figures: &Figures) -> String {
         1 => String::new(),
         streams => format!(" · {streams} streams"),
     };
-    let mut out = format!(
-        "{} · {}{streams} · seed {}\n",
-        args.target, figures.policy, figures.seed
-    );
+    let seed = figures.seed.map(|seed| format!(" · seed {seed}"));
+    let seed = seed.unwrap_or_default();
+    let mut out = format!("{} · {}{streams}{seed}\n", args.target, figures.policy);
     if figures.interrupted {
         out.push_str("warning: interrupted; these are the lines until then\n");
     }
@@ -42,7 +41,10 @@ fn row(name: &str, value: String) -> (String, String) {
 }
 
 fn lines(figures: &Figures) -> Section {
-    let duration = units::time(figures.duration_us as f64);
+    let mut duration = units::time(figures.duration_us as f64);
+    if figures.seed.is_some() {
+        duration.push_str(" of virtual time");
+    }
     Section {
         heading: "Lines",
         rows: vec![
@@ -50,7 +52,7 @@ fn lines(figures: &Figures) -> Section {
             row("written", units::count(figures.written)),
             row("lost", lost(figures)),
             row("files", units::count(figures.files)),
-            row("elapsed", format!("{duration} of virtual time")),
+            row("elapsed", duration),
         ],
     }
 }
@@ -157,8 +159,8 @@ fn gaps(figures: &Figures) -> Section {
 }
 
 fn headline(figures: &Figures) -> String {
-    if figures.interrupted && figures.policy != "stream" {
-        return "Not read back, as it was interrupted.".to_string();
+    if let Some(why) = figures.unread {
+        return format!("Not read back, as {why}.");
     }
     let verified = match figures.written {
         0 => "verified: no line was written",

@@ -7,6 +7,7 @@ pub mod mount;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
@@ -56,6 +57,23 @@ pub fn json(directory: &Path, args: &[&str]) -> Value {
     let run = run(directory, &[args, &["--json", "-"]].concat());
     assert_eq!(run.code, Some(0), "{args:?}: {}", run.stderr);
     serde_json::from_str(&run.stdout).unwrap()
+}
+
+/// A whole number of the JSON.
+pub fn number(figures: &Value, name: &str) -> u64 {
+    let value = figures[name].as_u64();
+    value.unwrap_or_else(|| panic!("{name} is {}", figures[name]))
+}
+
+/// Runs the command with this on standard input.
+pub fn fed(directory: &Path, args: &[&str], input: &[u8]) -> Run {
+    let mut child = command(directory, args)
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // A command that refuses may have gone before it has read all.
+    let _ = child.stdin.take().unwrap().write_all(input);
+    Run::from(child.wait_with_output().unwrap())
 }
 
 /// An empty directory that goes away with the test, on the medium that is compiled on.

@@ -116,7 +116,9 @@ impl Folder {
         options.read(true).write(self.access != Access::Look);
         let journal = options.create(self.access == Access::Record).open(&path);
         let journal = journal.map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => DirectoryError::NoJournal(self.path.clone()),
+            std::io::ErrorKind::NotFound if self.access != Access::Record => {
+                DirectoryError::NoJournal(self.path.clone())
+            }
             _ => DirectoryError::at(&path)(error),
         })?;
         match journal.try_lock() {

@@ -1,0 +1,124 @@
+//! Recordings in a directory of this computer, in real time.
+
+use super::figures::{Asked, Figures};
+use super::samples::Source;
+use super::simulated::{config, said, window};
+use crate::args::Record;
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::outputs::is_standard_output;
+use crate::progress::Progress;
+use cardiograph_record::{
+    LiveProgress, LiveSetup, LiveStreaming, StreamError, Streamed, input_in_directory,
+    stream_in_directory,
+};
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::num::NonZeroU32;
+use std::panic::resume_unwind;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Time from one look at the progress to the next.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Where lines come from in real time.
+pub enum Live {
+    /// Each is due at a time.
+    Timed(Source),
+    /// From standard input, as they come.
+    Input,
+}
+
+impl Live {
+    /// The lines asked for.
+    pub fn of(args: &Record, rate_hz: NonZeroU32) -> Result<Live, Failure> {
+        match args.samples.as_deref().is_some_and(is_standard_output) {
+            true => Ok(Live::Input),
+            false => Source::of(args, rate_hz).map(Live::Timed),
+        }
+    }
+}
+
+/// Records until the lines end, or Ctrl-C.
+pub fn record(args: &Record, lines: Live, interrupt: &Interrupt) -> Result<Figures, Failure> {
+    let begun = Instant::now();
+    let is_input = matches!(lines, Live::Input);
+    // Lines that have times are counted out already.
+    let length = args.length.filter(|_| is_input);
+    let is_stopped =
+        || interrupt.is_raised() || length.is_some_and(|length| begun.elapsed() >= length);
+    let progress = LiveProgress::default();
+    let streaming = LiveStreaming {
+        ram_bytes: args.ram as usize,
+        window: window(args),
+        setup: LiveSetup {
+            config: config(args),
+            key: key(),
+            is_stopped: &is_stopped,
+        },
+        progress: &progress,
+    };
+    let streamed = match &lines {
+        Live::Input => input_in_directory(
+            Path::new(&args.target),
+            &streaming,
+            Box::new(std::io::stdin()),
+        ),
+        Live::Timed(source) => shown(args, source, &streaming),
+    };
+    let streamed = streamed.map_err(|error| failed(args, &error))?;
+    let asked = Asked {
+        policy: "stream".to_string(),
+        seed: None,
+        ram_bytes: args.ram,
+        lossless_bound: None,
+        interrupted: interrupt.is_raised(),
+    };
+    Ok(Figures::of_stream(asked, &streamed))
+}
+
+/// Records in a thread of its own, so that a terminal that is held up holds up no sample.
+fn shown(
+    args: &Record,
+    source: &Source,
+    streaming: &LiveStreaming,
+) -> Result<Streamed, StreamError> {
+    let feed = source.feed();
+    let mut bar = Progress::over_lines(feed.lines() * u64::from(args.streams));
+    let streamed = thread::scope(|scope| {
+        let recording = scope.spawn(|| {
+            let directory = Path::new(&args.target);
+            match args.streams {
+                1 => stream_in_directory::<1>(directory, streaming, feed),
+                2 => stream_in_directory::<2>(directory, streaming, feed),
+                3 => stream_in_directory::<3>(directory, streaming, feed),
+                _ => stream_in_directory::<4>(directory, streaming, feed),
+            }
+        });
+        while !recording.is_finished() {
+            thread::sleep(LOOK);
+            let now = streaming.progress.now();
+            bar.show_lines(now.pushed, || said(&now, "recorded"));
+        }
+        recording
+            .join()
+            .unwrap_or_else(|panic| resume_unwind(panic))
+    });
+    bar.clear();
+    streamed
+}
+
+/// The sentence of an error; some name the directory themselves.
+fn failed(args: &Record, error: &StreamError) -> Failure {
+    let why = error.to_string();
+    match why.starts_with(&args.target) {
+        true => Failure::new(why),
+        false => Failure::new(format!("{}: {why}", args.target)),
+    }
+}
+
+/// A random number: the standard library's hash tables begin with one.
+fn key() -> u32 {
+    RandomState::new().build_hasher().finish() as u32
+}

@@ -1,0 +1,241 @@
+//! `record` in directories, in real time: files, figures, inputs, and a full one.
+
+mod common;
+
+use common::mount::run_mounted;
+use common::{Run, command, directory, done, fed, json, names, number, refused};
+use serde_json::Value;
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::Stdio;
+
+/// What files of a recording hold, one after another, without the recorder's marks.
+fn recorded(directory: &Path, prefix: &str) -> Vec<String> {
+    let mut lines = Vec::new();
+    for name in names(directory) {
+        if name.starts_with(prefix) {
+            let text = fs::read_to_string(directory.join(name)).unwrap();
+            lines.extend(text.split_inclusive('\n').map(str::to_string));
+        }
+    }
+    lines.retain(|line| !(line.starts_with('#') && line.contains('@')));
+    lines
+}
+
+/// The numbers that lines begin with.
+fn numbers(lines: &[String]) -> Vec<u64> {
+    let number = |line: &String| line.split(',').next().unwrap().parse().unwrap();
+    lines.iter().map(number).collect()
+}
+
+/// A ring that lasts for seconds, so that a busy disk loses nothing.
+const LARGE: [&str; 2] = ["--ram", "4MiB"];
+
+#[test]
+fn a_directory_holds_every_line_in_order() {
+    let own = directory();
+    let args = ["record", ".", "--rate", "500", "--for", "1s"];
+    let figures = json(own.path(), &[&args[..], &LARGE].concat());
+    assert_eq!(number(&figures, "pushed"), 500);
+    assert_eq!(number(&figures, "written"), 500);
+    assert_eq!(number(&figures, "lost"), 0);
+    assert_eq!(number(&figures, "files"), 1);
+    assert_eq!(figures["verified"], true);
+    assert_eq!(figures["policy"], "stream");
+    for nothing in ["lossless_bound_Bps", "seed"] {
+        assert!(figures[nothing].is_null(), "{nothing}");
+    }
+    let card = json(own.path(), &["record", "--for", "1s"]);
+    let fields = |figures: &Value| Vec::from_iter(figures.as_object().unwrap().keys().cloned());
+    assert_eq!(fields(&figures), fields(&card));
+    // The last of 500 lines is due after 499 periods.
+    assert!(number(&figures, "duration_us") >= 998_000);
+    assert_eq!(names(own.path()), ["CARDIOGR.DIR", "REC00001.CSV"]);
+    let lines = recorded(own.path(), "REC");
+    assert_eq!(numbers(&lines), Vec::from_iter(0..500));
+    assert!(
+        lines
+            .iter()
+            .all(|line| line.len() == 100 && line.ends_with("\r\n"))
+    );
+}
+
+#[test]
+fn streams_and_files_in_a_directory_follow_each_other() {
+    let own = directory();
+    let args = ["record", ".", "--rate", "2000", "--for", "1s"];
+    let args = [&args[..], &["--streams", "2", "--file-size", "64KiB"]].concat();
+    let table = done(own.path(), &[&args[..], &LARGE].concat());
+    assert!(
+        table.starts_with(". · stream · 2 streams\n"),
+        "no seed, as nothing is random:\n{table}"
+    );
+    assert!(
+        table.contains("verified: every line read back, none lost."),
+        "{table}"
+    );
+    assert!(!table.contains("virtual"), "{table}");
+    for prefix in ["REA", "REB"] {
+        // 200 kB of lines in files of 65 536 B.
+        let files = names(own.path());
+        let files = files.iter().filter(|name| name.starts_with(prefix));
+        assert!(files.count() >= 4);
+        assert_eq!(
+            numbers(&recorded(own.path(), prefix)),
+            Vec::from_iter(0..2000)
+        );
+    }
+    // What is there stays, and the next one has other names.
+    let before = common::tree(own.path()).len();
+    let args = ["record", ".", "--rate", "100", "--for", "100ms"];
+    done(own.path(), &args);
+    assert_eq!(common::tree(own.path()).len(), before + 1);
+    assert_eq!(numbers(&recorded(own.path(), "REC")), Vec::from_iter(0..10));
+}
+
+#[test]
+fn what_is_lost_in_a_directory_is_in_gaps() {
+    let own = directory();
+    // Ten lines fit in the ring, and a computer's sleep lasts longer than ten of these.
+    let args = ["record", ".", "--rate", "1000000", "--for", "20ms"];
+    let options = ["--ram", "1KiB", "--durability", "sample"];
+    let figures = json(own.path(), &[&args[..], &options].concat());
+    let (pushed, lost) = (number(&figures, "pushed"), number(&figures, "lost"));
+    assert_eq!(pushed, 20_000);
+    assert!(lost > 0);
+    assert_eq!(number(&figures, "written"), pushed - lost);
+    assert_eq!(figures["verified"], true);
+    let gaps = figures["gaps"].as_array().unwrap();
+    assert_eq!(
+        gaps.iter().map(|gap| number(gap, "count")).sum::<u64>(),
+        lost
+    );
+    // Times count from the first line, one each us: none comes before it is due, or after the end.
+    for gap in gaps {
+        let (first, at_us) = (number(gap, "first"), number(gap, "at_us"));
+        let duration_us = number(&figures, "duration_us");
+        assert!((first..=duration_us).contains(&at_us), "{gap}");
+    }
+}
+
+#[test]
+fn a_full_directory_stops_the_recording_or_its_oldest_files_go() {
+    let own = directory();
+    let name = own.path().to_str().unwrap();
+    // 800 kB of lines where there is room for 400 KiB.
+    let args = ["record", name, "--rate", "8000", "--for", "1s"];
+    let options = ["--ram", "1MiB", "--file-size", "64KiB", "--json", "-"];
+    let full = |when_full: &str| {
+        let args = [&args[..], &options, &["--when-full", when_full]].concat();
+        let (run, left) = run_mounted("tmpfs", "size=400k", own.path(), &args);
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        assert!(left.iter().any(|name| name.ends_with(".CSV")), "{left:?}");
+        let figures: Value = serde_json::from_str(&run.stdout).unwrap();
+        assert_eq!(number(&figures, "pushed"), 8_000);
+        let known = number(&figures, "written") + number(&figures, "lost");
+        assert_eq!(known, 8_000);
+        (figures, run.stderr)
+    };
+    let (figures, table) = full("stop");
+    // Whole files of what fits are kept, half of it at least.
+    assert!((2_000..4_096).contains(&number(&figures, "written")));
+    assert_eq!(figures["verified"], true);
+    assert!(
+        table.contains("verified: every line read back; the "),
+        "{table}"
+    );
+    let (figures, table) = full("remove-oldest");
+    assert_eq!(number(&figures, "lost"), 0);
+    assert_eq!(figures["verified"], false);
+    let words = "Not read back, as the oldest of its files were removed.";
+    assert!(table.contains(words), "{table}");
+}
+
+#[test]
+fn lines_of_another_program_reach_a_directory_as_they_come() {
+    let own = directory();
+    let input = format!("time_ms,value\r\n# a remark\n{}\nlast", "x".repeat(500));
+    let args = ["record", ".", "--samples", "-", "--json", "-"];
+    let run = fed(own.path(), &args, input.as_bytes());
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let figures: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(number(&figures, "pushed"), 4);
+    assert_eq!(number(&figures, "written"), 3);
+    assert_eq!(figures["gaps"][0]["cause"], "bad-sample");
+    assert_eq!(figures["verified"], false);
+    assert!(
+        run.stderr
+            .contains("Not read back, as lines of an input come once."),
+        "{}",
+        run.stderr
+    );
+    let mut lines = recorded(own.path(), "REC");
+    lines.retain(|line| !line.starts_with("#gap "));
+    assert_eq!(lines.concat(), "time_ms,value\r\n# a remark\nlast\n");
+}
+
+#[test]
+fn an_input_without_end_is_recorded_for_as_long_as_asked() {
+    let own = directory();
+    let args = ["record", ".", "--samples", "-", "--for", "300ms"];
+    let mut child = command(own.path(), &args)
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(b"one\n").unwrap();
+    // The pipe stays open until the command has ended.
+    let run = Run::from(child.wait_with_output().unwrap());
+    drop(input);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert_eq!(recorded(own.path(), "REC"), ["one\n"]);
+}
+
+#[test]
+fn a_recording_is_replayed_into_a_directory_in_real_time() {
+    let own = directory();
+    let path = own.path().join("short.csv");
+    let line = |number: u64| format!("{}.{},{number}\r\n", number / 10, number % 10);
+    let text: String = (0..8).map(line).collect();
+    fs::write(&path, format!("time_s,value\r\n{text}")).unwrap();
+    let figures = json(own.path(), &["record", ".", "--samples", "short.csv"]);
+    assert_eq!(number(&figures, "written"), 8);
+    assert_eq!(figures["verified"], true);
+    // The last comes 0.7 s after the first.
+    assert!(number(&figures, "duration_us") >= 700_000);
+    assert_eq!(recorded(own.path(), "REC").concat(), text);
+}
+
+#[test]
+fn what_a_directory_cannot_do_is_refused() {
+    let own = directory();
+    fs::write(own.path().join("file"), "").unwrap();
+    for (args, words) in [
+        (&["file"][..], &["file: not a directory"][..]),
+        (&["/proc", "--for", "1s"], &["/proc/CARDIOGR.DIR: "]),
+        (
+            &[".", "--compare"],
+            &[".: ", "--policy stream alone", "sim:CARD@BOARD"],
+        ),
+        (&[".", "--policy", "naive"], &["--policy stream alone"]),
+        (
+            &[".", "--samples", "-", "--rate", "5"],
+            &["as they come", "leave --rate away"],
+        ),
+        (
+            &[".", "--samples", "-", "--streams", "2"],
+            &["one stream", "leave --streams away"],
+        ),
+        (&[".", "--for", "0s"], &["no lines to record"]),
+    ] {
+        refused(own.path(), &[&["record"], args].concat(), words);
+    }
+    fs::write(own.path().join("CARDIOGR.DIR"), "my own notes").unwrap();
+    let args = ["record", ".", "--for", "1s"];
+    refused(
+        own.path(),
+        &args,
+        &["CARDIOGR.DIR: no record of it is whole"],
+    );
+}

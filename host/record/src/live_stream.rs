@@ -1,0 +1,265 @@
+//! Lines to files of this computer, in real time, and whether the files hold them.
+//!
+//! ```text
+//!   Feed ──> record_in_directory ──> files ── after the end ──> compared with every line, made again
+//!   input ─────────┘                  └─────────────────────> what was told against what came
+//! ```
+//!
+//! Files are read after the end alone: a reader beside the recorder would take its time on the medium.
+
+use crate::told::{Told, prefix};
+use crate::{
+    DirectoryStream, Feed, LiveFeed, LiveSetup, Progress, StreamError, Streamed, file_name,
+    record_in_directory,
+};
+use cardiograph_recorder::{Event, Format, LINE_BYTES_MAX, Name, StreamConfig, Window};
+use cardiograph_sim_device::{Finished, Logged, Samples};
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// How lines are recorded in a directory.
+pub struct LiveStreaming<'a> {
+    /// Bytes of RAM for the rings of all streams, each of which has the same part.
+    pub ram_bytes: usize,
+    /// How much of the newest data a power cut may cost.
+    pub window: Window,
+    /// The recorder's settings, and when it ends.
+    pub setup: LiveSetup<'a>,
+    /// Told how far it is.
+    pub progress: &'a LiveProgress,
+}
+
+/// How far a recording is, for another thread to look at.
+#[derive(Debug, Default)]
+pub struct LiveProgress {
+    pushed: AtomicU64,
+    safe: AtomicU64,
+    lost: AtomicU64,
+    at_us: AtomicU64,
+}
+
+impl LiveProgress {
+    /// How far it is now. Lines of an input are not counted, and have no times, before they are safe or lost.
+    pub fn now(&self) -> Progress {
+        Progress {
+            pushed: self.pushed.load(Ordering::Relaxed),
+            safe: self.safe.load(Ordering::Relaxed),
+            lost: self.lost.load(Ordering::Relaxed),
+            at_us: self.at_us.load(Ordering::Relaxed),
+        }
+    }
+}
+
+/// Records the lines of `feed` in a directory, each when it is due, `N` streams of them, and compares the
+/// files with the lines afterwards.
+///
+/// # Errors
+/// [`StreamError`]; a file that does not hold what it has to is one.
+pub fn stream_in_directory<const N: usize>(
+    directory: &Path,
+    streaming: &LiveStreaming,
+    feed: &(dyn Feed + Sync),
+) -> Result<Streamed, StreamError> {
+    let progress = streaming.progress;
+    let feeds = core::array::from_fn(|_| LiveFeed::Clock(Box::new(Sampled { feed, progress })));
+    let ran: Ran<N> = Ran::new(directory, streaming, feeds, feed.line_bytes_max());
+    ran.finish(|told, files| {
+        for name in files {
+            read_back(directory, name, told, feed)?;
+        }
+        Ok(())
+    })
+}
+
+/// Records lines of text in a directory as they come, until they end. Nothing is left to compare the files
+/// with.
+///
+/// # Errors
+/// [`StreamError`].
+pub fn input_in_directory(
+    directory: &Path,
+    streaming: &LiveStreaming,
+    input: Box<dyn Read + Send>,
+) -> Result<Streamed, StreamError> {
+    let feeds = [LiveFeed::Lines(input)];
+    let mut ran = Ran::new(directory, streaming, feeds, LINE_BYTES_MAX);
+    ran.events.unread = Some("lines of an input come once");
+    ran.finish(|_, _| Ok(()))
+}
+
+/// The lines of one stream as its sampler takes them.
+struct Sampled<'a> {
+    feed: &'a (dyn Feed + Sync),
+    progress: &'a LiveProgress,
+}
+
+impl Samples for Sampled<'_> {
+    fn due_ns(&mut self, index: u64) -> Option<u64> {
+        (index < self.feed.lines()).then(|| self.feed.due_ns(index))
+    }
+
+    fn make(&mut self, index: u64, sample: &mut [u8; LINE_BYTES_MAX]) -> usize {
+        let at_us = self.feed.due_ns(index) / 1000;
+        self.progress.pushed.fetch_add(1, Ordering::Relaxed);
+        self.progress.at_us.fetch_max(at_us, Ordering::Relaxed);
+        self.feed.make(index, sample)
+    }
+}
+
+/// What the recorder told.
+struct Events<'a> {
+    progress: &'a LiveProgress,
+    streams: Vec<(Told, Vec<Name>)>,
+    unread: Option<&'static str>,
+    /// The medium was lost, or full: what was told as lost then may be in a file.
+    is_card_lost: bool,
+}
+
+impl Events<'_> {
+    fn told(&mut self, event: Event) {
+        match event {
+            Event::Lost { stream, gap } => {
+                self.streams[stream as usize].0.gaps.push(gap);
+                let lost = &self.progress.lost;
+                lost.fetch_add(gap.count, Ordering::Relaxed);
+            }
+            Event::Checkpoint {
+                stream, samples, ..
+            } => {
+                let told = &mut self.streams[stream as usize].0;
+                let before = std::mem::replace(&mut told.safe, samples);
+                let safe = &self.progress.safe;
+                safe.fetch_add(samples.saturating_sub(before), Ordering::Relaxed);
+            }
+            Event::Closed {
+                stream,
+                name,
+                bytes,
+            } if bytes > 0 => {
+                let (told, files) = &mut self.streams[stream as usize];
+                told.files += 1;
+                files.push(name);
+            }
+            // It may have been one of an earlier recording, which is nothing to us.
+            Event::Removed { name } => {
+                let mut files = self.streams.iter().flat_map(|(_, files)| files);
+                if files.any(|file| *file == name) {
+                    self.unread = Some("the oldest of its files were removed");
+                }
+            }
+            Event::CardLost => self.is_card_lost = true,
+            _ => (),
+        }
+    }
+}
+
+/// A recording that has ended.
+struct Ran<'a, const N: usize> {
+    logged: Logged<N>,
+    events: Events<'a>,
+}
+
+impl<'a, const N: usize> Ran<'a, N> {
+    fn new(
+        directory: &Path,
+        streaming: &LiveStreaming<'a>,
+        feeds: [LiveFeed; N],
+        line_bytes_max: usize,
+    ) -> Ran<'a, N> {
+        let mut at = 0;
+        let streams = feeds.map(|feed| {
+            let prefix = prefix(at, N);
+            at += 1;
+            DirectoryStream {
+                config: StreamConfig {
+                    prefix,
+                    format: Format::Lines {
+                        header: "",
+                        line_bytes_max: line_bytes_max as u16,
+                    },
+                    window: streaming.window,
+                },
+                ring_bytes: streaming.ram_bytes / N,
+                feed,
+            }
+        });
+        let mut events = Events {
+            progress: streaming.progress,
+            streams: (0..N).map(|_| Default::default()).collect(),
+            unread: None,
+            is_card_lost: false,
+        };
+        let told = |_, event| events.told(event);
+        let logged = record_in_directory(directory, &streaming.setup, streams, told);
+        Ran { logged, events }
+    }
+
+    /// Reads the files back, if they can be compared, and holds what was told against what came.
+    fn finish(
+        self,
+        mut read_back: impl FnMut(&mut Told, &[Name]) -> Result<(), StreamError>,
+    ) -> Result<Streamed, StreamError> {
+        let logged = self.logged;
+        let summaries = match logged.finished {
+            Finished::Done(summaries) => summaries,
+            Finished::Refused(why) => return Err(StreamError::Refused(why)),
+            Finished::PowerCut => return Err(StreamError::CardFailed),
+            Finished::Stuck(why) => return Err(StreamError::Stuck(why)),
+        };
+        let mut unread = self.events.unread;
+        let started_ns = logged.started_ns.unwrap_or(logged.ended_ns);
+        let started_us = started_ns / 1000;
+        let mut streams = Vec::new();
+        let rest = self.events.streams.into_iter().zip(summaries);
+        for (((told, files), summary), pushed) in rest.zip(logged.pushed) {
+            if unread.is_none() {
+                let mut told = told.clone();
+                let compared = read_back(&mut told, &files)
+                    .and_then(|()| told.compared(summary, pushed, started_us));
+                match compared {
+                    Ok(result) => {
+                        streams.push(result);
+                        continue;
+                    }
+                    Err(_) if self.events.is_card_lost => {
+                        unread = Some("the medium failed in the midst");
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+            streams.push(told.uncompared(summary, pushed, started_us)?);
+        }
+        Ok(Streamed {
+            streams,
+            duration_us: (logged.ended_ns - started_ns) / 1000,
+            unread,
+        })
+    }
+}
+
+/// Compares a file with its lines.
+fn read_back(
+    directory: &Path,
+    name: &Name,
+    told: &mut Told,
+    feed: &dyn Feed,
+) -> Result<(), StreamError> {
+    let file = file_name(name);
+    let compared = open_uncached(&directory.join(&file))
+        .and_then(|mut reader| told.back.file(&mut reader, feed));
+    match compared {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(mismatch)) => Err(StreamError::Differs { file, mismatch }),
+        Err(source) => Err(StreamError::Read { file, source }),
+    }
+}
+
+/// Opens a file so that it is read from the medium where the system allows it.
+fn open_uncached(path: &Path) -> io::Result<File> {
+    let file = File::open(path)?;
+    // What the cache holds would not be read from the medium.
+    let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed);
+    Ok(file)
+}
