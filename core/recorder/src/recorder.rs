@@ -172,14 +172,15 @@ where
                     break;
                 }
                 Ok(false) => (),
-                Err(_) if self.come_back().await => (),
                 Err(_) => {
-                    self.lose_rest(|_| true);
-                    break;
+                    if let Err(cause) = self.come_back().await {
+                        self.lose_rest(|_| Some(cause));
+                        break;
+                    }
                 }
             }
         }
-        self.lose_rest(|stream| stream.is_given_up);
+        self.lose_rest(|stream| stream.is_given_up.then_some(Cause::CardFull));
         if let Some(reads) = self.reads {
             reads.close();
         }
@@ -267,6 +268,7 @@ where
                             bytes_max: u64::from(file.extent.blocks) * BLOCK_BYTES as u64,
                         });
                     }
+                    self.owner.streams[at].is_full_told = false;
                     let is_noted = self.owner.streams[at].ahead.push_back(file).is_ok();
                     debug_assert!(is_noted);
                     return Ok(());
@@ -283,8 +285,11 @@ where
                 let mut streams = self.owner.streams.iter();
                 let may_be_freed = streams.any(|stream| !stream.closing.is_empty());
                 if is_needed && !may_be_freed {
-                    self.owner.streams[at].is_given_up = true;
-                    (self.owner.events)(Event::Full { stream: at as u8 });
+                    let stream = &mut self.owner.streams[at];
+                    stream.is_given_up = true;
+                    if !core::mem::replace(&mut stream.is_full_told, true) {
+                        (self.owner.events)(Event::Full { stream: at as u8 });
+                    }
                 }
                 // Without a first file there is nothing to record to.
                 return match self.owner.streams[at].file {
@@ -443,9 +448,9 @@ where
         Ok(())
     }
 
-    /// The card failed: notes what is lost, and tries until it works again. False if the recording is to
-    /// end before.
-    async fn come_back(&mut self) -> bool {
+    /// The card failed: notes what is lost, and tries until it works again. If the recording is to end
+    /// before, why it does not.
+    async fn come_back(&mut self) -> Result<(), Cause> {
         (self.owner.events)(Event::CardLost);
         let mut cause = Cause::CardFailed;
         self.owner.forget_flush();
@@ -457,11 +462,20 @@ where
             self.owner.set_cause(cause);
             // The attempt before may have written samples before it failed.
             self.note_losses(cause);
-            if acquired && self.mount().await.is_ok() && self.open_files().await.is_ok() {
-                (self.owner.events)(Event::CardBack);
-                // A card that comes back only to fail at the end is not tried for ever.
-                self.ending_attempts -= u32::from(self.owner.is_ending());
-                return self.ending_attempts > 0;
+            if acquired && self.mount().await.is_ok() {
+                match self.open_files().await {
+                    Ok(()) => {
+                        (self.owner.events)(Event::CardBack);
+                        // A card that comes back only to fail at the end is not tried for ever.
+                        self.ending_attempts -= u32::from(self.owner.is_ending());
+                        return match self.ending_attempts {
+                            0 => Err(cause),
+                            _ => Ok(()),
+                        };
+                    }
+                    Err(error) if V::trouble(&error) == Trouble::NoSpace => cause = Cause::CardFull,
+                    Err(_) => (),
+                }
             }
             self.note_losses(cause);
             if let Some(reads) = self.reads {
@@ -471,7 +485,7 @@ where
                 self.ending_attempts -= 1;
             }
             if self.ending_attempts == 0 {
-                return false;
+                return Err(cause);
             }
             self.owner.delay.delay_us(RETRY_US).await;
         }
@@ -490,16 +504,12 @@ where
     }
 
     /// What could not be written in the end is lost.
-    fn lose_rest(&mut self, is_lost: impl Fn(&Stream) -> bool) {
+    fn lose_rest(&mut self, cause: impl Fn(&Stream) -> Option<Cause>) {
         let now_us = self.owner.now_us();
         for at in 0..N {
             let stream = &mut self.owner.streams[at];
-            if !is_lost(stream) {
+            let Some(cause) = cause(stream) else {
                 continue;
-            }
-            let cause = match stream.is_card_full {
-                true => Cause::CardFull,
-                false => Cause::CardFailed,
             };
             if let Some(gap) = stream.lose_rest(now_us, cause) {
                 (self.owner.events)(Event::Lost {

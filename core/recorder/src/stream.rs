@@ -115,6 +115,8 @@ pub(crate) struct Stream<'a> {
     pub(crate) opened_us: u64,
     /// There was no room for another file when it was tried last.
     pub(crate) is_card_full: bool,
+    /// It was said that the card is full.
+    pub(crate) is_full_told: bool,
     /// There is no room for another file, and it is needed.
     pub(crate) is_given_up: bool,
     /// When the checkpoint that waits was last given a lower cost.
@@ -142,6 +144,7 @@ impl<'a> Stream<'a> {
             is_rolling: false,
             opened_us: 0,
             is_card_full: false,
+            is_full_told: false,
             is_given_up: false,
             put_off_us: 0,
             covered_us: 0,

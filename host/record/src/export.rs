@@ -24,7 +24,7 @@ const CAUSES: [&str; 7] = [
     "card-full",
     "file-not-ready",
     "read",
-    "too-long",
+    "bad-sample",
 ];
 
 /// What a binary recording held.
