@@ -17,11 +17,10 @@ use super::mark::is_mark_block;
 use super::mark::{self, Mark};
 use super::{Format, text};
 use crate::crc32::crc32;
-use crate::gap::{GAP_SLOTS, Gap};
+use crate::gap::Gap;
 use crate::limits::{LINE_BYTES_MAX, MARK_TAIL_BYTES, SAMPLE_BYTES_MAX};
 use crate::ring::Source;
 use cardiograph_card::{BLOCK_BYTES, Block};
-use heapless::Deque;
 
 /// Makes the blocks of one stream.
 pub(crate) struct Encoder {
@@ -51,8 +50,8 @@ pub(crate) struct Encoder {
     lost: u64,
     /// A gap that is to be written down before anything else.
     gap: Option<Gap>,
-    /// Gaps from the ring that nobody was told of yet.
-    news: Deque<Gap, GAP_SLOTS>,
+    /// A gap from the ring that nobody was told of yet. The next one stays in the ring until then.
+    news: Option<Gap>,
     /// Index of the first sample that is not in a block as a whole.
     next_sample: u64,
     /// Of a binary block: where the first sample begins, and which.
@@ -98,7 +97,7 @@ impl Encoder {
             content_bytes: 0,
             lost: 0,
             gap: None,
-            news: Deque::new(),
+            news: None,
             next_sample: 0,
             first: None,
             is_marking: false,
@@ -113,7 +112,7 @@ impl Encoder {
             last_index: blocks - 1,
             lost: self.lost,
             gap: self.gap,
-            news: core::mem::take(&mut self.news),
+            news: self.news.take(),
             next_sample: self.next_sample,
             ..Encoder::new(self.format)
         };
@@ -174,7 +173,7 @@ impl Encoder {
 
     /// A gap from the ring, each once.
     pub(crate) fn take_news(&mut self) -> Option<Gap> {
-        self.news.pop_front()
+        self.news.take()
     }
 
     /// The next line will say that these samples are missing.
@@ -478,11 +477,12 @@ impl Encoder {
     /// Decides between lines what comes next.
     fn choose(&mut self, source: &mut Source) {
         if self.gap.is_none()
+            && self.news.is_none()
             && let (0, Some(gap)) = source.next()
-            && self.news.push_back(gap).is_ok()
         {
             source.take_gap();
             self.gap = Some(gap);
+            self.news = Some(gap);
         }
         self.line = match self.gap {
             Some(_) => Line::Gap,

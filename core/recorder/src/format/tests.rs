@@ -84,10 +84,13 @@ impl Maker<'_> {
     }
 
     fn checkpoint(&mut self) {
-        // Up to what waits in the ring now: whole samples.
-        while self.encoder.fill(&mut self.source, usize::MAX) == Filled::Full {
-            self.take_block();
-            while self.encoder.take_news().is_some() {}
+        // Up to what waits in the ring now: whole samples. A gap that was not told keeps the next one back.
+        loop {
+            match self.encoder.fill(&mut self.source, usize::MAX) {
+                Filled::Full => self.take_block(),
+                Filled::Dry if self.encoder.take_news().is_none() => break,
+                Filled::Dry => (),
+            }
         }
         while self.encoder.mark(&mut self.source) == Filled::Full {
             self.take_block();
@@ -98,7 +101,7 @@ impl Maker<'_> {
 
     fn step(&mut self) {
         // Gaps are told as they come.
-        while self.encoder.take_news().is_some() {}
+        self.encoder.take_news();
         match self.random.below(100) {
             0..60 => self.sample(),
             60..96 => {
