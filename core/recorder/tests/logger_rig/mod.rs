@@ -1,0 +1,303 @@
+//! A recorder in virtual time: samplers that push whenever time passes, and a card in memory that loses
+//! what is not durable when it fails.
+
+mod memory;
+mod read_back;
+mod readers;
+
+pub use memory::Costs;
+pub use read_back::Files;
+pub use readers::Readers;
+
+use crate::fat_rig::{Disk, Spec};
+use cardiograph_card::Block;
+use cardiograph_recorder::*;
+use embedded_hal_async::delay::DelayNs;
+use memory::Memory;
+use readers::Executor;
+use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::atomic::AtomicU8;
+use std::task::{Context, Poll, Waker};
+
+/// So often the recorder may look at the clock without doing anything that takes time.
+const LOOKS_MAX: u32 = 100_000;
+
+/// Makes the sample of an index.
+pub type Make = Box<dyn Fn(u64) -> Vec<u8>>;
+
+/// A stream, and who pushes to it. Its sampler is closed after so many samples.
+pub struct Input {
+    pub format: Format,
+    pub window: Window,
+    pub ring_bytes: usize,
+    pub period_us: u64,
+    pub samples: u64,
+    pub make: Make,
+}
+
+/// A line of so many bytes that begins with its index.
+pub fn line(index: u64, bytes: usize) -> Vec<u8> {
+    format!("{index:011},{}\n", "x".repeat(bytes - 13)).into_bytes()
+}
+
+/// Numbered lines of so many bytes.
+pub fn lines(ring_bytes: usize, line_bytes: u16, period_us: u64, samples: u64) -> Input {
+    Input {
+        format: Format::Lines {
+            header: "",
+            line_bytes_max: line_bytes,
+        },
+        window: Window::default(),
+        ring_bytes,
+        period_us,
+        samples,
+        make: Box::new(move |index| line(index, line_bytes.into())),
+    }
+}
+
+/// What is seen whenever time has passed.
+pub struct Moment<'a> {
+    pub now_us: u64,
+    /// Operations of the card so far.
+    pub operations: u64,
+    /// Samples pushed so far, stream by stream.
+    pub pushed: &'a [u64],
+    /// What a power cut would leave.
+    pub durable: &'a Disk,
+}
+
+type Watch<'a> = Box<dyn FnMut(&Moment) + 'a>;
+
+/// A recording to be made.
+pub struct Case<'a> {
+    pub config: Config,
+    pub control: &'a Control,
+    pub card_blocks: u32,
+    pub costs: Costs,
+    /// Operations of the card at which it fails, until it is acquired again.
+    pub failures: Vec<u64>,
+    /// It hangs if it takes longer.
+    pub until_us: u64,
+    pub readers: Readers,
+}
+
+impl<'a> Case<'a> {
+    pub fn new(control: &'a Control) -> Self {
+        Case {
+            config: Config {
+                file_bytes: 128 << 10,
+                ..Config::default()
+            },
+            control,
+            card_blocks: 40_000,
+            costs: Costs {
+                read_us: 300,
+                begin_us: 200,
+                push_us: 200,
+                end_us: 800,
+            },
+            failures: Vec::new(),
+            until_us: 60_000_000,
+            readers: Readers::default(),
+        }
+    }
+}
+
+/// What became of a recording.
+pub struct Outcome<const N: usize> {
+    pub summaries: Result<[StreamSummary; N], String>,
+    pub events: Vec<(u64, Event)>,
+    pub disk: Disk,
+    /// Samples pushed, stream by stream.
+    pub pushed: Vec<u64>,
+    /// What the readers were told, one after the other.
+    pub reads: Vec<Result<Block, ReadFailed>>,
+}
+
+struct Feed<'a> {
+    sampler: Sampler<'a>,
+    period_us: u64,
+    samples: u64,
+    make: Make,
+}
+
+/// What card, samplers and clock share.
+struct World<'a> {
+    now_us: Cell<u64>,
+    looks: Cell<u32>,
+    /// When the samplers began.
+    begun_us: Cell<Option<u64>>,
+    control: &'a Control,
+    feeds: RefCell<Vec<Feed<'a>>>,
+    operations: Cell<u64>,
+    disk: RefCell<Disk>,
+    watch: RefCell<Watch<'a>>,
+}
+
+impl World<'_> {
+    fn advance(&self, us: u64) {
+        let now_us = self.now_us.get() + us;
+        self.now_us.set(now_us);
+        self.looks.set(0);
+        if self.begun_us.get().is_none() && self.control.is_ready() {
+            self.begun_us.set(Some(now_us));
+        }
+        if let Some(begun_us) = self.begun_us.get() {
+            self.push(now_us, begun_us);
+        }
+        (self.watch.borrow_mut())(&Moment {
+            now_us,
+            operations: self.operations.get(),
+            pushed: &self.pushed(),
+            durable: &self.disk.borrow(),
+        });
+    }
+
+    fn push(&self, now_us: u64, begun_us: u64) {
+        for feed in self.feeds.borrow_mut().iter_mut() {
+            let due = (now_us - begun_us) / feed.period_us + 1;
+            while feed.sampler.pushed() < due.min(feed.samples) {
+                // A sample that is lost is found in a gap.
+                let _ = feed
+                    .sampler
+                    .push(&(feed.make)(feed.sampler.pushed()), now_us);
+            }
+            if feed.sampler.pushed() == feed.samples {
+                feed.sampler.close();
+            }
+        }
+    }
+
+    fn pushed(&self) -> Vec<u64> {
+        let feeds = self.feeds.borrow();
+        feeds.iter().map(|feed| feed.sampler.pushed()).collect()
+    }
+
+    fn look_us(&self) -> u64 {
+        self.looks.set(self.looks.get() + 1);
+        assert!(
+            self.looks.get() < LOOKS_MAX,
+            "it goes round without time passing"
+        );
+        self.now_us.get()
+    }
+}
+
+struct Sleep<'a, 'w>(&'a World<'w>);
+
+impl DelayNs for Sleep<'_, '_> {
+    async fn delay_ns(&mut self, ns: u32) {
+        step_aside().await;
+        self.0.advance(u64::from(ns.div_ceil(1000)));
+    }
+}
+
+/// Lets others be polled.
+async fn step_aside() {
+    let mut is_second = false;
+    poll_fn(|_| {
+        if std::mem::replace(&mut is_second, true) {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
+    })
+    .await;
+}
+
+/// Records, and panics if it hangs. `watch` is called whenever time has passed.
+pub fn record<'a, const N: usize>(
+    case: Case<'a>,
+    inputs: [Input; N],
+    watch: impl FnMut(&Moment) + 'a,
+) -> Outcome<N> {
+    let mut rings = inputs.each_ref().map(|input| {
+        let bytes = (0..input.ring_bytes).map(|_| AtomicU8::new(0));
+        Ring::over(bytes.collect::<Box<[AtomicU8]>>())
+    });
+    let (mut streams, mut feeds) = (Vec::new(), Vec::new());
+    for ((ring, input), letter) in rings.iter_mut().zip(inputs).zip(b'A'..) {
+        let (sampler, source) = ring.split();
+        let config = StreamConfig {
+            prefix: [letter; 3],
+            format: input.format,
+            window: input.window,
+        };
+        streams.push((config, source));
+        feeds.push(Feed {
+            sampler,
+            period_us: input.period_us,
+            samples: input.samples,
+            make: input.make,
+        });
+    }
+    let world = World {
+        now_us: Cell::new(0),
+        looks: Cell::new(0),
+        begun_us: Cell::new(None),
+        control: case.control,
+        feeds: RefCell::new(feeds),
+        operations: Cell::new(0),
+        disk: RefCell::new(volume(case.card_blocks)),
+        watch: RefCell::new(Box::new(watch)),
+    };
+    let streams = streams.try_into().ok().expect("as many as inputs");
+    let events = RefCell::new(Vec::new());
+    let reads = RefCell::new(Vec::new());
+    let summaries = run(&world, case, streams, &events, &reads);
+    Outcome {
+        summaries,
+        events: events.take(),
+        disk: world.disk.borrow().clone(),
+        pushed: world.pushed(),
+        reads: reads.take(),
+    }
+}
+
+/// An empty card with FAT16.
+fn volume(blocks: u32) -> Disk {
+    let spec = Spec {
+        blocks,
+        fat_bits: 16,
+        fats: 2,
+        cluster_blocks: 1,
+        has_table: false,
+        has_files: false,
+    };
+    spec.make().disk
+}
+
+fn run<const N: usize>(
+    world: &World,
+    case: Case,
+    streams: [(StreamConfig, Source); N],
+    events: &RefCell<Vec<(u64, Event)>>,
+    reads: &RefCell<Vec<Result<Block, ReadFailed>>>,
+) -> Result<[StreamSummary; N], String> {
+    let mut memory = vec![[0; 512]; case.readers.memory_blocks];
+    let desk = ReadDesk::new(&mut memory);
+    let parts = Parts {
+        medium: Memory::new(world, case.costs, case.failures),
+        volume: FatVolume::new(|| DosTime::NO_CLOCK, 7),
+        clock: || world.look_us(),
+        delay: Sleep(world),
+        events: |event| events.borrow_mut().push((world.now_us.get(), event)),
+        control: case.control,
+        reads: Some(&desk),
+    };
+    let mut executor = Executor::new(case.readers.tasks(&desk, reads));
+    let mut recorder = Recorder::new(parts, case.config, streams);
+    let mut running = pin!(recorder.run());
+    let mut context = Context::from_waker(Waker::noop());
+    loop {
+        if let Poll::Ready(result) = running.as_mut().poll(&mut context) {
+            // What a reader is told at the end.
+            executor.poll();
+            return result.map_err(|error| format!("{error:?}"));
+        }
+        executor.poll();
+        assert!(world.now_us.get() < case.until_us, "it does not end");
+    }
+}
