@@ -73,13 +73,9 @@ fn a_stop_leaves_what_was_pushed_before_it_and_nothing_else() {
             files.assert_sound(outcome.pushed[stream]);
             assert!((0..summary.written).eq(files.samples.iter().copied()));
             assert_eq!((summary.bytes, summary.lost), (files.bytes, 0));
-            println!(
-                "{} {} {}",
-                before.borrow()[stream],
-                summary.written,
-                outcome.pushed[stream]
-            );
-            assert!(summary.written >= before.borrow()[stream]);
+            // The card may finish what it is at: less than 20 ms.
+            let before = before.borrow()[stream];
+            assert!((before..before + 40).contains(&summary.written));
             assert!(summary.written < outcome.pushed[stream]);
         }
     }
@@ -100,7 +96,7 @@ fn a_flush_during_which_the_card_fails_is_done_when_all_is_durable() {
         [Input { window, ..input }]
     };
     let ready = operations_until_ready(inputs);
-    for failure in (ready + 10..ready + 300).step_by(7) {
+    for failure in (ready + 60..ready + 300).step_by(3) {
         println!("failure at {failure}");
         let control = Control::new();
         let case = Case {
