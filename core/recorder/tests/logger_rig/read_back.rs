@@ -51,13 +51,13 @@ impl Files {
         }
     }
 
-    /// The first sample below `end` that is neither there nor in a gap of the files or in `told`.
-    pub fn missing(&self, end: u64, told: &[(u64, u64)]) -> Option<u64> {
+    /// The first sample below `end` that is neither there nor in a gap.
+    pub fn missing(&self, end: u64) -> Option<u64> {
         let mut is_known = vec![false; end as usize];
         for index in self.samples.iter().filter(|index| **index < end) {
             is_known[*index as usize] = true;
         }
-        for (first, count) in self.gaps.iter().chain(told) {
+        for (first, count) in &self.gaps {
             let gap = (*first).min(end)..first.saturating_add(*count).min(end);
             is_known[gap.start as usize..gap.end as usize].fill(true);
         }
