@@ -71,12 +71,13 @@ pub(crate) const OVERDUE_US_MIN: u64 = 1_000;
 /// What an operation of the file system may take with all that it leads to, in us: the specification's limit
 /// of busy (4.6.2.2). Rings that do not last as long get no files while samples come, unless it is urgent.
 pub(crate) const FILE_SYSTEM_US: u32 = 250_000;
-/// Files are prepared at any cost when there is room for so many us only.
-///
-/// To remove a recording of 64 MiB and to reserve as much takes some 250 steps, each of which may wait
-/// [`PATIENCE_US`] for the rings.
-pub(crate) const URGENT_US: u64 = 30_000_000;
-const _: () = assert!(URGENT_US > 4 * 250 * PATIENCE_US);
+/// Files are prepared at any cost when there is room for so many us only. To reserve 64 MiB takes some 50
+/// steps, each of which may wait [`PATIENCE_US`] for the rings.
+pub(crate) const URGENT_US: u64 = 5_000_000;
+const _: () = assert!(URGENT_US > 4 * 50 * PATIENCE_US);
+/// The same where a recording may have to be removed for it, which takes some 200 steps more.
+pub(crate) const URGENT_REMOVAL_US: u64 = 30_000_000;
+const _: () = assert!(URGENT_REMOVAL_US > 4 * 250 * PATIENCE_US);
 /// A step of the file system waits no longer than this for the rings, in us, once it is urgent.
 pub(crate) const PATIENCE_US: u64 = 20_000;
 /// Where stalls fill a ring in any case, this part of it is for all else.

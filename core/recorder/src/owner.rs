@@ -14,7 +14,6 @@ use crate::event::Event;
 use crate::gap::Cause;
 use crate::limits::{
     FILE_SYSTEM_US, HINT_BLOCKS, PATIENCE_US, ROOM_PART, SLEEP_US_MAX, SLEEP_US_MIN, TURN_BYTES,
-    URGENT_US,
 };
 use crate::reads::{ReadDesk, ReadFailed};
 use crate::stream::{Need, Stream};
@@ -31,6 +30,8 @@ pub struct Owner<'a, M, C, D, E, const N: usize> {
     control: &'a Control,
     /// A new file is begun after so long.
     file_us: Option<u64>,
+    /// Files are prepared at any cost when there is room for so long only.
+    urgent_us: u64,
     /// The flush that is under way.
     flush: Option<u32>,
     /// New files that were asked for, by their number.
@@ -59,6 +60,7 @@ pub(crate) struct OwnerParts<'a, M, C, D, E> {
     pub(crate) events: E,
     pub(crate) control: &'a Control,
     pub(crate) file_us: Option<u64>,
+    pub(crate) urgent_us: u64,
 }
 
 impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
@@ -72,6 +74,7 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             events: parts.events,
             control: parts.control,
             file_us: parts.file_us,
+            urgent_us: parts.urgent_us,
             flush: None,
             rolls: parts.control.roll_asked(),
             is_finishing: false,
@@ -389,7 +392,7 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
     pub(crate) fn is_urgent(&self, at: usize) -> bool {
         let stream = &self.streams[at];
         let is_out = stream.is_rolling && stream.ahead.is_empty();
-        is_out || stream.is_blocked() || stream.us_left().is_some_and(|us| us < URGENT_US)
+        is_out || stream.is_blocked() || stream.us_left().is_some_and(|us| us < self.urgent_us)
     }
 
     /// Writes samples until the rings bear an operation of the file system, or it cannot wait any longer.

@@ -18,7 +18,10 @@ use crate::Clock;
 use crate::control::Control;
 use crate::event::Event;
 use crate::gap::Cause;
-use crate::limits::{ENDING_ATTEMPTS, FILE_BLOCKS_MIN, LINE_BYTES_MAX, RETRY_US, RING_BYTES_MIN};
+use crate::limits::{
+    ENDING_ATTEMPTS, FILE_BLOCKS_MIN, LINE_BYTES_MAX, RETRY_US, RING_BYTES_MIN, URGENT_REMOVAL_US,
+    URGENT_US,
+};
 use crate::owner::{Owner, OwnerParts};
 use crate::reads::ReadDesk;
 use crate::recover::recover;
@@ -143,6 +146,10 @@ where
                     events: parts.events,
                     control: parts.control,
                     file_us: config.file_us,
+                    urgent_us: match config.when_full {
+                        WhenFull::Stop => URGENT_US,
+                        WhenFull::RemoveOldest => URGENT_REMOVAL_US,
+                    },
                 },
                 streams,
             ),
