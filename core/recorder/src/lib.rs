@@ -22,7 +22,8 @@
 //!
 //! 1. [`Sampler::push`] is wait-free: a few dozen instructions and a copy, whatever the card does.
 //! 2. As long as samples come at no more than 95 % of what the card carries through its stalls with this
-//!    ring, none is lost.
+//!    ring, none is lost. Where the ring does not last a quarter of a second, eight files have to hold the
+//!    recording: to prepare more while samples come that quickly may cost some.
 //! 3. Past it, every sample that is lost is in a [`Gap`]: which, how many, when, why. Gaps are events, and
 //!    lines or blocks of the file.
 //! 4. After a power cut all that is older than the [`Window`] is there, other files are untouched, and the
@@ -51,7 +52,7 @@
 //!
 //! **Others wait.** The file system, reads and checkpoints get the card when all rings would bear it, with
 //! the longest stall seen so far on top. What prepares files waits for rings that last a quarter of a
-//! second, or until no file is left: seven are prepared in advance.
+//! second, or until files run out: seven are prepared in advance, which the streams share.
 //!
 //! # A checkpoint, step by step
 //!

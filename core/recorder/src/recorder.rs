@@ -1,7 +1,7 @@
 //! The recorder: brings card, file system and streams together, from the first mount to the last close.
 //!
 //! ```text
-//!             acquire, mount, recover, reserve two files for each stream
+//!             acquire, mount, recover, reserve all files that may be ahead
 //!   run ──────────────────────────────────────────────────────────────> ready
 //!                                                                         │
 //!        ┌────────────────────────────────────────────────────────────────┤
