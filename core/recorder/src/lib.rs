@@ -119,6 +119,7 @@ mod gap;
 mod limits;
 mod owner;
 mod reads;
+mod plan;
 mod recorder;
 mod recover;
 mod ring;

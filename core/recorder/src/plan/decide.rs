@@ -1,0 +1,251 @@
+//! The decision: one action for a state and its conditions.
+
+use super::{Action, Block, Card, Checkpoint, Conditions, Flush, Job, Leave, Phase, Room, State};
+
+/// Ring level from which samples go before everything else, in thousandths.
+const LEVEL_URGENT: u16 = 500;
+
+/// Returns what to do next. Call [`update`](super::update) first: it takes new conditions into the state.
+pub fn next_action<const N: usize>(state: &State<N>, now: &Conditions<N>) -> Action {
+    if let Flush::Answer(number, is_durable) = state.flush {
+        return Action::AnswerFlush(number, is_durable);
+    }
+    match (state.phase, state.card) {
+        (Phase::Ended, _) => Action::End,
+        (Phase::Ending, Card::Absent) if !now.may_retry => Action::Abandon,
+        (_, Card::Absent) if now.is_retry_due => Action::Acquire,
+        (_, Card::Absent) => Action::Rest,
+        (_, Card::Unmounted) if state.job.is_some() => Action::Step,
+        (_, Card::Unmounted) => Action::Start(Job::Mount),
+        (_, Card::Idle | Card::Writing(_)) => with_card(state, now),
+    }
+}
+
+/// Returns what to do with a mounted card.
+fn with_card<const N: usize>(state: &State<N>, now: &Conditions<N>) -> Action {
+    let wish = strongest_wish(state, now);
+    let job = next_job(state, now);
+    if let Some((true, action)) = job
+        && now.is_patience_over
+        && !state.is_forced()
+    {
+        return action;
+    }
+    if let Some(wish) = wish.filter(|wish| wish.is_pressing) {
+        return wish.action;
+    }
+    if now.is_guest_waiting && now.absorbs_guest && !state.is_forced() {
+        return Action::Guest;
+    }
+    if let Some((is_urgent, action)) = job {
+        let is_free = now.absorbs_step && !is_saving(state);
+        if is_free || is_urgent && wish.is_none() {
+            return action;
+        }
+    }
+    if let Some(wish) = wish {
+        return wish.action;
+    }
+    match state.job {
+        None => when_stuck(state, now).unwrap_or(Action::Rest),
+        Some(_) => Action::Rest,
+    }
+}
+
+/// Something that a track needs the card for.
+#[derive(Clone, Copy)]
+struct Wish {
+    /// A ring fills, or data must become durable at any cost.
+    is_pressing: bool,
+    /// Highest level of the track's rings.
+    level: u16,
+    action: Action,
+}
+
+fn strongest_wish<const N: usize>(state: &State<N>, now: &Conditions<N>) -> Option<Wish> {
+    let wishes = state.indices().filter_map(|at| wish_of(state, now, at));
+    // Of equals the first is served.
+    wishes.reduce(|best, other| {
+        let is_stronger = (other.is_pressing, other.level) > (best.is_pressing, best.level);
+        if is_stronger { other } else { best }
+    })
+}
+
+fn wish_of<const N: usize>(state: &State<N>, now: &Conditions<N>, at: u8) -> Option<Wish> {
+    let track = &state.tracks[usize::from(at)];
+    let level = now.of_track(at).map(|(_, stream)| stream.level).max()?;
+    let is_forced = track.checkpoint == Checkpoint::Forced;
+    let action = match track.file {
+        Some(file) if track.leave == Leave::Sealed || file.is_full() && file.is_durable() => {
+            Action::Leave(at)
+        }
+        Some(file) if file.is_full() => Action::Commit(at),
+        Some(_) => write_or_commit(state, now, at)?,
+        None => {
+            let is_needed = state.phase == Phase::Recording || now.has_unsaved(at, None);
+            (track.ahead > 0 && is_needed).then_some(Action::Begin(at))?
+        }
+    };
+    Some(Wish {
+        is_pressing: is_forced || level > LEVEL_URGENT,
+        level,
+        action,
+    })
+}
+
+/// Returns what a track does with a file that has room.
+fn write_or_commit<const N: usize>(
+    state: &State<N>,
+    now: &Conditions<N>,
+    at: u8,
+) -> Option<Action> {
+    let track = &state.tracks[usize::from(at)];
+    let full = now
+        .of_track(at)
+        .filter(|(_, stream)| stream.block == Block::Full);
+    if let Some((stream, _)) = full.max_by_key(|(_, stream)| stream.level) {
+        // A change of tracks ends one write and begins another.
+        let is_open = !matches!(state.card, Card::Writing(other) if other != at);
+        let has_turn = now.of_track(at).any(|(_, stream)| stream.has_turn);
+        let may_write = is_open || has_turn || track.checkpoint != Checkpoint::None;
+        return may_write.then_some(Action::Write(stream));
+    }
+    let is_time = match track.checkpoint {
+        Checkpoint::None => false,
+        Checkpoint::Wanted => now.absorbs_commit && now.tracks[usize::from(at)].is_page_end,
+        Checkpoint::Forced => true,
+    };
+    if !is_time || !now.is_drained(at) {
+        return None;
+    }
+    Some(match now.is_marked(at) {
+        true => Action::Commit(at),
+        false => Action::Mark(at),
+    })
+}
+
+/// Returns true if a checkpoint is pending that samples can still be written for.
+fn is_saving<const N: usize>(state: &State<N>) -> bool {
+    let mut tracks = state.tracks().iter();
+    tracks.any(|track| track.checkpoint != Checkpoint::None && track.file.is_some())
+}
+
+/// Returns the next step of the running job, or the job to start, and whether it is urgent.
+fn next_job<const N: usize>(state: &State<N>, now: &Conditions<N>) -> Option<(bool, Action)> {
+    let wanted = wanted_job(state, now);
+    match state.job {
+        // What is urgent waits for it.
+        Some(_) => {
+            let is_urgent = wanted.is_some_and(|(is_urgent, _)| is_urgent);
+            Some((is_urgent || state.phase == Phase::Ending, Action::Step))
+        }
+        None => wanted.map(|(is_urgent, job)| (is_urgent, Action::Start(job))),
+    }
+}
+
+/// Returns the job that is wanted most: urgent ones first, then in turn, so that no track is left out.
+fn wanted_job<const N: usize>(state: &State<N>, now: &Conditions<N>) -> Option<(bool, Job)> {
+    let count = state.track_count;
+    let mut first = None;
+    for step in 0..count {
+        let at = (state.turn + step) % count;
+        let job = match state.phase {
+            Phase::Ending => job_at_end(state, now, at),
+            _ => job_of(state, now, at),
+        };
+        match job {
+            Some((true, _)) => return job,
+            _ => first = first.or(job),
+        }
+    }
+    first
+}
+
+fn job_of<const N: usize>(state: &State<N>, now: &Conditions<N>, at: u8) -> Option<(bool, Job)> {
+    let track = &state.tracks[usize::from(at)];
+    let conditions = &now.tracks[usize::from(at)];
+    let wants_next = matches!(track.leave, Leave::Rotate | Leave::Session);
+    let is_short = track.ahead == 0 && (conditions.is_short || track.is_starved() || wants_next);
+    if is_short && let Some(job) = supply_job(state, now, at) {
+        return Some((true, job));
+    }
+    if track.closing > 0 {
+        return Some((false, Job::Close(at)));
+    }
+    if conditions.needs_name {
+        return Some((conditions.is_name_due, Job::Name(at)));
+    }
+    let can_reserve = conditions.may_reserve && state.room == Room::Unknown;
+    can_reserve.then_some((false, Job::Reserve(at)))
+}
+
+/// Returns the job that brings a track closer to its next file.
+fn supply_job<const N: usize>(state: &State<N>, now: &Conditions<N>, at: u8) -> Option<Job> {
+    let may_reserve = now.tracks[usize::from(at)].may_reserve;
+    if may_reserve && state.room == Room::Unknown {
+        return Some(Job::Reserve(at));
+    }
+    // To close a file frees space, and a place for the next.
+    let mut others = state.indices();
+    if let Some(closing) = others.find(|at| state.tracks[usize::from(*at)].closing > 0) {
+        return Some(Job::Close(closing));
+    }
+    match state.room {
+        Room::Tight => Some(Job::Remove),
+        Room::None if now.is_retry_due && may_reserve => Some(Job::Reserve(at)),
+        _ => None,
+    }
+}
+
+/// Returns the job of a track at the end: room for what still waits, then every file gets its length.
+fn job_at_end<const N: usize>(
+    state: &State<N>,
+    now: &Conditions<N>,
+    at: u8,
+) -> Option<(bool, Job)> {
+    let track = &state.tracks[usize::from(at)];
+    if needs_file(state, now, at) {
+        let job = match state.room {
+            Room::None => None,
+            _ => supply_job(state, now, at),
+        };
+        let closing = (track.closing > 0).then_some(Job::Close(at));
+        return job.or(closing).map(|job| (true, job));
+    }
+    if track.closing > 0 {
+        return Some((true, Job::Close(at)));
+    }
+    (track.file.is_none() && track.ahead > 0).then_some((true, Job::Discard(at)))
+}
+
+/// Returns true if something waits that neither the file nor a prepared one has room for.
+fn needs_file<const N: usize>(state: &State<N>, now: &Conditions<N>, at: u8) -> bool {
+    let track = &state.tracks[usize::from(at)];
+    let is_stopped = track.is_starved() || track.ahead == 0 && now.is_at_session(at);
+    is_stopped
+        && now
+            .of_track(at)
+            .any(|(_, stream)| stream.is_waiting || stream.block != Block::Clean)
+}
+
+/// Returns what to do when no job runs, and neither samples nor a job can go on.
+fn when_stuck<const N: usize>(state: &State<N>, now: &Conditions<N>) -> Option<Action> {
+    let starved = |at: &u8| {
+        state.tracks[usize::from(*at)].is_starved() && needs_file(state, now, *at)
+    };
+    let mut unreported = state.indices().filter(starved);
+    if let Some(at) = unreported.find(|at| !state.tracks[usize::from(*at)].is_full) {
+        return Some(Action::ReportFull(at));
+    }
+    if state.phase != Phase::Ending {
+        return None;
+    }
+    if let Some(at) = state.indices().find(starved) {
+        return Some(Action::GiveUp(at));
+    }
+    let has_file = |at: &u8| state.tracks[usize::from(*at)].file.is_some();
+    match state.indices().find(has_file) {
+        Some(at) => Some(Action::Leave(at)),
+        None => Some(Action::End),
+    }
+}

@@ -1,0 +1,413 @@
+//! Decides what happens next on the card. No I/O and no clock: a [`State`], the [`Conditions`] of the
+//! moment, and one [`Action`] at a time.
+//!
+//! ```text
+//!            ┌──────────────────────────────────────────────────────────────┐
+//!            v                                                              │
+//!   Conditions ──> update ──> next_action ──> Action ──> shell ──> Outcome ──> apply
+//!   (measured by the shell,    (pure)                    (card,     (pure)
+//!    chosen by the search)                                encoder)
+//! ```
+//!
+//! # The card
+//!
+//! ```text
+//!              Acquire               Start(Mount), Step ...              Write
+//!   Absent ───────────────> Unmounted ─────────────────────> Idle ─────────────────> Writing(track)
+//!     ^                          │                            ^ │ <── Commit, Step ──────┘
+//!     │                          │                            │ └─ Step, Guest
+//!     └───── any failure ────────┴────────────────────────────┘
+//! ```
+//!
+//! # A file of a track
+//!
+//! ```text
+//!               Reserve            Begin                   Leave               Close
+//!   free space ─────────> ahead ──────────> file ────────────────> closing ─────────> closed
+//!                                            │  Write: index + 1
+//!                                            │  Commit: durable = index
+//!                                            └─ Name: it appears under its number
+//! ```
+//!
+//! A full file is committed and left at once; it does not wait for its successor. A file that has room is
+//! never left because its successor is missing, unless a session ends in it: samples of the next session
+//! may not follow in the same file.
+//!
+//! # A checkpoint of a track
+//!
+//! ```text
+//!   None ── window nearly over ──> Wanted ──┐  drained ──> at the end of a page, if the rings
+//!     └──── flush, leave, end ───> Forced ──┘              absorb it (Wanted) ──> Mark ──> Commit
+//! ```
+//!
+//! Jobs are operations of the file system. Each is a list of steps of one bounded read or write; between
+//! two steps the planner is asked again, so samples go first whenever their ring needs it.
+
+mod decide;
+mod update;
+
+pub use decide::next_action;
+pub use update::{apply, request, update};
+
+/// Stage of a recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Phase {
+    /// Samples are written as they come.
+    Recording,
+    /// No more samples come: what waits is written, all files are closed.
+    Ending,
+    /// All is done, or given up.
+    Ended,
+}
+
+/// State of the card.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Card {
+    /// Not there, or it failed: it must be acquired.
+    Absent,
+    /// Acquired; its file system is being mounted and repaired.
+    Unmounted,
+    /// Mounted, and no write is open.
+    Idle,
+    /// A write is open to the file of this track.
+    Writing(u8),
+}
+
+/// Checkpoint of a track: everything pushed up to a moment becomes durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Checkpoint {
+    /// None is pending.
+    None,
+    /// Pending; it waits for the end of a page, and for rings that absorb it.
+    Wanted,
+    /// Pending, at any cost.
+    Forced,
+}
+
+/// Progress of a track towards its next file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Leave {
+    /// Samples stay in this file.
+    Stay,
+    /// A new file is wanted as soon as one is prepared. Until then samples go to this one.
+    Rotate,
+    /// The next sample belongs to another session: it may not go to this file.
+    Session,
+    /// A forced checkpoint of everything that belongs to this file is pending.
+    Sealing,
+    /// The file is complete and durable.
+    Sealed,
+}
+
+/// Room for files on the card.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Room {
+    /// There may be some.
+    Unknown,
+    /// The last attempt to prepare a file found none, but the oldest recording may be removed.
+    Tight,
+    /// The last attempt to prepare a file found none, and nothing may be removed.
+    None,
+}
+
+/// Answer to a request that data become durable at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Flush {
+    /// Nothing is asked.
+    None,
+    /// This request is pending.
+    Pending(u32),
+    /// This request has its answer: true if all that was pushed before it is durable.
+    Answer(u32, bool),
+}
+
+/// The file that a track writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct File {
+    /// Its length, in blocks.
+    pub blocks: u32,
+    /// Blocks written.
+    pub index: u32,
+    /// Blocks known to be durable.
+    pub durable: u32,
+}
+
+impl File {
+    fn is_full(self) -> bool {
+        self.index >= self.blocks
+    }
+
+    fn is_durable(self) -> bool {
+        self.durable == self.index
+    }
+}
+
+/// A sequence of files, written one after another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Track {
+    /// The file being written.
+    pub file: Option<File>,
+    /// Prepared files.
+    pub ahead: u8,
+    /// Complete files that still have their full length.
+    pub closing: u8,
+    /// Pending checkpoint.
+    pub checkpoint: Checkpoint,
+    /// Progress towards the next file.
+    pub leave: Leave,
+    /// It was reported that this track has no room left.
+    pub is_full: bool,
+}
+
+impl Track {
+    const NEW: Track = Track {
+        file: None,
+        ahead: 0,
+        closing: 0,
+        checkpoint: Checkpoint::None,
+        leave: Leave::Stay,
+        is_full: false,
+    };
+
+    /// Returns true if the next block has no file to go to, and none is prepared.
+    pub fn is_starved(&self) -> bool {
+        self.ahead == 0 && self.file.is_none_or(File::is_full)
+    }
+}
+
+/// An operation of the file system, carried out in steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Job {
+    /// Mounts the volume, repairs what a power loss left, closes interrupted files.
+    Mount,
+    /// Prepares a file of a track.
+    Reserve(u8),
+    /// Gives the file being written its name.
+    Name(u8),
+    /// Gives a complete file its actual length.
+    Close(u8),
+    /// Gives a prepared file back.
+    Discard(u8),
+    /// Removes the oldest recording.
+    Remove,
+}
+
+/// Next thing to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Action {
+    /// Nothing now: sleep until something may have changed.
+    Rest,
+    /// Power up and identify the card.
+    Acquire,
+    /// Begin an operation of the file system; costs no card time.
+    Start(Job),
+    /// Carry out the next step of the running job. Closes an open write first.
+    Step,
+    /// Write the full block of a stream to the file of its track. Opens a write if none is open there.
+    Write(u8),
+    /// Complete the partial blocks of a track with marks.
+    Mark(u8),
+    /// Close the open write, if it is this track's: its blocks are durable.
+    Commit(u8),
+    /// Take the next prepared file of a track, and the sessions whose boundaries are next.
+    Begin(u8),
+    /// Put the file of a track aside: to be closed, or to be used again if it is empty.
+    Leave(u8),
+    /// Carry out a step that somebody else asked for.
+    Guest,
+    /// Tell who asked for a flush how it ended.
+    AnswerFlush(u32, bool),
+    /// Report that a track has no room left.
+    ReportFull(u8),
+    /// Give up what waits for a track: there is no room, and no more time.
+    GiveUp(u8),
+    /// Give up everything: the card does not come back.
+    Abandon,
+    /// The recording has ended.
+    End,
+}
+
+/// Result of an action.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Outcome {
+    /// Done. Of a step: the job has more steps.
+    Done,
+    /// The job is done.
+    JobDone,
+    /// The job is over and found no room; a removal found nothing to remove.
+    NoRoom,
+    /// The card or its file system failed.
+    Failed,
+}
+
+/// Request from outside the recorder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Request {
+    /// Make everything pushed so far durable, and answer.
+    Flush(u32),
+    /// Continue in new files.
+    Rotate,
+    /// End the recording.
+    Stop,
+}
+
+/// Content of a stream's block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Block {
+    /// Everything taken from the ring is in written blocks that end with a mark.
+    Clean,
+    /// Something is not in a written block, or has no mark yet.
+    Partial,
+    /// It waits to be written.
+    Full,
+}
+
+/// Conditions of one stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct StreamConditions {
+    /// Track of the stream.
+    pub track: u8,
+    /// Content of its block.
+    pub block: Block,
+    /// The ring holds samples, or a gap.
+    pub is_waiting: bool,
+    /// The ring still holds something that the pending checkpoint covers.
+    pub is_behind: bool,
+    /// Next in the ring is the boundary of a session.
+    pub is_at_session: bool,
+    /// Enough waits to take the card from another track.
+    pub has_turn: bool,
+    /// Level of the ring, from 0 to 1000.
+    pub level: u16,
+}
+
+/// Conditions of one track.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TrackConditions {
+    /// The durability window ends soon, and something is not durable.
+    pub is_checkpoint_due: bool,
+    /// Stopping the write here costs the card least, or the checkpoint cannot wait for such a place.
+    pub is_page_end: bool,
+    /// The file has been written for as long as it may.
+    pub is_rotation_due: bool,
+    /// The prepared files will soon be used up.
+    pub is_short: bool,
+    /// The file has a durable mark, and does not appear under its number yet.
+    pub needs_name: bool,
+    /// It has been so for as long as it may.
+    pub is_name_due: bool,
+    /// Another file may be prepared for this track.
+    pub may_reserve: bool,
+    /// Length of the next prepared file, in blocks.
+    pub next_blocks: u32,
+}
+
+/// Everything a decision depends on that is not state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Conditions<const N: usize> {
+    /// Of each stream.
+    pub streams: [StreamConditions; N],
+    /// Of each track; those beyond `State::track_count` are not looked at.
+    pub tracks: [TrackConditions; N],
+    /// All rings absorb a checkpoint.
+    pub absorbs_commit: bool,
+    /// All rings absorb a step of a job.
+    pub absorbs_step: bool,
+    /// All rings absorb a guest's step.
+    pub absorbs_guest: bool,
+    /// An urgent job has waited for the rings as long as it may.
+    pub is_patience_over: bool,
+    /// A guest waits.
+    pub is_guest_waiting: bool,
+    /// A card that failed, or a full one, may be tried again now.
+    pub is_retry_due: bool,
+    /// A card that failed may be tried again at all.
+    pub may_retry: bool,
+    /// The oldest recording may be removed to make room.
+    pub may_remove: bool,
+}
+
+/// State of a recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct State<const N: usize> {
+    /// Stage of the recording.
+    pub phase: Phase,
+    /// State of the card.
+    pub card: Card,
+    /// The running job.
+    pub job: Option<Job>,
+    /// Room for files.
+    pub room: Room,
+    /// Request to make data durable.
+    pub flush: Flush,
+    /// Tracks; those beyond `track_count` are not used.
+    pub tracks: [Track; N],
+    /// Number of tracks.
+    pub track_count: u8,
+    /// Track whose jobs come first.
+    pub turn: u8,
+}
+
+impl<const N: usize> State<N> {
+    /// State before the card is acquired.
+    pub const fn new(track_count: u8) -> State<N> {
+        State {
+            phase: Phase::Recording,
+            card: Card::Absent,
+            job: None,
+            room: Room::Unknown,
+            flush: Flush::None,
+            tracks: [Track::NEW; N],
+            track_count,
+            turn: 0,
+        }
+    }
+
+    fn tracks(&self) -> &[Track] {
+        &self.tracks[..usize::from(self.track_count)]
+    }
+
+    fn indices(&self) -> core::ops::Range<u8> {
+        0..self.track_count
+    }
+
+    /// Returns true if a checkpoint is pending at any cost.
+    pub fn is_forced(&self) -> bool {
+        let mut tracks = self.tracks().iter();
+        tracks.any(|track| track.checkpoint == Checkpoint::Forced)
+    }
+}
+
+impl<const N: usize> Conditions<N> {
+    fn of_track(&self, track: u8) -> impl Iterator<Item = (u8, &StreamConditions)> {
+        let streams = (0..).zip(&self.streams);
+        streams.filter(move |(_, stream)| stream.track == track)
+    }
+
+    /// Returns true if something of this track is in no durable block.
+    fn has_unsaved(&self, track: u8, file: Option<File>) -> bool {
+        let is_written = file.is_some_and(|file| !file.is_durable());
+        is_written
+            || self
+                .of_track(track)
+                .any(|(_, stream)| stream.is_waiting || stream.block != Block::Clean)
+    }
+
+    /// Returns true if everything that a pending checkpoint covers is in blocks, as far as this file may
+    /// hold it.
+    fn is_drained(&self, track: u8) -> bool {
+        self.of_track(track)
+            .all(|(_, stream)| !stream.is_behind || stream.is_at_session)
+    }
+
+    /// Returns true if a stream of this track is stopped by the boundary of a session.
+    fn is_at_session(&self, track: u8) -> bool {
+        self.of_track(track).any(|(_, stream)| stream.is_at_session)
+    }
+
+    /// Returns true if the blocks of this track have their marks.
+    fn is_marked(&self, track: u8) -> bool {
+        self.of_track(track)
+            .all(|(_, stream)| stream.block == Block::Clean)
+    }
+}
