@@ -1,6 +1,8 @@
 //! The decision: one action for a state and its conditions.
 
-use super::{Action, Block, Card, Checkpoint, Conditions, Flush, Job, Leave, Phase, Room, State};
+use super::{
+    Action, Block, Card, Checkpoint, Conditions, File, Flush, Job, Leave, Phase, Room, State,
+};
 
 /// Ring level from which samples go before everything else, in thousandths.
 const LEVEL_URGENT: u16 = 500;
@@ -118,10 +120,13 @@ fn write_or_commit<const N: usize>(
     if !is_time || !now.is_drained(at) {
         return None;
     }
-    Some(match now.is_marked(at) {
-        true => Action::Commit(at),
-        false => Action::Mark(at),
-    })
+    let is_stopped = now.is_at_session(at) && track.leave != Leave::Sealing;
+    match now.is_marked(at) {
+        false => Some(Action::Mark(at)),
+        // What is still to be covered belongs to the next file.
+        true if is_stopped && track.file.is_some_and(File::is_durable) => None,
+        true => Some(Action::Commit(at)),
+    }
 }
 
 /// Returns true if a checkpoint is pending that samples can still be written for.

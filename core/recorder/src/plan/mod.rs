@@ -269,7 +269,7 @@ pub struct StreamConditions {
     pub track: u8,
     /// Content of its block.
     pub block: Block,
-    /// The ring holds samples, or a gap.
+    /// Samples or a gap are not in blocks yet, those behind a session's boundary included.
     pub is_waiting: bool,
     /// The ring still holds something that the pending checkpoint covers.
     pub is_behind: bool,
@@ -288,6 +288,8 @@ pub struct TrackConditions {
     pub is_checkpoint_due: bool,
     /// Stopping the write here costs the card least, or the checkpoint cannot wait for such a place.
     pub is_page_end: bool,
+    /// A stream has something to write, and what is left of the file is for unfinished blocks of others.
+    pub is_used_up: bool,
     /// The file has been written for as long as it may.
     pub is_rotation_due: bool,
     /// The prepared files will soon be used up.

@@ -101,10 +101,12 @@ fn leave_when_possible<const N: usize>(state: &mut State<N>, now: &mut Condition
     if now.is_at_session(at) && matches!(track.leave, Leave::Stay | Leave::Rotate) {
         track.leave = Leave::Session;
     }
+    let is_used_up = now.tracks[usize::from(at)].is_used_up;
     let is_ready = match track.leave {
-        Leave::Rotate => track.ahead > 0,
-        Leave::Session => track.ahead > 0 || room != Room::Unknown,
-        Leave::Stay | Leave::Sealing | Leave::Sealed => false,
+        Leave::Stay => is_used_up,
+        Leave::Rotate => track.ahead > 0 || is_used_up,
+        Leave::Session => track.ahead > 0 || room != Room::Unknown || is_used_up,
+        Leave::Sealing | Leave::Sealed => false,
     };
     if is_ready {
         track.leave = Leave::Sealing;
