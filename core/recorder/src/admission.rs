@@ -1,17 +1,19 @@
-//! Who may have the card, besides the samples.
+//! Decides when work other than samples may use the card.
 //!
-//! A ring that takes `rate` bytes a second bears an absence of the card as long as
+//! A ring that takes `rate` bytes per second absorbs an absence of the card as long as
 //!
 //! ```text
-//!   level + rate * cost <= capacity
+//!   level + rate * (cost + longest stall) <= capacity
 //! ```
 //!
-//! cost being what such a thing took lately on this card, and the longest stall that it has shown.
+//! where cost is the recent duration of such an operation on this card, and the stall the longest since the
+//! card was acquired.
 
-use crate::limits::{COST_US_FIRST, COST_US_MIN, RATE_US};
+use crate::limits::{BUSY_US_MAX, COST_US_FIRST, COST_US_MIN, RATE_US, ROOM_PART, STEP_PART_OF_RING};
+use cardiograph_card::BLOCK_BYTES;
 
-/// What one kind of operation takes, in us. A stall that happens to fall into one is not believed at once:
-/// it doubles the cost at most. Stalls are accounted for by themselves.
+/// Recent duration of one kind of operation, in us. A stall within one doubles the cost at most, because
+/// stalls are accounted for separately.
 #[derive(Clone, Copy)]
 pub(crate) struct Cost(u32);
 
@@ -31,13 +33,13 @@ impl Cost {
         };
     }
 
-    /// Forgets half, without having seen any.
+    /// Halves the cost without an observation.
     pub(crate) fn fade(&mut self) {
         self.0 /= 2;
     }
 }
 
-/// Bytes a second that come into a ring.
+/// Bytes per second that arrive in a ring.
 #[derive(Clone, Copy)]
 pub(crate) struct Rate {
     bytes_per_s: u32,
@@ -54,7 +56,7 @@ impl Rate {
         }
     }
 
-    /// The ring has taken so many bytes by now, modulo 2^32. A rate that falls is believed slowly.
+    /// Takes in that `head` bytes, modulo 2^32, were ever pushed by now. A falling rate is followed slowly.
     pub(crate) fn saw(&mut self, now_us: u64, head: u32) {
         let us = now_us.saturating_sub(self.since_us);
         if us < RATE_US {
@@ -67,15 +69,84 @@ impl Rate {
         self.head = head;
     }
 
-    /// Bytes that come in so many us.
+    /// Bytes that arrive in `us`.
     pub(crate) fn bytes_in(self, us: u32) -> u64 {
         (u64::from(self.bytes_per_s) * u64::from(us)).div_ceil(1_000_000)
     }
 
-    /// How long so many bytes take to come, in us; `None` if none come.
+    /// Time until `bytes` have arrived, in us; `None` if none arrive.
     pub(crate) fn us_for(self, bytes: u64) -> Option<u64> {
         bytes
             .saturating_mul(1_000_000)
             .checked_div(u64::from(self.bytes_per_s))
+    }
+}
+
+/// Costs that the card has shown since it was acquired. Time spent on mounting, on steps of the file system
+/// and on readers is kept apart from that of blocks.
+pub(crate) struct Costs {
+    /// Of a checkpoint: the end of a write.
+    pub(crate) commit: Cost,
+    /// Of a step of the file system.
+    pub(crate) step: Cost,
+    /// Of a read for somebody else.
+    pub(crate) read: Cost,
+    /// Longest time of one block, in us.
+    pub(crate) longest_us: u32,
+    /// Blocks written, and the time that they took.
+    blocks: u64,
+    blocks_us: u64,
+}
+
+impl Costs {
+    pub(crate) const fn new() -> Costs {
+        Costs {
+            commit: Cost::new(),
+            step: Cost::new(),
+            read: Cost::new(),
+            longest_us: 0,
+            blocks: 0,
+            blocks_us: 0,
+        }
+    }
+
+    /// Takes in the time that `blocks` blocks took.
+    pub(crate) fn saw_block(&mut self, us: u32, blocks: u64) {
+        self.longest_us = self.longest_us.max(us);
+        self.blocks += blocks;
+        self.blocks_us += u64::from(us);
+    }
+
+    /// Average time to write `bytes`.
+    pub(crate) fn us_to_write(&self, bytes: u64) -> u64 {
+        (self.blocks_us * bytes.div_ceil(BLOCK_BYTES as u64))
+            .checked_div(self.blocks)
+            .unwrap_or(0)
+    }
+
+    /// A stall to be prepared for: the longest that the specification allows, or that the card has shown.
+    pub(crate) fn stall_us(&self) -> u32 {
+        self.longest_us.max(BUSY_US_MAX)
+    }
+
+    /// Returns true if a ring absorbs an absence of the card for `us` and the longest stall after it.
+    pub(crate) fn absorbs(&self, rate: Rate, level: usize, capacity: usize, us: u32) -> bool {
+        let kept = rate.bytes_in(self.longest_us);
+        let room = (capacity as u64).saturating_sub(kept);
+        let room = room.max(capacity as u64 / ROOM_PART);
+        level as u64 + rate.bytes_in(us) <= room
+    }
+
+    /// Returns true if a ring absorbs a step of the file system with the garbage collection that it may
+    /// cause: small writes to other places are what cards stall for. It may come with any of many, so the
+    /// specification's limit counts, not what was seen. A ring that cannot hold so much is let run nearly
+    /// empty first.
+    pub(crate) fn absorbs_step(&self, rate: Rate, level: usize, capacity: usize) -> bool {
+        let (level, capacity) = (level as u64, capacity as u64);
+        let us = BUSY_US_MAX.max(self.longest_us.saturating_mul(2));
+        let is_safe = level + rate.bytes_in(us) <= capacity;
+        let needed = rate.bytes_in(self.step.us().saturating_add(self.longest_us));
+        let is_best = level <= capacity / STEP_PART_OF_RING && level + needed <= capacity;
+        is_safe || is_best
     }
 }

@@ -1,34 +1,50 @@
-//! What others ask of the recorder while it runs, and see of it.
+//! Requests to a running recorder, and its answers.
 
+use crate::session::{Session, SessionError, SessionSlot};
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-/// Shared between the recorder and those around it, interrupts included: plain loads and stores. Each
-/// request is made by one place only.
+/// Shared between the recorder and those around it, interrupts included: plain loads and stores. Each kind
+/// of request comes from one place only.
 #[derive(Default)]
 pub struct Control {
     is_ready: AtomicBool,
     stop: AtomicBool,
     flush_asked: AtomicU32,
-    flush_done: AtomicU32,
+    flush_durable: AtomicU32,
+    flush_failed: AtomicU32,
     roll_asked: AtomicU32,
-    /// Longest that a flush would take just now, in us.
+    session: SessionSlot,
+    /// Longest time that a flush would take now, in us.
     flush_us_max: AtomicU32,
 }
 
+/// Progress of a flush.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlushState {
+    /// Not everything is durable yet.
+    Pending,
+    /// Everything pushed before the request is durable.
+    Durable,
+    /// Something pushed before the request is lost, or there is no card or no room to write it to.
+    Failed,
+}
+
 impl Control {
-    /// Nothing is asked.
+    /// A control without requests.
     pub const fn new() -> Self {
         Control {
             is_ready: AtomicBool::new(false),
             stop: AtomicBool::new(false),
             flush_asked: AtomicU32::new(0),
-            flush_done: AtomicU32::new(0),
+            flush_durable: AtomicU32::new(0),
+            flush_failed: AtomicU32::new(0),
             roll_asked: AtomicU32::new(0),
+            session: SessionSlot::new(),
             flush_us_max: AtomicU32::new(0),
         }
     }
 
-    /// Whether files are open, so that the sampler may begin.
+    /// Returns true once files are open and sampling may begin.
     pub fn is_ready(&self) -> bool {
         self.is_ready.load(Ordering::Acquire)
     }
@@ -38,29 +54,55 @@ impl Control {
         self.stop.store(true, Ordering::Release);
     }
 
-    /// The supply is failing: makes all that was pushed durable, before anything else. Returns the number
-    /// of the request.
+    /// Asks for everything pushed so far to become durable before anything else, because the supply is
+    /// failing. Returns the number of the request for [`flush_state`](Control::flush_state).
     pub fn flush(&self) -> u32 {
         let number = self.flush_asked.load(Ordering::Relaxed).wrapping_add(1);
         self.flush_asked.store(number, Ordering::Release);
         number
     }
 
-    /// Whether a flush is done.
-    pub fn is_flushed(&self, number: u32) -> bool {
-        self.flush_done.load(Ordering::Acquire).wrapping_sub(number) as i32 >= 0
+    /// Returns how far a flush is. A request that was followed by one that failed counts as failed.
+    pub fn flush_state(&self, number: u32) -> FlushState {
+        let is_answered = |last: &AtomicU32| {
+            let last = last.load(Ordering::Acquire);
+            last.wrapping_sub(number) as i32 >= 0
+        };
+        if is_answered(&self.flush_failed) {
+            FlushState::Failed
+        } else if is_answered(&self.flush_durable) {
+            FlushState::Durable
+        } else {
+            FlushState::Pending
+        }
     }
 
-    /// The longest that a flush asked for now should take, in us, by what this card has shown so far: the
-    /// ring's bytes at the rate it writes, and the longest busy.
+    /// Returns the longest time that a flush requested now takes, in us: the buffered bytes at the rate that
+    /// this card has written, a stall of 250 ms (the specification's limit) or the longest seen if that is
+    /// longer, and what arrives during it.
     pub fn flush_us_max(&self) -> u32 {
         self.flush_us_max.load(Ordering::Relaxed)
     }
 
-    /// Goes on in a new file, all streams: a recipe has ended. No sample is lost by it.
-    pub fn roll(&self) {
+    /// Continues in new files as soon as they are prepared. No sample is lost by it.
+    pub fn rotate(&self) {
         let number = self.roll_asked.load(Ordering::Relaxed).wrapping_add(1);
         self.roll_asked.store(number, Ordering::Release);
+    }
+
+    /// Begins a session of every stream: each producer places its boundary before its next sample.
+    ///
+    /// # Errors
+    /// [`SessionError::QueueFull`] if the recorder has not taken the one before yet.
+    pub fn begin_session(&self, session: &Session) -> Result<(), SessionError> {
+        match self.session.put(session) {
+            true => Ok(()),
+            false => Err(SessionError::QueueFull),
+        }
+    }
+
+    pub(crate) fn take_session(&self) -> Option<Session> {
+        self.session.take()
     }
 
     pub(crate) fn set_ready(&self) {
@@ -75,8 +117,17 @@ impl Control {
         self.flush_asked.load(Ordering::Acquire)
     }
 
-    pub(crate) fn set_flushed(&self, number: u32) {
-        self.flush_done.store(number, Ordering::Release);
+    /// Returns true if this flush has no answer yet.
+    pub(crate) fn is_flush_new(&self, number: u32) -> bool {
+        self.flush_state(number) == FlushState::Pending
+    }
+
+    pub(crate) fn answer(&self, number: u32, is_durable: bool) {
+        let answered = match is_durable {
+            true => &self.flush_durable,
+            false => &self.flush_failed,
+        };
+        answered.store(number, Ordering::Release);
     }
 
     pub(crate) fn roll_asked(&self) -> u32 {

@@ -1,42 +1,46 @@
-//! What the recorder says while it works.
+//! Reports of a running recorder.
 
 use crate::gap::Gap;
-use crate::volume::Name;
+use crate::volume::{FileId, FileRecord};
 
 /// Something that happened. None of it needs an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// Files that were unfinished have their true length now: a recording that was cut off.
+    /// An interrupted recording has its actual length now.
     Recovered {
-        /// Its name.
-        name: Name,
-        /// Its length in bytes; 0 if there was nothing in it and it was removed.
-        bytes: u64,
+        /// Its name and contents.
+        record: FileRecord,
     },
-    /// A file is being written.
+    /// A file is being written. Its number is used again if nothing of it becomes durable.
     Opened {
-        /// Number of the stream.
-        stream: u8,
+        /// Number of the track.
+        track: u8,
         /// Its name.
-        name: Name,
+        id: FileId,
         /// Its length at most, in bytes.
         bytes_max: u64,
     },
-    /// A file has its true length.
+    /// A file has its actual length.
     Closed {
-        /// Number of the stream.
-        stream: u8,
-        /// Its name.
-        name: Name,
-        /// Its length in bytes.
-        bytes: u64,
+        /// Number of the track.
+        track: u8,
+        /// Its name and contents.
+        record: FileRecord,
     },
-    /// Samples are missing. A later gap may hold an earlier one, if what was written of it went with the
-    /// card.
+    /// A complete file could not get its name and length, because the card has no room for them. It keeps its
+    /// full length, and the next mount tries again.
+    NotClosed {
+        /// Number of the track.
+        track: u8,
+        /// The name that it should have.
+        id: FileId,
+    },
+    /// Samples are missing. A later gap may contain an earlier one, if the card failed before that one was
+    /// durable.
     Lost {
         /// Number of the stream.
         stream: u8,
-        /// Which, and why.
+        /// The samples, and the cause.
         gap: Gap,
     },
     /// All samples pushed before a certain time are durable.
@@ -45,31 +49,31 @@ pub enum Event {
         stream: u8,
         /// Samples with a lower index are durable, or in a gap that is.
         samples: u64,
-        /// That time.
+        /// That time, in us.
         pushed_before_us: u64,
-        /// Whether it took longer than the durability window.
+        /// The durability window was exceeded.
         is_late: bool,
     },
-    /// The card does not answer, or fails again and again. It is tried until it works or the recording
-    /// ends.
+    /// The card does not answer, or fails. The recorder tries it until it works or the recording ends.
     CardLost,
-    /// It works again; new files follow.
+    /// The card works again; new files follow.
     CardBack,
     /// No free run of blocks is as long as wanted: this file will be shorter.
     Short {
-        /// Number of the stream.
-        stream: u8,
+        /// Number of the track.
+        track: u8,
         /// Its length at most, in bytes.
         bytes_max: u64,
     },
-    /// There is no room for another file.
+    /// There is no room for another file. Reported once; samples that find no room in the ring form one gap
+    /// until there is.
     Full {
-        /// Number of the stream.
-        stream: u8,
+        /// Number of the track.
+        track: u8,
     },
     /// The oldest recording was removed to make room.
     Removed {
         /// Its name.
-        name: Name,
+        id: FileId,
     },
 }

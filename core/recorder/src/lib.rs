@@ -1,68 +1,71 @@
 //! Records samples to files on a card, and loses none, whatever the card does.
 //!
 //! ```text
-//!   interrupt ── Sampler ──> ring ──> Source                                        (ring.rs, gap.rs)
-//!                                       │
-//!   Recorder ── from the first mount to the last close                              (recorder.rs)
-//!     ├── Owner ── the one owner of the card: samples first, all others when        (owner.rs)
-//!     │     │      the rings bear it                                                (admission.rs)
-//!     │     ├── Stream ── its file, its window, what of it is durable               (stream.rs)
-//!     │     │     └── Encoder ── samples to blocks: lines, rows, binary; marks      (format/)
-//!     │     └── Medium ── a card driver                                       (cardiograph-card)
-//!     ├── Volume ── files of consecutive blocks                                     (volume.rs)
-//!     │     └── FatVolume ── on FAT16 and FAT32, with a journal                     (fat/)
-//!     ├── true_length ── where a recording that was cut off ends                    (recover.rs)
-//!     └── ReadDesk, Control ── reads and requests of others                (reads.rs, control.rs)
+//!   interrupt ── Producer ──> ring ──> Consumer                            (ring.rs, gap.rs, session.rs)
+//!                                        │
+//!   Recorder ── from the first mount to the last close                     (recorder.rs)
+//!     ├── planner ── state + conditions ──> next action. No I/O            (plan/)
+//!     └── Shell ── carries actions out: the only owner of the card         (shell.rs)
+//!           ├── Stream ── a ring, its encoder, its durability window       (stream.rs, account.rs)
+//!           │     └── Encoder ── samples to blocks: lines, rows, binary    (format/)
+//!           ├── Track ── files written one after another                   (track.rs)
+//!           ├── jobs ── operations of the file system, step by step        (jobs.rs, steps.rs)
+//!           │     └── Volume ── FatVolume: FAT16 and FAT32, a journal      (volume.rs, fat/)
+//!           ├── recovery ── the actual end of an interrupted file          (recover.rs)
+//!           ├── ReadDesk, Control ── reads and requests of others          (reads.rs, control.rs)
+//!           └── Medium ── a card driver                                    (cardiograph-card)
 //! ```
 //!
-//! No allocator, no `unsafe`, no clock of its own and no executor in particular: a future that is polled.
+//! No allocator, no `unsafe`, no clock of its own and no particular executor: a future that is polled.
 //! Everything is bounded by the numbers in `limits.rs`.
 //!
-//! # What it promises
+//! # Promises
 //!
-//! 1. [`Sampler::push`] is wait-free: a few dozen instructions and a copy, whatever the card does.
-//! 2. As long as samples come at no more than 95 % of what the card carries through its stalls with this
-//!    ring, none is lost. Where the ring does not last a quarter of a second, eight files have to hold the
-//!    recording: to prepare more while samples come that quickly may cost some.
-//! 3. Past it, every sample that is lost is in a [`Gap`]: which, how many, when, why. Gaps are events, and
-//!    lines or blocks of the file.
-//! 4. After a power cut all that is older than the [`Window`] is there, other files are untouched, and the
-//!    file system is whole once the card was mounted again. If keeping the window could lose samples, it is
-//!    the window that gives way, and the [`StreamSummary`] says how often.
+//! 1. [`Producer::push`] is wait-free: a few dozen instructions and a copy, whatever the card does.
+//! 2. At any rate up to 95 % of what a plain saturating write sustains on the same card, bus and ring, no
+//!    sample is lost. Binary streams share one file and one such write. A new file is begun when one is
+//!    prepared; until then samples go to the old one.
+//! 3. Past it, every lost sample is in exactly one [`Gap`]: which, how many, when, why. Gaps are reported as
+//!    events, and are lines or blocks of the file.
+//! 4. After a power loss everything older than the [`Window`] is there, other files are untouched, and the
+//!    file system is consistent once the card has been mounted again. If keeping the window could lose
+//!    samples, the window is exceeded instead, and [`StreamSummary`] counts that.
 //! 5. A new file loses nothing. Up to four streams share a card. Files are ordinary ones.
-//! 6. Others read while it records ([`ReadDesk`]), when the rings have room for it, and the cost is counted.
+//! 6. Others read while it records ([`ReadDesk`]) when the rings have room for it, and the cost is counted.
 //!
-//! Data are durable when the card says so; a card that lies is beyond it, and so is one that loses data it
-//! had. A card that fails takes with it what was not durable: a gap says so, and it goes on in new files
-//! as soon as the card is back.
+//! These hold in every state: card full, failing, exchanged, fragmented; stopping, flushing, rotating. Data
+//! are durable when the card says so; a card that lies, or loses what it had, is outside the promise. A
+//! card that fails takes with it what was not durable: a gap says so, and recording continues in new files
+//! when the card is back.
 //!
 //! # How
 //!
-//! **One write that stays open.** Files are reserved before they are needed, each a run of consecutive
-//! clusters that begins where the card's own units may. Samples go there as one CMD25, which is the pattern
-//! that cards are quickest with. Nothing else is written while it goes on.
+//! **One write that stays open.** Space for files is prepared before it is needed, each file a run of
+//! consecutive clusters that begins where the card's own units may. Samples go there as one CMD25, the
+//! pattern that cards are fastest with. Nothing else is written meanwhile.
 //!
-//! **A checkpoint is part of the stream.** Marks tell what the file is, how far it was, and how much of it
-//! was durable. To make a checkpoint the recorder ends a block with a mark and stops the write. No directory
-//! and no table is touched: such small writes to other places are what cards clean up for.
+//! **A checkpoint is part of the stream.** Marks say which file it is, how far it was, and how much of it was
+//! durable. For a checkpoint the recorder ends a block with a mark and stops the write. It touches no
+//! directory and no table: such small writes elsewhere are what cards collect garbage for.
 //!
 //! **At the end of a page.** A card that is stopped within a page of its flash has to put the beginning of
-//! that page elsewhere. So a checkpoint waits for a multiple of up to 32 KiB, if samples come quickly enough
-//! for that; files begin at such multiples.
+//! that page elsewhere. So a checkpoint waits for a multiple of up to 32 KiB, if samples arrive fast enough;
+//! files begin at such multiples.
 //!
-//! **Others wait.** The file system, reads and checkpoints get the card when all rings would bear it, with
-//! the longest stall seen so far on top. What prepares files waits for rings that last a quarter of a
-//! second, or until files run out: seven are prepared in advance, which the streams share.
+//! **Others wait.** Steps of the file system, reads and checkpoints get the card when all rings absorb them
+//! with the longest stall on top. Urgent steps, such as those of a file that is needed now, wait 20 ms at
+//! most.
 //!
 //! # A checkpoint, step by step
 //!
-//! | step | a power cut after it leaves |
+//! | step | a power loss after it leaves |
 //! |---|---|
 //! | samples are in the ring | the file as of the last checkpoint |
 //! | the block with the mark was sent | the same, or more |
 //! | stop token, busy, CMD13, ACMD22: all clean | **all samples up to the mark** |
 //!
-//! What recovery does is in `recover.rs`, and what becomes of a file system that is cut off in `fat/mod.rs`.
+//! `plan/mod.rs` draws the states, `recover.rs` says what recovery does, and `fat/mod.rs` what an interrupted
+//! operation leaves of a file system.
 //!
 //! # An example
 //!
@@ -73,12 +76,12 @@
 //! # use core::sync::atomic::AtomicU8;
 //! static CONTROL: Control = Control::new();
 //!
-//! /// `ring` is a `static Ring<[AtomicU8; 65536]>` on a device; the sampler goes to the interrupt.
+//! /// `ring` is a `static Ring<[AtomicU8; 65536]>` on a device; the producer goes to the interrupt.
 //! async fn record<M: Medium, D: DelayNs>(
 //!     card: M,
 //!     delay: D,
 //!     now_us: impl Fn() -> u64,
-//!     source: Source<'_>,
+//!     consumer: Consumer<'_>,
 //! ) -> Option<StreamSummary> {
 //!     let parts = Parts {
 //!         medium: card,
@@ -96,11 +99,11 @@
 //!     };
 //!     let stream = StreamConfig {
 //!         prefix: *b"MAG",
-//!         format: Format::Csv(&MAGOD2),
+//!         format: Format::Csv(&[MAGOD2]),
 //!         window: Window::default(),
 //!     };
-//!     // Until CONTROL.stop(), or the sampler is closed. The sampler begins when CONTROL.is_ready().
-//!     let mut recorder = Recorder::new(parts, Config::default(), [(stream, source)]);
+//!     // Until CONTROL.stop(), or the producer is closed. Sampling begins when CONTROL.is_ready().
+//!     let mut recorder = Recorder::new(parts, Config::default(), [(stream, consumer)]);
 //!     let [summary] = recorder.run().await.ok()?;
 //!     Some(summary)
 //! }

@@ -47,7 +47,7 @@ pub(crate) const SLEEP_US_MAX: u32 = 2_000;
 pub(crate) const SLEEP_US_MIN: u32 = 20;
 
 /// Between two attempts to bring a card back, in us.
-pub(crate) const RETRY_US: u32 = 100_000;
+pub(crate) const RETRY_US: u64 = 100_000;
 
 /// So often a card is tried when the recording is to end: for some two seconds.
 pub(crate) const ENDING_ATTEMPTS: u32 = 20;
@@ -68,17 +68,22 @@ pub(crate) const HINT_BLOCKS: u32 = 8192;
 pub(crate) const OVERDUE_PART: u64 = 16;
 /// But no sooner than after this, in us.
 pub(crate) const OVERDUE_US_MIN: u64 = 1_000;
-/// What an operation of the file system may take with all that it leads to, in us: the specification's limit
-/// of busy (4.6.2.2). Rings that do not last as long get no files while samples come, unless it is urgent.
-pub(crate) const FILE_SYSTEM_US: u32 = 250_000;
-/// Files are prepared at any cost when there is room for so many us only. To reserve 64 MiB takes some 50
-/// steps, each of which may wait [`PATIENCE_US`] for the rings.
+/// Longest busy that the specification allows a card, in us (4.6.2.2).
+pub(crate) const BUSY_US_MAX: u32 = 250_000;
+/// A ring that does not last as long gets steps of the file system while at most this part of it is filled.
+pub(crate) const STEP_PART_OF_RING: u64 = 16;
+/// Files are prepared at any cost when the room in files lasts no longer than this. To reserve 64 MiB takes
+/// some 50 steps, each of which may wait [`PATIENCE_US`] for the rings.
 pub(crate) const URGENT_US: u64 = 5_000_000;
 const _: () = assert!(URGENT_US > 4 * 50 * PATIENCE_US);
-/// The same where a recording may have to be removed for it, which takes some 200 steps more.
+/// The same where a recording may have to be removed first, which takes some 200 steps more.
 pub(crate) const URGENT_REMOVAL_US: u64 = 30_000_000;
 const _: () = assert!(URGENT_REMOVAL_US > 4 * 250 * PATIENCE_US);
-/// A step of the file system waits no longer than this for the rings, in us, once it is urgent.
+/// An urgent step of the file system waits no longer than this for the rings, in us.
 pub(crate) const PATIENCE_US: u64 = 20_000;
-/// Where stalls fill a ring in any case, this part of it is for all else.
+/// A file appears under its number at most this long after its first durable mark, where rings absorb it.
+pub(crate) const NAME_US: u64 = 8_000_000;
+/// Between two attempts to prepare a file on a full card, in us.
+pub(crate) const FULL_RETRY_US: u64 = 1_000_000;
+/// Where stalls fill a ring in any case, this part of it is for everything else.
 pub(crate) const ROOM_PART: u64 = 16;

@@ -1,208 +1,185 @@
-//! The recorder: brings card, file system and streams together, from the first mount to the last close.
+//! The recorder: mounts the card, records until it is told to stop, closes all files.
 //!
 //! ```text
-//!             acquire, mount, recover, reserve all files that may be ahead
-//!   run ──────────────────────────────────────────────────────────────> ready
-//!                                                                         │
-//!        ┌────────────────────────────────────────────────────────────────┤
-//!        v                                                                │
-//!      samples ── nothing to write ──> reads ──> files: close, reserve ──>┤
-//!        │                                                                │
-//!        ├── stop: checkpoint, close all files, done                      │
-//!        │                                                                │
-//!        └── the card fails ──> gaps ──> acquire, mount, recover, reserve ┘
-//!                                  ^─── again every 100 ms
+//!   run ──> next ──> Action ──┬── carry out (shell.rs) ──> apply ──┐
+//!            ^                └── Start(job): drive it, step by    │
+//!            │                    step, between other actions      │
+//!            └─────────────────────────────────────────────────────┘
 //! ```
 
 use crate::Clock;
 use crate::control::Control;
+use crate::error::StartError;
 use crate::event::Event;
-use crate::gap::Cause;
-use crate::limits::{
-    ENDING_ATTEMPTS, FILE_BLOCKS_MIN, LINE_BYTES_MAX, RETRY_US, RING_BYTES_MIN, URGENT_REMOVAL_US,
-    URGENT_US,
-};
-use crate::owner::{Owner, OwnerParts};
+use crate::format::Format;
+use crate::jobs::{Done, Order, execute};
+use crate::limits::{FILE_BLOCKS_MIN, RING_BYTES_MIN, URGENT_REMOVAL_US, URGENT_US};
+use crate::plan::{Action, Card, Outcome, Phase};
 use crate::reads::ReadDesk;
-use crate::recover::recover;
-use crate::ring::Source;
+use crate::ring::Consumer;
+use crate::shell::{Settings, Shell, ShellParts};
+use crate::steps::{Port, Step, Steps};
 use crate::stream::{Stream, StreamConfig, StreamSummary};
-use crate::volume::{RESERVED_MAX, Request, Trouble, Volume};
+use crate::track::Track;
+use crate::volume::{ErrorKind, Request, Volume};
 use cardiograph_card::{BLOCK_BYTES, Medium};
-use core::fmt;
+use core::future::poll_fn;
+use core::pin::{Pin, pin};
+use core::slice::from_mut;
+use core::task::Poll;
 use embedded_hal_async::delay::DelayNs;
 
-/// When a new file is begun, and what is done when there is no room for one.
+/// Length of files, and what happens when the card is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Length of a file, in bytes; at least 64 KiB, at most what FAT allows.
+    /// Longest file, in bytes: at least 64 KiB, at most what FAT allows.
     pub file_bytes: u32,
-    /// A new file is begun after so many us, if at all. [`Control::roll`] begins one at any time.
-    pub file_us: Option<u64>,
-    /// What is done when the card is full.
+    /// Time after which a new file is begun, in us; `None` for never. [`Control::rotate`] begins one at any
+    /// time.
+    pub rotate_us: Option<u64>,
+    /// What happens when the card is full.
     pub when_full: WhenFull,
 }
 
-/// 64 MiB, and nothing is removed.
+/// Files of up to 64 MiB; nothing is removed.
 impl Default for Config {
     fn default() -> Self {
         Config {
             file_bytes: 64 << 20,
-            file_us: None,
-            when_full: WhenFull::Stop,
+            rotate_us: None,
+            when_full: WhenFull::Wait,
         }
     }
 }
 
-/// What is done when the card is full.
+/// What happens when the card is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WhenFull {
-    /// No more is recorded; what comes is counted as lost.
-    Stop,
-    /// The oldest recording is removed. Files of others never are.
+    /// Recording pauses until there is room; samples that the ring does not hold are lost in one gap.
+    Wait,
+    /// The oldest recording is removed. Other people's files never are.
     RemoveOldest,
 }
 
-/// Why a recording did not begin.
-#[derive(Debug)]
-pub enum StartError<CardError, VolumeError> {
+/// Everything that a recorder works with.
+pub struct Parts<'a, M, V, C, D, E> {
     /// The card.
-    Card(CardError),
+    pub medium: M,
     /// Its file system.
-    Volume(VolumeError),
-    /// A ring has less than 1024 bytes, two blocks.
-    RingTooSmall,
-    /// More streams than [`STREAMS_MAX`](crate::STREAMS_MAX), or none.
-    Streams,
-    /// Files are to be shorter than 64 KiB.
-    FileTooSmall,
-    /// A header with its end is longer than [`LINE_BYTES_MAX`](crate::LINE_BYTES_MAX), or lines may be.
-    LineTooLong,
-}
-
-impl<C: fmt::Display, V: fmt::Display> fmt::Display for StartError<C, V> {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        match self {
-            StartError::Card(error) => error.fmt(f),
-            StartError::Volume(error) => error.fmt(f),
-            StartError::RingTooSmall => {
-                f.write_str("the ring is too small; give it at least 1024 bytes, two blocks")
-            }
-            StartError::Streams => f.write_str("one to four streams share a card"),
-            StartError::FileTooSmall => f.write_str("files have at least 64 KiB"),
-            StartError::LineTooLong => write!(
-                f,
-                "lines and headers have at most {LINE_BYTES_MAX} bytes with their ends; shorten them"
-            ),
-        }
-    }
-}
-
-impl<C: fmt::Debug + fmt::Display, V: fmt::Debug + fmt::Display> core::error::Error
-    for StartError<C, V>
-{
+    pub volume: V,
+    /// Time.
+    pub clock: C,
+    /// Sleep; should resolve microseconds.
+    pub delay: D,
+    /// Receives reports.
+    pub events: E,
+    /// Requests from outside.
+    pub control: &'a Control,
+    /// Reads next to the recording, if there are to be any.
+    pub reads: Option<&'a ReadDesk<'a>>,
 }
 
 /// Records `N` streams on one card.
 pub struct Recorder<'a, M, V, C, D, E, const N: usize> {
-    owner: Owner<'a, M, C, D, E, N>,
+    shell: Shell<'a, M, C, D, E, N>,
     volume: V,
     config: Config,
-    control: &'a Control,
-    reads: Option<&'a ReadDesk<'a>>,
-    /// The stream whose files are seen to first.
-    files_turn: usize,
-    /// How often a card that has failed is tried yet, once the recording is to end.
-    ending_attempts: u32,
 }
 
-impl<'a, M, V, C, D, E, const N: usize> Recorder<'a, M, V, C, D, E, N>
+impl<'a, M, V, VE, C, D, E, const N: usize> Recorder<'a, M, V, C, D, E, N>
 where
     M: Medium,
-    V: Volume<Owner<'a, M, C, D, E, N>>,
+    V: for<'s> Volume<Port<'s>, Error = VE>,
     C: Clock,
     D: DelayNs,
     E: FnMut(Event),
 {
-    /// A recorder on this card. Nothing happens before [`run`](Recorder::run).
+    /// Creates a recorder on this card. Nothing happens before [`run`](Recorder::run).
     pub fn new(
         parts: Parts<'a, M, V, C, D, E>,
         config: Config,
-        streams: [(StreamConfig, Source<'a>); N],
+        streams: [(StreamConfig, Consumer<'a>); N],
     ) -> Self {
-        let streams = streams.map(|(config, source)| Stream::new(config, source));
-        Recorder {
-            volume: parts.volume,
-            config,
+        let tracks = tracks_of(streams.each_ref().map(|(stream, _)| *stream));
+        let mut at = 0;
+        let requests = core::array::from_fn(|track| {
+            let first = tracks.iter().position(|other| usize::from(*other) == track);
+            request(&streams[first.unwrap_or(0)].0, config.file_bytes)
+        });
+        let streams = streams.map(|(config, consumer)| {
+            at += 1;
+            Stream::new(config, consumer, at as u8 - 1, tracks[at - 1])
+        });
+        let settings = Settings {
+            rotate_us: config.rotate_us,
+            urgent_us: match config.when_full {
+                WhenFull::Wait => URGENT_US,
+                WhenFull::RemoveOldest => URGENT_REMOVAL_US,
+            },
+            may_remove: config.when_full == WhenFull::RemoveOldest,
+        };
+        let outside = ShellParts {
+            medium: parts.medium,
+            clock: parts.clock,
+            delay: parts.delay,
+            events: parts.events,
             control: parts.control,
             reads: parts.reads,
-            files_turn: 0,
-            ending_attempts: ENDING_ATTEMPTS,
-            owner: Owner::new(
-                OwnerParts {
-                    medium: parts.medium,
-                    clock: parts.clock,
-                    delay: parts.delay,
-                    events: parts.events,
-                    control: parts.control,
-                    file_us: config.file_us,
-                    urgent_us: match config.when_full {
-                        WhenFull::Stop => URGENT_US,
-                        WhenFull::RemoveOldest => URGENT_REMOVAL_US,
-                    },
-                },
-                streams,
-            ),
+        };
+        Recorder {
+            shell: Shell::new(outside, settings, streams, requests.map(Track::new)),
+            volume: parts.volume,
+            config,
         }
     }
 
-    /// Records until [`Control::stop`], or until all samplers are closed and all is written.
+    /// Records until [`Control::stop`], or until all producers are closed and everything is written.
     ///
     /// # Errors
     /// [`StartError`] if there is no card that can be recorded on. Later the card may fail and come back:
-    /// that is in the events and gaps.
-    pub async fn run(&mut self) -> Result<[StreamSummary; N], StartError<M::Error, V::Error>> {
+    /// events and gaps report it.
+    pub async fn run(&mut self) -> Result<[StreamSummary; N], StartError<M::Error, VE>> {
         self.check()?;
-        self.mount().await?;
-        self.open_files().await.map_err(StartError::Volume)?;
-        self.prepare_files().await.map_err(StartError::Volume)?;
-        self.control.set_ready();
+        let steps = Steps::new();
         loop {
-            let done = match self.owner.is_ending() {
-                true => self.finish().await.map(|()| true),
-                false => self.turn().await.map(|()| false),
+            let (now, action) = self.shell.next();
+            let outcome = match action {
+                Action::End => break,
+                Action::Start(job) => {
+                    self.shell.apply(&now, action, Outcome::Done);
+                    steps.reset(self.shell.medium.blocks());
+                    let Some(order) = self.shell.order(job) else {
+                        self.shell.end_job(Outcome::JobDone);
+                        continue;
+                    };
+                    let operation = pin!(execute(&mut self.volume, &steps, order));
+                    let end = drive(&mut self.shell, operation, &steps).await;
+                    self.finish_job(end)?;
+                    continue;
+                }
+                other => self.shell.carry_out(other).await,
             };
-            match done {
-                Ok(true) => {
-                    // What was pushed before it is in files that are closed.
-                    self.control.set_flushed(self.control.flush_asked());
-                    break;
-                }
-                Ok(false) => (),
-                Err(_) => {
-                    if let Err(cause) = self.come_back().await {
-                        self.lose_rest(|_| Some(cause));
-                        break;
-                    }
-                }
+            match outcome {
+                Ok(()) => self.shell.apply(&now, action, Outcome::Done),
+                Err(error) if !self.shell.is_started() => return Err(StartError::Card(error)),
+                Err(_) => self.shell.apply(&now, action, Outcome::Failed),
             }
+            self.shell.report_ready();
         }
-        self.lose_rest(|stream| stream.is_given_up.then_some(Cause::CardFull));
-        if let Some(reads) = self.reads {
+        if let Some(reads) = self.shell.reads {
             reads.close();
         }
-        Ok(self.summaries())
+        self.shell.answer_last_flush();
+        Ok(self.shell.summaries())
     }
 
-    fn check(&self) -> Result<(), StartError<M::Error, V::Error>> {
-        let streams = &self.owner.streams;
+    fn check(&self) -> Result<(), StartError<M::Error, VE>> {
+        let streams = &self.shell.streams;
         if N == 0 || N > crate::STREAMS_MAX {
             return Err(StartError::Streams);
         }
-        if streams
-            .iter()
-            .any(|stream| stream.source.capacity_bytes() < RING_BYTES_MIN)
-        {
+        let is_small = |stream: &Stream| stream.consumer.capacity_bytes() < RING_BYTES_MIN;
+        if streams.iter().any(is_small) {
             return Err(StartError::RingTooSmall);
         }
         if self.config.file_bytes / (BLOCK_BYTES as u32) < FILE_BLOCKS_MIN {
@@ -211,347 +188,182 @@ where
         if streams.iter().any(|stream| !stream.config.format.fits()) {
             return Err(StartError::LineTooLong);
         }
-        Ok(())
-    }
-
-    /// Acquires the card, and brings its file system and what was cut off in order.
-    async fn mount(&mut self) -> Result<(), StartError<M::Error, V::Error>> {
-        self.owner.forget_card();
-        self.owner
-            .medium
-            .acquire()
-            .await
-            .map_err(StartError::Card)?;
-        recover(&mut self.volume, &mut self.owner, |owner, event| {
-            (owner.events)(event);
-        })
-        .await
-    }
-
-    /// Opens a file for each stream.
-    async fn open_files(&mut self) -> Result<(), V::Error> {
-        for at in 0..N {
-            self.reserve(at).await?;
-            let now_us = self.owner.now_us();
-            if let Some(file) = self.owner.streams[at].roll(now_us) {
-                self.owner.say_opened(at, file);
-            }
-        }
-        Ok(())
-    }
-
-    /// Prepares files as long as no samples come: later it may have to wait.
-    async fn prepare_files(&mut self) -> Result<(), V::Error> {
-        for at in 0..N {
-            while !self.has_all_files(at) && !self.owner.streams[at].is_card_full {
-                self.reserve(at).await?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether a stream has its share of the files that may be unfinished at once.
-    fn has_all_files(&self, at: usize) -> bool {
-        self.owner.streams[at].files_beside() >= RESERVED_MAX / N - 1
-    }
-
-    /// Prepares the next file of a stream, if there is room for one.
-    async fn reserve(&mut self, at: usize) -> Result<(), V::Error> {
-        let stream = &self.owner.streams[at];
-        let request = Request {
-            prefix: stream.config.prefix,
-            extension: stream.config.format.extension(),
-            blocks: self.config.file_bytes / BLOCK_BYTES as u32,
-            blocks_min: FILE_BLOCKS_MIN,
-            note: stream.config.format.note(),
+        let is_same = |one: &Stream, other: &Stream| {
+            one.track != other.track && one.config.prefix == other.config.prefix
         };
-        loop {
-            let reserved = self.volume.reserve(&mut self.owner, request).await;
-            let error = match reserved {
-                Ok(file) => {
-                    if file.extent.blocks < request.blocks {
-                        (self.owner.events)(Event::Short {
-                            stream: at as u8,
-                            bytes_max: u64::from(file.extent.blocks) * BLOCK_BYTES as u64,
-                        });
-                    }
-                    self.owner.streams[at].is_full_told = false;
-                    let is_noted = self.owner.streams[at].ahead.push_back(file).is_ok();
-                    debug_assert!(is_noted);
-                    return Ok(());
-                }
-                Err(error) => error,
-            };
-            if V::trouble(&error) != Trouble::NoSpace {
-                return Err(error);
-            }
-            // Nothing is removed for a file that is not needed yet.
-            let is_needed = self.owner.streams[at].ahead.is_empty();
-            if !is_needed || !self.make_room().await? {
-                self.owner.streams[at].is_card_full = true;
-                let mut streams = self.owner.streams.iter();
-                let may_be_freed = streams.any(|stream| !stream.closing.is_empty());
-                if is_needed && !may_be_freed {
-                    let stream = &mut self.owner.streams[at];
-                    stream.is_given_up = true;
-                    if !core::mem::replace(&mut stream.is_full_told, true) {
-                        (self.owner.events)(Event::Full { stream: at as u8 });
-                    }
-                }
-                // Without a first file there is nothing to record to.
-                return match self.owner.streams[at].file {
-                    Some(_) => Ok(()),
-                    None => Err(error),
-                };
-            }
+        if streams.iter().any(|one| streams.iter().any(|other| is_same(one, other))) {
+            return Err(StartError::SamePrefix);
         }
-    }
-
-    /// Removes the oldest recording if that is wanted; whether there was one.
-    async fn make_room(&mut self) -> Result<bool, V::Error> {
-        if self.config.when_full == WhenFull::Stop {
-            return Ok(false);
-        }
-        let removed = self.volume.remove_oldest(&mut self.owner).await?;
-        if let Some(name) = removed {
-            (self.owner.events)(Event::Removed { name });
-        }
-        Ok(removed.is_some())
-    }
-
-    /// Samples first, then requests, reads and files, then sleep.
-    async fn turn(&mut self) -> Result<(), Failed> {
-        self.owner.set_cause(Cause::Busy);
-        if self.owner.is_between() && self.serve().await? {
-            return Ok(());
-        }
-        // A stream without a file does not wait until the others have nothing to write.
-        let is_stuck = |stream: &Stream| stream.is_blocked() && !stream.is_given_up;
-        if self.owner.streams.iter().any(is_stuck) && self.keep_files().await? {
-            return Ok(());
-        }
-        if self.owner.work().await.map_err(|_| Failed)? {
-            return Ok(());
-        }
-        self.control.set_flush_us_max(self.owner.flush_us_max());
-        if self.serve().await? {
-            return Ok(());
-        }
-        if self.keep_files().await? {
-            return Ok(());
-        }
-        self.owner.rest().await;
         Ok(())
     }
 
-    /// Does a read that somebody asked for; whether there was one that the rings bear.
-    async fn serve(&mut self) -> Result<bool, Failed> {
-        match self.reads {
-            Some(reads) => self.owner.serve(reads).await.map_err(|_| Failed),
-            None => Ok(false),
-        }
-    }
-
-    /// Closes a file that is complete, or prepares one more, if the rings bear it or it is urgent; whether
-    /// there was anything to do.
-    async fn keep_files(&mut self) -> Result<bool, Failed> {
-        let is_bearable = self.owner.bears_file_system();
-        for step in 0..N {
-            // In turn: one that always needs files does not keep them from the others.
-            let at = (self.files_turn + step) % N;
-            let is_urgent = self.owner.is_urgent(at);
-            let is_full = self.has_all_files(at);
-            let stream = &self.owner.streams[at];
-            // Closing frees what a file has not used, and a place for the next.
-            let is_first = is_full || stream.ahead.is_empty();
-            if !stream.closing.is_empty() && (is_bearable || is_urgent && is_first) {
-                self.files_turn = at + 1;
-                return self.close_one(at).await.map(|()| true);
+    /// Takes in how a job ended. Before the recording has started, a failure ends it.
+    fn finish_job(&mut self, end: JobEnd<M::Error, VE>) -> Result<(), StartError<M::Error, VE>> {
+        let is_started = self.shell.is_started();
+        let outcome = match end {
+            JobEnd::Done(done) => {
+                if matches!(done, Done::Mounted) {
+                    let numbers = |track: &Track| {
+                        let request = &track.request;
+                        self.volume.next_number(request.prefix, request.extension)
+                    };
+                    self.shell.set_numbers(numbers);
+                }
+                self.shell.take_done(done);
+                Outcome::JobDone
             }
-            let may_try = !stream.is_card_full || (is_urgent && stream.ahead.is_empty());
-            if !is_full && may_try && !stream.is_given_up && (is_bearable || is_urgent) {
-                self.files_turn = at + 1;
-                self.reserve(at).await.map_err(|_| Failed)?;
-                return Ok(true);
+            JobEnd::Refused(error) if V::error_kind(&error) == ErrorKind::NoRoom => {
+                if !is_started && self.shell.has_no_file() {
+                    return Err(StartError::Volume(error));
+                }
+                self.shell.take_no_room();
+                Outcome::NoRoom
             }
-        }
-        Ok(false)
-    }
-
-    async fn close_one(&mut self, at: usize) -> Result<(), Failed> {
-        let Some(closing) = self.owner.streams[at].closing.front().copied() else {
-            return Ok(());
+            JobEnd::Refused(error) if !is_started => return Err(StartError::Volume(error)),
+            JobEnd::CardFailed(error) if !is_started => return Err(StartError::Card(error)),
+            JobEnd::Refused(_) | JobEnd::CardFailed(_) => Outcome::Failed,
+            // It was dropped with the card.
+            JobEnd::Dropped => return Ok(()),
         };
-        let closed = match closing.bytes {
-            0 => self.volume.discard(&mut self.owner, closing.slot).await,
-            bytes => {
-                self.volume
-                    .close(&mut self.owner, closing.slot, bytes)
-                    .await
-            }
-        };
-        closed.map_err(|_| Failed)?;
-        let stream = &mut self.owner.streams[at];
-        stream.closing.pop_front();
-        stream.summary.bytes += closing.bytes;
-        (self.owner.events)(Event::Closed {
-            stream: at as u8,
-            name: closing.name,
-            bytes: closing.bytes,
-        });
+        self.shell.end_job(outcome);
+        self.shell.report_ready();
         Ok(())
-    }
-
-    /// Writes what waits, and closes all files. What is pushed from now on is not written any more.
-    async fn finish(&mut self) -> Result<(), Failed> {
-        self.owner.begin_finish();
-        while self.owner.is_forced() {
-            if self.owner.work().await.map_err(|_| Failed)? {
-                continue;
-            }
-            // A file that is full gets its successor here too.
-            let is_waiting = |at: &usize| {
-                let stream = &self.owner.streams[*at];
-                stream.target.is_some_and(|target| target.is_forced) && stream.is_blocked()
-            };
-            let Some(at) = (0..N).find(is_waiting) else {
-                break;
-            };
-            if self.owner.streams[at].is_given_up {
-                self.owner.streams[at].target = None;
-                continue;
-            }
-            if !self.owner.streams[at].closing.is_empty() {
-                self.close_one(at).await?;
-            }
-            self.reserve(at).await.map_err(|_| Failed)?;
-        }
-        self.close_all().await
-    }
-
-    async fn close_all(&mut self) -> Result<(), Failed> {
-        for at in 0..N {
-            while self.owner.streams[at].closing.is_full() {
-                self.close_one(at).await?;
-            }
-        }
-        // All at once, before anything is waited for: a stream without a file writes nothing.
-        for stream in &mut self.owner.streams {
-            if let Some(file) = stream.file.take() {
-                let closing = stream.closing_of(file);
-                let is_noted = stream.closing.push_back(closing).is_ok();
-                debug_assert!(is_noted);
-            }
-        }
-        for at in 0..N {
-            while !self.owner.streams[at].closing.is_empty() {
-                self.close_one(at).await?;
-            }
-            while let Some(file) = self.owner.streams[at].ahead.pop_front() {
-                let discarded = self.volume.discard(&mut self.owner, file.slot).await;
-                discarded.map_err(|_| Failed)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// The card failed: notes what is lost, and tries until it works again. If the recording is to end
-    /// before, why it does not.
-    async fn come_back(&mut self) -> Result<(), Cause> {
-        (self.owner.events)(Event::CardLost);
-        let mut cause = Cause::CardFailed;
-        self.owner.forget_flush();
-        loop {
-            let acquired = self.owner.medium.acquire().await.is_ok();
-            if !acquired {
-                cause = Cause::NoCard;
-            }
-            self.owner.set_cause(cause);
-            // The attempt before may have written samples before it failed.
-            self.note_losses(cause);
-            if acquired && self.mount().await.is_ok() {
-                match self.open_files().await {
-                    Ok(()) => {
-                        (self.owner.events)(Event::CardBack);
-                        // A card that comes back only to fail at the end is not tried for ever.
-                        self.ending_attempts -= u32::from(self.owner.is_ending());
-                        return match self.ending_attempts {
-                            0 => Err(cause),
-                            _ => Ok(()),
-                        };
-                    }
-                    Err(error) if V::trouble(&error) == Trouble::NoSpace => cause = Cause::CardFull,
-                    Err(_) => (),
-                }
-            }
-            self.note_losses(cause);
-            if let Some(reads) = self.reads {
-                reads.refuse();
-            }
-            if self.owner.is_ending() {
-                self.ending_attempts -= 1;
-            }
-            if self.ending_attempts == 0 {
-                return Err(cause);
-            }
-            self.owner.delay.delay_us(RETRY_US).await;
-        }
-    }
-
-    fn note_losses(&mut self, cause: Cause) {
-        let now_us = self.owner.now_us();
-        for at in 0..N {
-            if let Some(gap) = self.owner.streams[at].lose_card(now_us, cause) {
-                (self.owner.events)(Event::Lost {
-                    stream: at as u8,
-                    gap,
-                });
-            }
-        }
-    }
-
-    /// What could not be written in the end is lost.
-    fn lose_rest(&mut self, cause: impl Fn(&Stream) -> Option<Cause>) {
-        let now_us = self.owner.now_us();
-        for at in 0..N {
-            let stream = &mut self.owner.streams[at];
-            let Some(cause) = cause(stream) else {
-                continue;
-            };
-            if let Some(gap) = stream.lose_rest(now_us, cause) {
-                (self.owner.events)(Event::Lost {
-                    stream: at as u8,
-                    gap,
-                });
-            }
-        }
-    }
-
-    fn summaries(&self) -> [StreamSummary; N] {
-        core::array::from_fn(|at| StreamSummary {
-            ring_peak_bytes: self.owner.streams[at].source.peak_bytes(),
-            ..self.owner.streams[at].summary
-        })
     }
 }
 
-/// What a recorder is made of.
-pub struct Parts<'a, M, V, C, D, E> {
-    /// The card.
-    pub medium: M,
-    /// Its file system.
-    pub volume: V,
-    /// What time it is.
-    pub clock: C,
-    /// Sleeps; should resolve microseconds.
-    pub delay: D,
-    /// Is told what happens.
-    pub events: E,
-    /// What others ask for.
-    pub control: &'a Control,
-    /// Reads beside the recording, if there are to be any.
-    pub reads: Option<&'a ReadDesk<'a>>,
+/// End of a job.
+enum JobEnd<CardError, VolumeError> {
+    /// It is done.
+    Done(Done),
+    /// The volume refused it, or cannot be used.
+    Refused(VolumeError),
+    /// The card failed in one of its steps.
+    CardFailed(CardError),
+    /// The card failed in another action, and everything was noted.
+    Dropped,
 }
 
-/// The card or its file system failed: which of both does not matter, all is tried again.
-struct Failed;
+/// Carries out an operation of the file system, a step whenever the planner says so.
+async fn drive<M, C, D, E, VE, const N: usize>(
+    shell: &mut Shell<'_, M, C, D, E, N>,
+    mut operation: Pin<&mut impl Future<Output = Result<Done, VE>>>,
+    steps: &Steps,
+) -> JobEnd<M::Error, VE>
+where
+    M: Medium,
+    C: Clock,
+    D: DelayNs,
+    E: FnMut(Event),
+{
+    loop {
+        if let Some(result) = advance(operation.as_mut()).await {
+            return match result {
+                Ok(done) => JobEnd::Done(done),
+                Err(error) => JobEnd::Refused(error),
+            };
+        }
+        if let Some(Step::Report(event)) = steps.pending() {
+            (shell.events)(event);
+            steps.done();
+            continue;
+        }
+        let (now, action) = shell.next();
+        if action == Action::Step {
+            let begun_us = shell.now_us();
+            match serve(shell, operation.as_mut(), steps).await {
+                Ok(()) => (),
+                Err(error) => return JobEnd::CardFailed(error),
+            }
+            shell.saw_step(begun_us);
+            shell.apply(&now, action, Outcome::Done);
+            continue;
+        }
+        match shell.carry_out(action).await {
+            Ok(()) => shell.apply(&now, action, Outcome::Done),
+            Err(_) => {
+                shell.apply(&now, action, Outcome::Failed);
+                return JobEnd::Dropped;
+            }
+        }
+    }
+}
+
+/// Lets an operation compute up to its next step. Returns its result if it is done.
+async fn advance<T>(mut operation: Pin<&mut impl Future<Output = T>>) -> Option<T> {
+    poll_fn(|context| match operation.as_mut().poll(context) {
+        Poll::Ready(result) => Poll::Ready(Some(result)),
+        Poll::Pending => Poll::Ready(None),
+    })
+    .await
+}
+
+/// Carries out the pending step: a read of one block, or a write of up to 16.
+async fn serve<M, C, D, E, T, const N: usize>(
+    shell: &mut Shell<'_, M, C, D, E, N>,
+    mut operation: Pin<&mut impl Future<Output = T>>,
+    steps: &Steps,
+) -> Result<(), M::Error>
+where
+    M: Medium,
+    C: Clock,
+    D: DelayNs,
+    E: FnMut(Event),
+{
+    shell.end_write().await?;
+    match steps.pending() {
+        Some(Step::Read { start }) => {
+            // The operation does not run meanwhile: nobody else borrows the block.
+            let mut block = steps.block();
+            shell.medium.read(start, from_mut(&mut *block)).await?;
+        }
+        Some(Step::Write { start, count, .. }) => {
+            let begun = shell.medium.begin(start, count).await;
+            begun.map_err(|error| error.cause)?;
+            while let Some(Step::Write { index, count, .. }) = steps.pending() {
+                let pushed = shell.medium.push(&steps.block()).await;
+                pushed.map_err(|error| error.cause)?;
+                if index + 1 == count {
+                    break;
+                }
+                steps.done();
+                // It leaves the next block, and cannot end before it was given them all.
+                let _ = advance(operation.as_mut()).await;
+            }
+            shell.medium.end().await.map_err(|error| error.cause)?;
+        }
+        Some(Step::Report(_)) | None => (),
+    }
+    steps.done();
+    Ok(())
+}
+
+/// Assigns each stream its track: binary streams with the same prefix share one.
+fn tracks_of<const N: usize>(streams: [StreamConfig; N]) -> [u8; N] {
+    let mut tracks = [0; N];
+    let mut count = 0;
+    for at in 0..N {
+        let is_shared = |other: &usize| {
+            let are_binary = matches!(streams[at].format, Format::Binary(_))
+                && matches!(streams[*other].format, Format::Binary(_));
+            are_binary && streams[at].prefix == streams[*other].prefix
+        };
+        tracks[at] = match (0..at).find(is_shared) {
+            Some(other) => tracks[other],
+            None => {
+                count += 1;
+                count - 1
+            }
+        };
+    }
+    tracks
+}
+
+fn request(stream: &StreamConfig, file_bytes: u32) -> Request {
+    Request {
+        prefix: stream.prefix,
+        extension: stream.format.extension(),
+        blocks: file_bytes / BLOCK_BYTES as u32,
+        blocks_min: FILE_BLOCKS_MIN,
+        note: stream.format.note(),
+    }
+}

@@ -15,12 +15,13 @@ use crate::limits::{
     OVERDUE_US_MIN, PATIENCE_US, RETRY_US, SLEEP_US_MAX, SLEEP_US_MIN, STEP_PART, TURN_BYTES,
 };
 use crate::plan::{
-    self, Action, Block, Card, Checkpoint, Conditions, Outcome, Phase, Request, State,
+    self, Action, Block, Card, Checkpoint, Conditions, Job, Outcome, Phase, Request, Room, State,
     TrackConditions,
 };
+use crate::jobs::{Done, Order};
 use crate::reads::{ReadDesk, ReadFailed};
 use crate::ring::Next;
-use crate::stream::{Stream, Window};
+use crate::stream::{Stream, StreamSummary, Window};
 use crate::track::{Closing, Track};
 use crate::volume::{FileRecord, RESERVED_MAX, ShortText};
 use cardiograph_card::{BLOCK_BYTES, Medium};
@@ -45,7 +46,11 @@ pub(crate) struct Shell<'a, M, C, D, E, const N: usize> {
     /// Attempts that a card which failed has left once the recording ends.
     attempts: u32,
     /// Cause of losses while the card is away.
-    pub(crate) away: Cause,
+    away: Cause,
+    /// Sampling may begin.
+    is_started: bool,
+    /// Something that was pushed could not be written at the end.
+    has_given_up: bool,
 }
 
 /// Settings that conditions depend on.
@@ -94,6 +99,8 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             rotations: parts.control.roll_asked(),
             attempts: ENDING_ATTEMPTS,
             away: Cause::CardFailed,
+            is_started: false,
+            has_given_up: false,
         }
     }
 
@@ -687,6 +694,7 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
                 continue;
             }
             if let Some(gap) = stream.lose_rest(now_us, cause) {
+                self.has_given_up = true;
                 (self.events)(Event::Lost {
                     stream: number,
                     gap,
@@ -776,4 +784,144 @@ pub(crate) struct ShellParts<'a, M, C, D, E> {
     pub(crate) events: E,
     pub(crate) control: &'a Control,
     pub(crate) reads: Option<&'a ReadDesk<'a>>,
+}
+
+/// Jobs, and the beginning and end of a recording.
+impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
+    Shell<'a, M, C, D, E, N>
+{
+    /// Collects what a job needs; `None` if its file is gone.
+    pub(crate) fn order(&mut self, job: Job) -> Option<Order> {
+        match job {
+            Job::Mount => Some(Order::Mount),
+            Job::Remove => Some(Order::Remove),
+            Job::Reserve(at) => {
+                let request = self.tracks[usize::from(at)].request;
+                Some(Order::Reserve(at, request))
+            }
+            Job::Name(at) => {
+                let track = &mut self.tracks[usize::from(at)];
+                let session = track.session;
+                let file = track.file.as_mut()?;
+                file.is_named = true;
+                let (slot, number) = (file.reserved.slot, file.number);
+                Some(Order::Name(slot, track.id(number), session))
+            }
+            Job::Close(at) => {
+                let closing = self.tracks[usize::from(at)].closing.front()?;
+                Some(Order::Close(at, closing.slot, closing.record))
+            }
+            Job::Discard(at) => {
+                let file = self.tracks[usize::from(at)].ahead.front()?;
+                Some(Order::Discard(at, file.slot))
+            }
+        }
+    }
+
+    /// Takes in the result of a job.
+    pub(crate) fn take_done(&mut self, done: Done) {
+        match done {
+            Done::Mounted if self.is_started => (self.events)(Event::CardBack),
+            Done::Mounted | Done::Named => (),
+            Done::Reserved(at, reserved) => {
+                let track = &mut self.tracks[usize::from(at)];
+                if reserved.extent.blocks < track.request.blocks {
+                    (self.events)(Event::Short {
+                        track: at,
+                        bytes_max: u64::from(reserved.extent.blocks) * BLOCK_BYTES as u64,
+                    });
+                }
+                let is_noted = track.ahead.push_back(reserved).is_ok();
+                debug_assert!(is_noted);
+            }
+            Done::Closed(at, record) => {
+                self.tracks[usize::from(at)].closing.pop_front();
+                for stream in self.streams.iter_mut().filter(|stream| stream.track == at) {
+                    stream.summary.bytes += record.bytes;
+                    stream.summary.files = stream.summary.files.saturating_add(1);
+                }
+                (self.events)(Event::Closed { track: at, record });
+            }
+            Done::Discarded(at) => {
+                self.tracks[usize::from(at)].ahead.pop_front();
+            }
+            Done::Removed(Some(id)) => (self.events)(Event::Removed { id }),
+            Done::Removed(None) => (),
+        }
+    }
+
+    /// Takes in that the running job found no room.
+    pub(crate) fn take_no_room(&mut self) {
+        if let Some(Job::Close(at)) = self.state.job
+            && let Some(closing) = self.tracks[usize::from(at)].closing.pop_front()
+        {
+            (self.events)(Event::NotClosed {
+                track: at,
+                id: closing.record.id,
+            });
+        }
+    }
+
+    /// Ends the running job.
+    pub(crate) fn end_job(&mut self, outcome: Outcome) {
+        let now_us = self.now_us();
+        let now = self.conditions(now_us);
+        self.apply(&now, Action::Step, outcome);
+    }
+
+    /// Takes the next numbers from a volume that was just mounted.
+    pub(crate) fn set_numbers(&mut self, number: impl Fn(&Track) -> u32) {
+        for track in &mut self.tracks {
+            track.next_number = number(track);
+        }
+    }
+
+    /// Returns true once sampling may begin.
+    pub(crate) fn is_started(&self) -> bool {
+        self.is_started
+    }
+
+    /// Returns true if a track has no file and none is prepared.
+    pub(crate) fn has_no_file(&self) -> bool {
+        let tracks = &self.state.tracks[..usize::from(self.state.track_count)];
+        tracks.iter().any(plan::Track::is_starved)
+    }
+
+    /// Lets sampling begin once all files are open, and as many as may be are prepared: later that may have
+    /// to wait.
+    pub(crate) fn report_ready(&mut self) {
+        if self.is_started || self.state.job.is_some() {
+            return;
+        }
+        let now = self.conditions(self.now_us());
+        let mut tracks = (0..self.state.track_count).map(usize::from);
+        let is_ready = tracks.all(|at| {
+            let is_prepared = !now.tracks[at].may_reserve || self.state.room != Room::Unknown;
+            self.state.tracks[at].file.is_some() && is_prepared
+        });
+        if is_ready {
+            self.is_started = true;
+            let now_us = self.now_us();
+            for stream in &mut self.streams {
+                stream.covered_us = now_us;
+            }
+            self.control.set_ready();
+        }
+    }
+
+    /// Answers a flush that came too late to be planned: all files are closed.
+    pub(crate) fn answer_last_flush(&self) {
+        let asked = self.control.flush_asked();
+        if self.control.is_flush_new(asked) {
+            self.control.answer(asked, !self.has_given_up);
+        }
+    }
+
+    /// Final statistics.
+    pub(crate) fn summaries(&self) -> [StreamSummary; N] {
+        self.streams.each_ref().map(|stream| StreamSummary {
+            ring_peak_bytes: stream.consumer.peak_bytes(),
+            ..stream.summary
+        })
+    }
 }
