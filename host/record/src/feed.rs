@@ -1,17 +1,17 @@
-//! Lines to record, which can be made again to compare what was read back.
+//! Lines to record, which can be made again to compare them with what is read back.
 
+use crate::lines::due_ns;
 use cardiograph_recorder::LINE_BYTES_MAX;
-use cardiograph_sim_device::{LINE_BYTES_MIN, Lines, due_ns, line};
 
-/// Lines and when they are due. Each can be made as often as wanted, and is the same each time.
+/// Lines and the times at which they are due. Each can be made any number of times, always with the same bytes.
 pub trait Feed {
-    /// How many there are.
+    /// Number of lines.
     fn lines(&self) -> u64;
 
-    /// When a line is due, in ns from the start; no earlier than the one before it.
+    /// Time at which a line is due, in ns from the start; no earlier than the one before it.
     fn due_ns(&self, index: u64) -> u64;
 
-    /// Makes a line with its CR LF; returns its length in bytes.
+    /// Makes a line with its CR LF, or a sample of a schema; returns its length in bytes.
     fn make(&self, index: u64, line: &mut [u8; LINE_BYTES_MAX]) -> usize;
 
     /// Bytes of all lines.
@@ -21,41 +21,17 @@ pub trait Feed {
     fn line_bytes_max(&self) -> usize;
 }
 
-impl Feed for Lines {
-    fn lines(&self) -> u64 {
-        self.count
-    }
-
-    fn due_ns(&self, index: u64) -> u64 {
-        due_ns(index, self.rate_hz)
-    }
-
-    fn make(&self, index: u64, made: &mut [u8; LINE_BYTES_MAX]) -> usize {
-        let len = self.line_bytes_max();
-        line(index, &mut made[..len]);
-        len
-    }
-
-    fn bytes(&self) -> u64 {
-        self.count * self.line_bytes_max() as u64
-    }
-
-    fn line_bytes_max(&self) -> usize {
-        self.line_bytes.clamp(LINE_BYTES_MIN, LINE_BYTES_MAX)
-    }
-}
-
-/// Lines that somebody else made.
+/// Lines made by others.
 pub struct Given {
     text: Vec<u8>,
-    /// Where each line ends in the text; none has its end there.
+    /// End of each line in the text, which has no line ends.
     ends: Vec<usize>,
     times: Times,
 }
 
-/// When given lines are due.
+/// Times of given lines.
 pub enum Times {
-    /// So many a second, in Hz.
+    /// Lines per second, in Hz.
     Rate(u32),
     /// Each at its own time, in ns from the start.
     Own(Vec<u64>),
@@ -64,7 +40,7 @@ pub enum Times {
 /// A line that is too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLong {
-    /// Which, from 0.
+    /// Number of the line, from 0.
     pub index: u64,
     /// Its bytes, with CR LF.
     pub bytes: usize,
@@ -73,7 +49,7 @@ pub struct TooLong {
 const LINE_END: &[u8] = b"\r\n";
 
 impl Given {
-    /// No lines yet.
+    /// Creates an empty list.
     pub fn new(times: Times) -> Given {
         Given {
             text: Vec::new(),
@@ -82,7 +58,7 @@ impl Given {
         }
     }
 
-    /// Adds a line; its end may be with it or not.
+    /// Adds a line, with or without its line end.
     ///
     /// # Errors
     /// [`TooLong`] if no recording can hold it.

@@ -7,11 +7,12 @@
 //! A sampler's thread is what an interrupt is on a board: it goes on while the recorder waits for the
 //! medium.
 
-use crate::directory::{Access, open_directory};
+use crate::Feed;
+use crate::directory::{Access, DirectoryError, open_directory};
 use cardiograph_recorder::{
-    Config, Control, Event, LINE_BYTES_MAX, Parts, Recorder, Ring, Sampler, Source, StreamConfig,
+    Config, Control, Event, LINE_BYTES_MAX, Parts, Recorder, Ring, Sampler, Source, StartError,
+    StreamConfig, StreamSummary,
 };
-use cardiograph_sim_device::{Finished, Logged, Samples};
 use embedded_hal_async::delay::DelayNs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -40,7 +41,7 @@ pub struct DirectoryStream<'a> {
 /// Where samples come from.
 pub enum LiveFeed<'a> {
     /// They are made when they are due, by this computer's clock.
-    Clock(Box<dyn Samples + Send + 'a>),
+    Clock(Box<dyn Feed + Send + 'a>),
     /// Lines of text as they come, for [`Format::Lines`](cardiograph_recorder::Format::Lines). What comes
     /// quicker than the medium takes it is lost once the ring is full, and noted.
     Lines(Box<dyn Read + Send>),
@@ -56,28 +57,39 @@ pub struct LiveSetup<'a> {
     pub is_stopped: &'a (dyn Fn() -> bool + Sync),
 }
 
+/// Reason why a recording in a directory did not begin.
+pub type LiveError = StartError<DirectoryError, DirectoryError>;
+
+/// A recording in a directory that has ended.
+#[derive(Clone, Debug)]
+pub struct Logged<const N: usize> {
+    /// Statistics of the streams.
+    pub summaries: [StreamSummary; N],
+    /// Samples pushed by each stream, lost ones included.
+    pub pushed: [u64; N],
+    /// Start of sampling, in ns from the call; `None` if no stream began.
+    pub started_ns: Option<u64>,
+    /// End of the recording, in ns from the call.
+    pub ended_ns: u64,
+}
+
 /// Records in a directory until all feeds have ended, or it is stopped; what was pushed by then is in files.
 /// Recordings that were cut off there are brought in order first. `events` is told the time in us with each
 /// event.
 ///
-/// Times are counted from the call. If it could not begin, [`Finished::Refused`] says why in a sentence.
+/// Times are counted from the call.
+///
+/// # Errors
+/// [`LiveError`] if the recording could not begin.
 pub fn record_in_directory<const N: usize>(
     directory: &Path,
     setup: &LiveSetup,
     streams: [DirectoryStream; N],
     mut events: impl FnMut(u64, Event),
-) -> Logged<N> {
+) -> Result<Logged<N>, LiveError> {
     let origin = Instant::now();
-    let refused = |why: String| Logged {
-        finished: Finished::Refused(why),
-        pushed: [0; N],
-        started_ns: None,
-        ended_ns: origin.elapsed().as_nanos() as u64,
-    };
-    let (card, volume) = match open_directory(directory, Access::Record, setup.key) {
-        Ok(opened) => opened,
-        Err(error) => return refused(error.to_string()),
-    };
+    let (card, volume) =
+        open_directory(directory, Access::Record, setup.key).map_err(StartError::Volume)?;
     let control = Control::new();
     let mut rings = streams.each_ref().map(|stream| {
         let bytes: Box<[AtomicU8]> = (0..stream.ring_bytes).map(|_| AtomicU8::new(0)).collect();
@@ -135,15 +147,12 @@ pub fn record_in_directory<const N: usize>(
         (result, pushed)
     });
     let started_ns = run.started_ns.load(Ordering::Relaxed);
-    match result {
-        Ok(summaries) => Logged {
-            finished: Finished::Done(summaries),
-            pushed: core::array::from_fn(|at| pushed[at]),
-            started_ns: (started_ns != u64::MAX).then_some(started_ns),
-            ended_ns: origin.elapsed().as_nanos() as u64,
-        },
-        Err(error) => refused(error.to_string()),
-    }
+    Ok(Logged {
+        summaries: result?,
+        pushed: core::array::from_fn(|at| pushed[at]),
+        started_ns: (started_ns != u64::MAX).then_some(started_ns),
+        ended_ns: origin.elapsed().as_nanos() as u64,
+    })
 }
 
 /// What the samplers' threads share.
@@ -181,16 +190,10 @@ impl Run<'_> {
         self.is_over.load(Ordering::Acquire) || (self.is_stopped)()
     }
 
-    fn by_clock(
-        &self,
-        sampler: &mut Sampler,
-        mut samples: Box<dyn Samples + Send + '_>,
-        started_ns: u64,
-    ) {
+    fn by_clock(&self, sampler: &mut Sampler, samples: Box<dyn Feed + Send + '_>, started_ns: u64) {
         let mut sample = [0; LINE_BYTES_MAX];
-        let mut index = 0;
-        while let Some(due_ns) = samples.due_ns(index) {
-            let due_ns = started_ns.saturating_add(due_ns);
+        for index in 0..samples.lines() {
+            let due_ns = started_ns.saturating_add(samples.due_ns(index));
             let mut now_ns = self.now_ns();
             while now_ns < due_ns {
                 if self.is_ending() {
@@ -205,7 +208,6 @@ impl Run<'_> {
             let len = samples.make(index, &mut sample);
             // What is lost is in the sampler's own count, and in a gap.
             let _ = sampler.push(&sample[..len], now_ns / 1000);
-            index += 1;
         }
     }
 

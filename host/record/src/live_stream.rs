@@ -7,13 +7,11 @@
 //!
 //! Files are read after the end alone: a reader beside the recorder would take its time on the medium.
 
-use crate::told::{Told, prefix};
 use crate::{
-    DirectoryStream, Feed, LiveFeed, LiveSetup, Progress, StreamError, Streamed, file_name,
-    record_in_directory,
+    DirectoryStream, Feed, LiveFeed, LiveSetup, Logged, Progress, Reported, StreamError, Streamed,
+    file_name, prefix, record_in_directory,
 };
 use cardiograph_recorder::{Event, Format, LINE_BYTES_MAX, Name, StreamConfig, Window};
-use cardiograph_sim_device::{Finished, Logged, Samples};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -64,7 +62,7 @@ pub fn stream_in_directory<const N: usize>(
 ) -> Result<Streamed, StreamError> {
     let progress = streaming.progress;
     let feeds = core::array::from_fn(|_| LiveFeed::Clock(Box::new(Sampled { feed, progress })));
-    let ran: Ran<N> = Ran::new(directory, streaming, feeds, feed.line_bytes_max());
+    let ran: Ran<N> = Ran::new(directory, streaming, feeds, feed.line_bytes_max())?;
     ran.finish(|told, files| {
         for name in files {
             read_back(directory, name, told, feed)?;
@@ -84,7 +82,7 @@ pub fn input_in_directory(
     input: Box<dyn Read + Send>,
 ) -> Result<Streamed, StreamError> {
     let feeds = [LiveFeed::Lines(input)];
-    let mut ran = Ran::new(directory, streaming, feeds, LINE_BYTES_MAX);
+    let mut ran = Ran::new(directory, streaming, feeds, LINE_BYTES_MAX)?;
     ran.events.unread = Some("lines of an input come once");
     ran.finish(|_, _| Ok(()))
 }
@@ -95,12 +93,24 @@ struct Sampled<'a> {
     progress: &'a LiveProgress,
 }
 
-impl Samples for Sampled<'_> {
-    fn due_ns(&mut self, index: u64) -> Option<u64> {
-        (index < self.feed.lines()).then(|| self.feed.due_ns(index))
+impl Feed for Sampled<'_> {
+    fn lines(&self) -> u64 {
+        self.feed.lines()
     }
 
-    fn make(&mut self, index: u64, sample: &mut [u8; LINE_BYTES_MAX]) -> usize {
+    fn due_ns(&self, index: u64) -> u64 {
+        self.feed.due_ns(index)
+    }
+
+    fn bytes(&self) -> u64 {
+        self.feed.bytes()
+    }
+
+    fn line_bytes_max(&self) -> usize {
+        self.feed.line_bytes_max()
+    }
+
+    fn make(&self, index: u64, sample: &mut [u8; LINE_BYTES_MAX]) -> usize {
         let at_us = self.feed.due_ns(index) / 1000;
         self.progress.pushed.fetch_add(1, Ordering::Relaxed);
         self.progress.at_us.fetch_max(at_us, Ordering::Relaxed);
@@ -111,7 +121,7 @@ impl Samples for Sampled<'_> {
 /// What the recorder told.
 struct Events<'a> {
     progress: &'a LiveProgress,
-    streams: Vec<(Told, Vec<Name>)>,
+    streams: Vec<(Reported, Vec<Name>)>,
     unread: Option<&'static str>,
     /// The medium was lost, or full: what was told as lost then may be in a file.
     is_card_lost: bool,
@@ -167,7 +177,7 @@ impl<'a, const N: usize> Ran<'a, N> {
         streaming: &LiveStreaming<'a>,
         feeds: [LiveFeed; N],
         line_bytes_max: usize,
-    ) -> Ran<'a, N> {
+    ) -> Result<Ran<'a, N>, StreamError> {
         let mut at = 0;
         let streams = feeds.map(|feed| {
             let prefix = prefix(at, N);
@@ -192,27 +202,22 @@ impl<'a, const N: usize> Ran<'a, N> {
             is_card_lost: false,
         };
         let told = |_, event| events.told(event);
-        let logged = record_in_directory(directory, &streaming.setup, streams, told);
-        Ran { logged, events }
+        let logged = record_in_directory(directory, &streaming.setup, streams, told)
+            .map_err(|error| StreamError::Refused(error.to_string()))?;
+        Ok(Ran { logged, events })
     }
 
     /// Reads the files back, if they can be compared, and holds what was told against what came.
     fn finish(
         self,
-        mut read_back: impl FnMut(&mut Told, &[Name]) -> Result<(), StreamError>,
+        mut read_back: impl FnMut(&mut Reported, &[Name]) -> Result<(), StreamError>,
     ) -> Result<Streamed, StreamError> {
         let logged = self.logged;
-        let summaries = match logged.finished {
-            Finished::Done(summaries) => summaries,
-            Finished::Refused(why) => return Err(StreamError::Refused(why)),
-            Finished::PowerCut => return Err(StreamError::CardFailed),
-            Finished::Stuck(why) => return Err(StreamError::Stuck(why)),
-        };
         let mut unread = self.events.unread;
         let started_ns = logged.started_ns.unwrap_or(logged.ended_ns);
         let started_us = started_ns / 1000;
         let mut streams = Vec::new();
-        let rest = self.events.streams.into_iter().zip(summaries);
+        let rest = self.events.streams.into_iter().zip(logged.summaries);
         for (((told, files), summary), pushed) in rest.zip(logged.pushed) {
             if unread.is_none() {
                 let mut told = told.clone();
@@ -243,7 +248,7 @@ impl<'a, const N: usize> Ran<'a, N> {
 fn read_back(
     directory: &Path,
     name: &Name,
-    told: &mut Told,
+    told: &mut Reported,
     feed: &dyn Feed,
 ) -> Result<(), StreamError> {
     let file = file_name(name);

@@ -30,22 +30,25 @@ impl fmt::Display for Mismatch {
     }
 }
 
-/// What the files of a stream hold so far.
+/// Contents of the files of a stream, read so far.
 #[derive(Clone, Default)]
-pub(crate) struct ReadBack {
-    /// The line that comes next.
-    pub(crate) next: u64,
+pub struct ReadBack {
+    /// Number of the next line.
+    pub next: u64,
     /// Lines found.
-    pub(crate) found: u64,
+    pub found: u64,
     /// Their bytes.
-    pub(crate) line_bytes: u64,
-    /// What files say is missing, in order.
-    pub(crate) missing: Vec<Range<u64>>,
+    pub line_bytes: u64,
+    /// Lines that the files report as missing, in order.
+    pub missing: Vec<Range<u64>>,
 }
 
 impl ReadBack {
-    /// Goes through the next file.
-    pub(crate) fn file(
+    /// Reads the next file and compares it with the lines.
+    ///
+    /// # Errors
+    /// Read errors. A file that differs is the inner result.
+    pub fn file(
         &mut self,
         file: &mut dyn Read,
         feed: &dyn Feed,

@@ -1,14 +1,13 @@
 //! Recordings in a directory: complete ones, killed ones, and what is left alone.
 
 use cardiograph_record::{
-    Access, DirectoryError, DirectoryStream, Feed, LiveFeed, LiveProgress, LiveSetup,
-    LiveStreaming, StreamError, block_on, file_name, open_directory, record_in_directory,
-    stream_in_directory,
+    Access, DirectoryError, DirectoryStream, Feed, Lines, LiveError, LiveFeed, LiveProgress,
+    LiveSetup, LiveStreaming, Logged, StreamError, block_on, file_name, line, open_directory,
+    record_in_directory, stream_in_directory,
 };
 use cardiograph_recorder::{
     Config, Event, Format, LINE_BYTES_MAX, StreamConfig, StreamSummary, WhenFull, Window, recover,
 };
-use cardiograph_sim_device::{Finished, Lines, Logged, line};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader, Cursor};
@@ -43,7 +42,11 @@ fn lines(rate_hz: u32, count: u64) -> LiveFeed<'static> {
     }))
 }
 
-fn log(directory: &Path, feed: LiveFeed, events: impl FnMut(u64, Event)) -> Logged<1> {
+fn log(
+    directory: &Path,
+    feed: LiveFeed,
+    events: impl FnMut(u64, Event),
+) -> Result<Logged<1>, LiveError> {
     log_until_full(directory, WhenFull::Stop, feed, events)
 }
 
@@ -52,7 +55,7 @@ fn log_until_full(
     when_full: WhenFull,
     feed: LiveFeed,
     events: impl FnMut(u64, Event),
-) -> Logged<1> {
+) -> Result<Logged<1>, LiveError> {
     let setup = LiveSetup {
         config: Config {
             file_bytes: FILE_BYTES,
@@ -66,17 +69,11 @@ fn log_until_full(
 }
 
 fn summary(logged: &Logged<1>) -> StreamSummary {
-    match &logged.finished {
-        Finished::Done([summary]) => *summary,
-        other => panic!("{other:?}"),
-    }
+    logged.summaries[0]
 }
 
-fn sentence(logged: &Logged<1>) -> &str {
-    match &logged.finished {
-        Finished::Refused(why) => why,
-        other => panic!("{other:?}"),
-    }
+fn sentence(logged: &Result<Logged<1>, LiveError>) -> String {
+    logged.as_ref().unwrap_err().to_string()
 }
 
 /// What every file holds, by its name.
@@ -134,7 +131,7 @@ fn recovered(directory: &Path, access: Access) -> Result<Vec<(String, u64)>, Dir
 fn a_recording_is_complete_over_several_files() {
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     fs::write(directory.path().join("REC00041.CSV"), "of somebody else").unwrap();
-    let logged = log(directory.path(), lines(20_000, 8000), |_, _| ());
+    let logged = log(directory.path(), lines(20_000, 8000), |_, _| ()).unwrap();
     let summary = summary(&logged);
     assert_eq!(
         (summary.written, summary.lost, logged.pushed),
@@ -166,7 +163,8 @@ fn lines_are_recorded_as_they_come() {
         if let Event::Lost { gap, .. } = event {
             gaps.push((gap.first, gap.count, gap.cause.word()));
         }
-    });
+    })
+    .unwrap();
     assert_eq!((summary(&logged).written, summary(&logged).lost), (3, 1));
     assert_eq!(gaps, [(1, 1, "bad-sample")]);
     let text = fs::read_to_string(directory.path().join("REC00001.CSV")).unwrap();
@@ -182,7 +180,8 @@ fn process() {
             if let Event::Checkpoint { samples, .. } = event {
                 println!("\ndurable {samples}");
             }
-        });
+        })
+        .unwrap();
     }
 }
 
@@ -250,7 +249,8 @@ fn a_recorder_brings_a_killed_recording_in_order_and_goes_on() {
         if let Event::Recovered { name, bytes } = event {
             found.push((file_name(&name), bytes));
         }
-    });
+    })
+    .unwrap();
     assert_eq!(summary(&logged).written, 1000);
     assert!(found.iter().any(|(_, bytes)| *bytes > 0), "{found:?}");
     let numbers = numbers(directory.path());
@@ -272,7 +272,7 @@ fn a_recording_is_stopped_at_once_and_keeps_all() {
     let (reader, _writer) = std::io::pipe().unwrap();
     let slow = stream(LiveFeed::Clock(Box::new(Slow)));
     let never = stream(LiveFeed::Lines(Box::new(reader)));
-    let logged = record_in_directory(directory.path(), &setup, [slow, never], |_, _| ());
+    let logged = record_in_directory(directory.path(), &setup, [slow, never], |_, _| ()).unwrap();
     assert_eq!(logged.pushed, [1, 0]);
     assert!(begun.elapsed() < Duration::from_secs(20));
     assert_eq!(numbers(directory.path()), [0]);
@@ -333,13 +333,25 @@ fn a_file_that_does_not_hold_its_lines_is_noticed() {
 
 struct Slow;
 
-impl cardiograph_sim_device::Samples for Slow {
-    fn due_ns(&mut self, index: u64) -> Option<u64> {
-        Some(index * 60_000_000_000)
+impl Feed for Slow {
+    fn lines(&self) -> u64 {
+        60
     }
 
-    fn make(&mut self, index: u64, sample: &mut [u8; LINE_BYTES_MAX]) -> usize {
+    fn due_ns(&self, index: u64) -> u64 {
+        index * 60_000_000_000
+    }
+
+    fn make(&self, index: u64, sample: &mut [u8; LINE_BYTES_MAX]) -> usize {
         line(index, &mut sample[..LINE_BYTES]);
+        LINE_BYTES
+    }
+
+    fn bytes(&self) -> u64 {
+        self.lines() * LINE_BYTES as u64
+    }
+
+    fn line_bytes_max(&self) -> usize {
         LINE_BYTES
     }
 }
@@ -431,7 +443,8 @@ fn on_a_small_file_system() {
         WhenFull::RemoveOldest,
         lines(20_000, 16_000),
         note,
-    );
+    )
+    .unwrap();
     let summary = summary(&twice);
     assert_eq!((summary.written, summary.lost), (16_000, 0));
     assert!(removed > 0);
@@ -447,16 +460,16 @@ fn on_a_small_file_system() {
             causes.push(gap.cause.word());
         }
     });
-    match &full.finished {
-        Finished::Done([summary]) => {
+    match &full {
+        Ok(logged) => {
+            let [summary] = logged.summaries;
             assert_eq!(summary.written + summary.lost, 16_000);
             assert!(
                 summary.lost > 0 && causes.contains(&"card-full"),
                 "{causes:?}"
             );
         }
-        Finished::Refused(why) => assert!(why.contains("remove files"), "{why}"),
-        other => panic!("{other:?}"),
+        Err(error) => assert!(error.to_string().contains("remove files"), "{error}"),
     }
     let remounted = Command::new("mount")
         .args(["-o", "remount,ro"])

@@ -1,13 +1,12 @@
 //! Binary recordings as CSV, beside the CSV that the recorder itself makes of the same samples.
 
 use cardiograph_record::{
-    DirectoryStream, ExportError, Exported, LiveFeed, LiveSetup, export_csv, record_in_directory,
+    DirectoryStream, ExportError, Exported, Feed, LiveFeed, LiveSetup, export_csv,
+    record_in_directory,
 };
 use cardiograph_recorder::{
     Column, Config, Format, Kind, LINE_BYTES_MAX, Schema, StreamConfig, Window,
 };
-use cardiograph_sim_device::{Finished, Samples};
-use cardiograph_sim_world::Seed;
 use std::fs;
 
 const SCHEMA: Schema = {
@@ -31,18 +30,34 @@ const SAMPLES: u64 = 700;
 /// Random bits: every value that there is, infinite ones included.
 struct Bits;
 
-impl Samples for Bits {
-    fn due_ns(&mut self, index: u64) -> Option<u64> {
-        (index < SAMPLES).then_some(index * 20_000)
+impl Feed for Bits {
+    fn lines(&self) -> u64 {
+        SAMPLES
     }
 
-    fn make(&mut self, index: u64, sample: &mut [u8; LINE_BYTES_MAX]) -> usize {
-        let mut random = Seed::new(index).stream("bits");
+    fn due_ns(&self, index: u64) -> u64 {
+        index * 20_000
+    }
+
+    fn make(&self, index: u64, sample: &mut [u8; LINE_BYTES_MAX]) -> usize {
         let len = SCHEMA.sample_bytes();
-        sample[..len]
-            .iter_mut()
-            .for_each(|byte| *byte = random.below(256) as u8);
+        // SplitMix64.
+        let mut state = index << 32;
+        for byte in &mut sample[..len] {
+            state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+            let mixed = (state ^ state >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+            let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+            *byte = (mixed >> 56) as u8;
+        }
         len
+    }
+
+    fn bytes(&self) -> u64 {
+        SAMPLES * SCHEMA.sample_bytes() as u64
+    }
+
+    fn line_bytes_max(&self) -> usize {
+        SCHEMA.sample_bytes()
     }
 }
 
@@ -65,8 +80,8 @@ fn recorded(format: Format) -> Vec<u8> {
         key: 1,
         is_stopped: &|| false,
     };
-    let logged = record_in_directory(directory.path(), &setup, [stream], |_, _| ());
-    assert!(matches!(logged.finished, Finished::Done([summary]) if summary.written == SAMPLES));
+    let logged = record_in_directory(directory.path(), &setup, [stream], |_, _| ()).unwrap();
+    assert_eq!(logged.summaries[0].written, SAMPLES);
     let extension = String::from_utf8(format.extension().to_vec()).unwrap();
     fs::read(directory.path().join(format!("REC00001.{extension}"))).unwrap()
 }

@@ -13,11 +13,11 @@
 //! before sampling begins; every line is read back. The third gives the rate for the beginnings of the
 //! stream: how long it must be until it has seen the card's stalls.
 
-use cardiograph_record::{Streaming, lossless_rate_Bps, plain_stream, stream_on_card};
+use cardiograph_compare::{Streaming, lossless_rate_Bps, plain_stream, stream_on_card};
+use cardiograph_record::Lines;
 use cardiograph_recorder::{Config, Window};
 use cardiograph_reproduce::{Measure, Study, study};
 use cardiograph_sim_card::{BLOCK_BYTES, Card, Profile, Seed, Spi};
-use cardiograph_sim_device::Lines;
 use cardiograph_workload::workload;
 use std::ops::ControlFlow;
 

@@ -3,11 +3,11 @@
 use crate::args::{Durability, PolicyArg, Record};
 use crate::failure::Failure;
 use crate::outputs::is_standard_output;
-use cardiograph_record::{Feed, bus_rate_Bps};
+use cardiograph_compare::bus_rate_Bps;
+use cardiograph_record::{Feed, LINE_BYTES_MIN};
 use cardiograph_recorder::{LINE_BYTES_MAX, RING_BYTES_MAX, RING_BYTES_MIN, STREAMS_MAX};
 use cardiograph_report::units;
 use cardiograph_sim_card::{Board, Bus, Profile, Spi};
-use cardiograph_sim_device::LINE_BYTES_MIN;
 use std::num::NonZeroU32;
 
 /// Lines a second where no rate is named: the most samples that an ADS1115 gives (its data sheet).

@@ -1,6 +1,7 @@
 //! What came of a recording, as programs read it.
 
-use cardiograph_record::{Recorded, StreamResult, Streamed};
+use cardiograph_compare::{Cause, Recorded};
+use cardiograph_record::{StreamResult, Streamed};
 use serde::Serialize;
 
 /// What came of a recording. Fields are added at the end only.
@@ -109,8 +110,8 @@ impl Figures {
             count: gap.count,
             at_us: gap.at_us,
             cause: match gap.cause {
-                cardiograph_record::Cause::Write => "busy",
-                cardiograph_record::Cause::Recipe => "recipe",
+                Cause::Write => "busy",
+                Cause::Recipe => "recipe",
             },
             stream: None,
         });

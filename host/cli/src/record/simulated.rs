@@ -7,14 +7,14 @@ use crate::args::{Durability, PolicyArg, Record, WhenFullArg};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
-use cardiograph_record::{
-    Feed, Policy, Recording, Streamed, Streaming, lossless_bound_Bps, record_on_card,
+use cardiograph_compare::{
+    CardStreamError, Policy, Recording, Streaming, lossless_bound_Bps, record_on_card,
     stream_on_card,
 };
+use cardiograph_record::{Feed, Lines, Streamed, line};
 use cardiograph_recorder::{Config, WhenFull, Window};
 use cardiograph_report::units;
 use cardiograph_sim_card::{Board, Bus, Card, Profile, Seed, Spi};
-use cardiograph_sim_device::{Lines, line};
 use cardiograph_workload::{Doing, Observer, Operation};
 use clap::ValueEnum;
 use std::num::NonZeroU32;
@@ -119,7 +119,7 @@ impl Simulated {
         streaming: &Streaming,
         feed: &dyn Feed,
         watch: &mut dyn FnMut(cardiograph_record::Progress) -> ControlFlow<()>,
-    ) -> Result<Streamed, cardiograph_record::StreamError> {
+    ) -> Result<Streamed, CardStreamError> {
         let (card, seed) = (self.card(args), Seed::new(args.seed));
         match args.streams {
             1 => stream_on_card::<1>(card, seed, streaming, feed, watch),

@@ -1,8 +1,8 @@
 //! Why a recording failed.
 
-use crate::Mismatch;
+use cardiograph_record::StreamError;
 use cardiograph_store::FormatError;
-use std::{fmt, io};
+use std::fmt;
 
 /// Why a recording cannot be made as asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,75 +73,46 @@ impl<E: fmt::Display> fmt::Display for RecordError<E> {
     }
 }
 
-/// Why a recording of ours failed.
+/// Failure of a recording by the recorder on a simulated card.
 #[derive(Debug)]
-pub enum StreamError {
+pub enum CardStreamError {
     /// The card cannot be formatted as the board wants it.
     Format(FormatError),
-    /// The recorder did not begin: why, in a sentence.
-    Refused(String),
-    /// Nothing went on any more: a fault of the recorder.
+    /// The recording itself.
+    Stream(StreamError),
+    /// No progress any more: a fault of the recorder.
     Stuck(String),
-    /// The card failed, as one does that is worn out.
+    /// The card failed, as a worn-out one does.
     CardFailed,
-    /// A file cannot be read back.
-    Read {
-        /// Its name.
-        file: String,
-        /// What the FAT library or the system says.
-        source: io::Error,
-    },
-    /// A file does not hold what it has to.
-    Differs {
-        /// Its name.
-        file: String,
-        /// Where.
-        mismatch: Mismatch,
-    },
-    /// Lines are neither in files nor in gaps, or in both.
-    Untold {
-        /// Lines that came.
-        pushed: u64,
-        /// Lines found in files.
-        found: u64,
-        /// Lines in gaps.
-        lost: u64,
-    },
 }
 
-impl std::error::Error for StreamError {
+impl From<StreamError> for CardStreamError {
+    fn from(error: StreamError) -> CardStreamError {
+        CardStreamError::Stream(error)
+    }
+}
+
+impl std::error::Error for CardStreamError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            StreamError::Format(source) => Some(source),
-            StreamError::Read { source, .. } => Some(source),
-            _ => None,
+            CardStreamError::Format(source) => Some(source),
+            CardStreamError::Stream(source) => Some(source),
+            CardStreamError::Stuck(_) | CardStreamError::CardFailed => None,
         }
     }
 }
 
-impl fmt::Display for StreamError {
+impl fmt::Display for CardStreamError {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
-            StreamError::Format(error) => error.fmt(f),
-            StreamError::Refused(why) => f.write_str(why),
-            StreamError::Stuck(why) => write!(f, "the recorder came to no end ({why}); report it"),
-            StreamError::CardFailed => f.write_str(
-                "the card failed in the midst, and what it holds was not read back; if it is worn out, raise \
-                 flash.endurance_cycles or flash.spare_blocks in its profile",
-            ),
-            StreamError::Read { file, source } => {
-                write!(f, "{file} cannot be read back ({source}); do not trust this medium")
+            CardStreamError::Format(error) => error.fmt(f),
+            CardStreamError::Stream(error) => error.fmt(f),
+            CardStreamError::Stuck(why) => {
+                write!(f, "the recorder makes no progress ({why}); report it")
             }
-            StreamError::Differs { file, mismatch } => {
-                write!(f, "{file}: {mismatch}; do not trust this medium")
-            }
-            StreamError::Untold {
-                pushed,
-                found,
-                lost,
-            } => write!(
-                f,
-                "{pushed} lines came, {found} are in files and {lost} in gaps, which does not fit; report it"
+            CardStreamError::CardFailed => f.write_str(
+                "the card failed during the recording, and its files were not read back; if it is worn out, \
+                 raise flash.endurance_cycles or flash.spare_blocks in its profile",
             ),
         }
     }

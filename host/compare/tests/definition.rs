@@ -1,6 +1,6 @@
 //! Rings, gaps and risk against their definitions, on a store whose calls take random times.
 
-use cardiograph_record::{Cause, GAPS_MAX, Policy, RecordError, Recorded, Recording, record};
+use cardiograph_compare::{Cause, GAPS_MAX, Policy, RecordError, Recorded, Recording, record};
 use cardiograph_sim_card::{Random, Seed};
 use cardiograph_workload::{Clock, Doing, Flush, Observer, Operation, Store};
 use std::cell::Cell;

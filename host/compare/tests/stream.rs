@@ -1,9 +1,9 @@
 //! Our recorder on simulated cards: that what is read back is truly looked at.
 
-use cardiograph_record::{Feed, Given, StreamError, Streaming, Times, stream_on_card};
+use cardiograph_compare::{CardStreamError, Streaming, stream_on_card};
+use cardiograph_record::{Feed, Given, Lines, StreamError, Times};
 use cardiograph_recorder::{Config, Window};
 use cardiograph_sim_card::{Card, Counterfeit, Defects, Profile, Seed, Spi};
-use cardiograph_sim_device::Lines;
 use std::num::NonZeroU64;
 use std::ops::ControlFlow;
 
@@ -72,7 +72,7 @@ fn a_card_that_is_smaller_than_it_says_is_found_out() {
     let card = Card::with_defects(&profile(), defects, Seed::new(1));
     let mut watch = |_| ControlFlow::Continue(());
     let streamed = stream_on_card::<1>(card, Seed::new(1), &STREAMING, &LINES, &mut watch);
-    let Err(StreamError::Differs { file, mismatch }) = streamed else {
+    let Err(CardStreamError::Stream(StreamError::Differs { file, mismatch })) = streamed else {
         panic!("{streamed:?}");
     };
     assert!(file.starts_with("REC") && file.ends_with(".CSV"), "{file}");

@@ -1,4 +1,4 @@
-//! What is known of a stream from what the recorder told and from its files, and whether the two agree.
+//! Compares the gaps and counts that the recorder reported with the files.
 
 use crate::gaps::merged;
 use crate::read_back::ReadBack;
@@ -6,18 +6,25 @@ use crate::{StreamError, StreamResult};
 use cardiograph_recorder::{Gap, StreamSummary};
 use std::ops::Range;
 
-/// What is known of a stream.
+/// Reports of the recorder on one stream, and what its files hold.
 #[derive(Clone, Default)]
-pub(crate) struct Told {
-    pub(crate) gaps: Vec<Gap>,
-    pub(crate) safe: u64,
-    pub(crate) files: u64,
-    pub(crate) back: ReadBack,
+pub struct Reported {
+    /// Gaps in the order in which they were reported.
+    pub gaps: Vec<Gap>,
+    /// Samples that were durable at the last checkpoint.
+    pub safe: u64,
+    /// Files that were closed.
+    pub files: u64,
+    /// Contents of the files read so far.
+    pub back: ReadBack,
 }
 
-impl Told {
-    /// Holds what was told against what files hold.
-    pub(crate) fn compared(
+impl Reported {
+    /// Compares the reports with the files.
+    ///
+    /// # Errors
+    /// [`StreamError::Unaccounted`] if they disagree.
+    pub fn compared(
         self,
         summary: StreamSummary,
         pushed: u64,
@@ -25,15 +32,15 @@ impl Told {
     ) -> Result<StreamResult, StreamError> {
         let gaps = merged(self.gaps);
         let mut missing = self.back.missing;
-        // What was lost in the end is in no file.
+        // Samples lost at the end are in no file.
         if self.back.next < pushed {
             missing.push(self.back.next..pushed);
         }
         let lost = lost(&gaps);
-        let is_told =
+        let agrees =
             lines_of(missing) == lines_of(gaps.iter().map(|gap| gap.first..gap.first + gap.count));
-        if !is_told || self.back.found + lost != pushed || self.back.found != summary.written {
-            return Err(StreamError::Untold {
+        if !agrees || self.back.found + lost != pushed || self.back.found != summary.written {
+            return Err(StreamError::Unaccounted {
                 pushed,
                 found: self.back.found,
                 lost,
@@ -48,8 +55,11 @@ impl Told {
         })
     }
 
-    /// Holds what was told against what came, where files cannot be compared.
-    pub(crate) fn uncompared(
+    /// Compares the reports with the number of pushed samples, where files cannot be compared.
+    ///
+    /// # Errors
+    /// [`StreamError::Unaccounted`] if they disagree.
+    pub fn uncompared(
         self,
         summary: StreamSummary,
         pushed: u64,
@@ -58,7 +68,7 @@ impl Told {
         let gaps = merged(self.gaps);
         let lost = lost(&gaps);
         if summary.written + lost != pushed {
-            return Err(StreamError::Untold {
+            return Err(StreamError::Unaccounted {
                 pushed,
                 found: summary.written,
                 lost,
@@ -74,8 +84,8 @@ impl Told {
     }
 }
 
-/// What the names of a stream's files begin with: REC, or REA to RED where there are several.
-pub(crate) fn prefix(at: usize, streams: usize) -> [u8; 3] {
+/// Prefix of a stream's file names: REC, or REA to RED where there are several streams.
+pub fn prefix(at: usize, streams: usize) -> [u8; 3] {
     let last = match streams {
         1 => b'C',
         _ => b'A' + at as u8,
@@ -87,7 +97,7 @@ fn lost(gaps: &[Gap]) -> u64 {
     gaps.iter().map(|gap| gap.count).sum()
 }
 
-/// With times from the start of sampling.
+/// Makes times count from the start of sampling.
 fn from_start(mut gaps: Vec<Gap>, started_us: u64) -> Vec<Gap> {
     for gap in &mut gaps {
         gap.at_us = gap.at_us.saturating_sub(started_us);
@@ -95,7 +105,7 @@ fn from_start(mut gaps: Vec<Gap>, started_us: u64) -> Vec<Gap> {
     gaps
 }
 
-/// Ranges in order, those that touch put together.
+/// Joins ranges that touch.
 fn lines_of(ranges: impl IntoIterator<Item = Range<u64>>) -> Vec<Range<u64>> {
     let mut out: Vec<Range<u64>> = Vec::new();
     for range in ranges {

@@ -1,6 +1,6 @@
 //! The plain stream against the card below the wire.
 
-use cardiograph_record::{PlainError, lossless_rate_Bps, plain_stream};
+use cardiograph_compare::{PlainError, lossless_rate_Bps, plain_stream};
 use cardiograph_sim_card::{Block, Card, Profile, Seed};
 
 const START: u32 = 8192;

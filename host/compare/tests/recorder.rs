@@ -1,6 +1,6 @@
 //! The recorder on simulated cards: what it promises beside not losing anything on one stream.
 
-use cardiograph_record::{lossless_rate_Bps, plain_stream};
+use cardiograph_compare::{lossless_rate_Bps, plain_stream};
 use cardiograph_recorder::{
     Config, Control, Event, Format, MAGOD2, ReadDesk, ReadTally, StreamConfig, StreamSummary,
     Window,

@@ -8,12 +8,10 @@
 //! What was compared is dropped from the memory of the simulated card, so that a day of samples takes no
 //! more than the files that are open. The card does not notice.
 
+use crate::CardStreamError;
 use crate::card_files::{shown, with_file};
-use crate::told::{Told, prefix};
-use crate::{Feed, StreamError};
-use cardiograph_recorder::{
-    Config, Event, Format, Gap, LINE_BYTES_MAX, Name, StreamConfig, StreamSummary, Window,
-};
+use cardiograph_record::{Feed, Progress, Reported, StreamError, Streamed, prefix};
+use cardiograph_recorder::{Config, Event, Format, LINE_BYTES_MAX, Name, StreamConfig, Window};
 use cardiograph_sim_card::{Card, Seed, Spi};
 use cardiograph_sim_device::{Device, Finished, Logged, Samples, StreamSetup};
 use std::cell::{Cell, RefCell};
@@ -34,45 +32,6 @@ pub struct Streaming {
     pub config: Config,
 }
 
-/// How far a recording is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Progress {
-    /// Lines that came, of all streams.
-    pub pushed: u64,
-    /// Lines that are safe on the card.
-    pub safe: u64,
-    /// Lines that are missing.
-    pub lost: u64,
-    /// When the newest came, in us from the start.
-    pub at_us: u64,
-}
-
-/// What came of it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Streamed {
-    /// Of each stream.
-    pub streams: Vec<StreamResult>,
-    /// From the start of sampling until all files were closed, in us.
-    pub duration_us: u64,
-    /// Why the files were not compared with the lines, as a part of a sentence; `None` if they were.
-    pub unread: Option<&'static str>,
-}
-
-/// What came of one stream.
-#[derive(Clone, Debug, PartialEq)]
-pub struct StreamResult {
-    /// Lines that came.
-    pub pushed: u64,
-    /// What is missing, in order, without overlaps; times in us from the start of sampling.
-    pub gaps: Vec<Gap>,
-    /// Bytes of the lines that were found in files; of the files, marks included, if they were not compared.
-    pub line_bytes: u64,
-    /// Files that were closed, and compared.
-    pub files: u64,
-    /// What the recorder says.
-    pub summary: StreamSummary,
-}
-
 /// Lines from one look at the rest of the world to the next.
 const LOOK_LINES: u64 = 256;
 
@@ -81,7 +40,7 @@ const LOOK_LINES: u64 = 256;
 /// more lines come.
 ///
 /// # Errors
-/// [`StreamError`]; a file that does not hold what it has to is one.
+/// [`CardStreamError`]; a file that does not hold what it has to is one.
 ///
 /// # Panics
 /// If the bus has an NCR beyond the specification's; boards have none.
@@ -91,8 +50,9 @@ pub fn stream_on_card<const N: usize>(
     streaming: &Streaming,
     feed: &dyn Feed,
     watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
-) -> Result<Streamed, StreamError> {
-    cardiograph_store::format(&mut card, streaming.cluster_bytes).map_err(StreamError::Format)?;
+) -> Result<Streamed, CardStreamError> {
+    cardiograph_store::format(&mut card, streaming.cluster_bytes)
+        .map_err(CardStreamError::Format)?;
     let shared = Shared {
         progress: Cell::default(),
         watch: RefCell::new(watch),
@@ -106,7 +66,7 @@ pub fn stream_on_card<const N: usize>(
         device: &device,
         feed,
         shared: &shared,
-        streams: (0..N).map(|_| Told::default()).collect(),
+        streams: (0..N).map(|_| Reported::default()).collect(),
         error: None,
     };
     let setups = core::array::from_fn::<_, N, _>(|at| StreamSetup {
@@ -176,9 +136,9 @@ struct Files<'a> {
     device: &'a Device,
     feed: &'a dyn Feed,
     shared: &'a Shared<'a>,
-    streams: Vec<Told>,
+    streams: Vec<Reported>,
     /// The first that went wrong.
-    error: Option<StreamError>,
+    error: Option<CardStreamError>,
 }
 
 impl Files<'_> {
@@ -201,15 +161,15 @@ impl Files<'_> {
                 bytes,
             } if bytes > 0 => {
                 if let Err(error) = self.read_back(stream as usize, &name) {
-                    self.fail(error);
+                    self.fail(error.into());
                 }
             }
-            Event::CardLost => self.fail(StreamError::CardFailed),
+            Event::CardLost => self.fail(CardStreamError::CardFailed),
             _ => (),
         }
     }
 
-    fn fail(&mut self, error: StreamError) {
+    fn fail(&mut self, error: CardStreamError) {
         self.error.get_or_insert(error);
         self.shared.is_stopped.set(true);
     }
@@ -234,21 +194,21 @@ impl Files<'_> {
         Ok(())
     }
 
-    fn finish<const N: usize>(self, logged: Logged<N>) -> Result<Streamed, StreamError> {
+    fn finish<const N: usize>(self, logged: Logged<N>) -> Result<Streamed, CardStreamError> {
         if let Some(error) = self.error {
             return Err(error);
         }
         let summaries = match logged.finished {
             Finished::Done(summaries) => summaries,
-            Finished::Refused(why) => return Err(StreamError::Refused(why)),
-            Finished::PowerCut => return Err(StreamError::CardFailed),
-            Finished::Stuck(why) => return Err(StreamError::Stuck(why)),
+            Finished::Refused(why) => return Err(StreamError::Refused(why).into()),
+            Finished::PowerCut => return Err(CardStreamError::CardFailed),
+            Finished::Stuck(why) => return Err(CardStreamError::Stuck(why)),
         };
         let started_ns = logged.started_ns.unwrap_or(logged.ended_ns);
         let rest = self.streams.into_iter().zip(summaries).zip(logged.pushed);
         let streams = rest
             .map(|((told, summary), pushed)| told.compared(summary, pushed, started_ns / 1000))
-            .collect::<Result<_, _>>()?;
+            .collect::<Result<_, StreamError>>()?;
         Ok(Streamed {
             streams,
             duration_us: (logged.ended_ns - started_ns) / 1000,

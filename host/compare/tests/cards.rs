@@ -3,7 +3,7 @@
 #[path = "../../store/tests/common/mod.rs"]
 mod common;
 
-use cardiograph_record::{Policy, Recorded, Recording, record, record_on_card};
+use cardiograph_compare::{Policy, Recorded, Recording, record, record_on_card};
 use cardiograph_sim_card::{Board, Card, Profile, Seed};
 use cardiograph_store::{FatCard, run_on_card};
 use cardiograph_workload::{Doing, Fill, Observer, Operation, Phase, Span, Store, Workload};

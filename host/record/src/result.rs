@@ -1,0 +1,109 @@
+//! Progress and result of a recording.
+
+use crate::Mismatch;
+use cardiograph_recorder::{Gap, StreamSummary};
+use std::{fmt, io};
+
+/// Progress of a recording.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Lines pushed, of all streams.
+    pub pushed: u64,
+    /// Lines that are durable.
+    pub safe: u64,
+    /// Lines that are missing.
+    pub lost: u64,
+    /// Arrival of the newest line, in us from the start.
+    pub at_us: u64,
+}
+
+/// Result of a recording.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Streamed {
+    /// One result per stream.
+    pub streams: Vec<StreamResult>,
+    /// From the start of sampling until all files were closed, in us.
+    pub duration_us: u64,
+    /// Reason why the files were not compared with the lines, as a part of a sentence; `None` if they were.
+    pub unread: Option<&'static str>,
+}
+
+/// Result of one stream.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StreamResult {
+    /// Lines pushed.
+    pub pushed: u64,
+    /// Gaps in order, without overlaps; times in us from the start of sampling.
+    pub gaps: Vec<Gap>,
+    /// Bytes of the lines that were found in files; bytes of the files, marks included, if they were not
+    /// compared.
+    pub line_bytes: u64,
+    /// Files that were closed, and compared.
+    pub files: u64,
+    /// Statistics of the recorder.
+    pub summary: StreamSummary,
+}
+
+/// Failure of a recording.
+#[derive(Debug)]
+pub enum StreamError {
+    /// The recorder did not begin; the reason, in a sentence.
+    Refused(String),
+    /// A file cannot be read back.
+    Read {
+        /// Its name.
+        file: String,
+        /// The error of the system or of the FAT library.
+        source: io::Error,
+    },
+    /// A file does not hold its lines.
+    Differs {
+        /// Its name.
+        file: String,
+        /// The first difference.
+        mismatch: Mismatch,
+    },
+    /// Lines are neither in files nor in gaps, or in both.
+    Unaccounted {
+        /// Lines pushed.
+        pushed: u64,
+        /// Lines found in files.
+        found: u64,
+        /// Lines in gaps.
+        lost: u64,
+    },
+}
+
+impl std::error::Error for StreamError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            StreamError::Read { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for StreamError {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            StreamError::Refused(why) => f.write_str(why),
+            StreamError::Read { file, source } => {
+                write!(
+                    f,
+                    "{file} cannot be read back ({source}); do not trust this medium"
+                )
+            }
+            StreamError::Differs { file, mismatch } => {
+                write!(f, "{file}: {mismatch}; do not trust this medium")
+            }
+            StreamError::Unaccounted {
+                pushed,
+                found,
+                lost,
+            } => write!(
+                f,
+                "{pushed} lines were pushed, but {found} are in files and {lost} in gaps; report it"
+            ),
+        }
+    }
+}
