@@ -28,7 +28,7 @@ impl Control {
         }
     }
 
-    /// Whether files are open, so that the sampler may begin.
+    /// Whether files are open, so that the producer may begin.
     pub fn is_ready(&self) -> bool {
         self.is_ready.load(Ordering::Acquire)
     }

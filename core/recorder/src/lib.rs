@@ -1,7 +1,7 @@
 //! Records samples to files on a card, and loses none, whatever the card does.
 //!
 //! ```text
-//!   interrupt ── Sampler ──> ring ──> Source                                        (ring.rs, gap.rs)
+//!   interrupt ── Producer ──> ring ──> Consumer          (ring.rs, boundary.rs, gap.rs, session.rs)
 //!                                       │
 //!   Recorder ── from the first mount to the last close                              (recorder.rs)
 //!     ├── Owner ── the one owner of the card: samples first, all others when        (owner.rs)
@@ -20,7 +20,7 @@
 //!
 //! # What it promises
 //!
-//! 1. [`Sampler::push`] is wait-free: a few dozen instructions and a copy, whatever the card does.
+//! 1. [`Producer::push`] is wait-free: a few dozen instructions and a copy, whatever the card does.
 //! 2. As long as samples come at no more than 95 % of what the card carries through its stalls with this
 //!    ring, none is lost. Where the ring does not last a quarter of a second, eight files have to hold the
 //!    recording: to prepare more while samples come that quickly may cost some.
@@ -73,12 +73,12 @@
 //! # use core::sync::atomic::AtomicU8;
 //! static CONTROL: Control = Control::new();
 //!
-//! /// `ring` is a `static Ring<[AtomicU8; 65536]>` on a device; the sampler goes to the interrupt.
+//! /// `ring` is a `static Ring<[AtomicU8; 65536]>` on a device; the producer goes to the interrupt.
 //! async fn record<M: Medium, D: DelayNs>(
 //!     card: M,
 //!     delay: D,
 //!     now_us: impl Fn() -> u64,
-//!     source: Source<'_>,
+//!     consumer: Consumer<'_>,
 //! ) -> Option<StreamSummary> {
 //!     let parts = Parts {
 //!         medium: card,
@@ -96,11 +96,11 @@
 //!     };
 //!     let stream = StreamConfig {
 //!         prefix: *b"MAG",
-//!         format: Format::Csv(&MAGOD2),
+//!         format: Format::Csv(&[MAGOD2]),
 //!         window: Window::default(),
 //!     };
-//!     // Until CONTROL.stop(), or the sampler is closed. The sampler begins when CONTROL.is_ready().
-//!     let mut recorder = Recorder::new(parts, Config::default(), [(stream, source)]);
+//!     // Until CONTROL.stop(), or the producer is closed. The producer begins when CONTROL.is_ready().
+//!     let mut recorder = Recorder::new(parts, Config::default(), [(stream, consumer)]);
 //!     let [summary] = recorder.run().await.ok()?;
 //!     Some(summary)
 //! }
@@ -110,6 +110,7 @@
 extern crate std;
 
 mod admission;
+mod boundary;
 mod control;
 mod crc32;
 mod event;
@@ -122,6 +123,7 @@ mod reads;
 mod recorder;
 mod recover;
 mod ring;
+mod session;
 mod stream;
 mod volume;
 
@@ -130,12 +132,17 @@ pub use event::Event;
 pub use fat::{DosTime, Error as FatError, FatVolume};
 pub use format::{Column, DECIMALS_MAX, Format, Kind, MAGOD2, Schema};
 pub use gap::{Cause, Gap};
-pub use limits::{COLUMNS_MAX, LINE_BYTES_MAX, RING_BYTES_MIN, SAMPLE_BYTES_MAX, STREAMS_MAX};
+pub use limits::{
+    COLUMNS_MAX, LINE_BYTES_MAX, RING_BYTES_MIN, SAMPLE_BYTES_MAX, SCHEMAS_MAX, STREAMS_MAX,
+};
 pub use owner::Owner;
 pub use reads::{ReadDesk, ReadFailed, ReadTally};
 pub use recorder::{Config, Parts, Recorder, StartError, WhenFull};
 pub use recover::{recover, true_length};
-pub use ring::{Lost, RING_BYTES_MAX, Ring, Sampler, Source};
+pub use ring::{Consumer, Producer, PushError, RING_BYTES_MAX, Ring};
+pub use session::{
+    SESSION_NAME_BYTES_MAX, SETTINGS_BYTES_MAX, Session, SessionError, SessionName, Settings,
+};
 pub use stream::{StreamConfig, StreamSummary, Window};
 pub use volume::{Blocks, Extent, Name, RESERVED_MAX, Request, Reserved, Trouble, Volume};
 

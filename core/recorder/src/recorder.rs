@@ -25,7 +25,7 @@ use crate::limits::{
 use crate::owner::{Owner, OwnerParts};
 use crate::reads::ReadDesk;
 use crate::recover::recover;
-use crate::ring::Source;
+use crate::ring::Consumer;
 use crate::stream::{Stream, StreamConfig, StreamSummary};
 use crate::volume::{RESERVED_MAX, Request, Trouble, Volume};
 use cardiograph_card::{BLOCK_BYTES, Medium};
@@ -128,9 +128,9 @@ where
     pub fn new(
         parts: Parts<'a, M, V, C, D, E>,
         config: Config,
-        streams: [(StreamConfig, Source<'a>); N],
+        streams: [(StreamConfig, Consumer<'a>); N],
     ) -> Self {
-        let streams = streams.map(|(config, source)| Stream::new(config, source));
+        let streams = streams.map(|(config, consumer)| Stream::new(config, consumer));
         Recorder {
             volume: parts.volume,
             config,
@@ -156,7 +156,7 @@ where
         }
     }
 
-    /// Records until [`Control::stop`], or until all samplers are closed and all is written.
+    /// Records until [`Control::stop`], or until all producers are closed and all is written.
     ///
     /// # Errors
     /// [`StartError`] if there is no card that can be recorded on. Later the card may fail and come back:
@@ -201,7 +201,7 @@ where
         }
         if streams
             .iter()
-            .any(|stream| stream.source.capacity_bytes() < RING_BYTES_MIN)
+            .any(|stream| stream.consumer.capacity_bytes() < RING_BYTES_MIN)
         {
             return Err(StartError::RingTooSmall);
         }
@@ -529,7 +529,7 @@ where
 
     fn summaries(&self) -> [StreamSummary; N] {
         core::array::from_fn(|at| StreamSummary {
-            ring_peak_bytes: self.owner.streams[at].source.peak_bytes(),
+            ring_peak_bytes: self.owner.streams[at].consumer.peak_bytes(),
             ..self.owner.streams[at].summary
         })
     }

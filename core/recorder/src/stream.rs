@@ -13,7 +13,7 @@ use crate::admission::Rate;
 use crate::format::{Encoder, Filled, Format};
 use crate::gap::{Cause, Gap};
 use crate::limits::{AHEAD_MAX, MARK_BLOCKS, OVERDUE_PART, OVERDUE_US_MIN, STEP_PART};
-use crate::ring::Source;
+use crate::ring::{Consumer, Next};
 use crate::volume::{Name, Reserved};
 use cardiograph_card::BLOCK_BYTES;
 use heapless::Deque;
@@ -100,7 +100,7 @@ pub struct StreamSummary {
 
 pub(crate) struct Stream<'a> {
     pub(crate) config: StreamConfig,
-    pub(crate) source: Source<'a>,
+    pub(crate) consumer: Consumer<'a>,
     pub(crate) encoder: Encoder,
     pub(crate) rate: Rate,
     pub(crate) file: Option<Reserved>,
@@ -131,10 +131,10 @@ pub(crate) struct Stream<'a> {
 }
 
 impl<'a> Stream<'a> {
-    pub(crate) fn new(config: StreamConfig, source: Source<'a>) -> Self {
+    pub(crate) fn new(config: StreamConfig, consumer: Consumer<'a>) -> Self {
         Stream {
             config,
-            source,
+            consumer,
             encoder: Encoder::new(config.format),
             rate: Rate::new(),
             file: None,
@@ -156,9 +156,7 @@ impl<'a> Stream<'a> {
 
     /// Whether anything was pushed that is not durable.
     pub(crate) fn has_unsaved(&self) -> bool {
-        let (waiting, gap) = self.source.next();
-        waiting > 0
-            || gap.is_some()
+        matches!(self.consumer.next(), Next::Samples(_) | Next::Gap(_))
             || self.encoder.gap().is_some()
             || !self.encoder.is_marked()
             || self.encoder.durable() < self.encoder.index()
@@ -167,7 +165,7 @@ impl<'a> Stream<'a> {
     /// Looks at the clock: the rate, and whether a checkpoint is due. `lead_us` is how long before the end
     /// of the window it is begun.
     pub(crate) fn look(&mut self, now_us: u64, lead_us: u64, may_begin: bool) {
-        self.rate.saw(now_us, self.source.head());
+        self.rate.saw(now_us, self.consumer.head());
         if self.file.is_none() || self.target.is_some() {
             return;
         }
@@ -239,7 +237,7 @@ impl<'a> Stream<'a> {
     pub(crate) fn aim(&mut self, now_us: u64, is_forced: bool) {
         if self.target.is_none() || is_forced {
             self.target = Some(Target {
-                head: self.source.head(),
+                head: self.consumer.head(),
                 at_us: now_us,
                 is_forced,
             });
@@ -263,7 +261,7 @@ impl<'a> Stream<'a> {
                 false => self.fill(usize::MAX),
             };
         };
-        let left = target.head.wrapping_sub(self.source.tail()) as i32;
+        let left = target.head.wrapping_sub(self.consumer.tail()) as i32;
         // Behind such a step a binary sample may go on, and it must not in another file.
         let step = if self.is_rolling {
             1
@@ -286,7 +284,7 @@ impl<'a> Stream<'a> {
         if !may_mark && !target.is_forced {
             return self.fill(usize::MAX);
         }
-        match self.encoder.mark(&mut self.source) {
+        match self.encoder.mark(&mut self.consumer) {
             Filled::Full => Some(Need::Push),
             Filled::Dry => Some(Need::Checkpoint),
         }
@@ -319,7 +317,7 @@ impl<'a> Stream<'a> {
     }
 
     fn fill(&mut self, limit: usize) -> Option<Need> {
-        match self.encoder.fill(&mut self.source, limit) {
+        match self.encoder.fill(&mut self.consumer, limit) {
             Filled::Full => Some(Need::Push),
             Filled::Dry => None,
         }
@@ -337,7 +335,7 @@ impl<'a> Stream<'a> {
         let target = self.target?;
         // Less than a sample is none, and never will be.
         let sample_bytes = self.config.format.sample_bytes().unwrap_or(1) as i32;
-        if target.head.wrapping_sub(self.source.tail()) as i32 >= sample_bytes {
+        if target.head.wrapping_sub(self.consumer.tail()) as i32 >= sample_bytes {
             return None;
         }
         self.target = None;
@@ -348,7 +346,7 @@ impl<'a> Stream<'a> {
         // A window that was not kept for ten times its length was not kept ten times.
         let breaches = match self.config.window {
             Window::Us(window_us) => at_risk_us.saturating_sub(1) / window_us.max(1),
-            Window::Sample => u64::from(self.source.level_bytes() > self.newest_bytes()),
+            Window::Sample => u64::from(self.consumer.level_bytes() > self.newest_bytes()),
         };
         let is_late = breaches > 0;
         let breaches = u32::try_from(breaches).unwrap_or(u32::MAX);
@@ -364,7 +362,7 @@ impl<'a> Stream<'a> {
     fn newest_bytes(&self) -> usize {
         match self.config.format {
             Format::Lines { line_bytes_max, .. } => line_bytes_max.into(),
-            Format::Csv(schema) | Format::Binary(schema) => schema.sample_bytes(),
+            Format::Csv(_) | Format::Binary(_) => self.config.format.sample_bytes().unwrap_or(0),
         }
     }
 
@@ -404,7 +402,7 @@ impl<'a> Stream<'a> {
 
     /// The card is gone, and with it what was not durable: returns the gap, if it was not told yet.
     pub(crate) fn lose_card(&mut self, now_us: u64, cause: Cause) -> Option<Gap> {
-        let end = self.encoder.abandon(&mut self.source);
+        let end = self.encoder.abandon(&mut self.consumer);
         let end = self.encoder.gap().map_or(end, |gap| gap.first + gap.count);
         self.drop_files();
         (self.target, self.is_rolling) = (None, false);
@@ -418,6 +416,7 @@ impl<'a> Stream<'a> {
             first: self.covered_sample,
             count,
             at_us: now_us,
+            last_us: now_us,
             cause,
         };
         self.encoder.note_gap(gap);
@@ -437,13 +436,13 @@ impl<'a> Stream<'a> {
         let gap = self.encoder.gap();
         let mut end = gap.map_or(self.covered_sample, |gap| gap.first + gap.count);
         loop {
-            match self.source.next() {
-                (0, None) => break,
-                (0, Some(gap)) => {
-                    self.source.take_gap();
-                    end = gap.first + gap.count;
+            match self.consumer.next() {
+                Next::Empty => break,
+                Next::Gap(_) => end = self.consumer.take_gap().map_or(end, |gap| gap.end()),
+                Next::Session => {
+                    self.consumer.take_session();
                 }
-                (waiting, _) => end += self.drop_samples(waiting),
+                Next::Samples(bytes) => end += self.drop_samples(bytes),
             }
         }
         let count = end.saturating_sub(self.covered_sample);
@@ -452,6 +451,7 @@ impl<'a> Stream<'a> {
             first: self.covered_sample,
             count,
             at_us: now_us,
+            last_us: now_us,
             cause,
         })
     }
@@ -459,14 +459,14 @@ impl<'a> Stream<'a> {
     /// Drops samples from the ring; returns how many it were.
     fn drop_samples(&mut self, bytes: usize) -> u64 {
         if let Some(sample) = self.config.format.sample_bytes() {
-            self.source.release(bytes);
+            self.consumer.release(bytes);
             return (bytes / sample) as u64;
         }
         let mut lines = 0;
         for _ in 0..bytes {
             let mut byte = [0];
-            self.source.peek(0, &mut byte);
-            self.source.release(1);
+            self.consumer.peek(0, &mut byte);
+            self.consumer.release(1);
             lines += u64::from(byte[0] == b'\n');
         }
         lines
