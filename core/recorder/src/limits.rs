@@ -28,6 +28,9 @@ const _: () = assert!(GAP_LINE_BYTES <= LINE_BYTES_MAX);
 /// Longest sample of a schema, in bytes.
 pub const SAMPLE_BYTES_MAX: usize = 256;
 
+/// Schemas of one format, at most: a session chooses one of them.
+pub const SCHEMAS_MAX: usize = 8;
+
 /// Streams of one recorder, at most: each needs two unfinished files, one written and one prepared or
 /// being closed.
 pub const STREAMS_MAX: usize = crate::RESERVED_MAX / 2;

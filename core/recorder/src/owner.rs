@@ -186,7 +186,7 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
     /// waits in the ring, until the end of a page, and through a stall.
     fn lead_us(&self, at: usize) -> u64 {
         let stream = &self.streams[at];
-        let waiting = stream.source.level_bytes() as u64;
+        let waiting = stream.consumer.level_bytes() as u64;
         2 * (u64::from(self.checkpoint.us()) + self.us_to_write(waiting))
             + stream.step_us()
             + u64::from(self.longest_us)
@@ -203,7 +203,7 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         let waiting: usize = self
             .streams
             .iter()
-            .map(|stream| stream.source.level_bytes() + 2 * BLOCK_BYTES)
+            .map(|stream| stream.consumer.level_bytes() + 2 * BLOCK_BYTES)
             .sum();
         let us = self.us_to_write(waiting as u64)
             + N as u64 * u64::from(self.checkpoint.us())
@@ -215,10 +215,10 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
     /// it ever has.
     pub(crate) fn bears(&self, us: u32) -> bool {
         self.streams.iter().all(|stream| {
-            let capacity = stream.source.capacity_bytes() as u64;
+            let capacity = stream.consumer.capacity_bytes() as u64;
             let kept = stream.rate.bytes_in(self.longest_us);
             let room = capacity.saturating_sub(kept).max(capacity / ROOM_PART);
-            stream.source.level_bytes() as u64 + stream.rate.bytes_in(us) <= room
+            stream.consumer.level_bytes() as u64 + stream.rate.bytes_in(us) <= room
         })
     }
 
@@ -252,7 +252,10 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
     /// another.
     fn urgency(&self, at: usize, need: Need) -> u32 {
         let stream = &self.streams[at];
-        let (level, capacity) = (stream.source.level_bytes(), stream.source.capacity_bytes());
+        let (level, capacity) = (
+            stream.consumer.level_bytes(),
+            stream.consumer.capacity_bytes(),
+        );
         let parts = (level as u64 * 1000 / capacity as u64) as u32;
         let is_active = self.active.is_none() || self.active == Some(at);
         let is_blocked = need == Need::Roll && stream.ahead.is_empty();
@@ -351,7 +354,7 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
     pub(crate) fn set_cause(&self, cause: Cause) {
         for stream in &self.streams {
             stream
-                .source
+                .consumer
                 .set_cause(match (stream.is_card_full, stream.is_blocked()) {
                     (true, true) => Cause::CardFull,
                     (false, true) if cause == Cause::Busy => Cause::FileNotReady,
@@ -371,8 +374,8 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
     pub(crate) fn bears_file_system(&self) -> bool {
         self.streams.iter().all(|stream| {
             let us = FILE_SYSTEM_US.max(2 * self.longest_us);
-            let level = stream.source.level_bytes() as u64 + stream.rate.bytes_in(us);
-            level <= stream.source.capacity_bytes() as u64
+            let level = stream.consumer.level_bytes() as u64 + stream.rate.bytes_in(us);
+            level <= stream.consumer.capacity_bytes() as u64
         })
     }
 
@@ -415,7 +418,7 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
     /// Whether no more samples will come, or nobody wants them.
     pub(crate) fn is_ending(&self) -> bool {
         let mut streams = self.streams.iter();
-        self.control.is_stopped() || streams.all(|stream| stream.source.is_closed())
+        self.control.is_stopped() || streams.all(|stream| stream.consumer.is_closed())
     }
 
     /// Does a read that somebody asked for, if the rings bear it; whether it did.
@@ -453,7 +456,7 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             if stream.is_blocked() {
                 continue;
             }
-            let wanted = BLOCK_BYTES.saturating_sub(stream.source.level_bytes()) as u64;
+            let wanted = BLOCK_BYTES.saturating_sub(stream.consumer.level_bytes()) as u64;
             us = us.min(stream.rate.us_for(wanted).unwrap_or(us));
             if stream.has_unsaved() {
                 us = us.min(stream.due_us(lead_us).saturating_sub(now_us));

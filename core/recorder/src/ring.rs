@@ -1,29 +1,64 @@
-//! The ring between an interrupt and the recorder.
+//! The ring buffer between an interrupt and the recorder.
 //!
 //! ```text
-//!   interrupt ── Sampler ──> [ ..... samples ..... ] ──> Source ── recorder
-//!                   │   head >                 > tail      ^
-//!                   └──────> gap slots ────────────────────┘
+//!   interrupt ── Producer ──> [ ..... samples ..... ] ──> Consumer ── recorder
+//!                   │     head >                 > tail      ^
+//!                   ├──> boundaries: gaps and sessions ──────┤
+//!                   └<── orders: stop, start a session ──────┘
 //! ```
 //!
 //! One side writes each number and the other only reads it: plain loads and stores are enough, which every
-//! core has. A sample is there as a whole or not at all. Nothing is stored beside its bytes, so that all of
-//! the memory holds samples.
+//! core has. The consumer sees a sample as a whole or not at all. Nothing is stored next to its bytes, so
+//! that all of the memory holds samples.
 //!
-//! What finds no room is counted in a gap. A gap has its own slot, with the place in the ring where the
-//! samples are missing; it is handed over before the next sample is. When all slots are taken, no sample is
-//! taken until there is one: the gap grows instead of being forgotten.
+//! A sample that finds no room is counted in a gap. Gaps and sessions are boundaries: they have slots of
+//! their own, with their place in the ring. The consumer sees a gap while it still grows, so that nothing is
+//! missing if no sample follows. When all slots are taken the producer accepts no sample that would need
+//! one: the gap grows instead.
+//!
+//! # Order of loads and stores
+//!
+//! The producer stores a boundary, then the count of lost samples, or the head behind the boundary; with
+//! release semantics each. The consumer reads them the other way round, with acquire semantics: the count
+//! of lost samples before [`Consumer::next`], and there the head before the boundaries. So no sample that
+//! it sees lies behind a boundary that it does not see, and the gaps taken until the ring is empty hold at
+//! least as many samples as the count that was read before. There is one exception: a gap that a push on
+//! another core changes in this moment is seen as soon as the push has completed.
+//!
+//! # End
+//!
+//! After [`Consumer::stop`] the producer refuses samples without counting them, but a push in progress may
+//! still complete. In an interrupt of the same core none is in progress. For a producer on another core or
+//! thread: stop, drain until [`Next::Empty`], wait for [`Consumer::is_closed`] (the producer has seen the
+//! stop) or for longer than a push takes, and drain until [`Next::Empty`] once more. Then the taken samples
+//! and gaps are all that the producer counted.
 
-use crate::gap::{Cause, Gap, GapSlots};
-use crate::limits::{LINE_BYTES_MAX, SAMPLE_BYTES_MAX};
+use crate::boundary::{BOUNDARIES_MAX, Boundaries, Boundary, Origin, Passed, SPLIT_MAX};
+use crate::format::Format;
+use crate::gap::{Cause, Gap};
+use crate::limits::{LINE_BYTES_MAX, SAMPLE_BYTES_MAX, SCHEMAS_MAX};
+use crate::session::{Session, SessionError, Sessions};
+use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
+
+#[cfg(test)]
+mod tests;
 
 /// Largest ring, in bytes: positions are 32 bits and may not overtake each other.
 pub const RING_BYTES_MAX: usize = (1 << 31) - 1;
 
-/// Longest sample, in bytes: what a line of a file may be.
-const SAMPLE_PUSH_BYTES_MAX: usize = LINE_BYTES_MAX;
-const _: () = assert!(SAMPLE_BYTES_MAX <= SAMPLE_PUSH_BYTES_MAX);
+const _: () = assert!(SAMPLE_BYTES_MAX <= LINE_BYTES_MAX);
+
+/// Orders of the consumer: the lowest bit stops.
+const STOP: u32 = 1;
+/// Then the schema of the last requested session.
+const SCHEMA_SHIFT: u32 = 1;
+const SCHEMA_MASK: u32 = SCHEMAS_MAX as u32 - 1;
+/// The other bits number the requests.
+const REQUEST_SHIFT: u32 = 4;
+const REQUEST_MASK: u32 = u32::MAX >> REQUEST_SHIFT;
+const _: () = assert!(SCHEMAS_MAX.is_power_of_two());
+const _: () = assert!(SCHEMA_MASK << SCHEMA_SHIFT < 1 << REQUEST_SHIFT);
 
 /// Memory for samples. `Bytes` is where they are: an array for a static ring, a slice that somebody else
 /// owns, or a box on a computer.
@@ -33,9 +68,9 @@ pub struct Ring<Bytes> {
 }
 
 struct Shared {
-    /// Bytes that were ever pushed, modulo 2^32.
+    /// Bytes ever pushed, modulo 2^32.
     head: AtomicU32,
-    /// Bytes that were ever taken, modulo 2^32.
+    /// Bytes ever taken, modulo 2^32.
     tail: AtomicU32,
     /// Highest level so far.
     peak: AtomicU32,
@@ -44,19 +79,40 @@ struct Shared {
     /// Why the ring may be full, as a number of [`Cause`].
     cause: AtomicU8,
     is_closed: AtomicBool,
-    gaps: GapSlots,
+    /// What the consumer wants of the producer.
+    orders: AtomicU32,
+    boundaries: Boundaries,
+    sessions: Sessions,
+}
+
+/// Where counters begin.
+#[derive(Clone, Copy, Debug, Default)]
+struct Start {
+    /// Of bytes and boundaries.
+    counter: u32,
+    /// Of samples.
+    index: u64,
 }
 
 impl Shared {
     const fn new() -> Shared {
+        Shared::starting_at(Start {
+            counter: 0,
+            index: 0,
+        })
+    }
+
+    const fn starting_at(start: Start) -> Shared {
         Shared {
-            head: AtomicU32::new(0),
-            tail: AtomicU32::new(0),
+            head: AtomicU32::new(start.counter),
+            tail: AtomicU32::new(start.counter),
             peak: AtomicU32::new(0),
             lost: AtomicU32::new(0),
             cause: AtomicU8::new(0),
             is_closed: AtomicBool::new(false),
-            gaps: GapSlots::new(),
+            orders: AtomicU32::new(0),
+            boundaries: Boundaries::starting_at(start.counter, start.index as u32),
+            sessions: Sessions::new(),
         }
     }
 }
@@ -79,80 +135,159 @@ impl<const BYTES: usize> Default for Ring<[AtomicU8; BYTES]> {
 }
 
 impl<Bytes: AsRef<[AtomicU8]>> Ring<Bytes> {
-    /// An empty ring on this memory. What of it is beyond [`RING_BYTES_MAX`] is not used.
+    /// An empty ring on this memory. Bytes beyond [`RING_BYTES_MAX`] are not used.
     pub fn over(bytes: Bytes) -> Self {
         let shared = Shared::new();
         Ring { bytes, shared }
     }
 
-    /// Empties the ring and gives out its two ends.
-    pub fn split(&mut self) -> (Sampler<'_>, Source<'_>) {
-        self.shared = Shared::new();
-        let bytes = self.bytes.as_ref();
-        ends(&bytes[..bytes.len().min(RING_BYTES_MAX)], &self.shared)
+    /// Empties the ring and returns its two ends, for samples of this format.
+    pub fn split(&mut self, format: Format) -> (Producer<'_>, Consumer<'_>) {
+        self.split_at(format, Start::default())
+    }
+
+    fn split_at(&mut self, format: Format, start: Start) -> (Producer<'_>, Consumer<'_>) {
+        self.shared = Shared::starting_at(start);
+        let (bytes, shared) = (self.bytes.as_ref(), &self.shared);
+        let bytes = &bytes[..bytes.len().min(RING_BYTES_MAX)];
+        let producer = Producer {
+            bytes,
+            shared,
+            format,
+            shape: Shape::of(&format, 0),
+            at: 0,
+            head: start.counter,
+            peak: 0,
+            index: start.index,
+            lost: 0,
+            gap: None,
+            orders: 0,
+            sessions: 0,
+        };
+        let consumer = Consumer {
+            bytes,
+            shared,
+            format,
+            at: 0,
+            tail: start.counter,
+            passed: Passed {
+                end: start.index,
+                last_us: 0,
+            },
+        };
+        (producer, consumer)
     }
 }
 
-fn ends<'a>(bytes: &'a [AtomicU8], shared: &'a Shared) -> (Sampler<'a>, Source<'a>) {
-    let sampler = Sampler {
-        bytes,
-        shared,
-        at: 0,
-        head: 0,
-        peak: 0,
-        index: 0,
-        lost: 0,
-        gap: None,
-    };
-    let source = Source {
-        bytes,
-        shared,
-        at: 0,
-        tail: 0,
-    };
-    (sampler, source)
-}
-
 /// The end that an interrupt holds.
-pub struct Sampler<'a> {
+pub struct Producer<'a> {
     bytes: &'a [AtomicU8],
     shared: &'a Shared,
+    format: Format,
+    shape: Shape,
     /// Where the next byte goes.
     at: usize,
     head: u32,
     peak: u32,
     index: u64,
     lost: u32,
+    /// The gap that is open.
     gap: Option<Gap>,
+    /// Orders carried out.
+    orders: u32,
+    /// Sessions put in, modulo 2^32.
+    sessions: u32,
 }
 
-/// A sample found no room. It is counted, and the recording will say so.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lost;
+/// Form of the samples that are accepted.
+#[derive(Clone, Copy)]
+enum Shape {
+    /// Just so many bytes.
+    Fixed(usize),
+    /// A line of up to so many bytes, its end included.
+    Line(usize),
+    /// None any more.
+    Closed,
+}
 
-impl Sampler<'_> {
-    /// Pushes a sample of up to [`LINE_BYTES_MAX`] bytes; wait-free. `now_us` is only looked at if it is lost.
+impl Shape {
+    fn of(format: &Format, schema: u8) -> Shape {
+        match format {
+            Format::Lines { line_bytes_max, .. } => {
+                Shape::Line(usize::from(*line_bytes_max).min(LINE_BYTES_MAX))
+            }
+            // No sample is as long as that.
+            Format::Csv(schemas) | Format::Binary(schemas) => schemas
+                .get(usize::from(schema))
+                .map_or(Shape::Fixed(usize::MAX), |schema| {
+                    Shape::Fixed(schema.sample_bytes())
+                }),
+        }
+    }
+
+    #[inline]
+    fn fits(self, sample: &[u8]) -> bool {
+        match self {
+            Shape::Fixed(bytes) => sample.len() == bytes,
+            Shape::Line(bytes_max) => sample.len() <= bytes_max && sample.last() == Some(&b'\n'),
+            Shape::Closed => false,
+        }
+    }
+}
+
+/// Reason why a sample was not accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PushError {
+    /// The sample is lost and counted, and the recording will have it in a gap.
+    Lost(Cause),
+    /// The recording has ended. The sample is not counted.
+    Stopped,
+}
+
+impl fmt::Display for PushError {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            PushError::Lost(cause) => write!(f, "the sample is lost ({cause})"),
+            PushError::Stopped => f.write_str("the recording has ended"),
+        }
+    }
+}
+
+impl core::error::Error for PushError {}
+
+impl Producer<'_> {
+    /// Pushes a sample; wait-free. `now_us` is used only if the sample is lost.
     ///
-    /// A text sample is one line with one LF, its last byte; a sample of a schema has all its bytes. Others
-    /// are not told from those, and the recording's own indices of samples will be wrong.
+    /// A sample of a schema has just the schema's bytes. A sample of text is one line of up to the
+    /// format's `line_bytes_max` bytes, whose last byte is its only LF.
     ///
     /// # Errors
-    /// [`Lost`] if there is no room for all of it, or it is empty or too long.
+    /// [`PushError::Lost`] if there is no room for all of it, or it has another form; [`PushError::Stopped`]
+    /// after [`Producer::close`] or [`Consumer::stop`].
     #[inline]
-    pub fn push(&mut self, sample: &[u8], now_us: u64) -> Result<(), Lost> {
-        self.index += 1;
-        if sample.is_empty() || sample.len() > SAMPLE_PUSH_BYTES_MAX {
-            self.lose(now_us, Cause::BadSample);
-            return Err(Lost);
+    pub fn push(&mut self, sample: &[u8], now_us: u64) -> Result<(), PushError> {
+        if self.shared.orders.load(Ordering::Relaxed) != self.orders {
+            self.obey()?;
+        }
+        if !self.shape.fits(sample) {
+            return self.refuse(now_us);
         }
         let tail = self.shared.tail.load(Ordering::Acquire);
         let level = self.head.wrapping_sub(tail) as usize;
-        if sample.len() > self.bytes.len() - level || (self.gap.is_some() && !self.hand_over()) {
-            let cause = Cause::of(self.shared.cause.load(Ordering::Relaxed));
-            self.lose(now_us, cause);
-            return Err(Lost);
+        if sample.len() > self.bytes.len() - level {
+            return self.overflow(sample, now_us);
         }
-        self.copy(sample);
+        if !self.copy(sample) {
+            return self.lose(Cause::BadSample, now_us);
+        }
+        if self.gap.is_some() && !self.end_gap() {
+            return self.overflow(sample, now_us);
+        }
+        self.at += sample.len();
+        if self.at >= self.bytes.len() {
+            self.at -= self.bytes.len();
+        }
+        self.index += 1;
         self.head = self.head.wrapping_add(sample.len() as u32);
         let level = (level + sample.len()) as u32;
         if level > self.peak {
@@ -163,53 +298,159 @@ impl Sampler<'_> {
         Ok(())
     }
 
+    /// Copies a sample behind the head; returns true if it is a line where lines are due.
     #[inline]
-    fn copy(&mut self, sample: &[u8]) {
-        let first = sample.len().min(self.bytes.len() - self.at);
-        let (before, after) = sample.split_at(first);
-        store(&self.bytes[self.at..], before);
-        store(self.bytes, after);
-        self.at += sample.len();
-        if self.at >= self.bytes.len() {
-            self.at -= self.bytes.len();
-        }
-    }
-
-    #[cold]
-    fn lose(&mut self, now_us: u64, cause: Cause) {
-        let gap = self.gap.get_or_insert(Gap {
-            first: self.index - 1,
-            count: 0,
-            at_us: now_us,
-            cause,
-        });
-        gap.count += 1;
-        self.lost = self.lost.wrapping_add(1);
-        self.shared.lost.store(self.lost, Ordering::Relaxed);
-    }
-
-    /// Puts the gap into a slot; whether there was one.
-    #[cold]
-    fn hand_over(&mut self) -> bool {
-        match self.gap {
-            Some(gap) if !self.shared.gaps.put(self.head, gap) => false,
+    fn copy(&self, sample: &[u8]) -> bool {
+        let (text, end) = match (self.shape, sample) {
+            (Shape::Line(_), [text @ .., end]) => (text, end),
             _ => {
-                self.gap = None;
-                true
+                let (before, after) = sample.split_at(sample.len().min(self.bytes.len() - self.at));
+                store(&self.bytes[self.at..], before);
+                store(self.bytes, after);
+                return true;
             }
+        };
+        let (before, after) = text.split_at(text.len().min(self.bytes.len() - self.at));
+        if !store_text(&self.bytes[self.at..], before) || !store_text(self.bytes, after) {
+            return false;
+        }
+        let last = match after.len() {
+            0 if self.at + before.len() < self.bytes.len() => self.at + before.len(),
+            after => after,
+        };
+        self.bytes[last].store(*end, Ordering::Relaxed);
+        true
+    }
+
+    /// A sample of a wrong form came.
+    #[cold]
+    fn refuse(&mut self, now_us: u64) -> Result<(), PushError> {
+        match self.shape {
+            Shape::Closed => Err(PushError::Stopped),
+            Shape::Fixed(_) | Shape::Line(_) => self.lose(Cause::BadSample, now_us),
         }
     }
 
-    /// Samples pushed so far, with those that were lost.
+    /// A sample of the right length found no room, or no slot for the gap before it.
+    #[cold]
+    fn overflow(&mut self, sample: &[u8], now_us: u64) -> Result<(), PushError> {
+        let text = match (self.shape, sample) {
+            (Shape::Line(_), [text @ .., _]) => text,
+            _ => &[],
+        };
+        let cause = match text.contains(&b'\n') {
+            true => Cause::BadSample,
+            false => Cause::of(self.shared.cause.load(Ordering::Relaxed)),
+        };
+        self.lose(cause, now_us)
+    }
+
+    #[cold]
+    fn lose(&mut self, cause: Cause, now_us: u64) -> Result<(), PushError> {
+        let boundaries = &self.shared.boundaries;
+        let grown = self.gap.filter(|gap| {
+            let is_same = gap.cause == cause && !boundaries.is_taken_from(gap);
+            is_same || boundaries.waiting() >= SPLIT_MAX
+        });
+        let gap = match grown {
+            Some(gap) => Gap {
+                count: gap.count + 1,
+                last_us: now_us,
+                ..gap
+            },
+            None => {
+                if self.gap.is_some() {
+                    boundaries.publish();
+                }
+                Gap {
+                    first: self.index,
+                    count: 1,
+                    at_us: now_us,
+                    last_us: now_us,
+                    cause,
+                }
+            }
+        };
+        boundaries.show(self.head, &gap);
+        self.gap = Some(gap);
+        self.index += 1;
+        self.lost = self.lost.wrapping_add(1);
+        self.shared.lost.store(self.lost, Ordering::Release);
+        Err(PushError::Lost(cause))
+    }
+
+    /// Publishes the open gap, because a sample follows; returns false if there is no slot.
+    #[cold]
+    fn end_gap(&mut self) -> bool {
+        let boundaries = &self.shared.boundaries;
+        let has_slot = boundaries.waiting() < BOUNDARIES_MAX;
+        if has_slot {
+            boundaries.publish();
+            self.gap = None;
+        }
+        has_slot
+    }
+
+    /// Carries out what the consumer ordered. A requested session that finds no slot waits for the next
+    /// push.
+    #[cold]
+    fn obey(&mut self) -> Result<(), PushError> {
+        let orders = self.shared.orders.load(Ordering::Relaxed);
+        if orders & STOP != 0 || matches!(self.shape, Shape::Closed) {
+            self.close();
+            return Err(PushError::Stopped);
+        }
+        let schema = (orders >> SCHEMA_SHIFT & SCHEMA_MASK) as u8;
+        if orders != self.orders && self.place_session(schema, Origin::Consumer) {
+            self.orders = orders;
+        }
+        Ok(())
+    }
+
+    /// Starts a session between the samples before and behind; returns false if there is no slot.
+    fn place_session(&mut self, schema: u8, origin: Origin) -> bool {
+        let boundaries = &self.shared.boundaries;
+        let slots = 1 + u32::from(self.gap.is_some());
+        if boundaries.waiting() + slots > BOUNDARIES_MAX {
+            return false;
+        }
+        if self.gap.take().is_some() {
+            boundaries.publish();
+        }
+        boundaries.publish_session(self.head, origin);
+        self.shape = Shape::of(&self.format, schema);
+        true
+    }
+
+    /// Starts a session: samples pushed from now on belong to it, have its schema, and go to new files.
+    ///
+    /// # Errors
+    /// [`SessionError::QueueFull`] if too many gaps and sessions wait, [`SessionError::Schema`] if the
+    /// session was made for another format, [`SessionError::Stopped`] after the end.
+    pub fn begin_session(&mut self, session: &Session) -> Result<(), SessionError> {
+        self.obey().map_err(|_| SessionError::Stopped)?;
+        if !self.format.has_schema(session.schema()) {
+            return Err(SessionError::Schema);
+        }
+        if !self.shared.sessions.has_room(self.sessions) {
+            return Err(SessionError::QueueFull);
+        }
+        self.shared.sessions.put(self.sessions, session);
+        if !self.place_session(session.schema(), Origin::Producer) {
+            return Err(SessionError::QueueFull);
+        }
+        self.sessions = self.sessions.wrapping_add(1);
+        Ok(())
+    }
+
+    /// Samples pushed so far, lost ones included.
     pub fn pushed(&self) -> u64 {
         self.index
     }
 
-    /// No more samples will come: the recorder may finish. Without it a gap at the very end stays unknown.
+    /// Announces that no more samples will come: the recorder may finish.
     pub fn close(&mut self) {
-        if let Some(gap) = self.gap.take() {
-            self.shared.gaps.put_last(self.head, gap);
-        }
+        self.shape = Shape::Closed;
         self.shared.is_closed.store(true, Ordering::Release);
     }
 }
@@ -221,15 +462,42 @@ fn store(cells: &[AtomicU8], bytes: &[u8]) {
     }
 }
 
-/// The end that the recorder holds.
-pub struct Source<'a> {
-    bytes: &'a [AtomicU8],
-    shared: &'a Shared,
-    at: usize,
-    tail: u32,
+/// Stores text up to a line's end; returns true if there is none.
+#[inline]
+fn store_text(cells: &[AtomicU8], text: &[u8]) -> bool {
+    for (cell, byte) in cells.iter().zip(text) {
+        if *byte == b'\n' {
+            return false;
+        }
+        cell.store(*byte, Ordering::Relaxed);
+    }
+    true
 }
 
-impl Source<'_> {
+/// The end that the recorder holds.
+pub struct Consumer<'a> {
+    bytes: &'a [AtomicU8],
+    shared: &'a Shared,
+    format: Format,
+    at: usize,
+    tail: u32,
+    passed: Passed,
+}
+
+/// What comes next out of a ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// So many bytes of samples before the next gap or session; never 0.
+    Samples(usize),
+    /// A gap. It may grow until it is taken, and afterwards: the rest is another gap.
+    Gap(Gap),
+    /// A session starts.
+    Session,
+    /// Nothing yet.
+    Empty,
+}
+
+impl Consumer<'_> {
     /// Bytes of memory.
     pub fn capacity_bytes(&self) -> usize {
         self.bytes.len()
@@ -237,10 +505,7 @@ impl Source<'_> {
 
     /// Bytes that wait.
     pub fn level_bytes(&self) -> usize {
-        self.shared
-            .head
-            .load(Ordering::Acquire)
-            .wrapping_sub(self.tail) as usize
+        self.head().wrapping_sub(self.tail) as usize
     }
 
     /// Highest level so far, in bytes.
@@ -248,12 +513,12 @@ impl Source<'_> {
         self.shared.peak.load(Ordering::Relaxed) as usize
     }
 
-    /// Samples that found no room so far, modulo 2^32.
+    /// Samples lost so far, modulo 2^32. Once the ring is drained, the gaps taken from it hold as many.
     pub fn lost(&self) -> u32 {
-        self.shared.lost.load(Ordering::Relaxed)
+        self.shared.lost.load(Ordering::Acquire)
     }
 
-    /// Whether no more samples will come.
+    /// Returns true if no more samples will come: the producer was closed, or has seen the stop.
     pub fn is_closed(&self) -> bool {
         self.shared.is_closed.load(Ordering::Acquire)
     }
@@ -268,30 +533,108 @@ impl Source<'_> {
         self.tail
     }
 
-    /// Says what a sample that finds no room from now on is lost to.
+    /// Sets the cause of samples that find no room from now on.
     pub(crate) fn set_cause(&self, cause: Cause) {
         self.shared.cause.store(cause as u8, Ordering::Relaxed);
     }
 
-    /// Bytes that wait before the next gap, and the gap if none do.
-    pub fn next(&self) -> (usize, Option<Gap>) {
+    /// Ends the recording: later pushes return [`PushError::Stopped`] and are not counted. A push in
+    /// progress on another core may still complete. Call it and [`Consumer::request_session`] from one
+    /// place only.
+    pub fn stop(&self) {
+        let orders = self.shared.orders.load(Ordering::Relaxed);
+        self.shared.orders.store(orders | STOP, Ordering::Release);
+    }
+
+    /// Asks the producer to start a session before its next sample. If too many boundaries wait then, it
+    /// starts before the first sample for which there is a slot.
+    ///
+    /// # Errors
+    /// [`SessionError::QueueFull`] if the session that was requested before has not begun in a file yet,
+    /// [`SessionError::Schema`] if the session was made for another format, [`SessionError::Stopped`] after
+    /// the end.
+    pub fn request_session(&self, session: &Session) -> Result<(), SessionError> {
+        let (shared, schema) = (self.shared, session.schema());
+        let orders = shared.orders.load(Ordering::Relaxed);
+        let requests = orders >> REQUEST_SHIFT;
+        if orders & STOP != 0 || self.is_closed() {
+            return Err(SessionError::Stopped);
+        }
+        if !self.format.has_schema(schema) {
+            return Err(SessionError::Schema);
+        }
+        if requests != shared.sessions.requests_taken() & REQUEST_MASK {
+            return Err(SessionError::QueueFull);
+        }
+        shared.sessions.keep(session);
+        let request = requests.wrapping_add(1) << REQUEST_SHIFT;
+        let orders = request | u32::from(schema) << SCHEMA_SHIFT;
+        shared.orders.store(orders, Ordering::Release);
+        Ok(())
+    }
+
+    /// Returns what comes next.
+    pub(crate) fn next(&self) -> Next {
+        // Before the boundaries: one that is published meanwhile lies behind this head.
         let level = self.level_bytes();
-        match self.shared.gaps.first() {
-            Some((place, gap)) => match place.wrapping_sub(self.tail) as usize {
-                0 => (0, Some(gap)),
-                before => (before.min(level), None),
-            },
+        let (before, boundary) = match self.shared.boundaries.first(&self.passed) {
+            Some((place, boundary)) => {
+                let before = place.wrapping_sub(self.tail) as usize;
+                (before.min(level), (before == 0).then_some(boundary))
+            }
             None => (level, None),
+        };
+        match boundary {
+            Some(Boundary::Gap(gap)) => Next::Gap(gap),
+            Some(Boundary::Session(_)) => Next::Session,
+            None if before > 0 => Next::Samples(before),
+            None => Next::Empty,
         }
     }
 
-    /// Forgets the gap that is next.
-    pub fn take_gap(&mut self) {
-        self.shared.gaps.take();
+    /// Bytes that wait before the next gap or session.
+    pub(crate) fn waiting_bytes(&self) -> usize {
+        match self.next() {
+            Next::Samples(bytes) => bytes,
+            Next::Gap(_) | Next::Session | Next::Empty => 0,
+        }
     }
 
-    /// Copies what comes `skip` bytes on, and leaves it in the ring. Beyond the level are bytes of old.
-    pub fn peek(&self, skip: usize, out: &mut [u8]) {
+    /// Takes the gap if it is next, as it is now: it may have grown since [`Consumer::next`]. Returns
+    /// `None` also while a push on another core changes it; call it again then.
+    pub(crate) fn take_gap(&mut self) -> Option<Gap> {
+        let Next::Gap(gap) = self.next() else {
+            return None;
+        };
+        self.passed = Passed {
+            end: gap.end(),
+            last_us: gap.last_us,
+        };
+        self.shared.boundaries.pass(&self.passed);
+        // Frees the slot, if the gap had been published.
+        self.shared.boundaries.first(&self.passed);
+        Some(gap)
+    }
+
+    /// Takes the session if it is next.
+    pub(crate) fn take_session(&mut self) -> Option<Session> {
+        let (place, boundary) = self.shared.boundaries.first(&self.passed)?;
+        let Boundary::Session(origin) = boundary else {
+            return None;
+        };
+        if place != self.tail {
+            return None;
+        }
+        let session = match origin {
+            Origin::Producer => self.shared.sessions.take(),
+            Origin::Consumer => self.shared.sessions.take_requested(),
+        };
+        self.shared.boundaries.take_session();
+        Some(session)
+    }
+
+    /// Copies what comes `skip` bytes on, and leaves it in the ring. Bytes past the level are stale.
+    pub(crate) fn peek(&self, skip: usize, out: &mut [u8]) {
         let mut at = self.at + skip;
         if at >= self.bytes.len() {
             at -= self.bytes.len();
@@ -302,9 +645,9 @@ impl Source<'_> {
         load(self.bytes, after);
     }
 
-    /// Gives the room of the next bytes back, of no more than there are.
-    pub fn release(&mut self, bytes: usize) {
-        let bytes = bytes.min(self.level_bytes());
+    /// Gives the room of the next bytes back, of no more than lie before the next gap or session.
+    pub(crate) fn release(&mut self, bytes: usize) {
+        let bytes = bytes.min(self.waiting_bytes());
         self.at += bytes;
         if self.at >= self.bytes.len() {
             self.at -= self.bytes.len();

@@ -30,7 +30,7 @@ fn assert_all_known<const N: usize>(outcome: &Outcome<N>, stream: usize) {
     assert!(summary.written <= files.samples.len() as u64);
 }
 
-/// Operations of the card until the samplers may begin.
+/// Operations of the card until the producers may begin.
 fn operations_until_ready<const N: usize>(inputs: fn() -> [Input; N]) -> u64 {
     let (control, operations) = (Control::new(), Cell::new(0));
     record(Case::new(&control), inputs(), |moment| {
@@ -222,7 +222,7 @@ fn a_header_that_is_too_long_is_refused() {
 
 #[test]
 fn a_sample_of_a_wrong_length_does_not_hang_a_stream_of_a_schema() {
-    for format in [Format::Csv(&MAGOD2), Format::Binary(&MAGOD2)] {
+    for format in [Format::Csv(&[MAGOD2]), Format::Binary(&[MAGOD2])] {
         println!("{}", String::from_utf8_lossy(&format.extension()));
         let control = Control::new();
         let input = Input {
@@ -281,7 +281,7 @@ fn a_slow_stream_gets_its_files_beside_one_that_saturates_the_card() {
     let [fast, slow] = outcome.summaries.unwrap();
     assert!(fast.lost > 0, "the card was not saturated");
     assert_eq!((slow.written, slow.lost), (7_000, 0));
-    // More than were prepared before the samplers began.
+    // More than were prepared before the producers began.
     assert!(slow.files > 4, "{} files", slow.files);
 }
 

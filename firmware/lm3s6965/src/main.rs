@@ -7,10 +7,10 @@
 
 mod card;
 mod instructions;
+mod producer;
 mod qemu;
 mod recording;
 mod registers;
-mod sampler;
 mod ssi;
 mod time;
 
@@ -25,7 +25,7 @@ fn main() -> ! {
     if let Some(mut peripherals) = Peripherals::take() {
         time::start(&mut peripherals.SYST);
         instructions::are_counted();
-        sampler::push_is_cheap();
+        producer::push_is_cheap();
         let mut card = card::on_wires();
         card::is_written_and_read(&mut card);
         recording::is_complete(card);

@@ -1,10 +1,10 @@
 //! The recorder: samples from an interrupt become files of a FAT card that stalls.
 
 use crate::card::TestCard;
-use crate::sampler::{self, CONTROL, SCHEMA};
+use crate::producer::{self, CONTROL, FORMAT};
 use crate::time::{Delay, block_on, idle_us, now_us};
 use cardiograph_recorder::{
-    Config, DosTime, Event, FatVolume, Format, Parts, Recorder, StreamConfig, Window,
+    Config, DosTime, Event, FatVolume, Parts, Recorder, StreamConfig, Window,
 };
 use cortex_m_semihosting::hprintln;
 
@@ -32,10 +32,10 @@ pub fn is_complete(card: TestCard) {
     };
     let stream = StreamConfig {
         prefix: *b"REC",
-        format: Format::Csv(&SCHEMA),
+        format: FORMAT,
         window: Window::default(),
     };
-    let mut recorder = Recorder::new(parts, config, [(stream, sampler::start(SAMPLES))]);
+    let mut recorder = Recorder::new(parts, config, [(stream, producer::start(SAMPLES))]);
     let (bytes, four_bytes) = (size_of_val(&recorder), with_four_streams(&recorder));
     let (began_us, began_idle_us) = (now_us(), idle_us());
     let run = recorder.run();

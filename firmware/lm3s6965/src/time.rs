@@ -1,7 +1,7 @@
 //! Clocks, a delay, running a future, and counting instructions.
 
+use crate::producer;
 use crate::registers::{NVIC_ISER0, RCC, RCGC1, TIMER_0, TIMER_1, TimerRegisters};
-use crate::sampler;
 use core::cell::Cell;
 use core::future::poll_fn;
 use core::hint::spin_loop;
@@ -87,7 +87,7 @@ unsafe fn DefaultHandler(interrupt: i16) {
     match interrupt {
         TIMER_0_INTERRUPT => {
             TIMER_0.interrupt_clear.write(1);
-            sampler::tick(now_us());
+            producer::tick(now_us());
         }
         TIMER_1_INTERRUPT => {
             TIMER_1.interrupt_clear.write(1);

@@ -1,7 +1,7 @@
 //! Our recorder on a simulated card: a whole device, whose files are read back as they are closed.
 //!
 //! ```text
-//!   Feed ──> samplers ──> rings ──> recorder ──> card ── file closed ──> another FAT library
+//!   Feed ──> producers ──> rings ──> recorder ──> card ── file closed ──> another FAT library
 //!     └────────────────────────── every line made again ── compared ─────────────┘
 //! ```
 //!
@@ -88,7 +88,7 @@ pub fn stream_on_card<const N: usize>(
     files.finish(logged)
 }
 
-/// What samplers and events both see.
+/// What producers and events both see.
 struct Shared<'a> {
     progress: Cell<Progress>,
     watch: RefCell<&'a mut dyn FnMut(Progress) -> ControlFlow<()>>,
@@ -103,7 +103,7 @@ impl Shared<'_> {
     }
 }
 
-/// The lines of one stream as its sampler takes them.
+/// The lines of one stream as its producer takes them.
 struct Sampled<'a> {
     feed: &'a dyn Feed,
     shared: &'a Shared<'a>,

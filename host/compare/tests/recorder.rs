@@ -128,8 +128,8 @@ fn four_streams_share_a_card() {
         [
             lines(b"FST", 500, 10, 16_384),
             lines(b"SLW", 8, 10, 16_384),
-            of(b"ROW", Format::Csv(&MAGOD2), 100),
-            of(b"BIN", Format::Binary(&MAGOD2), 200),
+            of(b"ROW", Format::Csv(&[MAGOD2]), 100),
+            of(b"BIN", Format::Binary(&[MAGOD2]), 200),
         ],
         |_, _| (),
         nothing,

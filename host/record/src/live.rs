@@ -1,16 +1,16 @@
 //! The recorder in real time, on this computer.
 //!
 //! ```text
-//!   thread of each stream: clock or lines ──> Sampler ── ring ──> Recorder ──> DirectoryCard
+//!   thread of each stream: clock or lines ──> Producer ── ring ──> Recorder ──> DirectoryCard
 //! ```
 //!
-//! A sampler's thread is what an interrupt is on a board: it goes on while the recorder waits for the
+//! A producer's thread is what an interrupt is on a board: it goes on while the recorder waits for the
 //! medium.
 
 use crate::Feed;
 use crate::directory::{Access, DirectoryError, open_directory};
 use cardiograph_recorder::{
-    Config, Control, Event, LINE_BYTES_MAX, Parts, Recorder, Ring, Sampler, Source, StartError,
+    Config, Consumer, Control, Event, LINE_BYTES_MAX, Parts, Producer, Recorder, Ring, StartError,
     StreamConfig, StreamSummary,
 };
 use embedded_hal_async::delay::DelayNs;
@@ -23,7 +23,7 @@ use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Longest time until a sampler sees that it is to stop.
+/// Longest time until a producer sees that it is to stop.
 const PATIENCE: Duration = Duration::from_millis(20);
 /// Lines that were read, and not pushed yet.
 const LINES_AHEAD: usize = 1024;
@@ -96,10 +96,11 @@ pub fn record_in_directory<const N: usize>(
         Ring::over(bytes)
     });
     let configs = streams.each_ref().map(|stream| stream.config);
-    let (samplers, mut sources): (Vec<Sampler>, Vec<Option<Source>>) = rings
+    let (producers, mut consumers): (Vec<Producer>, Vec<Option<Consumer>>) = rings
         .iter_mut()
-        .map(Ring::split)
-        .map(|(sampler, source)| (sampler, Some(source)))
+        .zip(&configs)
+        .map(|(ring, config)| ring.split(config.format))
+        .map(|(producer, consumer)| (producer, Some(consumer)))
         .unzip();
     let parts = Parts {
         medium: card,
@@ -111,10 +112,10 @@ pub fn record_in_directory<const N: usize>(
         reads: None,
     };
     let of_streams = core::array::from_fn(|at| {
-        let source = sources[at].take();
+        let consumer = consumers[at].take();
         (
             configs[at],
-            source.unwrap_or_else(|| unreachable!("one for each stream")),
+            consumer.unwrap_or_else(|| unreachable!("one for each stream")),
         )
     });
     let mut recorder = Recorder::new(parts, setup.config, of_streams);
@@ -126,12 +127,12 @@ pub fn record_in_directory<const N: usize>(
         started_ns: AtomicU64::new(u64::MAX),
     };
     let (result, pushed) = thread::scope(|scope| {
-        let threads: Vec<_> = samplers
+        let threads: Vec<_> = producers
             .into_iter()
             .zip(streams)
-            .map(|(sampler, stream)| {
+            .map(|(producer, stream)| {
                 let run = &run;
-                scope.spawn(move || run.sample(sampler, stream.feed))
+                scope.spawn(move || run.sample(producer, stream.feed))
             })
             .collect();
         let result = block_on(recorder.run());
@@ -155,31 +156,31 @@ pub fn record_in_directory<const N: usize>(
     })
 }
 
-/// What the samplers' threads share.
+/// What the producers' threads share.
 struct Run<'a> {
     origin: Instant,
     control: &'a Control,
     is_stopped: &'a (dyn Fn() -> bool + Sync),
     /// The recorder has ended.
     is_over: AtomicBool,
-    /// When the first sampler began, in ns.
+    /// When the first producer began, in ns.
     started_ns: AtomicU64,
 }
 
 impl Run<'_> {
     /// Pushes what the feed gives, from when the recorder is ready; returns how much it was.
-    fn sample(&self, mut sampler: Sampler, feed: LiveFeed) -> u64 {
+    fn sample(&self, mut producer: Producer, feed: LiveFeed) -> u64 {
         while !self.control.is_ready() && !self.is_ending() {
             thread::sleep(Duration::from_millis(1));
         }
         let started_ns = self.now_ns();
         self.started_ns.fetch_min(started_ns, Ordering::Relaxed);
         match feed {
-            LiveFeed::Clock(samples) => self.by_clock(&mut sampler, samples, started_ns),
-            LiveFeed::Lines(lines) => self.as_they_come(&mut sampler, &read_lines(lines)),
+            LiveFeed::Clock(samples) => self.by_clock(&mut producer, samples, started_ns),
+            LiveFeed::Lines(lines) => self.as_they_come(&mut producer, &read_lines(lines)),
         }
-        sampler.close();
-        sampler.pushed()
+        producer.close();
+        producer.pushed()
     }
 
     fn now_ns(&self) -> u64 {
@@ -190,7 +191,12 @@ impl Run<'_> {
         self.is_over.load(Ordering::Acquire) || (self.is_stopped)()
     }
 
-    fn by_clock(&self, sampler: &mut Sampler, samples: Box<dyn Feed + Send + '_>, started_ns: u64) {
+    fn by_clock(
+        &self,
+        producer: &mut Producer,
+        samples: Box<dyn Feed + Send + '_>,
+        started_ns: u64,
+    ) {
         let mut sample = [0; LINE_BYTES_MAX];
         for index in 0..samples.lines() {
             let due_ns = started_ns.saturating_add(samples.due_ns(index));
@@ -206,16 +212,22 @@ impl Run<'_> {
                 return;
             }
             let len = samples.make(index, &mut sample);
+<<<<<<< HEAD
             // What is lost is in the sampler's own count, and in a gap.
             let _ = sampler.push(&sample[..len], now_ns / 1000);
+=======
+            // What is lost is in the producer's own count, and in a gap.
+            let _ = producer.push(&sample[..len], now_ns / 1000);
+            index += 1;
+>>>>>>> ring
         }
     }
 
-    fn as_they_come(&self, sampler: &mut Sampler, lines: &Receiver<Vec<u8>>) {
+    fn as_they_come(&self, producer: &mut Producer, lines: &Receiver<Vec<u8>>) {
         while !self.is_ending() {
             match lines.recv_timeout(PATIENCE) {
                 Ok(line) => {
-                    let _ = sampler.push(&line, self.now_ns() / 1000);
+                    let _ = producer.push(&line, self.now_ns() / 1000);
                 }
                 Err(RecvTimeoutError::Timeout) => (),
                 Err(RecvTimeoutError::Disconnected) => return,

@@ -87,7 +87,7 @@ pub fn input_in_directory(
     ran.finish(|_, _| Ok(()))
 }
 
-/// The lines of one stream as its sampler takes them.
+/// The lines of one stream as its producer takes them.
 struct Sampled<'a> {
     feed: &'a (dyn Feed + Sync),
     progress: &'a LiveProgress,

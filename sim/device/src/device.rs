@@ -4,8 +4,8 @@ use crate::interrupt::{Bus, Delay, Interrupt, Watch};
 use crate::samples::Samples;
 use cardiograph_card::Card as Driver;
 use cardiograph_recorder::{
-    Config, Control, DosTime, Event, FatVolume, Parts, ReadDesk, Recorder, Ring, Sampler, Source,
-    StreamConfig, StreamSummary,
+    Config, Consumer, Control, DosTime, Event, FatVolume, Parts, Producer, ReadDesk, Recorder,
+    Ring, StreamConfig, StreamSummary,
 };
 use cardiograph_sim_card::wire::{ChipSelect, Kind, Options, SpiCard, Wire};
 use cardiograph_sim_card::{BLOCK_BYTES, Block, Card, Seed};
@@ -149,7 +149,7 @@ impl Device {
         card.unwrap_or_else(|| panic!("the wires are held"))
     }
 
-    /// Records until all samplers are done, or the power goes. `events` is told the time in us with each
+    /// Records until all producers are done, or the power goes. `events` is told the time in us with each
     /// event. What `beside` makes goes on meanwhile, and is dropped with the recorder's end.
     pub fn log<'a, const N: usize>(
         &'a self,
@@ -166,16 +166,17 @@ impl Device {
             Ring::over(bytes)
         });
         let configs = streams.each_ref().map(|stream| stream.config);
-        let (samplers, mut sources): (Vec<Sampler>, Vec<Option<Source>>) = rings
+        let (producers, mut consumers): (Vec<Producer>, Vec<Option<Consumer>>) = rings
             .iter_mut()
-            .map(Ring::split)
-            .map(|(sampler, source)| (sampler, Some(source)))
+            .zip(&configs)
+            .map(|(ring, config)| ring.split(config.format))
+            .map(|(producer, consumer)| (producer, Some(consumer)))
             .unzip();
         let samples = streams.into_iter().map(|stream| stream.samples);
         let interrupt = Interrupt::new(
             self.clock.clone(),
             &control,
-            samplers.into_iter().zip(samples),
+            producers.into_iter().zip(samples),
             self.stops_without_power,
         );
         let now = self.clock.clone();
@@ -192,10 +193,10 @@ impl Device {
             reads: Some(&desk),
         };
         let streams = core::array::from_fn(|at| {
-            let source = sources[at].take();
+            let consumer = consumers[at].take();
             (
                 configs[at],
-                source.unwrap_or_else(|| unreachable!("one for each stream")),
+                consumer.unwrap_or_else(|| unreachable!("one for each stream")),
             )
         });
         let mut recorder = Recorder::new(parts, self.config, streams);

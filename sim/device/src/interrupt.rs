@@ -1,10 +1,10 @@
-//! The sampler's interrupt: it comes whatever the processor does, and needs no time.
+//! The producer's interrupt: it comes whatever the processor does, and needs no time.
 //!
 //! Time passes on the bus and in delays only. After each of them all samples are pushed that fell due
 //! meanwhile, at their own times: nothing could have looked at the ring before.
 
 use crate::samples::Samples;
-use cardiograph_recorder::{Control, LINE_BYTES_MAX, Sampler};
+use cardiograph_recorder::{Control, LINE_BYTES_MAX, Producer};
 use cardiograph_sim_card::wire::{ChipSelect, SpiBus, SpiCard, Wire};
 use cardiograph_sim_world::{Clock, Handle};
 use embedded_hal_async::delay::DelayNs;
@@ -13,11 +13,11 @@ use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
 use std::future::pending;
 
-/// All samplers of a device, and the switch that ends everything.
+/// All producers of a device, and the switch that ends everything.
 pub(crate) struct Interrupt<'a> {
     clock: Clock,
     control: &'a Control,
-    sources: RefCell<Vec<Sampling<'a>>>,
+    samplings: RefCell<Vec<Sampling<'a>>>,
     /// When sampling began, in ns.
     started_ns: Cell<Option<u64>>,
     /// The device stops with the power of its card.
@@ -26,7 +26,7 @@ pub(crate) struct Interrupt<'a> {
 }
 
 struct Sampling<'a> {
-    sampler: Sampler<'a>,
+    producer: Producer<'a>,
     samples: Box<dyn Samples + 'a>,
     next: u64,
     /// When the next is due; `None` after the last.
@@ -37,11 +37,11 @@ impl<'a> Interrupt<'a> {
     pub(crate) fn new(
         clock: Clock,
         control: &'a Control,
-        samplers: impl Iterator<Item = (Sampler<'a>, Box<dyn Samples + 'a>)>,
+        producers: impl Iterator<Item = (Producer<'a>, Box<dyn Samples + 'a>)>,
         stops_without_power: bool,
     ) -> Self {
-        let sources = samplers.map(|(sampler, mut samples)| Sampling {
-            sampler,
+        let samplings = producers.map(|(producer, mut samples)| Sampling {
+            producer,
             due_ns: samples.due_ns(0),
             samples,
             next: 0,
@@ -49,7 +49,7 @@ impl<'a> Interrupt<'a> {
         Interrupt {
             clock,
             control,
-            sources: RefCell::new(sources.collect()),
+            samplings: RefCell::new(samplings.collect()),
             started_ns: Cell::new(None),
             stops_without_power,
             stopped: Cell::new(false),
@@ -67,7 +67,7 @@ impl<'a> Interrupt<'a> {
             }
             None => return,
         };
-        for sampling in self.sources.borrow_mut().iter_mut() {
+        for sampling in self.samplings.borrow_mut().iter_mut() {
             sampling.come(started_ns, now_ns);
         }
     }
@@ -83,8 +83,8 @@ impl<'a> Interrupt<'a> {
 
     /// Samples pushed by each stream, with those that were lost.
     pub(crate) fn pushed(&self) -> Vec<u64> {
-        let sources = self.sources.borrow();
-        sources.iter().map(|one| one.sampler.pushed()).collect()
+        let samplings = self.samplings.borrow();
+        samplings.iter().map(|one| one.producer.pushed()).collect()
     }
 }
 
@@ -97,12 +97,12 @@ impl Sampling<'_> {
             }
             let mut sample = [0; LINE_BYTES_MAX];
             let len = self.samples.make(self.next, &mut sample);
-            // What is lost is in the sampler's own count, and in a gap.
-            let _ = self.sampler.push(&sample[..len], at_ns / 1000);
+            // What is lost is in the producer's own count, and in a gap.
+            let _ = self.producer.push(&sample[..len], at_ns / 1000);
             self.next += 1;
             self.due_ns = self.samples.due_ns(self.next);
             if self.due_ns.is_none() {
-                self.sampler.close();
+                self.producer.close();
             }
         }
     }

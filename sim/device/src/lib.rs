@@ -1,7 +1,7 @@
-//! A whole data logger in one world: sampler interrupt, recorder, FAT, card driver, wire, simulated card.
+//! A whole data logger in one world: producer interrupt, recorder, FAT, card driver, wire, simulated card.
 //!
 //! ```text
-//!   Samples ── interrupt ──> Sampler ── ring ──> Recorder ── FatVolume
+//!   Samples ── interrupt ──> Producer ── ring ──> Recorder ── FatVolume
 //!                 ^                                 │
 //!                 └─── whenever time has passed ── Bus, Delay ── Card driver ── wire ── simulated card
 //! ```

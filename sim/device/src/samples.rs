@@ -1,4 +1,4 @@
-//! What a sampler samples, and when.
+//! What a producer samples, and when.
 
 use cardiograph_recorder::LINE_BYTES_MAX;
 

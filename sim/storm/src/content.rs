@@ -50,7 +50,7 @@ pub fn read(
     reached: &mut Reached,
 ) -> Result<(), String> {
     match plan.config.format {
-        Format::Binary(schema) => read_binary(plan, schema, bytes, may_end_early, reached),
+        Format::Binary([schema, ..]) => read_binary(plan, schema, bytes, may_end_early, reached),
         _ => read_text(plan, bytes, reached),
     }
 }
@@ -59,8 +59,8 @@ fn header(plan: &Plan) -> String {
     match plan.config.format {
         Format::Lines { header: "", .. } => String::new(),
         Format::Lines { .. } => format!("{HEADER}\r\n"),
-        Format::Csv(schema) | Format::Binary(schema) => {
-            let names = schema.columns().iter().map(|column| column.name);
+        Format::Csv(schemas) | Format::Binary(schemas) => {
+            let names = schemas[0].columns().iter().map(|column| column.name);
             let names: Vec<&str> = names.chain(["note"]).collect();
             format!("{}\r\n", names.join(","))
         }

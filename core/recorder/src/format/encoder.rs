@@ -19,7 +19,7 @@ use super::{Format, text};
 use crate::crc32::crc32;
 use crate::gap::Gap;
 use crate::limits::{LINE_BYTES_MAX, MARK_TAIL_BYTES, SAMPLE_BYTES_MAX};
-use crate::ring::Source;
+use crate::ring::{Consumer, Next};
 use cardiograph_card::{BLOCK_BYTES, Block};
 
 /// Makes the blocks of one stream.
@@ -182,19 +182,21 @@ impl Encoder {
     }
 
     /// Fills the block with what waits in the ring, at most `limit` bytes of it: those of whole samples.
-    pub(crate) fn fill(&mut self, source: &mut Source, mut limit: usize) -> Filled {
+    pub(crate) fn fill(&mut self, consumer: &mut Consumer, mut limit: usize) -> Filled {
         if self.is_full {
             return Filled::Full;
         }
+        // Sessions have no files of their own yet.
+        while consumer.take_session().is_some() {}
         match self.format {
-            Format::Binary(_) => self.fill_binary(source, &mut limit),
-            _ => self.fill_text(source, &mut limit),
+            Format::Binary(_) => self.fill_binary(consumer, &mut limit),
+            _ => self.fill_text(consumer, &mut limit),
         }
     }
 
     /// Ends the block with a mark, and the line that is unfinished before. Full: there is a block to be
     /// pushed, and this to be called again. Dry: all is marked.
-    pub(crate) fn mark(&mut self, source: &mut Source) -> Filled {
+    pub(crate) fn mark(&mut self, consumer: &mut Consumer) -> Filled {
         if self.is_full {
             return Filled::Full;
         }
@@ -202,17 +204,17 @@ impl Encoder {
             return Filled::Dry;
         }
         let mut limit = usize::MAX;
-        if let Format::Binary(schema) = self.format {
+        if let Format::Binary([schema, ..]) = self.format {
             // What the ring holds of it only in part will not come.
             while self.written > 0
                 && self.len < PAYLOAD_BYTES
-                && self.write_sample(source, schema.sample_bytes(), &mut limit)
+                && self.write_sample(consumer, schema.sample_bytes(), &mut limit)
             {}
             self.seal_binary(BlockKind::Samples);
             return Filled::Full;
         }
         while self.written > 0 && !self.is_marking {
-            match self.write_line(source, &mut limit) {
+            match self.write_line(consumer, &mut limit) {
                 Wrote::BlockFull => return Filled::Full,
                 // A sample without a line's end gets one.
                 Wrote::Nothing => {
@@ -246,15 +248,15 @@ impl Encoder {
     }
 
     /// Leaves out the rest of the sample that is written in part; returns the index of the one after it.
-    pub(crate) fn abandon(&mut self, source: &mut Source) -> u64 {
+    pub(crate) fn abandon(&mut self, consumer: &mut Consumer) -> u64 {
         if self.written > 0 && !self.is_marking && self.line == Line::Sample {
             let mut sample = [0; LINE_BYTES_MAX];
             let rest = match self.format {
-                Format::Lines { .. } => line_end(source, 0, &mut sample),
-                Format::Csv(schema) => schema.sample_bytes(),
-                Format::Binary(schema) => schema.sample_bytes() - self.written,
+                Format::Lines { .. } => line_end(consumer, 0, &mut sample),
+                Format::Binary([schema, ..]) => schema.sample_bytes() - self.written,
+                Format::Csv(_) | Format::Binary(_) => self.format.sample_bytes().unwrap_or(0),
             };
-            source.release(rest);
+            consumer.release(rest);
             self.next_sample += 1;
         }
         self.written = 0;
@@ -266,13 +268,13 @@ impl Encoder {
         self.next_sample
     }
 
-    fn fill_text(&mut self, source: &mut Source, limit: &mut usize) -> Filled {
+    fn fill_text(&mut self, consumer: &mut Consumer, limit: &mut usize) -> Filled {
         loop {
             if self.is_marking {
                 self.write_mark();
                 return Filled::Full;
             }
-            match self.write_line(source, limit) {
+            match self.write_line(consumer, limit) {
                 Wrote::Line => (),
                 Wrote::BlockFull => return Filled::Full,
                 Wrote::Nothing => return Filled::Dry,
@@ -342,12 +344,12 @@ impl Encoder {
     }
 
     /// Writes the line that is due, or goes on with the one that was begun.
-    fn write_line(&mut self, source: &mut Source, limit: &mut usize) -> Wrote {
-        if self.is_bulk() && self.copy_lines(source, limit) {
+    fn write_line(&mut self, consumer: &mut Consumer, limit: &mut usize) -> Wrote {
+        if self.is_bulk() && self.copy_lines(consumer, limit) {
             return self.wrote();
         }
         let mut line = [0; LINE_BYTES_MAX];
-        let Some((len, sample)) = self.line_of(source, *limit, &mut line) else {
+        let Some((len, sample)) = self.line_of(consumer, *limit, &mut line) else {
             return Wrote::Nothing;
         };
         let content_max = BLOCK_BYTES - self.mark_line_bytes();
@@ -363,7 +365,7 @@ impl Encoder {
         self.is_marked = false;
         self.written += count;
         if let (Line::Sample, Format::Lines { .. }) = (self.line, self.format) {
-            source.release(count);
+            consumer.release(count);
             *limit = limit.saturating_sub(count);
         }
         // What was left of a line is all of it, unless the limit is within it.
@@ -371,7 +373,7 @@ impl Encoder {
         let is_whole = !is_raw || left.ends_with(b"\n");
         if count == left.len() && is_whole {
             if let (Line::Sample, Format::Csv(_)) = (self.line, self.format) {
-                source.release(sample);
+                consumer.release(sample);
                 *limit = limit.saturating_sub(sample);
             }
             self.end_line();
@@ -396,15 +398,15 @@ impl Encoder {
     }
 
     /// Fills the block with whole lines and the beginning of one; whether there were any.
-    fn copy_lines(&mut self, source: &mut Source, limit: &mut usize) -> bool {
+    fn copy_lines(&mut self, consumer: &mut Consumer, limit: &mut usize) -> bool {
         let room = &mut self.block[self.len..];
-        let count = source.next().0.min(*limit).min(room.len());
+        let count = consumer.waiting_bytes().min(*limit).min(room.len());
         if count == 0 {
             return false;
         }
         let lines = &mut room[..count];
-        source.peek(0, lines);
-        source.release(count);
+        consumer.peek(0, lines);
+        consumer.release(count);
         *limit -= count;
         for (byte, at) in lines.iter().zip(self.len + 1..) {
             self.written += 1;
@@ -432,13 +434,13 @@ impl Encoder {
     /// waits.
     fn line_of(
         &mut self,
-        source: &mut Source,
+        consumer: &mut Consumer,
         limit: usize,
         line: &mut [u8; LINE_BYTES_MAX],
     ) -> Option<(usize, usize)> {
         if self.line == Line::Header {
             // A file that nothing comes to stays empty.
-            if !self.is_wanted(source, limit) {
+            if !self.is_wanted(consumer, limit) {
                 return None;
             }
             match text::header(&self.format, line) {
@@ -447,40 +449,43 @@ impl Encoder {
             }
         }
         if self.written == 0 {
-            self.choose(source);
+            self.choose(consumer);
         }
         if let (Line::Gap, Some(gap)) = (self.line, self.gap) {
             return Some((text::gap(&self.format, gap, line), 0));
         }
-        let (waiting, _) = source.next();
-        let waiting = waiting.min(limit);
+        let waiting = consumer.waiting_bytes().min(limit);
         match self.format {
-            Format::Csv(schema) if waiting >= schema.sample_bytes() => {
+            Format::Csv([schema, ..]) if waiting >= schema.sample_bytes() => {
                 let bytes = schema.sample_bytes();
                 let mut sample = [0; SAMPLE_BYTES_MAX];
-                source.peek(0, &mut sample[..bytes]);
+                consumer.peek(0, &mut sample[..bytes]);
                 let mut text = super::decimal::Text::new(line);
                 schema.write_row(&sample[..bytes], &mut text);
                 Some((text.len(), bytes))
             }
-            Format::Lines { .. } if waiting > 0 => Some((line_end(source, waiting, line), 0)),
+            Format::Lines { .. } if waiting > 0 => Some((line_end(consumer, waiting, line), 0)),
             _ => None,
         }
     }
 
     /// Whether there is a gap or a sample to write down.
-    fn is_wanted(&self, source: &Source, limit: usize) -> bool {
-        let (waiting, gap) = source.next();
-        waiting.min(limit) > 0 || gap.is_some() || self.gap.is_some()
+    fn is_wanted(&self, consumer: &Consumer, limit: usize) -> bool {
+        let is_next = match consumer.next() {
+            Next::Samples(bytes) => bytes.min(limit) > 0,
+            Next::Gap(_) => true,
+            Next::Session | Next::Empty => false,
+        };
+        is_next || self.gap.is_some()
     }
 
     /// Decides between lines what comes next.
-    fn choose(&mut self, source: &mut Source) {
+    fn choose(&mut self, consumer: &mut Consumer) {
+        while consumer.take_session().is_some() {}
         if self.gap.is_none()
             && self.news.is_none()
-            && let (0, Some(gap)) = source.next()
+            && let Some(gap) = consumer.take_gap()
         {
-            source.take_gap();
             self.gap = Some(gap);
             self.news = Some(gap);
         }
@@ -508,12 +513,12 @@ impl Encoder {
         }
     }
 
-    fn fill_binary(&mut self, source: &mut Source, limit: &mut usize) -> Filled {
-        let Format::Binary(schema) = self.format else {
+    fn fill_binary(&mut self, consumer: &mut Consumer, limit: &mut usize) -> Filled {
+        let Format::Binary([schema, ..]) = self.format else {
             return Filled::Dry;
         };
         if self.line == Line::Header {
-            if !self.is_wanted(source, *limit) {
+            if !self.is_wanted(consumer, *limit) {
                 return Filled::Dry;
             }
             let mut text =
@@ -526,7 +531,7 @@ impl Encoder {
         }
         while self.len < PAYLOAD_BYTES {
             if self.written == 0 {
-                self.choose(source);
+                self.choose(consumer);
             }
             if let (Line::Gap, Some(gap)) = (self.line, self.gap) {
                 // Samples before it have a block of their own.
@@ -545,7 +550,7 @@ impl Encoder {
             if is_last && schema.sample_bytes() > PAYLOAD_BYTES - self.len {
                 break;
             }
-            if !self.write_sample(source, schema.sample_bytes(), limit) {
+            if !self.write_sample(consumer, schema.sample_bytes(), limit) {
                 return Filled::Dry;
             }
         }
@@ -554,8 +559,8 @@ impl Encoder {
     }
 
     /// As much of a sample as there is room for; whether there was any.
-    fn write_sample(&mut self, source: &mut Source, bytes: usize, limit: &mut usize) -> bool {
-        let waiting = source.next().0.min(*limit);
+    fn write_sample(&mut self, consumer: &mut Consumer, bytes: usize, limit: &mut usize) -> bool {
+        let waiting = consumer.waiting_bytes().min(*limit);
         let count = (bytes - self.written).min(PAYLOAD_BYTES - self.len);
         if waiting < count {
             return false;
@@ -563,8 +568,8 @@ impl Encoder {
         if self.written == 0 && self.first.is_none() {
             self.first = Some((self.len as u16, self.next_sample));
         }
-        source.peek(0, &mut self.block[PAYLOAD_AT + self.len..][..count]);
-        source.release(count);
+        consumer.peek(0, &mut self.block[PAYLOAD_AT + self.len..][..count]);
+        consumer.release(count);
         *limit -= count;
         self.len += count;
         self.is_marked = false;
@@ -605,15 +610,15 @@ enum Wrote {
 }
 
 /// Copies the line that is next in the ring, or what is left of it; returns its length.
-fn line_end(source: &Source, waiting: usize, line: &mut [u8; LINE_BYTES_MAX]) -> usize {
+fn line_end(consumer: &Consumer, waiting: usize, line: &mut [u8; LINE_BYTES_MAX]) -> usize {
     let waiting = if waiting == 0 {
-        source.next().0
+        consumer.waiting_bytes()
     } else {
         waiting
     };
     let count = waiting.min(line.len());
     // A line has at most so many bytes, or it would not have been taken into the ring.
-    source.peek(0, &mut line[..count]);
+    consumer.peek(0, &mut line[..count]);
     match line[..count].iter().position(|byte| *byte == b'\n') {
         Some(at) => at + 1,
         None => count,

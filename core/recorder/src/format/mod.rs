@@ -9,7 +9,7 @@ mod schema;
 mod tests;
 pub(crate) mod text;
 
-use crate::limits::LINE_BYTES_MAX;
+use crate::limits::{LINE_BYTES_MAX, SCHEMAS_MAX};
 pub use decimal::DECIMALS_MAX;
 pub(crate) use encoder::{Encoder, Filled};
 pub use schema::{Column, Kind, MAGOD2, Schema};
@@ -24,10 +24,11 @@ pub enum Format {
         /// Longest line, its end included; at most [`LINE_BYTES_MAX`](crate::LINE_BYTES_MAX).
         line_bytes_max: u16,
     },
-    /// Samples of a schema, written as rows of text.
-    Csv(&'static Schema),
-    /// Samples of a schema as they are, in blocks with checksums.
-    Binary(&'static Schema),
+    /// Samples of a schema, written as rows of text. Of the 1 to 8 schemas the first is used until a
+    /// session chooses another.
+    Csv(&'static [Schema]),
+    /// Samples of a schema as they are, in blocks with checksums. Schemas are chosen likewise.
+    Binary(&'static [Schema]),
 }
 
 impl Format {
@@ -39,7 +40,25 @@ impl Format {
         }
     }
 
-    /// Whether no line of it is longer than lines may be.
+    /// The schemas of its samples; none for lines.
+    pub fn schemas(&self) -> &'static [Schema] {
+        match self {
+            Format::Lines { .. } => &[],
+            Format::Csv(schemas) | Format::Binary(schemas) => schemas,
+        }
+    }
+
+    /// The schema that is used until a session chooses another.
+    pub(crate) fn first_schema(&self) -> Option<&'static Schema> {
+        self.schemas().first()
+    }
+
+    /// Returns true if a session may have the schema of this index: lines have only the index 0.
+    pub(crate) fn has_schema(&self, index: u8) -> bool {
+        usize::from(index) < self.schemas().len().max(1)
+    }
+
+    /// Returns true if no line of it is longer than lines may be, and its number of schemas is allowed.
     pub(crate) fn fits(&self) -> bool {
         match self {
             Format::Lines {
@@ -49,8 +68,10 @@ impl Format {
                 let line_bytes_max = usize::from(*line_bytes_max);
                 header.len() + 2 <= LINE_BYTES_MAX && line_bytes_max <= LINE_BYTES_MAX
             }
-            // Checked when the schema was made.
-            Format::Csv(_) | Format::Binary(_) => true,
+            // Their lines were checked when the schemas were made.
+            Format::Csv(schemas) | Format::Binary(schemas) => {
+                (1..=SCHEMAS_MAX).contains(&schemas.len())
+            }
         }
     }
 
@@ -65,9 +86,6 @@ impl Format {
 
     /// Bytes of every sample in the ring, if they are alike.
     pub(crate) fn sample_bytes(&self) -> Option<usize> {
-        match self {
-            Format::Lines { .. } => None,
-            Format::Csv(schema) | Format::Binary(schema) => Some(schema.sample_bytes()),
-        }
+        self.first_schema().map(Schema::sample_bytes)
     }
 }

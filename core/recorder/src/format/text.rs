@@ -9,12 +9,12 @@ use crate::limits::LINE_BYTES_MAX;
 pub(crate) fn header(format: &Format, line: &mut [u8; LINE_BYTES_MAX]) -> usize {
     let mut text = Text::new(line);
     match format {
-        Format::Csv(schema) => schema.write_names(&mut text),
+        Format::Csv([schema, ..]) => schema.write_names(&mut text),
         Format::Lines { header, .. } if !header.is_empty() => {
             text.push(header.as_bytes());
             text.push(b"\r\n");
         }
-        Format::Lines { .. } | Format::Binary(_) => (),
+        Format::Lines { .. } | Format::Csv(_) | Format::Binary(_) => (),
     }
     text.len()
 }
@@ -22,8 +22,8 @@ pub(crate) fn header(format: &Format, line: &mut [u8; LINE_BYTES_MAX]) -> usize 
 /// Commas before a note, so that it stands in the last column.
 pub(crate) fn indent(format: &Format) -> usize {
     match format {
-        Format::Csv(schema) => schema.columns().len(),
-        Format::Lines { .. } | Format::Binary(_) => 0,
+        Format::Csv([schema, ..]) => schema.columns().len(),
+        Format::Lines { .. } | Format::Csv(_) | Format::Binary(_) => 0,
     }
 }
 

@@ -1,4 +1,4 @@
-//! A recorder in virtual time: samplers that push whenever time passes, and a card in memory that loses
+//! A recorder in virtual time: producers that push whenever time passes, and a card in memory that loses
 //! what is not durable when it fails.
 
 mod memory;
@@ -27,7 +27,7 @@ const LOOKS_MAX: u32 = 100_000;
 /// Makes the sample of an index.
 pub type Make = Box<dyn Fn(u64) -> Vec<u8>>;
 
-/// A stream, and who pushes to it. Its sampler is closed after so many samples.
+/// A stream, and who pushes to it. Its producer is closed after so many samples.
 pub struct Input {
     pub format: Format,
     pub window: Window,
@@ -117,17 +117,17 @@ pub struct Outcome<const N: usize> {
 }
 
 struct Feed<'a> {
-    sampler: Sampler<'a>,
+    producer: Producer<'a>,
     period_us: u64,
     samples: u64,
     make: Make,
 }
 
-/// What card, samplers and clock share.
+/// What card, producers and clock share.
 struct World<'a> {
     now_us: Cell<u64>,
     looks: Cell<u32>,
-    /// When the samplers began.
+    /// When the producers began.
     begun_us: Cell<Option<u64>>,
     control: &'a Control,
     feeds: RefCell<Vec<Feed<'a>>>,
@@ -158,21 +158,21 @@ impl World<'_> {
     fn push(&self, now_us: u64, begun_us: u64) {
         for feed in self.feeds.borrow_mut().iter_mut() {
             let due = (now_us - begun_us) / feed.period_us + 1;
-            while feed.sampler.pushed() < due.min(feed.samples) {
+            while feed.producer.pushed() < due.min(feed.samples) {
                 // A sample that is lost is found in a gap.
                 let _ = feed
-                    .sampler
-                    .push(&(feed.make)(feed.sampler.pushed()), now_us);
+                    .producer
+                    .push(&(feed.make)(feed.producer.pushed()), now_us);
             }
-            if feed.sampler.pushed() == feed.samples {
-                feed.sampler.close();
+            if feed.producer.pushed() == feed.samples {
+                feed.producer.close();
             }
         }
     }
 
     fn pushed(&self) -> Vec<u64> {
         let feeds = self.feeds.borrow();
-        feeds.iter().map(|feed| feed.sampler.pushed()).collect()
+        feeds.iter().map(|feed| feed.producer.pushed()).collect()
     }
 
     fn look_us(&self) -> u64 {
@@ -219,15 +219,15 @@ pub fn record<'a, const N: usize>(
     });
     let (mut streams, mut feeds) = (Vec::new(), Vec::new());
     for ((ring, input), letter) in rings.iter_mut().zip(inputs).zip(b'A'..) {
-        let (sampler, source) = ring.split();
+        let (producer, consumer) = ring.split(input.format);
         let config = StreamConfig {
             prefix: [letter; 3],
             format: input.format,
             window: input.window,
         };
-        streams.push((config, source));
+        streams.push((config, consumer));
         feeds.push(Feed {
-            sampler,
+            producer,
             period_us: input.period_us,
             samples: input.samples,
             make: input.make,
@@ -272,7 +272,7 @@ fn volume(blocks: u32) -> Disk {
 fn run<const N: usize>(
     world: &World,
     case: Case,
-    streams: [(StreamConfig, Source); N],
+    streams: [(StreamConfig, Consumer); N],
     events: &RefCell<Vec<(u64, Event)>>,
     reads: &RefCell<Vec<Result<Block, ReadFailed>>>,
 ) -> Result<[StreamSummary; N], String> {

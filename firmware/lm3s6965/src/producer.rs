@@ -2,7 +2,7 @@
 
 use crate::time::instructions;
 use cardiograph_recorder::{
-    Column, Control, Kind, MAGOD2, Ring, SAMPLE_BYTES_MAX, Sampler, Schema, Source,
+    Column, Consumer, Control, Format, Kind, LINE_BYTES_MAX, MAGOD2, Producer, Ring, Schema,
 };
 use core::cell::RefCell;
 use core::hint::black_box;
@@ -20,7 +20,7 @@ const TEST_RING_BYTES: usize = 1024;
 const SAMPLE_BYTES: usize = SCHEMA.sample_bytes();
 
 /// What a sample is made of. `xtask/src/firmware/recording.rs` knows the values.
-pub static SCHEMA: Schema = Schema::new(&[
+const SCHEMA: Schema = Schema::new(&[
     Column {
         name: "index",
         kind: Kind::U32,
@@ -35,6 +35,9 @@ pub static SCHEMA: Schema = Schema::new(&[
     },
 ]);
 
+/// How it is written down.
+pub const FORMAT: Format = Format::Csv(&[SCHEMA]);
+
 /// What the recorder says.
 pub static CONTROL: Control = Control::new();
 
@@ -42,22 +45,22 @@ pub static CONTROL: Control = Control::new();
 static SAMPLING: Mutex<RefCell<Option<Sampling>>> = Mutex::new(RefCell::new(None));
 
 struct Sampling {
-    sampler: Sampler<'static>,
+    producer: Producer<'static>,
     next: u32,
     end: u32,
 }
 
 /// Makes the ring, and pushes so many samples into it once the recorder is ready. Then it is closed.
-pub fn start(samples: u32) -> Source<'static> {
+pub fn start(samples: u32) -> Consumer<'static> {
     let ring = cortex_m::singleton!(: Ring<[AtomicU8; RING_BYTES]> = Ring::new());
-    let (sampler, source) = ring.expect("there is one ring").split();
+    let (producer, consumer) = ring.expect("there is one ring").split(FORMAT);
     let sampling = Sampling {
-        sampler,
+        producer,
         next: 0,
         end: samples,
     };
     free(|free| SAMPLING.borrow(free).replace(Some(sampling)));
-    source
+    consumer
 }
 
 /// A millisecond has gone by.
@@ -69,11 +72,11 @@ pub fn tick(now_us: u64) {
         };
         for _ in 0..SAMPLES_PER_TICK {
             // What finds no room is in a gap of the recording.
-            let _ = some.sampler.push(&sample(some.next), now_us);
+            let _ = some.producer.push(&sample(some.next), now_us);
             some.next += 1;
         }
         if some.next >= some.end {
-            some.sampler.close();
+            some.producer.close();
             *sampling = None;
         }
     });
@@ -88,51 +91,99 @@ fn sample(index: u32) -> [u8; SAMPLE_BYTES] {
     sample
 }
 
+/// Schemas of the shortest and the longest samples that are pushed here.
+const SHORT: Schema = Schema::new(&[Column {
+    name: "short",
+    kind: Kind::U8,
+}]);
+const LONG: Schema = Schema::new(
+    &[const {
+        Column {
+            name: "long",
+            kind: Kind::I64,
+        }
+    }; 20],
+);
+const LINES: Format = Format::Lines {
+    header: "",
+    line_bytes_max: LINE_BYTES_MAX as u16,
+};
+const BYTES_MAX: usize = LONG.sample_bytes();
+
 /// A push costs little beside the copy of its bytes, whether there is room or not.
 pub fn push_is_cheap() {
-    let sample = [7; SAMPLE_BYTES_MAX];
-    for bytes in [1, SAMPLE_BYTES, MAGOD2.sample_bytes(), SAMPLE_BYTES_MAX] {
-        let (push, copy) = (
-            push_instructions(&sample[..bytes]),
-            copy_instructions(&sample[..bytes]),
-        );
-        hprintln!(
-            "a push of {} B: at most {} instructions, {} of them to copy",
+    let mut sample = [7; BYTES_MAX];
+    for (format, bytes) in [
+        (Format::Binary(&[SHORT]), SHORT.sample_bytes()),
+        (Format::Binary(&[SCHEMA]), SCHEMA.sample_bytes()),
+        (Format::Binary(&[MAGOD2]), MAGOD2.sample_bytes()),
+        (Format::Binary(&[LONG]), BYTES_MAX),
+    ] {
+        let push = push_instructions(format, &sample[..bytes]);
+        judge(
+            "sample",
             bytes,
             push,
-            copy
+            instructions_of(copy, &sample[..bytes]),
         );
-        assert!(
-            push <= copy + PUSH_INSTRUCTIONS_MAX,
-            "a push costs too much"
-        );
+    }
+    sample[BYTES_MAX - 1] = b'\n';
+    for bytes in [1, 100, BYTES_MAX] {
+        let line = &sample[BYTES_MAX - bytes..];
+        let push = push_instructions(LINES, line);
+        judge("line", bytes, push, instructions_of(copy_line, line));
     }
     hprintln!("ok: a push is cheap");
 }
 
+fn judge(kind: &str, bytes: usize, push: u32, copy: u32) {
+    hprintln!(
+        "a push of a {} of {} B: at most {} instructions, {} of them to copy",
+        kind,
+        bytes,
+        push,
+        copy
+    );
+    assert!(
+        push <= copy + PUSH_INSTRUCTIONS_MAX,
+        "a push costs too much"
+    );
+}
+
 /// Instructions of the most expensive push.
-fn push_instructions(sample: &[u8]) -> u32 {
+fn push_instructions(format: Format, sample: &[u8]) -> u32 {
     let mut ring = Ring::<[AtomicU8; TEST_RING_BYTES]>::new();
-    let (mut sampler, _source) = ring.split();
+    let (mut producer, _consumer) = ring.split(format);
     // Half of them find no room.
     let pushes = 0..2 * TEST_RING_BYTES / sample.len();
-    let each = pushes.map(|_| instructions(|| push(&mut sampler, sample)));
+    let each = pushes.map(|_| instructions(|| push(&mut producer, sample)));
     each.max().unwrap_or_default()
 }
 
-fn copy_instructions(sample: &[u8]) -> u32 {
-    let cells = [const { AtomicU8::new(0) }; SAMPLE_BYTES_MAX];
+fn instructions_of(copy: fn(&[AtomicU8], &[u8]), sample: &[u8]) -> u32 {
+    let cells = [const { AtomicU8::new(0) }; BYTES_MAX];
     instructions(|| copy(&cells, sample))
 }
 
 #[inline(never)]
-fn push(sampler: &mut Sampler<'_>, sample: &[u8]) {
-    let _ = black_box(sampler.push(sample, 0));
+fn push(producer: &mut Producer<'_>, sample: &[u8]) {
+    let _ = black_box(producer.push(sample, 0));
 }
 
 #[inline(never)]
 fn copy(cells: &[AtomicU8], bytes: &[u8]) {
     for (cell, byte) in cells.iter().zip(bytes) {
         cell.store(*byte, Ordering::Relaxed);
+    }
+}
+
+/// Copies up to a line's end.
+#[inline(never)]
+fn copy_line(cells: &[AtomicU8], bytes: &[u8]) {
+    for (cell, byte) in cells.iter().zip(bytes) {
+        cell.store(*byte, Ordering::Relaxed);
+        if *byte == b'\n' {
+            break;
+        }
     }
 }
