@@ -12,6 +12,8 @@ pub struct Gap {
     pub count: u64,
     /// When the first was lost, in us of the recorder's clock.
     pub at_us: u64,
+    /// When the last was lost.
+    pub last_us: u64,
     /// Why.
     pub cause: Cause,
 }
@@ -89,6 +91,7 @@ struct Slot {
     first: Wide,
     count: Wide,
     at_us: Wide,
+    last_us: Wide,
     cause: AtomicU8,
 }
 
@@ -123,6 +126,7 @@ impl GapSlots {
         slot.first.store(gap.first);
         slot.count.store(gap.count);
         slot.at_us.store(gap.at_us);
+        slot.last_us.store(gap.last_us);
         slot.cause.store(gap.cause as u8, Ordering::Relaxed);
         self.put.store(put.wrapping_add(1), Ordering::Release);
     }
@@ -138,6 +142,7 @@ impl GapSlots {
             first: slot.first.load(),
             count: slot.count.load(),
             at_us: slot.at_us.load(),
+            last_us: slot.last_us.load(),
             cause: Cause::of(slot.cause.load(Ordering::Relaxed)),
         };
         Some((slot.place.load(Ordering::Relaxed), gap))
@@ -156,6 +161,7 @@ impl Slot {
             first: Wide::new(),
             count: Wide::new(),
             at_us: Wide::new(),
+            last_us: Wide::new(),
             cause: AtomicU8::new(0),
         }
     }

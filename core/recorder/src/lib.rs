@@ -11,7 +11,7 @@
 //!     │     └── Medium ── a card driver                                       (cardiograph-card)
 //!     ├── Volume ── files of consecutive blocks                                     (volume.rs)
 //!     │     └── FatVolume ── on FAT16 and FAT32, with a journal                     (fat/)
-//!     ├── true_length ── where a recording that was cut off ends                    (recover.rs)
+//!     ├── find_end ── the end and totals of an interrupted recording                (recover.rs)
 //!     └── ReadDesk, Control ── reads and requests of others                (reads.rs, control.rs)
 //! ```
 //!
@@ -96,7 +96,7 @@
 //!     };
 //!     let stream = StreamConfig {
 //!         prefix: *b"MAG",
-//!         format: Format::Csv(&MAGOD2),
+//!         format: Format::Csv(&[MAGOD2]),
 //!         window: Window::default(),
 //!     };
 //!     // Until CONTROL.stop(), or the sampler is closed. The sampler begins when CONTROL.is_ready().
@@ -109,6 +109,7 @@
 #[cfg(test)]
 extern crate std;
 
+mod account;
 mod admission;
 mod control;
 mod crc32;
@@ -122,6 +123,7 @@ mod reads;
 mod recorder;
 mod recover;
 mod ring;
+mod session;
 mod stream;
 mod volume;
 
@@ -130,12 +132,15 @@ pub use event::Event;
 pub use fat::{DosTime, Error as FatError, FatVolume};
 pub use format::{Column, DECIMALS_MAX, Format, Kind, MAGOD2, Schema};
 pub use gap::{Cause, Gap};
-pub use limits::{COLUMNS_MAX, LINE_BYTES_MAX, RING_BYTES_MIN, SAMPLE_BYTES_MAX, STREAMS_MAX};
+pub use limits::{
+    COLUMNS_MAX, LINE_BYTES_MAX, RING_BYTES_MIN, SAMPLE_BYTES_MAX, SCHEMAS_MAX, STREAMS_MAX,
+};
 pub use owner::Owner;
 pub use reads::{ReadDesk, ReadFailed, ReadTally};
 pub use recorder::{Config, Parts, Recorder, StartError, WhenFull};
-pub use recover::{recover, true_length};
+pub use recover::{Recovered, find_end, recover};
 pub use ring::{Lost, RING_BYTES_MAX, Ring, Sampler, Source};
+pub use session::{Session, SessionError, SessionName, Settings};
 pub use stream::{StreamConfig, StreamSummary, Window};
 pub use volume::{Blocks, Extent, Name, RESERVED_MAX, Request, Reserved, Trouble, Volume};
 

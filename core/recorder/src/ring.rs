@@ -16,6 +16,7 @@
 
 use crate::gap::{Cause, Gap, GapSlots};
 use crate::limits::{LINE_BYTES_MAX, SAMPLE_BYTES_MAX};
+use crate::session::Session;
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 
 /// Largest ring, in bytes: positions are 32 bits and may not overtake each other.
@@ -109,6 +110,7 @@ fn ends<'a>(bytes: &'a [AtomicU8], shared: &'a Shared) -> (Sampler<'a>, Source<'
         shared,
         at: 0,
         tail: 0,
+        session: None,
     };
     (sampler, source)
 }
@@ -181,9 +183,11 @@ impl Sampler<'_> {
             first: self.index - 1,
             count: 0,
             at_us: now_us,
+            last_us: now_us,
             cause,
         });
         gap.count += 1;
+        gap.last_us = now_us;
         self.lost = self.lost.wrapping_add(1);
         self.shared.lost.store(self.lost, Ordering::Relaxed);
     }
@@ -227,6 +231,24 @@ pub struct Source<'a> {
     shared: &'a Shared,
     at: usize,
     tail: u32,
+    /// A session, and the place in the ring where it begins.
+    session: Option<(u32, Session)>,
+}
+
+/// The end that the recorder holds.
+pub(crate) type Consumer<'a> = Source<'a>;
+
+/// Content of a ring that comes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// Bytes of samples before the next gap or session.
+    Samples(usize),
+    /// Samples are missing here.
+    Gap(Gap),
+    /// A session begins here.
+    Session,
+    /// Nothing waits.
+    Empty,
 }
 
 impl Source<'_> {
@@ -273,21 +295,56 @@ impl Source<'_> {
         self.shared.cause.store(cause as u8, Ordering::Relaxed);
     }
 
-    /// Bytes that wait before the next gap, and the gap if none do.
-    pub fn next(&self) -> (usize, Option<Gap>) {
-        let level = self.level_bytes();
-        match self.shared.gaps.first() {
-            Some((place, gap)) => match place.wrapping_sub(self.tail) as usize {
-                0 => (0, Some(gap)),
-                before => (before.min(level), None),
-            },
-            None => (level, None),
+    /// The content that comes next.
+    pub(crate) fn next(&self) -> Next {
+        let mut before = self.level_bytes();
+        if let Some((place, gap)) = self.shared.gaps.first() {
+            match place.wrapping_sub(self.tail) as usize {
+                0 => return Next::Gap(gap),
+                bytes => before = before.min(bytes),
+            }
+        }
+        if let Some((place, _)) = self.session {
+            match place.wrapping_sub(self.tail) as usize {
+                0 => return Next::Session,
+                bytes => before = before.min(bytes),
+            }
+        }
+        match before {
+            0 => Next::Empty,
+            bytes => Next::Samples(bytes),
         }
     }
 
-    /// Forgets the gap that is next.
-    pub fn take_gap(&mut self) {
+    /// Bytes of samples that wait before the next gap or session.
+    pub(crate) fn ready_bytes(&self) -> usize {
+        match self.next() {
+            Next::Samples(bytes) => bytes,
+            _ => 0,
+        }
+    }
+
+    /// Takes the gap that is next.
+    pub fn take_gap(&mut self) -> Option<Gap> {
+        let Next::Gap(gap) = self.next() else {
+            return None;
+        };
         self.shared.gaps.take();
+        Some(gap)
+    }
+
+    /// Takes the session that is next.
+    #[cfg(test)]
+    pub(crate) fn take_session(&mut self) -> Option<Session> {
+        let is_next = self.next() == Next::Session;
+        let (_, session) = self.session.take_if(|_| is_next)?;
+        Some(session)
+    }
+
+    /// Begins a session behind everything that was pushed.
+    #[cfg(test)]
+    pub(crate) fn put_session(&mut self, session: Session) {
+        self.session = Some((self.head(), session));
     }
 
     /// Copies what comes `skip` bytes on, and leaves it in the ring. Beyond the level are bytes of old.

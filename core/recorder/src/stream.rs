@@ -10,10 +10,10 @@
 //! ```
 
 use crate::admission::Rate;
-use crate::format::{Encoder, Filled, Format};
+use crate::format::{Encoder, FilePosition, Filled, Format};
 use crate::gap::{Cause, Gap};
 use crate::limits::{AHEAD_MAX, MARK_BLOCKS, OVERDUE_PART, OVERDUE_US_MIN, STEP_PART};
-use crate::ring::Source;
+use crate::ring::{Next, Source};
 use crate::volume::{Name, Reserved};
 use cardiograph_card::BLOCK_BYTES;
 use heapless::Deque;
@@ -102,6 +102,8 @@ pub(crate) struct Stream<'a> {
     pub(crate) config: StreamConfig,
     pub(crate) source: Source<'a>,
     pub(crate) encoder: Encoder,
+    /// Where in its file the next block goes.
+    pub(crate) position: FilePosition,
     pub(crate) rate: Rate,
     pub(crate) file: Option<Reserved>,
     /// Files that are prepared, in the order in which they will be written.
@@ -123,10 +125,6 @@ pub(crate) struct Stream<'a> {
     put_off_us: u64,
     /// All that was pushed before is durable.
     covered_us: u64,
-    /// Samples below are durable, or in a gap that is.
-    covered_sample: u64,
-    /// Samples in gaps that are durable.
-    covered_lost: u64,
     pub(crate) summary: StreamSummary,
 }
 
@@ -135,7 +133,8 @@ impl<'a> Stream<'a> {
         Stream {
             config,
             source,
-            encoder: Encoder::new(config.format),
+            encoder: Encoder::new(config.format, config.prefix, 0),
+            position: FilePosition::new(0, 0, 0, 1),
             rate: Rate::new(),
             file: None,
             ahead: Deque::new(),
@@ -148,20 +147,16 @@ impl<'a> Stream<'a> {
             is_given_up: false,
             put_off_us: 0,
             covered_us: 0,
-            covered_sample: 0,
-            covered_lost: 0,
             summary: StreamSummary::default(),
         }
     }
 
     /// Whether anything was pushed that is not durable.
     pub(crate) fn has_unsaved(&self) -> bool {
-        let (waiting, gap) = self.source.next();
-        waiting > 0
-            || gap.is_some()
-            || self.encoder.gap().is_some()
+        self.source.next() != Next::Empty
+            || self.encoder.account().has_unsaved()
             || !self.encoder.is_marked()
-            || self.encoder.durable() < self.encoder.index()
+            || self.position.durable < self.position.index
     }
 
     /// Looks at the clock: the rate, and whether a checkpoint is due. `lead_us` is how long before the end
@@ -200,21 +195,17 @@ impl<'a> Stream<'a> {
 
     /// Whether anything was written to the file.
     pub(crate) fn is_begun(&self) -> bool {
-        self.file.is_some() && (self.encoder.index() > 0 || self.has_unsaved())
+        self.file.is_some() && (self.position.index > 0 || self.has_unsaved())
     }
 
     /// Whether there is no file that the next block could go to.
     pub(crate) fn is_blocked(&self) -> bool {
-        self.file
-            .is_none_or(|file| self.encoder.index() >= file.extent.blocks)
-            && self.ahead.is_empty()
+        (self.file.is_none() || self.position.is_full()) && self.ahead.is_empty()
     }
 
     /// How long there is room in files, in us; `None` if nothing comes.
     pub(crate) fn us_left(&self) -> Option<u64> {
-        let file = self
-            .file
-            .map_or(0, |file| file.extent.blocks - self.encoder.index());
+        let file = self.file.map_or(0, |_| self.position.left());
         let ahead: u64 = self
             .ahead
             .iter()
@@ -249,15 +240,16 @@ impl<'a> Stream<'a> {
     /// Fills the block, and says what the card is wanted for. `may_mark`: whether the rings bear a
     /// checkpoint.
     pub(crate) fn need(&mut self, may_mark: bool, now_us: u64) -> Option<Need> {
-        let file = self.file?;
+        self.file?;
+        self.position.set_age(self.opened_us, now_us);
         if self.encoder.is_full() {
             return Some(Need::Push);
         }
-        if self.encoder.index() >= file.extent.blocks {
+        if self.position.is_full() {
             return Some(Need::Roll);
         }
         let Some(target) = self.target else {
-            self.encoder.set_step(0);
+            self.position.step = 0;
             return match self.is_rolling {
                 true => Some(Need::Roll),
                 false => self.fill(usize::MAX),
@@ -272,8 +264,8 @@ impl<'a> Stream<'a> {
         };
         if !target.is_forced && step > 1 && now_us < target.at_us.saturating_add(self.step_us_max())
         {
-            self.encoder.set_step(step);
-            let is_there = left <= 0 && self.encoder.index().is_multiple_of(step);
+            self.position.step = step;
+            let is_there = left <= 0 && self.position.index.is_multiple_of(step);
             if is_there && may_mark && self.encoder.is_behind_mark() {
                 return Some(Need::Checkpoint);
             }
@@ -286,9 +278,9 @@ impl<'a> Stream<'a> {
         if !may_mark && !target.is_forced {
             return self.fill(usize::MAX);
         }
-        match self.encoder.mark(&mut self.source) {
+        match self.encoder.mark(&self.position, &mut self.source) {
             Filled::Full => Some(Need::Push),
-            Filled::Dry => Some(Need::Checkpoint),
+            Filled::Dry | Filled::Boundary => Some(Need::Checkpoint),
         }
     }
 
@@ -319,9 +311,10 @@ impl<'a> Stream<'a> {
     }
 
     fn fill(&mut self, limit: usize) -> Option<Need> {
-        match self.encoder.fill(&mut self.source, limit) {
+        match self.encoder.fill(&self.position, &mut self.source, limit) {
             Filled::Full => Some(Need::Push),
             Filled::Dry => None,
+            Filled::Boundary => Some(Need::Roll),
         }
     }
 
@@ -329,11 +322,11 @@ impl<'a> Stream<'a> {
     /// was a checkpoint.
     pub(crate) fn cover(&mut self, now_us: u64) -> Option<Checkpoint> {
         let before_us = self.covered_us;
-        self.encoder.set_durable();
-        self.covered_sample = self.encoder.next_sample();
-        self.covered_lost += self.encoder.take_lost();
-        self.summary.lost = self.covered_lost;
-        self.summary.written = self.covered_sample - self.covered_lost;
+        self.position.durable = self.position.index;
+        self.encoder.commit();
+        let durable = self.encoder.account().durable();
+        self.summary.lost = durable.lost;
+        self.summary.written = durable.written();
         let target = self.target?;
         // Less than a sample is none, and never will be.
         let sample_bytes = self.config.format.sample_bytes().unwrap_or(1) as i32;
@@ -354,7 +347,7 @@ impl<'a> Stream<'a> {
         let breaches = u32::try_from(breaches).unwrap_or(u32::MAX);
         self.summary.window_breaches = self.summary.window_breaches.saturating_add(breaches);
         Some(Checkpoint {
-            samples: self.covered_sample,
+            samples: durable.next,
             pushed_before_us: target.at_us,
             is_late,
         })
@@ -364,7 +357,7 @@ impl<'a> Stream<'a> {
     fn newest_bytes(&self) -> usize {
         match self.config.format {
             Format::Lines { line_bytes_max, .. } => line_bytes_max.into(),
-            Format::Csv(schema) | Format::Binary(schema) => schema.sample_bytes(),
+            Format::Csv(_) | Format::Binary(_) => self.config.format.sample_bytes().unwrap_or(1),
         }
     }
 
@@ -390,12 +383,13 @@ impl<'a> Stream<'a> {
         Closing {
             slot: file.slot,
             name: file.name,
-            bytes: self.encoder.content_bytes(),
+            bytes: self.encoder.content_bytes(&self.position),
         }
     }
 
     pub(crate) fn begin(&mut self, file: Reserved, now_us: u64) {
-        self.encoder.start(file.epoch, file.extent.blocks);
+        self.position = FilePosition::new(file.epoch, number_of(&file.name), file.extent.blocks, 1);
+        self.encoder.start(None, now_us);
         self.file = Some(file);
         self.is_rolling = false;
         self.opened_us = now_us;
@@ -404,24 +398,11 @@ impl<'a> Stream<'a> {
 
     /// The card is gone, and with it what was not durable: returns the gap, if it was not told yet.
     pub(crate) fn lose_card(&mut self, now_us: u64, cause: Cause) -> Option<Gap> {
-        let end = self.encoder.abandon(&mut self.source);
-        let end = self.encoder.gap().map_or(end, |gap| gap.first + gap.count);
+        let gap = self.encoder.lose_blocks(now_us, cause);
         self.drop_files();
         (self.target, self.is_rolling) = (None, false);
         (self.is_card_full, self.is_given_up) = (false, false);
-        let count = end.saturating_sub(self.covered_sample);
-        let is_known = |gap: Gap| (gap.first, gap.count) == (self.covered_sample, count);
-        if count == 0 || self.encoder.gap().is_some_and(is_known) {
-            return None;
-        }
-        let gap = Gap {
-            first: self.covered_sample,
-            count,
-            at_us: now_us,
-            cause,
-        };
-        self.encoder.note_gap(gap);
-        Some(gap)
+        gap
     }
 
     /// There is nothing to write to any more.
@@ -434,24 +415,28 @@ impl<'a> Stream<'a> {
     /// Nothing more can be written: all that is not durable is lost. Returns the gap.
     pub(crate) fn lose_rest(&mut self, now_us: u64, cause: Cause) -> Option<Gap> {
         self.lose_card(now_us, cause);
-        let gap = self.encoder.gap();
-        let mut end = gap.map_or(self.covered_sample, |gap| gap.first + gap.count);
+        let (durable, gap) = (
+            self.encoder.account().durable(),
+            self.encoder.account().gap(),
+        );
+        let mut end = gap.map_or(durable.next, |gap| gap.first + gap.count);
         loop {
             match self.source.next() {
-                (0, None) => break,
-                (0, Some(gap)) => {
+                Next::Samples(bytes) => end += self.drop_samples(bytes),
+                Next::Gap(gap) => {
                     self.source.take_gap();
                     end = gap.first + gap.count;
                 }
-                (waiting, _) => end += self.drop_samples(waiting),
+                Next::Session | Next::Empty => break,
             }
         }
-        let count = end.saturating_sub(self.covered_sample);
-        self.summary.lost = self.covered_lost + count;
+        let count = end.saturating_sub(durable.next);
+        self.summary.lost = durable.lost + count;
         (count > 0).then_some(Gap {
-            first: self.covered_sample,
+            first: durable.next,
             count,
-            at_us: now_us,
+            at_us: gap.map_or(now_us, |gap| gap.at_us),
+            last_us: now_us,
             cause,
         })
     }
@@ -471,6 +456,12 @@ impl<'a> Stream<'a> {
         }
         lines
     }
+}
+
+/// The number in a file's name.
+fn number_of(name: &Name) -> u32 {
+    let digits = name[3..8].iter().filter(|byte| byte.is_ascii_digit());
+    digits.fold(0, |number, digit| number * 10 + u32::from(digit - b'0'))
 }
 
 /// What a checkpoint came to.

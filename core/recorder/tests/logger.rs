@@ -222,7 +222,7 @@ fn a_header_that_is_too_long_is_refused() {
 
 #[test]
 fn a_sample_of_a_wrong_length_does_not_hang_a_stream_of_a_schema() {
-    for format in [Format::Csv(&MAGOD2), Format::Binary(&MAGOD2)] {
+    for format in [Format::Csv(&[MAGOD2]), Format::Binary(&[MAGOD2])] {
         println!("{}", String::from_utf8_lossy(&format.extension()));
         let control = Control::new();
         let input = Input {

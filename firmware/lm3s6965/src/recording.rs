@@ -32,7 +32,7 @@ pub fn is_complete(card: TestCard) {
     };
     let stream = StreamConfig {
         prefix: *b"REC",
-        format: Format::Csv(&SCHEMA),
+        format: Format::Csv(&[SCHEMA]),
         window: Window::default(),
     };
     let mut recorder = Recorder::new(parts, config, [(stream, sampler::start(SAMPLES))]);

@@ -79,10 +79,10 @@ fn exported(bytes: &[u8]) -> (Exported, String, Vec<(u64, u64)>) {
 
 #[test]
 fn an_export_is_the_csv_that_the_recorder_makes() {
-    let (exported, text, damaged) = exported(&recorded(Format::Binary(&SCHEMA)));
+    let (exported, text, damaged) = exported(&recorded(Format::Binary(&[SCHEMA])));
     assert_eq!((exported.samples, exported.damaged_blocks), (SAMPLES, 0));
     assert_eq!(damaged, []);
-    let csv = String::from_utf8(recorded(Format::Csv(&SCHEMA))).unwrap();
+    let csv = String::from_utf8(recorded(Format::Csv(&[SCHEMA]))).unwrap();
     let rows: String = csv
         .split_inclusive('\n')
         .filter(|row| !row.contains('#'))
@@ -92,7 +92,7 @@ fn an_export_is_the_csv_that_the_recorder_makes() {
 
 #[test]
 fn damaged_blocks_are_told_and_all_else_is_there() {
-    let mut bytes = recorded(Format::Binary(&SCHEMA));
+    let mut bytes = recorded(Format::Binary(&[SCHEMA]));
     let (_, whole, _) = exported(&bytes);
     for at in [5 * 512 + 77, 6 * 512, 9 * 512 + 511] {
         bytes[at] ^= 0x20;

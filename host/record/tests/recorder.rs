@@ -1,6 +1,7 @@
 //! The recorder on simulated cards: what it promises beside not losing anything on one stream.
 
 use cardiograph_record::{lossless_rate_Bps, plain_stream};
+use cardiograph_recorder::LINE_BYTES_MAX;
 use cardiograph_recorder::{
     Config, Control, Event, Format, MAGOD2, ReadDesk, ReadTally, StreamConfig, StreamSummary,
     Window,
@@ -108,7 +109,7 @@ fn four_streams_share_a_card() {
         fn due_ns(&mut self, index: u64) -> Option<u64> {
             (index < 10 * u64::from(self.0)).then(|| index * 1_000_000_000 / u64::from(self.0))
         }
-        fn make(&mut self, index: u64, sample: &mut [u8; 441]) -> usize {
+        fn make(&mut self, index: u64, sample: &mut [u8; LINE_BYTES_MAX]) -> usize {
             sample[..100].fill(0);
             sample[..4].copy_from_slice(&(index as u32).to_le_bytes());
             100
@@ -128,8 +129,8 @@ fn four_streams_share_a_card() {
         [
             lines(b"FST", 500, 10, 16_384),
             lines(b"SLW", 8, 10, 16_384),
-            of(b"ROW", Format::Csv(&MAGOD2), 100),
-            of(b"BIN", Format::Binary(&MAGOD2), 200),
+            of(b"ROW", Format::Csv(&[MAGOD2]), 100),
+            of(b"BIN", Format::Binary(&[MAGOD2]), 200),
         ],
         |_, _| (),
         nothing,

@@ -129,7 +129,7 @@ impl Scene {
     /// That it cannot be set up.
     pub fn short() -> Result<Scene, String> {
         let window = Window::Us(30_000);
-        let formats = [Format::Csv(&SMALL), Format::Binary(&SMALL)];
+        let formats = [Format::Csv(&[SMALL]), Format::Binary(&[SMALL])];
         let plans = formats.into_iter().enumerate();
         let plans = plans.map(|(at, format)| Plan::steady(at, format, window, 1000, 150));
         let setup = |seed| Setup {

@@ -28,10 +28,10 @@ const PREFIXES: [[u8; 3]; 4] = [*b"LOG", *b"REC", *b"MAG", *b"AUX"];
 const FORMATS: [Format; 6] = [
     lines(""),
     lines(HEADER),
-    Format::Csv(&MAGOD2),
-    Format::Csv(&SMALL),
-    Format::Binary(&MAGOD2),
-    Format::Binary(&SMALL),
+    Format::Csv(&[MAGOD2]),
+    Format::Csv(&[SMALL]),
+    Format::Binary(&[MAGOD2]),
+    Format::Binary(&[SMALL]),
 ];
 
 const fn lines(header: &'static str) -> Format {
@@ -80,7 +80,7 @@ impl Plan {
         let ring_bytes = pick(&[1024, 2048, 4096, 8192, 16384, 16384, 32768, 65536]) as usize;
         let bytes = match config.format {
             Format::Lines { .. } => (line_bytes.0 + line_bytes.1) / 2,
-            Format::Csv(schema) | Format::Binary(schema) => schema.sample_bytes() as u64,
+            Format::Csv(schemas) | Format::Binary(schemas) => schemas[0].sample_bytes() as u64,
         };
         let rate = pick(&[100, 1000, 4000, 10_000, 20_000, 40_000, 80_000]) / bytes;
         let rate_hz = rate.max(2) as u32;
@@ -126,7 +126,7 @@ impl Plan {
     pub fn schema(&self) -> Option<&'static Schema> {
         match self.config.format {
             Format::Lines { .. } => None,
-            Format::Csv(schema) | Format::Binary(schema) => Some(schema),
+            Format::Csv(schemas) | Format::Binary(schemas) => schemas.first(),
         }
     }
 

@@ -113,7 +113,7 @@ fn a_card_that_is_pulled_for_good() {
 /// A device that records twice as much as the volume holds.
 fn full(seed: u64, when_full: WhenFull) -> Scene {
     let formats = [
-        Format::Binary(&SMALL),
+        Format::Binary(&[SMALL]),
         Format::Lines {
             header: "",
             line_bytes_max: 100,

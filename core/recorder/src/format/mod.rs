@@ -2,16 +2,25 @@
 
 pub(crate) mod binary;
 pub(crate) mod decimal;
+mod encode_binary;
+mod encode_text;
 mod encoder;
+pub(crate) mod header;
 pub(crate) mod mark;
+mod position;
 mod schema;
+#[cfg(test)]
+mod shared_tests;
+#[cfg(test)]
+mod test_decoder;
 #[cfg(test)]
 mod tests;
 pub(crate) mod text;
 
-use crate::limits::LINE_BYTES_MAX;
+use crate::limits::{LINE_BYTES_MAX, SCHEMAS_MAX};
 pub use decimal::DECIMALS_MAX;
 pub(crate) use encoder::{Encoder, Filled};
+pub(crate) use position::FilePosition;
 pub use schema::{Column, Kind, MAGOD2, Schema};
 
 /// How a stream's samples are written down.
@@ -24,10 +33,11 @@ pub enum Format {
         /// Longest line, its end included; at most [`LINE_BYTES_MAX`](crate::LINE_BYTES_MAX).
         line_bytes_max: u16,
     },
-    /// Samples of a schema, written as rows of text.
-    Csv(&'static Schema),
-    /// Samples of a schema as they are, in blocks with checksums.
-    Binary(&'static Schema),
+    /// Samples of one of 1 to 8 schemas, written as rows of text. The first one holds until a session
+    /// chooses another.
+    Csv(&'static [Schema]),
+    /// The same, as they are, in blocks with checksums.
+    Binary(&'static [Schema]),
 }
 
 impl Format {
@@ -49,9 +59,24 @@ impl Format {
                 let line_bytes_max = usize::from(*line_bytes_max);
                 header.len() + 2 <= LINE_BYTES_MAX && line_bytes_max <= LINE_BYTES_MAX
             }
-            // Checked when the schema was made.
-            Format::Csv(_) | Format::Binary(_) => true,
+            // Each was checked when it was made.
+            Format::Csv(schemas) | Format::Binary(schemas) => {
+                (1..=SCHEMAS_MAX).contains(&schemas.len())
+            }
         }
+    }
+
+    /// The schemas; none for lines.
+    pub fn schemas(&self) -> &'static [Schema] {
+        match self {
+            Format::Lines { .. } => &[],
+            Format::Csv(schemas) | Format::Binary(schemas) => schemas,
+        }
+    }
+
+    /// The schema at this place of the list.
+    pub(crate) fn schema(&self, place: u8) -> Option<&'static Schema> {
+        self.schemas().get(usize::from(place))
     }
 
     /// Kept with an unfinished file, so that its end can be found by anyone: whether it is binary.
@@ -63,11 +88,8 @@ impl Format {
         note & 1 != 0
     }
 
-    /// Bytes of every sample in the ring, if they are alike.
+    /// Bytes of every sample in the ring before a session chooses a schema, if they are alike.
     pub(crate) fn sample_bytes(&self) -> Option<usize> {
-        match self {
-            Format::Lines { .. } => None,
-            Format::Csv(schema) | Format::Binary(schema) => Some(schema.sample_bytes()),
-        }
+        self.schema(0).map(Schema::sample_bytes)
     }
 }
