@@ -316,6 +316,15 @@ impl Source<'_> {
         }
     }
 
+    /// Bytes that wait before the next gap, and the gap if none do.
+    pub fn waiting(&self) -> (usize, Option<Gap>) {
+        match self.next() {
+            Next::Samples(bytes) => (bytes, None),
+            Next::Gap(gap) => (0, Some(gap)),
+            Next::Session | Next::Empty => (0, None),
+        }
+    }
+
     /// Bytes of samples that wait before the next gap or session.
     pub(crate) fn ready_bytes(&self) -> usize {
         match self.next() {

@@ -62,7 +62,7 @@ fn step(random: &mut Random, model: &mut Model, sampler: &mut Sampler, source: &
         assert_eq!(sampler.push(&sample, 7).is_ok(), model.push(&sample));
         return;
     }
-    let (waiting, gap) = source.next();
+    let (waiting, gap) = source.waiting();
     let expected = model.next();
     assert_eq!((waiting, gap.map(|gap| (gap.first, gap.count))), expected);
     if let Some(gap) = gap {
@@ -103,8 +103,8 @@ fn it_does_what_a_queue_does_and_counts_what_is_lost() {
         // The gap at the very end is handed over by closing, even if all slots are taken.
         sampler.close();
         model.is_losing = false;
-        while let (_, Some(_)) | (1.., None) = source.next() {
-            let (waiting, gap) = source.next();
+        while let (_, Some(_)) | (1.., None) = source.waiting() {
+            let (waiting, gap) = source.waiting();
             assert_eq!(
                 (waiting, gap.map(|gap| (gap.first, gap.count))),
                 model.next()
@@ -145,7 +145,7 @@ fn it_holds_across_threads() {
         let mut index = 0;
         loop {
             let is_closed = source.is_closed();
-            match source.next() {
+            match source.waiting() {
                 (0, Some(gap)) => {
                     assert_eq!(gap.first, index);
                     index += gap.count;
@@ -176,9 +176,9 @@ fn a_sample_that_is_none_or_too_long_is_lost_and_said_so() {
     assert!(sampler.push(&long, 5).is_err());
     assert!(sampler.push(b"", 6).is_err());
     assert!(sampler.push(b"a\n", 6).is_ok());
-    let gap = source.next().1.unwrap();
+    let gap = source.waiting().1.unwrap();
     assert_eq!((gap.first, gap.count, gap.at_us), (0, 2, 5));
     assert_eq!(gap.cause, Cause::BadSample);
     source.take_gap();
-    assert_eq!(source.next(), (2, None));
+    assert_eq!(source.waiting(), (2, None));
 }
