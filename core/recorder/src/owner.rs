@@ -233,7 +233,7 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
                 continue;
             }
             let need = stream.need(may_mark, now_us);
-            while let Some(gap) = self.streams[at].encoder.take_news() {
+            while let Some(gap) = self.streams[at].encoder.take_report() {
                 let stream = at as u8;
                 (self.events)(Event::Lost { stream, gap });
             }
@@ -282,15 +282,18 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             let Some(file) = stream.file else {
                 return Ok(());
             };
-            let index = stream.encoder.index();
+            let index = stream.position.index;
             let hint = (file.extent.blocks - index).min(HINT_BLOCKS);
             let begun = self.medium.begin(file.extent.start + index, hint).await;
             begun.map_err(|error| error.cause)?;
             self.active = Some(at);
         }
-        let pushed = self.medium.push(self.streams[at].encoder.block()).await;
+        let stream = &mut self.streams[at];
+        let block = stream.encoder.block(&stream.position);
+        let pushed = self.medium.push(block).await;
         pushed.map_err(|error| error.cause)?;
-        self.streams[at].encoder.advance();
+        stream.encoder.advance(&stream.position);
+        stream.position.index += 1;
         self.blocks += 1;
         self.spent(begun_us);
         Ok(())

@@ -1,27 +1,33 @@
-//! Where a recording that was cut off truly ends.
+//! Finds the end and the totals of an interrupted recording.
 //!
 //! ```text
 //!   1  block 0 ends with a mark of this recording?       no: there is nothing
 //!   2  the last block that must have a mark, and has it  by halving: a read each
 //!   3  go back to what that mark knows to be durable
 //!   4  from there on block by block, as long as every mark's checksum fits what came since the one before
+//!   5  totals: text, from the last mark; binary, from the last block and the last header of each stream
 //! ```
 //!
 //! Blocks of older recordings have another epoch. Behind the last durable block a card may have kept some
 //! blocks and not others: what step 2 finds there leads back in step 3, and step 4 stops at the first
 //! block that is missing. So the end is never before the last checkpoint, and all before it is whole.
+//!
+//! Files of version 0.1 have marks without totals; block 0 tells the version.
 
 use crate::crc32::crc32;
 use crate::event::Event;
 use crate::format::Format;
-use crate::format::binary;
+use crate::format::binary::{self, BlockKind, Head};
+use crate::format::header::{self, Summary};
 use crate::format::mark::{self, Mark, mark_block};
-use crate::limits::MARK_BLOCKS;
+use crate::format::text;
+use crate::limits::{HEADER_BLOCKS, MARK_BLOCKS, MARK_TAIL_BYTES, RECOVER_BLOCKS, STREAMS_MAX};
 use crate::recorder::StartError;
+use crate::session::SessionName;
 use crate::volume::{Blocks, RESERVED_MAX, Reserved, Volume};
 use cardiograph_card::{BLOCK_BYTES, Block};
 
-/// Mounts a volume and gives every recording that was cut off its true length: what a recorder does before
+/// Mounts a volume and gives every interrupted recording its actual length: what a recorder does before
 /// it begins, and anybody else can do with its card. `tell` is given the card back with each
 /// [`Event::Recovered`].
 ///
@@ -37,7 +43,7 @@ pub async fn recover<B: Blocks, V: Volume<B>>(
         let Some(file) = volume.reserved(slot) else {
             continue;
         };
-        let bytes = true_length(card, &file).await.map_err(StartError::Card)?;
+        let Recovered { bytes, .. } = find_end(card, &file).await.map_err(StartError::Card)?;
         let closed = match bytes {
             0 => volume.discard(card, slot).await,
             bytes => volume.close(card, slot, bytes).await,
@@ -49,103 +55,220 @@ pub async fn recover<B: Blocks, V: Volume<B>>(
     Ok(())
 }
 
-/// The length in bytes of what a file holds.
+/// Content of an interrupted file. Files of version 0.1 store no number, session, totals or times: these
+/// are `None` and 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Recovered {
+    /// Actual length; 0 if nothing is in the file.
+    pub bytes: u64,
+    /// Number of the recording.
+    pub number: Option<u32>,
+    /// Its session.
+    pub session: Option<SessionName>,
+    /// Whole samples of all streams.
+    pub samples: u64,
+    /// Gaps of all streams.
+    pub gaps: u32,
+    /// Samples in gaps.
+    pub lost: u64,
+    /// Time when the file began.
+    pub first_us: u64,
+    /// Time of its last mark.
+    pub last_us: u64,
+}
+
+/// Returns the end and the totals of an interrupted file.
 ///
 /// # Errors
 /// Those of the card.
-pub async fn true_length<B: Blocks>(card: &mut B, file: &Reserved) -> Result<u64, B::Error> {
+pub async fn find_end<B: Blocks>(card: &mut B, file: &Reserved) -> Result<Recovered, B::Error> {
     let mut scan = Scan {
         card,
         file,
-        block: [0; BLOCK_BYTES],
+        kind: Kind::TextV2,
+        blocks: [[0; BLOCK_BYTES]; RECOVER_BLOCKS],
     };
-    match Format::is_binary(file.note) {
-        true => scan.binary().await,
-        false => scan.text().await,
+    if file.extent.blocks == 0 {
+        return Ok(Recovered::default());
     }
+    scan.read(0).await?;
+    let Some(kind) = kind_of(&scan.blocks[0], Format::is_binary(file.note)) else {
+        return Ok(Recovered::default());
+    };
+    scan.kind = kind;
+    match kind {
+        Kind::TextV1 | Kind::TextV2 => scan.text().await,
+        Kind::BinaryV1 | Kind::BinaryV2 => scan.binary().await,
+    }
+}
+
+/// Format and version of a file.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    TextV1,
+    TextV2,
+    BinaryV1,
+    BinaryV2,
+}
+
+/// Recognises a file by its block 0.
+fn kind_of(block: &Block, is_binary: bool) -> Option<Kind> {
+    if !is_binary {
+        let is_v2 = mark::read(block).map(|_| Kind::TextV2);
+        return is_v2.or_else(|| mark::read_v1(block).map(|_| Kind::TextV1));
+    }
+    binary::read(block)?;
+    let is_v2 = header::read(&block[binary::PAYLOAD_AT..]).is_some();
+    Some(match is_v2 {
+        true => Kind::BinaryV2,
+        false => Kind::BinaryV1,
+    })
 }
 
 struct Scan<'a, B> {
     card: &'a mut B,
     file: &'a Reserved,
-    block: Block,
+    kind: Kind,
+    blocks: [Block; RECOVER_BLOCKS],
 }
 
 impl<B: Blocks> Scan<'_, B> {
+    /// Reads a block to the first place of the buffer.
     async fn read(&mut self, index: u32) -> Result<(), B::Error> {
-        let start = self.file.extent.start + index;
-        self.card
-            .read(start, core::slice::from_mut(&mut self.block))
-            .await
+        self.read_some(index, 1).await
     }
 
-    /// What the block at hand says of itself, if it belongs here.
-    fn mark(&self, index: u32, is_binary: bool) -> Option<(Mark, u32)> {
-        let found = match is_binary {
-            true => binary::read(&self.block).map(|mark| (mark, 0)),
-            false => mark::read(&self.block),
+    async fn read_some(&mut self, index: u32, count: usize) -> Result<(), B::Error> {
+        let start = self.file.extent.start.saturating_add(index);
+        let count = count.min(RECOVER_BLOCKS);
+        self.card.read(start, &mut self.blocks[..count]).await
+    }
+
+    /// Returns the mark of the block at hand and its checksum, if it belongs at this place of this file.
+    fn mark(&self, index: u32) -> Option<(Mark, u32)> {
+        let block = &self.blocks[0];
+        let found = match self.kind {
+            Kind::TextV1 => mark::read_v1(block),
+            Kind::TextV2 => mark::read(block),
+            Kind::BinaryV1 | Kind::BinaryV2 => binary::read(block).map(|head| {
+                let mark = Mark {
+                    epoch: head.epoch,
+                    index: head.index,
+                    durable: head.durable,
+                    ..Mark::default()
+                };
+                (mark, 0)
+            }),
         };
         found.filter(|(mark, _)| mark.epoch == self.file.epoch && mark.index == index)
     }
 
-    /// Steps 1 to 3: blocks that are known to be durable.
-    async fn durable(&mut self, is_binary: bool) -> Result<Option<u32>, B::Error> {
+    fn is_binary(&self) -> bool {
+        matches!(self.kind, Kind::BinaryV1 | Kind::BinaryV2)
+    }
+
+    /// Steps 1 to 3: the number of the recording, and its blocks that are known to be durable.
+    async fn durable(&mut self) -> Result<Option<(u32, u32)>, B::Error> {
+        self.read(0).await?;
+        let Some((mark, _)) = self.mark(0) else {
+            return Ok(None);
+        };
         let blocks = self.file.extent.blocks;
-        let place = |number| match is_binary {
-            true => number,
-            false => mark_block(number),
+        let (mut low, mut high) = match self.is_binary() {
+            true => (1, blocks),
+            false => (1, blocks / MARK_BLOCKS + 1),
         };
-        let mut high = match is_binary {
-            true => blocks,
-            false => blocks / MARK_BLOCKS + 1,
-        };
-        let (mut low, mut durable) = (0, None);
+        let mut durable = 0;
         while low < high {
-            // The first look is at block 0.
-            let middle = durable.map_or(0, |_| (low + high) / 2);
-            let index = place(middle);
+            let middle = low + (high - low) / 2;
+            let index = match self.is_binary() {
+                true => middle,
+                false => mark_block(middle),
+            };
             self.read(index).await?;
-            match self.mark(index, is_binary) {
+            match self.mark(index) {
                 Some((mark, _)) => {
-                    durable = Some(mark.durable.min(index));
+                    durable = mark.durable.min(index);
                     low = middle + 1;
                 }
-                None if durable.is_none() => return Ok(None),
                 None => high = middle,
             }
         }
-        Ok(durable)
+        Ok(Some((mark.durable, durable)))
     }
 
-    async fn text(&mut self) -> Result<u64, B::Error> {
-        let Some(durable) = self.durable(false).await? else {
-            return Ok(0);
+    async fn text(&mut self) -> Result<Recovered, B::Error> {
+        let Some((number, durable)) = self.durable().await? else {
+            return Ok(Recovered::default());
         };
-        // What is durable ends with a mark.
+        // Durable content ends with a mark.
         let (mut end, mut crc) = (durable, 0);
         for index in durable..self.file.extent.blocks {
             self.read(index).await?;
-            match self.mark(index, false) {
-                Some((_, sum)) if sum == mark::checksum(crc, &self.block) => {
+            match self.mark(index) {
+                Some((_, sum)) if sum == mark::checksum(crc, &self.blocks[0]) => {
                     (end, crc) = (index + 1, 0);
                 }
                 _ if index - end > 2 * MARK_BLOCKS => break,
-                _ => crc = crc32(crc, &self.block),
+                _ => crc = crc32(crc, &self.blocks[0]),
             }
         }
-        self.without_mark(end).await
+        if end == 0 {
+            return Ok(Recovered::default());
+        }
+        let mut recovered = Recovered::default();
+        if self.kind == Kind::TextV2 {
+            self.read(end - 1).await?;
+            let mark = self.mark(end - 1).map_or(Mark::default(), |(mark, _)| mark);
+            recovered = self.totals_of_text(number, end, &mark).await?;
+        }
+        recovered.bytes = self.without_mark(end).await?;
+        Ok(recovered)
+    }
+
+    /// Totals from the last mark; times and the session from the line about the file, which is whole in
+    /// block 0 or at the start of block 1.
+    async fn totals_of_text(
+        &mut self,
+        number: u32,
+        end: u32,
+        mark: &Mark,
+    ) -> Result<Recovered, B::Error> {
+        let mut about = None;
+        for index in 0..end.min(2) {
+            if about.is_some() {
+                break;
+            }
+            self.read(index).await?;
+            let mut lines = self.blocks[0].split(|byte| *byte == b'\n');
+            about = lines.find_map(text::read_about);
+        }
+        let first_us = about.map_or(0, |about| about.at_us);
+        Ok(Recovered {
+            bytes: 0,
+            number: Some(number),
+            session: about.and_then(|about| about.session),
+            samples: mark.samples.into(),
+            gaps: mark.gaps,
+            lost: mark.lost.into(),
+            first_us,
+            last_us: time_of(first_us, mark.age_ms),
+        })
     }
 
     /// Leaves out the line with the last mark: blanks lead back to its `#`, and commas before it.
     async fn without_mark(&mut self, end: u32) -> Result<u64, B::Error> {
+        let tail_bytes = match self.kind {
+            Kind::TextV1 => mark::TAIL_V1_BYTES,
+            _ => MARK_TAIL_BYTES,
+        };
         let (mut index, mut is_marked) = (end, false);
         while index > 0 {
             index -= 1;
             self.read(index).await?;
-            let line = if index + 1 == end {
-                &self.block[..BLOCK_BYTES - crate::limits::MARK_TAIL_BYTES]
-            } else {
-                &self.block[..]
+            let line = match index + 1 == end {
+                true => &self.blocks[0][..BLOCK_BYTES - tail_bytes],
+                false => &self.blocks[0][..],
             };
             for (at, byte) in line.iter().enumerate().rev() {
                 match byte {
@@ -159,18 +282,167 @@ impl<B: Blocks> Scan<'_, B> {
         Ok(0)
     }
 
-    async fn binary(&mut self) -> Result<u64, B::Error> {
-        let Some(durable) = self.durable(true).await? else {
-            return Ok(0);
+    async fn binary(&mut self) -> Result<Recovered, B::Error> {
+        let Some((number, durable)) = self.durable().await? else {
+            return Ok(Recovered::default());
         };
         let mut end = durable;
         while end < self.file.extent.blocks {
             self.read(end).await?;
-            if self.mark(end, true).is_none() {
+            if self.mark(end).is_none() {
                 break;
             }
             end += 1;
         }
-        Ok(u64::from(end) * BLOCK_BYTES as u64)
+        let mut recovered = Recovered::default();
+        if end > 0 && self.kind == Kind::BinaryV2 {
+            recovered = self.totals_of_binary(number, end).await?;
+        }
+        recovered.bytes = u64::from(end) * BLOCK_BYTES as u64;
+        Ok(recovered)
+    }
+
+    /// Totals from the last block and the last header of each stream. Streams repeat their headers, so that
+    /// the search may stop after some blocks.
+    async fn totals_of_binary(&mut self, number: u32, end: u32) -> Result<Recovered, B::Error> {
+        let mut totals = Totals::default();
+        self.read(0).await?;
+        if let (Some(head), Some(header)) = (
+            binary::read(&self.blocks[0]),
+            header::read(&self.blocks[0][binary::PAYLOAD_AT..]),
+        ) {
+            totals.note_header(&head, header);
+        }
+        let stop = end.saturating_sub(2 * HEADER_BLOCKS);
+        let mut high = end;
+        while high > stop && !totals.are_complete() {
+            let low = high.saturating_sub(RECOVER_BLOCKS as u32).max(stop);
+            self.read_some(low, (high - low) as usize).await?;
+            for (block, index) in self.blocks.iter().zip(low..high).rev() {
+                let head = binary::read(block);
+                let own = |head: &Head| head.epoch == self.file.epoch && head.index == index;
+                if let Some(head) = head.filter(own) {
+                    totals.note(&head, block);
+                }
+            }
+            high = low;
+        }
+        let mut recovered = totals.sum();
+        recovered.number = Some(number);
+        Ok(recovered)
+    }
+}
+
+fn time_of(begun_us: u64, age_ms: u32) -> u64 {
+    begun_us.saturating_add(u64::from(age_ms) * 1000)
+}
+
+/// Totals of the streams of a binary file, gathered from its end backwards.
+#[derive(Default)]
+struct Totals {
+    /// Streams that share the file.
+    streams: u8,
+    session: Option<SessionName>,
+    of: [OfStream; STREAMS_MAX],
+}
+
+#[derive(Clone, Copy, Default)]
+struct OfStream {
+    header: Option<Summary>,
+    last: Option<Last>,
+}
+
+/// The last block of a stream.
+#[derive(Clone, Copy)]
+struct Last {
+    /// Index of the sample or gap that begins there.
+    sample: u64,
+    /// Bytes of samples from there on.
+    bytes: u16,
+    /// Samples of the gap, if it is one.
+    skipped: u64,
+    gaps: u16,
+    lost: u32,
+    age_ms: u32,
+}
+
+impl Totals {
+    fn note_header(&mut self, head: &Head, header: Summary) {
+        self.streams = header.streams;
+        self.session = header.session;
+        if let Some(of) = self.of.get_mut(usize::from(head.stream)) {
+            of.header = Some(header);
+        }
+    }
+
+    /// Notes a block, later ones first.
+    fn note(&mut self, head: &Head, block: &Block) {
+        let Some(of) = self.of.get_mut(usize::from(head.stream)) else {
+            return;
+        };
+        let payload = &block[binary::PAYLOAD_AT..];
+        if head.kind == BlockKind::Header as u8 && of.header.is_none() {
+            of.header = header::read(payload);
+        }
+        of.last.get_or_insert_with(|| Last::of(head, payload));
+    }
+
+    fn are_complete(&self) -> bool {
+        let found = self.of.iter();
+        let found = found.filter(|of| of.header.is_some() && of.last.is_some());
+        found.count() >= usize::from(self.streams)
+    }
+
+    fn sum(&self) -> Recovered {
+        let mut sum = Recovered {
+            session: self.session,
+            first_us: u64::MAX,
+            ..Recovered::default()
+        };
+        for of in &self.of {
+            let Some(last) = of.last else {
+                continue;
+            };
+            sum.gaps = sum.gaps.saturating_add(last.gaps.into());
+            sum.lost = sum.lost.saturating_add(last.lost.into());
+            let Some(header) = of.header else {
+                continue;
+            };
+            sum.samples = sum.samples.saturating_add(last.samples(&header));
+            sum.first_us = sum.first_us.min(header.at_us);
+            sum.last_us = sum.last_us.max(time_of(header.at_us, last.age_ms));
+        }
+        sum.first_us = sum.first_us.min(sum.last_us);
+        sum
+    }
+}
+
+impl Last {
+    fn of(head: &Head, payload: &[u8]) -> Last {
+        let is_samples = head.kind == BlockKind::Samples as u8 && head.first != binary::NO_SAMPLE;
+        let mut count = [0; 8];
+        if head.kind == BlockKind::Gap as u8 {
+            count.copy_from_slice(&payload[8..16]);
+        }
+        Last {
+            sample: head.sample,
+            bytes: match is_samples {
+                true => head.used.saturating_sub(head.first),
+                false => 0,
+            },
+            skipped: u64::from_le_bytes(count),
+            gaps: head.gaps,
+            lost: head.lost,
+            age_ms: head.age_ms,
+        }
+    }
+
+    /// Whole samples of the stream in the file.
+    fn samples(&self, header: &Summary) -> u64 {
+        let whole = self.bytes / header.sample_bytes.max(1);
+        let end = self.sample.saturating_add(self.skipped);
+        let end = end.saturating_add(whole.into());
+        end.saturating_sub(header.first)
+            .saturating_sub(self.lost.into())
     }
 }

@@ -183,12 +183,12 @@ fn lines_that_cannot_be_recorded_are_named() {
     let long = [b"short\n".to_vec(), vec![b'x'; 439], b"\n".to_vec()].concat();
     let args = ["record", "--samples", "-"];
     assert_eq!(fed(own.path(), &args, &long).code, Some(0));
-    let too_long = [&long[..], &[b'y'; 440], b"\n"].concat();
+    let too_long = [&long[..], &[b'y'; 404], b"\n"].concat();
     let refused = fed(own.path(), &args, &too_long);
-    common::assert_refused(&refused, &["standard input, line 3: longer than 441 B"]);
+    common::assert_refused(&refused, &["standard input, line 3: longer than 405 B"]);
     let endless = vec![b'z'; 1 << 20];
     let refused = fed(own.path(), &args, &endless);
-    common::assert_refused(&refused, &["standard input, line 1: longer than 441 B"]);
+    common::assert_refused(&refused, &["standard input, line 1: longer than 405 B"]);
     let refused = fed(own.path(), &args, b"");
     common::assert_refused(&refused, &["there are no lines to record"]);
 }
@@ -224,9 +224,9 @@ fn what_cannot_be_recorded_is_refused() {
             &["--rate", "0"][..],
             &["--rate is 0", "1 line a second"][..],
         ),
-        (&["--line", "0"], &["--line is 0", "14", "441"]),
-        (&["--line", "13"], &["--line is 13", "14", "441"]),
-        (&["--line", "442"], &["--line is 442", "14", "441"]),
+        (&["--line", "0"], &["--line is 0", "14", "405"]),
+        (&["--line", "13"], &["--line is 13", "14", "405"]),
+        (&["--line", "406"], &["--line is 406", "14", "405"]),
         (&["--streams", "0"], &["--streams is 0", "1 to 4"]),
         (&["--streams", "5"], &["--streams is 5", "1 to 4"]),
         (

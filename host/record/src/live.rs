@@ -212,14 +212,8 @@ impl Run<'_> {
                 return;
             }
             let len = samples.make(index, &mut sample);
-<<<<<<< HEAD
-            // What is lost is in the sampler's own count, and in a gap.
-            let _ = sampler.push(&sample[..len], now_ns / 1000);
-=======
             // What is lost is in the producer's own count, and in a gap.
             let _ = producer.push(&sample[..len], now_ns / 1000);
-            index += 1;
->>>>>>> ring
         }
     }
 

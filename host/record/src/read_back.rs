@@ -102,8 +102,8 @@ impl ReadBack {
                 true
             }
             Some(_) => false,
-            // A mark: blanks, and fields that begin so.
-            None => note.trim_ascii_start().starts_with(b"@"),
+            // The line about the file, or a mark: blanks, and fields that begin so.
+            None => note.starts_with(b"file ") || note.trim_ascii_start().starts_with(b"@"),
         }
     }
 }
@@ -139,8 +139,9 @@ mod tests {
 
     #[test]
     fn lines_gaps_and_marks_are_told_apart() {
-        let text = "a\r\n#   @5F3A9C01 000001C0 00000180 9C01B2D4\r\n\
-                    #gap first=1 count=2 at_us=7 cause=busy\r\nd\r\n";
+        let text = "#file number=3 first=0 at_us=7\r\n\
+                    a\r\n#   @5F3A9C01 000001C0 00000180 9C01B2D4\r\n\
+                    #gap first=1 count=2 at_us=7 last_us=9 cause=busy\r\nd\r\n";
         let (mismatch, back) = read(text);
         assert_eq!(mismatch, None);
         assert_eq!((back.next, back.found), (4, 2));

@@ -50,7 +50,7 @@ pub fn read(
     reached: &mut Reached,
 ) -> Result<(), String> {
     match plan.config.format {
-        Format::Binary([schema, ..]) => read_binary(plan, schema, bytes, may_end_early, reached),
+        Format::Binary(schemas) => read_binary(plan, &schemas[0], bytes, may_end_early, reached),
         _ => read_text(plan, bytes, reached),
     }
 }
@@ -83,12 +83,14 @@ fn read_text(plan: &Plan, bytes: &[u8], reached: &mut Reached) -> Result<(), Str
         ));
     }
     let mut marks = Marks::default();
+    let mut totals = Totals::default();
     while at < bytes.len() {
         let rest = &bytes[at..];
         let next = reached.next.unwrap_or_else(|| number_at(rest));
         let sample = plan.text(next);
-        if next < plan.count && rest.starts_with(&sample) {
+        if marks.number.is_some() && next < plan.count && rest.starts_with(&sample) {
             reached.next = Some(next + 1);
+            totals.samples += 1;
             at += sample.len();
             continue;
         }
@@ -97,9 +99,18 @@ fn read_text(plan: &Plan, bytes: &[u8], reached: &mut Reached) -> Result<(), Str
         let line = String::from_utf8_lossy(line);
         let wrong = || format!("sample {next} is due at byte {at}, and there is {line:?}");
         let told = line.strip_prefix(&note).ok_or_else(wrong)?;
-        match told.strip_prefix("gap ") {
-            Some(gap) => reached.pass_gap(gap_of(gap).ok_or_else(wrong)?)?,
-            None => marks.look(told, bytes, at + line.len())?,
+        if let Some(gap) = told.strip_prefix("gap ") {
+            let gap = gap_of(gap).ok_or_else(wrong)?;
+            totals.gaps += 1;
+            totals.lost += gap.1;
+            reached.pass_gap(gap)?;
+        } else if let Some(about) = told.strip_prefix("file ") {
+            let (number, _) = about_of(about).ok_or_else(wrong)?;
+            if marks.number.replace(number).is_some() {
+                return Err(format!("a second line about the file at byte {at}"));
+            }
+        } else {
+            marks.look(told, bytes, at + line.len(), &totals)?;
         }
         at += line.len();
     }
@@ -115,36 +126,73 @@ fn gap_of(text: &str) -> Option<(u64, u64)> {
     let mut fields = text.strip_suffix("\r\n")?.split(' ');
     let mut number = |name: &str| fields.next()?.strip_prefix(name)?.parse::<u64>().ok();
     let gap = (number("first=")?, number("count=")?);
-    number("at_us=")?;
+    let (at_us, last_us) = (number("at_us=")?, number("last_us=")?);
     let cause = fields.next()?.strip_prefix("cause=")?;
-    let is_whole = fields.next().is_none() && cause.len() > 3;
+    let is_whole = fields.next().is_none() && cause.len() > 3 && at_us <= last_us;
     is_whole.then_some(gap)
+}
+
+/// Number and first sample of a file without a session.
+fn about_of(text: &str) -> Option<(u32, u64)> {
+    let mut fields = text.strip_suffix("\r\n")?.split(' ');
+    let mut number = |name: &str| fields.next()?.strip_prefix(name)?.parse::<u64>().ok();
+    let about = (number("number=")?, number("first=")?);
+    number("at_us=")?;
+    let number = u32::try_from(about.0).ok()?;
+    fields.next().is_none().then_some((number, about.1))
+}
+
+/// Totals of a file.
+#[derive(Default)]
+struct Totals {
+    samples: u64,
+    gaps: u64,
+    lost: u64,
 }
 
 /// The marks of a text file.
 #[derive(Default)]
 struct Marks {
     epoch: Option<u32>,
+    /// Number of the recording, from the line about the file.
+    number: Option<u32>,
+    /// Age of the file at the last mark.
+    age_ms: u32,
     /// Where the last one ends.
     end: usize,
 }
 
 impl Marks {
-    fn look(&mut self, told: &str, bytes: &[u8], end: usize) -> Result<(), String> {
+    fn look(
+        &mut self,
+        told: &str,
+        bytes: &[u8],
+        end: usize,
+        totals: &Totals,
+    ) -> Result<(), String> {
         let wrong = || format!("a mark that is none ends at byte {end}: {told:?}");
         let fields = told.trim_start_matches(' ').strip_prefix('@');
         let fields = fields.and_then(|fields| fields.strip_suffix("\r\n"));
         let fields = fields.ok_or_else(wrong)?.split(' ');
         let fields = fields.map(|field| (field.len() == 8).then(|| u32::from_str_radix(field, 16)));
         let fields: Vec<u32> = fields.flatten().flatten().collect();
-        let [epoch, index, durable, sum] = fields[..] else {
+        let [epoch, index, durable, samples, gaps, lost, age_ms, sum] = fields[..] else {
             return Err(wrong());
         };
         let is_due = end.is_multiple_of(BLOCK_BYTES) && index as usize + 1 == end / BLOCK_BYTES;
         let is_right = sum == crc32(&bytes[self.end..end - 10]);
         let is_own = *self.epoch.get_or_insert(epoch) == epoch;
         self.end = end;
-        match is_due && is_right && is_own && durable <= index {
+        let are_totals_right = [samples, gaps, lost].map(u64::from)
+            == [totals.samples, totals.gaps, totals.lost]
+            && age_ms >= self.age_ms;
+        self.age_ms = age_ms;
+        // Nothing is before block 0: its mark has the number instead. The line about the file may follow.
+        let is_possible = match index {
+            0 => self.number.is_none_or(|number| number == durable),
+            _ => durable <= index,
+        };
+        match is_due && is_right && is_own && is_possible && are_totals_right {
             true => Ok(()),
             false => Err(wrong()),
         }
@@ -162,6 +210,8 @@ fn get64(block: &[u8], at: usize) -> u64 {
 /// What a block of a binary file says of itself.
 struct Head {
     kind: u8,
+    gaps: u64,
+    lost: u64,
     used: usize,
     first: usize,
     sample: u64,
@@ -172,6 +222,8 @@ fn head(blocks: &[[u8; BLOCK_BYTES]], number: usize) -> Result<Head, String> {
     let block = &blocks[number];
     let head = Head {
         kind: block[12],
+        gaps: u64::from(block[18]) | u64::from(block[19]) << 8,
+        lost: get32(block, 28).into(),
         used: usize::from(block[14]) | usize::from(block[15]) << 8,
         first: usize::from(block[16]) | usize::from(block[17]) << 8,
         sample: get64(block, 20),
@@ -179,9 +231,10 @@ fn head(blocks: &[[u8; BLOCK_BYTES]], number: usize) -> Result<Head, String> {
     let is_whole = get32(block, 508) == crc32(&block[..508])
         && get32(block, 0) == get32(&blocks[0], 0)
         && get32(block, 4) as usize == number
-        && get32(block, 8) as usize <= number
-        && (head.kind == 0) == (number == 0)
-        && head.used <= 480;
+        && (number == 0 || get32(block, 8) as usize <= number)
+        && (head.kind == 0 || number > 0)
+        && block[13] == 0
+        && head.used <= 472;
     match is_whole {
         true => Ok(head),
         false => Err(format!("block {number} is not whole")),
@@ -200,11 +253,22 @@ fn read_binary(
         return Err("it ends within a block".into());
     }
     let mut part: Vec<u8> = Vec::new();
+    let mut totals = Totals::default();
+    let mut header = Vec::new();
     for (number, block) in blocks.iter().enumerate() {
         let head = head(blocks, number)?;
-        let payload = &block[28..28 + head.used];
+        let payload = &block[36..36 + head.used];
         match head.kind {
-            0 => (),
+            0 if part.is_empty() && head.first <= header.len() => {
+                header.truncate(head.first);
+                header.extend(payload);
+                let due = reached.next.unwrap_or(head.sample);
+                check_header(&header, get32(&blocks[0], 8), schema)
+                    .map_err(|why| format!("block {number}: {why}"))?;
+                if number > 0 && head.sample != due {
+                    return Err(format!("block {number} is before another sample"));
+                }
+            }
             1 => read_samples(
                 plan,
                 schema.sample_bytes(),
@@ -214,7 +278,14 @@ fn read_binary(
                 reached,
             )
             .map_err(|why| format!("block {number}: {why}"))?,
-            2 if head.used == 25 && part.is_empty() => {
+            2 if head.used == 33 && part.is_empty() => {
+                totals.gaps += 1;
+                totals.lost += get64(payload, 8);
+                if get64(payload, 16) > get64(payload, 24) || payload[32] > 6 {
+                    return Err(format!(
+                        "block {number} has a gap that ends before it begins"
+                    ));
+                }
                 let gap = (get64(payload, 0), get64(payload, 8));
                 if (head.first, head.sample) != (0, gap.0) {
                     return Err(format!("block {number} tells of another gap"));
@@ -223,10 +294,43 @@ fn read_binary(
             }
             kind => return Err(format!("block {number} is of kind {kind}")),
         }
+        if (head.gaps, head.lost) != (totals.gaps, totals.lost) {
+            return Err(format!("block {number} has other totals"));
+        }
     }
     match part.is_empty() || may_end_early {
         true => Ok(()),
         false => Err("it ends within a sample".into()),
+    }
+}
+
+/// The lines of a header, as far as they are there.
+fn check_header(header: &[u8], number: u32, schema: &Schema) -> Result<(), String> {
+    let text = String::from_utf8_lossy(header);
+    let mut lines = text.split_inclusive('\n');
+    let mut next = || lines.next().unwrap_or_default();
+    if next() != "cardiograph recording 2\n" || !next().starts_with("prefix ") {
+        return Err(format!("another header: {text:?}"));
+    }
+    let sample_bytes = schema.sample_bytes();
+    for (name, due) in [
+        ("number ", Some(u64::from(number))),
+        ("streams ", Some(1)),
+        ("first ", None),
+        ("at_us ", None),
+        ("sample_bytes ", Some(sample_bytes as u64)),
+        ("columns ", Some(schema.columns().len() as u64)),
+    ] {
+        let value = next().strip_prefix(name).map(|it| it.trim_end().parse());
+        if !matches!(value, Some(Ok(value)) if due.is_none_or(|due| due == value)) {
+            return Err(format!("no {name} in the header: {text:?}"));
+        }
+    }
+    match lines.count() == schema.columns().len() && text.ends_with('\n') {
+        true => Ok(()),
+        // The second block may be missing, or come next.
+        false if header.len() == 472 => Ok(()),
+        false => Err(format!("another number of columns: {text:?}")),
     }
 }
 
@@ -244,7 +348,7 @@ fn read_samples(
     let begins = *next + u64::from(!part.is_empty());
     let due = match first < payload.len() {
         true => (first, begins),
-        false => (0xFFFF, 0),
+        false => (0xFFFF, begins),
     };
     if (head.first, head.sample) != due {
         return Err(format!(

@@ -1,26 +1,33 @@
 //! A block of the binary format.
 //!
 //! ```text
-//!     0  epoch u32 │ index u32 │ durable u32 │ kind u8 │ 0 │ used u16
-//!    16  first u16 │ 0 u16 │ sample u64 │
-//!    28  payload, 480 bytes                                      508  crc u32
+//!     0  epoch u32 │ index u32 │ durable u32 │ kind u8 │ stream u8 │ used u16
+//!    16  first u16 │ gaps u16 │ sample u64 │ lost u32
+//!    32  age_ms u32
+//!    36  payload, 472 bytes                                      508  crc u32
 //! ```
 //!
-//! All little endian. `first` is where in the payload the first sample begins that begins there, and
-//! `sample` its index; 0xFFFF if none does.
+//! All little endian. `first` is where in the payload the first sample begins that begins there, 0xFFFF if
+//! none does; `sample` is the index of the first sample that begins there or later. `gaps` and `lost` are
+//! the stream's totals in this file, this block included, both with an upper limit.
 
-use super::mark::Mark;
 use crate::crc32::crc32;
 use crate::gap::Gap;
 use cardiograph_card::{BLOCK_BYTES, Block};
 
 /// Bytes of samples in a block.
-pub(crate) const PAYLOAD_BYTES: usize = 480;
-pub(crate) const PAYLOAD_AT: usize = 28;
+pub(crate) const PAYLOAD_BYTES: usize = 472;
+pub(crate) const PAYLOAD_AT: usize = 36;
 const CRC_AT: usize = BLOCK_BYTES - 4;
 const _: () = assert!(PAYLOAD_AT + PAYLOAD_BYTES == CRC_AT);
 
-/// What a block holds.
+/// Bytes of a gap: four numbers and the cause.
+pub(crate) const GAP_BYTES: usize = 4 * 8 + 1;
+
+/// Means that no sample begins in a block.
+pub(crate) const NO_SAMPLE: u16 = u16::MAX;
+
+/// Content of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum BlockKind {
@@ -29,49 +36,76 @@ pub(crate) enum BlockKind {
     Gap = 2,
 }
 
-/// What stands before the payload.
+/// Everything before the payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
-    pub(crate) mark: Mark,
-    pub(crate) kind: BlockKind,
+    pub(crate) epoch: u32,
+    pub(crate) index: u32,
+    /// Durable blocks; in block 0 the number of the recording.
+    pub(crate) durable: u32,
+    pub(crate) kind: u8,
+    pub(crate) stream: u8,
     pub(crate) used: u16,
     pub(crate) first: u16,
+    pub(crate) gaps: u16,
     pub(crate) sample: u64,
+    pub(crate) lost: u32,
+    pub(crate) age_ms: u32,
 }
 
-/// Fills in all but the payload.
+/// Fills in everything but the payload.
 pub(crate) fn seal(block: &mut Block, head: &Head) {
-    block[0..4].copy_from_slice(&head.mark.epoch.to_le_bytes());
-    block[4..8].copy_from_slice(&head.mark.index.to_le_bytes());
-    block[8..12].copy_from_slice(&head.mark.durable.to_le_bytes());
-    block[12] = head.kind as u8;
-    block[13] = 0;
+    block[0..4].copy_from_slice(&head.epoch.to_le_bytes());
+    block[4..8].copy_from_slice(&head.index.to_le_bytes());
+    block[8..12].copy_from_slice(&head.durable.to_le_bytes());
+    block[12] = head.kind;
+    block[13] = head.stream;
     block[14..16].copy_from_slice(&head.used.to_le_bytes());
     block[16..18].copy_from_slice(&head.first.to_le_bytes());
-    block[18..20].fill(0);
+    block[18..20].copy_from_slice(&head.gaps.to_le_bytes());
     block[20..28].copy_from_slice(&head.sample.to_le_bytes());
+    block[28..32].copy_from_slice(&head.lost.to_le_bytes());
+    block[32..36].copy_from_slice(&head.age_ms.to_le_bytes());
     block[PAYLOAD_AT + usize::from(head.used)..CRC_AT].fill(0);
     let crc = crc32(0, &block[..CRC_AT]);
     block[CRC_AT..].copy_from_slice(&crc.to_le_bytes());
 }
 
-/// The mark of a block whose checksum is right.
-pub(crate) fn read(block: &Block) -> Option<Mark> {
-    let number = |at: usize| {
-        let [a, b, c, d] = [block[at], block[at + 1], block[at + 2], block[at + 3]];
-        u32::from_le_bytes([a, b, c, d])
-    };
-    (number(CRC_AT) == crc32(0, &block[..CRC_AT])).then(|| Mark {
-        epoch: number(0),
-        index: number(4),
-        durable: number(8),
+/// Returns the head of a block whose checksum and lengths are right. Fields that version 0.1 did not have
+/// mean nothing there.
+pub(crate) fn read(block: &Block) -> Option<Head> {
+    if u32_at(block, CRC_AT) != crc32(0, &block[..CRC_AT]) {
+        return None;
+    }
+    Some(Head {
+        epoch: u32_at(block, 0),
+        index: u32_at(block, 4),
+        durable: u32_at(block, 8),
+        kind: block[12],
+        stream: block[13],
+        used: u16_at(block, 14),
+        first: u16_at(block, 16),
+        gaps: u16_at(block, 18),
+        sample: u64::from(u32_at(block, 20)) | u64::from(u32_at(block, 24)) << 32,
+        lost: u32_at(block, 28),
+        age_ms: u32_at(block, 32),
     })
 }
 
-/// The payload that says that samples are missing here; returns its length.
-pub(crate) fn write_gap(payload: &mut [u8], gap: Gap) -> usize {
-    payload[0..8].copy_from_slice(&gap.first.to_le_bytes());
-    payload[8..16].copy_from_slice(&gap.count.to_le_bytes());
-    payload[16..24].copy_from_slice(&gap.at_us.to_le_bytes());
-    payload[24] = gap.cause as u8;
-    25
+fn u16_at(block: &Block, at: usize) -> u16 {
+    u16::from_le_bytes([block[at], block[at + 1]])
+}
+
+fn u32_at(block: &Block, at: usize) -> u32 {
+    u32::from_le_bytes([block[at], block[at + 1], block[at + 2], block[at + 3]])
+}
+
+/// Writes the payload of a gap block; returns its length.
+pub(crate) fn write_gap(payload: &mut [u8], gap: &Gap) -> usize {
+    let numbers = [gap.first, gap.count, gap.at_us, gap.last_us];
+    for (number, place) in numbers.iter().zip(payload.chunks_exact_mut(8)) {
+        place.copy_from_slice(&number.to_le_bytes());
+    }
+    payload[GAP_BYTES - 1] = gap.cause as u8;
+    GAP_BYTES
 }

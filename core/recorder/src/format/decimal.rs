@@ -4,19 +4,42 @@
 pub(crate) struct Text<'a> {
     bytes: &'a mut [u8],
     len: usize,
+    /// Bytes that are still to be left out.
+    skip: usize,
+    /// Bytes pushed, whether there was room for them or not.
+    pushed: usize,
 }
 
 impl<'a> Text<'a> {
     pub(crate) fn new(bytes: &'a mut [u8]) -> Self {
-        Text { bytes, len: 0 }
+        Text::behind(bytes, 0)
+    }
+
+    /// Leaves out the first `skip` bytes of the text.
+    pub(crate) fn behind(bytes: &'a mut [u8], skip: usize) -> Self {
+        Text {
+            bytes,
+            len: 0,
+            skip,
+            pushed: 0,
+        }
     }
 
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
+    /// Length of the whole text, with what was left out and what had no room.
+    pub(crate) fn pushed(&self) -> usize {
+        self.pushed
+    }
+
     /// Appends as much as there is room for.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
+        self.pushed += bytes.len();
+        let skipped = self.skip.min(bytes.len());
+        self.skip -= skipped;
+        let bytes = &bytes[skipped..];
         let room = &mut self.bytes[self.len..];
         let count = bytes.len().min(room.len());
         room[..count].copy_from_slice(&bytes[..count]);

@@ -1,32 +1,42 @@
-//! Marks: what a recording says of itself, so that its true end can be found.
+//! Marks of text files: they tell which recording this is, how far it was, and how much was durable.
 //!
-//! In a text file a mark is the end of a block, and of a line that begins with `#`:
+//! A mark is the end of a block, and of a line that begins with `#`:
 //!
 //! ```text
-//!   #            @5F3A9C01 000001C0 00000180 9C01B2D4\r\n
-//!                 epoch    index    durable  checksum
+//!   #   @5F3A9C01 000001C0 00000180 00002F1A 00000001 00000025 0001D4C0 9C01B2D4\r\n
+//!        epoch    index    durable  samples  gaps     lost     age_ms   checksum
 //! ```
 //!
-//! index is the block's number in the file; durable, how many blocks of the file were known to be durable
-//! when it was made; the checksum is the CRC-32 of all that follows the mark before, up to the checksum.
+//! `index` is the block's number in the file; `durable`, the number of blocks known to be durable when the
+//! mark was made, or in block 0 the number of the recording; samples, gaps and lost samples are totals of
+//! the file; `age_ms` is the time since it began. The checksum is the CRC-32 of all that follows the mark
+//! before. Version 0.1 had no totals and no age.
 
 use crate::crc32::crc32;
 use crate::limits::{MARK_BLOCKS, MARK_TAIL_BYTES};
 use cardiograph_card::{BLOCK_BYTES, Block};
 
-/// What a mark says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A mark.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Mark {
     pub(crate) epoch: u32,
     pub(crate) index: u32,
+    /// Durable blocks; in block 0 the number of the recording.
     pub(crate) durable: u32,
+    pub(crate) samples: u32,
+    pub(crate) gaps: u32,
+    pub(crate) lost: u32,
+    pub(crate) age_ms: u32,
 }
 
-/// Where the checksum begins in a block.
+/// Position of the checksum in a block.
 const CHECKSUM_AT: usize = BLOCK_BYTES - 2 - 8;
 const TAIL_AT: usize = BLOCK_BYTES - MARK_TAIL_BYTES;
+/// Bytes of a mark's fields in version 0.1.
+pub(crate) const TAIL_V1_BYTES: usize = 1 + 4 * 8 + 3 + 2;
+const TAIL_V1_AT: usize = BLOCK_BYTES - TAIL_V1_BYTES;
 
-/// Whether every text file has a mark in this block: the first, and the last of every
+/// Returns true if every text file has a mark in this block: the first, and the last of every
 /// [`MARK_BLOCKS`](crate::limits::MARK_BLOCKS).
 pub(crate) fn is_mark_block(index: u32) -> bool {
     index == 0 || (index + 1).is_multiple_of(MARK_BLOCKS)
@@ -39,9 +49,18 @@ pub(crate) fn mark_block(number: u32) -> u32 {
 
 /// Writes a mark at the end of a block. `crc` is that of the bytes between the mark before and this
 /// block.
-pub(crate) fn write(block: &mut Block, mark: Mark, crc: u32) {
+pub(crate) fn write(block: &mut Block, mark: &Mark, crc: u32) {
+    let numbers = [
+        mark.epoch,
+        mark.index,
+        mark.durable,
+        mark.samples,
+        mark.gaps,
+        mark.lost,
+        mark.age_ms,
+    ];
     block[TAIL_AT] = b'@';
-    for (number, at) in [mark.epoch, mark.index, mark.durable].into_iter().zip(0..) {
+    for (number, at) in numbers.into_iter().zip(0..) {
         let at = TAIL_AT + 1 + 9 * at;
         block[at..at + 8].copy_from_slice(&hex(number));
         block[at + 8] = b' ';
@@ -51,26 +70,47 @@ pub(crate) fn write(block: &mut Block, mark: Mark, crc: u32) {
     block[BLOCK_BYTES - 2..].copy_from_slice(b"\r\n");
 }
 
-/// The mark at the end of a block, and its checksum, if it looks like one.
+/// Returns the mark at the end of a block, and its checksum, if it looks like one.
 pub(crate) fn read(block: &Block) -> Option<(Mark, u32)> {
-    if block[TAIL_AT] != b'@' || !block.ends_with(b"\r\n") {
+    let [epoch, index, durable, samples, gaps, lost, age_ms, crc] = fields(block, TAIL_AT)?;
+    let mark = Mark {
+        epoch,
+        index,
+        durable,
+        samples,
+        gaps,
+        lost,
+        age_ms,
+    };
+    Some((mark, crc))
+}
+
+/// Reads a mark of version 0.1.
+pub(crate) fn read_v1(block: &Block) -> Option<(Mark, u32)> {
+    let [epoch, index, durable, crc] = fields(block, TAIL_V1_AT)?;
+    let mark = Mark {
+        epoch,
+        index,
+        durable,
+        ..Mark::default()
+    };
+    Some((mark, crc))
+}
+
+/// The numbers behind an `@` at this place, up to the end of the block.
+fn fields<const N: usize>(block: &Block, tail_at: usize) -> Option<[u32; N]> {
+    if block[tail_at] != b'@' || !block.ends_with(b"\r\n") {
         return None;
     }
-    let mut numbers = [0; 4];
+    let mut numbers = [0; N];
     for (number, at) in numbers.iter_mut().zip(0..) {
-        let at = TAIL_AT + 1 + 9 * at;
+        let at = tail_at + 1 + 9 * at;
         *number = number_of(&block[at..at + 8])?;
         if at + 8 < BLOCK_BYTES - 2 && block[at + 8] != b' ' {
             return None;
         }
     }
-    let [epoch, index, durable, crc] = numbers;
-    let mark = Mark {
-        epoch,
-        index,
-        durable,
-    };
-    Some((mark, crc))
+    Some(numbers)
 }
 
 /// The checksum that a mark at the end of this block has to have.
@@ -104,9 +144,14 @@ mod tests {
             epoch: 0x5F3A_9C01,
             index: 448,
             durable: u32::MAX,
+            samples: 7,
+            gaps: 1,
+            lost: 0x8000_0000,
+            age_ms: 60_000,
         };
-        write(&mut block, mark, 7);
+        write(&mut block, &mark, 7);
         assert_eq!(read(&block), Some((mark, checksum(7, &block))));
+        assert_eq!(read_v1(&block), None);
         for at in TAIL_AT..BLOCK_BYTES {
             let mut other = block;
             other[at] ^= 1;
@@ -114,5 +159,15 @@ mod tests {
                 read(&other).is_some_and(|(read, crc)| read == mark && crc == checksum(7, &other));
             assert!(!is_same, "byte {at}");
         }
+    }
+
+    #[test]
+    fn a_mark_of_version_0_1_is_read() {
+        let mut block = [b' '; BLOCK_BYTES];
+        block[474..].copy_from_slice(b"@5F3A9C01 000001C0 00000180 9C01B2D4\r\n");
+        let (mark, crc) = read_v1(&block).unwrap();
+        assert_eq!((mark.epoch, mark.index), (0x5F3A_9C01, 0x1C0));
+        assert_eq!((mark.durable, crc), (0x180, 0x9C01_B2D4));
+        assert_eq!(read(&block), None);
     }
 }

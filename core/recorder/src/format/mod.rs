@@ -2,9 +2,17 @@
 
 pub(crate) mod binary;
 pub(crate) mod decimal;
+mod encode_binary;
+mod encode_text;
 mod encoder;
+pub(crate) mod header;
 pub(crate) mod mark;
+mod position;
 mod schema;
+#[cfg(test)]
+mod shared_tests;
+#[cfg(test)]
+mod test_decoder;
 #[cfg(test)]
 mod tests;
 pub(crate) mod text;
@@ -12,6 +20,7 @@ pub(crate) mod text;
 use crate::limits::{LINE_BYTES_MAX, SCHEMAS_MAX};
 pub use decimal::DECIMALS_MAX;
 pub(crate) use encoder::{Encoder, Filled};
+pub(crate) use position::FilePosition;
 pub use schema::{Column, Kind, MAGOD2, Schema};
 
 /// How a stream's samples are written down.
@@ -24,10 +33,10 @@ pub enum Format {
         /// Longest line, its end included; at most [`LINE_BYTES_MAX`](crate::LINE_BYTES_MAX).
         line_bytes_max: u16,
     },
-    /// Samples of a schema, written as rows of text. Of the 1 to 8 schemas the first is used until a
-    /// session chooses another.
+    /// Samples of one of 1 to 8 schemas, written as rows of text. The first one holds until a session
+    /// chooses another.
     Csv(&'static [Schema]),
-    /// Samples of a schema as they are, in blocks with checksums. Schemas are chosen likewise.
+    /// The same, as they are, in blocks with checksums.
     Binary(&'static [Schema]),
 }
 
@@ -40,25 +49,7 @@ impl Format {
         }
     }
 
-    /// The schemas of its samples; none for lines.
-    pub fn schemas(&self) -> &'static [Schema] {
-        match self {
-            Format::Lines { .. } => &[],
-            Format::Csv(schemas) | Format::Binary(schemas) => schemas,
-        }
-    }
-
-    /// The schema that is used until a session chooses another.
-    pub(crate) fn first_schema(&self) -> Option<&'static Schema> {
-        self.schemas().first()
-    }
-
-    /// Returns true if a session may have the schema of this index: lines have only the index 0.
-    pub(crate) fn has_schema(&self, index: u8) -> bool {
-        usize::from(index) < self.schemas().len().max(1)
-    }
-
-    /// Returns true if no line of it is longer than lines may be, and its number of schemas is allowed.
+    /// Whether no line of it is longer than lines may be.
     pub(crate) fn fits(&self) -> bool {
         match self {
             Format::Lines {
@@ -68,11 +59,24 @@ impl Format {
                 let line_bytes_max = usize::from(*line_bytes_max);
                 header.len() + 2 <= LINE_BYTES_MAX && line_bytes_max <= LINE_BYTES_MAX
             }
-            // Their lines were checked when the schemas were made.
+            // Each was checked when it was made.
             Format::Csv(schemas) | Format::Binary(schemas) => {
                 (1..=SCHEMAS_MAX).contains(&schemas.len())
             }
         }
+    }
+
+    /// The schemas; none for lines.
+    pub fn schemas(&self) -> &'static [Schema] {
+        match self {
+            Format::Lines { .. } => &[],
+            Format::Csv(schemas) | Format::Binary(schemas) => schemas,
+        }
+    }
+
+    /// The schema at this place of the list.
+    pub(crate) fn schema(&self, place: u8) -> Option<&'static Schema> {
+        self.schemas().get(usize::from(place))
     }
 
     /// Kept with an unfinished file, so that its end can be found by anyone: whether it is binary.
@@ -84,8 +88,8 @@ impl Format {
         note & 1 != 0
     }
 
-    /// Bytes of every sample in the ring, if they are alike.
+    /// Bytes of every sample in the ring before a session chooses a schema, if they are alike.
     pub(crate) fn sample_bytes(&self) -> Option<usize> {
-        self.first_schema().map(Schema::sample_bytes)
+        self.schema(0).map(Schema::sample_bytes)
     }
 }

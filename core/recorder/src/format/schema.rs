@@ -119,8 +119,8 @@ impl Schema {
         }
         assert!(bytes <= SAMPLE_BYTES_MAX && row <= LINE_BYTES_MAX);
         assert!(names + NOTE.len() < LINE_BYTES_MAX);
-        // Name, blank, kind, point, digit, line end.
-        assert!(DESCRIPTION.len() + names + 6 * columns.len() <= PAYLOAD_BYTES);
+        // Name, blank, kind, point, digit, line end: a header has two blocks at most.
+        assert!(super::header::FILE_BYTES_MAX + names + 6 * columns.len() <= 2 * PAYLOAD_BYTES);
         Schema { columns }
     }
 
@@ -149,9 +149,8 @@ impl Schema {
         text.push(b"\r\n");
     }
 
-    /// What stands in the first block of a binary file: a line for each column, its name and its kind.
+    /// A line for each column, its name and its kind.
     pub(crate) fn describe(&self, text: &mut Text) {
-        text.push(DESCRIPTION);
         for column in self.columns {
             text.push(column.name.as_bytes());
             text.push(b" ");
@@ -178,11 +177,8 @@ impl Schema {
     }
 }
 
-// A sample that begins in the block before the last one of a file ends in the last.
+// A sample that begins in one block ends in the next one at the latest.
 const _: () = assert!(SAMPLE_BYTES_MAX <= PAYLOAD_BYTES);
-
-/// First line of a binary file's header.
-const DESCRIPTION: &[u8] = b"cardiograph recording 1\n";
 
 /// Name of the last column, in which marks and gaps stand.
 const NOTE: &str = "note";

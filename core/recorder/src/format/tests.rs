@@ -1,12 +1,13 @@
 //! Files made by the encoder, read by other code, and cut off anywhere.
 
-use super::{Encoder, Filled, Format, MAGOD2};
+use super::{Encoder, FilePosition, Filled, Format, MAGOD2, mark};
 use crate::crc32::crc32;
 use crate::gap::Gap;
-use crate::limits::{GAP_LINE_BYTES, LINE_BYTES_MAX, MARK_BLOCKS};
-use crate::ring::{Consumer, Producer, Ring};
-use crate::true_length;
+use crate::limits::{FILE_LINE_BYTES, GAP_LINE_BYTES, LINE_BYTES_MAX, MARK_BLOCKS};
+use crate::ring::{Ring, Sampler, Source};
+use crate::session::Session;
 use crate::volume::{Blocks, Extent, Reserved};
+use crate::{Recovered, find_end};
 use cardiograph_card::{BLOCK_BYTES, Block};
 use cardiograph_sim_world::{Random, Seed};
 use core::pin::pin;
@@ -17,12 +18,14 @@ use std::vec::Vec;
 use std::{format, println, vec};
 
 const EPOCH: u32 = 0x1234_ABCD;
+const NUMBER: u32 = 77;
+const BEGUN_US: u64 = 5_000_000;
 
 /// What became of a stream of samples.
 struct Written {
     blocks: Vec<Block>,
-    /// For each block: bytes of the file that are content, if the block ends with a mark.
-    marks: Vec<Option<u64>>,
+    /// For each block: the content up to its end, if the block ends with a mark.
+    marks: Vec<Option<Recovered>>,
     /// Blocks known to be durable when all were written.
     durable: u32,
     /// What the lines have to be, gaps included.
@@ -33,8 +36,9 @@ struct Maker<'a> {
     random: Random,
     format: Format,
     encoder: Encoder,
-    consumer: Consumer<'a>,
-    producer: Producer<'a>,
+    position: FilePosition,
+    source: Source<'a>,
+    sampler: Sampler<'a>,
     written: Written,
     index: u64,
 }
@@ -49,11 +53,11 @@ impl Maker<'_> {
                 line.push(b'\n');
                 line
             }
-            Format::Csv(schemas) | Format::Binary(schemas) => (0..schemas[0].sample_bytes())
+            Format::Csv(_) | Format::Binary(_) => (0..MAGOD2.sample_bytes())
                 .map(|_| self.random.next_u64() as u8)
                 .collect(),
         };
-        if self.producer.push(&sample, 9).is_ok() {
+        if self.sampler.push(&sample, 9).is_ok() {
             self.written.lines.push(line_of(&self.format, &sample));
         } else {
             self.note_lost();
@@ -72,48 +76,66 @@ impl Maker<'_> {
     }
 
     fn take_block(&mut self) {
-        let block = *self.encoder.block();
+        self.position.age_ms = self.position.index * 10;
+        let block = *self.encoder.block(&self.position);
         let is_mark = match self.format {
             Format::Binary(_) => true,
-            _ => super::mark::read(&block).is_some(),
+            _ => mark::read(&block).is_some(),
         };
-        self.encoder.advance();
-        let content = self.encoder.content_bytes();
+        self.encoder.advance(&self.position);
+        let totals = self.encoder.account().in_file();
+        let age_us = u64::from(self.position.age_ms) * 1000;
+        self.position.index += 1;
         self.written.blocks.push(block);
-        self.written.marks.push(is_mark.then_some(content));
+        let recovered = Recovered {
+            bytes: self.encoder.content_bytes(&self.position),
+            number: Some(NUMBER),
+            session: None,
+            samples: totals.samples,
+            gaps: totals.gaps as u32,
+            lost: totals.lost,
+            first_us: BEGUN_US,
+            last_us: BEGUN_US + age_us,
+        };
+        self.written.marks.push(is_mark.then_some(recovered));
     }
 
     fn checkpoint(&mut self) {
         // Up to what waits in the ring now: whole samples. A gap that was not told keeps the next one back.
         loop {
-            match self.encoder.fill(&mut self.consumer, usize::MAX) {
+            match self
+                .encoder
+                .fill(&self.position, &mut self.source, usize::MAX)
+            {
                 Filled::Full => self.take_block(),
-                Filled::Dry if self.encoder.take_news().is_none() => break,
+                Filled::Dry if self.encoder.take_report().is_none() => break,
                 Filled::Dry => (),
+                Filled::Boundary => panic!("the file is long enough"),
             }
         }
-        while self.encoder.mark(&mut self.consumer) == Filled::Full {
+        while self.encoder.mark(&self.position, &mut self.source) == Filled::Full {
             self.take_block();
         }
         assert!(self.encoder.is_marked());
-        self.encoder.set_durable();
+        self.position.durable = self.position.index;
+        self.encoder.commit();
     }
 
     fn step(&mut self) {
-        // Gaps are told as they come.
-        self.encoder.take_news();
+        // Gaps are reported as they come.
+        self.encoder.take_report();
         match self.random.below(100) {
             0..60 => self.sample(),
             60..96 => {
                 // A limit is behind a sample: nothing, or all that waits.
-                let limit = self.random.below(2) as usize * self.consumer.waiting_bytes();
-                if self.encoder.fill(&mut self.consumer, limit) == Filled::Full {
+                let limit = self.random.below(2) as usize * self.source.ready_bytes();
+                if self.encoder.fill(&self.position, &mut self.source, limit) == Filled::Full {
                     self.take_block();
                 }
             }
             96..98 => {
                 let steps = [0, 1, 2, 8, 64];
-                self.encoder.set_step(steps[self.random.below(5) as usize]);
+                self.position.step = steps[self.random.below(5) as usize];
             }
             _ => self.checkpoint(),
         }
@@ -122,7 +144,7 @@ impl Maker<'_> {
 
 /// A sample as text, by the standard library's formatting.
 fn line_of(format: &Format, sample: &[u8]) -> String {
-    let (Format::Csv([schema, ..]) | Format::Binary([schema, ..])) = format else {
+    let Some(schema) = format.schema(0) else {
         return String::from_utf8(sample[..sample.len() - 1].to_vec()).unwrap();
     };
     let (mut at, mut values) = (0, Vec::new());
@@ -153,7 +175,7 @@ fn rows_of(samples: &[u8]) -> impl Iterator<Item = String> {
 }
 
 fn gap_line(first: u64, count: u64) -> String {
-    format!("#gap first={first} count={count} at_us=9 cause=busy")
+    format!("#gap first={first} count={count} at_us=9 last_us=9 cause=busy")
 }
 
 fn gap_of(line: &str) -> Option<(u64, u64)> {
@@ -165,15 +187,16 @@ fn gap_of(line: &str) -> Option<(u64, u64)> {
 fn make(seed: u64, format: Format, blocks: usize) -> Written {
     let bytes: Vec<AtomicU8> = (0..3000).map(|_| AtomicU8::new(0)).collect();
     let mut ring = Ring::over(bytes);
-    let (producer, consumer) = ring.split(format);
-    let mut encoder = Encoder::new(format);
-    encoder.start(EPOCH, 100_000);
+    let (sampler, source) = ring.split();
+    let mut encoder = Encoder::new(format, *b"LOG", 0);
+    encoder.start(None, BEGUN_US);
     let mut maker = Maker {
         random: Seed::new(seed).stream("encoder"),
         format,
         encoder,
-        consumer,
-        producer,
+        position: FilePosition::new(EPOCH, NUMBER, 100_000, 1),
+        source,
+        sampler,
         index: 0,
         written: Written {
             blocks: Vec::new(),
@@ -185,8 +208,8 @@ fn make(seed: u64, format: Format, blocks: usize) -> Written {
     while maker.written.blocks.len() < blocks {
         maker.step();
     }
-    maker.producer.close();
-    maker.written.durable = maker.encoder.durable();
+    maker.sampler.close();
+    maker.written.durable = maker.position.durable;
     maker.checkpoint();
     // A gap that nobody was told of before the end.
     maker.written
@@ -201,21 +224,11 @@ const SHORT_LINES: Format = Format::Lines {
     line_bytes_max: 30,
 };
 
-/// Shows the first difference only: the whole is long. A gap may be written in parts, while it grows.
+/// Shows the first difference only: the whole is long.
 fn same(read: &[impl AsRef<str>], expected: &[String]) {
-    let mut whole: Vec<String> = Vec::new();
-    for line in read.iter().map(AsRef::as_ref) {
-        let last = whole.last().and_then(|last| gap_of(last));
-        match (last, gap_of(line), whole.last_mut()) {
-            (Some((first, count)), Some((next, more)), Some(last)) if first + count == next => {
-                *last = gap_line(first, count + more);
-            }
-            _ => whole.push(line.to_string()),
-        }
-    }
-    let read = whole;
+    let read: Vec<&str> = read.iter().map(AsRef::as_ref).collect();
     for (at, expected) in expected.iter().enumerate() {
-        assert_eq!(read.get(at), Some(expected), "line {at}");
+        assert_eq!(read.get(at), Some(&expected.as_str()), "line {at}");
     }
     assert_eq!(read.len(), expected.len());
 }
@@ -248,7 +261,9 @@ fn text_files_hold_all_lines_and_marks_where_they_have_to_be() {
                 Format::Lines { header, .. } => usize::from(!header.is_empty()),
                 Format::Binary(_) => 0,
             };
-            same(&content[header..], &written.lines);
+            let about = content[header].trim_start_matches(',');
+            assert_eq!(about, "#file number=77 first=0 at_us=5000000");
+            same(&content[header + 1..], &written.lines);
             for (index, mark) in (0..).zip(&written.marks) {
                 let has_to = index == 0 || (index + 1) % MARK_BLOCKS == 0;
                 assert!(mark.is_some() || !has_to, "block {index}");
@@ -268,9 +283,11 @@ fn binary_files_hold_all_samples() {
             assert_eq!(block[..4], EPOCH.to_le_bytes());
             assert_eq!(block[4..8], index.to_le_bytes());
             let used = usize::from(u16::from_le_bytes([block[14], block[15]]));
-            let payload = &block[28..28 + used];
+            let payload = &block[36..36 + used];
             match block[12] {
-                0 => assert!(payload.starts_with(b"cardiograph recording 1\ntime_ms u32\n")),
+                0 => assert!(
+                    payload.starts_with(b"cardiograph recording 2\nprefix LOG\nnumber 77\n")
+                ),
                 1 => {
                     let first = u16::from_le_bytes([block[16], block[17]]);
                     let begun: usize = samples.len();
@@ -287,7 +304,7 @@ fn binary_files_hold_all_samples() {
                     let number =
                         |at: usize| u64::from_le_bytes(payload[at..at + 8].try_into().unwrap());
                     lines.push(gap_line(number(0), number(8)));
-                    assert_eq!((number(16), payload[24], used), (9, 0, 25));
+                    assert_eq!((number(16), number(24), payload[32], used), (9, 9, 0, 33));
                 }
                 _ => panic!("no such block"),
             }
@@ -331,7 +348,7 @@ impl Blocks for Cut<'_> {
     }
 }
 
-fn length(mut card: Cut, format: &Format) -> u64 {
+fn recovered(mut card: Cut, format: &Format) -> Recovered {
     let file = Reserved {
         slot: 0,
         name: *b"REC00001CSV",
@@ -342,12 +359,12 @@ fn length(mut card: Cut, format: &Format) -> u64 {
         epoch: EPOCH,
         note: format.note(),
     };
-    let mut future = pin!(true_length(&mut card, &file));
+    let mut future = pin!(find_end(&mut card, &file));
     match future
         .as_mut()
         .poll(&mut Context::from_waker(Waker::noop()))
     {
-        Poll::Ready(length) => length.unwrap(),
+        Poll::Ready(recovered) => recovered.unwrap(),
         Poll::Pending => unreachable!("nothing is waited for"),
     }
 }
@@ -389,8 +406,8 @@ fn the_true_end_is_found_wherever_a_file_is_cut_off() {
                     old: &old,
                 };
                 assert_eq!(
-                    length(card, &format),
-                    end(cut).unwrap_or(0),
+                    recovered(card, &format),
+                    end(cut).unwrap_or_default(),
                     "seed {seed} {format:?} cut {cut}"
                 );
 
@@ -404,8 +421,8 @@ fn the_true_end_is_found_wherever_a_file_is_cut_off() {
                     old: &old,
                 };
                 assert_eq!(
-                    length(card, &format),
-                    end(whole).unwrap_or(0),
+                    recovered(card, &format),
+                    end(whole).unwrap_or_default(),
                     "seed {seed} {format:?} holes"
                 );
             }
@@ -414,7 +431,13 @@ fn the_true_end_is_found_wherever_a_file_is_cut_off() {
 }
 
 #[test]
-fn the_longest_gap_fits_its_line() {
+fn the_longest_lines_of_the_recorder_fit() {
+    const COLUMN: super::Column = super::Column {
+        name: "a",
+        kind: super::Kind::U8,
+    };
+    static COLUMNS: [super::Column; crate::COLUMNS_MAX] = [COLUMN; crate::COLUMNS_MAX];
+    static SCHEMAS: [super::Schema; 1] = [super::Schema::new(&COLUMNS)];
     let gap = Gap {
         first: u64::MAX,
         count: u64::MAX,
@@ -423,6 +446,19 @@ fn the_longest_gap_fits_its_line() {
         cause: crate::Cause::FileNotReady,
     };
     let mut line = [0; LINE_BYTES_MAX];
-    let len = super::text::gap(&Format::Csv(&[MAGOD2]), gap, &mut line);
+    let len = super::text::gap(Some(&SCHEMAS[0]), &gap, &mut line);
     assert!(len <= GAP_LINE_BYTES && line[..len].ends_with(b"\r\n"));
+    let (name, settings) = ("n".repeat(32), ",".repeat(96));
+    let session = Session::new(&name, None, &settings, &Format::Csv(&SCHEMAS)).unwrap();
+    let about = super::text::About {
+        number: u32::MAX,
+        first: u64::MAX,
+        at_us: u64::MAX,
+        session: Some(&session),
+    };
+    let len = super::text::about(Some(&SCHEMAS[0]), &about, &mut line);
+    assert!(len <= FILE_LINE_BYTES && line[..len].ends_with(b"\"\r\n"));
+    let read = super::text::read_about(&line[..len]).unwrap();
+    assert_eq!(read.at_us, u64::MAX);
+    assert_eq!(read.session.unwrap().as_str(), name);
 }

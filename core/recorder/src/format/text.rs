@@ -1,40 +1,106 @@
-//! Lines: the names, gaps, samples, and where a mark goes.
+//! Lines: the names, the file, gaps, samples, and where a mark goes.
 
-use super::Format;
 use super::decimal::Text;
+use super::{Format, Schema};
 use crate::gap::Gap;
 use crate::limits::LINE_BYTES_MAX;
+use crate::session::{Session, SessionName};
+
+/// What the line about a file begins with, behind its commas.
+const FILE: &str = "#file number=";
 
 /// The first line of a file; no bytes if there is none.
-pub(crate) fn header(format: &Format, line: &mut [u8; LINE_BYTES_MAX]) -> usize {
+pub(crate) fn names(format: &Format, schema: u8, line: &mut [u8; LINE_BYTES_MAX]) -> usize {
     let mut text = Text::new(line);
-    match format {
-        Format::Csv([schema, ..]) => schema.write_names(&mut text),
-        Format::Lines { header, .. } if !header.is_empty() => {
+    match (format, format.schema(schema)) {
+        (_, Some(schema)) => schema.write_names(&mut text),
+        (Format::Lines { header, .. }, _) if !header.is_empty() => {
             text.push(header.as_bytes());
             text.push(b"\r\n");
         }
-        Format::Lines { .. } | Format::Csv(_) | Format::Binary(_) => (),
+        _ => (),
     }
     text.len()
 }
 
-/// Commas before a note, so that it stands in the last column.
-pub(crate) fn indent(format: &Format) -> usize {
-    match format {
-        Format::Csv([schema, ..]) => schema.columns().len(),
-        Format::Lines { .. } | Format::Csv(_) | Format::Binary(_) => 0,
-    }
+/// Number of commas before a note, so that it stands in the last column.
+pub(crate) fn indent(schema: Option<&Schema>) -> usize {
+    schema.map_or(0, |schema| schema.columns().len())
 }
 
-/// The line that says that samples are missing here.
-pub(crate) fn gap(format: &Format, gap: Gap, line: &mut [u8; LINE_BYTES_MAX]) -> usize {
+/// Content of the line about a file.
+pub(crate) struct About<'a> {
+    pub(crate) number: u32,
+    pub(crate) first: u64,
+    pub(crate) at_us: u64,
+    pub(crate) session: Option<&'a Session>,
+}
+
+/// Writes the line that tells the file's number and session.
+pub(crate) fn about(
+    schema: Option<&Schema>,
+    about: &About,
+    line: &mut [u8; LINE_BYTES_MAX],
+) -> usize {
+    let settings = about.session.map_or("", |it| it.settings().as_str());
+    // In rows of columns a comma within a field needs quotes; settings have none of their own.
+    let quote: &[u8] = match schema.is_some() && settings.contains(',') {
+        true => b"\"",
+        false => b"",
+    };
     let mut text = Text::new(line);
-    text.push_repeated(b',', indent(format));
+    text.push_repeated(b',', indent(schema));
+    text.push(quote);
+    for (name, number) in [
+        (FILE, about.number.into()),
+        (" first=", about.first),
+        (" at_us=", about.at_us),
+    ] {
+        text.push(name.as_bytes());
+        text.push_unsigned(number);
+    }
+    if let Some(session) = about.session {
+        text.push(b" session=");
+        text.push(session.name().as_str().as_bytes());
+    }
+    if !settings.is_empty() {
+        text.push(b" settings=");
+        text.push(settings.as_bytes());
+    }
+    text.push(quote);
+    text.push(b"\r\n");
+    text.len()
+}
+
+/// The line about a file, as recovery needs it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FileLine {
+    pub(crate) at_us: u64,
+    pub(crate) session: Option<SessionName>,
+}
+
+/// Reads a line if it is the one about a file.
+pub(crate) fn read_about(line: &[u8]) -> Option<FileLine> {
+    let line = core::str::from_utf8(line).ok()?;
+    let line = line.trim_start_matches(',').trim_start_matches('"');
+    let mut fields = line.strip_prefix(FILE)?.split([' ', '\r']).skip(1);
+    let mut number = |name| fields.next()?.strip_prefix(name)?.parse::<u64>().ok();
+    number("first=")?;
+    let at_us = number("at_us=")?;
+    let session = fields.next().and_then(|it| it.strip_prefix("session="));
+    let session = session.and_then(|it| SessionName::new(it.trim_end_matches('"')).ok());
+    Some(FileLine { at_us, session })
+}
+
+/// Writes the line of a gap.
+pub(crate) fn gap(schema: Option<&Schema>, gap: &Gap, line: &mut [u8; LINE_BYTES_MAX]) -> usize {
+    let mut text = Text::new(line);
+    text.push_repeated(b',', indent(schema));
     for (name, number) in [
         ("#gap first=", gap.first),
         (" count=", gap.count),
         (" at_us=", gap.at_us),
+        (" last_us=", gap.last_us),
     ] {
         text.push(name.as_bytes());
         text.push_unsigned(number);

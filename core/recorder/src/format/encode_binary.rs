@@ -1,0 +1,196 @@
+//! Blocks of binary samples.
+
+use super::binary::{self, BlockKind, Head, NO_SAMPLE, PAYLOAD_AT, PAYLOAD_BYTES};
+use super::decimal::Text;
+use super::encoder::{Encoder, Filled, Item, Seal, State};
+use super::header::Header;
+use super::position::FilePosition;
+use super::schema::Schema;
+use crate::limits::HEADER_BLOCKS;
+use crate::ring::Consumer;
+
+/// Blocks of a header, at most.
+pub(super) const BLOCKS_OF_HEADER_MAX: u32 = 2;
+
+impl Encoder {
+    pub(super) fn fill_binary(
+        &mut self,
+        position: &FilePosition,
+        source: &mut Consumer,
+        limit: &mut usize,
+    ) -> Filled {
+        let Some(schema) = self.schema() else {
+            return Filled::Dry;
+        };
+        if self.len == 0 && self.written == 0 {
+            if let Some(filled) = self.begin_header(position, source, *limit) {
+                return filled;
+            }
+            if self.item != Item::Header && !position.may_begin(1) {
+                return Filled::Boundary;
+            }
+        }
+        if self.item == Item::Header {
+            self.write_header(position, schema);
+            return Filled::Full;
+        }
+        while self.len < PAYLOAD_BYTES {
+            if self.written == 0 {
+                self.choose(source);
+            }
+            if self.item == Item::Gap {
+                // Samples before it have a block of their own.
+                if self.len > 0 {
+                    break;
+                }
+                self.write_gap();
+                return Filled::Full;
+            }
+            if !self.write_sample(source, schema.sample_bytes(), limit) {
+                return self.dry(source);
+            }
+        }
+        self.state = State::Full(Seal::Binary(BlockKind::Samples));
+        Filled::Full
+    }
+
+    /// Decides if a header comes first: where the file begins, and again every so many blocks, so that
+    /// recovery finds it near the end. Returns a result if nothing can be written at all.
+    fn begin_header(
+        &mut self,
+        position: &FilePosition,
+        source: &Consumer,
+        limit: usize,
+    ) -> Option<Filled> {
+        // One that has no second block, or no samples behind it, is no use.
+        let may_begin = position.may_begin(BLOCKS_OF_HEADER_MAX);
+        if self.item == Item::Header {
+            // A file that nothing comes to stays empty.
+            if !self.is_wanted(source, limit) {
+                return Some(self.dry(source));
+            }
+            return (!may_begin).then_some(Filled::Boundary);
+        }
+        if may_begin && position.index.saturating_sub(self.header_index) >= HEADER_BLOCKS {
+            self.item = Item::Header;
+        }
+        None
+    }
+
+    /// Writes the header, or the part of it that one block has no room for.
+    fn write_header(&mut self, position: &FilePosition, schema: &'static Schema) {
+        let header = Header {
+            prefix: self.prefix,
+            number: position.number,
+            streams: position.streams,
+            first: self.account.first_in_file(),
+            at_us: self.begun_us,
+            session: self.session.as_ref(),
+            schema,
+        };
+        let payload = &mut self.block[PAYLOAD_AT..][..PAYLOAD_BYTES];
+        let mut text = Text::behind(payload, self.written);
+        header.write(&mut text);
+        let (len, total) = (text.len(), text.pushed());
+        self.first = Some((self.written as u16, self.account.encoded().next));
+        self.len = len;
+        self.written += len;
+        if self.written >= total {
+            self.written = 0;
+            self.item = Item::Sample;
+        }
+        self.is_marked = false;
+        self.state = State::Full(Seal::Binary(BlockKind::Header));
+    }
+
+    fn write_gap(&mut self) {
+        let Some(gap) = self.account.gap() else {
+            return;
+        };
+        self.first = Some((0, gap.first));
+        self.len = binary::write_gap(&mut self.block[PAYLOAD_AT..], &gap);
+        self.account.pass_gap();
+        self.item = Item::Sample;
+        self.is_marked = false;
+        self.state = State::Full(Seal::Binary(BlockKind::Gap));
+    }
+
+    /// Writes as much of a sample as there is room for; returns true if there was any.
+    fn write_sample(&mut self, source: &mut Consumer, bytes: usize, limit: &mut usize) -> bool {
+        if source.ready_bytes().min(*limit) < bytes {
+            return false;
+        }
+        let count = (bytes - self.written).min(PAYLOAD_BYTES - self.len);
+        if self.written == 0 && self.first.is_none() {
+            self.first = Some((self.len as u16, self.account.encoded().next));
+        }
+        source.peek(
+            self.written,
+            &mut self.block[PAYLOAD_AT + self.len..][..count],
+        );
+        self.len += count;
+        self.is_marked = false;
+        self.written += count;
+        if self.written == bytes {
+            source.release(bytes);
+            *limit -= bytes;
+            self.written = 0;
+            self.account.pass_sample();
+        }
+        true
+    }
+
+    /// Seals a block that is not full, behind the end of the sample that was begun.
+    pub(super) fn mark_binary(&mut self, position: &FilePosition, source: &mut Consumer) {
+        let Some(schema) = self.schema() else {
+            return;
+        };
+        if self.item == Item::Header {
+            self.write_header(position, schema);
+            return;
+        }
+        let mut limit = usize::MAX;
+        // The sample is in the ring as a whole.
+        while self.written > 0
+            && self.len < PAYLOAD_BYTES
+            && self.write_sample(source, schema.sample_bytes(), &mut limit)
+        {}
+        self.state = State::Full(Seal::Binary(BlockKind::Samples));
+    }
+
+    pub(super) fn seal_binary(&mut self, kind: BlockKind, position: &FilePosition) {
+        if kind == BlockKind::Samples && !position.may_split() {
+            self.cut_sample();
+        }
+        let (first, sample) = self.first.unwrap_or((NO_SAMPLE, self.next_to_begin()));
+        let totals = self.account.in_file();
+        let head = Head {
+            epoch: position.epoch,
+            index: position.index,
+            durable: position.durable_or_number(),
+            kind: kind as u8,
+            stream: self.stream,
+            used: self.len as u16,
+            first,
+            gaps: u16::try_from(totals.gaps).unwrap_or(u16::MAX),
+            sample,
+            lost: u32::try_from(totals.lost).unwrap_or(u32::MAX),
+            age_ms: position.age_ms,
+        };
+        binary::seal(&mut self.block, &head);
+    }
+
+    /// Leaves out a sample that has no block left to go on in: it is still in the ring.
+    fn cut_sample(&mut self) {
+        let part = self.written.min(self.len);
+        self.len -= part;
+        self.written -= part;
+        self.first = self.first.filter(|(at, _)| usize::from(*at) < self.len);
+    }
+
+    /// Index of the first sample that begins behind the block.
+    fn next_to_begin(&self) -> u64 {
+        let next = self.account.encoded().next;
+        next + u64::from(self.written > 0)
+    }
+}

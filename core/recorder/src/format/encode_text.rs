@@ -1,0 +1,287 @@
+//! Blocks of lines.
+//!
+//! A line may go on in the next block; a mark has to wait for its end. In a block with a mark lines begin
+//! only while the longest one still leaves room for it.
+
+use super::encoder::{Encoder, Filled, Item, Seal, State};
+use super::mark::is_mark_block;
+use super::position::FilePosition;
+use super::text::{self, About};
+use super::{Format, decimal};
+use crate::limits::{LINE_BYTES_MAX, MARK_TAIL_BYTES, SAMPLE_BYTES_MAX};
+use crate::ring::{Consumer, Next};
+use cardiograph_card::BLOCK_BYTES;
+
+/// Result of writing a line.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wrote {
+    /// Some of it, or all, is in the block.
+    Some,
+    /// There was none.
+    Nothing,
+    /// It would leave no room for the mark of this block.
+    NoRoom,
+}
+
+impl Encoder {
+    pub(super) fn fill_text(
+        &mut self,
+        position: &FilePosition,
+        source: &mut Consumer,
+        limit: &mut usize,
+    ) -> Filled {
+        if position.is_full() {
+            return Filled::Boundary;
+        }
+        while !self.is_full() {
+            if self.item == Item::Mark {
+                self.write_mark();
+                break;
+            }
+            match self.write_line(position, source, limit) {
+                Wrote::Some => (),
+                Wrote::Nothing => return self.dry(source),
+                Wrote::NoRoom => self.write_mark(),
+            }
+        }
+        Filled::Full
+    }
+
+    pub(super) fn mark_text(&mut self, position: &FilePosition, source: &mut Consumer) {
+        let mut limit = usize::MAX;
+        // The rest of a line that was begun is in the ring.
+        while self.written > 0 && self.item != Item::Mark {
+            let wrote = self.write_line(position, source, &mut limit);
+            if self.is_full() {
+                return;
+            }
+            if wrote != Wrote::Some {
+                break;
+            }
+        }
+        self.write_mark();
+    }
+
+    /// Returns true if this block has to end with a mark, so that no line goes on behind it.
+    fn is_mark_block(position: &FilePosition) -> bool {
+        is_mark_block(position.index)
+            || position.left() == 1
+            || (position.step > 0 && (position.index + 1).is_multiple_of(position.step))
+    }
+
+    /// Writes the line with the mark, or as much of it as the block holds. The fields come with the seal.
+    fn write_mark(&mut self) {
+        let indent = text::indent(self.schema());
+        // A line that began in the block before goes on with blanks: `written` counts its first bytes.
+        let begun = match self.item {
+            Item::Mark => self.written,
+            _ => 0,
+        };
+        let room = &mut self.block[self.len..];
+        for (at, byte) in (begun..).zip(room.iter_mut()) {
+            *byte = match at.cmp(&indent) {
+                core::cmp::Ordering::Less => b',',
+                core::cmp::Ordering::Equal => b'#',
+                core::cmp::Ordering::Greater => b' ',
+            };
+        }
+        let count = room.len();
+        self.len = BLOCK_BYTES;
+        self.is_marked = begun + count >= indent + 1 + MARK_TAIL_BYTES && count >= MARK_TAIL_BYTES;
+        if self.is_marked {
+            self.state = State::Full(Seal::Mark);
+            self.written = 0;
+            self.item = match self.item {
+                Item::Mark => Item::Sample,
+                item => item,
+            };
+        } else {
+            self.state = State::Full(Seal::Plain);
+            self.written = begun + count;
+            self.item = Item::Mark;
+        }
+    }
+
+    /// Writes the line that is due, or goes on with the one that was begun.
+    fn write_line(
+        &mut self,
+        position: &FilePosition,
+        source: &mut Consumer,
+        limit: &mut usize,
+    ) -> Wrote {
+        if self.is_bulk(position) && self.copy_lines(position, source, limit) {
+            return Wrote::Some;
+        }
+        let mut line = [0; LINE_BYTES_MAX];
+        let Some(len) = self.make_line(position, source, *limit, &mut line) else {
+            return Wrote::Nothing;
+        };
+        let content_max = BLOCK_BYTES - self.mark_line_bytes();
+        let is_new = self.written == 0 && self.len > 0;
+        if Self::is_mark_block(position) && is_new && self.len + len > content_max {
+            return Wrote::NoRoom;
+        }
+        let left = &line[self.written.min(len)..len];
+        let room = &mut self.block[self.len..];
+        let count = left.len().min(room.len());
+        room[..count].copy_from_slice(&left[..count]);
+        self.len += count;
+        self.is_marked = false;
+        self.written += count;
+        if count == left.len() {
+            self.end_line(position, source, limit, len);
+        }
+        self.note_full();
+        Wrote::Some
+    }
+
+    fn note_full(&mut self) {
+        if self.len == BLOCK_BYTES {
+            self.state = State::Full(Seal::Plain);
+        }
+    }
+
+    /// Returns true if lines may be copied as they lie in the ring, many at once.
+    fn is_bulk(&self, position: &FilePosition) -> bool {
+        matches!(self.format, Format::Lines { .. })
+            && self.item == Item::Sample
+            && self.account.gap().is_none()
+            && !Self::is_mark_block(position)
+    }
+
+    /// Fills the block with whole lines and the beginning of one; returns true if there were any.
+    fn copy_lines(
+        &mut self,
+        position: &FilePosition,
+        source: &mut Consumer,
+        limit: &mut usize,
+    ) -> bool {
+        let room = &mut self.block[self.len..];
+        let waiting = source.ready_bytes().min(*limit);
+        let count = waiting.saturating_sub(self.written).min(room.len());
+        if count == 0 {
+            return false;
+        }
+        let lines = &mut room[..count];
+        source.peek(self.written, lines);
+        // Bytes of the ring that are in the block as whole lines.
+        let mut whole = 0;
+        let begun = self.written;
+        for (byte, at) in lines.iter().zip(1..) {
+            if *byte == b'\n' {
+                self.account.pass_sample();
+                whole = begun + at;
+                let bytes = self.len + at;
+                self.content_bytes = bytes_at(position) + bytes as u64;
+            }
+        }
+        self.written = begun + count - whole;
+        source.release(whole);
+        *limit -= whole;
+        self.len += count;
+        self.is_marked = false;
+        self.note_full();
+        true
+    }
+
+    /// Makes the line that is due; returns its length. `None` if nothing waits.
+    fn make_line(
+        &mut self,
+        position: &FilePosition,
+        source: &mut Consumer,
+        limit: usize,
+        line: &mut [u8; LINE_BYTES_MAX],
+    ) -> Option<usize> {
+        let schema = self.schema();
+        if self.item == Item::Header {
+            // A file that nothing comes to stays empty.
+            if self.written == 0 && !self.is_wanted(source, limit) {
+                return None;
+            }
+            let place = self.session.map_or(0, |session| session.schema());
+            match text::names(&self.format, place, line) {
+                0 => self.item = Item::About,
+                len => return Some(len),
+            }
+        }
+        if self.item == Item::About {
+            let about = About {
+                number: position.number,
+                first: self.account.first_in_file(),
+                at_us: self.begun_us,
+                session: self.session.as_ref(),
+            };
+            return Some(text::about(schema, &about, line));
+        }
+        if self.written == 0 {
+            self.choose(source);
+        }
+        if let (Item::Gap, Some(gap)) = (self.item, self.account.gap()) {
+            return Some(text::gap(schema, &gap, line));
+        }
+        let Next::Samples(waiting) = source.next() else {
+            return None;
+        };
+        sample_line(source, schema, waiting.min(limit), line)
+    }
+
+    fn end_line(
+        &mut self,
+        position: &FilePosition,
+        source: &mut Consumer,
+        limit: &mut usize,
+        len: usize,
+    ) {
+        self.written = 0;
+        self.content_bytes = bytes_at(position) + self.len as u64;
+        self.item = match self.item {
+            Item::Header => Item::About,
+            Item::Gap => {
+                self.account.pass_gap();
+                Item::Sample
+            }
+            Item::Sample => {
+                let bytes = self.schema().map_or(len, |schema| schema.sample_bytes());
+                source.release(bytes);
+                *limit = limit.saturating_sub(bytes);
+                self.account.pass_sample();
+                Item::Sample
+            }
+            Item::About | Item::Mark => Item::Sample,
+        };
+    }
+}
+
+/// Bytes of the file before a block.
+fn bytes_at(position: &FilePosition) -> u64 {
+    u64::from(position.index) * BLOCK_BYTES as u64
+}
+
+/// Makes the line of the sample that is next in the ring; returns its length.
+fn sample_line(
+    source: &Consumer,
+    schema: Option<&super::Schema>,
+    waiting: usize,
+    line: &mut [u8; LINE_BYTES_MAX],
+) -> Option<usize> {
+    if let Some(schema) = schema {
+        let bytes = schema.sample_bytes();
+        if waiting < bytes {
+            return None;
+        }
+        let mut sample = [0; SAMPLE_BYTES_MAX];
+        source.peek(0, &mut sample[..bytes]);
+        let mut text = decimal::Text::new(line);
+        schema.write_row(&sample[..bytes], &mut text);
+        return Some(text.len());
+    }
+    // The ring takes lines of this length at most.
+    let count = waiting.min(line.len());
+    source.peek(0, &mut line[..count]);
+    let end = line[..count].iter().position(|byte| *byte == b'\n');
+    match end {
+        Some(at) => Some(at + 1),
+        None if count == 0 => None,
+        None => Some(count),
+    }
+}

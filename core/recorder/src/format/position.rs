@@ -1,0 +1,74 @@
+//! Place of the next block in a file that streams may share.
+
+/// Position in a file. The owner of the file moves it on; encoders only look at it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FilePosition {
+    /// Epoch of the file.
+    pub(crate) epoch: u32,
+    /// Number of the recording.
+    pub(crate) number: u32,
+    /// Index of the next block.
+    pub(crate) index: u32,
+    /// Blocks that are known to be durable.
+    pub(crate) durable: u32,
+    /// Length of the file in blocks.
+    pub(crate) blocks: u32,
+    /// Text: besides the blocks that always end with a mark, the last of every so many does; 0 for none.
+    pub(crate) step: u32,
+    /// Streams that share the file, at least 1.
+    pub(crate) streams: u8,
+    /// Time since the file began.
+    pub(crate) age_ms: u32,
+}
+
+impl FilePosition {
+    /// The beginning of a file.
+    pub(crate) fn new(epoch: u32, number: u32, blocks: u32, streams: u8) -> Self {
+        FilePosition {
+            epoch,
+            number,
+            index: 0,
+            durable: 0,
+            blocks,
+            step: 0,
+            streams: streams.max(1),
+            age_ms: 0,
+        }
+    }
+
+    /// Sets the age of a file that was begun at `begun_us`.
+    pub(crate) fn set_age(&mut self, begun_us: u64, now_us: u64) {
+        let age_ms = now_us.saturating_sub(begun_us) / 1000;
+        self.age_ms = u32::try_from(age_ms).unwrap_or(u32::MAX);
+    }
+
+    /// Blocks that are not pushed yet.
+    pub(crate) fn left(&self) -> u32 {
+        self.blocks.saturating_sub(self.index)
+    }
+
+    /// Returns true if the file is full.
+    pub(crate) fn is_full(&self) -> bool {
+        self.left() == 0
+    }
+
+    /// Returns true if a stream without an unfinished block may begin `count` of them. The last blocks of a
+    /// shared file are for samples and blocks that are unfinished: one block for each stream.
+    pub(crate) fn may_begin(&self, count: u32) -> bool {
+        self.left() >= u32::from(self.streams) + count - 1
+    }
+
+    /// Returns true if a sample may go on behind the next block: a block is left for it then, and for each
+    /// of the other streams.
+    pub(crate) fn may_split(&self) -> bool {
+        self.left() > u32::from(self.streams)
+    }
+
+    /// The field `durable` of the next block: in block 0, which has nothing before it, the file's number.
+    pub(crate) fn durable_or_number(&self) -> u32 {
+        match self.index {
+            0 => self.number,
+            _ => self.durable,
+        }
+    }
+}
