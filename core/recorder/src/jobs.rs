@@ -1,5 +1,6 @@
 //! Operations of the file system, with what they need and what they give.
 
+use crate::error::StartError;
 use crate::event::Event;
 use crate::recover::recover_slot;
 use crate::steps::{Port, Steps};
@@ -69,7 +70,13 @@ async fn mount<'s, V: Volume<Port<'s>>>(
         steps.report(Event::Removed { id }).await;
     }
     for slot in 0..RESERVED_MAX as u8 {
-        if let Some(record) = recover_slot(volume, card, slot).await? {
+        let recovered = recover_slot(volume, card, slot).await;
+        let recovered = recovered.map_err(|error| match error {
+            StartError::Volume(error) => error,
+            // A port does not fail.
+            _ => unreachable!(),
+        });
+        if let Some(record) = recovered? {
             steps.report(Event::Recovered { record }).await;
         }
     }

@@ -112,40 +112,54 @@
 #[cfg(test)]
 extern crate std;
 
+mod account;
 mod admission;
+mod boundary;
 mod control;
 mod crc32;
+mod error;
 mod event;
 mod fat;
 mod format;
 mod gap;
+mod jobs;
 mod limits;
-mod owner;
-mod reads;
 mod plan;
+mod reads;
 mod recorder;
 mod recover;
 mod ring;
+mod session;
+mod shell;
+mod steps;
 mod stream;
+mod track;
 mod volume;
 
-pub use control::Control;
+pub use control::{Control, FlushState};
+pub use error::StartError;
 pub use event::Event;
-pub use fat::{DosTime, Error as FatError, FatVolume};
+pub use fat::{DosTime, Error as FatError, FatVolume, INDEX_RECORD_BYTES, IndexRecord};
 pub use format::{Column, DECIMALS_MAX, Format, Kind, MAGOD2, Schema};
 pub use gap::{Cause, Gap};
-pub use limits::{COLUMNS_MAX, LINE_BYTES_MAX, RING_BYTES_MIN, SAMPLE_BYTES_MAX, STREAMS_MAX};
-pub use owner::Owner;
+pub use limits::{
+    COLUMNS_MAX, LINE_BYTES_MAX, RING_BYTES_MIN, SAMPLE_BYTES_MAX, SCHEMAS_MAX, STREAMS_MAX,
+};
 pub use reads::{ReadDesk, ReadFailed, ReadTally};
-pub use recorder::{Config, Parts, Recorder, StartError, WhenFull};
-pub use recover::{recover, true_length};
-pub use ring::{Lost, RING_BYTES_MAX, Ring, Sampler, Source};
+pub use recorder::{Config, Parts, Recorder, WhenFull};
+pub use recover::{Recovered, find_end, recover};
+pub use ring::{Consumer, Producer, PushError, RING_BYTES_MAX, Ring};
+pub use session::{SESSION_NAME_BYTES_MAX, SETTINGS_BYTES_MAX, Session, SessionError, SessionName, Settings};
+pub use steps::Port;
 pub use stream::{StreamConfig, StreamSummary, Window};
-pub use volume::{Blocks, Extent, Name, RESERVED_MAX, Request, Reserved, Trouble, Volume};
+pub use volume::{
+    Blocks, ErrorKind, Extent, FOLDER_RECORDINGS_MAX, FileId, FileRecord, NUMBER_LAST, Name,
+    RESERVED_MAX, Request, Reserved, ShortText, Volume,
+};
 
-/// Tells the time.
+/// Source of time.
 pub trait Clock {
-    /// Time since any fixed moment, in us. It does not go back.
+    /// Time since any fixed moment, in us. It never goes back.
     fn now_us(&self) -> u64;
 }
 

@@ -1,5 +1,6 @@
 //! Every number that is chosen, and why.
 
+use crate::session::{SESSION_NAME_BYTES_MAX, SETTINGS_BYTES_MAX};
 use cardiograph_card::BLOCK_BYTES;
 
 /// A text file has a mark at the end of every so many blocks: its true end is found by single reads of
@@ -29,10 +30,6 @@ pub(crate) const FILE_LINE_BYTES: usize =
     COLUMNS_MAX + 102 + SESSION_NAME_BYTES_MAX + SETTINGS_BYTES_MAX;
 const _: () = assert!(FILE_LINE_BYTES <= LINE_BYTES_MAX);
 
-/// Longest name of a session.
-pub(crate) const SESSION_NAME_BYTES_MAX: usize = 32;
-/// Longest settings of a session.
-pub(crate) const SETTINGS_BYTES_MAX: usize = 96;
 /// Most schemas of a format.
 pub const SCHEMAS_MAX: usize = 8;
 
@@ -44,9 +41,6 @@ pub(crate) const RECOVER_BLOCKS: usize = 4;
 
 /// Longest sample of a schema, in bytes.
 pub const SAMPLE_BYTES_MAX: usize = 256;
-
-/// Schemas of one format, at most: a session chooses one of them.
-pub const SCHEMAS_MAX: usize = 8;
 
 /// Streams of one recorder, at most: each needs two unfinished files, one written and one prepared or
 /// being closed.

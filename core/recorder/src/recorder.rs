@@ -12,9 +12,9 @@ use crate::control::Control;
 use crate::error::StartError;
 use crate::event::Event;
 use crate::format::Format;
-use crate::jobs::{Done, Order, execute};
+use crate::jobs::{Done, execute};
 use crate::limits::{FILE_BLOCKS_MIN, RING_BYTES_MIN, URGENT_REMOVAL_US, URGENT_US};
-use crate::plan::{Action, Card, Outcome, Phase};
+use crate::plan::{Action, Outcome};
 use crate::reads::ReadDesk;
 use crate::ring::Consumer;
 use crate::shell::{Settings, Shell, ShellParts};
@@ -152,8 +152,10 @@ where
                         self.shell.end_job(Outcome::JobDone);
                         continue;
                     };
-                    let operation = pin!(execute(&mut self.volume, &steps, order));
-                    let end = drive(&mut self.shell, operation, &steps).await;
+                    let end = {
+                        let operation = pin!(execute(&mut self.volume, &steps, order));
+                        drive(&mut self.shell, operation, &steps).await
+                    };
                     self.finish_job(end)?;
                     continue;
                 }

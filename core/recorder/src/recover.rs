@@ -22,37 +22,70 @@ use crate::format::header::{self, Summary};
 use crate::format::mark::{self, Mark, mark_block};
 use crate::format::text;
 use crate::limits::{HEADER_BLOCKS, MARK_BLOCKS, MARK_TAIL_BYTES, RECOVER_BLOCKS, STREAMS_MAX};
-use crate::recorder::StartError;
+use crate::error::StartError;
 use crate::session::SessionName;
-use crate::volume::{Blocks, RESERVED_MAX, Reserved, Volume};
+use crate::volume::{Blocks, FileId, FileRecord, RESERVED_MAX, Reserved, ShortText, Volume};
 use cardiograph_card::{BLOCK_BYTES, Block};
 
-/// Mounts a volume and gives every interrupted recording its actual length: what a recorder does before
-/// it begins, and anybody else can do with its card. `tell` is given the card back with each
-/// [`Event::Recovered`].
+/// Mounts a volume and gives every interrupted recording its actual length: what a recorder does before it
+/// begins, and anybody else can do with its card. `report` receives an [`Event::Recovered`] for each, and an
+/// [`Event::Removed`] for a removal that was interrupted.
 ///
 /// # Errors
 /// [`StartError`] if the card fails, or its file system cannot be used.
 pub async fn recover<B: Blocks, V: Volume<B>>(
     volume: &mut V,
     card: &mut B,
-    mut tell: impl FnMut(&mut B, Event),
+    mut report: impl FnMut(&mut B, Event),
 ) -> Result<(), StartError<B::Error, V::Error>> {
     volume.mount(card).await.map_err(StartError::Volume)?;
+    if let Some(id) = volume.take_removed() {
+        report(card, Event::Removed { id });
+    }
     for slot in 0..RESERVED_MAX as u8 {
-        let Some(file) = volume.reserved(slot) else {
-            continue;
-        };
-        let Recovered { bytes, .. } = find_end(card, &file).await.map_err(StartError::Card)?;
-        let closed = match bytes {
-            0 => volume.discard(card, slot).await,
-            bytes => volume.close(card, slot, bytes).await,
-        };
-        closed.map_err(StartError::Volume)?;
-        let name = file.name;
-        tell(card, Event::Recovered { name, bytes });
+        if let Some(record) = recover_slot(volume, card, slot).await? {
+            report(card, Event::Recovered { record });
+        }
     }
     Ok(())
+}
+
+/// Gives the recording in a slot its actual length, or the space back if nothing of it is durable.
+pub(crate) async fn recover_slot<B: Blocks, V: Volume<B>>(
+    volume: &mut V,
+    card: &mut B,
+    slot: u8,
+) -> Result<Option<FileRecord>, StartError<B::Error, V::Error>> {
+    let Some(file) = volume.reserved(slot) else {
+        return Ok(None);
+    };
+    let found = find_end(card, &file).await.map_err(StartError::Card)?;
+    let number = found.number.or(file.id.map(|id| id.number));
+    let Some(number) = number.filter(|_| found.bytes > 0) else {
+        volume.discard(card, slot).await.map_err(StartError::Volume)?;
+        return Ok(None);
+    };
+    let record = FileRecord {
+        id: FileId {
+            prefix: file.prefix,
+            extension: file.extension,
+            number,
+        },
+        session: found
+            .session
+            .and_then(|name| ShortText::new(name.as_str()))
+            .unwrap_or(ShortText::EMPTY),
+        bytes: found.bytes,
+        first_us: found.first_us,
+        last_us: found.last_us,
+        samples: found.samples,
+        gaps: found.gaps,
+        lost: found.lost,
+        is_recovered: true,
+    };
+    let closed = volume.close(card, slot, &record).await;
+    closed.map_err(StartError::Volume)?;
+    Ok(Some(record))
 }
 
 /// Content of an interrupted file. Files of version 0.1 store no number, session, totals or times: these

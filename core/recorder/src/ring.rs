@@ -170,6 +170,7 @@ impl<Bytes: AsRef<[AtomicU8]>> Ring<Bytes> {
             format,
             at: 0,
             tail: start.counter,
+            lost_taken: 0,
             passed: Passed {
                 end: start.index,
                 last_us: 0,
@@ -482,6 +483,8 @@ pub struct Consumer<'a> {
     at: usize,
     tail: u32,
     passed: Passed,
+    /// Samples in gaps that were taken, modulo 2^32.
+    lost_taken: u32,
 }
 
 /// What comes next out of a ring.
@@ -516,6 +519,11 @@ impl Consumer<'_> {
     /// Samples lost so far, modulo 2^32. Once the ring is drained, the gaps taken from it hold as many.
     pub fn lost(&self) -> u32 {
         self.shared.lost.load(Ordering::Acquire)
+    }
+
+    /// Samples in gaps that were taken, modulo 2^32.
+    pub(crate) fn lost_taken(&self) -> u32 {
+        self.lost_taken
     }
 
     /// Returns true if no more samples will come: the producer was closed, or has seen the stop.
@@ -611,6 +619,7 @@ impl Consumer<'_> {
             last_us: gap.last_us,
         };
         self.shared.boundaries.pass(&self.passed);
+        self.lost_taken = self.lost_taken.wrapping_add(gap.count as u32);
         // Frees the slot, if the gap had been published.
         self.shared.boundaries.first(&self.passed);
         Some(gap)

@@ -290,3 +290,50 @@ fn load<const BYTES: usize>(cells: &[AtomicU8; BYTES], len: &AtomicU8) -> Inline
     text.len = len.load(Ordering::Relaxed);
     text
 }
+
+/// A session on its way from one place to another, one at a time.
+#[derive(Default)]
+pub(crate) struct SessionSlot {
+    session: Cells,
+    /// Sessions ever put in, modulo 2^32. Written by the one that asks.
+    put: AtomicU32,
+    /// Sessions ever taken, modulo 2^32. Written by the recorder.
+    taken: AtomicU32,
+}
+
+impl SessionSlot {
+    pub(crate) const fn new() -> SessionSlot {
+        SessionSlot {
+            session: Cells::new(),
+            put: AtomicU32::new(0),
+            taken: AtomicU32::new(0),
+        }
+    }
+
+    /// Puts a session in. Returns false if the one before has not been taken.
+    pub(crate) fn put(&self, session: &Session) -> bool {
+        let put = self.put.load(Ordering::Relaxed);
+        if put != self.taken.load(Ordering::Acquire) {
+            return false;
+        }
+        self.session.store(session);
+        self.put.store(put.wrapping_add(1), Ordering::Release);
+        true
+    }
+
+    pub(crate) fn take(&self) -> Option<Session> {
+        let taken = self.taken.load(Ordering::Relaxed);
+        if self.put.load(Ordering::Acquire) == taken {
+            return None;
+        }
+        let session = self.session.load();
+        self.taken.store(taken.wrapping_add(1), Ordering::Release);
+        Some(session)
+    }
+}
+
+impl Default for Cells {
+    fn default() -> Self {
+        Cells::new()
+    }
+}

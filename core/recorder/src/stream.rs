@@ -5,7 +5,6 @@ use crate::format::{Encoder, Format};
 use crate::gap::{Cause, Gap};
 use crate::plan::{Block, StreamConditions};
 use crate::ring::{Consumer, Next};
-use cardiograph_card::BLOCK_BYTES;
 
 /// Settings of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,7 +85,7 @@ impl<'a> Stream<'a> {
         Stream {
             config,
             consumer,
-            encoder: Encoder::new(config.format, at),
+            encoder: Encoder::new(config.format, config.prefix, at),
             rate: Rate::new(),
             track,
             target_head: 0,
@@ -98,12 +97,14 @@ impl<'a> Stream<'a> {
 
     /// Returns true if samples or a gap are not in blocks yet.
     pub(crate) fn is_waiting(&self) -> bool {
-        self.encoder.gap().is_some() || !matches!(self.consumer.next(), Next::Empty | Next::Session)
+        self.encoder.account().gap().is_some()
+            || self.consumer.level_bytes() > 0
+            || matches!(self.consumer.next(), Next::Gap(_))
     }
 
     /// Returns true if anything pushed is not durable.
     pub(crate) fn has_unsaved(&self) -> bool {
-        self.is_waiting() || self.encoder.has_unsaved()
+        self.is_waiting() || !self.encoder.is_marked() || self.encoder.account().has_unsaved()
     }
 
     /// Takes the clock into account: the rate, and that nothing is at risk while nothing waits.
@@ -127,9 +128,9 @@ impl<'a> Stream<'a> {
     }
 
     /// Returns true if the pending checkpoint covers something that is not in blocks.
-    fn is_behind(&self) -> bool {
-        let lost_left = self.target_lost.wrapping_sub(self.consumer.taken_lost()) as i32;
-        self.target_bytes() > 0 || lost_left > 0 || self.encoder.gap().is_some()
+    pub(crate) fn is_behind(&self) -> bool {
+        let lost_left = self.target_lost.wrapping_sub(self.consumer.lost_taken()) as i32;
+        self.target_bytes() > 0 || lost_left > 0 || self.encoder.account().gap().is_some()
     }
 
     /// What the planner needs to know of the stream.
@@ -172,7 +173,7 @@ impl<'a> Stream<'a> {
     /// before `target_us` if it is `complete`.
     pub(crate) fn cover(&mut self, now_us: u64, target_us: Option<u64>) -> Option<Covered> {
         self.encoder.commit();
-        let durable = self.encoder.durable();
+        let durable = self.encoder.account().durable();
         self.summary.written = durable.written();
         self.summary.lost = durable.lost;
         let target_us = target_us?;
@@ -206,23 +207,67 @@ impl<'a> Stream<'a> {
     fn newest_bytes(&self) -> usize {
         match self.config.format {
             Format::Lines { line_bytes_max, .. } => line_bytes_max.into(),
-            Format::Csv(_) | Format::Binary(_) => self.encoder.sample_bytes().unwrap_or(BLOCK_BYTES),
+            Format::Csv(_) | Format::Binary(_) => self.config.format.sample_bytes().unwrap_or(1),
         }
     }
 
     /// The card is gone, and with it what was in blocks and not durable. Returns the gap that this makes.
     pub(crate) fn lose_card(&mut self, now_us: u64, cause: Cause) -> Option<Gap> {
-        if self.encoder.has_unsaved() {
+        if self.has_unsaved() {
             self.risk(now_us.saturating_sub(self.covered_us));
         }
-        self.encoder.lose_blocks(&mut self.consumer, now_us, cause)
+        self.encoder.lose_blocks(now_us, cause)
     }
 
     /// Nothing more can be written: what is not durable is lost. Returns the gap that this makes.
     pub(crate) fn lose_rest(&mut self, now_us: u64, cause: Cause) -> Option<Gap> {
         self.lose_card(now_us, cause);
-        let gap = self.encoder.lose_waiting(&mut self.consumer, now_us, cause);
-        self.summary.lost = self.encoder.durable().lost + gap.map_or(0, |gap| gap.count);
-        gap
+        let durable = self.encoder.account().durable();
+        let pending = self.encoder.account().gap();
+        let mut gap = Gap {
+            first: durable.next,
+            count: pending.map_or(0, |gap| gap.count),
+            at_us: pending.map_or(now_us, |gap| gap.at_us),
+            last_us: now_us,
+            cause,
+        };
+        gap.count += self.drain();
+        self.summary.written = durable.written();
+        self.summary.lost = durable.lost + gap.count;
+        (gap.count > 0).then_some(gap)
+    }
+
+    /// Empties the ring. Returns the number of samples that were in it, or in its gaps.
+    fn drain(&mut self) -> u64 {
+        let mut schema = self.encoder.schema();
+        let mut count = 0;
+        loop {
+            match self.consumer.next() {
+                Next::Empty => return count,
+                Next::Gap(_) => count += self.consumer.take_gap().map_or(0, |gap| gap.count),
+                Next::Session => {
+                    if let Some(session) = self.consumer.take_session() {
+                        schema = self.config.format.schema(session.schema());
+                    }
+                }
+                Next::Samples(bytes) => {
+                    count += match schema {
+                        Some(schema) => (bytes / schema.sample_bytes()) as u64,
+                        None => self.lines_in(bytes),
+                    };
+                    self.consumer.release(bytes);
+                }
+            }
+        }
+    }
+
+    /// Number of lines in the next bytes of the ring.
+    fn lines_in(&self, bytes: usize) -> u64 {
+        let mut byte = [0];
+        let ends = (0..bytes).filter(|at| {
+            self.consumer.peek(*at, &mut byte);
+            byte[0] == b'\n'
+        });
+        ends.count() as u64
     }
 }

@@ -30,7 +30,7 @@ fn assert_all_known<const N: usize>(outcome: &Outcome<N>, stream: usize) {
     assert!(summary.written <= files.samples.len() as u64);
 }
 
-/// Operations of the card until the producers may begin.
+/// Operations of the card until the samplers may begin.
 fn operations_until_ready<const N: usize>(inputs: fn() -> [Input; N]) -> u64 {
     let (control, operations) = (Control::new(), Cell::new(0));
     record(Case::new(&control), inputs(), |moment| {
@@ -97,7 +97,7 @@ fn a_flush_during_which_the_card_fails_is_done_when_all_is_durable() {
             None if control.is_ready() && moment.operations + 4 >= failure => {
                 asked = Some((control.flush(), moment.pushed[0]));
             }
-            Some((number, _)) if left.is_none() && control.is_flushed(number) => {
+            Some((number, _)) if left.is_none() && control.flush_state(number) != FlushState::Pending => {
                 left = Some(moment.durable.clone());
                 control.stop();
             }
@@ -143,14 +143,14 @@ fn files_are_closed_before_a_card_is_given_up_as_full() {
 
 #[test]
 fn a_flush_takes_no_longer_than_was_said_while_files_change() {
-    for (file_bytes, file_us) in [(128 << 10, None), (1 << 20, None), (1 << 20, Some(500_000))] {
+    for (file_bytes, rotate_us) in [(128 << 10, None), (1 << 20, None), (1 << 20, Some(500_000))] {
         for phase_us in (0..300_000).step_by(50_021) {
-            println!("files of {file_bytes} bytes and {file_us:?} us, phase {phase_us} us");
+            println!("files of {file_bytes} bytes and {rotate_us:?} us, phase {phase_us} us");
             let control = Control::new();
             let case = Case {
                 config: Config {
                     file_bytes,
-                    file_us,
+                    rotate_us,
                     ..Config::default()
                 },
                 costs: SLOW,
@@ -163,7 +163,7 @@ fn a_flush_takes_no_longer_than_was_said_while_files_change() {
                     let until_us = moment.now_us + u64::from(control.flush_us_max());
                     asked = Some((control.flush(), until_us));
                 }
-                Some((number, until_us)) if control.is_flushed(number) => {
+                Some((number, until_us)) if control.flush_state(number) != FlushState::Pending => {
                     assert!(moment.now_us <= until_us);
                     (asked, flushes) = (None, flushes + 1);
                     next_us = moment.now_us + 301_007;
@@ -281,7 +281,7 @@ fn a_slow_stream_gets_its_files_beside_one_that_saturates_the_card() {
     let [fast, slow] = outcome.summaries.unwrap();
     assert!(fast.lost > 0, "the card was not saturated");
     assert_eq!((slow.written, slow.lost), (7_000, 0));
-    // More than were prepared before the producers began.
+    // More than were prepared before the samplers began.
     assert!(slow.files > 4, "{} files", slow.files);
 }
 

@@ -117,7 +117,7 @@ impl Encoder {
 
     /// Writes as much of a sample as there is room for; returns true if there was any.
     fn write_sample(&mut self, source: &mut Consumer, bytes: usize, limit: &mut usize) -> bool {
-        if source.ready_bytes().min(*limit) < bytes {
+        if source.waiting_bytes().min(*limit) < bytes {
             return false;
         }
         let count = (bytes - self.written).min(PAYLOAD_BYTES - self.len);

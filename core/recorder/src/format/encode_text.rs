@@ -157,7 +157,7 @@ impl Encoder {
         limit: &mut usize,
     ) -> bool {
         let room = &mut self.block[self.len..];
-        let waiting = source.ready_bytes().min(*limit);
+        let waiting = source.waiting_bytes().min(*limit);
         let count = waiting.saturating_sub(self.written).min(room.len());
         if count == 0 {
             return false;

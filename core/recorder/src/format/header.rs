@@ -22,7 +22,7 @@
 use super::binary::PAYLOAD_BYTES;
 use super::decimal::Text;
 use super::schema::Schema;
-use crate::limits::{SESSION_NAME_BYTES_MAX, SETTINGS_BYTES_MAX};
+use crate::session::{SESSION_NAME_BYTES_MAX, SETTINGS_BYTES_MAX};
 use crate::session::{Session, SessionName};
 
 /// First line of a header.

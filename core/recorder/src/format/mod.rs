@@ -19,7 +19,7 @@ pub(crate) mod text;
 
 use crate::limits::{LINE_BYTES_MAX, SCHEMAS_MAX};
 pub use decimal::DECIMALS_MAX;
-pub(crate) use encoder::{Encoder, Filled};
+pub(crate) use encoder::Encoder;
 pub(crate) use position::FilePosition;
 pub use schema::{Column, Kind, MAGOD2, Schema};
 
@@ -77,6 +77,11 @@ impl Format {
     /// The schema at this place of the list.
     pub(crate) fn schema(&self, place: u8) -> Option<&'static Schema> {
         self.schemas().get(usize::from(place))
+    }
+
+    /// Returns true if a session may choose this schema; lines have the one, 0.
+    pub(crate) fn has_schema(&self, place: u8) -> bool {
+        place == 0 || self.schema(place).is_some()
     }
 
     /// Kept with an unfinished file, so that its end can be found by anyone: whether it is binary.

@@ -128,7 +128,7 @@ impl Maker<'_> {
             0..60 => self.sample(),
             60..96 => {
                 // A limit is behind a sample: nothing, or all that waits.
-                let limit = self.random.below(2) as usize * self.source.ready_bytes();
+                let limit = self.random.below(2) as usize * self.source.waiting_bytes();
                 if self.encoder.fill(&self.position, &mut self.source, limit) == Filled::Full {
                     self.take_block();
                 }

@@ -159,10 +159,11 @@ impl World<'_> {
         for feed in self.feeds.borrow_mut().iter_mut() {
             let due = (now_us - begun_us) / feed.period_us + 1;
             while feed.producer.pushed() < due.min(feed.samples) {
+                let sample = (feed.make)(feed.producer.pushed());
                 // A sample that is lost is found in a gap.
-                let _ = feed
-                    .producer
-                    .push(&(feed.make)(feed.producer.pushed()), now_us);
+                if let Err(PushError::Stopped) = feed.producer.push(&sample, now_us) {
+                    break;
+                }
             }
             if feed.producer.pushed() == feed.samples {
                 feed.producer.close();

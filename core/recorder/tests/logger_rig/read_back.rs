@@ -23,7 +23,8 @@ impl Files {
         let mut files = Files::default();
         // Names sort by number.
         for (name, entry) in &listing.files {
-            if name.as_bytes()[0] != letter {
+            let is_recording = name.as_bytes()[..3] == [letter; 3] && name.contains('/');
+            if !is_recording || name.ends_with("IDX") {
                 continue;
             }
             let blocks = entry.blocks.iter();
