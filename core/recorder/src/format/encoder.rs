@@ -269,7 +269,7 @@ impl Encoder {
     }
 
     /// The schema of the file; none for lines.
-    pub(super) fn schema(&self) -> Option<&'static Schema> {
+    pub(crate) fn schema(&self) -> Option<&'static Schema> {
         let place = self.session.map_or(0, |session| session.schema());
         self.format.schema(place)
     }
