@@ -243,9 +243,14 @@ fn when_stuck<const N: usize>(state: &State<N>, now: &Conditions<N>) -> Option<A
     if let Some(at) = state.indices().find(starved) {
         return Some(Action::GiveUp(at));
     }
-    let has_file = |at: &u8| state.tracks[usize::from(*at)].file.is_some();
-    match state.indices().find(has_file) {
-        Some(at) => Some(Action::Leave(at)),
+    let mut open = state.indices().filter_map(|at| {
+        let file = state.tracks[usize::from(at)].file?;
+        Some((at, now.has_unsaved(at, Some(file))))
+    });
+    match open.next() {
+        // The shell has not filled the block yet.
+        Some((_, true)) => None,
+        Some((at, false)) => Some(Action::Leave(at)),
         None => Some(Action::End),
     }
 }
