@@ -1,6 +1,6 @@
 //! The decision: one action for a state and its conditions.
 
-use super::{Action, Block, Card, Checkpoint, Conditions, Flush, Job, Leave, Phase, Room, State};
+use super::{Action, Block, Card, Checkpoint, Conditions, File, Flush, Job, Leave, Phase, Room, State};
 
 /// Ring level from which samples go before everything else, in thousandths.
 const LEVEL_URGENT: u16 = 500;
@@ -116,6 +116,11 @@ fn write_or_commit<const N: usize>(
         Checkpoint::Forced => true,
     };
     if !is_time || !now.is_drained(at) {
+        return None;
+    }
+    // The rest of what the checkpoint covers belongs to the next session, and to the next file.
+    let is_saved = track.file.is_none_or(File::is_durable) && now.is_marked(at);
+    if is_saved && now.is_behind(at) && track.leave != Leave::Sealing {
         return None;
     }
     Some(match now.is_marked(at) {
