@@ -1,8 +1,6 @@
 //! The decision: one action for a state and its conditions.
 
-use super::{
-    Action, Block, Card, Checkpoint, Conditions, File, Flush, Job, Leave, Phase, Room, State,
-};
+use super::{Action, Block, Card, Checkpoint, Conditions, File, Flush, Job, Leave, Phase, Room, State};
 
 /// Ring level from which samples go before everything else, in thousandths.
 const LEVEL_URGENT: u16 = 500;
@@ -120,13 +118,15 @@ fn write_or_commit<const N: usize>(
     if !is_time || !now.is_drained(at) {
         return None;
     }
-    let is_stopped = now.is_at_session(at) && track.leave != Leave::Sealing;
-    match now.is_marked(at) {
-        false => Some(Action::Mark(at)),
-        // What is still to be covered belongs to the next file.
-        true if is_stopped && track.file.is_some_and(File::is_durable) => None,
-        true => Some(Action::Commit(at)),
+    // The rest of what the checkpoint covers belongs to the next session, and to the next file.
+    let is_saved = track.file.is_none_or(File::is_durable) && now.is_marked(at);
+    if is_saved && now.is_behind(at) && track.leave != Leave::Sealing {
+        return None;
     }
+    Some(match now.is_marked(at) {
+        true => Action::Commit(at),
+        false => Action::Mark(at),
+    })
 }
 
 /// Returns true if a checkpoint is pending that samples can still be written for.
@@ -248,9 +248,14 @@ fn when_stuck<const N: usize>(state: &State<N>, now: &Conditions<N>) -> Option<A
     if let Some(at) = state.indices().find(starved) {
         return Some(Action::GiveUp(at));
     }
-    let has_file = |at: &u8| state.tracks[usize::from(*at)].file.is_some();
-    match state.indices().find(has_file) {
-        Some(at) => Some(Action::Leave(at)),
+    let mut open = state.indices().filter_map(|at| {
+        let file = state.tracks[usize::from(at)].file?;
+        Some((at, now.has_unsaved(at, Some(file))))
+    });
+    match open.next() {
+        // The shell has not filled the block yet.
+        Some((_, true)) => None,
+        Some((at, false)) => Some(Action::Leave(at)),
         None => Some(Action::End),
     }
 }

@@ -44,6 +44,8 @@
 //! two steps the planner is asked again, so samples go first whenever their ring needs it.
 
 mod decide;
+#[cfg(test)]
+mod search;
 mod update;
 
 pub use decide::next_action;
@@ -393,6 +395,11 @@ impl<const N: usize> Conditions<N> {
             || self
                 .of_track(track)
                 .any(|(_, stream)| stream.is_waiting || stream.block != Block::Clean)
+    }
+
+    /// Returns true if a ring holds something that the pending checkpoint of this track covers.
+    fn is_behind(&self, track: u8) -> bool {
+        self.of_track(track).any(|(_, stream)| stream.is_behind)
     }
 
     /// Returns true if everything that a pending checkpoint covers is in blocks, as far as this file may

@@ -204,8 +204,7 @@ fn commit<const N: usize>(state: &mut State<N>, now: &Conditions<N>, at: u8) {
     if let Some(file) = &mut track.file {
         file.durable = file.index;
     }
-    let is_all = now.of_track(at).all(|(_, stream)| !stream.is_behind);
-    if is_all && now.is_marked(at) {
+    if !now.is_behind(at) && now.is_marked(at) {
         track.checkpoint = Checkpoint::None;
     }
     if track.leave == Leave::Sealing && now.is_drained(at) && now.is_marked(at) {
