@@ -9,7 +9,9 @@
 //! where cost is the recent duration of such an operation on this card, and the stall the longest since the
 //! card was acquired.
 
-use crate::limits::{BUSY_US_MAX, COST_US_FIRST, COST_US_MIN, RATE_US, ROOM_PART, STEP_PART_OF_RING};
+use crate::limits::{
+    BUSY_US_MAX, COST_US_FIRST, COST_US_MIN, RATE_US, ROOM_PART, STEP_PART_OF_RING,
+};
 use cardiograph_card::BLOCK_BYTES;
 
 /// Recent duration of one kind of operation, in us. A stall within one doubles the cost at most, because

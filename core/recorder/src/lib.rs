@@ -149,7 +149,9 @@ pub use reads::{ReadDesk, ReadFailed, ReadTally};
 pub use recorder::{Config, Parts, Recorder, WhenFull};
 pub use recover::{Recovered, find_end, recover};
 pub use ring::{Consumer, Producer, PushError, RING_BYTES_MAX, Ring};
-pub use session::{SESSION_NAME_BYTES_MAX, SETTINGS_BYTES_MAX, Session, SessionError, SessionName, Settings};
+pub use session::{
+    SESSION_NAME_BYTES_MAX, SETTINGS_BYTES_MAX, Session, SessionError, SessionName, Settings,
+};
 pub use steps::Port;
 pub use stream::{StreamConfig, StreamSummary, Window};
 pub use volume::{

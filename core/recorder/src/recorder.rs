@@ -193,7 +193,10 @@ where
         let is_same = |one: &Stream, other: &Stream| {
             one.track != other.track && one.config.prefix == other.config.prefix
         };
-        if streams.iter().any(|one| streams.iter().any(|other| is_same(one, other))) {
+        if streams
+            .iter()
+            .any(|one| streams.iter().any(|other| is_same(one, other)))
+        {
             return Err(StartError::SamePrefix);
         }
         Ok(())

@@ -15,6 +15,7 @@
 //! Files of version 0.1 have marks without totals; block 0 tells the version.
 
 use crate::crc32::crc32;
+use crate::error::StartError;
 use crate::event::Event;
 use crate::format::Format;
 use crate::format::binary::{self, BlockKind, Head};
@@ -22,7 +23,6 @@ use crate::format::header::{self, Summary};
 use crate::format::mark::{self, Mark, mark_block};
 use crate::format::text;
 use crate::limits::{HEADER_BLOCKS, MARK_BLOCKS, MARK_TAIL_BYTES, RECOVER_BLOCKS, STREAMS_MAX};
-use crate::error::StartError;
 use crate::session::SessionName;
 use crate::volume::{Blocks, FileId, FileRecord, RESERVED_MAX, Reserved, ShortText, Volume};
 use cardiograph_card::{BLOCK_BYTES, Block};
@@ -62,7 +62,10 @@ pub(crate) async fn recover_slot<B: Blocks, V: Volume<B>>(
     let found = find_end(card, &file).await.map_err(StartError::Card)?;
     let number = found.number.or(file.id.map(|id| id.number));
     let Some(number) = number.filter(|_| found.bytes > 0) else {
-        volume.discard(card, slot).await.map_err(StartError::Volume)?;
+        volume
+            .discard(card, slot)
+            .await
+            .map_err(StartError::Volume)?;
         return Ok(None);
     };
     let record = FileRecord {

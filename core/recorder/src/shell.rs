@@ -10,6 +10,7 @@ use crate::admission::Costs;
 use crate::control::Control;
 use crate::event::Event;
 use crate::gap::Cause;
+use crate::jobs::{Done, Order};
 use crate::limits::{
     ENDING_ATTEMPTS, FULL_RETRY_US, HINT_BLOCKS, MARK_BLOCKS, NAME_US, OVERDUE_PART,
     OVERDUE_US_MIN, PATIENCE_US, RETRY_US, SLEEP_US_MAX, SLEEP_US_MIN, STEP_PART, TURN_BYTES,
@@ -18,7 +19,6 @@ use crate::plan::{
     self, Action, Block, Card, Checkpoint, Conditions, Job, Outcome, Phase, Request, Room, State,
     TrackConditions,
 };
-use crate::jobs::{Done, Order};
 use crate::reads::{ReadDesk, ReadFailed};
 use crate::ring::Next;
 use crate::stream::{Stream, StreamSummary, Window};
@@ -139,7 +139,10 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
                 let _ = stream.consumer.request_session(&session);
             }
         }
-        let is_closed = self.streams.iter().all(|stream| stream.consumer.is_closed());
+        let is_closed = self
+            .streams
+            .iter()
+            .all(|stream| stream.consumer.is_closed());
         if self.control.is_stopped() || is_closed {
             for stream in &self.streams {
                 stream.consumer.stop();
@@ -163,7 +166,11 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
                 continue;
             }
             self.tracks[at].target_us = now_us;
-            for stream in self.streams.iter_mut().filter(|stream| usize::from(stream.track) == at) {
+            for stream in self
+                .streams
+                .iter_mut()
+                .filter(|stream| usize::from(stream.track) == at)
+            {
                 stream.set_target();
             }
         }
@@ -257,10 +264,12 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
 
     /// Longest time that a checkpoint waits for the end of a page.
     fn step_us_max(&self, track: u8) -> u64 {
-        let windows = self.of_track(track).map(|stream| match stream.config.window {
-            Window::Us(window_us) => window_us / STEP_PART,
-            Window::Sample => 0,
-        });
+        let windows = self
+            .of_track(track)
+            .map(|stream| match stream.config.window {
+                Window::Us(window_us) => window_us / STEP_PART,
+                Window::Sample => 0,
+            });
         windows.min().unwrap_or(0)
     }
 
@@ -317,8 +326,12 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
     fn absorbs(&self, us: u32) -> bool {
         let mut streams = self.streams.iter();
         streams.all(|stream| {
-            self.costs
-                .absorbs(stream.rate, stream.consumer.level_bytes(), stream.consumer.capacity_bytes(), us)
+            self.costs.absorbs(
+                stream.rate,
+                stream.consumer.level_bytes(),
+                stream.consumer.capacity_bytes(),
+                us,
+            )
         })
     }
 
@@ -357,7 +370,10 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             reads.put_off();
         }
         Conditions {
-            streams: self.streams.each_ref().map(|stream| stream.conditions(TURN_BYTES)),
+            streams: self
+                .streams
+                .each_ref()
+                .map(|stream| stream.conditions(TURN_BYTES)),
             tracks: core::array::from_fn(|at| self.track_conditions(at as u8, now_us)),
             absorbs_commit: self.absorbs_commit(),
             absorbs_step: self.absorbs_step(),
@@ -373,12 +389,13 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
     fn track_conditions(&self, at: u8, now_us: u64) -> TrackConditions {
         let track = &self.tracks[usize::from(at)];
         let state = &self.state.tracks[usize::from(at)];
-        let is_due = |stream: &Stream| {
-            stream.has_unsaved() && now_us >= stream.due_us(self.lead_us(stream))
-        };
+        let is_due =
+            |stream: &Stream| stream.has_unsaved() && now_us >= stream.due_us(self.lead_us(stream));
         let is_old = |file: &crate::track::OpenFile| {
             let age_us = now_us.saturating_sub(file.opened_us);
-            self.settings.rotate_us.is_some_and(|rotate_us| age_us >= rotate_us)
+            self.settings
+                .rotate_us
+                .is_some_and(|rotate_us| age_us >= rotate_us)
         };
         let unnamed = track.file.filter(|file| !file.is_named);
         let durable_us = unnamed.and_then(|file| file.durable_since_us);
@@ -388,7 +405,9 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             is_page_end: self.is_page_end(at, now_us),
             is_used_up: self.is_used_up(at, now_us),
             is_rotation_due: track.file.as_ref().is_some_and(is_old),
-            is_short: self.us_left(at).is_some_and(|us| us < self.settings.urgent_us),
+            is_short: self
+                .us_left(at)
+                .is_some_and(|us| us < self.settings.urgent_us),
             needs_name: durable_us.is_some(),
             is_name_due: durable_us.is_some_and(|us| now_us >= us.saturating_add(NAME_US)),
             may_reserve: usize::from(state.ahead + state.closing) < RESERVED_MAX / count - 1,
@@ -416,7 +435,10 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         let left = file.map_or(0, |file| u64::from(file.blocks - file.index));
         let ahead = self.tracks[usize::from(at)].ahead.iter();
         let blocks = left + ahead.map(|file| u64::from(file.extent.blocks)).sum::<u64>();
-        let rate: u64 = self.of_track(at).map(|stream| stream.rate.bytes_in(1_000_000)).sum();
+        let rate: u64 = self
+            .of_track(at)
+            .map(|stream| stream.rate.bytes_in(1_000_000))
+            .sum();
         (blocks * BLOCK_BYTES as u64)
             .saturating_mul(1_000_000)
             .checked_div(rate)
@@ -605,12 +627,15 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         if self.state.card == Card::Writing(at) {
             self.end_write().await?;
         }
-        let Some(file) = self.tracks[usize::from(at)].file.take() else {
+        let Some(file) = self.tracks[usize::from(at)].file else {
             return Ok(());
         };
-        let blocks = self.state.tracks[usize::from(at)].file.map_or(0, |file| file.index);
+        let blocks = self.state.tracks[usize::from(at)]
+            .file
+            .map_or(0, |file| file.index);
         let record = self.record_of(at, &file, blocks);
         let track = &mut self.tracks[usize::from(at)];
+        track.file = None;
         let is_noted = match blocks {
             0 => track.ahead.push_front(file.reserved).is_ok(),
             _ => {

@@ -1,6 +1,8 @@
 //! The decision: one action for a state and its conditions.
 
-use super::{Action, Block, Card, Checkpoint, Conditions, File, Flush, Job, Leave, Phase, Room, State};
+use super::{
+    Action, Block, Card, Checkpoint, Conditions, File, Flush, Job, Leave, Phase, Room, State,
+};
 
 /// Ring level from which samples go before everything else, in thousandths.
 const LEVEL_URGENT: u16 = 500;
@@ -235,9 +237,8 @@ fn needs_file<const N: usize>(state: &State<N>, now: &Conditions<N>, at: u8) -> 
 
 /// Returns what to do when no job runs, and neither samples nor a job can go on.
 fn when_stuck<const N: usize>(state: &State<N>, now: &Conditions<N>) -> Option<Action> {
-    let starved = |at: &u8| {
-        state.tracks[usize::from(*at)].is_starved() && needs_file(state, now, *at)
-    };
+    let starved =
+        |at: &u8| state.tracks[usize::from(*at)].is_starved() && needs_file(state, now, *at);
     let mut unreported = state.indices().filter(starved);
     if let Some(at) = unreported.find(|at| !state.tracks[usize::from(*at)].is_full) {
         return Some(Action::ReportFull(at));

@@ -83,7 +83,9 @@ fn cover_rings<const N: usize>(now: &mut Conditions<N>, at: u8) {
 fn rotate<const N: usize>(state: &mut State<N>, now: &Conditions<N>, at: u8) {
     let track = &mut state.tracks[usize::from(at)];
     let is_begun = track.file.is_some_and(|file| file.index > 0)
-        || now.of_track(at).any(|(_, stream)| stream.block != Block::Clean);
+        || now
+            .of_track(at)
+            .any(|(_, stream)| stream.block != Block::Clean);
     let is_recording = state.phase == Phase::Recording;
     if track.leave == Leave::Stay && is_begun && is_recording {
         track.leave = Leave::Rotate;
