@@ -12,6 +12,7 @@ mod failing_card;
 mod flush;
 mod full_card;
 mod numbers;
+mod old_version;
 mod promise;
 mod rolling;
 mod several_streams;
