@@ -174,7 +174,7 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             self.streams[at].observe(now_us);
             let track = self.streams[at].track;
             let state = &self.state.tracks[usize::from(track)];
-            let Some(file) = state.file.filter(|file| file.index < file.blocks) else {
+            let Some(file) = state.open_file() else {
                 continue;
             };
             let holds = self.is_holding(track, now_us);

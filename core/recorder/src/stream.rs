@@ -221,6 +221,13 @@ impl<'a> Stream<'a> {
 
     /// Nothing more can be written: what is not durable is lost. Returns the gap that this makes.
     pub(crate) fn lose_rest(&mut self, now_us: u64, cause: Cause) -> Option<Gap> {
+        if self.has_unsaved()
+            && let Window::Us(window_us) = self.config.window
+        {
+            let at_risk_us = now_us.saturating_sub(self.covered_us);
+            self.breach(at_risk_us.saturating_sub(1) / window_us.max(1));
+            self.risk(at_risk_us);
+        }
         self.lose_card(now_us, cause);
         let durable = self.encoder.account().durable();
         let pending = self.encoder.account().gap();

@@ -169,6 +169,12 @@ impl Track {
         is_full: false,
     };
 
+    /// The file, if samples may still go to its blocks.
+    pub fn open_file(&self) -> Option<File> {
+        let file = self.file.filter(|file| !file.is_full());
+        file.filter(|_| self.leave != Leave::Sealed)
+    }
+
     /// Returns true if the next block has no file to go to, and none is prepared.
     pub fn is_starved(&self) -> bool {
         self.ahead == 0 && self.file.is_none_or(File::is_full)

@@ -27,15 +27,16 @@ impl Files {
         let mut files = Files::default();
         // Names sort by number.
         for (name, entry) in &listing.files {
-            let is_recording = name.as_bytes()[..3] == [letter; 3] && name.contains('/');
-            if !is_recording || name.ends_with("IDX") {
+            let is_recording = name.ends_with("CSV") || name.ends_with("BIN");
+            if !is_recording || name.as_bytes()[..3] != [letter; 3] {
                 continue;
             }
             let blocks = entry.blocks.iter();
             let mut bytes: Vec<u8> = blocks.flat_map(|block| *disk.block(*block)).collect();
             bytes.truncate(entry.size as usize);
             files.bytes += u64::from(entry.size);
-            files.names.push(name.clone());
+            let (_, name) = name.split_once('/').unwrap_or(("", name));
+            files.names.push(name.to_string());
             for line in bytes.split_inclusive(|byte| *byte == b'\n') {
                 files.take(line, line_bytes);
             }

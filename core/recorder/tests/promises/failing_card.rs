@@ -52,7 +52,7 @@ fn what_is_lost_during_a_read_has_it_as_its_cause() {
     let mut case = case(&control, 1 << 20, 20_000);
     case.readers = Readers {
         count: 1,
-        reads: 200,
+        reads: 100_000,
         memory_blocks: 4,
     };
     case.faults.read_stall = Some((2_000_000, 300_000));
@@ -135,7 +135,7 @@ fn a_removal_that_a_power_cut_interrupts_is_reported_when_it_is_completed() {
     let before = rig.disk.back();
     let count = |disk: &crate::fat_rig::Disk| {
         let files = check(disk, 0).unwrap().files;
-        files.keys().filter(|name| name.starts_with("REC")).count()
+        files.keys().filter(|name| name.ends_with("CSV")).count()
     };
     let mut whole = Rig::mounted(before.back());
     let mounted = whole.disk.writes;
