@@ -111,9 +111,12 @@ fn leave_when_possible<const N: usize>(state: &mut State<N>, now: &mut Condition
         Leave::Sealing | Leave::Sealed => false,
     };
     if is_ready {
-        track.leave = Leave::Sealing;
-        track.checkpoint = Checkpoint::Forced;
-        cover_rings(now, at);
+        let is_saved = !now.has_unsaved(at, track.file);
+        track.leave = match is_saved {
+            true => Leave::Sealed,
+            false => Leave::Sealing,
+        };
+        force(state, now, at);
     }
 }
 
