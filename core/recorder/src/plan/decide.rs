@@ -27,16 +27,17 @@ pub fn next_action<const N: usize>(state: &State<N>, now: &Conditions<N>) -> Act
 fn with_card<const N: usize>(state: &State<N>, now: &Conditions<N>) -> Action {
     let wish = strongest_wish(state, now);
     let job = next_job(state, now);
+    let is_forced = state.is_forced_with_room();
     if let Some((true, action)) = job
         && now.is_patience_over
-        && !state.is_forced()
+        && !is_forced
     {
         return action;
     }
     if let Some(wish) = wish.filter(|wish| wish.is_pressing) {
         return wish.action;
     }
-    if now.is_guest_waiting && now.absorbs_guest && !state.is_forced() {
+    if now.is_guest_waiting && now.absorbs_guest && !is_forced {
         return Action::Guest;
     }
     if let Some((is_urgent, action)) = job {

@@ -173,6 +173,11 @@ impl Track {
     pub fn is_starved(&self) -> bool {
         self.ahead == 0 && self.file.is_none_or(File::is_full)
     }
+
+    /// Returns true if there is no room for the next block, and this was reported.
+    fn is_hopeless(&self) -> bool {
+        self.is_full && self.is_starved()
+    }
 }
 
 /// An operation of the file system, carried out in steps.
@@ -377,6 +382,12 @@ impl<const N: usize> State<N> {
     pub fn is_forced(&self) -> bool {
         let mut tracks = self.tracks().iter();
         tracks.any(|track| track.checkpoint == Checkpoint::Forced)
+    }
+
+    /// Returns true if such a checkpoint finds room.
+    fn is_forced_with_room(&self) -> bool {
+        let mut tracks = self.tracks().iter();
+        tracks.any(|track| track.checkpoint == Checkpoint::Forced && !track.is_hopeless())
     }
 }
 

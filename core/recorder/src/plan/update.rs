@@ -55,7 +55,7 @@ pub fn update<const N: usize>(state: &mut State<N>, now: &mut Conditions<N>) {
 /// Returns true if a forced checkpoint finds no room.
 fn is_hopeless<const N: usize>(state: &State<N>, at: u8) -> bool {
     let track = &state.tracks[usize::from(at)];
-    track.checkpoint == Checkpoint::Forced && track.is_full && track.is_starved()
+    track.checkpoint == Checkpoint::Forced && track.is_hopeless()
 }
 
 fn answer<const N: usize>(state: &mut State<N>, is_durable: bool) {
