@@ -44,6 +44,8 @@
 //! two steps the planner is asked again, so samples go first whenever their ring needs it.
 
 mod decide;
+#[cfg(test)]
+mod search;
 mod update;
 
 pub use decide::next_action;
