@@ -114,9 +114,8 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         self.fill(now_us);
         let mut now = self.conditions(now_us);
         self.hear(&mut now);
-        let before = self.state.tracks.map(|track| track.checkpoint);
         plan::update(&mut self.state, &mut now);
-        self.note_targets(before, now_us);
+        self.note_targets(&now, now_us);
         self.set_causes();
         self.control.set_flush_us_max(self.flush_us_max());
         (now, plan::next_action(&self.state, &now))
@@ -124,7 +123,6 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
 
     /// Takes in what others have asked for.
     fn hear(&mut self, now: &mut Conditions<N>) {
-        let before = self.state.tracks.map(|track| track.checkpoint);
         let asked = self.control.flush_asked();
         if self.control.is_flush_new(asked) && !self.is_flushing(asked) {
             plan::request(&mut self.state, now, Request::Flush(asked));
@@ -149,7 +147,6 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             }
             plan::request(&mut self.state, now, Request::Stop);
         }
-        self.note_targets(before, self.now_us());
     }
 
     fn is_flushing(&self, number: u32) -> bool {
@@ -157,22 +154,17 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             plan::Flush::Pending(other) | plan::Flush::Answer(other, _) if other == number)
     }
 
-    /// Remembers what checkpoints cover that have just become pending, or forced.
-    fn note_targets(&mut self, before: [Checkpoint; N], now_us: u64) {
-        for (at, before) in before.into_iter().enumerate() {
-            let now = self.state.tracks[at].checkpoint;
-            let is_at_end = self.state.phase == Phase::Ending && now == Checkpoint::Forced;
-            if now == Checkpoint::None || now == before && !is_at_end {
+    /// Remembers what checkpoints cover from now on.
+    fn note_targets(&mut self, now: &Conditions<N>, now_us: u64) {
+        for (at, conditions) in now.tracks.iter().enumerate() {
+            if !conditions.is_target_new {
                 continue;
             }
             self.tracks[at].target_us = now_us;
-            for stream in self
-                .streams
-                .iter_mut()
+            let streams = self.streams.iter_mut();
+            streams
                 .filter(|stream| usize::from(stream.track) == at)
-            {
-                stream.set_target();
-            }
+                .for_each(Stream::set_target);
         }
     }
 
@@ -412,6 +404,7 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             is_name_due: durable_us.is_some_and(|us| now_us >= us.saturating_add(NAME_US)),
             may_reserve: usize::from(state.ahead + state.closing) < RESERVED_MAX / count - 1,
             next_blocks: track.ahead.front().map_or(0, |file| file.extent.blocks),
+            is_target_new: false,
         }
     }
 

@@ -98,12 +98,15 @@ fn a_flush_during_which_the_card_fails_is_done_when_all_is_durable() {
             None if control.is_ready() && moment.operations + 4 >= failure => {
                 asked = Some((control.flush(), moment.pushed[0]));
             }
-            Some((number, _))
-                if left.is_none() && control.flush_state(number) != FlushState::Pending =>
-            {
-                left = Some(moment.durable.clone());
-                control.stop();
-            }
+            Some((number, _)) if left.is_none() => match control.flush_state(number) {
+                FlushState::Pending => (),
+                // The caller asks again once it knows that the card failed.
+                FlushState::Failed => asked = Some((control.flush(), moment.pushed[0])),
+                FlushState::Durable => {
+                    left = Some(moment.durable.clone());
+                    control.stop();
+                }
+            },
             _ => (),
         });
         let (_, pushed) = asked.unwrap();

@@ -309,6 +309,8 @@ pub struct TrackConditions {
     pub may_reserve: bool,
     /// Length of the next prepared file, in blocks.
     pub next_blocks: u32,
+    /// Set by [`update`] and [`request`]: from now on the pending checkpoint covers everything in the rings.
+    pub is_target_new: bool,
 }
 
 /// Everything a decision depends on that is not state.

@@ -74,6 +74,7 @@ fn force<const N: usize>(state: &mut State<N>, now: &mut Conditions<N>, at: u8) 
 }
 
 fn cover_rings<const N: usize>(now: &mut Conditions<N>, at: u8) {
+    now.tracks[usize::from(at)].is_target_new = true;
     for stream in now.streams.iter_mut().filter(|stream| stream.track == at) {
         stream.is_behind = stream.is_waiting;
     }

@@ -2,9 +2,28 @@
 
 use super::{World, step_aside};
 use cardiograph_card::{Block, Medium, WriteError};
+use std::ops::Range;
 
 /// To initialise a card, in us.
 const ACQUIRE_US: u64 = 5_000;
+
+/// Blocks of the longest write of a file system.
+const SLICE_BLOCKS: u32 = 16;
+
+/// Faults of a card, in true time.
+#[derive(Clone, Default)]
+pub struct Faults {
+    /// The card is pulled out in this time, in us.
+    pub gone: Option<Range<u64>>,
+    /// It refuses recordings, though not the file system, in this time, in us.
+    pub refuses_streams: Option<Range<u64>>,
+    /// The first write that begins at or after the time takes longer: both in us.
+    pub write_stall: Option<(u64, u64)>,
+    /// The first read that begins at or after the time takes longer: both in us.
+    pub read_stall: Option<(u64, u64)>,
+    /// Each write in this time takes so much longer, in us.
+    pub slow: Option<(Range<u64>, u64)>,
+}
 
 /// Why the card did nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +48,7 @@ pub struct Memory<'a, 'w> {
     world: &'a World<'w>,
     costs: Costs,
     failures: Vec<u64>,
+    faults: Faults,
     has_failed: bool,
     /// Where the next block of the open stream goes.
     next: Option<u32>,
@@ -37,11 +57,12 @@ pub struct Memory<'a, 'w> {
 }
 
 impl<'a, 'w> Memory<'a, 'w> {
-    pub fn new(world: &'a World<'w>, costs: Costs, failures: Vec<u64>) -> Self {
+    pub fn new(world: &'a World<'w>, costs: Costs, failures: Vec<u64>, faults: Faults) -> Self {
         Memory {
             world,
             costs,
             failures,
+            faults,
             has_failed: false,
             next: None,
             pending: Vec::new(),
@@ -53,12 +74,29 @@ impl<'a, 'w> Memory<'a, 'w> {
         self.world.advance(us);
         let operation = self.world.operations.get();
         self.world.operations.set(operation + 1);
-        self.has_failed |= self.failures.contains(&operation);
+        self.has_failed |= self.failures.contains(&operation) || self.is_in(&self.faults.gone);
         if self.has_failed {
             self.forget();
             return Err(Refused::Failed);
         }
         Ok(())
+    }
+
+    fn is_in(&self, time: &Option<Range<u64>>) -> bool {
+        let now_us = self.world.now_us.get();
+        time.as_ref().is_some_and(|time| time.contains(&now_us))
+    }
+
+    /// Time of a write with its stalls, in us.
+    fn write_us(&mut self, us: u64) -> u64 {
+        let now_us = self.world.now_us.get();
+        let slow = self
+            .faults
+            .slow
+            .iter()
+            .filter(|(time, _)| time.contains(&now_us));
+        let slow_us: u64 = slow.map(|(_, us)| us).sum();
+        us + slow_us + stall_us(&mut self.faults.write_stall, now_us)
     }
 
     fn forget(&mut self) {
@@ -81,15 +119,25 @@ impl<'a, 'w> Memory<'a, 'w> {
     }
 }
 
+/// Takes a stall that is due.
+fn stall_us(stall: &mut Option<(u64, u64)>, now_us: u64) -> u64 {
+    let due = stall.take_if(|(from_us, _)| now_us >= *from_us);
+    due.map_or(0, |(_, us)| us)
+}
+
 impl Medium for Memory<'_, '_> {
     type Error = Refused;
 
     async fn acquire(&mut self) -> Result<(), Refused> {
         step_aside().await;
         self.world.advance(ACQUIRE_US);
+        self.world.acquired.set(self.world.acquired.get() + 1);
         self.forget();
-        self.has_failed = false;
-        Ok(())
+        self.has_failed = self.is_in(&self.faults.gone);
+        match self.has_failed {
+            true => Err(Refused::Failed),
+            false => Ok(()),
+        }
     }
 
     fn blocks(&self) -> u32 {
@@ -97,7 +145,8 @@ impl Medium for Memory<'_, '_> {
     }
 
     async fn read(&mut self, start: u32, blocks: &mut [Block]) -> Result<(), Refused> {
-        self.pass(self.costs.read_us).await?;
+        let stall_us = stall_us(&mut self.faults.read_stall, self.world.now_us.get());
+        self.pass(self.costs.read_us + stall_us).await?;
         // A stream that is open is stopped for it, and its next block opens it again.
         self.settle();
         let disk = self.world.disk.borrow();
@@ -118,18 +167,23 @@ impl Medium for Memory<'_, '_> {
         self.end().await
     }
 
-    async fn begin(&mut self, start: u32, _: u32) -> Result<(), WriteError<Refused>> {
+    async fn begin(&mut self, start: u32, hint: u32) -> Result<(), WriteError<Refused>> {
         assert!(self.next.is_none(), "a stream is open");
         self.pass(self.costs.begin_us)
             .await
             .map_err(Self::refused)?;
+        if hint > SLICE_BLOCKS && self.is_in(&self.faults.refuses_streams) {
+            self.has_failed = true;
+            return Err(Self::refused(Refused::Failed));
+        }
         self.next = Some(start);
         Ok(())
     }
 
     async fn push(&mut self, block: &Block) -> Result<(), WriteError<Refused>> {
         let next = self.next.expect("a stream is open");
-        self.pass(self.costs.push_us).await.map_err(Self::refused)?;
+        let us = self.write_us(self.costs.push_us);
+        self.pass(us).await.map_err(Self::refused)?;
         self.pending.push((next, *block));
         self.next = Some(next + 1);
         Ok(())
@@ -137,7 +191,8 @@ impl Medium for Memory<'_, '_> {
 
     async fn end(&mut self) -> Result<(), WriteError<Refused>> {
         assert!(self.next.is_some(), "no stream is open");
-        self.pass(self.costs.end_us).await.map_err(Self::refused)?;
+        let us = self.write_us(self.costs.end_us);
+        self.pass(us).await.map_err(Self::refused)?;
         self.settle();
         self.next = None;
         Ok(())

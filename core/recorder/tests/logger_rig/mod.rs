@@ -1,11 +1,12 @@
 //! A recorder in virtual time: producers that push whenever time passes, and a card in memory that loses
 //! what is not durable when it fails.
+#![allow(dead_code, reason = "each file of tests uses a part")]
 
 mod memory;
 mod read_back;
 mod readers;
 
-pub use memory::Costs;
+pub use memory::{Costs, Faults};
 pub use read_back::Files;
 pub use readers::Readers;
 
@@ -27,7 +28,7 @@ const LOOKS_MAX: u32 = 100_000;
 /// Makes the sample of an index.
 pub type Make = Box<dyn Fn(u64) -> Vec<u8>>;
 
-/// A stream, and who pushes to it. Its producer is closed after so many samples.
+/// A stream, and who pushes to it.
 pub struct Input {
     pub format: Format,
     pub window: Window,
@@ -35,6 +36,8 @@ pub struct Input {
     pub period_us: u64,
     pub samples: u64,
     pub make: Make,
+    /// Closes the sampler after its last sample.
+    pub closes: bool,
 }
 
 /// A line of so many bytes that begins with its index.
@@ -54,6 +57,7 @@ pub fn lines(ring_bytes: usize, line_bytes: u16, period_us: u64, samples: u64) -
         period_us,
         samples,
         make: Box::new(move |index| line(index, line_bytes.into())),
+        closes: true,
     }
 }
 
@@ -78,6 +82,14 @@ pub struct Case<'a> {
     pub costs: Costs,
     /// Operations of the card at which it fails, until it is acquired again.
     pub failures: Vec<u64>,
+    /// Faults of the card beside those.
+    pub faults: Faults,
+    /// The card at first, if it is not an empty one.
+    pub disk: Option<Disk>,
+    /// The recorder's clock, given the true time in us.
+    pub clock: fn(u64) -> u64,
+    /// Sampling begins before the recorder is ready.
+    pub is_early: bool,
     /// It hangs if it takes longer.
     pub until_us: u64,
     pub readers: Readers,
@@ -99,6 +111,10 @@ impl<'a> Case<'a> {
                 end_us: 800,
             },
             failures: Vec::new(),
+            faults: Faults::default(),
+            disk: None,
+            clock: |now_us| now_us,
+            is_early: false,
             until_us: 60_000_000,
             readers: Readers::default(),
         }
@@ -112,6 +128,8 @@ pub struct Outcome<const N: usize> {
     pub disk: Disk,
     /// Samples pushed, stream by stream.
     pub pushed: Vec<u64>,
+    /// How often the recorder acquired the card.
+    pub acquired: u32,
     /// What the readers were told, one after the other.
     pub reads: Vec<Result<Block, ReadFailed>>,
 }
@@ -121,6 +139,7 @@ struct Feed<'a> {
     period_us: u64,
     samples: u64,
     make: Make,
+    closes: bool,
 }
 
 /// What card, producers and clock share.
@@ -132,6 +151,9 @@ struct World<'a> {
     control: &'a Control,
     feeds: RefCell<Vec<Feed<'a>>>,
     operations: Cell<u64>,
+    acquired: Cell<u32>,
+    clock: fn(u64) -> u64,
+    is_early: bool,
     disk: RefCell<Disk>,
     watch: RefCell<Watch<'a>>,
 }
@@ -141,7 +163,8 @@ impl World<'_> {
         let now_us = self.now_us.get() + us;
         self.now_us.set(now_us);
         self.looks.set(0);
-        if self.begun_us.get().is_none() && self.control.is_ready() {
+        let may_begin = self.is_early || self.control.is_ready();
+        if self.begun_us.get().is_none() && may_begin {
             self.begun_us.set(Some(now_us));
         }
         if let Some(begun_us) = self.begun_us.get() {
@@ -161,11 +184,12 @@ impl World<'_> {
             while feed.producer.pushed() < due.min(feed.samples) {
                 let sample = (feed.make)(feed.producer.pushed());
                 // A sample that is lost is found in a gap.
-                if let Err(PushError::Stopped) = feed.producer.push(&sample, now_us) {
+                let pushed = feed.producer.push(&sample, (self.clock)(now_us));
+                if pushed == Err(PushError::Stopped) {
                     break;
                 }
             }
-            if feed.producer.pushed() == feed.samples {
+            if feed.closes && feed.producer.pushed() == feed.samples {
                 feed.producer.close();
             }
         }
@@ -182,7 +206,7 @@ impl World<'_> {
             self.looks.get() < LOOKS_MAX,
             "it goes round without time passing"
         );
-        self.now_us.get()
+        (self.clock)(self.now_us.get())
     }
 }
 
@@ -232,6 +256,7 @@ pub fn record<'a, const N: usize>(
             period_us: input.period_us,
             samples: input.samples,
             make: input.make,
+            closes: input.closes,
         });
     }
     let world = World {
@@ -241,7 +266,14 @@ pub fn record<'a, const N: usize>(
         control: case.control,
         feeds: RefCell::new(feeds),
         operations: Cell::new(0),
-        disk: RefCell::new(volume(case.card_blocks)),
+        acquired: Cell::new(0),
+        clock: case.clock,
+        is_early: case.is_early,
+        disk: RefCell::new(
+            case.disk
+                .clone()
+                .unwrap_or_else(|| volume(case.card_blocks)),
+        ),
         watch: RefCell::new(Box::new(watch)),
     };
     let streams = streams.try_into().ok().expect("as many as inputs");
@@ -253,12 +285,13 @@ pub fn record<'a, const N: usize>(
         events: events.take(),
         disk: world.disk.borrow().clone(),
         pushed: world.pushed(),
+        acquired: world.acquired.get(),
         reads: reads.take(),
     }
 }
 
 /// An empty card with FAT16.
-fn volume(blocks: u32) -> Disk {
+pub fn volume(blocks: u32) -> Disk {
     let spec = Spec {
         blocks,
         fat_bits: 16,
@@ -280,7 +313,7 @@ fn run<const N: usize>(
     let mut memory = vec![[0; 512]; case.readers.memory_blocks];
     let desk = ReadDesk::new(&mut memory);
     let parts = Parts {
-        medium: Memory::new(world, case.costs, case.failures),
+        medium: Memory::new(world, case.costs, case.failures, case.faults),
         volume: FatVolume::new(|| DosTime::NO_CLOCK, 7),
         clock: || world.look_us(),
         delay: Sleep(world),

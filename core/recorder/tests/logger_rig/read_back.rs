@@ -9,6 +9,10 @@ pub struct Files {
     pub samples: Vec<u64>,
     /// First index and count of each gap.
     pub gaps: Vec<(u64, u64)>,
+    /// Causes of the gaps.
+    pub causes: Vec<String>,
+    /// Names of the files.
+    pub names: Vec<String>,
     /// Lines that are neither samples nor the recorder's.
     pub others: Vec<String>,
     /// Lengths of the files together.
@@ -31,6 +35,7 @@ impl Files {
             let mut bytes: Vec<u8> = blocks.flat_map(|block| *disk.block(*block)).collect();
             bytes.truncate(entry.size as usize);
             files.bytes += u64::from(entry.size);
+            files.names.push(name.clone());
             for line in bytes.split_inclusive(|byte| *byte == b'\n') {
                 files.take(line, line_bytes);
             }
@@ -45,6 +50,8 @@ impl Files {
             let mut fields = gap.split(' ').filter_map(|field| field.split_once('='));
             let mut number = || fields.next().unwrap().1.trim().parse().unwrap();
             self.gaps.push((number(), number()));
+            let cause = gap.split_once("cause=").map(|(_, cause)| cause.trim());
+            self.causes.push(cause.unwrap_or_default().to_string());
         } else if let Some(index) = index.filter(|it| super::line(*it, line_bytes) == line) {
             self.samples.push(index);
         } else if !text.starts_with('#') {

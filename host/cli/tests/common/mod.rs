@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each file of tests uses a part")]
 
 pub mod mount;
+pub mod promise;
 
 use serde_json::Value;
 use std::collections::BTreeSet;

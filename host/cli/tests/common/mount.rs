@@ -33,7 +33,7 @@ pub fn run_mounted(
 }
 
 /// How this user gets a mount namespace.
-fn namespace(directory: &Path) -> &'static [&'static str] {
+pub fn namespace(directory: &Path) -> &'static [&'static str] {
     const AS_ROOT: &[&str] = &["--mount"];
     const AS_ANYBODY: &[&str] = &["--user", "--map-root-user", "--mount"];
     for flags in [AS_ROOT, AS_ANYBODY] {

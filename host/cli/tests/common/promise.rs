@@ -1,0 +1,47 @@
+//! What the tests of `record` look at: exit codes, figures, and the files that are left.
+
+use super::{Run, command, run};
+use serde_json::Value;
+use std::path::Path;
+
+/// Exit codes of `record`. Where several apply, the first of 1, 2, 4, 3 and the signal's.
+pub mod code {
+    pub const NOTHING_LOST: i32 = 0;
+    pub const UNACCOUNTED: i32 = 1;
+    pub const REFUSED: i32 = 2;
+    pub const LOST: i32 = 3;
+    pub const FULL: i32 = 4;
+    pub const HANGUP: i32 = 129;
+    pub const INTERRUPTED: i32 = 130;
+    pub const TERMINATED: i32 = 143;
+}
+
+/// Runs `record` with these words and `--json -`.
+pub fn record(directory: &Path, words: &str) -> (Run, Value) {
+    let args: Vec<_> = ["record"].into_iter().chain(words.split(' ')).collect();
+    let run = run(directory, &[&args[..], &["--json", "-"]].concat());
+    let figures = serde_json::from_str(&run.stdout).unwrap_or_default();
+    (run, figures)
+}
+
+/// `record` in the background, with `--json -`.
+pub fn spawn(directory: &Path, words: &str) -> std::process::Child {
+    let args: Vec<_> = ["record"].into_iter().chain(words.split(' ')).collect();
+    let mut command = command(directory, &[&args[..], &["--json", "-"]].concat());
+    command.spawn().unwrap()
+}
+
+/// The recording ended in order: all is read back, and lost samples are in the gaps.
+pub fn assert_accounted(run: &Run, figures: &Value) {
+    assert!(!figures.is_null(), "no figures: {}", run.stderr);
+    let number = |name| super::number(figures, name);
+    assert_eq!(number("written") + number("lost"), number("pushed"));
+    assert_eq!(figures["verified"], true, "{}", run.stderr);
+}
+
+/// Nothing is lost, and the command says so.
+pub fn assert_nothing_lost(run: &Run, figures: &Value) {
+    assert_accounted(run, figures);
+    assert_eq!(super::number(figures, "lost"), 0, "{}", run.stderr);
+    assert_eq!(run.code, Some(code::NOTHING_LOST), "{}", run.stderr);
+}

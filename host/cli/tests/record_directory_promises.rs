@@ -1,0 +1,202 @@
+//! Promises of the recorder in directories: signals, removed files, full file systems, other people's files.
+
+mod common;
+
+use common::promise::{assert_accounted, assert_nothing_lost, code, record, spawn};
+use common::{Run, directory, names, number};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+/// Longest wait for anything; far beyond what a busy machine needs.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+fn wait_until(condition: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !condition() {
+        assert!(begun.elapsed() < PATIENCE, "waited in vain");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Recordings in a directory, also in folders and unfinished ones.
+fn recordings(directory: &Path) -> Vec<std::path::PathBuf> {
+    let files = common::tree(directory).into_iter();
+    let is_one = |path: &Path| {
+        path.file_name()
+            .unwrap()
+            .to_string_lossy()
+            .starts_with("REC")
+    };
+    let files = files.filter(|(path, bytes)| bytes.is_some() && is_one(path));
+    files.map(|(path, _)| path).collect()
+}
+
+/// Some lines are in a file.
+fn has_begun(directory: &Path) -> bool {
+    let is_begun = |path: &std::path::PathBuf| {
+        fs::read(path)
+            .is_ok_and(|bytes| bytes.windows(14).any(|it| it.starts_with(b"00000000001,")))
+    };
+    recordings(directory).iter().any(is_begun)
+}
+
+fn signal(child: &Child, name: &str) {
+    let mut kill = Command::new("kill");
+    let sent = kill.args([name, &child.id().to_string()]).status();
+    assert!(sent.unwrap().success());
+}
+
+fn ended(child: Child) -> (Run, Value) {
+    let run = Run::from(child.wait_with_output().unwrap());
+    let figures = serde_json::from_str(&run.stdout).unwrap_or_default();
+    (run, figures)
+}
+
+#[test]
+fn each_signal_ends_a_recording_in_order_with_its_own_code() {
+    for (name, code) in [
+        ("-INT", code::INTERRUPTED),
+        ("-TERM", code::TERMINATED),
+        ("-HUP", code::HANGUP),
+    ] {
+        println!("{name}");
+        let own = directory();
+        let child = spawn(
+            own.path(),
+            ". --rate 500 --for 10min --ram 4MiB --file-size 1MiB",
+        );
+        wait_until(|| has_begun(own.path()));
+        signal(&child, name);
+        let (run, figures) = ended(child);
+        assert_eq!(run.code, Some(code), "{}", run.stderr);
+        assert_accounted(&run, &figures);
+        assert_eq!(number(&figures, "lost"), 0);
+    }
+}
+
+#[test]
+fn other_peoples_files_do_not_end_a_recording() {
+    let own = directory();
+    for name in ["IMG99988.JPG", "DSC99999.JPG", "REC99990.TXT"] {
+        fs::write(own.path().join(name), name).unwrap();
+    }
+    let words = ". --rate 10000 --for 1s --ram 4MiB --file-size 64KiB";
+    let (run, figures) = record(own.path(), words);
+    assert_nothing_lost(&run, &figures);
+    assert!(number(&figures, "files") >= 14);
+    for name in ["IMG99988.JPG", "DSC99999.JPG", "REC99990.TXT"] {
+        assert_eq!(fs::read(own.path().join(name)).unwrap(), name.as_bytes());
+    }
+    // Numbered from 1, without a hole.
+    let files = recordings(own.path());
+    let files = files.iter().filter(|path| !path.ends_with("REC99990.TXT"));
+    let mut numbers: Vec<u32> = files
+        .map(|path| {
+            path.file_name().unwrap().to_str().unwrap()[3..8]
+                .parse()
+                .unwrap()
+        })
+        .collect();
+    numbers.sort_unstable();
+    assert_eq!(
+        numbers,
+        Vec::from_iter(1..=number(&figures, "files") as u32)
+    );
+}
+
+#[test]
+fn a_directory_that_is_removed_meanwhile_is_not_called_whole() {
+    for whole in [true, false] {
+        println!("the whole directory: {whole}");
+        let own = directory();
+        let target = own.path().join("target");
+        fs::create_dir(&target).unwrap();
+        let child = spawn(own.path(), "target --rate 500 --for 3s --ram 4MiB");
+        wait_until(|| has_begun(&target));
+        if whole {
+            fs::remove_dir_all(&target).unwrap();
+        } else {
+            recordings(&target)
+                .iter()
+                .for_each(|path| fs::remove_file(path).unwrap());
+        }
+        let (run, figures) = ended(child);
+        println!("{}", run.stderr);
+        assert!(!run.stderr.contains("none lost"), "{}", run.stderr);
+        let expected = [code::UNACCOUNTED, code::REFUSED, code::LOST].map(Some);
+        assert!(expected.contains(&run.code), "{:?}", run.code);
+        if !figures.is_null() {
+            // Lines whose file is gone are not written.
+            let there = names(own.path()).contains(&"target".to_string())
+                && !recordings(&target).is_empty();
+            let is_whole = number(&figures, "written") == number(&figures, "pushed");
+            assert!(!is_whole, "{there}: {figures}");
+        }
+    }
+}
+
+/// Runs `record` on a tmpfs of this size; the last is what its files hold then.
+fn on_small(size: &str, words: &str) -> (Run, Value, String) {
+    const SCRIPT: &str = r#"
+        size=$1; target=$2; shift 2
+        mount -t tmpfs -o "size=$size" tmpfs "$target" || exit 99
+        "$@"; code=$?
+        echo "left:"; find "$target" -name 'REC*' -type f -exec cat {} +
+        exit $code"#;
+    let own = directory();
+    let target = own.path().to_str().unwrap();
+    let mut command = Command::new("unshare");
+    command.args(common::mount::namespace(own.path()));
+    command.args(["sh", "-c", SCRIPT, "sh", size, target]);
+    command.args([env!("CARGO_BIN_EXE_cardiograph"), "record", target]);
+    command.args(words.split(' ')).args(["--json", "-"]);
+    let mut run = Run::from(command.output().unwrap());
+    let (stdout, left) = run.stdout.rsplit_once("left:\n").expect("the script ran");
+    let (stdout, left) = (stdout.to_string(), left.to_string());
+    run.stdout = stdout;
+    let figures = serde_json::from_str(&run.stdout).unwrap_or_default();
+    (run, figures, left)
+}
+
+/// Numbers of the lines that are left, of which none may be torn.
+fn numbers(left: &str) -> Vec<u64> {
+    let lines = left.lines().filter(|line| !line.starts_with('#'));
+    let lines = lines.map(|line| {
+        assert_eq!(
+            line.trim_end_matches('\r').len(),
+            98,
+            "a torn line: {line:?}"
+        );
+        line[..11].parse().unwrap()
+    });
+    let mut numbers = Vec::from_iter(lines);
+    numbers.sort_unstable();
+    numbers
+}
+
+#[test]
+fn the_only_file_that_fits_in_a_directory_takes_all_lines() {
+    let words = "--rate 860 --line 100 --for 3s --file-size 1MiB";
+    let (run, figures, left) = on_small("1080k", words);
+    assert_nothing_lost(&run, &figures);
+    assert_eq!(numbers(&left), Vec::from_iter(0..2580));
+}
+
+#[test]
+fn a_full_directory_has_its_exit_code_and_accounts_for_all() {
+    // 800 kB of lines where there is room for 400 KiB.
+    let words = "--rate 8000 --for 1s --ram 1MiB --file-size 64KiB";
+    let (run, figures, left) = on_small("400k", words);
+    assert_eq!(run.code, Some(code::FULL), "{}", run.stderr);
+    assert_accounted(&run, &figures);
+    let causes = figures["gaps"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|gap| &gap["cause"]);
+    assert_eq!(Vec::from_iter(causes), ["card-full"], "{}", run.stderr);
+    assert_eq!(numbers(&left).len() as u64, number(&figures, "written"));
+}

@@ -1,0 +1,98 @@
+//! Promises of the recorder, at the level of the command, on simulated cards.
+
+mod common;
+
+use common::promise::{assert_nothing_lost, code, record};
+use common::{directory, number, run};
+
+#[test]
+fn the_only_file_that_fits_on_a_card_takes_all_lines() {
+    let own = directory();
+    for words in [
+        "sim:sandisk-1g@esp32 --file-size 1GiB --for 5s",
+        "sim:kingston-2g@esp32 --file-size 3GiB --rate 860 --for 5s",
+        "sim:sandisk-1g@esp32 --file-size 1GiB --for 5s --when-full remove-oldest",
+    ] {
+        println!("{words}");
+        let (run, figures) = record(own.path(), words);
+        assert_nothing_lost(&run, &figures);
+    }
+}
+
+#[test]
+fn files_that_are_left_early_use_a_card_without_room_for_many() {
+    let own = directory();
+    let words = "sim:sandisk-1g@esp32 --file-size 128MiB --recipe 1s --rate 2000 --for 20s";
+    let (run, figures) = record(own.path(), words);
+    assert_nothing_lost(&run, &figures);
+}
+
+#[test]
+fn a_new_file_each_second_loses_nothing_at_a_quarter_of_the_bound() {
+    let own = directory();
+    for card in ["apacer-1g-slc", "kingston-2g", "sandisk-1g", "class10-16g"] {
+        for ram in ["16KiB", "64KiB"] {
+            let words = "--file-size 64MiB --recipe 1s --rate 1050 --for 15s";
+            let words = format!("sim:{card}@esp32 {words} --ram {ram}");
+            println!("{words}");
+            let (run, figures) = record(own.path(), &words);
+            // 105 kB/s, which is no more than a quarter.
+            assert!(figures["lossless_bound_Bps"].as_f64().unwrap() > 420_000.0);
+            assert_nothing_lost(&run, &figures);
+        }
+    }
+}
+
+#[test]
+fn two_streams_go_as_fast_as_one() {
+    let own = directory();
+    for words in [
+        "--rate 3200",
+        "--rate 1600 --streams 2",
+        "--rate 800 --streams 4",
+    ] {
+        println!("{words}");
+        let words = format!("sim:class10-16g@esp32 {words} --for 15s");
+        let (run, figures) = record(own.path(), &words);
+        assert_nothing_lost(&run, &figures);
+    }
+}
+
+#[test]
+fn the_bound_of_streams_in_files_of_their_own_is_theirs() {
+    let own = directory();
+    let bound = |words: &str| {
+        let words = format!("sim:class10-16g@esp32 {words} --for 5s");
+        let (run, figures) = record(own.path(), &words);
+        let bound = figures["lossless_bound_Bps"].as_f64();
+        bound.unwrap_or_else(|| panic!("{}", run.stderr))
+    };
+    // Alternating between files costs cards time. Recorded at the bound that is stated, it shows.
+    let one = bound("--rate 200 --format csv");
+    let two = bound("--rate 100 --streams 2 --format csv");
+    assert!(two < 0.95 * one, "{two} of {one}");
+    let rate = (two * 0.9 / 200.0) as u32;
+    let words = format!("sim:class10-16g@esp32 --rate {rate} --streams 2 --format csv --for 15s");
+    let (run, figures) = record(own.path(), &words);
+    assert_nothing_lost(&run, &figures);
+}
+
+#[test]
+fn losses_have_their_exit_codes() {
+    let own = directory();
+    let (run, figures) = record(own.path(), "--rate 4000 --for 5s --ram 2KiB");
+    assert!(number(&figures, "lost") > 0);
+    assert_eq!(figures["verified"], true);
+    assert_eq!(run.code, Some(code::LOST), "{}", run.stderr);
+}
+
+#[test]
+fn help_lists_the_exit_codes() {
+    let own = directory();
+    let help = run(own.path(), &["record", "--help"]).stdout;
+    let (_, codes) = help.split_once("Exit codes").expect("exit codes in --help");
+    for code in ["0", "1", "2", "3", "4", "129", "130", "143"] {
+        let mut words = codes.split(|letter: char| !letter.is_ascii_alphanumeric());
+        assert!(words.any(|word| word == code), "no {code} in: {codes}");
+    }
+}
