@@ -27,16 +27,17 @@ pub fn next_action<const N: usize>(state: &State<N>, now: &Conditions<N>) -> Act
 fn with_card<const N: usize>(state: &State<N>, now: &Conditions<N>) -> Action {
     let wish = strongest_wish(state, now);
     let job = next_job(state, now);
+    let is_forced = state.is_forced_with_room();
     if let Some((true, action)) = job
         && now.is_patience_over
-        && !state.is_forced()
+        && !is_forced
     {
         return action;
     }
     if let Some(wish) = wish.filter(|wish| wish.is_pressing) {
         return wish.action;
     }
-    if now.is_guest_waiting && now.absorbs_guest && !state.is_forced() {
+    if now.is_guest_waiting && now.absorbs_guest && !is_forced {
         return Action::Guest;
     }
     if let Some((is_urgent, action)) = job {
@@ -142,8 +143,9 @@ fn next_job<const N: usize>(state: &State<N>, now: &Conditions<N>) -> Option<(bo
     let wanted = wanted_job(state, now);
     match state.job {
         // What is urgent waits for it.
-        Some(_) => {
-            let is_urgent = wanted.is_some_and(|(is_urgent, _)| is_urgent);
+        Some(job) => {
+            let is_supply = matches!(job, Job::Reserve(at) if is_short(state, now, at));
+            let is_urgent = is_supply || wanted.is_some_and(|(is_urgent, _)| is_urgent);
             Some((is_urgent || state.phase == Phase::Ending, Action::Step))
         }
         None => wanted.map(|(is_urgent, job)| (is_urgent, Action::Start(job))),
@@ -171,9 +173,9 @@ fn wanted_job<const N: usize>(state: &State<N>, now: &Conditions<N>) -> Option<(
 fn job_of<const N: usize>(state: &State<N>, now: &Conditions<N>, at: u8) -> Option<(bool, Job)> {
     let track = &state.tracks[usize::from(at)];
     let conditions = &now.tracks[usize::from(at)];
-    let wants_next = matches!(track.leave, Leave::Rotate | Leave::Session);
-    let is_short = track.ahead == 0 && (conditions.is_short || track.is_starved() || wants_next);
-    if is_short && let Some(job) = supply_job(state, now, at) {
+    if is_short(state, now, at)
+        && let Some(job) = supply_job(state, now, at)
+    {
         return Some((true, job));
     }
     if track.closing > 0 {
@@ -184,6 +186,14 @@ fn job_of<const N: usize>(state: &State<N>, now: &Conditions<N>, at: u8) -> Opti
     }
     let can_reserve = conditions.may_reserve && state.room == Room::Unknown;
     can_reserve.then_some((false, Job::Reserve(at)))
+}
+
+/// Returns true if a track needs its next file.
+fn is_short<const N: usize>(state: &State<N>, now: &Conditions<N>, at: u8) -> bool {
+    let track = &state.tracks[usize::from(at)];
+    let wants_next = matches!(track.leave, Leave::Rotate | Leave::Session);
+    let is_near = now.tracks[usize::from(at)].is_short;
+    track.ahead == 0 && (is_near || track.is_starved() || wants_next)
 }
 
 /// Returns the job that brings a track closer to its next file.

@@ -44,6 +44,8 @@
 //! two steps the planner is asked again, so samples go first whenever their ring needs it.
 
 mod decide;
+#[cfg(test)]
+mod search;
 mod update;
 
 pub use decide::next_action;
@@ -178,6 +180,11 @@ impl Track {
     /// Returns true if the next block has no file to go to, and none is prepared.
     pub fn is_starved(&self) -> bool {
         self.ahead == 0 && self.file.is_none_or(File::is_full)
+    }
+
+    /// Returns true if there is no room for the next block, and this was reported.
+    fn is_hopeless(&self) -> bool {
+        self.is_full && self.is_starved()
     }
 }
 
@@ -385,6 +392,12 @@ impl<const N: usize> State<N> {
     pub fn is_forced(&self) -> bool {
         let mut tracks = self.tracks().iter();
         tracks.any(|track| track.checkpoint == Checkpoint::Forced)
+    }
+
+    /// Returns true if such a checkpoint finds room.
+    fn is_forced_with_room(&self) -> bool {
+        let mut tracks = self.tracks().iter();
+        tracks.any(|track| track.checkpoint == Checkpoint::Forced && !track.is_hopeless())
     }
 }
 

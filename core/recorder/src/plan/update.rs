@@ -55,7 +55,7 @@ pub fn update<const N: usize>(state: &mut State<N>, now: &mut Conditions<N>) {
 /// Returns true if a forced checkpoint finds no room.
 fn is_hopeless<const N: usize>(state: &State<N>, at: u8) -> bool {
     let track = &state.tracks[usize::from(at)];
-    track.checkpoint == Checkpoint::Forced && track.is_full && track.is_starved()
+    track.checkpoint == Checkpoint::Forced && track.is_hopeless()
 }
 
 fn answer<const N: usize>(state: &mut State<N>, is_durable: bool) {
@@ -112,9 +112,12 @@ fn leave_when_possible<const N: usize>(state: &mut State<N>, now: &mut Condition
         Leave::Sealing | Leave::Sealed => false,
     };
     if is_ready {
-        track.leave = Leave::Sealing;
-        track.checkpoint = Checkpoint::Forced;
-        cover_rings(now, at);
+        let is_saved = !now.has_unsaved(at, track.file);
+        track.leave = match is_saved {
+            true => Leave::Sealed,
+            false => Leave::Sealing,
+        };
+        force(state, now, at);
     }
 }
 

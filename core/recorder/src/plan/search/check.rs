@@ -1,0 +1,373 @@
+//! What must hold: before an action, and in every state.
+
+use super::world::{Asked, Layout, World};
+use super::{Config, Violation};
+use crate::plan::{Action, Block, Card, Checkpoint, Conditions, Flush, Job, Phase, Room};
+
+fn ensure(is_kept: bool, violation: Violation) -> Result<(), Violation> {
+    if is_kept { Ok(()) } else { Err(violation) }
+}
+
+/// Checks a state and the step that led to it.
+pub(super) fn state<const N: usize>(
+    config: &Config<N>,
+    before: &World<N>,
+    world: &World<N>,
+) -> Result<(), Violation> {
+    for at in 0..config.track_count {
+        let index = usize::from(at);
+        let track = &world.plan.tracks[index];
+        ensure(world.slots(at) <= config.slots, "more files than slots")?;
+        let Some(file) = track.file else {
+            let is_writing = world.plan.card == Card::Writing(at);
+            ensure(!is_writing, "a write is open to no file")?;
+            let mut streams = world.streams.iter().zip(config.tracks);
+            let is_empty = streams.all(|(stream, of)| of != at || stream.volatile.is_empty());
+            ensure(is_empty, "written and not durable, in a file that was left")?;
+            continue;
+        };
+        ensure(file.index <= file.blocks, "written past the end of a file")?;
+        ensure(file.durable <= file.index, "more is durable than written")?;
+        let mut streams = world.streams.iter().zip(config.tracks);
+        let is_saved = streams.all(|(stream, of)| of != at || stream.volatile.is_empty());
+        ensure(
+            is_saved || file.durable < file.index,
+            "the planner takes for durable what a power cut would lose",
+        )?;
+        if let Some(old) = before.plan.tracks[index].file {
+            // An index of 0 may be that of the next file.
+            let is_same = file.index >= old.index && file.index > 0;
+            ensure(!is_same || file.durable >= old.durable, "durable goes back")?;
+        }
+    }
+    Ok(())
+}
+
+/// Checks that an action is possible, and that it is the right one in ways that do not depend on how the
+/// planner decides.
+pub(super) fn action<const N: usize>(
+    config: &Config<N>,
+    world: &World<N>,
+    now: &Conditions<N>,
+    action: Action,
+) -> Result<(), Violation> {
+    let plan = &world.plan;
+    let is_mounted = matches!(plan.card, Card::Idle | Card::Writing(_));
+    let needs_mount = match action {
+        Action::Start(job) => job != Job::Mount,
+        Action::Write(_) | Action::Mark(_) | Action::Commit(_) | Action::Begin(_) => true,
+        Action::Leave(_) | Action::Guest | Action::ReportFull(_) | Action::GiveUp(_) => true,
+        _ => false,
+    };
+    ensure(is_mounted || !needs_mount, "the card is not mounted")?;
+    priorities(config, world, now, action)?;
+    match action {
+        Action::Rest => rest(config, world),
+        Action::Acquire => ensure(plan.card == Card::Absent, "acquired twice"),
+        Action::Start(job) => start(world, job),
+        Action::Step => step(world),
+        Action::Write(stream) => write(config, world, now, stream),
+        Action::Mark(at) => mark(config, world, at),
+        Action::Commit(at) => commit(config, world, now, at),
+        Action::Begin(at) => begin(config, world, at),
+        Action::Leave(at) => leave(config, world, at),
+        Action::Guest => guest(world, now),
+        Action::AnswerFlush(_, is_durable) => answer(config, world, is_durable),
+        Action::ReportFull(at) => report_full(config, world, at),
+        Action::GiveUp(at) => give_up(world, at),
+        Action::Abandon => {
+            let is_over = plan.phase == Phase::Ending && !now.may_retry;
+            ensure(is_over && plan.card == Card::Absent, "abandoned too early")
+        }
+        Action::End => end(config, world),
+    }
+}
+
+/// Returns true if the block of a stream can be written to the write that is open, or to an idle card.
+fn can_write<const N: usize>(config: &Config<N>, world: &World<N>, stream: usize) -> bool {
+    let at = config.tracks[stream];
+    let has_room = world.file(at).is_some_and(|file| file.index < file.blocks);
+    let is_open = matches!(world.plan.card, Card::Idle) || world.plan.card == Card::Writing(at);
+    has_room && is_open && world.streams[stream].state_of_block() == Block::Full
+}
+
+/// Samples go first.
+fn priorities<const N: usize>(
+    config: &Config<N>,
+    world: &World<N>,
+    now: &Conditions<N>,
+    action: Action,
+) -> Result<(), Violation> {
+    let is_other = matches!(action, Action::Guest | Action::Start(_) | Action::Step);
+    if !is_other || now.is_patience_over || world.plan.card == Card::Unmounted {
+        return Ok(());
+    }
+    for stream in 0..N {
+        if can_write(config, world, stream) {
+            let is_urgent = now.streams[stream].level > 500;
+            ensure(!is_urgent, "something else goes before an urgent block")?;
+            let is_step = action != Action::Guest;
+            ensure(!is_step || now.absorbs_step, "rings do not absorb this job")?;
+        }
+    }
+    Ok(())
+}
+
+fn rest<const N: usize>(config: &Config<N>, world: &World<N>) -> Result<(), Violation> {
+    if !matches!(world.plan.card, Card::Idle | Card::Writing(_)) {
+        return Ok(());
+    }
+    for at in 0..config.track_count {
+        let is_left_open = world
+            .file(at)
+            .is_some_and(|file| file.index == file.blocks && file.durable < file.index);
+        ensure(!is_left_open, "a full file waits to become durable")?;
+    }
+    ensure(
+        (0..N).all(|stream| config.track_count > 1 || !can_write(config, world, stream)),
+        "a full block waits for nothing",
+    )
+}
+
+fn start<const N: usize>(world: &World<N>, job: Job) -> Result<(), Violation> {
+    let plan = &world.plan;
+    ensure(plan.job.is_none(), "two jobs at once")?;
+    let track = |at: u8| &plan.tracks[usize::from(at)];
+    match job {
+        Job::Mount => ensure(plan.card == Card::Unmounted, "mounted twice"),
+        Job::Close(at) => ensure(track(at).closing > 0, "no file to close"),
+        Job::Discard(at) => ensure(track(at).ahead > 0, "no file to discard"),
+        Job::Name(at) => ensure(world.needs_name(at), "no file to name"),
+        Job::Reserve(_) => Ok(()),
+        Job::Remove => ensure(plan.room == Room::Tight, "removed without need"),
+    }
+}
+
+fn step<const N: usize>(world: &World<N>) -> Result<(), Violation> {
+    let plan = &world.plan;
+    match plan.job {
+        None => Err("no job to continue"),
+        Some(Job::Close(at)) => ensure(
+            plan.tracks[usize::from(at)].closing > 0,
+            "the file that is being closed is gone",
+        ),
+        Some(Job::Discard(at)) => ensure(
+            plan.tracks[usize::from(at)].ahead > 0,
+            "the file that is being discarded is in use",
+        ),
+        Some(_) => Ok(()),
+    }
+}
+
+fn write<const N: usize>(
+    config: &Config<N>,
+    world: &World<N>,
+    now: &Conditions<N>,
+    stream: u8,
+) -> Result<(), Violation> {
+    let at = config.tracks[usize::from(stream)];
+    let block = world.streams[usize::from(stream)].state_of_block();
+    ensure(block == Block::Full, "a block that is not full is written")?;
+    let file = world.file(at).ok_or("written to no file")?;
+    ensure(file.index < file.blocks, "written past the end of a file")?;
+    if let Card::Writing(other) = world.plan.card
+        && other != at
+    {
+        let track = &world.plan.tracks[usize::from(at)];
+        let has_turn = now.of_track(at).any(|(_, stream)| stream.has_turn);
+        ensure(
+            has_turn || track.checkpoint != Checkpoint::None,
+            "the card changes tracks without need",
+        )?;
+    }
+    Ok(())
+}
+
+fn mark<const N: usize>(config: &Config<N>, world: &World<N>, at: u8) -> Result<(), Violation> {
+    let file = world.file(at).ok_or("a mark in no file")?;
+    ensure(file.index < file.blocks, "a mark past the end of a file")?;
+    let mut streams = world.streams.iter().zip(config.tracks);
+    ensure(
+        streams.any(|(stream, of)| of == at && stream.state_of_block() == Block::Partial),
+        "a mark for nothing",
+    )
+}
+
+fn commit<const N: usize>(
+    config: &Config<N>,
+    world: &World<N>,
+    now: &Conditions<N>,
+    at: u8,
+) -> Result<(), Violation> {
+    let file = world.file(at).ok_or("committed no file")?;
+    let mut streams = world.streams.iter().zip(config.tracks);
+    let is_marked = streams.all(|(stream, of)| of != at || !lacks_mark(stream.layout));
+    ensure(is_marked, "committed before the mark is written")?;
+    let is_full = file.index == file.blocks;
+    let is_wanted = world.plan.tracks[usize::from(at)].checkpoint == Checkpoint::Wanted;
+    let is_good_time = now.absorbs_commit && now.tracks[usize::from(at)].is_page_end;
+    ensure(
+        is_full || !is_wanted || is_good_time,
+        "committed at a bad time",
+    )
+}
+
+/// Returns true if written blocks lack a mark.
+fn lacks_mark(layout: Layout) -> bool {
+    layout == Layout::Open(true)
+}
+
+fn begin<const N: usize>(config: &Config<N>, world: &World<N>, at: u8) -> Result<(), Violation> {
+    let track = &world.plan.tracks[usize::from(at)];
+    ensure(track.file.is_none(), "begun before the last file was left")?;
+    ensure(track.ahead > 0, "begun without a prepared file")?;
+    let is_crossed = !{ *world }.take_sessions(config, at);
+    ensure(!is_crossed, "samples cross the boundary of a session")
+}
+
+fn leave<const N: usize>(config: &Config<N>, world: &World<N>, at: u8) -> Result<(), Violation> {
+    let track = &world.plan.tracks[usize::from(at)];
+    let file = track.file.ok_or("left no file")?;
+    let is_shared = config.is_shared(at);
+    let has_room = file.index < file.blocks;
+    for (stream, _) in world
+        .streams
+        .iter()
+        .zip(config.tracks)
+        .filter(|(_, of)| *of == at)
+    {
+        ensure(
+            stream.volatile.is_empty(),
+            "left a file that is not durable",
+        )?;
+        ensure(!lacks_mark(stream.layout), "left a file without its mark")?;
+        let may_hold = is_shared && !has_room;
+        ensure(
+            may_hold || !stream.holds_samples(),
+            "left a file before its samples were in it",
+        )?;
+    }
+    let is_rotating = world.files[usize::from(at)].is_rotation_asked && track.ahead > 0;
+    let is_ending = world.plan.phase == Phase::Ending && !world.has_unsaved(config, at);
+    let may_leave = !has_room || is_rotating || is_ending || world.is_at_session(config, at);
+    ensure(may_leave, "left a file that has room")
+}
+
+fn guest<const N: usize>(world: &World<N>, now: &Conditions<N>) -> Result<(), Violation> {
+    ensure(world.is_guest_waiting, "no guest waits")?;
+    ensure(now.absorbs_guest, "rings do not absorb this guest")
+}
+
+fn answer<const N: usize>(
+    config: &Config<N>,
+    world: &World<N>,
+    is_durable: bool,
+) -> Result<(), Violation> {
+    ensure(world.is_flush_open(), "answered a flush twice")?;
+    if is_durable {
+        ensure(
+            world.asked == Asked::Open,
+            "a flush counts as durable though some of it is lost",
+        )?;
+        return ensure(
+            !world.has_asked(),
+            "a flush counts as durable before it is durable",
+        );
+    }
+    let is_full = |at: u8| world.is_starved(at) && world.files[usize::from(at)].is_full_reported;
+    let is_hopeless = world.asked == Asked::Lost
+        || world.plan.card == Card::Absent
+        || (0..config.track_count).any(is_full);
+    ensure(is_hopeless, "a flush counts as failed without reason")
+}
+
+fn report_full<const N: usize>(
+    config: &Config<N>,
+    world: &World<N>,
+    at: u8,
+) -> Result<(), Violation> {
+    let is_reported = world.files[usize::from(at)].is_full_reported;
+    ensure(!is_reported, "full is reported twice")?;
+    ensure(world.is_starved(at), "full is reported while there is room")?;
+    ensure(
+        world.is_known_full,
+        "full is reported before room was looked for",
+    )?;
+    ensure(
+        world.has_unsaved(config, at),
+        "full is reported while nothing waits",
+    )
+}
+
+fn give_up<const N: usize>(world: &World<N>, at: u8) -> Result<(), Violation> {
+    ensure(
+        world.plan.phase == Phase::Ending,
+        "given up while recording",
+    )?;
+    ensure(world.is_starved(at), "given up while there is room")?;
+    ensure(world.is_known_full, "given up before room was looked for")
+}
+
+fn end<const N: usize>(config: &Config<N>, world: &World<N>) -> Result<(), Violation> {
+    ensure(!world.is_flush_open(), "ended with a flush unanswered")?;
+    ensure(world.plan.job.is_none(), "ended with a job unfinished")?;
+    for at in 0..config.track_count {
+        ensure(world.slots(at) == 0, "ended with files unfinished")?;
+        ensure(!world.has_unsaved(config, at), "ended with samples waiting")?;
+    }
+    Ok(())
+}
+
+/// Checks a state that the recorder never leaves as long as nothing happens outside: nothing is left to do.
+pub(super) fn settled<const N: usize>(
+    config: &Config<N>,
+    world: &World<N>,
+    is_card_gone: bool,
+) -> Result<(), Violation> {
+    let plan = &world.plan;
+    if plan.phase == Phase::Ended {
+        return Ok(());
+    }
+    ensure(plan.phase == Phase::Recording, "never ends")?;
+    ensure(
+        !world.is_flush_open() && plan.flush == Flush::None,
+        "a flush is never answered",
+    )?;
+    // The card does not come back.
+    if is_card_gone {
+        return Ok(());
+    }
+    ensure(
+        matches!(plan.card, Card::Idle | Card::Writing(_)),
+        "never comes back",
+    )?;
+    ensure(!world.is_guest_waiting, "a guest waits for ever")?;
+    let has_room = world.free > 0 || config.may_remove && world.removable > 0;
+    for at in 0..config.track_count {
+        let track = &plan.tracks[usize::from(at)];
+        ensure(track.closing == 0, "a file is never closed")?;
+        ensure(!world.needs_name(at), "a file is never named")?;
+        let is_waiting = world.has_unsaved(config, at) || world.is_at_session(config, at);
+        if track.is_starved() {
+            ensure(!is_waiting || !has_room, "waits although there is room")?;
+            let is_reported = world.files[usize::from(at)].is_full_reported;
+            ensure(
+                is_reported || !world.has_unsaved(config, at),
+                "full is never reported",
+            )?;
+        } else {
+            let is_stopped = world.is_at_session(config, at) && !has_room;
+            ensure(is_stopped || !is_waiting, "a checkpoint is never committed")?;
+        }
+        let is_rotating = world.files[usize::from(at)].is_rotation_asked;
+        ensure(
+            !is_rotating || track.file.is_none() || !has_room,
+            "a new file is never begun",
+        )?;
+        let is_open = track
+            .file
+            .is_some_and(|file| file.index == file.blocks && file.durable < file.index);
+        ensure(!is_open, "a full file never becomes durable")?;
+    }
+    Ok(())
+}

@@ -1,0 +1,568 @@
+//! The world around the planner: rings, encoders, files, the volume, the card, whoever asks for a flush.
+
+use super::Config;
+use crate::plan::{
+    Block, Card, Checkpoint, Conditions, File, Job, Leave, Phase, State, StreamConditions,
+    TrackConditions,
+};
+
+/// An item of a ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Item {
+    None,
+    Sample,
+    Gap(u8),
+    Session,
+}
+
+impl Item {
+    fn count(self) -> u32 {
+        match self {
+            Item::Sample => 1,
+            Item::Gap(count) => count.into(),
+            Item::None | Item::Session => 0,
+        }
+    }
+}
+
+/// Most items in a ring.
+const ITEMS_MAX: usize = 6;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Ring {
+    items: [Item; ITEMS_MAX],
+    /// The first items up to here are covered by the pending checkpoint.
+    pub(super) covered: u8,
+    /// The first items up to here were pushed before the flush that is pending.
+    pub(super) asked: u8,
+}
+
+impl Ring {
+    const EMPTY: Ring = Ring {
+        items: [Item::None; ITEMS_MAX],
+        covered: 0,
+        asked: 0,
+    };
+
+    pub(super) fn len(&self) -> usize {
+        let mut items = self.items.iter();
+        items
+            .position(|item| *item == Item::None)
+            .unwrap_or(ITEMS_MAX)
+    }
+
+    pub(super) fn samples(&self) -> usize {
+        let items = self.items.iter();
+        items.filter(|item| **item == Item::Sample).count()
+    }
+
+    fn gaps(&self) -> usize {
+        let items = self.items.iter();
+        items.filter(|item| matches!(item, Item::Gap(_))).count()
+    }
+
+    pub(super) fn has_session(&self) -> bool {
+        self.items.contains(&Item::Session)
+    }
+
+    pub(super) fn first(&self) -> Item {
+        self.items[0]
+    }
+
+    fn counts(&self) -> u32 {
+        self.items.iter().map(|item| item.count()).sum()
+    }
+
+    fn is_waiting(&self) -> bool {
+        self.counts() > 0
+    }
+
+    fn is_behind(&self) -> bool {
+        let covered = &self.items[..self.covered.into()];
+        covered.iter().any(|item| item.count() > 0)
+    }
+
+    fn has_asked(&self) -> bool {
+        let asked = &self.items[..self.asked.into()];
+        asked.iter().any(|item| item.count() > 0)
+    }
+
+    fn append(&mut self, item: Item) {
+        let len = self.len();
+        self.items[len] = item;
+    }
+
+    /// Pushes a sample. Lost if there is no room, or no slot for the end of the last gap.
+    fn push<const N: usize>(&mut self, config: &Config<N>) {
+        let len = self.len();
+        let last = len.checked_sub(1).map(|at| self.items[at]);
+        let is_open = matches!(last, Some(Item::Gap(_)));
+        let is_lost = self.samples() == config.ring || is_open && self.gaps() >= config.gaps;
+        match (is_lost, last) {
+            (false, _) => self.append(Item::Sample),
+            (true, Some(Item::Gap(count))) => self.items[len - 1] = Item::Gap(count + 1),
+            (true, _) => self.append(Item::Gap(1)),
+        }
+    }
+
+    fn take(&mut self) -> Item {
+        let first = self.items[0];
+        self.items.rotate_left(1);
+        self.items[ITEMS_MAX - 1] = Item::None;
+        self.covered = self.covered.saturating_sub(1);
+        self.asked = self.asked.saturating_sub(1);
+        first
+    }
+}
+
+/// Samples and lost samples somewhere between the ring and the durable part of a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Held {
+    pub(super) count: u8,
+    /// Some of it was pushed before the flush that is pending.
+    pub(super) is_asked: bool,
+}
+
+impl Held {
+    const NONE: Held = Held {
+        count: 0,
+        is_asked: false,
+    };
+
+    pub(super) fn is_empty(self) -> bool {
+        self.count == 0
+    }
+
+    fn counts(self) -> u32 {
+        self.count.into()
+    }
+
+    pub(super) fn add(&mut self, other: Held) {
+        self.count += other.count;
+        self.is_asked |= other.is_asked;
+    }
+
+    /// Counts beyond one are one: no decision depends on them.
+    fn saturate(&mut self) {
+        self.count = self.count.min(1);
+    }
+}
+
+/// State of the block that an encoder fills.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Layout {
+    /// It has room. True if written blocks lack a mark.
+    Open(bool),
+    /// It waits to be written, and ends with a mark.
+    Marked,
+    /// It waits to be written; a mark has to follow.
+    Unmarked,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Stream {
+    pub(super) ring: Ring,
+    /// A gap that is in no block yet: what a card failure took.
+    pub(super) pending: Held,
+    /// Content of the block.
+    pub(super) block: Held,
+    /// Continues behind a block that is full: the end of its last sample.
+    pub(super) rest: Held,
+    pub(super) layout: Layout,
+    /// Written, and not durable.
+    pub(super) volatile: Held,
+}
+
+impl Stream {
+    const NEW: Stream = Stream {
+        ring: Ring::EMPTY,
+        pending: Held::NONE,
+        block: Held::NONE,
+        rest: Held::NONE,
+        layout: Layout::Open(false),
+        volatile: Held::NONE,
+    };
+
+    /// Samples pushed, lost ones included, that are not durable.
+    pub(super) fn counts(&self) -> u32 {
+        let held = [self.pending, self.block, self.rest, self.volatile];
+        self.ring.counts() + held.iter().map(|held| held.counts()).sum::<u32>()
+    }
+
+    pub(super) fn state_of_block(&self) -> Block {
+        match self.layout {
+            Layout::Marked | Layout::Unmarked => Block::Full,
+            Layout::Open(false) if self.block.is_empty() && self.pending.is_empty() => Block::Clean,
+            Layout::Open(_) => Block::Partial,
+        }
+    }
+
+    /// Returns true if samples that are in no file were taken from the ring.
+    pub(super) fn holds_samples(&self) -> bool {
+        !self.block.is_empty() || !self.rest.is_empty()
+    }
+
+    fn has_asked(&self) -> bool {
+        let held = [self.pending, self.block, self.rest, self.volatile];
+        self.ring.has_asked() || held.iter().any(|held| held.is_asked)
+    }
+
+    fn ask(&mut self) {
+        self.ring.asked = self.ring.len() as u8;
+        let [a, b, c, d] = self.held();
+        for held in [a, b, c, d] {
+            held.is_asked = !held.is_empty();
+        }
+    }
+
+    fn forget_asked(&mut self) {
+        self.ring.asked = 0;
+        for held in self.held() {
+            held.is_asked = false;
+        }
+    }
+
+    fn held(&mut self) -> [&mut Held; 4] {
+        [
+            &mut self.pending,
+            &mut self.block,
+            &mut self.rest,
+            &mut self.volatile,
+        ]
+    }
+
+    /// Drops everything that was taken from the ring and is not durable; returns it.
+    fn drop_taken(&mut self) -> Held {
+        let mut dropped = Held::default();
+        for held in self.held() {
+            dropped.add(core::mem::take(held));
+        }
+        self.layout = Layout::Open(false);
+        dropped
+    }
+}
+
+/// Facts about the files of a track that the planner does not hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Files {
+    /// The file being written appears under its number.
+    pub(super) is_named: bool,
+    /// The running job gives its name to the file before this one.
+    pub(super) is_naming_previous: bool,
+    /// It was reported that there is no room.
+    pub(super) is_full_reported: bool,
+    /// A new file was asked for.
+    pub(super) is_rotation_asked: bool,
+}
+
+/// The flush that is pending.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Asked {
+    None,
+    Open,
+    /// Something that it covers was lost.
+    Lost,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct World<const N: usize> {
+    pub(super) plan: State<N>,
+    pub(super) streams: [Stream; N],
+    pub(super) files: [Files; N],
+    /// The running job has made a step.
+    pub(super) is_midway: bool,
+    /// Files that the volume has room for.
+    pub(super) free: u8,
+    /// Recordings that may be removed.
+    pub(super) removable: u8,
+    /// The last attempt to make room found none, and nothing has freed any since.
+    pub(super) is_known_full: bool,
+    /// Faults that may still be injected.
+    pub(super) faults: u8,
+    pub(super) is_guest_waiting: bool,
+    pub(super) asked: Asked,
+}
+
+/// What became of samples in one step.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Tally {
+    pub(super) pushed: u32,
+    pub(super) durable: u32,
+    pub(super) given_up: u32,
+}
+
+impl<const N: usize> World<N> {
+    pub(super) fn new(config: &Config<N>) -> World<N> {
+        World {
+            plan: State::new(config.track_count),
+            streams: [Stream::NEW; N],
+            files: [Files {
+                is_named: false,
+                is_naming_previous: false,
+                is_full_reported: false,
+                is_rotation_asked: false,
+            }; N],
+            is_midway: false,
+            free: 0,
+            removable: 0,
+            is_known_full: false,
+            faults: config.faults,
+            is_guest_waiting: false,
+            asked: Asked::None,
+        }
+    }
+
+    pub(super) fn counts(&self) -> u32 {
+        self.streams.iter().map(Stream::counts).sum()
+    }
+
+    pub(super) fn streams_of<'a>(
+        &'a mut self,
+        config: &'a Config<N>,
+        at: u8,
+    ) -> impl Iterator<Item = &'a mut Stream> {
+        let streams = self.streams.iter_mut().zip(config.tracks);
+        streams.filter_map(move |(stream, track)| (track == at).then_some(stream))
+    }
+
+    pub(super) fn file(&self, at: u8) -> Option<File> {
+        self.plan.tracks[usize::from(at)].file
+    }
+
+    /// Returns true if nothing that waits for this track has a place to go.
+    pub(super) fn is_starved(&self, at: u8) -> bool {
+        self.plan.tracks[usize::from(at)].is_starved()
+    }
+
+    /// Files of a track that the volume keeps a slot for.
+    pub(super) fn slots(&self, at: u8) -> u8 {
+        let track = &self.plan.tracks[usize::from(at)];
+        track.ahead + track.closing + u8::from(track.file.is_some())
+    }
+
+    pub(super) fn needs_name(&self, at: u8) -> bool {
+        let is_marked = self.file(at).is_some_and(|file| file.durable > 0);
+        is_marked && !self.files[usize::from(at)].is_named
+    }
+
+    pub(super) fn is_ring_full(&self, config: &Config<N>, stream: usize) -> bool {
+        self.streams[stream].ring.samples() == config.ring
+    }
+
+    /// Returns the facts; predicates that are free are false.
+    pub(super) fn facts(&self, config: &Config<N>) -> Conditions<N> {
+        Conditions {
+            streams: core::array::from_fn(|at| self.facts_of_stream(config, at)),
+            tracks: core::array::from_fn(|at| self.facts_of_track(config, at as u8)),
+            absorbs_commit: false,
+            absorbs_step: false,
+            absorbs_guest: false,
+            is_patience_over: false,
+            is_guest_waiting: self.is_guest_waiting,
+            is_retry_due: false,
+            may_retry: true,
+            may_remove: config.may_remove,
+        }
+    }
+
+    fn facts_of_stream(&self, config: &Config<N>, at: usize) -> StreamConditions {
+        let stream = &self.streams[at];
+        StreamConditions {
+            track: config.tracks[at],
+            block: stream.state_of_block(),
+            is_waiting: stream.ring.is_waiting(),
+            is_behind: stream.ring.is_behind(),
+            is_at_session: stream.ring.first() == Item::Session,
+            has_turn: false,
+            level: if self.is_ring_full(config, at) {
+                1000
+            } else {
+                0
+            },
+        }
+    }
+
+    fn facts_of_track(&self, config: &Config<N>, at: u8) -> TrackConditions {
+        let is_reserving = self.plan.job == Some(Job::Reserve(at));
+        TrackConditions {
+            is_checkpoint_due: false,
+            is_page_end: false,
+            is_used_up: false,
+            is_rotation_due: false,
+            is_short: false,
+            needs_name: at < config.track_count && self.needs_name(at),
+            is_name_due: false,
+            may_reserve: self.slots(at) + u8::from(is_reserving) < config.slots,
+            next_blocks: config.blocks,
+        }
+    }
+
+    /// Calls a function that may cover the rings, and takes its covering over: `is_behind` goes in as
+    /// false, and comes out as true where the checkpoint now covers all that the ring holds.
+    pub(super) fn cover_with(
+        &mut self,
+        mut now: Conditions<N>,
+        function: impl FnOnce(&mut State<N>, &mut Conditions<N>),
+    ) {
+        for stream in &mut now.streams {
+            stream.is_behind = false;
+        }
+        function(&mut self.plan, &mut now);
+        for (stream, now) in self.streams.iter_mut().zip(now.streams) {
+            if now.is_behind {
+                stream.ring.covered = stream.ring.len() as u8;
+            }
+        }
+    }
+
+    pub(super) fn push(&mut self, config: &Config<N>, stream: u8, tally: &mut Tally) {
+        self.streams[usize::from(stream)].ring.push(config);
+        tally.pushed += 1;
+    }
+
+    pub(super) fn begin_session(&mut self, stream: u8) {
+        self.streams[usize::from(stream)].ring.append(Item::Session);
+    }
+
+    pub(super) fn ask(&mut self) {
+        if self.asked == Asked::None {
+            self.asked = Asked::Open;
+        }
+        self.streams.iter_mut().for_each(Stream::ask);
+    }
+
+    pub(super) fn has_asked(&self) -> bool {
+        self.streams.iter().any(Stream::has_asked)
+    }
+
+    pub(super) fn forget_asked(&mut self) {
+        self.asked = Asked::None;
+        self.streams.iter_mut().for_each(Stream::forget_asked);
+    }
+
+    /// Returns true if the shell may move the next item of a stream to its block.
+    pub(super) fn may_fill(&self, config: &Config<N>, at: usize) -> bool {
+        let stream = &self.streams[at];
+        let track = &self.plan.tracks[usize::from(config.tracks[at])];
+        let has_room = track.file.is_some_and(|file| file.index < file.blocks);
+        let is_open = matches!(stream.layout, Layout::Open(_));
+        if !has_room || !is_open || track.leave == Leave::Sealed {
+            return false;
+        }
+        if !stream.pending.is_empty() {
+            return true;
+        }
+        let is_held = track.checkpoint == Checkpoint::Forced && stream.ring.covered == 0;
+        stream.ring.first().count() > 0 && !is_held
+    }
+
+    /// Moves one item to the block.
+    pub(super) fn fill(&mut self, at: usize, layout: Layout, is_split: bool) {
+        let is_asking = self.asked == Asked::Open;
+        let stream = &mut self.streams[at];
+        let item = if stream.pending.is_empty() {
+            let is_asked = is_asking && stream.ring.asked > 0;
+            let count = stream.ring.take().count() as u8;
+            Held { count, is_asked }
+        } else {
+            core::mem::take(&mut stream.pending)
+        };
+        match is_split {
+            true => stream.rest.add(item),
+            false => stream.block.add(item),
+        }
+        stream.layout = layout;
+    }
+
+    /// Writes the block of a stream.
+    pub(super) fn write(&mut self, at: usize) {
+        let stream = &mut self.streams[at];
+        let block = core::mem::take(&mut stream.block);
+        stream.volatile.add(block);
+        stream.block = core::mem::take(&mut stream.rest);
+        stream.layout = Layout::Open(stream.layout == Layout::Unmarked);
+    }
+
+    /// What was written to the file of a track becomes durable.
+    pub(super) fn commit(&mut self, config: &Config<N>, at: u8, tally: &mut Tally) {
+        for stream in self.streams_of(config, at) {
+            tally.durable += core::mem::take(&mut stream.volatile).counts();
+        }
+    }
+
+    /// Takes the sessions that are next in their rings. False if a block holds samples of the one before.
+    pub(super) fn take_sessions(&mut self, config: &Config<N>, at: u8) -> bool {
+        let is_shared = config.tracks.iter().filter(|track| **track == at).count() > 1;
+        for stream in self.streams_of(config, at) {
+            if stream.ring.first() != Item::Session {
+                continue;
+            }
+            match stream.holds_samples() {
+                // A block that the last file had no room for goes first, under its own session.
+                true if is_shared => (),
+                true => return false,
+                false => drop(stream.ring.take()),
+            }
+        }
+        true
+    }
+
+    /// The card is gone, and with it everything that is not durable.
+    pub(super) fn fail(&mut self) {
+        for stream in &mut self.streams {
+            let dropped = stream.drop_taken();
+            if dropped.is_asked {
+                self.asked = Asked::Lost;
+            }
+            stream.pending = Held {
+                count: dropped.count,
+                is_asked: false,
+            };
+            stream.ring.covered = 0;
+        }
+        for files in &mut self.files {
+            (files.is_named, files.is_naming_previous) = (false, false);
+            (files.is_full_reported, files.is_rotation_asked) = (false, false);
+        }
+        (self.is_midway, self.is_known_full) = (false, false);
+        (self.free, self.removable) = (0, 0);
+    }
+
+    /// Loses everything that waits for a track.
+    pub(super) fn give_up(&mut self, config: &Config<N>, at: u8, tally: &mut Tally) {
+        let mut is_asked = false;
+        for stream in self.streams_of(config, at) {
+            is_asked |= stream.has_asked();
+            tally.given_up += stream.drop_taken().counts();
+            while stream.ring.first() != Item::None {
+                tally.given_up += stream.ring.take().count();
+            }
+        }
+        if is_asked {
+            self.asked = Asked::Lost;
+        }
+    }
+
+    /// Brings states that nothing can tell apart to one form.
+    pub(super) fn canonical(mut self, config: &Config<N>) -> World<N> {
+        for (stream, track) in self.streams.iter_mut().zip(config.tracks) {
+            let [a, b, c, d] = stream.held();
+            [a, b, c, d].into_iter().for_each(Held::saturate);
+            for item in &mut stream.ring.items {
+                if let Item::Gap(count) = item {
+                    *count = (*count).min(1);
+                }
+            }
+            if self.plan.tracks[usize::from(track)].checkpoint == Checkpoint::None {
+                stream.ring.covered = 0;
+            }
+        }
+        if self.asked != Asked::Open {
+            self.streams.iter_mut().for_each(Stream::forget_asked);
+        }
+        if self.plan.phase == Phase::Ended || self.plan.card == Card::Absent {
+            (self.free, self.removable) = (0, 0);
+        }
+        self
+    }
+}
