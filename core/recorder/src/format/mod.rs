@@ -53,11 +53,6 @@ impl Format {
         self.schemas().first()
     }
 
-    /// Returns true if a session may have the schema of this index: lines have only the index 0.
-    pub(crate) fn has_schema(&self, index: u8) -> bool {
-        usize::from(index) < self.schemas().len().max(1)
-    }
-
     /// Returns true if no line of it is longer than lines may be, and its number of schemas is allowed.
     pub(crate) fn fits(&self) -> bool {
         match self {
