@@ -47,8 +47,10 @@ pub(crate) struct Boundaries {
     taken: AtomicU32,
     /// Odd while the producer changes the slot that is published next.
     sequence: AtomicU32,
-    /// End of the last gap taken, modulo 2^32. Written by the consumer.
-    passed_end: AtomicU32,
+    /// Index of the first sample behind the last gap taken. Written by the consumer.
+    passed_end: Wide,
+    /// Time of the last sample of that gap. Written and read by the consumer.
+    passed_us: Wide,
 }
 
 /// A boundary as the consumer sees it.
@@ -67,15 +69,6 @@ pub(crate) enum Origin {
     Consumer,
 }
 
-/// The end of the last gap that the consumer took.
-#[derive(Clone, Copy)]
-pub(crate) struct Passed {
-    /// Index of the first sample behind it.
-    pub(crate) end: u64,
-    /// Time of the last sample in it.
-    pub(crate) last_us: u64,
-}
-
 struct Slot {
     kind: AtomicU8,
     place: AtomicU32,
@@ -87,14 +80,15 @@ struct Slot {
 
 /// The producer's side.
 impl Boundaries {
-    /// An empty queue with counters that start here.
-    pub(crate) const fn starting_at(counter: u32, passed_end: u32) -> Self {
+    /// An empty queue with counters that start here, and samples with this index.
+    pub(crate) const fn starting_at(counter: u32, index: u64) -> Self {
         Boundaries {
             slots: [const { Slot::new() }; SLOTS],
             put: AtomicU32::new(counter),
             taken: AtomicU32::new(counter),
             sequence: AtomicU32::new(counter & !1),
-            passed_end: AtomicU32::new(passed_end),
+            passed_end: Wide::new(index),
+            passed_us: Wide::new(0),
         }
     }
 
@@ -104,15 +98,23 @@ impl Boundaries {
         put.wrapping_sub(self.taken.load(Ordering::Acquire))
     }
 
-    /// Shows an open gap at this place of the ring.
-    pub(crate) fn show(&self, place: u32, gap: &Gap) {
+    /// Opens a gap of one sample at this place of the ring. There has to be no open gap.
+    pub(crate) fn open(&self, place: u32, first: u64, at_us: u64, cause: Cause) {
         self.change(|slot| {
-            slot.kind.store(gap.cause as u8, Ordering::Relaxed);
+            slot.kind.store(cause as u8, Ordering::Relaxed);
             slot.place.store(place, Ordering::Relaxed);
-            slot.first.store(gap.first);
-            slot.count.store(gap.count);
-            slot.at_us.store(gap.at_us);
-            slot.last_us.store(gap.last_us);
+            slot.first.store(first);
+            slot.count.store(1);
+            slot.at_us.store(at_us);
+            slot.last_us.store(at_us);
+        });
+    }
+
+    /// Lets the open gap grow to so many samples.
+    pub(crate) fn grow(&self, count: u64, last_us: u64) {
+        self.change(|slot| {
+            slot.count.store(count);
+            slot.last_us.store(last_us);
         });
     }
 
@@ -135,12 +137,11 @@ impl Boundaries {
         self.publish();
     }
 
-    /// Returns true if the consumer took a part of this open gap. At most seldom wrong, when 2^32 samples
-    /// are lost in one gap: it is a reason to split a gap, nothing more.
-    pub(crate) fn is_taken_from(&self, gap: &Gap) -> bool {
-        let passed_end = self.passed_end.load(Ordering::Relaxed);
-        let taken = passed_end.wrapping_sub(gap.first as u32);
-        taken != 0 && u64::from(taken) <= gap.count
+    /// Returns true if the consumer took a part of the open gap, which ends here and has so many samples.
+    /// It is wrong at times where a gap has more than 2^32: it is a reason to split a gap, nothing more.
+    pub(crate) fn is_taken_from(&self, end: u64, count: u64) -> bool {
+        let passed_end = self.passed_end.low.load(Ordering::Relaxed);
+        u64::from((end as u32).wrapping_sub(passed_end)) < count
     }
 
     fn change(&self, write: impl FnOnce(&Slot)) {
@@ -160,29 +161,28 @@ impl Boundaries {
 impl Boundaries {
     /// Returns the next boundary and its place in the ring. Frees the slot of a gap that was taken while
     /// it was open.
-    pub(crate) fn first(&self, passed: &Passed) -> Option<(u32, Boundary)> {
+    pub(crate) fn first(&self) -> Option<(u32, Boundary)> {
         let mut taken = self.taken.load(Ordering::Relaxed);
         // Ends: only what was open at the last take can be published and passed, and that is one slot.
         while self.put.load(Ordering::Acquire) != taken {
             let slot = &self.slots[taken as usize % SLOTS];
-            let boundary = slot.boundary(passed);
-            if let Some(boundary) = boundary {
+            if let Some(boundary) = self.boundary(slot) {
                 return Some((slot.place.load(Ordering::Relaxed), boundary));
             }
             taken = taken.wrapping_add(1);
             self.taken.store(taken, Ordering::Release);
         }
-        let (place, gap) = self.open(taken, passed)?;
+        let (place, gap) = self.read_open(taken)?;
         Some((place, Boundary::Gap(gap)))
     }
 
     /// Reads the open gap. If the producer publishes it meanwhile it stays where it is: no slot is used
     /// again before the consumer took it.
-    fn open(&self, taken: u32, passed: &Passed) -> Option<(u32, Gap)> {
+    fn read_open(&self, taken: u32) -> Option<(u32, Gap)> {
         let slot = &self.slots[taken as usize % SLOTS];
         for _ in 0..READ_ATTEMPTS {
             let before = self.sequence.load(Ordering::Acquire);
-            let (place, boundary) = (slot.place.load(Ordering::Relaxed), slot.boundary(passed));
+            let (place, boundary) = (slot.place.load(Ordering::Relaxed), self.boundary(slot));
             // Whoever saw one of a change's stores sees its odd number below.
             fence(Ordering::Acquire);
             if before.is_multiple_of(2) && self.sequence.load(Ordering::Relaxed) == before {
@@ -196,9 +196,41 @@ impl Boundaries {
         None
     }
 
-    /// Lets the producer know up to where gaps were taken.
-    pub(crate) fn pass(&self, passed: &Passed) {
-        self.passed_end.store(passed.end as u32, Ordering::Relaxed);
+    /// The boundary in the slot; `None` if it is a gap that was taken.
+    fn boundary(&self, slot: &Slot) -> Option<Boundary> {
+        let kind = slot.kind.load(Ordering::Relaxed);
+        match kind {
+            SESSION => return Some(Boundary::Session(Origin::Producer)),
+            REQUESTED_SESSION => return Some(Boundary::Session(Origin::Consumer)),
+            _ => (),
+        }
+        let passed_end = self.passed_end.load();
+        let (first, at_us) = (slot.first.load(), slot.at_us.load());
+        // Wraps only in a read that is repeated, because the slot changed meanwhile.
+        let end = first.wrapping_add(slot.count.load());
+        let is_split = first < passed_end;
+        let first = first.max(passed_end);
+        (end > first).then(|| {
+            Boundary::Gap(Gap {
+                first,
+                count: end - first,
+                at_us: if is_split {
+                    self.passed_us.load()
+                } else {
+                    at_us
+                },
+                last_us: slot.last_us.load(),
+                cause: Cause::of(kind),
+            })
+        })
+    }
+
+    /// Takes all up to the end of this gap.
+    pub(crate) fn pass(&self, gap: &Gap) {
+        self.passed_end.store(gap.end());
+        self.passed_us.store(gap.last_us);
+        // Frees the slot, if the gap had been published.
+        self.first();
     }
 
     /// Frees the slot of a published session.
@@ -213,35 +245,11 @@ impl Slot {
         Slot {
             kind: AtomicU8::new(0),
             place: AtomicU32::new(0),
-            first: Wide::new(),
-            count: Wide::new(),
-            at_us: Wide::new(),
-            last_us: Wide::new(),
+            first: Wide::new(0),
+            count: Wide::new(0),
+            at_us: Wide::new(0),
+            last_us: Wide::new(0),
         }
-    }
-
-    /// The boundary in the slot; `None` if it is a gap that was taken.
-    fn boundary(&self, passed: &Passed) -> Option<Boundary> {
-        let kind = self.kind.load(Ordering::Relaxed);
-        match kind {
-            SESSION => return Some(Boundary::Session(Origin::Producer)),
-            REQUESTED_SESSION => return Some(Boundary::Session(Origin::Consumer)),
-            _ => (),
-        }
-        let (first, at_us) = (self.first.load(), self.at_us.load());
-        // Wraps only in a read that is repeated, because the slot changed meanwhile.
-        let end = first.wrapping_add(self.count.load());
-        let is_split = first < passed.end;
-        let first = first.max(passed.end);
-        (end > first).then(|| {
-            Boundary::Gap(Gap {
-                first,
-                count: end - first,
-                at_us: if is_split { passed.last_us } else { at_us },
-                last_us: self.last_us.load(),
-                cause: Cause::of(kind),
-            })
-        })
     }
 }
 
@@ -252,10 +260,10 @@ struct Wide {
 }
 
 impl Wide {
-    const fn new() -> Wide {
+    const fn new(value: u64) -> Wide {
         Wide {
-            low: AtomicU32::new(0),
-            high: AtomicU32::new(0),
+            low: AtomicU32::new(value as u32),
+            high: AtomicU32::new((value >> 32) as u32),
         }
     }
 

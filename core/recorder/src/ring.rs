@@ -33,7 +33,7 @@
 //! stop) or for longer than a push takes, and drain until [`Next::Empty`] once more. Then the taken samples
 //! and gaps are all that the producer counted.
 
-use crate::boundary::{BOUNDARIES_MAX, Boundaries, Boundary, Origin, Passed, SPLIT_MAX};
+use crate::boundary::{BOUNDARIES_MAX, Boundaries, Boundary, Origin, SPLIT_MAX};
 use crate::format::Format;
 use crate::gap::{Cause, Gap};
 use crate::limits::{LINE_BYTES_MAX, SAMPLE_BYTES_MAX, SCHEMAS_MAX};
@@ -83,6 +83,8 @@ struct Shared {
     orders: AtomicU32,
     boundaries: Boundaries,
     sessions: Sessions,
+    /// Schemas that a session may choose from.
+    schemas: u8,
 }
 
 /// Where counters begin.
@@ -111,8 +113,9 @@ impl Shared {
             cause: AtomicU8::new(0),
             is_closed: AtomicBool::new(false),
             orders: AtomicU32::new(0),
-            boundaries: Boundaries::starting_at(start.counter, start.index as u32),
+            boundaries: Boundaries::starting_at(start.counter, start.index),
             sessions: Sessions::new(),
+            schemas: 1,
         }
     }
 }
@@ -148,6 +151,8 @@ impl<Bytes: AsRef<[AtomicU8]>> Ring<Bytes> {
 
     fn split_at(&mut self, format: Format, start: Start) -> (Producer<'_>, Consumer<'_>) {
         self.shared = Shared::starting_at(start);
+        // A format of lines has one kind of session.
+        self.shared.schemas = format.schemas().len().clamp(1, SCHEMAS_MAX) as u8;
         let (bytes, shared) = (self.bytes.as_ref(), &self.shared);
         let bytes = &bytes[..bytes.len().min(RING_BYTES_MAX)];
         let producer = Producer {
@@ -167,14 +172,9 @@ impl<Bytes: AsRef<[AtomicU8]>> Ring<Bytes> {
         let consumer = Consumer {
             bytes,
             shared,
-            format,
             at: 0,
             tail: start.counter,
             lost_taken: 0,
-            passed: Passed {
-                end: start.index,
-                last_us: 0,
-            },
         };
         (producer, consumer)
     }
@@ -193,11 +193,26 @@ pub struct Producer<'a> {
     index: u64,
     lost: u32,
     /// The gap that is open.
-    gap: Option<Gap>,
+    gap: Option<OpenGap>,
     /// Orders carried out.
     orders: u32,
     /// Sessions put in, modulo 2^32.
     sessions: u32,
+}
+
+/// The producer's part of the gap that is open; the rest is in its slot. It ends with the last sample.
+struct OpenGap {
+    count: u64,
+    cause: Cause,
+}
+
+impl OpenGap {
+    /// Returns true if the gap goes on with a sample of this index. It is split if its cause changes or the
+    /// consumer took a part of it, as long as enough slots are left for samples that follow gaps.
+    fn may_grow(&self, boundaries: &Boundaries, index: u64, cause: Cause) -> bool {
+        let is_same = self.cause == cause && !boundaries.is_taken_from(index, self.count);
+        is_same || boundaries.waiting() >= SPLIT_MAX
+    }
 }
 
 /// Form of the samples that are accepted.
@@ -279,7 +294,7 @@ impl Producer<'_> {
             return self.overflow(sample, now_us);
         }
         if !self.copy(sample) {
-            return self.lose(Cause::BadSample, now_us);
+            return self.refuse(now_us);
         }
         if self.gap.is_some() && !self.end_gap() {
             return self.overflow(sample, now_us);
@@ -299,31 +314,26 @@ impl Producer<'_> {
         Ok(())
     }
 
-    /// Copies a sample behind the head; returns true if it is a line where lines are due.
+    /// Copies a sample behind the head; returns false if it is text with an end of a line within.
     #[inline]
     fn copy(&self, sample: &[u8]) -> bool {
-        let (text, end) = match (self.shape, sample) {
-            (Shape::Line(_), [text @ .., end]) => (text, end),
-            _ => {
-                let (before, after) = sample.split_at(sample.len().min(self.bytes.len() - self.at));
-                store(&self.bytes[self.at..], before);
-                store(self.bytes, after);
-                return true;
-            }
-        };
-        let (before, after) = text.split_at(text.len().min(self.bytes.len() - self.at));
-        if !store_text(&self.bytes[self.at..], before) || !store_text(self.bytes, after) {
-            return false;
+        let room = &self.bytes[self.at..];
+        let (before, after) = sample.split_at(sample.len().min(room.len()));
+        if let Shape::Line(_) = self.shape {
+            return store_line(room, before) && (after.is_empty() || self.go_around(before, after));
         }
-        let last = match after.len() {
-            0 if self.at + before.len() < self.bytes.len() => self.at + before.len(),
-            after => after,
-        };
-        self.bytes[last].store(*end, Ordering::Relaxed);
+        store(room, before);
+        store(self.bytes, after);
         true
     }
 
-    /// A sample of a wrong form came.
+    /// Copies the rest of a line to the beginning of the ring.
+    #[inline(never)]
+    fn go_around(&self, before: &[u8], after: &[u8]) -> bool {
+        before.last() != Some(&b'\n') && store_line(self.bytes, after)
+    }
+
+    /// A sample of a wrong form came, or one after the end.
     #[cold]
     fn refuse(&mut self, now_us: u64) -> Result<(), PushError> {
         match self.shape {
@@ -335,45 +345,30 @@ impl Producer<'_> {
     /// A sample of the right length found no room, or no slot for the gap before it.
     #[cold]
     fn overflow(&mut self, sample: &[u8], now_us: u64) -> Result<(), PushError> {
-        let text = match (self.shape, sample) {
-            (Shape::Line(_), [text @ .., _]) => text,
-            _ => &[],
-        };
-        let cause = match text.contains(&b'\n') {
+        let is_bad = matches!(self.shape, Shape::Line(_)) && has_early_end(sample);
+        let cause = match is_bad {
             true => Cause::BadSample,
             false => Cause::of(self.shared.cause.load(Ordering::Relaxed)),
         };
         self.lose(cause, now_us)
     }
 
-    #[cold]
+    #[inline]
     fn lose(&mut self, cause: Cause, now_us: u64) -> Result<(), PushError> {
         let boundaries = &self.shared.boundaries;
-        let grown = self.gap.filter(|gap| {
-            let is_same = gap.cause == cause && !boundaries.is_taken_from(gap);
-            is_same || boundaries.waiting() >= SPLIT_MAX
-        });
-        let gap = match grown {
-            Some(gap) => Gap {
-                count: gap.count + 1,
-                last_us: now_us,
-                ..gap
-            },
-            None => {
-                if self.gap.is_some() {
+        match &mut self.gap {
+            Some(gap) if gap.may_grow(boundaries, self.index, cause) => {
+                gap.count += 1;
+                boundaries.grow(gap.count, now_us);
+            }
+            gap => {
+                if gap.is_some() {
                     boundaries.publish();
                 }
-                Gap {
-                    first: self.index,
-                    count: 1,
-                    at_us: now_us,
-                    last_us: now_us,
-                    cause,
-                }
+                *gap = Some(OpenGap { count: 1, cause });
+                boundaries.open(self.head, self.index, now_us, cause);
             }
-        };
-        boundaries.show(self.head, &gap);
-        self.gap = Some(gap);
+        }
         self.index += 1;
         self.lost = self.lost.wrapping_add(1);
         self.shared.lost.store(self.lost, Ordering::Release);
@@ -430,7 +425,7 @@ impl Producer<'_> {
     /// session was made for another format, [`SessionError::Stopped`] after the end.
     pub fn begin_session(&mut self, session: &Session) -> Result<(), SessionError> {
         self.obey().map_err(|_| SessionError::Stopped)?;
-        if !self.format.has_schema(session.schema()) {
+        if session.schema() >= self.shared.schemas {
             return Err(SessionError::Schema);
         }
         if !self.shared.sessions.has_room(self.sessions) {
@@ -463,14 +458,31 @@ fn store(cells: &[AtomicU8], bytes: &[u8]) {
     }
 }
 
-/// Stores text up to a line's end; returns true if there is none.
+/// Returns true if text has a line's end before its last byte.
 #[inline]
-fn store_text(cells: &[AtomicU8], text: &[u8]) -> bool {
-    for (cell, byte) in cells.iter().zip(text) {
+fn has_early_end(text: &[u8]) -> bool {
+    for byte in &text[..text.len().saturating_sub(1)] {
+        if *byte == b'\n' {
+            return true;
+        }
+    }
+    false
+}
+
+/// Stores text; returns false if it has an end of a line before its last byte.
+#[inline]
+fn store_line(cells: &[AtomicU8], text: &[u8]) -> bool {
+    let Some((end, rest)) = text.split_last() else {
+        return true;
+    };
+    for (cell, byte) in cells.iter().zip(rest) {
         if *byte == b'\n' {
             return false;
         }
         cell.store(*byte, Ordering::Relaxed);
+    }
+    if let Some(cell) = cells.get(rest.len()) {
+        cell.store(*end, Ordering::Relaxed);
     }
     true
 }
@@ -479,10 +491,8 @@ fn store_text(cells: &[AtomicU8], text: &[u8]) -> bool {
 pub struct Consumer<'a> {
     bytes: &'a [AtomicU8],
     shared: &'a Shared,
-    format: Format,
     at: usize,
     tail: u32,
-    passed: Passed,
     /// Samples in gaps that were taken, modulo 2^32.
     lost_taken: u32,
 }
@@ -568,7 +578,7 @@ impl Consumer<'_> {
         if orders & STOP != 0 || self.is_closed() {
             return Err(SessionError::Stopped);
         }
-        if !self.format.has_schema(schema) {
+        if schema >= shared.schemas {
             return Err(SessionError::Schema);
         }
         if requests != shared.sessions.requests_taken() & REQUEST_MASK {
@@ -585,7 +595,7 @@ impl Consumer<'_> {
     pub(crate) fn next(&self) -> Next {
         // Before the boundaries: one that is published meanwhile lies behind this head.
         let level = self.level_bytes();
-        let (before, boundary) = match self.shared.boundaries.first(&self.passed) {
+        let (before, boundary) = match self.shared.boundaries.first() {
             Some((place, boundary)) => {
                 let before = place.wrapping_sub(self.tail) as usize;
                 (before.min(level), (before == 0).then_some(boundary))
@@ -614,20 +624,14 @@ impl Consumer<'_> {
         let Next::Gap(gap) = self.next() else {
             return None;
         };
-        self.passed = Passed {
-            end: gap.end(),
-            last_us: gap.last_us,
-        };
-        self.shared.boundaries.pass(&self.passed);
+        self.shared.boundaries.pass(&gap);
         self.lost_taken = self.lost_taken.wrapping_add(gap.count as u32);
-        // Frees the slot, if the gap had been published.
-        self.shared.boundaries.first(&self.passed);
         Some(gap)
     }
 
     /// Takes the session if it is next.
     pub(crate) fn take_session(&mut self) -> Option<Session> {
-        let (place, boundary) = self.shared.boundaries.first(&self.passed)?;
+        let (place, boundary) = self.shared.boundaries.first()?;
         let Boundary::Session(origin) = boundary else {
             return None;
         };

@@ -154,9 +154,12 @@ fn judge(kind: &str, bytes: usize, push: u32, copy: u32) {
 fn push_instructions(format: Format, sample: &[u8]) -> u32 {
     let mut ring = Ring::<[AtomicU8; TEST_RING_BYTES]>::new();
     let (mut producer, _consumer) = ring.split(format);
-    // Half of them find no room.
+    // Some are no samples, so that gaps begin and end, and half of them find no room.
     let pushes = 0..2 * TEST_RING_BYTES / sample.len();
-    let each = pushes.map(|_| instructions(|| push(&mut producer, sample)));
+    let each = pushes.map(|at| {
+        let bytes = if at % 4 == 1 { 0 } else { sample.len() };
+        instructions(|| push(&mut producer, &sample[..bytes]))
+    });
     each.max().unwrap_or_default()
 }
 

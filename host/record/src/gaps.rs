@@ -12,6 +12,7 @@ pub(crate) fn merged(mut gaps: Vec<Gap>) -> Vec<Gap> {
             Some(last) if gap.first < last.first + last.count => {
                 let end = (last.first + last.count).max(gap.first + gap.count);
                 last.count = end - last.first;
+                last.last_us = last.last_us.max(gap.last_us);
             }
             _ => out.push(gap),
         }

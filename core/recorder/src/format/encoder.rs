@@ -199,14 +199,6 @@ impl Encoder {
         self.len == 0 && self.is_marked && self.written == 0
     }
 
-    /// Returns true if the block before this one ends with a mark, and all samples that are in blocks as a
-    /// whole are in pushed ones.
-    pub(crate) fn is_behind_mark(&self) -> bool {
-        let is_split = matches!(self.format, Format::Binary(_));
-        let is_between = is_split || self.written == 0;
-        self.len == 0 && self.is_marked && is_between && self.account.gap().is_none()
-    }
-
     /// Returns true if the block waits to be pushed.
     pub(crate) fn is_full(&self) -> bool {
         self.state != State::Open

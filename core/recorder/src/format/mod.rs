@@ -49,7 +49,7 @@ impl Format {
         }
     }
 
-    /// Whether no line of it is longer than lines may be.
+    /// Returns true if no line of it is longer than lines may be, and its number of schemas is allowed.
     pub(crate) fn fits(&self) -> bool {
         match self {
             Format::Lines {
@@ -77,11 +77,6 @@ impl Format {
     /// The schema at this place of the list.
     pub(crate) fn schema(&self, place: u8) -> Option<&'static Schema> {
         self.schemas().get(usize::from(place))
-    }
-
-    /// Returns true if a session may choose this schema; lines have the one, 0.
-    pub(crate) fn has_schema(&self, place: u8) -> bool {
-        place == 0 || self.schema(place).is_some()
     }
 
     /// Kept with an unfinished file, so that its end can be found by anyone: whether it is binary.
