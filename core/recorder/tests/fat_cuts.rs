@@ -136,8 +136,10 @@ struct Run<'a> {
     others: Vec<u32>,
     /// What there was after so many steps.
     states: Vec<State>,
-    /// Blocks that had been written after so many steps.
+    /// Blocks that had been written before each step, and after the last.
     writes: Vec<u64>,
+    /// The card before each step.
+    disks: Vec<Disk>,
     can_tear: [u32; 2],
     label: String,
 }
@@ -151,10 +153,12 @@ impl Run<'_> {
             others: others(image),
             states: Vec::new(),
             writes: vec![0],
+            disks: Vec::new(),
             can_tear: [0; 2],
             label: label.into(),
         };
         for step in SCRIPT {
+            run.disks.push(rig.disk.back());
             step.take(&mut rig)
                 .unwrap_or_else(|error| panic!("{step:?}: {error}"));
             let now =
@@ -170,10 +174,6 @@ impl Run<'_> {
         run
     }
 
-    fn writes(&self) -> u64 {
-        *self.writes.last().unwrap()
-    }
-
     /// Cuts that are made. Of those while a new folder is filled, which shows nowhere yet, a few will do.
     fn cuts(&self) -> impl Iterator<Item = u64> {
         let steps = self.writes.windows(2);
@@ -187,18 +187,20 @@ impl Run<'_> {
         })
     }
 
-    /// The script until power goes after so many blocks. The step in which it did, and the card.
-    fn cut(&self, after: u64, torn: Torn) -> (usize, Disk) {
-        let mut disk = self.image.disk.cut_after(after, torn);
-        disk.can_tear = self.can_tear;
-        let mut rig = Rig::new(disk);
-        let step = SCRIPT.iter().position(|step| step.take(&mut rig).is_err());
-        assert!(
-            rig.disk.is_off(),
-            "{} {after}: something else went wrong",
-            self.label
-        );
-        (step.unwrap(), rig.disk)
+    /// The step in which power goes after so many blocks of the script, and the volume. It begins with what
+    /// the steps before have left, since their cuts are others.
+    fn cut(&self, after: u64, torn: Torn) -> (usize, Rig) {
+        let step = self.writes.partition_point(|writes| *writes <= after) - 1;
+        let mut rig = Rig::new(self.disks[step].clone());
+        if step > 0 {
+            rig.mount().unwrap();
+            assert_eq!(rig.disk.writes, 0);
+        }
+        rig.disk = rig.disk.cut_after(after - self.writes[step], torn);
+        rig.disk.can_tear = self.can_tear;
+        let error = SCRIPT[step].take(&mut rig).unwrap_err();
+        assert_eq!(error, Error::Card(NoPower), "{} {after}", self.label);
+        (step, rig)
     }
 
     /// Holds what a mount has left against what there was before and after the step.
@@ -305,8 +307,14 @@ impl Run<'_> {
     fn every_cut(&self, torn: Torn) {
         for after in self.cuts() {
             let what = format!("{torn:?} after {after}");
-            let (step, disk) = self.cut(after, torn);
-            let mut rig = Rig::mounted(disk.back());
+            let (step, mut rig) = self.cut(after, torn);
+            if after.is_multiple_of(2) {
+                // The same volume, as after an error of the card.
+                rig.disk = rig.disk.back();
+                rig.mount().unwrap();
+            } else {
+                rig.again();
+            }
             let is_after = self.judge(&mut rig, step, after, &what);
             if after.is_multiple_of(GONE_ON) {
                 self.go_on(rig, if is_after { step + 1 } else { step }, &what);
@@ -318,9 +326,9 @@ impl Run<'_> {
     fn every_cut_in_recovery(&self, torn: Torn, every: usize) {
         let mut number = 0;
         for after in self.cuts().step_by(every) {
-            let (step, disk) = self.cut(after, torn);
+            let (step, cut) = self.cut(after, torn);
             for again in 0.. {
-                let mut rig = Rig::new(disk.cut_after(again, torn));
+                let mut rig = Rig::new(cut.disk.cut_after(again, torn));
                 if rig.mount().is_ok() {
                     break;
                 }
@@ -336,7 +344,7 @@ impl Run<'_> {
             }
         }
         assert!(
-            number > self.cuts().count() as u64 / every as u64,
+            3 * number > self.cuts().count() as u64 / every as u64,
             "{number} mounts were cut off"
         );
     }
@@ -425,8 +433,8 @@ fn what_a_computer_did_in_between_is_kept() {
             &format!("volume {volume}, {bytes} bytes in between"),
         );
         for after in run.cuts().step_by(every) {
-            let (step, disk) = run.cut(after, Torn::Prefix);
-            let rig = Rig::mounted(repaired(&disk, image.start, PHOTO, &data));
+            let (step, cut) = run.cut(after, Torn::Prefix);
+            let rig = Rig::mounted(repaired(&cut.disk, image.start, PHOTO, &data));
             let wrong = |text| panic!("{} {after}, {:?}: {text}", run.label, SCRIPT[step]);
             fsck(&rig.disk, image.start).unwrap_or_else(wrong);
             check(&rig.disk, image.start)
