@@ -12,7 +12,7 @@
 //! - [`record_in_directory`]: the recorder itself, in real time, to files of this computer;
 //!   [`stream_in_directory`] and [`input_in_directory`] with the lines that our recorder has on a card.
 //! - [`recover_path`]: recordings that were cut off, on a card, its image or in a directory.
-//! - [`export_csv`]: binary recordings as CSV.
+//! - [`export_csv`], [`export_ulog`]: binary recordings as CSV, or as one ULog file.
 //! - [`plain_stream`]: one unbroken CMD25 by a loop that knows no recorder, and the
 //!   [rate](lossless_rate_Bps) that it carries without loss.
 
@@ -45,7 +45,7 @@ pub use directory::{
     Access, DirectoryCard, DirectoryError, DirectoryVolume, file_name, open_directory,
 };
 pub use error::{Invalid, RecordError, StreamError};
-pub use export::{ExportError, Exported, export_csv};
+pub use export::{ExportError, Exported, export_csv, export_ulog};
 pub use feed::{Feed, Given, Times, TooLong};
 pub use gap::{Cause, GAPS_MAX, Gap};
 pub use live::{DirectoryStream, LiveFeed, LiveSetup, block_on, record_in_directory};
