@@ -1,9 +1,11 @@
-//! Any bytes, as a binary recording: an error is fine, a panic is not, and rows have their columns.
+//! Any bytes, as a binary recording: an error is fine, a panic is not, and rows have their ends.
 
 #![no_main]
 
-use cardiograph_record::{ExportError, export_csv};
+use cardiograph_record::{ExportError, export_csv, export_ulog};
 use libfuzzer_sys::fuzz_target;
+use std::cell::RefCell;
+use std::io::{Cursor, Write};
 
 fuzz_target!(|bytes: &[u8]| {
     let mut sealed = bytes.to_vec();
@@ -13,17 +15,31 @@ fuzz_target!(|bytes: &[u8]| {
         block[508..].copy_from_slice(&crc.to_le_bytes());
     }
     for bytes in [bytes, &sealed] {
-        let (mut text, mut told) = (Vec::new(), 0);
-        match export_csv(bytes, &mut text, |range| told += range.count() as u64) {
+        let (text, mut told) = (RefCell::new(Vec::new()), 0);
+        let open = |_, _| Ok(Shared(&text));
+        match export_csv(bytes, open, |range| told += range.count() as u64) {
             Ok(exported) => {
                 assert_eq!(told, exported.damaged_blocks);
                 assert!(exported.samples <= bytes.len() as u64);
-                assert!(text.ends_with(b"\r\n"));
+                assert!(text.borrow().ends_with(b"\r\n"));
             }
             Err(error) => assert!(matches!(error, ExportError::NoHeader)),
         }
+        let _ = export_ulog(Cursor::new(bytes), std::io::sink(), |_| ());
     }
 });
+
+struct Shared<'a>(&'a RefCell<Vec<u8>>);
+
+impl Write for Shared<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.borrow_mut().write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
 
 mod crc {
     include!("../crc32.rs");

@@ -1,6 +1,6 @@
-//! Debian packages that tests and benchmarks need.
+//! Debian and Python packages that tests and benchmarks need.
 
-use crate::run::check;
+use crate::run::{check, root};
 use std::process::{Command, Stdio};
 
 /// A core without operating system, for what runs on devices.
@@ -32,7 +32,18 @@ pub const FOR_TESTS: &[Package] = &[
         program: "c++",
         name: "g++",
     },
+    Package {
+        program: "python3",
+        name: "python3",
+    },
+    Package {
+        program: "python3",
+        name: "python3-venv",
+    },
 ];
+
+/// What the tests need of PyPI: pyulog reads the ULog files that are exported.
+pub const PYTHON_FOR_TESTS: &[&str] = &["pyulog==1.3.0"];
 
 /// What runs firmware.
 pub const FOR_FIRMWARE: &[Package] = &[
@@ -94,6 +105,23 @@ pub fn install(packages: &[Package]) -> Result<(), String> {
         format!(
             "{why}\nThe tests need these Debian packages: {}. Install them as root.",
             names.join(" ")
+        )
+    })
+}
+
+/// Installs Python packages to `target/python`, where the tests look for them.
+pub fn install_python(packages: &[&str]) -> Result<(), String> {
+    let folder = root().join("target/python");
+    if folder.join("bin/ulog2csv").exists() {
+        return Ok(());
+    }
+    check(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
+    let mut command = Command::new(folder.join("bin/pip"));
+    command.args(["install", "--quiet", "--disable-pip-version-check"]);
+    check(command.args(packages)).map_err(|why| {
+        format!(
+            "{why}\nThe tests need these Python packages: {}. Check the network, then run it again.",
+            packages.join(" ")
         )
     })
 }

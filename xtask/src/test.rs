@@ -18,6 +18,7 @@ const FUZZ_RUNS: u32 = 30_000;
 /// Runs every check, counts the tests, and says the count at the end.
 pub fn everything() -> Result<(), String> {
     packages::install(packages::FOR_TESTS)?;
+    packages::install_python(packages::PYTHON_FOR_TESTS)?;
     check(&mut cargo(&["fmt", "--all", "--check"]))?;
     check(&mut cargo(&[
         "clippy",

@@ -1,39 +1,51 @@
-//! `cardiograph export`: a binary recording as CSV.
+//! `cardiograph export`: a binary recording as CSV or ULog.
 
 use crate::failure::{Failure, print, print_error};
 use crate::outputs::{check_files, is_standard_output};
-use cardiograph_record::{ExportError, Exported, export_csv};
+use cardiograph_record::{ExportError, Exported, export_csv, export_ulog};
 use cardiograph_trace::{NewFile, WriteError};
+use std::cell::RefCell;
 use std::fs::File;
-use std::io::{BufReader, BufWriter, ErrorKind, Write};
+use std::io::{self, BufReader, BufWriter, ErrorKind, Write};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
-/// Damaged places that are told one by one.
+/// Damaged places that are reported one by one.
 const TOLD_MAX: usize = 20;
 
-/// Turn a binary recording into CSV.
+/// Turn a binary recording into CSV or ULog.
 #[derive(clap::Args)]
 #[command(after_help = "\
-The text is what the recorder would have written, without its marks. Damaged blocks are left out, and
-a note says so in their place; the exit code is 2 then.
+CSV is what the recorder would have written, without its marks: one file for each stream. With one
+stream it is FILE itself; with several, OUT.csv becomes OUT-0.csv, OUT-1.csv and so on, by the number of
+the stream. A ULog file has a topic for each stream and one for gaps; gaps are dropouts too.
+PlotJuggler, Foxglove and pyulog open it. Timestamps come from a column time_us or time_ms if there is
+one, and else from the times of blocks.
+
+Damaged blocks are left out, and CSV has a note in their place; the exit code is 2 then.
 
 Examples:
   cardiograph export REC00001.BIN > recording.csv
-  cardiograph export REC00001.BIN --csv recording.csv")]
+  cardiograph export REC00001.BIN --csv recording.csv
+  cardiograph export REC00001.BIN --ulog recording.ulg")]
 pub struct Export {
     /// A recording in the binary format, as a recorder made it
     #[arg(value_name = "FILE.BIN")]
     pub file: PathBuf,
 
     /// Write the rows here [default: standard output]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "ulog")]
     pub csv: Option<PathBuf>,
+
+    /// Write one ULog file instead
+    #[arg(long, value_name = "FILE")]
+    pub ulog: Option<PathBuf>,
 }
 
-/// Exports, then says what is damaged.
+/// Exports, then reports what is damaged.
 pub fn run(args: &Export) -> Result<(), Failure> {
-    check_files(&args.csv)?;
+    check_files(args.csv.iter().chain(&args.ulog))?;
     let name = args.file.display();
     let input = File::open(&args.file).map_err(|error| match error.kind() {
         ErrorKind::NotFound => {
@@ -42,12 +54,16 @@ pub fn run(args: &Export) -> Result<(), Failure> {
         _ => Failure::new(format!("{name}: {error}; give a file that can be read")),
     })?;
     let mut damaged = Vec::new();
-    let exported = match &args.csv {
-        Some(path) if !is_standard_output(path) => to_file(args, input, path, &mut damaged)?,
-        _ => {
-            let out = BufWriter::new(std::io::stdout().lock());
-            export(args, "standard output", input, out, &mut damaged)?
+    let note = |range| {
+        // Nobody reads the numbers of more; their count is in the message.
+        if damaged.len() <= TOLD_MAX {
+            damaged.push(range);
         }
+    };
+    let exported = match (&args.ulog, &args.csv) {
+        (Some(path), _) => to_ulog(args, input, path, note)?,
+        (None, Some(path)) if !is_standard_output(path) => to_files(args, input, path, note)?,
+        _ => to_standard_output(args, input, note)?,
     };
     tell(args, &exported)?;
     match exported.damaged_blocks {
@@ -59,52 +75,133 @@ pub fn run(args: &Export) -> Result<(), Failure> {
                 "blocks of 512 B are"
             };
             Err(Failure::new(format!(
-                "{name}: {count} {are} damaged, {}; all else was exported",
+                "{name}: {count} {are} damaged, {}; all else was exported; check the medium it was recorded on",
                 list(&damaged)
             )))
         }
     }
 }
 
-fn to_file(
+fn to_ulog(
     args: &Export,
     input: File,
     path: &Path,
-    damaged: &mut Vec<RangeInclusive<u64>>,
+    note: impl FnMut(RangeInclusive<u64>),
 ) -> Result<Exported, Failure> {
+    if is_standard_output(path) {
+        let out = BufWriter::new(io::stdout().lock());
+        return export_ulog(input, out, note).map_err(|error| failed(args, path, error));
+    }
     let mut file = NewFile::create(path).map_err(Failure::new)?;
-    let out = BufWriter::new(&mut file);
-    let exported = export(args, &path.display().to_string(), input, out, damaged)?;
+    let exported = export_ulog(input, BufWriter::new(&mut file), note);
+    let exported = exported.map_err(|error| failed(args, path, error))?;
     file.commit().map_err(Failure::new)?;
     Ok(exported)
 }
 
-fn export(
+fn to_standard_output(
     args: &Export,
-    output: &str,
     input: File,
-    out: impl Write,
-    damaged: &mut Vec<RangeInclusive<u64>>,
+    note: impl FnMut(RangeInclusive<u64>),
 ) -> Result<Exported, Failure> {
-    let note = |range| {
-        // The numbers of more would be read by nobody; how many there are is counted.
-        if damaged.len() <= TOLD_MAX {
-            damaged.push(range);
+    let mut several = None;
+    let open = |_, streams| match streams {
+        1 => Ok(BufWriter::new(io::stdout().lock())),
+        _ => {
+            several = Some(streams);
+            Err(io::Error::from(ErrorKind::Unsupported))
         }
     };
-    export_csv(BufReader::new(input), out, note).map_err(|error| match error {
+    let exported = export_csv(BufReader::new(input), open, note);
+    if let Some(streams) = several {
+        return Err(Failure::new(format!(
+            "{}: it holds {streams} streams, which have a CSV file each; name them with --csv, or use --ulog",
+            args.file.display()
+        )));
+    }
+    exported.map_err(|error| failed(args, Path::new("standard output"), error))
+}
+
+/// A new file that is published when all is written.
+#[derive(Clone)]
+struct Shared(Rc<RefCell<NewFile>>);
+
+impl Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.borrow_mut().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.borrow_mut().flush()
+    }
+}
+
+fn to_files(
+    args: &Export,
+    input: File,
+    path: &Path,
+    note: impl FnMut(RangeInclusive<u64>),
+) -> Result<Exported, Failure> {
+    let mut files: Vec<Shared> = Vec::new();
+    let mut refused = None;
+    let open = |stream, streams| {
+        let path = match streams {
+            1 => path.to_path_buf(),
+            _ => numbered(path, stream),
+        };
+        match NewFile::create(&path) {
+            Ok(file) => {
+                let file = Shared(Rc::new(RefCell::new(file)));
+                files.push(file.clone());
+                Ok(BufWriter::new(file))
+            }
+            Err(error) => {
+                refused = Some(error);
+                Err(io::Error::from(ErrorKind::Other))
+            }
+        }
+    };
+    let exported = export_csv(BufReader::new(input), open, note);
+    if let Some(error) = refused {
+        return Err(Failure::new(error));
+    }
+    let exported = exported.map_err(|error| failed(args, path, error))?;
+    for file in files {
+        if let Ok(file) = Rc::try_unwrap(file.0) {
+            file.into_inner().commit().map_err(Failure::new)?;
+        }
+    }
+    Ok(exported)
+}
+
+/// `OUT-1.csv` for `OUT.csv`.
+fn numbered(path: &Path, stream: u8) -> PathBuf {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let name = match path.extension() {
+        Some(extension) => format!("{stem}-{stream}.{}", extension.to_string_lossy()),
+        None => format!("{stem}-{stream}"),
+    };
+    path.with_file_name(name)
+}
+
+fn failed(args: &Export, output: &Path, error: ExportError) -> Failure {
+    match error {
         ExportError::Write(error) if error.kind() == ErrorKind::BrokenPipe => Failure::OutputClosed,
-        ExportError::Write(error) => Failure::new(WriteError::new(Path::new(output), error)),
+        ExportError::Write(error) => Failure::new(WriteError::new(output, error)),
         error => Failure::new(format!("{}: {error}", args.file.display())),
-    })
+    }
 }
 
 fn tell(args: &Export, exported: &Exported) -> Result<(), Failure> {
+    let streams = match exported.streams {
+        0 | 1 => String::new(),
+        count => format!(" of {count} streams"),
+    };
     let text = format!(
-        "{} samples; {} missing, as the recording says itself\n",
+        "{} samples{streams}; {} missing, as the recording says itself\n",
         exported.samples, exported.lost
     );
-    match &args.csv {
+    match args.ulog.as_ref().or(args.csv.as_ref()) {
         Some(path) if !is_standard_output(path) => print(&text),
         _ => {
             print_error(&text);
@@ -113,14 +210,19 @@ fn tell(args: &Export, exported: &Exported) -> Result<(), Failure> {
     }
 }
 
-/// `block 7, blocks 9 to 12 and more`.
+/// `block 7 at byte 3584, blocks 9 to 12 at byte 4608 and more`.
 fn list(damaged: &[RangeInclusive<u64>]) -> String {
     let told = damaged
         .iter()
         .take(TOLD_MAX)
         .map(|range| match range.start() == range.end() {
-            true => format!("block {}", range.start()),
-            false => format!("blocks {} to {}", range.start(), range.end()),
+            true => format!("block {} at byte {}", range.start(), range.start() * 512),
+            false => format!(
+                "blocks {} to {} at byte {}",
+                range.start(),
+                range.end(),
+                range.start() * 512
+            ),
         });
     let told: Vec<_> = told.collect();
     match damaged.len() > TOLD_MAX {

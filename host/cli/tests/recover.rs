@@ -221,7 +221,8 @@ fn a_damaged_recording_is_exported_as_far_as_it_is_whole() {
                ,,#gap first=2 count=5 at_us=1234 cause=busy\r\n";
     assert_eq!(run.stdout, csv);
     assert!(
-        run.stderr.contains("1 block of 512 B is damaged, block 2;"),
+        run.stderr
+            .contains("1 block of 512 B is damaged, block 2 at byte 1024;"),
         "{}",
         run.stderr
     );

@@ -10,7 +10,7 @@
 //! - [`record_in_directory`]: the recorder in real time, to files of this computer;
 //!   [`stream_in_directory`] and [`input_in_directory`] compare what the files hold with the lines.
 //! - [`recover_path`]: trims interrupted recordings on a card, in its image or in a directory.
-//! - [`export_csv`]: binary recordings as CSV.
+//! - [`export_csv`], [`export_ulog`]: binary recordings as CSV, or as one ULog file.
 //! - [`Feed`], [`ReadBack`], [`Reported`]: lines that can be made again, and the comparison with files.
 //!
 //! Nothing here depends on simulated cards; cardiograph-compare does.
@@ -33,7 +33,7 @@ pub use card_file::{CardFile, CardFileError};
 pub use directory::{
     Access, DirectoryCard, DirectoryError, DirectoryVolume, file_name, open_directory,
 };
-pub use export::{ExportError, Exported, export_csv};
+pub use export::{ExportError, Exported, export_csv, export_ulog};
 pub use feed::{Feed, Given, Times, TooLong};
 pub use lines::{LINE_BYTES_MIN, Lines, line};
 pub use live::{

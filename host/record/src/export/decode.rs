@@ -1,0 +1,257 @@
+//! Goes through a binary recording, and hands samples and gaps of its streams to a sink.
+
+use super::header::{Head, Header, NO_SAMPLE, Parsed, Version, parse, version_of};
+use super::{ExportError, Exported};
+use cardiograph_card::{BLOCK_BYTES, Block};
+use std::collections::BTreeMap;
+use std::io::{ErrorKind, Read};
+use std::ops::RangeInclusive;
+
+pub(super) const CAUSES: [&str; 7] = [
+    "busy",
+    "no-card",
+    "card-failed",
+    "card-full",
+    "file-not-ready",
+    "read",
+    "bad-sample",
+];
+
+/// Samples that are missing.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Gap {
+    pub(super) first: u64,
+    pub(super) count: u64,
+    pub(super) at_us: u64,
+    /// Not in version 0.1.
+    pub(super) last_us: Option<u64>,
+    /// Place in [`CAUSES`].
+    pub(super) cause: u8,
+}
+
+/// Receives the content of a recording.
+pub(super) trait Sink {
+    /// A stream begins.
+    fn stream(&mut self, stream: u8, header: &Header) -> Result<(), ExportError>;
+    /// Samples that end in one block, which was written at the age of the file.
+    fn samples(&mut self, stream: u8, samples: &[Vec<u8>], age_ms: u32) -> Result<(), ExportError>;
+    fn gap(&mut self, stream: u8, gap: &Gap) -> Result<(), ExportError>;
+    /// Blocks that were left out.
+    fn damaged(&mut self, blocks: RangeInclusive<u64>) -> Result<(), ExportError>;
+}
+
+#[derive(Default)]
+struct Stream {
+    header: Option<Header>,
+    /// Bytes of a header that goes on in the next block.
+    header_part: Vec<u8>,
+    /// The beginning of a sample that goes on in the next block.
+    carry: Vec<u8>,
+    /// No block is missing: `carry` is what comes before.
+    is_joined: bool,
+}
+
+struct Decoder<'a, S> {
+    sink: &'a mut S,
+    version: Version,
+    streams: BTreeMap<u8, Stream>,
+    /// Damaged blocks just before this one.
+    bad: Option<RangeInclusive<u64>>,
+    exported: Exported,
+}
+
+/// Decodes a whole recording.
+pub(super) fn decode(mut input: impl Read, sink: &mut impl Sink) -> Result<Exported, ExportError> {
+    let mut block = [0; BLOCK_BYTES];
+    if read_block(&mut input, &mut block)? < BLOCK_BYTES {
+        return Err(ExportError::NoHeader);
+    }
+    let version = version_of(&block)?;
+    let first = Head::of(&block, version).ok_or(ExportError::NoHeader)?;
+    let mut decoder = Decoder {
+        sink,
+        version,
+        streams: BTreeMap::new(),
+        bad: None,
+        exported: Exported::default(),
+    };
+    if !decoder.header(&first, first.payload(&block))? {
+        return Err(ExportError::NoHeader);
+    }
+    for index in 1_u64.. {
+        let bytes = read_block(&mut input, &mut block)?;
+        if bytes == 0 {
+            break;
+        }
+        let head = Head::of(&block, version).filter(|head| {
+            bytes == BLOCK_BYTES && head.epoch == first.epoch && u64::from(head.index) == index
+        });
+        let is_used = match head {
+            Some(head) => decoder.block(&head, head.payload(&block))?,
+            None => false,
+        };
+        if !is_used {
+            decoder.spoil(index);
+        }
+    }
+    decoder.end_spoiled()?;
+    Ok(decoder.exported)
+}
+
+/// Reads a block; fewer bytes at the end.
+fn read_block(input: &mut impl Read, block: &mut Block) -> Result<usize, ExportError> {
+    let mut len = 0;
+    while len < BLOCK_BYTES {
+        match input.read(&mut block[len..]) {
+            Ok(0) => break,
+            Ok(more) => len += more,
+            Err(error) if error.kind() == ErrorKind::Interrupted => (),
+            Err(error) => return Err(ExportError::Read(error)),
+        }
+    }
+    Ok(len)
+}
+
+impl<S: Sink> Decoder<'_, S> {
+    /// Leaves a block out: it may have been of any stream.
+    fn spoil(&mut self, index: u64) {
+        let first = self.bad.as_ref().map_or(index, |bad| *bad.start());
+        self.bad = Some(first..=index);
+        for stream in self.streams.values_mut() {
+            stream.is_joined = false;
+            stream.carry.clear();
+            stream.header_part.clear();
+        }
+        self.exported.damaged_blocks += 1;
+    }
+
+    fn end_spoiled(&mut self) -> Result<(), ExportError> {
+        match self.bad.take() {
+            Some(bad) => self.sink.damaged(bad),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns false if the block cannot be where it is.
+    fn block(&mut self, head: &Head, payload: &[u8]) -> Result<bool, ExportError> {
+        if head.kind == 0 && self.version == Version::V2 {
+            return self.header(head, payload);
+        }
+        let Some(stream) = self.streams.get_mut(&head.stream) else {
+            return Ok(false);
+        };
+        let Some(sample_bytes) = stream.header.as_ref().map(Header::sample_bytes) else {
+            return Ok(false);
+        };
+        match head.kind {
+            1 if stream.fits(head, payload.len(), sample_bytes) => {
+                let samples = stream.samples(head, payload, sample_bytes);
+                self.end_spoiled()?;
+                self.exported.samples += samples.len() as u64;
+                self.sink.samples(head.stream, &samples, head.age_ms)?;
+            }
+            2 => {
+                let Some(gap) = gap_of(payload, self.version) else {
+                    return Ok(false);
+                };
+                // A gap lies between samples.
+                stream.carry.clear();
+                stream.is_joined = true;
+                self.end_spoiled()?;
+                self.exported.lost = self.exported.lost.saturating_add(gap.count);
+                self.sink.gap(head.stream, &gap)?;
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn header(&mut self, head: &Head, payload: &[u8]) -> Result<bool, ExportError> {
+        let stream = self.streams.entry(head.stream).or_insert_with(|| Stream {
+            is_joined: true,
+            ..Stream::default()
+        });
+        let skip = match self.version {
+            Version::V1 => 0,
+            Version::V2 => usize::from(head.first),
+        };
+        if skip > 0 && skip != stream.header_part.len() {
+            // The second block of a header that is known, or whose first block is damaged.
+            return Ok(stream.header.is_some());
+        }
+        stream.header_part.truncate(skip);
+        stream.header_part.extend_from_slice(payload);
+        match parse(&stream.header_part, self.version) {
+            Parsed::Bad => {
+                stream.header_part.clear();
+                Ok(false)
+            }
+            Parsed::Part => Ok(true),
+            Parsed::Whole(header) => {
+                stream.header_part.clear();
+                if stream.header.is_none() {
+                    self.sink.stream(head.stream, &header)?;
+                    stream.header = Some(header);
+                    self.exported.streams += 1;
+                }
+                Ok(true)
+            }
+        }
+    }
+}
+
+impl Stream {
+    /// Returns true if samples begin where the block before makes them begin.
+    fn fits(&self, head: &Head, used: usize, sample_bytes: usize) -> bool {
+        if !self.is_joined {
+            return true;
+        }
+        let missing = match self.carry.len() {
+            0 => 0,
+            begun => sample_bytes - begun,
+        };
+        match head.first {
+            // Just as much as there is of one sample, or less.
+            NO_SAMPLE => used <= missing,
+            first => usize::from(first) == missing,
+        }
+    }
+
+    /// Samples that end in a block.
+    fn samples(&mut self, head: &Head, payload: &[u8], sample_bytes: usize) -> Vec<Vec<u8>> {
+        let (rest, begun) = match head.first {
+            NO_SAMPLE => (payload, &[][..]),
+            first => payload.split_at(first.into()),
+        };
+        let mut samples = Vec::new();
+        if self.is_joined {
+            self.carry.extend_from_slice(rest);
+        }
+        if self.carry.len() == sample_bytes {
+            samples.push(std::mem::take(&mut self.carry));
+        }
+        if head.first == NO_SAMPLE {
+            return samples;
+        }
+        self.is_joined = true;
+        let whole = begun.chunks_exact(sample_bytes);
+        self.carry = whole.remainder().to_vec();
+        samples.extend(whole.map(<[u8]>::to_vec));
+        samples
+    }
+}
+
+fn gap_of(payload: &[u8], version: Version) -> Option<Gap> {
+    let cause = *payload.last()?;
+    if payload.len() != version.gap_bytes() || usize::from(cause) >= CAUSES.len() {
+        return None;
+    }
+    let number = |at: usize| u64::from_le_bytes(core::array::from_fn(|byte| payload[at + byte]));
+    Some(Gap {
+        first: number(0),
+        count: number(8),
+        at_us: number(16),
+        last_us: (version == Version::V2).then(|| number(24)),
+        cause,
+    })
+}
