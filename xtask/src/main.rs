@@ -4,11 +4,14 @@
 //!
 //! `cargo xtask storm`: power cuts alone, as many as asked for, or one that failed again.
 //!
+//! `cargo xtask mutants`: plants bugs in the device crates and tells which of them no test notices.
+//!
 //! `cargo xtask bench`: the benchmarks, as a dated run in `benchmarks/runs`.
 
 mod bench;
 mod firmware;
 mod fuzz;
+mod mutants;
 mod packages;
 mod readme;
 mod run;
@@ -17,7 +20,7 @@ mod test;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask test | readme | firmware | storm | bench [overhead|analyze|card|recorder] | fuzz SECONDS";
+const USAGE: &str = "usage: cargo xtask test | readme | firmware | storm | bench [overhead|analyze|card|recorder] | mutants [SHARDS] | fuzz SECONDS";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -26,6 +29,7 @@ fn main() -> ExitCode {
         ["test"] => test::everything(),
         ["readme"] => readme::commands().map(drop),
         ["storm", args @ ..] => storm::with(args),
+        ["mutants", args @ ..] => mutants::with(args),
         ["firmware"] => firmware::all().map(drop),
         ["bench"] => bench::all(),
         ["bench", name] => bench::one(name),

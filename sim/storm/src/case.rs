@@ -1,6 +1,7 @@
 //! One case from its seed: a card, a device, a power cut, and who judges what is left.
 
 use crate::disk::Image;
+use crate::fat;
 use crate::judge::{Found, History, fsck};
 use crate::others::{Files, Volume};
 use crate::plan::{Plan, SMALL};
@@ -12,6 +13,8 @@ use cardiograph_sim_world::{Clock, Random, Seed};
 
 /// Cases of one set-up: seeds that follow each other differ in the cuts only.
 pub const CASES_OF_SETUP: u64 = 20;
+/// Every so many scenes the volume is nearly full.
+const NEARLY_FULL_EVERY: u64 = 3;
 /// Every so many cases fsck.fat is asked too.
 const FSCK_EVERY: u64 = 100;
 
@@ -32,6 +35,9 @@ pub struct Scene {
     profile: Profile,
     image: Image,
     others: Files,
+    /// The same as a directory lists them, and what the card held then.
+    listing: fat::Listing,
+    original: Image,
     /// The device.
     pub setup: Setup,
     /// What was recorded on the card before.
@@ -68,11 +74,22 @@ impl Scene {
         let random = &mut seed.stream("scene");
         let volumes = [(64, 512), (64, 2048), (64, 4096), (64, 8192), (128, 1024)];
         let (card_mib, cluster_bytes) = pick(random, &volumes);
-        let volume = Volume {
-            card_bytes: card_mib << 20,
-            bytes: card_mib << 20,
-            start: pick(random, &[0, 63, 2048]),
-            cluster_bytes,
+        let start = pick(random, &[0, 63, 2048]);
+        let volume = match number % NEARLY_FULL_EVERY {
+            0 => Volume {
+                card_bytes: 64 << 20,
+                bytes: 3 << 20,
+                start,
+                cluster_bytes: 512,
+                free_bytes: Some(pick(random, &[80_000, 150_000, 300_000, 600_000])),
+            },
+            _ => Volume {
+                card_bytes: card_mib << 20,
+                bytes: card_mib << 20,
+                start,
+                cluster_bytes,
+                free_bytes: None,
+            },
         };
         let mut profile = Profile::named(pick(random, &PROFILES)).map_err(|why| why.to_string())?;
         profile.capacity_bytes = volume.card_bytes;
@@ -81,6 +98,8 @@ impl Scene {
         let mut scene = Scene {
             volume,
             profile,
+            listing: fat::check(&image, volume.start)?,
+            original: image.clone(),
             image,
             others,
             setup,
@@ -108,6 +127,7 @@ impl Scene {
             start: 63,
             bytes,
             cluster_bytes,
+            free_bytes: None,
         };
         let mut profile = Profile::named("class10-16g").map_err(|why| why.to_string())?;
         profile.capacity_bytes = volume.card_bytes;
@@ -115,6 +135,8 @@ impl Scene {
         Ok(Scene {
             volume,
             profile,
+            listing: fat::check(&image, volume.start)?,
+            original: image.clone(),
             image,
             others,
             setup: setup(seed),
@@ -163,7 +185,8 @@ impl Scene {
         let (mut card, session) = setup.run(self.card(), &clock);
         let mut sessions = [&self.earlier[..], std::slice::from_ref(&session)].concat();
         // A full card is not recorded on again.
-        if !session.is_full() {
+        let is_over = matches!(session.end, End::Done(_)) && !session.lost_card();
+        if !(session.is_full() && is_over) {
             let after = again(&self.setup, 0.03, &mut self.seed.stream("after"));
             let last;
             (card, last) = after.run(card, &clock);
@@ -231,6 +254,11 @@ impl Scene {
             (card, session) = setup.run(card, &clock);
             outcome.cuts += u64::from(session.end == End::PowerCut);
             sessions.push(session);
+            self.history(&sessions, Some(uncut)).judge_before(
+                &card,
+                &self.original,
+                &self.listing,
+            )?;
             setup = again(&self.setup, 0.03, &mut random);
         }
         let session;
@@ -285,7 +313,10 @@ impl Scene {
 
 fn random_setup(seed: Seed, volume: &Volume, random: &mut Random) -> Setup {
     let streams = pick(random, &[1, 1, 2, 3, 4]);
-    let seconds = pick(random, &[0.1, 0.2, 0.3, 0.5, 1.0]);
+    let seconds = match volume.free_bytes {
+        None => pick(random, &[0.1, 0.2, 0.3, 0.5, 1.0]),
+        Some(_) => pick(random, &[1.0, 2.0, 4.0]),
+    };
     let plans = (0..streams).map(|at| Plan::random(at, seconds, random));
     let plans = plans.collect();
     let config = Config {

@@ -4,8 +4,9 @@ use crate::content::{self, Reached};
 use crate::disk::Disk;
 use crate::fat;
 use crate::others::{Files, Volume};
+use crate::rules;
 use crate::session::{End, Session};
-use cardiograph_recorder::{Event, Name, Window};
+use cardiograph_recorder::{Cause, Event, Name, Window};
 use cardiograph_sim_card::Card;
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -41,10 +42,11 @@ impl History<'_> {
     /// # Errors
     /// What is wrong.
     pub fn judge(&self, card: &mut Card) -> Result<Found, String> {
-        if let Some(session) = self.sessions.last()
-            && !matches!(session.end, End::Done(_))
-        {
-            return Err(format!("the last session ended with {:?}", session.end));
+        match self.sessions.last().map(|session| &session.end) {
+            None | Some(End::Done(_)) => (),
+            // The volume was mounted before there was no room for a file.
+            Some(End::Refused(why)) if self.volume.free_bytes.is_some() && is_full(why) => (),
+            Some(end) => return Err(format!("the last session ended with {end:?}")),
         }
         let listing = fat::check(card, self.volume.start)?;
         let mut files = self
@@ -64,7 +66,10 @@ impl History<'_> {
             .filter(|(name, _)| *name != "CARDIOGRJNL")
             .find(unfinished)
         {
-            return Err(format!("{name} is unfinished"));
+            let end = self.sessions.last().map(|session| &session.end);
+            return Err(format!(
+                "{name} is unfinished, and the last session ended with {end:?}"
+            ));
         }
         if files.remove("CARDIOGR.JNL").is_none() {
             return Err(format!("there is no journal among {:?}", files.keys()));
@@ -75,6 +80,7 @@ impl History<'_> {
         };
         let mut removed = self.removed();
         for (number, session) in self.sessions.iter().enumerate() {
+            rules::judge_card(session).map_err(|why| format!("session {number}: {why}"))?;
             for stream in 0..session.plans.len() {
                 self.judge_stream(number, stream, &mut files, &mut removed, &mut found)
                     .map_err(|why| format!("session {number}, stream {stream}: {why}"))?;
@@ -115,11 +121,14 @@ impl History<'_> {
             let path = path_of(&name);
             match files.remove(&path) {
                 Some(bytes) => content::read(plan, &bytes, is_broken, &mut reached)
+                    .and_then(|()| rules::judge_end(session, stream, &bytes))
                     .map_err(|why| format!("{path}: {why}"))?,
                 None if removed.contains(&name) => reached.next = None,
                 None => (),
             }
         }
+        rules::judge_checkpoints(session, stream)?;
+        rules::judge_causes(session, stream)?;
         let Some(end) = reached.next else {
             return Ok(());
         };
@@ -130,7 +139,9 @@ impl History<'_> {
             return Err(format!("{end} samples of {pushed} that were pushed"));
         }
         match &session.end {
-            End::Done(summaries) => judge_done(session, stream, summaries[stream], &reached),
+            End::Done(summaries) => {
+                rules::judge_counts(session, stream, summaries[stream], &reached)
+            }
             End::PowerCut => self.judge_cut(number, stream, end, found),
             End::Refused(_) if pushed == 0 => Ok(()),
             other => Err(format!("{other:?}")),
@@ -150,7 +161,9 @@ impl History<'_> {
         let Some(started_ns) = session.started_ns else {
             return Ok(());
         };
-        let before = |ns: u64| plan.due_before(ns.saturating_sub(started_ns));
+        // What a full card has no room for cannot be there.
+        let room = self.room(number, stream);
+        let before = |ns: u64| plan.due_before(ns.saturating_sub(started_ns)).min(room);
         let mut last_us = 0;
         for covered in session.checkpoints(stream) {
             if end < covered.samples {
@@ -158,30 +171,25 @@ impl History<'_> {
                     "{end} samples, and a checkpoint was made: {covered:?}"
                 ));
             }
-            let due = before(covered.pushed_before_us * 1000);
-            if covered.samples < due && !self.is_gap_open(number, stream, covered.samples) {
-                return Err(format!(
-                    "{due} samples are older than this checkpoint: {covered:?}"
-                ));
-            }
             last_us = covered.done_us;
         }
         for (asked_ns, done_ns) in &session.flushes {
             let due = before(*asked_ns);
-            if done_ns.is_some() && end < due && !self.is_gap_open(number, stream, end) {
+            if done_ns.is_some() && end < due {
                 return Err(format!(
                     "{end} samples, and {due} before a flush that was done"
                 ));
             }
         }
-        let (Window::Us(window_us), Some((_, uncut))) = (
-            plan.config.window,
-            self.uncut.filter(|(uncut, _)| *uncut == number),
-        ) else {
+        let Some((_, uncut)) = self.uncut.filter(|(uncut, _)| *uncut == number) else {
             return Ok(());
         };
-        let due = before(session.ended_ns.saturating_sub(window_us * 1000));
-        if end >= due || self.is_gap_open(number, stream, end) {
+        let due = match plan.config.window {
+            Window::Us(window_us) => before(session.ended_ns.saturating_sub(window_us * 1000)),
+            // The newest may be missing.
+            Window::Sample => before(session.ended_ns).saturating_sub(1),
+        };
+        if end >= due {
             return Ok(());
         }
         // Had power not been cut, it would have said so.
@@ -198,49 +206,54 @@ impl History<'_> {
     }
 }
 
-/// Nothing is lost in silence: what is not in the files is in gaps that were told.
-fn judge_done(
-    session: &Session,
-    stream: usize,
-    (written, lost): (u64, u64),
-    reached: &Reached,
-) -> Result<(), String> {
-    let (end, pushed) = (reached.next.unwrap_or(0), session.pushed[stream]);
-    let told = session.lost_samples(stream);
-    let is_told = |first, count| (first..first + count).all(|index| told.contains(&index));
-    let mut missing = reached.gaps.clone();
-    missing.push((end, pushed - end));
-    let wrong = || {
-        format!(
-            "{end} samples in the files but {:?}; {pushed} were pushed, {written} written, {lost} lost, {} told",
-            reached.gaps,
-            told.len()
-        )
-    };
-    // A recorder that had its card all the time writes down all gaps; a full card takes no more.
-    let is_whole =
-        session.lost_card() || session.is_full() || end == pushed && lost == reached.lost();
-    let is_counted = written + lost == pushed && lost == told.len() as u64;
-    match is_whole && is_counted && missing.iter().all(|(first, count)| is_told(*first, *count)) {
-        true => Ok(()),
-        false => Err(wrong()),
+impl History<'_> {
+    /// Samples that the files of a stream have room for.
+    fn room(&self, number: usize, stream: usize) -> u64 {
+        let uncut = self.uncut.filter(|(uncut, _)| *uncut == number);
+        let said = uncut.iter().flat_map(|(_, session)| &session.said);
+        let no_room = said.filter_map(|said| match said.event {
+            Event::Lost { stream: of, gap } => {
+                (usize::from(of) == stream && gap.cause == Cause::CardFull).then_some(gap.first)
+            }
+            _ => None,
+        });
+        no_room.min().unwrap_or(u64::MAX)
+    }
+
+    /// Judges a card whose power was cut, before any recorder has seen it again: files of others are as they
+    /// were, and no file leads into clusters of another or into free ones.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn judge_before(
+        &self,
+        card: &Card,
+        original: &impl Disk,
+        listing: &fat::Listing,
+    ) -> Result<(), String> {
+        let wrong = |why| format!("before it was mounted again: {why}");
+        let found = fat::check_unrecovered(card, self.volume.start).map_err(wrong)?;
+        for (path, entry) in listing {
+            if found.get(path) != Some(entry) {
+                return Err(wrong(format!(
+                    "{path} of others is {:?}, not {entry:?}",
+                    found.get(path)
+                )));
+            }
+            let is_changed = |block: &&u64| card.block(**block) != original.block(**block);
+            if let Some(block) = entry.blocks.iter().find(is_changed) {
+                return Err(wrong(format!(
+                    "block {block} of {path} of others has changed"
+                )));
+            }
+        }
+        Ok(())
     }
 }
 
-impl History<'_> {
-    /// Whether samples found no room from this one on. A gap is handed over with the first sample that
-    /// finds room again: until then nobody knows how long it is.
-    fn is_gap_open(&self, number: usize, stream: usize, sample: u64) -> bool {
-        self.uncut.is_none_or(|(uncut, session)| {
-            uncut != number
-                || session.said.iter().any(|said| match said.event {
-                    Event::Lost { stream: of, gap } => {
-                        usize::from(of) == stream && gap.first == sample
-                    }
-                    _ => false,
-                })
-        })
-    }
+/// Returns true if a card was refused because it has no room.
+fn is_full(why: &str) -> bool {
+    why.contains("the longest free run has")
 }
 
 /// Eight and three characters as a path.

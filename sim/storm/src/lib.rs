@@ -17,4 +17,5 @@ pub mod fat;
 pub mod judge;
 pub mod others;
 pub mod plan;
+pub mod rules;
 pub mod session;

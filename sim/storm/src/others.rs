@@ -18,6 +18,8 @@ pub struct Volume {
     pub bytes: u64,
     /// Bytes of a cluster.
     pub cluster_bytes: u32,
+    /// Room that a file of others leaves, if one fills the volume.
+    pub free_bytes: Option<u64>,
 }
 
 /// Files by their path, with what is in them.
@@ -59,7 +61,11 @@ impl Volume {
             table[510..].copy_from_slice(&[0x55, 0xAA]);
             image.put(0, &table);
         }
-        let files = put_files(&mut image, blocks, &mut seed.stream("files"))?;
+        let mut files = put_files(&mut image, blocks.clone(), &mut seed.stream("files"))?;
+        if let Some(free_bytes) = self.free_bytes {
+            let filler = fill(&mut image, blocks, free_bytes)?;
+            files.insert("FILLER.BIN".into(), filler);
+        }
         Ok((image, files))
     }
 
@@ -99,6 +105,21 @@ fn put_files(image: &mut Image, blocks: Range<u64>, random: &mut Random) -> io::
     file_system.unmount()?;
     image.change_each(without_long_dots);
     Ok(files)
+}
+
+/// Puts a file into all free clusters but for so many bytes; returns what it holds.
+fn fill(image: &mut Image, blocks: Range<u64>, free_bytes: u64) -> io::Result<Vec<u8>> {
+    let file_system = FileSystem::new(Part::new(image, blocks), FsOptions::new())?;
+    let stats = file_system.stats()?;
+    let cluster_bytes = u64::from(stats.cluster_size());
+    let clusters = u64::from(stats.free_clusters()).saturating_sub(free_bytes / cluster_bytes);
+    let filler = vec![b'F'; (clusters * cluster_bytes) as usize];
+    file_system
+        .root_dir()
+        .create_file("FILLER.BIN")?
+        .write_all(&filler)?;
+    file_system.unmount()?;
+    Ok(filler)
 }
 
 /// The crate fatfs gives `.` and `..` long names, and `..` the cluster of the root directory instead of 0:

@@ -3,7 +3,7 @@
 use crate::plan::Plan;
 use cardiograph_recorder::{Config, Control, Event, Name, ReadDesk};
 use cardiograph_sim_card::Card;
-use cardiograph_sim_card::wire::{Options, Strikes, Wire};
+use cardiograph_sim_card::wire::{Effects, Options, Strikes, Wire};
 use cardiograph_sim_device::{Beside, Device, Finished, Logged, StreamSetup, Watch, card_kind};
 use cardiograph_sim_world::{Clock, Handle, Seed};
 use std::cell::{Cell, RefCell};
@@ -81,6 +81,12 @@ pub struct Session {
     /// Bytes before which a busy time began or was over: between two of them what the card holds stays
     /// the same.
     pub borders: Vec<u64>,
+    /// Blocks were read beside the recording.
+    pub has_reads: bool,
+    /// Strikes were to come.
+    pub was_struck: bool,
+    /// How often they had an effect.
+    pub effects: Effects,
 }
 
 /// How a session ended.
@@ -229,6 +235,8 @@ impl Setup {
             _ => 0,
         };
         let flushes = flushes.borrow().clone();
+        let count = wire.card().count();
+        let effects = wire.card().effects();
         Session {
             plans: self.plans.clone(),
             said,
@@ -237,8 +245,14 @@ impl Setup {
             started_ns: logged.started_ns,
             ended_ns: logged.ended_ns.saturating_sub(after_ns),
             flushes,
-            bytes: wire.card().count().bytes,
+            bytes: count.bytes,
             borders: Vec::new(),
+            has_reads: self
+                .asks
+                .iter()
+                .any(|(_, ask)| matches!(ask, Ask::Read(..))),
+            was_struck: self.strikes.next_place() != u64::MAX,
+            effects,
         }
     }
 }

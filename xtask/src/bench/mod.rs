@@ -7,6 +7,8 @@ mod overhead;
 mod recorder;
 mod report;
 
+pub use report::keep;
+
 use crate::packages;
 use crate::run::{cargo, check, target};
 use std::path::PathBuf;

@@ -104,6 +104,10 @@ impl SpiCard {
         self.card
     }
 
+    pub(super) fn is_selected(&self) -> bool {
+        self.is_selected
+    }
+
     /// The card itself.
     pub fn card(&self) -> &Card {
         &self.card

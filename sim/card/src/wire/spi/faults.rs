@@ -3,7 +3,34 @@
 use super::card::{RELEASED, Session, SpiCard};
 use super::command::Answer;
 use super::transfer::Task;
+use crate::Card;
 use crate::wire::strike::{Strike, Strikes};
+
+/// How often strikes had an effect on a card.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Effects {
+    /// Power went away from a card that had it.
+    pub power_losses: u64,
+    /// Commands that were complete and went unheard.
+    pub lost_commands: u64,
+    /// Bits that a selected card took wrongly.
+    pub flips_to_card: u64,
+    /// Bits that the host got wrongly from a selected card.
+    pub flips_to_host: u64,
+    /// Busy times that lasted longer.
+    pub busies: u64,
+}
+
+impl Effects {
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        self.power_losses
+            + self.lost_commands
+            + self.flips_to_card
+            + self.flips_to_host
+            + self.busies
+    }
+}
 
 /// Strikes to come, and what of them is not over.
 pub(super) struct Faults {
@@ -13,6 +40,7 @@ pub(super) struct Faults {
     power: Power,
     lost_commands: u32,
     extra_busy_ns: u64,
+    effects: Effects,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -32,6 +60,7 @@ impl Default for Faults {
             power: Power::On,
             lost_commands: 0,
             extra_busy_ns: 0,
+            effects: Effects::default(),
         }
     }
 }
@@ -41,11 +70,13 @@ impl Faults {
     pub(super) fn lose_command(&mut self) -> bool {
         let is_lost = self.lost_commands > 0;
         self.lost_commands -= u32::from(is_lost);
+        self.effects.lost_commands += u64::from(is_lost);
         is_lost
     }
 
     /// By how much the busy that begins lasts longer.
     pub(super) fn take_extra_busy_ns(&mut self) -> u64 {
+        self.effects.busies += u64::from(self.extra_busy_ns > 0);
         std::mem::take(&mut self.extra_busy_ns)
     }
 
@@ -69,6 +100,22 @@ impl SpiCard {
     pub fn schedule(&mut self, strikes: &Strikes) {
         self.faults.upcoming.extend(strikes.iter());
         self.faults.watch();
+    }
+
+    /// How often strikes had an effect so far.
+    pub fn effects(&self) -> Effects {
+        self.faults.effects
+    }
+
+    /// Takes the power away, puts another card in, and returns the one that was there. The other has no
+    /// power until [`SpiCard::power_on`]. Its capacity has to be the same.
+    ///
+    /// # Panics
+    /// If it is not.
+    pub fn exchange_card(&mut self, other: Card) -> Card {
+        assert_eq!(other.blocks(), self.card.blocks(), "another capacity");
+        self.power_cut();
+        std::mem::replace(&mut self.card, other)
     }
 
     /// Takes the power away, now, until [`SpiCard::power_on`]: also from a card that is out.
@@ -103,6 +150,7 @@ impl SpiCard {
         if self.is_powered() {
             // A card put back in the meantime has done nothing that this would undo.
             self.card.power_cut(self.pace.now_ns());
+            self.faults.effects.power_losses += 1;
         }
         self.faults.power = Power::Off { until_ns };
         self.faults.watch();
@@ -136,6 +184,10 @@ impl SpiCard {
             return RELEASED;
         }
         self.power_on();
+        if self.is_selected() {
+            self.faults.effects.flips_to_card += u64::from(to_card != 0);
+            self.faults.effects.flips_to_host += u64::from(to_host != 0);
+        }
         self.exchange_unharmed(out ^ to_card) ^ to_host
     }
 }

@@ -1,0 +1,298 @@
+//! `cargo xtask mutants`: plants small bugs in the device crates with cargo-mutants, one at a time, and tells
+//! which of them no test notices.
+//!
+//! All mutants are split into shards. A shard's outcome is kept in `target/mutants/` until the code or its
+//! tests change, so that a run may be interrupted and continued, or split over machines.
+
+use crate::run::{cargo, check, root, target};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The crates that are mutated.
+const CRATES: [&str; 2] = ["core/card", "core/recorder"];
+/// A shard takes some minutes.
+const SHARDS: usize = 100;
+/// Survivors that were looked at, each with the reason why it changes nothing.
+const ACCEPTED: &str = "xtask/mutants.txt";
+const USAGE: &str = "usage: cargo xtask mutants [SHARD | FIRST..END] [--file PATH] [--report]";
+
+/// What is to be done.
+struct Request {
+    shards: Range<usize>,
+    /// Only mutants of this file, as one shard.
+    file: Option<String>,
+    /// Nothing is run: what is known is reported.
+    is_report: bool,
+}
+
+/// Runs the mutants that these arguments ask for.
+pub fn with(args: &[&str]) -> Result<(), String> {
+    let request = parsed(args).ok_or(USAGE)?;
+    let tool = tool()?;
+    let folder = target().join("mutants").join(fingerprint()?);
+    make(&folder)?;
+    if let Some(file) = &request.file {
+        let name = format!("file-{}", file.replace('/', "-"));
+        run(&tool, &folder.join(name), &["--file", file])?;
+    } else if !request.is_report {
+        for shard in request.shards {
+            let number = format!("{shard}/{SHARDS}");
+            run(
+                &tool,
+                &folder.join(format!("shard-{shard}")),
+                &["--shard", &number],
+            )?;
+        }
+    }
+    report(&folder)
+}
+
+fn parsed(args: &[&str]) -> Option<Request> {
+    let mut request = Request {
+        shards: 0..SHARDS,
+        file: None,
+        is_report: false,
+    };
+    match args {
+        [] => (),
+        ["--report"] => request.is_report = true,
+        ["--file", path] => request.file = Some((*path).to_string()),
+        [range] => {
+            let (first, end) = match range.split_once("..") {
+                Some((first, end)) => (first.parse().ok()?, end.parse().ok()?),
+                None => (range.parse().ok()?, range.parse::<usize>().ok()? + 1),
+            };
+            request.shards = first..end;
+        }
+        _ => return None,
+    }
+    (request.shards.end <= SHARDS).then_some(request)
+}
+
+/// Returns the path of cargo-mutants, which is installed if it is missing.
+fn tool() -> Result<PathBuf, String> {
+    let tools = target().join("tools");
+    let path = tools.join("bin/cargo-mutants");
+    if !path.exists() {
+        let mut install = cargo(&["install", "--locked", "cargo-mutants", "--root"]);
+        check(install.arg(&tools))?;
+    }
+    Ok(path)
+}
+
+/// A number that changes with the code and its tests.
+fn fingerprint() -> Result<String, String> {
+    const FNV_OFFSET: u64 = 0xCBF2_9CE4_8422_2325;
+    const FNV_PRIME: u64 = 0x0000_0100_0000_01B3;
+    let mut files = vec![root().join(".cargo/mutants.toml")];
+    for folder in CRATES {
+        files_of(&root().join(folder), &mut files)?;
+    }
+    files.sort();
+    let mut hash = FNV_OFFSET;
+    for path in files {
+        for byte in read(&path)? {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(FNV_PRIME);
+        }
+    }
+    Ok(format!("{hash:016x}"))
+}
+
+fn files_of(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), String> {
+    let entries = std::fs::read_dir(folder).map_err(at(folder))?;
+    for entry in entries {
+        let path = entry.map_err(at(folder))?.path();
+        match path.is_dir() {
+            true => files_of(&path, files)?,
+            false => files.push(path),
+        }
+    }
+    Ok(())
+}
+
+fn at(path: &Path) -> impl Fn(std::io::Error) -> String {
+    move |error| format!("{}: {error}", path.display())
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, String> {
+    std::fs::read(path).map_err(at(path))
+}
+
+fn make(folder: &Path) -> Result<(), String> {
+    std::fs::create_dir_all(folder).map_err(at(folder))
+}
+
+/// Runs a shard that is not done yet. Survivors are no error here.
+fn run(tool: &Path, folder: &Path, which: &[&str]) -> Result<(), String> {
+    if folder.join("done").exists() {
+        return Ok(());
+    }
+    let _ = std::fs::remove_dir_all(folder);
+    make(folder)?;
+    let mut command = Command::new(tool);
+    command.args(["mutants", "--no-shuffle", "--output"]);
+    command.arg(folder).args(which).current_dir(root());
+    eprintln!("\nmutants: {}", which.join(" "));
+    let status = command.status().map_err(at(tool))?;
+    match status.code() {
+        // All were noticed, some survived, or some took too long.
+        Some(0 | 2 | 3) => std::fs::write(folder.join("done"), "").map_err(at(folder)),
+        _ => Err(format!(
+            "cargo-mutants failed ({status}); see {}",
+            folder.display()
+        )),
+    }
+}
+
+/// What became of mutants.
+#[derive(Default)]
+struct Tally {
+    counts: BTreeMap<String, usize>,
+    survivors: Vec<String>,
+    shards: usize,
+}
+
+impl Tally {
+    /// Adds the outcomes of a shard.
+    fn add(&mut self, folder: &Path) -> Result<(), String> {
+        let path = folder.join("mutants.out/outcomes.json");
+        let outcomes: Value = match path.exists() {
+            true => serde_json::from_slice(&read(&path)?).map_err(|error| error.to_string())?,
+            // A shard without mutants.
+            false => Value::Null,
+        };
+        for outcome in outcomes["outcomes"].as_array().into_iter().flatten() {
+            let Some(name) = outcome["scenario"]["Mutant"]["name"].as_str() else {
+                continue;
+            };
+            let summary = outcome["summary"].as_str().unwrap_or("unknown");
+            *self.counts.entry(summary.to_string()).or_default() += 1;
+            if summary == "MissedMutant" {
+                self.survivors.push(name.to_string());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Tells what is known of the current code; survivors that are not accepted are an error.
+fn report(folder: &Path) -> Result<(), String> {
+    let mut tally = Tally::default();
+    let entries = std::fs::read_dir(folder).map_err(at(folder))?;
+    for entry in entries {
+        let path = entry.map_err(at(folder))?.path();
+        let is_shard = path
+            .file_name()
+            .is_some_and(|name| name.to_string_lossy().starts_with("shard-"));
+        if path.join("done").exists() {
+            tally.shards += usize::from(is_shard);
+            tally.add(&path)?;
+        }
+    }
+    tally.survivors.sort();
+    tally.survivors.dedup();
+    let mut accepted = accepted()?;
+    let is_new = |name: &String| match accepted.iter().position(|it| *it == without_place(name)) {
+        Some(at) => {
+            accepted.swap_remove(at);
+            false
+        }
+        None => true,
+    };
+    let new: Vec<String> = tally
+        .survivors
+        .iter()
+        .filter(|name| is_new(name))
+        .cloned()
+        .collect();
+    let text = page(&tally, &new, &accepted);
+    println!("{text}");
+    if tally.shards == SHARDS {
+        crate::bench::keep("mutants", &text)?;
+        if !accepted.is_empty() {
+            return Err(format!(
+                "{ACCEPTED} lists mutants that do not survive any more"
+            ));
+        }
+    }
+    match new.len() {
+        0 => Ok(()),
+        count => Err(format!(
+            "{count} mutants survive; write tests, or list them in {ACCEPTED}"
+        )),
+    }
+}
+
+fn page(tally: &Tally, new: &[String], unused: &[String]) -> String {
+    let mut text = format!("{} of {SHARDS} shards.\n\n", tally.shards);
+    let mut line = |words: String| writeln!(text, "{words}").unwrap_or_default();
+    for (summary, count) in &tally.counts {
+        line(format!("- {count} {summary}"));
+    }
+    line(format!(
+        "- {} survivors accepted",
+        tally.survivors.len() - new.len()
+    ));
+    for name in new {
+        line(format!("- survives: `{name}`"));
+    }
+    if tally.shards == SHARDS {
+        for name in unused {
+            line(format!("- listed in vain: `{name}`"));
+        }
+    }
+    text
+}
+
+/// The name of a mutant without line and column, which change too often.
+fn without_place(name: &str) -> String {
+    let mut parts = name.splitn(4, ':');
+    match (parts.next(), parts.next(), parts.next(), parts.next()) {
+        (Some(file), Some(_), Some(_), Some(what)) => format!("{file}:{what}"),
+        _ => name.to_string(),
+    }
+}
+
+/// Names of the survivors that are accepted; one that is listed twice stands for two.
+fn accepted() -> Result<Vec<String>, String> {
+    let text = String::from_utf8_lossy(&read(&root().join(ACCEPTED))?).into_owned();
+    let lines = text.lines().enumerate();
+    let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
+    lines
+        .map(|(number, line)| match line.split_once(" -- ") {
+            Some((name, reason)) if !reason.is_empty() => Ok(name.to_string()),
+            _ => Err(format!(
+                "{ACCEPTED}, line {}: no ` -- ` with a reason",
+                number + 1
+            )),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_compared_without_its_place() {
+        let name = "core/card/src/crc.rs:12:5: replace crc7 -> u8 with 0";
+        assert_eq!(
+            without_place(name),
+            "core/card/src/crc.rs: replace crc7 -> u8 with 0"
+        );
+    }
+
+    #[test]
+    fn ranges_of_shards_are_understood() {
+        let shards = |args: &[&str]| parsed(args).map(|request| request.shards);
+        assert_eq!(shards(&[]), Some(0..SHARDS));
+        assert_eq!(shards(&["7"]), Some(7..8));
+        assert_eq!(shards(&["3..9"]), Some(3..9));
+        assert_eq!(shards(&["3..101"]), None);
+        assert_eq!(shards(&["3.."]), None);
+    }
+}
