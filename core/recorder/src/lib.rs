@@ -127,7 +127,7 @@ mod volume;
 
 pub use control::Control;
 pub use event::Event;
-pub use fat::{DosTime, Error as FatError, FatVolume};
+pub use fat::{DosTime, Error as FatError, FatVolume, INDEX_RECORD_BYTES, IndexRecord};
 pub use format::{Column, DECIMALS_MAX, Format, Kind, MAGOD2, Schema};
 pub use gap::{Cause, Gap};
 pub use limits::{COLUMNS_MAX, LINE_BYTES_MAX, RING_BYTES_MIN, SAMPLE_BYTES_MAX, STREAMS_MAX};
@@ -137,7 +137,10 @@ pub use recorder::{Config, Parts, Recorder, StartError, WhenFull};
 pub use recover::{recover, true_length};
 pub use ring::{Lost, RING_BYTES_MAX, Ring, Sampler, Source};
 pub use stream::{StreamConfig, StreamSummary, Window};
-pub use volume::{Blocks, Extent, Name, RESERVED_MAX, Request, Reserved, Trouble, Volume};
+pub use volume::{
+    Blocks, ErrorKind, Extent, FOLDER_RECORDINGS_MAX, FileId, FileRecord, NUMBER_LAST, Name,
+    RESERVED_MAX, Request, Reserved, ShortText, Volume,
+};
 
 /// Tells the time.
 pub trait Clock {

@@ -331,18 +331,26 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
 
     async fn roll(&mut self, at: usize) -> Result<bool, M::Error> {
         self.cover(at).await?;
+        Ok(self.begin_next(at).is_some())
+    }
+
+    /// Begins a stream's next file, if there is one: it gets the next number of its prefix.
+    pub(crate) fn begin_next(&mut self, at: usize) -> Option<crate::Reserved> {
         let now_us = self.now_us();
-        let Some(file) = self.streams[at].roll(now_us) else {
-            return Ok(false);
-        };
+        let prefix = self.streams[at].config.prefix;
+        let is_same = |stream: &&Stream| stream.config.prefix == prefix;
+        let same = self.streams.iter().filter(is_same);
+        let number = same.map(|stream| stream.next_number).max()?;
+        let file = self.streams[at].roll(now_us, number)?;
+        self.streams[at].next_number = number + 1;
         self.say_opened(at, file);
-        Ok(true)
+        Some(file)
     }
 
     pub(crate) fn say_opened(&mut self, at: usize, file: crate::Reserved) {
         (self.events)(Event::Opened {
             stream: at as u8,
-            name: file.name,
+            name: file.id.map_or([b' '; 11], |id| id.short_name()),
             bytes_max: u64::from(file.extent.blocks) * BLOCK_BYTES as u64,
         });
     }

@@ -27,7 +27,7 @@ use crate::reads::ReadDesk;
 use crate::recover::recover;
 use crate::ring::Source;
 use crate::stream::{Stream, StreamConfig, StreamSummary};
-use crate::volume::{RESERVED_MAX, Request, Trouble, Volume};
+use crate::volume::{ErrorKind, FileRecord, RESERVED_MAX, Request, Volume};
 use cardiograph_card::{BLOCK_BYTES, Medium};
 use core::fmt;
 use embedded_hal_async::delay::DelayNs;
@@ -232,9 +232,14 @@ where
     async fn open_files(&mut self) -> Result<(), V::Error> {
         for at in 0..N {
             self.reserve(at).await?;
-            let now_us = self.owner.now_us();
-            if let Some(file) = self.owner.streams[at].roll(now_us) {
-                self.owner.say_opened(at, file);
+            let stream = &mut self.owner.streams[at];
+            let (prefix, extension) = (stream.config.prefix, stream.config.format.extension());
+            stream.next_number = self.volume.next_number(prefix, extension);
+            if let Some(file) = self.owner.begin_next(at)
+                && let Some(id) = file.id
+            {
+                let named = self.volume.name(&mut self.owner, file.slot, id, "");
+                named.await?;
             }
         }
         Ok(())
@@ -282,7 +287,7 @@ where
                 }
                 Err(error) => error,
             };
-            if V::trouble(&error) != Trouble::NoSpace {
+            if !is_full(V::error_kind(&error)) {
                 return Err(error);
             }
             // Nothing is removed for a file that is not needed yet.
@@ -313,7 +318,8 @@ where
             return Ok(false);
         }
         let removed = self.volume.remove_oldest(&mut self.owner).await?;
-        if let Some(name) = removed {
+        if let Some(id) = removed {
+            let name = id.short_name();
             (self.owner.events)(Event::Removed { name });
         }
         Ok(removed.is_some())
@@ -385,8 +391,9 @@ where
         let closed = match closing.bytes {
             0 => self.volume.discard(&mut self.owner, closing.slot).await,
             bytes => {
+                let record = FileRecord::of_length(closing.id, bytes);
                 self.volume
-                    .close(&mut self.owner, closing.slot, bytes)
+                    .close(&mut self.owner, closing.slot, &record)
                     .await
             }
         };
@@ -396,7 +403,7 @@ where
         stream.summary.bytes += closing.bytes;
         (self.owner.events)(Event::Closed {
             stream: at as u8,
-            name: closing.name,
+            name: closing.id.short_name(),
             bytes: closing.bytes,
         });
         Ok(())
@@ -480,7 +487,7 @@ where
                             _ => Ok(()),
                         };
                     }
-                    Err(error) if V::trouble(&error) == Trouble::NoSpace => cause = Cause::CardFull,
+                    Err(error) if is_full(V::error_kind(&error)) => cause = Cause::CardFull,
                     Err(_) => (),
                 }
             }
@@ -551,6 +558,11 @@ pub struct Parts<'a, M, V, C, D, E> {
     pub control: &'a Control,
     /// Reads beside the recording, if there are to be any.
     pub reads: Option<&'a ReadDesk<'a>>,
+}
+
+/// Returns true if there is no room for another file.
+fn is_full(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::NoRoom | ErrorKind::DirectoryFull)
 }
 
 /// The card or its file system failed: which of both does not matter, all is tried again.

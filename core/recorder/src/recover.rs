@@ -18,7 +18,7 @@ use crate::format::binary;
 use crate::format::mark::{self, Mark, mark_block};
 use crate::limits::MARK_BLOCKS;
 use crate::recorder::StartError;
-use crate::volume::{Blocks, RESERVED_MAX, Reserved, Volume};
+use crate::volume::{Blocks, FileId, FileRecord, RESERVED_MAX, Reserved, Volume};
 use cardiograph_card::{BLOCK_BYTES, Block};
 
 /// Mounts a volume and gives every recording that was cut off its true length: what a recorder does before
@@ -33,20 +33,54 @@ pub async fn recover<B: Blocks, V: Volume<B>>(
     mut tell: impl FnMut(&mut B, Event),
 ) -> Result<(), StartError<B::Error, V::Error>> {
     volume.mount(card).await.map_err(StartError::Volume)?;
+    if let Some(id) = volume.take_removed() {
+        let name = id.short_name();
+        tell(card, Event::Removed { name });
+    }
     for slot in 0..RESERVED_MAX as u8 {
         let Some(file) = volume.reserved(slot) else {
             continue;
         };
         let bytes = true_length(card, &file).await.map_err(StartError::Card)?;
+        if bytes == 0 && file.id.is_none() {
+            // Prepared space, of which nothing was used.
+            let discarded = volume.discard(card, slot).await;
+            discarded.map_err(StartError::Volume)?;
+            continue;
+        }
+        let id = match file.id {
+            Some(id) => id,
+            None => id_of(card, &file).await.map_err(StartError::Card)?,
+        };
+        let record = FileRecord {
+            is_recovered: true,
+            ..FileRecord::of_length(id, bytes)
+        };
         let closed = match bytes {
             0 => volume.discard(card, slot).await,
-            bytes => volume.close(card, slot, bytes).await,
+            _ => volume.close(card, slot, &record).await,
         };
         closed.map_err(StartError::Volume)?;
-        let name = file.name;
+        let name = id.short_name();
         tell(card, Event::Recovered { name, bytes });
     }
     Ok(())
+}
+
+/// Reads a recording's number from the mark of its first block.
+async fn id_of<B: Blocks>(card: &mut B, file: &Reserved) -> Result<FileId, B::Error> {
+    let mut scan = Scan {
+        card,
+        file,
+        block: [0; BLOCK_BYTES],
+    };
+    scan.read(0).await?;
+    let mark = scan.mark(0, Format::is_binary(file.note));
+    Ok(FileId {
+        prefix: file.prefix,
+        extension: file.extension,
+        number: mark.map_or(0, |(mark, _)| mark.durable),
+    })
 }
 
 /// The length in bytes of what a file holds.

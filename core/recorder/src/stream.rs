@@ -14,7 +14,7 @@ use crate::format::{Encoder, Filled, Format};
 use crate::gap::{Cause, Gap};
 use crate::limits::{AHEAD_MAX, MARK_BLOCKS, OVERDUE_PART, OVERDUE_US_MIN, STEP_PART};
 use crate::ring::Source;
-use crate::volume::{Name, Reserved};
+use crate::volume::{FileId, Reserved};
 use cardiograph_card::BLOCK_BYTES;
 use heapless::Deque;
 
@@ -60,7 +60,7 @@ pub(crate) struct Target {
 #[derive(Clone, Copy)]
 pub(crate) struct Closing {
     pub(crate) slot: u8,
-    pub(crate) name: Name,
+    pub(crate) id: FileId,
     pub(crate) bytes: u64,
 }
 
@@ -113,6 +113,8 @@ pub(crate) struct Stream<'a> {
     pub(crate) is_rolling: bool,
     /// When the file was begun.
     pub(crate) opened_us: u64,
+    /// The number that the next file gets.
+    pub(crate) next_number: u32,
     /// There was no room for another file when it was tried last.
     pub(crate) is_card_full: bool,
     /// It was said that the card is full.
@@ -143,6 +145,7 @@ impl<'a> Stream<'a> {
             target: None,
             is_rolling: false,
             opened_us: 0,
+            next_number: 1,
             is_card_full: false,
             is_full_told: false,
             is_given_up: false,
@@ -368,9 +371,14 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// The next file begins; the one before is to be closed.
-    pub(crate) fn roll(&mut self, now_us: u64) -> Option<Reserved> {
-        let next = self.ahead.pop_front()?;
+    /// The next file begins, with this number; the one before is to be closed.
+    pub(crate) fn roll(&mut self, now_us: u64, number: u32) -> Option<Reserved> {
+        let mut next = self.ahead.pop_front()?;
+        next.id = Some(FileId {
+            prefix: next.prefix,
+            extension: next.extension,
+            number,
+        });
         if let Some(file) = self.file {
             let closing = self.closing_of(file);
             // Prepared and closing files together are no more than either may be.
@@ -389,13 +397,18 @@ impl<'a> Stream<'a> {
     pub(crate) fn closing_of(&self, file: Reserved) -> Closing {
         Closing {
             slot: file.slot,
-            name: file.name,
+            id: file.id.unwrap_or(FileId {
+                prefix: file.prefix,
+                extension: file.extension,
+                number: self.next_number,
+            }),
             bytes: self.encoder.content_bytes(),
         }
     }
 
     pub(crate) fn begin(&mut self, file: Reserved, now_us: u64) {
-        self.encoder.start(file.epoch, file.extent.blocks);
+        let number = file.id.map_or(0, |id| id.number);
+        self.encoder.start(file.epoch, file.extent.blocks, number);
         self.file = Some(file);
         self.is_rolling = false;
         self.opened_us = now_us;

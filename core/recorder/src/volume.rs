@@ -1,15 +1,24 @@
-//! The file system, as the recorder sees it: files of consecutive blocks.
+//! The file system as the recorder uses it: prepared space, numbered recordings, and an index of them.
+//!
+//! ```text
+//!            reserve            name               close
+//!   nothing ────────> prepared ──────> unfinished ────────> finished ── remove_oldest ──> nothing
+//!                        │                 │
+//!                        └─── discard ─────┴──────────────────────────────────────────> nothing
+//! ```
 
 use cardiograph_card::Block;
+use core::fmt;
 
-/// Blocks of a card, as a file system wants them. What stands behind it may write samples first.
-// Executors are of one thread here: whether futures can be sent is the implementation's.
+/// Blocks of a card, as a file system needs them. An implementation may write samples before it carries out
+/// a request.
+// Executors have one thread here; the implementation decides if its futures are `Send`.
 #[allow(async_fn_in_trait)]
 pub trait Blocks {
-    /// Why something was not done.
+    /// Error of the card.
     type Error;
 
-    /// Blocks there are.
+    /// Returns the number of blocks.
     fn blocks(&self) -> u32;
     /// Reads consecutive blocks.
     async fn read(&mut self, start: u32, blocks: &mut [Block]) -> Result<(), Self::Error>;
@@ -32,45 +41,203 @@ pub struct Extent {
     pub blocks: u32,
 }
 
-/// A short name as it stands in a directory: eight and three characters, padded with blanks.
+/// A short name as a directory stores it: eight and three characters, padded with blanks.
 pub type Name = [u8; 11];
 
-/// A file that is reserved for a recording, and not closed yet.
+/// Most recordings in one folder.
+pub const FOLDER_RECORDINGS_MAX: u32 = 1_000;
+/// Digits in the names of folders and files.
+const DIGITS: usize = 5;
+/// Numbers before a file's name repeats, in another folder.
+const NAMES: u32 = 10_u32.pow(DIGITS as u32);
+const _: () = assert!(NAMES.is_multiple_of(FOLDER_RECORDINGS_MAX));
+/// The last number that a folder can be named for.
+pub const NUMBER_LAST: u32 = NAMES * FOLDER_RECORDINGS_MAX - 1;
+
+/// A recording: prefix and number are unique on a card.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FileId {
+    /// Three capital letters that the name begins with.
+    pub prefix: [u8; 3],
+    /// Three capital letters or digits that the name ends with.
+    pub extension: [u8; 3],
+    /// The number, counted per prefix from 1.
+    pub number: u32,
+}
+
+impl FileId {
+    /// Returns the short name of the file in its folder, such as `LOG00012CSV`.
+    pub fn short_name(&self) -> Name {
+        name_of(self.prefix, self.number % NAMES, self.extension)
+    }
+
+    /// Returns the short name of the folder, such as `LOG00000` and three blanks.
+    pub fn folder_name(&self) -> Name {
+        name_of(self.prefix, self.number / FOLDER_RECORDINGS_MAX, *b"   ")
+    }
+
+    /// Returns true if the characters and the number can be in a name.
+    pub fn is_valid(&self) -> bool {
+        let is_tail = |byte: &u8| byte.is_ascii_uppercase() || byte.is_ascii_digit();
+        self.prefix.iter().all(u8::is_ascii_uppercase)
+            && self.extension.iter().all(is_tail)
+            && self.number <= NUMBER_LAST
+    }
+}
+
+/// The path on the card: `LOG00000/LOG00012.CSV`.
+impl fmt::Display for FileId {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write_name(f, &self.folder_name())?;
+        f.write_str("/")?;
+        write_name(f, &self.short_name())
+    }
+}
+
+/// Writes a short name as people read it: without padding, with a point before the last three characters.
+pub(crate) fn write_name(f: &mut fmt::Formatter, name: &Name) -> fmt::Result {
+    let (base, extension) = name.split_at(8);
+    write!(f, "{}", base.trim_ascii_end().escape_ascii())?;
+    match extension.trim_ascii_end() {
+        b"" => Ok(()),
+        extension => write!(f, ".{}", extension.escape_ascii()),
+    }
+}
+
+/// Returns a name of three letters, five digits and an extension.
+pub(crate) fn name_of(prefix: [u8; 3], number: u32, extension: [u8; 3]) -> Name {
+    let digit = |at: usize| b'0' + (number / 10_u32.pow((7 - at) as u32) % 10) as u8;
+    core::array::from_fn(|at| match at {
+        0..3 => prefix[at],
+        3..8 => digit(at),
+        _ => extension[at - 8],
+    })
+}
+
+/// A text of up to 32 bytes, stored inline.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub struct ShortText {
+    bytes: [u8; ShortText::BYTES_MAX],
+    len: u8,
+}
+
+impl ShortText {
+    /// Longest text, in bytes.
+    pub const BYTES_MAX: usize = 32;
+    /// No text.
+    pub const EMPTY: ShortText = ShortText {
+        bytes: [0; ShortText::BYTES_MAX],
+        len: 0,
+    };
+
+    /// Copies a text that can be a session's name: letters, digits, `-` and `_`. Returns `None` for others.
+    pub fn new(text: &str) -> Option<ShortText> {
+        let is_good = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+        let mut short = ShortText::EMPTY;
+        short
+            .bytes
+            .get_mut(..text.len())?
+            .copy_from_slice(text.as_bytes());
+        short.len = text.len() as u8;
+        text.bytes().all(is_good).then_some(short)
+    }
+
+    /// Returns the text.
+    pub fn as_str(&self) -> &str {
+        // Only `new` fills it, with ASCII.
+        core::str::from_utf8(&self.bytes[..usize::from(self.len)]).unwrap_or_default()
+    }
+}
+
+impl fmt::Debug for ShortText {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        fmt::Debug::fmt(self.as_str(), f)
+    }
+}
+
+/// Space on the card for a recording that is not finished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reserved {
-    /// Which of the unfinished files it is.
+    /// Place in the table of unfinished files.
     pub slot: u8,
-    /// Its name.
-    pub name: Name,
-    /// Where its blocks are.
+    /// Prefix of its name.
+    pub prefix: [u8; 3],
+    /// Extension of its name.
+    pub extension: [u8; 3],
+    /// Its blocks.
     pub extent: Extent,
-    /// A number that no other recording on the card has, so that what was there before is not taken for
-    /// part of this one.
+    /// A number that no other recording on the card has: old blocks are not mistaken for this one's.
     pub epoch: u32,
-    /// What the recorder noted about it when it was reserved.
+    /// The recorder's own note, made when the file was reserved.
     pub note: u32,
+    /// The recording's name, once it has one.
+    pub id: Option<FileId>,
+    /// Version 0.1 reserved this file: it has its final name, and version 0.1 wrote its blocks.
+    pub is_version_0_1: bool,
 }
 
-/// What a file is reserved for.
+/// A request for space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// The letters that the name begins with.
+    /// Three capital letters that the name will begin with.
     pub prefix: [u8; 3],
-    /// What the name ends with.
+    /// Three capital letters or digits that the name will end with.
     pub extension: [u8; 3],
-    /// Blocks that are wanted. The file may be shorter if no free run is as long.
+    /// Wanted length in blocks. The file is shorter if no free run is as long.
     pub blocks: u32,
-    /// Least blocks that make sense.
+    /// Shortest useful length in blocks.
     pub blocks_min: u32,
-    /// Kept with the file until it is closed.
+    /// Stored with the file until it is closed.
     pub note: u32,
 }
 
-/// What kind of trouble an error of a volume is.
+/// A finished recording, as the index lists it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trouble {
-    /// There is no room for another file.
-    NoSpace,
+pub struct FileRecord {
+    /// Its name.
+    pub id: FileId,
+    /// The session's name; empty if there is none.
+    pub session: ShortText,
+    /// Length in bytes.
+    pub bytes: u64,
+    /// Time of the first sample, in us of the recorder's clock.
+    pub first_us: u64,
+    /// Time of the last sample, in us of the recorder's clock.
+    pub last_us: u64,
+    /// Number of samples in the file.
+    pub samples: u64,
+    /// Number of gaps in the file.
+    pub gaps: u32,
+    /// Number of samples lost in these gaps.
+    pub lost: u64,
+    /// The recording was interrupted, and closed by recovery.
+    pub is_recovered: bool,
+}
+
+impl FileRecord {
+    /// Returns a record of a file of which only the length is known.
+    pub const fn of_length(id: FileId, bytes: u64) -> FileRecord {
+        FileRecord {
+            id,
+            session: ShortText::EMPTY,
+            bytes,
+            first_us: 0,
+            last_us: 0,
+            samples: 0,
+            gaps: 0,
+            lost: 0,
+            is_recovered: false,
+        }
+    }
+}
+
+/// Kind of an error of a volume, by what the recorder can do about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// No free space is long enough.
+    NoRoom,
+    /// A directory has no room for another entry.
+    DirectoryFull,
     /// The card failed, or is gone.
     Card,
     /// The file system cannot be used as it is.
@@ -80,27 +247,47 @@ pub enum Trouble {
 /// Most files that can be unfinished at once: one being written and one prepared for each stream.
 pub const RESERVED_MAX: usize = 8;
 
-/// A file system on blocks. An operation that is cut off by a power failure is finished or undone by the
-/// next [`mount`](Volume::mount).
+/// A file system on blocks. If power fails during an operation, or its future is dropped, the next
+/// [`mount`](Volume::mount) completes or undoes it; until then every other operation fails.
 #[allow(async_fn_in_trait)]
 pub trait Volume<B: Blocks> {
-    /// Why something was not done.
+    /// Error of an operation.
     type Error;
 
-    /// What kind of trouble an error is.
-    fn trouble(error: &Self::Error) -> Trouble;
-    /// Finds the file system and brings it in order. Files that were reserved and not closed are in
-    /// [`reserved`](Volume::reserved) afterwards.
+    /// Returns the kind of an error.
+    fn error_kind(error: &Self::Error) -> ErrorKind;
+    /// Finds the file system and repairs what an interrupted operation left. Files that were reserved and
+    /// not closed are in [`reserved`](Volume::reserved) afterwards.
     async fn mount(&mut self, card: &mut B) -> Result<(), Self::Error>;
-    /// The unfinished file in this slot, of [`RESERVED_MAX`].
+    /// Returns the unfinished file in this slot, of [`RESERVED_MAX`].
     fn reserved(&self, slot: u8) -> Option<Reserved>;
-    /// Makes a file of consecutive blocks, with what is in them. It is in its directory in its full
-    /// length.
+    /// Returns the number that the next recording with this prefix gets: one more than the highest that
+    /// [`name`](Volume::name) or [`close`](Volume::close) has used. It is known for a prefix of this card
+    /// after a mount, and for any prefix after a [`reserve`](Volume::reserve) with it.
+    fn next_number(&self, prefix: [u8; 3], extension: [u8; 3]) -> u32;
+    /// Prepares consecutive blocks, with whatever they hold, under a hidden entry without a number.
     async fn reserve(&mut self, card: &mut B, request: Request) -> Result<Reserved, Self::Error>;
-    /// Gives a file its true length; blocks beyond are free again.
-    async fn close(&mut self, card: &mut B, slot: u8, bytes: u64) -> Result<(), Self::Error>;
-    /// Removes an unfinished file.
+    /// Names a prepared file: its entry moves into the folder of its number, still in its full length.
+    /// `session` is the session's name, or empty. Does nothing if the file has this name already.
+    async fn name(
+        &mut self,
+        card: &mut B,
+        slot: u8,
+        id: FileId,
+        session: &str,
+    ) -> Result<(), Self::Error>;
+    /// Finishes a file: names it if it has no name, trims it to its actual length, frees the blocks behind,
+    /// and lists it in the index.
+    async fn close(
+        &mut self,
+        card: &mut B,
+        slot: u8,
+        record: &FileRecord,
+    ) -> Result<(), Self::Error>;
+    /// Removes an unfinished file. If it had the last number, the next recording gets it again.
     async fn discard(&mut self, card: &mut B, slot: u8) -> Result<(), Self::Error>;
-    /// Removes the finished recording with the lowest number, to make room; returns its name.
-    async fn remove_oldest(&mut self, card: &mut B) -> Result<Option<Name>, Self::Error>;
+    /// Removes the oldest finished recording, to make room. Returns `None` if there is none.
+    async fn remove_oldest(&mut self, card: &mut B) -> Result<Option<FileId>, Self::Error>;
+    /// Returns, once, the recording whose interrupted removal the last mount completed.
+    fn take_removed(&mut self) -> Option<FileId>;
 }

@@ -3,7 +3,7 @@
 
 mod fat_rig;
 
-use cardiograph_recorder::Request;
+use cardiograph_recorder::{FileRecord, Request};
 use cardiograph_sim_world::{Random, Seed};
 use fat_rig::*;
 
@@ -159,10 +159,16 @@ fn use_up(mut rig: Rig, random: &mut Random) -> Disk {
         for _ in 0..6 {
             let blocks = random.below(600) as u32;
             let slot = random.below(8) as u8;
-            let _ = match random.below(5) {
+            let id = match random.below(8) {
+                0 => rec(random.below(3000) as u32),
+                _ => rig.next(REQUEST),
+            };
+            let record = FileRecord::of_length(id, random.below(600 * 512));
+            let _ = match random.below(6) {
                 0 | 1 => rig.reserve(Request { blocks, ..REQUEST }).map(drop),
-                2 => rig.close(slot, random.below(600 * 512)),
-                3 => rig.discard(slot),
+                2 => rig.name(slot, id, "session"),
+                3 => rig.close(slot, record),
+                4 => rig.discard(slot),
                 _ => rig.remove_oldest().map(drop),
             };
         }
@@ -214,20 +220,28 @@ fn a_garbled_volume_makes_no_panic_and_is_not_left() {
     for spec in [FAT16, FAT32] {
         let image = spec.make();
         let mut rig = Rig::mounted(image.disk.clone());
-        for _ in 0..4 {
+        for slot in 0..4 {
             rig.record(30, 5000);
             rig.reserve(REQUEST).unwrap();
+            if slot % 2 == 0 {
+                rig.name(slot, rig.next(REQUEST), "a-session").unwrap();
+            }
         }
         let listing = check(&rig.disk, image.start).unwrap();
         let journal = &listing.files["CARDIOGRJNL"].blocks;
         let boot = rig.disk.block(image.start);
         let fat = image.start + u32::from(boot[14]);
+        let folder = &listing.files["REC00000"].blocks;
+        let index = &listing.files["REC00000/CARDIOGRIDX"].blocks;
         let blocks = [
             fat,
             fat + 1,
             listing.root_blocks[0],
             journal[0],
             journal[64],
+            folder[0],
+            folder[1],
+            index[0],
         ];
         for number in 0..1500 {
             let mut random = Seed::new(seed).nth(number);
@@ -237,7 +251,7 @@ fn a_garbled_volume_makes_no_panic_and_is_not_left() {
                 garble(&mut disk, image.start, &mut random);
             }
             for _ in 0..random.below(3) {
-                let block = blocks[random.below(5) as usize];
+                let block = blocks[random.below(8) as usize];
                 garble(&mut disk, block, &mut random);
             }
             if random.below(2) == 0 {

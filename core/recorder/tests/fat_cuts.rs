@@ -3,37 +3,63 @@
 
 mod fat_rig;
 
-use cardiograph_recorder::{Request, Reserved};
+use cardiograph_recorder::{FileId, FileRecord, Request, Reserved};
 use cardiograph_sim_world::Seed;
 use fat_rig::*;
+use std::collections::BTreeMap;
 
 /// One cut in so many is shown to fsck.fat and the crate fatfs.
 const JUDGED: u64 = 17;
 /// One cut in so many is followed by the rest of the script.
 const GONE_ON: u64 = 13;
 
+/// Blocks of a new folder.
+const FOLDER_BLOCKS: u64 = 585;
+/// Blocks before and after it that may be written with it.
+const EDGE: u64 = 24;
+
 /// What is done, slot by slot.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Mount,
     Reserve(u32, [u8; 3]),
-    Close(u8, u64),
+    /// The session's name.
+    Name(u8, FileId, &'static str),
+    Close(u8, FileId, u64),
     Discard(u8),
     RemoveOldest,
+}
+
+const fn bin(number: u32) -> FileId {
+    FileId {
+        extension: *b"BIN",
+        ..rec(number)
+    }
 }
 
 const SCRIPT: &[Step] = &[
     Step::Mount,
     Step::Reserve(200, *b"CSV"),
     Step::Reserve(700, *b"BIN"),
-    Step::Close(0, 100 * 512 + 17),
+    Step::Name(0, rec(1), ""),
+    Step::Close(0, rec(1), 100 * 512 + 17),
+    // One that has no name yet is discarded, and one that has.
     Step::Discard(1),
     Step::Reserve(64, *b"CSV"),
     Step::Reserve(130, *b"BIN"),
-    Step::Close(0, 0),
-    Step::Close(1, 130 * 512),
+    Step::Name(1, bin(2), "a-session"),
+    Step::Close(0, rec(998), 0),
+    Step::Close(1, bin(2), 130 * 512),
     Step::RemoveOldest,
+    Step::Reserve(64, *b"CSV"),
+    Step::Name(0, rec(999), "the_longest-name_of_a_session_32"),
+    // The next folder.
     Step::Reserve(500, *b"BIN"),
+    Step::Discard(0),
+    Step::Close(1, bin(1000), 3 * 512),
+    Step::RemoveOldest,
+    // The first folder goes with its last recording.
+    Step::RemoveOldest,
     Step::RemoveOldest,
 ];
 
@@ -50,19 +76,48 @@ impl Step {
                 };
                 rig.reserve(request).map(drop)
             }
-            Step::Close(slot, bytes) => rig.close(slot, bytes),
+            Step::Name(slot, id, session) => rig.name(slot, id, session),
+            Step::Close(slot, id, bytes) => rig.close(slot, FileRecord::of_length(id, bytes)),
             Step::Discard(slot) => rig.discard(slot),
             Step::RemoveOldest => rig.remove_oldest().map(drop),
         }
     }
 }
 
-/// What is to be the same after a cut, root directory's length apart.
-type State = (std::collections::BTreeMap<String, Entry>, Vec<Reserved>);
+/// What is to be the same after a cut.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct State {
+    /// Without folders that hold no recording, and the root directory's length.
+    files: BTreeMap<String, Entry>,
+    reserved: Vec<Reserved>,
+    listed: Vec<FileRecord>,
+    next: u32,
+}
 
-fn state(rig: &Rig, image: &Image) -> Result<State, String> {
+fn state(rig: &mut Rig, image: &Image) -> Result<State, String> {
     let listing = check(&rig.disk, image.start)?;
-    Ok((listing.files, rig.reserved()))
+    let has_recording = |folder: &str| {
+        let path = format!("{folder}/");
+        let mut names = listing.files.keys().filter(|name| name.starts_with(&path));
+        names.any(|name| !name.ends_with("IDX"))
+    };
+    let is_kept = |name: &str| {
+        let folder = name.split('/').next().unwrap();
+        !listing.files.contains_key(&format!("{folder}/CARDIOGRIDX")) || has_recording(folder)
+    };
+    let files = listing.files.iter().filter(|(name, _)| is_kept(name));
+    let mut listed = Vec::new();
+    for folder in 0..2 {
+        listed.extend(rig.list(folder).iter().map(|listed| listed.record));
+    }
+    Ok(State {
+        files: files
+            .map(|(name, file)| (name.clone(), file.clone()))
+            .collect(),
+        reserved: rig.reserved(),
+        listed,
+        next: rig.next(REQUEST).number,
+    })
 }
 
 /// What must not be touched: all but FATs, root directory, FSInfo and free clusters.
@@ -70,6 +125,10 @@ fn others(image: &Image) -> Vec<u32> {
     let listing = check(&image.disk, image.start).unwrap();
     let files = listing.files.into_values().flat_map(|file| file.blocks);
     (0..=image.start).chain(files).collect()
+}
+
+fn name_in_path(id: FileId) -> String {
+    String::from_utf8(id.short_name().to_vec()).unwrap()
 }
 
 struct Run<'a> {
@@ -98,12 +157,13 @@ impl Run<'_> {
         for step in SCRIPT {
             step.take(&mut rig)
                 .unwrap_or_else(|error| panic!("{step:?}: {error}"));
-            let now = state(&rig, image).unwrap_or_else(|text| panic!("{label} {step:?}: {text}"));
+            let now =
+                state(&mut rig, image).unwrap_or_else(|text| panic!("{label} {step:?}: {text}"));
             run.states.push(now);
             run.writes.push(rig.disk.writes);
             fsck(&rig.disk, image.start).unwrap_or_else(|text| panic!("{label} {step:?}: {text}"));
             if matches!(step, Step::Mount) {
-                let journal = &run.states[0].0["CARDIOGRJNL"].blocks;
+                let journal = &run.states[0].files["CARDIOGRJNL"].blocks;
                 run.can_tear = [journal[0], journal[64]];
             }
         }
@@ -112,6 +172,19 @@ impl Run<'_> {
 
     fn writes(&self) -> u64 {
         *self.writes.last().unwrap()
+    }
+
+    /// Cuts that are made. Of those while a new folder is filled, which shows nowhere yet, a few will do.
+    fn cuts(&self) -> impl Iterator<Item = u64> {
+        let steps = self.writes.windows(2);
+        steps.flat_map(|step| {
+            let (begin, end) = (step[0], step[1]);
+            let is_long = end - begin > FOLDER_BLOCKS;
+            (begin..end).filter(move |after| {
+                let at = after - begin;
+                !is_long || at < EDGE || after + 4 * EDGE > end || at.is_multiple_of(EDGE - 1)
+            })
+        })
     }
 
     /// The script until power goes after so many blocks. The step in which it did, and the card.
@@ -129,9 +202,10 @@ impl Run<'_> {
     }
 
     /// Holds what a mount has left against what there was before and after the step.
-    fn judge(&self, rig: &Rig, step: usize, number: u64, what: &str) -> bool {
+    fn judge(&self, rig: &mut Rig, step: usize, number: u64, what: &str) -> bool {
+        let disk = rig.disk.clone();
         let wrong = |text: String| -> ! {
-            let fsck = fsck(&rig.disk, self.image.start);
+            let fsck = fsck(&disk, self.image.start);
             panic!(
                 "{}, step {:?}, {what}: {text}\n{fsck:?}",
                 self.label, SCRIPT[step]
@@ -140,8 +214,16 @@ impl Run<'_> {
         let now = state(rig, self.image).unwrap_or_else(|text| wrong(text));
         let is_after = now == self.states[step];
         // The journal is there after any mount.
-        if !is_after && (step == 0 || now != self.states[step - 1]) {
-            wrong(format!("neither before nor after: {:?}", now.1));
+        if !is_after && (step == 0 || !self.is_before(&now, step)) {
+            wrong(format!("neither before nor after: {now:#?}"));
+        }
+        // A mount says which removal it has completed. A cut after the last block is nobody's.
+        if let Some(removed) = rig.take_removed() {
+            let is_gone = |state: &State| !state.listed.iter().any(|it| it.id == removed);
+            let was_there = !is_gone(&self.states[step - 1]);
+            if !matches!(SCRIPT[step], Step::RemoveOldest) || !is_after || !was_there {
+                wrong(format!("{removed} was not removed"));
+            }
         }
         for block in &self.others {
             if rig.disk.block(*block) != self.image.disk.block(*block) {
@@ -153,36 +235,63 @@ impl Run<'_> {
                 wrong(text);
             }
             if self.image.is_for_fatfs {
-                let theirs: Vec<u64> = self
-                    .image
-                    .names_and_sizes(&rig.disk)
-                    .into_values()
-                    .collect();
-                assert_eq!(theirs.len(), now.0.len());
-                let sum: u64 = now.0.values().map(|file| u64::from(file.size)).sum();
-                assert_eq!(theirs.iter().sum::<u64>(), sum);
+                let theirs = self.image.as_fatfs_sees(&rig.disk);
+                for (name, file) in &now.files {
+                    let (long, size) = &theirs[name];
+                    assert_eq!(*size, u64::from(file.size), "{name}");
+                    if !file.long_name.is_empty() {
+                        assert_eq!(*long, file.long_name);
+                    }
+                }
             }
         }
         is_after
     }
 
+    /// Whether nothing of a step is seen, or only that a file was named that is to be closed.
+    fn is_before(&self, now: &State, step: usize) -> bool {
+        let before = &self.states[step - 1];
+        let Step::Close(slot, id, _) = SCRIPT[step] else {
+            return now == before;
+        };
+        let named = now.reserved.iter().find(|file| file.slot == slot);
+        if named.is_none_or(|file| file.id != Some(id)) {
+            return now == before;
+        }
+        let is_same = |one: &Reserved, other: &Reserved| {
+            Reserved {
+                id: other.id,
+                ..*one
+            } == *other
+        };
+        let all = now.reserved.iter().zip(&before.reserved);
+        let path = now
+            .files
+            .keys()
+            .find(|name| name.ends_with(&name_in_path(id)));
+        path.is_some_and(|path| now.files[path].attributes == 0x24)
+            && all.into_iter().all(|(one, other)| is_same(one, other))
+            && now.listed == before.listed
+            && now.next == before.next.max(id.number + 1)
+    }
+
     /// The rest of the script comes to the same, places apart: where to look for free clusters is a hint.
     fn go_on(&self, mut rig: Rig, from: usize, what: &str) {
-        let files = |(files, reserved): &State| -> Vec<String> {
+        let files = |state: &State| -> Vec<String> {
             let file = |(name, file): (&String, &Entry)| {
                 format!("{name} {} {}", file.attributes, file.size)
             };
-            let unfinished = |it: &Reserved| format!("{:?} {} {}", it.name, it.epoch, it.note);
-            files
-                .iter()
-                .map(file)
-                .chain(reserved.iter().map(unfinished))
+            let unfinished = |it: &Reserved| format!("{:?} {} {}", it.id, it.epoch, it.note);
+            let listed = |it: &FileRecord| format!("{it:?}");
+            let all = state.files.iter().map(file);
+            all.chain(state.reserved.iter().map(unfinished))
+                .chain(state.listed.iter().map(listed))
                 .collect()
         };
         for (step, state_due) in SCRIPT.iter().zip(&self.states).skip(from) {
             step.take(&mut rig)
                 .unwrap_or_else(|error| panic!("{}, {what}, {step:?}: {error}", self.label));
-            let now = state(&rig, self.image)
+            let now = state(&mut rig, self.image)
                 .unwrap_or_else(|text| panic!("{}, {what}, {step:?}: {text}", self.label));
             assert_eq!(
                 files(&now),
@@ -194,11 +303,11 @@ impl Run<'_> {
     }
 
     fn every_cut(&self, torn: Torn) {
-        for after in 0..self.writes() {
+        for after in self.cuts() {
             let what = format!("{torn:?} after {after}");
             let (step, disk) = self.cut(after, torn);
-            let rig = Rig::mounted(disk.back());
-            let is_after = self.judge(&rig, step, after, &what);
+            let mut rig = Rig::mounted(disk.back());
+            let is_after = self.judge(&mut rig, step, after, &what);
             if after.is_multiple_of(GONE_ON) {
                 self.go_on(rig, if is_after { step + 1 } else { step }, &what);
             }
@@ -208,7 +317,7 @@ impl Run<'_> {
     /// Cuts, and other cuts in each mount that follows.
     fn every_cut_in_recovery(&self, torn: Torn, every: usize) {
         let mut number = 0;
-        for after in (0..self.writes()).step_by(every) {
+        for after in self.cuts().step_by(every) {
             let (step, disk) = self.cut(after, torn);
             for again in 0.. {
                 let mut rig = Rig::new(disk.cut_after(again, torn));
@@ -219,7 +328,7 @@ impl Run<'_> {
                 rig.again();
                 number += 1;
                 self.judge(
-                    &rig,
+                    &mut rig,
                     step,
                     number,
                     &format!("{torn:?} after {after}, {again}"),
@@ -227,7 +336,7 @@ impl Run<'_> {
             }
         }
         assert!(
-            number > self.writes() / every as u64,
+            number > self.cuts().count() as u64 / every as u64,
             "{number} mounts were cut off"
         );
     }
@@ -315,7 +424,7 @@ fn what_a_computer_did_in_between_is_kept() {
             &image,
             &format!("volume {volume}, {bytes} bytes in between"),
         );
-        for after in (0..run.writes()).step_by(every) {
+        for after in run.cuts().step_by(every) {
             let (step, disk) = run.cut(after, Torn::Prefix);
             let rig = Rig::mounted(repaired(&disk, image.start, PHOTO, &data));
             let wrong = |text| panic!("{} {after}, {:?}: {text}", run.label, SCRIPT[step]);
@@ -324,8 +433,8 @@ fn what_a_computer_did_in_between_is_kept() {
                 .map(drop)
                 .unwrap_or_else(wrong);
             // Compares the contents as well.
-            let files = image.names_and_sizes(&rig.disk);
-            assert_eq!(files["APHOTO~1.JPG"], data.len() as u64);
+            let files = image.as_fatfs_sees(&rig.disk);
+            assert_eq!(files["APHOTO~1JPG"].1, data.len() as u64);
         }
     }
 }

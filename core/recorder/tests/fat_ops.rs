@@ -2,7 +2,9 @@
 
 mod fat_rig;
 
-use cardiograph_recorder::{Extent, FatVolume, RESERVED_MAX, Request, Volume};
+use cardiograph_recorder::{
+    Extent, FatVolume, FileId, FileRecord, RESERVED_MAX, Request, ShortText, Volume,
+};
 use fat_rig::*;
 use std::collections::BTreeSet;
 
@@ -29,18 +31,24 @@ const LARGE: Spec = Spec {
     ..FAT16
 };
 
+const HIDDEN: u8 = 0x26;
 const UNFINISHED: u8 = 0x24;
 const FINISHED: u8 = 0x20;
+/// Blocks of a folder and its index.
+const FOLDER_BLOCKS: u32 = 335 + 250;
 
 fn judge(rig: &Rig, image: &Image) -> Listing {
     fsck(&rig.disk, image.start).unwrap_or_else(|text| panic!("{text}"));
     let listing = check(&rig.disk, image.start).unwrap();
     if image.is_for_fatfs {
-        let files = image.names_and_sizes(&rig.disk);
+        let theirs = image.as_fatfs_sees(&rig.disk);
+        assert_eq!(theirs.len(), listing.files.len());
         for (name, file) in &listing.files {
-            let (base, extension) = name.split_at(8);
-            let name = format!("{}.{}", base.trim(), extension.trim());
-            assert_eq!(files[&name], u64::from(file.size), "{name}");
+            let (long, size) = &theirs[name];
+            assert_eq!(*size, u64::from(file.size), "{name}");
+            if !file.long_name.is_empty() {
+                assert_eq!(*long, file.long_name, "{name}");
+            }
         }
     }
     listing
@@ -50,12 +58,24 @@ fn blocks_of(extent: Extent) -> Vec<u32> {
     (extent.start..extent.start + extent.blocks).collect()
 }
 
-/// Changes an entry of the root directory, as a computer would.
-fn edit(disk: &mut Disk, start: u32, name: &[u8], change: impl Fn(&mut [u8; 32])) {
-    for block in check(disk, start).unwrap().root_blocks {
+/// The name of a recording as the checker shows it.
+fn path_of(id: FileId) -> String {
+    let folder = String::from_utf8(id.folder_name().to_vec()).unwrap();
+    let name = String::from_utf8(id.short_name().to_vec()).unwrap();
+    format!("{}/{name}", folder.trim_end())
+}
+
+/// Changes an entry of the root directory or a folder, as a computer would.
+fn edit(disk: &mut Disk, start: u32, path: &str, change: impl Fn(&mut [u8; 32])) {
+    let listing = check(disk, start).unwrap();
+    let (blocks, name) = match path.split_once('/') {
+        Some((folder, name)) => (listing.files[folder].blocks.clone(), name),
+        None => (listing.root_blocks, path),
+    };
+    for block in blocks {
         let mut data = *disk.block(block);
         for entry in data.as_chunks_mut::<32>().0 {
-            if entry[..11] == *name {
+            if entry[..11] == *format!("{name:<11}").as_bytes() {
                 change(entry);
                 disk.put(block, data);
                 return;
@@ -66,28 +86,79 @@ fn edit(disk: &mut Disk, start: u32, name: &[u8], change: impl Fn(&mut [u8; 32])
 }
 
 #[test]
-fn a_reserved_file_is_there_in_full_length_until_it_is_closed() {
+fn a_file_is_prepared_named_and_closed() {
     for spec in [FAT16, FAT32] {
         let image = spec.make();
         let mut rig = Rig::mounted(image.disk.clone());
-        // DSC00041.JPG is there.
         let file = rig.reserve(Request { note: 7, ..REQUEST }).unwrap();
-        assert_eq!(
-            (&file.name, file.note, file.extent.blocks),
-            (b"REC00042CSV", 7, 200)
-        );
-        let entry = &judge(&rig, &image).files["REC00042CSV"];
-        assert_eq!((entry.attributes, entry.size), (UNFINISHED, 200 * 512));
+        assert_eq!((file.id, file.note, file.extent.blocks), (None, 7, 200));
+        let entry = &judge(&rig, &image).files["CARDIOGRR00"];
+        assert_eq!((entry.attributes, entry.size), (HIDDEN, 200 * 512));
         assert_eq!(entry.blocks, blocks_of(file.extent));
-
         rig.again();
         assert_eq!(rig.reserved(), [file]);
-        rig.close(file.slot, 12_345).unwrap();
+
+        // DSC00041.JPG is there, and does not count.
+        assert_eq!(rig.next(REQUEST), rec(1));
+        rig.name(file.slot, rec(1), "First-flight_2").unwrap();
+        assert_eq!(rig.next(REQUEST), rec(2));
+        let listing = judge(&rig, &image);
+        assert!(!listing.files.contains_key("CARDIOGRR00"));
+        let entry = &listing.files["REC00000/REC00001CSV"];
+        assert_eq!((entry.attributes, entry.size), (UNFINISHED, 200 * 512));
+        assert_eq!(entry.blocks, blocks_of(file.extent));
+        assert_eq!(entry.long_name, "REC00001 First-flight_2.CSV");
+        rig.again();
+        assert_eq!(rig.reserved()[0].id, Some(rec(1)));
+
+        let record = FileRecord {
+            session: ShortText::new("First-flight_2").unwrap(),
+            first_us: 5,
+            last_us: 1 << 40,
+            samples: 300,
+            gaps: 2,
+            lost: 9,
+            ..FileRecord::of_length(rec(1), 12_345)
+        };
+        rig.close(file.slot, record).unwrap();
         assert_eq!(rig.reserved(), []);
-        let entry = &judge(&rig, &image).files["REC00042CSV"];
+        let listing = judge(&rig, &image);
+        let entry = &listing.files["REC00000/REC00001CSV"];
         assert_eq!((entry.attributes, entry.size), (FINISHED, 12_345));
         assert_eq!(entry.blocks, blocks_of(file.extent)[..25]);
+        rig.again();
+        let list = rig.list(0);
+        assert_eq!(list.len(), 1);
+        assert_eq!((list[0].record, list[0].created), (record, Some(noon())));
+        assert_eq!(listing.files["REC00000/CARDIOGRIDX"].size, 128_000);
     }
+}
+
+#[test]
+fn a_file_without_a_session_has_a_short_name_alone_and_close_names_it() {
+    let image = FAT16.make();
+    let mut rig = Rig::mounted(image.disk.clone());
+    let file = rig.reserve(REQUEST).unwrap();
+    let record = FileRecord {
+        is_recovered: true,
+        ..FileRecord::of_length(rec(1), 700)
+    };
+    rig.close(file.slot, record).unwrap();
+    let entry = &judge(&rig, &image).files["REC00000/REC00001CSV"];
+    assert_eq!((entry.size, entry.long_name.as_str()), (700, ""));
+    // Nobody knows when it began.
+    assert_eq!(rig.list(0)[0].created, None);
+    assert_eq!(rig.list(0)[0].record, record);
+}
+
+#[test]
+fn without_a_clock_the_day_is_unknown() {
+    let mut rig = Rig::mounted(FAT16.make().disk);
+    rig.volume = FatVolume::new(|| cardiograph_recorder::DosTime::NO_CLOCK, 1);
+    rig.mount().unwrap();
+    let id = rig.record(10, 100);
+    assert_eq!(rig.list(0)[0].created, None);
+    assert_eq!(rig.list(0)[0].record.id, id);
 }
 
 #[test]
@@ -126,8 +197,10 @@ fn epochs_differ() {
     // Without its journal the volume does not begin again where it has been, wherever the next one is.
     let file = rig.reserve(REQUEST).unwrap();
     assert!(epochs.insert(file.epoch));
-    rig.close(file.slot, 5000).unwrap();
-    edit(&mut rig.disk, image.start, b"CARDIOGRJNL", |entry| {
+    let id = rig.next(REQUEST);
+    rig.close(file.slot, FileRecord::of_length(id, 5000))
+        .unwrap();
+    edit(&mut rig.disk, image.start, "CARDIOGRJNL", |entry| {
         entry[0] = 0xE5
     });
     rig.disk = repaired(&rig.disk, image.start, "A", &[]);
@@ -148,10 +221,10 @@ fn as_much_as_there_is_will_do() {
         .unwrap();
     // The holes of the file that was removed are left.
     let left = judge(&rig, &image).free_clusters;
-    assert_eq!(whole.extent.blocks, all - left);
+    assert_eq!(whole.extent.blocks, all - left - FOLDER_BLOCKS);
     assert!(left > 20);
     // Several files in the way, then one of them removed: the longest run is its.
-    rig.close(whole.slot, 0).unwrap();
+    rig.discard(whole.slot).unwrap();
     // Each ends where the next may begin.
     for blocks in [704, 320, 896, u32::MAX] {
         rig.reserve(Request { blocks, ..REQUEST }).unwrap();
@@ -242,7 +315,8 @@ fn a_file_is_as_long_as_fat_allows() {
     judge(&rig, &image);
     rig.again();
     assert_eq!(rig.reserved(), [file]);
-    rig.close(file.slot, u64::from(u32::MAX) - 65_535 - 700)
+    let bytes = u64::from(u32::MAX) - 65_535 - 700;
+    rig.close(file.slot, FileRecord::of_length(rec(1), bytes))
         .unwrap();
     judge(&rig, &image);
     let too_long = Request {
@@ -256,6 +330,7 @@ fn a_file_is_as_long_as_fat_allows() {
 fn what_cannot_be_is_refused() {
     let image = FAT16.make();
     let mut rig = Rig::new(image.disk.clone());
+    let length = |bytes| FileRecord::of_length(rec(1), bytes);
     assert_eq!(rig.reserve(REQUEST).unwrap_err(), Error::NotMounted);
     rig.mount().unwrap();
     let small = Request {
@@ -267,9 +342,12 @@ fn what_cannot_be_is_refused() {
     }
     let before = rig.disk.writes;
     assert_eq!(rig.reserve(small).unwrap_err(), Error::TooManyUnfinished);
-    assert_eq!(rig.close(0, 513).unwrap_err(), Error::TooLong);
-    assert_eq!(rig.close(0, 1 << 40).unwrap_err(), Error::TooLong);
-    assert_eq!(rig.close(200, 1).unwrap_err(), Error::NoSuchFile(200));
+    assert_eq!(rig.close(0, length(513)).unwrap_err(), Error::TooLong);
+    assert_eq!(rig.close(0, length(1 << 40)).unwrap_err(), Error::TooLong);
+    assert_eq!(
+        rig.close(200, length(1)).unwrap_err(),
+        Error::NoSuchFile(200)
+    );
     rig.discard(3).unwrap();
     assert_eq!(rig.discard(3).unwrap_err(), Error::NoSuchFile(3));
     let prefix = *b"Rec";
@@ -282,97 +360,416 @@ fn what_cannot_be_is_refused() {
         rig.reserve(Request { extension, ..small }).unwrap_err(),
         Error::BadName
     );
+    let other = FileId {
+        prefix: *b"ABC",
+        ..rec(1)
+    };
+    let long = "x".repeat(33);
+    for (id, session) in [
+        (rec(1), "a b"),
+        (rec(1), &long),
+        (rec(1), "ü"),
+        (rec(100_000_000), ""),
+        (other, ""),
+    ] {
+        assert_eq!(rig.name(0, id, session).unwrap_err(), Error::BadName);
+    }
     assert!(rig.disk.writes - before < 10);
+    rig.name(0, rec(1), "").unwrap();
+    let after = rig.disk.writes;
+    rig.name(0, rec(1), "").unwrap();
+    assert_eq!(
+        rig.name(0, rec(2), "").unwrap_err(),
+        Error::NamedAlready(rec(1))
+    );
+    assert_eq!(rig.disk.writes, after);
     judge(&rig, &image);
 }
 
 #[test]
-fn numbers_end() {
-    let mut image = FAT16.make();
-    edit(&mut image.disk, 0, b"DSC00041JPG", |entry| {
-        entry[..8].copy_from_slice(b"DSC99998")
-    });
-    image.files.remove("DSC00041.JPG");
+fn numbers_go_on_past_99999_and_end_where_folders_do() {
+    let image = FAT16.make();
     let mut rig = Rig::mounted(image.disk.clone());
-    assert_eq!(rig.reserve(REQUEST).unwrap().name, *b"REC99999CSV");
-    assert_eq!(rig.reserve(REQUEST).unwrap_err(), Error::NumbersUsedUp);
+    for number in [99_999, 100_000] {
+        let file = rig
+            .reserve(Request {
+                blocks: 10,
+                ..REQUEST
+            })
+            .unwrap();
+        if number == 100_000 {
+            assert_eq!(rig.next(REQUEST), rec(number));
+        }
+        rig.close(file.slot, FileRecord::of_length(rec(number), 100))
+            .unwrap();
+    }
+    let listing = judge(&rig, &image);
+    assert!(listing.files.contains_key("REC00099/REC99999CSV"));
+    assert!(listing.files.contains_key("REC00100/REC00000CSV"));
+    // Without its journal it finds the number again.
+    edit(&mut rig.disk, 0, "CARDIOGRJNL", |entry| entry[0] = 0xE5);
+    rig.disk = repaired(&rig.disk, 0, "A", &[]);
     rig.again();
-    assert_eq!(rig.reserve(REQUEST).unwrap_err(), Error::NumbersUsedUp);
+    assert_eq!(rig.next(REQUEST), rec(100_001));
+
+    let image = FAT32.make();
+    let mut rig = Rig::mounted(image.disk.clone());
+    let last = rec(99_999_999);
+    let file = rig
+        .reserve(Request {
+            blocks: 10,
+            ..REQUEST
+        })
+        .unwrap();
+    rig.close(file.slot, FileRecord::of_length(last, 100))
+        .unwrap();
+    assert_eq!(
+        rig.reserve(REQUEST).unwrap_err(),
+        Error::NumbersUsedUp(*b"REC")
+    );
+    judge(&rig, &image);
+}
+
+#[test]
+fn numbers_of_others_do_not_count() {
+    let mut image = FAT16.make();
+    let taken = [
+        ("IMG99988.JPG", 900),
+        ("REC99999.CSV", 700),
+        ("REC00007.CSV", 0),
+    ];
+    for (name, bytes) in taken {
+        image.disk = with_file(&image.disk, 0, name, &vec![7; bytes]);
+        image.files.insert(name.into(), vec![7; bytes]);
+    }
+    let mut rig = Rig::mounted(image.disk.clone());
+    for number in 1..4 {
+        assert_eq!(rig.record(10, 100), rec(number));
+        rig.again();
+        judge(&rig, &image);
+    }
+    assert_eq!(rig.remove_oldest().unwrap(), Some(rec(1)));
+}
+
+#[test]
+fn each_prefix_has_numbers_of_its_own() {
+    let image = FAT32.make();
+    let mut rig = Rig::mounted(image.disk.clone());
+    let mut expected = Vec::new();
+    // More prefixes than the journal remembers.
+    for letter in b'A'..=b'L' {
+        let request = Request {
+            prefix: [letter; 3],
+            blocks: 10,
+            ..REQUEST
+        };
+        for _ in 0..u32::from(letter % 3 + 1) {
+            let file = rig.reserve(request).unwrap();
+            let id = rig.next(request);
+            rig.close(file.slot, FileRecord::of_length(id, 10)).unwrap();
+        }
+        expected.push((request, u32::from(letter % 3 + 2)));
+    }
+    rig.again();
+    for (request, number) in expected {
+        let file = rig.reserve(request).unwrap();
+        assert_eq!(rig.next(request).number, number, "{:?}", request.prefix);
+        rig.discard(file.slot).unwrap();
+    }
+    judge(&rig, &image);
+}
+
+#[test]
+fn a_number_that_was_not_used_comes_again() {
+    let image = FAT16.make();
+    let mut rig = Rig::mounted(image.disk.clone());
+    rig.record(10, 100);
+    let (one, two) = (rig.reserve(REQUEST).unwrap(), rig.reserve(REQUEST).unwrap());
+    // Prepared space has no number.
+    assert_eq!(rig.next(REQUEST), rec(2));
+    rig.name(one.slot, rec(2), "").unwrap();
+    rig.name(two.slot, rec(3), "x").unwrap();
+    rig.again();
+    assert_eq!(rig.next(REQUEST), rec(4));
+    rig.discard(two.slot).unwrap();
+    assert_eq!(rig.next(REQUEST), rec(3));
+    rig.discard(one.slot).unwrap();
+    assert_eq!(rig.next(REQUEST), rec(2));
+    rig.again();
+    assert_eq!(rig.next(REQUEST), rec(2));
+    assert_eq!(rig.record(10, 100), rec(2));
+    let listing = judge(&rig, &image);
+    let recordings = listing.files.keys().filter(|name| name.contains("/REC"));
+    assert_eq!(recordings.count(), 2);
 }
 
 #[test]
 fn a_root_directory_grows_if_it_can() {
     let mut image = FAT16.make();
-    put_root_entries(&mut image, 2);
+    put_root_entries(&mut image, 3);
     let mut rig = Rig::mounted(image.disk.clone());
     rig.record(10, 100);
-    assert_eq!(rig.reserve(REQUEST).unwrap_err(), Error::DirectoryFull);
+    let file = rig.reserve(REQUEST).unwrap();
+    // Journal, folder, and one hidden entry.
+    let error = rig.reserve(REQUEST).unwrap_err();
+    assert!(matches!(error, Error::DirectoryFull(_)), "{error}");
+    judge(&rig, &image);
+    // Named files take no place there.
+    rig.name(file.slot, rec(2), "a").unwrap();
+    rig.reserve(REQUEST).unwrap();
     judge(&rig, &image);
 
     let mut image = FAT32.make();
     put_root_entries(&mut image, 0);
     let mut rig = Rig::mounted(image.disk.clone());
-    for _ in 0..40 {
-        rig.record(10, 100);
+    for letter in b'A'..=b'Z' {
+        let prefix = [letter; 3];
+        let request = Request {
+            prefix,
+            blocks: 10,
+            ..REQUEST
+        };
+        let file = rig.reserve(request).unwrap();
+        rig.close(file.slot, FileRecord::of_length(rig.next(request), 9))
+            .unwrap();
     }
     let listing = judge(&rig, &image);
-    assert_eq!(listing.root_blocks.len(), 4);
+    assert_eq!(listing.root_blocks.len(), 3);
+}
+
+#[test]
+fn a_full_card_keeps_what_is_prepared() {
+    let image = FAT16.make();
+    let mut rig = Rig::mounted(image.disk.clone());
+    let ids = [rig.record(10, 100), rig.record(10, 100)];
+    let file = rig.reserve(REQUEST).unwrap();
+    let rest = Request {
+        blocks: 1,
+        ..REQUEST
+    };
+    while rig
+        .reserve(Request {
+            blocks: u32::MAX,
+            ..rest
+        })
+        .is_ok()
+    {}
+    let before = judge(&rig, &image);
+    // A number far ahead needs another folder, and there is no room.
+    for _ in 0..2 {
+        let error = rig.name(file.slot, rec(5000), "x").unwrap_err();
+        assert!(matches!(error, Error::NoSpace { .. }), "{error}");
+        assert_eq!(judge(&rig, &image), before);
+        assert!(rig.reserved().contains(&file));
+    }
+    rig.again();
+    assert!(rig.reserved().contains(&file));
+    // The next one has its folder already.
+    rig.name(file.slot, rec(3), "x").unwrap();
+    rig.close(file.slot, FileRecord::of_length(rec(3), 200 * 512))
+        .unwrap();
+    assert_eq!(rig.remove_oldest().unwrap(), Some(ids[0]));
+    judge(&rig, &image);
+}
+
+#[test]
+fn folders_are_made_ahead_and_go_when_they_are_empty() {
+    let image = FAT32.make();
+    let mut rig = Rig::mounted(image.disk.clone());
+    let small = Request {
+        blocks: 1,
+        ..REQUEST
+    };
+    let file = rig.reserve(small).unwrap();
+    rig.close(file.slot, FileRecord::of_length(rec(996), 0))
+        .unwrap();
+    for (prepared, folders) in [(3, 1), (1, 2), (3, 2)] {
+        for _ in 0..prepared {
+            rig.reserve(small).unwrap();
+        }
+        let listing = judge(&rig, &image);
+        let made = (0..5).filter(|at| listing.files.contains_key(&format!("REC{at:05}")));
+        assert_eq!(made.count(), folders);
+    }
+    for (slot, number) in (0..7).zip(997..) {
+        rig.close(slot, FileRecord::of_length(rec(number), 300))
+            .unwrap();
+    }
+    let free = judge(&rig, &image).free_clusters;
+    for number in 996..1003 {
+        assert_eq!(rig.remove_oldest().unwrap(), Some(rec(number)));
+        judge(&rig, &image);
+    }
+    let listing = judge(&rig, &image);
+    assert!(!listing.files.contains_key("REC00000"));
+    assert_eq!(listing.free_clusters, free + FOLDER_BLOCKS + 6);
+    // The current one stays, and the last recording.
+    assert_eq!(rig.list(1).len(), 1);
+    assert_eq!(rig.remove_oldest().unwrap(), Some(rec(1003)));
+    assert_eq!(rig.remove_oldest().unwrap(), None);
+    assert_eq!(rig.record(1, 0), rec(1004));
+    assert_eq!(rig.remove_oldest().unwrap(), Some(rec(1004)));
+    judge(&rig, &image);
+}
+
+#[test]
+fn a_folder_with_other_things_in_it_stays() {
+    let image = FAT16.make();
+    let mut rig = Rig::mounted(image.disk.clone());
+    rig.record(10, 100);
+    rig.disk = with_file(
+        &rig.disk,
+        0,
+        "REC00000/somebody was here too.txt",
+        b"theirs",
+    );
+    rig.again();
+    // Somebody's file is in the way of number 2.
+    rig.disk = with_file(&rig.disk, 0, "REC00000/x.txt", b"");
+    rig.again();
+    let file = rig.reserve(REQUEST).unwrap();
+    rig.close(file.slot, FileRecord::of_length(rec(1000), 5))
+        .unwrap();
+    for id in [rec(1), rec(1000)] {
+        assert_eq!(rig.remove_oldest().unwrap(), Some(id));
+    }
+    assert_eq!(rig.remove_oldest().unwrap(), None);
+    let listing = judge(&rig, &image);
+    let theirs = |(_, file): (&String, &Entry)| file.long_name == "somebody was here too.txt";
+    assert!(listing.files.iter().any(theirs));
+}
+
+/// A computer fills a folder's free entries; names go wherever there is room.
+#[test]
+fn names_find_room_among_others() {
+    let image = FAT32.make();
+    let mut rig = Rig::mounted(image.disk.clone());
+    rig.record(1, 100);
+    // 13 free entries are in the first block, so that these reach those of the first numbers.
+    for number in 0..20 {
+        rig.disk = with_file(
+            &rig.disk,
+            image.start,
+            &format!("REC00000/{number}.TXT"),
+            b"",
+        );
+    }
+    rig.again();
+    for number in 2..20 {
+        let file = rig
+            .reserve(Request {
+                blocks: 1,
+                ..REQUEST
+            })
+            .unwrap();
+        rig.name(file.slot, rec(number), "a-session-of-a-long-name-indeed_")
+            .unwrap();
+        rig.close(file.slot, FileRecord::of_length(rec(number), 77))
+            .unwrap();
+    }
+    judge(&rig, &image);
+    for number in 1..20 {
+        assert_eq!(rig.remove_oldest().unwrap(), Some(rec(number)));
+    }
+    judge(&rig, &image);
+}
+
+/// A computer that copies a card puts indexes elsewhere, and not in one piece.
+#[test]
+fn a_copied_card_is_recorded_to_in_other_folders() {
+    let image = FAT32.make();
+    let mut rig = Rig::mounted(image.disk.clone());
+    rig.record(10, 600);
+    let index = check(&rig.disk, image.start).unwrap().files["REC00000/CARDIOGRIDX"]
+        .blocks
+        .clone();
+    swap_links(&mut rig.disk, image.start, index[3], index[64]);
+    let mut boot = *rig.disk.block(image.start);
+    boot[67] ^= 1;
+    rig.disk.put(image.start, boot);
+    rig.again();
+    assert_eq!(rig.next(REQUEST), rec(1));
+    assert_eq!(rig.record(10, 100), rec(1000));
+    assert_eq!(rig.remove_oldest().unwrap(), Some(rec(1000)));
+    assert_eq!(rig.remove_oldest().unwrap(), None);
+    let listing = check(&rig.disk, image.start).unwrap();
+    assert_eq!(listing.files["REC00000/REC00001CSV"].size, 600);
+    assert!(listing.files.contains_key("REC00001"));
+}
+
+#[test]
+fn numbers_that_a_computer_put_there_are_passed_over() {
+    for spec in [FAT16, FAT32] {
+        let image = spec.make();
+        let mut rig = Rig::mounted(image.disk.clone());
+        rig.record(10, 100);
+        rig.disk = with_file(&rig.disk, image.start, "REC00000/REC00005.CSV", b"moved");
+        rig.again();
+        assert_eq!(rig.record(10, 100), rec(6));
+        // It is not in the index.
+        assert_eq!(rig.remove_oldest().unwrap(), Some(rec(1)));
+        assert_eq!(rig.remove_oldest().unwrap(), Some(rec(6)));
+        assert_eq!(rig.remove_oldest().unwrap(), None);
+        judge(&rig, &image);
+    }
 }
 
 #[test]
 fn the_oldest_recording_goes_first_and_others_stay() {
     let image = FAT32.make();
     let mut rig = Rig::mounted(image.disk.clone());
-    let names: Vec<_> = (0..7).map(|_| rig.record(100, 20_000)).collect();
+    let ids: Vec<_> = (0..8).map(|_| rig.record(100, 20_000)).collect();
     let unfinished = rig.reserve(REQUEST).unwrap();
+    rig.name(unfinished.slot, rec(9), "").unwrap();
+    let unfinished = rig.reserved();
     let start = image.start;
-    // A foreign name, a protected one, one that moved where it is no more in one piece.
-    edit(&mut rig.disk, start, &names[0], |entry| {
+    let path = |at: usize| path_of(ids[at]);
+    // A foreign name, a protected one, one that moved where it is no more in one piece, another length.
+    edit(&mut rig.disk, start, &path(0), |entry| {
         entry[8..11].copy_from_slice(b"TXT")
     });
-    edit(&mut rig.disk, start, &names[2], |entry| entry[11] |= 0x01);
-    let moved = check(&rig.disk, start).unwrap().files["REC00046CSV"]
+    edit(&mut rig.disk, start, &path(2), |entry| entry[11] |= 0x01);
+    let moved = check(&rig.disk, start).unwrap().files[&path(4)]
         .blocks
         .clone();
     swap_links(&mut rig.disk, start, moved[2], moved[9]);
+    edit(&mut rig.disk, start, &path(7), |entry| entry[28] += 1);
     check(&rig.disk, start).unwrap();
     let free = judge(&rig, &image).free_clusters;
     rig.again();
     for (index, removed) in [1, 3, 5, 6].into_iter().enumerate() {
-        assert_eq!(rig.remove_oldest().unwrap(), Some(names[removed]));
+        assert_eq!(rig.remove_oldest().unwrap(), Some(ids[removed]));
         assert_eq!(
             judge(&rig, &image).free_clusters,
             free + 40 * (index as u32 + 1)
         );
+        assert_eq!(rig.take_removed(), None);
     }
     assert_eq!(rig.remove_oldest().unwrap(), None);
-    assert_eq!(rig.reserved(), [unfinished]);
+    assert_eq!(rig.reserved(), unfinished);
     assert!(judge(&rig, &image).files.contains_key("DSC00041JPG"));
 }
 
 #[test]
-fn a_recording_that_got_a_long_name_stays() {
-    let image = Spec {
-        has_files: false,
-        ..FAT16
-    }
-    .make();
+fn of_two_prefixes_the_recording_that_was_finished_first_goes_first() {
+    let image = FAT32.make();
     let mut rig = Rig::mounted(image.disk.clone());
-    // One behind the other in the directory.
-    let (empty, named) = (rig.record(10, 0), rig.record(10, 700));
-    let last = rig.record(10, 0);
-    let sum = named
-        .iter()
-        .fold(0_u8, |sum, byte| sum.rotate_right(1).wrapping_add(*byte));
-    edit(&mut rig.disk, 0, &empty, |entry| {
-        // "a.csv", padded.
-        entry.fill(0xFF);
-        entry[..11].copy_from_slice(b"\x41a\0.\0c\0s\0v\0");
-        entry[11..16].copy_from_slice(&[0x0F, 0, sum, 0, 0]);
-        entry[26..28].fill(0);
-    });
-    judge(&rig, &image);
-    assert_eq!(rig.remove_oldest().unwrap(), Some(last));
+    let mut order = Vec::new();
+    for prefix in [*b"REC", *b"ABC", *b"REC", *b"REC", *b"REC", *b"ABC"] {
+        let request = Request {
+            prefix,
+            blocks: 10,
+            ..REQUEST
+        };
+        let file = rig.reserve(request).unwrap();
+        let id = rig.next(request);
+        rig.close(file.slot, FileRecord::of_length(id, 10)).unwrap();
+        order.push(id);
+    }
+    rig.again();
+    for id in order {
+        assert_eq!(rig.remove_oldest().unwrap(), Some(id));
+    }
     assert_eq!(rig.remove_oldest().unwrap(), None);
 }
 
@@ -401,17 +798,21 @@ fn an_unfinished_file_that_somebody_took_is_theirs() {
     for _ in 0..3 {
         rig.reserve(REQUEST).unwrap();
     }
-    edit(&mut rig.disk, 0, b"REC00042CSV", |entry| {
-        entry[..3].copy_from_slice(b"OLD")
-    });
-    edit(&mut rig.disk, 0, b"REC00044CSV", |entry| {
+    rig.name(0, rec(1), "one").unwrap();
+    edit(&mut rig.disk, 0, "REC00000/REC00001CSV", |entry| {
         entry[11] = FINISHED
     });
+    edit(&mut rig.disk, 0, "CARDIOGRR02", |entry| {
+        entry[..3].copy_from_slice(b"OLD")
+    });
     rig.again();
-    let names: Vec<_> = rig.reserved().iter().map(|file| file.name).collect();
-    assert_eq!(names, [*b"REC00043CSV"]);
+    let slots: Vec<_> = rig.reserved().iter().map(|file| file.slot).collect();
+    assert_eq!(slots, [1]);
     let listing = judge(&rig, &image);
-    assert_eq!(listing.files["OLD00042CSV"].size, 200 * 512);
+    assert_eq!(listing.files["OLDDIOGRR02"].size, 200 * 512);
+    // Their names are not given to anybody else.
+    assert_eq!(rig.reserve(REQUEST).unwrap().slot, 0);
+    judge(&rig, &image);
 }
 
 #[test]
@@ -419,6 +820,7 @@ fn a_journal_that_was_removed_says_nothing() {
     for discarded in 0..2 {
         let image = FAT16.make();
         let mut rig = Rig::mounted(image.disk.clone());
+        rig.record(10, 100);
         rig.reserve(REQUEST).unwrap();
         let other = rig.reserve(REQUEST).unwrap();
         if discarded == 1 {
@@ -439,18 +841,13 @@ fn a_journal_that_was_removed_says_nothing() {
         // The records of the one before are where those of this one are.
         assert_eq!(before.files["CARDIOGRJNL"], after.files["CARDIOGRJNL"]);
         assert_eq!(rig.reserved(), []);
-        // A recording of before is not this one's to remove.
-        rig.record(10, 100);
-        assert_eq!(rig.remove_oldest().unwrap(), Some(rig_name(44 - discarded)));
+        // The index tells what was recorded before. Prepared space keeps its names.
+        assert_eq!(rig.record(10, 100), rec(2));
+        assert_eq!(rig.remove_oldest().unwrap(), Some(rec(1)));
+        assert_eq!(rig.remove_oldest().unwrap(), Some(rec(2)));
         assert_eq!(rig.remove_oldest().unwrap(), None);
+        judge(&rig, &image);
     }
-}
-
-fn rig_name(number: u32) -> [u8; 11] {
-    format!("REC{number:05}CSV")
-        .into_bytes()
-        .try_into()
-        .unwrap()
 }
 
 /// A computer that copies a card puts the journal elsewhere, and not in one piece.
@@ -476,7 +873,7 @@ fn a_journal_that_was_copied_is_begun_anew() {
     let listing = check(&rig.disk, start).unwrap();
     let copy = &listing.files["CARDIOGRJNL"].blocks;
     assert_eq!((copy[3], copy[64]), (journal[64], journal[3]));
-    assert!(rig.disk.block(copy[64]).starts_with(b"CARDIOJ1"));
+    assert!(rig.disk.block(copy[64]).starts_with(b"CARDIOJ2"));
 }
 
 #[test]
@@ -529,7 +926,7 @@ fn after_an_error_it_is_mounted_again() {
     rig.disk = rig.disk.back();
     assert_eq!(rig.reserve(REQUEST).unwrap_err(), Error::NotMounted);
     rig.mount().unwrap();
-    assert_eq!(rig.reserve(REQUEST).unwrap().name, *b"REC00042CSV");
+    assert_eq!(rig.reserve(REQUEST).unwrap().slot, 0);
     judge(&rig, &image);
 }
 
@@ -547,7 +944,11 @@ fn it_and_its_futures_are_small() {
         ("the volume", size_of::<FatVolume>()),
         ("mount", bytes_of(volume.mount(disk))),
         ("reserve", bytes_of(volume.reserve(disk, REQUEST))),
-        ("close", bytes_of(volume.close(disk, 0, 0))),
+        ("name", bytes_of(volume.name(disk, 0, rec(1), ""))),
+        (
+            "close",
+            bytes_of(volume.close(disk, 0, &FileRecord::of_length(rec(1), 0))),
+        ),
         ("discard", bytes_of(volume.discard(disk, 0))),
         ("remove_oldest", bytes_of(volume.remove_oldest(disk))),
     ];

@@ -1,14 +1,14 @@
-//! What can go wrong, with a remedy.
+//! Errors, with remedies.
 
-use crate::volume::Name;
+use crate::volume::{FileId, Name, write_name};
 use core::fmt;
 
-/// Why something was not done on a FAT volume. `Card` is the error of the blocks below.
+/// Error of a FAT volume. `Card` is the error of the blocks below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error<Card> {
     /// The card failed.
     Card(Card),
-    /// The volume is not mounted, or an operation did not come to its end since.
+    /// The volume is not mounted, or an operation was interrupted.
     NotMounted,
     /// There is neither a partition table nor a boot sector.
     NoFileSystem,
@@ -43,90 +43,125 @@ pub enum Error<Card> {
     DamagedJournal,
     /// No free run is long enough.
     NoSpace {
-        /// Blocks of the longest that there is.
+        /// Blocks of the longest free run.
         longest_blocks: u32,
     },
-    /// The root directory is full and cannot grow.
-    DirectoryFull,
-    /// A file numbered 99999 exists.
-    NumbersUsedUp,
-    /// As many files as can be are unfinished.
+    /// A directory is full and cannot grow. The name is that of the folder, or blank for the root directory.
+    DirectoryFull(Name),
+    /// A recording with this prefix has the last number, 99,999,999.
+    NumbersUsedUp([u8; 3]),
+    /// As many files as possible are unfinished.
     TooManyUnfinished,
-    /// There is no unfinished file in this slot.
+    /// No file is unfinished in this slot.
     NoSuchFile(u8),
-    /// The file is shorter than it was said to be, or the least length asked for more than FAT allows.
+    /// The file is shorter than the length to close it at, or the shortest useful length is more than FAT
+    /// allows.
     TooLong,
-    /// Prefix or extension have characters other than capital letters and, in the extension, digits.
+    /// Prefix, extension or session have characters that a name cannot have, or the number is too high.
     BadName,
-    /// Somebody else changed this unfinished file's directory entry while the volume was mounted.
+    /// Somebody else's file or folder in the root directory has this name.
+    NameTaken(Name),
+    /// The file already has this other name.
+    NamedAlready(FileId),
+    /// Somebody else changed the directory entry of this unfinished file while the volume was mounted.
     Changed(Name),
+}
+
+/// Shows a short name as people read it.
+struct Shown<'a>(&'a Name);
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write_name(f, self.0)
+    }
 }
 
 impl<Card: fmt::Display> fmt::Display for Error<Card> {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
             Error::Card(error) => write!(f, "the card failed: {error}"),
-            Error::NotMounted => f.write_str("the volume is not in order: mount it"),
+            Error::NotMounted => {
+                f.write_str("the card's file system is not mounted, or an operation on it was interrupted; mount it")
+            }
             Error::NoFileSystem => {
-                f.write_str("the card has no file system: format it as FAT32 or FAT16")
+                f.write_str("the card has no file system; format it as FAT32 or FAT16")
             }
             Error::Gpt => f.write_str(
-                "the card has a GUID partition table: make a new one of the kind MBR (DOS)",
+                "the card has a GUID partition table (GPT); partition it with an MBR (DOS) table instead",
             ),
             Error::NoFatPartition(kind) => write!(
                 f,
-                "no partition is of a FAT type, the first is of type {kind:#04x}: format the card as FAT32 or FAT16"
+                "the card has no FAT partition, the first partition is of type {kind:#04x}; format the card as FAT32 or FAT16"
             ),
-            Error::ExFat => f.write_str("the card holds exFAT: format it as FAT32 or FAT16"),
-            Error::Ntfs => f.write_str("the card holds NTFS: format it as FAT32 or FAT16"),
-            Error::Fat12 => f.write_str("the card holds FAT12: format it as FAT16 or FAT32"),
+            Error::ExFat => f.write_str("the card is formatted as exFAT; format it as FAT32 or FAT16"),
+            Error::Ntfs => f.write_str("the card is formatted as NTFS; format it as FAT32 or FAT16"),
+            Error::Fat12 => f.write_str("the card is formatted as FAT12; format it as FAT16 or FAT32"),
             Error::SectorBytes(bytes) => write!(
                 f,
-                "sectors have {bytes} bytes: format the card with sectors of 512 bytes"
+                "the card's file system has sectors of {bytes} bytes; format it with sectors of 512 bytes"
             ),
             Error::LargerThanCard { end, card_blocks } => write!(
                 f,
-                "the volume ends at block {end}, the card at {card_blocks}: format the card"
+                "the file system ends at block {end}, but the card has only {card_blocks} blocks; format the card"
             ),
             Error::DamagedBootSector(what) => write!(
                 f,
-                "the boot sector is damaged ({what}): repair the card with a computer, or format it"
+                "the card's boot sector is damaged ({what}); repair the card on a computer, or format it"
             ),
             Error::DamagedRoot => f.write_str(
-                "the root directory is damaged: repair the card with a computer, or format it",
+                "the card's root directory is damaged; repair the card on a computer, or format it",
             ),
             Error::NoJournal => f.write_str(
-                "there is no recording of Cardiograph here (no CARDIOGR.JNL): check that this is the card",
+                "the card has no recordings of Cardiograph (no CARDIOGR.JNL); check that this is the right card",
             ),
             Error::ForeignJournal => f.write_str(
-                "CARDIOGR.JNL is the journal of another card, copied here: recover that card",
+                "CARDIOGR.JNL was copied from another card; use the card that it was made on",
             ),
             Error::DamagedJournal => f.write_str(
-                "CARDIOGR.JNL is damaged: copy the recordings off the card, unfinished ones in their full length, and format it",
+                "CARDIOGR.JNL is damaged; copy the recordings off the card, including hidden files, and format it",
             ),
             Error::NoSpace { longest_blocks } => write!(
                 f,
-                "the longest free run has {longest_blocks} blocks: remove files from the card"
+                "the card is full: its longest free run has {longest_blocks} blocks of 512 bytes; delete files from it"
             ),
-            Error::DirectoryFull => {
-                f.write_str("the root directory is full: remove files from it, or put them in folders")
-            }
-            Error::NumbersUsedUp => {
-                f.write_str("a file has the last number, 99999: move it off the card")
-            }
+            Error::DirectoryFull(name) if name.trim_ascii().is_empty() => f.write_str(
+                "the card's root directory is full; delete files from it, or move them into folders",
+            ),
+            Error::DirectoryFull(name) => write!(
+                f,
+                "the folder {} is full; move files other than recordings out of it",
+                Shown(name)
+            ),
+            Error::NumbersUsedUp(prefix) => write!(
+                f,
+                "recording {} 99999999 exists and no number is left; use another prefix or card",
+                prefix.escape_ascii()
+            ),
             Error::TooManyUnfinished => {
-                f.write_str("too many files are unfinished: close or discard one")
+                f.write_str("too many files are unfinished; close or discard one first")
             }
-            Error::NoSuchFile(slot) => write!(f, "no file is unfinished in slot {slot}: reserve one"),
-            Error::TooLong => f.write_str("the length is more than the file can have: ask for less"),
-            Error::BadName => f.write_str(
-                "a name begins with three letters and ends with three letters or digits, all capital: choose others",
+            Error::NoSuchFile(slot) => {
+                write!(f, "slot {slot} has no unfinished file; reserve one first")
+            }
+            Error::TooLong => f.write_str(
+                "the file cannot have this length; choose one within its blocks and below 4 GiB",
             ),
-            Error::Changed(name) => {
-                f.write_str("the directory entry of ")?;
-                name.iter().try_for_each(|byte| write!(f, "{}", byte.escape_ascii()))?;
-                f.write_str(" is not as it was written: mount the volume")
+            Error::BadName => f.write_str(
+                "a name needs three capital letters, a number below 100000000 and an extension of three capital letters or digits; a session's name has up to 32 letters, digits, - or _",
+            ),
+            Error::NameTaken(name) => write!(
+                f,
+                "{} on the card was not made by the recorder; move it off the card",
+                Shown(name)
+            ),
+            Error::NamedAlready(id) => {
+                write!(f, "the file is named {id} already; close it under that name")
             }
+            Error::Changed(name) => write!(
+                f,
+                "another program changed the directory entry of {}; mount the card again",
+                Shown(name)
+            ),
         }
     }
 }

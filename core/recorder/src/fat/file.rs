@@ -1,25 +1,30 @@
 //! Files of consecutive clusters: room for them, their entries, and their ends.
 
-use super::record::{File, Intent, Place};
+use super::layout::Layout;
+use super::record::{File, Intent, Kind, Place};
 use super::root::Room;
 use super::table::Chain;
 use super::{DosTime, Error, FatVolume};
-use crate::volume::{Blocks, Name, Request};
-use hadris_fat_raw::{ATTR_ARCHIVE, ShortEntry};
+use crate::volume::{Blocks, FileId, FileRecord, Name, Request};
+use hadris_fat_raw::{ATTR_ARCHIVE, ATTR_SYSTEM, ShortEntry};
 
 impl File {
-    /// The chain of the file if so many of its clusters are kept.
-    pub(super) fn chain(&self, kept: u32) -> Chain {
+    /// Returns the chain of the file if so many of its clusters are kept.
+    pub(super) fn chain(&self, layout: &Layout, kept: u32) -> Chain {
         Chain {
             first: self.first,
             clusters: self.clusters,
             kept,
+            head: match self.kind {
+                Kind::Folder => layout.directory_clusters(),
+                _ => self.clusters,
+            },
         }
     }
 }
 
 impl FatVolume {
-    /// Clusters for so many bytes.
+    /// Returns the number of clusters for so many bytes.
     pub(super) fn clusters_of(&self, bytes: u64) -> u32 {
         bytes.div_ceil(self.layout.cluster_bytes().into()) as u32
     }
@@ -33,7 +38,7 @@ impl FatVolume {
         entry
     }
 
-    /// Where a new entry goes; the root directory is made longer for it if need be.
+    /// Finds a place for a new entry in the root directory, which grows if need be.
     pub(super) async fn place_for_entry<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -59,7 +64,7 @@ impl FatVolume {
         })
     }
 
-    /// The longest run that a request can have, and needs not exceed.
+    /// Finds the run for a request: as long as wanted, or the longest there is.
     pub(super) async fn run_for<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -90,10 +95,129 @@ impl FatVolume {
         if self.entry_of(card, &file, file.first).await?.is_some() {
             self.delete_entry(card, file.place).await?;
         }
-        self.write_chain(card, file.chain(0), 0).await
+        self.write_chain(card, file.chain(&self.layout, 0), 0).await
     }
 
-    /// Gives an unfinished file its length, and frees what is behind. Says whether the file is there.
+    /// Moves a prepared file's entry into its folder.
+    pub(super) async fn name_file<B: Blocks>(
+        &mut self,
+        card: &mut B,
+        slot: u8,
+        id: FileId,
+        session: &str,
+    ) -> Result<(), Error<B::Error>> {
+        let file = self.file(slot)?;
+        match file.id() {
+            Some(_) if file.kind == Kind::Version0_1 => return Ok(()),
+            Some(known) if known == id => return Ok(()),
+            Some(known) => return Err(Error::NamedAlready(known)),
+            None => (),
+        }
+        let long = Self::long_name(id, session)?;
+        if (id.prefix, id.extension) != (file.prefix, file.extension) || !id.is_valid() {
+            return Err(Error::BadName);
+        }
+        self.know_series(card, id.prefix).await?;
+        let folder = self.folder_for(card, id).await?;
+        let entries = long.entries();
+        let begin = self.place_for_name(card, folder, id, entries + 1).await?;
+        let named = File {
+            kind: Kind::Named,
+            number: id.number,
+            place: Place {
+                index: begin.index + entries as u8,
+                ..begin
+            },
+            ..file
+        };
+        let mut entry = self.new_entry(named.name(), ATTR_ARCHIVE | ATTR_SYSTEM);
+        entry.set_first_cluster(self.layout.kind, file.first);
+        entry.set_size(file.clusters * self.layout.cluster_bytes());
+        self.begin(card, Intent::Name { slot, file: named }).await?;
+        self.write_name(card, begin, &long, &entry).await?;
+        self.finish_name(card, slot, file, named).await?;
+        self.done_unchanged(card).await
+    }
+
+    /// Removes the hidden entry of a file that has its name.
+    pub(super) async fn finish_name<B: Blocks>(
+        &mut self,
+        card: &mut B,
+        slot: u8,
+        hidden: File,
+        named: File,
+    ) -> Result<(), Error<B::Error>> {
+        self.delete_if_own(card, hidden).await?;
+        self.record.reserved[usize::from(slot)] = Some(named);
+        if let Some(id) = named.id() {
+            self.use_number(id);
+        }
+        Ok(())
+    }
+
+    /// Deletes a file's entry if it still is the file's, or if a repair has emptied it.
+    pub(super) async fn delete_if_own<B: Blocks>(
+        &mut self,
+        card: &mut B,
+        file: File,
+    ) -> Result<(), Error<B::Error>> {
+        let is_whole = self.entry_of(card, &file, file.first).await?.is_some();
+        let is_emptied = |entry: ShortEntry| entry.size() == 0;
+        if is_whole || self.entry_of(card, &file, 0).await?.is_some_and(is_emptied) {
+            self.delete_entry(card, file.place).await?;
+        }
+        Ok(())
+    }
+
+    /// Trims a file to its actual length, and lists it in the index.
+    pub(super) async fn close_file<B: Blocks>(
+        &mut self,
+        card: &mut B,
+        slot: u8,
+        record: &FileRecord,
+    ) -> Result<(), Error<B::Error>> {
+        let mut file = self.file(slot)?;
+        let kept = self.clusters_of(record.bytes);
+        let bytes = u32::try_from(record.bytes).map_err(|_| Error::TooLong)?;
+        if kept > file.clusters {
+            return Err(Error::TooLong);
+        }
+        // A file that recovery has to name may have begun on any day.
+        let is_dated = file.kind == Kind::Named || !record.is_recovered;
+        self.name_file(card, slot, record.id, record.session.as_str())
+            .await?;
+        file = self.file(slot)?;
+        if file.kind == Kind::Named {
+            let listed = self.record_of(card, file, record, is_dated).await?;
+            if listed.is_some() {
+                self.write_index(card, record.id, listed).await?;
+            }
+        }
+        if let Some(series) = self.series_mut(record.id.prefix) {
+            // Recordings need not be closed in the order of their numbers.
+            series.low = series.low.min(record.id.number);
+        }
+        self.begin(card, Intent::Close { slot, bytes }).await?;
+        if !self.shorten(card, file, bytes).await? {
+            return Err(Error::Changed(file.name()));
+        }
+        self.record.reserved[usize::from(slot)] = None;
+        self.done_freeing(card, file, kept).await
+    }
+
+    /// Takes an unfinished file out of the table.
+    pub(super) fn forget_discarded(&mut self, slot: u8) {
+        let file = self.record.reserved.get_mut(usize::from(slot));
+        if let Some(file) = file.and_then(Option::take)
+            && let Some(id) = file.id()
+            && file.kind == Kind::Named
+        {
+            self.free_number(id);
+        }
+    }
+
+    /// Gives an unfinished file its length, and frees the clusters behind. Returns false if its entry is
+    /// gone.
     pub(super) async fn shorten<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -117,7 +241,8 @@ impl FatVolume {
         self.write_entry(card, file.place, &entry).await?;
         if kept < file.clusters {
             let from = kept.saturating_sub(1);
-            self.write_chain(card, file.chain(kept), from).await?;
+            self.write_chain(card, file.chain(&self.layout, kept), from)
+                .await?;
         }
         Ok(true)
     }
@@ -140,7 +265,7 @@ impl FatVolume {
         self.done(card, free).await
     }
 
-    /// Whether a file has just the clusters that its entry says, one behind the other.
+    /// Returns true if a file has just the clusters that its entry says, in one run.
     pub(super) async fn is_consecutive<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -150,6 +275,8 @@ impl FatVolume {
             return Ok(file.first == 0);
         }
         Ok(self.layout.has(file.first, file.clusters)
-            && self.is_chain(card, file.chain(file.clusters)).await?)
+            && self
+                .is_chain(card, file.chain(&self.layout, file.clusters))
+                .await?)
     }
 }

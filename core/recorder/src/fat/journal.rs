@@ -1,7 +1,7 @@
 //! The journal: writing to it, finding it, and making it.
 
 use super::record::{
-    File, Intent, JOURNAL_BLOCKS, PLACE_STEP_BLOCKS, Place, Record, epochs_of, is_whole,
+    File, Intent, JOURNAL_BLOCKS, Kind, PLACE_STEP_BLOCKS, Place, Record, epochs_of, is_whole,
     sequence_of,
 };
 use super::root::{JOURNAL, Room, Seen};
@@ -12,7 +12,7 @@ use cardiograph_card::BLOCK_BYTES;
 use hadris_fat_raw::{ATTR_HIDDEN, ATTR_SYSTEM, ShortEntry};
 
 impl FatVolume {
-    /// Writes what is known now to the place whose turn it is.
+    /// Writes the record to the place whose turn it is.
     pub(super) async fn commit<B: Blocks>(&mut self, card: &mut B) -> Result<(), Error<B::Error>> {
         self.record.sequence = self.record.sequence.wrapping_add(1);
         let place = self.places[(self.record.sequence % 2) as usize];
@@ -22,7 +22,7 @@ impl FatVolume {
             .map_err(Error::Card)
     }
 
-    /// Says what is under way from now on.
+    /// Says what is under way from now on: until it is done only a mount may follow.
     pub(super) async fn begin<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -41,6 +41,14 @@ impl FatVolume {
     ) -> Result<(), Error<B::Error>> {
         self.write_free(card, free).await?;
         self.record.free = free;
+        self.done_unchanged(card).await
+    }
+
+    /// Says that it is done, and that as much is free as before.
+    pub(super) async fn done_unchanged<B: Blocks>(
+        &mut self,
+        card: &mut B,
+    ) -> Result<(), Error<B::Error>> {
         self.record.intent = Intent::Nothing;
         self.commit(card).await?;
         self.is_ready = true;
@@ -68,7 +76,7 @@ impl FatVolume {
         self.make_journal(card).await
     }
 
-    /// Whether this file is a journal, or can be: it is then in use.
+    /// Returns true if this file is a journal, or can be: it is then in use.
     async fn is_journal<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -108,7 +116,7 @@ impl FatVolume {
         Ok(true)
     }
 
-    /// What is wrong with a journal that has no record for this volume.
+    /// Returns the error for a journal that has no record for this volume.
     async fn why_unusable<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -122,7 +130,7 @@ impl FatVolume {
         Ok(Error::DamagedJournal)
     }
 
-    /// Where the journal's second place is, if its file is long enough and its chain just as long. It need
+    /// Finds the journal's second place, if its file is long enough and its chain just as long. It need
     /// not be consecutive: a computer may have copied it.
     async fn second_place<B: Blocks>(
         &mut self,
@@ -157,7 +165,10 @@ impl FatVolume {
         entry: &ShortEntry,
     ) -> Result<(), Error<B::Error>> {
         let file = File {
-            name: JOURNAL,
+            kind: Kind::Journal,
+            prefix: [0; 3],
+            extension: [0; 3],
+            number: 0,
             place,
             first: entry.first_cluster(self.layout.kind),
             clusters: self.clusters_of(entry.size().into()),
@@ -201,15 +212,16 @@ impl FatVolume {
     }
 
     /// Writes the first record of a journal. What was in the other place counts no more, but for its
-    /// count of epochs. Each recording takes a number and an epoch, so that the highest number tells of
-    /// as many epochs, at least, if the journal before was elsewhere.
+    /// count of epochs. Each recording of version 0.1 took a number and an epoch, so that the highest number
+    /// tells of as many epochs, at least, if the journal before was elsewhere. The index tells of later
+    /// ones.
     async fn start_journal<B: Blocks>(
         &mut self,
         card: &mut B,
         intent: Intent,
     ) -> Result<(), Error<B::Error>> {
         let journal = self.record.journal;
-        let mut epochs = self.number_least;
+        let mut epochs = self.epochs_least;
         for place in self.places {
             self.read(card, place).await?;
             if is_whole(&self.block) {
@@ -222,8 +234,6 @@ impl FatVolume {
             intent,
             free: self.read_free(card).await?,
             hint: self.record.hint,
-            number_first: self.number_least,
-            number_next: self.number_least,
             ..Record::NEW
         };
         self.block.fill(0);
@@ -279,6 +289,7 @@ impl FatVolume {
             first: self.record.journal,
             clusters,
             kept: clusters,
+            head: clusters,
         }
     }
 }

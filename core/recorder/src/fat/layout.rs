@@ -1,6 +1,8 @@
 //! Where a FAT volume lies on a card.
 
 use super::Error;
+use super::folder::DIRECTORY_BLOCKS;
+use super::index::INDEX_BLOCKS;
 use cardiograph_card::{BLOCK_BYTES, Block};
 use hadris_fat_raw::{
     BOOT_SECTOR_LEN, BOOT_SIGNATURE, BootError, FIRST_DATA_CLUSTER, FatKind, Geometry,
@@ -120,13 +122,29 @@ impl Layout {
                 .is_some_and(|end| end <= self.clusters_end)
     }
 
-    /// Whether entries of directories can be in this block.
+    /// Returns true if entries of directories can be in this block.
     pub(super) fn is_block(&self, block: u32) -> bool {
         let data_blocks = (self.clusters_end - FIRST_DATA_CLUSTER) * self.cluster_blocks;
-        match self.root {
+        let is_root = match self.root {
             Root::Fixed { start, blocks } => block.wrapping_sub(start) < blocks,
-            Root::Cluster(_) => block.wrapping_sub(self.data) < data_blocks,
-        }
+            Root::Cluster(_) => false,
+        };
+        is_root || block.wrapping_sub(self.data) < data_blocks
+    }
+
+    /// Returns the number of clusters for so many blocks.
+    pub(super) fn clusters_for(&self, blocks: u32) -> u32 {
+        blocks.div_ceil(self.cluster_blocks)
+    }
+
+    /// Returns the number of clusters of a folder's directory.
+    pub(super) fn directory_clusters(&self) -> u32 {
+        self.clusters_for(DIRECTORY_BLOCKS)
+    }
+
+    /// Returns the number of clusters of a folder: its directory, and the index after it.
+    pub(super) fn folder_clusters(&self) -> u32 {
+        self.directory_clusters() + self.clusters_for(INDEX_BLOCKS)
     }
 
     /// Entries of a FAT in a block.

@@ -1,42 +1,65 @@
-//! FAT16 and FAT32 volumes: every operation can be cut off at any block, and the next mount brings it to
-//! its end or undoes it.
+//! FAT16 and FAT32 volumes: every operation can be interrupted at any block, and the next mount completes
+//! or undoes it.
 //!
 //! ```text
 //!   FatVolume ── Volume for the recorder                               (mod.rs)
 //!     ├── finding the volume on the card                               (layout.rs)
-//!     ├── files: room, entry, length, end                              (file.rs)
-//!     ├── the journal, and what it says                                (journal.rs, record.rs)
+//!     ├── files: room, entry, name, length                             (file.rs, names.rs)
+//!     ├── folders, the index in each, and numbers            (folder.rs, index.rs, series.rs)
+//!     ├── removing the oldest recording                                (oldest.rs)
+//!     ├── the journal, and its records                                 (journal.rs, record.rs)
 //!     ├── after a cut                                                  (recovery.rs)
 //!     └── root directory, FAT, FSInfo, a block at a time               (root.rs, table.rs, fs_info.rs)
 //!           │
-//!   Blocks ── the card, behind who writes samples first
+//!   Blocks ── the card, behind the scheduler that writes samples first
+//! ```
+//!
+//! # Where things are
+//!
+//! ```text
+//!   CARDIOGR.JNL          the journal, hidden
+//!   CARDIOGR.R00 ...      prepared space, hidden: its entry names a slot of the journal's table
+//!   LOG00000/             recordings 1 to 999 of the prefix LOG
+//!     CARDIOGR.IDX        their index, hidden
+//!     LOG00001.CSV
+//!     LOG00002 flight.CSV a recording of the session "flight": LOG00002.CSV is its short name
+//!   LOG00001/             recordings 1000 to 1999
 //! ```
 //!
 //! # Steps
 //!
 //! ```text
-//!              journal:                                       FSInfo,
-//!              what is begun                                  journal: done
-//!   reserve ──────(1)────── chain ────(2)──── entry ───(3)──────────(4)──────> there
-//!   close   ──────(1)────── entry ────(2)──── chain ───(3)──────────(4)──────> there
-//!   discard,
-//!   remove  ──────(1)────── entry ────(2)──── chain ───(3)──────────(4)──────> gone
-//!   grow    ──────(1)────── zeros, end mark ──(2)── link ──(3)──────(4)──────> longer
+//!                   journal:                                             FSInfo,
+//!                   what is begun                                        journal: done
+//!   reserve ───────────(1)────── chain ─────(2)──── entry ──────(3)───────────(4)──────> prepared
+//!   name    ───────────(1)────── name ──────(2)──── hidden entry (3)──────────(4)──────> named
+//!   close   ─ index ───(1)────── entry ─────(2)──── chain ──────(3)───────────(4)──────> finished
+//!   discard ───────────(1)────── entry ─────(2)──── chain ──────(3)───────────(4)──────> gone
+//!   remove  ───────────(1)────── entry ─────(2)──── chain, index (3)──────────(4)──────> gone
+//!   grow    ───────────(1)────── zeros, end mark ──(2)── link ──(3)───────────(4)──────> longer
+//!   folder  ─ contents (1)────── chain ─────(2)──── entry ──────(3)───────────(4)──────> there
+//!   empty   ───────────(1)────── entry ─────(2)──── chain ──────(3)───────────(4)──────> gone
 //! ```
 //!
 //! Each of these is durable before the next is begun. Of the two FATs the one that is read is written
 //! last. A cut leaves:
 //!
-//! | cut | reserve | close | discard, remove | grow | the next mount |
-//! |---|---|---|---|---|---|
-//! | before (1) | nothing | nothing | nothing | nothing | finds it as it was |
-//! | (1) to (2) | part of a chain | the unfinished file | the file | a cluster without owner | undoes a reserve, does the others again |
-//! | (2) to (3) | a chain without owner | its length, too long a chain | part of a chain | the same | as above |
-//! | (3) to (4) | the file | the file, FSInfo old | FSInfo old | FSInfo old | as above |
-//! | after (4) | the file | the file | nothing | a longer directory | finds it done |
+//! | cut | reserve | name | close | discard, remove | grow | folder | empty |
+//! |---|---|---|---|---|---|---|---|
+//! | before (1) | nothing | the prepared file | the file, perhaps in the index | the file | nothing | nothing | the folder |
+//! | (1) to (2) | part of a chain | the prepared file | the unfinished file | the file | a cluster without owner | part of a chain | the folder |
+//! | (2) to (3) | a chain without owner | two entries of one chain | its length, too long a chain | part of a chain | the same | a chain without owner | part of a chain |
+//! | (3) to (4) | the prepared file | the named file | the file, FSInfo old | FSInfo old | FSInfo old | the folder, FSInfo old | FSInfo old |
+//! | after (4) | the prepared file | the named file | the file | nothing | a longer directory | the folder | nothing |
 //!
-//! "grow" is the root directory of FAT32 getting a cluster; a reserve does it first when there is no room.
-//! A mount that is cut off does the same again.
+//! The next mount clears the index records of unfinished files. It undoes a reserve; a name if the file has
+//! only its hidden entry; a folder without an entry. It keeps a folder whose entry is still there, as a
+//! computer may have put files into it. It does the rest again. A mount that is interrupted does the same
+//! again.
+//!
+//! "grow" is the root directory of FAT32 getting a cluster; a reserve and a folder do it first when there is
+//! no room. "folder" is done by a reserve, ahead of the name that needs it, so that naming a file needs no
+//! free cluster. "empty" is the removal of a folder whose recordings have all been removed as the oldest.
 //!
 //! # Making the journal
 //!
@@ -45,50 +68,59 @@
 //! then on a mount finds the record, and writes the chain. If the root directory is full the entry is
 //! put into a new cluster, and linking that is what counts; it gets its end mark afterwards.
 //!
-//! # Others
+//! # Other people's files
 //!
 //! A computer may have worked on the card after a cut. So nothing is done again or undone unless all
 //! clusters are free or linked as the operation links them, and no other entry of the root directory
 //! begins in them. A count in FSInfo that is neither that from before nor that from after becomes
-//! unknown. What is left: a file in a folder, put just there after a repair, that ends in the very
+//! unknown. Not covered: a file in a folder, put just there after a repair, that ends in the very
 //! cluster where the operation's file did.
 //!
-//! A reserved file whose entry or chain has changed is forgotten and stays as it is. [`remove_oldest`]
-//! takes files of the root directory that look like finished recordings since the journal was made:
-//! LLLddddd.CSV or .BIN, numbered at least as the first then, neither system nor read-only, without a
-//! long name, and in one piece. Others, and one that is in pieces, are passed over.
+//! An unfinished file whose entry or chain has changed is forgotten and stays as it is. A folder is used
+//! only if its index is in it and both are where they were made: a copy made by a computer is somebody
+//! else's, and numbers go on in the next folder. oldest.rs says which recordings
+//! [`remove_oldest`](Volume::remove_oldest) takes.
 //!
 //! If somebody deletes the journal the next mount makes another one, and what was unfinished is no longer
-//! known to be. Numbers go on from the highest there is, and epochs with them; if all recordings are
-//! deleted too, only another `entropy` keeps their epochs from coming again.
+//! known to be; prepared space stays hidden then. Numbers go on from the highest in the folders, and epochs
+//! with them; if all recordings are deleted too, only another `entropy` keeps their epochs from coming again.
 //!
-//! [`remove_oldest`]: Volume::remove_oldest
+//! Files that version 0.1 left unfinished keep their names in the root directory, and are closed there.
 //!
 //! # What it costs
 //!
-//! Two blocks of journal an operation, one of directory, one of FSInfo, and a FAT's entries twice, at most
-//! 16 blocks with one command. A mount reads the root directory, the journal, and both ends of the chains
-//! of unfinished files. Looking for free clusters reads the FAT a block at a time, from where the last
-//! ended, up to the first run that is long enough.
+//! Two blocks of journal per operation, one or two of directory, one of FSInfo, and a FAT's entries twice,
+//! at most 16 blocks with one command. Nothing depends on how many recordings there are: a recording's
+//! place in its folder and in the index follows from its number. A mount reads the root directory, the
+//! journal, and both ends of the chains of unfinished files; where numbers have to be found again, one folder
+//! for each prefix. Looking for free clusters reads the FAT a block at a time, from where the last search
+//! ended, up to the first run that is long enough. A folder takes 585 blocks.
 
 mod error;
 mod file;
+mod folder;
 mod fs_info;
+mod index;
 mod journal;
 mod layout;
+mod names;
+mod oldest;
 mod record;
 mod recovery;
 mod root;
+mod series;
 mod table;
 
 pub use error::Error;
+pub use index::{INDEX_RECORD_BYTES, IndexRecord};
 
-use crate::volume::{Blocks, Extent, Name, RESERVED_MAX, Request, Reserved, Trouble, Volume};
+use crate::volume::{
+    Blocks, ErrorKind, Extent, FileId, FileRecord, RESERVED_MAX, Request, Reserved, Volume,
+};
 use cardiograph_card::{BLOCK_BYTES, Block};
-use hadris_fat_raw::{ATTR_ARCHIVE, ATTR_SYSTEM};
+use hadris_fat_raw::{ATTR_ARCHIVE, ATTR_HIDDEN, ATTR_SYSTEM};
 use layout::{First, Layout, look_at_first};
-use record::{File, Intent, Record};
-use root::{NUMBER_LAST, name_of};
+use record::{File, Intent, Kind, Record};
 
 /// A time as a directory holds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,7 +132,7 @@ pub struct DosTime {
 }
 
 impl DosTime {
-    /// The first that there is, 1980-01-01, where there is no clock.
+    /// The earliest time, 1980-01-01: for devices without a clock. The index calls it unknown.
     pub const NO_CLOCK: DosTime = DosTime {
         date: 1 << 5 | 1,
         time: 0,
@@ -115,8 +147,10 @@ pub struct FatVolume {
     /// The journal's two places, blocks of the card.
     places: [u32; 2],
     record: Record,
-    /// One more than the highest number in the root directory when it was mounted.
-    number_least: u32,
+    /// As many epochs are in use at least, by the names in the root directory.
+    epochs_least: u32,
+    /// The recording whose removal the last mount has completed.
+    removed: Option<FileId>,
     /// Nothing is under way.
     is_ready: bool,
     /// A journal is made if there is none.
@@ -135,15 +169,16 @@ impl FatVolume {
             layout: Layout::NONE,
             places: [0; 2],
             record: Record::NEW,
-            number_least: 1,
+            epochs_least: 1,
+            removed: None,
             is_ready: false,
             makes_journal: true,
             block: [0; BLOCK_BYTES],
         }
     }
 
-    /// The same, but [`mount`](Volume::mount) refuses a card without a journal of this volume, and has
-    /// written nothing then: for those who only want to find what was recorded.
+    /// Makes no journal: [`mount`](Volume::mount) refuses a card without one, and writes nothing to it. This
+    /// is for programs that only read recordings.
     pub const fn with_journal_only(mut self) -> FatVolume {
         self.makes_journal = false;
         self
@@ -182,17 +217,25 @@ impl FatVolume {
     fn reserved_of(&self, slot: u8, file: File) -> Reserved {
         Reserved {
             slot,
-            name: file.name,
+            prefix: file.prefix,
+            extension: file.extension,
             extent: Extent {
                 start: self.layout.block_of(file.first),
                 blocks: file.clusters * self.layout.cluster_blocks,
             },
             epoch: file.epoch,
             note: file.note,
+            id: file.id(),
+            is_version_0_1: file.kind == Kind::Version0_1,
         }
     }
 
-    /// A number that differs with each count, on each volume, for each logger.
+    /// Returns true if a computer may have written to the card since the last operation here.
+    fn is_changed(&self, free: Option<u32>) -> bool {
+        free.is_none() || free != self.record.free
+    }
+
+    /// Returns a number that differs with each count, on each volume, for each logger.
     fn epoch(&self) -> u32 {
         let key = mix(self.layout.serial ^ mix(self.entropy));
         mix(self.record.epochs ^ key)
@@ -202,36 +245,38 @@ impl FatVolume {
 impl<B: Blocks> Volume<B> for FatVolume {
     type Error = Error<B::Error>;
 
-    fn trouble(error: &Self::Error) -> Trouble {
+    fn error_kind(error: &Self::Error) -> ErrorKind {
         match error {
-            Error::NoSpace { .. } | Error::DirectoryFull => Trouble::NoSpace,
-            Error::Card(_) => Trouble::Card,
-            _ => Trouble::Volume,
+            Error::NoSpace { .. } => ErrorKind::NoRoom,
+            Error::DirectoryFull(_) => ErrorKind::DirectoryFull,
+            Error::Card(_) => ErrorKind::Card,
+            _ => ErrorKind::Volume,
         }
     }
 
     async fn mount(&mut self, card: &mut B) -> Result<(), Self::Error> {
         self.is_ready = false;
+        self.removed = None;
         self.record = Record::NEW;
         self.layout = Layout::NONE;
         self.layout = self.find(card).await?;
         let seen = self.look_at_root(card).await?;
-        self.number_least = seen.number_last + 1;
+        self.epochs_least = seen.number_last + 1;
         self.load_journal(card, &seen).await?;
-        if let Intent::Reserve(_) = self.record.intent
-            && self.number_least - 1 == self.record.number_next
-        {
-            // The highest number is that of the file which is undone.
-            self.number_least = self.record.number_next;
-        }
+        let free = self.read_free(card).await?;
+        let is_changed = self.is_changed(free);
         if self.record.intent == Intent::Nothing {
-            // A computer may have changed it since.
-            self.record.free = self.read_free(card).await?;
+            self.record.free = free;
         } else {
             self.recover(card).await?;
         }
         self.forget_changed(card).await?;
-        self.record.number_next = self.record.number_next.max(self.number_least);
+        self.clear_unfinished(card).await?;
+        if self.record.series.iter().all(Option::is_none) {
+            self.discover_series(card).await?;
+        } else if is_changed {
+            self.check_series(card).await?;
+        }
         self.is_ready = true;
         Ok(())
     }
@@ -241,19 +286,31 @@ impl<B: Blocks> Volume<B> for FatVolume {
         Some(self.reserved_of(slot, file))
     }
 
+    fn next_number(&self, prefix: [u8; 3], _: [u8; 3]) -> u32 {
+        self.series(prefix).map_or(1, |series| series.next)
+    }
+
     async fn reserve(&mut self, card: &mut B, request: Request) -> Result<Reserved, Self::Error> {
         self.check_ready()?;
         let slot = self.record.reserved.iter().position(Option::is_none);
         let slot = slot.ok_or(Error::TooManyUnfinished)?;
-        let number = self.record.number_next;
-        if number > NUMBER_LAST {
-            return Err(Error::NumbersUsedUp);
+        let id = FileId {
+            prefix: request.prefix,
+            extension: request.extension,
+            number: 1,
+        };
+        if !id.is_valid() {
+            return Err(Error::BadName);
         }
-        let name = name_of(request.prefix, number, request.extension).ok_or(Error::BadName)?;
+        self.prepare_folder(card, request.prefix).await?;
+        let number = self.hidden_name_for(card, slot).await?;
         let place = self.place_for_entry(card).await?;
         let (first, clusters) = self.run_for(card, &request).await?;
         let file = File {
-            name,
+            kind: Kind::Prepared,
+            prefix: request.prefix,
+            extension: request.extension,
+            number,
             place,
             first,
             clusters,
@@ -261,14 +318,15 @@ impl<B: Blocks> Volume<B> for FatVolume {
             note: request.note,
         };
         self.begin(card, Intent::Reserve(file)).await?;
-        self.write_chain(card, file.chain(clusters), 0).await?;
+        self.write_chain(card, file.chain(&self.layout, clusters), 0)
+            .await?;
         self.slot(card, place).await?;
-        let mut entry = self.new_entry(name, ATTR_ARCHIVE | ATTR_SYSTEM);
+        let attributes = ATTR_ARCHIVE | ATTR_HIDDEN | ATTR_SYSTEM;
+        let mut entry = self.new_entry(file.name(), attributes);
         entry.set_first_cluster(self.layout.kind, first);
         entry.set_size(clusters * self.layout.cluster_bytes());
         self.write_entry(card, place, &entry).await?;
         self.record.reserved[slot] = Some(file);
-        self.record.number_next += 1;
         self.record.epochs = self.record.epochs.wrapping_add(1);
         self.record.hint = first + clusters;
         let free = self.record.free.map(|free| free.saturating_sub(clusters));
@@ -276,50 +334,40 @@ impl<B: Blocks> Volume<B> for FatVolume {
         Ok(self.reserved_of(slot as u8, file))
     }
 
-    async fn close(&mut self, card: &mut B, slot: u8, bytes: u64) -> Result<(), Self::Error> {
-        let file = self.file(slot)?;
-        let kept = self.clusters_of(bytes);
-        let bytes = u32::try_from(bytes).map_err(|_| Error::TooLong)?;
-        if kept > file.clusters {
-            return Err(Error::TooLong);
-        }
-        self.begin(card, Intent::Close { slot, bytes }).await?;
-        if !self.shorten(card, file, bytes).await? {
-            return Err(Error::Changed(file.name));
-        }
-        self.record.reserved[usize::from(slot)] = None;
-        self.done_freeing(card, file, kept).await
+    async fn name(
+        &mut self,
+        card: &mut B,
+        slot: u8,
+        id: FileId,
+        session: &str,
+    ) -> Result<(), Self::Error> {
+        self.name_file(card, slot, id, session).await
+    }
+
+    async fn close(
+        &mut self,
+        card: &mut B,
+        slot: u8,
+        record: &FileRecord,
+    ) -> Result<(), Self::Error> {
+        self.close_file(card, slot, record).await
     }
 
     async fn discard(&mut self, card: &mut B, slot: u8) -> Result<(), Self::Error> {
         let file = self.file(slot)?;
         self.begin(card, Intent::Discard { slot }).await?;
         self.erase(card, file).await?;
-        self.record.reserved[usize::from(slot)] = None;
+        self.forget_discarded(slot);
         self.done_freeing(card, file, 0).await
     }
 
-    async fn remove_oldest(&mut self, card: &mut B) -> Result<Option<Name>, Self::Error> {
+    async fn remove_oldest(&mut self, card: &mut B) -> Result<Option<FileId>, Self::Error> {
         self.check_ready()?;
-        let mut least = self.record.number_first;
-        while let Some((number, place, entry)) = self.oldest(card, least).await? {
-            let file = File {
-                name: entry.name(),
-                place,
-                first: entry.first_cluster(self.layout.kind),
-                clusters: self.clusters_of(entry.size().into()),
-                epoch: 0,
-                note: 0,
-            };
-            if self.is_consecutive(card, file).await? {
-                self.begin(card, Intent::Remove(file)).await?;
-                self.erase(card, file).await?;
-                self.done_freeing(card, file, 0).await?;
-                return Ok(Some(file.name));
-            }
-            least = number + 1;
-        }
-        Ok(None)
+        self.remove_one(card).await
+    }
+
+    fn take_removed(&mut self) -> Option<FileId> {
+        self.removed.take()
     }
 }
 

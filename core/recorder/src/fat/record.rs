@@ -1,8 +1,10 @@
-//! What the journal says, and how a block holds it. docs/formats.md has it byte by byte.
+//! Records of the journal, and their encoding. docs/formats.md has it byte by byte.
 
 use super::layout::Layout;
+use super::names::{HIDDEN_NAMES, hidden_name, number_of};
+use super::root::JOURNAL;
 use crate::crc32::crc32;
-use crate::volume::{Name, RESERVED_MAX};
+use crate::volume::{FileId, Name, RESERVED_MAX, name_of};
 use cardiograph_card::{BLOCK_BYTES, Block};
 use hadris_fat_raw::{ENTRY_SIZE, FIRST_DATA_CLUSTER};
 
@@ -12,7 +14,9 @@ pub(super) const PLACE_STEP_BLOCKS: u32 = 64;
 /// Blocks of the journal: both places, and as much behind the second as lies between them.
 pub(super) const JOURNAL_BLOCKS: u32 = 2 * PLACE_STEP_BLOCKS + 1;
 
-const MAGIC: [u8; 8] = *b"CARDIOJ1";
+const MAGIC: [u8; 8] = *b"CARDIOJ2";
+/// Version 0.1 wrote names instead of numbers, and had no series.
+const MAGIC_0_1: [u8; 8] = *b"CARDIOJ1";
 const INTENT_AT: usize = 8;
 const SLOT_AT: usize = 9;
 const SEQUENCE_AT: usize = 12;
@@ -21,35 +25,56 @@ const SERIAL_AT: usize = 20;
 const JOURNAL_AT: usize = 24;
 const FIRST_AT: usize = 28;
 const SECOND_AT: usize = 32;
-const NUMBER_FIRST_AT: usize = 36;
-const NUMBER_NEXT_AT: usize = 40;
 const EPOCHS_AT: usize = 44;
 const FREE_AT: usize = 48;
 const HINT_AT: usize = 52;
 const FILE_AT: usize = 64;
 const TABLE_AT: usize = FILE_AT + FILE_BYTES;
 const FILE_BYTES: usize = 32;
-const _: () = assert!(TABLE_AT + RESERVED_MAX * FILE_BYTES <= BLOCK_BYTES);
+const SERIES_AT: usize = TABLE_AT + RESERVED_MAX * FILE_BYTES;
+const SERIES_BYTES: usize = 16;
+const _: () = assert!(SERIES_AT + SERIES_MAX * SERIES_BYTES <= BLOCK_BYTES);
 
-/// What FSInfo and the journal say where a count is not known.
+/// Prefixes whose numbers the journal remembers. Every unfinished file's is among them.
+pub(super) const SERIES_MAX: usize = RESERVED_MAX;
+
+/// Count of free clusters where FSInfo or the journal does not know it.
 pub(super) const UNKNOWN: u32 = 0xFFFF_FFFF;
 
 /// Entries of a directory in a block.
 pub(super) const ENTRIES_OF_BLOCK: usize = BLOCK_BYTES / ENTRY_SIZE;
 
-/// Where an entry of a directory is.
+/// Position of an entry of a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     /// Block of the card.
     pub(super) block: u32,
-    /// Which of the block's entries, below [`ENTRIES_OF_BLOCK`].
+    /// Number of the entry in the block, below [`ENTRIES_OF_BLOCK`].
     pub(super) index: u8,
 }
 
-/// A file of consecutive clusters.
+/// Purpose of a run of clusters, and the rule for its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Space under a hidden entry in the root directory; the number is that in the entry's name.
+    Prepared,
+    /// A recording with its number, in its folder.
+    Named,
+    /// A recording that version 0.1 reserved, in the root directory.
+    Version0_1,
+    /// A folder and the index in it; the number is the folder's.
+    Folder,
+    /// The journal itself.
+    Journal,
+}
+
+/// A file or folder of consecutive clusters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct File {
-    pub(super) name: Name,
+    pub(super) kind: Kind,
+    pub(super) prefix: [u8; 3],
+    pub(super) extension: [u8; 3],
+    pub(super) number: u32,
     pub(super) place: Place,
     /// The first cluster, or 0 if there is none.
     pub(super) first: u32,
@@ -58,7 +83,45 @@ pub(super) struct File {
     pub(super) note: u32,
 }
 
-/// What is under way.
+impl File {
+    /// Returns the name in its directory entry.
+    pub(super) fn name(&self) -> Name {
+        match self.kind {
+            Kind::Prepared => hidden_name(self.number),
+            Kind::Named => self.file_id().short_name(),
+            Kind::Version0_1 => name_of(self.prefix, self.number, self.extension),
+            Kind::Folder => name_of(self.prefix, self.number, *b"   "),
+            Kind::Journal => JOURNAL,
+        }
+    }
+
+    /// Returns the name of the recording, if it has one.
+    pub(super) fn id(&self) -> Option<FileId> {
+        matches!(self.kind, Kind::Named | Kind::Version0_1).then_some(self.file_id())
+    }
+
+    fn file_id(&self) -> FileId {
+        FileId {
+            prefix: self.prefix,
+            extension: self.extension,
+            number: self.number,
+        }
+    }
+}
+
+/// Numbers of the recordings with one prefix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Series {
+    pub(super) prefix: [u8; 3],
+    /// The number of the next recording.
+    pub(super) next: u32,
+    /// No finished recording of the index has a lower number.
+    pub(super) low: u32,
+    /// The folder that was used last: its number and first cluster. The journal does not hold it.
+    pub(super) folder: Option<(u32, u32)>,
+}
+
+/// The operation under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Intent {
     Nothing,
@@ -75,7 +138,7 @@ pub(super) enum Intent {
     },
     /// This file does.
     Remove(File),
-    /// The root directory gets another cluster behind its last.
+    /// The root directory gets another cluster after its last.
     ExtendRoot {
         last: u32,
         new: u32,
@@ -86,9 +149,18 @@ pub(super) enum Intent {
         last: u32,
         new: u32,
     },
+    /// The file in this slot gets an entry in a folder, then loses its hidden one.
+    Name {
+        slot: u8,
+        file: File,
+    },
+    /// A folder gets its chain, then its entry.
+    MakeFolder(File),
+    /// An empty folder loses its entry, then its chain.
+    RemoveFolder(File),
 }
 
-/// What a place of the journal holds.
+/// A record of the journal.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Record {
     /// One more with each write.
@@ -96,18 +168,16 @@ pub(super) struct Record {
     /// First cluster of the journal's file.
     pub(super) journal: u32,
     pub(super) intent: Intent,
-    /// The next number when this journal was made.
-    pub(super) number_first: u32,
-    /// Number of the next name.
-    pub(super) number_next: u32,
-    /// Epochs that were given out.
+    /// Number of epochs used so far.
     pub(super) epochs: u32,
     /// Free clusters before the intent, if FSInfo says.
     pub(super) free: Option<u32>,
-    /// Where free clusters are looked for first.
+    /// The cluster at which the search for free ones begins.
     pub(super) hint: u32,
     /// The unfinished files.
     pub(super) reserved: [Option<File>; RESERVED_MAX],
+    /// Known prefixes, the latest first.
+    pub(super) series: [Option<Series>; SERIES_MAX],
 }
 
 impl Record {
@@ -115,15 +185,14 @@ impl Record {
         sequence: 0,
         journal: 0,
         intent: Intent::Nothing,
-        number_first: 1,
-        number_next: 1,
         epochs: 0,
         free: None,
         hint: FIRST_DATA_CLUSTER,
         reserved: [None; RESERVED_MAX],
+        series: [None; SERIES_MAX],
     };
 
-    /// Puts it into a block.
+    /// Writes it to a block.
     pub(super) fn encode(&self, layout: &Layout, block: &mut Block) {
         block.fill(0);
         block[..MAGIC.len()].copy_from_slice(&MAGIC);
@@ -135,6 +204,9 @@ impl Record {
             Intent::Remove(file) => (4, 0, 0, 0, Some(file)),
             Intent::ExtendRoot { last, new } => (5, 0, last, new, None),
             Intent::MakeJournal { last, new } => (6, 0, last, new, None),
+            Intent::Name { slot, file } => (7, slot, 0, 0, Some(file)),
+            Intent::MakeFolder(file) => (8, 0, 0, 0, Some(file)),
+            Intent::RemoveFolder(file) => (9, 0, 0, 0, Some(file)),
         };
         block[INTENT_AT] = kind;
         block[SLOT_AT] = slot;
@@ -144,8 +216,6 @@ impl Record {
             (JOURNAL_AT, self.journal),
             (FIRST_AT, first),
             (SECOND_AT, second),
-            (NUMBER_FIRST_AT, self.number_first),
-            (NUMBER_NEXT_AT, self.number_next),
             (EPOCHS_AT, self.epochs),
             (FREE_AT, self.free.unwrap_or(UNKNOWN)),
             (HINT_AT, self.hint),
@@ -153,15 +223,23 @@ impl Record {
             put(block, at, value);
         }
         encode_file(file, &mut block[FILE_AT..TABLE_AT]);
-        let (table, _) = block[TABLE_AT..].as_chunks_mut::<FILE_BYTES>();
+        let (table, _) = block[TABLE_AT..SERIES_AT].as_chunks_mut::<FILE_BYTES>();
         for (file, bytes) in self.reserved.iter().zip(table) {
             encode_file(*file, bytes);
+        }
+        let (table, _) = block[SERIES_AT..].as_chunks_mut::<SERIES_BYTES>();
+        for (series, bytes) in self.series.iter().zip(table) {
+            if let Some(series) = series {
+                bytes[..3].copy_from_slice(&series.prefix);
+                put(bytes, 4, series.next);
+                put(bytes, 8, series.low);
+            }
         }
         let crc = checksum(block);
         put(block, CRC_AT, crc);
     }
 
-    /// What a block holds, if it is a whole record of a journal on this volume that begins with this
+    /// Reads a block, if it is a whole record of a journal on this volume that begins with this
     /// cluster.
     pub(super) fn decode(block: &Block, layout: &Layout, journal: u32) -> Option<Record> {
         if !is_whole(block)
@@ -171,7 +249,10 @@ impl Record {
             return None;
         }
         let (first, second) = (get(block, FIRST_AT), get(block, SECOND_AT));
-        let file = || decode_file(&block[FILE_AT..TABLE_AT], layout);
+        let is_old = block.starts_with(&MAGIC_0_1);
+        let file_of = |bytes: &[u8]| decode_file(bytes, layout, is_old);
+        let file = || file_of(&block[FILE_AT..TABLE_AT]);
+        let folder = || file().filter(|file| file.kind == Kind::Folder);
         let slot = block[SLOT_AT];
         let are_clusters = layout.has(first, 1) && layout.has(second, 1);
         let intent = match block[INTENT_AT] {
@@ -188,22 +269,28 @@ impl Record {
                 last: first,
                 new: second,
             },
+            7 if !is_old => Intent::Name {
+                slot,
+                file: file().filter(|file| file.kind == Kind::Named)?,
+            },
+            8 if !is_old => Intent::MakeFolder(folder()?),
+            9 if !is_old => Intent::RemoveFolder(folder()?),
             _ => return None,
         };
         let free = get(block, FREE_AT);
-        let (table, _) = block[TABLE_AT..].as_chunks::<FILE_BYTES>();
+        let (table, _) = block[TABLE_AT..SERIES_AT].as_chunks::<FILE_BYTES>();
+        let (series, _) = block[SERIES_AT..].as_chunks::<SERIES_BYTES>();
         Some(Record {
             sequence: get(block, SEQUENCE_AT),
             journal,
             intent,
-            number_first: get(block, NUMBER_FIRST_AT),
-            number_next: get(block, NUMBER_NEXT_AT),
             epochs: get(block, EPOCHS_AT),
             free: (free != UNKNOWN).then_some(free),
             hint: get(block, HINT_AT),
             reserved: core::array::from_fn(|slot| {
-                decode_file(&table[slot], layout).filter(|file| file.clusters > 0)
+                file_of(&table[slot]).filter(|file| file.clusters > 0 && file.kind != Kind::Folder)
             }),
+            series: core::array::from_fn(|at| decode_series(&series[at]).filter(|_| !is_old)),
         })
     }
 
@@ -213,9 +300,10 @@ impl Record {
     }
 }
 
-/// Whether a block is a record of any journal, as it was written.
+/// Returns true if a block is a whole record of any journal.
 pub(super) fn is_whole(block: &Block) -> bool {
-    block.starts_with(&MAGIC) && get(block, CRC_AT) == checksum(block)
+    let is_known = block.starts_with(&MAGIC) || block.starts_with(&MAGIC_0_1);
+    is_known && get(block, CRC_AT) == checksum(block)
 }
 
 /// The number that a record has in order of writing.
@@ -230,7 +318,16 @@ pub(super) fn epochs_of(block: &Block) -> u32 {
 
 fn encode_file(file: Option<File>, bytes: &mut [u8]) {
     let Some(file) = file else { return };
-    bytes[..11].copy_from_slice(&file.name);
+    bytes[..3].copy_from_slice(&file.prefix);
+    bytes[3..6].copy_from_slice(&file.extension);
+    bytes[6] = match file.kind {
+        Kind::Prepared => 1,
+        Kind::Named => 2,
+        Kind::Version0_1 => 3,
+        Kind::Folder => 4,
+        Kind::Journal => 0,
+    };
+    put(bytes, 7, file.number);
     bytes[11] = file.place.index;
     put(bytes, 12, file.place.block);
     put(bytes, 16, file.first);
@@ -239,9 +336,26 @@ fn encode_file(file: Option<File>, bytes: &mut [u8]) {
     put(bytes, 28, file.note);
 }
 
-fn decode_file(bytes: &[u8], layout: &Layout) -> Option<File> {
+fn decode_file(bytes: &[u8], layout: &Layout, is_old: bool) -> Option<File> {
+    let name: Name = core::array::from_fn(|at| bytes[at]);
+    let [a, b, c, d, e, f, kind, ..] = name;
+    let (kind, extension, number) = match (is_old, kind) {
+        (true, _) => (
+            Kind::Version0_1,
+            [name[8], name[9], name[10]],
+            number_of(&name)?,
+        ),
+        (false, 1) => (Kind::Prepared, [d, e, f], get(bytes, 7)),
+        (false, 2) => (Kind::Named, [d, e, f], get(bytes, 7)),
+        (false, 3) => (Kind::Version0_1, [d, e, f], get(bytes, 7)),
+        (false, 4) => (Kind::Folder, [d, e, f], get(bytes, 7)),
+        _ => return None,
+    };
     let file = File {
-        name: core::array::from_fn(|at| bytes[at]),
+        kind,
+        prefix: [a, b, c],
+        extension,
+        number,
         place: Place {
             block: get(bytes, 12),
             index: bytes[11],
@@ -251,13 +365,28 @@ fn decode_file(bytes: &[u8], layout: &Layout) -> Option<File> {
         epoch: get(bytes, 24),
         note: get(bytes, 28),
     };
+    let has_name = match kind {
+        Kind::Prepared => file.number < HIDDEN_NAMES,
+        Kind::Folder => file.clusters == layout.folder_clusters(),
+        _ => file.file_id().is_valid(),
+    };
     let is_empty = file.first == 0 && file.clusters == 0;
-    let is_possible = file.name[0] != 0
+    let is_possible = has_name
         && usize::from(file.place.index) < ENTRIES_OF_BLOCK
         && layout.is_block(file.place.block)
         && (is_empty || layout.has(file.first, file.clusters))
         && file.clusters <= u32::MAX / layout.cluster_bytes();
     is_possible.then_some(file)
+}
+
+fn decode_series(bytes: &[u8]) -> Option<Series> {
+    let prefix = [bytes[0], bytes[1], bytes[2]];
+    prefix.iter().all(u8::is_ascii_uppercase).then(|| Series {
+        prefix,
+        next: get(bytes, 4).max(1),
+        low: get(bytes, 8),
+        folder: None,
+    })
 }
 
 pub(super) fn put(bytes: &mut [u8], at: usize, value: u32) {

@@ -1,6 +1,6 @@
-//! After a cut: what was under way is brought to its end, or undone.
+//! After a cut: a mount completes or undoes the operation that was under way.
 
-use super::record::{File, Intent};
+use super::record::{File, Intent, Kind};
 use super::table::Chain;
 use super::{Error, FatVolume};
 use crate::volume::{Blocks, Name};
@@ -9,8 +9,15 @@ use hadris_fat_raw::ATTR_SYSTEM;
 /// No entry has this name.
 const NOBODY: Name = [0; 11];
 
+/// Change of the number of free clusters.
+struct Change {
+    /// Of the whole operation.
+    whole: i32,
+    is_undone: bool,
+}
+
 impl FatVolume {
-    /// Brings to an end, or undoes, what was under way when power went.
+    /// Completes or undoes the operation that was under way when power went.
     pub(super) async fn recover<B: Blocks>(&mut self, card: &mut B) -> Result<(), Error<B::Error>> {
         let now = self.read_free(card).await?;
         let before = self.record.free;
@@ -20,9 +27,8 @@ impl FatVolume {
             self.forget(intent);
             return self.done(card, now).await;
         };
-        let whole = before.map(|free| free.wrapping_add_signed(change));
-        let is_undone = matches!(intent, Intent::Reserve(_));
-        let free = if is_undone { before } else { whole };
+        let whole = before.map(|free| free.wrapping_add_signed(change.whole));
+        let free = if change.is_undone { before } else { whole };
         self.forget(intent);
         // Another count is somebody else's, who did not know of what was under way.
         let is_own = now == before || now == whole;
@@ -30,42 +36,62 @@ impl FatVolume {
     }
 
     fn forget(&mut self, intent: Intent) {
-        if let Intent::Close { slot, .. } | Intent::Discard { slot } = intent
-            && let Some(file) = self.record.reserved.get_mut(usize::from(slot))
-        {
-            *file = None;
+        match intent {
+            Intent::Close { slot, .. } => {
+                if let Some(file) = self.record.reserved.get_mut(usize::from(slot)) {
+                    *file = None;
+                }
+            }
+            Intent::Discard { slot } => self.forget_discarded(slot),
+            _ => (),
         }
     }
 
-    /// Ends an operation, or undoes it, and gives what the whole of it changes in the number of free
-    /// clusters. None if the card is not as the operation left it.
+    /// Completes an operation, or undoes it. None if the card is not as the operation left it.
     async fn finish<B: Blocks>(
         &mut self,
         card: &mut B,
         intent: Intent,
-    ) -> Result<Option<i32>, Error<B::Error>> {
-        match intent {
-            Intent::Nothing => Ok(Some(0)),
+    ) -> Result<Option<Change>, Error<B::Error>> {
+        let change = match intent {
+            Intent::Nothing => Some(0),
             Intent::Reserve(file) => {
-                let is_done = self.finish_erasing(card, file).await?;
-                Ok(is_done.then_some(-(file.clusters as i32)))
+                let is_undone = self.finish_erasing(card, file).await?;
+                let whole = -(file.clusters as i32);
+                return Ok(is_undone.then_some(Change { whole, is_undone }));
+            }
+            Intent::MakeFolder(file) => {
+                let whole = -(file.clusters as i32);
+                return self.finish_folder(card, file, whole, false).await;
+            }
+            Intent::RemoveFolder(file) => {
+                let whole = file.clusters as i32;
+                return self.finish_folder(card, file, whole, true).await;
             }
             Intent::Remove(file) => {
                 let is_done = self.finish_erasing(card, file).await?;
-                Ok(is_done.then_some(file.clusters as i32))
+                if self.entry_of(card, &file, file.first).await?.is_none() {
+                    self.unlist(card, file).await?;
+                    self.removed = file.id();
+                }
+                is_done.then_some(file.clusters as i32)
             }
-            Intent::Discard { slot } => {
-                let Some(file) = self.record.file(slot) else {
-                    return Ok(None);
-                };
-                let is_done = self.finish_erasing(card, file).await?;
-                Ok(is_done.then_some(file.clusters as i32))
-            }
-            Intent::Close { slot, bytes } => match self.record.file(slot) {
-                Some(file) => self.finish_closing(card, file, bytes).await,
-                None => Ok(None),
+            Intent::Discard { slot } => match self.record.file(slot) {
+                Some(file) => {
+                    let is_done = self.finish_erasing(card, file).await?;
+                    is_done.then_some(file.clusters as i32)
+                }
+                None => None,
             },
-            Intent::ExtendRoot { last, new } => self.finish_extending(card, last, new).await,
+            Intent::Close { slot, bytes } => match self.record.file(slot) {
+                Some(file) => self.finish_closing(card, file, bytes).await?,
+                None => None,
+            },
+            Intent::Name { slot, file } => match self.record.file(slot) {
+                Some(hidden) => self.finish_naming(card, slot, hidden, file).await?,
+                None => None,
+            },
+            Intent::ExtendRoot { last, new } => self.finish_extending(card, last, new).await?,
             Intent::MakeJournal { last, new } => {
                 // A computer may have made the directory longer.
                 if new != 0 && self.is_last(card, new).await? {
@@ -76,12 +102,57 @@ impl FatVolume {
                 self.write_chain(card, chain, 0).await?;
                 self.record.hint = chain.first + chain.clusters;
                 let more = u32::from(new != 0);
-                Ok(Some(-((chain.clusters + more) as i32)))
+                Some(-((chain.clusters + more) as i32))
             }
-        }
+        };
+        Ok(change.map(|whole| Change {
+            whole,
+            is_undone: false,
+        }))
     }
 
-    /// Whether nothing follows a cluster, marked or not.
+    /// Leaves a folder as it is if it has its entry: a computer may have put something into it. Else frees
+    /// its clusters.
+    async fn finish_folder<B: Blocks>(
+        &mut self,
+        card: &mut B,
+        file: File,
+        whole: i32,
+        is_removal: bool,
+    ) -> Result<Option<Change>, Error<B::Error>> {
+        let is_there = self.entry_of(card, &file, file.first).await?.is_some();
+        if !is_there && !self.finish_erasing(card, file).await? {
+            return Ok(None);
+        }
+        let is_undone = is_there == is_removal;
+        Ok(Some(Change { whole, is_undone }))
+    }
+
+    /// Completes a name if its entry is there. Else the file stays under its hidden entry.
+    async fn finish_naming<B: Blocks>(
+        &mut self,
+        card: &mut B,
+        slot: u8,
+        hidden: File,
+        named: File,
+    ) -> Result<Option<i32>, Error<B::Error>> {
+        let is_same = hidden.kind == Kind::Prepared
+            && (hidden.first, hidden.clusters) == (named.first, named.clusters);
+        if !is_same {
+            return Ok(None);
+        }
+        let chain = named.chain(&self.layout, named.clusters);
+        let is_there = self.entry_of(card, &named, named.first).await?.is_some();
+        if is_there && self.is_chain(card, chain).await? {
+            self.finish_name(card, slot, hidden, named).await?;
+        } else if !is_there {
+            // A repair may have emptied it: both entries had the same clusters.
+            self.delete_if_own(card, named).await?;
+        }
+        Ok(Some(0))
+    }
+
+    /// Returns true if nothing follows a cluster, marked or not.
     async fn is_last<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -92,7 +163,7 @@ impl FatVolume {
         Ok(entry == 0 || kind.is_end_of_chain(entry))
     }
 
-    /// Whether clusters are as an operation on this file left them.
+    /// Returns true if clusters are as an operation on this file left them.
     pub(super) async fn is_own<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -108,7 +179,9 @@ impl FatVolume {
         card: &mut B,
         file: File,
     ) -> Result<bool, Error<B::Error>> {
-        let is_own = self.is_own(card, file.chain(0), &file.name).await?;
+        let is_own = self
+            .is_own(card, file.chain(&self.layout, 0), &file.name())
+            .await?;
         if is_own {
             self.erase(card, file).await?;
         }
@@ -122,8 +195,8 @@ impl FatVolume {
         bytes: u32,
     ) -> Result<Option<i32>, Error<B::Error>> {
         let kept = self.clusters_of(bytes.into());
-        let is_own =
-            kept <= file.clusters && self.is_own(card, file.chain(kept), &file.name).await?;
+        let chain = file.chain(&self.layout, kept);
+        let is_own = kept <= file.clusters && self.is_own(card, chain, &file.name()).await?;
         if !is_own || !self.shorten(card, file, bytes).await? {
             return Ok(None);
         }
@@ -176,7 +249,7 @@ impl FatVolume {
         }
     }
 
-    /// Whether a file is as it was reserved: its entry, and both ends of its chain.
+    /// Returns true if a file is as it was reserved: its entry, and both ends of its chain.
     async fn is_unfinished<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -199,6 +272,7 @@ impl FatVolume {
             first: tail,
             clusters: part,
             kept: part,
+            head: part,
         };
         Ok(is_head && self.is_chain(card, chain).await?)
     }

@@ -1,21 +1,20 @@
 //! The root directory: looking for entries, places for new ones, and changing them.
 
 use super::layout::Root;
-use super::record::{ENTRIES_OF_BLOCK, File, Place};
+use super::names::{HIDDEN_NAMES, hidden_number, number_of};
+use super::record::{ENTRIES_OF_BLOCK, File, Kind, Place};
 use super::table::SLICE_BLOCKS;
 use super::{Error, FatVolume};
-use crate::volume::{Blocks, Name};
+use crate::volume::{Blocks, Name, RESERVED_MAX};
 use hadris_fat_raw::{
-    ATTR_DIRECTORY, ATTR_READ_ONLY, ATTR_SYSTEM, ATTR_VOLUME_ID, ENTRY_FREE, ENTRY_SIZE,
-    MAX_DIR_ENTRIES, ShortEntry, Slot,
+    ATTR_DIRECTORY, ATTR_VOLUME_ID, ENTRY_END, ENTRY_FREE, ENTRY_SIZE, MAX_DIR_ENTRIES, ShortEntry,
+    Slot,
 };
 
 /// The journal's file.
 pub(super) const JOURNAL: Name = *b"CARDIOGRJNL";
-/// The last number that a name can have.
-pub(super) const NUMBER_LAST: u32 = 99_999;
-/// What names of recordings that are removed end with.
-const RECORDINGS: [[u8; 3]; 2] = [*b"CSV", *b"BIN"];
+/// Name of the root directory in errors.
+pub(super) const ROOT: Name = *b"           ";
 
 const BLOCKS_MAX: u32 = MAX_DIR_ENTRIES / ENTRIES_OF_BLOCK as u32;
 
@@ -28,13 +27,13 @@ pub(super) struct RootEnd {
     pub(super) is_longest: bool,
 }
 
-/// Where a new entry can go.
+/// A place for a new entry.
 pub(super) enum Room {
     At(Place),
     Full(RootEnd),
 }
 
-/// What is in the root directory.
+/// Contents of the root directory.
 pub(super) struct Seen {
     pub(super) journal: Option<(Place, ShortEntry)>,
     /// The highest number in a name of the pattern LLLddddd.
@@ -44,7 +43,7 @@ pub(super) struct Seen {
 impl FatVolume {
     /// Shows every entry, until one is not passed over or the end mark was shown. Gives the end of a
     /// directory that has been shown in full and has no end mark.
-    async fn scan_root<B: Blocks>(
+    pub(super) async fn scan_root<B: Blocks>(
         &mut self,
         card: &mut B,
         pass: &mut dyn FnMut(Place, Slot) -> bool,
@@ -88,7 +87,7 @@ impl FatVolume {
         }
     }
 
-    /// Looks for what a mount has to know.
+    /// Finds the journal, and numbers that version 0.1 has used.
     pub(super) async fn look_at_root<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -111,7 +110,7 @@ impl FatVolume {
         })
     }
 
-    /// Where a new entry can go.
+    /// Finds a place for a new entry.
     pub(super) async fn room<B: Blocks>(&mut self, card: &mut B) -> Result<Room, Error<B::Error>> {
         let mut place = None;
         let end = self
@@ -126,40 +125,54 @@ impl FatVolume {
         match (place, end) {
             (Some(place), _) => Ok(Room::At(place)),
             (None, Some(end)) if end.last != 0 && !end.is_longest => Ok(Room::Full(end)),
-            _ => Err(Error::DirectoryFull),
+            _ => Err(Error::DirectoryFull(ROOT)),
         }
     }
 
-    /// The finished recording with the lowest number that is not below `least`.
-    pub(super) async fn oldest<B: Blocks>(
+    /// Finds an entry of the root directory.
+    pub(super) async fn root_entry<B: Blocks>(
         &mut self,
         card: &mut B,
-        least: u32,
-    ) -> Result<Option<(u32, Place, ShortEntry)>, Error<B::Error>> {
-        let mut oldest: Option<(u32, Place, ShortEntry)> = None;
-        let mut has_long_name = false;
+        name: &Name,
+    ) -> Result<Option<(Place, ShortEntry)>, Error<B::Error>> {
+        let mut found = None;
         self.scan_root(card, &mut |place, slot| {
-            let had_long_name =
-                core::mem::replace(&mut has_long_name, matches!(slot, Slot::Long(_)));
-            let Slot::Short(entry) = slot else {
-                return true;
-            };
-            let number = number_of(&entry.name()).filter(|number| *number >= least);
-            if let Some(number) = number
-                && !had_long_name
-                && is_finished_recording(&entry)
-                && oldest.is_none_or(|(lowest, ..)| number < lowest)
+            if let Slot::Short(entry) = slot
+                && entry.name() == *name
+                && entry.attributes() & ATTR_VOLUME_ID == 0
             {
-                oldest = Some((number, place, entry));
+                found = Some((place, entry));
+            }
+            found.is_none()
+        })
+        .await?;
+        Ok(found)
+    }
+
+    /// Returns a hidden name for this slot that no entry has. Lost journals leave some behind.
+    pub(super) async fn hidden_name_for<B: Blocks>(
+        &mut self,
+        card: &mut B,
+        slot: usize,
+    ) -> Result<u32, Error<B::Error>> {
+        let mut taken: u128 = 0;
+        self.scan_root(card, &mut |_, slot| {
+            if let Slot::Short(entry) = slot
+                && let Some(number) = hidden_number(&entry.name())
+            {
+                taken |= 1 << number;
             }
             true
         })
         .await?;
-        Ok(oldest)
+        (slot as u32..HIDDEN_NAMES)
+            .step_by(RESERVED_MAX)
+            .find(|number| taken & 1 << number == 0)
+            .ok_or(Error::NameTaken(super::names::hidden_name(slot as u32)))
     }
 
-    /// Whether an entry of another name begins with one of some clusters: a computer that repairs a card
-    /// makes files of chains that have none.
+    /// Returns true if an entry of another name begins with one of these clusters: a computer that repairs a
+    /// card makes files of chains without an owner.
     pub(super) async fn is_claimed<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -202,8 +215,12 @@ impl FatVolume {
         let Slot::Short(entry) = slot else {
             return Ok(None);
         };
-        let is_it = entry.name() == file.name
-            && is_file(&entry)
+        let is_kind = match file.kind {
+            Kind::Folder => entry.attributes() & ATTR_DIRECTORY != 0,
+            _ => is_file(&entry),
+        };
+        let is_it = entry.name() == file.name()
+            && is_kind
             && entry.first_cluster(self.layout.kind) == first;
         Ok(is_it.then_some(entry))
     }
@@ -220,13 +237,25 @@ impl FatVolume {
         self.write_back(card, place.block).await
     }
 
-    /// Deletes an entry, whose block is at hand.
+    /// Deletes an entry, whose block is at hand, and its long name.
     pub(super) async fn delete_entry<B: Blocks>(
         &mut self,
         card: &mut B,
         place: Place,
     ) -> Result<(), Error<B::Error>> {
-        self.block[usize::from(place.index) * ENTRY_SIZE] = ENTRY_FREE;
+        let (entries, _) = self.block.as_chunks_mut::<ENTRY_SIZE>();
+        let (before, entry) = entries.split_at_mut(usize::from(place.index));
+        if let Slot::Short(short) = Slot::parse(&entry[0]) {
+            for raw in before.iter_mut().rev() {
+                match Slot::parse(raw) {
+                    Slot::Long(long) if long.checksum() == short.lfn_checksum() => {
+                        raw[0] = ENTRY_FREE;
+                    }
+                    _ => break,
+                }
+            }
+        }
+        entry[0][0] = ENTRY_FREE;
         self.write_back(card, place.block).await
     }
 
@@ -256,37 +285,12 @@ impl FatVolume {
     }
 }
 
-fn is_file(entry: &ShortEntry) -> bool {
+/// Returns true if an entry is a file's.
+pub(super) fn is_file(entry: &ShortEntry) -> bool {
     entry.attributes() & (ATTR_DIRECTORY | ATTR_VOLUME_ID) == 0
 }
 
-fn is_finished_recording(entry: &ShortEntry) -> bool {
-    let name = entry.name();
-    is_file(entry)
-        && entry.attributes() & (ATTR_SYSTEM | ATTR_READ_ONLY) == 0
-        && RECORDINGS.iter().any(|extension| name.ends_with(extension))
-}
-
-/// The number in a name of the pattern LLLddddd.
-fn number_of(name: &Name) -> Option<u32> {
-    let is_pattern =
-        name[..3].iter().all(u8::is_ascii_uppercase) && name[3..8].iter().all(u8::is_ascii_digit);
-    let digits = || name[3..8].iter().map(|digit| u32::from(digit - b'0'));
-    is_pattern.then(|| digits().fold(0, |number, digit| 10 * number + digit))
-}
-
-/// The name with a number, if its characters can be.
-pub(super) fn name_of(prefix: [u8; 3], number: u32, extension: [u8; 3]) -> Option<Name> {
-    let is_good = prefix.iter().all(u8::is_ascii_uppercase)
-        && extension
-            .iter()
-            .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit());
-    let digit = |at: u32| b'0' + (number / 10_u32.pow(at) % 10) as u8;
-    is_good.then(|| {
-        core::array::from_fn(|at| match at {
-            0..3 => prefix[at],
-            3..8 => digit(7 - at as u32),
-            _ => extension[at - 8],
-        })
-    })
+/// Returns true if a new entry can go here.
+pub(super) fn is_free(raw: &[u8; ENTRY_SIZE]) -> bool {
+    matches!(raw[0], ENTRY_FREE | ENTRY_END)
 }

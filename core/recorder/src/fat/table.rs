@@ -8,12 +8,14 @@ use hadris_fat_raw::{FIRST_DATA_CLUSTER, FatKind};
 /// Blocks written with one command at most, so that samples can go in between.
 pub(super) const SLICE_BLOCKS: u32 = 16;
 
-/// Consecutive clusters, and how many of them, from the first on, make a chain. The rest is free.
+/// Consecutive clusters. Of those that are kept, the first `head` make a chain, and the others a second
+/// one. The rest is free.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Chain {
     pub(super) first: u32,
     pub(super) clusters: u32,
     pub(super) kept: u32,
+    pub(super) head: u32,
 }
 
 impl Chain {
@@ -21,9 +23,11 @@ impl Chain {
         self.first + self.clusters
     }
 
-    /// What the FAT says at this cluster.
+    /// Returns the entry of the FAT for this cluster.
     fn entry(&self, kind: FatKind, cluster: u32) -> u32 {
-        match (cluster + 1).cmp(&(self.first + self.kept)) {
+        let end = cluster + 1 - self.first;
+        match end.cmp(&self.kept) {
+            core::cmp::Ordering::Less if end == self.head => kind.mask(),
             core::cmp::Ordering::Less => cluster + 1,
             core::cmp::Ordering::Equal => kind.mask(),
             core::cmp::Ordering::Greater => 0,

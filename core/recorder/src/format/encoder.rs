@@ -26,6 +26,8 @@ use cardiograph_card::{BLOCK_BYTES, Block};
 pub(crate) struct Encoder {
     format: Format,
     epoch: u32,
+    /// The recording's number: the mark of block 0 holds it.
+    number: u32,
     /// The block's number in its file.
     index: u32,
     /// Blocks of the file that are durable.
@@ -84,6 +86,7 @@ impl Encoder {
         Encoder {
             format,
             epoch: 0,
+            number: 0,
             index: 0,
             durable: 0,
             block: [0; BLOCK_BYTES],
@@ -105,10 +108,11 @@ impl Encoder {
         }
     }
 
-    /// Begins a file of so many blocks.
-    pub(crate) fn start(&mut self, epoch: u32, blocks: u32) {
+    /// Begins a file of so many blocks, for the recording of this number.
+    pub(crate) fn start(&mut self, epoch: u32, blocks: u32, number: u32) {
         *self = Encoder {
             epoch,
+            number,
             last_index: blocks - 1,
             lost: self.lost,
             gap: self.gap,
@@ -337,7 +341,10 @@ impl Encoder {
         Mark {
             epoch: self.epoch,
             index: self.index,
-            durable: self.durable,
+            durable: match self.index {
+                0 => self.number,
+                _ => self.durable,
+            },
         }
     }
 

@@ -167,7 +167,7 @@ fn make(seed: u64, format: Format, blocks: usize) -> Written {
     let mut ring = Ring::over(bytes);
     let (sampler, source) = ring.split();
     let mut encoder = Encoder::new(format);
-    encoder.start(EPOCH, 100_000);
+    encoder.start(EPOCH, 100_000, 0);
     let mut maker = Maker {
         random: Seed::new(seed).stream("encoder"),
         format,
@@ -324,13 +324,16 @@ impl Blocks for Cut<'_> {
 fn length(mut card: Cut, format: &Format) -> u64 {
     let file = Reserved {
         slot: 0,
-        name: *b"REC00001CSV",
+        prefix: *b"REC",
+        extension: *b"CSV",
         extent: Extent {
             start: 10,
             blocks: 400,
         },
         epoch: EPOCH,
         note: format.note(),
+        id: None,
+        is_version_0_1: false,
     };
     let mut future = pin!(true_length(&mut card, &file));
     match future

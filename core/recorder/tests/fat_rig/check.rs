@@ -10,12 +10,14 @@ pub struct Entry {
     pub size: u32,
     /// Blocks of the card, in order.
     pub blocks: Vec<u32>,
+    /// Empty if it has none.
+    pub long_name: String,
 }
 
 /// What is on a volume.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listing {
-    /// Short names with their padding.
+    /// Short names without a point, such as `LOG00000/LOG00001CSV`. Folders are here too.
     pub files: BTreeMap<String, Entry>,
     pub root_blocks: Vec<u32>,
     pub free_clusters: u32,
@@ -115,7 +117,7 @@ pub fn check(disk: &Disk, start: u32) -> Result<Listing, String> {
         let first = start + reserved + fats * fat_blocks;
         (first..first + roots / 16).collect()
     };
-    let files = files_of(disk, &root_blocks, &mut fat)?;
+    let files = files_of(disk, &root_blocks, &mut fat, "")?;
     let used = |cluster: &u32| fat.entries[*cluster as usize] != 0;
     if let Some(lost) = (2..clusters + 2).find(|it| used(it) && !fat.owner[*it as usize]) {
         return Err(format!("cluster {lost} is lost"));
@@ -135,14 +137,17 @@ pub fn check(disk: &Disk, start: u32) -> Result<Listing, String> {
     })
 }
 
+/// Entries of a directory, and of those in it.
 fn files_of(
     disk: &Disk,
-    root_blocks: &[u32],
+    blocks: &[u32],
     fat: &mut Fat,
+    path: &str,
 ) -> Result<BTreeMap<String, Entry>, String> {
     let mut files = BTreeMap::new();
     let mut has_ended = false;
-    let entries = root_blocks
+    let mut long = Vec::new();
+    let entries = blocks
         .iter()
         .flat_map(|block| disk.block(*block).as_chunks::<32>().0);
     for entry in entries {
@@ -151,10 +156,18 @@ fn files_of(
             return Err("an entry is behind the end".into());
         }
         let attributes = entry[11];
-        if matches!(entry[0], 0 | 0xE5) || attributes & 0x08 != 0 {
+        let is_used = !matches!(entry[0], 0 | 0xE5);
+        if is_used && attributes == 0x0F {
+            long.push(*entry);
             continue;
         }
-        let name = String::from_utf8_lossy(&entry[..11]).into_owned();
+        let long_name = long_name(std::mem::take(&mut long), entry, is_used)?;
+        if !is_used || attributes & 0x08 != 0 || entry[0] == b'.' {
+            continue;
+        }
+        let is_folder = attributes & 0x10 != 0;
+        let short = String::from_utf8_lossy(&entry[..11]).into_owned();
+        let name = format!("{path}{}", short.trim_end());
         let (size, low, high) = (get32(entry, 28), get16(entry, 26), get16(entry, 20));
         let first = if fat.is_32 { low | high << 16 } else { low };
         let chain = match first {
@@ -162,18 +175,57 @@ fn files_of(
             first => fat.chain(first, &name)?,
         };
         let due = size.div_ceil(fat.cluster_blocks * 512) as usize;
-        if chain.len() != due {
+        if !is_folder && chain.len() != due {
             return Err(format!("{name} has {} clusters, not {due}", chain.len()));
         }
         let blocks = fat.blocks(&chain);
+        if is_folder {
+            let is_dot = disk.block(blocks[0]).starts_with(b".  ");
+            let inside = files_of(disk, &blocks, fat, &format!("{name}/"))?;
+            if !is_dot {
+                return Err(format!("{name} has no entry for itself"));
+            }
+            files.extend(inside);
+        }
         let file = Entry {
             attributes,
             size,
             blocks,
+            long_name,
         };
         if files.insert(name.clone(), file).is_some() {
             return Err(format!("{name} is there twice"));
         }
     }
     Ok(files)
+}
+
+/// Puts a long name together.
+fn long_name(parts: Vec<[u8; 32]>, short: &[u8; 32], is_used: bool) -> Result<String, String> {
+    let name = String::from_utf8_lossy(&short[..11]).into_owned();
+    if !is_used && !parts.is_empty() {
+        return Err("a long name has no entry behind it".into());
+    }
+    let sum = short[..11].iter().fold(0_u8, |sum, byte| {
+        (sum << 7).wrapping_add(sum >> 1).wrapping_add(*byte)
+    });
+    let mut units = Vec::new();
+    for (number, part) in (1..).zip(parts.iter().rev()) {
+        let last = if number == parts.len() { 0x40 } else { 0 };
+        if usize::from(part[0]) != number | last || part[13] != sum {
+            return Err(format!("{name} has another's long name"));
+        }
+        for range in [1..11, 14..26, 28..32] {
+            units.extend(
+                part[range]
+                    .as_chunks::<2>()
+                    .0
+                    .iter()
+                    .map(|it| u16::from_le_bytes(*it)),
+            );
+        }
+    }
+    let end = units.iter().position(|unit| *unit == 0);
+    units.truncate(end.unwrap_or(units.len()));
+    Ok(String::from_utf16(&units).unwrap())
 }

@@ -189,25 +189,38 @@ impl Image {
         self.disk = Disk::new(blocks.collect(), self.disk.count());
     }
 
-    /// What the crate fatfs says is in the root directory. Files of others must hold what they did.
-    pub fn names_and_sizes(&self, disk: &Disk) -> BTreeMap<String, u64> {
+    /// What the crate fatfs says is on the volume: long names and sizes by short names without a point.
+    /// Files of others must hold what they did.
+    pub fn as_fatfs_sees(&self, disk: &Disk) -> BTreeMap<String, (String, u64)> {
         let bytes = disk.bytes(self.start..disk.used());
         let file_system = FileSystem::new(Cursor::new(bytes), FsOptions::new()).unwrap();
-        let files = file_system.root_dir().iter().map(Result::unwrap);
+        let mut files = BTreeMap::new();
         let mut theirs = 0;
-        let sizes = files
-            .map(|file| {
-                if let Some(whole) = self.files.get(&file.file_name()) {
+        let mut todo = vec![(String::new(), file_system.root_dir())];
+        while let Some((path, directory)) = todo.pop() {
+            for file in directory.iter().map(Result::unwrap) {
+                let (short, long) = (file.short_file_name(), file.file_name());
+                if short.starts_with('.') {
+                    continue;
+                }
+                let (base, extension) = short.split_once('.').unwrap_or((&short, ""));
+                let name = match extension {
+                    "" => format!("{path}{base}"),
+                    _ => format!("{path}{base:<8}{extension}"),
+                };
+                if file.is_dir() {
+                    todo.push((format!("{name}/"), file.to_dir()));
+                } else if let Some(whole) = self.files.get(&long) {
                     let mut data = Vec::new();
                     file.to_file().read_to_end(&mut data).unwrap();
-                    assert!(*whole == data, "{} has changed", file.file_name());
+                    assert!(*whole == data, "{long} has changed");
                     theirs += 1;
                 }
-                (file.short_file_name(), file.len())
-            })
-            .collect();
+                files.insert(name, (long, file.len()));
+            }
+        }
         assert_eq!(theirs, self.files.len(), "a file of others is gone");
-        sizes
+        files
     }
 }
 
@@ -247,6 +260,21 @@ pub fn repaired(disk: &Disk, start: u32, name: &str, data: &[u8]) -> Disk {
         let mut file = file_system.root_dir().create_file(name).unwrap();
         file.write_all(data).unwrap();
         drop(file);
+        file_system.unmount().unwrap();
+    })
+}
+
+/// A volume to which a computer has written a file, and its folders.
+pub fn with_file(disk: &Disk, start: u32, name: &str, data: &[u8]) -> Disk {
+    on_computer(disk, start, |path| {
+        let file = File::options().read(true).write(true).open(path).unwrap();
+        let file_system = FileSystem::new(file, FsOptions::new()).unwrap();
+        let root = file_system.root_dir();
+        if let Some((folder, _)) = name.split_once('/') {
+            root.create_dir(folder).unwrap();
+        }
+        root.create_file(name).unwrap().write_all(data).unwrap();
+        drop(root);
         file_system.unmount().unwrap();
     })
 }

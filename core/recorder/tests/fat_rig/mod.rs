@@ -7,11 +7,14 @@ mod image;
 #[allow(unused_imports, reason = "each file of tests uses a part")]
 pub use check::{Entry, Listing, check};
 #[allow(unused_imports, reason = "each file of tests uses a part")]
-pub use image::{Image, Spec, fsck, made_by, put_root_entries, repaired, table, without};
+pub use image::{
+    Image, Spec, fsck, made_by, put_root_entries, repaired, table, with_file, without,
+};
 
 use cardiograph_card::Block;
 use cardiograph_recorder::{
-    Blocks, DosTime, FatError, FatVolume, Name, RESERVED_MAX, Request, Reserved, Volume,
+    Blocks, DosTime, FatError, FatVolume, FileId, FileRecord, IndexRecord, RESERVED_MAX, Request,
+    Reserved, Volume,
 };
 use cardiograph_sim_world::Seed;
 use std::collections::HashMap;
@@ -253,6 +256,15 @@ pub fn noon() -> DosTime {
     }
 }
 
+/// A recording that [`REQUEST`] is for.
+pub const fn rec(number: u32) -> FileId {
+    FileId {
+        prefix: REQUEST.prefix,
+        extension: REQUEST.extension,
+        number,
+    }
+}
+
 pub const REQUEST: Request = Request {
     prefix: *b"REC",
     extension: *b"CSV",
@@ -289,15 +301,43 @@ impl Rig {
         done(self.volume.reserve(&mut self.disk, request))
     }
 
-    pub fn close(&mut self, slot: u8, bytes: u64) -> Result<(), Error> {
-        done(self.volume.close(&mut self.disk, slot, bytes))
+    pub fn name(&mut self, slot: u8, id: FileId, session: &str) -> Result<(), Error> {
+        done(self.volume.name(&mut self.disk, slot, id, session))
+    }
+
+    pub fn close(&mut self, slot: u8, record: FileRecord) -> Result<(), Error> {
+        done(self.volume.close(&mut self.disk, slot, &record))
+    }
+
+    /// The name that the next recording gets from this request.
+    pub fn next(&self, request: Request) -> FileId {
+        let (prefix, extension) = (request.prefix, request.extension);
+        let volume = &self.volume;
+        FileId {
+            prefix,
+            extension,
+            number: Volume::<Disk>::next_number(volume, prefix, extension),
+        }
+    }
+
+    pub fn take_removed(&mut self) -> Option<FileId> {
+        Volume::<Disk>::take_removed(&mut self.volume)
+    }
+
+    /// The finished recordings of a folder, by its index.
+    pub fn list(&mut self, folder: u32) -> Vec<IndexRecord> {
+        let mut list = Vec::new();
+        let show = |record: &IndexRecord| list.push(*record);
+        let (volume, disk) = (&mut self.volume, &mut self.disk);
+        done(volume.list_folder(disk, REQUEST.prefix, folder, show)).unwrap();
+        list
     }
 
     pub fn discard(&mut self, slot: u8) -> Result<(), Error> {
         done(self.volume.discard(&mut self.disk, slot))
     }
 
-    pub fn remove_oldest(&mut self) -> Result<Option<Name>, Error> {
+    pub fn remove_oldest(&mut self) -> Result<Option<FileId>, Error> {
         done(self.volume.remove_oldest(&mut self.disk))
     }
 
@@ -307,11 +347,14 @@ impl Rig {
             .collect()
     }
 
-    /// Closes a file of so many bytes that was reserved for it.
-    pub fn record(&mut self, blocks: u32, bytes: u64) -> Name {
+    /// Makes a recording of so many bytes, with the next number.
+    pub fn record(&mut self, blocks: u32, bytes: u64) -> FileId {
         let file = self.reserve(Request { blocks, ..REQUEST }).unwrap();
-        self.close(file.slot, bytes).unwrap();
-        file.name
+        let id = self.next(REQUEST);
+        self.name(file.slot, id, "").unwrap();
+        self.close(file.slot, FileRecord::of_length(id, bytes))
+            .unwrap();
+        id
     }
 
     /// Mounts what is on the card anew.

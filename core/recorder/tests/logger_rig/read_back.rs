@@ -23,7 +23,8 @@ impl Files {
         let mut files = Files::default();
         // Names sort by number.
         for (name, entry) in &listing.files {
-            if name.as_bytes()[0] != letter {
+            let in_folder = name.split_once('/').map(|(_, name)| name.as_bytes());
+            if in_folder.is_none_or(|name| name[0] != letter || name.starts_with(b"CARDIOGR")) {
                 continue;
             }
             let blocks = entry.blocks.iter();

@@ -1,0 +1,91 @@
+//! Names: of hidden entries, and the long names of recordings.
+
+use crate::volume::{FileId, Name, ShortText};
+use hadris_fat_raw::{LFN_LAST_ENTRY, LFN_UNITS_PER_ENTRY, LongEntry};
+
+/// The index of a folder.
+pub(super) const INDEX: Name = *b"CARDIOGRIDX";
+/// Prepared space is `CARDIOGR.R00` to `CARDIOGR.R99`.
+pub(super) const HIDDEN_NAMES: u32 = 100;
+const HIDDEN: Name = *b"CARDIOGRR00";
+
+/// Returns the hidden name of this number.
+pub(super) fn hidden_name(number: u32) -> Name {
+    let mut name = HIDDEN;
+    name[9] += (number / 10 % 10) as u8;
+    name[10] += (number % 10) as u8;
+    name
+}
+
+/// Returns the number in a hidden name.
+pub(super) fn hidden_number(name: &Name) -> Option<u32> {
+    let digits = [name[9], name[10]];
+    let is_hidden = name[..9] == HIDDEN[..9] && digits.iter().all(u8::is_ascii_digit);
+    is_hidden.then(|| u32::from(digits[0] - b'0') * 10 + u32::from(digits[1] - b'0'))
+}
+
+/// Returns the five digits in a name such as `LOG00012CSV`.
+pub(super) fn number_of(name: &Name) -> Option<u32> {
+    let is_pattern =
+        name[..3].iter().all(u8::is_ascii_uppercase) && name[3..8].iter().all(u8::is_ascii_digit);
+    let digits = || name[3..8].iter().map(|digit| u32::from(digit - b'0'));
+    is_pattern.then(|| digits().fold(0, |number, digit| 10 * number + digit))
+}
+
+/// Bytes of the longest long name: `LOG00012 session.CSV`.
+const LONG_BYTES_MAX: usize = 8 + 1 + ShortText::BYTES_MAX + 1 + 3;
+/// Entries of a directory that the longest name takes, the short one included.
+pub(super) const NAME_ENTRIES_MAX: usize = LONG_BYTES_MAX.div_ceil(LFN_UNITS_PER_ENTRY) + 1;
+
+/// A recording's long name, if it belongs to a session.
+pub(super) struct LongName {
+    bytes: [u8; LONG_BYTES_MAX],
+    len: usize,
+    checksum: u8,
+}
+
+impl LongName {
+    pub(super) fn new(id: FileId, session: ShortText) -> LongName {
+        let short = id.short_name();
+        let mut long = LongName {
+            bytes: [0; LONG_BYTES_MAX],
+            len: 0,
+            checksum: hadris_fat_raw::lfn_checksum(&short),
+        };
+        if !session.as_str().is_empty() {
+            for part in [
+                &short[..8],
+                b" ",
+                session.as_str().as_bytes(),
+                b".",
+                &short[8..],
+            ] {
+                long.bytes[long.len..long.len + part.len()].copy_from_slice(part);
+                long.len += part.len();
+            }
+        }
+        long
+    }
+
+    /// Returns the number of entries before the short one.
+    pub(super) fn entries(&self) -> usize {
+        self.len.div_ceil(LFN_UNITS_PER_ENTRY)
+    }
+
+    /// Returns an entry, counted from the one that comes first in the directory.
+    pub(super) fn entry(&self, index: usize) -> [u8; 32] {
+        let number = self.entries() - index;
+        let last = if index == 0 { LFN_LAST_ENTRY } else { 0 };
+        let units = core::array::from_fn(|at| {
+            let at = (number - 1) * LFN_UNITS_PER_ENTRY + at;
+            match at.cmp(&self.len) {
+                core::cmp::Ordering::Less => self.bytes[at].into(),
+                core::cmp::Ordering::Equal => 0,
+                core::cmp::Ordering::Greater => 0xFFFF,
+            }
+        });
+        LongEntry::new(number as u8 | last, self.checksum, &units).encode()
+    }
+}
+
+const _: () = assert!(HIDDEN_NAMES as usize >= crate::volume::RESERVED_MAX);

@@ -1,0 +1,111 @@
+//! Many recordings: nothing that is done for one may depend on how many there are.
+
+mod fat_rig;
+
+use cardiograph_recorder::{FileRecord, Request};
+use fat_rig::*;
+
+/// A card of 16 GB, as the SD Association formats it.
+const CARD: Spec = Spec {
+    blocks: 31_116_288 - 8192,
+    fat_bits: 32,
+    fats: 2,
+    cluster_blocks: 64,
+    has_table: true,
+    has_files: false,
+};
+const RECORDINGS: u32 = 10_000;
+/// 2 s at 4 MHz, which reads 0.35 MB/s.
+const MOUNT_READS_MAX: u64 = 1_000;
+
+const SESSION: &str = "a-session_with-a-long-name_32byt";
+
+/// Blocks that something reads and writes.
+fn cost(rig: &mut Rig, work: impl FnOnce(&mut Rig)) -> (u64, u64) {
+    let before = (rig.disk.reads, rig.disk.writes);
+    work(rig);
+    (rig.disk.reads - before.0, rig.disk.writes - before.1)
+}
+
+fn record(rig: &mut Rig) -> [(u64, u64); 3] {
+    let id = rig.next(REQUEST);
+    let mut slot = 0;
+    let reserve = cost(rig, |rig| {
+        slot = rig
+            .reserve(Request {
+                blocks: 128,
+                ..REQUEST
+            })
+            .unwrap()
+            .slot;
+    });
+    let name = cost(rig, |rig| rig.name(slot, id, SESSION).unwrap());
+    let record = FileRecord::of_length(id, 40_000);
+    let close = cost(rig, |rig| rig.close(slot, record).unwrap());
+    [reserve, name, close]
+}
+
+fn mount(rig: &mut Rig) -> u64 {
+    rig.disk.reads = 0;
+    rig.again();
+    rig.disk.reads
+}
+
+#[test]
+fn ten_thousand_recordings_cost_no_more_than_ten() {
+    let image = CARD.make();
+    let mut rig = Rig::mounted(image.disk.clone());
+    for _ in 0..10 {
+        record(&mut rig);
+    }
+    let early = record(&mut rig);
+    while rig.next(REQUEST).number < RECORDINGS - 12 {
+        record(&mut rig);
+    }
+    let mount_reads = mount(&mut rig);
+    // The first one looks for its folder.
+    record(&mut rig);
+    let late = record(&mut rig);
+    println!("reserve, name, close: {early:?} early, {late:?} late; mount {mount_reads}");
+    for (early, late) in early.into_iter().zip(late) {
+        assert!(late.0 <= early.0 + 1 && late.1 <= early.1);
+    }
+    assert!(mount_reads < 100, "{mount_reads}");
+    let removal = cost(&mut rig, |rig| {
+        assert_eq!(rig.remove_oldest().unwrap(), Some(rec(1)));
+    });
+    println!("removal {removal:?}");
+    assert!(removal.0 < 40, "{removal:?}");
+
+    while rig.next(REQUEST).number <= RECORDINGS {
+        record(&mut rig);
+    }
+    // A computer has written to the card: numbers are found in the last folder.
+    rig.disk.put(image.start + 1, {
+        let mut fs_info = *rig.disk.block(image.start + 1);
+        fs_info[488] ^= 1;
+        fs_info
+    });
+    let mount_reads = mount(&mut rig);
+    println!("mount after a change {mount_reads}");
+    assert!(mount_reads < MOUNT_READS_MAX, "{mount_reads}");
+    assert_eq!(rig.next(REQUEST), rec(RECORDINGS + 1));
+
+    // The journal is lost.
+    let root = check(&rig.disk, image.start).unwrap().root_blocks;
+    for block in root {
+        let mut data = *rig.disk.block(block);
+        for entry in data.as_chunks_mut::<32>().0 {
+            if entry.starts_with(b"CARDIOGRJNL") {
+                entry[0] = 0xE5;
+            }
+        }
+        rig.disk.put(block, data);
+    }
+    let mount_reads = mount(&mut rig);
+    println!("mount without a journal {mount_reads}");
+    assert!(mount_reads < MOUNT_READS_MAX, "{mount_reads}");
+    assert_eq!(rig.next(REQUEST), rec(RECORDINGS + 1));
+    assert_eq!(rig.list(9).len(), 1000);
+    assert_eq!(rig.list(9)[999].record.session.as_str(), SESSION);
+}
