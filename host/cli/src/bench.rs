@@ -90,12 +90,12 @@ fn finish(
     if !reports.is_empty() {
         outputs.write(reports)?;
     }
-    match (interrupt.is_raised(), reports.is_empty()) {
-        (true, _) => Err(Failure::Interrupted),
-        (false, true) => Err(Failure::new(
+    match (interrupt.exit_code(), reports.is_empty()) {
+        (Some(code), _) => Err(Failure::Shown(code)),
+        (None, true) => Err(Failure::new(
             "nothing was measured; give it more time with --for",
         )),
-        (false, false) => Ok(()),
+        (None, false) => Ok(()),
     }
 }
 

@@ -7,8 +7,10 @@ use std::io;
 pub enum Failure {
     /// One sentence with file, place and remedy.
     Said(String),
-    /// Ctrl-C; everything measured has been shown.
-    Interrupted,
+    /// A sentence with an exit code of its own.
+    SaidWith(String, u8),
+    /// Everything has been shown; the exit code says how it ended.
+    Shown(u8),
     /// Standard output was closed by its reader.
     OutputClosed,
 }
@@ -16,17 +18,26 @@ pub enum Failure {
 impl Failure {
     /// A failure that says why.
     pub fn new(why: impl Display) -> Failure {
-        // A file name may hold anything; the sentence stays on its line all the same.
-        let mut sentence = String::new();
-        for character in why.to_string().chars() {
-            if character.is_control() {
-                sentence.extend(character.escape_default());
-            } else {
-                sentence.push(character);
-            }
-        }
-        Failure::Said(sentence)
+        Failure::Said(on_one_line(why))
     }
+
+    /// A failure that says why, with an exit code of its own.
+    pub fn with_code(why: impl Display, code: u8) -> Failure {
+        Failure::SaidWith(on_one_line(why), code)
+    }
+}
+
+fn on_one_line(why: impl Display) -> String {
+    // A file name may hold anything; the sentence stays on its line all the same.
+    let mut sentence = String::new();
+    for character in why.to_string().chars() {
+        if character.is_control() {
+            sentence.extend(character.escape_default());
+        } else {
+            sentence.push(character);
+        }
+    }
+    sentence
 }
 
 /// Prints to standard output.

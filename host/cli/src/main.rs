@@ -11,7 +11,8 @@
 //!       └──> reproduce: published figures ──> their experiments, simulated ──> table, JSON, HTML
 //! ```
 //!
-//! Exit codes: 0 done, 2 something was wrong with the input or the medium, 130 interrupted.
+//! Exit codes: 0 done, 2 something was wrong with the input or the medium, 130, 143 or 129 ended by SIGINT,
+//! SIGTERM or SIGHUP. `record` has more: see `record/exit.rs`.
 
 mod analyze;
 mod args;
@@ -56,12 +57,15 @@ fn main() -> ExitCode {
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
-        Err(Failure::Interrupted) => ExitCode::from(130),
+        Err(Failure::Shown(code)) => ExitCode::from(code),
         // Whoever closed our output has read enough.
         Err(Failure::OutputClosed) => ExitCode::SUCCESS,
-        Err(Failure::Said(sentence)) => {
-            failure::print_error(&format!("error: {sentence}\n"));
-            ExitCode::from(2)
-        }
+        Err(Failure::Said(sentence)) => said(&sentence, 2),
+        Err(Failure::SaidWith(sentence, code)) => said(&sentence, code),
     }
+}
+
+fn said(sentence: &str, code: u8) -> ExitCode {
+    failure::print_error(&format!("error: {sentence}\n"));
+    ExitCode::from(code)
 }

@@ -2,18 +2,12 @@
 
 mod common;
 
+use common::signals::{end, wait_for_handler, wait_until};
 use common::{Run, Source, assert_schema, command, directory, names};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
-use std::process::{Child, Command};
-use std::time::{Duration, Instant};
-
-/// Longest wait for anything; far beyond what a busy machine needs.
-const PATIENCE: Duration = Duration::from_secs(30);
-
-/// An interrupt is felt within this time.
-const SOON: Duration = Duration::from_secs(5);
+use std::time::Duration;
 
 /// Takes minutes on any medium.
 const SLOW: &str = r#"
@@ -34,48 +28,16 @@ files = 100
 calls_per_file = 4000000
 "#;
 
-fn wait_until(condition: impl Fn() -> bool) {
-    let begun = Instant::now();
-    while !condition() {
-        assert!(begun.elapsed() < PATIENCE, "waited in vain");
-        std::thread::sleep(Duration::from_millis(10));
-    }
-}
-
-/// Waits until the process has a handler for SIGINT; before, the signal would just end it.
-fn wait_for_handler(child: &Child) {
-    let status = format!("/proc/{}/status", child.id());
-    wait_until(|| {
-        let status = fs::read_to_string(&status).unwrap();
-        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
-        let caught = u64::from_str_radix(caught.unwrap().trim(), 16).unwrap();
-        // The lowest bit stands for signal 1, SIGINT is 2.
-        caught & 0b10 != 0
-    });
-}
-
-/// Sends the signal and waits for the end, which must come soon.
-fn end(mut child: Child, signal: &str) -> Run {
-    let mut kill = Command::new("kill");
-    let sent = kill.arg(signal).arg(child.id().to_string()).status();
-    assert!(sent.unwrap().success());
-    let begun = Instant::now();
-    while child.try_wait().unwrap().is_none() {
-        if begun.elapsed() > SOON {
-            child.kill().unwrap();
-            panic!("still running {SOON:?} after the signal");
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    Run::from(child.wait_with_output().unwrap())
-}
-
 fn figures(path: &Path) -> Value {
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
 }
 
 fn assert_interrupted(run: &Run) {
-    assert_eq!(run.code, Some(130), "{}", run.stderr);
+    assert_ended(run, 130);
+}
+
+fn assert_ended(run: &Run, code: i32) {
+    assert_eq!(run.code, Some(code), "{}", run.stderr);
     assert_eq!(run.stderr, "");
     let table = &run.stdout;
     assert!(table.contains("warning: interrupted, "), "{table}");
@@ -84,7 +46,7 @@ fn assert_interrupted(run: &Run) {
 
 #[test]
 fn ctrl_c_on_a_directory_removes_the_test_files_and_keeps_the_figures() {
-    for signal in ["-INT", "-TERM"] {
+    for (signal, code) in [("-INT", 130), ("-TERM", 143), ("-HUP", 129)] {
         let (own, medium) = (directory(), directory());
         fs::write(own.path().join("slow.toml"), SLOW).unwrap();
         let name = medium.path().to_str().unwrap();
@@ -97,7 +59,7 @@ fn ctrl_c_on_a_directory_removes_the_test_files_and_keeps_the_figures() {
         let length = |name| fs::metadata(folder.join(name)).map_or(0, |file| file.len());
         wait_until(|| length("dir_0/temp_0.txt") >= 1024 && length("dir_1/temp_1.txt") >= 512);
         let run = end(child, signal);
-        assert_interrupted(&run);
+        assert_ended(&run, code);
         assert!(names(medium.path()).is_empty(), "{signal}");
         let figures = figures(&own.path().join("f.json"));
         assert_schema(&figures, Source::Writes);

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{data, directory, done, fed, json, names, number, refused, run};
+use common::{data, directory, done, fed, json, json_with_code, names, number, refused, run};
 use serde_json::Value;
 
 /// What programs rely on, first of all.
@@ -74,7 +74,7 @@ fn gaps_hold_all_that_is_lost_and_do_not_overlap() {
     let own = directory();
     // A ring of 2 KiB lasts for 5 ms.
     let args = ["record", "--rate", "4000", "--for", "10s", "--ram", "2KiB"];
-    let figures = json(own.path(), &args);
+    let figures = json_with_code(own.path(), &args, 3);
     let (pushed, lost) = (number(&figures, "pushed"), number(&figures, "lost"));
     assert_eq!(pushed, 40_000);
     assert!(lost > 0);
@@ -91,7 +91,7 @@ fn gaps_hold_all_that_is_lost_and_do_not_overlap() {
     }
     assert!(end <= pushed);
     assert_eq!(counted, lost);
-    let table = done(own.path(), &args);
+    let table = run(own.path(), &args).stdout;
     assert!(
         table.contains("verified: every line read back; the "),
         "{table}"

@@ -10,7 +10,9 @@
 
 use crate::CardStreamError;
 use crate::card_files::{shown, with_file};
-use cardiograph_record::{Feed, Progress, Reported, StreamError, Streamed, prefix};
+use cardiograph_record::{
+    Feed, Problem, Progress, Reported, StreamError, StreamResult, Streamed, prefix,
+};
 use cardiograph_recorder::{Config, Event, Format, LINE_BYTES_MAX, Name, StreamConfig, Window};
 use cardiograph_sim_card::{Card, Seed, Spi};
 use cardiograph_sim_device::{Device, Finished, Logged, Samples, StreamSetup};
@@ -67,6 +69,7 @@ pub fn stream_on_card<const N: usize>(
         feed,
         shared: &shared,
         streams: (0..N).map(|_| Reported::default()).collect(),
+        is_full: false,
         error: None,
     };
     let setups = core::array::from_fn::<_, N, _>(|at| StreamSetup {
@@ -137,6 +140,8 @@ struct Files<'a> {
     feed: &'a dyn Feed,
     shared: &'a Shared<'a>,
     streams: Vec<Reported>,
+    /// The recorder reported that there is no room for another file.
+    is_full: bool,
     /// The first that went wrong.
     error: Option<CardStreamError>,
 }
@@ -164,6 +169,7 @@ impl Files<'_> {
                     self.fail(error.into());
                 }
             }
+            Event::Full { .. } => self.is_full = true,
             Event::CardLost => self.fail(CardStreamError::CardFailed),
             _ => (),
         }
@@ -208,11 +214,16 @@ impl Files<'_> {
         let rest = self.streams.into_iter().zip(summaries).zip(logged.pushed);
         let streams = rest
             .map(|((told, summary), pushed)| told.compared(summary, pushed, started_ns / 1000))
-            .collect::<Result<_, StreamError>>()?;
+            .collect::<Result<Vec<StreamResult>, StreamError>>()?;
+        let lost = streams.iter().map(StreamResult::lost).sum::<u64>();
         Ok(Streamed {
             streams,
             duration_us: (logged.ended_ns - started_ns) / 1000,
             unread: None,
+            problems: match self.is_full && lost > 0 {
+                true => vec![Problem::Full],
+                false => Vec::new(),
+            },
         })
     }
 }

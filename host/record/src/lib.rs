@@ -31,7 +31,7 @@ mod result;
 
 pub use card_file::{CardFile, CardFileError};
 pub use directory::{
-    Access, DirectoryCard, DirectoryError, DirectoryVolume, file_name, open_directory,
+    Access, DirectoryCard, DirectoryError, DirectoryVolume, Failure, file_name, open_directory,
 };
 pub use export::{ExportError, Exported, export_csv, export_ulog};
 pub use feed::{Feed, Given, Times, TooLong};
@@ -43,4 +43,4 @@ pub use live_stream::{LiveProgress, LiveStreaming, input_in_directory, stream_in
 pub use read_back::{Mismatch, ReadBack};
 pub use recovery::{Place, RecoverError, RecoveredFile, Recovery, recover_path};
 pub use reported::{Reported, prefix};
-pub use result::{Progress, StreamError, StreamResult, Streamed};
+pub use result::{Problem, Progress, StreamError, StreamResult, Streamed};

@@ -14,9 +14,10 @@ use cardiograph_recorder::{
     StreamConfig, StreamSummary,
 };
 use embedded_hal_async::delay::DelayNs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 use std::pin::pin;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::task::{Context, Poll, Waker};
@@ -71,9 +72,14 @@ pub struct Logged<const N: usize> {
     pub started_ns: Option<u64>,
     /// End of the recording, in ns from the call.
     pub ended_ns: u64,
+    /// The first failure of the medium, in a sentence.
+    pub failure: Option<String>,
+    /// Error of an input that could not be read to its end.
+    pub input_error: Option<String>,
 }
 
-/// Records in a directory until all feeds have ended, or it is stopped; what was pushed by then is in files.
+/// Records in a directory until all feeds have ended, it is stopped, or samples are lost because the medium
+/// is full; what was pushed by then is in files.
 /// Recordings that were cut off there are brought in order first. `events` is told the time in us with each
 /// event.
 ///
@@ -90,7 +96,9 @@ pub fn record_in_directory<const N: usize>(
     let origin = Instant::now();
     let (card, volume) =
         open_directory(directory, Access::Record, setup.key).map_err(StartError::Volume)?;
+    let failure = card.failure();
     let control = Control::new();
+    let is_full = AtomicBool::new(false);
     let mut rings = streams.each_ref().map(|stream| {
         let bytes: Box<[AtomicU8]> = (0..stream.ring_bytes).map(|_| AtomicU8::new(0)).collect();
         Ring::over(bytes)
@@ -107,7 +115,12 @@ pub fn record_in_directory<const N: usize>(
         volume,
         clock: move || origin.elapsed().as_micros() as u64,
         delay: Sleep,
-        events: |event| events(origin.elapsed().as_micros() as u64, event),
+        events: |event| {
+            if let Event::Full { .. } = event {
+                is_full.store(true, Ordering::Relaxed);
+            }
+            events(origin.elapsed().as_micros() as u64, event);
+        },
         control: &control,
         reads: None,
     };
@@ -123,8 +136,10 @@ pub fn record_in_directory<const N: usize>(
         origin,
         control: &control,
         is_stopped: setup.is_stopped,
+        is_full: &is_full,
         is_over: AtomicBool::new(false),
         started_ns: AtomicU64::new(u64::MAX),
+        input_error: Mutex::new(None),
     };
     let (result, pushed) = thread::scope(|scope| {
         let threads: Vec<_> = producers
@@ -148,11 +163,14 @@ pub fn record_in_directory<const N: usize>(
         (result, pushed)
     });
     let started_ns = run.started_ns.load(Ordering::Relaxed);
+    let input_error = run.input_error.into_inner().unwrap_or_default();
     Ok(Logged {
         summaries: result?,
         pushed: core::array::from_fn(|at| pushed[at]),
         started_ns: (started_ns != u64::MAX).then_some(started_ns),
         ended_ns: origin.elapsed().as_nanos() as u64,
+        failure: failure.first(),
+        input_error,
     })
 }
 
@@ -161,10 +179,13 @@ struct Run<'a> {
     origin: Instant,
     control: &'a Control,
     is_stopped: &'a (dyn Fn() -> bool + Sync),
-    /// The recorder has ended.
+    /// The recorder reported that there is no room for another file.
+    is_full: &'a AtomicBool,
+    /// The recorder has ended, or samples are lost because the medium is full.
     is_over: AtomicBool,
     /// When the first producer began, in ns.
     started_ns: AtomicU64,
+    input_error: Mutex<Option<String>>,
 }
 
 impl Run<'_> {
@@ -212,16 +233,29 @@ impl Run<'_> {
                 return;
             }
             let len = samples.make(index, &mut sample);
-            // What is lost is in the producer's own count, and in a gap.
-            let _ = producer.push(&sample[..len], now_ns / 1000);
+            self.push(producer, &sample[..len], now_ns);
         }
     }
 
-    fn as_they_come(&self, producer: &mut Producer, lines: &Receiver<Vec<u8>>) {
+    /// Pushes a sample; a lost one is counted by the producer, and in a gap.
+    fn push(&self, producer: &mut Producer, sample: &[u8], now_ns: u64) {
+        let pushed = producer.push(sample, now_ns / 1000);
+        if pushed.is_err() && self.is_full.load(Ordering::Relaxed) {
+            self.is_over.store(true, Ordering::Release);
+        }
+    }
+
+    fn as_they_come(&self, producer: &mut Producer, lines: &Receiver<io::Result<Vec<u8>>>) {
         while !self.is_ending() {
             match lines.recv_timeout(PATIENCE) {
-                Ok(line) => {
-                    let _ = producer.push(&line, self.now_ns() / 1000);
+                Ok(Ok(line)) => self.push(producer, &line, self.now_ns()),
+                Ok(Err(error)) => {
+                    let mut first = self
+                        .input_error
+                        .lock()
+                        .unwrap_or_else(|held| held.into_inner());
+                    first.get_or_insert(error.to_string());
+                    return;
                 }
                 Err(RecvTimeoutError::Timeout) => (),
                 Err(RecvTimeoutError::Disconnected) => return,
@@ -231,20 +265,23 @@ impl Run<'_> {
 }
 
 /// Reads lines in a thread that nobody waits for: it may hang in a read when the recording is stopped.
-fn read_lines(lines: Box<dyn Read + Send>) -> Receiver<Vec<u8>> {
+fn read_lines(lines: Box<dyn Read + Send>) -> Receiver<io::Result<Vec<u8>>> {
     let (sender, receiver) = sync_channel(LINES_AHEAD);
     thread::spawn(move || {
         let mut lines = BufReader::new(lines);
-        while let Ok(Some(line)) = next_line(&mut lines)
-            && sender.send(line).is_ok()
-        {}
+        while let Some(line) = next_line(&mut lines).transpose() {
+            let is_last = line.is_err();
+            if sender.send(line).is_err() || is_last {
+                break;
+            }
+        }
     });
     receiver
 }
 
 /// The next line with its end; one that is too long is cut to a byte more than a line may have, so that it
 /// is counted as lost.
-fn next_line(lines: &mut impl BufRead) -> std::io::Result<Option<Vec<u8>>> {
+fn next_line(lines: &mut impl BufRead) -> io::Result<Option<Vec<u8>>> {
     let mut line = Vec::new();
     let most = LINE_BYTES_MAX as u64 + 1;
     if lines.take(most).read_until(b'\n', &mut line)? == 0 {

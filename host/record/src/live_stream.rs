@@ -8,8 +8,8 @@
 //! Files are read after the end alone: a reader beside the recorder would take its time on the medium.
 
 use crate::{
-    DirectoryStream, Feed, LiveFeed, LiveSetup, Logged, Progress, Reported, StreamError, Streamed,
-    file_name, prefix, record_in_directory,
+    DirectoryStream, Feed, LiveFeed, LiveSetup, Logged, Problem, Progress, Reported, StreamError,
+    StreamResult, Streamed, file_name, prefix, record_in_directory,
 };
 use cardiograph_recorder::{Event, Format, LINE_BYTES_MAX, Name, StreamConfig, Window};
 use std::fs::File;
@@ -63,8 +63,8 @@ pub fn stream_in_directory<const N: usize>(
     let progress = streaming.progress;
     let feeds = core::array::from_fn(|_| LiveFeed::Clock(Box::new(Sampled { feed, progress })));
     let ran: Ran<N> = Ran::new(directory, streaming, feeds, feed.line_bytes_max())?;
-    ran.finish(|told, files| {
-        for name in files {
+    ran.finish(directory, |told, files| {
+        for (name, _) in files {
             read_back(directory, name, told, feed)?;
         }
         Ok(())
@@ -84,7 +84,7 @@ pub fn input_in_directory(
     let feeds = [LiveFeed::Lines(input)];
     let mut ran = Ran::new(directory, streaming, feeds, LINE_BYTES_MAX)?;
     ran.events.unread = Some("lines of an input come once");
-    ran.finish(|_, _| Ok(()))
+    ran.finish(directory, |_, _| Ok(()))
 }
 
 /// The lines of one stream as its producer takes them.
@@ -121,13 +121,24 @@ impl Feed for Sampled<'_> {
 /// What the recorder told.
 struct Events<'a> {
     progress: &'a LiveProgress,
-    streams: Vec<(Reported, Vec<Name>)>,
+    streams: Vec<(Reported, Vec<(Name, u64)>)>,
     unread: Option<&'static str>,
     /// The medium was lost, or full: what was told as lost then may be in a file.
     is_card_lost: bool,
+    is_full: bool,
 }
 
 impl Events<'_> {
+    /// Closed files that are not there any more as they were closed.
+    fn gone(&self, directory: &Path) -> Vec<String> {
+        let files = self.streams.iter().flat_map(|(_, files)| files);
+        let gone = files.filter(|(name, bytes)| {
+            let metadata = directory.join(file_name(name)).symlink_metadata();
+            !metadata.is_ok_and(|metadata| metadata.is_file() && metadata.len() == *bytes)
+        });
+        gone.map(|(name, _)| file_name(name)).collect()
+    }
+
     fn told(&mut self, event: Event) {
         match event {
             Event::Lost { stream, gap } => {
@@ -150,16 +161,20 @@ impl Events<'_> {
             } if bytes > 0 => {
                 let (told, files) = &mut self.streams[stream as usize];
                 told.files += 1;
-                files.push(name);
+                files.push((name, bytes));
             }
             // It may have been one of an earlier recording, which is nothing to us.
             Event::Removed { name } => {
-                let mut files = self.streams.iter().flat_map(|(_, files)| files);
-                if files.any(|file| *file == name) {
-                    self.unread = Some("the oldest of its files were removed");
+                for (_, files) in &mut self.streams {
+                    let before = files.len();
+                    files.retain(|(file, _)| *file != name);
+                    if files.len() < before {
+                        self.unread = Some("the oldest of its files were removed");
+                    }
                 }
             }
             Event::CardLost => self.is_card_lost = true,
+            Event::Full { .. } => self.is_full = true,
             _ => (),
         }
     }
@@ -200,6 +215,7 @@ impl<'a, const N: usize> Ran<'a, N> {
             streams: (0..N).map(|_| Default::default()).collect(),
             unread: None,
             is_card_lost: false,
+            is_full: false,
         };
         let told = |_, event| events.told(event);
         let logged = record_in_directory(directory, &streaming.setup, streams, told)
@@ -210,13 +226,19 @@ impl<'a, const N: usize> Ran<'a, N> {
     /// Reads the files back, if they can be compared, and holds what was told against what came.
     fn finish(
         self,
-        mut read_back: impl FnMut(&mut Reported, &[Name]) -> Result<(), StreamError>,
+        directory: &Path,
+        mut read_back: impl FnMut(&mut Reported, &[(Name, u64)]) -> Result<(), StreamError>,
     ) -> Result<Streamed, StreamError> {
         let logged = self.logged;
         let mut unread = self.events.unread;
+        let gone = self.events.gone(directory);
+        if !gone.is_empty() {
+            unread = Some("others removed or changed its files");
+        }
+        let (is_full, is_card_lost) = (self.events.is_full, self.events.is_card_lost);
         let started_ns = logged.started_ns.unwrap_or(logged.ended_ns);
         let started_us = started_ns / 1000;
-        let mut streams = Vec::new();
+        let mut streams: Vec<StreamResult> = Vec::new();
         let rest = self.events.streams.into_iter().zip(logged.summaries);
         for (((told, files), summary), pushed) in rest.zip(logged.pushed) {
             if unread.is_none() {
@@ -228,7 +250,7 @@ impl<'a, const N: usize> Ran<'a, N> {
                         streams.push(result);
                         continue;
                     }
-                    Err(_) if self.events.is_card_lost => {
+                    Err(_) if is_card_lost => {
                         unread = Some("the medium failed in the midst");
                     }
                     Err(error) => return Err(error),
@@ -236,10 +258,25 @@ impl<'a, const N: usize> Ran<'a, N> {
             }
             streams.push(told.uncompared(summary, pushed, started_us)?);
         }
+        let mut problems = Vec::new();
+        if !gone.is_empty() {
+            problems.push(Problem::FilesGone(gone));
+        }
+        if is_card_lost {
+            let why = logged
+                .failure
+                .unwrap_or_else(|| "no reason is known".to_string());
+            problems.push(Problem::Medium(why));
+        }
+        problems.extend(logged.input_error.map(Problem::Input));
+        if is_full && streams.iter().any(|one| one.lost() > 0) {
+            problems.push(Problem::Full);
+        }
         Ok(Streamed {
             streams,
             duration_us: (logged.ended_ns - started_ns) / 1000,
             unread,
+            problems,
         })
     }
 }

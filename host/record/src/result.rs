@@ -26,6 +26,49 @@ pub struct Streamed {
     pub duration_us: u64,
     /// Reason why the files were not compared with the lines, as a part of a sentence; `None` if they were.
     pub unread: Option<&'static str>,
+    /// Problems that the recording survived.
+    pub problems: Vec<Problem>,
+}
+
+/// A problem of a recording that nevertheless went on to an orderly end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Problem {
+    /// Others removed, moved or changed closed files; their samples are neither in files nor in gaps.
+    FilesGone(Vec<String>),
+    /// The medium failed for a time, or until the end; the first error in a sentence.
+    Medium(String),
+    /// The input could not be read to its end; the system's reason.
+    Input(String),
+    /// Samples were lost because the medium was full.
+    Full,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Problem::FilesGone(names) => {
+                let (first, others) = names.split_first().map_or(("a file", 0), |(first, others)| {
+                    (first.as_str(), others.len())
+                });
+                write!(f, "{first}")?;
+                if others > 0 {
+                    write!(f, " and {others} more")?;
+                }
+                f.write_str(
+                    ": removed, moved or changed during the recording, so that its samples are unaccounted for; \
+                     leave the files of a recording alone until it ends",
+                )
+            }
+            Problem::Medium(error) => write!(f, "the medium failed during the recording ({error})"),
+            Problem::Input(error) => {
+                write!(f, "the input could not be read to its end ({error}); check where it comes from")
+            }
+            Problem::Full => f.write_str(
+                "the medium is full; remove files, record to a larger one, or let --when-full remove-oldest make \
+                 room",
+            ),
+        }
+    }
 }
 
 /// Result of one stream.
@@ -42,6 +85,13 @@ pub struct StreamResult {
     pub files: u64,
     /// Statistics of the recorder.
     pub summary: StreamSummary,
+}
+
+impl StreamResult {
+    /// Returns the number of lines in gaps.
+    pub fn lost(&self) -> u64 {
+        self.gaps.iter().map(|gap| gap.count).sum()
+    }
 }
 
 /// Failure of a recording.

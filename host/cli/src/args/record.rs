@@ -18,7 +18,16 @@ Examples:
   cardiograph record --compare --ram 16KiB                  four ways to record, one beside the other
   cardiograph record sim:kingston-8g@esp32 --streams 4 --rate 200 --json figures.json
   cardiograph record --samples recording.csv                a recording, line by line at its own times
-  my-sensor | cardiograph record --samples - --rate 100     lines of another program")]
+  my-sensor | cardiograph record --samples - --rate 100     lines of another program
+
+Exit codes; where several apply, the first of this list:
+  1    samples are unaccounted for: neither in files nor in reported gaps
+  2    bad input, or the medium failed
+  4    the medium is full, and samples were lost
+  3    samples were lost, and the gaps say which
+  130, 143, 129   ended by SIGINT (Ctrl-C), SIGTERM, SIGHUP; nothing was lost
+  0    nothing was lost
+With --compare losses are a result: 0, 2, or that of a signal.")]
 pub struct Record {
     /// A simulated card as sim:CARD@BOARD (names or TOML files), or a directory
     #[arg(default_value = DEFAULT_TARGET)]

@@ -1,7 +1,7 @@
 //! What came of a recording, as programs read it.
 
 use cardiograph_compare::{Cause, Recorded};
-use cardiograph_record::{StreamResult, Streamed};
+use cardiograph_record::{Problem, StreamResult, Streamed};
 use serde::Serialize;
 
 /// What came of a recording. Fields are added at the end only.
@@ -51,6 +51,9 @@ pub struct Figures {
     /// Why not, as a part of a sentence.
     #[serde(skip)]
     pub unread: Option<&'static str>,
+    /// Problems that the recording survived.
+    #[serde(skip)]
+    pub problems: Vec<Problem>,
 }
 
 /// Lines missing in a row.
@@ -99,6 +102,7 @@ impl Figures {
             files: sum(|one| one.files),
             verified: streamed.unread.is_none(),
             unread: streamed.unread,
+            problems: streamed.problems.clone(),
             ..Figures::new(asked, sum(|one| one.line_bytes), streamed.duration_us)
         }
     }
@@ -154,6 +158,7 @@ impl Figures {
             interrupted: asked.interrupted,
             verified: false,
             unread: None,
+            problems: Vec::new(),
         }
     }
 }

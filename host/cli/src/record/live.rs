@@ -1,5 +1,6 @@
 //! Recordings in a directory of this computer, in real time.
 
+use super::exit;
 use super::figures::{Asked, Figures};
 use super::samples::Source;
 use super::simulated::{config, said, window};
@@ -67,7 +68,8 @@ pub fn record(args: &Record, lines: Live, interrupt: &Interrupt) -> Result<Figur
         ),
         Live::Timed(source) => shown(args, source, &streaming),
     };
-    let streamed = streamed.map_err(|error| failed(args, &error))?;
+    let streamed =
+        streamed.map_err(|error| exit::of_error(&args.target, &error.to_string(), Some(&error)))?;
     let asked = Asked {
         policy: "stream".to_string(),
         seed: None,
@@ -107,15 +109,6 @@ fn shown(
     });
     bar.clear();
     streamed
-}
-
-/// The sentence of an error; some name the directory themselves.
-fn failed(args: &Record, error: &StreamError) -> Failure {
-    let why = error.to_string();
-    match why.starts_with(&args.target) {
-        true => Failure::new(why),
-        false => Failure::new(format!("{}: {why}", args.target)),
-    }
 }
 
 /// A random number: the standard library's hash tables begin with one.

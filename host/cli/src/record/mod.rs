@@ -9,6 +9,7 @@
 
 mod checks;
 mod compare;
+mod exit;
 mod figures;
 mod live;
 mod samples;
@@ -50,12 +51,13 @@ fn on_card(args: &Record, rate_hz: NonZeroU32, card: &Simulated) -> Result<(), F
         let all = compare::run(card, args, &source, &interrupt)?;
         tell(args, &compare::text(args, &all))?;
         write_json(args, &all)?;
+        exit::of_comparison(&interrupt)
     } else {
         let figures = card.record(args, args.policy, &source, &interrupt)?;
         tell(args, &text::text(args, &figures))?;
         write_json(args, &figures)?;
+        exit::of_recording(&args.target, &figures, &interrupt)
     }
-    ended(&interrupt)
 }
 
 fn in_directory(args: &Record, rate_hz: NonZeroU32) -> Result<(), Failure> {
@@ -64,14 +66,7 @@ fn in_directory(args: &Record, rate_hz: NonZeroU32) -> Result<(), Failure> {
     let figures = live::record(args, lines, &interrupt)?;
     tell(args, &text::text(args, &figures))?;
     write_json(args, &figures)?;
-    ended(&interrupt)
-}
-
-fn ended(interrupt: &Interrupt) -> Result<(), Failure> {
-    match interrupt.is_raised() {
-        true => Err(Failure::Interrupted),
-        false => Ok(()),
-    }
+    exit::of_recording(&args.target, &figures, &interrupt)
 }
 
 fn write_json(args: &Record, figures: &impl serde::Serialize) -> Result<(), Failure> {

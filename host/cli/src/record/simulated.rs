@@ -1,6 +1,7 @@
 //! Recordings on simulated cards.
 
 use super::checks;
+use super::exit;
 use super::figures::{Asked, Figures};
 use super::samples::Source;
 use crate::args::{Durability, PolicyArg, Record, WhenFullArg};
@@ -107,7 +108,13 @@ impl Simulated {
         };
         let streamed = self.streams(args, &streaming, feed, &mut watch);
         progress.clear();
-        let streamed = streamed.map_err(|error| self.failed(args, error))?;
+        let streamed = streamed.map_err(|error| {
+            let cause = match &error {
+                CardStreamError::Stream(cause) => Some(cause),
+                _ => None,
+            };
+            exit::of_error(&args.target, &error.to_string(), cause)
+        })?;
         let mut asked = self.asked(args, PolicyArg::Stream, feed)?;
         asked.interrupted = interrupt.is_raised();
         Ok(Figures::of_stream(asked, &streamed))

@@ -4,6 +4,7 @@
 
 pub mod mount;
 pub mod promise;
+pub mod signals;
 
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -55,8 +56,13 @@ pub fn done(directory: &Path, args: &[&str]) -> String {
 
 /// Runs the command with `--json -`; the table goes to standard error.
 pub fn json(directory: &Path, args: &[&str]) -> Value {
+    json_with_code(directory, args, 0)
+}
+
+/// The same for a command that ends with this exit code.
+pub fn json_with_code(directory: &Path, args: &[&str], code: i32) -> Value {
     let run = run(directory, &[args, &["--json", "-"]].concat());
-    assert_eq!(run.code, Some(0), "{args:?}: {}", run.stderr);
+    assert_eq!(run.code, Some(code), "{args:?}: {}", run.stderr);
     serde_json::from_str(&run.stdout).unwrap()
 }
 

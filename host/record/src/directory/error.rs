@@ -24,6 +24,8 @@ pub enum DirectoryError {
     NumbersUsedUp(PathBuf),
     /// As many files as can be are unfinished, or this one is not.
     NotUnfinished(PathBuf),
+    /// Others removed or moved the file while it was recorded to.
+    Gone(PathBuf),
     /// The prefix of a name is not three capital letters.
     BadName,
 }
@@ -85,6 +87,11 @@ impl fmt::Display for DirectoryError {
             DirectoryError::NotUnfinished(path) => write!(
                 f,
                 "{}: too many files are unfinished, or this one is not; recover the directory",
+                path.display()
+            ),
+            DirectoryError::Gone(path) => write!(
+                f,
+                "{}: removed or moved while it was recorded to; leave the files of a recording alone until it ends",
                 path.display()
             ),
             DirectoryError::BadName => {

@@ -1,7 +1,7 @@
 //! What is done to the files of a directory, each step durable when it returns.
 
 use super::journal::{Block, Entry};
-use super::{Access, DirectoryError, Folder, Place};
+use super::{Access, DirectoryError, Folder, Place, Unfinished};
 use cardiograph_card::BLOCK_BYTES;
 use cardiograph_recorder::Name;
 use rustix::fs::{FallocateFlags, fallocate};
@@ -13,7 +13,10 @@ use std::path::Path;
 
 impl Folder {
     /// An unfinished file, if it is as it was left. One that was only being made is removed.
-    pub(super) fn open_unfinished(&self, entry: &Entry) -> Result<Option<File>, DirectoryError> {
+    pub(super) fn open_unfinished(
+        &self,
+        entry: &Entry,
+    ) -> Result<Option<Unfinished>, DirectoryError> {
         let path = self.path_of(&entry.name);
         let is_file = path
             .symlink_metadata()
@@ -29,7 +32,7 @@ impl Folder {
         let file = file.map_err(DirectoryError::at(&path))?;
         let bytes = file.metadata().map_err(DirectoryError::at(&path))?.len();
         if entry.is_made {
-            return Ok((bytes == bytes_of(entry)).then_some(file));
+            return Ok((bytes == bytes_of(entry)).then_some(Unfinished { file, path }));
         }
         // Somebody else's would have something in it.
         if begins_with_zeros(&file, bytes).map_err(DirectoryError::at(&path))? {
@@ -39,7 +42,7 @@ impl Folder {
     }
 
     /// Makes a file in its full length, durable. Nothing is left of it if that fails.
-    pub(super) fn make(&self, entry: &Entry) -> Result<File, DirectoryError> {
+    pub(super) fn make(&self, entry: &Entry) -> Result<Unfinished, DirectoryError> {
         let path = self.path_of(&entry.name);
         let mut options = OpenOptions::new();
         let file = options.read(true).write(true).create_new(true).open(&path);
@@ -51,7 +54,7 @@ impl Folder {
             return Err(DirectoryError::at(&path)(error));
         }
         self.sync()?;
-        Ok(file)
+        Ok(Unfinished { file, path })
     }
 
     /// Gives a file its length, durable.
@@ -65,17 +68,28 @@ impl Folder {
             return Ok(());
         }
         let path = self.path_of(&entry.name);
-        let file = self.file(Place::File(slot))?;
+        let unfinished = self.unfinished(slot);
+        let unfinished =
+            unfinished.ok_or_else(|| DirectoryError::NotUnfinished(self.path.clone()))?;
+        let file = &unfinished.file;
         let finished = file.set_len(bytes).and_then(|()| file.sync_all());
         finished.map_err(DirectoryError::at(&path))?;
-        self.files[slot] = None;
+        unfinished.check_is_there()?;
+        self.forget(slot);
         Ok(())
     }
 
     /// Removes an unfinished file.
     pub(super) fn discard(&mut self, slot: usize, entry: &Entry) -> Result<(), DirectoryError> {
-        self.files[slot] = None;
+        self.forget(slot);
         self.remove(&self.path_of(&entry.name))
+    }
+
+    /// Closes a file; a write to it that was still open has nothing left to make durable.
+    fn forget(&mut self, slot: usize) {
+        self.files[slot] = None;
+        let place = Place::File(slot);
+        self.stream.take_if(|(open, _)| *open == place);
     }
 
     /// Removes a file, for good.

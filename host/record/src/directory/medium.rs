@@ -1,6 +1,6 @@
 //! Blocks: each is written to its place in its file at once, and durable when a stream has ended.
 
-use super::{CARD_BLOCKS, DirectoryCard, DirectoryError, Folder};
+use super::{CARD_BLOCKS, DirectoryCard, DirectoryError, Folder, Place, Unfinished};
 use cardiograph_card::{BLOCK_BYTES, Block, Medium, WriteError};
 use cardiograph_recorder::Blocks;
 use std::os::unix::fs::FileExt;
@@ -37,7 +37,13 @@ impl Folder {
             return Ok(());
         };
         let synced = self.file(place)?.sync_data();
-        synced.map_err(DirectoryError::at(&self.path))
+        synced.map_err(DirectoryError::at(&self.path))?;
+        match place {
+            Place::File(slot) => self
+                .unfinished(slot)
+                .map_or(Ok(()), Unfinished::check_is_there),
+            Place::Journal => Ok(()),
+        }
     }
 }
 
@@ -52,10 +58,10 @@ impl Medium for DirectoryCard {
     type Error = DirectoryError;
 
     async fn acquire(&mut self) -> Result<(), DirectoryError> {
-        let mut folder = self.0.borrow_mut();
+        let mut folder = self.folder.borrow_mut();
         match std::mem::take(&mut folder.is_fresh) {
             true => Ok(()),
-            false => folder.open(),
+            false => self.failure.note(folder.open()),
         }
     }
 
@@ -64,7 +70,7 @@ impl Medium for DirectoryCard {
     }
 
     async fn read(&mut self, start: u32, blocks: &mut [Block]) -> Result<(), DirectoryError> {
-        self.0.borrow().read(start, blocks)
+        self.folder.borrow().read(start, blocks)
     }
 
     async fn write(
@@ -72,24 +78,27 @@ impl Medium for DirectoryCard {
         start: u32,
         blocks: &[Block],
     ) -> Result<(), WriteError<DirectoryError>> {
-        let mut folder = self.0.borrow_mut();
-        folder.begin(start).map_err(nothing_kept)?;
-        for block in blocks {
-            folder.push(block).map_err(nothing_kept)?;
-        }
-        folder.end().map_err(nothing_kept)
+        let mut folder = self.folder.borrow_mut();
+        let written = folder.begin(start).and_then(|()| {
+            blocks.iter().try_for_each(|block| folder.push(block))?;
+            folder.end()
+        });
+        self.failure.note(written).map_err(nothing_kept)
     }
 
     async fn begin(&mut self, start: u32, _: u32) -> Result<(), WriteError<DirectoryError>> {
-        self.0.borrow_mut().begin(start).map_err(nothing_kept)
+        let done = self.folder.borrow_mut().begin(start);
+        self.failure.note(done).map_err(nothing_kept)
     }
 
     async fn push(&mut self, block: &Block) -> Result<(), WriteError<DirectoryError>> {
-        self.0.borrow_mut().push(block).map_err(nothing_kept)
+        let done = self.folder.borrow_mut().push(block);
+        self.failure.note(done).map_err(nothing_kept)
     }
 
     async fn end(&mut self) -> Result<(), WriteError<DirectoryError>> {
-        self.0.borrow_mut().end().map_err(nothing_kept)
+        let done = self.folder.borrow_mut().end();
+        self.failure.note(done).map_err(nothing_kept)
     }
 }
 
@@ -102,7 +111,7 @@ impl Blocks for DirectoryCard {
     }
 
     async fn read(&mut self, start: u32, blocks: &mut [Block]) -> Result<(), DirectoryError> {
-        self.0.borrow().read(start, blocks)
+        self.folder.borrow().read(start, blocks)
     }
 
     async fn write(
@@ -111,7 +120,7 @@ impl Blocks for DirectoryCard {
         count: u32,
         make: &mut dyn FnMut(u32, &mut Block),
     ) -> Result<(), DirectoryError> {
-        let mut folder = self.0.borrow_mut();
+        let mut folder = self.folder.borrow_mut();
         folder.begin(start)?;
         let mut block = [0; BLOCK_BYTES];
         for index in 0..count {

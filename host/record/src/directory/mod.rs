@@ -23,6 +23,7 @@ use cardiograph_recorder::{Name, RESERVED_MAX};
 use journal::{JOURNAL, Record};
 use std::cell::RefCell;
 use std::fs::{File, OpenOptions, TryLockError};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -45,11 +46,40 @@ pub enum Access {
 }
 
 /// The blocks of a directory.
-pub struct DirectoryCard(Rc<RefCell<Folder>>);
+pub struct DirectoryCard {
+    folder: Rc<RefCell<Folder>>,
+    failure: Failure,
+}
+
+impl DirectoryCard {
+    /// Returns a handle to the first failure, which stays valid when the recorder has the card.
+    pub fn failure(&self) -> Failure {
+        self.failure.clone()
+    }
+}
+
+/// The first failure of a directory, which the recorder may survive.
+#[derive(Clone, Default)]
+pub struct Failure(Rc<RefCell<Option<String>>>);
+
+impl Failure {
+    /// Returns the failure, in a sentence.
+    pub fn first(&self) -> Option<String> {
+        self.0.borrow().clone()
+    }
+
+    fn note<T>(&self, result: Result<T, DirectoryError>) -> Result<T, DirectoryError> {
+        if let Err(error) = &result {
+            self.0.borrow_mut().get_or_insert_with(|| error.to_string());
+        }
+        result
+    }
+}
 
 /// The files of a directory.
 pub struct DirectoryVolume {
     folder: Rc<RefCell<Folder>>,
+    failure: Failure,
     record: Record,
 }
 
@@ -73,11 +103,36 @@ pub fn open_directory(
     };
     folder.open()?;
     let folder = Rc::new(RefCell::new(folder));
+    let failure = Failure::default();
     let volume = DirectoryVolume {
         folder: Rc::clone(&folder),
+        failure: failure.clone(),
         record: Record::new(1, key),
     };
-    Ok((DirectoryCard(folder), volume))
+    Ok((DirectoryCard { folder, failure }, volume))
+}
+
+/// An unfinished file.
+struct Unfinished {
+    file: File,
+    path: PathBuf,
+}
+
+impl Unfinished {
+    /// Checks that the file is still the one of its name: others may have removed or moved it.
+    fn check_is_there(&self) -> Result<(), DirectoryError> {
+        let own = self
+            .file
+            .metadata()
+            .map_err(DirectoryError::at(&self.path))?;
+        let named = self.path.symlink_metadata();
+        let is_there =
+            named.is_ok_and(|named| (named.dev(), named.ino()) == (own.dev(), own.ino()));
+        match is_there {
+            true => Ok(()),
+            false => Err(DirectoryError::Gone(self.path.clone())),
+        }
+    }
 }
 
 /// What is open.
@@ -86,7 +141,7 @@ struct Folder {
     access: Access,
     /// Locked, so that no other program records here.
     journal: Option<File>,
-    files: [Option<File>; RESERVED_MAX],
+    files: [Option<Unfinished>; RESERVED_MAX],
     /// Slot of the file that is being written, or the journal, and the next block in it.
     stream: Option<(Place, u32)>,
     /// Opened, and not acquired since.
@@ -143,9 +198,13 @@ impl Folder {
     fn file(&self, place: Place) -> Result<&File, DirectoryError> {
         let file = match place {
             Place::Journal => self.journal.as_ref(),
-            Place::File(slot) => self.files.get(slot).and_then(Option::as_ref),
+            Place::File(slot) => self.unfinished(slot).map(|unfinished| &unfinished.file),
         };
         file.ok_or_else(|| DirectoryError::NotUnfinished(self.path.clone()))
+    }
+
+    fn unfinished(&self, slot: usize) -> Option<&Unfinished> {
+        self.files.get(slot)?.as_ref()
     }
 
     fn path_of(&self, name: &Name) -> PathBuf {

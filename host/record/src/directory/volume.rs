@@ -107,7 +107,7 @@ impl DirectoryVolume {
         self.commit(card).await?;
         let made = self.folder.borrow_mut().make(&entry);
         match made {
-            Ok(file) => self.folder.borrow_mut().files[slot] = Some(file),
+            Ok(unfinished) => self.folder.borrow_mut().files[slot] = Some(unfinished),
             Err(error) => {
                 self.record.files[slot] = None;
                 self.commit(card).await?;
@@ -196,9 +196,11 @@ impl<B: Blocks<Error = DirectoryError>> Volume<B> for DirectoryVolume {
 
     async fn close(&mut self, card: &mut B, slot: u8, bytes: u64) -> Result<(), DirectoryError> {
         let entry = self.entry(slot)?;
-        self.folder
+        let finished = self
+            .folder
             .borrow_mut()
-            .finish(usize::from(slot), &entry, bytes)?;
+            .finish(usize::from(slot), &entry, bytes);
+        self.failure.note(finished)?;
         self.record.files[usize::from(slot)] = None;
         self.commit(card).await
     }

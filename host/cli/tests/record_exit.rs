@@ -1,0 +1,213 @@
+//! Exit codes of `record`: each alone, and the order where several apply.
+
+mod common;
+
+use common::signals::{PATIENCE, end, end_within, wait_for_handler, wait_until};
+use common::{Run, command, directory, names, run};
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+
+/// Starts a recording without end, in files of 64 KiB if the options do not say otherwise.
+fn recording(directory: &Path, options: &[&str]) -> Child {
+    let size = match options.contains(&"--file-size") {
+        true => &[][..],
+        false => &["--file-size", "64KiB"],
+    };
+    let args = ["record", ".", "--for", "10min"];
+    let child = command(directory, &[&args[..], size, options].concat()).spawn();
+    let child = child.unwrap();
+    wait_for_handler(&child);
+    child
+}
+
+/// Nothing is lost: the ring lasts for seconds.
+const CALM: [&str; 4] = ["--rate", "4000", "--ram", "4MiB"];
+/// Most is lost: the ring holds ten lines.
+const LOSSY: [&str; 4] = ["--rate", "1000000", "--ram", "1KiB"];
+
+/// Waits until the first two files were closed, and returns the path of the first. Their last bytes are not
+/// used. The first has its length for some time then, so that the recorder is done with it.
+fn closed_file(directory: &Path) -> PathBuf {
+    let [first, second] = ["REC00001.CSV", "REC00002.CSV"].map(|name| directory.join(name));
+    wait_until(|| fs::metadata(&second).is_ok_and(|file| (1..65_536).contains(&file.len())));
+    first
+}
+
+/// Waits until the file has lines or notes.
+fn wait_until_written(path: &Path) {
+    wait_until(|| fs::read(path).is_ok_and(|bytes| bytes.first().is_some_and(|byte| *byte != 0)));
+}
+
+fn assert_code(run: &Run, code: i32, words: &[&str]) {
+    assert_eq!(run.code, Some(code), "{}\n{}", run.stdout, run.stderr);
+    for word in words {
+        assert!(
+            run.stderr.contains(word),
+            "no \"{word}\" in: {}",
+            run.stderr
+        );
+    }
+    if words.is_empty() {
+        assert_eq!(run.stderr, "");
+    }
+}
+
+#[test]
+fn a_recording_that_loses_nothing_ends_with_0_or_the_code_of_its_signal() {
+    let own = directory();
+    let whole = run(own.path(), &["record", ".", "--for", "100ms"]);
+    assert_code(&whole, 0, &[]);
+    for (signal, code) in [("-INT", 130), ("-TERM", 143), ("-HUP", 129)] {
+        let own = directory();
+        let child = recording(own.path(), &CALM);
+        wait_until_written(&own.path().join("REC00001.CSV"));
+        let run = end(child, signal);
+        assert_code(&run, code, &[]);
+        assert!(run.stdout.contains("none lost"), "{}", run.stdout);
+    }
+}
+
+#[test]
+fn a_signal_ends_a_recording_on_a_simulated_card_with_its_code() {
+    let own = directory();
+    let args = ["record", "--for", "3h", "--rate", "200", "--json", "f"];
+    let child = command(own.path(), &args).spawn().unwrap();
+    wait_for_handler(&child);
+    // The bound beside the figures takes its time.
+    assert_code(&end_within(child, "-TERM", PATIENCE), 143, &[]);
+    let text = fs::read_to_string(own.path().join("f")).unwrap();
+    assert!(text.contains("\"interrupted\": true"), "{text}");
+}
+
+#[test]
+fn samples_lost_in_gaps_end_with_3_also_after_a_signal() {
+    let own = directory();
+    let child = recording(own.path(), &LOSSY);
+    closed_file(own.path());
+    let run = end(child, "-TERM");
+    assert_code(&run, 3, &[]);
+    assert!(run.stdout.contains("the gaps") || run.stdout.contains("of the gaps"));
+}
+
+#[test]
+fn samples_of_a_removed_file_are_unaccounted_for_which_comes_before_all_else() {
+    for options in [CALM, LOSSY] {
+        let own = directory();
+        let child = recording(own.path(), &options);
+        let first = closed_file(own.path());
+        fs::remove_file(&first).unwrap();
+        let run = end(child, "-INT");
+        let words = [
+            "error: .: REC00001.CSV: removed, moved or changed",
+            "unaccounted for",
+        ];
+        assert_code(&run, 1, &words);
+        assert!(
+            !run.stdout.contains("every line read back"),
+            "{}",
+            run.stdout
+        );
+    }
+}
+
+#[test]
+fn a_file_that_others_shorten_is_noticed_as_well() {
+    let own = directory();
+    let child = recording(own.path(), &CALM);
+    let first = closed_file(own.path());
+    File::options()
+        .write(true)
+        .open(&first)
+        .unwrap()
+        .set_len(1000)
+        .unwrap();
+    assert_code(&end(child, "-HUP"), 1, &["REC00001.CSV"]);
+}
+
+#[test]
+fn a_file_that_holds_other_bytes_ends_with_2() {
+    let own = directory();
+    let child = recording(own.path(), &CALM);
+    let first = closed_file(own.path());
+    let mut bytes = fs::read(&first).unwrap();
+    bytes[5] ^= 1;
+    fs::write(&first, bytes).unwrap();
+    let words = ["REC00001.CSV", "do not trust this medium"];
+    assert_code(&end(child, "-INT"), 2, &words);
+}
+
+#[test]
+fn the_file_in_progress_removed_is_a_failure_of_the_medium() {
+    for options in [CALM, LOSSY] {
+        let own = directory();
+        let child = recording(
+            own.path(),
+            &[&options[..], &["--file-size", "16MiB"]].concat(),
+        );
+        let first = own.path().join("REC00001.CSV");
+        wait_until_written(&first);
+        fs::remove_file(&first).unwrap();
+        // It goes on in the next file, once a checkpoint has noticed.
+        let is_written = |name: &String| {
+            let bytes = fs::read(own.path().join(name)).unwrap_or_default();
+            name.starts_with("REC") && bytes.first().is_some_and(|byte| *byte != 0)
+        };
+        wait_until(|| names(own.path()).iter().any(is_written));
+        let words = ["REC00001.CSV: removed or moved while it was recorded to"];
+        assert_code(&end(child, "-INT"), 2, &words);
+    }
+}
+
+#[test]
+fn a_directory_that_vanishes_is_never_taken_for_a_success() {
+    let own = directory();
+    let target = own.path().join("target");
+    fs::create_dir(&target).unwrap();
+    let args = ["record", "target", "--samples", "-", "--durability", "10ms"];
+    let mut child = command(own.path(), &args)
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(b"one\ntwo\n").unwrap();
+    wait_until_written(&target.join("REC00001.CSV"));
+    fs::remove_dir_all(&target).unwrap();
+    input.write_all(b"three\nfour\n").unwrap();
+    drop(input);
+    let run = Run::from(child.wait_with_output().unwrap());
+    assert!(matches!(run.code, Some(1 | 2)), "{}", run.stdout);
+    assert!(run.stderr.contains("removed or moved"), "{}", run.stderr);
+}
+
+#[test]
+fn an_input_that_cannot_be_read_to_its_end_ends_with_2() {
+    let own = directory();
+    let input = File::open(own.path()).unwrap();
+    let args = ["record", ".", "--samples", "-"];
+    let run = command(own.path(), &args).stdin(input).output().unwrap();
+    assert_code(
+        &Run::from(run),
+        2,
+        &["the input could not be read to its end"],
+    );
+}
+
+#[test]
+fn the_help_lists_the_codes_in_their_order() {
+    let own = directory();
+    let help = run(own.path(), &["record", "--help"]).stdout;
+    let list = help.split_once("Exit codes").expect("they are listed").1;
+    let at = |code: &str| list.find(code).unwrap_or_else(|| panic!("{code}: {list}"));
+    let places = [
+        "\n  1 ",
+        "\n  2 ",
+        "\n  4 ",
+        "\n  3 ",
+        "130, 143, 129",
+        "\n  0 ",
+    ]
+    .map(at);
+    assert!(places.is_sorted(), "{list}");
+}
