@@ -6,7 +6,7 @@ use crate::fat;
 use crate::others::{Files, Volume};
 use crate::rules;
 use crate::session::{End, Session};
-use cardiograph_recorder::{Cause, Event, Name, Window};
+use cardiograph_recorder::{Cause, Event, FileId, Window};
 use cardiograph_sim_card::Card;
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -63,7 +63,7 @@ impl History<'_> {
         let unfinished = |(_, entry): &(&String, &fat::Entry)| entry.attributes & 4 != 0;
         if let Some((name, _)) = listing
             .iter()
-            .filter(|(name, _)| *name != "CARDIOGRJNL")
+            .filter(|(name, _)| *name != "CARDIOGRJNL" && !name.ends_with("CARDIOGRIDX"))
             .find(unfinished)
         {
             let end = self.sessions.last().map(|session| &session.end);
@@ -74,6 +74,7 @@ impl History<'_> {
         if files.remove("CARDIOGR.JNL").is_none() {
             return Err(format!("there is no journal among {:?}", files.keys()));
         }
+        files.retain(|path, _| !path.ends_with("/CARDIOGR.IDX"));
         let mut found = Found {
             files: files.len() as u64,
             ..Found::default()
@@ -92,10 +93,10 @@ impl History<'_> {
         }
     }
 
-    fn removed(&self) -> BTreeSet<Name> {
+    fn removed(&self) -> BTreeSet<FileId> {
         let said = self.sessions.iter().flat_map(|session| &session.said);
         let removed = said.filter_map(|said| match said.event {
-            Event::Removed { name } => Some(name),
+            Event::Removed { id } => Some(id),
             _ => None,
         });
         removed.collect()
@@ -106,7 +107,7 @@ impl History<'_> {
         number: usize,
         stream: usize,
         files: &mut Files,
-        removed: &mut BTreeSet<Name>,
+        removed: &mut BTreeSet<FileId>,
         found: &mut Found,
     ) -> Result<(), String> {
         let session = &self.sessions[number];
@@ -117,13 +118,18 @@ impl History<'_> {
             gaps: Vec::new(),
             may_overlap: session.lost_card(),
         };
-        for name in session.files(stream) {
-            let path = path_of(&name);
+        for id in session.files(stream) {
+            let later = self.sessions[number + 1..].iter();
+            if later.into_iter().any(|later| later.files(stream).contains(&id)) {
+                // Nothing of it was durable: its number was given again.
+                continue;
+            }
+            let path = id.to_string();
             match files.remove(&path) {
                 Some(bytes) => content::read(plan, &bytes, is_broken, &mut reached)
                     .and_then(|()| rules::judge_end(session, stream, &bytes))
                     .map_err(|why| format!("{path}: {why}"))?,
-                None if removed.contains(&name) => reached.next = None,
+                None if removed.contains(&id) => reached.next = None,
                 None => (),
             }
         }
@@ -254,13 +260,6 @@ impl History<'_> {
 /// Returns true if a card was refused because it has no room.
 fn is_full(why: &str) -> bool {
     why.contains("the longest free run has")
-}
-
-/// Eight and three characters as a path.
-pub fn path_of(name: &Name) -> String {
-    let (base, extension) = name.split_at(8);
-    let text = |bytes| String::from_utf8_lossy(bytes).trim_end().to_string();
-    format!("{}.{}", text(base), text(extension))
 }
 
 /// What fsck.fat has to say against a volume. `name` is that of a file to put it into.

@@ -1,7 +1,7 @@
 //! A device from power on to power off, and what it said meanwhile.
 
 use crate::plan::Plan;
-use cardiograph_recorder::{Config, Control, Event, Name, ReadDesk};
+use cardiograph_recorder::{Config, Control, Event, FileId, FlushState, ReadDesk};
 use cardiograph_sim_card::Card;
 use cardiograph_sim_card::wire::{Effects, Options, Strikes, Wire};
 use cardiograph_sim_device::{Beside, Device, Finished, Logged, StreamSetup, Watch, card_kind};
@@ -56,7 +56,7 @@ pub struct Said {
     pub event: Event,
 }
 
-/// A flush: when it was asked for and when it was done, in ns.
+/// A flush: when it was requested, and when it was reported durable, in ns.
 pub type Flush = (u64, Option<u64>);
 
 /// What became of a [`Setup`].
@@ -103,12 +103,18 @@ pub enum End {
 }
 
 impl Session {
-    /// Files of a stream, in order.
-    pub fn files(&self, of: usize) -> impl Iterator<Item = Name> {
-        self.said.iter().filter_map(move |said| match said.event {
-            Event::Opened { stream, name, .. } if usize::from(stream) == of => Some(name),
-            _ => None,
-        })
+    /// Files of a stream, in order. A number that was given again is here once, at its last place.
+    pub fn files(&self, of: usize) -> Vec<FileId> {
+        let mut files: Vec<FileId> = Vec::new();
+        for said in &self.said {
+            if let Event::Opened { track, id, .. } = said.event
+                && usize::from(track) == of
+            {
+                files.retain(|file| *file != id);
+                files.push(id);
+            }
+        }
+        files
     }
 
     /// Whether the card failed or was away.
@@ -283,7 +289,7 @@ fn beside<'b>(
         for (after_ns, ask) in asks {
             handle.sleep_ns(after_ns).await;
             match ask {
-                Ask::Roll => control.roll(),
+                Ask::Roll => control.rotate(),
                 Ask::Read(start, count) => {
                     // What it reads is nobody's: the card may be gone as well.
                     let _ = desk.read(start, &mut vec![[0; 512]; count]).await;
@@ -292,10 +298,12 @@ fn beside<'b>(
                     let at = flushes.borrow().len();
                     flushes.borrow_mut().push((clock.now_ns(), None));
                     let number = control.flush();
-                    while !control.is_flushed(number) {
+                    while control.flush_state(number) == FlushState::Pending {
                         handle.sleep_ns(200_000).await;
                     }
-                    flushes.borrow_mut()[at].1 = Some(clock.now_ns());
+                    if control.flush_state(number) == FlushState::Durable {
+                        flushes.borrow_mut()[at].1 = Some(clock.now_ns());
+                    }
                 }
             }
         }
