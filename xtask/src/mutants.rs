@@ -196,7 +196,8 @@ fn report(folder: &Path) -> Result<(), String> {
     tally.survivors.sort();
     tally.survivors.dedup();
     let mut accepted = accepted()?;
-    let mut is_new = |name: &String| match accepted.iter().position(|it| *it == without_place(name)) {
+    let mut is_new = |name: &String| match accepted.iter().position(|it| *it == without_place(name))
+    {
         Some(at) => {
             accepted.swap_remove(at);
             false

@@ -28,6 +28,8 @@ struct Fat {
     data: u64,
     cluster_blocks: u64,
     state: State,
+    /// First clusters of prepared files.
+    hidden: Vec<u32>,
 }
 
 impl Fat {
@@ -110,6 +112,7 @@ fn check_in(disk: &impl Disk, start: u64, state: State) -> Result<Listing, Strin
         data: start + u64::from(before_data),
         cluster_blocks: boot[13].into(),
         state,
+        hidden: Vec::new(),
     };
     let root = match is_32 {
         true => fat.chain(get32(&boot, 44), "the root directory")?,
@@ -118,6 +121,7 @@ fn check_in(disk: &impl Disk, start: u64, state: State) -> Result<Listing, Strin
     let mut listing = Listing::new();
     list(disk, &root, "", &mut fat, &mut listing)?;
     if state == State::PowerCut {
+        check_hidden(&mut fat)?;
         return Ok(listing);
     }
     let used = |cluster: &usize| fat.entries[*cluster] != 0;
@@ -132,6 +136,17 @@ fn check_in(disk: &impl Disk, start: u64, state: State) -> Result<Listing, Strin
         }
     }
     Ok(listing)
+}
+
+/// A prepared file has a chain of its own, or that of one file that is getting its name.
+fn check_hidden(fat: &mut Fat) -> Result<(), String> {
+    for first in std::mem::take(&mut fat.hidden) {
+        let is_named = fat.has_owner.get(first as usize) == Some(&true);
+        if !is_named {
+            fat.chain(first, "a prepared file")?;
+        }
+    }
+    Ok(())
 }
 
 fn of_blocks(disk: &impl Disk, start: u64, count: u32) -> Vec<u8> {
@@ -177,6 +192,11 @@ fn list_one(
         && path == "CARDIOGRJNL"
         && fat.entries.get(first as usize) == Some(&0);
     if is_made {
+        return Ok(());
+    }
+    // While a file gets its name, its hidden entry and its final one name the same chain.
+    if fat.state == State::PowerCut && path.starts_with("CARDIOGRR") {
+        fat.hidden.push(first);
         return Ok(());
     }
     let blocks = match first {
