@@ -29,6 +29,7 @@ mod tests {
             first,
             count,
             at_us: first,
+            last_us: first,
             cause: Cause::Busy,
         }
     }
