@@ -187,13 +187,6 @@ fn list_one(
     let path = format!("{folder}{}", String::from_utf8_lossy(&entry[..11]));
     let (bytes, low, high) = (get32(entry, 28), get16(entry, 26), get16(entry, 20));
     let first = if fat.is_32 { low | high << 16 } else { low };
-    // The journal finds itself by its entry: its chain comes last, and the next mount writes it.
-    let is_made = fat.state == State::PowerCut
-        && path == "CARDIOGRJNL"
-        && fat.entries.get(first as usize) == Some(&0);
-    if is_made {
-        return Ok(());
-    }
     // While a file gets its name, its hidden entry and its final one name the same chain.
     if fat.state == State::PowerCut && path.starts_with("CARDIOGRR") {
         fat.hidden.push(first);
