@@ -89,8 +89,8 @@ fn files(directory: &Path) -> BTreeMap<String, Vec<u8>> {
     files.collect()
 }
 
-/// Numbers of the lines of all recordings, which must be as they were made, in order. Marks are passed
-/// over; anything else fails.
+/// Numbers of the lines of all recordings, which must be as they were made, in order. Marks and lines about
+/// files are passed over; anything else fails.
 fn numbers(directory: &Path) -> Vec<u64> {
     let mut numbers = Vec::new();
     for (name, bytes) in files(directory) {
@@ -98,7 +98,7 @@ fn numbers(directory: &Path) -> Vec<u64> {
             continue;
         }
         for found in bytes.split_inclusive(|byte| *byte == b'\n') {
-            if found.starts_with(b"#") && found.contains(&b'@') {
+            if found.starts_with(b"#file ") || found.starts_with(b"#") && found.contains(&b'@') {
                 continue;
             }
             let text = str::from_utf8(found).unwrap();
