@@ -201,7 +201,7 @@ fn a_recording_in_a_directory_ends_properly() {
     let file = own.path().join("REC00000/REC00001.CSV");
     // It has its full length from the start; a line is in it once its block is.
     let part = own.path().join("REC00000/REC00001.CSV.part");
-    wait_until(|| fs::read(&part).is_ok_and(|bytes| bytes.starts_with(b"0")));
+    wait_until(|| fs::read(&part).is_ok_and(|bytes| bytes.starts_with(b"#file ")));
     let run = end(child, "-INT");
     assert_eq!(run.code, Some(130), "{}", run.stderr);
     for words in ["interrupted", "verified: every line read back, none lost."] {

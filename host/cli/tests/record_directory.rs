@@ -19,7 +19,8 @@ fn recorded(directory: &Path, prefix: &str) -> Vec<String> {
         let text = fs::read_to_string(folder.join(name)).unwrap();
         lines.extend(text.split_inclusive('\n').map(str::to_string));
     }
-    lines.retain(|line| !(line.starts_with('#') && line.contains('@')));
+    let is_mark = |line: &String| line.starts_with('#') && line.contains('@');
+    lines.retain(|line| !line.starts_with("#file ") && !is_mark(line));
     lines
 }
 

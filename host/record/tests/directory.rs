@@ -3,10 +3,10 @@
 use cardiograph_record::{
     Access, DirectoryError, DirectoryStream, Feed, Lines, LiveError, LiveFeed, LiveProgress,
     LiveSetup, LiveStreaming, Logged, StreamError, block_on, line, open_directory,
-    record_in_directory, recording_path, stream_in_directory,
+    record_in_directory, stream_in_directory,
 };
 use cardiograph_recorder::{
-    Config, Event, Format, LINE_BYTES_MAX, Name, StreamConfig, StreamSummary, WhenFull, Window,
+    Config, Event, Format, LINE_BYTES_MAX, FileId, StreamConfig, StreamSummary, WhenFull, Window,
     recover,
 };
 use std::collections::BTreeMap;
@@ -48,7 +48,7 @@ fn log(
     feed: LiveFeed,
     events: impl FnMut(u64, Event),
 ) -> Result<Logged<1>, LiveError> {
-    log_until_full(directory, WhenFull::Stop, feed, events)
+    log_until_full(directory, WhenFull::Wait, feed, events)
 }
 
 fn log_until_full(
@@ -60,7 +60,7 @@ fn log_until_full(
     let setup = LiveSetup {
         config: Config {
             file_bytes: FILE_BYTES,
-            file_us: None,
+            rotate_us: None,
             when_full,
         },
         is_stopped: &|| false,
@@ -92,8 +92,8 @@ fn files(directory: &Path) -> BTreeMap<String, Vec<u8>> {
     files
 }
 
-/// Numbers of the lines of all recordings, which must be as they were made, in order. Marks are passed
-/// over; anything else fails.
+/// Numbers of the lines of all recordings, which must be as they were made, in order. Marks and lines about
+/// files are passed over; anything else fails.
 fn numbers(directory: &Path) -> Vec<u64> {
     let mut numbers = Vec::new();
     for (name, bytes) in files(directory) {
@@ -101,7 +101,7 @@ fn numbers(directory: &Path) -> Vec<u64> {
             continue;
         }
         for found in bytes.split_inclusive(|byte| *byte == b'\n') {
-            if found.starts_with(b"#") && found.contains(&b'@') {
+            if found.starts_with(b"#file ") || found.starts_with(b"#") && found.contains(&b'@') {
                 continue;
             }
             let text = str::from_utf8(found).unwrap();
@@ -131,8 +131,8 @@ fn recovered(directory: &Path, access: Access) -> Result<Vec<(String, u64)>, Dir
     let (mut card, mut volume) = open_directory(directory, access)?;
     let mut found = Vec::new();
     let done = block_on(recover(&mut volume, &mut card, |_, event| {
-        if let Event::Recovered { name, bytes } = event {
-            found.push((path_of(&name), bytes));
+        if let Event::Recovered { record } = event {
+            found.push((record.id.to_string(), record.bytes));
         }
     }));
     done.unwrap_or_else(|error| panic!("{error}"));
@@ -263,8 +263,8 @@ fn a_recorder_brings_a_killed_recording_in_order_and_goes_on() {
     let durable = kill_after(directory.path(), 2);
     let mut found = Vec::new();
     let logged = log(directory.path(), lines(20_000, 1000), |_, event| {
-        if let Event::Recovered { name, bytes } = event {
-            found.push((path_of(&name), bytes));
+        if let Event::Recovered { record } = event {
+            found.push((record.id.to_string(), record.bytes));
         }
     })
     .unwrap();

@@ -394,6 +394,7 @@ impl<const N: usize> World<N> {
             is_name_due: false,
             may_reserve: self.slots(at) + u8::from(is_reserving) < config.slots,
             next_blocks: config.blocks,
+            is_target_new: false,
         }
     }
 
