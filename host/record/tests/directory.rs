@@ -6,7 +6,7 @@ use cardiograph_record::{
     record_in_directory, stream_in_directory,
 };
 use cardiograph_recorder::{
-    Config, Event, Format, LINE_BYTES_MAX, FileId, StreamConfig, StreamSummary, WhenFull, Window,
+    Config, Event, Format, LINE_BYTES_MAX, StreamConfig, StreamSummary, WhenFull, Window,
     recover,
 };
 use std::collections::BTreeMap;
@@ -118,12 +118,6 @@ fn numbers(directory: &Path) -> Vec<u64> {
         }
     }
     numbers
-}
-
-/// The path of a recording within its directory.
-fn path_of(name: &Name) -> String {
-    let path = recording_path(Path::new(""), name);
-    path.to_str().unwrap().to_string()
 }
 
 /// Recovers; what was recovered, with its length.

@@ -223,7 +223,9 @@ impl<'a> Track<'a> {
         let name = format!("s-{at}-{}", stream.sessions);
         let schema_of = &SCHEMAS[usize::from(schema)];
         let session = Session::new(&name, Some(schema_of), &settings, &FORMAT).unwrap();
-        stream.source.put_session(session);
+        if stream.sampler.begin_session(&session).is_err() {
+            return;
+        }
         (stream.schema, stream.is_changing) = (schema, true);
     }
 
