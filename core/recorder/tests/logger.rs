@@ -221,7 +221,7 @@ fn a_header_that_is_too_long_is_refused() {
 }
 
 #[test]
-fn a_sample_of_a_wrong_length_does_not_hang_a_stream_of_a_schema() {
+fn a_sample_of_a_wrong_length_is_a_gap() {
     for format in [Format::Csv(&[MAGOD2]), Format::Binary(&[MAGOD2])] {
         println!("{}", String::from_utf8_lossy(&format.extension()));
         let control = Control::new();
@@ -231,9 +231,13 @@ fn a_sample_of_a_wrong_length_does_not_hang_a_stream_of_a_schema() {
             ..lines(16_384, LINE_BYTES, 5_000, 300)
         };
         let outcome = record(Case::new(&control), [input], |_| ());
-        // The bytes of all make one sample less.
         let [summary] = outcome.summaries.unwrap();
-        assert_eq!((summary.written, summary.lost), (299, 0));
+        assert_eq!((summary.written, summary.lost), (299, 1));
+        let gaps = outcome.events.iter().filter_map(|(_, event)| match event {
+            Event::Lost { gap, .. } => Some((gap.first, gap.count, gap.cause)),
+            _ => None,
+        });
+        assert!(gaps.eq([(100, 1, Cause::BadSample)]));
     }
 }
 
