@@ -424,8 +424,11 @@ impl<const N: usize> Conditions<N> {
     /// Returns true if everything that a pending checkpoint covers is in blocks, as far as this file may
     /// hold it.
     fn is_drained(&self, track: u8) -> bool {
-        self.of_track(track)
-            .all(|(_, stream)| !stream.is_behind || stream.is_at_session)
+        let is_used_up = self.tracks[usize::from(track)].is_used_up;
+        self.of_track(track).all(|(_, stream)| {
+            let is_next_file = is_used_up && stream.block == Block::Clean;
+            !stream.is_behind || stream.is_at_session || is_next_file
+        })
     }
 
     /// Returns true if a stream of this track is stopped by the boundary of a session.
