@@ -153,10 +153,7 @@ fn an_unfinished_file_is_closed_under_its_old_name() {
         panic!("{:?}", rig.reserved())
     };
     assert!(file.is_version_0_1);
-    assert_eq!(
-        (file.id, file.epoch, file.note),
-        (Some(old(42)), EPOCH, 0)
-    );
+    assert_eq!((file.id, file.epoch, file.note), (Some(old(42)), EPOCH, 0));
     let mut events = Vec::new();
     let tell = |_: &mut Disk, event| events.push(event);
     done(recover(&mut rig.volume, &mut rig.disk, tell)).unwrap();

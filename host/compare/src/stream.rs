@@ -9,15 +9,17 @@
 //! more than the files that are open. The card does not notice.
 
 use crate::CardStreamError;
-use crate::card_files::{shown, with_file};
+use crate::card_files::with_file;
 use cardiograph_record::{
-    Feed, Problem, Progress, Reported, StreamError, StreamResult, Streamed, prefix,
+    Feed, Problem, Progress, Reported, StreamError, StreamResult, Streamed, file_name, prefix,
+    recording_path,
 };
 use cardiograph_recorder::{Config, Event, Format, LINE_BYTES_MAX, Name, StreamConfig, Window};
 use cardiograph_sim_card::{Card, Seed, Spi};
 use cardiograph_sim_device::{Device, Finished, Logged, Samples, StreamSetup};
 use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
+use std::path::Path;
 
 /// How lines are recorded.
 #[derive(Clone, Debug)]
@@ -182,10 +184,12 @@ impl Files<'_> {
 
     /// Compares a file with its lines, and drops its data.
     fn read_back(&mut self, stream: usize, name: &Name) -> Result<(), StreamError> {
-        let file = shown(name);
+        let path = recording_path(Path::new(""), name);
+        let path = path.to_string_lossy();
+        let file = file_name(name);
         let told = &mut self.streams[stream];
         let mut wire = self.device.wire.card();
-        let read = with_file(wire.card(), &file, |reader| {
+        let read = with_file(wire.card(), &path, |reader| {
             told.back.file(reader, self.feed)
         });
         let (compared, blocks) = match read {

@@ -32,6 +32,7 @@ mod result;
 pub use card_file::{CardFile, CardFileError};
 pub use directory::{
     Access, DirectoryCard, DirectoryError, DirectoryVolume, Failure, file_name, open_directory,
+    recording_path,
 };
 pub use export::{ExportError, Exported, export_csv};
 pub use feed::{Feed, Given, Times, TooLong};

@@ -9,7 +9,7 @@
 
 use crate::{
     DirectoryStream, Feed, LiveFeed, LiveSetup, Logged, Problem, Progress, Reported, StreamError,
-    StreamResult, Streamed, file_name, prefix, record_in_directory,
+    StreamResult, Streamed, file_name, prefix, record_in_directory, recording_path,
 };
 use cardiograph_recorder::{Event, Format, LINE_BYTES_MAX, Name, StreamConfig, Window};
 use std::fs::File;
@@ -133,7 +133,7 @@ impl Events<'_> {
     fn gone(&self, directory: &Path) -> Vec<String> {
         let files = self.streams.iter().flat_map(|(_, files)| files);
         let gone = files.filter(|(name, bytes)| {
-            let metadata = directory.join(file_name(name)).symlink_metadata();
+            let metadata = recording_path(directory, name).symlink_metadata();
             !metadata.is_ok_and(|metadata| metadata.is_file() && metadata.len() == *bytes)
         });
         gone.map(|(name, _)| file_name(name)).collect()
@@ -235,7 +235,8 @@ impl<'a, const N: usize> Ran<'a, N> {
         if !gone.is_empty() {
             unread = Some("others removed or changed its files");
         }
-        let (is_full, is_card_lost) = (self.events.is_full, self.events.is_card_lost);
+        let is_full = self.events.is_full || logged.is_full;
+        let is_card_lost = self.events.is_card_lost;
         let started_ns = logged.started_ns.unwrap_or(logged.ended_ns);
         let started_us = started_ns / 1000;
         let mut streams: Vec<StreamResult> = Vec::new();
@@ -262,7 +263,8 @@ impl<'a, const N: usize> Ran<'a, N> {
         if !gone.is_empty() {
             problems.push(Problem::FilesGone(gone));
         }
-        if is_card_lost {
+        // A medium without room for a block does not fail.
+        if is_card_lost && !(logged.is_full && logged.failure.is_none()) {
             let why = logged
                 .failure
                 .unwrap_or_else(|| "no reason is known".to_string());
@@ -289,7 +291,7 @@ fn read_back(
     feed: &dyn Feed,
 ) -> Result<(), StreamError> {
     let file = file_name(name);
-    let compared = open_uncached(&directory.join(&file))
+    let compared = open_uncached(&recording_path(directory, name))
         .and_then(|mut reader| told.back.file(&mut reader, feed));
     match compared {
         Ok(Ok(())) => Ok(()),

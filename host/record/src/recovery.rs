@@ -114,8 +114,8 @@ fn recover_directory(path: &Path, is_dry: bool) -> Result<Recovery, RecoverError
     } else {
         Access::Recover
     };
-    let opened = open_directory(path, access, 0).map_err(|error| match error {
-        DirectoryError::NoJournal(_) if is_card(path) => {
+    let opened = open_directory(path, access).map_err(|error| match error {
+        DirectoryError::NoRecording(_) if is_card(path) => {
             RecoverError::MountedCard(path.to_path_buf())
         }
         error => RecoverError::Directory(error),
