@@ -108,7 +108,7 @@ fn what_cannot_be_recovered_is_said_in_a_sentence() {
         ("text.img", "no file system"),
         ("exfat.img", "exFAT"),
         ("gpt.img", "GUID partition table"),
-        ("empty.img", "no recording of Cardiograph here"),
+        ("empty.img", "no recordings of Cardiograph"),
         (".", "no recording of Cardiograph here"),
         ("card", "unmount it"),
         ("/dev/null", "not a card"),
