@@ -12,8 +12,11 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The crates that are mutated.
+/// The crates that are mutated, and their names.
 const CRATES: [&str; 2] = ["core/card", "core/recorder"];
+const PACKAGES: [&str; 4] = ["-p", "cardiograph-card", "-p", "cardiograph-recorder"];
+/// Longest time that the tests of a mutant may take, in s: one that goes round for ever counts as noticed.
+const TIMEOUT_S: &str = "300";
 /// A shard takes some minutes.
 const SHARDS: usize = 100;
 /// Survivors that were looked at, each with the reason why it changes nothing.
@@ -35,6 +38,10 @@ pub fn with(args: &[&str]) -> Result<(), String> {
     let tool = tool()?;
     let folder = target().join("mutants").join(fingerprint()?);
     make(&folder)?;
+    if !request.is_report {
+        // A mutant is noticed by tests that pass without it.
+        check(cargo(&["test", "--quiet"]).args(PACKAGES))?;
+    }
     if let Some(file) = &request.file {
         let name = format!("file-{}", file.replace('/', "-"));
         run(&tool, &folder.join(name), &["--file", file])?;
@@ -134,8 +141,16 @@ fn run(tool: &Path, folder: &Path, which: &[&str]) -> Result<(), String> {
     let _ = std::fs::remove_dir_all(folder);
     make(folder)?;
     let mut command = Command::new(tool);
-    command.args(["mutants", "--no-shuffle", "--output"]);
-    command.arg(folder).args(which).current_dir(root());
+    command.args([
+        "mutants",
+        "--no-shuffle",
+        "--baseline",
+        "skip",
+        "--timeout",
+        TIMEOUT_S,
+    ]);
+    command.args(PACKAGES).arg("--output").arg(folder);
+    command.args(which).current_dir(root());
     eprintln!("\nmutants: {}", which.join(" "));
     let status = command.status().map_err(at(tool))?;
     match status.code() {
@@ -196,19 +211,13 @@ fn report(folder: &Path) -> Result<(), String> {
     tally.survivors.sort();
     tally.survivors.dedup();
     let mut accepted = accepted()?;
-    let mut is_new = |name: &String| match accepted.iter().position(|it| *it == without_place(name)) {
-        Some(at) => {
-            accepted.swap_remove(at);
-            false
+    let mut new = Vec::new();
+    for name in &tally.survivors {
+        match accepted.iter().position(|it| *it == without_place(name)) {
+            Some(at) => drop(accepted.swap_remove(at)),
+            None => new.push(name.clone()),
         }
-        None => true,
-    };
-    let new: Vec<String> = tally
-        .survivors
-        .iter()
-        .filter(|name| is_new(name))
-        .cloned()
-        .collect();
+    }
     let text = page(&tally, &new, &accepted);
     println!("{text}");
     if tally.shards == SHARDS {

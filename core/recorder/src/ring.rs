@@ -162,9 +162,7 @@ impl<Bytes: AsRef<[AtomicU8]>> Ring<Bytes> {
             shape: Shape::of(&format, 0),
             at: 0,
             head: start.counter,
-            peak: 0,
             index: start.index,
-            lost: 0,
             gap: None,
             orders: 0,
             sessions: 0,
@@ -189,9 +187,7 @@ pub struct Producer<'a> {
     /// Where the next byte goes.
     at: usize,
     head: u32,
-    peak: u32,
     index: u64,
-    lost: u32,
     /// The gap that is open.
     gap: Option<OpenGap>,
     /// Orders carried out.
@@ -275,7 +271,8 @@ impl Producer<'_> {
     /// Pushes a sample; wait-free. `now_us` is used only if the sample is lost.
     ///
     /// A sample of a schema has just the schema's bytes. A sample of text is one line of up to the
-    /// format's `line_bytes_max` bytes, whose last byte is its only LF.
+    /// format's `line_bytes_max` bytes, whose last byte is its only LF. Bytes before the last are looked at
+    /// only if there is room.
     ///
     /// # Errors
     /// [`PushError::Lost`] if there is no room for all of it, or it has another form; [`PushError::Stopped`]
@@ -290,14 +287,14 @@ impl Producer<'_> {
         }
         let tail = self.shared.tail.load(Ordering::Acquire);
         let level = self.head.wrapping_sub(tail) as usize;
-        if sample.len() > self.bytes.len() - level {
-            return self.overflow(sample, now_us);
+        if sample.len() > self.bytes.len() - level || (self.gap.is_some() && !self.has_slot()) {
+            return self.overflow(now_us);
         }
         if !self.copy(sample) {
             return self.refuse(now_us);
         }
-        if self.gap.is_some() && !self.end_gap() {
-            return self.overflow(sample, now_us);
+        if self.gap.take().is_some() {
+            self.shared.boundaries.publish();
         }
         self.at += sample.len();
         if self.at >= self.bytes.len() {
@@ -306,8 +303,7 @@ impl Producer<'_> {
         self.index += 1;
         self.head = self.head.wrapping_add(sample.len() as u32);
         let level = (level + sample.len()) as u32;
-        if level > self.peak {
-            self.peak = level;
+        if level > self.shared.peak.load(Ordering::Relaxed) {
             self.shared.peak.store(level, Ordering::Relaxed);
         }
         self.shared.head.store(self.head, Ordering::Release);
@@ -317,20 +313,24 @@ impl Producer<'_> {
     /// Copies a sample behind the head; returns false if it is text with an end of a line within.
     #[inline]
     fn copy(&self, sample: &[u8]) -> bool {
+        if let Shape::Line(_) = self.shape {
+            return self.copy_line(sample);
+        }
         let room = &self.bytes[self.at..];
         let (before, after) = sample.split_at(sample.len().min(room.len()));
-        if let Shape::Line(_) = self.shape {
-            return store_line(room, before) && (after.is_empty() || self.go_around(before, after));
-        }
         store(room, before);
         store(self.bytes, after);
         true
     }
 
-    /// Copies the rest of a line to the beginning of the ring.
-    #[inline(never)]
-    fn go_around(&self, before: &[u8], after: &[u8]) -> bool {
-        before.last() != Some(&b'\n') && store_line(self.bytes, after)
+    #[inline]
+    fn copy_line(&self, line: &[u8]) -> bool {
+        let room = &self.bytes[self.at..];
+        if line.len() <= room.len() {
+            return store_line(room, line);
+        }
+        let (before, after) = line.split_at(room.len());
+        store_line(room, before) && !before.ends_with(b"\n") && store_line(self.bytes, after)
     }
 
     /// A sample of a wrong form came, or one after the end.
@@ -344,16 +344,12 @@ impl Producer<'_> {
 
     /// A sample of the right length found no room, or no slot for the gap before it.
     #[cold]
-    fn overflow(&mut self, sample: &[u8], now_us: u64) -> Result<(), PushError> {
-        let is_bad = matches!(self.shape, Shape::Line(_)) && has_early_end(sample);
-        let cause = match is_bad {
-            true => Cause::BadSample,
-            false => Cause::of(self.shared.cause.load(Ordering::Relaxed)),
-        };
+    fn overflow(&mut self, now_us: u64) -> Result<(), PushError> {
+        let cause = Cause::of(self.shared.cause.load(Ordering::Relaxed));
         self.lose(cause, now_us)
     }
 
-    #[inline]
+    #[inline(always)]
     fn lose(&mut self, cause: Cause, now_us: u64) -> Result<(), PushError> {
         let boundaries = &self.shared.boundaries;
         match &mut self.gap {
@@ -370,21 +366,15 @@ impl Producer<'_> {
             }
         }
         self.index += 1;
-        self.lost = self.lost.wrapping_add(1);
-        self.shared.lost.store(self.lost, Ordering::Release);
+        let lost = self.shared.lost.load(Ordering::Relaxed).wrapping_add(1);
+        self.shared.lost.store(lost, Ordering::Release);
         Err(PushError::Lost(cause))
     }
 
-    /// Publishes the open gap, because a sample follows; returns false if there is no slot.
-    #[cold]
-    fn end_gap(&mut self) -> bool {
-        let boundaries = &self.shared.boundaries;
-        let has_slot = boundaries.waiting() < BOUNDARIES_MAX;
-        if has_slot {
-            boundaries.publish();
-            self.gap = None;
-        }
-        has_slot
+    /// Returns true if there is a slot for a gap that ends.
+    #[inline]
+    fn has_slot(&self) -> bool {
+        self.shared.boundaries.waiting() < BOUNDARIES_MAX
     }
 
     /// Carries out what the consumer ordered. A requested session that finds no slot waits for the next
@@ -456,17 +446,6 @@ fn store(cells: &[AtomicU8], bytes: &[u8]) {
     for (cell, byte) in cells.iter().zip(bytes) {
         cell.store(*byte, Ordering::Relaxed);
     }
-}
-
-/// Returns true if text has a line's end before its last byte.
-#[inline]
-fn has_early_end(text: &[u8]) -> bool {
-    for byte in &text[..text.len().saturating_sub(1)] {
-        if *byte == b'\n' {
-            return true;
-        }
-    }
-    false
 }
 
 /// Stores text; returns false if it has an end of a line before its last byte.

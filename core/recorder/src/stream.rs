@@ -172,6 +172,7 @@ impl<'a> Stream<'a> {
     /// Takes note that everything in pushed blocks is durable, and that the checkpoint covers all pushed
     /// before `target_us` if it is `complete`.
     pub(crate) fn cover(&mut self, now_us: u64, target_us: Option<u64>) -> Option<Covered> {
+        let before = self.encoder.account().durable().next;
         self.encoder.commit();
         let durable = self.encoder.account().durable();
         self.summary.written = durable.written();
@@ -184,7 +185,7 @@ impl<'a> Stream<'a> {
         // A window of which ten lengths have passed was exceeded once for each.
         let breaches = match self.config.window {
             Window::Us(window_us) => at_risk_us.saturating_sub(1) / window_us.max(1),
-            Window::Sample => u64::from(self.consumer.level_bytes() > self.newest_bytes()),
+            Window::Sample => u64::from(durable.next - before + self.waiting_samples() > 1),
         };
         self.breach(breaches);
         Some(Covered {
@@ -203,11 +204,12 @@ impl<'a> Stream<'a> {
         self.summary.window_breaches = self.summary.window_breaches.saturating_add(count);
     }
 
-    /// Bytes of one sample.
-    fn newest_bytes(&self) -> usize {
-        match self.config.format {
-            Format::Lines { line_bytes_max, .. } => line_bytes_max.into(),
-            Format::Csv(_) | Format::Binary(_) => self.config.format.sample_bytes().unwrap_or(1),
+    /// Samples in the ring.
+    fn waiting_samples(&self) -> u64 {
+        let bytes = self.consumer.level_bytes();
+        match self.encoder.schema() {
+            Some(schema) => (bytes / schema.sample_bytes()) as u64,
+            None => self.lines_in(bytes),
         }
     }
 

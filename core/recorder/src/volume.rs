@@ -268,7 +268,8 @@ pub trait Volume<B: Blocks> {
     /// Prepares consecutive blocks, with whatever they hold, under a hidden entry without a number.
     async fn reserve(&mut self, card: &mut B, request: Request) -> Result<Reserved, Self::Error>;
     /// Names a prepared file: its entry moves into the folder of its number, still in its full length.
-    /// `session` is the session's name, or empty. Does nothing if the file has this name already.
+    /// `session` is the session's name, or empty. Does nothing if the file has this name already. If it
+    /// fails for want of room, the file stays as it was prepared.
     async fn name(
         &mut self,
         card: &mut B,
@@ -288,6 +289,7 @@ pub trait Volume<B: Blocks> {
     async fn discard(&mut self, card: &mut B, slot: u8) -> Result<(), Self::Error>;
     /// Removes the oldest finished recording, to make room. Returns `None` if there is none.
     async fn remove_oldest(&mut self, card: &mut B) -> Result<Option<FileId>, Self::Error>;
-    /// Returns, once, the recording whose interrupted removal the last mount completed.
+    /// Returns, once, the recording whose interrupted removal the last mount completed. A removal is not
+    /// reported if power failed after its very last block was written, but before the card said so.
     fn take_removed(&mut self) -> Option<FileId>;
 }

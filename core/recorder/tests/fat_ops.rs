@@ -376,6 +376,10 @@ fn what_cannot_be_is_refused() {
     }
     assert!(rig.disk.writes - before < 10);
     rig.name(0, rec(1), "").unwrap();
+    assert_eq!(
+        rig.name(1, rec(1), "other").unwrap_err(),
+        Error::NameTaken(rec(1).short_name())
+    );
     let after = rig.disk.writes;
     rig.name(0, rec(1), "").unwrap();
     assert_eq!(

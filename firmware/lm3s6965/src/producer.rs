@@ -128,7 +128,7 @@ pub fn push_is_cheap() {
         );
     }
     sample[BYTES_MAX - 1] = b'\n';
-    for bytes in [1, 100, BYTES_MAX] {
+    for bytes in [1, 10, 100, BYTES_MAX] {
         let line = &sample[BYTES_MAX - bytes..];
         let push = push_instructions(LINES, line);
         judge("line", bytes, push, instructions_of(copy_line, line));

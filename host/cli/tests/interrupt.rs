@@ -198,9 +198,10 @@ fn a_recording_in_a_directory_ends_properly() {
     ];
     let args = [&args[..], &options].concat();
     let child = command(own.path(), &args).spawn().unwrap();
-    let file = own.path().join("REC00001.CSV");
+    let file = own.path().join("REC00000/REC00001.CSV");
     // It has its full length from the start; a line is in it once its block is.
-    wait_until(|| fs::read(&file).is_ok_and(|bytes| bytes.starts_with(b"0")));
+    let part = own.path().join("REC00000/REC00001.CSV.part");
+    wait_until(|| fs::read(&part).is_ok_and(|bytes| bytes.starts_with(b"#file ")));
     let run = end(child, "-INT");
     assert_eq!(run.code, Some(130), "{}", run.stderr);
     for words in ["interrupted", "verified: every line read back, none lost."] {

@@ -13,13 +13,14 @@ use std::process::Stdio;
 /// What files of a recording hold, one after another, without the recorder's marks.
 fn recorded(directory: &Path, prefix: &str) -> Vec<String> {
     let mut lines = Vec::new();
-    for name in names(directory) {
-        if name.starts_with(prefix) {
-            let text = fs::read_to_string(directory.join(name)).unwrap();
-            lines.extend(text.split_inclusive('\n').map(str::to_string));
-        }
+    let folder = directory.join(format!("{prefix}00000"));
+    for name in names(&folder) {
+        assert!(name.starts_with(prefix) && name.ends_with(".CSV"), "{name}");
+        let text = fs::read_to_string(folder.join(name)).unwrap();
+        lines.extend(text.split_inclusive('\n').map(str::to_string));
     }
-    lines.retain(|line| !(line.starts_with('#') && line.contains('@')));
+    let is_mark = |line: &String| line.starts_with('#') && line.contains('@');
+    lines.retain(|line| !line.starts_with("#file ") && !is_mark(line));
     lines
 }
 
@@ -51,7 +52,8 @@ fn a_directory_holds_every_line_in_order() {
     assert_eq!(fields(&figures), fields(&card));
     // The last of 500 lines is due after 499 periods.
     assert!(number(&figures, "duration_us") >= 998_000);
-    assert_eq!(names(own.path()), ["CARDIOGR.DIR", "REC00001.CSV"]);
+    assert_eq!(names(own.path()), [".cardiograph.lock", "REC00000"]);
+    assert_eq!(names(&own.path().join("REC00000")), ["REC00001.CSV"]);
     let lines = recorded(own.path(), "REC");
     assert_eq!(numbers(&lines), Vec::from_iter(0..500));
     assert!(
@@ -78,9 +80,7 @@ fn streams_and_files_in_a_directory_follow_each_other() {
     assert!(!table.contains("virtual"), "{table}");
     for prefix in ["REA", "REB"] {
         // 200 kB of lines in files of 65 536 B.
-        let files = names(own.path());
-        let files = files.iter().filter(|name| name.starts_with(prefix));
-        assert!(files.count() >= 4);
+        assert!(names(&own.path().join(format!("{prefix}00000"))).len() >= 4);
         assert_eq!(
             numbers(&recorded(own.path(), prefix)),
             Vec::from_iter(0..2000)
@@ -90,7 +90,8 @@ fn streams_and_files_in_a_directory_follow_each_other() {
     let before = common::tree(own.path()).len();
     let args = ["record", ".", "--rate", "100", "--for", "100ms"];
     done(own.path(), &args);
-    assert_eq!(common::tree(own.path()).len(), before + 1);
+    // A folder and a file.
+    assert_eq!(common::tree(own.path()).len(), before + 2);
     assert_eq!(numbers(&recorded(own.path(), "REC")), Vec::from_iter(0..10));
 }
 
@@ -221,7 +222,7 @@ fn what_a_directory_cannot_do_is_refused() {
     fs::write(own.path().join("file"), "").unwrap();
     for (args, words) in [
         (&["file"][..], &["file: not a directory"][..]),
-        (&["/proc", "--for", "1s"], &["/proc/CARDIOGR.DIR: "]),
+        (&["/proc", "--for", "1s"], &["/proc/.cardiograph.lock: "]),
         (
             &[".", "--compare"],
             &[".: ", "--policy stream alone", "sim:CARD@BOARD"],
@@ -239,11 +240,4 @@ fn what_a_directory_cannot_do_is_refused() {
     ] {
         refused(own.path(), &[&["record"], args].concat(), words);
     }
-    fs::write(own.path().join("CARDIOGR.DIR"), "my own notes").unwrap();
-    let args = ["record", ".", "--for", "1s"];
-    refused(
-        own.path(),
-        &args,
-        &["CARDIOGR.DIR: no record of it is whole"],
-    );
 }

@@ -27,11 +27,11 @@ const CALM: [&str; 4] = ["--rate", "4000", "--ram", "4MiB"];
 /// Most is lost: the ring holds ten lines.
 const LOSSY: [&str; 4] = ["--rate", "1000000", "--ram", "1KiB"];
 
-/// Waits until the first two files were closed, and returns the path of the first. Their last bytes are not
-/// used. The first has its length for some time then, so that the recorder is done with it.
+/// Waits until the first two files were closed, and returns the path of the first.
 fn closed_file(directory: &Path) -> PathBuf {
-    let [first, second] = ["REC00001.CSV", "REC00002.CSV"].map(|name| directory.join(name));
-    wait_until(|| fs::metadata(&second).is_ok_and(|file| (1..65_536).contains(&file.len())));
+    let [first, second] =
+        ["REC00001.CSV", "REC00002.CSV"].map(|name| directory.join("REC00000").join(name));
+    wait_until(|| second.exists());
     first
 }
 
@@ -62,7 +62,7 @@ fn a_recording_that_loses_nothing_ends_with_0_or_the_code_of_its_signal() {
     for (signal, code) in [("-INT", 130), ("-TERM", 143), ("-HUP", 129)] {
         let own = directory();
         let child = recording(own.path(), &CALM);
-        wait_until_written(&own.path().join("REC00001.CSV"));
+        wait_until_written(&own.path().join("REC00000/REC00001.CSV.part"));
         let run = end(child, signal);
         assert_code(&run, code, &[]);
         assert!(run.stdout.contains("none lost"), "{}", run.stdout);
@@ -146,16 +146,17 @@ fn the_file_in_progress_removed_is_a_failure_of_the_medium() {
             own.path(),
             &[&options[..], &["--file-size", "16MiB"]].concat(),
         );
-        let first = own.path().join("REC00001.CSV");
+        let first = own.path().join("REC00000/REC00001.CSV.part");
         wait_until_written(&first);
         fs::remove_file(&first).unwrap();
         // It goes on in the next file, once a checkpoint has noticed.
+        let folder = own.path().join("REC00000");
         let is_written = |name: &String| {
-            let bytes = fs::read(own.path().join(name)).unwrap_or_default();
-            name.starts_with("REC") && bytes.first().is_some_and(|byte| *byte != 0)
+            let bytes = fs::read(folder.join(name)).unwrap_or_default();
+            bytes.first().is_some_and(|byte| *byte != 0)
         };
-        wait_until(|| names(own.path()).iter().any(is_written));
-        let words = ["REC00001.CSV: removed or moved while it was recorded to"];
+        wait_until(|| names(&folder).iter().any(is_written));
+        let words = ["REC00001.CSV.part: removed or moved while it was recorded to"];
         assert_code(&end(child, "-INT"), 2, &words);
     }
 }
@@ -172,7 +173,7 @@ fn a_directory_that_vanishes_is_never_taken_for_a_success() {
         .unwrap();
     let mut input = child.stdin.take().unwrap();
     input.write_all(b"one\ntwo\n").unwrap();
-    wait_until_written(&target.join("REC00001.CSV"));
+    wait_until_written(&target.join("REC00000/REC00001.CSV.part"));
     fs::remove_dir_all(&target).unwrap();
     input.write_all(b"three\nfour\n").unwrap();
     drop(input);

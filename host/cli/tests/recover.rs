@@ -7,36 +7,19 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// A directory whose recorder was killed, as its journal and file say: two lines, and no end. By
+/// A directory whose recorder was killed, as its file says: two lines, and no end. By
 /// docs/formats.md, byte by byte.
 fn killed(directory: &Path) {
     let mut file = [0; 128 * 512];
     let text = b"00000000000,1\r\n00000000001,2\r\n#";
     file[..text.len()].copy_from_slice(text);
     file[text.len()..512 - 38].fill(b' ');
-    let mark = b"@00000007 00000000 00000000 ";
+    let mark = b"@00000007 00000000 00000001 ";
     file[512 - 38..][..mark.len()].copy_from_slice(mark);
     let crc = crc32(&file[..512 - 10]);
     file[512 - 10..512].copy_from_slice(format!("{crc:08X}\r\n").as_bytes());
-    fs::write(directory.join("REC00001.CSV"), file).unwrap();
-
-    let mut journal = [0; 512];
-    journal[..8].copy_from_slice(b"CARDIOD1");
-    for (at, number) in [
-        (8, 2_u32),
-        (16, 1),
-        (20, 2),
-        (24, 1),
-        (64 + 12, 128),
-        (64 + 16, 7),
-    ] {
-        journal[at..at + 4].copy_from_slice(&number.to_le_bytes());
-    }
-    journal[64..][..11].copy_from_slice(b"REC00001CSV");
-    journal[64 + 11] = 1;
-    let crc = crc32(&journal);
-    journal[12..16].copy_from_slice(&crc.to_le_bytes());
-    fs::write(directory.join("CARDIOGR.DIR"), journal).unwrap();
+    fs::create_dir(directory.join("REC00000")).unwrap();
+    fs::write(directory.join("REC00000/REC00001.CSV.part"), file).unwrap();
 }
 
 fn crc32(bytes: &[u8]) -> u32 {
@@ -74,7 +57,7 @@ fn a_directory_is_recovered_once() {
         "files": [{ "name": "REC00001.CSV", "bytes": 30, "action": "shortened" }],
     });
     assert_eq!(json, expected);
-    let text = fs::read_to_string(directory.path().join("REC00001.CSV")).unwrap();
+    let text = fs::read_to_string(directory.path().join("REC00000/REC00001.CSV")).unwrap();
     assert_eq!(text, "00000000000,1\r\n00000000001,2\r\n");
 
     let before = tree(directory.path());
@@ -125,7 +108,7 @@ fn what_cannot_be_recovered_is_said_in_a_sentence() {
         ("text.img", "no file system"),
         ("exfat.img", "exFAT"),
         ("gpt.img", "GUID partition table"),
-        ("empty.img", "no recording of Cardiograph here"),
+        ("empty.img", "no recordings of Cardiograph"),
         (".", "no recording of Cardiograph here"),
         ("card", "unmount it"),
         ("/dev/null", "not a card"),

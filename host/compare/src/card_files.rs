@@ -9,13 +9,13 @@ use std::ops::Range;
 /// Blocks that were read, in runs.
 type Runs = RefCell<Vec<Range<u64>>>;
 
-/// Lets `look` read a file in the root directory; returns its result and the file's blocks on the card.
+/// Lets `look` read a file; returns its result and the file's blocks on the card.
 ///
 /// # Errors
 /// Those of the library: there is no file system, or no such file.
 pub(crate) fn with_file<T>(
     card: &Card,
-    name: &str,
+    path: &str,
     look: impl FnOnce(&mut dyn Read) -> T,
 ) -> io::Result<(T, Vec<Range<u64>>)> {
     let runs = Runs::default();
@@ -23,7 +23,7 @@ pub(crate) fn with_file<T>(
     let partition = volume.blocks.clone();
     let file_system = FileSystem::new(volume, FsOptions::new())?;
     let root = file_system.root_dir();
-    let mut file = root.open_file(name)?;
+    let mut file = root.open_file(path)?;
     let data = partition.start + blocks_before_data(card, partition.start);
     runs.borrow_mut().clear();
     let result = look(&mut file);
@@ -31,12 +31,6 @@ pub(crate) fn with_file<T>(
     // The rest is the allocation table.
     runs.retain(|run| run.start >= data);
     Ok((result, runs))
-}
-
-/// A name of eight and three characters as people write it.
-pub(crate) fn shown(name: &[u8; 11]) -> String {
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim_end().to_string();
-    format!("{}.{}", text(&name[..8]), text(&name[8..]))
 }
 
 fn block_of(card: &Card, block: u64) -> Block {

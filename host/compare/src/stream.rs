@@ -9,11 +9,11 @@
 //! more than the files that are open. The card does not notice.
 
 use crate::CardStreamError;
-use crate::card_files::{shown, with_file};
+use crate::card_files::with_file;
 use cardiograph_record::{
     Feed, Problem, Progress, Reported, StreamError, StreamResult, Streamed, prefix,
 };
-use cardiograph_recorder::{Config, Event, Format, LINE_BYTES_MAX, Name, StreamConfig, Window};
+use cardiograph_recorder::{Config, Event, FileId, Format, LINE_BYTES_MAX, StreamConfig, Window};
 use cardiograph_sim_card::{Card, Seed, Spi};
 use cardiograph_sim_device::{Device, Finished, Logged, Samples, StreamSetup};
 use std::cell::{Cell, RefCell};
@@ -160,12 +160,8 @@ impl Files<'_> {
                 self.shared
                     .change(|progress| progress.safe += samples - before);
             }
-            Event::Closed {
-                stream,
-                name,
-                bytes,
-            } if bytes > 0 => {
-                if let Err(error) = self.read_back(stream as usize, &name) {
+            Event::Closed { track, record } => {
+                if let Err(error) = self.read_back(track as usize, &record.id) {
                     self.fail(error.into());
                 }
             }
@@ -181,8 +177,8 @@ impl Files<'_> {
     }
 
     /// Compares a file with its lines, and drops its data.
-    fn read_back(&mut self, stream: usize, name: &Name) -> Result<(), StreamError> {
-        let file = shown(name);
+    fn read_back(&mut self, stream: usize, name: &FileId) -> Result<(), StreamError> {
+        let file = name.to_string();
         let told = &mut self.streams[stream];
         let mut wire = self.device.wire.card();
         let read = with_file(wire.card(), &file, |reader| {

@@ -2,7 +2,7 @@
 
 use cardiograph_compare::{lossless_rate_Bps, plain_stream};
 use cardiograph_recorder::{
-    Config, Control, Event, Format, MAGOD2, ReadDesk, ReadTally, StreamConfig, StreamSummary,
+    Config, Control, Event, FlushState, Format, LINE_BYTES_MAX, MAGOD2, ReadDesk, ReadTally, StreamConfig, StreamSummary,
     Window,
 };
 use cardiograph_sim_card::{Block, Card, Profile, Seed};
@@ -108,7 +108,7 @@ fn four_streams_share_a_card() {
         fn due_ns(&mut self, index: u64) -> Option<u64> {
             (index < 10 * u64::from(self.0)).then(|| index * 1_000_000_000 / u64::from(self.0))
         }
-        fn make(&mut self, index: u64, sample: &mut [u8; 441]) -> usize {
+        fn make(&mut self, index: u64, sample: &mut [u8; LINE_BYTES_MAX]) -> usize {
             sample[..100].fill(0);
             sample[..4].copy_from_slice(&(index as u32).to_le_bytes());
             100
@@ -165,7 +165,7 @@ fn a_flush_keeps_its_time() {
                     world.sleep_ns(333_333_333).await;
                     let (said_us, asked_us) = (control.flush_us_max(), world.now_ns() / 1000);
                     let number = control.flush();
-                    while !control.is_flushed(number) {
+                    while control.flush_state(number) == FlushState::Pending {
                         world.sleep_ns(100_000).await;
                     }
                     let took_us = world.now_ns() / 1000 - asked_us;

@@ -134,7 +134,10 @@ fn files(image: &Path, maker: Maker) -> BTreeMap<String, Vec<u8>> {
     );
     let file = fs::File::open(&volume).unwrap();
     let volume = FileSystem::new(file, FsOptions::new()).unwrap();
-    let entries = volume.root_dir().iter().map(|entry| entry.unwrap());
+    let Ok(folder) = volume.root_dir().open_dir("REC00000") else {
+        return BTreeMap::new();
+    };
+    let entries = folder.iter().map(|entry| entry.unwrap());
     let files = entries
         .filter(|entry| entry.file_name().starts_with("REC"))
         .map(|entry| {

@@ -19,8 +19,8 @@ const STREAMING: Streaming = Streaming {
     window: Window::Us(1_000_000),
     config: Config {
         file_bytes: 1 << 20,
-        file_us: None,
-        when_full: cardiograph_recorder::WhenFull::Stop,
+        rotate_us: None,
+        when_full: cardiograph_recorder::WhenFull::Wait,
     },
 };
 

@@ -31,7 +31,7 @@ mod result;
 
 pub use card_file::{CardFile, CardFileError};
 pub use directory::{
-    Access, DirectoryCard, DirectoryError, DirectoryVolume, Failure, file_name, open_directory,
+    Access, DirectoryCard, DirectoryError, DirectoryVolume, Failure, open_directory,
 };
 pub use export::{ExportError, Exported, export_csv, export_ulog};
 pub use feed::{Feed, Given, Times, TooLong};

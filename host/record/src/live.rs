@@ -8,7 +8,7 @@
 //! medium.
 
 use crate::Feed;
-use crate::directory::{Access, DirectoryError, open_directory};
+use crate::directory::{Access, DirectoryError, Failure, open_directory};
 use cardiograph_recorder::{
     Config, Consumer, Control, Event, LINE_BYTES_MAX, Parts, Producer, Recorder, Ring, StartError,
     StreamConfig, StreamSummary,
@@ -52,8 +52,6 @@ pub enum LiveFeed<'a> {
 pub struct LiveSetup<'a> {
     /// The recorder's settings.
     pub config: Config,
-    /// A random number, for the journal of a directory that has none yet.
-    pub key: u32,
     /// Whether the recording is to end: asked every 20 ms, by other threads too.
     pub is_stopped: &'a (dyn Fn() -> bool + Sync),
 }
@@ -72,6 +70,8 @@ pub struct Logged<const N: usize> {
     pub started_ns: Option<u64>,
     /// End of the recording, in ns from the call.
     pub ended_ns: u64,
+    /// A block found no room on the medium.
+    pub is_full: bool,
     /// The first failure of the medium, in a sentence.
     pub failure: Option<String>,
     /// Error of an input that could not be read to its end.
@@ -94,8 +94,7 @@ pub fn record_in_directory<const N: usize>(
     mut events: impl FnMut(u64, Event),
 ) -> Result<Logged<N>, LiveError> {
     let origin = Instant::now();
-    let (card, volume) =
-        open_directory(directory, Access::Record, setup.key).map_err(StartError::Volume)?;
+    let (card, volume) = open_directory(directory, Access::Record).map_err(StartError::Volume)?;
     let failure = card.failure();
     let control = Control::new();
     let is_full = AtomicBool::new(false);
@@ -137,6 +136,7 @@ pub fn record_in_directory<const N: usize>(
         control: &control,
         is_stopped: setup.is_stopped,
         is_full: &is_full,
+        failure: &failure,
         is_over: AtomicBool::new(false),
         started_ns: AtomicU64::new(u64::MAX),
         input_error: Mutex::new(None),
@@ -169,6 +169,7 @@ pub fn record_in_directory<const N: usize>(
         pushed: core::array::from_fn(|at| pushed[at]),
         started_ns: (started_ns != u64::MAX).then_some(started_ns),
         ended_ns: origin.elapsed().as_nanos() as u64,
+        is_full: failure.is_full(),
         failure: failure.first(),
         input_error,
     })
@@ -181,6 +182,8 @@ struct Run<'a> {
     is_stopped: &'a (dyn Fn() -> bool + Sync),
     /// The recorder reported that there is no room for another file.
     is_full: &'a AtomicBool,
+    /// A block found no room, or the medium failed.
+    failure: &'a Failure,
     /// The recorder has ended, or samples are lost because the medium is full.
     is_over: AtomicBool,
     /// When the first producer began, in ns.
@@ -240,7 +243,8 @@ impl Run<'_> {
     /// Pushes a sample; a lost one is counted by the producer, and in a gap.
     fn push(&self, producer: &mut Producer, sample: &[u8], now_ns: u64) {
         let pushed = producer.push(sample, now_ns / 1000);
-        if pushed.is_err() && self.is_full.load(Ordering::Relaxed) {
+        let is_full = || self.is_full.load(Ordering::Relaxed) || self.failure.is_full();
+        if pushed.is_err() && is_full() {
             self.is_over.store(true, Ordering::Release);
         }
     }

@@ -9,9 +9,9 @@
 
 use crate::{
     DirectoryStream, Feed, LiveFeed, LiveSetup, Logged, Problem, Progress, Reported, StreamError,
-    StreamResult, Streamed, file_name, prefix, record_in_directory,
+    StreamResult, Streamed, prefix, record_in_directory,
 };
-use cardiograph_recorder::{Event, Format, LINE_BYTES_MAX, Name, StreamConfig, Window};
+use cardiograph_recorder::{Event, FileId, Format, LINE_BYTES_MAX, StreamConfig, Window};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -121,7 +121,7 @@ impl Feed for Sampled<'_> {
 /// What the recorder told.
 struct Events<'a> {
     progress: &'a LiveProgress,
-    streams: Vec<(Reported, Vec<(Name, u64)>)>,
+    streams: Vec<(Reported, Vec<(FileId, u64)>)>,
     unread: Option<&'static str>,
     /// The medium was lost, or full: what was told as lost then may be in a file.
     is_card_lost: bool,
@@ -133,10 +133,10 @@ impl Events<'_> {
     fn gone(&self, directory: &Path) -> Vec<String> {
         let files = self.streams.iter().flat_map(|(_, files)| files);
         let gone = files.filter(|(name, bytes)| {
-            let metadata = directory.join(file_name(name)).symlink_metadata();
+            let metadata = directory.join(name.to_string()).symlink_metadata();
             !metadata.is_ok_and(|metadata| metadata.is_file() && metadata.len() == *bytes)
         });
-        gone.map(|(name, _)| file_name(name)).collect()
+        gone.map(|(name, _)| name.to_string()).collect()
     }
 
     fn told(&mut self, event: Event) {
@@ -154,20 +154,16 @@ impl Events<'_> {
                 let safe = &self.progress.safe;
                 safe.fetch_add(samples.saturating_sub(before), Ordering::Relaxed);
             }
-            Event::Closed {
-                stream,
-                name,
-                bytes,
-            } if bytes > 0 => {
-                let (told, files) = &mut self.streams[stream as usize];
+            Event::Closed { track, record } => {
+                let (told, files) = &mut self.streams[track as usize];
                 told.files += 1;
-                files.push((name, bytes));
+                files.push((record.id, record.bytes));
             }
             // It may have been one of an earlier recording, which is nothing to us.
-            Event::Removed { name } => {
+            Event::Removed { id } => {
                 for (_, files) in &mut self.streams {
                     let before = files.len();
-                    files.retain(|(file, _)| *file != name);
+                    files.retain(|(file, _)| *file != id);
                     if files.len() < before {
                         self.unread = Some("the oldest of its files were removed");
                     }
@@ -227,7 +223,7 @@ impl<'a, const N: usize> Ran<'a, N> {
     fn finish(
         self,
         directory: &Path,
-        mut read_back: impl FnMut(&mut Reported, &[(Name, u64)]) -> Result<(), StreamError>,
+        mut read_back: impl FnMut(&mut Reported, &[(FileId, u64)]) -> Result<(), StreamError>,
     ) -> Result<Streamed, StreamError> {
         let logged = self.logged;
         let mut unread = self.events.unread;
@@ -235,7 +231,8 @@ impl<'a, const N: usize> Ran<'a, N> {
         if !gone.is_empty() {
             unread = Some("others removed or changed its files");
         }
-        let (is_full, is_card_lost) = (self.events.is_full, self.events.is_card_lost);
+        let is_full = self.events.is_full || logged.is_full;
+        let is_card_lost = self.events.is_card_lost;
         let started_ns = logged.started_ns.unwrap_or(logged.ended_ns);
         let started_us = started_ns / 1000;
         let mut streams: Vec<StreamResult> = Vec::new();
@@ -262,7 +259,8 @@ impl<'a, const N: usize> Ran<'a, N> {
         if !gone.is_empty() {
             problems.push(Problem::FilesGone(gone));
         }
-        if is_card_lost {
+        // A medium without room for a block does not fail.
+        if is_card_lost && !(logged.is_full && logged.failure.is_none()) {
             let why = logged
                 .failure
                 .unwrap_or_else(|| "no reason is known".to_string());
@@ -284,11 +282,11 @@ impl<'a, const N: usize> Ran<'a, N> {
 /// Compares a file with its lines.
 fn read_back(
     directory: &Path,
-    name: &Name,
+    name: &FileId,
     told: &mut Reported,
     feed: &dyn Feed,
 ) -> Result<(), StreamError> {
-    let file = file_name(name);
+    let file = name.to_string();
     let compared = open_uncached(&directory.join(&file))
         .and_then(|mut reader| told.back.file(&mut reader, feed));
     match compared {

@@ -1,7 +1,7 @@
 //! Recordings that were cut off, brought in order on a computer: what a recorder does at its mount.
 
 use crate::card_file::{CardFile, CardFileError};
-use crate::directory::{Access, DirectoryError, file_name, open_directory};
+use crate::directory::{Access, DirectoryError, open_directory};
 use crate::live::block_on;
 use cardiograph_recorder::{
     Blocks, DosTime, Event, FatError, FatVolume, StartError, Volume, recover,
@@ -96,6 +96,7 @@ fn recover_card(path: &Path, is_dry: bool) -> Result<Recovery, RecoverError> {
         StartError::Volume(error) => RecoverError::Volume(path.to_path_buf(), Box::new(error)),
         StartError::RingTooSmall
         | StartError::Streams
+        | StartError::SamePrefix
         | StartError::FileTooSmall
         | StartError::LineTooLong => {
             unreachable!("of recordings only")
@@ -114,8 +115,8 @@ fn recover_directory(path: &Path, is_dry: bool) -> Result<Recovery, RecoverError
     } else {
         Access::Recover
     };
-    let opened = open_directory(path, access, 0).map_err(|error| match error {
-        DirectoryError::NoJournal(_) if is_card(path) => {
+    let opened = open_directory(path, access).map_err(|error| match error {
+        DirectoryError::NoRecording(_) if is_card(path) => {
             RecoverError::MountedCard(path.to_path_buf())
         }
         error => RecoverError::Directory(error),
@@ -125,6 +126,7 @@ fn recover_directory(path: &Path, is_dry: bool) -> Result<Recovery, RecoverError
         StartError::Card(error) | StartError::Volume(error) => RecoverError::Directory(error),
         StartError::RingTooSmall
         | StartError::Streams
+        | StartError::SamePrefix
         | StartError::FileTooSmall
         | StartError::LineTooLong => {
             unreachable!("of recordings only")
@@ -143,9 +145,11 @@ fn files_of<B: Blocks, V: Volume<B>>(
 ) -> Result<Vec<RecoveredFile>, StartError<B::Error, V::Error>> {
     let mut files = Vec::new();
     block_on(recover(volume, card, |_, event| {
-        if let Event::Recovered { name, bytes } = event {
-            let name = file_name(&name);
-            files.push(RecoveredFile { name, bytes });
+        if let Event::Recovered { record } = event {
+            files.push(RecoveredFile {
+                name: record.id.to_string(),
+                bytes: record.bytes,
+            });
         }
     }))?;
     Ok(files)

@@ -2,11 +2,12 @@
 
 use cardiograph_record::{
     Access, DirectoryError, DirectoryStream, Feed, Lines, LiveError, LiveFeed, LiveProgress,
-    LiveSetup, LiveStreaming, Logged, StreamError, block_on, file_name, line, open_directory,
+    LiveSetup, LiveStreaming, Logged, StreamError, block_on, line, open_directory,
     record_in_directory, stream_in_directory,
 };
 use cardiograph_recorder::{
-    Config, Event, Format, LINE_BYTES_MAX, StreamConfig, StreamSummary, WhenFull, Window, recover,
+    Config, Event, Format, LINE_BYTES_MAX, StreamConfig, StreamSummary, WhenFull, Window,
+    recover,
 };
 use std::collections::BTreeMap;
 use std::fs;
@@ -47,7 +48,7 @@ fn log(
     feed: LiveFeed,
     events: impl FnMut(u64, Event),
 ) -> Result<Logged<1>, LiveError> {
-    log_until_full(directory, WhenFull::Stop, feed, events)
+    log_until_full(directory, WhenFull::Wait, feed, events)
 }
 
 fn log_until_full(
@@ -59,10 +60,9 @@ fn log_until_full(
     let setup = LiveSetup {
         config: Config {
             file_bytes: FILE_BYTES,
-            file_us: None,
+            rotate_us: None,
             when_full,
         },
-        key: 7,
         is_stopped: &|| false,
     };
     record_in_directory(directory, &setup, [stream(feed)], events)
@@ -78,24 +78,30 @@ fn sentence(logged: &Result<Logged<1>, LiveError>) -> String {
 
 /// What every file holds, by its name.
 fn files(directory: &Path) -> BTreeMap<String, Vec<u8>> {
-    let entries = fs::read_dir(directory).unwrap();
-    let files = entries.map(|entry| entry.unwrap()).map(|entry| {
-        let name = entry.file_name().into_string().unwrap();
-        (name, fs::read(entry.path()).unwrap())
-    });
-    files.collect()
+    let mut files = BTreeMap::new();
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap().to_string();
+        if path.is_dir() {
+            let within = self::files(&path).into_iter();
+            files.extend(within.map(|(file, bytes)| (format!("{name}/{file}"), bytes)));
+        } else {
+            files.insert(name, fs::read(&path).unwrap());
+        }
+    }
+    files
 }
 
-/// Numbers of the lines of all recordings, which must be as they were made, in order. Marks are passed
-/// over; anything else fails.
+/// Numbers of the lines of all recordings, which must be as they were made, in order. Marks and lines about
+/// files are passed over; anything else fails.
 fn numbers(directory: &Path) -> Vec<u64> {
     let mut numbers = Vec::new();
     for (name, bytes) in files(directory) {
-        if !name.starts_with("REC") {
+        if !name.starts_with("REC") || !name.ends_with(".CSV") {
             continue;
         }
         for found in bytes.split_inclusive(|byte| *byte == b'\n') {
-            if found.starts_with(b"#") && found.contains(&b'@') {
+            if found.starts_with(b"#file ") || found.starts_with(b"#") && found.contains(&b'@') {
                 continue;
             }
             let text = str::from_utf8(found).unwrap();
@@ -116,11 +122,11 @@ fn numbers(directory: &Path) -> Vec<u64> {
 
 /// Recovers; what was recovered, with its length.
 fn recovered(directory: &Path, access: Access) -> Result<Vec<(String, u64)>, DirectoryError> {
-    let (mut card, mut volume) = open_directory(directory, access, 1)?;
+    let (mut card, mut volume) = open_directory(directory, access)?;
     let mut found = Vec::new();
     let done = block_on(recover(&mut volume, &mut card, |_, event| {
-        if let Event::Recovered { name, bytes } = event {
-            found.push((file_name(&name), bytes));
+        if let Event::Recovered { record } = event {
+            found.push((record.id.to_string(), record.bytes));
         }
     }));
     done.unwrap_or_else(|error| panic!("{error}"));
@@ -139,10 +145,15 @@ fn a_recording_is_complete_over_several_files() {
     );
     let mut files = files(directory.path());
     assert_eq!(files.remove("REC00041.CSV").unwrap(), b"of somebody else");
-    assert_eq!(files.remove("CARDIOGR.DIR").unwrap().len(), 9 * 512);
+    assert_eq!(files.remove(".cardiograph.lock").unwrap(), b"");
     let names: Vec<_> = files.keys().cloned().collect();
     assert!(names.len() > 4, "{names:?}");
-    assert_eq!(names[0], "REC00042.CSV");
+    // Files of others do not count.
+    assert_eq!(names[0], "REC00000/REC00001.CSV");
+    assert_eq!(
+        *names.last().unwrap(),
+        format!("REC00000/REC{:05}.CSV", names.len())
+    );
     assert_eq!(
         files.values().map(|bytes| bytes.len() as u64).sum::<u64>(),
         summary.bytes
@@ -167,7 +178,7 @@ fn lines_are_recorded_as_they_come() {
     .unwrap();
     assert_eq!((summary(&logged).written, summary(&logged).lost), (3, 1));
     assert_eq!(gaps, [(1, 1, "bad-sample")]);
-    let text = fs::read_to_string(directory.path().join("REC00001.CSV")).unwrap();
+    let text = fs::read_to_string(directory.path().join("REC00000/REC00001.CSV")).unwrap();
     let kept: Vec<_> = text.lines().filter(|line| !line.starts_with('#')).collect();
     assert_eq!(kept, ["a,1", "b,2", "the end"]);
 }
@@ -246,8 +257,8 @@ fn a_recorder_brings_a_killed_recording_in_order_and_goes_on() {
     let durable = kill_after(directory.path(), 2);
     let mut found = Vec::new();
     let logged = log(directory.path(), lines(20_000, 1000), |_, event| {
-        if let Event::Recovered { name, bytes } = event {
-            found.push((file_name(&name), bytes));
+        if let Event::Recovered { record } = event {
+            found.push((record.id.to_string(), record.bytes));
         }
     })
     .unwrap();
@@ -265,7 +276,6 @@ fn a_recording_is_stopped_at_once_and_keeps_all() {
     let begun = Instant::now();
     let setup = LiveSetup {
         config: Config::default(),
-        key: 7,
         is_stopped: &|| begun.elapsed() > Duration::from_millis(300),
     };
     // One line a minute, and a pipe that never ends.
@@ -316,7 +326,6 @@ fn a_file_that_does_not_hold_its_lines_is_noticed() {
         window: Window::Us(50_000),
         setup: LiveSetup {
             config: Config::default(),
-            key: 7,
             is_stopped: &|| false,
         },
         progress: &LiveProgress::default(),
@@ -376,7 +385,7 @@ fn what_cannot_be_recorded_to_is_said_in_a_sentence() {
         sentence(&logged)
     );
 
-    let held = open_directory(directory.path(), Access::Record, 1).unwrap();
+    let held = open_directory(directory.path(), Access::Record).unwrap();
     let logged = log(directory.path(), lines(1000, 1), |_, _| ());
     assert!(
         sentence(&logged).contains("another program"),
@@ -385,47 +394,94 @@ fn what_cannot_be_recorded_to_is_said_in_a_sentence() {
     );
     drop(held);
 
-    fs::write(directory.path().join("CARDIOGR.DIR"), "my own notes").unwrap();
-    let logged = log(directory.path(), lines(1000, 1), |_, _| ());
-    assert!(
-        sentence(&logged).contains("CARDIOGR.DIR: no record"),
-        "{}",
-        sentence(&logged)
-    );
-    assert_eq!(
-        fs::read(directory.path().join("CARDIOGR.DIR")).unwrap(),
-        b"my own notes"
-    );
-
-    fs::remove_file(directory.path().join("CARDIOGR.DIR")).unwrap();
+    fs::remove_file(directory.path().join(".cardiograph.lock")).unwrap();
     let refused = recovered(directory.path(), Access::Recover).unwrap_err();
-    assert!(matches!(refused, DirectoryError::NoJournal(_)), "{refused}");
+    assert!(
+        matches!(refused, DirectoryError::NoRecording(_)),
+        "{refused}"
+    );
     assert_eq!(files(directory.path()).len(), 1, "something was made");
+}
+
+/// The unfinished files of a directory.
+fn unfinished(directory: &Path) -> Vec<String> {
+    let names = files(directory).into_keys();
+    names.filter(|name| name.ends_with(".part")).collect()
 }
 
 #[test]
 fn files_of_others_are_not_taken_for_unfinished_ones() {
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     kill_after(directory.path(), 2);
-    // Somebody shortened the file that was being written, and put another in the place of one that
-    // was only prepared.
-    let seen = recovered(directory.path(), Access::Look).unwrap();
-    let (written, _) = seen.iter().find(|(_, bytes)| *bytes > 0).unwrap();
-    let (empty, _) = seen.iter().find(|(_, bytes)| *bytes == 0).unwrap();
-    fs::write(directory.path().join(written), "shortened").unwrap();
-    fs::write(directory.path().join(empty), "mine").unwrap();
+    let parts = unfinished(directory.path());
+    assert!(parts.len() > 2, "{parts:?}");
+    // Others overwrote one that was prepared, and have a file with the name of an unfinished one.
+    let prepared = parts.iter().find(|name| name.starts_with('.')).unwrap();
+    let foreign = "REC00000/REC00077.CSV.part";
+    for name in [prepared, foreign] {
+        fs::write(directory.path().join(name), "mine, without an end").unwrap();
+    }
+    let before = numbers_in_parts(directory.path());
     let found = recovered(directory.path(), Access::Recover).unwrap();
+    assert_eq!(found.iter().filter(|(_, bytes)| *bytes > 0).count(), before);
+    let mut left = unfinished(directory.path());
+    left.sort();
+    assert_eq!(left, [prepared, foreign]);
+    for name in left {
+        let bytes = fs::read(directory.path().join(&name)).unwrap();
+        assert_eq!(bytes, b"mine, without an end", "{name}");
+    }
+}
+
+/// Number of unfinished files with lines.
+fn numbers_in_parts(directory: &Path) -> usize {
+    let parts = files(directory).into_iter();
+    parts
+        .filter(|(name, bytes)| name.ends_with(".part") && bytes.starts_with(b"0"))
+        .count()
+}
+
+#[test]
+fn a_finished_recording_is_never_replaced() {
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let taken = directory.path().join("REC00000/REC00001.CSV");
+    let mut is_taken = false;
+    // Others take the final name while the file is being written.
+    let logged = log(directory.path(), lines(2_000, 1_000), |_, event| {
+        if matches!(event, Event::Checkpoint { .. }) && !is_taken {
+            fs::write(&taken, "of somebody else").unwrap();
+            is_taken = true;
+        }
+    });
+    assert!(is_taken);
+    assert_eq!(fs::read(&taken).unwrap(), b"of somebody else");
+    // The medium failed then; nothing is silently called written.
+    let logged = logged.unwrap();
     assert!(
-        found
-            .iter()
-            .all(|(name, _)| name != written && name != empty),
-        "{found:?}"
+        logged
+            .failure
+            .as_ref()
+            .is_some_and(|why| why.contains("REC00001.CSV")),
+        "{:?}",
+        logged.failure
     );
-    let files = files(directory.path());
-    assert_eq!(
-        (&files[written][..], &files[empty][..]),
-        (&b"shortened"[..], &b"mine"[..])
-    );
+}
+
+#[test]
+fn a_cut_between_any_two_steps_of_a_close_is_completed() {
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    log(directory.path(), lines(20_000, 3_000), |_, _| ()).unwrap();
+    let whole = files(directory.path());
+    let recordings: Vec<_> = whole.keys().filter(|name| name.ends_with(".CSV")).collect();
+    assert!(recordings.len() >= 2, "{recordings:?}");
+    // Trimmed, but not renamed: what a file holds behind its last mark must stay.
+    for name in &recordings {
+        let path = directory.path().join(name);
+        fs::rename(&path, path.with_extension("CSV.part")).unwrap();
+    }
+    assert_eq!(recovered(directory.path(), Access::Look).unwrap(), []);
+    recovered(directory.path(), Access::Recover).unwrap();
+    assert_eq!(files(directory.path()), whole);
 }
 
 /// What the next test runs on a file system of 400 KiB, in a process of its own.

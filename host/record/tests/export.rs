@@ -79,13 +79,17 @@ fn recorded(format: Format) -> Vec<u8> {
             file_bytes: 1 << 20,
             ..Config::default()
         },
-        key: 1,
         is_stopped: &|| false,
     };
     let logged = record_in_directory(directory.path(), &setup, [stream], |_, _| ()).unwrap();
     assert_eq!(logged.summaries[0].written, SAMPLES);
     let extension = String::from_utf8(format.extension().to_vec()).unwrap();
-    fs::read(directory.path().join(format!("REC00001.{extension}"))).unwrap()
+    fs::read(
+        directory
+            .path()
+            .join(format!("REC00000/REC00001.{extension}")),
+    )
+    .unwrap()
 }
 
 struct Shared<'a>(&'a RefCell<Vec<u8>>);

@@ -365,9 +365,15 @@ fn again(setup: &Setup, seconds: f64, random: &mut Random) -> Setup {
 /// happened; in some the recovery is cut off too.
 pub fn cuts_of(uncut: &Session, seed: u64) -> Vec<u64> {
     let random = &mut Seed::new(seed).stream("cuts");
-    let first = match random.below(3) {
+    let kind = match uncut.said.is_empty() || uncut.borders.is_empty() {
+        // A card that was refused.
+        true => 0,
+        false => random.below(3),
+    };
+    let first = match kind {
         0 => random.below(uncut.bytes),
-        1 => pick(random, &uncut.borders),
+        1 if !uncut.borders.is_empty() => pick(random, &uncut.borders),
+        _ if uncut.said.is_empty() => random.below(uncut.bytes),
         _ => {
             let about = pick(random, &uncut.said).byte;
             (about + random.below(20_000)).saturating_sub(10_000)

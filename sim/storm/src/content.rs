@@ -38,19 +38,21 @@ impl Reached {
     }
 }
 
-/// Goes through a file. `may_end_early`: power was cut, so that the last sample of a binary file may be
-/// there in part.
+/// Reads the samples of one stream in a file. `stream` is its number in blocks that streams share, and
+/// `streams` how many do. `may_end_early`: power was cut, so that the last sample of a binary file may be there
+/// in part.
 ///
 /// # Errors
 /// What is wrong, and where.
 pub fn read(
     plan: &Plan,
+    (stream, streams): (u8, u64),
     bytes: &[u8],
     may_end_early: bool,
     reached: &mut Reached,
 ) -> Result<(), String> {
     match plan.config.format {
-        Format::Binary(schemas) => read_binary(plan, &schemas[0], bytes, may_end_early, reached),
+        Format::Binary(_) => read_binary(plan, (stream, streams), bytes, may_end_early, reached),
         _ => read_text(plan, bytes, reached),
     }
 }
@@ -233,7 +235,6 @@ fn head(blocks: &[[u8; BLOCK_BYTES]], number: usize) -> Result<Head, String> {
         && get32(block, 4) as usize == number
         && (number == 0 || get32(block, 8) as usize <= number)
         && (head.kind == 0 || number > 0)
-        && block[13] == 0
         && head.used <= 472;
     match is_whole {
         true => Ok(head),
@@ -243,11 +244,12 @@ fn head(blocks: &[[u8; BLOCK_BYTES]], number: usize) -> Result<Head, String> {
 
 fn read_binary(
     plan: &Plan,
-    schema: &Schema,
+    (stream, streams): (u8, u64),
     bytes: &[u8],
     may_end_early: bool,
     reached: &mut Reached,
 ) -> Result<(), String> {
+    let schema = plan.schema().ok_or("a binary file of lines")?;
     let (blocks, rest) = bytes.as_chunks::<BLOCK_BYTES>();
     if !rest.is_empty() {
         return Err("it ends within a block".into());
@@ -257,13 +259,16 @@ fn read_binary(
     let mut header = Vec::new();
     for (number, block) in blocks.iter().enumerate() {
         let head = head(blocks, number)?;
+        if block[13] != stream {
+            continue;
+        }
         let payload = &block[36..36 + head.used];
         match head.kind {
             0 if part.is_empty() && head.first <= header.len() => {
                 header.truncate(head.first);
                 header.extend(payload);
                 let due = reached.next.unwrap_or(head.sample);
-                check_header(&header, get32(&blocks[0], 8), schema)
+                check_header(&header, get32(&blocks[0], 8), streams, schema)
                     .map_err(|why| format!("block {number}: {why}"))?;
                 if number > 0 && head.sample != due {
                     return Err(format!("block {number} is before another sample"));
@@ -305,7 +310,7 @@ fn read_binary(
 }
 
 /// The lines of a header, as far as they are there.
-fn check_header(header: &[u8], number: u32, schema: &Schema) -> Result<(), String> {
+fn check_header(header: &[u8], number: u32, streams: u64, schema: &Schema) -> Result<(), String> {
     let text = String::from_utf8_lossy(header);
     let mut lines = text.split_inclusive('\n');
     let mut next = || lines.next().unwrap_or_default();
@@ -315,7 +320,7 @@ fn check_header(header: &[u8], number: u32, schema: &Schema) -> Result<(), Strin
     let sample_bytes = schema.sample_bytes();
     for (name, due) in [
         ("number ", Some(u64::from(number))),
-        ("streams ", Some(1)),
+        ("streams ", Some(streams)),
         ("first ", None),
         ("at_us ", None),
         ("sample_bytes ", Some(sample_bytes as u64)),

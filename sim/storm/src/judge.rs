@@ -79,15 +79,16 @@ impl History<'_> {
             files: files.len() as u64,
             ..Found::default()
         };
-        let mut removed = self.removed();
+        let removed = self.removed();
+        let mut opened = BTreeSet::new();
         for (number, session) in self.sessions.iter().enumerate() {
             rules::judge_card(session).map_err(|why| format!("session {number}: {why}"))?;
             for stream in 0..session.plans.len() {
-                self.judge_stream(number, stream, &mut files, &mut removed, &mut found)
+                self.judge_stream(number, stream, &files, &mut opened, &removed, &mut found)
                     .map_err(|why| format!("session {number}, stream {stream}: {why}"))?;
             }
         }
-        match files.keys().next() {
+        match files.keys().find(|path| !opened.contains(*path)) {
             Some(path) => Err(format!("nobody opened {path}")),
             None => Ok(found),
         }
@@ -106,12 +107,14 @@ impl History<'_> {
         &self,
         number: usize,
         stream: usize,
-        files: &mut Files,
-        removed: &mut BTreeSet<FileId>,
+        files: &Files,
+        opened: &mut BTreeSet<String>,
+        removed: &BTreeSet<FileId>,
         found: &mut Found,
     ) -> Result<(), String> {
         let session = &self.sessions[number];
         let plan = &session.plans[stream];
+        let (_, streams) = session.track_of(stream);
         let is_broken = session.end == End::PowerCut || session.lost_card();
         let mut reached = Reached {
             next: Some(0),
@@ -120,15 +123,25 @@ impl History<'_> {
         };
         for id in session.files(stream) {
             let later = self.sessions[number + 1..].iter();
-            if later.into_iter().any(|later| later.files(stream).contains(&id)) {
+            if later
+                .into_iter()
+                .any(|later| later.files(stream).contains(&id))
+            {
                 // Nothing of it was durable: its number was given again.
                 continue;
             }
             let path = id.to_string();
-            match files.remove(&path) {
-                Some(bytes) => content::read(plan, &bytes, is_broken, &mut reached)
-                    .and_then(|()| rules::judge_end(session, stream, &bytes))
-                    .map_err(|why| format!("{path}: {why}"))?,
+            opened.insert(path.clone());
+            match files.get(&path) {
+                Some(bytes) => content::read(
+                    plan,
+                    (stream as u8, streams),
+                    bytes,
+                    is_broken,
+                    &mut reached,
+                )
+                .and_then(|()| rules::judge_end(session, stream, bytes))
+                .map_err(|why| format!("{path}: {why}"))?,
                 None if removed.contains(&id) => reached.next = None,
                 None => (),
             }
@@ -259,7 +272,7 @@ impl History<'_> {
 
 /// Returns true if a card was refused because it has no room.
 fn is_full(why: &str) -> bool {
-    why.contains("the longest free run has")
+    why.contains("longest free run has")
 }
 
 /// What fsck.fat has to say against a volume. `name` is that of a file to put it into.

@@ -70,9 +70,11 @@ impl Plan {
             Window::Us(300_000),
             Window::Sample,
         ];
+        let format = FORMATS[pick(&[0, 0, 1, 2, 3, 4, 4, 5, 5]) as usize];
+        let shares = matches!(format, Format::Binary(_)) && pick(&[0, 1]) == 1;
         let config = StreamConfig {
-            prefix: PREFIXES[at],
-            format: FORMATS[pick(&[0, 0, 1, 2, 3, 4, 4, 5, 5]) as usize],
+            prefix: if shares { *b"BIN" } else { PREFIXES[at] },
+            format,
             window: window[pick(&[0, 1, 1, 2, 3]) as usize],
         };
         let shortest = pick(&[14, 20, 60]);

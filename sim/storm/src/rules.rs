@@ -18,10 +18,16 @@ pub fn judge_checkpoints(session: &Session, stream: usize) -> Result<(), String>
     let plan = &session.plans[stream];
     let pushed_before = |us: u64| plan.due_before((us * 1000).saturating_sub(started_ns));
     let pushed_us = |sample| (started_ns + plan.due_ns(sample)) / 1000;
+    // Sampling may begin once the last file is open; nothing tells the recorder when it does.
+    let opened = session.said.iter().filter_map(|said| match said.event {
+        Event::Opened { .. } => Some(said.at_us),
+        _ => None,
+    });
+    let ready_us = opened.take_while(|us| *us <= started_ns / 1000).last();
     let mut before = Covered {
         done_us: started_ns / 1000,
         samples: 0,
-        pushed_before_us: started_ns / 1000,
+        pushed_before_us: ready_us.unwrap_or(started_ns / 1000),
         is_late: false,
     };
     for covered in session.checkpoints(stream) {

@@ -1,7 +1,7 @@
 //! A device from power on to power off, and what it said meanwhile.
 
 use crate::plan::Plan;
-use cardiograph_recorder::{Config, Control, Event, FileId, FlushState, ReadDesk};
+use cardiograph_recorder::{Config, Control, Event, FileId, FlushState, Format, ReadDesk};
 use cardiograph_sim_card::Card;
 use cardiograph_sim_card::wire::{Effects, Options, Strikes, Wire};
 use cardiograph_sim_device::{Beside, Device, Finished, Logged, StreamSetup, Watch, card_kind};
@@ -103,8 +103,32 @@ pub enum End {
 }
 
 impl Session {
+    /// Track of a stream, and the number of streams in it: binary ones with the same prefix share files.
+    pub fn track_of(&self, stream: usize) -> (usize, u64) {
+        let shares = |one: &Plan, other: &Plan| {
+            let are_binary =
+                [one, other].map(|plan| matches!(plan.config.format, Format::Binary(_)));
+            are_binary == [true; 2] && one.config.prefix == other.config.prefix
+        };
+        let own = &self.plans[stream];
+        let is_first = |at: &usize| {
+            !self.plans[..*at]
+                .iter()
+                .any(|other| shares(other, &self.plans[*at]))
+        };
+        let first = self
+            .plans
+            .iter()
+            .position(|other| shares(own, other))
+            .unwrap_or(stream);
+        let track = (0..first).filter(is_first).count();
+        let streams = self.plans.iter().filter(|other| shares(own, other)).count();
+        (track, streams.max(1) as u64)
+    }
+
     /// Files of a stream, in order. A number that was given again is here once, at its last place.
     pub fn files(&self, of: usize) -> Vec<FileId> {
+        let (of, _) = self.track_of(of);
         let mut files: Vec<FileId> = Vec::new();
         for said in &self.said {
             if let Event::Opened { track, id, .. } = said.event

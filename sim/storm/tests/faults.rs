@@ -126,7 +126,7 @@ fn full(seed: u64, when_full: WhenFull) -> Scene {
         clock_hz: 20_000_000,
         config: Config {
             file_bytes: 128 << 10,
-            file_us: None,
+            rotate_us: None,
             when_full,
         },
         plans: plans.collect(),
@@ -142,7 +142,7 @@ fn full(seed: u64, when_full: WhenFull) -> Scene {
 #[test]
 fn a_full_card_is_told_and_all_that_comes_then_is_counted() {
     for seed in 0..3 {
-        let session = full(seed, WhenFull::Stop).struck(&Strikes::default());
+        let session = full(seed, WhenFull::Wait).struck(&Strikes::default());
         let session = session.unwrap_or_else(|why| panic!("seed {seed}: {why}"));
         assert!(session.is_full());
         let End::Done(streams) = session.end else {

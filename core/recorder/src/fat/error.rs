@@ -26,9 +26,9 @@ pub enum Error<Card> {
     SectorBytes(u32),
     /// The volume ends beyond the card. Both in blocks.
     LargerThanCard {
-        /// Where the volume ends.
+        /// End of the volume.
         end: u64,
-        /// Where the card ends.
+        /// End of the card.
         card_blocks: u32,
     },
     /// A field of the boot sector is impossible; the text names it.
@@ -59,7 +59,7 @@ pub enum Error<Card> {
     TooLong,
     /// Prefix, extension or session have characters that a name cannot have, or the number is too high.
     BadName,
-    /// Somebody else's file or folder in the root directory has this name.
+    /// A file or folder with this name exists already.
     NameTaken(Name),
     /// The file already has this other name.
     NamedAlready(FileId),
@@ -151,7 +151,7 @@ impl<Card: fmt::Display> fmt::Display for Error<Card> {
             ),
             Error::NameTaken(name) => write!(
                 f,
-                "{} on the card was not made by the recorder; move it off the card",
+                "{} already exists on the card; move it off the card, or use another number",
                 Shown(name)
             ),
             Error::NamedAlready(id) => {

@@ -216,14 +216,14 @@ impl FatVolume {
         let at = id.number % FOLDER_RECORDINGS_MAX;
         let block = start + 1 + at / NAMES_OF_BLOCK;
         let index = (at % NAMES_OF_BLOCK) as usize * NAME_ENTRIES_MAX;
-        self.read(card, block).await?;
+        self.read_names(card, block, id).await?;
         if self.are_free(index, entries) {
             let index = index as u8;
             return Ok(Place { block, index });
         }
         let blocks = self.layout.directory_clusters() * self.layout.cluster_blocks;
         for block in start..start + blocks {
-            self.read(card, block).await?;
+            self.read_names(card, block, id).await?;
             let found = (0..=ENTRIES_OF_BLOCK - entries).find(|at| self.are_free(*at, entries));
             if let Some(index) = found {
                 let index = index as u8;
@@ -231,6 +231,23 @@ impl FatVolume {
             }
         }
         Err(Error::DirectoryFull(id.folder_name()))
+    }
+
+    /// Reads a block of a directory in which nothing may have a recording's name.
+    async fn read_names<B: Blocks>(
+        &mut self,
+        card: &mut B,
+        block: u32,
+        id: FileId,
+    ) -> Result<(), Error<B::Error>> {
+        self.read(card, block).await?;
+        let name = id.short_name();
+        let (entries, _) = self.block.as_chunks::<ENTRY_SIZE>();
+        let has_name = |raw| matches!(Slot::parse(raw), Slot::Short(entry) if entry.name() == name);
+        match entries.iter().any(has_name) {
+            true => Err(Error::NameTaken(name)),
+            false => Ok(()),
+        }
     }
 
     fn are_free(&self, index: usize, count: usize) -> bool {

@@ -13,7 +13,7 @@ const NEXT_AT: usize = 492;
 const TRAIL_AT: usize = 508;
 
 impl FatVolume {
-    /// What FSInfo says is free, if there is one that says so.
+    /// Reads the number of free clusters from FSInfo, if there is one that knows it.
     pub(super) async fn read_free<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -27,7 +27,7 @@ impl FatVolume {
         Ok((self.is_fs_info() && free <= most).then_some(free))
     }
 
-    /// Tells FSInfo what is free, and where to look next.
+    /// Writes the number of free clusters to FSInfo, and where to look next.
     pub(super) async fn write_free<B: Blocks>(
         &mut self,
         card: &mut B,

@@ -1,4 +1,4 @@
-//! Where a FAT volume lies on a card.
+//! Finding a FAT volume on a card.
 
 use super::Error;
 use super::folder::DIRECTORY_BLOCKS;
@@ -20,12 +20,12 @@ const FAT_TYPES: [u8; 6] = [0x01, 0x04, 0x06, 0x0B, 0x0C, 0x0E];
 const GPT_TYPE: u8 = 0xEE;
 /// NTFS and exFAT share it.
 const NTFS_TYPE: u8 = 0x07;
-/// Where a boot sector names its file system.
+/// Place of the file system's name in a boot sector.
 const OEM_AT: usize = 3;
 const EXFAT: &[u8] = b"EXFAT   ";
 const NTFS: &[u8] = b"NTFS    ";
 
-/// Where the root directory is.
+/// Place of the root directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Root {
     /// So many blocks from this one on.
@@ -34,7 +34,7 @@ pub(super) enum Root {
     Cluster(u32),
 }
 
-/// Where a volume's parts are. Blocks are those of the card.
+/// Places of a volume's parts. Blocks are those of the card.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
     pub(super) kind: FatKind,
@@ -114,7 +114,7 @@ impl Layout {
         self.data + (cluster - FIRST_DATA_CLUSTER) * self.cluster_blocks
     }
 
-    /// Whether all of these clusters exist.
+    /// Returns true if all of these clusters exist.
     pub(super) fn has(&self, first: u32, clusters: u32) -> bool {
         first >= FIRST_DATA_CLUSTER
             && first
@@ -153,7 +153,7 @@ impl Layout {
     }
 }
 
-/// What block 0 of a card says.
+/// Contents of block 0 of a card.
 pub(super) enum First {
     /// It is a boot sector.
     Boot,
@@ -161,7 +161,7 @@ pub(super) enum First {
     Partition(u32),
 }
 
-/// What block 0 is.
+/// Tells a boot sector from a partition table.
 pub(super) fn look_at_first<E>(block: &Block) -> Result<First, Error<E>> {
     let is_volume = has_jump(block) && (parse_boot(block).is_ok() || is_other_kind(block));
     let table = table_of(block).filter(|_| !is_volume);

@@ -269,6 +269,7 @@ impl<B: Blocks> Volume<B> for FatVolume {
             self.record.free = free;
         } else {
             self.recover(card).await?;
+            self.is_ready = false;
         }
         self.forget_changed(card).await?;
         self.clear_unfinished(card).await?;

@@ -23,27 +23,27 @@ impl FatVolume {
         let before = self.record.free;
         let intent = self.record.intent;
         let Some(change) = self.finish(card, intent).await? else {
-            // Somebody else worked on the card in between, and has brought it in order.
-            self.forget(intent);
+            // Somebody else worked on the card in between, and has repaired it. A name may still be in use.
+            if let Intent::Close { slot, .. } | Intent::Discard { slot } = intent {
+                self.forget(slot);
+            }
             return self.done(card, now).await;
         };
         let whole = before.map(|free| free.wrapping_add_signed(change.whole));
         let free = if change.is_undone { before } else { whole };
-        self.forget(intent);
+        match intent {
+            Intent::Close { slot, .. } => self.forget(slot),
+            Intent::Discard { slot } => self.forget_discarded(slot),
+            _ => (),
+        }
         // Another count is somebody else's, who did not know of what was under way.
         let is_own = now == before || now == whole;
         self.done(card, free.filter(|_| is_own)).await
     }
 
-    fn forget(&mut self, intent: Intent) {
-        match intent {
-            Intent::Close { slot, .. } => {
-                if let Some(file) = self.record.reserved.get_mut(usize::from(slot)) {
-                    *file = None;
-                }
-            }
-            Intent::Discard { slot } => self.forget_discarded(slot),
-            _ => (),
+    fn forget(&mut self, slot: u8) {
+        if let Some(file) = self.record.reserved.get_mut(usize::from(slot)) {
+            *file = None;
         }
     }
 

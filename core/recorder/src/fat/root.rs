@@ -18,7 +18,7 @@ pub(super) const ROOT: Name = *b"           ";
 
 const BLOCKS_MAX: u32 = MAX_DIR_ENTRIES / ENTRIES_OF_BLOCK as u32;
 
-/// How a root directory without an end mark ends.
+/// End of a root directory without an end mark.
 #[derive(Clone, Copy)]
 pub(super) struct RootEnd {
     /// Its last cluster, or 0 if it has a fixed place.

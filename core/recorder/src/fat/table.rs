@@ -60,7 +60,7 @@ impl FatVolume {
         kind.decode(cluster.into(), &self.block[at..])
     }
 
-    /// Whether all entries of some clusters are as they should be.
+    /// Returns true if all entries of some clusters are as they should be.
     pub(super) async fn all_entries<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -82,7 +82,7 @@ impl FatVolume {
         Ok(true)
     }
 
-    /// Whether a chain is exactly this one.
+    /// Returns true if a chain is exactly this one.
     pub(super) async fn is_chain<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -96,9 +96,9 @@ impl FatVolume {
         .await
     }
 
-    /// Whether each cluster is free, or as it is in the whole chain, or as it is in what is kept of it:
-    /// what an operation that was cut off leaves. Another file that took some of the clusters since
-    /// shows, unless it ends just where the chain does.
+    /// Returns true if each cluster is free, or as it is in the whole chain, or as it is in the part that is
+    /// kept: the state that an interrupted operation leaves. Another file that has taken some of the
+    /// clusters shows, unless it ends just where the chain does.
     pub(super) async fn is_part_done<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -314,7 +314,7 @@ impl FatVolume {
     }
 }
 
-/// Whether an entry ends a chain and has no bits above its value.
+/// Returns true if an entry ends a chain and has no bits above its value.
 fn is_end(kind: FatKind, entry: u32) -> bool {
     entry <= kind.mask() && kind.is_end_of_chain(entry)
 }

@@ -87,9 +87,4 @@ impl Format {
     pub(crate) fn is_binary(note: u32) -> bool {
         note & 1 != 0
     }
-
-    /// Bytes of every sample in the ring before a session chooses a schema, if they are alike.
-    pub(crate) fn sample_bytes(&self) -> Option<usize> {
-        self.schema(0).map(Schema::sample_bytes)
-    }
 }

@@ -2,10 +2,11 @@
 //! that are filled to their ends, against an independent decoder.
 
 use super::test_decoder::{Part, assert_closed, check_order, decode};
-use super::{Column, Encoder, FilePosition, Filled, Format, Kind, MAGOD2, Schema};
+use super::{Column, Encoder, FilePosition, Format, Kind, MAGOD2, Schema};
+use super::encoder::Filled;
 use crate::gap::Cause;
 use crate::limits::HEADER_BLOCKS;
-use crate::ring::{Next, Ring, Sampler, Source};
+use crate::ring::{Next, Consumer, Producer, Ring};
 use crate::session::Session;
 use crate::volume::{Blocks, Extent, Reserved};
 use crate::{Recovered, find_end};
@@ -56,8 +57,8 @@ fn sample(stream: u8, index: u64, bytes: usize) -> Vec<u8> {
 
 struct Stream<'a> {
     encoder: Encoder,
-    sampler: Sampler<'a>,
-    source: Source<'a>,
+    sampler: Producer<'a>,
+    source: Consumer<'a>,
     /// Schema of the samples that are pushed now.
     schema: u8,
     /// A session is in the ring.
@@ -88,7 +89,7 @@ impl<'a> Track<'a> {
         let streams: Vec<Stream> = (0..)
             .zip(rings)
             .map(|(at, ring)| {
-                let (sampler, source) = ring.split();
+                let (sampler, source) = ring.split(FORMAT);
                 Stream {
                     encoder: Encoder::new(FORMAT, *b"LOG", at),
                     sampler,
@@ -222,7 +223,9 @@ impl<'a> Track<'a> {
         let name = format!("s-{at}-{}", stream.sessions);
         let schema_of = &SCHEMAS[usize::from(schema)];
         let session = Session::new(&name, Some(schema_of), &settings, &FORMAT).unwrap();
-        stream.source.put_session(session);
+        if stream.sampler.begin_session(&session).is_err() {
+            return;
+        }
         (stream.schema, stream.is_changing) = (schema, true);
     }
 
@@ -337,7 +340,10 @@ impl Blocks for Card<'_> {
 fn recover_as(blocks: &[Block], epoch: u32, file_blocks: u32, note: u32) -> Recovered {
     let file = Reserved {
         slot: 0,
-        name: *b"LOG00001BIN",
+        prefix: *b"LOG",
+        extension: *b"BIN",
+        id: None,
+        is_version_0_1: false,
         extent: Extent {
             start: 0,
             blocks: file_blocks,

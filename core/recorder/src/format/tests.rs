@@ -1,10 +1,11 @@
 //! Files made by the encoder, read by other code, and cut off anywhere.
 
-use super::{Encoder, FilePosition, Filled, Format, MAGOD2, mark};
+use super::{Encoder, FilePosition, Format, MAGOD2, mark};
 use crate::crc32::crc32;
+use super::encoder::Filled;
 use crate::gap::Gap;
 use crate::limits::{FILE_LINE_BYTES, GAP_LINE_BYTES, LINE_BYTES_MAX, MARK_BLOCKS};
-use crate::ring::{Ring, Sampler, Source};
+use crate::ring::{Consumer, Producer, Ring};
 use crate::session::Session;
 use crate::volume::{Blocks, Extent, Reserved};
 use crate::{Recovered, find_end};
@@ -37,8 +38,8 @@ struct Maker<'a> {
     format: Format,
     encoder: Encoder,
     position: FilePosition,
-    source: Source<'a>,
-    sampler: Sampler<'a>,
+    source: Consumer<'a>,
+    sampler: Producer<'a>,
     written: Written,
     index: u64,
 }
@@ -187,7 +188,7 @@ fn gap_of(line: &str) -> Option<(u64, u64)> {
 fn make(seed: u64, format: Format, blocks: usize) -> Written {
     let bytes: Vec<AtomicU8> = (0..3000).map(|_| AtomicU8::new(0)).collect();
     let mut ring = Ring::over(bytes);
-    let (sampler, source) = ring.split();
+    let (sampler, source) = ring.split(format);
     let mut encoder = Encoder::new(format, *b"LOG", 0);
     encoder.start(None, BEGUN_US);
     let mut maker = Maker {
@@ -351,7 +352,10 @@ impl Blocks for Cut<'_> {
 fn recovered(mut card: Cut, format: &Format) -> Recovered {
     let file = Reserved {
         slot: 0,
-        name: *b"REC00001CSV",
+        prefix: *b"REC",
+        extension: *b"CSV",
+        id: None,
+        is_version_0_1: false,
         extent: Extent {
             start: 10,
             blocks: 400,

@@ -13,7 +13,6 @@ use cardiograph_record::{
     LiveProgress, LiveSetup, LiveStreaming, StreamError, Streamed, input_in_directory,
     stream_in_directory,
 };
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::num::NonZeroU32;
 use std::panic::resume_unwind;
 use std::path::Path;
@@ -55,7 +54,6 @@ pub fn record(args: &Record, lines: Live, interrupt: &Interrupt) -> Result<Figur
         window: window(args),
         setup: LiveSetup {
             config: config(args),
-            key: key(),
             is_stopped: &is_stopped,
         },
         progress: &progress,
@@ -109,9 +107,4 @@ fn shown(
     });
     bar.clear();
     streamed
-}
-
-/// A random number: the standard library's hash tables begin with one.
-fn key() -> u32 {
-    RandomState::new().build_hasher().finish() as u32
 }

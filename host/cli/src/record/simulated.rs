@@ -194,9 +194,9 @@ pub fn window(args: &Record) -> Window {
 pub fn config(args: &Record) -> Config {
     Config {
         file_bytes: args.file_size as u32,
-        file_us: args.recipe.map(|time| time.as_micros() as u64),
+        rotate_us: args.recipe.map(|time| time.as_micros() as u64),
         when_full: match args.when_full {
-            WhenFullArg::Stop => WhenFull::Stop,
+            WhenFullArg::Stop => WhenFull::Wait,
             WhenFullArg::RemoveOldest => WhenFull::RemoveOldest,
         },
     }

@@ -16,12 +16,8 @@ pub enum DirectoryError {
     },
     /// Another program records here or recovers.
     InUse(PathBuf),
-    /// There is no journal: nothing was recorded here.
-    NoJournal(PathBuf),
-    /// The journal's file is not one, or no record of it is whole.
-    DamagedJournal(PathBuf),
-    /// A file has the last number, 99999.
-    NumbersUsedUp(PathBuf),
+    /// There is no recording.
+    NoRecording(PathBuf),
     /// As many files as can be are unfinished, or this one is not.
     NotUnfinished(PathBuf),
     /// Others removed or moved the file while it was recorded to.
@@ -68,20 +64,9 @@ impl fmt::Display for DirectoryError {
                 "{}: another program records to this directory; wait for its end, or give another directory",
                 path.display()
             ),
-            DirectoryError::NoJournal(path) => write!(
+            DirectoryError::NoRecording(path) => write!(
                 f,
-                "{}: there is no recording of Cardiograph here (no {}); check its name",
-                path.display(),
-                super::journal::JOURNAL
-            ),
-            DirectoryError::DamagedJournal(path) => write!(
-                f,
-                "{}: no record of it is whole; move it away, and unfinished files stay as they are",
-                path.display()
-            ),
-            DirectoryError::NumbersUsedUp(path) => write!(
-                f,
-                "{}: a file has the last number, 99999; move it to another directory",
+                "{}: there is no recording of Cardiograph here; check its name",
                 path.display()
             ),
             DirectoryError::NotUnfinished(path) => write!(

@@ -1,140 +1,287 @@
-//! What is done to the files of a directory, each step durable when it returns.
+//! Operations on the files of a directory, each a few system calls.
 
-use super::journal::{Block, Entry};
-use super::{Access, DirectoryError, Folder, Place, Unfinished};
+use super::names::{
+    PART, final_name, folder_of, parse_folder, parse_prepared, parse_recording, prepared_name,
+};
+use super::unfinished::{Left, Unfinished};
+use super::{Access, DirectoryError, Folder, sync};
 use cardiograph_card::BLOCK_BYTES;
-use cardiograph_recorder::Name;
-use rustix::fs::{FallocateFlags, fallocate};
+use cardiograph_recorder::{FileId, Request};
+use rustix::fs::{CWD, FallocateFlags, RenameFlags, fallocate, renameat_with};
 use rustix::io::Errno;
+use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
-use std::io;
-use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+/// Folders of a prefix that may hold unfinished files: the newest. Numbers of unfinished files are
+/// consecutive, and a folder holds many more.
+const FOLDERS_SEARCHED: usize = 2;
+/// Extensions of recordings that may be removed.
+const RECORDINGS: [[u8; 3]; 2] = [*b"CSV", *b"BIN"];
 
 impl Folder {
-    /// An unfinished file, if it is as it was left. One that was only being made is removed.
-    pub(super) fn open_unfinished(
-        &self,
-        entry: &Entry,
-    ) -> Result<Option<Unfinished>, DirectoryError> {
-        let path = self.path_of(&entry.name);
-        let is_file = path
-            .symlink_metadata()
-            .is_ok_and(|metadata| metadata.is_file());
-        if !is_file {
-            return Ok(None);
-        }
-        let mut options = OpenOptions::new();
-        let file = options
-            .read(true)
-            .write(self.access != Access::Look)
-            .open(&path);
-        let file = file.map_err(DirectoryError::at(&path))?;
-        let bytes = file.metadata().map_err(DirectoryError::at(&path))?.len();
-        if entry.is_made {
-            return Ok((bytes == bytes_of(entry)).then_some(Unfinished { file, path }));
-        }
-        // Somebody else's would have something in it.
-        if begins_with_zeros(&file, bytes).map_err(DirectoryError::at(&path))? {
-            self.remove(&path)?;
-        }
-        Ok(None)
-    }
-
     /// Makes a file in its full length, durable. Nothing is left of it if that fails.
-    pub(super) fn make(&self, entry: &Entry) -> Result<Unfinished, DirectoryError> {
-        let path = self.path_of(&entry.name);
-        let mut options = OpenOptions::new();
-        let file = options.read(true).write(true).create_new(true).open(&path);
-        let file = file.map_err(DirectoryError::at(&path))?;
-        let made = preallocate(&file, bytes_of(entry)).and_then(|()| file.sync_all());
-        if let Err(error) = made {
+    pub(super) fn make(
+        &self,
+        request: &Request,
+        blocks: u32,
+    ) -> Result<Unfinished, DirectoryError> {
+        let (file, path) = self.create(request)?;
+        let bytes = u64::from(blocks) * BLOCK_BYTES as u64;
+        if let Err(error) = preallocate(&file, bytes).and_then(|()| file.sync_all()) {
             drop(file);
-            self.remove(&path)?;
+            remove(&path)?;
             return Err(DirectoryError::at(&path)(error));
         }
-        self.sync()?;
-        Ok(Unfinished { file, path })
+        sync(&self.path)?;
+        Ok(Unfinished {
+            file,
+            path,
+            prefix: request.prefix,
+            extension: request.extension,
+            blocks,
+            epoch: random(),
+            note: request.note,
+            id: None,
+            session: String::new(),
+        })
     }
 
-    /// Gives a file its length, durable.
-    pub(super) fn finish(
+    /// Creates an empty file with a free name; one that is taken is left alone.
+    fn create(&self, request: &Request) -> Result<(File, PathBuf), DirectoryError> {
+        for place in 0..=u8::MAX {
+            let name = prepared_name(place, request.prefix, request.extension);
+            let path = self.path.join(name);
+            let mut options = OpenOptions::new();
+            match options.read(true).write(true).create_new(true).open(&path) {
+                Ok(file) => return Ok((file, path)),
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => (),
+                Err(error) => return Err(DirectoryError::at(&path)(error)),
+            }
+        }
+        Err(DirectoryError::NotUnfinished(self.path.clone()))
+    }
+
+    /// Makes the folder of a recording, durable.
+    pub(super) fn make_folder(&self, id: &FileId) -> Result<(), DirectoryError> {
+        let folder = self.path.join(folder_of(id));
+        match std::fs::create_dir(&folder) {
+            Ok(()) => sync(&self.path),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+            Err(error) => Err(DirectoryError::at(&folder)(error)),
+        }
+    }
+
+    /// Moves a prepared file into the folder of its number.
+    pub(super) fn give_name(
         &mut self,
         slot: usize,
-        entry: &Entry,
-        bytes: u64,
+        id: FileId,
+        session: &str,
     ) -> Result<(), DirectoryError> {
-        if self.access == Access::Look {
-            return Ok(());
+        let name = final_name(&id, session) + PART;
+        let to = self.path.join(folder_of(&id)).join(name);
+        let from = self.unfinished(slot)?.path.clone();
+        rename(&from, &to)?;
+        if let Some(unfinished) = &mut self.files[slot] {
+            unfinished.path = to;
+            unfinished.id = Some(id);
+            unfinished.session = session.to_string();
         }
-        let path = self.path_of(&entry.name);
-        let unfinished = self.unfinished(slot);
-        let unfinished =
-            unfinished.ok_or_else(|| DirectoryError::NotUnfinished(self.path.clone()))?;
+        Ok(())
+    }
+
+    /// Gives a file its actual length, durable.
+    pub(super) fn trim(&mut self, slot: usize, bytes: u64) -> Result<(), DirectoryError> {
+        self.stream.take_if(|(open, _)| *open == slot);
+        let unfinished = self.unfinished(slot)?;
         let file = &unfinished.file;
-        let finished = file.set_len(bytes).and_then(|()| file.sync_all());
-        finished.map_err(DirectoryError::at(&path))?;
-        unfinished.check_is_there()?;
-        self.forget(slot);
+        // Data first: a file that has its actual length is taken as it is.
+        let trimmed = file
+            .sync_data()
+            .and_then(|()| file.set_len(bytes))
+            .and_then(|()| file.sync_all());
+        trimmed.map_err(DirectoryError::at(&unfinished.path))?;
+        unfinished.check_is_there()
+    }
+
+    /// Makes the names in the folder of an unfinished file durable.
+    pub(super) fn sync_folder_of(&self, slot: usize) -> Result<(), DirectoryError> {
+        let path = &self.unfinished(slot)?.path;
+        path.parent().map_or(Ok(()), sync)
+    }
+
+    /// Gives a trimmed file its final name, durable.
+    pub(super) fn finish(&mut self, slot: usize) -> Result<(), DirectoryError> {
+        finish(&self.unfinished(slot)?.path)?;
+        self.files[slot] = None;
         Ok(())
     }
 
     /// Removes an unfinished file.
-    pub(super) fn discard(&mut self, slot: usize, entry: &Entry) -> Result<(), DirectoryError> {
-        self.forget(slot);
-        self.remove(&self.path_of(&entry.name))
-    }
-
-    /// Closes a file; a write to it that was still open has nothing left to make durable.
-    fn forget(&mut self, slot: usize) {
+    pub(super) fn discard(&mut self, slot: usize) -> Result<(), DirectoryError> {
+        self.stream.take_if(|(open, _)| *open == slot);
+        let path = self.unfinished(slot)?.path.clone();
         self.files[slot] = None;
-        let place = Place::File(slot);
-        self.stream.take_if(|(open, _)| *open == place);
+        remove(&path)
     }
 
-    /// Removes a file, for good.
-    pub(super) fn remove(&self, path: &Path) -> Result<(), DirectoryError> {
-        if self.access == Access::Look {
-            return Ok(());
-        }
-        match std::fs::remove_file(path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(DirectoryError::at(path)(error))
+    /// Returns true if something was recorded here.
+    pub(super) fn has_recordings(&self) -> Result<bool, DirectoryError> {
+        let names = names_in(&self.path)?;
+        let is_ours = |name: &String| {
+            name == super::names::LOCK
+                || parse_prepared(name).is_some()
+                || parse_folder(name).is_some()
+        };
+        Ok(names.iter().any(is_ours))
+    }
+
+    /// Opens the unfinished files, completes those that only want their final names, and returns the number
+    /// that comes next for each prefix.
+    pub(super) fn scan(&mut self) -> Result<BTreeMap<[u8; 3], u32>, DirectoryError> {
+        self.files = Default::default();
+        let mut next_numbers = BTreeMap::new();
+        for name in names_in(&self.path)? {
+            if let Some(names) = parse_prepared(&name) {
+                self.take(self.path.join(name), names, None)?;
             }
-            _ => self.sync(),
         }
+        for (prefix, folders) in self.folders()? {
+            for folder in folders.into_iter().rev().take(FOLDERS_SEARCHED) {
+                for (id, path, is_unfinished) in self.recordings(prefix, folder)? {
+                    let next = next_numbers.entry(prefix).or_insert(1);
+                    *next = id.number.saturating_add(1).max(*next);
+                    if is_unfinished {
+                        self.take(path, (id.prefix, id.extension), Some(id))?;
+                    }
+                }
+            }
+        }
+        Ok(next_numbers)
     }
 
-    /// The highest number in a name here, or 0.
-    pub(super) fn number_last(&self) -> Result<u32, DirectoryError> {
-        let recordings = self.recordings()?;
-        Ok(recordings
-            .into_iter()
-            .map(|(number, _)| number)
-            .max()
-            .unwrap_or(0))
+    /// Opens an unfinished file, if it is one and there is a slot.
+    fn take(
+        &mut self,
+        path: PathBuf,
+        names: ([u8; 3], [u8; 3]),
+        id: Option<FileId>,
+    ) -> Result<(), DirectoryError> {
+        let Some(slot) = self.files.iter().position(Option::is_none) else {
+            return Ok(());
+        };
+        match Unfinished::open(path.clone(), names, id, self.access)? {
+            Left::Unfinished(unfinished) => self.files[slot] = Some(unfinished),
+            Left::Trimmed if self.access != Access::Look => finish(&path)?,
+            Left::Trimmed | Left::Foreign => (),
+        }
+        Ok(())
     }
 
-    /// Files here with names of the pattern LLLddddd.LLL, and their numbers.
-    pub(super) fn recordings(&self) -> Result<Vec<(u32, Name)>, DirectoryError> {
-        let entries = std::fs::read_dir(&self.path).map_err(DirectoryError::at(&self.path))?;
+    /// Numbers of the folders of each prefix, in order.
+    fn folders(&self) -> Result<BTreeMap<[u8; 3], Vec<u32>>, DirectoryError> {
+        let mut folders: BTreeMap<_, Vec<u32>> = BTreeMap::new();
+        for name in names_in(&self.path)? {
+            if let Some((prefix, number)) = parse_folder(&name)
+                && self.path.join(&name).is_dir()
+            {
+                folders.entry(prefix).or_default().push(number);
+            }
+        }
+        folders.values_mut().for_each(|numbers| numbers.sort());
+        Ok(folders)
+    }
+
+    /// Recordings in a folder, finished and not.
+    fn recordings(
+        &self,
+        prefix: [u8; 3],
+        folder: u32,
+    ) -> Result<Vec<(FileId, PathBuf, bool)>, DirectoryError> {
+        let path = self
+            .path
+            .join(format!("{}{folder:05}", prefix.escape_ascii()));
         let mut found = Vec::new();
-        for entry in entries {
-            let entry = entry.map_err(DirectoryError::at(&self.path))?;
-            let text = entry.file_name();
-            let Some((number, name)) = text.to_str().and_then(numbered) else {
-                continue;
-            };
-            if entry.file_type().is_ok_and(|kind| kind.is_file()) {
-                found.push((number, name));
+        for name in names_in(&path)? {
+            let file = path.join(&name);
+            let is_file = || file.symlink_metadata().is_ok_and(|file| file.is_file());
+            if let Some((id, is_unfinished)) = parse_recording((prefix, folder), &name)
+                && is_file()
+            {
+                found.push((id, file, is_unfinished));
             }
         }
         Ok(found)
     }
+
+    /// The finished recording that was changed first; per prefix the one with the lowest number.
+    pub(super) fn oldest(&self) -> Result<Option<(FileId, PathBuf)>, DirectoryError> {
+        let mut oldest = None;
+        for (prefix, folders) in self.folders()? {
+            for folder in folders {
+                let mut recordings = self.recordings(prefix, folder)?;
+                recordings.retain(|(id, _, is_unfinished)| {
+                    !is_unfinished && RECORDINGS.contains(&id.extension)
+                });
+                let first = recordings.into_iter().min_by_key(|(id, ..)| id.number);
+                let Some((id, path, _)) = first else { continue };
+                let metadata = path.metadata().map_err(DirectoryError::at(&path))?;
+                let changed = metadata.modified().map_err(DirectoryError::at(&path))?;
+                let is_older = |(earliest, ..): &(_, _, _)| changed < *earliest;
+                if oldest.as_ref().is_none_or(is_older) {
+                    oldest = Some((changed, id, path));
+                }
+                break;
+            }
+        }
+        Ok(oldest.map(|(_, id, path)| (id, path)))
+    }
 }
 
-fn bytes_of(entry: &Entry) -> u64 {
-    u64::from(entry.blocks) * BLOCK_BYTES as u64
+/// Removes a file, if it is there; durable.
+pub(super) fn remove(path: &Path) -> Result<(), DirectoryError> {
+    match std::fs::remove_file(path) {
+        Ok(()) => path.parent().map_or(Ok(()), sync),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(DirectoryError::at(path)(error)),
+    }
+}
+
+/// Gives a file of its actual length its final name, durable.
+fn finish(path: &Path) -> Result<(), DirectoryError> {
+    let text = path.to_string_lossy();
+    rename(path, Path::new(text.strip_suffix(PART).unwrap_or(&text)))?;
+    path.parent().map_or(Ok(()), sync)
+}
+
+/// Renames a file; one that has the new name stays as it is.
+fn rename(from: &Path, to: &Path) -> Result<(), DirectoryError> {
+    let renamed = renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE);
+    let renamed = match renamed {
+        // File systems without this flag: a link replaces nothing either.
+        Err(Errno::INVAL | Errno::NOSYS) => {
+            std::fs::hard_link(from, to).and_then(|()| std::fs::remove_file(from))
+        }
+        renamed => renamed.map_err(io::Error::from),
+    };
+    renamed.map_err(|error| match error.kind() {
+        ErrorKind::NotFound => DirectoryError::Gone(from.to_path_buf()),
+        _ => DirectoryError::at(to)(error),
+    })
+}
+
+fn names_in(directory: &Path) -> Result<Vec<String>, DirectoryError> {
+    let entries = std::fs::read_dir(directory).map_err(DirectoryError::at(directory))?;
+    let mut names = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(DirectoryError::at(directory))?;
+        names.extend(entry.file_name().into_string());
+    }
+    names.sort();
+    Ok(names)
 }
 
 /// Gives a file its length, and room for it if the file system can.
@@ -145,25 +292,7 @@ fn preallocate(file: &File, bytes: u64) -> io::Result<()> {
     }
 }
 
-fn begins_with_zeros(file: &File, bytes: u64) -> io::Result<bool> {
-    let mut block: Block = [0; BLOCK_BYTES];
-    let begin = &mut block[..bytes.min(BLOCK_BYTES as u64) as usize];
-    file.read_exact_at(begin, 0)?;
-    Ok(begin.iter().all(|byte| *byte == 0))
-}
-
-/// The number of a name of the pattern LLLddddd.LLL, and the name in eleven bytes.
-fn numbered(text: &str) -> Option<(u32, Name)> {
-    let (stem, extension) = text.split_once('.')?;
-    let name: Name = [stem, extension].concat().into_bytes().try_into().ok()?;
-    let is_pattern = stem.len() == 8
-        && name[..3].iter().all(u8::is_ascii_uppercase)
-        && name[8..].iter().all(u8::is_ascii_alphanumeric);
-    let number = is_pattern
-        .then(|| &name[3..8])
-        .filter(|digits| digits.iter().all(u8::is_ascii_digit))?;
-    let number = number
-        .iter()
-        .fold(0, |number, digit| 10 * number + u32::from(digit - b'0'));
-    Some((number, name))
+/// A random number: the standard library's hash tables begin with one.
+fn random() -> u32 {
+    RandomState::new().build_hasher().finish() as u32
 }

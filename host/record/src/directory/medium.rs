@@ -1,50 +1,58 @@
 //! Blocks: each is written to its place in its file at once, and durable when a stream has ended.
 
-use super::{CARD_BLOCKS, DirectoryCard, DirectoryError, Folder, Place, Unfinished};
+use super::{CARD_BLOCKS, DirectoryCard, DirectoryError, Folder, NO_BLOCK, RANGE_BLOCKS};
 use cardiograph_card::{BLOCK_BYTES, Block, Medium, WriteError};
 use cardiograph_recorder::Blocks;
 use std::os::unix::fs::FileExt;
 
 impl Folder {
     fn read(&self, start: u32, blocks: &mut [Block]) -> Result<(), DirectoryError> {
-        let (place, index) = self.place(start);
+        // A step of a file operation, of which the directory has no blocks.
+        if start == NO_BLOCK {
+            return Ok(());
+        }
+        let (slot, index) = place(start);
+        let unfinished = self.unfinished(slot)?;
         let offset = u64::from(index) * BLOCK_BYTES as u64;
-        let read = self
-            .file(place)?
+        let read = unfinished
+            .file
             .read_exact_at(blocks.as_flattened_mut(), offset);
-        read.map_err(DirectoryError::at(&self.path))
+        read.map_err(DirectoryError::at(&unfinished.path))
     }
 
     fn begin(&mut self, start: u32) -> Result<(), DirectoryError> {
         self.end()?;
-        self.stream = Some(self.place(start));
+        self.stream = Some(place(start));
         Ok(())
     }
 
     fn push(&mut self, block: &Block) -> Result<(), DirectoryError> {
-        let Some((place, index)) = self.stream else {
+        let Some((slot, index)) = self.stream else {
             return Err(DirectoryError::NotUnfinished(self.path.clone()));
         };
+        let unfinished = self.unfinished(slot)?;
         let offset = u64::from(index) * BLOCK_BYTES as u64;
-        let written = self.file(place)?.write_all_at(block, offset);
-        written.map_err(DirectoryError::at(&self.path))?;
-        self.stream = Some((place, index + 1));
+        let written = unfinished.file.write_all_at(block, offset);
+        written.map_err(DirectoryError::at(&unfinished.path))?;
+        self.stream = Some((slot, index + 1));
         Ok(())
     }
 
+    /// Makes durable what was written, and checks that it can be found by its name.
     fn end(&mut self) -> Result<(), DirectoryError> {
-        let Some((place, _)) = self.stream.take() else {
+        let Some((slot, _)) = self.stream.take() else {
             return Ok(());
         };
-        let synced = self.file(place)?.sync_data();
-        synced.map_err(DirectoryError::at(&self.path))?;
-        match place {
-            Place::File(slot) => self
-                .unfinished(slot)
-                .map_or(Ok(()), Unfinished::check_is_there),
-            Place::Journal => Ok(()),
-        }
+        let unfinished = self.unfinished(slot)?;
+        let synced = unfinished.file.sync_data();
+        synced.map_err(DirectoryError::at(&unfinished.path))?;
+        unfinished.check_is_there()
     }
+}
+
+/// Returns the slot of a block, and its number in the file.
+fn place(block: u32) -> (usize, u32) {
+    ((block / RANGE_BLOCKS) as usize, block % RANGE_BLOCKS)
 }
 
 fn nothing_kept(cause: DirectoryError) -> WriteError<DirectoryError> {

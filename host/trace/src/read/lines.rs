@@ -82,6 +82,14 @@ impl<R: Read> Lines<R> {
 
     /// The next line that is not blank.
     pub(super) fn next_row(&mut self) -> Result<Option<Line<'_>>, Fault> {
+        self.next_row_but(|_| false)
+    }
+
+    /// The next line that is not blank and not to be skipped.
+    pub(super) fn next_row_but(
+        &mut self,
+        is_skipped: impl Fn(&[u8]) -> bool,
+    ) -> Result<Option<Line<'_>>, Fault> {
         loop {
             let Some(length) = self.line_in_memory()? else {
                 return Ok(None);
@@ -96,7 +104,7 @@ impl<R: Read> Lines<R> {
             if text.contains(&0) {
                 return Err(Problem::Nul.at_line(self.lines_taken));
             }
-            if text.trim_ascii().is_empty() {
+            if text.trim_ascii().is_empty() || is_skipped(text) {
                 continue;
             }
             let span = from..from + text.len();

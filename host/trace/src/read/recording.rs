@@ -93,14 +93,15 @@ pub(super) fn read<R: Read>(
             .to_owned(),
     );
     lines.next_row()?;
-    let Some(first) = lines.next_row()? else {
+    // Notes of a recorder stand among the rows.
+    let Some(first) = lines.next_row_but(is_note)? else {
         return Err(Problem::OneSample.in_file());
     };
     let due = header.fields_due(&first)?;
     let mut before_ns = header.time_ns(&first, due, unit)?;
     let mut before = time_shown(&first, &header);
     let mut trace = Trace::new(about);
-    while let Some(line) = lines.next_row()? {
+    while let Some(line) = lines.next_row_but(is_note)? {
         let time_ns = header.time_ns(&line, due, unit)?;
         let operation = Operation {
             kind: OperationKind::Write,
@@ -131,6 +132,14 @@ pub(super) fn read<R: Read>(
     })
 }
 
+/// Returns true if a row is a note: its columns are empty, and the last one begins with `#`.
+fn is_note(row: &[u8]) -> bool {
+    let note = row.trim_ascii_start();
+    let commas = note.iter().take_while(|byte| **byte == b',').count();
+    let note = &note[commas..];
+    note.starts_with(b"#") || note.starts_with(b"\"#")
+}
+
 fn time_shown(line: &Line<'_>, header: &Header) -> String {
     cells(line.text, header.separator)
         .nth(header.column)
@@ -151,6 +160,20 @@ fn separator(line: &[u8]) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn notes_of_a_recorder_are_told_from_rows() {
+        for note in [
+            ",,#file number=1 first=0 at_us=5",
+            ",,\"#file number=1 first=0 at_us=5 session=a settings=b,c\"",
+            "#gap first=1 count=2 at_us=7 last_us=9 cause=busy",
+        ] {
+            assert!(is_note(note.as_bytes()), "{note}");
+        }
+        for row in ["1,2", ",2", ""] {
+            assert!(!is_note(row.as_bytes()), "{row}");
+        }
+    }
 
     #[test]
     fn a_header_may_end_in_free_fields() {

@@ -125,19 +125,22 @@ impl Model {
         if !self.obey() {
             return Err(PushError::Stopped);
         }
-        let is_good = match self.format {
+        let is_good_length = match self.format {
             Format::Lines { line_bytes_max, .. } => {
-                let ends = sample.iter().filter(|byte| **byte == b'\n').count();
-                ends == 1 && sample.ends_with(b"\n") && sample.len() <= line_bytes_max.into()
+                sample.ends_with(b"\n") && sample.len() <= line_bytes_max.into()
             }
             _ => sample.len() == self.format.schemas()[self.schema].sample_bytes(),
         };
-        if !is_good {
+        if !is_good_length {
             return self.lose(Cause::BadSample, now_us);
         }
         let has_slot = self.open.is_none() || self.boundaries() < BOUNDARIES_MAX;
         if self.level() + sample.len() > self.capacity || !has_slot {
             return self.lose(self.cause, now_us);
+        }
+        let ends = sample.iter().filter(|byte| **byte == b'\n').count();
+        if matches!(self.format, Format::Lines { .. }) && ends > 1 {
+            return self.lose(Cause::BadSample, now_us);
         }
         self.publish();
         self.queue

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::{format, println};
 
-const SAMPLES: u64 = 400_000;
+const SAMPLES: u64 = 200_000;
 /// More than are ever pushed before a stop.
 const FOREVER: u64 = 50_000_000;
 /// Every so many samples there is a run of ones that are too short.
@@ -182,7 +182,7 @@ fn all_is_taken_up_to_the_close() {
 /// The consumer stops amid pushes: what was counted by then is found, and no more is counted.
 #[test]
 fn all_is_taken_after_a_stop() {
-    for round in 0..60 {
+    for round in 0..40 {
         let mut ring = Ring::over(memory(RINGS[round % 4]));
         let (producer, mut consumer) = ring.split(FORMAT);
         let mut producer = Closed(producer);
@@ -214,7 +214,7 @@ fn all_is_taken_after_a_stop() {
 /// The producer falls silent without a close, amid a gap.
 #[test]
 fn all_is_taken_when_the_producer_falls_silent() {
-    for round in 0..60 {
+    for round in 0..40 {
         let mut ring = Ring::over(memory(RINGS[round % 4]));
         let (mut producer, mut consumer) = ring.split(FORMAT);
         consumer.set_cause(Cause::CardFull);

@@ -1,0 +1,62 @@
+//! The first block of a recording: its mark names the epoch.
+
+use crate::crc::crc32;
+use cardiograph_card::{BLOCK_BYTES, Block};
+
+/// State of a first block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FirstBlock {
+    /// Never written.
+    Unused,
+    /// The beginning of a recording.
+    Recording { epoch: u32, is_binary: bool },
+    /// Written by others, or damaged.
+    Foreign,
+}
+
+const BINARY_CRC_AT: usize = BLOCK_BYTES - 4;
+const TEXT_CRC_AT: usize = BLOCK_BYTES - 2 - 8;
+
+impl FirstBlock {
+    pub(super) fn of(block: &Block) -> FirstBlock {
+        if block.iter().all(|byte| *byte == 0) {
+            return FirstBlock::Unused;
+        }
+        let epoch = binary(block).map(|epoch| (epoch, true));
+        match epoch.or_else(|| text_mark(block).map(|epoch| (epoch, false))) {
+            Some((epoch, is_binary)) => FirstBlock::Recording { epoch, is_binary },
+            None => FirstBlock::Foreign,
+        }
+    }
+}
+
+fn binary(block: &Block) -> Option<u32> {
+    let number = |at: usize| u32::from_le_bytes(core::array::from_fn(|index| block[at + index]));
+    let is_first = number(BINARY_CRC_AT) == crc32(&block[..BINARY_CRC_AT]) && number(4) == 0;
+    is_first.then(|| number(0))
+}
+
+/// The mark of a first block is `@epoch index ... crc` and a line end, and covers the whole block.
+fn text_mark(block: &Block) -> Option<u32> {
+    let fields = text_fields(block)?;
+    let crc = *fields.last()?;
+    (fields[1] == 0 && crc == crc32(&block[..TEXT_CRC_AT])).then_some(fields[0])
+}
+
+/// Returns true if the block ends with a mark, of whatever block and recording.
+pub(super) fn ends_with_mark(block: &Block) -> bool {
+    text_fields(block).is_some()
+}
+
+fn text_fields(block: &Block) -> Option<Vec<u32>> {
+    let line = block.strip_suffix(b"\r\n")?;
+    let start = line.iter().rposition(|byte| *byte == b'@')? + 1;
+    let text = str::from_utf8(&line[start..]).ok()?;
+    let field = |field: &str| {
+        u32::from_str_radix(field, 16)
+            .ok()
+            .filter(|_| field.len() == 8)
+    };
+    let fields: Vec<u32> = text.split(' ').map(field).collect::<Option<_>>()?;
+    (fields.len() >= 3).then_some(fields)
+}

@@ -1,0 +1,146 @@
+//! Names of recordings and of prepared files.
+
+use cardiograph_recorder::{FOLDER_RECORDINGS_MAX, FileId, Name};
+
+/// The file that a recorder locks.
+pub(super) const LOCK: &str = ".cardiograph.lock";
+/// End of the name of an unfinished file.
+pub(super) const PART: &str = ".part";
+const PREPARED: &str = ".cardiograph-";
+const DIGITS: usize = 5;
+/// Numbers before a file's name repeats, in another folder.
+const NAMES: u32 = 100_000;
+
+/// Returns a short name as people write it: `REC00001.CSV`.
+pub(super) fn file_name(name: &Name) -> String {
+    let part = |bytes: &[u8]| bytes.escape_ascii().to_string().trim_end().to_string();
+    match part(&name[8..]) {
+        extension if extension.is_empty() => part(&name[..8]),
+        extension => format!("{}.{extension}", part(&name[..8])),
+    }
+}
+
+/// Returns the name of the folder of a recording.
+pub(super) fn folder_of(id: &FileId) -> String {
+    file_name(&id.folder_name())
+}
+
+/// Returns the name of a recording in its folder.
+pub(super) fn final_name(id: &FileId, session: &str) -> String {
+    let short = file_name(&id.short_name());
+    match (session, short.split_once('.')) {
+        ("", _) | (_, None) => short,
+        (session, Some((stem, extension))) => format!("{stem} {session}.{extension}"),
+    }
+}
+
+/// Returns the name of a prepared file.
+pub(super) fn prepared_name(place: u8, prefix: [u8; 3], extension: [u8; 3]) -> String {
+    let (prefix, extension) = (prefix.escape_ascii(), extension.escape_ascii());
+    format!("{PREPARED}{place}-{prefix}-{extension}{PART}")
+}
+
+/// Parses the name of a prepared file: prefix and extension.
+pub(super) fn parse_prepared(name: &str) -> Option<([u8; 3], [u8; 3])> {
+    let rest = name.strip_prefix(PREPARED)?.strip_suffix(PART)?;
+    let mut fields = rest.split('-');
+    let _place: u8 = fields.next()?.parse().ok()?;
+    let letters = |field: Option<&str>| field?.as_bytes().try_into().ok();
+    let names = (letters(fields.next())?, letters(fields.next())?);
+    fields.next().is_none().then_some(names)
+}
+
+/// Parses the name of a folder of recordings: prefix and number.
+pub(super) fn parse_folder(name: &str) -> Option<([u8; 3], u32)> {
+    let (prefix, digits) = name.as_bytes().split_at_checked(3)?;
+    let prefix: [u8; 3] = prefix.try_into().ok()?;
+    let is_good = prefix.iter().all(u8::is_ascii_uppercase)
+        && digits.len() == DIGITS
+        && digits.iter().all(u8::is_ascii_digit);
+    is_good.then(|| (prefix, number_of(digits)))
+}
+
+/// Parses the name of a recording in a folder, with or without a session; returns true with it if the
+/// recording is unfinished.
+pub(super) fn parse_recording(
+    (prefix, folder): ([u8; 3], u32),
+    name: &str,
+) -> Option<(FileId, bool)> {
+    let (name, is_unfinished) = match name.strip_suffix(PART) {
+        Some(name) => (name, true),
+        None => (name, false),
+    };
+    let (stem, extension) = name.rsplit_once('.')?;
+    let extension: [u8; 3] = extension.as_bytes().try_into().ok()?;
+    let (own, rest) = stem.as_bytes().split_at_checked(3)?;
+    let (digits, session) = rest.split_at_checked(DIGITS)?;
+    let is_good = own == prefix
+        && digits.iter().all(u8::is_ascii_digit)
+        && (session.is_empty() || session.starts_with(b" "))
+        && extension
+            .iter()
+            .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit());
+    let digits = is_good.then(|| number_of(digits))?;
+    let number = folder * FOLDER_RECORDINGS_MAX + digits % FOLDER_RECORDINGS_MAX;
+    let id = FileId {
+        prefix,
+        extension,
+        number,
+    };
+    (number % NAMES == digits).then_some((id, is_unfinished))
+}
+
+fn number_of(digits: &[u8]) -> u32 {
+    let digit = |number, digit: &u8| 10 * number + u32::from(digit - b'0');
+    digits.iter().fold(0, digit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_parsed_as_they_are_made() {
+        for number in [1, 999, 1_000, 99_999, 100_000, 1_234_567] {
+            for session in ["", "night-2"] {
+                let id = FileId {
+                    prefix: *b"LOG",
+                    extension: *b"CSV",
+                    number,
+                };
+                let folder = parse_folder(&folder_of(&id)).unwrap();
+                let name = final_name(&id, session);
+                assert_eq!(parse_recording(folder, &name), Some((id, false)), "{name}");
+                let part = name + PART;
+                assert_eq!(parse_recording(folder, &part), Some((id, true)), "{part}");
+            }
+        }
+        let prepared = prepared_name(7, *b"LOG", *b"BIN");
+        assert_eq!(prepared, ".cardiograph-7-LOG-BIN.part");
+        assert_eq!(parse_prepared(&prepared), Some((*b"LOG", *b"BIN")));
+    }
+
+    #[test]
+    fn other_names_are_not_ours() {
+        let folder = (*b"LOG", 0);
+        for name in [
+            "LOG01001.CSV",
+            "LOG00001",
+            "LOG00001x.CSV",
+            "DAT00001.CSV",
+            "LOG0000é.CSV",
+        ] {
+            assert_eq!(parse_recording(folder, name), None, "{name}");
+        }
+        for name in [
+            "LOG0000",
+            "log00000",
+            "LOG000000",
+            "LOG0000x",
+            ".cardiograph.lock",
+        ] {
+            assert_eq!(parse_folder(name), None, "{name}");
+            assert_eq!(parse_prepared(name), None, "{name}");
+        }
+    }
+}
