@@ -189,3 +189,46 @@ const APART: Config<2> = Config {
 fn two_tracks() {
     search(&APART);
 }
+
+#[test]
+fn two_tracks_flushed() {
+    search(&Config {
+        name: "two tracks, flushed",
+        events: &[Event::Sample(0), Event::Sample(1), Event::Flush],
+        ..APART
+    });
+}
+
+#[test]
+fn two_tracks_short_of_room() {
+    search(&Config {
+        name: "two tracks, short of room",
+        events: &[
+            Event::Sample(0),
+            Event::Sample(1),
+            Event::Stop,
+            Event::RoomTaken,
+            Event::RoomFreed,
+        ],
+        ..APART
+    });
+}
+
+#[test]
+fn larger() {
+    search(&Config {
+        name: "one stream, larger",
+        ring: 3,
+        blocks: 3,
+        gaps: 2,
+        events: &[
+            Event::Sample(0),
+            Event::Burst(0),
+            Event::Flush,
+            Event::Stop,
+            Event::RoomTaken,
+            Event::RoomFreed,
+        ],
+        ..ONE
+    });
+}

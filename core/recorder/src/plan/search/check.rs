@@ -349,7 +349,7 @@ pub(super) fn settled<const N: usize>(
         ensure(track.closing == 0, "a file is never closed")?;
         ensure(!world.needs_name(config, at), "a file is never named")?;
         let is_waiting = world.has_unsaved(config, at) || world.is_at_session(config, at);
-        if track.is_starved() {
+        if world.is_starved(at) {
             ensure(!is_waiting || !has_room, "waits although there is room")?;
             let is_reported = world.files[usize::from(at)].is_full_reported;
             ensure(

@@ -329,7 +329,9 @@ impl<const N: usize> World<N> {
 
     /// Returns true if nothing that waits for this track has a place to go.
     pub(super) fn is_starved(&self, at: u8) -> bool {
-        self.plan.tracks[usize::from(at)].is_starved()
+        let track = &self.plan.tracks[usize::from(at)];
+        let has_room = track.file.is_some_and(|file| file.index < file.blocks);
+        track.ahead == 0 && !has_room
     }
 
     /// Files of a track that the volume keeps a slot for.
