@@ -48,34 +48,19 @@ impl History<'_> {
             Some(End::Refused(why)) if self.volume.free_bytes.is_some() && is_full(why) => (),
             Some(end) => return Err(format!("the last session ended with {end:?}")),
         }
-        let listing = fat::check(card, self.volume.start)?;
-        let mut files = self
-            .volume
-            .read(card)
-            .map_err(|error| format!("fatfs: {error}"))?;
-        for (path, bytes) in self.others {
-            match files.remove(path) {
-                Some(found) if found == *bytes => (),
-                Some(_) => return Err(format!("{path} of others has changed")),
-                None => return Err(format!("{path} of others is gone")),
-            }
-        }
-        let unfinished = |(_, entry): &(&String, &fat::Entry)| entry.attributes & 4 != 0;
-        if let Some((name, _)) = listing
-            .iter()
-            .filter(|(name, _)| *name != "CARDIOGRJNL")
-            .find(unfinished)
-        {
-            let end = self.sessions.last().map(|session| &session.end);
-            return Err(format!(
-                "{name} is unfinished, and the last session ended with {end:?}"
-            ));
-        }
-        if files.remove("CARDIOGR.JNL").is_none() {
-            return Err(format!("there is no journal among {:?}", files.keys()));
-        }
+        self.judge_cards(&mut [card])
+    }
+
+    /// Judges cards of which one was exchanged for the other, after sessions that ended by themselves.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn judge_cards(&self, cards: &mut [&mut Card]) -> Result<Found, String> {
+        let files: Result<Vec<Files>, String> =
+            cards.iter_mut().map(|card| self.recordings(card)).collect();
+        let mut files = files?;
         let mut found = Found {
-            files: files.len() as u64,
+            files: files.iter().map(|files| files.len() as u64).sum(),
             ..Found::default()
         };
         let mut removed = self.removed();
@@ -86,9 +71,35 @@ impl History<'_> {
                     .map_err(|why| format!("session {number}, stream {stream}: {why}"))?;
             }
         }
-        match files.keys().next() {
+        match files.iter().flat_map(Files::keys).next() {
             Some(path) => Err(format!("nobody opened {path}")),
             None => Ok(found),
+        }
+    }
+
+    /// Files of recordings on a card whose volume is whole, with all files of others.
+    fn recordings(&self, card: &mut Card) -> Result<Files, String> {
+        let listing = fat::check(card, self.volume.start)?;
+        let read = self.volume.read(card);
+        let mut files = read.map_err(|error| format!("fatfs: {error}"))?;
+        for (path, bytes) in self.others {
+            match files.remove(path) {
+                Some(found) if found == *bytes => (),
+                Some(_) => return Err(format!("{path} of others has changed")),
+                None => return Err(format!("{path} of others is gone")),
+            }
+        }
+        let unfinished = |(_, entry): &(&String, &fat::Entry)| entry.attributes & 4 != 0;
+        let mut ours = listing.iter().filter(|(name, _)| *name != "CARDIOGRJNL");
+        if let Some((name, _)) = ours.find(unfinished) {
+            let end = self.sessions.last().map(|session| &session.end);
+            return Err(format!(
+                "{name} is unfinished, and the last session ended with {end:?}"
+            ));
+        }
+        match files.remove("CARDIOGR.JNL") {
+            Some(_) => Ok(files),
+            None => Err(format!("there is no journal among {:?}", files.keys())),
         }
     }
 
@@ -105,7 +116,7 @@ impl History<'_> {
         &self,
         number: usize,
         stream: usize,
-        files: &mut Files,
+        files: &mut [Files],
         removed: &mut BTreeSet<Name>,
         found: &mut Found,
     ) -> Result<(), String> {
@@ -117,9 +128,9 @@ impl History<'_> {
             gaps: Vec::new(),
             may_overlap: session.lost_card(),
         };
-        for name in session.files(stream) {
+        for (card, name) in session.files(stream) {
             let path = path_of(&name);
-            match files.remove(&path) {
+            match files[card].remove(&path) {
                 Some(bytes) => content::read(plan, &bytes, is_broken, &mut reached)
                     .and_then(|()| rules::judge_end(session, stream, &bytes))
                     .map_err(|why| format!("{path}: {why}"))?,
