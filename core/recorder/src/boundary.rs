@@ -121,7 +121,8 @@ impl Boundaries {
     /// Publishes the open gap. There has to be a slot for it.
     pub(crate) fn publish(&self) {
         let put = self.put.load(Ordering::Relaxed);
-        self.put.store(put.wrapping_add(1), Ordering::Release);
+        // The slot was stored before the fence at the end of its last change.
+        self.put.store(put.wrapping_add(1), Ordering::Relaxed);
     }
 
     /// Publishes a session at this place of the ring. There has to be a slot for it, and no open gap.
@@ -152,8 +153,10 @@ impl Boundaries {
         fence(Ordering::Release);
         let put = self.put.load(Ordering::Relaxed);
         write(&self.slots[put as usize % SLOTS]);
+        // Whoever sees one of the next stores, of the number or of `put`, sees the slot as it is now.
+        fence(Ordering::Release);
         self.sequence
-            .store(sequence.wrapping_add(2), Ordering::Release);
+            .store(sequence.wrapping_add(2), Ordering::Relaxed);
     }
 }
 

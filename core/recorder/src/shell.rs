@@ -22,8 +22,8 @@ use crate::plan::{
 use crate::reads::{ReadDesk, ReadFailed};
 use crate::ring::Next;
 use crate::stream::{Stream, StreamSummary, Window};
-use crate::track::{Closing, Track};
-use crate::volume::{FileRecord, RESERVED_MAX, ShortText};
+use crate::track::{Closing, Files, Track};
+use crate::volume::{FileRecord, RESERVED_MAX, Reserved, ShortText};
 use cardiograph_card::{BLOCK_BYTES, Medium};
 use embedded_hal_async::delay::DelayNs;
 
@@ -39,6 +39,7 @@ pub(crate) struct Shell<'a, M, C, D, E, const N: usize> {
     pub(crate) state: State<N>,
     pub(crate) streams: [Stream<'a>; N],
     pub(crate) tracks: [Track; N],
+    files: Files,
     costs: Costs,
     timers: Timers,
     /// New files that were asked for, by their number.
@@ -94,6 +95,7 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             state: State::new(count.unwrap_or(0)),
             streams,
             tracks,
+            files: Files::new(),
             costs: Costs::new(),
             timers: Timers::default(),
             rotations: parts.control.roll_asked(),
@@ -403,7 +405,7 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             needs_name: durable_us.is_some(),
             is_name_due: durable_us.is_some_and(|us| now_us >= us.saturating_add(NAME_US)),
             may_reserve: usize::from(state.ahead + state.closing) < RESERVED_MAX / count - 1,
-            next_blocks: track.ahead.front().map_or(0, |file| file.extent.blocks),
+            next_blocks: self.next_file(at).map_or(0, |file| file.extent.blocks),
             is_target_new: false,
         }
     }
@@ -422,11 +424,18 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             })
     }
 
+    /// The prepared file that a track takes next.
+    fn next_file(&self, at: u8) -> Option<&Reserved> {
+        let slot = self.tracks[usize::from(at)].ahead.front()?;
+        self.files.reserved(*slot)
+    }
+
     /// How long there is room in files, in us; `None` if nothing comes.
     fn us_left(&self, at: u8) -> Option<u64> {
         let file = self.state.tracks[usize::from(at)].file;
         let left = file.map_or(0, |file| u64::from(file.blocks - file.index));
         let ahead = self.tracks[usize::from(at)].ahead.iter();
+        let ahead = ahead.filter_map(|slot| self.files.reserved(*slot));
         let blocks = left + ahead.map(|file| u64::from(file.extent.blocks)).sum::<u64>();
         let rate: u64 = self
             .of_track(at)
@@ -604,7 +613,7 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             stream.encoder.start(session, now_us);
         }
         let track = &mut self.tracks[usize::from(at)];
-        if let Some(file) = track.begin(now_us) {
+        if let Some(file) = track.begin(&self.files, now_us) {
             let bytes_max = u64::from(file.reserved.extent.blocks) * BLOCK_BYTES as u64;
             let id = track.id(track.next_number);
             (self.events)(Event::Opened {
@@ -629,17 +638,18 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         let record = self.record_of(at, &file, blocks);
         let track = &mut self.tracks[usize::from(at)];
         track.file = None;
-        let is_noted = match blocks {
-            0 => track.ahead.push_front(file.reserved).is_ok(),
-            _ => {
-                let closing = Closing {
-                    slot: file.reserved.slot,
-                    record,
-                };
-                track.closing.push_back(closing).is_ok()
+        let slot = file.reserved.slot;
+        match blocks {
+            0 => {
+                let is_noted = track.ahead.push_front(slot).is_ok();
+                debug_assert!(is_noted);
             }
-        };
-        debug_assert!(is_noted);
+            _ => self.files.put_aside(Closing {
+                track: at,
+                slot,
+                record,
+            }),
+        }
         Ok(())
     }
 
@@ -739,6 +749,7 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         for track in &mut self.tracks {
             track.forget_files();
         }
+        self.files.clear();
         // The first attempt follows at once: a card that lost contact for a moment is back.
         self.timers.retry_us = match was_mounted {
             true => now_us,
@@ -826,12 +837,12 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
                 Some(Order::Name(slot, track.id(number), session))
             }
             Job::Close(at) => {
-                let closing = self.tracks[usize::from(at)].closing.front()?;
+                let closing = self.files.closing(at)?;
                 Some(Order::Close(at, closing.slot, closing.record))
             }
             Job::Discard(at) => {
-                let file = self.tracks[usize::from(at)].ahead.front()?;
-                Some(Order::Discard(at, file.slot))
+                let slot = self.tracks[usize::from(at)].ahead.front()?;
+                Some(Order::Discard(at, *slot))
             }
         }
     }
@@ -849,11 +860,12 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
                         bytes_max: u64::from(reserved.extent.blocks) * BLOCK_BYTES as u64,
                     });
                 }
-                let is_noted = track.ahead.push_back(reserved).is_ok();
+                let is_noted = track.ahead.push_back(reserved.slot).is_ok();
+                self.files.put(reserved);
                 debug_assert!(is_noted);
             }
             Done::Closed(at, record) => {
-                self.tracks[usize::from(at)].closing.pop_front();
+                self.files.take_closing(at);
                 for stream in self.streams.iter_mut().filter(|stream| stream.track == at) {
                     stream.summary.bytes += record.bytes;
                     stream.summary.files = stream.summary.files.saturating_add(1);
@@ -871,7 +883,7 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
     /// Takes in that the running job found no room.
     pub(crate) fn take_no_room(&mut self) {
         if let Some(Job::Close(at)) = self.state.job
-            && let Some(closing) = self.tracks[usize::from(at)].closing.pop_front()
+            && let Some(closing) = self.files.take_closing(at)
         {
             (self.events)(Event::NotClosed {
                 track: at,

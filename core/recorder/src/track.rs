@@ -3,18 +3,16 @@
 use crate::format::FilePosition;
 use crate::limits::AHEAD_MAX;
 use crate::plan;
-use crate::volume::{FileId, FileRecord, Request, Reserved, ShortText};
-use heapless::Deque;
+use crate::volume::{FileId, FileRecord, RESERVED_MAX, Request, Reserved, ShortText};
+use heapless::{Deque, Vec};
 
 /// Files of one track.
 pub(crate) struct Track {
     /// What is asked of the volume for its files.
     pub(crate) request: Request,
     pub(crate) file: Option<OpenFile>,
-    /// Prepared files, in the order in which they will be written.
-    pub(crate) ahead: Deque<Reserved, AHEAD_MAX>,
-    /// Complete files that still have their full length, in order.
-    pub(crate) closing: Deque<Closing, AHEAD_MAX>,
+    /// Slots of prepared files, in the order in which they will be written.
+    pub(crate) ahead: Deque<u8, AHEAD_MAX>,
     /// Number of the next file that becomes durable.
     pub(crate) next_number: u32,
     /// Session of the file, and of those after it.
@@ -23,6 +21,57 @@ pub(crate) struct Track {
     pub(crate) target_us: u64,
     /// When the pending checkpoint was last given a lower cost.
     pub(crate) put_off_us: u64,
+}
+
+/// Files that all tracks share the slots for.
+pub(crate) struct Files {
+    /// Prepared files, and those being written.
+    reserved: [Option<Reserved>; RESERVED_MAX],
+    /// Complete files that still have their full length, in order.
+    closing: Vec<Closing, RESERVED_MAX>,
+}
+
+impl Files {
+    pub(crate) const fn new() -> Files {
+        Files {
+            reserved: [None; RESERVED_MAX],
+            closing: Vec::new(),
+        }
+    }
+
+    /// Prepared file in a slot.
+    pub(crate) fn reserved(&self, slot: u8) -> Option<&Reserved> {
+        self.reserved.get(usize::from(slot))?.as_ref()
+    }
+
+    pub(crate) fn put(&mut self, file: Reserved) {
+        if let Some(place) = self.reserved.get_mut(usize::from(file.slot)) {
+            *place = Some(file);
+        }
+    }
+
+    /// Puts a complete file in the queue of those to be closed. Slots bound their number.
+    pub(crate) fn put_aside(&mut self, closing: Closing) {
+        let is_noted = self.closing.push(closing).is_ok();
+        debug_assert!(is_noted);
+    }
+
+    /// The first complete file of a track.
+    pub(crate) fn closing(&self, track: u8) -> Option<&Closing> {
+        self.closing.iter().find(|closing| closing.track == track)
+    }
+
+    /// Takes the first complete file of a track.
+    pub(crate) fn take_closing(&mut self, track: u8) -> Option<Closing> {
+        let mut files = self.closing.iter();
+        let at = files.position(|closing| closing.track == track)?;
+        Some(self.closing.remove(at))
+    }
+
+    /// Forgets all files: the card is gone.
+    pub(crate) fn clear(&mut self) {
+        *self = Files::new();
+    }
 }
 
 /// The file being written.
@@ -40,6 +89,7 @@ pub(crate) struct OpenFile {
 /// A complete file that still has its full length.
 #[derive(Clone, Copy)]
 pub(crate) struct Closing {
+    pub(crate) track: u8,
     pub(crate) slot: u8,
     pub(crate) record: FileRecord,
 }
@@ -50,7 +100,6 @@ impl Track {
             request,
             file: None,
             ahead: Deque::new(),
-            closing: Deque::new(),
             next_number: 0,
             session: ShortText::EMPTY,
             target_us: 0,
@@ -86,10 +135,10 @@ impl Track {
     }
 
     /// Takes the next prepared file; it gets the next number.
-    pub(crate) fn begin(&mut self, now_us: u64) -> Option<&OpenFile> {
-        let reserved = self.ahead.pop_front()?;
+    pub(crate) fn begin(&mut self, files: &Files, now_us: u64) -> Option<&OpenFile> {
+        let slot = self.ahead.pop_front()?;
         self.file = Some(OpenFile {
-            reserved,
+            reserved: *files.reserved(slot)?,
             number: self.next_number,
             opened_us: now_us,
             durable_since_us: None,
@@ -112,6 +161,5 @@ impl Track {
     pub(crate) fn forget_files(&mut self) {
         self.file = None;
         self.ahead.clear();
-        self.closing.clear();
     }
 }

@@ -102,7 +102,7 @@ const LONG: Schema = Schema::new(
             name: "long",
             kind: Kind::I64,
         }
-    }; 20],
+    }; 19],
 );
 const LINES: Format = Format::Lines {
     header: "",

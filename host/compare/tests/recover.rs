@@ -269,7 +269,7 @@ fn what_is_no_card_of_ours_is_left_alone() {
     );
     let records: Vec<_> = (0..bytes.len())
         .step_by(512)
-        .filter(|at| bytes[*at..].starts_with(b"CARDIOJ1"))
+        .filter(|at| bytes[*at..].starts_with(b"CARDIOJ2"))
         .collect();
     assert_eq!(records.len(), 2);
     records.iter().for_each(|at| bytes[at + 100] ^= 1);

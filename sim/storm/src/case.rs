@@ -5,7 +5,7 @@ use crate::fat;
 use crate::judge::{Found, History, fsck};
 use crate::others::{Files, Volume};
 use crate::plan::{Plan, SMALL};
-use crate::session::{Ask, End, Session, Setup};
+use crate::session::{Ask, End, Exchange, Session, Setup};
 use cardiograph_recorder::{Config, Event, Format, WhenFull, Window};
 use cardiograph_sim_card::wire::{Strike, Strikes};
 use cardiograph_sim_card::{Card, Profile};
@@ -14,7 +14,7 @@ use cardiograph_sim_world::{Clock, Random, Seed};
 /// Cases of one set-up: seeds that follow each other differ in the cuts only.
 pub const CASES_OF_SETUP: u64 = 20;
 /// Every so many scenes the volume is nearly full.
-const NEARLY_FULL_EVERY: u64 = 3;
+const NEARLY_FULL_EVERY: u64 = 4;
 /// Every so many cases fsck.fat is asked too.
 const FSCK_EVERY: u64 = 100;
 
@@ -30,6 +30,7 @@ const PROFILES: [&str; 8] = [
 ];
 
 /// A card with a file system and files of others, and a device around it.
+#[derive(Clone)]
 pub struct Scene {
     volume: Volume,
     profile: Profile,
@@ -81,7 +82,7 @@ impl Scene {
                 bytes: 3 << 20,
                 start,
                 cluster_bytes: 512,
-                free_bytes: Some(pick(random, &[80_000, 150_000, 300_000, 600_000])),
+                free_bytes: Some(pick(random, &[80_000, 150_000, 300_000])),
             },
             _ => Volume {
                 card_bytes: card_mib << 20,
@@ -163,6 +164,7 @@ impl Scene {
             plans: plans.collect(),
             asks: vec![(70_000_000, Ask::Roll)],
             strikes: Strikes::default(),
+            exchange: None,
             write_protected: false,
             stops_without_power: true,
             seed,
@@ -196,6 +198,46 @@ impl Scene {
         self.history(&sessions, None)
             .judge(&mut card)
             .map_err(told)?;
+        Ok(session)
+    }
+
+    /// Lets the card be exchanged for one that holds what it held at first, while a device records that has
+    /// power of its own; lets devices record on both, and judges both. Gives the first session.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn exchanged(&self, after_ns: u64, out_ns: u64) -> Result<Session, String> {
+        let clock = Clock::default();
+        let setup = Setup {
+            exchange: Some(Exchange {
+                after_ns,
+                out_ns,
+                profile: self.profile.clone(),
+                image: self.original.clone(),
+            }),
+            stops_without_power: false,
+            ..self.setup.clone()
+        };
+        let (second, mut session) = setup.run(self.card(), &clock);
+        let Some((_, image)) = &session.taken_out else {
+            return Err("the card was not exchanged".into());
+        };
+        let mut first = Card::new(&self.profile, self.seed);
+        image.store(&mut first);
+        let told = |why| format!("{why}\n  {}", self.about());
+        let history = self.history(&[], None);
+        history
+            .judge_before(&first, &self.original, &self.listing)
+            .map_err(told)?;
+        let mut random = self.seed.stream("after");
+        let (mut first, one) = again(&self.setup, 0.03, &mut random).run(first, &Clock::default());
+        let (mut second, mut other) = again(&self.setup, 0.03, &mut random).run(second, &clock);
+        session.card = 0;
+        other.card = 1;
+        let sessions = [&self.earlier[..], &[session.clone(), one, other]].concat();
+        let history = self.history(&sessions, None);
+        let judged = history.judge_cards(&mut [&mut first, &mut second]);
+        judged.map_err(told)?;
         Ok(session)
     }
 
@@ -233,6 +275,16 @@ impl Scene {
         let sessions = [&self.earlier[..], std::slice::from_ref(&session)].concat();
         self.history(&sessions, None).judge(&mut card)?;
         Ok(session)
+    }
+
+    /// The same as [`Scene::cut`], of a device that has power of its own otherwise.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn cut_with_power(&self, uncut: &Session, cuts: &[u64]) -> Result<Outcome, String> {
+        let mut scene = self.clone();
+        scene.setup.stops_without_power = true;
+        scene.cut(uncut, cuts, false)
     }
 
     /// Cuts the power at a byte, and at bytes of what follows; then lets a device end by itself, and
@@ -315,7 +367,7 @@ fn random_setup(seed: Seed, volume: &Volume, random: &mut Random) -> Setup {
     let streams = pick(random, &[1, 1, 2, 3, 4]);
     let seconds = match volume.free_bytes {
         None => pick(random, &[0.1, 0.2, 0.3, 0.5, 1.0]),
-        Some(_) => pick(random, &[1.0, 2.0, 4.0]),
+        Some(_) => pick(random, &[0.5, 1.0, 2.0]),
     };
     let plans = (0..streams).map(|at| Plan::random(at, seconds, random));
     let plans = plans.collect();
@@ -344,6 +396,7 @@ fn random_setup(seed: Seed, volume: &Volume, random: &mut Random) -> Setup {
         config,
         plans,
         strikes: Strikes::default(),
+        exchange: None,
         write_protected: false,
         stops_without_power: true,
         seed,
@@ -356,6 +409,7 @@ fn again(setup: &Setup, seconds: f64, random: &mut Random) -> Setup {
     Setup {
         plans: plans.collect(),
         asks: Vec::new(),
+        exchange: None,
         strikes: Strikes::default(),
         ..setup.clone()
     }

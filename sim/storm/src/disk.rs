@@ -29,6 +29,12 @@ impl Disk for Card {
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Image(BTreeMap<u64, Block>);
 
+impl std::fmt::Debug for Image {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        write!(f, "{} blocks", self.0.len())
+    }
+}
+
 impl Image {
     /// What this card holds.
     pub fn of(card: &Card) -> Image {

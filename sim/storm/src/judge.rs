@@ -48,35 +48,19 @@ impl History<'_> {
             Some(End::Refused(why)) if self.volume.free_bytes.is_some() && is_full(why) => (),
             Some(end) => return Err(format!("the last session ended with {end:?}")),
         }
-        let listing = fat::check(card, self.volume.start)?;
-        let mut files = self
-            .volume
-            .read(card)
-            .map_err(|error| format!("fatfs: {error}"))?;
-        for (path, bytes) in self.others {
-            match files.remove(path) {
-                Some(found) if found == *bytes => (),
-                Some(_) => return Err(format!("{path} of others has changed")),
-                None => return Err(format!("{path} of others is gone")),
-            }
-        }
-        let unfinished = |(_, entry): &(&String, &fat::Entry)| entry.attributes & 4 != 0;
-        if let Some((name, _)) = listing
-            .iter()
-            .filter(|(name, _)| *name != "CARDIOGRJNL" && !name.ends_with("CARDIOGRIDX"))
-            .find(unfinished)
-        {
-            let end = self.sessions.last().map(|session| &session.end);
-            return Err(format!(
-                "{name} is unfinished, and the last session ended with {end:?}"
-            ));
-        }
-        if files.remove("CARDIOGR.JNL").is_none() {
-            return Err(format!("there is no journal among {:?}", files.keys()));
-        }
-        files.retain(|path, _| !path.ends_with("/CARDIOGR.IDX"));
+        self.judge_cards(&mut [card])
+    }
+
+    /// Judges cards of which one was exchanged for the other, after sessions that ended by themselves.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn judge_cards(&self, cards: &mut [&mut Card]) -> Result<Found, String> {
+        let files: Result<Vec<Files>, String> =
+            cards.iter_mut().map(|card| self.recordings(card)).collect();
+        let files = files?;
         let mut found = Found {
-            files: files.len() as u64,
+            files: files.iter().map(|files| files.len() as u64).sum(),
             ..Found::default()
         };
         let removed = self.removed();
@@ -88,9 +72,40 @@ impl History<'_> {
                     .map_err(|why| format!("session {number}, stream {stream}: {why}"))?;
             }
         }
-        match files.keys().find(|path| !opened.contains(*path)) {
-            Some(path) => Err(format!("nobody opened {path}")),
+        let mut left = (0..).zip(&files).flat_map(|(card, files)| {
+            let paths = files.keys().map(move |path| (card, path.clone()));
+            paths.collect::<Vec<_>>()
+        });
+        match left.find(|path| !opened.contains(path)) {
+            Some((card, path)) => Err(format!("nobody opened {path} of card {card}")),
             None => Ok(found),
+        }
+    }
+
+    /// Files of recordings on a card whose volume is whole, with all files of others.
+    fn recordings(&self, card: &mut Card) -> Result<Files, String> {
+        let listing = fat::check(card, self.volume.start)?;
+        let read = self.volume.read(card);
+        let mut files = read.map_err(|error| format!("fatfs: {error}"))?;
+        for (path, bytes) in self.others {
+            match files.remove(path) {
+                Some(found) if found == *bytes => (),
+                Some(_) => return Err(format!("{path} of others has changed")),
+                None => return Err(format!("{path} of others is gone")),
+            }
+        }
+        let unfinished = |(_, entry): &(&String, &fat::Entry)| entry.attributes & 4 != 0;
+        let mut ours = listing.iter().filter(|(name, _)| *name != "CARDIOGRJNL" && !name.ends_with("CARDIOGRIDX"));
+        if let Some((name, _)) = ours.find(unfinished) {
+            let end = self.sessions.last().map(|session| &session.end);
+            return Err(format!(
+                "{name} is unfinished, and the last session ended with {end:?}"
+            ));
+        }
+        files.retain(|path, _| !path.ends_with("/CARDIOGR.IDX"));
+        match files.remove("CARDIOGR.JNL") {
+            Some(_) => Ok(files),
+            None => Err(format!("there is no journal among {:?}", files.keys())),
         }
     }
 
@@ -107,8 +122,8 @@ impl History<'_> {
         &self,
         number: usize,
         stream: usize,
-        files: &Files,
-        opened: &mut BTreeSet<String>,
+        files: &[Files],
+        opened: &mut BTreeSet<(usize, String)>,
         removed: &BTreeSet<FileId>,
         found: &mut Found,
     ) -> Result<(), String> {
@@ -121,18 +136,15 @@ impl History<'_> {
             gaps: Vec::new(),
             may_overlap: session.lost_card(),
         };
-        for id in session.files(stream) {
-            let later = self.sessions[number + 1..].iter();
-            if later
-                .into_iter()
-                .any(|later| later.files(stream).contains(&id))
-            {
+        for (card, id) in session.files(stream) {
+            let mut later = self.sessions[number + 1..].iter();
+            if later.any(|later| later.files(stream).contains(&(card, id))) {
                 // Nothing of it was durable: its number was given again.
                 continue;
             }
             let path = id.to_string();
-            opened.insert(path.clone());
-            match files.get(&path) {
+            opened.insert((card, path.clone()));
+            match files[card].get(&path) {
                 Some(bytes) => content::read(
                     plan,
                     (stream as u8, streams),

@@ -1,9 +1,10 @@
 //! A device from power on to power off, and what it said meanwhile.
 
+use crate::disk::Image;
 use crate::plan::Plan;
 use cardiograph_recorder::{Config, Control, Event, FileId, FlushState, Format, ReadDesk};
-use cardiograph_sim_card::Card;
 use cardiograph_sim_card::wire::{Effects, Options, Strikes, Wire};
+use cardiograph_sim_card::{Card, Profile};
 use cardiograph_sim_device::{Beside, Device, Finished, Logged, StreamSetup, Watch, card_kind};
 use cardiograph_sim_world::{Clock, Handle, Seed};
 use std::cell::{Cell, RefCell};
@@ -37,12 +38,27 @@ pub struct Setup {
     pub asks: Vec<(u64, Ask)>,
     /// What happens to the card.
     pub strikes: Strikes,
+    /// Another card that is put in.
+    pub exchange: Option<Exchange>,
     /// Whether the card says that it must not be written to.
     pub write_protected: bool,
     /// Whether the device loses its power with the card.
     pub stops_without_power: bool,
     /// Decides what else is random.
     pub seed: Seed,
+}
+
+/// A card that is taken out for another one.
+#[derive(Clone, Debug)]
+pub struct Exchange {
+    /// After so many ns of sampling.
+    pub after_ns: u64,
+    /// There is no card for so long.
+    pub out_ns: u64,
+    /// What the other is, and holds.
+    pub profile: Profile,
+    /// What it holds.
+    pub image: Image,
 }
 
 /// An event, and when it was.
@@ -87,6 +103,10 @@ pub struct Session {
     pub was_struck: bool,
     /// How often they had an effect.
     pub effects: Effects,
+    /// Number of the card that it began with; another one that is put in is the next.
+    pub card: usize,
+    /// What a card held that was exchanged, and bytes until then.
+    pub taken_out: Option<(u64, Image)>,
 }
 
 /// How a session ended.
@@ -126,16 +146,20 @@ impl Session {
         (track, streams.max(1) as u64)
     }
 
-    /// Files of a stream, in order. A number that was given again is here once, at its last place.
-    pub fn files(&self, of: usize) -> Vec<FileId> {
+    /// Files of a stream, in order, each with the number of its card. A number that was given again is here
+    /// once, at its last place.
+    pub fn files(&self, of: usize) -> Vec<(usize, FileId)> {
         let (of, _) = self.track_of(of);
-        let mut files: Vec<FileId> = Vec::new();
+        let taken_out = self.taken_out.as_ref();
+        let card = |byte| self.card + usize::from(taken_out.is_some_and(|out| byte >= out.0));
+        let mut files: Vec<(usize, FileId)> = Vec::new();
         for said in &self.said {
             if let Event::Opened { track, id, .. } = said.event
                 && usize::from(track) == of
             {
-                files.retain(|file| *file != id);
-                files.push(id);
+                let file = (card(said.byte), id);
+                files.retain(|other| *other != file);
+                files.push(file);
             }
         }
         files
@@ -248,8 +272,18 @@ impl Setup {
         };
         let flushes = Rc::new(RefCell::new(Vec::new()));
         let (noted, asks, clock) = (flushes.clone(), self.asks.clone(), device.clock().clone());
+        let taken_out = Rc::new(RefCell::new(None));
+        let (exchange, seed) = (self.exchange.clone(), self.seed);
+        let (slot, out) = (wire.clone(), taken_out.clone());
         let logged: Logged<N> = device.log(streams, events, move |control, desk, handle| {
-            Some(beside(control, desk, handle, asks, clock, noted))
+            let asking = beside(control, desk, handle.clone(), asks, clock, noted);
+            Some(match exchange {
+                None => asking,
+                Some(exchange) => Box::pin(async move {
+                    exchange_card(exchange, slot, seed, control, handle, out).await;
+                    asking.await;
+                }),
+            })
         });
         let end = match logged.finished {
             Finished::Done(streams) => {
@@ -281,8 +315,10 @@ impl Setup {
                 .asks
                 .iter()
                 .any(|(_, ask)| matches!(ask, Ask::Read(..))),
-            was_struck: self.strikes.next_place() != u64::MAX,
+            was_struck: self.strikes.next_place() != u64::MAX || self.exchange.is_some(),
             effects,
+            card: 0,
+            taken_out: taken_out.take(),
         }
     }
 }
@@ -296,6 +332,28 @@ fn border_watch(borders: Rc<RefCell<Vec<u64>>>) -> Box<Watch> {
             borders.borrow_mut().push(card.count().bytes);
         }
     })
+}
+
+/// Takes the card out, and puts another one in.
+async fn exchange_card(
+    exchange: Exchange,
+    wire: Wire,
+    seed: Seed,
+    control: &Control,
+    handle: Handle,
+    taken_out: Rc<RefCell<Option<(u64, Image)>>>,
+) {
+    while !control.is_ready() {
+        handle.sleep_ns(1_000_000).await;
+    }
+    handle.sleep_ns(exchange.after_ns).await;
+    let mut other = Card::new(&exchange.profile, seed.child("another card"));
+    exchange.image.store(&mut other);
+    let card = wire.card().exchange_card(other);
+    let bytes = wire.card().count().bytes;
+    taken_out.replace(Some((bytes, Image::of(&card))));
+    handle.sleep_ns(exchange.out_ns).await;
+    wire.card().power_on();
 }
 
 fn beside<'b>(

@@ -6,10 +6,11 @@ use cardiograph_sim_card::wire::{Mix, Strike, Strikes};
 use cardiograph_sim_storm::case::Scene;
 use cardiograph_sim_storm::disk::{Disk, Image};
 use cardiograph_sim_storm::plan::{Plan, SMALL};
-use cardiograph_sim_storm::session::{End, Session, Setup};
+use cardiograph_sim_storm::session::{End, Said, Session, Setup};
 use cardiograph_sim_world::{Clock, Seed};
 
-/// Strikes the devices of some scenes; each is judged. How often something came of it, as `count` tells.
+/// Strikes the devices of some scenes; each is judged. Returns how often the strikes had an effect, as
+/// `count` says.
 fn strike_scenes(
     scenes: std::ops::Range<u64>,
     strikes: impl Fn(Seed, u64) -> Strikes,
@@ -50,7 +51,14 @@ fn flipped_bits_in_both_directions() {
         flips_to_host: 30,
         ..Mix::default()
     };
-    strike_scenes(100..130, at_random(mix), |_| 0);
+    let flips = strike_scenes(100..130, at_random(mix), |session| {
+        session
+            .effects
+            .flips_to_card
+            .min(session.effects.flips_to_host)
+    });
+    // Of 30 in each direction some meet a card that is not selected.
+    assert!(flips >= 30 * 15, "{flips} bits were flipped");
 }
 
 #[test]
@@ -59,7 +67,10 @@ fn lost_commands() {
         lost_commands: 20,
         ..Mix::default()
     };
-    strike_scenes(200..220, at_random(mix), |_| 0);
+    let lost = strike_scenes(200..220, at_random(mix), |session| {
+        session.effects.lost_commands
+    });
+    assert!(lost >= 20 * 10, "{lost} commands were lost");
 }
 
 #[test]
@@ -70,7 +81,8 @@ fn a_card_that_is_busy_for_two_seconds() {
         strikes.add(seed.stream("busy").below(bytes), Strike::Busy { extra_ns });
         strikes
     };
-    strike_scenes(300..320, busy, |_| 0);
+    let busies = strike_scenes(300..320, busy, |session| session.effects.busies);
+    assert!(busies >= 15, "{busies} times it was busy for longer");
 }
 
 #[test]
@@ -80,7 +92,10 @@ fn a_card_that_is_pulled_and_put_back() {
         out_ns_max: 700_000_000,
         ..Mix::default()
     };
-    let back = strike_scenes(400..430, at_random(mix), times_back);
+    let pulls = |session: &Session| session.effects.power_losses;
+    let pulled = strike_scenes(400..410, at_random(mix), pulls);
+    assert!(pulled >= 10, "{pulled} were pulled");
+    let back = strike_scenes(410..440, at_random(mix), times_back);
     assert!(back >= 10, "{back} came back");
 }
 
@@ -96,7 +111,8 @@ fn all_of_it_together() {
         extra_ns_max: 600_000_000,
         ..Mix::default()
     };
-    strike_scenes(500..530, at_random(mix), |_| 0);
+    let effects = strike_scenes(500..530, at_random(mix), |session| session.effects.total());
+    assert!(effects >= 30 * 25, "{effects} strikes had an effect");
 }
 
 #[test]
@@ -132,6 +148,7 @@ fn full(seed: u64, when_full: WhenFull) -> Scene {
         plans: plans.collect(),
         asks: Vec::new(),
         strikes: Strikes::default(),
+        exchange: None,
         write_protected: false,
         stops_without_power: false,
         seed,
@@ -165,6 +182,46 @@ fn the_oldest_recordings_give_way_and_nothing_is_lost() {
         };
         assert!(streams.iter().all(|(_, lost)| *lost == 0), "{streams:?}");
     }
+}
+
+#[test]
+fn a_power_cut_on_a_full_card_costs_nothing_older_than_the_window() {
+    for seed in 0..3 {
+        let scene = full(seed, WhenFull::Wait);
+        let (_, uncut) = scene.setup.run(scene.card(), &Clock::default());
+        let is_full = |said: &&Said| matches!(said.event, Event::Full { .. });
+        let full = uncut
+            .said
+            .iter()
+            .find(is_full)
+            .expect("it became full")
+            .byte;
+        // Around the moment at which it is full, and long after it.
+        for part in 0..12 {
+            let cut = full / 2 + (uncut.bytes - full / 2) * part / 12;
+            println!("seed {seed}, cut at {cut}");
+            let outcome = scene.cut_with_power(&uncut, &[cut]);
+            let outcome = outcome.unwrap_or_else(|why| panic!("seed {seed}: {why}"));
+            assert_eq!(outcome.cuts, 1);
+        }
+    }
+}
+
+#[test]
+fn a_card_that_is_exchanged_keeps_its_files_and_the_other_goes_on() {
+    let mut exchanged = 0;
+    for number in (700..760).filter(|number| number % 4 != 0) {
+        println!("scene {number}");
+        let scene = Scene::random(number).unwrap();
+        let after_ns = number % 7 * 10_000_000;
+        match scene.exchanged(after_ns, 50_000_000) {
+            Ok(session) => exchanged += times_back(&session),
+            // It was over before.
+            Err(why) if why.starts_with("the card was not exchanged") => (),
+            Err(why) => panic!("scene {number}: {why}"),
+        }
+    }
+    assert!(exchanged >= 20, "{exchanged} went on with another card");
 }
 
 /// Why a device refuses a card, which must stay as it is.
