@@ -360,12 +360,16 @@ impl<'a, const N: usize> Steps<'a, N> {
         if plan.room != Room::Unknown {
             free |= Choice::RETRY_DUE;
         }
-        // A full ring absorbs nothing, unless no card could empty it.
-        let is_pressed =
-            (0..N).any(|at| world.is_ring_full(config, at) && !world.is_starved(config.tracks[at]));
+        // A full ring absorbs nothing, unless there is no room for what it holds, and this was reported.
+        let is_pressed = (0..N)
+            .any(|at| world.is_ring_full(config, at) && !world.is_hopeless(config.tracks[at]));
         if !is_pressed {
             free |= Choice::ABSORBS_STEP;
-            if plan.tracks.iter().any(|track| track.checkpoint != Checkpoint::None) {
+            if plan
+                .tracks
+                .iter()
+                .any(|track| track.checkpoint != Checkpoint::None)
+            {
                 free |= Choice::ABSORBS_COMMIT;
             }
             free |= if config.has_guests { Choice::GUEST } else { 0 };
@@ -583,7 +587,9 @@ impl<'a, const N: usize> Steps<'a, N> {
             None => (),
             Some(Job::Mount) => {
                 // Another card may be there, with more room or less.
-                for (has_room, removable) in [(true, true), (true, false), (false, true), (false, false)] {
+                for (has_room, removable) in
+                    [(true, true), (true, false), (false, true), (false, false)]
+                {
                     next.has_room = has_room;
                     next.removable = removable && self.config.may_remove;
                     end(Outcome::JobDone, next);

@@ -227,11 +227,7 @@ impl Stream {
     }
 
     fn held(&mut self) -> [&mut Held; 3] {
-        [
-            &mut self.pending,
-            &mut self.block,
-            &mut self.volatile,
-        ]
+        [&mut self.pending, &mut self.block, &mut self.volatile]
     }
 
     /// Drops everything that was taken from the ring and is not durable; returns it.
@@ -332,6 +328,11 @@ impl<const N: usize> World<N> {
         let track = &self.plan.tracks[usize::from(at)];
         let has_room = track.file.is_some_and(|file| file.index < file.blocks);
         track.ahead == 0 && !has_room
+    }
+
+    /// Returns true if this was reported.
+    pub(super) fn is_hopeless(&self, at: u8) -> bool {
+        self.is_starved(at) && self.files[usize::from(at)].is_full_reported
     }
 
     /// Files of a track that the volume keeps a slot for.
