@@ -55,10 +55,10 @@ struct Config<const N: usize> {
     blocks: u32,
     /// Files that a track may have: prepared, being written, closing.
     slots: u8,
-    /// Most files that a volume has room for.
-    free_max: u8,
-    /// Faults on a path.
-    faults: u8,
+    /// Others read from the card.
+    has_guests: bool,
+    /// Files get names, and are left when they are old.
+    has_names_and_ages: bool,
     may_remove: bool,
     /// Samples may go on in the next block, and marks may need a block of their own.
     is_text: bool,
@@ -67,8 +67,9 @@ struct Config<const N: usize> {
 }
 
 impl<const N: usize> Config<N> {
-    fn is_shared(&self, at: u8) -> bool {
-        self.tracks.iter().filter(|track| **track == at).count() > 1
+    /// Streams that share a track.
+    fn sharing(&self, at: u8) -> u32 {
+        self.tracks.iter().filter(|track| **track == at).count() as u32
     }
 }
 
@@ -90,7 +91,6 @@ const ALL: &[Event] = &[
     Event::Flush,
     Event::Rotate,
     Event::Stop,
-    Event::Guest,
     Event::RoomTaken,
     Event::RoomFreed,
 ];
@@ -103,8 +103,8 @@ const ONE: Config<1> = Config {
     gaps: 1,
     blocks: 2,
     slots: 3,
-    free_max: 1,
-    faults: 1,
+    has_guests: true,
+    has_names_and_ages: true,
     may_remove: false,
     is_text: true,
     events: ALL,
@@ -112,9 +112,15 @@ const ONE: Config<1> = Config {
 };
 
 #[test]
-fn room_runs_out() {
+fn one_stream() {
+    search(&ONE);
+}
+
+#[test]
+fn one_stream_removes_recordings() {
     search(&Config {
-        name: "room runs out",
+        name: "one stream that removes recordings",
+        may_remove: true,
         events: &[
             Event::Sample(0),
             Event::Burst(0),
@@ -128,86 +134,101 @@ fn room_runs_out() {
     });
 }
 
+const SHARED: Config<2> = Config {
+    name: "two streams in one track",
+    tracks: [0, 0],
+    track_count: 1,
+    ring: 1,
+    gaps: 1,
+    blocks: 3,
+    slots: 2,
+    has_guests: false,
+    has_names_and_ages: false,
+    may_remove: false,
+    is_text: false,
+    events: &[
+        Event::Sample(0),
+        Event::Sample(1),
+        Event::Session(0),
+        Event::Stop,
+    ],
+    states_max: 10_000_000,
+};
+
 #[test]
-fn recordings_are_removed() {
+fn two_streams_in_one_track() {
+    search(&SHARED);
+}
+
+#[test]
+fn two_streams_in_one_track_flushed() {
     search(&Config {
-        name: "recordings are removed",
-        may_remove: true,
-        events: &[Event::Sample(0), Event::Flush, Event::Rotate, Event::Stop],
-        ..ONE
+        name: "two streams in one track, flushed",
+        events: &[Event::Sample(0), Event::Sample(1), Event::Flush],
+        ..SHARED
+    });
+}
+
+const APART: Config<2> = Config {
+    name: "two tracks",
+    tracks: [0, 1],
+    track_count: 2,
+    ring: 1,
+    gaps: 1,
+    blocks: 1,
+    slots: 2,
+    has_guests: false,
+    has_names_and_ages: false,
+    may_remove: false,
+    is_text: false,
+    events: &[Event::Sample(0), Event::Sample(1), Event::Stop],
+    states_max: 10_000_000,
+};
+
+#[test]
+fn two_tracks() {
+    search(&APART);
+}
+
+#[test]
+fn two_tracks_flushed() {
+    search(&Config {
+        name: "two tracks, flushed",
+        events: &[Event::Sample(0), Event::Sample(1), Event::Flush],
+        ..APART
     });
 }
 
 #[test]
-fn sessions_change() {
+fn two_tracks_short_of_room() {
     search(&Config {
-        name: "sessions change",
-        events: &[
-            Event::Sample(0),
-            Event::Session(0),
-            Event::Flush,
-            Event::Stop,
-        ],
-        ..ONE
-    });
-}
-
-#[test]
-fn guests_come() {
-    search(&Config {
-        name: "guests come",
-        faults: 2,
-        events: &[
-            Event::Sample(0),
-            Event::Burst(0),
-            Event::Guest,
-            Event::Flush,
-            Event::Stop,
-        ],
-        ..ONE
-    });
-}
-
-#[test]
-fn two_streams_share_a_track() {
-    search(&Config {
-        name: "two streams share a track",
-        tracks: [0, 0],
-        track_count: 1,
-        ring: 1,
-        gaps: 1,
-        blocks: 2,
-        slots: 2,
-        free_max: 1,
-        faults: 0,
-        may_remove: false,
-        is_text: false,
+        name: "two tracks, short of room",
         events: &[
             Event::Sample(0),
             Event::Sample(1),
-            Event::Session(0),
-            Event::Flush,
             Event::Stop,
+            Event::RoomTaken,
+            Event::RoomFreed,
         ],
-        states_max: 10_000_000,
+        ..APART
     });
 }
 
 #[test]
-fn two_tracks_take_turns() {
+fn larger() {
     search(&Config {
-        name: "two tracks take turns",
-        tracks: [0, 1],
-        track_count: 2,
-        ring: 1,
-        gaps: 1,
-        blocks: 2,
-        slots: 2,
-        free_max: 1,
-        faults: 0,
-        may_remove: false,
-        is_text: false,
-        events: &[Event::Sample(0), Event::Sample(1), Event::Stop],
-        states_max: 10_000_000,
+        name: "one stream, larger",
+        ring: 3,
+        blocks: 3,
+        gaps: 2,
+        events: &[
+            Event::Sample(0),
+            Event::Burst(0),
+            Event::Flush,
+            Event::Stop,
+            Event::RoomTaken,
+            Event::RoomFreed,
+        ],
+        ..ONE
     });
 }

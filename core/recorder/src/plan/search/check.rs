@@ -64,14 +64,14 @@ pub(super) fn action<const N: usize>(
     match action {
         Action::Rest => rest(config, world),
         Action::Acquire => ensure(plan.card == Card::Absent, "acquired twice"),
-        Action::Start(job) => start(world, job),
+        Action::Start(job) => start(config, world, job),
         Action::Step => step(world),
         Action::Write(stream) => write(config, world, now, stream),
         Action::Mark(at) => mark(config, world, at),
         Action::Commit(at) => commit(config, world, now, at),
         Action::Begin(at) => begin(config, world, at),
         Action::Leave(at) => leave(config, world, at),
-        Action::Guest => guest(world, now),
+        Action::Guest => guest(now),
         Action::AnswerFlush(_, is_durable) => answer(config, world, is_durable),
         Action::ReportFull(at) => report_full(config, world, at),
         Action::GiveUp(at) => give_up(world, at),
@@ -129,7 +129,11 @@ fn rest<const N: usize>(config: &Config<N>, world: &World<N>) -> Result<(), Viol
     )
 }
 
-fn start<const N: usize>(world: &World<N>, job: Job) -> Result<(), Violation> {
+fn start<const N: usize>(
+    config: &Config<N>,
+    world: &World<N>,
+    job: Job,
+) -> Result<(), Violation> {
     let plan = &world.plan;
     ensure(plan.job.is_none(), "two jobs at once")?;
     let track = |at: u8| &plan.tracks[usize::from(at)];
@@ -137,7 +141,7 @@ fn start<const N: usize>(world: &World<N>, job: Job) -> Result<(), Violation> {
         Job::Mount => ensure(plan.card == Card::Unmounted, "mounted twice"),
         Job::Close(at) => ensure(track(at).closing > 0, "no file to close"),
         Job::Discard(at) => ensure(track(at).ahead > 0, "no file to discard"),
-        Job::Name(at) => ensure(world.needs_name(at), "no file to name"),
+        Job::Name(at) => ensure(world.needs_name(config, at), "no file to name"),
         Job::Reserve(_) => Ok(()),
         Job::Remove => ensure(plan.room == Room::Tight, "removed without need"),
     }
@@ -227,9 +231,8 @@ fn begin<const N: usize>(config: &Config<N>, world: &World<N>, at: u8) -> Result
 
 fn leave<const N: usize>(config: &Config<N>, world: &World<N>, at: u8) -> Result<(), Violation> {
     let track = &world.plan.tracks[usize::from(at)];
-    let file = track.file.ok_or("left no file")?;
-    let is_shared = config.is_shared(at);
-    let has_room = file.index < file.blocks;
+    ensure(track.file.is_some(), "left no file")?;
+    let has_room = world.may_begin(config, at);
     for (stream, _) in world
         .streams
         .iter()
@@ -241,9 +244,8 @@ fn leave<const N: usize>(config: &Config<N>, world: &World<N>, at: u8) -> Result
             "left a file that is not durable",
         )?;
         ensure(!lacks_mark(stream.layout), "left a file without its mark")?;
-        let may_hold = is_shared && !has_room;
         ensure(
-            may_hold || !stream.holds_samples(),
+            !stream.holds_samples(),
             "left a file before its samples were in it",
         )?;
     }
@@ -253,8 +255,8 @@ fn leave<const N: usize>(config: &Config<N>, world: &World<N>, at: u8) -> Result
     ensure(may_leave, "left a file that has room")
 }
 
-fn guest<const N: usize>(world: &World<N>, now: &Conditions<N>) -> Result<(), Violation> {
-    ensure(world.is_guest_waiting, "no guest waits")?;
+fn guest<const N: usize>(now: &Conditions<N>) -> Result<(), Violation> {
+    ensure(now.is_guest_waiting, "no guest waits")?;
     ensure(now.absorbs_guest, "rings do not absorb this guest")
 }
 
@@ -341,14 +343,13 @@ pub(super) fn settled<const N: usize>(
         matches!(plan.card, Card::Idle | Card::Writing(_)),
         "never comes back",
     )?;
-    ensure(!world.is_guest_waiting, "a guest waits for ever")?;
-    let has_room = world.free > 0 || config.may_remove && world.removable > 0;
+    let has_room = world.has_room || config.may_remove && world.removable;
     for at in 0..config.track_count {
         let track = &plan.tracks[usize::from(at)];
         ensure(track.closing == 0, "a file is never closed")?;
-        ensure(!world.needs_name(at), "a file is never named")?;
+        ensure(!world.needs_name(config, at), "a file is never named")?;
         let is_waiting = world.has_unsaved(config, at) || world.is_at_session(config, at);
-        if track.is_starved() {
+        if world.is_starved(at) {
             ensure(!is_waiting || !has_room, "waits although there is room")?;
             let is_reported = world.files[usize::from(at)].is_full_reported;
             ensure(

@@ -44,7 +44,7 @@ impl<const N: usize> Graph<N> {
                 Ok(steps) => steps.found,
                 Err((step, violation)) => {
                     let path = graph.path(config, at as u32);
-                    return Err(std::format!("{path}  {step}\n=> {violation}\n{world:#?}"));
+                    return Err(std::format!("{path}  {step}\n=> {violation}\n{world:?}"));
                 }
             };
             for (step, next) in steps {
@@ -57,6 +57,7 @@ impl<const N: usize> Graph<N> {
             }
             at += 1;
 
+            if at % 1000000 == 0 { std::println!("{} {at} {}", config.name, graph.worlds.len()); }
             assert!(at <= config.states_max, "more states than planned");
         }
         graph.starts.push(graph.edges.len() as u32);

@@ -4,7 +4,9 @@
 //! leaves. There nothing may be left to do. And a cycle may only be one that tries again what failed.
 
 use super::explore::{CARD, Graph, RETRY};
+use super::steps::Steps;
 use super::{Config, check};
+use crate::plan::Phase;
 use std::string::String;
 use std::vec::Vec;
 
@@ -118,6 +120,14 @@ impl Search {
             edges.all(|edge| self.is_member[(edge & !RETRY) as usize])
         });
         if is_last {
+            let is_served = self.is_card_gone
+                || members.iter().any(|member| {
+                    let world = graph.worlds[*member as usize];
+                    world.plan.phase == Phase::Ended || Steps::new(config, world).serves_guest()
+                });
+            if config.has_guests && !is_served {
+                return Err(report(config, graph, first, "a guest waits for ever"));
+            }
             for member in &members {
                 check::settled(config, &graph.worlds[*member as usize], self.is_card_gone)
                     .map_err(|violation| report(config, graph, *member, violation))?;
@@ -172,5 +182,5 @@ fn report<const N: usize>(
 ) -> String {
     let path = graph.path(config, world);
     let world = &graph.worlds[world as usize];
-    std::format!("{path}=> {violation}\n{world:#?}")
+    std::format!("{path}=> {violation}\n{world:?}")
 }

@@ -21,8 +21,6 @@ pub(super) enum Event {
     Flush,
     Rotate,
     Stop,
-    /// A reader wants the card.
-    Guest,
     /// Something else uses up the volume.
     RoomTaken,
     RoomFreed,
@@ -39,7 +37,6 @@ pub(super) enum Step {
     Fill {
         stream: u8,
         layout: Layout,
-        is_split: bool,
     },
     Act {
         action: Action,
@@ -106,7 +103,8 @@ pub(super) struct Choice(u32);
 impl Choice {
     const ABSORBS_COMMIT: u32 = 1 << 0;
     const ABSORBS_STEP: u32 = 1 << 1;
-    const ABSORBS_GUEST: u32 = 1 << 2;
+    /// A guest waits, and the rings absorb it.
+    const GUEST: u32 = 1 << 2;
     const PATIENCE_OVER: u32 = 1 << 3;
     const RETRY_DUE: u32 = 1 << 4;
     const NO_RETRY: u32 = 1 << 5;
@@ -123,7 +121,8 @@ impl Choice {
     fn apply<const N: usize>(self, now: &mut Conditions<N>) {
         now.absorbs_commit = self.has(Self::ABSORBS_COMMIT);
         now.absorbs_step = self.has(Self::ABSORBS_STEP);
-        now.absorbs_guest = self.has(Self::ABSORBS_GUEST);
+        now.absorbs_guest = self.has(Self::GUEST);
+        now.is_guest_waiting = self.has(Self::GUEST);
         now.is_patience_over = self.has(Self::PATIENCE_OVER);
         now.is_retry_due = self.has(Self::RETRY_DUE);
         now.may_retry = !self.has(Self::NO_RETRY);
@@ -146,7 +145,7 @@ impl fmt::Display for Choice {
         let names = [
             (Choice::ABSORBS_COMMIT, "absorbs-commit"),
             (Choice::ABSORBS_STEP, "absorbs-step"),
-            (Choice::ABSORBS_GUEST, "absorbs-guest"),
+            (Choice::GUEST, "guest"),
             (Choice::PATIENCE_OVER, "patience-over"),
             (Choice::RETRY_DUE, "retry-due"),
             (Choice::NO_RETRY, "no-retry"),
@@ -176,12 +175,16 @@ pub(super) struct Steps<'a, const N: usize> {
 }
 
 impl<'a, const N: usize> Steps<'a, N> {
-    pub(super) fn of(config: &'a Config<N>, world: World<N>) -> Result<Self, (Step, Violation)> {
-        let mut steps = Steps {
+    pub(super) fn new(config: &'a Config<N>, world: World<N>) -> Self {
+        Steps {
             config,
             world,
             found: Vec::new(),
-        };
+        }
+    }
+
+    pub(super) fn of(config: &'a Config<N>, world: World<N>) -> Result<Self, (Step, Violation)> {
+        let mut steps = Steps::new(config, world);
         if world.plan.phase == Phase::Ended && matches!(world.plan.flush, crate::plan::Flush::None)
         {
             return Ok(steps);
@@ -231,16 +234,14 @@ impl<'a, const N: usize> Steps<'a, N> {
         let mut next = self.world;
         let mut tally = Tally::default();
         let is_recording = next.plan.phase == Phase::Recording;
+        let is_reserving = matches!(next.plan.job, Some(Job::Reserve(_))) && next.is_midway;
         let is_possible = match event {
             Event::Sample(_) | Event::Burst(_) | Event::Stop | Event::Rotate => is_recording,
             Event::Session(at) => is_recording && !next.streams[usize::from(at)].ring.has_session(),
             Event::Flush => true,
-            Event::Guest => !next.is_guest_waiting,
-            Event::RoomTaken => next.free > 0,
-            Event::RoomFreed => {
-                next.free < config.free_max
-                    && !matches!(next.plan.card, Card::Absent | Card::Unmounted)
-            }
+            // Room matters when a file is being prepared.
+            Event::RoomTaken => next.has_room && is_reserving,
+            Event::RoomFreed => !next.has_room && is_reserving,
         };
         if !is_possible {
             return None;
@@ -262,9 +263,8 @@ impl<'a, const N: usize> Steps<'a, N> {
                 self.request(&mut next, Request::Rotate);
             }
             Event::Stop => self.request(&mut next, Request::Stop),
-            Event::Guest => next.is_guest_waiting = true,
-            Event::RoomTaken => next.free = 0,
-            Event::RoomFreed => next.free += 1,
+            Event::RoomTaken => next.has_room = false,
+            Event::RoomFreed => next.has_room = true,
         }
         Some((next, tally))
     }
@@ -292,6 +292,9 @@ impl<'a, const N: usize> Steps<'a, N> {
             next.cover_with(now, update);
             self.add(Step::CheckpointDue(at), next, Tally::default())?;
 
+            if !self.config.has_names_and_ages {
+                continue;
+            }
             let mut next = self.world;
             let mut now = next.facts(self.config);
             now.tracks[index].is_rotation_due = next.file(at).is_some();
@@ -314,25 +317,25 @@ impl<'a, const N: usize> Steps<'a, N> {
                 continue;
             };
             let stream = &self.world.streams[at];
-            // With several streams only the write shows which block is the last: none goes on behind one.
-            let is_shared = self.config.is_shared(track);
-            let is_last = is_shared || file.index + 1 == file.blocks;
-            let is_open_first = stream.block.is_empty();
-            let mut layouts = std::vec![(Layout::Marked, false)];
-            if is_open_first {
-                layouts.push((stream.layout, false));
+            let is_last = file.blocks - file.index <= self.config.sharing(track);
+            let mut layouts = std::vec![Layout::Marked];
+            if stream.block.is_empty() {
+                layouts.push(stream.layout);
             }
             if !is_last && self.config.is_text {
-                layouts.push((Layout::Unmarked, false));
-                layouts.push((Layout::Unmarked, true));
+                layouts.push(Layout::Unmarked);
             }
-            for (layout, is_split) in layouts {
+            // A sample that is larger than a block begins where it can go on.
+            let is_behind = !is_last || !stream.block.is_empty();
+            if is_behind && stream.pending.is_empty() && stream.ring.first() == Item::Sample {
+                layouts.push(Layout::Split);
+            }
+            for layout in layouts {
                 let mut next = self.world;
-                next.fill(at, layout, is_split);
+                next.fill(at, layout);
                 let step = Step::Fill {
                     stream: at as u8,
                     layout,
-                    is_split,
                 };
                 self.add(step, next, Tally::default())?;
             }
@@ -353,17 +356,19 @@ impl<'a, const N: usize> Steps<'a, N> {
             Card::Unmounted => return 0,
             Card::Idle | Card::Writing(_) => (),
         }
-        let mut free = Choice::PATIENCE_OVER | Choice::RETRY_DUE;
+        let mut free = Choice::PATIENCE_OVER;
+        if plan.room != Room::Unknown {
+            free |= Choice::RETRY_DUE;
+        }
         // A full ring absorbs nothing, unless no card could empty it.
         let is_pressed =
             (0..N).any(|at| world.is_ring_full(config, at) && !world.is_starved(config.tracks[at]));
         if !is_pressed {
-            free |= Choice::ABSORBS_STEP | Choice::ABSORBS_COMMIT;
-            free |= if world.is_guest_waiting {
-                Choice::ABSORBS_GUEST
-            } else {
-                0
-            };
+            free |= Choice::ABSORBS_STEP;
+            if plan.tracks.iter().any(|track| track.checkpoint != Checkpoint::None) {
+                free |= Choice::ABSORBS_COMMIT;
+            }
+            free |= if config.has_guests { Choice::GUEST } else { 0 };
         }
         for at in 0..config.track_count {
             let track = &plan.tracks[usize::from(at)];
@@ -371,12 +376,13 @@ impl<'a, const N: usize> Steps<'a, N> {
             if track.checkpoint != Checkpoint::None {
                 free |= Choice::PAGE_END << at;
             }
-            if world.needs_name(at) {
+            if world.needs_name(config, at) {
                 free |= Choice::NAME_DUE << at;
             }
         }
         for (at, stream) in world.streams.iter().enumerate() {
-            if config.track_count > 1 && stream.state_of_block() == Block::Full {
+            let is_other = matches!(plan.card, Card::Writing(track) if track != config.tracks[at]);
+            if is_other && stream.state_of_block() == Block::Full {
                 free |= Choice::TURN << at;
             }
             if stream.ring.samples() > 0 && !world.is_ring_full(config, at) {
@@ -384,6 +390,21 @@ impl<'a, const N: usize> Steps<'a, N> {
             }
         }
         free
+    }
+
+    /// Returns true if a guest that waits here may be served.
+    pub(super) fn serves_guest(&self) -> bool {
+        let free = self.free_choices();
+        let mut subset = free;
+        while subset != 0 {
+            let mut now = self.world.facts(self.config);
+            Choice(subset).apply(&mut now);
+            if next_action(&self.world.plan, &now) == Action::Guest {
+                return true;
+            }
+            subset = (subset - 1) & free;
+        }
+        false
     }
 
     fn actions(&mut self) -> Result<(), (Step, Violation)> {
@@ -420,8 +441,12 @@ impl<'a, const N: usize> Steps<'a, N> {
     /// Returns true if the shell may leave the ring of a stream as it is: a checkpoint may hold it back.
     fn may_wait(&self, at: usize) -> bool {
         let track = self.config.tracks[at];
-        let is_held = self.world.plan.tracks[usize::from(track)].checkpoint == Checkpoint::Wanted
-            && self.world.is_drained(self.config, track);
+        let is_held = match self.world.plan.tracks[usize::from(track)].checkpoint {
+            Checkpoint::None => false,
+            Checkpoint::Wanted => self.world.is_drained(self.config, track),
+            // What a request has just covered is not in blocks yet.
+            Checkpoint::Forced => true,
+        };
         is_held || !self.world.may_fill(self.config, at)
     }
 
@@ -438,11 +463,10 @@ impl<'a, const N: usize> Steps<'a, N> {
             Action::Leave(at) => self.world.plan.card == Card::Writing(at),
             _ => false,
         };
-        // A card that failed may be gone for any time: only the first failure counts.
+        // A card that failed may be gone for any time.
         let is_fault = action != Action::Acquire;
-        if is_on_card && (!is_fault || self.world.faults > 0) {
+        if is_on_card {
             let mut next = self.world;
-            next.faults -= u8::from(is_fault);
             next.fail();
             apply(&mut next.plan, now, action, Outcome::Failed);
             let step = Step::Act {
@@ -467,7 +491,8 @@ impl<'a, const N: usize> Steps<'a, N> {
             choice.apply(&mut after);
             after.tracks = now.tracks;
             apply(&mut next.plan, &after, action, outcome);
-            if next == self.world && action != Action::Rest {
+            let is_effect_outside = matches!(action, Action::Rest | Action::Guest);
+            if next == self.world && !is_effect_outside {
                 return Err((step, "an action without effect"));
             }
             self.add(step, next, tally)?;
@@ -485,10 +510,10 @@ impl<'a, const N: usize> Steps<'a, N> {
         let mut next = self.world;
         let mut tally = Tally::default();
         match action {
-            Action::Rest | Action::Acquire => (),
+            Action::Rest | Action::Acquire | Action::Guest => (),
             Action::Start(_) => next.is_midway = false,
             Action::Step => return self.step_job(results),
-            Action::Write(at) => next.write(at.into()),
+            Action::Write(at) => next.write(config, at.into()),
             Action::Mark(at) => return self.mark(at, results),
             Action::Commit(at) => next.commit(config, at, &mut tally),
             Action::Begin(at) => {
@@ -504,7 +529,6 @@ impl<'a, const N: usize> Steps<'a, N> {
                 files.is_naming_previous = next.plan.job == Some(Job::Name(at));
                 files.is_named = false;
             }
-            Action::Guest => next.is_guest_waiting = false,
             Action::AnswerFlush(..) => next.forget_asked(),
             Action::ReportFull(at) => next.files[usize::from(at)].is_full_reported = true,
             Action::GiveUp(at) => next.give_up(config, at, &mut tally),
@@ -559,15 +583,13 @@ impl<'a, const N: usize> Steps<'a, N> {
             None => (),
             Some(Job::Mount) => {
                 // Another card may be there, with more room or less.
-                for free in 0..=self.config.free_max {
-                    for removable in 0..=u8::from(self.config.may_remove) {
-                        (next.free, next.removable) = (free, removable);
-                        end(Outcome::JobDone, next);
-                    }
+                for (has_room, removable) in [(true, true), (true, false), (false, true), (false, false)] {
+                    next.has_room = has_room;
+                    next.removable = removable && self.config.may_remove;
+                    end(Outcome::JobDone, next);
                 }
             }
-            Some(Job::Reserve(_)) if next.free > 0 => {
-                next.free -= 1;
+            Some(Job::Reserve(_)) if next.has_room => {
                 next.is_known_full = false;
                 end(Outcome::JobDone, next);
             }
@@ -575,9 +597,9 @@ impl<'a, const N: usize> Steps<'a, N> {
                 next.is_known_full = !self.config.may_remove;
                 end(Outcome::NoRoom, next);
             }
-            Some(Job::Remove) if next.removable > 0 => {
-                next.removable -= 1;
-                next.free = (next.free + 1).min(self.config.free_max);
+            Some(Job::Remove) if next.removable => {
+                next.removable = false;
+                next.has_room = true;
                 next.is_known_full = false;
                 end(Outcome::JobDone, next);
             }
@@ -586,16 +608,14 @@ impl<'a, const N: usize> Steps<'a, N> {
                 end(Outcome::NoRoom, next);
             }
             Some(Job::Close(_)) => {
-                next.removable = u8::from(self.config.may_remove);
+                next.removable = self.config.may_remove;
                 next.is_known_full = false;
                 end(Outcome::JobDone, next);
-                if next.free < self.config.free_max {
-                    next.free += 1;
-                    end(Outcome::JobDone, next);
-                }
+                next.has_room = true;
+                end(Outcome::JobDone, next);
             }
             Some(Job::Discard(_)) => {
-                next.free = (next.free + 1).min(self.config.free_max);
+                next.has_room = true;
                 next.is_known_full = false;
                 end(Outcome::JobDone, next);
             }

@@ -157,6 +157,9 @@ pub(super) enum Layout {
     Marked,
     /// It waits to be written; a mark has to follow.
     Unmarked,
+    /// It waits to be written, and ends with the beginning of the next sample of the ring. If the file has
+    /// no room for the rest of that sample, the write leaves it out.
+    Split,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -166,8 +169,6 @@ pub(super) struct Stream {
     pub(super) pending: Held,
     /// Content of the block.
     pub(super) block: Held,
-    /// Continues behind a block that is full: the end of its last sample.
-    pub(super) rest: Held,
     pub(super) layout: Layout,
     /// Written, and not durable.
     pub(super) volatile: Held,
@@ -178,39 +179,42 @@ impl Stream {
         ring: Ring::EMPTY,
         pending: Held::NONE,
         block: Held::NONE,
-        rest: Held::NONE,
         layout: Layout::Open(false),
         volatile: Held::NONE,
     };
 
     /// Samples pushed, lost ones included, that are not durable.
     pub(super) fn counts(&self) -> u32 {
-        let held = [self.pending, self.block, self.rest, self.volatile];
+        let held = [self.pending, self.block, self.volatile];
         self.ring.counts() + held.iter().map(|held| held.counts()).sum::<u32>()
+    }
+
+    /// Returns true if something is not in blocks yet.
+    fn is_waiting(&self) -> bool {
+        self.ring.is_waiting() || !self.pending.is_empty()
     }
 
     pub(super) fn state_of_block(&self) -> Block {
         match self.layout {
-            Layout::Marked | Layout::Unmarked => Block::Full,
-            Layout::Open(false) if self.block.is_empty() && self.pending.is_empty() => Block::Clean,
+            Layout::Marked | Layout::Unmarked | Layout::Split => Block::Full,
+            Layout::Open(false) if self.block.is_empty() => Block::Clean,
             Layout::Open(_) => Block::Partial,
         }
     }
 
     /// Returns true if samples that are in no file were taken from the ring.
     pub(super) fn holds_samples(&self) -> bool {
-        !self.block.is_empty() || !self.rest.is_empty()
+        !self.block.is_empty()
     }
 
     fn has_asked(&self) -> bool {
-        let held = [self.pending, self.block, self.rest, self.volatile];
+        let held = [self.pending, self.block, self.volatile];
         self.ring.has_asked() || held.iter().any(|held| held.is_asked)
     }
 
     fn ask(&mut self) {
         self.ring.asked = self.ring.len() as u8;
-        let [a, b, c, d] = self.held();
-        for held in [a, b, c, d] {
+        for held in self.held() {
             held.is_asked = !held.is_empty();
         }
     }
@@ -222,11 +226,10 @@ impl Stream {
         }
     }
 
-    fn held(&mut self) -> [&mut Held; 4] {
+    fn held(&mut self) -> [&mut Held; 3] {
         [
             &mut self.pending,
             &mut self.block,
-            &mut self.rest,
             &mut self.volatile,
         ]
     }
@@ -271,15 +274,12 @@ pub(super) struct World<const N: usize> {
     pub(super) files: [Files; N],
     /// The running job has made a step.
     pub(super) is_midway: bool,
-    /// Files that the volume has room for.
-    pub(super) free: u8,
-    /// Recordings that may be removed.
-    pub(super) removable: u8,
+    /// The volume has room for files.
+    pub(super) has_room: bool,
+    /// A recording may be removed.
+    pub(super) removable: bool,
     /// The last attempt to make room found none, and nothing has freed any since.
     pub(super) is_known_full: bool,
-    /// Faults that may still be injected.
-    pub(super) faults: u8,
-    pub(super) is_guest_waiting: bool,
     pub(super) asked: Asked,
 }
 
@@ -303,11 +303,9 @@ impl<const N: usize> World<N> {
                 is_rotation_asked: false,
             }; N],
             is_midway: false,
-            free: 0,
-            removable: 0,
+            has_room: false,
+            removable: false,
             is_known_full: false,
-            faults: config.faults,
-            is_guest_waiting: false,
             asked: Asked::None,
         }
     }
@@ -331,7 +329,9 @@ impl<const N: usize> World<N> {
 
     /// Returns true if nothing that waits for this track has a place to go.
     pub(super) fn is_starved(&self, at: u8) -> bool {
-        self.plan.tracks[usize::from(at)].is_starved()
+        let track = &self.plan.tracks[usize::from(at)];
+        let has_room = track.file.is_some_and(|file| file.index < file.blocks);
+        track.ahead == 0 && !has_room
     }
 
     /// Files of a track that the volume keeps a slot for.
@@ -340,9 +340,9 @@ impl<const N: usize> World<N> {
         track.ahead + track.closing + u8::from(track.file.is_some())
     }
 
-    pub(super) fn needs_name(&self, at: u8) -> bool {
+    pub(super) fn needs_name(&self, config: &Config<N>, at: u8) -> bool {
         let is_marked = self.file(at).is_some_and(|file| file.durable > 0);
-        is_marked && !self.files[usize::from(at)].is_named
+        config.has_names_and_ages && is_marked && !self.files[usize::from(at)].is_named
     }
 
     pub(super) fn is_ring_full(&self, config: &Config<N>, stream: usize) -> bool {
@@ -358,7 +358,7 @@ impl<const N: usize> World<N> {
             absorbs_step: false,
             absorbs_guest: false,
             is_patience_over: false,
-            is_guest_waiting: self.is_guest_waiting,
+            is_guest_waiting: false,
             is_retry_due: false,
             may_retry: true,
             may_remove: config.may_remove,
@@ -370,8 +370,8 @@ impl<const N: usize> World<N> {
         StreamConditions {
             track: config.tracks[at],
             block: stream.state_of_block(),
-            is_waiting: stream.ring.is_waiting(),
-            is_behind: stream.ring.is_behind(),
+            is_waiting: stream.is_waiting(),
+            is_behind: stream.ring.is_behind() || !stream.pending.is_empty(),
             is_at_session: stream.ring.first() == Item::Session,
             has_turn: false,
             level: if self.is_ring_full(config, at) {
@@ -383,34 +383,30 @@ impl<const N: usize> World<N> {
     }
 
     fn facts_of_track(&self, config: &Config<N>, at: u8) -> TrackConditions {
-        let is_reserving = self.plan.job == Some(Job::Reserve(at));
+        let track = &self.plan.tracks[usize::from(at)];
         TrackConditions {
             is_checkpoint_due: false,
             is_page_end: false,
-            is_used_up: false,
+            is_used_up: self.is_used_up(config, at),
+            is_target_new: false,
             is_rotation_due: false,
             is_short: false,
-            needs_name: at < config.track_count && self.needs_name(at),
+            needs_name: at < config.track_count && self.needs_name(config, at),
             is_name_due: false,
-            may_reserve: self.slots(at) + u8::from(is_reserving) < config.slots,
+            may_reserve: track.ahead + track.closing + 1 < config.slots,
             next_blocks: config.blocks,
-            is_target_new: false,
         }
     }
 
-    /// Calls a function that may cover the rings, and takes its covering over: `is_behind` goes in as
-    /// false, and comes out as true where the checkpoint now covers all that the ring holds.
+    /// Calls a function that may let a checkpoint cover the rings, and takes that over.
     pub(super) fn cover_with(
         &mut self,
         mut now: Conditions<N>,
         function: impl FnOnce(&mut State<N>, &mut Conditions<N>),
     ) {
-        for stream in &mut now.streams {
-            stream.is_behind = false;
-        }
         function(&mut self.plan, &mut now);
-        for (stream, now) in self.streams.iter_mut().zip(now.streams) {
-            if now.is_behind {
+        for (stream, facts) in self.streams.iter_mut().zip(now.streams) {
+            if now.tracks[usize::from(facts.track)].is_target_new {
                 stream.ring.covered = stream.ring.len() as u8;
             }
         }
@@ -441,13 +437,32 @@ impl<const N: usize> World<N> {
         self.streams.iter_mut().for_each(Stream::forget_asked);
     }
 
+    /// Returns true if a stream of a track may begin a block. The last blocks of a file that streams share
+    /// are for blocks that are unfinished.
+    pub(super) fn may_begin(&self, config: &Config<N>, at: u8) -> bool {
+        let file = self.file(at);
+        file.is_some_and(|file| file.blocks - file.index >= config.sharing(at))
+    }
+
+    fn is_used_up(&self, config: &Config<N>, at: u8) -> bool {
+        let mut streams = self.streams.iter().zip(config.tracks);
+        self.file(at).is_some()
+            && !self.may_begin(config, at)
+            && streams.any(|(stream, track)| {
+                track == at && stream.is_waiting() && stream.state_of_block() == Block::Clean
+            })
+    }
+
     /// Returns true if the shell may move the next item of a stream to its block.
     pub(super) fn may_fill(&self, config: &Config<N>, at: usize) -> bool {
         let stream = &self.streams[at];
         let track = &self.plan.tracks[usize::from(config.tracks[at])];
-        let has_room = track.file.is_some_and(|file| file.index < file.blocks);
-        let is_open = matches!(stream.layout, Layout::Open(_));
-        if !has_room || !is_open || track.leave == Leave::Sealed {
+        let has_room = match stream.state_of_block() {
+            Block::Clean => self.may_begin(config, config.tracks[at]),
+            Block::Partial => track.file.is_some_and(|file| file.index < file.blocks),
+            Block::Full => false,
+        };
+        if !has_room || track.leave == Leave::Sealed {
             return false;
         }
         if !stream.pending.is_empty() {
@@ -457,8 +472,15 @@ impl<const N: usize> World<N> {
         stream.ring.first().count() > 0 && !is_held
     }
 
-    /// Moves one item to the block.
-    pub(super) fn fill(&mut self, at: usize, layout: Layout, is_split: bool) {
+    /// Moves one item to the block. The beginning of a sample stays in the ring.
+    pub(super) fn fill(&mut self, at: usize, layout: Layout) {
+        if layout != Layout::Split {
+            self.take_item(at);
+        }
+        self.streams[at].layout = layout;
+    }
+
+    fn take_item(&mut self, at: usize) {
         let is_asking = self.asked == Asked::Open;
         let stream = &mut self.streams[at];
         let item = if stream.pending.is_empty() {
@@ -468,20 +490,23 @@ impl<const N: usize> World<N> {
         } else {
             core::mem::take(&mut stream.pending)
         };
-        match is_split {
-            true => stream.rest.add(item),
-            false => stream.block.add(item),
-        }
-        stream.layout = layout;
+        stream.block.add(item);
     }
 
     /// Writes the block of a stream.
-    pub(super) fn write(&mut self, at: usize) {
+    pub(super) fn write(&mut self, config: &Config<N>, at: usize) {
+        let track = config.tracks[at];
+        let file = self.file(track);
+        let left = file.map_or(0, |file| file.blocks - file.index);
         let stream = &mut self.streams[at];
         let block = core::mem::take(&mut stream.block);
         stream.volatile.add(block);
-        stream.block = core::mem::take(&mut stream.rest);
-        stream.layout = Layout::Open(stream.layout == Layout::Unmarked);
+        let layout = stream.layout;
+        let goes_on = layout == Layout::Split && left > config.sharing(track);
+        stream.layout = Layout::Open(goes_on || layout == Layout::Unmarked);
+        if goes_on {
+            self.take_item(at);
+        }
     }
 
     /// What was written to the file of a track becomes durable.
@@ -493,17 +518,14 @@ impl<const N: usize> World<N> {
 
     /// Takes the sessions that are next in their rings. False if a block holds samples of the one before.
     pub(super) fn take_sessions(&mut self, config: &Config<N>, at: u8) -> bool {
-        let is_shared = config.tracks.iter().filter(|track| **track == at).count() > 1;
         for stream in self.streams_of(config, at) {
             if stream.ring.first() != Item::Session {
                 continue;
             }
-            match stream.holds_samples() {
-                // A block that the last file had no room for goes first, under its own session.
-                true if is_shared => (),
-                true => return false,
-                false => drop(stream.ring.take()),
+            if stream.holds_samples() {
+                return false;
             }
+            stream.ring.take();
         }
         true
     }
@@ -526,7 +548,7 @@ impl<const N: usize> World<N> {
             (files.is_full_reported, files.is_rotation_asked) = (false, false);
         }
         (self.is_midway, self.is_known_full) = (false, false);
-        (self.free, self.removable) = (0, 0);
+        (self.has_room, self.removable) = (false, false);
     }
 
     /// Loses everything that waits for a track.
@@ -547,8 +569,7 @@ impl<const N: usize> World<N> {
     /// Brings states that nothing can tell apart to one form.
     pub(super) fn canonical(mut self, config: &Config<N>) -> World<N> {
         for (stream, track) in self.streams.iter_mut().zip(config.tracks) {
-            let [a, b, c, d] = stream.held();
-            [a, b, c, d].into_iter().for_each(Held::saturate);
+            stream.held().into_iter().for_each(Held::saturate);
             for item in &mut stream.ring.items {
                 if let Item::Gap(count) = item {
                     *count = (*count).min(1);
@@ -562,7 +583,7 @@ impl<const N: usize> World<N> {
             self.streams.iter_mut().for_each(Stream::forget_asked);
         }
         if self.plan.phase == Phase::Ended || self.plan.card == Card::Absent {
-            (self.free, self.removable) = (0, 0);
+            (self.has_room, self.removable) = (false, false);
         }
         self
     }
