@@ -303,6 +303,10 @@ async fn advance<T>(mut operation: Pin<&mut impl Future<Output = T>>) -> Option<
 }
 
 /// Carries out the pending step: a read of one block, or a write of up to 16.
+#[expect(
+    clippy::await_holding_refcell_ref,
+    reason = "the operation is not polled while a step is carried out, and nobody else has the block"
+)]
 async fn serve<M, C, D, E, T, const N: usize>(
     shell: &mut Shell<'_, M, C, D, E, N>,
     mut operation: Pin<&mut impl Future<Output = T>>,
@@ -317,7 +321,6 @@ where
     shell.end_write().await?;
     match steps.pending() {
         Some(Step::Read { start }) => {
-            // The operation does not run meanwhile: nobody else borrows the block.
             let mut block = steps.block();
             shell.medium.read(start, from_mut(&mut *block)).await?;
         }

@@ -162,9 +162,7 @@ fn an_unfinished_file_is_closed_under_its_old_name() {
     let tell = |_: &mut Disk, event| events.push(event);
     done(recover(&mut rig.volume, &mut rig.disk, tell)).unwrap();
     let bytes = u64::from(USED_BLOCKS - 1) * 512 + 20 * LINE.len() as u64;
-    let is_it = |event: &Event| {
-        matches!(event, Event::Recovered { record } if record.id == old(42) && record.bytes == bytes)
-    };
+    let is_it = |event: &Event| matches!(event, Event::Recovered { record } if record.id == old(42) && record.bytes == bytes);
     assert!(events.len() == 1 && is_it(&events[0]), "{events:?}");
     let listing = assert_sound(&rig, &image);
     let entry = &listing.files["REC00042CSV"];

@@ -137,7 +137,6 @@ fn on_a_small_file_system(when_full: &str, code: i32) -> (Value, String) {
 }
 
 #[test]
-#[ignore = "the recorder gives up a file that has room as soon as no other fits"]
 fn a_full_directory_ends_the_recording() {
     let (figures, table) = on_a_small_file_system("stop", 4);
     assert!(number(&figures, "lost") > 0);

@@ -2,8 +2,8 @@
 
 use cardiograph_compare::{lossless_rate_Bps, plain_stream};
 use cardiograph_recorder::{
-    Config, Control, Event, FlushState, Format, LINE_BYTES_MAX, MAGOD2, ReadDesk, ReadTally, StreamConfig, StreamSummary,
-    Window,
+    Config, Control, Event, FlushState, Format, LINE_BYTES_MAX, MAGOD2, ReadDesk, ReadTally,
+    StreamConfig, StreamSummary, Window,
 };
 use cardiograph_sim_card::{Block, Card, Profile, Seed};
 use cardiograph_sim_device::{Beside, Device, Finished, Lines, Samples, StreamSetup};

@@ -6,8 +6,7 @@ use cardiograph_record::{
     record_in_directory, stream_in_directory,
 };
 use cardiograph_recorder::{
-    Config, Event, Format, LINE_BYTES_MAX, StreamConfig, StreamSummary, WhenFull, Window,
-    recover,
+    Config, Event, Format, LINE_BYTES_MAX, StreamConfig, StreamSummary, WhenFull, Window, recover,
 };
 use std::collections::BTreeMap;
 use std::fs;

@@ -95,7 +95,9 @@ impl History<'_> {
             }
         }
         let unfinished = |(_, entry): &(&String, &fat::Entry)| entry.attributes & 4 != 0;
-        let mut ours = listing.iter().filter(|(name, _)| *name != "CARDIOGRJNL" && !name.ends_with("CARDIOGRIDX"));
+        let mut ours = listing
+            .iter()
+            .filter(|(name, _)| *name != "CARDIOGRJNL" && !name.ends_with("CARDIOGRIDX"));
         if let Some((name, _)) = ours.find(unfinished) {
             let end = self.sessions.last().map(|session| &session.end);
             return Err(format!(

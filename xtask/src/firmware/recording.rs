@@ -11,7 +11,8 @@ const SAMPLES: u32 = 20_000;
 /// There are several, so that samples went on from one to the next.
 const FILES_MIN: usize = 3;
 const NAMES: &str = "index,value,check,note";
-/// A row without values has a note; a mark's goes on with blanks and `@`, and there are to be no others.
+/// A row without values has a note: the one about the file, or a mark, which goes on with blanks and `@`. No
+/// other may be there, such as that of a gap.
 const NOTE: &str = ",,,#";
 const OTHERS: &str = "OTHERS.BIN";
 
@@ -63,7 +64,11 @@ fn files(fat: &Path, to: &Path) -> Result<Vec<PathBuf>, String> {
     fs::create_dir_all(to).map_err(failed)?;
     let mut command = Command::new("mcopy");
     command.arg("-i").arg(fat);
-    check(command.args(["::REC*.CSV", "::OTHERS.BIN"]).arg(to))?;
+    check(
+        command
+            .args(["::REC00000/REC*.CSV", "::OTHERS.BIN"])
+            .arg(to),
+    )?;
     let entries = fs::read_dir(to).map_err(failed)?;
     let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
     paths.sort();
@@ -78,11 +83,11 @@ fn compare(path: &Path, expected: &mut impl Iterator<Item = String>) -> Result<(
     if lines.next() != Some(NAMES) {
         return Err(format!("{} has no names of columns", path.display()));
     }
-    let is_mark = |line: &str| {
+    let is_note = |line: &str| {
         let note = line.strip_prefix(NOTE).map(str::trim_start);
-        note.is_some_and(|note| note.starts_with('@'))
+        note.is_some_and(|note| note.starts_with('@') || note.starts_with("file "))
     };
-    for line in lines.filter(|line| !is_mark(line)) {
+    for line in lines.filter(|line| !is_note(line)) {
         let row = expected.next().unwrap_or_default();
         if line != row {
             return Err(format!("{}: {line} in place of {row}", path.display()));

@@ -1,12 +1,12 @@
 //! Several binary streams in one file: random schedules, card failures, rolls, sessions and small files
 //! that are filled to their ends, against an independent decoder.
 
+use super::encoder::Filled;
 use super::test_decoder::{Part, assert_closed, check_order, decode};
 use super::{Column, Encoder, FilePosition, Format, Kind, MAGOD2, Schema};
-use super::encoder::Filled;
 use crate::gap::Cause;
 use crate::limits::HEADER_BLOCKS;
-use crate::ring::{Next, Consumer, Producer, Ring};
+use crate::ring::{Consumer, Next, Producer, Ring};
 use crate::session::Session;
 use crate::volume::{Blocks, Extent, Reserved};
 use crate::{Recovered, find_end};

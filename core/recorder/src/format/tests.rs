@@ -1,8 +1,8 @@
 //! Files made by the encoder, read by other code, and cut off anywhere.
 
+use super::encoder::Filled;
 use super::{Encoder, FilePosition, Format, MAGOD2, mark};
 use crate::crc32::crc32;
-use super::encoder::Filled;
 use crate::gap::Gap;
 use crate::limits::{FILE_LINE_BYTES, GAP_LINE_BYTES, LINE_BYTES_MAX, MARK_BLOCKS};
 use crate::ring::{Consumer, Producer, Ring};

@@ -1,8 +1,8 @@
 //! Visits every world that can be reached, and prints the path to one that is wrong.
 
+use super::Config;
 use super::steps::{Step, Steps};
 use super::world::World;
-use super::{Config, Violation};
 use std::hash::{Hash, Hasher};
 use std::string::String;
 use std::vec::Vec;
