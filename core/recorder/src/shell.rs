@@ -315,11 +315,17 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         u32::try_from(us).unwrap_or(u32::MAX)
     }
 
+    /// Streams that more time on the card would help: those of a full card lose samples whatever it does.
+    fn absorbing(&self) -> impl Iterator<Item = &Stream<'a>> {
+        let tracks = &self.state.tracks;
+        let streams = self.streams.iter();
+        streams.filter(|stream| !tracks[usize::from(stream.track)].is_hopeless())
+    }
+
     /// Returns true if all rings absorb an absence of the card for so many us, followed by a stall as long
     /// as the longest.
     fn absorbs(&self, us: u32) -> bool {
-        let mut streams = self.streams.iter();
-        streams.all(|stream| {
+        self.absorbing().all(|stream| {
             self.costs.absorbs(
                 stream.rate,
                 stream.consumer.level_bytes(),
@@ -334,8 +340,7 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
     }
 
     fn absorbs_step(&self) -> bool {
-        let mut streams = self.streams.iter();
-        streams.all(|stream| {
+        self.absorbing().all(|stream| {
             self.costs.absorbs_step(
                 stream.rate,
                 stream.consumer.level_bytes(),

@@ -183,7 +183,7 @@ impl Track {
     }
 
     /// Returns true if there is no room for the next block, and this was reported.
-    fn is_hopeless(&self) -> bool {
+    pub fn is_hopeless(&self) -> bool {
         self.is_full && self.is_starved()
     }
 }
