@@ -2,33 +2,37 @@
 //!
 //! # Faults
 //!
-//! Any action that touches the card may fail, at most twice on a path. Then everything that is not durable is
-//! lost, and nothing is known of the files. Acquiring may fail any number of times: the card is gone. The next
-//! mount finds any amount of room: the same card, another one, a full one. Something else may use up the
-//! volume, or free room, at any time. A power cut ends a path; what it must leave is an invariant of every
+//! Any action that touches the card may fail, any number of times. Then everything that is not durable is lost
+//! and becomes a gap, and nothing is known of the files. Acquiring may fail for any time: the card is gone. The
+//! next mount finds room or none: the same card, or another. Something else may use up the volume, and free
+//! room, while a file is being prepared. A power cut ends a path; what it has to leave is an invariant of every
 //! state instead: the planner takes nothing for durable that a power cut would lose.
 //!
 //! # The world
 //!
 //! | what | how it is modelled |
 //! |---|---|
-//! | sample | as large as a block; it may fill one, or leave room, or go on in the next |
-//! | ring | one or two samples, gaps, and the boundary of a session |
-//! | encoder | a pending gap, an open or full block, the part of a sample behind it, marks that are missing |
-//! | file | two blocks; what is written is volatile until it is committed |
-//! | volume | room for further files, or none; slots for two or three files per track |
+//! | sample | as large as a block: it may fill one, leave room in it, or go on in the next one |
+//! | ring | one to three samples, gaps, and the boundary of a session |
+//! | encoder | a gap that a failure left, an open or full block, written blocks that lack a mark |
+//! | file | one to three blocks; what is written is volatile until it is committed |
+//! | shared file | its last blocks, one per stream, are for blocks that are unfinished |
+//! | volume | has room for files, or none; slots for two or three files per track |
 //! | job | begun, in the middle, done |
-//! | clocks, costs | predicates, which may be true or false in every state where that is consistent |
-//! | counts | 0, or more: no decision depends on them |
+//! | clocks, costs, guests | predicates that may be true or false wherever that is consistent |
+//! | counts of samples and of lost ones | none, or some: no decision depends on more |
 //!
-//! The shell fills blocks before it acts, except where a checkpoint may hold samples back. It does not fill a
-//! block of a file that is sealed, and beyond a forced checkpoint only once that is committed.
+//! A full ring absorbs nothing, unless its track is reported to have no room. Samples that come while the shell
+//! fills blocks could as well have come before or after, and are left out. The shell fills blocks before it acts,
+//! except where a checkpoint may hold samples back, or where a request has just covered more. It never fills
+//! blocks of a file that is sealed, and with a forced checkpoint only as far as that covers the ring.
 //!
 //! # What is checked
 //!
-//! Before each action, and in every state: see `check.rs`. Pushed samples are written, lost or waiting, each
-//! once. For liveness `live.rs` looks at the steps that need nothing from outside: a run ends where nothing is
-//! left to do, with a card and without one, and no cycle is without a retry of what failed.
+//! `check.rs`: that each action is possible, and right in ways that do not depend on how the planner decides;
+//! in every state that pushed samples are durable, waiting, in one gap, or given up. `live.rs` looks at the steps
+//! that need nothing from outside: every cycle tries again what failed, and a run ends where nothing is left to
+//! do, if the card answers and also if it does not.
 
 mod check;
 mod explore;
@@ -36,6 +40,8 @@ mod live;
 mod steps;
 mod world;
 
+use super::{Action, Job};
+use explore::Graph;
 use steps::Event;
 
 /// What was violated.
@@ -73,15 +79,17 @@ impl<const N: usize> Config<N> {
     }
 }
 
-fn search<const N: usize>(config: &Config<N>) {
+/// Searches a world; panics with the path to what is wrong.
+fn search<const N: usize>(config: &Config<N>) -> Graph<N> {
     let name = config.name;
     let start = std::time::Instant::now();
-    let graph = explore::Graph::explore(config).unwrap_or_else(|path| panic!("{name}:\n{path}"));
+    let graph = Graph::explore(config).unwrap_or_else(|path| panic!("{name}:\n{path}"));
     let (states, edges) = (graph.worlds.len(), graph.edges.len());
     let seen_ms = start.elapsed().as_millis();
     live::check(config, &graph).unwrap_or_else(|path| panic!("{name}:\n{path}"));
     let ms = start.elapsed().as_millis();
     std::println!("{name}: {states} states, {edges} internal steps, {seen_ms} ms, {ms} ms");
+    graph
 }
 
 const ALL: &[Event] = &[
@@ -113,7 +121,26 @@ const ONE: Config<1> = Config {
 
 #[test]
 fn one_stream() {
-    search(&ONE);
+    let graph = search(&ONE);
+    let kinds = [
+        Action::Acquire,
+        Action::Start(Job::Mount),
+        Action::Step,
+        Action::Write(0),
+        Action::Mark(0),
+        Action::Commit(0),
+        Action::Begin(0),
+        Action::Leave(0),
+        Action::Guest,
+        Action::AnswerFlush(1, true),
+        Action::ReportFull(0),
+        Action::GiveUp(0),
+        Action::Abandon,
+        Action::End,
+    ];
+    for action in kinds {
+        assert!(graph.has_seen(action), "{action:?} was never decided");
+    }
 }
 
 #[test]

@@ -14,6 +14,11 @@ pub(super) fn state<const N: usize>(
     before: &World<N>,
     world: &World<N>,
 ) -> Result<(), Violation> {
+    let is_open = match world.plan.card {
+        Card::Writing(at) => world.open == Some(at),
+        _ => world.open.is_none(),
+    };
+    ensure(is_open, "the planner is wrong about the open write")?;
     for at in 0..config.track_count {
         let index = usize::from(at);
         let track = &world.plan.tracks[index];

@@ -3,6 +3,8 @@
 use super::Config;
 use super::steps::{Step, Steps};
 use super::world::World;
+use crate::plan::Action;
+use core::mem::{Discriminant, discriminant};
 use std::hash::{Hash, Hasher};
 use std::string::String;
 use std::vec::Vec;
@@ -23,6 +25,8 @@ pub(super) struct Graph<const N: usize> {
     pub(super) edges: Vec<u32>,
     /// Where the edges of each world begin.
     pub(super) starts: Vec<u32>,
+    /// Kinds of actions that were carried out.
+    actions: Vec<Discriminant<Action>>,
 }
 
 impl<const N: usize> Graph<N> {
@@ -34,6 +38,7 @@ impl<const N: usize> Graph<N> {
             table: std::vec![u32::MAX; 1 << 16],
             edges: Vec::new(),
             starts: Vec::new(),
+            actions: Vec::new(),
         };
         graph.insert(World::new(config).canonical(config), 0);
         let mut at = 0;
@@ -49,6 +54,7 @@ impl<const N: usize> Graph<N> {
             };
             for (step, next) in steps {
                 let target = graph.insert(next, at as u32);
+                graph.note(step);
                 if step.is_internal() {
                     let retry = if step.is_retry(&world) { RETRY } else { 0 };
                     let card = if step.needs_card() { CARD } else { 0 };
@@ -57,13 +63,24 @@ impl<const N: usize> Graph<N> {
             }
             at += 1;
 
-            if at % 1000000 == 0 {
-                std::println!("{} {at} {}", config.name, graph.worlds.len());
-            }
             assert!(at <= config.states_max, "more states than planned");
         }
         graph.starts.push(graph.edges.len() as u32);
         Ok(graph)
+    }
+
+    fn note(&mut self, step: Step) {
+        if let Step::Act { action, .. } = step {
+            let kind = discriminant(&action);
+            if !self.actions.contains(&kind) {
+                self.actions.push(kind);
+            }
+        }
+    }
+
+    /// Returns true if an action of this kind was carried out.
+    pub(super) fn has_seen(&self, action: Action) -> bool {
+        self.actions.contains(&discriminant(&action))
     }
 
     /// Returns the index of a world, new or known.

@@ -514,7 +514,8 @@ impl<'a, const N: usize> Steps<'a, N> {
         let mut next = self.world;
         let mut tally = Tally::default();
         match action {
-            Action::Rest | Action::Acquire | Action::Guest => (),
+            Action::Rest | Action::Acquire => (),
+            Action::Guest => next.open = None,
             Action::Start(_) => next.is_midway = false,
             Action::Step => return self.step_job(results),
             Action::Write(at) => next.write(config, at.into()),
@@ -528,6 +529,7 @@ impl<'a, const N: usize> Steps<'a, N> {
                 files.is_rotation_asked = false;
             }
             Action::Leave(at) => {
+                next.end_write(at);
                 let files = &mut next.files[usize::from(at)];
                 files.is_rotation_asked = false;
                 files.is_naming_previous = next.plan.job == Some(Job::Name(at));
@@ -577,6 +579,7 @@ impl<'a, const N: usize> Steps<'a, N> {
         results: &mut Vec<(Outcome, World<N>, Tally)>,
     ) -> Result<(), (Step, Violation)> {
         let mut next = self.world;
+        next.open = None;
         if !next.is_midway {
             next.is_midway = true;
             results.push((Outcome::Done, next, Tally::default()));

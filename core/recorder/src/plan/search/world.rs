@@ -2,7 +2,7 @@
 
 use super::Config;
 use crate::plan::{
-    Block, Card, Checkpoint, Conditions, File, Job, Leave, Phase, State, StreamConditions,
+    Block, Card, Checkpoint, Conditions, File, Leave, Phase, State, StreamConditions,
     TrackConditions,
 };
 
@@ -268,6 +268,8 @@ pub(super) struct World<const N: usize> {
     pub(super) plan: State<N>,
     pub(super) streams: [Stream; N],
     pub(super) files: [Files; N],
+    /// Track that the card's open write belongs to.
+    pub(super) open: Option<u8>,
     /// The running job has made a step.
     pub(super) is_midway: bool,
     /// The volume has room for files.
@@ -298,6 +300,7 @@ impl<const N: usize> World<N> {
                 is_full_reported: false,
                 is_rotation_asked: false,
             }; N],
+            open: None,
             is_midway: false,
             has_room: false,
             removable: false,
@@ -502,6 +505,7 @@ impl<const N: usize> World<N> {
         let stream = &mut self.streams[at];
         let block = core::mem::take(&mut stream.block);
         stream.volatile.add(block);
+        self.open = Some(track);
         let layout = stream.layout;
         let goes_on = layout == Layout::Split && left > config.sharing(track);
         stream.layout = Layout::Open(goes_on || layout == Layout::Unmarked);
@@ -510,8 +514,14 @@ impl<const N: usize> World<N> {
         }
     }
 
+    /// Ends the open write, if it is this track's.
+    pub(super) fn end_write(&mut self, at: u8) {
+        self.open = self.open.filter(|open| *open != at);
+    }
+
     /// What was written to the file of a track becomes durable.
     pub(super) fn commit(&mut self, config: &Config<N>, at: u8, tally: &mut Tally) {
+        self.end_write(at);
         for stream in self.streams_of(config, at) {
             tally.durable += core::mem::take(&mut stream.volatile).counts();
         }
@@ -548,7 +558,7 @@ impl<const N: usize> World<N> {
             (files.is_named, files.is_naming_previous) = (false, false);
             (files.is_full_reported, files.is_rotation_asked) = (false, false);
         }
-        (self.is_midway, self.is_known_full) = (false, false);
+        (self.open, self.is_midway, self.is_known_full) = (None, false, false);
         (self.has_room, self.removable) = (false, false);
     }
 
