@@ -23,6 +23,11 @@ pub(super) fn state<const N: usize>(
         let index = usize::from(at);
         let track = &world.plan.tracks[index];
         ensure(world.slots(at) <= config.slots, "more files than slots")?;
+        let files = &world.files[index];
+        ensure(
+            (track.ahead, track.closing) == (files.ahead, files.closing),
+            "the planner is wrong about files that are prepared or closing",
+        )?;
         let Some(file) = track.file else {
             let is_writing = world.plan.card == Card::Writing(at);
             ensure(!is_writing, "a write is open to no file")?;
@@ -107,6 +112,12 @@ fn priorities<const N: usize>(
     if !is_other || now.is_patience_over || world.plan.card == Card::Unmounted {
         return Ok(());
     }
+    let is_forced = (0..config.track_count).any(|at| {
+        let is_forced = world.plan.tracks[usize::from(at)].checkpoint == Checkpoint::Forced;
+        is_forced && !world.is_hopeless(at)
+    });
+    let is_guest = action == Action::Guest;
+    ensure(!is_guest || !is_forced, "a guest goes before a flush")?;
     for stream in 0..N {
         if can_write(config, world, stream) {
             let is_urgent = now.streams[stream].level > 500;
@@ -372,4 +383,20 @@ pub(super) fn settled<const N: usize>(
         ensure(!is_open, "a full file never becomes durable")?;
     }
     Ok(())
+}
+
+/// Returns true if tracks that wait for room look for it in some of these worlds.
+pub(super) fn looks_for_room<'a, const N: usize>(
+    config: &Config<N>,
+    worlds: impl Iterator<Item = &'a World<N>> + Clone,
+) -> bool {
+    (0..config.track_count).all(|at| {
+        let mut all = worlds.clone();
+        let is_looking = |world: &World<N>| world.plan.job == Some(Job::Reserve(at));
+        let is_waiting = |world: &World<N>| {
+            let is_recording = world.plan.phase == Phase::Recording;
+            is_recording && world.is_starved(at) && world.has_unsaved(config, at)
+        };
+        !worlds.clone().any(is_waiting) || all.any(is_looking)
+    })
 }

@@ -128,6 +128,15 @@ impl Search {
             if config.has_guests && !is_served {
                 return Err(report(config, graph, first, "a guest waits for ever"));
             }
+            let worlds = members.iter().map(|member| &graph.worlds[*member as usize]);
+            if !self.is_card_gone && !check::looks_for_room(config, worlds) {
+                return Err(report(
+                    config,
+                    graph,
+                    first,
+                    "room is never looked for again",
+                ));
+            }
             for member in &members {
                 check::settled(config, &graph.worlds[*member as usize], self.is_card_gone)
                     .map_err(|violation| report(config, graph, *member, violation))?;

@@ -103,11 +103,11 @@ pub(super) struct Choice(u32);
 impl Choice {
     const ABSORBS_COMMIT: u32 = 1 << 0;
     const ABSORBS_STEP: u32 = 1 << 1;
-    /// A guest waits, and the rings absorb it.
-    const GUEST: u32 = 1 << 2;
+    const ABSORBS_GUEST: u32 = 1 << 2;
     const PATIENCE_OVER: u32 = 1 << 3;
     const RETRY_DUE: u32 = 1 << 4;
     const NO_RETRY: u32 = 1 << 5;
+    const GUEST: u32 = 1 << 6;
     const PAGE_END: u32 = 1 << 8;
     const SHORT: u32 = 1 << 12;
     const NAME_DUE: u32 = 1 << 16;
@@ -121,7 +121,7 @@ impl Choice {
     fn apply<const N: usize>(self, now: &mut Conditions<N>) {
         now.absorbs_commit = self.has(Self::ABSORBS_COMMIT);
         now.absorbs_step = self.has(Self::ABSORBS_STEP);
-        now.absorbs_guest = self.has(Self::GUEST);
+        now.absorbs_guest = self.has(Self::ABSORBS_GUEST);
         now.is_guest_waiting = self.has(Self::GUEST);
         now.is_patience_over = self.has(Self::PATIENCE_OVER);
         now.is_retry_due = self.has(Self::RETRY_DUE);
@@ -145,6 +145,7 @@ impl fmt::Display for Choice {
         let names = [
             (Choice::ABSORBS_COMMIT, "absorbs-commit"),
             (Choice::ABSORBS_STEP, "absorbs-step"),
+            (Choice::ABSORBS_GUEST, "absorbs-guest"),
             (Choice::GUEST, "guest"),
             (Choice::PATIENCE_OVER, "patience-over"),
             (Choice::RETRY_DUE, "retry-due"),
@@ -357,6 +358,9 @@ impl<'a, const N: usize> Steps<'a, N> {
             Card::Idle | Card::Writing(_) => (),
         }
         let mut free = Choice::PATIENCE_OVER;
+        if config.has_guests {
+            free |= Choice::GUEST;
+        }
         if plan.room != Room::Unknown {
             free |= Choice::RETRY_DUE;
         }
@@ -372,7 +376,9 @@ impl<'a, const N: usize> Steps<'a, N> {
             {
                 free |= Choice::ABSORBS_COMMIT;
             }
-            free |= if config.has_guests { Choice::GUEST } else { 0 };
+            if config.has_guests {
+                free |= Choice::ABSORBS_GUEST;
+            }
         }
         for at in 0..config.track_count {
             let track = &plan.tracks[usize::from(at)];
@@ -525,12 +531,18 @@ impl<'a, const N: usize> Steps<'a, N> {
                 let is_clean = next.take_sessions(config, at);
                 debug_assert!(is_clean, "checked before");
                 let files = &mut next.files[usize::from(at)];
+                files.ahead -= 1;
                 (files.is_named, files.is_full_reported) = (false, false);
                 files.is_rotation_asked = false;
             }
             Action::Leave(at) => {
                 next.end_write(at);
+                let is_empty = next.file(at).is_none_or(|file| file.index == 0);
                 let files = &mut next.files[usize::from(at)];
+                match is_empty {
+                    true => files.ahead += 1,
+                    false => files.closing += 1,
+                }
                 files.is_rotation_asked = false;
                 files.is_naming_previous = next.plan.job == Some(Job::Name(at));
                 files.is_named = false;
@@ -598,7 +610,8 @@ impl<'a, const N: usize> Steps<'a, N> {
                     end(Outcome::JobDone, next);
                 }
             }
-            Some(Job::Reserve(_)) if next.has_room => {
+            Some(Job::Reserve(at)) if next.has_room => {
+                next.files[usize::from(at)].ahead += 1;
                 next.is_known_full = false;
                 end(Outcome::JobDone, next);
             }
@@ -616,14 +629,16 @@ impl<'a, const N: usize> Steps<'a, N> {
                 next.is_known_full = true;
                 end(Outcome::NoRoom, next);
             }
-            Some(Job::Close(_)) => {
+            Some(Job::Close(at)) => {
+                next.files[usize::from(at)].closing -= 1;
                 next.removable = self.config.may_remove;
                 next.is_known_full = false;
                 end(Outcome::JobDone, next);
                 next.has_room = true;
                 end(Outcome::JobDone, next);
             }
-            Some(Job::Discard(_)) => {
+            Some(Job::Discard(at)) => {
+                next.files[usize::from(at)].ahead -= 1;
                 next.has_room = true;
                 next.is_known_full = false;
                 end(Outcome::JobDone, next);

@@ -244,6 +244,10 @@ impl Stream {
 /// Facts about the files of a track that the planner does not hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Files {
+    /// Prepared files.
+    pub(super) ahead: u8,
+    /// Complete files that still have their full length.
+    pub(super) closing: u8,
     /// The file being written appears under its number.
     pub(super) is_named: bool,
     /// The running job gives its name to the file before this one.
@@ -295,6 +299,8 @@ impl<const N: usize> World<N> {
             plan: State::new(config.track_count),
             streams: [Stream::NEW; N],
             files: [Files {
+                ahead: 0,
+                closing: 0,
                 is_named: false,
                 is_naming_previous: false,
                 is_full_reported: false,
@@ -555,6 +561,7 @@ impl<const N: usize> World<N> {
             stream.ring.covered = 0;
         }
         for files in &mut self.files {
+            (files.ahead, files.closing) = (0, 0);
             (files.is_named, files.is_naming_previous) = (false, false);
             (files.is_full_reported, files.is_rotation_asked) = (false, false);
         }
