@@ -100,7 +100,7 @@ fn samples_of_a_removed_file_are_unaccounted_for_which_comes_before_all_else() {
         fs::remove_file(&first).unwrap();
         let run = end(child, "-INT");
         let words = [
-            "error: .: REC00001.CSV: removed, moved or changed",
+            "error: .: REC00000/REC00001.CSV: removed, moved or changed",
             "unaccounted for",
         ];
         assert_code(&run, 1, &words);

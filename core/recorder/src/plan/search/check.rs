@@ -129,11 +129,7 @@ fn rest<const N: usize>(config: &Config<N>, world: &World<N>) -> Result<(), Viol
     )
 }
 
-fn start<const N: usize>(
-    config: &Config<N>,
-    world: &World<N>,
-    job: Job,
-) -> Result<(), Violation> {
+fn start<const N: usize>(config: &Config<N>, world: &World<N>, job: Job) -> Result<(), Violation> {
     let plan = &world.plan;
     ensure(plan.job.is_none(), "two jobs at once")?;
     let track = |at: u8| &plan.tracks[usize::from(at)];

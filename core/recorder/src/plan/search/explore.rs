@@ -57,7 +57,9 @@ impl<const N: usize> Graph<N> {
             }
             at += 1;
 
-            if at % 1000000 == 0 { std::println!("{} {at} {}", config.name, graph.worlds.len()); }
+            if at % 1000000 == 0 {
+                std::println!("{} {at} {}", config.name, graph.worlds.len());
+            }
             assert!(at <= config.states_max, "more states than planned");
         }
         graph.starts.push(graph.edges.len() as u32);

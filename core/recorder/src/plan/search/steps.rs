@@ -110,7 +110,6 @@ impl Choice {
     const NO_RETRY: u32 = 1 << 5;
     const PAGE_END: u32 = 1 << 8;
     const SHORT: u32 = 1 << 12;
-    const NAME_DUE: u32 = 1 << 16;
     const TURN: u32 = 1 << 20;
     const HIGH: u32 = 1 << 24;
 
@@ -129,7 +128,6 @@ impl Choice {
         for (at, track) in now.tracks.iter_mut().enumerate() {
             track.is_page_end = self.has(Self::PAGE_END << at);
             track.is_short = self.has(Self::SHORT << at);
-            track.is_name_due = self.has(Self::NAME_DUE << at);
         }
         for (at, stream) in now.streams.iter_mut().enumerate() {
             stream.has_turn = self.has(Self::TURN << at);
@@ -151,7 +149,6 @@ impl fmt::Display for Choice {
             (Choice::NO_RETRY, "no-retry"),
             (0xF * Choice::PAGE_END, "page-end"),
             (0xF * Choice::SHORT, "short"),
-            (0xF * Choice::NAME_DUE, "name-due"),
             (0xF * Choice::TURN, "turn"),
             (0xF * Choice::HIGH, "high"),
         ];
@@ -365,7 +362,11 @@ impl<'a, const N: usize> Steps<'a, N> {
             (0..N).any(|at| world.is_ring_full(config, at) && !world.is_starved(config.tracks[at]));
         if !is_pressed {
             free |= Choice::ABSORBS_STEP;
-            if plan.tracks.iter().any(|track| track.checkpoint != Checkpoint::None) {
+            if plan
+                .tracks
+                .iter()
+                .any(|track| track.checkpoint != Checkpoint::None)
+            {
                 free |= Choice::ABSORBS_COMMIT;
             }
             free |= if config.has_guests { Choice::GUEST } else { 0 };
@@ -375,9 +376,6 @@ impl<'a, const N: usize> Steps<'a, N> {
             free |= Choice::SHORT << at;
             if track.checkpoint != Checkpoint::None {
                 free |= Choice::PAGE_END << at;
-            }
-            if world.needs_name(config, at) {
-                free |= Choice::NAME_DUE << at;
             }
         }
         for (at, stream) in world.streams.iter().enumerate() {
@@ -583,7 +581,9 @@ impl<'a, const N: usize> Steps<'a, N> {
             None => (),
             Some(Job::Mount) => {
                 // Another card may be there, with more room or less.
-                for (has_room, removable) in [(true, true), (true, false), (false, true), (false, false)] {
+                for (has_room, removable) in
+                    [(true, true), (true, false), (false, true), (false, false)]
+                {
                     next.has_room = has_room;
                     next.removable = removable && self.config.may_remove;
                     end(Outcome::JobDone, next);

@@ -2,7 +2,7 @@
 
 use super::Config;
 use crate::plan::{
-    Block, Card, Checkpoint, Conditions, File, Job, Leave, Phase, State, StreamConditions,
+    Block, Card, Checkpoint, Conditions, File, Leave, Phase, State, StreamConditions,
     TrackConditions,
 };
 
@@ -227,11 +227,7 @@ impl Stream {
     }
 
     fn held(&mut self) -> [&mut Held; 3] {
-        [
-            &mut self.pending,
-            &mut self.block,
-            &mut self.volatile,
-        ]
+        [&mut self.pending, &mut self.block, &mut self.volatile]
     }
 
     /// Drops everything that was taken from the ring and is not durable; returns it.
@@ -392,7 +388,6 @@ impl<const N: usize> World<N> {
             is_rotation_due: false,
             is_short: false,
             needs_name: at < config.track_count && self.needs_name(config, at),
-            is_name_due: false,
             may_reserve: track.ahead + track.closing + 1 < config.slots,
             next_blocks: config.blocks,
         }
