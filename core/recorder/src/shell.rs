@@ -780,7 +780,7 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
     /// Takes note of what a step of a job took.
     pub(crate) fn saw_step(&mut self, begun_us: u64) {
         let us = self.us_since(begun_us);
-        self.costs.step.saw(us);
+        self.costs.saw_step(us);
     }
 
     /// Sleeps until there is something to do.
