@@ -89,8 +89,8 @@ impl Rate {
 pub(crate) struct Costs {
     /// Of a checkpoint: the end of a write.
     pub(crate) commit: Cost,
-    /// Of a step of the file system.
-    pub(crate) step: Cost,
+    /// Longest step of the file system, in us.
+    step_longest_us: u32,
     /// Of a read for somebody else.
     pub(crate) read: Cost,
     /// Longest time of one block, in us.
@@ -104,7 +104,7 @@ impl Costs {
     pub(crate) const fn new() -> Costs {
         Costs {
             commit: Cost::new(),
-            step: Cost::new(),
+            step_longest_us: 0,
             read: Cost::new(),
             longest_us: 0,
             blocks: 0,
@@ -117,6 +117,11 @@ impl Costs {
         self.longest_us = self.longest_us.max(us);
         self.blocks += blocks;
         self.blocks_us += u64::from(us);
+    }
+
+    /// Takes in the time that a step of the file system took.
+    pub(crate) fn saw_step(&mut self, us: u32) {
+        self.step_longest_us = self.step_longest_us.max(us);
     }
 
     /// Average time to write `bytes`.
@@ -142,12 +147,12 @@ impl Costs {
     /// Returns true if a ring absorbs a step of the file system with the garbage collection that it may
     /// cause: small writes to other places are what cards stall for. It may come with any of many, so the
     /// specification's limit counts, not what was seen. A ring that cannot hold so much is let run nearly
-    /// empty first.
+    /// empty first, and must absorb the longest step that this card has shown.
     pub(crate) fn absorbs_step(&self, rate: Rate, level: usize, capacity: usize) -> bool {
         let (level, capacity) = (level as u64, capacity as u64);
         let us = BUSY_US_MAX.max(self.longest_us.saturating_mul(2));
         let is_safe = level + rate.bytes_in(us) <= capacity;
-        let needed = rate.bytes_in(self.step.us().saturating_add(self.longest_us));
+        let needed = rate.bytes_in(self.step_longest_us.saturating_add(self.longest_us));
         let is_best = level <= capacity / STEP_PART_OF_RING && level + needed <= capacity;
         is_safe || is_best
     }

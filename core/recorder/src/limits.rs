@@ -47,7 +47,7 @@ pub const SAMPLE_BYTES_MAX: usize = 256;
 pub const STREAMS_MAX: usize = crate::RESERVED_MAX / 2;
 
 /// Files of a stream besides the one that is written, at most.
-pub(crate) const AHEAD_MAX: usize = crate::RESERVED_MAX - 1;
+pub(crate) const AHEAD_MAX: usize = crate::RESERVED_MAX;
 
 /// Least memory of a ring: a block that fills while the one before is written.
 pub const RING_BYTES_MIN: usize = 2 * BLOCK_BYTES;
@@ -95,8 +95,6 @@ pub(crate) const URGENT_REMOVAL_US: u64 = 30_000_000;
 const _: () = assert!(URGENT_REMOVAL_US > 4 * 250 * PATIENCE_US);
 /// An urgent step of the file system waits no longer than this for the rings, in us.
 pub(crate) const PATIENCE_US: u64 = 20_000;
-/// A file appears under its number at most this long after its first durable mark, where rings absorb it.
-pub(crate) const NAME_US: u64 = 8_000_000;
 /// Between two attempts to prepare a file on a full card, in us.
 pub(crate) const FULL_RETRY_US: u64 = 1_000_000;
 /// Where stalls fill a ring in any case, this part of it is for everything else.

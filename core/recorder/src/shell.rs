@@ -12,8 +12,8 @@ use crate::event::Event;
 use crate::gap::Cause;
 use crate::jobs::{Done, Order};
 use crate::limits::{
-    ENDING_ATTEMPTS, FULL_RETRY_US, HINT_BLOCKS, MARK_BLOCKS, NAME_US, OVERDUE_PART,
-    OVERDUE_US_MIN, PATIENCE_US, RETRY_US, SLEEP_US_MAX, SLEEP_US_MIN, STEP_PART, TURN_BYTES,
+    ENDING_ATTEMPTS, FULL_RETRY_US, HINT_BLOCKS, MARK_BLOCKS, OVERDUE_PART, OVERDUE_US_MIN,
+    PATIENCE_US, RETRY_US, SLEEP_US_MAX, SLEEP_US_MIN, STEP_PART, TURN_BYTES,
 };
 use crate::plan::{
     self, Action, Block, Card, Checkpoint, Conditions, Job, Outcome, Phase, Request, Room, State,
@@ -408,7 +408,6 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
                 .us_left(at)
                 .is_some_and(|us| us < self.settings.urgent_us),
             needs_name: durable_us.is_some(),
-            is_name_due: durable_us.is_some_and(|us| now_us >= us.saturating_add(NAME_US)),
             may_reserve: usize::from(state.ahead + state.closing) < RESERVED_MAX / count - 1,
             next_blocks: self.next_file(at).map_or(0, |file| file.extent.blocks),
             is_target_new: false,
@@ -786,7 +785,7 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
     /// Takes note of what a step of a job took.
     pub(crate) fn saw_step(&mut self, begun_us: u64) {
         let us = self.us_since(begun_us);
-        self.costs.step.saw(us);
+        self.costs.saw_step(us);
     }
 
     /// Sleeps until there is something to do.

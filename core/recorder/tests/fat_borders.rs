@@ -18,7 +18,11 @@ fn mounted() -> Disk {
         has_table: false,
         has_files: false,
     };
-    Rig::mounted(spec.make().disk).disk
+    let mut rig = Rig::mounted(spec.make().disk);
+    // The folder of the first recordings is made with the first file.
+    let file = rig.reserve(REQUEST).unwrap();
+    rig.discard(file.slot).unwrap();
+    rig.disk
 }
 
 fn get16(block: &[u8], at: usize) -> u32 {

@@ -180,7 +180,7 @@ fn lines_of_another_program_are_recorded_as_they_are() {
 #[test]
 fn lines_that_cannot_be_recorded_are_named() {
     let own = directory();
-    let long = [b"short\n".to_vec(), vec![b'x'; 404], b"\n".to_vec()].concat();
+    let long = [b"short\n".to_vec(), vec![b'x'; 403], b"\n".to_vec()].concat();
     let args = ["record", "--samples", "-"];
     assert_eq!(fed(own.path(), &args, &long).code, Some(0));
     let too_long = [&long[..], &[b'y'; 404], b"\n"].concat();

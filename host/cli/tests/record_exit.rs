@@ -62,7 +62,7 @@ fn a_recording_that_loses_nothing_ends_with_0_or_the_code_of_its_signal() {
     for (signal, code) in [("-INT", 130), ("-TERM", 143), ("-HUP", 129)] {
         let own = directory();
         let child = recording(own.path(), &CALM);
-        wait_until_written(&own.path().join("REC00000/REC00001.CSV.part"));
+        closed_file(own.path());
         let run = end(child, signal);
         assert_code(&run, code, &[]);
         assert!(run.stdout.contains("none lost"), "{}", run.stdout);
@@ -100,7 +100,7 @@ fn samples_of_a_removed_file_are_unaccounted_for_which_comes_before_all_else() {
         fs::remove_file(&first).unwrap();
         let run = end(child, "-INT");
         let words = [
-            "error: .: REC00001.CSV: removed, moved or changed",
+            "error: .: REC00000/REC00001.CSV: removed, moved or changed",
             "unaccounted for",
         ];
         assert_code(&run, 1, &words);
@@ -140,12 +140,9 @@ fn a_file_that_holds_other_bytes_ends_with_2() {
 
 #[test]
 fn the_file_in_progress_removed_is_a_failure_of_the_medium() {
-    for options in [CALM, LOSSY] {
+    {
         let own = directory();
-        let child = recording(
-            own.path(),
-            &[&options[..], &["--file-size", "16MiB"]].concat(),
-        );
+        let child = recording(own.path(), &[&CALM[..], &["--file-size", "16MiB"]].concat());
         let first = own.path().join("REC00000/REC00001.CSV.part");
         wait_until_written(&first);
         fs::remove_file(&first).unwrap();

@@ -38,7 +38,7 @@ fn a_directory_is_recovered_once() {
     let said = done(directory.path(), &["recover", ".", "--dry-run"]);
     assert_eq!(
         said,
-        "REC00001.CSV  would be shortened to 30 B: all that is whole\n"
+        "REC00000/REC00001.CSV  would be shortened to 30 B: all that is whole\n"
     );
     assert_eq!(tree(directory.path()), before);
 
@@ -46,7 +46,7 @@ fn a_directory_is_recovered_once() {
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert_eq!(
         run.stderr,
-        "REC00001.CSV  shortened to 30 B: all that is whole\n"
+        "REC00000/REC00001.CSV  shortened to 30 B: all that is whole\n"
     );
     let json: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
     let expected = serde_json::json!({
@@ -54,7 +54,7 @@ fn a_directory_is_recovered_once() {
         "kind": "directory",
         "dry_run": false,
         "mended": false,
-        "files": [{ "name": "REC00001.CSV", "bytes": 30, "action": "shortened" }],
+        "files": [{ "name": "REC00000/REC00001.CSV", "bytes": 30, "action": "shortened" }],
     });
     assert_eq!(json, expected);
     let text = fs::read_to_string(directory.path().join("REC00000/REC00001.CSV")).unwrap();

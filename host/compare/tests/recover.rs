@@ -143,7 +143,7 @@ fn files(image: &Path, maker: Maker) -> BTreeMap<String, Vec<u8>> {
         .map(|entry| {
             let mut bytes = Vec::new();
             entry.to_file().read_to_end(&mut bytes).unwrap();
-            (entry.file_name(), bytes)
+            (format!("REC00000/{}", entry.file_name()), bytes)
         });
     files.collect()
 }

@@ -182,18 +182,18 @@ fn job_of<const N: usize>(state: &State<N>, now: &Conditions<N>, at: u8) -> Opti
         return Some((false, Job::Close(at)));
     }
     if conditions.needs_name {
-        return Some((conditions.is_name_due, Job::Name(at)));
+        return Some((false, Job::Name(at)));
     }
     let can_reserve = conditions.may_reserve && state.room == Room::Unknown;
     can_reserve.then_some((false, Job::Reserve(at)))
 }
 
-/// Returns true if a track needs its next file.
+/// Returns true if a track needs its next file. One that only rotates has a file until then.
 fn is_short<const N: usize>(state: &State<N>, now: &Conditions<N>, at: u8) -> bool {
     let track = &state.tracks[usize::from(at)];
-    let wants_next = matches!(track.leave, Leave::Rotate | Leave::Session);
+    let is_stopped = track.is_starved() || track.leave == Leave::Session;
     let is_near = now.tracks[usize::from(at)].is_short;
-    track.ahead == 0 && (is_near || track.is_starved() || wants_next)
+    track.ahead == 0 && (is_near || is_stopped)
 }
 
 /// Returns the job that brings a track closer to its next file.

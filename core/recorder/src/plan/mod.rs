@@ -309,8 +309,6 @@ pub struct TrackConditions {
     pub is_short: bool,
     /// The file has a durable mark, and does not appear under its number yet.
     pub needs_name: bool,
-    /// It has been so for as long as it may.
-    pub is_name_due: bool,
     /// Another file may be prepared for this track.
     pub may_reserve: bool,
     /// Length of the next prepared file, in blocks.

@@ -43,7 +43,7 @@ const RANGE_BLOCKS: u32 = 1 << 23;
 const BLOCKS_MAX: u32 = RANGE_BLOCKS - 1;
 const _: () = assert!(BLOCKS_MAX as u64 * BLOCK_BYTES as u64 <= u32::MAX as u64);
 /// A block that no file has: a step without effect.
-const NO_BLOCK: u32 = u32::MAX;
+const NO_BLOCK: u32 = CARD_BLOCKS;
 
 const CARD_BLOCKS: u32 = RESERVED_MAX as u32 * RANGE_BLOCKS;
 

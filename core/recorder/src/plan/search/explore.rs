@@ -62,7 +62,6 @@ impl<const N: usize> Graph<N> {
                 }
             }
             at += 1;
-
             assert!(at <= config.states_max, "more states than planned");
         }
         graph.starts.push(graph.edges.len() as u32);

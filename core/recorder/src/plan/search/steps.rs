@@ -110,7 +110,6 @@ impl Choice {
     const GUEST: u32 = 1 << 6;
     const PAGE_END: u32 = 1 << 8;
     const SHORT: u32 = 1 << 12;
-    const NAME_DUE: u32 = 1 << 16;
     const TURN: u32 = 1 << 20;
     const HIGH: u32 = 1 << 24;
 
@@ -129,7 +128,6 @@ impl Choice {
         for (at, track) in now.tracks.iter_mut().enumerate() {
             track.is_page_end = self.has(Self::PAGE_END << at);
             track.is_short = self.has(Self::SHORT << at);
-            track.is_name_due = self.has(Self::NAME_DUE << at);
         }
         for (at, stream) in now.streams.iter_mut().enumerate() {
             stream.has_turn = self.has(Self::TURN << at);
@@ -152,7 +150,6 @@ impl fmt::Display for Choice {
             (Choice::NO_RETRY, "no-retry"),
             (0xF * Choice::PAGE_END, "page-end"),
             (0xF * Choice::SHORT, "short"),
-            (0xF * Choice::NAME_DUE, "name-due"),
             (0xF * Choice::TURN, "turn"),
             (0xF * Choice::HIGH, "high"),
         ];
@@ -385,9 +382,6 @@ impl<'a, const N: usize> Steps<'a, N> {
             free |= Choice::SHORT << at;
             if track.checkpoint != Checkpoint::None {
                 free |= Choice::PAGE_END << at;
-            }
-            if world.needs_name(config, at) {
-                free |= Choice::NAME_DUE << at;
             }
         }
         for (at, stream) in world.streams.iter().enumerate() {

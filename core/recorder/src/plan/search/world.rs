@@ -402,7 +402,6 @@ impl<const N: usize> World<N> {
             is_rotation_due: false,
             is_short: false,
             needs_name: at < config.track_count && self.needs_name(config, at),
-            is_name_due: false,
             may_reserve: track.ahead + track.closing + 1 < config.slots,
             next_blocks: config.blocks,
         }
