@@ -2,7 +2,7 @@
 
 use super::world::{Asked, Layout, World};
 use super::{Config, Violation};
-use crate::plan::{Action, Block, Card, Checkpoint, Conditions, Flush, Job, Phase, Room};
+use crate::plan::{Action, Block, Card, Checkpoint, Conditions, Flush, Job, Leave, Phase, Room};
 
 fn ensure(is_kept: bool, violation: Violation) -> Result<(), Violation> {
     if is_kept { Ok(()) } else { Err(violation) }
@@ -27,6 +27,18 @@ pub(super) fn state<const N: usize>(
         ensure(
             (track.ahead, track.closing) == (files.ahead, files.closing),
             "the planner is wrong about files that are prepared or closing",
+        )?;
+        let is_sealed = |world: &World<N>| {
+            let leave = world.plan.tracks[index].leave;
+            matches!(leave, Leave::Sealing | Leave::Sealed)
+        };
+        let may_seal = track.ahead > 0
+            || before.plan.room != Room::Unknown
+            || !before.may_begin(config, at)
+            || before.is_used_up(config, at);
+        ensure(
+            may_seal || is_sealed(before) || !is_sealed(world),
+            "a file is sealed before room for the next was looked for",
         )?;
         let Some(file) = track.file else {
             let is_writing = world.plan.card == Card::Writing(at);
@@ -71,8 +83,9 @@ pub(super) fn action<const N: usize>(
     };
     ensure(is_mounted || !needs_mount, "the card is not mounted")?;
     priorities(config, world, now, action)?;
+    patience(config, world, now, action)?;
     match action {
-        Action::Rest => rest(config, world),
+        Action::Rest => rest(config, world, now),
         Action::Acquire => ensure(plan.card == Card::Absent, "acquired twice"),
         Action::Start(job) => start(config, world, job),
         Action::Step => step(world),
@@ -93,12 +106,18 @@ pub(super) fn action<const N: usize>(
     }
 }
 
+/// Returns true if a block waits, and its file has room.
+fn has_block<const N: usize>(config: &Config<N>, world: &World<N>, stream: usize) -> bool {
+    let file = world.file(config.tracks[stream]);
+    let has_room = file.is_some_and(|file| file.index < file.blocks);
+    has_room && world.streams[stream].state_of_block() == Block::Full
+}
+
 /// Returns true if the block of a stream can be written to the write that is open, or to an idle card.
 fn can_write<const N: usize>(config: &Config<N>, world: &World<N>, stream: usize) -> bool {
     let at = config.tracks[stream];
-    let has_room = world.file(at).is_some_and(|file| file.index < file.blocks);
-    let is_open = matches!(world.plan.card, Card::Idle) || world.plan.card == Card::Writing(at);
-    has_room && is_open && world.streams[stream].state_of_block() == Block::Full
+    let is_open = world.plan.card == Card::Idle || world.plan.card == Card::Writing(at);
+    is_open && has_block(config, world, stream)
 }
 
 /// Samples go first.
@@ -129,7 +148,39 @@ fn priorities<const N: usize>(
     Ok(())
 }
 
-fn rest<const N: usize>(config: &Config<N>, world: &World<N>) -> Result<(), Violation> {
+/// A file that will soon be needed is prepared, even if the rings never absorb that.
+fn patience<const N: usize>(
+    config: &Config<N>,
+    world: &World<N>,
+    now: &Conditions<N>,
+    action: Action,
+) -> Result<(), Violation> {
+    let plan = &world.plan;
+    let is_mounted = matches!(plan.card, Card::Idle | Card::Writing(_));
+    let is_forced = plan
+        .tracks
+        .iter()
+        .any(|track| track.checkpoint == Checkpoint::Forced);
+    if !now.is_patience_over || !is_mounted || is_forced || plan.phase != Phase::Recording {
+        return Ok(());
+    }
+    let is_needed = (0..config.track_count).any(|at| {
+        let conditions = &now.tracks[usize::from(at)];
+        let is_wanted = plan.tracks[usize::from(at)].ahead == 0 && conditions.is_short;
+        is_wanted && plan.room == Room::Unknown && (conditions.may_reserve || plan.job.is_some())
+    });
+    let is_job = matches!(
+        action,
+        Action::Start(_) | Action::Step | Action::AnswerFlush(..)
+    );
+    ensure(is_job || !is_needed, "a file is never prepared")
+}
+
+fn rest<const N: usize>(
+    config: &Config<N>,
+    world: &World<N>,
+    now: &Conditions<N>,
+) -> Result<(), Violation> {
     if !matches!(world.plan.card, Card::Idle | Card::Writing(_)) {
         return Ok(());
     }
@@ -139,10 +190,16 @@ fn rest<const N: usize>(config: &Config<N>, world: &World<N>) -> Result<(), Viol
             .is_some_and(|file| file.index == file.blocks && file.durable < file.index);
         ensure(!is_left_open, "a full file waits to become durable")?;
     }
-    ensure(
-        (0..N).all(|stream| config.track_count > 1 || !can_write(config, world, stream)),
-        "a full block waits for nothing",
-    )
+    for stream in 0..N {
+        let at = config.tracks[stream];
+        let has_turn = now.of_track(at).any(|(_, stream)| stream.has_turn);
+        let may_write = match has_turn {
+            true => has_block(config, world, stream),
+            false => can_write(config, world, stream),
+        };
+        ensure(!may_write, "a full block waits for nothing")?;
+    }
+    Ok(())
 }
 
 fn start<const N: usize>(config: &Config<N>, world: &World<N>, job: Job) -> Result<(), Violation> {
@@ -288,10 +345,8 @@ fn answer<const N: usize>(
             "a flush counts as durable before it is durable",
         );
     }
-    let is_full = |at: u8| world.is_starved(at) && world.files[usize::from(at)].is_full_reported;
-    let is_hopeless = world.asked == Asked::Lost
-        || world.plan.card == Card::Absent
-        || (0..config.track_count).any(is_full);
+    let is_full = (0..config.track_count).any(|at| world.is_hopeless(at));
+    let is_hopeless = world.asked == Asked::Lost || world.plan.card == Card::Absent || is_full;
     ensure(is_hopeless, "a flush counts as failed without reason")
 }
 

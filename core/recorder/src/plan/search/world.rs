@@ -2,7 +2,7 @@
 
 use super::Config;
 use crate::plan::{
-    Block, Card, Checkpoint, Conditions, File, Leave, Phase, State, StreamConditions,
+    Block, Card, Checkpoint, Conditions, File, Job, Leave, Phase, State, StreamConditions,
     TrackConditions,
 };
 
@@ -394,6 +394,8 @@ impl<const N: usize> World<N> {
 
     fn facts_of_track(&self, config: &Config<N>, at: u8) -> TrackConditions {
         let track = &self.plan.tracks[usize::from(at)];
+        // The volume may have taken the slot already.
+        let is_reserving = u8::from(self.plan.job == Some(Job::Reserve(at)));
         TrackConditions {
             is_checkpoint_due: false,
             is_page_end: false,
@@ -402,7 +404,7 @@ impl<const N: usize> World<N> {
             is_rotation_due: false,
             is_short: false,
             needs_name: at < config.track_count && self.needs_name(config, at),
-            may_reserve: track.ahead + track.closing + 1 < config.slots,
+            may_reserve: track.ahead + track.closing + is_reserving + 1 < config.slots,
             next_blocks: config.blocks,
         }
     }
@@ -453,7 +455,7 @@ impl<const N: usize> World<N> {
         file.is_some_and(|file| file.blocks - file.index >= config.sharing(at))
     }
 
-    fn is_used_up(&self, config: &Config<N>, at: u8) -> bool {
+    pub(super) fn is_used_up(&self, config: &Config<N>, at: u8) -> bool {
         let mut streams = self.streams.iter().zip(config.tracks);
         self.file(at).is_some()
             && !self.may_begin(config, at)
