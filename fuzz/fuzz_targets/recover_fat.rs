@@ -126,14 +126,22 @@ fn base() -> &'static (Vec<Block>, Vec<u32>) {
 fn first_block(epoch: u32, is_binary: bool) -> Block {
     let mut block = [b' '; 512];
     if is_binary {
-        block[..28].fill(0);
+        let header =
+            b"cardiograph recording 2\nprefix REC\nnumber 2\nstreams 1\nfirst 0\nat_us 0\n\
+            sample_bytes 4\ncolumns 1\na u32\n";
+        block.fill(0);
         block[..4].copy_from_slice(&epoch.to_le_bytes());
+        block[8] = 2;
+        block[14] = header.len() as u8;
+        block[36..36 + header.len()].copy_from_slice(header);
         let crc = crc::crc32(&block[..508]);
         block[508..].copy_from_slice(&crc.to_le_bytes());
         return block;
     }
     block[..3].copy_from_slice(b"a\n#");
-    block[474..502].copy_from_slice(format!("@{epoch:08X} 00000000 00000000 ").as_bytes());
+    let zero = "00000000 ";
+    let mark = format!("@{epoch:08X} {zero}00000001 {}", zero.repeat(4));
+    block[438..502].copy_from_slice(mark.as_bytes());
     let crc = crc::crc32(&block[..502]);
     block[502..].copy_from_slice(format!("{crc:08X}\r\n").as_bytes());
     block
@@ -159,7 +167,7 @@ fuzz_target!(|bytes: &[u8]| {
         let number = full[usize::from(u16::from_le_bytes([block, block_high])) % full.len()];
         let mut block = card.block(number);
         block[usize::from(u16::from_le_bytes([at, at_high])) % 512] = value;
-        if flags & 1 != 0 && block.starts_with(b"CARDIOJ1") {
+        if flags & 1 != 0 && block.starts_with(b"CARDIOJ2") {
             block[16..20].fill(0);
             let crc = crc::crc32(&block);
             block[16..20].copy_from_slice(&crc.to_le_bytes());

@@ -144,16 +144,21 @@ impl Costs {
         level as u64 + rate.bytes_in(us) <= room
     }
 
-    /// Returns true if a ring absorbs a step of the file system with the garbage collection that it may
+    /// Returns true if a ring absorbs an interruption of the write with the garbage collection that it may
     /// cause: small writes to other places are what cards stall for. It may come with any of many, so the
-    /// specification's limit counts, not what was seen. A ring that cannot hold so much is let run nearly
-    /// empty first, and must absorb the longest step that this card has shown.
-    pub(crate) fn absorbs_step(&self, rate: Rate, level: usize, capacity: usize) -> bool {
-        let (level, capacity) = (level as u64, capacity as u64);
+    /// specification's limit counts, not what was seen.
+    pub(crate) fn absorbs_garbage(&self, rate: Rate, level: usize, capacity: usize) -> bool {
         let us = BUSY_US_MAX.max(self.longest_us.saturating_mul(2));
-        let is_safe = level + rate.bytes_in(us) <= capacity;
+        level as u64 + rate.bytes_in(us) <= capacity as u64
+    }
+
+    /// Returns true if a ring absorbs a step of the file system. One that cannot hold what garbage collection
+    /// may take is let run nearly empty first, and must absorb the longest step that this card has shown.
+    pub(crate) fn absorbs_step(&self, rate: Rate, level: usize, capacity: usize) -> bool {
         let needed = rate.bytes_in(self.step_longest_us.saturating_add(self.longest_us));
-        let is_best = level <= capacity / STEP_PART_OF_RING && level + needed <= capacity;
-        is_safe || is_best
+        let (level_bytes, capacity_bytes) = (level as u64, capacity as u64);
+        let is_low = level_bytes <= capacity_bytes / STEP_PART_OF_RING;
+        self.absorbs_garbage(rate, level, capacity)
+            || is_low && level_bytes + needed <= capacity_bytes
     }
 }

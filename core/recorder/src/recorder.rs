@@ -14,7 +14,7 @@ use crate::event::Event;
 use crate::format::Format;
 use crate::jobs::{Done, execute};
 use crate::limits::{FILE_BLOCKS_MIN, RING_BYTES_MIN, URGENT_REMOVAL_US, URGENT_US};
-use crate::plan::{Action, Outcome};
+use crate::plan::{Action, Outcome, Phase};
 use crate::reads::ReadDesk;
 use crate::ring::Consumer;
 use crate::shell::{Settings, Shell, ShellParts};
@@ -80,13 +80,15 @@ pub struct Parts<'a, M, V, C, D, E> {
 }
 
 /// Records `N` streams on one card.
-pub struct Recorder<'a, M, V, C, D, E, const N: usize> {
+pub struct Recorder<'a, M, V, VE, C, D, E, const N: usize> {
     shell: Shell<'a, M, C, D, E, N>,
     volume: V,
     config: Config,
+    /// Reason why the recording cannot start, once what it has prepared is given back.
+    refused: Option<VE>,
 }
 
-impl<'a, M, V, VE, C, D, E, const N: usize> Recorder<'a, M, V, C, D, E, N>
+impl<'a, M, V, VE, C, D, E, const N: usize> Recorder<'a, M, V, VE, C, D, E, N>
 where
     M: Medium,
     V: for<'s> Volume<Port<'s>, Error = VE>,
@@ -130,6 +132,7 @@ where
             shell: Shell::new(outside, settings, streams, requests.map(Track::new)),
             volume: parts.volume,
             config,
+            refused: None,
         }
     }
 
@@ -172,7 +175,10 @@ where
             reads.close();
         }
         self.shell.answer_last_flush();
-        Ok(self.shell.summaries())
+        match self.refused.take() {
+            Some(error) => Err(StartError::Volume(error)),
+            None => Ok(self.shell.summaries()),
+        }
     }
 
     fn check(&self) -> Result<(), StartError<M::Error, VE>> {
@@ -218,10 +224,12 @@ where
                 Outcome::JobDone
             }
             JobEnd::Refused(error) if V::error_kind(&error) == ErrorKind::NoRoom => {
-                if !is_started && self.shell.has_no_file() {
-                    return Err(StartError::Volume(error));
-                }
                 self.shell.take_no_room();
+                if !is_started && self.shell.has_no_file() {
+                    // What was prepared for other streams is given back first.
+                    self.shell.state.phase = Phase::Ending;
+                    self.refused = Some(error);
+                }
                 Outcome::NoRoom
             }
             JobEnd::Refused(error) if !is_started => return Err(StartError::Volume(error)),

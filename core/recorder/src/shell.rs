@@ -353,7 +353,14 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
     /// checkpoint has just stopped it at a good place.
     fn absorbs_guest(&self) -> bool {
         let is_between = !matches!(self.state.card, Card::Writing(_));
-        is_between && self.absorbs(self.costs.read.us()) || self.absorbs_step()
+        let absorbs_garbage = |stream: &Stream| {
+            let (level, capacity) = (
+                stream.consumer.level_bytes(),
+                stream.consumer.capacity_bytes(),
+            );
+            self.costs.absorbs_garbage(stream.rate, level, capacity)
+        };
+        is_between && self.absorbs(self.costs.read.us()) || self.streams.iter().all(absorbs_garbage)
     }
 
     fn conditions(&mut self, now_us: u64) -> Conditions<N> {

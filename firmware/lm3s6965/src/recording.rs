@@ -69,6 +69,6 @@ fn say(event: Event) {
 }
 
 /// Bytes of the same recorder with as many streams as there can be.
-fn with_four_streams<M, V, C, D, E>(_: &Recorder<'_, M, V, C, D, E, 1>) -> usize {
-    size_of::<Recorder<'static, M, V, C, D, E, 4>>()
+fn with_four_streams<M, V, VE, C, D, E>(_: &Recorder<'_, M, V, VE, C, D, E, 1>) -> usize {
+    size_of::<Recorder<'static, M, V, VE, C, D, E, 4>>()
 }

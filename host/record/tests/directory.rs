@@ -280,7 +280,8 @@ fn a_recording_is_stopped_at_once_and_keeps_all() {
     // One line a minute, and a pipe that never ends.
     let (reader, _writer) = std::io::pipe().unwrap();
     let slow = stream(LiveFeed::Clock(Box::new(Slow)));
-    let never = stream(LiveFeed::Lines(Box::new(reader)));
+    let mut never = stream(LiveFeed::Lines(Box::new(reader)));
+    never.config.prefix = *b"PIP";
     let logged = record_in_directory(directory.path(), &setup, [slow, never], |_, _| ()).unwrap();
     assert_eq!(logged.pushed, [1, 0]);
     assert!(begun.elapsed() < Duration::from_secs(20));
@@ -333,7 +334,7 @@ fn a_file_that_does_not_hold_its_lines_is_noticed() {
     let streamed = stream_in_directory::<1>(directory.path(), &streaming, &lines);
     match streamed {
         Err(StreamError::Differs { file, mismatch }) => {
-            assert_eq!((file.as_str(), mismatch.due), ("REC00001.CSV", 42));
+            assert_eq!((file.as_str(), mismatch.due), ("REC00000/REC00001.CSV", 42));
         }
         other => panic!("{other:?}"),
     }
@@ -436,7 +437,7 @@ fn files_of_others_are_not_taken_for_unfinished_ones() {
 fn numbers_in_parts(directory: &Path) -> usize {
     let parts = files(directory).into_iter();
     parts
-        .filter(|(name, bytes)| name.ends_with(".part") && bytes.starts_with(b"0"))
+        .filter(|(name, bytes)| name.ends_with(".part") && bytes.starts_with(b"#file"))
         .count()
 }
 
@@ -448,6 +449,7 @@ fn a_finished_recording_is_never_replaced() {
     // Others take the final name while the file is being written.
     let logged = log(directory.path(), lines(2_000, 1_000), |_, event| {
         if matches!(event, Event::Checkpoint { .. }) && !is_taken {
+            fs::create_dir_all(taken.parent().unwrap()).unwrap();
             fs::write(&taken, "of somebody else").unwrap();
             is_taken = true;
         }

@@ -45,10 +45,15 @@ impl History<'_> {
         match self.sessions.last().map(|session| &session.end) {
             None | Some(End::Done(_)) => (),
             // The volume was mounted before there was no room for a file.
-            Some(End::Refused(why)) if self.volume.free_bytes.is_some() && is_full(why) => (),
+            Some(End::Refused(why)) if self.may_be_full() && is_full(why) => (),
             Some(end) => return Err(format!("the last session ended with {end:?}")),
         }
         self.judge_cards(&mut [card])
+    }
+
+    /// Returns true if the volume was made nearly full, or a recording has filled it.
+    fn may_be_full(&self) -> bool {
+        self.volume.free_bytes.is_some() || self.sessions.iter().any(Session::is_full)
     }
 
     /// Judges cards of which one was exchanged for the other, after sessions that ended by themselves.
