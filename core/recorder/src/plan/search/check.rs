@@ -19,6 +19,11 @@ pub(super) fn state<const N: usize>(
         _ => world.open.is_none(),
     };
     ensure(is_open, "the planner is wrong about the open write")?;
+    let is_over = world.plan.phase == Phase::Ended;
+    ensure(
+        !is_over || world.counts() == 0,
+        "ended with samples waiting",
+    )?;
     for at in 0..config.track_count {
         let index = usize::from(at);
         let track = &world.plan.tracks[index];
