@@ -1,8 +1,9 @@
 //! The ring between two threads, for as long as it takes to push so many samples.
 
 use super::*;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
+use std::time::{Duration, Instant};
 use std::{format, println};
 
 const SAMPLES: u64 = 200_000;
@@ -26,7 +27,9 @@ fn time_us(index: u64) -> u64 {
 }
 
 /// Pushes numbered samples until the end; returns how many, and how many of them went in.
-fn push_all(producer: &mut Producer, samples: u64) -> (u64, u64) {
+///
+/// After every 64 samples it calls `pause`.
+fn push_all(producer: &mut Producer, samples: u64, pause: impl Fn()) -> (u64, u64) {
     let mut accepted = 0;
     for index in 0..samples {
         if index.is_multiple_of(SESSION_EVERY) {
@@ -43,10 +46,19 @@ fn push_all(producer: &mut Producer, samples: u64) -> (u64, u64) {
             Err(PushError::Stopped) => break,
         }
         if index.is_multiple_of(64) {
-            thread::yield_now();
+            pause();
         }
     }
     (producer.pushed(), accepted)
+}
+
+/// Waits until the consumer has drained the ring, so that the number of gaps does not depend on the
+/// scheduler. Gives up after 10 s: the consumer has panicked.
+fn wait_for_a_turn(turns: &AtomicU64) {
+    let (seen, began) = (turns.load(Ordering::Acquire), Instant::now());
+    while turns.load(Ordering::Acquire) == seen && began.elapsed() < Duration::from_secs(10) {
+        thread::yield_now();
+    }
 }
 
 /// Closes in any case, so that the other thread goes on if this one panics.
@@ -153,11 +165,16 @@ fn all_is_taken_up_to_the_close() {
         let mut producer = Closed(producer);
         consumer.set_cause(Cause::CardFull);
         let mut taken = Taken::new();
+        let turns = AtomicU64::new(0);
         let (pushed, accepted) = thread::scope(|scope| {
-            let pushing = scope.spawn(move || push_all(&mut producer.0, SAMPLES));
+            let turns = &turns;
+            let pushing = scope.spawn(move || {
+                push_all(&mut producer.0, SAMPLES, || wait_for_a_turn(turns))
+            });
             loop {
                 let is_closed = consumer.is_closed();
                 taken.drain(&mut consumer, || ());
+                turns.fetch_add(1, Ordering::Release);
                 if is_closed {
                     break;
                 }
@@ -190,7 +207,7 @@ fn all_is_taken_after_a_stop() {
         let mut taken = Taken::new();
         let (pushed, accepted) = thread::scope(|scope| {
             let pushing = scope.spawn(move || {
-                let result = push_all(&mut producer.0, FOREVER);
+                let result = push_all(&mut producer.0, FOREVER, thread::yield_now);
                 assert_eq!(producer.0.push(&[0; 8], 0), Err(PushError::Stopped));
                 assert_eq!(producer.0.pushed(), result.0);
                 result
@@ -223,7 +240,7 @@ fn all_is_taken_when_the_producer_falls_silent() {
         let samples = 6 + 97 * (round as u64 % 20);
         thread::scope(|scope| {
             scope.spawn(|| {
-                push_all(&mut producer, samples);
+                push_all(&mut producer, samples, thread::yield_now);
                 is_silent.store(true, Ordering::Release);
             });
             loop {
