@@ -44,7 +44,7 @@ fn a_directory_holds_every_line_in_order() {
     assert_eq!(number(&figures, "files"), 1);
     assert_eq!(figures["verified"], true);
     assert_eq!(figures["policy"], "stream");
-    for nothing in ["lossless_bound_Bps", "seed"] {
+    for nothing in ["sustained_bound_bytes_per_s", "seed"] {
         assert!(figures[nothing].is_null(), "{nothing}");
     }
     let card = json(own.path(), &["record", "--for", "1s"]);

@@ -3,7 +3,7 @@
 use crate::gaps::merged;
 use crate::read_back::ReadBack;
 use crate::{StreamError, StreamResult};
-use cardiograph_recorder::{Gap, StreamSummary};
+use cardiograph_recorder::{Format, Gap, StreamSummary};
 use std::ops::Range;
 
 /// Reports of the recorder on one stream, and what its files hold.
@@ -84,10 +84,11 @@ impl Reported {
     }
 }
 
-/// Prefix of a stream's file names: REC, or REA to RED where there are several streams.
-pub fn prefix(at: usize, streams: usize) -> [u8; 3] {
-    let last = match streams {
-        1 => b'C',
+/// Returns the prefix of a stream's file names: REC, or REA to RED for several streams of text. Binary streams
+/// share their files.
+pub fn prefix(at: usize, streams: usize, format: &Format) -> [u8; 3] {
+    let last = match (streams, format) {
+        (1, _) | (_, Format::Binary(_)) => b'C',
         _ => b'A' + at as u8,
     };
     [b'R', b'E', last]

@@ -313,8 +313,11 @@ impl Feed for Changing {
         self.lines() * LINE_BYTES as u64
     }
 
-    fn line_bytes_max(&self) -> usize {
-        LINE_BYTES
+    fn format(&self) -> Format {
+        Format::Lines {
+            header: "",
+            line_bytes_max: LINE_BYTES as u16,
+        }
     }
 }
 
@@ -360,8 +363,11 @@ impl Feed for Slow {
         self.lines() * LINE_BYTES as u64
     }
 
-    fn line_bytes_max(&self) -> usize {
-        LINE_BYTES
+    fn format(&self) -> Format {
+        Format::Lines {
+            header: "",
+            line_bytes_max: LINE_BYTES as u16,
+        }
     }
 }
 
