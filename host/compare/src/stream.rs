@@ -158,6 +158,9 @@ impl Files<'_> {
                     .change(|progress| progress.safe += samples - before);
             }
             Event::Closed { track, record } => {
+                let told = &mut self.streams[usize::from(track)];
+                told.files += 1;
+                told.file_bytes += record.bytes;
                 if let Err(error) = self.read_back(track, &record.id) {
                     self.fail(error.into());
                 }
@@ -185,7 +188,6 @@ impl Files<'_> {
             Ok((Err(source), _)) | Err(source) => return Err(StreamError::Read { file, source }),
         };
         compared.map_err(|mismatch| StreamError::Differs { file, mismatch })?;
-        self.streams[usize::from(track)].files += 1;
         for run in blocks {
             wire.forget_data(run.start, run.end - run.start);
         }

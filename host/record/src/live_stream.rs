@@ -156,7 +156,9 @@ impl Events<'_> {
                 safe.fetch_add(samples.saturating_sub(before), Ordering::Relaxed);
             }
             Event::Closed { track, record } => {
-                self.streams[track as usize].files += 1;
+                let told = &mut self.streams[track as usize];
+                told.files += 1;
+                told.file_bytes += record.bytes;
                 self.files.push(ClosedFile {
                     track,
                     id: record.id,

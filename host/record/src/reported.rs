@@ -13,8 +13,10 @@ pub struct Reported {
     pub gaps: Vec<Gap>,
     /// Samples that were durable at the last checkpoint.
     pub safe: u64,
-    /// Files that were closed.
+    /// Files that were closed; of files that several streams share, those of the first stream.
     pub files: u64,
+    /// Their bytes.
+    pub file_bytes: u64,
     /// Contents of the files read so far.
     pub back: ReadBack,
 }
@@ -51,6 +53,7 @@ impl Reported {
             gaps: from_start(gaps, started_us),
             line_bytes: self.back.line_bytes,
             files: self.files,
+            file_bytes: self.file_bytes,
             summary,
         })
     }
@@ -79,6 +82,7 @@ impl Reported {
             gaps: from_start(gaps, started_us),
             line_bytes: summary.bytes,
             files: self.files,
+            file_bytes: self.file_bytes,
             summary,
         })
     }

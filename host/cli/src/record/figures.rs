@@ -112,7 +112,7 @@ impl Figures {
                 .unread
                 .is_none()
                 .then(|| per_s(sum(|one| one.line_bytes), streamed.duration_us)),
-            ..Figures::new(asked, sum(|one| one.summary.bytes), streamed.duration_us)
+            ..Figures::new(asked, sum(|one| one.file_bytes), streamed.duration_us)
         }
     }
 
