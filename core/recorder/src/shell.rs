@@ -602,7 +602,11 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             self.end_write().await?;
         }
         let now_us = self.now_us();
-        self.tracks[usize::from(at)].set_durable(now_us);
+        let file = self.state.tracks[usize::from(at)].file;
+        // A file without blocks has no mark: its number is still free.
+        if file.is_some_and(|file| file.index > 0) {
+            self.tracks[usize::from(at)].set_durable(now_us);
+        }
         let is_marked = self
             .of_track(at)
             .all(|stream| stream.conditions().block == Block::Clean);

@@ -139,8 +139,13 @@ fn streams_share_ram_and_card() {
     let figures = json(own.path(), &args);
     assert_eq!(number(&figures, "pushed"), 4_000);
     assert_eq!(number(&figures, "lost"), 0);
+    assert_eq!(figures["format"], "binary");
+    assert_eq!(number(&figures, "files"), 1);
+    let table = done(own.path(), &args);
+    assert!(table.contains("64 KiB, 16 KiB per stream"), "{table}");
+    let figures = json(own.path(), &[&args[..], &["--format", "csv"]].concat());
+    assert_eq!(number(&figures, "lost"), 0);
     assert_eq!(number(&figures, "files"), 4);
-    assert!(done(own.path(), &args).contains("16 KiB for each stream"));
 }
 
 #[test]
