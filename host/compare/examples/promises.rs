@@ -119,7 +119,9 @@ impl Run {
 
     /// Binary streams that share their files, at a part of the bound in encoded bytes.
     fn binary(&self, streams: u32, part: f64, bytes: u64) -> Result<(), String> {
-        let payload = self.bound * part * PAYLOAD_BYTES / BLOCK_BYTES as f64;
+        // Headers, one of up to two blocks in 1024, and a half block for each stream at each checkpoint.
+        let extra = f64::from(streams) * (2.0 / 1024.0 + 256.0 / self.bound);
+        let payload = self.bound * part * (1.0 - extra) * PAYLOAD_BYTES / BLOCK_BYTES as f64;
         let rate_hz = (payload / (SAMPLE_BYTES * streams as usize) as f64) as u32;
         let count = bytes / (SAMPLE_BYTES as u64 * u64::from(streams));
         let samples = Samples::new(rate_hz, SAMPLE_BYTES, count);
