@@ -244,10 +244,8 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             return false;
         };
         let step = self.step_blocks(track);
-        let unfinished = self
-            .of_track(track)
-            .filter(|stream| stream.conditions().block != Block::Clean);
-        let index = file.index + unfinished.count() as u32;
+        let unfinished = self.of_track(track).map(Stream::unfinished_blocks);
+        let index = file.index + unfinished.sum::<u32>();
         step <= 1 || index.is_multiple_of(step) || self.is_step_over(track, now_us)
     }
 

@@ -155,6 +155,11 @@ impl<'a> Stream<'a> {
         }
     }
 
+    /// Blocks that a checkpoint here would write.
+    pub(crate) fn unfinished_blocks(&self) -> u32 {
+        self.encoder.unfinished_blocks()
+    }
+
     fn block(&self) -> Block {
         if self.encoder.is_full() {
             Block::Full

@@ -199,6 +199,15 @@ impl Encoder {
         self.len == 0 && self.is_marked && self.written == 0
     }
 
+    /// Blocks that a checkpoint here would write: one that waits or is unfinished, and one for the rest of what
+    /// does not end in a block that is full.
+    pub(crate) fn unfinished_blocks(&self) -> u32 {
+        match self.is_full() {
+            true => 1 + u32::from(self.written > 0),
+            false => u32::from(!self.is_marked()),
+        }
+    }
+
     /// Returns true if the block waits to be pushed.
     pub(crate) fn is_full(&self) -> bool {
         self.state != State::Open
