@@ -238,6 +238,8 @@ pub enum ErrorKind {
     NoRoom,
     /// A directory has no room for another entry.
     DirectoryFull,
+    /// Somebody else has taken the name of a recording.
+    NameTaken,
     /// The card failed, or is gone.
     Card,
     /// The file system cannot be used as it is.

@@ -8,8 +8,8 @@ use cardiograph_recorder::{
 };
 use cortex_m_semihosting::hprintln;
 
-/// RAM of recorder, file system and driver, without rings, at most. The aim is 8 KiB.
-const RAM_BYTES_MAX: usize = 10_496;
+/// RAM of a recorder of four streams, its file system, its driver and their future, without rings, at most.
+const RAM_BYTES_MAX: usize = 8192;
 /// 5 s of them. The same is in `xtask/src/firmware/recording.rs`.
 const SAMPLES: u32 = 20_000;
 /// So that there are several files.

@@ -249,6 +249,7 @@ impl<B: Blocks> Volume<B> for FatVolume {
         match error {
             Error::NoSpace { .. } => ErrorKind::NoRoom,
             Error::DirectoryFull(_) => ErrorKind::DirectoryFull,
+            Error::NameTaken(_) => ErrorKind::NameTaken,
             Error::Card(_) => ErrorKind::Card,
             _ => ErrorKind::Volume,
         }
@@ -260,9 +261,11 @@ impl<B: Blocks> Volume<B> for FatVolume {
         self.record = Record::NEW;
         self.layout = Layout::NONE;
         self.layout = self.find(card).await?;
-        let seen = self.look_at_root(card).await?;
-        self.epochs_least = seen.number_last + 1;
-        self.load_journal(card, &seen).await?;
+        {
+            let seen = self.look_at_root(card).await?;
+            self.epochs_least = seen.number_last + 1;
+            self.load_journal(card, &seen).await?;
+        }
         let free = self.read_free(card).await?;
         let is_changed = self.is_changed(free);
         if self.record.intent == Intent::Nothing {
