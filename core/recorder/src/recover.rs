@@ -33,7 +33,8 @@ use core::slice::from_mut;
 
 /// Mounts a volume and gives every interrupted recording its actual length: what a recorder does before it
 /// begins, and anybody else can do with its card. `report` receives an [`Event::Recovered`] for each, and an
-/// [`Event::Removed`] for a removal that was interrupted.
+/// [`Event::Removed`] for a removal that was interrupted. A recording whose name somebody else has taken gets the
+/// next free number, which the event reports.
 ///
 /// # Errors
 /// [`StartError`] if the card fails, or its file system cannot be used.

@@ -79,7 +79,8 @@
 //! An unfinished file whose entry or chain has changed is forgotten and stays as it is. A folder is used
 //! only if its index is in it and both are where they were made: a copy made by a computer is somebody
 //! else's, and numbers go on in the next folder. oldest.rs says which recordings
-//! [`remove_oldest`](Volume::remove_oldest) takes.
+//! [`remove_oldest`](Volume::remove_oldest) takes. A recording that was interrupted before it had its name, and whose
+//! name a computer has taken since, gets the next free number; its header keeps the old one.
 //!
 //! If somebody deletes the journal the next mount makes another one, and what was unfinished is no longer
 //! known to be; prepared space stays hidden then. Numbers go on from the highest in the folders, and epochs
