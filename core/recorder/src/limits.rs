@@ -36,9 +36,6 @@ pub const SCHEMAS_MAX: usize = 8;
 /// In a binary file each stream repeats its header after so many blocks: recovery finds the headers of all
 /// streams by reading back no further than twice that. Four streams spend 0.8 % of the file on it at most.
 pub(crate) const HEADER_BLOCKS: u32 = 1024;
-/// Blocks that recovery reads with one command.
-pub(crate) const RECOVER_BLOCKS: usize = 1;
-
 /// Longest sample of a schema, in bytes.
 pub const SAMPLE_BYTES_MAX: usize = 256;
 
