@@ -13,7 +13,7 @@ use crate::error::StartError;
 use crate::event::Event;
 use crate::format::Format;
 use crate::jobs::{Done, execute};
-use crate::limits::{FILE_BLOCKS_MIN, RING_BYTES_MIN, URGENT_REMOVAL_US, URGENT_US};
+use crate::limits::{Limits, RING_BYTES_MIN, URGENT_REMOVAL_US, URGENT_US};
 use crate::plan::{Action, Outcome, Phase};
 use crate::reads::ReadDesk;
 use crate::ring::Consumer;
@@ -102,11 +102,22 @@ where
         config: Config,
         streams: [(StreamConfig, Consumer<'a>); N],
     ) -> Self {
+        Recorder::with_limits(parts, config, streams, Limits::PRODUCT)
+    }
+
+    /// The same with other limits.
+    pub(crate) fn with_limits(
+        parts: Parts<'a, M, V, C, D, E>,
+        config: Config,
+        streams: [(StreamConfig, Consumer<'a>); N],
+        limits: Limits,
+    ) -> Self {
         let tracks = tracks_of(streams.each_ref().map(|(stream, _)| *stream));
         let mut at = 0;
         let requests = core::array::from_fn(|track| {
             let first = tracks.iter().position(|other| usize::from(*other) == track);
-            request(&streams[first.unwrap_or(0)].0, config.file_bytes)
+            let stream = &streams[first.unwrap_or(0)].0;
+            request(stream, config.file_bytes, limits.file_blocks_min)
         });
         let streams = streams.map(|(config, consumer)| {
             at += 1;
@@ -119,6 +130,7 @@ where
                 WhenFull::RemoveOldest => URGENT_REMOVAL_US,
             },
             may_remove: config.when_full == WhenFull::RemoveOldest,
+            limits,
         };
         let outside = ShellParts {
             medium: parts.medium,
@@ -190,7 +202,8 @@ where
         if streams.iter().any(is_small) {
             return Err(StartError::RingTooSmall);
         }
-        if self.config.file_bytes / (BLOCK_BYTES as u32) < FILE_BLOCKS_MIN {
+        let file_blocks = self.config.file_bytes / BLOCK_BYTES as u32;
+        if file_blocks < self.shell.settings.limits.file_blocks_min {
             return Err(StartError::FileTooSmall);
         }
         if streams.iter().any(|stream| !stream.config.format.fits()) {
@@ -374,12 +387,12 @@ fn tracks_of<const N: usize>(streams: [StreamConfig; N]) -> [u8; N] {
     tracks
 }
 
-fn request(stream: &StreamConfig, file_bytes: u32) -> Request {
+fn request(stream: &StreamConfig, file_bytes: u32, blocks_min: u32) -> Request {
     Request {
         prefix: stream.prefix,
         extension: stream.format.extension(),
         blocks: file_bytes / BLOCK_BYTES as u32,
-        blocks_min: FILE_BLOCKS_MIN,
+        blocks_min,
         note: stream.format.note(),
     }
 }

@@ -12,7 +12,7 @@ use crate::event::Event;
 use crate::gap::Cause;
 use crate::jobs::{Done, Order};
 use crate::limits::{
-    ENDING_ATTEMPTS, FULL_RETRY_US, HINT_BLOCKS, MARK_BLOCKS, OVERDUE_PART, OVERDUE_US_MIN,
+    ENDING_ATTEMPTS, FULL_RETRY_US, HINT_BLOCKS, Limits, MARK_BLOCKS, OVERDUE_PART, OVERDUE_US_MIN,
     PATIENCE_US, RETRY_US, SLEEP_US_MAX, SLEEP_US_MIN, STEP_PART, TURN_BYTES,
 };
 use crate::plan::{
@@ -23,7 +23,7 @@ use crate::reads::{ReadDesk, ReadFailed};
 use crate::ring::Next;
 use crate::stream::{Stream, StreamSummary, Window};
 use crate::track::{Closing, Files, Track};
-use crate::volume::{FileRecord, RESERVED_MAX, Reserved, ShortText};
+use crate::volume::{FileRecord, Reserved, ShortText};
 use cardiograph_card::{BLOCK_BYTES, Medium};
 use embedded_hal_async::delay::DelayNs;
 
@@ -63,6 +63,7 @@ pub(crate) struct Settings {
     pub(crate) urgent_us: u64,
     /// The oldest recording may be removed to make room.
     pub(crate) may_remove: bool,
+    pub(crate) limits: Limits,
 }
 
 /// Moments that conditions depend on.
@@ -405,7 +406,6 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         };
         let unnamed = track.file.filter(|file| !file.is_named);
         let durable_us = unnamed.and_then(|file| file.durable_since_us);
-        let count = usize::from(self.state.track_count).max(1);
         TrackConditions {
             is_checkpoint_due: self.of_track(at).any(is_due),
             is_page_end: self.is_page_end(at, now_us),
@@ -415,7 +415,11 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
                 .us_left(at)
                 .is_some_and(|us| us < self.settings.urgent_us),
             needs_name: durable_us.is_some(),
-            may_reserve: usize::from(state.ahead + state.closing) < RESERVED_MAX / count - 1,
+            may_reserve: self.settings.limits.may_reserve(
+                state.ahead,
+                state.closing,
+                self.state.track_count,
+            ),
             next_blocks: self.next_file(at).map_or(0, |file| file.extent.blocks),
             is_target_new: false,
         }
