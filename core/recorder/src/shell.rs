@@ -121,7 +121,10 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         self.note_targets(&now, now_us);
         self.set_causes();
         self.control.set_flush_us_max(self.flush_us_max());
-        (now, plan::next_action(&self.state, &now))
+        let action = plan::next_action(&self.state, &now);
+        #[cfg(test)]
+        crate::replay::decided(self, &now, action);
+        (now, action)
     }
 
     /// Takes in what others have asked for.
@@ -780,6 +783,8 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
 
     /// Takes an outcome into the planner's state.
     pub(crate) fn apply(&mut self, now: &Conditions<N>, action: Action, outcome: Outcome) {
+        #[cfg(test)]
+        crate::replay::applied(action, self.state.job, outcome);
         match (action, outcome) {
             (Action::Step, Outcome::NoRoom) => {
                 self.timers.retry_us = self.now_us().saturating_add(FULL_RETRY_US);
