@@ -95,11 +95,11 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// Returns true if samples or a gap are not in blocks yet.
+    /// Returns true if samples or a gap are not in blocks yet: also a gap behind the boundary of a session.
     pub(crate) fn is_waiting(&self) -> bool {
         self.encoder.account().gap().is_some()
             || self.consumer.level_bytes() > 0
-            || matches!(self.consumer.next(), Next::Gap(_))
+            || self.consumer.lost() != self.consumer.lost_taken()
     }
 
     /// Returns true if anything pushed is not durable.

@@ -18,6 +18,7 @@ mod card;
 #[path = "../../tests/fat_rig/check.rs"]
 #[allow(dead_code, reason = "shared with the tests of the file system")]
 mod check;
+mod found;
 mod judge;
 mod path;
 mod run;

@@ -1,0 +1,49 @@
+//! Short paths on which recorders have failed.
+
+use super::path::{Event, Path, Pause, Setup, Shape};
+use super::{run, volume};
+use crate::recorder::WhenFull;
+use cardiograph_sim_world::Seed;
+
+const SETUP: Setup = Setup {
+    shape: Shape::Lines,
+    is_large: false,
+    ring_bytes: 1024,
+    file_blocks: 3,
+    slots: 3,
+    window_us: Some(60_000),
+    rotate_us: None,
+    when_full: WhenFull::Wait,
+    cards: [0, 0],
+    keeps_some: false,
+};
+
+/// Index of a card with too little room for a recorder.
+fn tiny() -> usize {
+    volume::cards().len() - 1
+}
+
+/// Replays events, each so many us after the one before.
+fn keeps(setup: Setup, is_early: bool, events: &[(u64, Event)]) {
+    let events = events.iter().map(|(us, event)| (Pause::Us(*us), *event));
+    let path = Path {
+        setup,
+        events: events.collect(),
+        stays_gone: false,
+        is_early,
+    };
+    let random = Seed::new(0).nth(0);
+    let replayed = run::replay(&path, &volume::cards(), random, &mut run::Totals::default());
+    assert_eq!(replayed, Ok(()));
+}
+
+#[test]
+fn samples_lost_right_behind_a_session_are_in_a_gap() {
+    let events = [
+        (0, Event::Burst(0)),
+        (0, Event::Session(0)),
+        (0, Event::Sample(0)),
+        (50_000, Event::Stop),
+    ];
+    keeps(SETUP, false, &events);
+}
