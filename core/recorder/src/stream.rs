@@ -231,19 +231,12 @@ impl<'a> Stream<'a> {
             self.risk(at_risk_us);
         }
         self.lose_card(now_us, cause);
+        let drained = self.drain();
+        let gap = self.encoder.give_up(drained, now_us, cause);
         let durable = self.encoder.account().durable();
-        let pending = self.encoder.account().gap();
-        let mut gap = Gap {
-            first: durable.next,
-            count: pending.map_or(0, |gap| gap.count),
-            at_us: pending.map_or(now_us, |gap| gap.at_us),
-            last_us: now_us,
-            cause,
-        };
-        gap.count += self.drain();
         self.summary.written = durable.written();
-        self.summary.lost = durable.lost + gap.count;
-        (gap.count > 0).then_some(gap)
+        self.summary.lost = durable.lost;
+        gap
     }
 
     /// Empties the ring. Returns the number of samples that were in it, or in its gaps.

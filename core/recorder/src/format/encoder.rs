@@ -224,6 +224,11 @@ impl Encoder {
         self.account.lose_blocks(now_us, cause)
     }
 
+    /// Gives up the pending gap and the `count` samples after it: they are lost, and in no file. Returns them.
+    pub(crate) fn give_up(&mut self, count: u64, now_us: u64, cause: Cause) -> Option<Gap> {
+        self.account.give_up(count, now_us, cause)
+    }
+
     /// Fills the block with what waits in the ring, at most `limit_bytes` of it: those of whole samples.
     pub(crate) fn fill(
         &mut self,

@@ -47,3 +47,14 @@ fn samples_lost_right_behind_a_session_are_in_a_gap() {
     ];
     keeps(SETUP, false, &events);
 }
+
+#[test]
+fn a_recording_with_a_pending_gap_ends_on_a_full_card() {
+    let events = [
+        (0, Event::Sample(0)),
+        (0, Event::RoomTaken),
+        (1_000, Event::CardFails),
+        (300_000, Event::Stop),
+    ];
+    keeps(SETUP, false, &events);
+}
