@@ -177,7 +177,9 @@ impl<'a> Stream<'a> {
         let durable = self.encoder.account().durable();
         self.summary.written = durable.written();
         self.summary.lost = durable.lost;
-        let target_us = target_us?;
+        // A commit at the end of a file may leave nothing at risk, though another stream is still behind.
+        let is_all = durable.next > before && !self.has_unsaved();
+        let target_us = target_us.or(is_all.then_some(now_us))?;
         let at_risk_us = now_us.saturating_sub(self.covered_us);
         self.covered_us = target_us;
         self.risk(at_risk_us);

@@ -58,3 +58,23 @@ fn a_recording_with_a_pending_gap_ends_on_a_full_card() {
     ];
     keeps(SETUP, false, &events);
 }
+
+#[test]
+fn a_window_that_ends_with_a_file_is_reported_as_exceeded() {
+    let setup = Setup {
+        shape: Shape::Shared,
+        is_large: true,
+        file_blocks: 7,
+        ..SETUP
+    };
+    let events = [
+        (0, Event::CardGone),
+        (1_000, Event::Burst(1)),
+        (0, Event::Session(1)),
+        (0, Event::Burst(0)),
+        (100_000, Event::CardBack),
+        (0, Event::Quiet),
+        (0, Event::Stop),
+    ];
+    keeps(setup, false, &events);
+}
