@@ -234,7 +234,10 @@ where
                     self.shell.set_numbers(numbers);
                 }
                 self.shell.take_done(done);
-                Outcome::JobDone
+                match done {
+                    Done::Removed(None) => Outcome::NoRoom,
+                    _ => Outcome::JobDone,
+                }
             }
             JobEnd::Refused(error) if V::error_kind(&error) == ErrorKind::NoRoom => {
                 self.shell.take_no_room();

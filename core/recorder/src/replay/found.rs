@@ -78,3 +78,18 @@ fn a_window_that_ends_with_a_file_is_reported_as_exceeded() {
     ];
     keeps(setup, false, &events);
 }
+
+#[test]
+fn a_recorder_with_nothing_to_remove_finds_the_card_full() {
+    let setup = Setup {
+        when_full: WhenFull::RemoveOldest,
+        ..SETUP
+    };
+    let events = [
+        (0, Event::Sample(0)),
+        (0, Event::RoomTaken),
+        (1_000, Event::CardFails),
+        (300_000, Event::Stop),
+    ];
+    keeps(setup, false, &events);
+}
