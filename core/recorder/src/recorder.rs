@@ -239,7 +239,10 @@ where
                     _ => Outcome::JobDone,
                 }
             }
-            JobEnd::Refused(error) if V::error_kind(&error) == ErrorKind::NoRoom => {
+            // A volume that has no room for its repair is not mounted.
+            JobEnd::Refused(error)
+                if V::error_kind(&error) == ErrorKind::NoRoom && !self.shell.is_mounting() =>
+            {
                 self.shell.take_no_room();
                 if !is_started && self.shell.has_no_file() {
                     // What was prepared for other streams is given back first.

@@ -926,6 +926,11 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         }
     }
 
+    /// Returns true while the volume is being mounted.
+    pub(crate) fn is_mounting(&self) -> bool {
+        self.state.job == Some(Job::Mount)
+    }
+
     /// Returns true once sampling may begin.
     pub(crate) fn is_started(&self) -> bool {
         self.is_started

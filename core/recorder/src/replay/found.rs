@@ -93,3 +93,18 @@ fn a_recorder_with_nothing_to_remove_finds_the_card_full() {
     ];
     keeps(setup, false, &events);
 }
+
+#[test]
+fn a_card_without_room_for_its_repair_is_not_mounted() {
+    let setup = Setup {
+        cards: [0, tiny()],
+        ..SETUP
+    };
+    let events = [
+        (0, Event::Sample(0)),
+        (0, Event::OtherCard),
+        (300_000, Event::Sample(0)),
+        (0, Event::Stop),
+    ];
+    keeps(setup, false, &events);
+}
