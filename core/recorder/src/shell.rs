@@ -436,10 +436,13 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         };
         let track = &self.tracks[usize::from(at)];
         let position = track.position(file, self.sharing(at), 0, now_us);
-        position.is_some_and(|position| !position.may_begin(1))
-            && self.of_track(at).any(|stream| {
-                stream.is_waiting() && stream.conditions(TURN_BYTES).block == Block::Clean
+        position.is_some_and(|position| {
+            self.of_track(at).any(|stream| {
+                stream.is_waiting()
+                    && stream.conditions(TURN_BYTES).block == Block::Clean
+                    && !position.may_begin(stream.encoder.blocks_to_begin())
             })
+        })
     }
 
     /// The prepared file that a track takes next.

@@ -204,6 +204,15 @@ impl Encoder {
         self.state != State::Open
     }
 
+    /// Blocks that a file must have left for the stream to begin one: a header needs a second block, for
+    /// samples or for its rest.
+    pub(crate) fn blocks_to_begin(&self) -> u32 {
+        match self.format {
+            Format::Binary(_) if self.item == Item::Header => encode_binary::BLOCKS_OF_HEADER_MAX,
+            _ => 1,
+        }
+    }
+
     /// Bytes of the file that hold content: all pushed blocks if binary, and else up to the end of the last
     /// line that is not a mark.
     pub(crate) fn content_bytes(&self, position: &FilePosition) -> u64 {

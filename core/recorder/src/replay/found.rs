@@ -108,3 +108,28 @@ fn a_card_without_room_for_its_repair_is_not_mounted() {
     ];
     keeps(setup, false, &events);
 }
+
+/// There is room for a block of each stream, but a header and its samples are two.
+#[test]
+fn a_stream_that_was_silent_begins_in_the_next_file() {
+    let setup = Setup {
+        shape: Shape::Shared,
+        file_blocks: 7,
+        ..SETUP
+    };
+    let mut events = std::vec::Vec::new();
+    for _ in 0..4 {
+        events.extend([
+            (0, Event::Sample(0)),
+            (0, Event::Flush),
+            (20_000, Event::Read),
+        ]);
+    }
+    events.extend([
+        (20_000, Event::Sample(1)),
+        (0, Event::Flush),
+        (0, Event::Quiet),
+    ]);
+    events.push((0, Event::Stop));
+    keeps(setup, false, &events);
+}
