@@ -154,6 +154,15 @@ where
     /// [`StartError`] if there is no card that can be recorded on. Later the card may fail and come back:
     /// events and gaps report it.
     pub async fn run(&mut self) -> Result<[StreamSummary; N], StartError<M::Error, VE>> {
+        let result = self.record().await;
+        if let Some(reads) = self.shell.reads {
+            reads.close();
+        }
+        self.shell.answer_last_flush(result.is_ok());
+        result
+    }
+
+    async fn record(&mut self) -> Result<[StreamSummary; N], StartError<M::Error, VE>> {
         self.check()?;
         let steps = Steps::new();
         loop {
@@ -181,12 +190,8 @@ where
                 Err(error) if !self.shell.is_started() => return Err(StartError::Card(error)),
                 Err(_) => self.shell.apply(&now, action, Outcome::Failed),
             }
-            self.shell.report_ready();
+            self.report_ready();
         }
-        if let Some(reads) = self.shell.reads {
-            reads.close();
-        }
-        self.shell.answer_last_flush();
         match self.refused.take() {
             Some(error) => Err(StartError::Volume(error)),
             None => Ok(self.shell.summaries()),
@@ -258,8 +263,14 @@ where
             JobEnd::Dropped => return Ok(()),
         };
         self.shell.end_job(outcome);
-        self.shell.report_ready();
+        self.report_ready();
         Ok(())
+    }
+
+    fn report_ready(&mut self) {
+        if self.refused.is_none() {
+            self.shell.report_ready();
+        }
     }
 }
 

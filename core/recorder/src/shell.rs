@@ -967,11 +967,12 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         }
     }
 
-    /// Answers a flush that came too late to be planned: all files are closed.
-    pub(crate) fn answer_last_flush(&self) {
+    /// Answers a flush that came too late to be planned: all files are closed, or nothing was recorded.
+    pub(crate) fn answer_last_flush(&self, is_recorded: bool) {
         let asked = self.control.flush_asked();
         if self.control.is_flush_new(asked) {
-            self.control.answer(asked, !self.has_given_up);
+            let is_durable = is_recorded && !self.has_given_up;
+            self.control.answer(asked, is_durable);
         }
     }
 

@@ -133,3 +133,29 @@ fn a_stream_that_was_silent_begins_in_the_next_file() {
     events.push((0, Event::Stop));
     keeps(setup, false, &events);
 }
+
+#[test]
+fn whoever_waits_is_answered_when_a_recorder_cannot_start() {
+    let setup = Setup {
+        cards: [tiny(), 0],
+        ..SETUP
+    };
+    keeps(
+        setup,
+        true,
+        &[(0, Event::Read), (0, Event::Flush), (900_000, Event::Stop)],
+    );
+}
+
+#[test]
+fn a_recorder_that_cannot_start_is_never_ready() {
+    for us in 0..40 {
+        let events = [
+            (0, Event::Burst(0)),
+            (0, Event::Flush),
+            (20_000 + 1_000 * us, Event::RoomTaken),
+            (900_000, Event::Stop),
+        ];
+        keeps(SETUP, true, &events);
+    }
+}
