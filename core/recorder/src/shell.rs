@@ -43,7 +43,7 @@ pub(crate) struct Shell<'a, M, C, D, E, const N: usize> {
     now: Conditions<N>,
     pub(crate) streams: [Stream<'a>; N],
     pub(crate) tracks: [Track; N],
-    files: Files,
+    pub(crate) files: Files,
     costs: Costs,
     timers: Timers,
     /// New files that were asked for, by their number.
