@@ -1,6 +1,6 @@
 //! Energy of writes, compared with hand-calculated values.
 
-use cardiograph_report::{EnergyMeter, Report, figures_of, table};
+use cardiograph_report::{Report, figures_of, table};
 use cardiograph_trace::{
     About, EnergyCounter, Loaded, Operation, OperationKind, PowerStep, Scope, Trace,
 };

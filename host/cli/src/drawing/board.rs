@@ -59,7 +59,7 @@ fn driver(driver: &Driver) -> Vec<String> {
     vec![
         row(
             "blocks per command",
-            &format!("up to {}", units::count(driver.burst_blocks, "block")),
+            &format!("up to {}", units::count(driver.burst_blocks.into())),
         ),
         row("after a write", check),
         row("CPU per command", &time(driver.command_us.into())),
