@@ -1,4 +1,4 @@
-//! The recorder: samples from an interrupt become files of a FAT card that stalls.
+//! Test of the recorder: samples from an interrupt are recorded to files on a FAT card that stalls.
 
 use crate::card::TestCard;
 use crate::producer::{self, CONTROL, FORMAT};
@@ -8,21 +8,21 @@ use cardiograph_recorder::{
 };
 use cortex_m_semihosting::hprintln;
 
-/// RAM of recorder, file system and driver, without rings, at most. The aim is 8 KiB.
+/// Largest RAM of recorder, file system and driver, without ring buffers. The goal is 8 KiB.
 const RAM_BYTES_MAX: usize = 10_496;
-/// 5 s of them. The same is in `xtask/src/firmware/recording.rs`.
+/// Samples of 5 s; the same number as in `xtask/src/firmware/recording.rs`.
 const SAMPLES: u32 = 20_000;
-/// So that there are several files.
+/// Small enough that the recording has several files.
 const FILE_BYTES: u32 = 128 << 10;
 
-/// Records; panics if a sample was lost. Whether the files are right is looked at from outside.
-pub fn is_complete(card: TestCard) {
+/// Records samples; panics if one is lost. `cargo xtask firmware` checks the files.
+pub fn test(card: TestCard) {
     let parts = Parts {
         medium: card,
         volume: FatVolume::new(|| DosTime::NO_CLOCK, 1),
         clock: now_us,
         delay: Delay,
-        events: say,
+        events: print,
         control: &CONTROL,
         reads: None,
     };
@@ -41,7 +41,7 @@ pub fn is_complete(card: TestCard) {
     let run = recorder.run();
     let future_bytes = size_of_val(&run);
     hprintln!(
-        "recorder, file system and driver: {} B, with four streams {} B; the future {} B",
+        "recorder, file system and driver: {} B, with four streams {} B; future {} B",
         bytes,
         four_bytes,
         future_bytes
@@ -49,26 +49,26 @@ pub fn is_complete(card: TestCard) {
     assert!(four_bytes + future_bytes <= RAM_BYTES_MAX);
     let [summary] = match block_on(run) {
         Ok(summaries) => summaries,
-        Err(why) => panic!("the recording did not begin: {why}"),
+        Err(error) => panic!("the recording did not start: {error}"),
     };
     hprintln!("{:?}", summary);
     hprintln!(
-        "{} samples in {} us, {} us of nothing to do",
+        "{} samples in {} us, {} us idle",
         SAMPLES,
         now_us() - began_us,
         idle_us() - began_idle_us
     );
     assert_eq!((summary.written, summary.lost), (u64::from(SAMPLES), 0));
-    hprintln!("ok: {} samples are recorded", SAMPLES);
+    hprintln!("ok: recorded {} samples", SAMPLES);
 }
 
-fn say(event: Event) {
+fn print(event: Event) {
     if let Event::Lost { .. } | Event::CardLost = event {
         hprintln!("{:?}", event);
     }
 }
 
-/// Bytes of the same recorder with as many streams as there can be.
+/// Returns the size in bytes of the same recorder with four streams, the maximum.
 fn with_four_streams<M, V, VE, C, D, E>(_: &Recorder<'_, M, V, VE, C, D, E, 1>) -> usize {
     size_of::<Recorder<'static, M, V, VE, C, D, E, 4>>()
 }
