@@ -1,4 +1,4 @@
-//! `cardiograph cards`: the simulated cards and boards, all by name or one as a drawing.
+//! `cardiograph cards`: lists the simulated cards and boards, or draws one of them.
 
 use crate::drawing;
 use crate::failure::{Failure, print};
@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use std::fmt::Write;
 
-/// Draws the card or board of this name, or lists all.
+/// Draws the card or board with this name, or lists all.
 pub fn run(name: Option<&str>) -> Result<(), Failure> {
     match name {
         None => print(&list()?),
@@ -33,8 +33,8 @@ fn list() -> Result<String, Failure> {
         let _ = writeln!(out, "  {name:<width$}  {}", board.about);
     }
     out.push_str(
-        "\nA target is a card on a board: sim:class10-16g@esp32\n\
-         What one is made of: cardiograph cards class10-16g\n",
+        "\nTarget for `bench` and `record`: sim:CARD@BOARD, such as sim:class10-16g@esp32\n\
+         Details of a card or board: cardiograph cards NAME\n",
     );
     Ok(out)
 }
@@ -58,7 +58,7 @@ fn find(name: &str) -> Result<Found, Failure> {
         return Ok(Found::Board(board));
     }
     Err(Failure::new(format!(
-        "there is no card or board named {name}; cards: {}; boards: {}; or give a TOML file",
+        "no card or board named {name}; cards: {}; boards: {}; or use a TOML file",
         names(CARDS),
         names(BOARDS)
     )))
@@ -69,7 +69,7 @@ fn names(all: &[(&str, &str)]) -> String {
     names.join(", ")
 }
 
-/// Keys that tell a card from a board.
+/// Keys that distinguish a card from a board.
 #[derive(Deserialize)]
 struct Keys {
     flash: Option<IgnoredAny>,
@@ -81,7 +81,8 @@ struct Keys {
     library: Option<IgnoredAny>,
 }
 
-/// A file does not say which of the two it is; its tables do, even if something in them is wrong.
+/// Reads a card or a board from a file. The tables show which of them it is, even if their contents are
+/// invalid.
 fn from_file(name: &str, text: &str) -> Result<Found, Failure> {
     let keys: Keys = parse_toml(name, text).map_err(Failure::new)?;
     let any = |keys: &[&Option<IgnoredAny>]| keys.iter().any(|key| key.is_some());
@@ -95,11 +96,11 @@ fn from_file(name: &str, text: &str) -> Result<Found, Failure> {
             .map(Found::Board)
             .map_err(Failure::new),
         (true, true) => Err(Failure::new(format!(
-            "{name}: tables of a card and of a board; give each a file of its own"
+            "{name}: contains tables of a card and of a board; use one file for each"
         ))),
         (false, false) => Err(Failure::new(format!(
-            "{name}: neither a card ([flash], [controller], [power]) nor a board ([spi] or [sd], \
-             [driver], [library])"
+            "{name}: no tables of a card ([flash], [controller], [power]) or of a board ([spi] or \
+             [sd], [driver], [library]); add them"
         ))),
     }
 }

@@ -1,43 +1,43 @@
-//! Why the command ends without success.
+//! Failure of a command, and printing.
 
 use std::fmt::Display;
 use std::io;
 
-/// Why the command ends without success.
+/// Failure of a command.
 pub enum Failure {
-    /// One sentence with file, place and remedy.
-    Said(String),
-    /// A sentence with an exit code of its own.
-    SaidWith(String, u8),
-    /// Everything has been shown; the exit code says how it ended.
-    Shown(u8),
-    /// Standard output was closed by its reader.
+    /// Message with file, place and remedy; exit code 2.
+    Message(String),
+    /// Message with another exit code.
+    MessageWithCode(String, u8),
+    /// Failure that the command has already printed, with its exit code.
+    AlreadyPrinted(u8),
+    /// The reader of standard output closed it.
     OutputClosed,
 }
 
 impl Failure {
-    /// A failure that says why.
-    pub fn new(why: impl Display) -> Failure {
-        Failure::Said(on_one_line(why))
+    /// Creates a failure with a message.
+    pub fn new(message: impl Display) -> Failure {
+        Failure::Message(on_one_line(message))
     }
 
-    /// A failure that says why, with an exit code of its own.
-    pub fn with_code(why: impl Display, code: u8) -> Failure {
-        Failure::SaidWith(on_one_line(why), code)
+    /// Creates a failure with a message and an exit code.
+    pub fn with_code(message: impl Display, code: u8) -> Failure {
+        Failure::MessageWithCode(on_one_line(message), code)
     }
 }
 
-fn on_one_line(why: impl Display) -> String {
-    // A file name may hold anything; the sentence stays on its line all the same.
-    let mut sentence = String::new();
-    for character in why.to_string().chars() {
+fn on_one_line(message: impl Display) -> String {
+    // Messages contain file names, which may contain control characters.
+    let mut line = String::new();
+    for character in message.to_string().chars() {
         if character.is_control() {
-            sentence.extend(character.escape_default());
+            line.extend(character.escape_default());
         } else {
-            sentence.push(character);
+            line.push(character);
         }
     }
-    sentence
+    line
 }
 
 /// Prints to standard output.
@@ -47,11 +47,13 @@ pub fn print(text: &str) -> Result<(), Failure> {
     let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     written.map_err(|error| match error.kind() {
         io::ErrorKind::BrokenPipe => Failure::OutputClosed,
-        _ => Failure::new(format!("standard output: {error}; redirect it elsewhere")),
+        _ => Failure::new(format!(
+            "standard output: {error}; redirect it to another file"
+        )),
     })
 }
 
-/// Prints to standard error. If that is closed or full, nobody is left to tell.
+/// Prints to standard error. Ignores errors, because there is nowhere left to report them.
 pub fn print_error(text: &str) {
     use io::Write;
     let _ = io::stderr().lock().write_all(text.as_bytes());

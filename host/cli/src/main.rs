@@ -57,11 +57,11 @@ fn main() -> ExitCode {
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
-        Err(Failure::Shown(code)) => ExitCode::from(code),
+        Err(Failure::AlreadyPrinted(code)) => ExitCode::from(code),
         // Whoever closed our output has read enough.
         Err(Failure::OutputClosed) => ExitCode::SUCCESS,
-        Err(Failure::Said(sentence)) => said(&sentence, 2),
-        Err(Failure::SaidWith(sentence, code)) => said(&sentence, code),
+        Err(Failure::Message(sentence)) => said(&sentence, 2),
+        Err(Failure::MessageWithCode(sentence, code)) => said(&sentence, code),
     }
 }
 

@@ -1,18 +1,18 @@
-//! A progress bar for whatever takes longer than a second.
+//! A progress bar for operations that take longer than a second.
 
 use indicatif::{ProgressBar, ProgressStyle};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How long something takes before a bar is shown.
+/// Duration of an operation before its bar appears.
 const SHOWN_AFTER: Duration = Duration::from_secs(1);
 
-/// Bytes done, of how many, and how long the rest will take.
+/// Template with bytes done, total and remaining time.
 const OF_BYTES: &str = "[{bar:40}] {bytes} of {total_bytes}, {eta} left";
-/// Whoever shows it says what is done.
-const OF_LINES: &str = "[{bar:40}] {msg}";
+/// Template with a message of the caller.
+const OF_SAMPLES: &str = "[{bar:40}] {msg}";
 
-/// A bar on standard error; nothing where that is no terminal.
+/// A bar on standard error; invisible if standard error is not a terminal.
 pub struct Progress {
     begun: Instant,
     total: u64,
@@ -21,19 +21,19 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Progress through a file, from now on.
+    /// Starts progress through a file.
     pub fn over_file(file: &Path) -> Progress {
         Progress::over(std::fs::metadata(file).map_or(0, |metadata| metadata.len()))
     }
 
-    /// Progress towards so many bytes, from now on.
+    /// Starts progress towards a number of bytes.
     pub fn over(bytes_total: u64) -> Progress {
         Progress::of(bytes_total, OF_BYTES)
     }
 
-    /// Progress towards so many lines.
-    pub fn over_lines(lines_total: u64) -> Progress {
-        Progress::of(lines_total, OF_LINES)
+    /// Starts progress towards a number of samples.
+    pub fn over_samples(samples_total: u64) -> Progress {
+        Progress::of(samples_total, OF_SAMPLES)
     }
 
     fn of(total: u64, template: &'static str) -> Progress {
@@ -45,7 +45,7 @@ impl Progress {
         }
     }
 
-    /// Shows how many bytes are done.
+    /// Updates the number of bytes done.
     pub fn show(&mut self, bytes: u64) {
         if self.bar.is_none() && self.begun.elapsed() > SHOWN_AFTER {
             let bar = ProgressBar::new(self.total).with_style(style(self.template));
@@ -56,15 +56,15 @@ impl Progress {
         }
     }
 
-    /// Shows how many lines are done, and what else there is to say.
-    pub fn show_lines(&mut self, lines: u64, said: impl FnOnce() -> String) {
-        self.show(lines);
+    /// Updates the number of samples done and the message.
+    pub fn show_samples(&mut self, samples: u64, message: impl FnOnce() -> String) {
+        self.show(samples);
         if let Some(bar) = &self.bar {
-            bar.set_message(said());
+            bar.set_message(message());
         }
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub fn clear(self) {
         if let Some(bar) = self.bar {
             bar.finish_and_clear();

@@ -1,4 +1,4 @@
-//! `cardiograph reproduce`: published figures beside simulated ones.
+//! `cardiograph reproduce`: compares published figures with simulated ones.
 
 use crate::args::Reproduce;
 use crate::failure::{Failure, print, print_error};
@@ -9,7 +9,7 @@ use cardiograph_reproduce::{
 };
 use std::num::NonZero;
 
-/// Runs the studies asked for, prints them and writes what was asked for.
+/// Runs the selected studies, prints the results and writes the requested files.
 pub fn run(args: &Reproduce) -> Result<(), Failure> {
     let names = match &args.study {
         Some(name) => vec![name.as_str()],
@@ -19,7 +19,7 @@ pub fn run(args: &Reproduce) -> Result<(), Failure> {
     let studies = studies.map_err(Failure::new)?;
     outputs::check_files([&args.json, &args.html].into_iter().flatten())?;
     if args.html.as_deref().is_some_and(is_standard_output) {
-        return Err(Failure::new("--html needs a file, not standard output"));
+        return Err(Failure::new("--html needs a file name, not `-`"));
     }
     let rows: Vec<Row> = studies
         .iter()
@@ -29,7 +29,7 @@ pub fn run(args: &Reproduce) -> Result<(), Failure> {
     let outcomes = reproduce(&rows, threads).map_err(Failure::new)?;
     let notes: Result<Vec<_>, _> = studies.iter().map(notes).collect();
     let notes = notes?;
-    tell(args, &text(&studies, &outcomes, &notes))?;
+    print_results(args, &text(&studies, &outcomes, &notes))?;
     if let Some(path) = &args.json {
         let rows: Vec<_> = outcomes.iter().map(Outcome::json_row).collect();
         let json = serde_json::to_string_pretty(&rows).map_err(Failure::new)?;
@@ -41,30 +41,24 @@ pub fn run(args: &Reproduce) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The experiment that is taken apart, and what its operations are called.
-const LINES: [(&str, &str); 2] = [
-    (
-        "magod2",
-        "A line of 100 B, the file opened and closed for it,",
-    ),
-    (
-        "magod2-kept-open",
-        "A line of 100 B to a file that is kept open",
-    ),
+/// Workloads whose latency is broken down, with a description of their operations.
+const BREAKDOWNS: [(&str, &str); 2] = [
+    ("magod2", "Open, append a line of 100 B and close"),
+    ("magod2-kept-open", "A line of 100 B to a file kept open"),
 ];
 
-/// What is said of a study besides its rows.
+/// Returns the remarks on a study.
 fn notes(study: &Study) -> Result<Vec<String>, Failure> {
     if study.name != "magod2" {
         return Ok(Vec::new());
     }
-    let sentence = |&(workload, what): &(&str, &str)| {
+    let sentence = |&(workload, operation): &(&str, &str)| {
         let experiment = Experiment::new("class10-16g", "esp32", workload);
         Ok(Breakdown::of(&experiment)
             .map_err(Failure::new)?
-            .sentence(what))
+            .sentence(operation))
     };
-    LINES.iter().map(sentence).collect()
+    BREAKDOWNS.iter().map(sentence).collect()
 }
 
 fn page(studies: &[Study], outcomes: &[Outcome], notes: &[Vec<String>]) -> Result<String, Failure> {
@@ -103,8 +97,8 @@ fn text(studies: &[Study], outcomes: &[Outcome], notes: &[Vec<String>]) -> Strin
     out + &table::summary(outcomes)
 }
 
-/// Speaks to the person: on standard error where standard output is for a program.
-fn tell(args: &Reproduce, text: &str) -> Result<(), Failure> {
+/// Prints to the user: to standard error if standard output carries the JSON.
+fn print_results(args: &Reproduce, text: &str) -> Result<(), Failure> {
     if args.json.as_deref().is_some_and(is_standard_output) {
         print_error(text);
         return Ok(());

@@ -30,16 +30,13 @@ fn targets_that_cannot_be_measured() {
         fs::write(own.path().join(name), text).unwrap();
     }
     for (target, words) in [
-        (
-            "no/card",
-            &["no/card: there is no such directory", "create it"][..],
-        ),
+        ("no/card", &["no/card: no such directory", "create it"][..]),
         (
             "card.raw",
             &["card.raw: not a directory", "cardiograph analyze"],
         ),
-        ("two\nlines", &["two\\nlines: there is no such directory"]),
-        ("", &["there is no such directory"]),
+        ("two\nlines", &["two\\nlines: no such directory"]),
+        ("", &["no such directory"]),
         ("sim:", &["there is no card named", "class10-16g"]),
         (
             "sim:best@esp32",
@@ -51,7 +48,7 @@ fn targets_that_cannot_be_measured() {
         ),
         (
             "sim:none.toml",
-            &["none.toml: there is no such file", "check its name"],
+            &["none.toml: no such file", "check the name"],
         ),
         (
             "sim:big.toml",
@@ -124,7 +121,7 @@ fn workloads_that_cannot_be_run() {
         (
             "phases",
             b"name = \"x\"\nphase = []\n",
-            &["there is no [[phase]]", "docs/workloads.md"],
+            &["no [[phase]]", "docs/workloads.md"],
         ),
         (
             "twice",
@@ -136,7 +133,7 @@ fn workloads_that_cannot_be_run() {
         (
             "junk",
             b"\x7FELF\x80\x81\xFF\0junk",
-            &["not text; give a TOML file"],
+            &["not text; use a TOML file"],
         ),
     ];
     for (name, text, words) in cases {
@@ -152,14 +149,14 @@ fn workloads_that_cannot_be_run() {
             &[
                 "no workload named magod3",
                 "magod2-kept-open",
-                "or give a TOML file",
+                "or a TOML file",
             ][..],
         ),
+        ("none.toml", &["none.toml: no such file", "check the name"]),
         (
-            "none.toml",
-            &["none.toml: there is no such file", "check its name"],
+            "folder.toml",
+            &["folder.toml: ", "use a readable TOML file"],
         ),
-        ("folder.toml", &["folder.toml: ", "give a TOML file"]),
     ] {
         refused(own.path(), &["bench", "--workload", name], words);
     }

@@ -140,18 +140,21 @@ fn names_and_files_that_cannot_be_drawn() {
             ][..],
         ),
         ("", &["no card or board named ;"]),
-        ("none.toml", &["none.toml: there is no such file"]),
+        ("none.toml", &["none.toml: no such file"]),
         ("zero.toml", &["zero.toml: `controller.log_blocks` is 0"]),
         ("odd.toml", &["odd.toml, line ", "unknown field `colour`"]),
         ("fast.toml", &["fast.toml: `spi.clock_hz` is 0"]),
         ("half.toml", &["half.toml", "missing field `power`"]),
         ("broken.toml", &["broken.toml, line "]),
-        ("both.toml", &["both.toml: tables of a card and of a board"]),
+        (
+            "both.toml",
+            &["both.toml: contains tables of a card and of a board"],
+        ),
         (
             "neither.toml",
-            &["neither.toml: neither a card", "nor a board"],
+            &["neither.toml: no tables of a card", "or of a board"],
         ),
-        ("empty.toml", &["empty.toml: neither a card"]),
+        ("empty.toml", &["empty.toml: no tables of a card"]),
     ] {
         refused(own.path(), &["cards", name], words);
     }

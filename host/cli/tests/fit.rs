@@ -21,10 +21,10 @@ fn the_profile_that_is_found_can_be_measured() {
     let files = ["--profile", "p.toml", "--html", "f.html"];
     let table = done(own.path(), &[args, files].concat());
     for words in [
-        "Fitted with a host that",
+        "Model of the host: it ",
         "measured",
-        "refitted",
-        "median height",
+        "simulated",
+        "stall latency",
     ] {
         assert!(table.contains(words), "no \"{words}\" in:\n{table}");
     }
@@ -58,11 +58,11 @@ fn a_profile_on_standard_output_is_alone_there() {
     let run = run(own.path(), &args);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert!(
-        run.stdout.starts_with("# Found from write times"),
+        run.stdout.starts_with("# Fitted to write latencies"),
         "{}",
         run.stdout
     );
-    assert!(run.stderr.contains("refitted"), "{}", run.stderr);
+    assert!(run.stderr.contains("simulated"), "{}", run.stderr);
     fs::write(own.path().join("p.toml"), run.stdout).unwrap();
     done(own.path(), &["cards", "p.toml"]);
 }
@@ -75,7 +75,7 @@ fn what_is_no_trace_of_writes_is_refused() {
     for (args, words) in [
         (
             &["fit", &recording][..],
-            &["f2_1.csv", "no single write times"][..],
+            &["f2_1.csv", "no latencies of single writes"][..],
         ),
         (&["fit", "none.parquet"], &["none.parquet"]),
         (&["fit", "."], &["."]),
