@@ -274,7 +274,7 @@ fn what_cannot_be_recorded_is_refused() {
         ),
         (
             &["no/card"],
-            &["no/card: there is no such directory", "sim:CARD@BOARD"],
+            &["no/card: no such directory", "sim:CARD@BOARD"],
         ),
         (
             &["--samples", "none.csv"],
