@@ -6,6 +6,7 @@ use crate::gap::{Cause, Gap};
 use crate::limits::TURN_BYTES;
 use crate::plan::{Block, StreamConditions};
 use crate::ring::{Consumer, Next};
+use core::num::NonZeroU64;
 
 /// Settings of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +60,8 @@ pub struct StreamSummary {
 }
 
 pub(crate) struct Stream<'a> {
-    pub(crate) config: StreamConfig,
+    /// Length of its durability window; `None` for the newest sample.
+    window_us: Option<NonZeroU64>,
     pub(crate) consumer: Consumer<'a>,
     pub(crate) encoder: Encoder,
     pub(crate) rate: Rate,
@@ -84,7 +86,10 @@ pub(crate) struct Covered {
 impl<'a> Stream<'a> {
     pub(crate) fn new(config: StreamConfig, consumer: Consumer<'a>, at: u8, track: u8) -> Self {
         Stream {
-            config,
+            window_us: match config.window {
+                Window::Us(us) => NonZeroU64::new(us.max(1)),
+                Window::Sample => None,
+            },
             consumer,
             encoder: Encoder::new(config.format, config.prefix, at),
             rate: Rate::new(),
@@ -93,6 +98,13 @@ impl<'a> Stream<'a> {
             target_lost: 0,
             covered_us: 0,
             summary: StreamSummary::default(),
+        }
+    }
+
+    pub(crate) fn window(&self) -> Window {
+        match self.window_us {
+            Some(us) => Window::Us(us.get()),
+            None => Window::Sample,
         }
     }
 
@@ -155,6 +167,11 @@ impl<'a> Stream<'a> {
         }
     }
 
+    /// Blocks that a checkpoint here would write.
+    pub(crate) fn unfinished_blocks(&self) -> u32 {
+        self.encoder.unfinished_blocks()
+    }
+
     fn block(&self) -> Block {
         if self.encoder.is_full() {
             Block::Full
@@ -167,7 +184,7 @@ impl<'a> Stream<'a> {
 
     /// Time at which a checkpoint is due that is begun `lead_us` before the end of the window.
     pub(crate) fn due_us(&self, lead_us: u64) -> u64 {
-        match self.config.window {
+        match self.window() {
             Window::Us(window_us) => {
                 let wait_us = window_us - lead_us.min(window_us / 2);
                 self.covered_us.saturating_add(wait_us)
@@ -190,8 +207,8 @@ impl<'a> Stream<'a> {
         self.risk(at_risk_us);
         self.summary.checkpoints = self.summary.checkpoints.saturating_add(1);
         // A window of which ten lengths have passed was exceeded once for each.
-        let breaches = match self.config.window {
-            Window::Us(window_us) => at_risk_us.saturating_sub(1) / window_us.max(1),
+        let breaches = match self.window() {
+            Window::Us(window_us) => at_risk_us.saturating_sub(1) / window_us,
             Window::Sample => u64::from(durable.next - before + self.waiting_samples() > 1),
         };
         self.breach(breaches);
@@ -231,10 +248,10 @@ impl<'a> Stream<'a> {
     /// Nothing more can be written: what is not durable is lost. Returns the gap that this makes.
     pub(crate) fn lose_rest(&mut self, now_us: u64, cause: Cause) -> Option<Gap> {
         if self.has_unsaved()
-            && let Window::Us(window_us) = self.config.window
+            && let Window::Us(window_us) = self.window()
         {
             let at_risk_us = now_us.saturating_sub(self.covered_us);
-            self.breach(at_risk_us.saturating_sub(1) / window_us.max(1));
+            self.breach(at_risk_us.saturating_sub(1) / window_us);
             self.risk(at_risk_us);
         }
         self.lose_card(now_us, cause);
@@ -263,7 +280,7 @@ impl<'a> Stream<'a> {
                 Next::Gap(_) => count += self.consumer.take_gap().map_or(0, |gap| gap.count),
                 Next::Session => {
                     if let Some(session) = self.consumer.take_session() {
-                        schema = self.config.format.schema(session.schema());
+                        schema = self.encoder.format().schema(session.schema());
                     }
                 }
                 Next::Samples(bytes) => {
