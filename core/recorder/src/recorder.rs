@@ -13,7 +13,7 @@ use crate::error::StartError;
 use crate::event::Event;
 use crate::format::Format;
 use crate::jobs::{Done, execute};
-use crate::limits::{FILE_BLOCKS_MIN, RING_BYTES_MIN};
+use crate::limits::{Limits, RING_BYTES_MIN};
 use crate::plan::{Action, Job, Outcome, Phase};
 use crate::reads::ReadDesk;
 use crate::ring::Consumer;
@@ -100,6 +100,16 @@ where
         config: Config,
         streams: [(StreamConfig, Consumer<'a>); N],
     ) -> Self {
+        Recorder::with_limits(parts, config, streams, Limits::PRODUCT)
+    }
+
+    /// The same with other limits.
+    pub(crate) fn with_limits(
+        parts: Parts<'a, M, V, C, D, E>,
+        config: Config,
+        streams: [(StreamConfig, Consumer<'a>); N],
+        limits: Limits,
+    ) -> Self {
         let tracks = tracks_of(streams.each_ref().map(|(stream, _)| *stream));
         let mut at = 0;
         let streams = streams.map(|(config, consumer)| {
@@ -115,7 +125,7 @@ where
             reads: parts.reads,
         };
         Recorder {
-            shell: Shell::new(outside, config, streams),
+            shell: Shell::new(outside, config, limits, streams),
             volume: parts.volume,
             refused: None,
         }
@@ -127,6 +137,15 @@ where
     /// [`StartError`] if there is no card that can be recorded on. Later the card may fail and come back:
     /// events and gaps report it.
     pub async fn run(&mut self) -> Result<[StreamSummary; N], StartError<M::Error, VE>> {
+        let result = self.record().await;
+        if let Some(reads) = self.shell.reads {
+            reads.close();
+        }
+        self.shell.answer_last_flush(result.is_ok());
+        result
+    }
+
+    async fn record(&mut self) -> Result<[StreamSummary; N], StartError<M::Error, VE>> {
         self.check()?;
         let steps = Steps::new();
         loop {
@@ -164,12 +183,8 @@ where
                 Err(error) if !self.shell.is_started() => return Err(StartError::Card(error)),
                 Err(_) => self.shell.apply(action, Outcome::Failed),
             }
-            self.shell.report_ready();
+            self.report_ready();
         }
-        if let Some(reads) = self.shell.reads {
-            reads.close();
-        }
-        self.shell.answer_last_flush();
         match self.refused.take() {
             Some(error) => Err(StartError::Volume(error)),
             None => Ok(self.shell.summaries()),
@@ -185,7 +200,8 @@ where
         if streams.iter().any(is_small) {
             return Err(StartError::RingTooSmall);
         }
-        if self.shell.config.file_bytes / (BLOCK_BYTES as u32) < FILE_BLOCKS_MIN {
+        let file_blocks = self.shell.config.file_bytes / BLOCK_BYTES as u32;
+        if file_blocks < self.shell.limits().file_blocks_min {
             return Err(StartError::FileTooSmall);
         }
         if streams.iter().any(|stream| !stream.encoder.format().fits()) {
@@ -208,15 +224,22 @@ where
         let is_started = self.shell.is_started();
         let outcome = match end {
             JobEnd::Done(done) => {
+                let outcome = match done {
+                    Done::Removed(None) => Outcome::NoRoom,
+                    _ => Outcome::JobDone,
+                };
                 self.shell.take_done(done);
                 if self.shell.state.job == Some(Job::Mount) {
                     let volume = &self.volume;
                     self.shell
                         .take_mounted(|prefix, extension| volume.next_number(prefix, extension));
                 }
-                Outcome::JobDone
+                outcome
             }
-            JobEnd::Refused(error) if V::error_kind(&error) == ErrorKind::NoRoom => {
+            // A volume that has no room for its repair is not mounted.
+            JobEnd::Refused(error)
+                if V::error_kind(&error) == ErrorKind::NoRoom && !self.shell.is_mounting() =>
+            {
                 self.shell.take_no_room();
                 if !is_started && self.shell.has_no_file() {
                     // What was prepared for other streams is given back first.
@@ -232,8 +255,14 @@ where
             JobEnd::Dropped => return Ok(()),
         };
         self.shell.end_job(outcome);
-        self.shell.report_ready();
+        self.report_ready();
         Ok(())
+    }
+
+    fn report_ready(&mut self) {
+        if self.refused.is_none() {
+            self.shell.report_ready();
+        }
     }
 }
 

@@ -12,9 +12,8 @@ use crate::event::Event;
 use crate::gap::Cause;
 use crate::jobs::{Done, Order};
 use crate::limits::{
-    ENDING_ATTEMPTS, FILE_BLOCKS_MIN, FULL_RETRY_US, HINT_BLOCKS, MARK_BLOCKS, OVERDUE_PART,
-    OVERDUE_US_MIN, PATIENCE_US, RETRY_US, SLEEP_US_MAX, SLEEP_US_MIN, STEP_PART,
-    URGENT_REMOVAL_US, URGENT_US,
+    ENDING_ATTEMPTS, FULL_RETRY_US, HINT_BLOCKS, Limits, MARK_BLOCKS, OVERDUE_PART, OVERDUE_US_MIN,
+    PATIENCE_US, RETRY_US, SLEEP_US_MAX, SLEEP_US_MIN, STEP_PART, URGENT_REMOVAL_US, URGENT_US,
 };
 use crate::plan::{
     self, Action, Block, Card, Checkpoint, Conditions, Job, Outcome, Phase, Request, Room, State,
@@ -25,7 +24,7 @@ use crate::recorder::{Config, WhenFull};
 use crate::ring::Next;
 use crate::stream::{Stream, StreamSummary, Window};
 use crate::track::{Files, NameState, OpenFile, Space, Totals, Track};
-use crate::volume::{self, FileId, FileRecord, RESERVED_MAX, ShortText};
+use crate::volume::{self, FileId, FileRecord, ShortText};
 use cardiograph_card::{BLOCK_BYTES, Medium};
 use embedded_hal_async::delay::DelayNs;
 
@@ -38,12 +37,15 @@ pub(crate) struct Shell<'a, M, C, D, E, const N: usize> {
     pub(crate) control: &'a Control,
     pub(crate) reads: Option<&'a ReadDesk<'a>>,
     pub(crate) config: Config,
+    /// Outside the tests they are constant, and take no memory.
+    #[cfg(test)]
+    limits: Limits,
     pub(crate) state: State<N>,
     /// Conditions of the action that is decided on.
     now: Conditions<N>,
     pub(crate) streams: [Stream<'a>; N],
     pub(crate) tracks: [Track; N],
-    files: Files,
+    pub(crate) files: Files,
     costs: Costs,
     timers: Timers,
     /// New files that were asked for, by their number.
@@ -73,6 +75,7 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
     pub(crate) fn new(
         parts: ShellParts<'a, M, C, D, E>,
         config: Config,
+        #[cfg_attr(not(test), expect(unused_variables, reason = "constant"))] limits: Limits,
         streams: [Stream<'a>; N],
     ) -> Self {
         let count = streams.iter().map(|stream| stream.track + 1).max();
@@ -89,6 +92,8 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             control: parts.control,
             reads: parts.reads,
             config,
+            #[cfg(test)]
+            limits,
             state: State::new(count.unwrap_or(0)),
             now: Conditions::new(),
             streams,
@@ -102,6 +107,14 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             is_started: false,
             has_given_up: false,
         }
+    }
+
+    pub(crate) fn limits(&self) -> Limits {
+        #[cfg(test)]
+        let limits = self.limits;
+        #[cfg(not(test))]
+        let limits = Limits::PRODUCT;
+        limits
     }
 
     pub(crate) fn now_us(&self) -> u64 {
@@ -119,7 +132,10 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         self.set_causes();
         self.control.set_flush_us_max(self.flush_us_max());
         self.now = now;
-        plan::next_action(&self.state, &self.now)
+        let action = plan::next_action(&self.state, &self.now);
+        #[cfg(test)]
+        crate::replay::decided(self, &self.now, action);
+        action
     }
 
     /// Takes in what others have asked for.
@@ -416,7 +432,6 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
                 .is_some_and(|rotate_us| age_us >= rotate_us)
         };
         let is_name_wanted = |file: &OpenFile| file.name == NameState::Wanted;
-        let count = usize::from(self.state.track_count).max(1);
         TrackConditions {
             is_checkpoint_due: self.of_track(at).any(is_due),
             is_page_end: self.is_page_end(at, now_us),
@@ -424,7 +439,11 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             is_rotation_due: track.file.as_ref().is_some_and(is_old),
             is_short: self.us_left(at).is_some_and(|us| us < self.urgent_us()),
             needs_name: track.file.as_ref().is_some_and(is_name_wanted),
-            may_reserve: usize::from(state.ahead + state.closing) < RESERVED_MAX / count - 1,
+            may_reserve: self.limits().may_reserve(
+                state.ahead,
+                state.closing,
+                self.state.track_count,
+            ),
             next_blocks: self.next_file(at).map_or(0, |file| file.blocks),
             is_target_new: false,
         }
@@ -438,10 +457,13 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         };
         let track = &self.tracks[usize::from(at)];
         let position = track.position(&self.files, file, self.sharing(at), 0, now_us);
-        position.is_some_and(|position| !position.may_begin(1))
-            && self
-                .of_track(at)
-                .any(|stream| stream.is_waiting() && stream.conditions().block == Block::Clean)
+        position.is_some_and(|position| {
+            self.of_track(at).any(|stream| {
+                stream.is_waiting()
+                    && stream.conditions().block == Block::Clean
+                    && !position.may_begin(stream.encoder.blocks_to_begin())
+            })
+        })
     }
 
     /// The prepared file that a track takes next.
@@ -692,7 +714,7 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             prefix: encoder.prefix(),
             extension: encoder.format().extension(),
             blocks: self.config.file_bytes / BLOCK_BYTES as u32,
-            blocks_min: FILE_BLOCKS_MIN,
+            blocks_min: self.limits().file_blocks_min,
             note: encoder.format().note(),
         }
     }
@@ -834,6 +856,8 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
 
     /// Takes an outcome into the planner's state.
     pub(crate) fn apply(&mut self, action: Action, outcome: Outcome) {
+        #[cfg(test)]
+        crate::replay::applied(action, self.state.job, outcome);
         match (action, outcome) {
             (Action::Step, Outcome::NoRoom) => {
                 self.timers.retry_us = self.now_us().saturating_add(FULL_RETRY_US);
@@ -992,6 +1016,11 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         }
     }
 
+    /// Returns true while the volume is being mounted.
+    pub(crate) fn is_mounting(&self) -> bool {
+        self.state.job == Some(Job::Mount)
+    }
+
     /// Returns true once sampling may begin.
     pub(crate) fn is_started(&self) -> bool {
         self.is_started
@@ -1025,11 +1054,12 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         }
     }
 
-    /// Answers a flush that came too late to be planned: all files are closed.
-    pub(crate) fn answer_last_flush(&self) {
+    /// Answers a flush that came too late to be planned: all files are closed, or nothing was recorded.
+    pub(crate) fn answer_last_flush(&self, is_recorded: bool) {
         let asked = self.control.flush_asked();
         if self.control.is_flush_new(asked) {
-            self.control.answer(asked, !self.has_given_up);
+            let is_durable = is_recorded && !self.has_given_up;
+            self.control.answer(asked, is_durable);
         }
     }
 

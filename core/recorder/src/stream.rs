@@ -108,11 +108,11 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// Returns true if samples or a gap are not in blocks yet.
+    /// Returns true if samples or a gap are not in blocks yet: also a gap behind the boundary of a session.
     pub(crate) fn is_waiting(&self) -> bool {
         self.encoder.account().gap().is_some()
             || self.consumer.level_bytes() > 0
-            || matches!(self.consumer.next(), Next::Gap(_))
+            || self.consumer.lost() != self.consumer.lost_taken()
     }
 
     /// Returns true if anything pushed is not durable.
@@ -201,7 +201,9 @@ impl<'a> Stream<'a> {
         let durable = self.encoder.account().durable();
         self.summary.written = durable.written();
         self.summary.lost = durable.lost;
-        let target_us = target_us?;
+        // A commit at the end of a file may leave nothing at risk, though another stream is still behind.
+        let is_all = durable.next > before && !self.has_unsaved();
+        let target_us = target_us.or(is_all.then_some(now_us))?;
         let at_risk_us = now_us.saturating_sub(self.covered_us);
         self.covered_us = target_us;
         self.risk(at_risk_us);
@@ -255,19 +257,12 @@ impl<'a> Stream<'a> {
             self.risk(at_risk_us);
         }
         self.lose_card(now_us, cause);
+        let drained = self.drain();
+        let gap = self.encoder.give_up(drained, now_us, cause);
         let durable = self.encoder.account().durable();
-        let pending = self.encoder.account().gap();
-        let mut gap = Gap {
-            first: durable.next,
-            count: pending.map_or(0, |gap| gap.count),
-            at_us: pending.map_or(now_us, |gap| gap.at_us),
-            last_us: now_us,
-            cause,
-        };
-        gap.count += self.drain();
         self.summary.written = durable.written();
-        self.summary.lost = durable.lost + gap.count;
-        (gap.count > 0).then_some(gap)
+        self.summary.lost = durable.lost;
+        gap
     }
 
     /// Empties the ring. Returns the number of samples that were in it, or in its gaps.

@@ -240,6 +240,15 @@ impl Encoder {
         self.state != State::Open
     }
 
+    /// Blocks that a file must have left for the stream to begin one: a header needs a second block, for
+    /// samples or for its rest.
+    pub(crate) fn blocks_to_begin(&self) -> u32 {
+        match self.format {
+            Format::Binary(_) if self.item == Item::Header => encode_binary::BLOCKS_OF_HEADER_MAX,
+            _ => 1,
+        }
+    }
+
     /// Bytes of the file that hold content: all pushed blocks if binary, and else up to the end of the last
     /// line that is not a mark.
     pub(crate) fn content_bytes(&self, position: &FilePosition) -> u64 {
@@ -253,6 +262,11 @@ impl Encoder {
     pub(crate) fn lose_blocks(&mut self, now_us: u64, cause: Cause) -> Option<Gap> {
         self.reset();
         self.account.lose_blocks(now_us, cause)
+    }
+
+    /// Gives up the pending gap and the `count` samples after it: they are lost, and in no file. Returns them.
+    pub(crate) fn give_up(&mut self, count: u64, now_us: u64, cause: Cause) -> Option<Gap> {
+        self.account.give_up(count, now_us, cause)
     }
 
     /// Fills the block with what waits in the ring, at most `limit_bytes` of it: those of whole samples.
