@@ -298,13 +298,13 @@ mod tests {
         };
         assert_eq!(download(""), Ok(None));
         assert!(
-            download("piece_bytes = 1\nnetwork_Bps = 1")
+            download("piece_bytes = 1\nnetwork_bytes_per_s = 1")
                 .unwrap()
                 .is_some()
         );
         for bad in [
             "piece_bytes = 1",
-            "piece_bytes = 0\nnetwork_Bps = 1",
+            "piece_bytes = 0\nnetwork_bytes_per_s = 1",
             "rate = 1",
         ] {
             assert!(download(bad).is_err(), "{bad}");
