@@ -32,12 +32,12 @@ fn on_one_line(message: impl Display) -> String {
     let mut sentence = String::new();
     for character in message.to_string().chars() {
         if character.is_control() {
-            sentence.extend(character.escape_default());
+            line.extend(character.escape_default());
         } else {
-            sentence.push(character);
+            line.push(character);
         }
     }
-    sentence
+    line
 }
 
 /// Prints to standard output.
@@ -47,7 +47,9 @@ pub fn print(text: &str) -> Result<(), Failure> {
     let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     written.map_err(|error| match error.kind() {
         io::ErrorKind::BrokenPipe => Failure::OutputClosed,
-        _ => Failure::new(format!("standard output: {error}; redirect it elsewhere")),
+        _ => Failure::new(format!(
+            "standard output: {error}; redirect it to another file"
+        )),
     })
 }
 

@@ -114,5 +114,5 @@ fn directory(name: &str, io: IoArg) -> Result<Target, Failure> {
             "{name}: {error}; use a directory with read and write permission"
         )),
     })?;
-    Ok(Target::Directory(directory, Medium::of(path)))
+    Ok(Target::Directory(directory, StorageInfo::of(path)))
 }

@@ -3,14 +3,14 @@
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use cardiograph_trace::{About, Trace};
-use cardiograph_workload::{Doing, Observer, Operation};
+use cardiograph_workload::{Activity, Observer, Operation};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
 /// Interval, on the clock of the run, between checks of time limit and signals.
 const CHECK_NS: u64 = 50_000_000;
 
-/// The observer of a measurement.
+/// Observer of a measurement.
 pub struct Watch {
     /// Operations so far.
     pub trace: Trace,

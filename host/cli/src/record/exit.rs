@@ -69,7 +69,7 @@ pub fn of_recording(target: &str, figures: &Figures, interrupt: &Interrupt) -> R
     }
     match (ending.code(), why.as_slice()) {
         (0, _) => Ok(()),
-        (code, []) => Err(Failure::Shown(code)),
+        (code, []) => Err(Failure::AlreadyPrinted(code)),
         (code, why) => Err(Failure::with_code(
             format!("{target}: {}", why.join("; ")),
             code,
@@ -81,7 +81,7 @@ pub fn of_recording(target: &str, figures: &Figures, interrupt: &Interrupt) -> R
 pub fn of_comparison(interrupt: &Interrupt) -> Result<(), Failure> {
     interrupt
         .exit_code()
-        .map_or(Ok(()), |code| Err(Failure::Shown(code)))
+        .map_or(Ok(()), |code| Err(Failure::AlreadyPrinted(code)))
 }
 
 /// Returns the failure of a recording that has no figures; the sentence begins with the target.

@@ -86,7 +86,7 @@ fn shown(
     streaming: &LiveStreaming,
 ) -> Result<Streamed, StreamError> {
     let feed = source.feed();
-    let mut bar = Progress::over_lines(feed.lines() * u64::from(args.streams));
+    let mut bar = Progress::over_samples(feed.lines() * u64::from(args.streams));
     let streamed = thread::scope(|scope| {
         let recording = scope.spawn(|| {
             let directory = Path::new(&args.target);
@@ -100,7 +100,7 @@ fn shown(
         while !recording.is_finished() {
             thread::sleep(LOOK);
             let now = streaming.progress.now();
-            bar.show_lines(now.pushed, || said(&now, "recorded"));
+            bar.show_samples(now.pushed, || said(&now, "recorded"));
         }
         recording
             .join()
