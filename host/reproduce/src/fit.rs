@@ -8,7 +8,7 @@
 
 use crate::search;
 use cardiograph_sim_card::{Controller, Profile, Seed};
-use cardiograph_timing::{Latencies, Stalls, buckets_below, default_threshold_ns};
+use cardiograph_timing::{Stalls, Latencies, buckets_below, default_threshold_ns};
 use cardiograph_workload::Operation;
 
 const BUCKETS: usize = buckets_below(64);
@@ -86,8 +86,8 @@ impl Figures {
         Figures {
             percentiles: PERCENTILES_PPM.map(percentile),
             threshold_ns,
-            height: peaks.median_latency_ns().map(ln),
-            spacing: peaks.median_spacing_bytes().map(ln),
+            stall_latency: peaks.median_latency_ns().map(ln),
+            stall_spacing: peaks.median_spacing_bytes().map(ln),
         }
     }
 

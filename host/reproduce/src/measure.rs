@@ -1,8 +1,8 @@
 //! Evaluation of one number from the operations of a run.
 
 use crate::experiment::Operations;
-use crate::row::Take;
-use cardiograph_timing::{Latencies, Stalls, buckets_below};
+use crate::row::Query;
+use cardiograph_timing::{Stalls, Latencies, buckets_below};
 use serde::Deserialize;
 
 const BUCKETS: usize = buckets_below(64);
@@ -63,8 +63,8 @@ pub fn evaluate(query: &Query, operations: &Operations) -> Option<f64> {
     let selected = operations.select(query.phase, query.offsets_bytes.clone());
     let number = |value: Option<u64>| value.map(|value| value as f64);
     let mut times = Latencies::<BUCKETS>::default();
-    let mut peaks = Stalls::<BUCKETS>::above(take.threshold_ns);
-    for operation in counted.clone() {
+    let mut peaks = Stalls::<BUCKETS>::above(query.threshold_ns);
+    for operation in selected.clone() {
         let ns = operation.duration_ns();
         times.push(ns, operation.length_bytes);
         peaks.push(ns, operation.length_bytes);
@@ -88,10 +88,10 @@ pub fn evaluate(query: &Query, operations: &Operations) -> Option<f64> {
             let is_slow = selected.map(|operation| operation.duration_ns() > query.threshold_ns);
             fast_between(is_slow)
         }
-        Measure::SpacingMode => number(peaks.mode_spacing_bytes()),
-        Measure::SpacingMedian => number(peaks.median_spacing_bytes()),
-        Measure::HeightMedian => number(peaks.median_latency_ns()),
-        Measure::FloorSlope => floor_slope(counted),
+        Measure::StallSpacingMode => number(peaks.mode_spacing_bytes()),
+        Measure::StallSpacingMedian => number(peaks.median_spacing_bytes()),
+        Measure::StallLatencyMedian => number(peaks.median_latency_ns()),
+        Measure::FloorSlope => floor_slope(selected),
         Measure::TwoCores | Measure::OneCoreTwice => None,
     }
 }

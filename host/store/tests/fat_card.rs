@@ -4,7 +4,7 @@ mod common;
 
 use cardiograph_sim_card::{Board, Card, Profile, Seed};
 use cardiograph_store::{CardClock, FatCard, format};
-use cardiograph_timing::{Latencies, Stalls, buckets_below};
+use cardiograph_timing::{Stalls, Latencies, buckets_below};
 use cardiograph_workload::{
     Activity, Clock, Flush, Observer, Operation, Phase, Store, Workload, run, workload,
 };
@@ -133,11 +133,11 @@ fn times_of(workload: &Workload, profile: &Profile, seed: u64) -> Vec<(u64, u64)
     times.0
 }
 
-fn peaks_of(times: &[(u64, u64)], threshold_ns: u64) -> Stalls<BUCKETS> {
-    let mut peaks = Stalls::above(threshold_ns);
-    times.iter().for_each(|&(ns, bytes)| peaks.push(ns, bytes));
-    peaks.finish();
-    peaks
+fn stalls_of(times: &[(u64, u64)], threshold_ns: u64) -> Stalls<BUCKETS> {
+    let mut stalls = Stalls::above(threshold_ns);
+    times.iter().for_each(|&(ns, bytes)| stalls.push(ns, bytes));
+    stalls.finish();
+    stalls
 }
 
 const MS: u64 = 1_000_000;
@@ -147,10 +147,10 @@ fn lines_opened_and_closed_show_the_published_stalls() {
     let profile = Profile::named("class10-16g").unwrap();
     for seed in 1..=5 {
         let times = times_of(workload("magod2").unwrap(), &profile, seed);
-        let peaks = peaks_of(&times, 50 * MS);
-        let (height, mode) = (
-            peaks.median_latency_ns().unwrap(),
-            peaks.mode_spacing_bytes().unwrap(),
+        let stalls = stalls_of(&times, 50 * MS);
+        let (latency_ns, mode) = (
+            stalls.median_latency_ns().unwrap(),
+            stalls.mode_spacing_bytes().unwrap(),
         );
         assert!(
             (50 * MS..=90 * MS).contains(&latency_ns),
@@ -197,7 +197,7 @@ fn stall_latency_grows_with_the_program_time() {
         let mut profile = Profile::named("class10-16g").unwrap();
         profile.flash.program_us = vec![program_us];
         let times = times_of(workload("magod2").unwrap(), &profile, 1);
-        peaks_of(&times, 50 * MS).median_latency_ns().unwrap()
+        stalls_of(&times, 50 * MS).median_latency_ns().unwrap()
     };
     // 64 pages, each 300 µs longer.
     let grown = latency_ns(1000) - latency_ns(700);
