@@ -13,7 +13,7 @@ use cardiograph_sim_world::{Clock, Handle, World};
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::sync::atomic::AtomicU8;
-use std::task::Poll;
+use std::task::{Context, Poll};
 
 /// Cards of up to 2 GB count bytes.
 const STANDARD_BYTES_MAX: u64 = 2 << 30;
@@ -251,18 +251,26 @@ async fn run<T>(
     interrupt: &Interrupt<'_>,
 ) -> Option<T> {
     let mut recorder = pin!(recorder);
+    let mut is_first = true;
     poll_fn(|context| {
+        let mut go_on_beside = |context: &mut Context<'_>| {
+            if let Some(future) = &mut beside
+                && future.as_mut().poll(context).is_ready()
+            {
+                beside = None;
+            }
+        };
+        // Delays of the recorder pass at once unless a timer is in their way: those of the other come first.
+        if std::mem::take(&mut is_first) {
+            go_on_beside(context);
+        }
         if let Poll::Ready(result) = recorder.as_mut().poll(context) {
             return Poll::Ready(Some(result));
         }
         if interrupt.is_stopped() {
             return Poll::Ready(None);
         }
-        if let Some(future) = &mut beside
-            && future.as_mut().poll(context).is_ready()
-        {
-            beside = None;
-        }
+        go_on_beside(context);
         Poll::Pending
     })
     .await

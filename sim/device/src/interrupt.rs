@@ -183,19 +183,25 @@ pub(crate) struct Delay<'a, 'b> {
     pub(crate) interrupt: &'b Interrupt<'a>,
 }
 
+impl Delay<'_, '_> {
+    async fn pass_ns(&self, ns: u64) {
+        if !self.world.skip_ns(ns) {
+            self.world.sleep_ns(ns).await;
+        }
+        self.interrupt.come();
+    }
+}
+
 impl DelayNs for Delay<'_, '_> {
     async fn delay_ns(&mut self, ns: u32) {
-        self.world.sleep_ns(ns.into()).await;
-        self.interrupt.come();
+        self.pass_ns(ns.into()).await;
     }
 
     async fn delay_us(&mut self, us: u32) {
-        self.world.sleep_ns(u64::from(us) * 1_000).await;
-        self.interrupt.come();
+        self.pass_ns(u64::from(us) * 1_000).await;
     }
 
     async fn delay_ms(&mut self, ms: u32) {
-        self.world.sleep_ns(u64::from(ms) * 1_000_000).await;
-        self.interrupt.come();
+        self.pass_ns(u64::from(ms) * 1_000_000).await;
     }
 }
