@@ -293,6 +293,11 @@ impl Card {
         }
     }
 
+    /// Returns true if another card holds the same; fast if it is a clone.
+    pub fn holds_same(&self, other: &Card) -> bool {
+        self.unreadable == other.unreadable && self.medium.is_same(&other.medium)
+    }
+
     /// Stores blocks past the controller and outside time, as a card comes formatted from its maker.
     pub fn store(&mut self, start: u64, data: &[Block]) {
         for (block, data) in (start..).zip(data) {

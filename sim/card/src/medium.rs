@@ -32,6 +32,18 @@ impl Medium {
         }
     }
 
+    /// Returns true if all blocks are the same.
+    pub(crate) fn is_same(&self, other: &Medium) -> bool {
+        let zeros = [0; CHUNK_BYTES];
+        let is_in = |one: &Medium, other: &Medium| {
+            one.chunks.iter().all(|(key, chunk)| match other.chunks.get(key) {
+                Some(twin) => Arc::ptr_eq(chunk, twin) || chunk == twin,
+                None => **chunk == zeros,
+            })
+        };
+        is_in(self, other) && is_in(other, self)
+    }
+
     /// Makes blocks zero again; costs no more than what is stored.
     pub(crate) fn erase(&mut self, blocks: std::ops::Range<u64>) {
         self.chunks.retain(|key, chunk| {

@@ -8,8 +8,10 @@ use crate::rules;
 use crate::session::{End, Session};
 use cardiograph_recorder::{Cause, Event, FileId, Window};
 use cardiograph_sim_card::Card;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::AddAssign;
 use std::process::Command;
+use std::sync::Arc;
 
 /// What was on the card in the end.
 #[derive(Clone, Copy, Debug, Default)]
@@ -24,6 +26,15 @@ pub struct Found {
     pub late: u64,
 }
 
+impl AddAssign for Found {
+    fn add_assign(&mut self, other: Found) {
+        self.files += other.files;
+        self.samples += other.samples;
+        self.lost += other.lost;
+        self.late += other.late;
+    }
+}
+
 /// Everything that happened to a card.
 pub struct History<'a> {
     /// Its volume.
@@ -32,8 +43,8 @@ pub struct History<'a> {
     pub others: &'a Files,
     /// The devices it was in, one after the other.
     pub sessions: &'a [Session],
-    /// What the session of this number does if its power is not cut.
-    pub uncut: Option<(usize, &'a Session)>,
+    /// What sessions whose power was cut, by their number, do otherwise.
+    pub uncut: &'a BTreeMap<usize, Arc<Session>>,
 }
 
 impl History<'_> {
@@ -51,8 +62,16 @@ impl History<'_> {
         self.judge_cards(&mut [card])
     }
 
+    /// Judges a card after a recovery that no recording followed.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn judge_recovered(&self, card: &mut Card) -> Result<Found, String> {
+        self.judge_cards(&mut [card])
+    }
+
     /// Returns true if the volume was made nearly full, or a recording has filled it.
-    fn may_be_full(&self) -> bool {
+    pub(crate) fn may_be_full(&self) -> bool {
         self.volume.free_bytes.is_some() || self.sessions.iter().any(Session::is_full)
     }
 
@@ -219,9 +238,7 @@ impl History<'_> {
                 ));
             }
         }
-        let Some((_, uncut)) = self.uncut.filter(|(uncut, _)| *uncut == number) else {
-            return Ok(());
-        };
+        let uncut = self.uncut.get(&number).ok_or("nobody knows it without its cut")?;
         let due = match plan.config.window {
             Window::Us(window_us) => before(session.ended_ns.saturating_sub(window_us * 1000)),
             // The newest may be missing.
@@ -247,8 +264,8 @@ impl History<'_> {
 impl History<'_> {
     /// Samples that the files of a stream have room for.
     fn room(&self, number: usize, stream: usize) -> u64 {
-        let uncut = self.uncut.filter(|(uncut, _)| *uncut == number);
-        let said = uncut.iter().flat_map(|(_, session)| &session.said);
+        let uncut = self.uncut.get(&number);
+        let said = uncut.iter().flat_map(|session| &session.said);
         let no_room = said.filter_map(|said| match said.event {
             Event::Lost { stream: of, gap } => {
                 (usize::from(of) == stream && gap.cause == Cause::CardFull).then_some(gap.first)
@@ -290,7 +307,7 @@ impl History<'_> {
 }
 
 /// Returns true if a card was refused because it has no room.
-fn is_full(why: &str) -> bool {
+pub(crate) fn is_full(why: &str) -> bool {
     why.contains("longest free run has")
 }
 

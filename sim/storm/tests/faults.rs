@@ -151,6 +151,7 @@ fn full(seed: u64, when_full: WhenFull) -> Scene {
         exchange: None,
         write_protected: false,
         stops_without_power: false,
+        copies_each: false,
         seed,
     };
     Scene::new(3 << 20, 512, Seed::new(seed), setup).unwrap()

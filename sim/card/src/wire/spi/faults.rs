@@ -44,14 +44,14 @@ pub(super) struct Faults {
     copies: Vec<Copied>,
 }
 
-/// A card as a power cut leaves it.
+/// A card as a power cut leaves it, its power gone and given back.
 #[derive(Clone)]
 pub struct Copied {
     /// Bytes that had been exchanged.
     pub byte: u64,
     /// When it was, in ns.
     pub at_ns: u64,
-    /// The card, with its power gone and given back.
+    /// The card.
     pub card: Card,
 }
 
@@ -120,18 +120,19 @@ impl SpiCard {
         std::mem::take(&mut self.faults.copies)
     }
 
-    fn copy(&mut self) {
+    /// Returns a copy of the card as a power cut leaves it now.
+    pub fn copied(&self) -> Copied {
         let at_ns = self.pace.now_ns();
         let mut card = self.card.clone();
         if self.is_powered() {
             card.power_cut(at_ns);
         }
         card.power_on(at_ns);
-        self.faults.copies.push(Copied {
+        Copied {
             byte: self.count().bytes,
             at_ns,
             card,
-        });
+        }
     }
 
     /// How often strikes had an effect so far.
@@ -208,7 +209,10 @@ impl SpiCard {
                     let extra_busy_ns = &mut self.faults.extra_busy_ns;
                     *extra_busy_ns = extra_busy_ns.saturating_add(extra_ns);
                 }
-                Strike::Copy => self.copy(),
+                Strike::Copy => {
+                    let copied = self.copied();
+                    self.faults.copies.push(copied);
+                }
             }
         }
         self.faults.watch();
