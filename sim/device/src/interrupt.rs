@@ -95,6 +95,10 @@ impl Sampling<'_> {
             if at_ns > now_ns {
                 return;
             }
+            if let Some(session) = self.samples.session(self.next) {
+                let is_begun = self.producer.begin_session(&session).is_ok();
+                self.samples.note_session(self.next, is_begun);
+            }
             let mut sample = [0; LINE_BYTES_MAX];
             let len = self.samples.make(self.next, &mut sample);
             // What is lost is in the producer's own count, and in a gap.

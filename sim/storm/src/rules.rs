@@ -204,10 +204,9 @@ pub fn judge_end(session: &Session, stream: usize, bytes: &[u8]) -> Result<(), S
     if let Format::Binary(_) = plan.config.format {
         return Ok(());
     }
-    let columns = plan.schema().map_or(0, |schema| schema.columns().len());
     let last = bytes.split_inclusive(|byte| *byte == b'\n').next_back();
     let last = String::from_utf8_lossy(last.unwrap_or_default());
-    let note = last.strip_prefix(&format!("{}#", ",".repeat(columns)));
+    let note = last.trim_start_matches(',').strip_prefix('#');
     match note.is_some_and(|note| note.trim_start_matches(' ').starts_with('@')) {
         true => Err(format!("its last mark is left: {last:?}")),
         false => Ok(()),

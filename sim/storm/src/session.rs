@@ -1,7 +1,7 @@
 //! A device from power on to power off, and what it said meanwhile.
 
 use crate::disk::Image;
-use crate::plan::Plan;
+use crate::plan::{Plan, SESSIONS};
 use cardiograph_recorder::{Config, Control, Event, FileId, FlushState, Format, ReadDesk};
 use cardiograph_sim_card::wire::{Copied, Effects, Options, Strikes, Wire};
 use cardiograph_sim_card::{Card, Profile};
@@ -225,6 +225,13 @@ impl Session {
         files
     }
 
+    /// Byte from which on samples come, as far as events tell: that of the first file.
+    pub fn first_file_byte(&self) -> u64 {
+        let mut said = self.said.iter();
+        let opened = said.find(|said| matches!(said.event, Event::Opened { .. }));
+        opened.map_or(0, |said| said.byte)
+    }
+
     /// Whether the card failed or was away.
     pub fn lost_card(&self) -> bool {
         let mut said = self.said.iter();
@@ -328,10 +335,11 @@ impl Setup {
     }
 
     fn log<const N: usize>(&self, device: &Device) -> Session {
+        let begun: [_; N] = std::array::from_fn(|_| Rc::new(RefCell::new([None; SESSIONS])));
         let streams = std::array::from_fn(|at| StreamSetup {
             config: self.plans[at].config,
             ring_bytes: self.plans[at].ring_bytes,
-            samples: Box::new(self.plans[at]),
+            samples: Box::new(self.plans[at].source(Rc::clone(&begun[at]))),
         });
         let mut said = Vec::new();
         let wire: Wire = device.wire.clone();
@@ -373,8 +381,11 @@ impl Setup {
         let flushes = flushes.borrow().clone();
         let count = wire.card().count();
         let effects = wire.card().effects();
+        let plans = self.plans.iter().zip(&begun);
         Session {
-            plans: self.plans.clone(),
+            plans: plans
+                .map(|(plan, begun)| plan.with_begun(*begun.borrow()))
+                .collect(),
             said,
             end,
             pushed: logged.pushed.to_vec(),
