@@ -36,10 +36,12 @@ impl Medium {
     pub(crate) fn is_same(&self, other: &Medium) -> bool {
         let zeros = [0; CHUNK_BYTES];
         let is_in = |one: &Medium, other: &Medium| {
-            one.chunks.iter().all(|(key, chunk)| match other.chunks.get(key) {
-                Some(twin) => Arc::ptr_eq(chunk, twin) || chunk == twin,
-                None => **chunk == zeros,
-            })
+            one.chunks
+                .iter()
+                .all(|(key, chunk)| match other.chunks.get(key) {
+                    Some(twin) => Arc::ptr_eq(chunk, twin) || chunk == twin,
+                    None => **chunk == zeros,
+                })
         };
         is_in(self, other) && is_in(other, self)
     }
@@ -52,7 +54,8 @@ impl Medium {
             let to = blocks.end.clamp(first, first + CHUNK_BLOCKS) - first;
             // A whole chunk goes; only a part of one has to be cleared.
             if from < to && to - from < CHUNK_BLOCKS {
-                Arc::make_mut(chunk)[from as usize * BLOCK_BYTES..to as usize * BLOCK_BYTES].fill(0);
+                Arc::make_mut(chunk)[from as usize * BLOCK_BYTES..to as usize * BLOCK_BYTES]
+                    .fill(0);
             }
             to.saturating_sub(from) < CHUNK_BLOCKS
         });

@@ -13,7 +13,7 @@ use cardiograph_sim_world::{Clock, Handle, World};
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::sync::atomic::AtomicU8;
-use std::task::{Context, Poll};
+use std::task::Poll;
 
 /// Cards of up to 2 GB count bytes.
 const STANDARD_BYTES_MAX: u64 = 2 << 30;
@@ -251,27 +251,19 @@ async fn run<T>(
     interrupt: &Interrupt<'_>,
 ) -> Option<T> {
     let mut recorder = pin!(recorder);
-    let mut is_first = true;
     poll_fn(|context| {
-        let mut go_on_beside = |context: &mut Context<'_>| {
-            if let Some(future) = &mut beside
-                && future.as_mut().poll(context).is_ready()
-            {
-                beside = None;
-            }
-        };
         // Delays of the recorder pass at once unless a timer is in their way: those of the other come first.
-        if std::mem::take(&mut is_first) {
-            go_on_beside(context);
+        if !interrupt.is_stopped()
+            && let Some(future) = &mut beside
+            && future.as_mut().poll(context).is_ready()
+        {
+            beside = None;
         }
-        if let Poll::Ready(result) = recorder.as_mut().poll(context) {
-            return Poll::Ready(Some(result));
+        match recorder.as_mut().poll(context) {
+            Poll::Ready(result) => Poll::Ready(Some(result)),
+            Poll::Pending if interrupt.is_stopped() => Poll::Ready(None),
+            Poll::Pending => Poll::Pending,
         }
-        if interrupt.is_stopped() {
-            return Poll::Ready(None);
-        }
-        go_on_beside(context);
-        Poll::Pending
     })
     .await
 }

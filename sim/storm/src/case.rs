@@ -480,7 +480,9 @@ impl Chain<'_> {
         let sessions = [&self.sessions[..], &[Session::of_recovery(events)]].concat();
         let history = self.scene.history(&sessions, &self.uncut);
         let judged = history.judge_recovered(&mut card);
-        judged.map(|_| ()).map_err(|why| format!("recovery alone: {why}"))
+        judged
+            .map(|_| ())
+            .map_err(|why| format!("recovery alone: {why}"))
     }
 
     /// Returns true if a card may be refused for this reason.
@@ -658,8 +660,7 @@ pub fn run_scene(
     let uncut = scene
         .uncut()
         .map_err(|why| format!("without a cut: {why}\n  {}", scene.about()))?;
-    let mut cases: Vec<(u64, Vec<u64>)> =
-        seeds.map(|seed| (seed, cuts_of(&uncut, seed))).collect();
+    let mut cases: Vec<(u64, Vec<u64>)> = seeds.map(|seed| (seed, cuts_of(&uncut, seed))).collect();
     cases.sort_by_key(|(_, cuts)| cuts[0]);
     let uncut = Arc::new(uncut);
     let copies = scene.copies(cases.iter().map(|(_, cuts)| cuts[0]));

@@ -2,6 +2,7 @@
 //! sampled.
 
 use crate::plan::{HEADER, Plan, SESSIONS, SETTINGS, session_name};
+use crate::rules::merged;
 use cardiograph_recorder::{Format, Schema};
 use cardiograph_sim_card::BLOCK_BYTES;
 
@@ -18,9 +19,11 @@ pub struct Reached {
 }
 
 impl Reached {
-    /// Samples in gaps.
+    /// Samples in gaps. A gap that the card took with it may lie within a later one.
     pub fn lost(&self) -> u64 {
-        self.gaps.iter().map(|(_, count)| count).sum()
+        let mut gaps = self.gaps.clone();
+        gaps.sort_unstable();
+        merged(&gaps).iter().map(|(_, count)| count).sum()
     }
 
     fn pass_gap(&mut self, (first, count): (u64, u64)) -> Result<(), String> {
@@ -120,7 +123,9 @@ fn read_text(plan: &Plan, bytes: &[u8], reached: &mut Reached) -> Result<(), Str
         if let Some(about) = about_of(&line, &commas, session, plan) {
             let is_due = |next| about.1 == next || reached.may_overlap && about.1 < next;
             if marks.number.replace(about.0).is_some() || !reached.next.is_none_or(is_due) {
-                return Err(format!("another line about the file, and {next} is due: {line:?}"));
+                return Err(format!(
+                    "another line about the file, and {next} is due: {line:?}"
+                ));
             }
             at += line.len();
             continue;
@@ -155,12 +160,7 @@ fn gap_of(text: &str) -> Option<(u64, u64)> {
 }
 
 /// Number and first sample of a file of this session, from the line about it.
-fn about_of(
-    line: &str,
-    commas: &str,
-    session: Option<usize>,
-    plan: &Plan,
-) -> Option<(u32, u64)> {
+fn about_of(line: &str, commas: &str, session: Option<usize>, plan: &Plan) -> Option<(u32, u64)> {
     let line = line.strip_prefix(commas)?;
     let settings = session.map_or("", |session| SETTINGS[session]);
     let quote = match settings.contains(',') && plan.schema_of(session).is_some() {

@@ -238,7 +238,10 @@ impl History<'_> {
                 ));
             }
         }
-        let uncut = self.uncut.get(&number).ok_or("nobody knows it without its cut")?;
+        let uncut = self
+            .uncut
+            .get(&number)
+            .ok_or("nobody knows it without its cut")?;
         let due = match plan.config.window {
             Window::Us(window_us) => before(session.ended_ns.saturating_sub(window_us * 1000)),
             // The newest may be missing.

@@ -32,7 +32,8 @@ impl Ledger {
     pub fn open() -> Result<Ledger, String> {
         let root = capture("git", &["rev-parse", "--show-toplevel"])?;
         let folder = PathBuf::from(root).join("benchmarks/runs");
-        let version = |path: &str| capture("git", &["rev-parse", "--short=10", &format!("HEAD:{path}")]);
+        let version =
+            |path: &str| capture("git", &["rev-parse", "--short=10", &format!("HEAD:{path}")]);
         let versions = [version("core/recorder/src")?, version("sim/storm/src")?];
         let days = SystemTime::now().duration_since(UNIX_EPOCH);
         let days = days.map_or(0, |since| since.as_secs() / 86_400);
@@ -44,7 +45,11 @@ impl Ledger {
         };
         let files = fs::read_dir(&folder).map_err(|why| format!("{}: {why}", folder.display()))?;
         for file in files.flatten() {
-            if file.file_name().to_string_lossy().ends_with("-power-cuts.md") {
+            if file
+                .file_name()
+                .to_string_lossy()
+                .ends_with("-power-cuts.md")
+            {
                 let text = fs::read_to_string(file.path()).map_err(|why| why.to_string())?;
                 let lines = text.lines().filter_map(|line| ledger.parse(line));
                 let lines: Vec<_> = lines.collect();
@@ -113,7 +118,11 @@ impl Ledger {
     /// What is written down of these versions, in a sentence.
     pub fn about(&self) -> String {
         let cuts: u64 = self.done.iter().map(|(_, cuts)| cuts).sum();
-        let cases: u64 = self.done.iter().map(|(range, _)| range.end - range.start).sum();
+        let cases: u64 = self
+            .done
+            .iter()
+            .map(|(range, _)| range.end - range.start)
+            .sum();
         format!(
             "{cuts} power cuts in {cases} cases without a failure so far, of recorder {} by judge {}",
             self.versions[0], self.versions[1]

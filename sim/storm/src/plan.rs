@@ -121,7 +121,8 @@ impl Plan {
         for session in &mut self.sessions {
             *session = (random.below(3) > 0).then(|| random.below(self.count + 1));
         }
-        self.sessions.sort_by_key(|sample| sample.unwrap_or(u64::MAX));
+        self.sessions
+            .sort_by_key(|sample| sample.unwrap_or(u64::MAX));
         if random.below(2) == 0 {
             self.config.format = match self.config.format {
                 Format::Csv(_) => Format::Csv(&[SMALL, MAGOD2]),
