@@ -9,7 +9,7 @@ use crate::session::{Ask, End, Exchange, Session, Setup};
 use cardiograph_recorder::{
     Config, DosTime, Event, FatVolume, Format, StartError, WhenFull, Window, recover,
 };
-use cardiograph_sim_card::wire::{Copied, Strike, Strikes};
+use cardiograph_sim_card::wire::{Copied, Mix, Strike, Strikes};
 use cardiograph_sim_card::{Card, Profile};
 use cardiograph_sim_world::{Clock, Random, Seed};
 use std::collections::BTreeMap;
@@ -24,6 +24,10 @@ pub const CASES_OF_SETUP: u64 = 20;
 const NEARLY_FULL_EVERY: u64 = 4;
 /// Every so many cases fsck.fat is asked too.
 const FSCK_EVERY: u64 = 100;
+/// Of the cases of a set-up the one in which the card is struck and the device keeps its power.
+const STRUCK: u64 = CASES_OF_SETUP - 2;
+/// The one in which the card is exchanged.
+const EXCHANGED: u64 = CASES_OF_SETUP - 1;
 
 /// No power was cut.
 static NO_CUTS: BTreeMap<usize, Arc<Session>> = BTreeMap::new();
@@ -293,6 +297,47 @@ impl Scene {
         let judged = history.judge_cards(&mut [&mut first, &mut second]);
         judged.map_err(told)?;
         Ok(session)
+    }
+
+    fn struck_case(&self, uncut: &Session, seed: u64) -> Result<Outcome, String> {
+        let seed = Seed::new(seed).child("struck");
+        let random = &mut seed.stream("mix");
+        let mut some = |most: u64| random.below(most + 1) as u32;
+        let mix = Mix {
+            power_cuts: some(1) * some(1),
+            pulls: some(2),
+            out_ns_max: 300_000_000,
+            lost_commands: some(4),
+            flips_to_card: some(8),
+            flips_to_host: some(8),
+            busies: some(2),
+            extra_ns_max: 600_000_000,
+        };
+        let places = uncut.first_file_byte().min(uncut.bytes - 1)..uncut.bytes;
+        let strikes = Strikes::random(seed, &mix, places);
+        let session = self.struck(&strikes);
+        let session = session.map_err(|why| format!("{why}\n  {strikes:?}"))?;
+        Ok(Outcome {
+            struck: u64::from(session.effects.total() > 0),
+            ..Outcome::default()
+        })
+    }
+
+    fn exchanged_case(&self, uncut: &Session, seed: u64) -> Result<Outcome, String> {
+        let Some(started_ns) = uncut.started_ns else {
+            return Ok(Outcome::default());
+        };
+        let random = &mut Seed::new(seed).stream("exchange");
+        let after_ns = random.below(uncut.ended_ns.saturating_sub(started_ns).max(1));
+        match self.exchanged(after_ns, random.below(100_000_000)) {
+            Ok(_) => Ok(Outcome {
+                exchanged: 1,
+                ..Outcome::default()
+            }),
+            // It was over before.
+            Err(why) if why.starts_with("the card was not exchanged") => Ok(Outcome::default()),
+            Err(why) => Err(format!("{why}\n  exchanged after {after_ns} ns")),
+        }
     }
 
     /// The card, as it is before.
@@ -574,7 +619,14 @@ fn random_setup(seed: Seed, volume: &Volume, random: &mut Random) -> Setup {
         Some(_) => pick(random, &[0.5, 1.0, 2.0]),
     };
     let plans = (0..streams).map(|at| Plan::random(at, seconds, random));
-    let plans = plans.collect();
+    let mut plans: Vec<Plan> = plans.collect();
+    let of_sessions = &mut seed.stream("sessions");
+    if of_sessions.below(3) == 0 {
+        plans = plans
+            .into_iter()
+            .map(|plan| plan.with_sessions(of_sessions))
+            .collect();
+    }
     let config = Config {
         file_bytes: pick(random, &[64 << 10, 64 << 10, 100_000, 256 << 10, 1 << 20]),
         rotate_us: pick(random, &[None, None, None, Some(50_000), Some(400_000)]),
@@ -660,7 +712,16 @@ pub fn run_scene(
     let uncut = scene
         .uncut()
         .map_err(|why| format!("without a cut: {why}\n  {}", scene.about()))?;
-    let mut cases: Vec<(u64, Vec<u64>)> = seeds.map(|seed| (seed, cuts_of(&uncut, seed))).collect();
+    let about = |why: String| format!("{why}
+  {}", scene.about());
+    let mut cases = Vec::new();
+    for seed in seeds {
+        match seed % CASES_OF_SETUP {
+            STRUCK => each(seed, scene.struck_case(&uncut, seed).map_err(about)),
+            EXCHANGED => each(seed, scene.exchanged_case(&uncut, seed).map_err(about)),
+            _ => cases.push((seed, cuts_of(&uncut, seed))),
+        }
+    }
     cases.sort_by_key(|(_, cuts)| cuts[0]);
     let uncut = Arc::new(uncut);
     let copies = scene.copies(cases.iter().map(|(_, cuts)| cuts[0]));
@@ -668,7 +729,7 @@ pub fn run_scene(
         let result = scene.case(&uncut, copied, &cuts[1..], seed % FSCK_EVERY == 0);
         each(
             *seed,
-            result.map_err(|why| format!("{why}\n  cut at {cuts:?}: {}", scene.about())),
+            result.map_err(|why| about(format!("{why}\n  cut at {cuts:?}"))),
         );
     }
     Ok(())

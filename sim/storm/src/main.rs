@@ -58,12 +58,14 @@ fn main() -> ExitCode {
         cuts,
         recovered,
         asked_fsck,
-        ..
+        struck,
+        exchanged,
     } = tally.outcome;
     println!(
         "{} cases: {cuts} cuts, {recovered} files recovered, {} samples found and {} in gaps, \
-         {} windows late, fsck.fat asked {asked_fsck} times; {} failures",
-        tally.cases, found.samples, found.lost, found.late, tally.failures
+         {} windows late, {} unknown ends; {struck} cards struck, {exchanged} exchanged; \
+         fsck.fat asked {asked_fsck} times; {} failures",
+        tally.cases, found.samples, found.lost, found.late, found.unknown, tally.failures
     );
     match tally.failures {
         0 => ExitCode::SUCCESS,
