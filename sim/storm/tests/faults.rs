@@ -3,7 +3,7 @@
 use cardiograph_recorder::{Config, Event, Format, WhenFull, Window};
 use cardiograph_sim_card::Card;
 use cardiograph_sim_card::wire::{Mix, Strike, Strikes};
-use cardiograph_sim_storm::case::Scene;
+use cardiograph_sim_storm::case::{Scene, run_scene};
 use cardiograph_sim_storm::disk::{Disk, Image};
 use cardiograph_sim_storm::plan::{Plan, SMALL};
 use cardiograph_sim_storm::session::{End, Said, Session, Setup};
@@ -145,6 +145,18 @@ fn a_card_that_is_exchanged_keeps_its_files_and_the_other_goes_on() {
         }
     }
     assert!(exchanged >= 20, "{exchanged} went on with another card");
+}
+
+/// Blocks that became durable without a checkpoint once hid that the window had been exceeded.
+#[test]
+fn a_window_of_one_sample_is_exceeded_while_the_card_is_away() {
+    let mut cases = 0;
+    let judged = run_scene(107, 2158..2160, |seed, result| {
+        cases += 1;
+        result.unwrap_or_else(|why| panic!("seed {seed}: {why}"));
+    });
+    judged.unwrap_or_else(|why| panic!("{why}"));
+    assert_eq!(cases, 2);
 }
 
 /// A device that records twice as much as the volume holds.
