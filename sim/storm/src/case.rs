@@ -712,8 +712,13 @@ pub fn run_scene(
     let uncut = scene
         .uncut()
         .map_err(|why| format!("without a cut: {why}\n  {}", scene.about()))?;
-    let about = |why: String| format!("{why}
-  {}", scene.about());
+    let about = |why: String| {
+        format!(
+            "{why}
+  {}",
+            scene.about()
+        )
+    };
     let mut cases = Vec::new();
     for seed in seeds {
         match seed % CASES_OF_SETUP {
