@@ -8,6 +8,9 @@ const CASES: u32 = 10_000;
 /// Number of cases that count as one test.
 const CASES_OF_TEST: u32 = 100;
 
+/// `--every-write` cuts a second time after one of this many first cuts.
+const EVERY: &str = "40";
+
 /// Runs the power-cut test with these arguments.
 pub fn with(args: &[&str]) -> Result<(), String> {
     let run = [
@@ -26,6 +29,6 @@ pub fn with(args: &[&str]) -> Result<(), String> {
 /// number as tests.
 pub fn all() -> Result<usize, String> {
     with(&["--cuts", &CASES.to_string()])?;
-    with(&["--every-write"])?;
+    with(&["--every-write", EVERY])?;
     Ok((CASES / CASES_OF_TEST) as usize + 1)
 }

@@ -252,18 +252,18 @@ async fn run<T>(
 ) -> Option<T> {
     let mut recorder = pin!(recorder);
     poll_fn(|context| {
-        if let Poll::Ready(result) = recorder.as_mut().poll(context) {
-            return Poll::Ready(Some(result));
-        }
-        if interrupt.is_stopped() {
-            return Poll::Ready(None);
-        }
-        if let Some(future) = &mut beside
+        // Delays of the recorder pass at once unless a timer is in their way: those of the other come first.
+        if !interrupt.is_stopped()
+            && let Some(future) = &mut beside
             && future.as_mut().poll(context).is_ready()
         {
             beside = None;
         }
-        Poll::Pending
+        match recorder.as_mut().poll(context) {
+            Poll::Ready(result) => Poll::Ready(Some(result)),
+            Poll::Pending if interrupt.is_stopped() => Poll::Ready(None),
+            Poll::Pending => Poll::Pending,
+        }
     })
     .await
 }

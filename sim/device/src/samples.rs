@@ -1,6 +1,6 @@
 //! What a producer samples, and when.
 
-use cardiograph_recorder::LINE_BYTES_MAX;
+use cardiograph_recorder::{LINE_BYTES_MAX, Session};
 
 /// Samples of one stream, in order.
 pub trait Samples {
@@ -10,6 +10,14 @@ pub trait Samples {
 
     /// Makes a sample; returns its length.
     fn make(&mut self, index: u64, sample: &mut [u8; LINE_BYTES_MAX]) -> usize;
+
+    /// A session that begins before a sample; none by default.
+    fn session(&mut self, _index: u64) -> Option<Session> {
+        None
+    }
+
+    /// Takes note that the session before this sample was begun, or refused.
+    fn note_session(&mut self, _index: u64, _is_begun: bool) {}
 }
 
 /// Lines of one length at a fixed rate, each of which tells its number, so that a missing one shows.
