@@ -329,7 +329,7 @@ fn time_outs(times: u64) -> Option<String> {
     })
 }
 
-fn device_note(device: &Medium, io: IoArg) -> String {
+fn device_note(device: &StorageInfo, io: IoArg) -> String {
     use clap::ValueEnum;
     let io = io.to_possible_value();
     let io = io.as_ref().map_or("", |value| value.get_name());

@@ -112,8 +112,8 @@ fn from_file(name: &str, text: &str) -> Result<Found, Failure> {
             "{name}: contains tables of both a card and a board; use a separate file for each"
         ))),
         (false, false) => Err(Failure::new(format!(
-            "{name}: no tables of a card ([flash], [controller], [power]) or of a board ([spi] or \
-             [sd], [driver], [library]); add them"
+            "{name}: neither a card ([flash], [controller], [power]) nor a board ([spi] or [sd], \
+             [driver], [library])"
         ))),
     }
 }

@@ -10,7 +10,7 @@ pub enum Failure {
     /// A sentence with a specific exit code.
     MessageWithCode(String, u8),
     /// Everything has been reported; only the exit code remains.
-    Shown(u8),
+    AlreadyPrinted(u8),
     /// Standard output was closed by its reader.
     OutputClosed,
 }
@@ -32,12 +32,12 @@ fn on_one_line(message: impl Display) -> String {
     let mut sentence = String::new();
     for character in message.to_string().chars() {
         if character.is_control() {
-            line.extend(character.escape_default());
+            sentence.extend(character.escape_default());
         } else {
-            line.push(character);
+            sentence.push(character);
         }
     }
-    line
+    sentence
 }
 
 /// Prints to standard output.
@@ -47,9 +47,7 @@ pub fn print(text: &str) -> Result<(), Failure> {
     let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     written.map_err(|error| match error.kind() {
         io::ErrorKind::BrokenPipe => Failure::OutputClosed,
-        _ => Failure::new(format!(
-            "standard output: {error}; redirect it to another file"
-        )),
+        _ => Failure::new(format!("standard output: {error}; redirect it elsewhere")),
     })
 }
 

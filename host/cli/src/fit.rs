@@ -1,4 +1,4 @@
-//! `cardiograph fit`: fits a card profile to a measured trace.
+//! `cardiograph fit`: a profile from a measured trace.
 
 use crate::failure::{Failure, print, print_error};
 use crate::outputs::{self, is_standard_output};
@@ -48,7 +48,7 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<(), Failure> {
     outputs::check_files([&args.profile, &args.html].into_iter().flatten())?;
     if args.html.as_deref().is_some_and(is_standard_output) {
-        return Err(Failure::new("--html needs a file name, not `-`"));
+        return Err(Failure::new("--html needs a file, not standard output"));
     }
     let start = Profile::named(&args.like).map_err(Failure::new)?;
     let file = args.trace.display().to_string();
@@ -66,7 +66,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         .filter(|operation| operation.kind == OperationKind::Write)
         .take(WRITES_MAX)
         .collect();
-    let fitted = fit(&writes, &start, args.trials).ok_or_else(|| {
+    let found = fit(&writes, &start, args.trials).ok_or_else(|| {
         Failure::new(format!(
             "{file}: does not start with writes, or contains one over 200 MB; use a trace of small \
              writes"
@@ -79,12 +79,12 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         .threshold_us
         .map(|us| (us * 1e3) as u64);
     let refit = report(
-        &format!("{file}, simulated"),
-        &fitted.refit,
+        &format!("{file}, refitted"),
+        &found.refit,
         threshold_ns,
-        vec![host(&fitted)],
+        vec![host(&found)],
     )?;
-    let toml = profile_toml(&fitted, &file)?;
+    let toml = profile_toml(&found, &file)?;
     let to_standard_output = args.profile.as_deref().is_some_and(is_standard_output);
     show(to_standard_output, &text(&measured, &refit, &found))?;
     match &args.profile {
@@ -157,8 +157,8 @@ fn text(measured: &Report, refit: &Report, found: &Fit) -> String {
     out + "\n"
 }
 
-fn profile_toml(fitted: &Fit, file: &str) -> Result<String, Failure> {
-    let mut profile = fitted.profile.clone();
+fn profile_toml(found: &Fit, file: &str) -> Result<String, Failure> {
+    let mut profile = found.profile.clone();
     profile.about = format!("fitted to {file}");
     let toml = profile.to_toml().map_err(Failure::new)?;
     Ok(format!(

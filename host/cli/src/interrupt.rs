@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 #[derive(Clone, Default)]
 pub struct Interrupt {
     is_raised: Arc<AtomicBool>,
-    /// Number of the signal; valid once the flag is raised.
+    /// Number of the signal, valid once the flag is raised.
     signal: Arc<AtomicUsize>,
 }
 

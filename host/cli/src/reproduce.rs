@@ -44,7 +44,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let studies = studies.map_err(Failure::new)?;
     outputs::check_files([&args.json, &args.html].into_iter().flatten())?;
     if args.html.as_deref().is_some_and(is_standard_output) {
-        return Err(Failure::new("--html needs a file name, not `-`"));
+        return Err(Failure::new("--html needs a file, not standard output"));
     }
     let rows: Vec<Row> = studies
         .iter()
@@ -83,13 +83,13 @@ fn notes(study: &Study) -> Result<Vec<String>, Failure> {
     if study.name != "magod2" {
         return Ok(Vec::new());
     }
-    let sentence = |&(workload, operation): &(&str, &str)| {
+    let sentence = |&(workload, what): &(&str, &str)| {
         let experiment = Experiment::new("class10-16g", "esp32", workload);
         Ok(Breakdown::of(&experiment)
             .map_err(Failure::new)?
-            .sentence(operation))
+            .sentence(what))
     };
-    BREAKDOWNS.iter().map(sentence).collect()
+    LINES.iter().map(sentence).collect()
 }
 
 fn page(studies: &[Study], outcomes: &[Outcome], notes: &[Vec<String>]) -> Result<String, Failure> {

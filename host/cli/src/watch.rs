@@ -10,7 +10,7 @@ use std::time::Duration;
 /// Interval, on the clock of the run, between checks of time limit and signals.
 const CHECK_NS: u64 = 50_000_000;
 
-/// Observer of a measurement.
+/// The observer of a measurement.
 pub struct Watch {
     /// Operations so far.
     pub trace: Trace,
@@ -81,8 +81,8 @@ impl Observer for Watch {
         ControlFlow::Continue(())
     }
 
-    fn wait(&mut self, doing: Doing, now_ns: u64) -> ControlFlow<()> {
-        if doing == Doing::Measuring {
+    fn poll(&mut self, activity: Activity, now_ns: u64) -> ControlFlow<()> {
+        if activity == Activity::Measuring {
             return self.check(now_ns, now_ns);
         }
         // The time limit applies to measuring only.
