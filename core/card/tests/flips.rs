@@ -1,4 +1,4 @@
-//! Every bit on the wire flipped in turn: wrong data are never written, nor believed.
+//! Every bit on the bus flipped in turn: corrupted data is never written and never accepted.
 
 mod rig;
 
@@ -6,7 +6,7 @@ use cardiograph_card::Error;
 use cardiograph_sim_card::wire::Strike;
 use rig::{Rig, data, run};
 
-/// Blocks 0 to 10 are known; 5, 8 and 9 are written by what is struck.
+/// Blocks 0 to 10 hold known data; the workload with the fault writes 5, 8 and 9.
 const BLOCKS: u32 = 11;
 
 fn prepared() -> Rig {
@@ -15,7 +15,7 @@ fn prepared() -> Rig {
     rig
 }
 
-/// One block alone, then a stream.
+/// Writes a single block, then a stream.
 fn work(rig: &mut Rig, version: u8) -> Result<(), rig::Error> {
     rig.write(5, &run(version, 5, 1))?;
     rig.write(8, &run(version + 1, 8, 2))
@@ -28,7 +28,8 @@ fn bytes_of_work() -> u64 {
     rig.bytes() - before
 }
 
-/// Every bit in turn; returns how many made it an error. None may make it wrong.
+/// Flips every bit in turn; returns the number of flips and of the resulting errors. None may cause wrong
+/// data.
 fn flips(flip: fn(u8) -> Strike) -> (u64, u64) {
     let (mut flips, mut errors) = (0, 0);
     let mut rig = prepared();
@@ -49,7 +50,7 @@ fn flips(flip: fn(u8) -> Strike) -> (u64, u64) {
                 _ => 0,
             };
             assert!(
-                rig.held(block) == data(version, block),
+                rig.stored(block) == data(version, block),
                 "bit {bit}: block {block}"
             );
         }
@@ -58,22 +59,22 @@ fn flips(flip: fn(u8) -> Strike) -> (u64, u64) {
 }
 
 #[test]
-fn a_bit_flipped_to_the_card_is_never_written() {
+fn a_bit_flipped_towards_the_card_is_never_written() {
     let (flips, errors) = flips(|bit| Strike::FlipToCard { bit });
     println!("{flips} flips, {errors} errors");
     assert_eq!(errors, 0);
 }
 
 #[test]
-fn a_bit_flipped_to_the_host_is_never_believed() {
+fn a_bit_flipped_towards_the_host_never_hides_a_failure() {
     let (flips, errors) = flips(|bit| Strike::FlipToHost { bit });
     println!("{flips} flips, {errors} errors");
-    // A status that reports an error is believed.
+    // The driver does report an error when the flip sets an error bit of the status.
     assert!(errors * 500 < flips);
 }
 
 #[test]
-fn a_flip_while_reading_is_made_up_for() {
+fn a_read_with_a_flipped_bit_is_retried() {
     let mut rig = prepared();
     let before = rig.bytes();
     rig.read(4, 1).unwrap();
@@ -95,7 +96,7 @@ fn a_flip_while_reading_is_made_up_for() {
     }
 }
 
-/// Whether the card refuses a CMD13 with a wrong checksum.
+/// Returns true if the card rejects a CMD13 with a wrong checksum.
 fn has_checksums(rig: &Rig) -> bool {
     let mut line = [0xFF, 0x4D, 0, 0, 0, 0, 1, 0xFF, 0xFF, 0xFF];
     let mut card = rig.wire.card();
@@ -106,25 +107,25 @@ fn has_checksums(rig: &Rig) -> bool {
 }
 
 #[test]
-fn acquiring_gets_over_any_flip_and_any_lost_command() {
+fn acquire_survives_any_flipped_bit_and_any_lost_command() {
     let mut rig = prepared();
     let before = rig.bytes();
     rig.acquire().unwrap();
     let bytes = rig.bytes() - before;
     for bit in 0..8 * bytes {
-        let (place, bit) = (bit / 8, (bit % 8) as u8);
+        let (byte, bit) = (bit / 8, (bit % 8) as u8);
         for strike in [
             Strike::FlipToCard { bit },
             Strike::FlipToHost { bit },
             Strike::LoseCommand,
         ] {
-            rig.strike(place, strike);
+            rig.strike(byte, strike);
             rig.acquire().unwrap();
             let blocks = rig.driver.blocks();
-            assert_eq!(blocks, 32 * 1024, "{strike:?} at {place}");
-            // The first may be the command that is lost.
-            let is_checked = has_checksums(&rig) || has_checksums(&rig);
-            assert!(is_checked, "{strike:?} at {place}");
+            assert_eq!(blocks, 32 * 1024, "{strike:?} at {byte}");
+            // The pending fault may lose the first command.
+            let checks_checksums = has_checksums(&rig) || has_checksums(&rig);
+            assert!(checks_checksums, "{strike:?} at {byte}");
         }
     }
 }
