@@ -2,7 +2,7 @@
 
 use crate::csd::{self, Csd};
 use crate::limits::{ACQUIRE_CLOCK_HZ, ACQUIRE_MS_MAX, ACQUIRE_STEP_MS};
-use crate::transport::{R1_CRC_ERROR, TransportError, R1_IDLE, R1_ILLEGAL_COMMAND, Transport};
+use crate::transport::{R1_CRC_ERROR, R1_IDLE, R1_ILLEGAL_COMMAND, Transport, TransportError};
 use crate::{BLOCK_BYTES, Error, SetClock};
 use embedded_hal::digital::OutputPin;
 use embedded_hal_async::delay::DelayNs;

@@ -3,8 +3,8 @@
 use crate::csd::Csd;
 use crate::error::Error;
 use crate::limits::{RECOVERY_ATTEMPTS, RETRIES};
-use crate::transport::{TransportError, R1_ILLEGAL_COMMAND, Transport};
 use crate::stream::Stream;
+use crate::transport::{R1_ILLEGAL_COMMAND, Transport, TransportError};
 use crate::{Block, SetClock};
 use embedded_hal::digital::OutputPin;
 use embedded_hal_async::delay::DelayNs;
@@ -90,7 +90,8 @@ impl<Bus: SpiBus, Pin: OutputPin, Delay: DelayNs, Clock: SetClock<Bus>>
     /// Initialises the card from any state and switches to the full clock. Abandons an open stream: its
     /// last blocks may be lost.
     ///
-    /// # Errors [`Error::NoCard`], [`Error::Unsupported`], [`Error::Busy`], or the last error once all retries
+    /// # Errors
+    /// [`Error::NoCard`], [`Error::Unsupported`], [`Error::Busy`], or the last error once all retries
     /// have failed.
     pub async fn acquire(&mut self) -> Result<(), TransportError<Bus, Pin>> {
         self.state = State::Absent;
@@ -112,7 +113,8 @@ impl<Bus: SpiBus, Pin: OutputPin, Delay: DelayNs, Clock: SetClock<Bus>>
     /// Reads consecutive blocks. An open stream is stopped first, which makes its blocks durable; its next
     /// block reopens it.
     ///
-    /// # Errors [`Error::OutOfRange`], [`Error::NotReady`], [`Error::ReadFailed`], or the last error once
+    /// # Errors
+    /// [`Error::OutOfRange`], [`Error::NotReady`], [`Error::ReadFailed`], or the last error once
     /// all retries have failed. Blocks before the failed one have been read.
     pub async fn read(
         &mut self,
@@ -159,7 +161,8 @@ impl<Bus: SpiBus, Pin: OutputPin, Delay: DelayNs, Clock: SetClock<Bus>>
         // The blocks have been checked already. If stopping fails, the next call resynchronises the card.
         let is_stopped = match is_multiple {
             true => {
-                matches!(self.transport.stop_command().await, Ok(0)) && self.transport.wait_ready().await.is_ok()
+                matches!(self.transport.stop_command().await, Ok(0))
+                    && self.transport.wait_ready().await.is_ok()
             }
             false => true,
         };
@@ -200,7 +203,10 @@ impl<Bus: SpiBus, Pin: OutputPin, Delay: DelayNs, Clock: SetClock<Bus>>
     ///
     /// The card counts as recovered if it answers CMD12 as a card inside or outside a transfer would, and
     /// then CMD13. A card that has lost power answers neither.
-    pub(crate) async fn recover(&mut self, operation: Operation) -> Result<u8, TransportError<Bus, Pin>> {
+    pub(crate) async fn recover(
+        &mut self,
+        operation: Operation,
+    ) -> Result<u8, TransportError<Bus, Pin>> {
         self.state = State::Unknown(operation);
         let mut status = 0;
         for _ in 0..RECOVERY_ATTEMPTS {

@@ -59,9 +59,6 @@ impl<Bus, Pin> Error<Bus, Pin> {
 impl<Bus: fmt::Debug, Pin: fmt::Debug> fmt::Display for Error<Bus, Pin> {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
-            Error::Bus(error) => write!(f, "the bus failed: {error:?}"),
-            Error::Pin(error) => write!(f, "chip select failed: {error:?}"),
-            Error::NoCard => f.write_str("no card answers"),
             Error::Bus(error) => write!(f, "the SPI bus failed: {error:?}"),
             Error::Pin(error) => write!(f, "driving chip select failed: {error:?}"),
             Error::NoCard => f.write_str("no card responds"),
@@ -74,15 +71,21 @@ impl<Bus: fmt::Debug, Pin: fmt::Debug> fmt::Display for Error<Bus, Pin> {
             Error::Busy => f.write_str("the card stayed busy for too long"),
             Error::NoData => f.write_str("the card sent no data in time"),
             Error::Refused(r1) => write!(f, "the card rejected a command: R1 is {r1:#04x}"),
-            Error::Garbled => f.write_str("data from the card is corrupted on the bus"),
+            Error::Garbled => f.write_str("transfers on the bus are corrupted"),
             Error::WriteFailed => f.write_str("the card could not write a block"),
             Error::ReadFailed(token) => {
-                write!(f, "the card could not read a block: error token {token:#04x}")
+                write!(
+                    f,
+                    "the card could not read a block: error token {token:#04x}"
+                )
             }
             Error::Status(status) => {
                 write!(f, "the card reports a failed write: status {status:#04x}")
             }
             Error::BlocksMissing => f.write_str("the card wrote fewer blocks than it accepted"),
+        }
+    }
+}
 
 impl<Bus: fmt::Debug, Pin: fmt::Debug> core::error::Error for Error<Bus, Pin> {}
 
@@ -91,13 +94,17 @@ impl<Bus: fmt::Debug, Pin: fmt::Debug> core::error::Error for Error<Bus, Pin> {}
 pub struct WriteError<E> {
     /// The error.
     pub cause: E,
-    /// Number of blocks, counted from the first, that are durable; at least.
+    /// Number of blocks from the start that are durable; possibly more are.
     pub durable_blocks: u32,
 }
 
 impl<E: fmt::Display> fmt::Display for WriteError<E> {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        write!(f, "{}; {} blocks are durable", self.cause, self.durable_blocks)
+        write!(
+            f,
+            "{}; {} blocks are durable",
+            self.cause, self.durable_blocks
+        )
     }
 }
 

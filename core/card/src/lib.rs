@@ -115,14 +115,13 @@ mod crc;
 mod csd;
 mod error;
 mod limits;
-mod transport;
 mod stream;
 mod transport;
 
+pub use block_device::BlockDevice;
 pub use card::Card;
 pub use error::{Error, WriteError};
 pub use limits::{ACQUIRE_CLOCK_HZ, BUSY_NS_MAX, CLOCK_HZ, READ_NS_MAX};
-pub use block_device::BlockDevice;
 
 /// Bytes in a block, the unit of every command.
 pub const BLOCK_BYTES: usize = 512;

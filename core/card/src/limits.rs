@@ -52,6 +52,8 @@ pub(crate) const STALL_DIVISOR: u32 = 32;
 pub(crate) const PAUSE_NS_MAX: u32 = 1_000_000;
 
 // Each block loses at most a pause, a poll and its budget increment: 98 % of the bus time remain.
-const _: () =
-    assert!(100 * STREAM_BLOCK_BYTES >= 98 * (STREAM_BLOCK_BYTES + PAUSE_BYTES_MIN + 1 + BUDGET_BYTES_PER_BLOCK));
+const _: () = assert!(
+    100 * STREAM_BLOCK_BYTES
+        >= 98 * (STREAM_BLOCK_BYTES + PAUSE_BYTES_MIN + 1 + BUDGET_BYTES_PER_BLOCK)
+);
 const _: () = assert!(BUSY_NS_MAX <= u32::MAX - PAUSE_NS_MAX);

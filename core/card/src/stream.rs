@@ -1,9 +1,9 @@
 //! Writing: single blocks, and a stream that stays open across calls.
 
-use crate::card::{Operation, Card, State};
+use crate::card::{Card, Operation, State};
 use crate::error::{Error, WriteError};
 use crate::limits::RETRIES;
-use crate::transport::{TransportError, START_BLOCK, START_MULTIPLE_WRITE};
+use crate::transport::{START_BLOCK, START_MULTIPLE_WRITE, TransportError};
 use crate::{Block, SetClock};
 use embedded_hal::digital::OutputPin;
 use embedded_hal_async::delay::DelayNs;
@@ -36,7 +36,8 @@ impl<Bus: SpiBus, Pin: OutputPin, Delay: DelayNs, Clock: SetClock<Bus>>
     /// Writes consecutive blocks; they are durable when it returns. Uses CMD24 for a single block and a
     /// stream for more.
     ///
-    /// # Errors [`Error::StreamOpen`], [`Error::OutOfRange`], [`Error::WriteProtected`],
+    /// # Errors
+    /// [`Error::StreamOpen`], [`Error::OutOfRange`], [`Error::WriteProtected`],
     /// [`Error::NotReady`], [`Error::Busy`], [`Error::Status`], or the last error once all retries have
     /// failed.
     pub async fn write(
@@ -63,7 +64,11 @@ impl<Bus: SpiBus, Pin: OutputPin, Delay: DelayNs, Clock: SetClock<Bus>>
         self.end_stream().await
     }
 
-    async fn write_one(&mut self, start: u32, block: &Block) -> Result<(), TransportError<Bus, Pin>> {
+    async fn write_one(
+        &mut self,
+        start: u32,
+        block: &Block,
+    ) -> Result<(), TransportError<Bus, Pin>> {
         self.check_write(start, 1)?;
         let mut retries = RETRIES;
         while let Err(error) = self.try_write_one(start, block).await {
@@ -72,11 +77,17 @@ impl<Bus: SpiBus, Pin: OutputPin, Delay: DelayNs, Clock: SetClock<Bus>>
         Ok(())
     }
 
-    async fn try_write_one(&mut self, start: u32, block: &Block) -> Result<(), TransportError<Bus, Pin>> {
+    async fn try_write_one(
+        &mut self,
+        start: u32,
+        block: &Block,
+    ) -> Result<(), TransportError<Bus, Pin>> {
         self.resynchronise().await?;
         self.state = State::Unknown(Operation::Write);
         self.transport.select()?;
-        self.transport.command_ok(24, self.block_address(start)).await?;
+        self.transport
+            .command_ok(24, self.block_address(start))
+            .await?;
         self.transport.wait_ready().await?;
         self.transport.send_block(START_BLOCK, block).await?;
         self.transport.wait_ready().await?;
@@ -93,7 +104,8 @@ impl<Bus: SpiBus, Pin: OutputPin, Delay: DelayNs, Clock: SetClock<Bus>>
     /// that many ahead (ACMD23), and those that are never written hold undefined data afterwards. Below
     /// two, no hint is sent.
     ///
-    /// # Errors Those of [`write`](Card::write).
+    /// # Errors
+    /// Those of [`write`](Card::write).
     pub async fn begin(&mut self, start: u32, hint: u32) -> Result<(), WriteFailure<Bus, Pin>> {
         let hint = hint.clamp(1, self.blocks().saturating_sub(start).max(1));
         self.open(start, hint as usize, false).await
@@ -102,13 +114,15 @@ impl<Bus: SpiBus, Pin: OutputPin, Delay: DelayNs, Clock: SetClock<Bus>>
     /// Writes the next block of the stream. Returns once the card has accepted it, before it is durable;
     /// the next call waits for the busy time that follows.
     ///
-    /// # Errors [`Error::NoStream`], or those of [`write`](Card::write). The stream stays open and the same
+    /// # Errors
+    /// [`Error::NoStream`], or those of [`write`](Card::write). The stream stays open and the same
     /// block may be retried, except after [`Error::Status`] and [`Error::BlocksMissing`], which are
     /// permanent.
     pub async fn push(&mut self, block: &Block) -> Result<(), WriteFailure<Bus, Pin>> {
         let pushed = match self.stream {
             Some(Stream {
-                belongs_to_write: false, ..
+                belongs_to_write: false,
+                ..
             }) => self.push_block(block).await,
             _ => Err(Error::NoStream),
         };
@@ -118,12 +132,14 @@ impl<Bus: SpiBus, Pin: OutputPin, Delay: DelayNs, Clock: SetClock<Bus>>
     /// Ends the stream. All its blocks are durable when it returns: the stop token has been sent, busy has
     /// ended, CMD13 reports no error, and the card has counted as many written blocks as it was sent.
     ///
-    /// # Errors [`Error::NoStream`], or those of [`write`](Card::write). After [`Error::Busy`] the call may
+    /// # Errors
+    /// [`Error::NoStream`], or those of [`write`](Card::write). After [`Error::Busy`] the call may
     /// be repeated; after any other error the stream is gone.
     pub async fn end(&mut self) -> Result<(), WriteFailure<Bus, Pin>> {
         match self.stream {
             Some(Stream {
-                belongs_to_write: false, ..
+                belongs_to_write: false,
+                ..
             }) => self.end_stream().await,
             _ => Err(self.write_error(Error::NoStream)),
         }
@@ -205,9 +221,13 @@ impl<Bus: SpiBus, Pin: OutputPin, Delay: DelayNs, Clock: SetClock<Bus>>
         if left > 1 {
             self.transport.command_ok(55, 0).await?;
             // The count has 23 bits (table 7-4).
-            self.transport.command_ok(23, left.min((1 << 23) - 1)).await?;
+            self.transport
+                .command_ok(23, left.min((1 << 23) - 1))
+                .await?;
         }
-        self.transport.command_ok(25, self.block_address(stream.next)).await?;
+        self.transport
+            .command_ok(25, self.block_address(stream.next))
+            .await?;
         self.stream = Some(Stream {
             command_start: Some(stream.next),
             ..stream
@@ -237,7 +257,9 @@ impl<Bus: SpiBus, Pin: OutputPin, Delay: DelayNs, Clock: SetClock<Bus>>
         // Polling starts no transaction: dropping the future here costs nothing.
         self.transport.wait_ready().await?;
         self.state = State::Unknown(Operation::Write);
-        self.transport.send_block(START_MULTIPLE_WRITE, block).await?;
+        self.transport
+            .send_block(START_MULTIPLE_WRITE, block)
+            .await?;
         self.state = State::Streaming;
         if let Some(stream) = &mut self.stream {
             stream.next += 1;
@@ -273,7 +295,11 @@ impl<Bus: SpiBus, Pin: OutputPin, Delay: DelayNs, Clock: SetClock<Bus>>
             return Ok(());
         };
         stream.status |= status;
-        let (status, before, sent) = (stream.status, command_start - stream.start, stream.next - command_start);
+        let (status, before, sent) = (
+            stream.status,
+            command_start - stream.start,
+            stream.next - command_start,
+        );
         let written = self.count_written().await?.min(sent);
         let Some(stream) = &mut self.stream else {
             return Ok(());

@@ -3,8 +3,9 @@
 use crate::crc::{crc7_and_end, crc16};
 use crate::error::Error;
 use crate::limits::{
-    BUSY_NS_MAX, DRAIN_BYTES, LONG_WAIT_DIVISOR, PAUSE_BYTES_MIN, NCR_BYTES_MAX, PAUSE_NS_MAX, PAUSE_DIVISOR,
-    POWER_UP_BYTES, READ_NS_MAX, BUDGET_BYTES_PER_BLOCK, STALL_NS, STALL_DIVISOR,
+    BUDGET_BYTES_PER_BLOCK, BUSY_NS_MAX, DRAIN_BYTES, LONG_WAIT_DIVISOR, NCR_BYTES_MAX,
+    PAUSE_BYTES_MIN, PAUSE_DIVISOR, PAUSE_NS_MAX, POWER_UP_BYTES, READ_NS_MAX, STALL_DIVISOR,
+    STALL_NS,
 };
 use crate::{Block, SetClock};
 use embedded_hal::digital::{self, OutputPin};
@@ -20,7 +21,7 @@ pub(crate) const START_BLOCK: u8 = 0xFE;
 pub(crate) const START_MULTIPLE_WRITE: u8 = 0xFC;
 /// Ends the blocks of CMD25.
 const STOP_TRANSMISSION: u8 = 0xFD;
-/// Bits that are command_ok in every error token (7.3.3.3).
+/// Bits that are clear in every error token (7.3.3.3).
 const ERROR_TOKEN_ZEROS: u8 = 0xF0;
 /// R1: the card is not initialised (7.3.2.1).
 pub(crate) const R1_IDLE: u8 = 1;
@@ -73,7 +74,10 @@ impl<Bus: SpiBus, Pin: OutputPin, Delay: DelayNs, Clock: SetClock<Bus>>
     }
 
     /// Fills `bytes` from the card while sending 0xFF.
-    pub(crate) async fn read_bytes(&mut self, bytes: &mut [u8]) -> Result<(), TransportError<Bus, Pin>> {
+    pub(crate) async fn read_bytes(
+        &mut self,
+        bytes: &mut [u8],
+    ) -> Result<(), TransportError<Bus, Pin>> {
         bytes.fill(FILLER);
         self.bus.transfer_in_place(bytes).await.map_err(Error::Bus)
     }
@@ -115,12 +119,20 @@ impl<Bus: SpiBus, Pin: OutputPin, Delay: DelayNs, Clock: SetClock<Bus>>
     }
 
     /// Sends a command with a wrong checksum; returns its R1.
-    pub(crate) async fn command_with_bad_crc(&mut self, index: u8) -> Result<u8, TransportError<Bus, Pin>> {
+    pub(crate) async fn command_with_bad_crc(
+        &mut self,
+        index: u8,
+    ) -> Result<u8, TransportError<Bus, Pin>> {
         self.send(index, 0, 1 << 1).await?;
         self.response().await
     }
 
-    async fn send(&mut self, index: u8, argument: u32, flip: u8) -> Result<(), TransportError<Bus, Pin>> {
+    async fn send(
+        &mut self,
+        index: u8,
+        argument: u32,
+        flip: u8,
+    ) -> Result<(), TransportError<Bus, Pin>> {
         let [a, b, c, d] = argument.to_be_bytes();
         let mut frame = [FILLER, 0x40 | index, a, b, c, d, 0];
         frame[6] = crc7_and_end(&frame[1..6]) ^ flip;
@@ -182,7 +194,10 @@ impl<Bus: SpiBus, Pin: OutputPin, Delay: DelayNs, Clock: SetClock<Bus>>
     }
 
     /// Waits for a block or a register and verifies its checksum.
-    pub(crate) async fn receive_data(&mut self, data: &mut [u8]) -> Result<(), TransportError<Bus, Pin>> {
+    pub(crate) async fn receive_data(
+        &mut self,
+        data: &mut [u8],
+    ) -> Result<(), TransportError<Bus, Pin>> {
         let token = self.poll_until(|byte| byte != FILLER, READ_NS_MAX).await?;
         let token = token.ok_or(Error::NoData)?;
         if token != START_BLOCK {
@@ -256,7 +271,10 @@ impl<Bus: SpiBus, Pin: OutputPin, Delay: DelayNs, Clock: SetClock<Bus>>
     /// then the overshoot: a pause is limited to a fraction of the wait so far and to the budget earned by
     /// previous blocks.
     fn pause_ns(&self, waited_ns: u32) -> u32 {
-        let shortest_ns = self.byte_ns.saturating_mul(PAUSE_BYTES_MIN).min(PAUSE_NS_MAX);
+        let shortest_ns = self
+            .byte_ns
+            .saturating_mul(PAUSE_BYTES_MIN)
+            .min(PAUSE_NS_MAX);
         let stalled_ns = waited_ns.saturating_sub(STALL_NS);
         let allowed_ns = (waited_ns / LONG_WAIT_DIVISOR).max(stalled_ns / STALL_DIVISOR);
         let longest_ns = self

@@ -3,7 +3,7 @@
 mod rig;
 
 use cardiograph_card::Error;
-use cardiograph_sim_card::wire::{Options, Strike};
+use cardiograph_sim_card::wire::{Fault, Options};
 use cardiograph_sim_card::{Card as Flash, Seed};
 use rig::{OPTIONS, Rig, data, flash, run};
 
@@ -62,13 +62,13 @@ fn check(rig: &mut Rig, durable: &[(u32, u8)], what: &str) {
         versions[*block as usize] = *version;
     }
     for (block, read) in (0..).zip(rig.read(0, BLOCKS as usize).unwrap()) {
-        let promised = versions[block as usize];
+        let durable_version = versions[block as usize];
         let may_be_new = match block {
             5 => 1,
             8..10 => 2,
             _ => 0,
         };
-        let is_old = promised == 0 && read == data(0, block);
+        let is_old = durable_version == 0 && read == data(0, block);
         assert!(
             is_old || read == data(may_be_new, block),
             "{what}: block {block}"
@@ -88,7 +88,7 @@ fn a_power_cut_at_any_byte_loses_no_durable_block() {
     let mut rig = prepared();
     for cut in 0..bytes_of_workload() - 1 {
         let byte = rig.bytes() + cut;
-        rig.strike(cut, Strike::PowerCut);
+        rig.inject(cut, Fault::PowerCut);
         let (durable, done) = workload(&mut rig);
         // Busy times vary: the workload may end before the cut.
         if done.is_err() {
@@ -110,7 +110,7 @@ fn a_card_pulled_and_reinserted_is_not_written_before_acquire() {
     for pull in (0..bytes_of_workload() - 20).step_by(3) {
         let out_ns = [1_000, 90_000_000][pull as usize % 2];
         let byte = rig.bytes() + pull;
-        rig.strike(pull, Strike::Pull { out_ns });
+        rig.inject(pull, Fault::Pull { out_ns });
         let (durable, done) = workload(&mut rig);
         if done.is_err() {
             assert_eq!(rig.write(0, &run(9, 0, 1)), Err(Error::NotReady));
@@ -127,7 +127,7 @@ fn a_card_pulled_and_reinserted_is_not_written_before_acquire() {
 fn a_lost_command_is_retried() {
     let mut rig = prepared();
     for byte in 0..bytes_of_workload() {
-        rig.strike(byte, Strike::LoseCommand);
+        rig.inject(byte, Fault::LoseCommand);
         let (durable, done) = workload(&mut rig);
         done.unwrap();
         check(&mut rig, &durable, &format!("lost at {byte}"));
@@ -139,9 +139,9 @@ fn a_lost_command_is_retried() {
 fn two_seconds_of_busy_are_tolerated_and_ten_are_an_error() {
     for byte in (0..bytes_of_workload()).step_by(50) {
         let mut rig = prepared();
-        rig.strike(
+        rig.inject(
             byte,
-            Strike::Busy {
+            Fault::Busy {
                 extra_ns: 2_000_000_000,
             },
         );
@@ -149,14 +149,14 @@ fn two_seconds_of_busy_are_tolerated_and_ten_are_an_error() {
     }
     let mut rig = prepared();
     let extra_ns = 10_000_000_000;
-    rig.strike(0, Strike::Busy { extra_ns });
+    rig.inject(0, Fault::Busy { extra_ns });
     let began_ns = now_ns(&rig);
     assert_eq!(rig.write(5, &run(1, 5, 1)), Err(Error::Busy));
     assert!(now_ns(&rig) - began_ns < 3_100_000_000);
     assert_eq!(rig.read(5, 1), Err(Error::Busy));
     rig.wire.card().clock().advance_ns(extra_ns);
     assert!(rig.read(5, 1).unwrap() == run(1, 5, 1));
-    rig.strike(0, Strike::Busy { extra_ns: u64::MAX });
+    rig.inject(0, Fault::Busy { extra_ns: u64::MAX });
     rig.begin(1, 4).unwrap();
     rig.push(&data(1, 1)).unwrap();
     assert_eq!(rig.end(), Err(Error::Busy));

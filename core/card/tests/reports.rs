@@ -5,7 +5,7 @@ mod rig;
 
 use cardiograph_card::{Card, Error};
 use cardiograph_sim_card::wire::crc::crc16;
-use cardiograph_sim_card::wire::{ChipSelect, Delay, SpiBus, Strike};
+use cardiograph_sim_card::wire::{ChipSelect, Delay, Fault, SpiBus};
 use embedded_hal::spi::{self as blocking, ErrorType};
 use embedded_hal_async::spi;
 use rig::{Rig, data, done, run};
@@ -31,14 +31,14 @@ struct AlteringBus {
     alterations: Rc<RefCell<Alterations>>,
     /// The last command, until its response has been seen.
     command: u8,
-    has_answered: bool,
+    has_responded: bool,
     sum: Option<u16>,
 }
 
 impl AlteringBus {
-    fn alter(&mut self, answer: &mut [u8]) {
-        match (self.command, self.has_answered, &mut *answer) {
-            (13 | 22, false, [byte]) => self.has_answered = *byte & 0x80 == 0,
+    fn alter(&mut self, response: &mut [u8]) {
+        match (self.command, self.has_responded, &mut *response) {
+            (13 | 22, false, [byte]) => self.has_responded = *byte & 0x80 == 0,
             (13, true, [status]) => {
                 if let Some(other) = self.alterations.borrow_mut().status.pop() {
                     *status = other;
@@ -47,13 +47,13 @@ impl AlteringBus {
             }
             (22, true, [_, _, _, _]) => {
                 if let Some(other) = self.alterations.borrow_mut().written.pop() {
-                    answer.copy_from_slice(&other.to_be_bytes());
-                    self.sum = Some(crc16(answer));
+                    response.copy_from_slice(&other.to_be_bytes());
+                    self.sum = Some(crc16(response));
                 }
             }
             (22, true, [_, _]) => {
                 if let Some(sum) = self.sum.take() {
-                    answer.copy_from_slice(&sum.to_be_bytes());
+                    response.copy_from_slice(&sum.to_be_bytes());
                 }
                 self.command = 0;
             }
@@ -73,7 +73,7 @@ impl spi::SpiBus for AlteringBus {
 
     async fn write(&mut self, words: &[u8]) -> Result<(), Infallible> {
         if let [0xFF, command, _, _, _, _, _] = words {
-            (self.command, self.has_answered) = (command & 0x3F, false);
+            (self.command, self.has_responded) = (command & 0x3F, false);
         }
         blocking::SpiBus::write(&mut self.bus, words)
     }
@@ -103,7 +103,7 @@ fn altered_driver() -> (Driver, Rc<RefCell<Alterations>>) {
         bus: wire.bus(),
         alterations: alterations.clone(),
         command: 0,
-        has_answered: false,
+        has_responded: false,
         sum: None,
     };
     let (pin, delay) = (wire.chip_select(), wire.delay());
@@ -188,12 +188,12 @@ fn a_card_that_counts_more_blocks_than_sent_wrote_only_those_sent() {
 
 /// Returns true if the card refuses a CMD13 with a wrong checksum.
 fn has_checksums(rig: &Rig) -> bool {
-    let mut line = [0xFF, 0x4D, 0, 0, 0, 0, 1, 0xFF, 0xFF, 0xFF];
+    let mut frame = [0xFF, 0x4D, 0, 0, 0, 0, 1, 0xFF, 0xFF, 0xFF];
     let mut card = rig.wire.card();
     card.select(true);
-    card.exchange_in_place(&mut line);
+    card.exchange_in_place(&mut frame);
     card.select(false);
-    line[7..].contains(&(1 << 3))
+    frame[7..].contains(&(1 << 3))
 }
 
 #[test]
@@ -211,7 +211,7 @@ fn checksums_are_enabled_after_power_on_whichever_bit_is_flipped() {
         for bit in 0..8 {
             restart(&rig);
             assert!(!has_checksums(&rig), "power-on disables checksums");
-            rig.strike(byte, Strike::FlipToCard { bit });
+            rig.inject(byte, Fault::FlipToCard { bit });
             rig.acquire().unwrap();
             let checks_checksums = has_checksums(&rig) || has_checksums(&rig);
             assert!(checks_checksums, "bit {bit} of byte {byte}");

@@ -4,19 +4,19 @@ mod rig;
 
 use cardiograph_card::{Block, Error};
 use cardiograph_sim_card::Seed;
-use cardiograph_sim_card::wire::{Mix, Strikes};
+use cardiograph_sim_card::wire::{FaultMix, FaultSchedule};
 use rig::{Rig, data};
 
 const BLOCKS: u32 = 64;
 
-const MIX: Mix = Mix {
+const MIX: FaultMix = FaultMix {
     power_cuts: 2,
     pulls: 4,
     out_ns_max: 2_000_000,
     lost_commands: 12,
     flips_to_card: 20,
     flips_to_host: 20,
-    busies: 10,
+    long_busies: 10,
     extra_ns_max: 2_000_000_000,
 };
 
@@ -69,8 +69,8 @@ fn durable_data_survives_any_fault() {
         let mut rig = Rig::ready();
         let mut model = Model(vec![vec![[0; 512]]; BLOCKS as usize]);
         let bytes = rig.bytes();
-        let strikes = Strikes::random(Seed::new(seed), &MIX, bytes..bytes + 200_000);
-        rig.wire.card().schedule(&strikes);
+        let faults = FaultSchedule::random(Seed::new(seed), &MIX, bytes..bytes + 200_000);
+        rig.wire.card().schedule(&faults);
         for version in 1..60 {
             let start = (u32::from(version) * 17 + seed as u32) % (BLOCKS - 12);
             let done = act(&mut rig, &mut model, version, start);

@@ -3,7 +3,7 @@
 mod rig;
 
 use cardiograph_card::Error;
-use cardiograph_sim_card::wire::{Count, Kind, Options, Strike};
+use cardiograph_sim_card::wire::{Count, Fault, Kind, Options};
 use cardiograph_sim_card::{Card as Flash, Profile, Seed};
 use cardiograph_sim_world::World;
 use embedded_sdmmc::{BlockDevice, BlockIdx, SdCard};
@@ -150,9 +150,9 @@ fn a_stream_leaves_98_percent_of_the_wire_to_data() {
 #[test]
 fn a_long_busy_time_takes_few_polls() {
     let mut rig = Rig::ready();
-    rig.strike(
+    rig.inject(
         0,
-        Strike::Busy {
+        Fault::Busy {
             extra_ns: 250_000_000,
         },
     );
@@ -215,7 +215,7 @@ fn other_tasks_run_while_the_card_is_busy() {
     });
     world.block_on(driver.acquire()).unwrap().unwrap();
     let extra_ns = 250_000_000;
-    rig.strike(0, Strike::Busy { extra_ns });
+    rig.inject(0, Fault::Busy { extra_ns });
     ticks.set(0);
     let block = [data(1, 5)];
     world.block_on(driver.write(5, &block)).unwrap().unwrap();

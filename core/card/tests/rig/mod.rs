@@ -2,7 +2,7 @@
 #![allow(dead_code)]
 
 use cardiograph_card::{Block, Card};
-use cardiograph_sim_card::wire::{self, ChipSelect, Kind, Options, SpiBus, SpiCard, Strike, Wire};
+use cardiograph_sim_card::wire::{self, ChipSelect, Fault, Kind, Options, SpiBus, SpiCard, Wire};
 use cardiograph_sim_card::{Card as Flash, Clock, Defects, Profile, Seed};
 use std::convert::Infallible;
 use std::pin::pin;
@@ -111,9 +111,9 @@ impl Rig {
     }
 
     /// Injects a fault this many bytes from now.
-    pub fn strike(&self, after: u64, strike: Strike) {
+    pub fn inject(&self, after: u64, fault: Fault) {
         let byte = self.bytes() + after;
-        self.wire.card().strike(byte, strike);
+        self.wire.card().inject(byte, fault);
     }
 
     pub fn stored(&self, block: u32) -> Block {

@@ -1,18 +1,18 @@
-//! The bytes of a card, kept only where they are not zero.
+//! The bytes of a card, stored sparsely: chunks that are all zero take no memory.
 
 use crate::BLOCK_BYTES;
 use std::collections::HashMap;
 
-/// Blocks kept together.
+/// Blocks per chunk.
 const CHUNK_BLOCKS: u64 = 8;
 const CHUNK_BYTES: usize = CHUNK_BLOCKS as usize * BLOCK_BYTES;
 
 #[derive(Clone, Default)]
-pub(crate) struct Medium {
+pub(crate) struct Storage {
     chunks: HashMap<u64, Box<[u8; CHUNK_BYTES]>>,
 }
 
-impl Medium {
+impl Storage {
     pub(crate) fn read(&self, block: u64, data: &mut [u8; BLOCK_BYTES]) {
         match self.chunks.get(&(block / CHUNK_BLOCKS)) {
             Some(chunk) => data.copy_from_slice(&chunk[range(block)]),
@@ -31,7 +31,7 @@ impl Medium {
         }
     }
 
-    /// Makes blocks zero again; costs no more than what is stored.
+    /// Sets blocks to zero; the time taken depends only on the amount of data stored.
     pub(crate) fn erase(&mut self, blocks: std::ops::Range<u64>) {
         self.chunks.retain(|key, chunk| {
             let first = key * CHUNK_BLOCKS;
