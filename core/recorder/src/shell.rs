@@ -13,11 +13,11 @@ use crate::gap::Cause;
 use crate::jobs::{Done, Order};
 use crate::limits::{
     ENDING_ATTEMPTS, FULL_RETRY_US, HINT_BLOCKS, MARK_BLOCKS, OVERDUE_PART, OVERDUE_US_MIN,
-    PATIENCE_US, RETRY_US, SLEEP_US_MAX, SLEEP_US_MIN, STEP_PART, TURN_BYTES,
+    PATIENCE_US, RETRY_US, SLEEP_US_MAX, SLEEP_US_MIN, STEP_PART,
 };
 use crate::plan::{
     self, Action, Block, Card, Checkpoint, Conditions, Job, Outcome, Phase, Request, Room, State,
-    TrackConditions,
+    StreamConditions, TrackConditions,
 };
 use crate::reads::{ReadDesk, ReadFailed};
 use crate::ring::Next;
@@ -215,7 +215,7 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         };
         is_place
             && self.of_track(track).all(|stream| {
-                let conditions = stream.conditions(TURN_BYTES);
+                let conditions = stream.conditions();
                 !conditions.is_behind || conditions.is_at_session
             })
     }
@@ -246,7 +246,7 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         let step = self.step_blocks(track);
         let unfinished = self
             .of_track(track)
-            .filter(|stream| stream.conditions(TURN_BYTES).block != Block::Clean);
+            .filter(|stream| stream.conditions().block != Block::Clean);
         let index = file.index + unfinished.count() as u32;
         step <= 1 || index.is_multiple_of(step) || self.is_step_over(track, now_us)
     }
@@ -375,11 +375,12 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         {
             reads.put_off();
         }
+        let is_turn_over = self.is_turn_over();
         Conditions {
-            streams: self
-                .streams
-                .each_ref()
-                .map(|stream| stream.conditions(TURN_BYTES)),
+            streams: self.streams.each_ref().map(|stream| StreamConditions {
+                has_turn: is_turn_over && stream.conditions().has_turn,
+                ..stream.conditions()
+            }),
             tracks: core::array::from_fn(|at| self.track_conditions(at as u8, now_us)),
             absorbs_commit: self.absorbs_commit(),
             absorbs_step: self.absorbs_step(),
@@ -390,6 +391,22 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             may_retry: self.attempts > 0,
             may_remove: self.settings.may_remove,
         }
+    }
+
+    /// Returns true unless the open write is inside a turn and goes on. Tracks that alternate more often make the
+    /// card end its write within a page again and again.
+    fn is_turn_over(&self) -> bool {
+        let Card::Writing(at) = self.state.card else {
+            return true;
+        };
+        let Some(file) = self.state.tracks[usize::from(at)].file else {
+            return true;
+        };
+        let turn_bytes = self.of_track(at).map(Stream::turn_bytes).min();
+        let turn_blocks = (turn_bytes.unwrap_or(0) / BLOCK_BYTES).max(1) as u32;
+        let mut streams = self.of_track(at);
+        file.index.is_multiple_of(turn_blocks)
+            || !streams.any(|stream| stream.conditions().block == Block::Full)
     }
 
     fn track_conditions(&self, at: u8, now_us: u64) -> TrackConditions {
@@ -430,9 +447,9 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         let track = &self.tracks[usize::from(at)];
         let position = track.position(file, self.sharing(at), 0, now_us);
         position.is_some_and(|position| !position.may_begin(1))
-            && self.of_track(at).any(|stream| {
-                stream.is_waiting() && stream.conditions(TURN_BYTES).block == Block::Clean
-            })
+            && self
+                .of_track(at)
+                .any(|stream| stream.is_waiting() && stream.conditions().block == Block::Clean)
     }
 
     /// The prepared file that a track takes next.
@@ -585,10 +602,14 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             self.end_write().await?;
         }
         let now_us = self.now_us();
-        self.tracks[usize::from(at)].set_durable(now_us);
+        let file = self.state.tracks[usize::from(at)].file;
+        // A file without blocks has no mark: its number is still free.
+        if file.is_some_and(|file| file.index > 0) {
+            self.tracks[usize::from(at)].set_durable(now_us);
+        }
         let is_marked = self
             .of_track(at)
-            .all(|stream| stream.conditions(TURN_BYTES).block == Block::Clean);
+            .all(|stream| stream.conditions().block == Block::Clean);
         let is_complete = is_marked
             && self.state.tracks[usize::from(at)].checkpoint != Checkpoint::None
             && self.of_track(at).all(|stream| !stream.is_behind());

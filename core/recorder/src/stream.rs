@@ -3,6 +3,7 @@
 use crate::admission::Rate;
 use crate::format::{Encoder, Format};
 use crate::gap::{Cause, Gap};
+use crate::limits::TURN_BYTES;
 use crate::plan::{Block, StreamConditions};
 use crate::ring::{Consumer, Next};
 
@@ -133,8 +134,14 @@ impl<'a> Stream<'a> {
         self.target_bytes() > 0 || lost_left > 0 || self.encoder.account().gap().is_some()
     }
 
-    /// What the planner needs to know of the stream.
-    pub(crate) fn conditions(&self, turn_bytes: usize) -> StreamConditions {
+    /// Bytes of a turn, where several tracks share the card: at most half of the ring, which fills meanwhile.
+    pub(crate) fn turn_bytes(&self) -> usize {
+        let half_bytes = self.consumer.capacity_bytes() / 2;
+        TURN_BYTES.min(1 << half_bytes.ilog2())
+    }
+
+    /// Returns the conditions on which the planner decides about the stream.
+    pub(crate) fn conditions(&self) -> StreamConditions {
         let level_bytes = self.consumer.level_bytes();
         let capacity_bytes = self.consumer.capacity_bytes();
         StreamConditions {
@@ -143,7 +150,7 @@ impl<'a> Stream<'a> {
             is_waiting: self.is_waiting(),
             is_behind: self.is_behind(),
             is_at_session: matches!(self.consumer.next(), Next::Session),
-            has_turn: level_bytes >= turn_bytes.min(capacity_bytes / 4),
+            has_turn: level_bytes >= self.turn_bytes(),
             level: (level_bytes as u64 * 1000 / capacity_bytes as u64) as u16,
         }
     }

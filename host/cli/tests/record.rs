@@ -12,8 +12,8 @@ const FIELDS: [&str; 8] = [
     "lost",
     "gaps",
     "ring_peak_bytes",
-    "lossless_bound_Bps",
-    "achieved_Bps",
+    "sustained_bound_bytes_per_s",
+    "file_rate_bytes_per_s",
     "window_breaches",
 ];
 
@@ -29,9 +29,9 @@ fn no_line_is_lost_on_the_card_that_comes_along() {
     // The most that lines of this rate leave waiting during a stall of this card, 90 ms, and then some.
     let peak = number(&figures, "ring_peak_bytes");
     assert!((100..=16_384).contains(&peak), "{peak}");
-    let achieved = figures["achieved_Bps"].as_f64().unwrap();
+    let achieved = figures["file_rate_bytes_per_s"].as_f64().unwrap();
     assert!((80_000.0..=86_000.0).contains(&achieved), "{achieved}");
-    let bound = figures["lossless_bound_Bps"].as_f64().unwrap();
+    let bound = figures["sustained_bound_bytes_per_s"].as_f64().unwrap();
     // 512 of 517 bytes of a bus with 4 MHz.
     assert!(
         (achieved..4e6 / 8.0 * 512.0 / 517.0).contains(&bound),
@@ -112,7 +112,10 @@ fn policies_are_compared_on_the_same_card() {
     assert_eq!(policies, ["naive", "keep-open", "after-recipe", "stream"]);
     for one in all {
         assert_eq!(number(one, "pushed"), 8_600);
-        assert_eq!(one["lossless_bound_Bps"], all[3]["lossless_bound_Bps"]);
+        assert_eq!(
+            one["sustained_bound_bytes_per_s"],
+            all[3]["sustained_bound_bytes_per_s"]
+        );
     }
     assert!(number(&all[0], "lost") > 0 && number(&all[2], "lost") > 0);
     assert_eq!(number(&all[3], "lost"), 0);
@@ -136,8 +139,13 @@ fn streams_share_ram_and_card() {
     let figures = json(own.path(), &args);
     assert_eq!(number(&figures, "pushed"), 4_000);
     assert_eq!(number(&figures, "lost"), 0);
+    assert_eq!(figures["format"], "binary");
+    assert_eq!(number(&figures, "files"), 1);
+    let table = done(own.path(), &args);
+    assert!(table.contains("64 KiB, 16 KiB per stream"), "{table}");
+    let figures = json(own.path(), &[&args[..], &["--format", "csv"]].concat());
+    assert_eq!(number(&figures, "lost"), 0);
     assert_eq!(number(&figures, "files"), 4);
-    assert!(done(own.path(), &args).contains("16 KiB for each stream"));
 }
 
 #[test]

@@ -37,7 +37,7 @@ fn a_new_file_each_second_loses_nothing_at_a_quarter_of_the_bound() {
         println!("{words}");
         let (run, figures) = record(own.path(), &words);
         // 105 kB/s, which is no more than a quarter.
-        assert!(figures["lossless_bound_Bps"].as_f64().unwrap() > 420_000.0);
+        assert!(figures["sustained_bound_bytes_per_s"].as_f64().unwrap() > 420_000.0);
         assert_nothing_lost(&run, &figures);
     }
 }
@@ -60,4 +60,39 @@ fn help_lists_the_exit_codes() {
         let mut words = codes.split(|letter: char| !letter.is_ascii_alphanumeric());
         assert!(words.any(|word| word == code), "no {code} in: {codes}");
     }
+}
+
+#[test]
+fn two_streams_go_as_fast_as_one() {
+    let own = directory();
+    for words in [
+        "--rate 3200",
+        "--rate 1600 --streams 2",
+        "--rate 800 --streams 4",
+    ] {
+        println!("{words}");
+        let words = format!("sim:class10-16g@esp32 {words} --for 15s");
+        let (run, figures) = record(own.path(), &words);
+        assert_nothing_lost(&run, &figures);
+    }
+}
+
+#[test]
+fn the_bound_of_streams_in_files_of_their_own_is_theirs() {
+    let own = directory();
+    let bound = |words: &str| {
+        let words = format!("sim:class10-16g@esp32 {words} --for 5s");
+        let (run, figures) = record(own.path(), &words);
+        let bound = figures["sustained_bound_bytes_per_s"].as_f64();
+        bound.unwrap_or_else(|| panic!("{}", run.stderr))
+    };
+    let one = bound("--rate 200 --format csv");
+    let two = bound("--rate 100 --streams 2 --format csv");
+    let four = bound("--rate 50 --streams 4 --format csv");
+    assert!(four < 0.9 * two && two < one, "{four}, {two} of {one}");
+    // Rings of 32 KiB, of which a turn takes half, reach two thirds of it.
+    let rate = (two * 0.66 / 200.0) as u32;
+    let words = format!("sim:class10-16g@esp32 --rate {rate} --streams 2 --format csv --for 15s");
+    let (run, figures) = record(own.path(), &words);
+    assert_nothing_lost(&run, &figures);
 }

@@ -1,13 +1,19 @@
 //! What a card, its bus and a RAM bear without loss at best.
 
-use crate::{PlainError, lossless_rate_Bps, plain_stream};
+use crate::{PlainError, lossless_rate_Bps, plain_turns};
 use cardiograph_sim_card::{BLOCK_BYTES, Card, Spi};
+use std::ops::Range;
 
 /// Where the stream begins: at a multiple of 4 MiB, as a file's data on a card formatted by its maker, and
 /// past the file system's own.
 const START_BLOCK: u64 = 32_768;
 /// Bytes on the bus for a block of CMD25: a byte of waiting, token, data, checksum and response.
 const WIRE_BLOCK_BYTES: f64 = 517.0;
+
+/// Blocks of a turn where several tracks share the card: 16 KiB.
+const TURN_BLOCKS: u32 = 32;
+/// Blocks of an allocation unit of 4 MiB, at a multiple of which each track's extent begins.
+const UNIT_BLOCKS: u32 = 8192;
 
 /// Least bytes of the stream: a short one promises too much.
 pub const BOUND_BYTES_MIN: u64 = 64_000_000;
@@ -25,8 +31,9 @@ fn byte_s(spi: &Spi) -> f64 {
     8.0 / f64::from(spi.clock_hz) + f64::from(spi.send_gap_ns) / 1e9
 }
 
-/// The highest constant rate in B/s that `ram_bytes` carry through a plain stream of as many bytes as
-/// `bytes`, but of [`BOUND_BYTES_MIN`] to [`BOUND_BYTES_MAX`], and no more than the card has. The pause
+/// Returns the highest constant rate in B/s that a buffer of `ram_bytes` sustains, without loss, through a plain
+/// write of `bytes`, clamped to [`BOUND_BYTES_MIN`] to [`BOUND_BYTES_MAX`] and to the card's capacity. With
+/// one track this is a single CMD25; several tracks are as many extents, written in turns of 16 KiB. The pause
 /// between bytes of a slow processor slows the clock down.
 ///
 /// # Errors
@@ -37,11 +44,55 @@ pub fn lossless_bound_Bps(
     spi: &Spi,
     ram_bytes: u64,
     bytes: u64,
+    tracks: u32,
 ) -> Result<f64, PlainError> {
     let clock_hz = (8.0 / byte_s(spi)) as u32;
     let blocks = bytes.clamp(BOUND_BYTES_MIN, BOUND_BYTES_MAX) / BLOCK_BYTES as u64;
     let start = START_BLOCK.min(card.blocks() / 2);
     let blocks = blocks.min(card.blocks() - start);
-    let (times, _) = plain_stream(card, clock_hz, start as u32, blocks as u32, |_, _| {})?;
+    let turns = turns(start as u32..(start + blocks) as u32, tracks);
+    let (times, _) = plain_turns(card, clock_hz, turns, |_, _| {})?;
     Ok(lossless_rate_Bps(&times, ram_bytes))
+}
+
+/// Splits blocks into turns: one for a single track, else turns of 16 KiB that alternate between extents of
+/// equal size.
+fn turns(blocks: Range<u32>, tracks: u32) -> Box<dyn Iterator<Item = Range<u32>>> {
+    if tracks <= 1 {
+        return Box::new(std::iter::once(blocks));
+    }
+    let unit = match (blocks.end - blocks.start) / tracks {
+        ..UNIT_BLOCKS => TURN_BLOCKS,
+        _ => UNIT_BLOCKS,
+    };
+    let extent = (blocks.end - blocks.start) / tracks / unit * unit;
+    let turns = (0..extent / TURN_BLOCKS).flat_map(move |turn| {
+        (0..tracks).map(move |track| {
+            let start = blocks.start + track * extent + turn * TURN_BLOCKS;
+            start..start + TURN_BLOCKS
+        })
+    });
+    Box::new(turns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn turns_cover_each_extent_once_and_in_order() {
+        for (blocks, tracks) in [(0..8192, 1), (32_768..157_768, 2), (100..9_000, 4)] {
+            let mut next: Vec<Option<u32>> = vec![None; tracks as usize];
+            let mut seen = std::collections::BTreeSet::new();
+            for (turn, at) in turns(blocks.clone(), tracks).zip(0_u32..) {
+                let next = &mut next[(at % tracks) as usize];
+                assert!(next.is_none_or(|next| next == turn.start));
+                *next = Some(turn.end);
+                assert!(turn.clone().all(|block| seen.insert(block)));
+                assert!(turn.start >= blocks.start && turn.end <= blocks.end);
+            }
+            let all = (blocks.end - blocks.start) as usize;
+            assert!(seen.len() > all - all / 4 && seen.len() <= all);
+        }
+    }
 }

@@ -27,7 +27,7 @@ mod verify;
 pub use bound::{BOUND_BYTES_MAX, BOUND_BYTES_MIN, bus_rate_Bps, lossless_bound_Bps};
 pub use error::{CardStreamError, Invalid, RecordError};
 pub use gap::{Cause, GAPS_MAX, Gap};
-pub use plain_stream::{PlainError, lossless_rate_Bps, plain_stream};
+pub use plain_stream::{PlainError, lossless_rate_Bps, plain_stream, plain_turns};
 pub use policy::{Policy, Recording};
 pub use record::{Recorded, record};
 pub use simulated::{SimulatedRecord, record_on_card};

@@ -11,6 +11,7 @@ use cardiograph_timing::{WriteTimes, buckets_below};
 use embedded_hal::digital::OutputPin;
 use embedded_hal::spi::SpiBus as _;
 use std::fmt;
+use std::ops::Range;
 
 /// Clock until the card is ready, in Hz (6.4.1.1 allows 100 to 400 kHz).
 const INIT_CLOCK_HZ: u32 = 400_000;
@@ -83,6 +84,21 @@ pub fn plain_stream(
     clock_hz: u32,
     start: u32,
     blocks: u32,
+    data: impl FnMut(u32, &mut Block),
+) -> Result<(Vec<(u64, u64)>, Card), PlainError> {
+    plain_turns(card, clock_hz, std::iter::once(start..start + blocks), data)
+}
+
+/// Writes `turns` of consecutive blocks, each by one CMD25, as [`plain_stream`] does for a single one. The
+/// first block of a turn lasts from the end of the block before it, so that the stop token, its busy, CMD13 and
+/// the next CMD25 count.
+///
+/// # Errors
+/// [`PlainError`]; the card is lost with it.
+pub fn plain_turns(
+    card: Card,
+    clock_hz: u32,
+    turns: impl Iterator<Item = Range<u32>>,
     mut data: impl FnMut(u32, &mut Block),
 ) -> Result<(Vec<(u64, u64)>, Card), PlainError> {
     let bytes = card.blocks() * BLOCK_BYTES as u64;
@@ -105,7 +121,16 @@ pub fn plain_stream(
     host.init()?;
     let set = wire.card().set_clock_hz(clock_hz);
     set.map_err(PlainError::Options)?;
-    let times = host.stream(start, blocks, &mut data, || clock.now_ns())?;
+    let mut times: Vec<(u64, u64)> = Vec::new();
+    for turn in turns {
+        let ended_ns = times.last().map(|(_, end_ns)| *end_ns);
+        let begun = times.len();
+        host.turn(turn, &mut data, || clock.now_ns(), &mut times)?;
+        if let (Some(ended_ns), Some(first)) = (ended_ns, times.get_mut(begun)) {
+            first.0 = ended_ns;
+        }
+    }
+    host.select(false);
     drop(host);
     let card = wire.into_card();
     let card = card.unwrap_or_else(|| unreachable!("the loop alone held the wire, and it is gone"));
@@ -195,25 +220,26 @@ impl Host {
         Ok(())
     }
 
-    fn stream(
+    /// Writes one turn of blocks, and adds their times.
+    fn turn(
         &mut self,
-        start: u32,
-        blocks: u32,
+        turn: Range<u32>,
         data: &mut dyn FnMut(u32, &mut Block),
         now_ns: impl Fn() -> u64,
-    ) -> Result<Vec<(u64, u64)>, PlainError> {
-        let place = match self.counts_blocks {
-            true => start,
-            false => start.saturating_mul(BLOCK_BYTES as u32),
+        times: &mut Vec<(u64, u64)>,
+    ) -> Result<(), PlainError> {
+        let address = match self.counts_blocks {
+            true => turn.start,
+            false => turn.start.saturating_mul(BLOCK_BYTES as u32),
         };
-        self.ask(25, place, RELEASED, 0)?;
+        self.ask(25, address, RELEASED, 0)?;
         // NWR: a byte at least before the first token. Before the others it is that which ended busy.
         self.byte();
-        let mut times = Vec::with_capacity(blocks as usize);
         let mut frame = [RELEASED; 1 + BLOCK_BYTES + 2];
         frame[0] = START_TOKEN;
         let mut made = [0; BLOCK_BYTES];
-        for block in 0..blocks {
+        for _ in turn {
+            let block = times.len() as u32;
             data(block, &mut made);
             frame[1..=BLOCK_BYTES].copy_from_slice(&made);
             let start_ns = now_ns();
@@ -233,7 +259,6 @@ impl Host {
             0 => {}
             status => return Err(PlainError::Status(status)),
         }
-        self.select(false);
-        Ok(times)
+        Ok(())
     }
 }

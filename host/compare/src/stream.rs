@@ -11,9 +11,9 @@
 use crate::CardStreamError;
 use crate::card_files::with_file;
 use cardiograph_record::{
-    Feed, Problem, Progress, Reported, StreamError, StreamResult, Streamed, prefix,
+    Feed, Problem, Progress, Reported, StreamError, StreamResult, Streamed, prefix, read_back,
 };
-use cardiograph_recorder::{Config, Event, FileId, Format, LINE_BYTES_MAX, StreamConfig, Window};
+use cardiograph_recorder::{Config, Event, FileId, LINE_BYTES_MAX, StreamConfig, Window};
 use cardiograph_sim_card::{Card, Seed, Spi};
 use cardiograph_sim_device::{Device, Finished, Logged, Samples, StreamSetup};
 use std::cell::{Cell, RefCell};
@@ -74,11 +74,8 @@ pub fn stream_on_card<const N: usize>(
     };
     let setups = core::array::from_fn::<_, N, _>(|at| StreamSetup {
         config: StreamConfig {
-            prefix: prefix(at, N),
-            format: Format::Lines {
-                header: "",
-                line_bytes_max: feed.line_bytes_max() as u16,
-            },
+            prefix: prefix(at, N, &feed.format()),
+            format: feed.format(),
             window: streaming.window,
         },
         ring_bytes: streaming.ram_bytes / N,
@@ -161,7 +158,10 @@ impl Files<'_> {
                     .change(|progress| progress.safe += samples - before);
             }
             Event::Closed { track, record } => {
-                if let Err(error) = self.read_back(track as usize, &record.id) {
+                let told = &mut self.streams[usize::from(track)];
+                told.files += 1;
+                told.file_bytes += record.bytes;
+                if let Err(error) = self.read_back(track, &record.id) {
                     self.fail(error.into());
                 }
             }
@@ -176,20 +176,18 @@ impl Files<'_> {
         self.shared.is_stopped.set(true);
     }
 
-    /// Compares a file with its lines, and drops its data.
-    fn read_back(&mut self, stream: usize, name: &FileId) -> Result<(), StreamError> {
+    /// Compares a file with its samples, and drops its data.
+    fn read_back(&mut self, track: u8, name: &FileId) -> Result<(), StreamError> {
         let file = name.to_string();
-        let told = &mut self.streams[stream];
         let mut wire = self.device.wire.card();
         let read = with_file(wire.card(), &file, |reader| {
-            told.back.file(reader, self.feed)
+            read_back(reader, &mut self.streams, track, self.feed)
         });
         let (compared, blocks) = match read {
             Ok((Ok(compared), blocks)) => (compared, blocks),
             Ok((Err(source), _)) | Err(source) => return Err(StreamError::Read { file, source }),
         };
         compared.map_err(|mismatch| StreamError::Differs { file, mismatch })?;
-        told.files += 1;
         for run in blocks {
             wire.forget_data(run.start, run.end - run.start);
         }

@@ -7,8 +7,8 @@
 //! ```
 
 mod csv;
-mod decode;
-mod header;
+pub(crate) mod decode;
+pub(crate) mod header;
 mod ulog;
 
 use csv::Csv;

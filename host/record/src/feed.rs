@@ -1,7 +1,7 @@
 //! Lines to record, which can be made again to compare them with what is read back.
 
 use crate::lines::due_ns;
-use cardiograph_recorder::LINE_BYTES_MAX;
+use cardiograph_recorder::{Format, LINE_BYTES_MAX};
 
 /// Lines and the times at which they are due. Each can be made any number of times, always with the same bytes.
 pub trait Feed {
@@ -17,8 +17,16 @@ pub trait Feed {
     /// Bytes of all lines.
     fn bytes(&self) -> u64;
 
-    /// Bytes of the longest line, its CR LF included.
-    fn line_bytes_max(&self) -> usize;
+    /// Format in which the samples are recorded.
+    fn format(&self) -> Format;
+}
+
+/// Returns the format of text lines of up to `line_bytes_max` bytes, without a header.
+pub(crate) fn text_format(line_bytes_max: usize) -> Format {
+    Format::Lines {
+        header: "",
+        line_bytes_max: line_bytes_max as u16,
+    }
 }
 
 /// Lines made by others.
@@ -75,6 +83,12 @@ impl Given {
         Ok(())
     }
 
+    /// Returns the bytes of the longest line, its CR LF included.
+    pub fn line_bytes_max(&self) -> usize {
+        let lens = (0..self.ends.len()).map(|index| self.line(index).len());
+        lens.max().unwrap_or(0) + LINE_END.len()
+    }
+
     fn line(&self, index: usize) -> &[u8] {
         let start = match index {
             0 => 0,
@@ -111,8 +125,7 @@ impl Feed for Given {
         (self.text.len() + self.ends.len() * LINE_END.len()) as u64
     }
 
-    fn line_bytes_max(&self) -> usize {
-        let lens = (0..self.ends.len()).map(|index| self.line(index).len());
-        lens.max().unwrap_or(0) + LINE_END.len()
+    fn format(&self) -> Format {
+        text_format(self.line_bytes_max())
     }
 }

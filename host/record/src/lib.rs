@@ -11,7 +11,7 @@
 //!   [`stream_in_directory`] and [`input_in_directory`] compare what the files hold with the lines.
 //! - [`recover_path`]: trims interrupted recordings on a card, in its image or in a directory.
 //! - [`export_csv`], [`export_ulog`]: binary recordings as CSV, or as one ULog file.
-//! - [`Feed`], [`ReadBack`], [`Reported`]: lines that can be made again, and the comparison with files.
+//! - [`Feed`], [`read_back`], [`Reported`]: samples that can be made again, and the comparison with files.
 //!
 //! Nothing here depends on simulated cards; cardiograph-compare does.
 
@@ -28,6 +28,7 @@ mod read_back;
 mod recovery;
 mod reported;
 mod result;
+mod samples;
 
 pub use card_file::{CardFile, CardFileError};
 pub use directory::{
@@ -40,7 +41,8 @@ pub use live::{
     DirectoryStream, LiveError, LiveFeed, LiveSetup, Logged, block_on, record_in_directory,
 };
 pub use live_stream::{LiveProgress, LiveStreaming, input_in_directory, stream_in_directory};
-pub use read_back::{Mismatch, ReadBack};
+pub use read_back::{Mismatch, read_back};
 pub use recovery::{Place, RecoverError, RecoveredFile, Recovery, recover_path};
 pub use reported::{Reported, prefix};
 pub use result::{Problem, Progress, StreamError, StreamResult, Streamed};
+pub use samples::{BINARY_SAMPLE_BYTES_MAX, BINARY_SAMPLE_BYTES_MIN, Samples};

@@ -1,7 +1,8 @@
 //! Lines made here, each of which holds its number, so that a missing one shows.
 
 use crate::Feed;
-use cardiograph_recorder::LINE_BYTES_MAX;
+use crate::feed::text_format;
+use cardiograph_recorder::{Format, LINE_BYTES_MAX};
 
 /// Lines of one length at a fixed rate.
 #[derive(Clone, Copy, Debug)]
@@ -16,6 +17,12 @@ pub struct Lines {
 
 /// The shortest line that has room for its number.
 pub const LINE_BYTES_MIN: usize = 14;
+
+impl Lines {
+    fn line_bytes_max(&self) -> usize {
+        self.line_bytes.clamp(LINE_BYTES_MIN, LINE_BYTES_MAX)
+    }
+}
 
 impl Feed for Lines {
     fn lines(&self) -> u64 {
@@ -36,8 +43,8 @@ impl Feed for Lines {
         self.count * self.line_bytes_max() as u64
     }
 
-    fn line_bytes_max(&self) -> usize {
-        self.line_bytes.clamp(LINE_BYTES_MIN, LINE_BYTES_MAX)
+    fn format(&self) -> Format {
+        text_format(self.line_bytes_max())
     }
 }
 

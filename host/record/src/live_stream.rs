@@ -7,11 +7,14 @@
 //!
 //! Files are read after the end alone: a reader beside the recorder would take its time on the medium.
 
+use crate::feed::text_format;
 use crate::{
     DirectoryStream, Feed, LiveFeed, LiveSetup, Logged, Problem, Progress, Reported, StreamError,
-    StreamResult, Streamed, prefix, record_in_directory,
+    StreamResult, Streamed, prefix, read_back, record_in_directory,
 };
-use cardiograph_recorder::{Event, FileId, Format, LINE_BYTES_MAX, StreamConfig, Window};
+use cardiograph_recorder::{
+    Event, FileId, Format, LINE_BYTES_MAX, StreamConfig, StreamSummary, Window,
+};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -62,12 +65,9 @@ pub fn stream_in_directory<const N: usize>(
 ) -> Result<Streamed, StreamError> {
     let progress = streaming.progress;
     let feeds = core::array::from_fn(|_| LiveFeed::Clock(Box::new(Sampled { feed, progress })));
-    let ran: Ran<N> = Ran::new(directory, streaming, feeds, feed.line_bytes_max())?;
-    ran.finish(directory, |told, files| {
-        for (name, _) in files {
-            read_back(directory, name, told, feed)?;
-        }
-        Ok(())
+    let ran: Ran<N> = Ran::new(directory, streaming, feeds, feed.format())?;
+    ran.finish(directory, |streams, file| {
+        file.read_back(directory, streams, feed)
     })
 }
 
@@ -82,7 +82,7 @@ pub fn input_in_directory(
     input: Box<dyn Read + Send>,
 ) -> Result<Streamed, StreamError> {
     let feeds = [LiveFeed::Lines(input)];
-    let mut ran = Ran::new(directory, streaming, feeds, LINE_BYTES_MAX)?;
+    let mut ran = Ran::new(directory, streaming, feeds, text_format(LINE_BYTES_MAX))?;
     ran.events.unread = Some("lines of an input come once");
     ran.finish(directory, |_, _| Ok(()))
 }
@@ -106,8 +106,8 @@ impl Feed for Sampled<'_> {
         self.feed.bytes()
     }
 
-    fn line_bytes_max(&self) -> usize {
-        self.feed.line_bytes_max()
+    fn format(&self) -> Format {
+        self.feed.format()
     }
 
     fn make(&self, index: u64, sample: &mut [u8; LINE_BYTES_MAX]) -> usize {
@@ -121,7 +121,9 @@ impl Feed for Sampled<'_> {
 /// What the recorder told.
 struct Events<'a> {
     progress: &'a LiveProgress,
-    streams: Vec<(Reported, Vec<(FileId, u64)>)>,
+    streams: Vec<Reported>,
+    /// Closed files, in the order in which they were closed.
+    files: Vec<ClosedFile>,
     unread: Option<&'static str>,
     /// The medium was lost, or full: what was told as lost then may be in a file.
     is_card_lost: bool,
@@ -131,42 +133,44 @@ struct Events<'a> {
 impl Events<'_> {
     /// Closed files that are not there any more as they were closed.
     fn gone(&self, directory: &Path) -> Vec<String> {
-        let files = self.streams.iter().flat_map(|(_, files)| files);
-        let gone = files.filter(|(name, bytes)| {
-            let metadata = directory.join(name.to_string()).symlink_metadata();
-            !metadata.is_ok_and(|metadata| metadata.is_file() && metadata.len() == *bytes)
+        let gone = self.files.iter().filter(|file| {
+            let metadata = directory.join(file.id.to_string()).symlink_metadata();
+            !metadata.is_ok_and(|metadata| metadata.is_file() && metadata.len() == file.bytes)
         });
-        gone.map(|(name, _)| name.to_string()).collect()
+        gone.map(|file| file.id.to_string()).collect()
     }
 
     fn told(&mut self, event: Event) {
         match event {
             Event::Lost { stream, gap } => {
-                self.streams[stream as usize].0.gaps.push(gap);
+                self.streams[stream as usize].gaps.push(gap);
                 let lost = &self.progress.lost;
                 lost.fetch_add(gap.count, Ordering::Relaxed);
             }
             Event::Checkpoint {
                 stream, samples, ..
             } => {
-                let told = &mut self.streams[stream as usize].0;
+                let told = &mut self.streams[stream as usize];
                 let before = std::mem::replace(&mut told.safe, samples);
                 let safe = &self.progress.safe;
                 safe.fetch_add(samples.saturating_sub(before), Ordering::Relaxed);
             }
             Event::Closed { track, record } => {
-                let (told, files) = &mut self.streams[track as usize];
+                let told = &mut self.streams[track as usize];
                 told.files += 1;
-                files.push((record.id, record.bytes));
+                told.file_bytes += record.bytes;
+                self.files.push(ClosedFile {
+                    track,
+                    id: record.id,
+                    bytes: record.bytes,
+                });
             }
             // It may have been one of an earlier recording, which is nothing to us.
             Event::Removed { id } => {
-                for (_, files) in &mut self.streams {
-                    let before = files.len();
-                    files.retain(|(file, _)| *file != id);
-                    if files.len() < before {
-                        self.unread = Some("the oldest of its files were removed");
-                    }
+                let before = self.files.len();
+                self.files.retain(|file| file.id != id);
+                if self.files.len() < before {
+                    self.unread = Some("the oldest of its files were removed");
                 }
             }
             Event::CardLost => self.is_card_lost = true,
@@ -187,19 +191,16 @@ impl<'a, const N: usize> Ran<'a, N> {
         directory: &Path,
         streaming: &LiveStreaming<'a>,
         feeds: [LiveFeed; N],
-        line_bytes_max: usize,
+        format: Format,
     ) -> Result<Ran<'a, N>, StreamError> {
         let mut at = 0;
         let streams = feeds.map(|feed| {
-            let prefix = prefix(at, N);
+            let prefix = prefix(at, N, &format);
             at += 1;
             DirectoryStream {
                 config: StreamConfig {
                     prefix,
-                    format: Format::Lines {
-                        header: "",
-                        line_bytes_max: line_bytes_max as u16,
-                    },
+                    format,
                     window: streaming.window,
                 },
                 ring_bytes: streaming.ram_bytes / N,
@@ -208,7 +209,8 @@ impl<'a, const N: usize> Ran<'a, N> {
         });
         let mut events = Events {
             progress: streaming.progress,
-            streams: (0..N).map(|_| Default::default()).collect(),
+            streams: vec![Reported::default(); N],
+            files: Vec::new(),
             unread: None,
             is_card_lost: false,
             is_full: false,
@@ -223,38 +225,37 @@ impl<'a, const N: usize> Ran<'a, N> {
     fn finish(
         self,
         directory: &Path,
-        mut read_back: impl FnMut(&mut Reported, &[(FileId, u64)]) -> Result<(), StreamError>,
+        mut read_back: impl FnMut(&mut [Reported], &ClosedFile) -> Result<(), StreamError>,
     ) -> Result<Streamed, StreamError> {
-        let logged = self.logged;
-        let mut unread = self.events.unread;
-        let gone = self.events.gone(directory);
+        let Ran { logged, events } = self;
+        let mut unread = events.unread;
+        let gone = events.gone(directory);
         if !gone.is_empty() {
             unread = Some("others removed or changed its files");
         }
-        let is_full = self.events.is_full || logged.is_full;
-        let is_card_lost = self.events.is_card_lost;
+        let is_full = events.is_full || logged.is_full;
+        let is_card_lost = events.is_card_lost;
         let started_ns = logged.started_ns.unwrap_or(logged.ended_ns);
-        let started_us = started_ns / 1000;
-        let mut streams: Vec<StreamResult> = Vec::new();
-        let rest = self.events.streams.into_iter().zip(logged.summaries);
-        for (((told, files), summary), pushed) in rest.zip(logged.pushed) {
-            if unread.is_none() {
-                let mut told = told.clone();
-                let compared = read_back(&mut told, &files)
-                    .and_then(|()| told.compared(summary, pushed, started_us));
-                match compared {
-                    Ok(result) => {
-                        streams.push(result);
-                        continue;
-                    }
-                    Err(_) if is_card_lost => {
-                        unread = Some("the medium failed in the midst");
-                    }
-                    Err(error) => return Err(error),
-                }
+        let results = |streams: Vec<Reported>, of: Compare| -> Result<Vec<_>, StreamError> {
+            let rest = streams.into_iter().zip(logged.summaries).zip(logged.pushed);
+            rest.map(|((told, summary), pushed)| of(told, summary, pushed, started_ns / 1000))
+                .collect()
+        };
+        let mut compared = None;
+        if unread.is_none() {
+            let mut streams = events.streams.clone();
+            let mut files = events.files.iter();
+            let read = files.try_for_each(|file| read_back(&mut streams, file));
+            match read.and_then(|()| results(streams, Reported::compared)) {
+                Ok(streams) => compared = Some(streams),
+                Err(_) if is_card_lost => unread = Some("the medium failed in the midst"),
+                Err(error) => return Err(error),
             }
-            streams.push(told.uncompared(summary, pushed, started_us)?);
         }
+        let streams = match compared {
+            Some(streams) => streams,
+            None => results(events.streams, Reported::uncompared)?,
+        };
         let mut problems = Vec::new();
         if !gone.is_empty() {
             problems.push(Problem::FilesGone(gone));
@@ -279,20 +280,32 @@ impl<'a, const N: usize> Ran<'a, N> {
     }
 }
 
-/// Compares a file with its lines.
-fn read_back(
-    directory: &Path,
-    name: &FileId,
-    told: &mut Reported,
-    feed: &dyn Feed,
-) -> Result<(), StreamError> {
-    let file = name.to_string();
-    let compared = open_uncached(&directory.join(&file))
-        .and_then(|mut reader| told.back.file(&mut reader, feed));
-    match compared {
-        Ok(Ok(())) => Ok(()),
-        Ok(Err(mismatch)) => Err(StreamError::Differs { file, mismatch }),
-        Err(source) => Err(StreamError::Read { file, source }),
+/// A comparison of reports with the number of pushed samples: [`Reported::compared`] or `uncompared`.
+type Compare = fn(Reported, StreamSummary, u64, u64) -> Result<StreamResult, StreamError>;
+
+/// A file that was closed.
+struct ClosedFile {
+    track: u8,
+    id: FileId,
+    bytes: u64,
+}
+
+impl ClosedFile {
+    /// Compares the file with the samples of its streams.
+    fn read_back(
+        &self,
+        directory: &Path,
+        streams: &mut [Reported],
+        feed: &dyn Feed,
+    ) -> Result<(), StreamError> {
+        let file = self.id.to_string();
+        let compared = open_uncached(&directory.join(&file))
+            .and_then(|mut reader| read_back(&mut reader, streams, self.track, feed));
+        match compared {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(mismatch)) => Err(StreamError::Differs { file, mismatch }),
+            Err(source) => Err(StreamError::Read { file, source }),
+        }
     }
 }
 

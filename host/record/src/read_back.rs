@@ -1,10 +1,12 @@
 //! Compares the files of a stream with the lines that it was given, one file after another.
 
-use crate::Feed;
-use cardiograph_recorder::LINE_BYTES_MAX;
+use crate::{Feed, Reported};
+use cardiograph_recorder::{Format, LINE_BYTES_MAX};
 use std::fmt;
 use std::io::{self, Read};
 use std::ops::Range;
+
+mod binary;
 
 /// Bytes read at once.
 const READ_BYTES: usize = 32 * 1024;
@@ -27,6 +29,23 @@ impl fmt::Display for Mismatch {
             f,
             "line {due} of the samples is due at byte {offset_bytes}, and something else is there"
         )
+    }
+}
+
+/// Reads the next file of a track and compares it with the samples of `feed`: the file of all `streams` if it
+/// is binary, else that of stream number `track`.
+///
+/// # Errors
+/// Read errors. A file that differs is the inner result.
+pub fn read_back(
+    file: &mut dyn Read,
+    streams: &mut [Reported],
+    track: u8,
+    feed: &dyn Feed,
+) -> io::Result<Result<(), Mismatch>> {
+    match feed.format() {
+        Format::Binary(_) => binary::file(file, streams, feed),
+        Format::Lines { .. } | Format::Csv(_) => streams[usize::from(track)].back.file(file, feed),
     }
 }
 
@@ -96,15 +115,20 @@ impl ReadBack {
             return false;
         };
         match gap_of(note) {
-            Some(gap) if gap.start == self.next => {
-                self.next = gap.end;
-                self.missing.push(gap);
-                true
-            }
-            Some(_) => false,
+            Some(gap) => self.gap(gap),
             // The line about the file, or a mark: blanks, and fields that begin so.
             None => note.starts_with(b"file ") || note.trim_ascii_start().starts_with(b"@"),
         }
+    }
+
+    /// Skips samples that a file reports as missing; returns false if other ones are due.
+    fn gap(&mut self, gap: Range<u64>) -> bool {
+        let is_due = gap.start == self.next;
+        if is_due {
+            self.next = gap.end;
+            self.missing.push(gap);
+        }
+        is_due
     }
 }
 

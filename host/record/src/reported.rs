@@ -3,7 +3,7 @@
 use crate::gaps::merged;
 use crate::read_back::ReadBack;
 use crate::{StreamError, StreamResult};
-use cardiograph_recorder::{Gap, StreamSummary};
+use cardiograph_recorder::{Format, Gap, StreamSummary};
 use std::ops::Range;
 
 /// Reports of the recorder on one stream, and what its files hold.
@@ -13,8 +13,10 @@ pub struct Reported {
     pub gaps: Vec<Gap>,
     /// Samples that were durable at the last checkpoint.
     pub safe: u64,
-    /// Files that were closed.
+    /// Files that were closed; of files that several streams share, those of the first stream.
     pub files: u64,
+    /// Their bytes.
+    pub file_bytes: u64,
     /// Contents of the files read so far.
     pub back: ReadBack,
 }
@@ -51,6 +53,7 @@ impl Reported {
             gaps: from_start(gaps, started_us),
             line_bytes: self.back.line_bytes,
             files: self.files,
+            file_bytes: self.file_bytes,
             summary,
         })
     }
@@ -79,15 +82,17 @@ impl Reported {
             gaps: from_start(gaps, started_us),
             line_bytes: summary.bytes,
             files: self.files,
+            file_bytes: self.file_bytes,
             summary,
         })
     }
 }
 
-/// Prefix of a stream's file names: REC, or REA to RED where there are several streams.
-pub fn prefix(at: usize, streams: usize) -> [u8; 3] {
-    let last = match streams {
-        1 => b'C',
+/// Returns the prefix of a stream's file names: REC, or REA to RED for several streams of text. Binary streams
+/// share their files.
+pub fn prefix(at: usize, streams: usize, format: &Format) -> [u8; 3] {
+    let last = match (streams, format) {
+        (1, _) | (_, Format::Binary(_)) => b'C',
         _ => b'A' + at as u8,
     };
     [b'R', b'E', last]

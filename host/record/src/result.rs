@@ -81,8 +81,10 @@ pub struct StreamResult {
     /// Bytes of the lines that were found in files; bytes of the files, marks included, if they were not
     /// compared.
     pub line_bytes: u64,
-    /// Files that were closed, and compared.
+    /// Files that were closed, and compared; of files that several streams share, those of the first stream.
     pub files: u64,
+    /// Their bytes.
+    pub file_bytes: u64,
     /// Statistics of the recorder.
     pub summary: StreamSummary,
 }

@@ -58,8 +58,8 @@ impl Feed for Bits {
         SAMPLES * SCHEMA.sample_bytes() as u64
     }
 
-    fn line_bytes_max(&self) -> usize {
-        SCHEMA.sample_bytes()
+    fn format(&self) -> Format {
+        Format::Binary(&[SCHEMA])
     }
 }
 

@@ -228,6 +228,12 @@ fn begin<const N: usize>(state: &mut State<N>, now: &Conditions<N>, at: u8) {
     });
     track.leave = Leave::Stay;
     track.is_full = false;
+    // The file before was sealed at any cost. What its checkpoint still covers is newer, and a write that stops
+    // in the new file's first page costs the card much.
+    let is_urgent = matches!(state.flush, Flush::Pending(_)) || state.phase != Phase::Recording;
+    if track.checkpoint == Checkpoint::Forced && !is_urgent {
+        track.checkpoint = Checkpoint::Wanted;
+    }
 }
 
 /// An empty file is used again.

@@ -302,3 +302,21 @@ fn on_computer(disk: &Disk, start: u32, work: impl FnOnce(&Path)) -> Disk {
     }
     disk
 }
+
+/// Paths of all files of a volume by their long names, as the crate fatfs reads them.
+pub fn long_names(disk: &Disk) -> Vec<String> {
+    let bytes = disk.bytes(0..disk.used());
+    let file_system = FileSystem::new(Cursor::new(bytes), FsOptions::new()).unwrap();
+    let (mut names, mut todo) = (Vec::new(), vec![(String::new(), file_system.root_dir())]);
+    while let Some((path, directory)) = todo.pop() {
+        for file in directory.iter().map(Result::unwrap) {
+            let name = format!("{path}{}", file.file_name());
+            match file.is_dir() {
+                true if file.short_file_name().starts_with('.') => (),
+                true => todo.push((format!("{name}/"), file.to_dir())),
+                false => names.push(name),
+            }
+        }
+    }
+    names
+}

@@ -8,7 +8,7 @@ mod image;
 pub use check::{Entry, Listing, check};
 #[allow(unused_imports, reason = "each file of tests uses a part")]
 pub use image::{
-    Image, Spec, fsck, made_by, put_root_entries, repaired, table, with_file, without,
+    Image, Spec, fsck, long_names, made_by, put_root_entries, repaired, table, with_file, without,
 };
 
 use cardiograph_card::Block;

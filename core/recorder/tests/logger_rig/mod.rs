@@ -17,6 +17,7 @@ use embedded_hal_async::delay::DelayNs;
 use memory::Memory;
 use readers::Executor;
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::atomic::AtomicU8;
@@ -93,6 +94,8 @@ pub struct Case<'a> {
     /// It hangs if it takes longer.
     pub until_us: u64,
     pub readers: Readers,
+    /// Sessions that producers begin: number of the stream, and of the first sample.
+    pub sessions: Vec<(usize, u64, Session)>,
 }
 
 impl<'a> Case<'a> {
@@ -117,6 +120,7 @@ impl<'a> Case<'a> {
             is_early: false,
             until_us: 60_000_000,
             readers: Readers::default(),
+            sessions: Vec::new(),
         }
     }
 }
@@ -140,6 +144,8 @@ struct Feed<'a> {
     samples: u64,
     make: Make,
     closes: bool,
+    /// Sessions to begin, by the number of their first sample.
+    sessions: BTreeMap<u64, Session>,
 }
 
 /// What card, producers and clock share.
@@ -182,6 +188,9 @@ impl World<'_> {
         for feed in self.feeds.borrow_mut().iter_mut() {
             let due = (now_us - begun_us) / feed.period_us + 1;
             while feed.producer.pushed() < due.min(feed.samples) {
+                if let Some(session) = feed.sessions.get(&feed.producer.pushed()) {
+                    feed.producer.begin_session(session).unwrap();
+                }
                 let sample = (feed.make)(feed.producer.pushed());
                 // A sample that is lost is found in a gap.
                 let pushed = feed.producer.push(&sample, (self.clock)(now_us));
@@ -257,7 +266,11 @@ pub fn record<'a, const N: usize>(
             samples: input.samples,
             make: input.make,
             closes: input.closes,
+            sessions: BTreeMap::new(),
         });
+    }
+    for (stream, first, session) in &case.sessions {
+        feeds[*stream].sessions.insert(*first, *session);
     }
     let world = World {
         now_us: Cell::new(0),

@@ -15,6 +15,7 @@ mod numbers;
 mod old_version;
 mod promise;
 mod rolling;
+mod sessions;
 mod several_streams;
 mod stopping;
 mod window;

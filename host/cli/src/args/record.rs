@@ -57,9 +57,13 @@ pub struct Record {
     #[arg(long, value_enum, default_value = "stream")]
     pub policy: PolicyArg,
 
-    /// Streams that share the card, 1 to 4; each has files of its own
+    /// Streams that share the card, 1 to 4. Binary streams share their files, CSV streams have files of their own
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub streams: u32,
+
+    /// File format [default: csv for one stream and with --samples, binary for several streams]
+    #[arg(long, value_enum)]
+    pub format: Option<FormatArg>,
 
     /// All policies on the same card with the same RAM, one beside the other
     #[arg(long)]
@@ -88,6 +92,28 @@ pub struct Record {
     /// Write the figures as JSON; - is standard output
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+}
+
+impl Record {
+    /// Returns the format of the files: the one that was named, or the default.
+    pub fn format(&self) -> FormatArg {
+        let is_binary = self.streams > 1 && self.samples.is_none();
+        let default = if is_binary {
+            FormatArg::Binary
+        } else {
+            FormatArg::Csv
+        };
+        self.format.unwrap_or(default)
+    }
+}
+
+/// File format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FormatArg {
+    /// Samples in blocks with checksums; `cardiograph export` converts them to CSV or ULog
+    Binary,
+    /// Lines of text
+    Csv,
 }
 
 /// How lines get to the card.

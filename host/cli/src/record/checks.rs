@@ -1,10 +1,10 @@
 //! What cannot be recorded, said before anything is.
 
-use crate::args::{Durability, PolicyArg, Record};
+use crate::args::{Durability, FormatArg, PolicyArg, Record};
 use crate::failure::Failure;
 use crate::outputs::is_standard_output;
 use cardiograph_compare::bus_rate_Bps;
-use cardiograph_record::{Feed, LINE_BYTES_MIN};
+use cardiograph_record::{BINARY_SAMPLE_BYTES_MAX, BINARY_SAMPLE_BYTES_MIN, Feed, LINE_BYTES_MIN};
 use cardiograph_recorder::{LINE_BYTES_MAX, RING_BYTES_MAX, RING_BYTES_MIN, STREAMS_MAX};
 use cardiograph_report::units;
 use cardiograph_sim_card::{Board, Bus, Profile, Spi};
@@ -27,12 +27,7 @@ pub fn options(args: &Record) -> Result<NonZeroU32, Failure> {
     let Some(rate) = NonZeroU32::new(rate_hz) else {
         return refuse("--rate is 0; give it 1 line a second at least".to_string());
     };
-    if let Some(line @ (..LINE_BYTES_MIN | LINE_BYTES_MAX_PAST..)) = args.line {
-        return refuse(format!(
-            "--line is {line}; it must be {LINE_BYTES_MIN}, room for the line's number, to {LINE_BYTES_MAX}, \
-             which fits in a block"
-        ));
-    }
+    sample_bytes(args)?;
     if !(1..=STREAMS_MAX as u32).contains(&args.streams) {
         return refuse(format!(
             "--streams is {}; it must be 1 to {STREAMS_MAX}, which share a card",
@@ -65,8 +60,27 @@ pub fn options(args: &Record) -> Result<NonZeroU32, Failure> {
     Ok(rate)
 }
 
-/// One more than the longest line.
-const LINE_BYTES_MAX_PAST: usize = LINE_BYTES_MAX + 1;
+/// Checks the length of a sample in its format.
+fn sample_bytes(args: &Record) -> Result<(), Failure> {
+    let Some(bytes) = args.line else {
+        return Ok(());
+    };
+    let (range, remedy) = match args.format() {
+        FormatArg::Csv => (LINE_BYTES_MIN..=LINE_BYTES_MAX, "give a length within it"),
+        FormatArg::Binary => (
+            BINARY_SAMPLE_BYTES_MIN..=BINARY_SAMPLE_BYTES_MAX,
+            "give a length within it, or choose --format csv",
+        ),
+    };
+    if range.contains(&bytes) {
+        return Ok(());
+    }
+    Err(Failure::new(format!(
+        "--line is {bytes}, but samples made here have {} to {} B in this format; {remedy}",
+        range.start(),
+        range.end()
+    )))
+}
 
 /// Some options are for our recorder alone, and some are told by the samples.
 fn only_with_stream(args: &Record) -> Result<(), Failure> {
@@ -74,6 +88,7 @@ fn only_with_stream(args: &Record) -> Result<(), Failure> {
     for (is_given, option) in [
         (args.samples.is_some(), "--samples"),
         (args.streams > 1, "--streams"),
+        (args.format() == FormatArg::Binary, "--format binary"),
     ] {
         if is_given && is_others {
             return Err(Failure::new(format!(
@@ -84,6 +99,11 @@ fn only_with_stream(args: &Record) -> Result<(), Failure> {
     let Some(samples) = &args.samples else {
         return Ok(());
     };
+    if args.format() == FormatArg::Binary {
+        return Err(Failure::new(
+            "--format binary needs samples of a schema, and those of --samples are lines of text; choose --format csv",
+        ));
+    }
     let is_file = !is_standard_output(samples);
     for (is_given, option) in [
         (args.line.is_some(), "--line"),

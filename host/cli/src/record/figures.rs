@@ -1,12 +1,12 @@
 //! What came of a recording, as programs read it.
 
+use crate::args::FormatArg;
 use cardiograph_compare::{Cause, Recorded};
 use cardiograph_record::{Problem, StreamResult, Streamed};
 use serde::Serialize;
 
 /// What came of a recording. Fields are added at the end only.
 #[derive(Serialize)]
-#[expect(non_snake_case, reason = "Bps is bytes per second")]
 pub struct Figures {
     /// Lines that came, with those that were lost.
     pub pushed: u64,
@@ -20,10 +20,9 @@ pub struct Figures {
     pub ring_peak_bytes: u64,
     /// What a plain stream bears with the same RAM on the same card and bus; null where its board has no SPI,
     /// and in a directory.
-    pub lossless_bound_Bps: Option<f64>,
-    /// Bytes of lines written over the time from the first line until all files were closed; with those of
-    /// marks where `verified` is false.
-    pub achieved_Bps: f64,
+    pub sustained_bound_bytes_per_s: Option<f64>,
+    /// Bytes of the files over the time from the first sample until all files were closed.
+    pub file_rate_bytes_per_s: f64,
     /// How often the durability window was not kept; null for policies that have none.
     pub window_breaches: Option<u64>,
     /// How lines got to the card.
@@ -48,6 +47,11 @@ pub struct Figures {
     pub interrupted: bool,
     /// Every line that was written was read back and compared.
     pub verified: bool,
+    /// Format of the files: `csv` or `binary`.
+    pub format: &'static str,
+    /// Bytes of the samples that were read back, without marks, heads of blocks and headers, over the same
+    /// time; null where the files were not read back.
+    pub payload_rate_bytes_per_s: Option<f64>,
     /// Why not, as a part of a sentence.
     #[serde(skip)]
     pub unread: Option<&'static str>,
@@ -77,6 +81,7 @@ pub struct Asked {
     pub policy: String,
     pub seed: Option<u64>,
     pub ram_bytes: u64,
+    pub format: FormatArg,
     pub lossless_bound: Option<f64>,
     pub interrupted: bool,
 }
@@ -103,7 +108,11 @@ impl Figures {
             verified: streamed.unread.is_none(),
             unread: streamed.unread,
             problems: streamed.problems.clone(),
-            ..Figures::new(asked, sum(|one| one.line_bytes), streamed.duration_us)
+            payload_rate_bytes_per_s: streamed
+                .unread
+                .is_none()
+                .then(|| per_s(sum(|one| one.line_bytes), streamed.duration_us)),
+            ..Figures::new(asked, sum(|one| one.file_bytes), streamed.duration_us)
         }
     }
 
@@ -132,19 +141,25 @@ impl Figures {
             files: u64::from(recorded.written > 0),
             verified: !recorded.stopped,
             unread: recorded.stopped.then_some("it was interrupted"),
+            payload_rate_bytes_per_s: Some(per_s(written_bytes, duration_us)),
             ..Figures::new(asked, written_bytes, duration_us)
         }
     }
 
-    fn new(asked: Asked, written_bytes: u64, duration_us: u64) -> Figures {
+    fn new(asked: Asked, file_bytes: u64, duration_us: u64) -> Figures {
         Figures {
             pushed: 0,
             written: 0,
             lost: 0,
             gaps: Vec::new(),
             ring_peak_bytes: 0,
-            lossless_bound_Bps: asked.lossless_bound,
-            achieved_Bps: written_bytes as f64 * 1e6 / duration_us.max(1) as f64,
+            sustained_bound_bytes_per_s: asked.lossless_bound,
+            file_rate_bytes_per_s: per_s(file_bytes, duration_us),
+            payload_rate_bytes_per_s: None,
+            format: match asked.format {
+                FormatArg::Binary => "binary",
+                FormatArg::Csv => "csv",
+            },
             window_breaches: None,
             policy: asked.policy,
             seed: asked.seed,
@@ -161,6 +176,10 @@ impl Figures {
             problems: Vec::new(),
         }
     }
+}
+
+fn per_s(bytes: u64, duration_us: u64) -> f64 {
+    bytes as f64 * 1e6 / duration_us.max(1) as f64
 }
 
 /// The gaps of all streams, in order of time.

@@ -72,6 +72,7 @@ pub fn record(args: &Record, lines: Live, interrupt: &Interrupt) -> Result<Figur
         policy: "stream".to_string(),
         seed: None,
         ram_bytes: args.ram,
+        format: args.format(),
         lossless_bound: None,
         interrupted: interrupt.is_raised(),
     };

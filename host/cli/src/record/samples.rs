@@ -1,11 +1,11 @@
 //! Where lines come from: made here, from standard input, or from a recording.
 
 use super::checks::LINE_BYTES;
-use crate::args::Record;
+use crate::args::{FormatArg, Record};
 use crate::failure::Failure;
 use crate::outputs::is_standard_output;
 use cardiograph_compare::Recording;
-use cardiograph_record::{Feed, Given, Lines, Times, TooLong};
+use cardiograph_record::{Feed, Given, Lines, Samples, Times, TooLong};
 use cardiograph_recorder::LINE_BYTES_MAX;
 use cardiograph_trace::{Loaded, ReadOptions, read_from};
 use std::io::{BufRead, Read};
@@ -20,6 +20,8 @@ const FOR: Duration = Duration::from_secs(60);
 pub enum Source {
     /// Made here.
     Made(Lines),
+    /// Made here, for binary files.
+    Binary(Samples),
     /// Made by somebody else.
     Given(Given),
 }
@@ -30,6 +32,11 @@ impl Source {
     pub fn of(args: &Record, rate_hz: NonZeroU32) -> Result<Source, Failure> {
         let count = |length: Duration| Recording::lines_before(rate_hz, length.as_nanos() as u64);
         let source = match &args.samples {
+            None if args.format() == FormatArg::Binary => Source::Binary(Samples::new(
+                rate_hz.get(),
+                args.line.unwrap_or(LINE_BYTES),
+                count(args.length.unwrap_or(FOR)),
+            )),
             None => Source::Made(Lines {
                 rate_hz: rate_hz.get(),
                 line_bytes: args.line.unwrap_or(LINE_BYTES),
@@ -53,6 +60,7 @@ impl Source {
     pub fn feed(&self) -> &(dyn Feed + Sync) {
         match self {
             Source::Made(lines) => lines,
+            Source::Binary(samples) => samples,
             Source::Given(lines) => lines,
         }
     }

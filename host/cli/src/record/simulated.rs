@@ -13,7 +13,7 @@ use cardiograph_compare::{
     stream_on_card,
 };
 use cardiograph_record::{Feed, Lines, Streamed, line};
-use cardiograph_recorder::{Config, WhenFull, Window};
+use cardiograph_recorder::{Config, Format, WhenFull, Window};
 use cardiograph_report::units;
 use cardiograph_sim_card::{Board, Bus, Card, Profile, Seed, Spi};
 use cardiograph_workload::{Doing, Observer, Operation};
@@ -56,23 +56,28 @@ impl Simulated {
         match (policy, source) {
             (PolicyArg::Stream, _) => self.stream(args, feed, interrupt),
             (policy, Source::Made(lines)) => self.by_policy(args, policy, lines, interrupt),
-            (_, Source::Given(_)) => Err(Failure::new(
-                "--samples works with --policy stream alone; leave one of both away",
+            (_, Source::Binary(_) | Source::Given(_)) => Err(Failure::new(
+                "--samples and --format binary work with --policy stream only; remove one",
             )),
         }
     }
 
     fn asked(&self, args: &Record, policy: PolicyArg, feed: &dyn Feed) -> Result<Asked, Failure> {
         let bytes = feed.bytes() * u64::from(args.streams);
+        let tracks = match feed.format() {
+            Format::Binary(_) => 1,
+            Format::Lines { .. } | Format::Csv(_) => args.streams,
+        };
         let bound = self
             .spi()
-            .map(|spi| lossless_bound_Bps(self.card(args), spi, args.ram, bytes));
+            .map(|spi| lossless_bound_Bps(self.card(args), spi, args.ram, bytes, tracks));
         let policy = policy.to_possible_value();
         let policy = policy.as_ref().map_or("", |value| value.get_name());
         Ok(Asked {
             policy: policy.to_string(),
             seed: Some(args.seed),
             ram_bytes: args.ram,
+            format: args.format(),
             lossless_bound: bound
                 .transpose()
                 .map_err(|error| self.failed(args, error))?,

@@ -72,13 +72,13 @@ pub fn lost(figures: &Figures) -> String {
 fn ram(figures: &Figures) -> Section {
     let ring_bytes = figures.ram_bytes / u64::from(figures.streams);
     let each = match figures.streams {
-        1 => "",
-        _ => " for each stream",
+        1 => String::new(),
+        _ => format!(", {} per stream", units::ram(ring_bytes)),
     };
     Section {
         heading: "RAM",
         rows: vec![
-            row("size", units::ram(ring_bytes) + each),
+            row("size", units::ram(figures.ram_bytes) + &each),
             row(
                 "highest level",
                 format!(
@@ -92,16 +92,34 @@ fn ram(figures: &Figures) -> Section {
 }
 
 fn rate(figures: &Figures) -> Section {
-    let mut rows = vec![row("achieved", units::rate(figures.achieved_Bps))];
-    if let Some(bound) = figures.lossless_bound_Bps {
+    let mut rows = vec![row(
+        "file data",
+        format!(
+            "{} ({})",
+            units::rate(figures.file_rate_bytes_per_s),
+            figures.format
+        ),
+    )];
+    if let Some(payload) = figures.payload_rate_bytes_per_s {
+        rows.push(row("payload", units::rate(payload)));
+    }
+    if let Some(bound) = figures.sustained_bound_bytes_per_s {
         rows.push(row(
-            "lossless bound",
-            format!("{}, of a plain stream with this RAM", units::rate(bound)),
+            "sustained bound",
+            format!("{}, {}", units::rate(bound), bound_of(figures)),
         ));
     }
     Section {
         heading: "Rate",
         rows,
+    }
+}
+
+/// Describes the write loop whose rate bounds the recording.
+fn bound_of(figures: &Figures) -> &'static str {
+    match (figures.streams, figures.format) {
+        (1, _) | (_, "binary") => "a plain CMD25 loop with this buffer",
+        _ => "a plain CMD25 loop over as many files, in turns of 16 KiB, with this buffer",
     }
 }
 

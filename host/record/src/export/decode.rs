@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read};
 use std::ops::RangeInclusive;
 
-pub(super) const CAUSES: [&str; 7] = [
+pub(crate) const CAUSES: [&str; 7] = [
     "busy",
     "no-card",
     "card-failed",
@@ -19,18 +19,18 @@ pub(super) const CAUSES: [&str; 7] = [
 
 /// Samples that are missing.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Gap {
-    pub(super) first: u64,
-    pub(super) count: u64,
-    pub(super) at_us: u64,
+pub(crate) struct Gap {
+    pub(crate) first: u64,
+    pub(crate) count: u64,
+    pub(crate) at_us: u64,
     /// Not in version 0.1.
-    pub(super) last_us: Option<u64>,
+    pub(crate) last_us: Option<u64>,
     /// Place in [`CAUSES`].
-    pub(super) cause: u8,
+    pub(crate) cause: u8,
 }
 
 /// Receives the content of a recording.
-pub(super) trait Sink {
+pub(crate) trait Sink {
     /// A stream begins.
     fn stream(&mut self, stream: u8, header: &Header) -> Result<(), ExportError>;
     /// Samples that end in one block, which was written at the age of the file.
@@ -61,7 +61,7 @@ struct Decoder<'a, S> {
 }
 
 /// Decodes a whole recording.
-pub(super) fn decode(mut input: impl Read, sink: &mut impl Sink) -> Result<Exported, ExportError> {
+pub(crate) fn decode(mut input: impl Read, sink: &mut impl Sink) -> Result<Exported, ExportError> {
     let mut block = [0; BLOCK_BYTES];
     if read_block(&mut input, &mut block)? < BLOCK_BYTES {
         return Err(ExportError::NoHeader);

@@ -8,13 +8,13 @@ use cardiograph_recorder::{COLUMNS_MAX, DECIMALS_MAX, Kind, SAMPLE_BYTES_MAX};
 const DESCRIPTION_V1: &str = "cardiograph recording 1\n";
 const DESCRIPTION_V2: &str = "cardiograph recording 2\n";
 const CRC_AT: usize = BLOCK_BYTES - 4;
-pub(super) const NO_SAMPLE: u16 = u16::MAX;
+pub(crate) const NO_SAMPLE: u16 = u16::MAX;
 /// Longest header: two blocks.
 const HEADER_BYTES_MAX: usize = 2 * 472;
 
 /// Version of the binary format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Version {
+pub(crate) enum Version {
     /// Of release 0.1: one stream, no times.
     V1,
     V2,
@@ -29,7 +29,7 @@ impl Version {
     }
 
     /// Bytes of a gap's payload.
-    pub(super) fn gap_bytes(self) -> usize {
+    pub(crate) fn gap_bytes(self) -> usize {
         match self {
             Version::V1 => 25,
             Version::V2 => 33,
@@ -39,20 +39,20 @@ impl Version {
 
 /// Everything before the payload.
 #[derive(Clone, Copy)]
-pub(super) struct Head {
-    pub(super) epoch: u32,
-    pub(super) index: u32,
-    pub(super) kind: u8,
-    pub(super) stream: u8,
+pub(crate) struct Head {
+    pub(crate) epoch: u32,
+    pub(crate) index: u32,
+    pub(crate) kind: u8,
+    pub(crate) stream: u8,
     used: usize,
-    pub(super) first: u16,
-    pub(super) age_ms: u32,
+    pub(crate) first: u16,
+    pub(crate) age_ms: u32,
     version: Version,
 }
 
 impl Head {
     /// Reads the head of a block whose checksum and lengths are right.
-    pub(super) fn of(block: &Block, version: Version) -> Option<Head> {
+    pub(crate) fn of(block: &Block, version: Version) -> Option<Head> {
         let number = |at: usize| u32::from_le_bytes(core::array::from_fn(|byte| block[at + byte]));
         let short = |at: usize| u16::from_le_bytes([block[at], block[at + 1]]);
         let is_v2 = version == Version::V2;
@@ -73,39 +73,39 @@ impl Head {
         is_right.then_some(head)
     }
 
-    pub(super) fn payload<'a>(&self, block: &'a Block) -> &'a [u8] {
+    pub(crate) fn payload<'a>(&self, block: &'a Block) -> &'a [u8] {
         &block[self.version.payload_at()..][..self.used]
     }
 }
 
 /// Header of one stream.
 #[derive(Clone, Debug)]
-pub(super) struct Header {
-    pub(super) columns: Vec<(String, Kind)>,
+pub(crate) struct Header {
+    pub(crate) columns: Vec<(String, Kind)>,
     /// Not in version 0.1.
-    pub(super) file: Option<FileKeys>,
+    pub(crate) file: Option<FileKeys>,
 }
 
 /// Keys of a header about the file.
 #[derive(Clone, Debug, Default)]
-pub(super) struct FileKeys {
-    pub(super) prefix: String,
-    pub(super) number: u32,
-    pub(super) streams: u8,
-    pub(super) first: u64,
-    pub(super) at_us: u64,
-    pub(super) session: String,
-    pub(super) settings: String,
+pub(crate) struct FileKeys {
+    pub(crate) prefix: String,
+    pub(crate) number: u32,
+    pub(crate) streams: u8,
+    pub(crate) first: u64,
+    pub(crate) at_us: u64,
+    pub(crate) session: String,
+    pub(crate) settings: String,
 }
 
 impl Header {
-    pub(super) fn sample_bytes(&self) -> usize {
+    pub(crate) fn sample_bytes(&self) -> usize {
         self.columns.iter().map(|(_, kind)| kind.bytes()).sum()
     }
 }
 
 /// Recognises the version of a recording by its block 0.
-pub(super) fn version_of(block: &Block) -> Result<Version, ExportError> {
+pub(crate) fn version_of(block: &Block) -> Result<Version, ExportError> {
     for (version, description) in [(Version::V2, DESCRIPTION_V2), (Version::V1, DESCRIPTION_V1)] {
         let head = Head::of(block, version);
         let head = head.filter(|head| head.kind == 0 && head.index == 0);
@@ -117,14 +117,14 @@ pub(super) fn version_of(block: &Block) -> Result<Version, ExportError> {
 }
 
 /// State of a header that may have two blocks.
-pub(super) enum Parsed {
+pub(crate) enum Parsed {
     Whole(Header),
     /// Its second block is missing.
     Part,
     Bad,
 }
 
-pub(super) fn parse(bytes: &[u8], version: Version) -> Parsed {
+pub(crate) fn parse(bytes: &[u8], version: Version) -> Parsed {
     let Ok(text) = str::from_utf8(bytes) else {
         return Parsed::Bad;
     };

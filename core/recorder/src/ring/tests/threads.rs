@@ -168,9 +168,8 @@ fn all_is_taken_up_to_the_close() {
         let turns = AtomicU64::new(0);
         let (pushed, accepted) = thread::scope(|scope| {
             let turns = &turns;
-            let pushing = scope.spawn(move || {
-                push_all(&mut producer.0, SAMPLES, || wait_for_a_turn(turns))
-            });
+            let pushing =
+                scope.spawn(move || push_all(&mut producer.0, SAMPLES, || wait_for_a_turn(turns)));
             loop {
                 let is_closed = consumer.is_closed();
                 taken.drain(&mut consumer, || ());
