@@ -8,7 +8,7 @@ use cardiograph_sim_card::wire::Fault;
 use cardiograph_sim_card::{Card, Counterfeit, Defects, Seed};
 use embedded_sdmmc::{Block, BlockDevice, BlockIdx, SdCardError as Error};
 use reference::Failure;
-use rig::{BYTE_NS, CLOCK_HZ, STATUS, data, inject, exchange, ready, stored, write_5};
+use rig::{BYTE_NS, CLOCK_HZ, STATUS, data, exchange, inject, ready, stored, write_5};
 use std::num::NonZeroU64;
 
 /// Data responses.

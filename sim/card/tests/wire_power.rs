@@ -5,7 +5,7 @@ mod rig;
 
 use cardiograph_sim_card::wire::Fault;
 use reference::Failure;
-use rig::{BYTE_NS, STATUS, bytes, data, inject, exchange, ready, stored, write_5};
+use rig::{BYTE_NS, STATUS, bytes, data, exchange, inject, ready, stored, write_5};
 
 #[test]
 fn without_power_the_line_is_high_and_time_passes() {

@@ -146,7 +146,9 @@ impl Log {
         }
         let logged = self.slot_of_page.keys().copied();
         let invalidated: Vec<u32> = logged.filter(|page| pages.contains(page)).collect();
-        invalidated.into_iter().for_each(|page| self.invalidate(page));
+        invalidated
+            .into_iter()
+            .for_each(|page| self.invalidate(page));
     }
 
     /// Returns true if the log holds the newest version of any of these pages, all of one unit.
