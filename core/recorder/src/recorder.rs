@@ -22,7 +22,7 @@ use crate::steps::{Port, Step, Steps};
 use crate::stream::{Stream, StreamConfig, StreamSummary};
 use crate::track::Track;
 use crate::volume::{ErrorKind, Request, Volume};
-use cardiograph_card::{BLOCK_BYTES, Medium};
+use cardiograph_card::{BLOCK_BYTES, BlockDevice};
 use core::future::poll_fn;
 use core::pin::{Pin, pin};
 use core::slice::from_mut;
@@ -90,7 +90,7 @@ pub struct Recorder<'a, M, V, VE, C, D, E, const N: usize> {
 
 impl<'a, M, V, VE, C, D, E, const N: usize> Recorder<'a, M, V, VE, C, D, E, N>
 where
-    M: Medium,
+    M: BlockDevice,
     V: for<'s> Volume<Port<'s>, Error = VE>,
     C: Clock,
     D: DelayNs,
@@ -263,7 +263,7 @@ async fn drive<M, C, D, E, VE, const N: usize>(
     steps: &Steps,
 ) -> JobEnd<M::Error, VE>
 where
-    M: Medium,
+    M: BlockDevice,
     C: Clock,
     D: DelayNs,
     E: FnMut(Event),
@@ -321,7 +321,7 @@ async fn serve<M, C, D, E, T, const N: usize>(
     steps: &Steps,
 ) -> Result<(), M::Error>
 where
-    M: Medium,
+    M: BlockDevice,
     C: Clock,
     D: DelayNs,
     E: FnMut(Event),

@@ -1,6 +1,6 @@
 //! A workload on a card on a board, and what came of it.
 
-use cardiograph_sim_card::{Board, Call, Card, Profile, Seed};
+use cardiograph_sim_card::{Board, Card, Profile, Seed, TimedOperation};
 use cardiograph_store::{Download, run_on_card};
 use cardiograph_workload::{Doing, Observer, Operation, Workload, workload};
 use std::fmt;
@@ -167,12 +167,15 @@ impl Experiment {
     ///
     /// # Errors
     /// As [`Experiment::run`].
-    pub fn run_recorded(&self, seed: u64) -> Result<(Operations, Vec<Call>), ExperimentError> {
+    pub fn run_recorded(
+        &self,
+        seed: u64,
+    ) -> Result<(Operations, Vec<TimedOperation>), ExperimentError> {
         let (_, profile, _) = self.set_up()?;
         let mut card = Card::new(&profile, Seed::new(seed));
-        card.controller_mut().record();
+        card.controller_mut().start_trace();
         let (operations, mut card) = self.run_on(card)?;
-        Ok((operations, card.controller_mut().take_record()))
+        Ok((operations, card.controller_mut().take_trace()))
     }
 
     /// Whether what the card is asked follows from the workload alone, and not from how long it takes: only

@@ -7,13 +7,13 @@
 //! its period.
 
 use crate::experiment::{Experiment, ExperimentError, Operations};
-use cardiograph_sim_card::{Call, Controller, Profile, Seed};
+use cardiograph_sim_card::{Controller, Profile, Seed, TimedOperation};
 use cardiograph_trace::{EnergyCounter, EnergyTrace};
 
 /// A run of an experiment as what its card was asked.
 pub struct Recording {
     operations: Operations,
-    calls: Vec<Call>,
+    calls: Vec<TimedOperation>,
 }
 
 impl Recording {
@@ -38,7 +38,7 @@ impl Recording {
     }
 
     /// What the card was asked, in order.
-    pub fn calls(&self) -> &[Call] {
+    pub fn calls(&self) -> &[TimedOperation] {
         &self.calls
     }
 
@@ -49,9 +49,9 @@ impl Recording {
         let mut energy = EnergyTrace::from_ns(0.0);
         let mut now_ns = 0;
         for call in &self.calls {
-            now_ns = call.at_ns.max(now_ns);
+            now_ns = call.start_ns.max(now_ns);
             let before = counter.read(now_ns, controller.energy(now_ns).total_pj());
-            let busy_ns = controller.call(now_ns, call.ask);
+            let busy_ns = controller.run_operation(now_ns, call.operation);
             now_ns += busy_ns;
             let during = counter.read(now_ns, controller.energy(now_ns).total_pj());
             before
@@ -69,18 +69,18 @@ impl Recording {
         let mut calls = self.calls.iter().peekable();
         // How much later it is than in the recording.
         let mut late_ns = 0_i64;
-        let shift = |controller: &mut Controller, call: &Call, late_ns: &mut i64| {
-            let now_ns = call.at_ns.saturating_add_signed(*late_ns);
-            let busy_ns = controller.call(now_ns, call.ask);
+        let shift = |controller: &mut Controller, call: &TimedOperation, late_ns: &mut i64| {
+            let now_ns = call.start_ns.saturating_add_signed(*late_ns);
+            let busy_ns = controller.run_operation(now_ns, call.operation);
             *late_ns += busy_ns as i64 - call.busy_ns as i64;
         };
         for operation in &mut operations.all {
             let (start_ns, end_ns) = (operation.start_ns, operation.end_ns);
-            while let Some(call) = calls.next_if(|call| call.at_ns < start_ns) {
+            while let Some(call) = calls.next_if(|call| call.start_ns < start_ns) {
                 shift(&mut controller, call, &mut late_ns);
             }
             operation.start_ns = start_ns.saturating_add_signed(late_ns);
-            while let Some(call) = calls.next_if(|call| call.at_ns < end_ns) {
+            while let Some(call) = calls.next_if(|call| call.start_ns < end_ns) {
                 shift(&mut controller, call, &mut late_ns);
             }
             operation.end_ns = end_ns.saturating_add_signed(late_ns);

@@ -7,7 +7,7 @@ use crate::others::{Files, Volume};
 use crate::plan::{Plan, SMALL};
 use crate::session::{Ask, End, Exchange, Session, Setup};
 use cardiograph_recorder::{Config, Event, Format, WhenFull, Window};
-use cardiograph_sim_card::wire::{Strike, Strikes};
+use cardiograph_sim_card::wire::{Fault, FaultSchedule};
 use cardiograph_sim_card::{Card, Profile};
 use cardiograph_sim_world::{Clock, Random, Seed};
 
@@ -163,7 +163,7 @@ impl Scene {
             },
             plans: plans.collect(),
             asks: vec![(70_000_000, Ask::Roll)],
-            strikes: Strikes::default(),
+            strikes: FaultSchedule::default(),
             exchange: None,
             write_protected: false,
             stops_without_power: true,
@@ -177,7 +177,7 @@ impl Scene {
     ///
     /// # Errors
     /// What is wrong.
-    pub fn struck(&self, strikes: &Strikes) -> Result<Session, String> {
+    pub fn struck(&self, strikes: &FaultSchedule) -> Result<Session, String> {
         let clock = Clock::default();
         let setup = Setup {
             strikes: strikes.clone(),
@@ -300,8 +300,8 @@ impl Scene {
         let mut card = self.card();
         let mut setup = self.setup.clone();
         for byte in cuts {
-            setup.strikes = Strikes::default();
-            setup.strikes.add(*byte, Strike::PowerCut);
+            setup.strikes = FaultSchedule::default();
+            setup.strikes.add(*byte, Fault::PowerCut);
             let session;
             (card, session) = setup.run(card, &clock);
             outcome.cuts += u64::from(session.end == End::PowerCut);
@@ -395,7 +395,7 @@ fn random_setup(seed: Seed, volume: &Volume, random: &mut Random) -> Setup {
         asks: asks.collect(),
         config,
         plans,
-        strikes: Strikes::default(),
+        strikes: FaultSchedule::default(),
         exchange: None,
         write_protected: false,
         stops_without_power: true,
@@ -410,7 +410,7 @@ fn again(setup: &Setup, seconds: f64, random: &mut Random) -> Setup {
         plans: plans.collect(),
         asks: Vec::new(),
         exchange: None,
-        strikes: Strikes::default(),
+        strikes: FaultSchedule::default(),
         ..setup.clone()
     }
 }

@@ -3,7 +3,7 @@
 use crate::disk::Image;
 use crate::plan::Plan;
 use cardiograph_recorder::{Config, Control, Event, FileId, FlushState, Format, ReadDesk};
-use cardiograph_sim_card::wire::{Effects, Options, Strikes, Wire};
+use cardiograph_sim_card::wire::{FaultCounts, FaultSchedule, Options, Wire};
 use cardiograph_sim_card::{Card, Profile};
 use cardiograph_sim_device::{Beside, Device, Finished, Logged, StreamSetup, Watch, card_kind};
 use cardiograph_sim_world::{Clock, Handle, Seed};
@@ -37,7 +37,7 @@ pub struct Setup {
     /// What is asked of it, so many ns after the one before.
     pub asks: Vec<(u64, Ask)>,
     /// What happens to the card.
-    pub strikes: Strikes,
+    pub strikes: FaultSchedule,
     /// Another card that is put in.
     pub exchange: Option<Exchange>,
     /// Whether the card says that it must not be written to.
@@ -102,7 +102,7 @@ pub struct Session {
     /// Strikes were to come.
     pub was_struck: bool,
     /// How often they had an effect.
-    pub effects: Effects,
+    pub effects: FaultCounts,
     /// Number of the card that it began with; another one that is put in is the next.
     pub card: usize,
     /// What a card held that was exchanged, and bytes until then.
@@ -280,7 +280,7 @@ impl Setup {
             Some(match exchange {
                 None => asking,
                 Some(exchange) => Box::pin(async move {
-                    exchange_card(exchange, slot, seed, control, handle, out).await;
+                    swap_card(exchange, slot, seed, control, handle, out).await;
                     asking.await;
                 }),
             })
@@ -300,7 +300,7 @@ impl Setup {
         };
         let flushes = flushes.borrow().clone();
         let count = wire.card().count();
-        let effects = wire.card().effects();
+        let effects = wire.card().fault_counts();
         Session {
             plans: self.plans.clone(),
             said,
@@ -315,7 +315,7 @@ impl Setup {
                 .asks
                 .iter()
                 .any(|(_, ask)| matches!(ask, Ask::Read(..))),
-            was_struck: self.strikes.next_place() != u64::MAX || self.exchange.is_some(),
+            was_struck: self.strikes.next_byte() != u64::MAX || self.exchange.is_some(),
             effects,
             card: 0,
             taken_out: taken_out.take(),
@@ -335,7 +335,7 @@ fn border_watch(borders: Rc<RefCell<Vec<u64>>>) -> Box<Watch> {
 }
 
 /// Takes the card out, and puts another one in.
-async fn exchange_card(
+async fn swap_card(
     exchange: Exchange,
     wire: Wire,
     seed: Seed,
@@ -349,7 +349,7 @@ async fn exchange_card(
     handle.sleep_ns(exchange.after_ns).await;
     let mut other = Card::new(&exchange.profile, seed.child("another card"));
     exchange.image.store(&mut other);
-    let card = wire.card().exchange_card(other);
+    let card = wire.card().swap_card(other);
     let bytes = wire.card().count().bytes;
     taken_out.replace(Some((bytes, Image::of(&card))));
     handle.sleep_ns(exchange.out_ns).await;

@@ -2,7 +2,7 @@
 
 use cardiograph_recorder::{Config, Event, Format, WhenFull, Window};
 use cardiograph_sim_card::Card;
-use cardiograph_sim_card::wire::{Mix, Strike, Strikes};
+use cardiograph_sim_card::wire::{Fault, FaultMix, FaultSchedule};
 use cardiograph_sim_storm::case::Scene;
 use cardiograph_sim_storm::disk::{Disk, Image};
 use cardiograph_sim_storm::plan::{Plan, SMALL};
@@ -13,7 +13,7 @@ use cardiograph_sim_world::{Clock, Seed};
 /// `count` says.
 fn strike_scenes(
     scenes: std::ops::Range<u64>,
-    strikes: impl Fn(Seed, u64) -> Strikes,
+    strikes: impl Fn(Seed, u64) -> FaultSchedule,
     count: impl Fn(&Session) -> u64,
 ) -> u64 {
     let counts = scenes.map(|number| {
@@ -30,8 +30,8 @@ fn strike_scenes(
     counts.sum()
 }
 
-fn at_random(mix: Mix) -> impl Fn(Seed, u64) -> Strikes {
-    move |seed, bytes| Strikes::random(seed, &mix, 0..bytes)
+fn at_random(mix: FaultMix) -> impl Fn(Seed, u64) -> FaultSchedule {
+    move |seed, bytes| FaultSchedule::random(seed, &mix, 0..bytes)
 }
 
 fn times_lost(session: &Session) -> u64 {
@@ -46,10 +46,10 @@ fn times_back(session: &Session) -> u64 {
 
 #[test]
 fn flipped_bits_in_both_directions() {
-    let mix = Mix {
+    let mix = FaultMix {
         flips_to_card: 30,
         flips_to_host: 30,
-        ..Mix::default()
+        ..FaultMix::default()
     };
     let flips = strike_scenes(100..130, at_random(mix), |session| {
         session
@@ -63,9 +63,9 @@ fn flipped_bits_in_both_directions() {
 
 #[test]
 fn lost_commands() {
-    let mix = Mix {
+    let mix = FaultMix {
         lost_commands: 20,
-        ..Mix::default()
+        ..FaultMix::default()
     };
     let lost = strike_scenes(200..220, at_random(mix), |session| {
         session.effects.lost_commands
@@ -76,21 +76,21 @@ fn lost_commands() {
 #[test]
 fn a_card_that_is_busy_for_two_seconds() {
     let busy = |seed: Seed, bytes| {
-        let mut strikes = Strikes::default();
+        let mut strikes = FaultSchedule::default();
         let extra_ns = 2_000_000_000;
-        strikes.add(seed.stream("busy").below(bytes), Strike::Busy { extra_ns });
+        strikes.add(seed.stream("busy").below(bytes), Fault::Busy { extra_ns });
         strikes
     };
-    let busies = strike_scenes(300..320, busy, |session| session.effects.busies);
+    let busies = strike_scenes(300..320, busy, |session| session.effects.long_busies);
     assert!(busies >= 15, "{busies} times it was busy for longer");
 }
 
 #[test]
 fn a_card_that_is_pulled_and_put_back() {
-    let mix = Mix {
+    let mix = FaultMix {
         pulls: 2,
         out_ns_max: 700_000_000,
-        ..Mix::default()
+        ..FaultMix::default()
     };
     let pulls = |session: &Session| session.effects.power_losses;
     let pulled = strike_scenes(400..410, at_random(mix), pulls);
@@ -101,15 +101,15 @@ fn a_card_that_is_pulled_and_put_back() {
 
 #[test]
 fn all_of_it_together() {
-    let mix = Mix {
+    let mix = FaultMix {
         pulls: 1,
         out_ns_max: 300_000_000,
         lost_commands: 10,
         flips_to_card: 20,
         flips_to_host: 20,
-        busies: 3,
+        long_busies: 3,
         extra_ns_max: 600_000_000,
-        ..Mix::default()
+        ..FaultMix::default()
     };
     let effects = strike_scenes(500..530, at_random(mix), |session| session.effects.total());
     assert!(effects >= 30 * 25, "{effects} strikes had an effect");
@@ -118,8 +118,8 @@ fn all_of_it_together() {
 #[test]
 fn a_card_that_is_pulled_for_good() {
     let pulled = |seed: Seed, bytes| {
-        let mut strikes = Strikes::default();
-        strikes.add(seed.stream("pull").below(bytes), Strike::PowerCut);
+        let mut strikes = FaultSchedule::default();
+        strikes.add(seed.stream("pull").below(bytes), Fault::PowerCut);
         strikes
     };
     let lost = strike_scenes(600..620, pulled, times_lost);
@@ -147,7 +147,7 @@ fn full(seed: u64, when_full: WhenFull) -> Scene {
         },
         plans: plans.collect(),
         asks: Vec::new(),
-        strikes: Strikes::default(),
+        strikes: FaultSchedule::default(),
         exchange: None,
         write_protected: false,
         stops_without_power: false,
@@ -159,7 +159,7 @@ fn full(seed: u64, when_full: WhenFull) -> Scene {
 #[test]
 fn a_full_card_is_told_and_all_that_comes_then_is_counted() {
     for seed in 0..3 {
-        let session = full(seed, WhenFull::Wait).struck(&Strikes::default());
+        let session = full(seed, WhenFull::Wait).struck(&FaultSchedule::default());
         let session = session.unwrap_or_else(|why| panic!("seed {seed}: {why}"));
         assert!(session.is_full());
         let End::Done(streams) = session.end else {
@@ -172,7 +172,7 @@ fn a_full_card_is_told_and_all_that_comes_then_is_counted() {
 #[test]
 fn the_oldest_recordings_give_way_and_nothing_is_lost() {
     for seed in 0..3 {
-        let session = full(seed, WhenFull::RemoveOldest).struck(&Strikes::default());
+        let session = full(seed, WhenFull::RemoveOldest).struck(&FaultSchedule::default());
         let session = session.unwrap_or_else(|why| panic!("seed {seed}: {why}"));
         let is_removed = |event| matches!(event, Event::Removed { .. });
         let removed = session.said.iter().filter(|said| is_removed(said.event));

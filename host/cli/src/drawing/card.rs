@@ -106,7 +106,7 @@ fn habits(controller: &ControllerProfile) -> Vec<String> {
         row("a command takes", &time(controller.command_us)),
         row(
             "log full: frees",
-            &plural(controller.clean_up_blocks, "block"),
+            &plural(controller.gc_log_blocks, "block"),
         ),
         row(
             "a write waits",

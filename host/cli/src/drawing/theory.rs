@@ -77,14 +77,14 @@ impl Times {
             small_us: f64::from(controller.command_us) + read_us + f64::from(flash.log_program_us),
             copy_us,
             erase_us,
-            peak_us: copy_us + (1.0 + f64::from(controller.clean_up_blocks)) * erase_us,
+            peak_us: copy_us + (1.0 + f64::from(controller.gc_log_blocks)) * erase_us,
         }
     }
 }
 
 fn peaks(profile: &Profile, times: &Times) -> Vec<Derived> {
     let controller = profile.controller;
-    let erases = units::count(u64::from(controller.clean_up_blocks) + 1);
+    let erases = units::count(u64::from(controller.gc_log_blocks) + 1);
     let limit_us = f64::from(controller.stall_limit_us);
     let mut peaks = vec![Derived::new(
         "A peak: one unit merged",
@@ -107,7 +107,7 @@ fn peaks(profile: &Profile, times: &Times) -> Vec<Derived> {
 /// Every page that is freed may be of another unit.
 fn worst(profile: &Profile, times: &Times) -> Derived {
     let controller = profile.controller;
-    let freed = f64::from(controller.clean_up_blocks);
+    let freed = f64::from(controller.gc_log_blocks);
     let units = (profile.capacity_bytes / unit_bytes(profile)) as f64;
     let merges = (freed * f64::from(profile.flash.pages_per_block)).min(units);
     let all_us = merges * (times.copy_us + times.erase_us) + freed * times.erase_us;
@@ -133,7 +133,7 @@ fn worst(profile: &Profile, times: &Times) -> Derived {
 /// first, so that clean-up finds one again only when the log has gone round.
 fn round_pages(profile: &Profile) -> u64 {
     let controller = profile.controller;
-    let freed = controller.clean_up_blocks.max(1);
+    let freed = controller.gc_log_blocks.max(1);
     let blocks = controller.log_blocks / freed * freed;
     u64::from(blocks) * u64::from(profile.flash.pages_per_block)
 }
@@ -144,7 +144,7 @@ fn log(profile: &Profile) -> Vec<Derived> {
     let round = round_pages(profile);
     let is_whole = controller
         .log_blocks
-        .is_multiple_of(controller.clean_up_blocks.max(1));
+        .is_multiple_of(controller.gc_log_blocks.max(1));
     let blocks = match is_whole {
         true => "log blocks",
         false => "log blocks, down to whole clean-ups,",
@@ -167,7 +167,7 @@ fn log(profile: &Profile) -> Vec<Derived> {
             "From peak to peak, at worst",
             format!(
                 "{} log pages",
-                units::count(u64::from(controller.clean_up_blocks) * pages)
+                units::count(u64::from(controller.gc_log_blocks) * pages)
             ),
             "freed blocks × pages per block: each holds a page of a unit that is not merged yet",
         ),

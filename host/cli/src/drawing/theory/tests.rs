@@ -23,9 +23,9 @@ fn the_card_that_comes_along_has_the_numbers_one_gets_by_hand() {
 #[test]
 fn a_log_that_is_freed_in_portions_goes_round_in_whole_ones() {
     let mut profile = Profile::named("class10-16g").unwrap();
-    let mut round = |log_blocks, clean_up_blocks| {
+    let mut round = |log_blocks, gc_log_blocks| {
         profile.controller.log_blocks = log_blocks;
-        profile.controller.clean_up_blocks = clean_up_blocks;
+        profile.controller.gc_log_blocks = gc_log_blocks;
         round_pages(&profile) / 64
     };
     assert_eq!((round(10, 1), round(10, 3), round(10, 10)), (10, 9, 10));
@@ -57,7 +57,7 @@ fn simulated_us(profile: &Profile, round: u64) -> Vec<f64> {
 fn peaks_come_as_high_and_as_far_apart_as_theory_says() {
     for (name, _) in CARDS {
         let mut profile = Profile::named(name).unwrap();
-        if profile.controller.clean_up_blocks > 1 {
+        if profile.controller.gc_log_blocks > 1 {
             continue;
         }
         profile.flash.spread_percent = 0;
