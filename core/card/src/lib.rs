@@ -49,9 +49,9 @@
 //!
 //! # Durability
 //!
-//! SD cards in SPI mode have no command that flushes their cache. Data are durable once the stop token has
-//! been sent, busy has ended and CMD13 reports no error. A card that missed the token reports no error in
-//! CMD13 either, so the driver also checks the number of written blocks (ACMD22).
+//! The basic command set has no command that flushes the cache of a card. Data are durable once the stop
+//! token has been sent, busy has ended and CMD13 reports no error. A card that missed the token reports no
+//! error in CMD13 either, so the driver also checks the number of written blocks (ACMD22).
 //!
 //! # Bytes on the wire
 //!

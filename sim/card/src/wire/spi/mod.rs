@@ -17,7 +17,7 @@
 //! ```text
 //!                     ┌───────────────────── CMD0, from anywhere ─────────────────────┐
 //!                     v                                                               │
-//!   power ─> silent ─> None ── CMD17, CMD18, registers ──> Send ── block out: CMD18 ──┐
+//!   power ─> silent ─> None ── CMD17, CMD18, registers ─> Sending ─ block out: CMD18 ─┐
 //!      74 clocks, CMD0 │ ^ ^                               │  ^                       │
 //!                      │ │ └── block out: CMD17; CMD12 ────┤  └── next block ─────────┘
 //!                      │ │                                 └── no such block ──> AwaitStop ─ CMD12 ─> None
