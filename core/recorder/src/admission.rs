@@ -10,7 +10,7 @@
 //! card was acquired.
 
 use crate::limits::{
-    BUSY_US_MAX, COST_US_FIRST, COST_US_MIN, RATE_US, ROOM_PART, STEP_PART_OF_RING,
+    BUSY_US_MAX, COST_US_FIRST, COST_US_MIN, RATE_US, ROOM_PART, STEP_PART_OF_RING, STEP_STALL_US,
 };
 use cardiograph_card::BLOCK_BYTES;
 
@@ -152,13 +152,15 @@ impl Costs {
         level as u64 + rate.bytes_in(us) <= capacity as u64
     }
 
-    /// Returns true if a ring absorbs a step of the file system. One that cannot hold what garbage collection
-    /// may take is let run nearly empty first, and must absorb the longest step that this card has shown.
+    /// Returns true if a ring absorbs a step of the file system. A ring that cannot hold what garbage collection
+    /// may take is let run nearly empty first. Half of it must absorb the longest step that this card has shown
+    /// and a stall after it; the other half is for the stalls that come anyway.
     pub(crate) fn absorbs_step(&self, rate: Rate, level: usize, capacity: usize) -> bool {
-        let needed = rate.bytes_in(self.step_longest_us.saturating_add(self.longest_us));
+        let stall_us = self.longest_us.max(STEP_STALL_US);
+        let needed = rate.bytes_in(self.step_longest_us.saturating_add(stall_us));
         let (level_bytes, capacity_bytes) = (level as u64, capacity as u64);
         let is_low = level_bytes <= capacity_bytes / STEP_PART_OF_RING;
         self.absorbs_garbage(rate, level, capacity)
-            || is_low && level_bytes + needed <= capacity_bytes
+            || is_low && level_bytes + needed <= capacity_bytes / 2
     }
 }

@@ -86,6 +86,8 @@ pub(crate) const OVERDUE_US_MIN: u64 = 1_000;
 pub(crate) const BUSY_US_MAX: u32 = 250_000;
 /// A ring that does not last as long gets steps of the file system while at most this part of it is filled.
 pub(crate) const STEP_PART_OF_RING: u64 = 16;
+/// Stall that a step may cause on a card that has not stalled yet, in us.
+pub(crate) const STEP_STALL_US: u32 = 40_000;
 /// Files are prepared at any cost when the room in files lasts no longer than this. To reserve 64 MiB takes
 /// some 50 steps, each of which may wait [`PATIENCE_US`] for the rings.
 pub(crate) const URGENT_US: u64 = 5_000_000;

@@ -114,7 +114,7 @@ fn a_directory_that_is_removed_meanwhile_is_not_called_whole() {
         let own = directory();
         let target = own.path().join("target");
         fs::create_dir(&target).unwrap();
-        let child = spawn(own.path(), "target --rate 500 --for 3s --ram 4MiB");
+        let child = spawn(own.path(), "target --rate 500 --for 6s --ram 4MiB");
         wait_until(|| has_begun(&target));
         if whole {
             fs::remove_dir_all(&target).unwrap();
