@@ -201,7 +201,7 @@ where
             return Err(StartError::RingTooSmall);
         }
         let file_blocks = self.shell.config.file_bytes / BLOCK_BYTES as u32;
-        if file_blocks < self.shell.limits.file_blocks_min {
+        if file_blocks < self.shell.limits().file_blocks_min {
             return Err(StartError::FileTooSmall);
         }
         if streams.iter().any(|stream| !stream.encoder.format().fits()) {

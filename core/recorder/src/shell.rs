@@ -37,13 +37,15 @@ pub(crate) struct Shell<'a, M, C, D, E, const N: usize> {
     pub(crate) control: &'a Control,
     pub(crate) reads: Option<&'a ReadDesk<'a>>,
     pub(crate) config: Config,
-    pub(crate) limits: Limits,
+    /// Outside the tests they are constant, and take no memory.
+    #[cfg(test)]
+    limits: Limits,
     pub(crate) state: State<N>,
     /// Conditions of the action that is decided on.
     now: Conditions<N>,
     pub(crate) streams: [Stream<'a>; N],
     pub(crate) tracks: [Track; N],
-    files: Files,
+    pub(crate) files: Files,
     costs: Costs,
     timers: Timers,
     /// New files that were asked for, by their number.
@@ -73,7 +75,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
     pub(crate) fn new(
         parts: ShellParts<'a, M, C, D, E>,
         config: Config,
-        limits: Limits,
+        #[cfg_attr(not(test), expect(unused_variables, reason = "constant"))] limits: Limits,
         streams: [Stream<'a>; N],
     ) -> Self {
         let count = streams.iter().map(|stream| stream.track + 1).max();
@@ -90,6 +92,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             control: parts.control,
             reads: parts.reads,
             config,
+            #[cfg(test)]
             limits,
             state: State::new(count.unwrap_or(0)),
             now: Conditions::new(),
@@ -104,6 +107,14 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             is_started: false,
             has_given_up: false,
         }
+    }
+
+    pub(crate) fn limits(&self) -> Limits {
+        #[cfg(test)]
+        let limits = self.limits;
+        #[cfg(not(test))]
+        let limits = Limits::PRODUCT;
+        limits
     }
 
     pub(crate) fn now_us(&self) -> u64 {
@@ -428,7 +439,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             is_rotation_due: track.file.as_ref().is_some_and(is_old),
             is_short: self.us_left(at).is_some_and(|us| us < self.urgent_us()),
             needs_name: track.file.as_ref().is_some_and(is_name_wanted),
-            may_reserve: self.limits.may_reserve(
+            may_reserve: self.limits().may_reserve(
                 state.ahead,
                 state.closing,
                 self.state.track_count,
@@ -703,7 +714,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             prefix: encoder.prefix(),
             extension: encoder.format().extension(),
             blocks: self.config.file_bytes / BLOCK_BYTES as u32,
-            blocks_min: self.limits.file_blocks_min,
+            blocks_min: self.limits().file_blocks_min,
             note: encoder.format().note(),
         }
     }

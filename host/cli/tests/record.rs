@@ -274,7 +274,7 @@ fn what_cannot_be_recorded_is_refused() {
         ),
         (
             &["no/card"],
-            &["no/card: there is no such directory", "sim:CARD@BOARD"],
+            &["no/card: no such directory", "sim:CARD@BOARD"],
         ),
         (
             &["--samples", "none.csv"],
@@ -306,7 +306,7 @@ fn what_cannot_be_recorded_is_refused() {
         ),
         (
             &["--json", "no/such"],
-            &["no/such: its directory does not exist"],
+            &["no/such: the directory does not exist"],
         ),
     ] {
         refused(own.path(), &[&["record"], args].concat(), words);

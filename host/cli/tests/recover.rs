@@ -104,7 +104,7 @@ fn what_cannot_be_recovered_is_said_in_a_sentence() {
 
     let before = tree(directory.path());
     for (target, part) in [
-        ("missing.img", "check its name"),
+        ("missing.img", "check the name"),
         ("text.img", "no file system"),
         ("exfat.img", "exFAT"),
         ("gpt.img", "GUID partition table"),

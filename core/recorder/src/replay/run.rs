@@ -158,6 +158,10 @@ struct Outside<'a> {
     /// Samples pushed when quiet began, and when it ends.
     quiet: Option<(u64, Vec<u64>)>,
     was_taken: bool,
+    /// Files begun, track by track.
+    begun: [u32; 2],
+    /// As many files must have been begun at the end of a quiet time.
+    wanted: [u32; 2],
     /// When the next event may happen: after so many polls, or at a time.
     polls_left: u32,
     until_us: u64,
@@ -210,6 +214,8 @@ impl Replay<'_> {
             asked: Vec::new(),
             quiet: None,
             was_taken: false,
+            begun: [0; 2],
+            wanted: [0; 2],
             polls_left: 0,
             until_us: 0,
             is_stopped: false,
@@ -384,6 +390,7 @@ impl Replay<'_> {
                     fed.given_up = Some((gap.first, gap.count));
                     self.totals.given_up += gap.count;
                 }
+                crate::Event::Opened { track, .. } => outside.begun[usize::from(track)] += 1,
                 crate::Event::Removed { id } => {
                     for fed in &mut outside.fed {
                         fed.may_lack_oldest |= fed.prefix == id.prefix;
@@ -534,6 +541,10 @@ impl Outside<'_> {
         if !self.asked.is_empty() {
             return Err("a flush is not answered in a quiet time".into());
         }
+        let mut begun = self.begun.iter().zip(&self.wanted);
+        if begun.any(|(begun, wanted)| begun < wanted) {
+            return Err("a new file is never begun".into());
+        }
         WATCH.with_borrow(|watch| {
             if !watch.is_mounted {
                 return Err("the card does not come back".into());
@@ -610,7 +621,13 @@ impl Outside<'_> {
                 let number = self.control.flush();
                 self.asked.push(Asked { number, pushed });
             }
-            Event::Rotate => self.control.rotate(),
+            Event::Rotate => {
+                self.control.rotate();
+                let blocks = WATCH.with_borrow(|watch| watch.blocks);
+                for (at, _) in blocks.iter().enumerate().filter(|(_, blocks)| **blocks > 0) {
+                    self.wanted[at] = self.begun[at] + 1;
+                }
+            }
             Event::Stop => {
                 self.control.stop();
                 self.is_stopped = true;

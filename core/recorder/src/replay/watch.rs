@@ -125,6 +125,8 @@ pub(super) struct Watch {
     /// Samples pushed, and bytes of one, stream by stream.
     pub(super) pushed: Vec<(u64, usize)>,
     pub(super) seen: Vec<Seen>,
+    /// Blocks in the file of each track.
+    pub(super) blocks: [u32; 2],
     pub(super) is_mounted: bool,
     pub(super) has_given_up: bool,
     /// The last decision gives samples up.
@@ -225,6 +227,7 @@ fn tracks<M: BlockDevice, C, D: DelayNs, E, const N: usize>(
 ) {
     for at in 0..usize::from(shell.state.track_count) {
         let (plan, track) = (&shell.state.tracks[at], &shell.tracks[at]);
+        watch.blocks[at] = plan.file.map_or(0, |file| file.index);
         let is_same = plan.file.is_some() == track.file.is_some();
         watch.ensure(is_same, "the planner is wrong about the file being written");
         let is_same = usize::from(plan.ahead) == track.ahead.len();

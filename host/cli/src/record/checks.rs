@@ -1,6 +1,6 @@
 //! What cannot be recorded, said before anything is.
 
-use crate::args::{Durability, FormatArg, PolicyArg, Record};
+use super::args::{Durability, FormatArg, PolicyArg, Record};
 use crate::failure::Failure;
 use crate::outputs::is_standard_output;
 use cardiograph_compare::bus_rate_Bps;
@@ -39,13 +39,13 @@ pub fn options(args: &Record) -> Result<NonZeroU32, Failure> {
         return refuse(format!(
             "--ram is {}, {ring_bytes} B for each stream; it must be {RING_BYTES_MIN} B, two blocks, to \
              2 GiB for each",
-            units::ram(args.ram)
+            units::binary_bytes(args.ram)
         ));
     }
     if !FILE_BYTES.contains(&args.file_size) {
         return refuse(format!(
             "--file-size is {}; it must be 64KiB, some blocks with marks, to 4294967295, which FAT can hold",
-            units::ram(args.file_size)
+            units::binary_bytes(args.file_size)
         ));
     }
     if matches!(args.durability, Durability::Time(time) if time.as_micros() == 0) {
@@ -176,7 +176,7 @@ pub fn load(
             )));
         }
     }
-    let removes = matches!(args.when_full, crate::args::WhenFullArg::RemoveOldest);
+    let removes = matches!(args.when_full, super::args::WhenFullArg::RemoveOldest);
     let room = profile.capacity_bytes.saturating_sub(OVERHEAD_BYTES);
     if bytes > room && !removes {
         return Err(Failure::new(format!(

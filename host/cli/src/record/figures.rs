@@ -1,6 +1,6 @@
 //! What came of a recording, as programs read it.
 
-use crate::args::FormatArg;
+use super::args::FormatArg;
 use cardiograph_compare::{Cause, Recorded};
 use cardiograph_record::{Problem, StreamResult, Streamed};
 use serde::Serialize;

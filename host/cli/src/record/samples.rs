@@ -1,7 +1,7 @@
 //! Where lines come from: made here, from standard input, or from a recording.
 
+use super::args::{FormatArg, Record};
 use super::checks::LINE_BYTES;
-use crate::args::{FormatArg, Record};
 use crate::failure::Failure;
 use crate::outputs::is_standard_output;
 use cardiograph_compare::Recording;

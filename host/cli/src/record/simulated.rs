@@ -1,10 +1,10 @@
 //! Recordings on simulated cards.
 
+use super::args::{Durability, PolicyArg, Record, WhenFullArg};
 use super::checks;
 use super::exit;
 use super::figures::{Asked, Figures};
 use super::samples::Source;
-use crate::args::{Durability, PolicyArg, Record, WhenFullArg};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;

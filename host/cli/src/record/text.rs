@@ -1,7 +1,7 @@
 //! What came of a recording, as people read it.
 
+use super::args::{Durability, Record};
 use super::figures::{Figures, GapFigures};
-use crate::args::{Durability, Record};
 use cardiograph_report::table::{Section, section_text};
 use cardiograph_report::units;
 
@@ -73,12 +73,12 @@ fn ram(figures: &Figures) -> Section {
     let ring_bytes = figures.ram_bytes / u64::from(figures.streams);
     let each = match figures.streams {
         1 => String::new(),
-        _ => format!(", {} per stream", units::ram(ring_bytes)),
+        _ => format!(", {} per stream", units::binary_bytes(ring_bytes)),
     };
     Section {
         heading: "RAM",
         rows: vec![
-            row("size", units::ram(figures.ram_bytes) + &each),
+            row("size", units::binary_bytes(figures.ram_bytes) + &each),
             row(
                 "highest level",
                 format!(
