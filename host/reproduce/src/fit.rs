@@ -8,7 +8,7 @@
 
 use crate::search;
 use cardiograph_sim_card::{Controller, Profile, Seed};
-use cardiograph_timing::{Stalls, Latencies, buckets_below, default_threshold_ns};
+use cardiograph_timing::{Latencies, Stalls, buckets_below, default_threshold_ns};
 use cardiograph_workload::Operation;
 
 const BUCKETS: usize = buckets_below(64);

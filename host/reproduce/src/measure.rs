@@ -2,7 +2,7 @@
 
 use crate::experiment::Operations;
 use crate::row::Query;
-use cardiograph_timing::{Stalls, Latencies, buckets_below};
+use cardiograph_timing::{Latencies, Stalls, buckets_below};
 use serde::Deserialize;
 
 const BUCKETS: usize = buckets_below(64);

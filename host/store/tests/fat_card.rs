@@ -4,7 +4,7 @@ mod common;
 
 use cardiograph_sim_card::{Board, Card, Profile, Seed};
 use cardiograph_store::{CardClock, FatCard, format};
-use cardiograph_timing::{Stalls, Latencies, buckets_below};
+use cardiograph_timing::{Latencies, Stalls, buckets_below};
 use cardiograph_workload::{
     Activity, Clock, Flush, Observer, Operation, Phase, Store, Workload, run, workload,
 };

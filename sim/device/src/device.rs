@@ -30,7 +30,7 @@ pub fn card_kind(blocks: u64) -> Kind {
 
 /// A card in a device, with what belongs to the device.
 pub struct Device {
-    /// The card and its wires. Strikes are given to it.
+    /// The card and its wires. Faults are injected into it.
     pub wire: Wire,
     /// Clock of the bus when the card is acquired, in Hz.
     pub clock_hz: u32,
