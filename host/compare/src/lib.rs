@@ -1,16 +1,16 @@
-//! The studies' ways to log, a plain stream, and the recorder, compared on simulated cards.
+//! The logging policies of the studies, a plain stream and the recorder, compared on simulated cards.
 //!
 //! ```text
-//!   lines, one every 1/rate ──> ring in RAM ──> policy ──> blocking library calls ──> Store
+//!   samples, one every 1/rate ──> ring buffer ──> policy ──> blocking library calls ──> Store
 //!                                  │                             │
-//!                                  └── no room: a gap            └── moves the clock
+//!                                  └── full: a gap               └── advance the clock
 //! ```
 //!
-//! - [`record`]: a [`Recording`] by a [`Policy`] of the studies to any store, read back and compared.
-//! - [`record_on_card`]: the same on a simulated card on a board.
-//! - [`stream_on_card`]: the recorder on a simulated card; every line of its files is read back.
-//! - [`plain_stream`]: one unbroken CMD25 by a loop that knows no recorder, and the
-//!   [rate](lossless_rate_Bps) that it sustains without loss.
+//! - [`record`]: runs a [`Recording`] by a [`Policy`] of the studies on any store, and verifies the file.
+//! - [`record_on_card`]: does the same on a simulated card on a board.
+//! - [`stream_on_card`]: runs the recorder on a simulated card; every sample of its files is read back.
+//! - [`plain_stream`]: writes one continuous CMD25 by a loop independent of the recorder; the
+//!   [rate](lossless_rate_Bps) that this stream sustains is the upper bound of the recorder's.
 
 mod bound;
 mod card_files;

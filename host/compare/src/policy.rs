@@ -1,48 +1,49 @@
-//! What is recorded, and how.
+//! Settings of a recording: samples, buffer and policy.
 
 use crate::Invalid;
 use cardiograph_workload::Phase;
 use std::num::NonZeroU32;
 
-/// How lines get from the ring to the file.
+/// The way in which samples get from the buffer to the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Policy {
-    /// For each line the file is opened, appended to and closed: the safe way of MagOD2 (figure 4.6).
+    /// Opens the file, appends one sample and closes the file, for every sample: the safe way of MagOD2 (figure
+    /// 4.6).
     Naive,
-    /// The file is kept open, each line is one write, and the end closes it (figure 4.9).
+    /// Keeps the file open, writes every sample separately, and closes the file at the end (figure 4.9).
     KeepOpen,
-    /// Lines stay in the ring until a recipe is over, then they are appended to the file, which is opened
-    /// and closed once for that: what MagOD2 advises in the end. Lines of the next recipe go to the ring
-    /// meanwhile.
+    /// Keeps samples in the buffer until a session ends, then opens the file, appends them and closes the
+    /// file: the final recommendation of MagOD2, which calls a session a recipe. Meanwhile samples of the
+    /// next session go to the buffer.
     AfterRecipe {
-        /// How long a recipe is, in ns. The last one ends with the last line.
+        /// Length of a session, in ns. The last one ends with the last sample.
         recipe_ns: u64,
     },
 }
 
-/// Lines of one length at a fixed rate, and the RAM in front of the writer.
+/// Samples of one length at a fixed rate, the buffer before the writer, and its policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recording {
-    /// Lines a second.
+    /// Samples per second.
     pub rate_hz: NonZeroU32,
-    /// Bytes of a line, with its CR LF.
+    /// Bytes of a sample, a line of text including CR LF.
     pub line_bytes: u32,
-    /// Lines in all.
+    /// Total number of samples.
     pub lines: u64,
-    /// Bytes of the ring. What the library buffers comes on top.
+    /// Bytes of the buffer. Buffers of the library are not included.
     pub ram_bytes: u64,
-    /// How they are written.
+    /// Policy of the writer.
     pub policy: Policy,
 }
 
-/// One byte, CR and LF.
+/// Bytes of the shortest sample: one byte, CR and LF.
 const LINE_BYTES_MIN: u32 = 3;
-/// The longest file of FAT.
+/// Bytes of the longest file of FAT.
 const FILE_BYTES_MAX: u64 = u32::MAX as u64;
 const NS_PER_S: u64 = 1_000_000_000;
 
 impl Recording {
-    /// Lines that a recording of this length has, in ns: those that arrive before its end.
+    /// Returns the number of samples in a recording of this length, in ns: those that arrive before its end.
     pub fn lines_before(rate_hz: NonZeroU32, ns: u64) -> u64 {
         let lines = u128::from(ns) * u128::from(rate_hz.get());
         lines
@@ -51,17 +52,17 @@ impl Recording {
             .unwrap_or(u64::MAX)
     }
 
-    /// When a line arrives, in ns from the start: number / rate, rounded down, without drift.
+    /// Returns the arrival time of a sample, in ns from the start: index / rate, rounded down, without drift.
     pub fn arrival_ns(&self, line: u64) -> u64 {
         let rate = u64::from(self.rate_hz.get());
         let (whole_s, rest) = (line / rate, line % rate);
         whole_s * NS_PER_S + rest * NS_PER_S / rate
     }
 
-    /// Whether it can be recorded.
+    /// Checks the settings.
     ///
     /// # Errors
-    /// [`Invalid`], which says what has to be otherwise.
+    /// [`Invalid`], which displays the permitted values.
     pub fn check(&self) -> Result<(), Invalid> {
         if !(LINE_BYTES_MIN..=Phase::BYTES_PER_CALL_MAX).contains(&self.line_bytes) {
             return Err(Invalid::LineBytes);
@@ -106,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_length_has_the_lines_that_arrive_in_it() {
+    fn a_length_has_the_samples_that_arrive_within_it() {
         for rate_hz in [1, 3, 8, 860, 7919] {
             let recording = recording(rate_hz);
             for ns in [
@@ -125,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_recorded_is_told() {
+    fn invalid_settings_are_rejected() {
         let good = recording(860);
         assert_eq!(good.check(), Ok(()));
         let check = |change: fn(&mut Recording)| {

@@ -1,16 +1,16 @@
-//! Carries a recording out.
+//! Runs a recording by a policy of the studies.
 //!
 //! ```text
-//!   naive          wait for a line ─> open ─> write ─> close ─┐
-//!                     ^───────────────────────────────────────┘
-//!   keep-open      open ─> wait for a line ─> write ─┐ ... close
-//!                             ^──────────────────────┘
-//!   after-recipe   wait for the recipe's end ─> open ─> write its lines ─> close ─┐
-//!                     ^──────────────────────────────────────────────────────────┘
+//!   naive          wait for a sample ─> open ─> write ─> close ─┐
+//!                     ^─────────────────────────────────────────┘
+//!   keep-open      open ─> wait for a sample ─> write ─┐ ... close
+//!                             ^────────────────────────┘
+//!   after-session  wait for the end of the session ─> open ─> write its samples ─> close ─┐
+//!                     ^───────────────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! The clock starts before the first call, with the first line. A library call blocks; lines arrive in the
-//! meantime as if by interrupt.
+//! The clock starts before the first call, with the first sample. Library calls block; samples arrive
+//! meanwhile, as if by interrupt.
 
 use crate::ring::Ring;
 use crate::verify::{self, Line};
@@ -18,45 +18,45 @@ use crate::{Cause, GAPS_MAX, Gap, Policy, RecordError, Recording};
 use cardiograph_workload::{Clock, Doing, Observer, Operation, OperationKind, Store};
 use std::ops::ControlFlow;
 
-/// What came of a recording.
+/// Result of a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recorded {
-    /// Lines that arrived.
+    /// Samples that arrived, including lost ones.
     pub pushed: u64,
-    /// Lines that are in the file: `pushed` - `lost`.
+    /// Samples in the file: `pushed` - `lost`.
     pub written: u64,
-    /// Lines that found no room.
+    /// Samples that did not fit in the buffer.
     pub lost: u64,
     /// The first [`GAPS_MAX`] gaps.
     pub gaps: Vec<Gap>,
-    /// All of them.
+    /// Number of all gaps.
     pub gap_count: u64,
-    /// The most bytes that ever waited in RAM, the line being written included.
+    /// Highest fill level of the buffer in bytes, including the sample being written.
     pub ring_peak_bytes: u64,
-    /// Longest time that the writer was held by one line, in ns: open, write and close with
-    /// [`Policy::Naive`], the write alone with the others.
+    /// Worst-case latency of one sample in ns: open, write and close with [`Policy::Naive`], only the write with
+    /// the others.
     pub longest_write_ns: u64,
-    /// Time in library calls, in ns.
+    /// Total time in library calls, in ns.
     pub card_ns: u64,
-    /// From the first line's arrival to the return of the last close, in ns.
+    /// Time from the arrival of the first sample to the return of the last close, in ns.
     pub duration_ns: u64,
-    /// The greatest age that data reached which a power cut would have taken, in us, rounded down.
+    /// Maximum age of data that a power cut would have lost, in us, rounded down.
     ///
-    /// A line is safe when a close after its write has returned: only then does the directory entry count it.
-    /// Its age is the time since it arrived. Lines that were lost count no more. Where the store keeps data
-    /// in the computer even after a close, nothing is safe, and this is `duration_ns`.
+    /// A sample is durable when a close after its write has returned, because only then does the directory entry
+    /// include it. Its age is the time since its arrival. Samples lost from the buffer do not count. If the store
+    /// caches data even after a close, nothing is durable, and this is `duration_ns`.
     pub at_risk_max_us: u64,
-    /// The observer stopped it. No line arrived from then on, and those waiting were written.
+    /// The observer stopped the recording. No sample arrived afterwards; those in the buffer were written.
     pub stopped: bool,
-    /// Bytes read back and found to be what was written; 0 after a stop.
+    /// Bytes read back and found identical to those written; 0 after a stop.
     pub verified_bytes: u64,
 }
 
-/// Carries `recording` out to a file that is not there yet, and reads it back.
+/// Runs `recording` to a new file and verifies the file.
 ///
-/// `line` makes a line, all but its CR LF, from its number; the same each time. `is_safe_when_closed` is
-/// whether the store brings all of a file to the medium when it is closed. Each line is an operation to the
-/// observer.
+/// `line` fills a sample, except for its CR LF, from its index, always with the same bytes.
+/// `is_safe_when_closed` is true if closing a file makes all of its data durable. The observer receives one
+/// operation per sample.
 ///
 /// # Errors
 /// [`RecordError`]; the file is left as it is.
@@ -102,7 +102,7 @@ struct Run<'a, S: Store, C, O, L> {
     recording: &'a Recording,
     path: &'a str,
     is_safe_when_closed: bool,
-    /// When the first line arrives, by the store's clock.
+    /// Arrival of the first sample, by the store's clock.
     start_ns: u64,
     store: &'a mut S,
     clock: &'a mut C,
@@ -110,12 +110,12 @@ struct Run<'a, S: Store, C, O, L> {
     line: Line<L>,
     ring: Ring,
     stopped: bool,
-    /// The file is there.
+    /// The file exists.
     is_made: bool,
     written: u64,
     longest_write_ns: u64,
     card_ns: u64,
-    /// Arrival of the oldest line that is written and not safe.
+    /// Arrival of the oldest sample that is written and not durable.
     oldest_at_risk_ns: Option<u64>,
     at_risk_max_ns: u64,
 }
@@ -161,22 +161,22 @@ impl<S: Store, C: Clock, O: Observer, L: FnMut(u64, &mut [u8])> Run<'_, S, C, O,
         Ok(())
     }
 
-    /// When the line arrived, or will, that is the next to be written.
+    /// Returns the past or future arrival time of the next sample to write.
     fn first_waiting_ns(&self) -> Option<u64> {
         let oldest = self.ring.oldest();
         let arrived_ns = oldest.map(|line| self.recording.arrival_ns(line));
         arrived_ns.or_else(|| self.ring.next_arrival_ns())
     }
 
-    /// Time since the first line, in ns.
+    /// Returns the time since the first sample, in ns.
     fn now_ns(&mut self) -> u64 {
         self.clock.now_ns() - self.start_ns
     }
 
-    /// The line to write next, once it is there. `None` when there are no more.
+    /// Waits for the next sample to write. Returns `None` after the last one.
     fn wait_for_line(&mut self) -> Option<u64> {
         loop {
-            // A line that arrives at this moment is there.
+            // A sample that arrives at this very moment counts as arrived.
             let now_ns = self.now_ns();
             self.ring.arrive_before(now_ns + 1, Cause::Write);
             if let Some(line) = self.ring.oldest() {
@@ -187,7 +187,7 @@ impl<S: Store, C: Clock, O: Observer, L: FnMut(u64, &mut [u8])> Run<'_, S, C, O,
         }
     }
 
-    /// Waits until the recipe is over, or the recording.
+    /// Waits until the session or the recording ends.
     fn wait_for_end(&mut self, recipe_end_ns: u64) {
         while let Some(next_ns) = self.ring.next_arrival_ns() {
             let now_ns = self.now_ns();
@@ -215,7 +215,7 @@ impl<S: Store, C: Clock, O: Observer, L: FnMut(u64, &mut [u8])> Run<'_, S, C, O,
         }
     }
 
-    /// A library call: lines arrive while it lasts.
+    /// Makes a library call, during which samples arrive.
     fn call<T>(
         &mut self,
         doing: &'static str,
@@ -234,7 +234,7 @@ impl<S: Store, C: Clock, O: Observer, L: FnMut(u64, &mut [u8])> Run<'_, S, C, O,
         if self.is_made {
             return self.call("opening", |store, _| store.append(path));
         }
-        // What is there already is not to be written over.
+        // Creating fails if the file exists, so that it is never overwritten.
         let file = self.call("creating", |store, _| store.create(path))?;
         self.is_made = true;
         Ok(file)
@@ -261,7 +261,7 @@ impl<S: Store, C: Clock, O: Observer, L: FnMut(u64, &mut [u8])> Run<'_, S, C, O,
         Ok(())
     }
 
-    /// A line is written, and its room free.
+    /// Frees the buffer space of a written sample and reports the operation.
     fn done(&mut self, start_ns: u64) {
         let end_ns = self.now_ns();
         self.ring.release();

@@ -1,12 +1,12 @@
-//! Our recorder on a simulated card: a whole device, whose files are read back as they are closed.
+//! The recorder on a simulated card: a whole device, whose files are verified as they are closed.
 //!
 //! ```text
-//!   Feed ──> producers ──> rings ──> recorder ──> card ── file closed ──> another FAT library
-//!     └────────────────────────── every line made again ── compared ─────────────┘
+//!   Feed ──> producers ──> rings ──> recorder ──> card ── file closed ──> independent FAT library
+//!     └────────────────────── every sample generated again ── compared ───────────┘
 //! ```
 //!
-//! What was compared is dropped from the memory of the simulated card, so that a day of samples takes no
-//! more than the files that are open. The card does not notice.
+//! Verified data are removed from the memory of the simulated card, so that a day of samples requires no more
+//! memory than the open files. This does not affect the behaviour of the card.
 
 use crate::CardStreamError;
 use crate::card_files::with_file;
@@ -19,33 +19,33 @@ use cardiograph_sim_device::{Device, Finished, Logged, Samples, StreamSetup};
 use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
 
-/// How lines are recorded.
+/// Settings of the device.
 #[derive(Clone, Debug)]
 pub struct Streaming {
-    /// The bus.
+    /// SPI bus between processor and card.
     pub spi: Spi,
     /// Cluster size that the card is formatted with, in bytes.
     pub cluster_bytes: u32,
-    /// Bytes of RAM for the rings of all streams, each of which has the same part.
+    /// Bytes of the ring buffers of all streams, in equal shares.
     pub ram_bytes: usize,
-    /// How much of the newest data a power cut may cost.
+    /// Durability window: the newest data that a power cut may lose.
     pub window: Window,
-    /// Files, and what is done when the card is full.
+    /// Settings of files, and behaviour when the card is full.
     pub config: Config,
 }
 
-/// Lines from one look at the rest of the world to the next.
+/// Samples between two calls of `watch`.
 const LOOK_LINES: u64 = 256;
 
-/// Records the lines of `feed` on a card, which is formatted first, `N` streams of them; each file is
-/// compared with the lines once it is closed. `watch` hears now and then how far it is; when it breaks, no
-/// more lines come.
+/// Formats a card, records the samples of `feed` on it in `N` streams, and compares each file with the samples
+/// once it is closed. Calls `watch` with the progress every [`LOOK_LINES`] samples; when it breaks, sampling
+/// stops.
 ///
 /// # Errors
-/// [`CardStreamError`]; a file that does not hold what it has to is one.
+/// [`CardStreamError`], also if the contents of a file differ from the samples.
 ///
 /// # Panics
-/// If the bus has an NCR beyond the specification's; boards have none.
+/// If NCR of the bus exceeds the specification, which no board's does.
 pub fn stream_on_card<const N: usize>(
     mut card: Card,
     seed: Seed,
@@ -84,11 +84,11 @@ pub fn stream_on_card<const N: usize>(
             shared: &shared,
         }),
     });
-    let logged = device.log(setups, |_, event| files.told(event), |_, _, _| None);
+    let logged = device.log(setups, |_, event| files.handle(event), |_, _, _| None);
     files.finish(logged)
 }
 
-/// What producers and events both see.
+/// State shared by producers and the event handler.
 struct Shared<'a> {
     progress: Cell<Progress>,
     watch: RefCell<&'a mut dyn FnMut(Progress) -> ControlFlow<()>>,
@@ -103,7 +103,7 @@ impl Shared<'_> {
     }
 }
 
-/// The lines of one stream as its producer takes them.
+/// Samples of one stream; counts the progress as the producer takes them.
 struct Sampled<'a> {
     feed: &'a dyn Feed,
     shared: &'a Shared<'a>,
@@ -131,20 +131,20 @@ impl Samples for Sampled<'_> {
     }
 }
 
-/// Reads files back as they are closed.
+/// Event handler that verifies files as they are closed.
 struct Files<'a> {
     device: &'a Device,
     feed: &'a dyn Feed,
     shared: &'a Shared<'a>,
     streams: Vec<Reported>,
-    /// The recorder reported that there is no room for another file.
+    /// The recorder reported that no further file fits.
     is_full: bool,
-    /// The first that went wrong.
+    /// First error.
     error: Option<CardStreamError>,
 }
 
 impl Files<'_> {
-    fn told(&mut self, event: Event) {
+    fn handle(&mut self, event: Event) {
         match event {
             Event::Lost { stream, gap } => {
                 self.streams[stream as usize].gaps.push(gap);
@@ -158,9 +158,9 @@ impl Files<'_> {
                     .change(|progress| progress.safe += samples - before);
             }
             Event::Closed { track, record } => {
-                let told = &mut self.streams[usize::from(track)];
-                told.files += 1;
-                told.file_bytes += record.bytes;
+                let report = &mut self.streams[usize::from(track)];
+                report.files += 1;
+                report.file_bytes += record.bytes;
                 if let Err(error) = self.read_back(track, &record.id) {
                     self.fail(error.into());
                 }
@@ -176,7 +176,7 @@ impl Files<'_> {
         self.shared.is_stopped.set(true);
     }
 
-    /// Compares a file with its samples, and drops its data.
+    /// Compares a file with its samples and removes its data from memory.
     fn read_back(&mut self, track: u8, name: &FileId) -> Result<(), StreamError> {
         let file = name.to_string();
         let mut wire = self.device.wire.card();
@@ -207,7 +207,7 @@ impl Files<'_> {
         let started_ns = logged.started_ns.unwrap_or(logged.ended_ns);
         let rest = self.streams.into_iter().zip(summaries).zip(logged.pushed);
         let streams = rest
-            .map(|((told, summary), pushed)| told.compared(summary, pushed, started_ns / 1000))
+            .map(|((report, summary), pushed)| report.compared(summary, pushed, started_ns / 1000))
             .collect::<Result<Vec<StreamResult>, StreamError>>()?;
         let lost = streams.iter().map(StreamResult::lost).sum::<u64>();
         Ok(Streamed {

@@ -1,12 +1,12 @@
-//! Reads a recording back.
+//! Verification of a recording.
 
 use crate::{Gap, RecordError};
 use cardiograph_workload::Store;
 
-/// Lines that are read at once.
+/// Samples per read.
 const LINES_PER_READ: usize = 64;
 
-/// One line as it stands in a file.
+/// Generator of samples as they are in the file.
 pub(crate) struct Line<L> {
     make: L,
     bytes: Vec<u8>,
@@ -29,7 +29,7 @@ impl<L: FnMut(u64, &mut [u8])> Line<L> {
 
 const LINE_END: &[u8] = b"\r\n";
 
-/// Compares a file with the lines up to `pushed`, but for those in `gaps`; returns its bytes.
+/// Compares a file with the samples before `pushed` that are in no gap; returns its length in bytes.
 pub(crate) fn compare<S: Store>(
     store: &mut S,
     path: &str,
@@ -66,7 +66,7 @@ pub(crate) fn compare<S: Store>(
     Ok(at)
 }
 
-/// The lines that are in no gap.
+/// Returns the samples that are in no gap.
 fn kept(pushed: u64, gaps: &[Gap]) -> impl Iterator<Item = u64> {
     let starts = std::iter::once(0).chain(gaps.iter().map(|gap| gap.first + gap.count));
     let ends = gaps.iter().map(|gap| gap.first).chain([pushed]);

@@ -1,19 +1,20 @@
 //! Recording, recovery and export on a computer.
 //!
 //! ```text
-//!   Feed ──> live ──> the recorder ──> directory: files ──> read back and compared   (live_stream)
+//!   Feed ──> live ──> the recorder ──> directory: files ──> verified against the feed   (live_stream)
 //!   input ────┘                            │
 //!                     recovery <── after a kill or a power loss
-//!                     export   <── binary recordings, as CSV
+//!                     export   <── binary recordings, as CSV or ULog
 //! ```
 //!
-//! - [`record_in_directory`]: the recorder in real time, to files of this computer;
-//!   [`stream_in_directory`] and [`input_in_directory`] compare what the files hold with the lines.
+//! - [`record_in_directory`]: runs the recorder in real time, to files of this computer;
+//!   [`stream_in_directory`] also compares the files with the samples, and [`input_in_directory`] records lines
+//!   of a pipe.
 //! - [`recover_path`]: trims interrupted recordings on a card, in its image or in a directory.
 //! - [`export_csv`], [`export_ulog`]: binary recordings as CSV, or as one ULog file.
-//! - [`Feed`], [`read_back`], [`Reported`]: samples that can be made again, and the comparison with files.
+//! - [`Feed`], [`verify_file`], [`StreamReport`]: reproducible samples, and their comparison with files.
 //!
-//! Nothing here depends on simulated cards; cardiograph-compare does.
+//! This crate does not depend on simulated cards; cardiograph-compare does.
 
 mod card_file;
 mod crc;

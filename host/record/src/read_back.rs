@@ -1,4 +1,4 @@
-//! Compares the files of a stream with the lines that it was given, one file after another.
+//! Compares the files of a stream, one after another, with the samples of its feed.
 
 use crate::{Feed, Reported};
 use cardiograph_recorder::{Format, LINE_BYTES_MAX};
@@ -8,17 +8,17 @@ use std::ops::Range;
 
 mod binary;
 
-/// Bytes read at once.
+/// Bytes per read.
 const READ_BYTES: usize = 32 * 1024;
-/// What any line of a file is shorter than: a mark is the longest, and ends with its block.
+/// Upper limit on the length of a line in a file. The longest lines are marks, which end with their block.
 const FILE_LINE_BYTES_MAX: usize = 2048;
 
-/// A line of a file that is not the one that has to be there.
+/// The first difference between a file and its samples.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch {
-    /// Where in the file it begins, in bytes.
+    /// Offset of the difference in the file, in bytes.
     pub offset_bytes: u64,
-    /// Number of the line that was due there.
+    /// Index of the sample expected there.
     pub due: u64,
 }
 
@@ -27,16 +27,16 @@ impl fmt::Display for Mismatch {
         let Mismatch { offset_bytes, due } = self;
         write!(
             f,
-            "line {due} of the samples is due at byte {offset_bytes}, and something else is there"
+            "expected sample {due} at byte {offset_bytes}, found something else"
         )
     }
 }
 
-/// Reads the next file of a track and compares it with the samples of `feed`: the file of all `streams` if it
-/// is binary, else that of stream number `track`.
+/// Reads the next file of a track and compares it with the samples of `feed`. A binary file belongs to all
+/// `streams`, a text file to the stream with the number `track`.
 ///
 /// # Errors
-/// Read errors. A file that differs is the inner result.
+/// Returns read errors in the outer result, a difference in the inner one.
 pub fn read_back(
     file: &mut dyn Read,
     streams: &mut [Reported],
@@ -49,24 +49,24 @@ pub fn read_back(
     }
 }
 
-/// Contents of the files of a stream, read so far.
+/// Samples found so far in the files of a stream.
 #[derive(Clone, Default)]
 pub struct ReadBack {
-    /// Number of the next line.
+    /// Index of the next expected sample.
     pub next: u64,
-    /// Lines found.
+    /// Samples found.
     pub found: u64,
-    /// Their bytes.
+    /// Bytes of the samples found.
     pub line_bytes: u64,
-    /// Lines that the files report as missing, in order.
+    /// Samples that the files report as missing, in order.
     pub missing: Vec<Range<u64>>,
 }
 
 impl ReadBack {
-    /// Reads the next file and compares it with the lines.
+    /// Reads the next text file and compares it with the samples.
     ///
     /// # Errors
-    /// Read errors. A file that differs is the inner result.
+    /// Returns read errors in the outer result, a difference in the inner one.
     pub fn file(
         &mut self,
         file: &mut dyn Read,
@@ -99,7 +99,7 @@ impl ReadBack {
         }
     }
 
-    /// Whether a line may be where it is: the one that is due, or a note of the recorder.
+    /// Returns true if a line is the expected sample or a note of the recorder.
     fn line(&mut self, line: &[u8], feed: &dyn Feed) -> bool {
         if self.next < feed.lines() {
             let mut due = [0; LINE_BYTES_MAX];
@@ -116,12 +116,13 @@ impl ReadBack {
         };
         match gap_of(note) {
             Some(gap) => self.gap(gap),
-            // The line about the file, or a mark: blanks, and fields that begin so.
+            // The line about the file, or a mark, which begins with blanks and `@`.
             None => note.starts_with(b"file ") || note.trim_ascii_start().starts_with(b"@"),
         }
     }
 
-    /// Skips samples that a file reports as missing; returns false if other ones are due.
+    /// Skips samples that a file reports as missing. Returns false if the gap does not begin at the next expected
+    /// sample.
     fn gap(&mut self, gap: Range<u64>) -> bool {
         let is_due = gap.start == self.next;
         if is_due {
@@ -132,7 +133,7 @@ impl ReadBack {
     }
 }
 
-/// What a note says is missing, if it is of a gap: `gap first=12 count=3 ...`.
+/// Parses the note of a gap, `gap first=12 count=3 ...`; returns the missing samples.
 fn gap_of(note: &[u8]) -> Option<Range<u64>> {
     let text = std::str::from_utf8(note).ok()?;
     let mut fields = text.strip_prefix("gap ")?.split_ascii_whitespace();
@@ -162,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_gaps_and_marks_are_told_apart() {
+    fn lines_gaps_and_marks_are_distinguished() {
         let text = "#file number=3 first=0 at_us=7\r\n\
                     a\r\n#   @5F3A9C01 000001C0 00000180 9C01B2D4\r\n\
                     #gap first=1 count=2 at_us=7 last_us=9 cause=busy\r\nd\r\n";
@@ -173,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_not_due_is_noticed() {
+    fn unexpected_content_is_a_mismatch() {
         for (text, offset_bytes, due) in [
             ("a\r\nc\r\n", 3, 1),
             ("a\r\nB\r\n", 3, 1),

@@ -1,4 +1,4 @@
-//! Compares the gaps and counts that the recorder reported with the files.
+//! Compares the gaps and counts reported by the recorder with the files.
 
 use crate::gaps::merged;
 use crate::read_back::ReadBack;
@@ -6,23 +6,23 @@ use crate::{StreamError, StreamResult};
 use cardiograph_recorder::{Format, Gap, StreamSummary};
 use std::ops::Range;
 
-/// Reports of the recorder on one stream, and what its files hold.
+/// Reports of the recorder about one stream, and the samples found in its files.
 #[derive(Clone, Default)]
 pub struct Reported {
-    /// Gaps in the order in which they were reported.
+    /// Gaps in the order of the reports.
     pub gaps: Vec<Gap>,
     /// Samples that were durable at the last checkpoint.
     pub safe: u64,
-    /// Files that were closed; of files that several streams share, those of the first stream.
+    /// Closed files. Files shared by several streams count for the first stream only.
     pub files: u64,
-    /// Their bytes.
+    /// Bytes of the closed files.
     pub file_bytes: u64,
-    /// Contents of the files read so far.
+    /// Samples found in the files read so far.
     pub back: ReadBack,
 }
 
 impl Reported {
-    /// Compares the reports with the files.
+    /// Compares the reports with the samples found in the files. Gap times of the result count from `started_us`.
     ///
     /// # Errors
     /// [`StreamError::Unaccounted`] if they disagree.
@@ -34,7 +34,7 @@ impl Reported {
     ) -> Result<StreamResult, StreamError> {
         let gaps = merged(self.gaps);
         let mut missing = self.back.missing;
-        // Samples lost at the end are in no file.
+        // The files do not mention samples lost after the last one written.
         if self.back.next < pushed {
             missing.push(self.back.next..pushed);
         }
@@ -58,7 +58,7 @@ impl Reported {
         })
     }
 
-    /// Compares the reports with the number of pushed samples, where files cannot be compared.
+    /// Compares the reports with the number of pushed samples only, for files that cannot be compared.
     ///
     /// # Errors
     /// [`StreamError::Unaccounted`] if they disagree.
@@ -102,7 +102,7 @@ fn lost(gaps: &[Gap]) -> u64 {
     gaps.iter().map(|gap| gap.count).sum()
 }
 
-/// Makes times count from the start of sampling.
+/// Makes gap times relative to the start of sampling.
 fn from_start(mut gaps: Vec<Gap>, started_us: u64) -> Vec<Gap> {
     for gap in &mut gaps {
         gap.at_us = gap.at_us.saturating_sub(started_us);

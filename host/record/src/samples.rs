@@ -1,15 +1,15 @@
-//! Binary samples made here, each of which holds its number, so that a missing one shows.
+//! Generated binary samples. Each contains its own index, so that a missing sample is detected.
 
 use crate::Feed;
 use crate::lines::due_ns;
 use cardiograph_recorder::{Column, Format, Kind, LINE_BYTES_MAX, Schema};
 
-/// The shortest sample, which holds its number alone.
+/// Bytes of the shortest sample, which consists of its index.
 pub const BINARY_SAMPLE_BYTES_MIN: usize = 8;
-/// The longest sample: 19 columns of 8 B, whose text fits in a line of CSV.
+/// Bytes of the longest sample: 19 columns of 8 B, whose text fits in one line of CSV.
 pub const BINARY_SAMPLE_BYTES_MAX: usize = 152;
 
-/// Samples of one schema at a fixed rate: column `number`, then columns of values that depend on it.
+/// Binary samples of one schema at a fixed rate: a column `number`, then columns of values derived from it.
 #[derive(Clone, Copy, Debug)]
 pub struct Samples {
     rate_hz: u32,
@@ -18,8 +18,8 @@ pub struct Samples {
 }
 
 impl Samples {
-    /// Returns `count` samples of `sample_bytes` each, clamped to [`BINARY_SAMPLE_BYTES_MIN`] to
-    /// [`BINARY_SAMPLE_BYTES_MAX`]. Their schema stays in memory until the program ends.
+    /// Describes `count` samples of `sample_bytes` each, clamped to [`BINARY_SAMPLE_BYTES_MIN`] to
+    /// [`BINARY_SAMPLE_BYTES_MAX`]. The schema stays in memory until the program ends.
     pub fn new(rate_hz: u32, sample_bytes: usize, count: u64) -> Samples {
         let bytes = sample_bytes.clamp(BINARY_SAMPLE_BYTES_MIN, BINARY_SAMPLE_BYTES_MAX);
         let mut columns = vec![Column {

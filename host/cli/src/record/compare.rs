@@ -1,4 +1,4 @@
-//! All ways to record, one beside the other.
+//! Comparison of all policies.
 
 use super::figures::Figures;
 use super::samples::Source;
@@ -12,11 +12,11 @@ use cardiograph_report::units;
 const POLICIES: [PolicyArg; 4] = [
     PolicyArg::Naive,
     PolicyArg::KeepOpen,
-    PolicyArg::AfterRecipe,
+    PolicyArg::AfterSession,
     PolicyArg::Stream,
 ];
 
-/// Records by each policy on a card of the same seed, with the same RAM.
+/// Records with each policy on a card with the same seed, with the same buffer.
 pub fn run(
     card: &Simulated,
     args: &Record,
@@ -35,13 +35,13 @@ pub fn run(
 
 const HEADS: [&str; 5] = [
     "",
-    "lines lost",
-    "RAM used",
-    "a write holds up",
-    "a power cut takes",
+    "samples lost",
+    "buffer peak",
+    "worst-case write",
+    "power cut loses",
 ];
 
-/// One table, and a sentence on what it shows.
+/// Formats the table, and a summary in a sentence.
 pub fn text(args: &Record, all: &[Figures]) -> String {
     let mut rows = vec![HEADS.map(str::to_string)];
     rows.extend(all.iter().map(cells));
@@ -50,9 +50,9 @@ pub fn text(args: &Record, all: &[Figures]) -> String {
         widths.max().unwrap_or(0)
     });
     let mut out = format!(
-        "{} · {} of RAM · seed {}\n\n",
+        "{} · buffer {} · seed {}\n\n",
         args.target,
-        units::ram(args.ram),
+        units::ram(args.buffer),
         args.seed
     );
     for row in &rows {
@@ -75,14 +75,14 @@ fn cells(figures: &Figures) -> [String; HEADS.len()] {
             units::percent(figures.ring_peak_bytes as f64 / figures.ram_bytes as f64)
         ),
         match figures.longest_write_us {
-            0.0 => "nothing".to_string(),
-            us => format!("the program for {}", units::time(us)),
+            0.0 => "non-blocking".to_string(),
+            us => units::time(us),
         },
         at_risk(figures),
     ]
 }
 
-/// What the table shows, by its figures.
+/// Summarises the table.
 fn sentence(all: &[Figures]) -> String {
     let names = |lossless: bool| {
         let names = all.iter().filter(|one| (one.lost == 0) == lossless);
@@ -92,11 +92,11 @@ fn sentence(all: &[Figures]) -> String {
             .join(", ")
     };
     let losses = match (names(true), names(false)) {
-        (kept, lost) if lost.is_empty() => format!("No line is lost by {kept}."),
+        (kept, lost) if lost.is_empty() => format!("No samples lost with {kept}."),
         (kept, lost) if kept.is_empty() => {
-            format!("Lines come too fast for this card and RAM: all of {lost} lose some.")
+            format!("The rate is too high for this card and buffer: {lost} lose samples.")
         }
-        (kept, lost) => format!("No line is lost by {kept}; {lost} cannot keep up."),
+        (kept, lost) => format!("No samples lost with {kept}; {lost} cannot keep up."),
     };
     let least = all
         .iter()
@@ -104,7 +104,7 @@ fn sentence(all: &[Figures]) -> String {
         .min_by_key(|one| one.at_risk_us_max);
     match least {
         Some(least) => format!(
-            "{losses} Of those that lose none, {} has the least at risk: {} at any time.",
+            "{losses} Of the policies without loss, {} has the least data at risk in a power cut: {}.",
             least.policy,
             at_risk(least)
         ),

@@ -1,93 +1,93 @@
-//! What came of a recording, as programs read it.
+//! Figures of a recording: the JSON output.
 
 use crate::args::FormatArg;
 use cardiograph_compare::{Cause, Recorded};
 use cardiograph_record::{Problem, StreamResult, Streamed};
 use serde::Serialize;
 
-/// What came of a recording. Fields are added at the end only.
+/// Figures of a recording. New fields are appended at the end.
 #[derive(Serialize)]
 pub struct Figures {
-    /// Lines that came, with those that were lost.
+    /// Samples pushed, including lost ones.
     pub pushed: u64,
-    /// Lines that are in files.
+    /// Samples in files.
     pub written: u64,
-    /// Lines that are missing: the sum of the gaps.
+    /// Lost samples: the sum of all gaps.
     pub lost: u64,
-    /// What is missing, without overlaps.
+    /// Gaps, without overlaps. Policies of the studies list only the first thousand.
     pub gaps: Vec<GapFigures>,
-    /// Highest level of RAM; of the fullest ring where there are several.
+    /// Highest fill level of the buffer; with several streams, of the fullest ring.
     pub ring_peak_bytes: u64,
-    /// What a plain stream bears with the same RAM on the same card and bus; null where its board has no SPI,
-    /// and in a directory.
+    /// Rate that a plain stream sustains with the same buffer on the same card and bus; null for boards without
+    /// SPI and for directories.
     pub sustained_bound_bytes_per_s: Option<f64>,
-    /// Bytes of the files over the time from the first sample until all files were closed.
+    /// Bytes of the files divided by the time from the first sample until all files were closed.
     pub file_rate_bytes_per_s: f64,
-    /// How often the durability window was not kept; null for policies that have none.
+    /// Number of times that the durability window was exceeded; null for policies without one.
     pub window_breaches: Option<u64>,
-    /// How lines got to the card.
+    /// Name of the policy.
     pub policy: String,
-    /// Seed of the simulated card; null in a directory.
+    /// Seed of the simulated card; null for directories.
     pub seed: Option<u64>,
-    /// Streams that shared it.
+    /// Number of streams.
     pub streams: u32,
-    /// RAM of all streams.
+    /// Buffer size of all streams together.
     pub ram_bytes: u64,
-    /// Greatest age of data that a power cut would have taken.
+    /// Maximum age of data that a power cut would have lost.
     pub at_risk_us_max: u64,
-    /// The longest that the program was held by a write; 0 where it goes on meanwhile.
+    /// Worst-case latency of a write; 0 if writes do not block the program.
     pub longest_write_us: f64,
-    /// Files written.
+    /// Number of files written.
     pub files: u64,
-    /// From the first line until all files were closed.
+    /// Time from the first sample until all files were closed.
     pub duration_us: u64,
-    /// Gaps, of which the policies of the studies list the first thousand.
+    /// Number of all gaps, including those not listed.
     pub gap_count: u64,
-    /// Ended by Ctrl-C.
+    /// Interrupted by a signal.
     pub interrupted: bool,
-    /// Every line that was written was read back and compared.
+    /// All written samples were read back and compared.
     pub verified: bool,
     /// Format of the files: `csv` or `binary`.
     pub format: &'static str,
-    /// Bytes of the samples that were read back, without marks, heads of blocks and headers, over the same
-    /// time; null where the files were not read back.
+    /// Bytes of the samples read back, without marks, block headers and stream headers, divided by the same
+    /// time; null if the files were not read back.
     pub payload_rate_bytes_per_s: Option<f64>,
-    /// Why not, as a part of a sentence.
+    /// Reason why the files were not verified, as a clause.
     #[serde(skip)]
     pub unread: Option<&'static str>,
-    /// Problems that the recording survived.
+    /// Problems that did not end the recording.
     #[serde(skip)]
     pub problems: Vec<Problem>,
 }
 
-/// Lines missing in a row.
+/// A run of lost samples.
 #[derive(Clone, Serialize)]
 pub struct GapFigures {
-    /// Number of the first, from 0.
+    /// Index of the first lost sample, from 0.
     pub first: u64,
-    /// How many.
+    /// Number of lost samples.
     pub count: u64,
-    /// When the first came, from the first line on.
+    /// Arrival of the first lost sample, counted from the start of sampling.
     pub at_us: u64,
-    /// Why.
+    /// Cause of the loss.
     pub cause: &'static str,
-    /// Which stream, from 1, where there are several.
+    /// Number of the stream, from 1; absent with a single stream.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stream: Option<u32>,
 }
 
-/// What figures are of, besides the result.
+/// Settings of a recording that its figures contain.
 pub struct Asked {
     pub policy: String,
     pub seed: Option<u64>,
     pub ram_bytes: u64,
     pub format: FormatArg,
-    pub lossless_bound: Option<f64>,
+    pub sustained_bound: Option<f64>,
     pub interrupted: bool,
 }
 
 impl Figures {
-    /// Of our recorder.
+    /// Returns the figures of the recorder.
     pub fn of_stream(asked: Asked, streamed: &Streamed) -> Figures {
         let streams = &streamed.streams;
         let sum = |of: fn(&StreamResult) -> u64| streams.iter().map(of).sum::<u64>();
@@ -116,7 +116,7 @@ impl Figures {
         }
     }
 
-    /// Of a way to record of the studies. `written_bytes` are those of the lines.
+    /// Returns the figures of a policy of the studies. `written_bytes` are the bytes of the written samples.
     pub fn of_policy(asked: Asked, recorded: &Recorded, written_bytes: u64) -> Figures {
         let gaps = recorded.gaps.iter().map(|gap| GapFigures {
             first: gap.first,
@@ -124,7 +124,7 @@ impl Figures {
             at_us: gap.at_us,
             cause: match gap.cause {
                 Cause::Write => "busy",
-                Cause::Recipe => "recipe",
+                Cause::Recipe => "session",
             },
             stream: None,
         });
@@ -140,7 +140,7 @@ impl Figures {
             longest_write_us: recorded.longest_write_ns as f64 / 1e3,
             files: u64::from(recorded.written > 0),
             verified: !recorded.stopped,
-            unread: recorded.stopped.then_some("it was interrupted"),
+            unread: recorded.stopped.then_some("the recording was interrupted"),
             payload_rate_bytes_per_s: Some(per_s(written_bytes, duration_us)),
             ..Figures::new(asked, written_bytes, duration_us)
         }
@@ -153,7 +153,7 @@ impl Figures {
             lost: 0,
             gaps: Vec::new(),
             ring_peak_bytes: 0,
-            sustained_bound_bytes_per_s: asked.lossless_bound,
+            sustained_bound_bytes_per_s: asked.sustained_bound,
             file_rate_bytes_per_s: per_s(file_bytes, duration_us),
             payload_rate_bytes_per_s: None,
             format: match asked.format {
@@ -182,7 +182,7 @@ fn per_s(bytes: u64, duration_us: u64) -> f64 {
     bytes as f64 * 1e6 / duration_us.max(1) as f64
 }
 
-/// The gaps of all streams, in order of time.
+/// Returns the gaps of all streams, in order of time.
 fn gaps_of(streams: &[StreamResult]) -> Vec<GapFigures> {
     let mut gaps = Vec::new();
     for (stream, number) in streams.iter().zip(1..) {

@@ -19,19 +19,19 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Time from one look at the progress to the next.
-const LOOK: Duration = Duration::from_millis(50);
+/// Interval of progress updates.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Where lines come from in real time.
+/// Source of samples in real time.
 pub enum Live {
-    /// Each is due at a time.
+    /// Samples with due times.
     Timed(Source),
-    /// From standard input, as they come.
+    /// Lines of standard input, recorded as they arrive.
     Input,
 }
 
 impl Live {
-    /// The lines asked for.
+    /// Returns the source that the arguments select.
     pub fn of(args: &Record, rate_hz: NonZeroU32) -> Result<Live, Failure> {
         match args.samples.as_deref().is_some_and(is_standard_output) {
             true => Ok(Live::Input),
@@ -40,17 +40,17 @@ impl Live {
     }
 }
 
-/// Records until the lines end, or Ctrl-C.
+/// Records until the samples end or a signal arrives.
 pub fn record(args: &Record, lines: Live, interrupt: &Interrupt) -> Result<Figures, Failure> {
     let begun = Instant::now();
     let is_input = matches!(lines, Live::Input);
-    // Lines that have times are counted out already.
+    // For samples with due times, their number already determines the length.
     let length = args.length.filter(|_| is_input);
     let is_stopped =
         || interrupt.is_raised() || length.is_some_and(|length| begun.elapsed() >= length);
     let progress = LiveProgress::default();
     let streaming = LiveStreaming {
-        ram_bytes: args.ram as usize,
+        ram_bytes: args.buffer as usize,
         window: window(args),
         setup: LiveSetup {
             config: config(args),
@@ -71,15 +71,15 @@ pub fn record(args: &Record, lines: Live, interrupt: &Interrupt) -> Result<Figur
     let asked = Asked {
         policy: "stream".to_string(),
         seed: None,
-        ram_bytes: args.ram,
+        ram_bytes: args.buffer,
         format: args.format(),
-        lossless_bound: None,
+        sustained_bound: None,
         interrupted: interrupt.is_raised(),
     };
     Ok(Figures::of_stream(asked, &streamed))
 }
 
-/// Records in a thread of its own, so that a terminal that is held up holds up no sample.
+/// Records in a separate thread, so that a blocked terminal does not delay samples.
 fn shown(
     args: &Record,
     source: &Source,
@@ -98,7 +98,7 @@ fn shown(
             }
         });
         while !recording.is_finished() {
-            thread::sleep(LOOK);
+            thread::sleep(PROGRESS_INTERVAL);
             let now = streaming.progress.now();
             bar.show_lines(now.pushed, || said(&now, "recorded"));
         }

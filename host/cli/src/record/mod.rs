@@ -1,9 +1,9 @@
-//! `cardiograph record`: samples to files on a card, and whether any is lost.
+//! `cardiograph record`: records samples to files on a card, and verifies that none is lost.
 //!
 //! ```text
 //!   args ──> checks ──> target ──> samples ──┬── simulated card ──┬── stream: our recorder ──┐
-//!                                            │                    └── the studies' ways ─────┤
-//!                                            └── directory: our recorder, in real time ──────┤
+//!                                            │                    └── the studies' policies ─┤
+//!                                            └── directory: the recorder, in real time ──────┤
 //!                                                                          Figures ──> table, JSON
 //! ```
 
@@ -26,7 +26,7 @@ use samples::Source;
 use simulated::Simulated;
 use std::num::NonZeroU32;
 
-/// Records as asked, shows what came of it, and compares all of it.
+/// Records, prints the figures, and returns the exit code.
 pub fn run(args: &Record) -> Result<(), Failure> {
     let rate_hz = checks::options(args)?;
     outputs::check_files(&args.json)?;
@@ -77,14 +77,14 @@ fn write_json(args: &Record, figures: &impl serde::Serialize) -> Result<(), Fail
     outputs::put(path, &(json + "\n"))
 }
 
-/// Speaks to the person: on standard error where standard output is for a program.
+/// Prints text for the user, on standard error if standard output is in use for JSON.
 fn tell(args: &Record, text: &str) -> Result<(), Failure> {
     if args.json.as_deref().is_some_and(is_standard_output) {
         print_error(text);
         return Ok(());
     }
     match print(text) {
-        // The file asked for is still to be written.
+        // The JSON file must be written even if nobody reads the text.
         Err(Failure::OutputClosed) => Ok(()),
         printed => printed,
     }

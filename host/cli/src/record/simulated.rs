@@ -22,8 +22,8 @@ use std::num::NonZeroU32;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-/// How long a recipe is where nobody says.
-const RECIPE: Duration = Duration::from_secs(10);
+/// Default length of a session.
+const SESSION: Duration = Duration::from_secs(10);
 
 /// A simulated card on a board.
 pub struct Simulated {
@@ -43,7 +43,7 @@ impl Simulated {
         }
     }
 
-    /// Records by one policy on a new card.
+    /// Records with one policy on a new card.
     pub fn record(
         &self,
         args: &Record,
@@ -70,15 +70,15 @@ impl Simulated {
         };
         let bound = self
             .spi()
-            .map(|spi| lossless_bound_Bps(self.card(args), spi, args.ram, bytes, tracks));
+            .map(|spi| lossless_bound_Bps(self.card(args), spi, args.buffer, bytes, tracks));
         let policy = policy.to_possible_value();
         let policy = policy.as_ref().map_or("", |value| value.get_name());
         Ok(Asked {
             policy: policy.to_string(),
             seed: Some(args.seed),
-            ram_bytes: args.ram,
+            ram_bytes: args.buffer,
             format: args.format(),
-            lossless_bound: bound
+            sustained_bound: bound
                 .transpose()
                 .map_err(|error| self.failed(args, error))?,
             interrupted: false,
@@ -89,7 +89,7 @@ impl Simulated {
         Failure::new(format!("{}: {why}", args.target))
     }
 
-    /// By our recorder.
+    /// Records with the recorder.
     fn stream(
         &self,
         args: &Record,
@@ -99,7 +99,7 @@ impl Simulated {
         let streaming = Streaming {
             spi: *checks::spi(args, &self.board)?,
             cluster_bytes: self.board.library.cluster_bytes,
-            ram_bytes: args.ram as usize,
+            ram_bytes: args.buffer as usize,
             window: window(args),
             config: config(args),
         };
@@ -141,7 +141,7 @@ impl Simulated {
         }
     }
 
-    /// By a way of the studies.
+    /// Records with a policy of the studies.
     fn by_policy(
         &self,
         args: &Record,
@@ -153,11 +153,11 @@ impl Simulated {
             rate_hz: NonZeroU32::new(lines.rate_hz).unwrap_or(checks::RATE_HZ),
             line_bytes: lines.line_bytes as u32,
             lines: lines.count,
-            ram_bytes: args.ram,
+            ram_bytes: args.buffer,
             policy: match policy {
                 PolicyArg::KeepOpen => Policy::KeepOpen,
-                PolicyArg::AfterRecipe => Policy::AfterRecipe {
-                    recipe_ns: args.recipe.unwrap_or(RECIPE).as_nanos() as u64,
+                PolicyArg::AfterSession => Policy::AfterRecipe {
+                    recipe_ns: args.rotate_every.unwrap_or(SESSION).as_nanos() as u64,
                 },
                 PolicyArg::Naive | PolicyArg::Stream => Policy::Naive,
             },
@@ -184,22 +184,22 @@ impl Simulated {
     }
 }
 
-/// The file of the studies' ways.
+/// File of the studies' policies.
 const PATH: &str = "RECORD.CSV";
 
-/// How much of the newest data a power cut may cost.
+/// Returns the durability window.
 pub fn window(args: &Record) -> Window {
-    match args.durability {
-        Durability::Time(time) => Window::Us(time.as_micros() as u64),
-        Durability::Sample => Window::Sample,
+    match args.durability_window {
+        DurabilityWindow::Time(time) => Window::Us(time.as_micros() as u64),
+        DurabilityWindow::Sample => Window::Sample,
     }
 }
 
-/// Files, and what is done when the card is full.
+/// Returns the settings of files, and the behaviour when the card is full.
 pub fn config(args: &Record) -> Config {
     Config {
         file_bytes: args.file_size as u32,
-        rotate_us: args.recipe.map(|time| time.as_micros() as u64),
+        rotate_us: args.rotate_every.map(|time| time.as_micros() as u64),
         when_full: match args.when_full {
             WhenFullArg::Stop => WhenFull::Wait,
             WhenFullArg::RemoveOldest => WhenFull::RemoveOldest,
@@ -207,17 +207,17 @@ pub fn config(args: &Record) -> Config {
     }
 }
 
-/// What the live line says; `place` tells whose time it is.
-pub fn said(now: &cardiograph_record::Progress, place: &str) -> String {
+/// Formats the progress line; `clock` names the time, such as `on the card`.
+pub fn progress_text(now: &cardiograph_record::Progress, clock: &str) -> String {
     format!(
-        "{} {place}, {} lines not safe yet, {} lost",
+        "{} {clock}, {} samples not durable yet, {} lost",
         units::time(now.at_us as f64),
         units::count(now.pushed - (now.safe + now.lost).min(now.pushed)),
         units::count(now.lost)
     )
 }
 
-/// Shows how many lines are written, and ends with Ctrl-C.
+/// Shows the number of written samples, and stops the recording on a signal.
 struct Watch<'a> {
     progress: Progress,
     written: u64,
@@ -233,17 +233,17 @@ impl Watch<'_> {
     }
 }
 
-/// Lines from one look at the progress to the next.
-const LOOK_LINES: u64 = 256;
+/// Samples between two updates of the progress.
+const SAMPLES_PER_UPDATE: u64 = 256;
 
 impl Observer for Watch<'_> {
     fn observe(&mut self, operation: &Operation) -> ControlFlow<()> {
         self.written += 1;
-        if self.written.is_multiple_of(LOOK_LINES) {
+        if self.written.is_multiple_of(SAMPLES_PER_UPDATE) {
             let (lines, end_ns) = (self.written, operation.end_ns);
             self.progress.show_lines(lines, || {
                 let time = units::time(end_ns as f64 / 1e3);
-                format!("{time} on the card, {} lines written", units::count(lines))
+                format!("{time} on the card, {} samples written", units::count(lines))
             });
         }
         self.go_on()

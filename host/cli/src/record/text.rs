@@ -1,14 +1,14 @@
-//! What came of a recording, as people read it.
+//! Text output of a recording.
 
 use super::figures::{Figures, GapFigures};
 use crate::args::{Durability, Record};
 use cardiograph_report::table::{Section, section_text};
 use cardiograph_report::units;
 
-/// Gaps that are listed.
+/// Maximum number of listed gaps.
 const GAPS_SHOWN: usize = 10;
 
-/// The table.
+/// Formats the figures as a table.
 pub fn text(args: &Record, figures: &Figures) -> String {
     let streams = match figures.streams {
         1 => String::new(),
@@ -18,11 +18,11 @@ pub fn text(args: &Record, figures: &Figures) -> String {
     let seed = seed.unwrap_or_default();
     let mut out = format!("{} · {}{streams}{seed}\n", args.target, figures.policy);
     if figures.interrupted {
-        out.push_str("warning: interrupted; these are the lines until then\n");
+        out.push_str("warning: interrupted; the figures cover the samples until then\n");
     }
     let mut sections = vec![
-        lines(figures),
-        ram(figures),
+        samples(figures),
+        buffer(figures),
         rate(figures),
         durability(args, figures),
     ];
@@ -40,13 +40,13 @@ fn row(name: &str, value: String) -> (String, String) {
     (name.to_string(), value)
 }
 
-fn lines(figures: &Figures) -> Section {
+fn samples(figures: &Figures) -> Section {
     let mut duration = units::time(figures.duration_us as f64);
     if figures.seed.is_some() {
         duration.push_str(" of virtual time");
     }
     Section {
-        heading: "Lines",
+        heading: "Samples",
         rows: vec![
             row("pushed", units::count(figures.pushed)),
             row("written", units::count(figures.written)),
@@ -57,7 +57,7 @@ fn lines(figures: &Figures) -> Section {
     }
 }
 
-/// Lines lost, and their part.
+/// Formats the number of lost samples and their percentage.
 pub fn lost(figures: &Figures) -> String {
     match figures.lost {
         0 => "none".to_string(),
@@ -69,18 +69,18 @@ pub fn lost(figures: &Figures) -> String {
     }
 }
 
-fn ram(figures: &Figures) -> Section {
+fn buffer(figures: &Figures) -> Section {
     let ring_bytes = figures.ram_bytes / u64::from(figures.streams);
     let each = match figures.streams {
         1 => String::new(),
         _ => format!(", {} per stream", units::ram(ring_bytes)),
     };
     Section {
-        heading: "RAM",
+        heading: "Buffer",
         rows: vec![
             row("size", units::ram(figures.ram_bytes) + &each),
             row(
-                "highest level",
+                "peak",
                 format!(
                     "{} ({})",
                     units::bytes(figures.ring_peak_bytes as f64),
@@ -115,7 +115,7 @@ fn rate(figures: &Figures) -> Section {
     }
 }
 
-/// Describes the write loop whose rate bounds the recording.
+/// Describes the write loop whose sustained rate is the upper bound of the recording.
 fn bound_of(figures: &Figures) -> &'static str {
     match (figures.streams, figures.format) {
         (1, _) | (_, "binary") => "a plain CMD25 loop with this buffer",
@@ -126,16 +126,16 @@ fn bound_of(figures: &Figures) -> &'static str {
 fn durability(args: &Record, figures: &Figures) -> Section {
     let mut rows = Vec::new();
     if let Some(breaches) = figures.window_breaches {
-        let window = match args.durability {
-            Durability::Time(time) => humantime::format_duration(time).to_string(),
-            Durability::Sample => "the newest line".to_string(),
+        let window = match args.durability_window {
+            DurabilityWindow::Time(time) => humantime::format_duration(time).to_string(),
+            DurabilityWindow::Sample => "the newest sample".to_string(),
         };
         rows.push(row("window", window));
-        rows.push(row("not kept", format!("{} times", units::count(breaches))));
+        rows.push(row("exceeded", times(breaches)));
     }
-    rows.push(row("a power cut takes", at_risk(figures)));
+    rows.push(row("power cut loses", at_risk(figures)));
     if figures.longest_write_us > 0.0 {
-        rows.push(row("longest write", units::time(figures.longest_write_us)));
+        rows.push(row("worst-case write", units::time(figures.longest_write_us)));
     }
     Section {
         heading: "Durability",
@@ -143,10 +143,18 @@ fn durability(args: &Record, figures: &Figures) -> Section {
     }
 }
 
-/// What a power cut would have taken at the worst moment.
+fn times(count: u64) -> String {
+    match count {
+        0 => "never".to_string(),
+        1 => "once".to_string(),
+        count => format!("{} times", units::count(count)),
+    }
+}
+
+/// Formats the data that a power cut would have lost at the worst moment.
 pub fn at_risk(figures: &Figures) -> String {
     match figures.at_risk_us_max >= figures.duration_us {
-        true => "all of it".to_string(),
+        true => "everything".to_string(),
         false => format!(
             "at most the last {}",
             units::time(figures.at_risk_us_max as f64)
@@ -158,7 +166,7 @@ fn gaps(figures: &Figures) -> Section {
     let shown = |gap: &GapFigures| {
         let stream = gap.stream.map(|stream| format!(", stream {stream}"));
         let value = format!(
-            "{} lines from {} on, {}{}",
+            "{} from sample {}, {}{}",
             units::count(gap.count),
             gap.first,
             gap.cause,
@@ -178,16 +186,16 @@ fn gaps(figures: &Figures) -> Section {
 
 fn headline(figures: &Figures) -> String {
     if let Some(why) = figures.unread {
-        return format!("Not read back, as {why}.");
+        return format!("Not verified: {why}.");
     }
     let verified = match figures.written {
-        0 => "verified: no line was written",
-        _ => "verified: every line read back",
+        0 => "Verified: no samples written",
+        _ => "Verified: every sample read back",
     };
     match figures.lost {
         0 => format!("{verified}, none lost."),
         lost => format!(
-            "{verified}; the {} lost are those of the gaps.",
+            "{verified}; the gaps account for the {} lost.",
             units::count(lost)
         ),
     }

@@ -1,4 +1,4 @@
-//! Blocks: each is written to its place in its file at once, and durable when a stream has ended.
+//! Block access: each block is written to its file immediately, and is durable when its stream has ended.
 
 use super::{CARD_BLOCKS, DirectoryCard, DirectoryError, Folder, NO_BLOCK, RANGE_BLOCKS};
 use cardiograph_card::{BLOCK_BYTES, Block, Medium, WriteError};
@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 
 impl Folder {
     fn read(&self, start: u32, blocks: &mut [Block]) -> Result<(), DirectoryError> {
-        // A step of a file operation, of which the directory has no blocks.
+        // A step between two system calls of a file operation.
         if start == NO_BLOCK {
             return Ok(());
         }
@@ -38,7 +38,7 @@ impl Folder {
         Ok(())
     }
 
-    /// Makes durable what was written, and checks that it can be found by its name.
+    /// Makes the written blocks durable, and checks that the file still has its name.
     fn end(&mut self) -> Result<(), DirectoryError> {
         let Some((slot, _)) = self.stream.take() else {
             return Ok(());
@@ -50,7 +50,7 @@ impl Folder {
     }
 }
 
-/// Returns the slot of a block, and its number in the file.
+/// Returns the slot of a block address, and the index of the block in the file.
 fn place(block: u32) -> (usize, u32) {
     ((block / RANGE_BLOCKS) as usize, block % RANGE_BLOCKS)
 }
@@ -110,7 +110,7 @@ impl Medium for DirectoryCard {
     }
 }
 
-/// For a recovery without a recorder.
+/// Block access for a recovery without a recorder.
 impl Blocks for DirectoryCard {
     type Error = DirectoryError;
 

@@ -2,16 +2,16 @@
 
 use cardiograph_recorder::{FOLDER_RECORDINGS_MAX, FileId, Name};
 
-/// The file that a recorder locks.
+/// Name of the lock file.
 pub(super) const LOCK: &str = ".cardiograph.lock";
-/// End of the name of an unfinished file.
+/// Suffix of the name of an unfinished file.
 pub(super) const PART: &str = ".part";
 const PREPARED: &str = ".cardiograph-";
 const DIGITS: usize = 5;
-/// Numbers before a file's name repeats, in another folder.
+/// Numbers until the name of a file repeats, in another folder.
 const NAMES: u32 = 100_000;
 
-/// Returns a short name as people write it: `REC00001.CSV`.
+/// Returns a short name in its usual form: `REC00001.CSV`.
 pub(super) fn file_name(name: &Name) -> String {
     let part = |bytes: &[u8]| bytes.escape_ascii().to_string().trim_end().to_string();
     match part(&name[8..]) {
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_parsed_as_they_are_made() {
+    fn parsing_reverses_formatting() {
         for number in [1, 999, 1_000, 99_999, 100_000, 1_234_567] {
             for session in ["", "night-2"] {
                 let id = FileId {
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn other_names_are_not_ours() {
+    fn other_names_are_rejected() {
         let folder = (*b"LOG", 0);
         for name in [
             "LOG01001.CSV",

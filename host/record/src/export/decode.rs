@@ -1,4 +1,4 @@
-//! Goes through a binary recording, and hands samples and gaps of its streams to a sink.
+//! Decodes a binary recording and passes the samples and gaps of its streams to a sink.
 
 use super::header::{Head, Header, NO_SAMPLE, Parsed, Version, parse, version_of};
 use super::{ExportError, Exported};
@@ -17,37 +17,38 @@ pub(crate) const CAUSES: [&str; 7] = [
     "bad-sample",
 ];
 
-/// Samples that are missing.
+/// A gap: a run of lost samples.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gap {
     pub(crate) first: u64,
     pub(crate) count: u64,
     pub(crate) at_us: u64,
-    /// Not in version 0.1.
+    /// `None` in version 0.1.
     pub(crate) last_us: Option<u64>,
-    /// Place in [`CAUSES`].
+    /// Index in [`CAUSES`].
     pub(crate) cause: u8,
 }
 
 /// Receives the content of a recording.
 pub(crate) trait Sink {
-    /// A stream begins.
+    /// Begins a stream.
     fn stream(&mut self, stream: u8, header: &Header) -> Result<(), ExportError>;
-    /// Samples that end in one block, which was written at the age of the file.
+    /// Receives the samples that end in one block, and the age of the file when the block was written.
     fn samples(&mut self, stream: u8, samples: &[Vec<u8>], age_ms: u32) -> Result<(), ExportError>;
+    /// Receives a gap.
     fn gap(&mut self, stream: u8, gap: &Gap) -> Result<(), ExportError>;
-    /// Blocks that were left out.
+    /// Receives the indices of omitted blocks.
     fn damaged(&mut self, blocks: RangeInclusive<u64>) -> Result<(), ExportError>;
 }
 
 #[derive(Default)]
 struct Stream {
     header: Option<Header>,
-    /// Bytes of a header that goes on in the next block.
+    /// First bytes of a header that continues in the next block.
     header_part: Vec<u8>,
-    /// The beginning of a sample that goes on in the next block.
+    /// First bytes of a sample that continues in the next block.
     carry: Vec<u8>,
-    /// No block is missing: `carry` is what comes before.
+    /// No block is missing, so that `carry` directly precedes the next block.
     is_joined: bool,
 }
 
@@ -55,7 +56,7 @@ struct Decoder<'a, S> {
     sink: &'a mut S,
     version: Version,
     streams: BTreeMap<u8, Stream>,
-    /// Damaged blocks just before this one.
+    /// Damaged blocks directly before the current one.
     bad: Option<RangeInclusive<u64>>,
     exported: Exported,
 }
@@ -98,7 +99,7 @@ pub(crate) fn decode(mut input: impl Read, sink: &mut impl Sink) -> Result<Expor
     Ok(decoder.exported)
 }
 
-/// Reads a block; fewer bytes at the end.
+/// Reads a block; returns its bytes, fewer than a block at the end of the input.
 fn read_block(input: &mut impl Read, block: &mut Block) -> Result<usize, ExportError> {
     let mut len = 0;
     while len < BLOCK_BYTES {
@@ -113,7 +114,7 @@ fn read_block(input: &mut impl Read, block: &mut Block) -> Result<usize, ExportE
 }
 
 impl<S: Sink> Decoder<'_, S> {
-    /// Leaves a block out: it may have been of any stream.
+    /// Omits a damaged block, which may belong to any stream.
     fn spoil(&mut self, index: u64) {
         let first = self.bad.as_ref().map_or(index, |bad| *bad.start());
         self.bad = Some(first..=index);
@@ -132,7 +133,7 @@ impl<S: Sink> Decoder<'_, S> {
         }
     }
 
-    /// Returns false if the block cannot be where it is.
+    /// Decodes a block. Returns false if it does not fit its position.
     fn block(&mut self, head: &Head, payload: &[u8]) -> Result<bool, ExportError> {
         if head.kind == 0 && self.version == Version::V2 {
             return self.header(head, payload);
@@ -154,7 +155,7 @@ impl<S: Sink> Decoder<'_, S> {
                 let Some(gap) = gap_of(payload, self.version) else {
                     return Ok(false);
                 };
-                // A gap lies between samples.
+                // A gap is between two samples, never within one.
                 stream.carry.clear();
                 stream.is_joined = true;
                 self.end_spoiled()?;
@@ -176,7 +177,7 @@ impl<S: Sink> Decoder<'_, S> {
             Version::V2 => usize::from(head.first),
         };
         if skip > 0 && skip != stream.header_part.len() {
-            // The second block of a header that is known, or whose first block is damaged.
+            // The second block of a header that is already known, or whose first block is damaged.
             return Ok(stream.header.is_some());
         }
         stream.header_part.truncate(skip);
@@ -201,7 +202,7 @@ impl<S: Sink> Decoder<'_, S> {
 }
 
 impl Stream {
-    /// Returns true if samples begin where the block before makes them begin.
+    /// Returns true if the first sample of the block begins at the offset that follows from the previous block.
     fn fits(&self, head: &Head, used: usize, sample_bytes: usize) -> bool {
         if !self.is_joined {
             return true;
@@ -211,13 +212,13 @@ impl Stream {
             begun => sample_bytes - begun,
         };
         match head.first {
-            // Just as much as there is of one sample, or less.
+            // The block contains at most the rest of one sample.
             NO_SAMPLE => used <= missing,
             first => usize::from(first) == missing,
         }
     }
 
-    /// Samples that end in a block.
+    /// Returns the samples that end in a block.
     fn samples(&mut self, head: &Head, payload: &[u8], sample_bytes: usize) -> Vec<Vec<u8>> {
         let (rest, begun) = match head.first {
             NO_SAMPLE => (payload, &[][..]),

@@ -1,4 +1,4 @@
-//! Compares binary files, which several streams share, with the samples.
+//! Compares binary files, which all streams share, with the samples.
 
 use super::{Mismatch, ReadBack};
 use crate::export::decode::{Gap, Sink, decode};
@@ -10,11 +10,11 @@ use std::cell::Cell;
 use std::io::{self, Read};
 use std::ops::RangeInclusive;
 
-/// Reads the next file of all `streams`, each of which was given the samples of `feed`, and compares it with
+/// Reads the next file of all `streams`, each of which recorded the samples of `feed`, and compares it with
 /// them.
 ///
 /// # Errors
-/// Read errors. A file that differs is the inner result.
+/// Returns read errors in the outer result, a difference in the inner one.
 pub fn file(
     file: &mut dyn Read,
     streams: &mut [Reported],
@@ -60,14 +60,14 @@ impl Read for Counted<'_> {
 struct Compared<'a> {
     streams: &'a mut [Reported],
     feed: &'a dyn Feed,
-    /// Bytes of the file that were read so far.
+    /// Bytes of the file read so far.
     bytes: &'a Cell<u64>,
     /// The first difference.
     mismatch: Option<Mismatch>,
 }
 
 impl Compared<'_> {
-    /// Records a difference in the block that was read last.
+    /// Records a difference in the block read last.
     fn differs(&mut self, due: u64) {
         let offset_bytes =
             self.bytes.get().saturating_sub(1) / BLOCK_BYTES as u64 * BLOCK_BYTES as u64;
@@ -75,11 +75,11 @@ impl Compared<'_> {
     }
 
     fn with(&mut self, stream: u8, compare: impl FnOnce(&mut ReadBack, &dyn Feed) -> bool) {
-        let Some(told) = self.streams.get_mut(usize::from(stream)) else {
+        let Some(report) = self.streams.get_mut(usize::from(stream)) else {
             return self.differs(0);
         };
-        let is_right = compare(&mut told.back, self.feed);
-        let due = told.back.next;
+        let is_right = compare(&mut report.back, self.feed);
+        let due = report.back.next;
         if !is_right {
             self.differs(due);
         }
