@@ -2,7 +2,7 @@
 
 mod record;
 
-pub use record::{Durability, FormatArg, PolicyArg, Record, WhenFullArg};
+pub use record::{DurabilityWindow, FormatArg, PolicyArg, Record, WhenFullArg};
 
 use clap::{Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;

@@ -48,9 +48,7 @@ pub fn run(args: &Export) -> Result<(), Failure> {
     check_files(args.csv.iter().chain(&args.ulog))?;
     let name = args.file.display();
     let input = File::open(&args.file).map_err(|error| match error.kind() {
-        ErrorKind::NotFound => {
-            Failure::new(format!("{name}: no such file; check the name"))
-        }
+        ErrorKind::NotFound => Failure::new(format!("{name}: no such file; check the name")),
         _ => Failure::new(format!("{name}: {error}; use a readable file")),
     })?;
     let mut damaged = Vec::new();
@@ -213,18 +211,19 @@ fn print_summary(args: &Export, exported: &Exported) -> Result<(), Failure> {
 
 /// Formats ranges of damaged blocks: `block 7 at byte 3584, blocks 9 to 12 at byte 4608 and more`.
 fn list(damaged: &[RangeInclusive<u64>]) -> String {
-    let ranges = damaged
-        .iter()
-        .take(REPORTED_MAX)
-        .map(|range| match range.start() == range.end() {
-            true => format!("block {} at byte {}", range.start(), range.start() * 512),
-            false => format!(
-                "blocks {} to {} at byte {}",
-                range.start(),
-                range.end(),
-                range.start() * 512
-            ),
-        });
+    let ranges =
+        damaged
+            .iter()
+            .take(REPORTED_MAX)
+            .map(|range| match range.start() == range.end() {
+                true => format!("block {} at byte {}", range.start(), range.start() * 512),
+                false => format!(
+                    "blocks {} to {} at byte {}",
+                    range.start(),
+                    range.end(),
+                    range.start() * 512
+                ),
+            });
     let ranges: Vec<_> = ranges.collect();
     match damaged.len() > REPORTED_MAX {
         true => format!("{} and more", ranges.join(", ")),

@@ -2,7 +2,7 @@
 
 use crate::failure::{Failure, print, print_error};
 use crate::outputs::{check_files, is_standard_output, put};
-use cardiograph_record::{Place, Recovery, recover_path};
+use cardiograph_record::{Recovery, TargetKind, recover_path};
 use serde::Serialize;
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -38,7 +38,7 @@ struct Summary<'a> {
     kind: &'static str,
     dry_run: bool,
     /// A pending operation of the card's file system, other than those on the files, was completed or undone.
-    mended: bool,
+    file_system_repaired: bool,
     files: Vec<File<'a>>,
 }
 
@@ -81,26 +81,25 @@ fn summary<'a>(args: &Recover, recovery: &'a Recovery) -> Summary<'a> {
     });
     Summary {
         target: args.target.display().to_string(),
-        kind: match recovery.place {
-            Place::Card => "card",
-            Place::Directory => "directory",
+        kind: match recovery.kind {
+            TargetKind::Card => "card",
+            TargetKind::Directory => "directory",
         },
         dry_run: args.dry_run,
-        mended: recovery.is_mended,
+        file_system_repaired: recovery.is_repaired,
         files: files.collect(),
     }
 }
 
 fn table(args: &Recover, recovery: &Recovery) -> String {
     let mut text = String::new();
-    let would = if args.dry_run { "would be " } else { "" };
+    let (would, was) = match args.dry_run {
+        true => ("would be ", "would be"),
+        false => ("", "was"),
+    };
     for file in &recovery.files {
         let _ = match file.bytes {
-            0 => writeln!(
-                text,
-                "{}  {would}removed: empty",
-                file.name
-            ),
+            0 => writeln!(text, "{}  {would}removed: empty", file.name),
             bytes => writeln!(
                 text,
                 "{}  {would}trimmed to its actual length, {bytes} B",
@@ -108,7 +107,7 @@ fn table(args: &Recover, recovery: &Recovery) -> String {
             ),
         };
     }
-    if recovery.is_mended {
+    if recovery.is_repaired {
         let _ = writeln!(
             text,
             "The pending file-system operation {was} completed or undone."

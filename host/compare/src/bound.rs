@@ -1,6 +1,6 @@
 //! Upper bound of the rate that a card, its bus and a buffer sustain.
 
-use crate::{PlainError, lossless_rate_Bps, plain_turns};
+use crate::{PlainError, plain_turns, sustained_rate_bytes_per_s};
 use cardiograph_sim_card::{BLOCK_BYTES, Card, Spi};
 use std::ops::Range;
 
@@ -22,7 +22,7 @@ pub const BOUND_BYTES_MAX: u64 = 1_000_000_000;
 
 /// Returns the maximum block data rate of a bus, in B/s: 512 of every 517 bytes.
 #[allow(non_snake_case, reason = "B is bytes, b would be bits")]
-pub fn bus_rate_Bps(spi: &Spi) -> f64 {
+pub fn bus_rate_bytes_per_s(spi: &Spi) -> f64 {
     BLOCK_BYTES as f64 / WIRE_BLOCK_BYTES / byte_s(spi)
 }
 
@@ -31,7 +31,7 @@ fn byte_s(spi: &Spi) -> f64 {
     8.0 / f64::from(spi.clock_hz) + f64::from(spi.send_gap_ns) / 1e9
 }
 
-/// Returns the highest constant rate in B/s that a buffer of `ram_bytes` sustains, without loss, through a plain
+/// Returns the highest constant rate in B/s that a buffer of `buffer_bytes` sustains, without loss, through a plain
 /// write of `bytes`, clamped to [`BOUND_BYTES_MIN`] to [`BOUND_BYTES_MAX`] and to the card's capacity. One
 /// track is written by a single CMD25, several tracks to one extent each, in turns of 16 KiB. The pause of a
 /// slow processor between bytes counts as a slower clock.
@@ -39,10 +39,10 @@ fn byte_s(spi: &Spi) -> f64 {
 /// # Errors
 /// [`PlainError`], like [`plain_stream`](crate::plain_stream).
 #[allow(non_snake_case, reason = "B is bytes, b would be bits")]
-pub fn lossless_bound_Bps(
+pub fn sustained_bound_bytes_per_s(
     card: Card,
     spi: &Spi,
-    ram_bytes: u64,
+    buffer_bytes: u64,
     bytes: u64,
     tracks: u32,
 ) -> Result<f64, PlainError> {
@@ -52,7 +52,7 @@ pub fn lossless_bound_Bps(
     let blocks = blocks.min(card.blocks() - start);
     let turns = turns(start as u32..(start + blocks) as u32, tracks);
     let (times, _) = plain_turns(card, clock_hz, turns, |_, _| {})?;
-    Ok(lossless_rate_Bps(&times, ram_bytes))
+    Ok(sustained_rate_bytes_per_s(&times, buffer_bytes))
 }
 
 /// Splits blocks into turns: a single turn for one track, else turns of 16 KiB that alternate between extents

@@ -1,6 +1,6 @@
 //! Errors of recordings.
 
-use cardiograph_record::StreamError;
+use cardiograph_record::{REPORT_BUG, StreamError};
 use cardiograph_store::FormatError;
 use std::fmt;
 
@@ -8,13 +8,13 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Invalid {
     /// The samples are too short or too long.
-    LineBytes,
+    SampleBytes,
     /// The buffer is smaller than one sample.
-    RamBytes,
+    BufferBytes,
     /// The samples exceed the maximum size of a FAT file.
     FileBytes,
     /// The session length is zero.
-    Recipe,
+    Session,
 }
 
 impl std::error::Error for Invalid {}
@@ -22,17 +22,17 @@ impl std::error::Error for Invalid {}
 impl fmt::Display for Invalid {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str(match self {
-            Invalid::LineBytes => "a sample must have 3 B to 1 MiB",
-            Invalid::RamBytes => "the buffer must hold at least one sample",
+            Invalid::SampleBytes => "a sample must have 3 B to 1 MiB",
+            Invalid::BufferBytes => "the buffer must hold at least one sample",
             Invalid::FileBytes => "a FAT file cannot exceed 4 GiB; record for a shorter time",
-            Invalid::Recipe => "a session must be longer than 0",
+            Invalid::Session => "a session must be longer than 0",
         })
     }
 }
 
 /// Reason why a recording by a policy of the studies failed.
 #[derive(Debug)]
-pub enum RecordError<E> {
+pub enum LoggerError<E> {
     /// A setting is invalid.
     Invalid(Invalid),
     /// The store failed.
@@ -49,22 +49,22 @@ pub enum RecordError<E> {
     },
 }
 
-impl<E: std::error::Error + 'static> std::error::Error for RecordError<E> {
+impl<E: std::error::Error + 'static> std::error::Error for LoggerError<E> {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            RecordError::Invalid(source) => Some(source),
-            RecordError::Store { source, .. } => Some(source),
-            RecordError::Differs { .. } => None,
+            LoggerError::Invalid(source) => Some(source),
+            LoggerError::Store { source, .. } => Some(source),
+            LoggerError::Differs { .. } => None,
         }
     }
 }
 
-impl<E: fmt::Display> fmt::Display for RecordError<E> {
+impl<E: fmt::Display> fmt::Display for LoggerError<E> {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
-            RecordError::Invalid(invalid) => invalid.fmt(f),
-            RecordError::Store { doing, source } => write!(f, "{doing} the file: {source}"),
-            RecordError::Differs { offset_bytes } => write!(
+            LoggerError::Invalid(invalid) => invalid.fmt(f),
+            LoggerError::Store { doing, source } => write!(f, "{doing} the file: {source}"),
+            LoggerError::Differs { offset_bytes } => write!(
                 f,
                 "the data read back differ from the data written at byte {offset_bytes} of the file; \
                  do not trust this card"

@@ -9,7 +9,7 @@ pub enum Cause {
     /// A library call that had not returned.
     Write,
     /// Waiting for the end of the session.
-    Recipe,
+    Session,
 }
 
 /// A run of lost samples.

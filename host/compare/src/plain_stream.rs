@@ -65,7 +65,10 @@ impl fmt::Display for PlainError {
                 write!(f, "CMD{command} rejected with R1 {r1:#04x}")
             }
             PlainError::Block { block, response } => {
-                write!(f, "block {block} rejected with data response {response:#04x}")
+                write!(
+                    f,
+                    "block {block} rejected with data response {response:#04x}"
+                )
             }
             PlainError::Status(status) => write!(f, "error status {status:#04x} after the stream"),
         }
@@ -139,17 +142,17 @@ pub fn plain_turns(
     Ok((times, card))
 }
 
-/// Returns the highest constant rate in B/s that a buffer of `ram_bytes` sustains through these blocks without
+/// Returns the highest constant rate in B/s that a buffer of `buffer_bytes` sustains through these blocks without
 /// loss, as computed by `cardiograph_timing`, exact to 0.1 %.
 #[allow(non_snake_case, reason = "B is bytes, b would be bits")]
-pub fn lossless_rate_Bps(blocks: &[(u64, u64)], ram_bytes: u64) -> f64 {
+pub fn sustained_rate_bytes_per_s(blocks: &[(u64, u64)], buffer_bytes: u64) -> f64 {
     let writes: Vec<(u64, u64)> = blocks
         .iter()
         .map(|(start_ns, end_ns)| (end_ns - start_ns, BLOCK_BYTES as u64))
         .collect();
     let mut times = WriteTimes::<{ buckets_below(64) }>::default();
     writes.iter().for_each(|&(ns, bytes)| times.push(ns, bytes));
-    lossless_rates_Bps(&writes[..], &times, &[ram_bytes])[0]
+    lossless_rates_Bps(&writes[..], &times, &[buffer_bytes])[0]
 }
 
 struct Host {

@@ -1,6 +1,6 @@
 //! The ring buffer of a recording.
 
-use crate::{Cause, Gap, Recording};
+use crate::{Cause, Gap, LoggerConfig};
 use std::collections::VecDeque;
 
 /// A ring buffer of samples, which arrive on time regardless of the writer.
@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 /// A sample occupies its space from its arrival until its write has returned. A sample that arrives at that
 /// very moment finds the space free.
 pub(crate) struct Ring {
-    recording: Recording,
+    recording: LoggerConfig,
     /// Total number of samples.
     lines: u64,
     /// Index of the next sample to arrive.
@@ -19,10 +19,10 @@ pub(crate) struct Ring {
 }
 
 impl Ring {
-    pub(crate) fn new(recording: Recording) -> Ring {
+    pub(crate) fn new(recording: LoggerConfig) -> Ring {
         Ring {
             recording,
-            lines: recording.lines,
+            lines: recording.samples,
             next: 0,
             waiting: VecDeque::new(),
             peak: 0,
@@ -32,7 +32,7 @@ impl Ring {
 
     /// Adds the samples that arrive before this moment. Those that do not fit are lost.
     pub(crate) fn arrive_before(&mut self, ns: u64, cause: Cause) {
-        let room = self.recording.ram_bytes / u64::from(self.recording.line_bytes);
+        let room = self.recording.buffer_bytes / u64::from(self.recording.sample_bytes);
         while let Some(at_ns) = self.next_arrival_ns().filter(|&at_ns| at_ns < ns) {
             if (self.waiting.len() as u64) < room {
                 self.waiting.push_back(self.next);
@@ -84,7 +84,7 @@ impl Ring {
 
     /// Returns the highest fill level, in bytes.
     pub(crate) fn peak_bytes(&self) -> u64 {
-        self.peak * u64::from(self.recording.line_bytes)
+        self.peak * u64::from(self.recording.sample_bytes)
     }
 
     /// Returns all gaps, in order.

@@ -11,11 +11,12 @@
 use crate::CardStreamError;
 use crate::card_files::with_file;
 use cardiograph_record::{
-    Feed, Problem, Progress, Reported, StreamError, StreamResult, Streamed, prefix, read_back,
+    Feed, Problem, Progress, RecordingResult, StreamError, StreamReport, StreamResult, prefix,
+    verify_file,
 };
 use cardiograph_recorder::{Config, Event, FileId, LINE_BYTES_MAX, StreamConfig, Window};
 use cardiograph_sim_card::{Card, Seed, Spi};
-use cardiograph_sim_device::{Device, Finished, Logged, Samples, StreamSetup};
+use cardiograph_sim_device::{Device, Outcome, RunResult, Samples, StreamSetup};
 use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
 
@@ -27,7 +28,7 @@ pub struct Streaming {
     /// Cluster size that the card is formatted with, in bytes.
     pub cluster_bytes: u32,
     /// Bytes of the ring buffers of all streams, in equal shares.
-    pub ram_bytes: usize,
+    pub buffer_bytes: usize,
     /// Durability window: the newest data that a power cut may lose.
     pub window: Window,
     /// Settings of files, and behaviour when the card is full.
@@ -35,10 +36,10 @@ pub struct Streaming {
 }
 
 /// Samples between two calls of `watch`.
-const LOOK_LINES: u64 = 256;
+const SAMPLES_PER_UPDATE: u64 = 256;
 
 /// Formats a card, records the samples of `feed` on it in `N` streams, and compares each file with the samples
-/// once it is closed. Calls `watch` with the progress every [`LOOK_LINES`] samples; when it breaks, sampling
+/// once it is closed. Calls `watch` with the progress every 256 samples; when it breaks, sampling
 /// stops.
 ///
 /// # Errors
@@ -52,7 +53,7 @@ pub fn stream_on_card<const N: usize>(
     streaming: &Streaming,
     feed: &dyn Feed,
     watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
-) -> Result<Streamed, CardStreamError> {
+) -> Result<RecordingResult, CardStreamError> {
     cardiograph_store::format(&mut card, streaming.cluster_bytes)
         .map_err(CardStreamError::Format)?;
     let shared = Shared {
@@ -68,7 +69,7 @@ pub fn stream_on_card<const N: usize>(
         device: &device,
         feed,
         shared: &shared,
-        streams: (0..N).map(|_| Reported::default()).collect(),
+        streams: (0..N).map(|_| StreamReport::default()).collect(),
         is_full: false,
         error: None,
     };
@@ -78,14 +79,14 @@ pub fn stream_on_card<const N: usize>(
             format: feed.format(),
             window: streaming.window,
         },
-        ring_bytes: streaming.ram_bytes / N,
-        samples: Box::new(Sampled {
+        ring_bytes: streaming.buffer_bytes / N,
+        samples: Box::new(CountingSamples {
             feed,
             shared: &shared,
         }),
     });
-    let logged = device.log(setups, |_, event| files.handle(event), |_, _, _| None);
-    files.finish(logged)
+    let run = device.log(setups, |_, event| files.handle(event), |_, _, _| None);
+    files.finish(run)
 }
 
 /// State shared by producers and the event handler.
@@ -104,14 +105,14 @@ impl Shared<'_> {
 }
 
 /// Samples of one stream; counts the progress as the producer takes them.
-struct Sampled<'a> {
+struct CountingSamples<'a> {
     feed: &'a dyn Feed,
     shared: &'a Shared<'a>,
 }
 
-impl Samples for Sampled<'_> {
+impl Samples for CountingSamples<'_> {
     fn due_ns(&mut self, index: u64) -> Option<u64> {
-        let is_over = self.shared.is_stopped.get() || index >= self.feed.lines();
+        let is_over = self.shared.is_stopped.get() || index >= self.feed.count();
         (!is_over).then(|| self.feed.due_ns(index))
     }
 
@@ -121,7 +122,7 @@ impl Samples for Sampled<'_> {
             progress.pushed += 1;
             progress.at_us = at_us;
         });
-        if index.is_multiple_of(LOOK_LINES) {
+        if index.is_multiple_of(SAMPLES_PER_UPDATE) {
             let mut watch = self.shared.watch.borrow_mut();
             if watch(self.shared.progress.get()).is_break() {
                 self.shared.is_stopped.set(true);
@@ -136,7 +137,7 @@ struct Files<'a> {
     device: &'a Device,
     feed: &'a dyn Feed,
     shared: &'a Shared<'a>,
-    streams: Vec<Reported>,
+    streams: Vec<StreamReport>,
     /// The recorder reported that no further file fits.
     is_full: bool,
     /// First error.
@@ -153,15 +154,15 @@ impl Files<'_> {
             Event::Checkpoint {
                 stream, samples, ..
             } => {
-                let before = std::mem::replace(&mut self.streams[stream as usize].safe, samples);
+                let before = std::mem::replace(&mut self.streams[stream as usize].durable, samples);
                 self.shared
-                    .change(|progress| progress.safe += samples - before);
+                    .change(|progress| progress.durable += samples - before);
             }
             Event::Closed { track, record } => {
                 let report = &mut self.streams[usize::from(track)];
                 report.files += 1;
                 report.file_bytes += record.bytes;
-                if let Err(error) = self.read_back(track, &record.id) {
+                if let Err(error) = self.verify(track, &record.id) {
                     self.fail(error.into());
                 }
             }
@@ -177,11 +178,11 @@ impl Files<'_> {
     }
 
     /// Compares a file with its samples and removes its data from memory.
-    fn read_back(&mut self, track: u8, name: &FileId) -> Result<(), StreamError> {
+    fn verify(&mut self, track: u8, name: &FileId) -> Result<(), StreamError> {
         let file = name.to_string();
         let mut wire = self.device.wire.card();
         let read = with_file(wire.card(), &file, |reader| {
-            read_back(reader, &mut self.streams, track, self.feed)
+            verify_file(reader, &mut self.streams, track, self.feed)
         });
         let (compared, blocks) = match read {
             Ok((Ok(compared), blocks)) => (compared, blocks),
@@ -194,26 +195,28 @@ impl Files<'_> {
         Ok(())
     }
 
-    fn finish<const N: usize>(self, logged: Logged<N>) -> Result<Streamed, CardStreamError> {
+    fn finish<const N: usize>(self, run: RunResult<N>) -> Result<RecordingResult, CardStreamError> {
         if let Some(error) = self.error {
             return Err(error);
         }
-        let summaries = match logged.finished {
-            Finished::Done(summaries) => summaries,
-            Finished::Refused(why) => return Err(StreamError::Refused(why).into()),
-            Finished::PowerCut => return Err(CardStreamError::CardFailed),
-            Finished::Stuck(why) => return Err(CardStreamError::Stuck(why)),
+        let summaries = match run.outcome {
+            Outcome::Done(summaries) => summaries,
+            Outcome::Refused(why) => return Err(StreamError::Refused(why).into()),
+            Outcome::PowerCut => return Err(CardStreamError::CardFailed),
+            Outcome::Stuck(why) => return Err(CardStreamError::Stuck(why)),
         };
-        let started_ns = logged.started_ns.unwrap_or(logged.ended_ns);
-        let rest = self.streams.into_iter().zip(summaries).zip(logged.pushed);
+        let started_ns = run.started_ns.unwrap_or(run.ended_ns);
+        let rest = self.streams.into_iter().zip(summaries).zip(run.pushed);
         let streams = rest
-            .map(|((report, summary), pushed)| report.compared(summary, pushed, started_ns / 1000))
+            .map(|((report, summary), pushed)| {
+                report.check_with_files(summary, pushed, started_ns / 1000)
+            })
             .collect::<Result<Vec<StreamResult>, StreamError>>()?;
         let lost = streams.iter().map(StreamResult::lost).sum::<u64>();
-        Ok(Streamed {
+        Ok(RecordingResult {
             streams,
-            duration_us: (logged.ended_ns - started_ns) / 1000,
-            unread: None,
+            duration_us: (run.ended_ns - started_ns) / 1000,
+            unverified: None,
             problems: match self.is_full && lost > 0 {
                 true => vec![Problem::Full],
                 false => Vec::new(),

@@ -1,6 +1,6 @@
 //! Verification of a recording.
 
-use crate::{Gap, RecordError};
+use crate::{Gap, LoggerError};
 use cardiograph_workload::Store;
 
 /// Samples per read.
@@ -36,8 +36,8 @@ pub(crate) fn compare<S: Store>(
     pushed: u64,
     gaps: &[Gap],
     line: &mut Line<impl FnMut(u64, &mut [u8])>,
-) -> Result<u64, RecordError<S::Error>> {
-    let doing = |doing| move |source| RecordError::Store { doing, source };
+) -> Result<u64, LoggerError<S::Error>> {
+    let doing = |doing| move |source| LoggerError::Store { doing, source };
     let mut file = store.open(path, false).map_err(doing("opening"))?;
     let (mut at, mut held) = (0, Vec::new());
     let mut buffer = vec![0; LINES_PER_READ * line.bytes.len()];
@@ -54,13 +54,13 @@ pub(crate) fn compare<S: Store>(
             .count();
         at += same as u64;
         if same < expected.len() {
-            return Err(RecordError::Differs { offset_bytes: at });
+            return Err(LoggerError::Differs { offset_bytes: at });
         }
         held.drain(..same);
     }
     let beyond = store.read(&mut file, at, &mut [0]);
     if beyond.map_err(doing("reading"))? > 0 || !held.is_empty() {
-        return Err(RecordError::Differs { offset_bytes: at });
+        return Err(LoggerError::Differs { offset_bytes: at });
     }
     store.close(file).map_err(doing("closing"))?;
     Ok(at)

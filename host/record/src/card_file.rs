@@ -46,9 +46,7 @@ impl fmt::Display for CardFileError {
             CardFileError::Io { path, source } => {
                 let remedy = match source.kind() {
                     ErrorKind::NotFound => "check the name",
-                    ErrorKind::PermissionDenied => {
-                        "run as a user with permission, or use a copy"
-                    }
+                    ErrorKind::PermissionDenied => "run as a user with permission, or use a copy",
                     ErrorKind::ReadOnlyFilesystem => "remove the write protection",
                     _ => "check the card and the reader",
                 };
@@ -91,7 +89,7 @@ pub struct CardFile {
     file: File,
     blocks: u32,
     /// Blocks that a dry run would have written.
-    kept_back: Option<BTreeMap<u32, Block>>,
+    dry_writes: Option<BTreeMap<u32, Block>>,
     written_blocks: u64,
 }
 
@@ -141,7 +139,7 @@ impl CardFile {
             path: path.to_path_buf(),
             file,
             blocks,
-            kept_back: is_dry.then(BTreeMap::new),
+            dry_writes: is_dry.then(BTreeMap::new),
             written_blocks: 0,
         })
     }
@@ -162,7 +160,7 @@ impl CardFile {
     }
 
     fn sync(&self) -> Result<(), CardFileError> {
-        let synced = match self.kept_back {
+        let synced = match self.dry_writes {
             None => self.file.sync_data(),
             Some(_) => Ok(()),
         };
@@ -187,9 +185,9 @@ impl Blocks for CardFile {
             .file
             .read_exact_at(blocks.as_flattened_mut(), offset(start));
         read.map_err(CardFileError::at(&self.path))?;
-        if let Some(kept_back) = &self.kept_back {
+        if let Some(dry_writes) = &self.dry_writes {
             for (number, block) in (start..).zip(blocks) {
-                if let Some(newer) = kept_back.get(&number) {
+                if let Some(newer) = dry_writes.get(&number) {
                     *block = *newer;
                 }
             }
@@ -207,9 +205,9 @@ impl Blocks for CardFile {
         let mut block = [0; BLOCK_BYTES];
         for index in 0..count {
             make(index, &mut block);
-            match &mut self.kept_back {
-                Some(kept_back) => {
-                    kept_back.insert(start + index, block);
+            match &mut self.dry_writes {
+                Some(dry_writes) => {
+                    dry_writes.insert(start + index, block);
                 }
                 None => {
                     let written = self.file.write_all_at(&block, offset(start + index));

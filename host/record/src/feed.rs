@@ -7,7 +7,7 @@ use cardiograph_recorder::{Format, LINE_BYTES_MAX};
 /// bytes.
 pub trait Feed {
     /// Returns the number of samples.
-    fn lines(&self) -> u64;
+    fn count(&self) -> u64;
 
     /// Returns the time at which a sample is due, in ns from the start. Times never decrease.
     fn due_ns(&self, index: u64) -> u64;
@@ -31,7 +31,7 @@ pub(crate) fn text_format(line_bytes_max: usize) -> Format {
 }
 
 /// Lines of text from a file or a pipe.
-pub struct Given {
+pub struct InputLines {
     text: Vec<u8>,
     /// End offset of each line in `text`, which contains no line ends.
     ends: Vec<usize>,
@@ -43,7 +43,7 @@ pub enum Times {
     /// A fixed rate, in Hz.
     Rate(u32),
     /// One time per line, in ns from the start.
-    Own(Vec<u64>),
+    PerLine(Vec<u64>),
 }
 
 /// A line is longer than a recording can hold.
@@ -57,10 +57,10 @@ pub struct TooLong {
 
 const LINE_END: &[u8] = b"\r\n";
 
-impl Given {
+impl InputLines {
     /// Creates an empty list of lines.
-    pub fn new(times: Times) -> Given {
-        Given {
+    pub fn new(times: Times) -> InputLines {
+        InputLines {
             text: Vec::new(),
             ends: Vec::new(),
             times,
@@ -99,18 +99,18 @@ impl Given {
     }
 }
 
-impl Feed for Given {
-    fn lines(&self) -> u64 {
+impl Feed for InputLines {
+    fn count(&self) -> u64 {
         match &self.times {
             Times::Rate(_) => self.ends.len() as u64,
-            Times::Own(times_ns) => self.ends.len().min(times_ns.len()) as u64,
+            Times::PerLine(times_ns) => self.ends.len().min(times_ns.len()) as u64,
         }
     }
 
     fn due_ns(&self, index: u64) -> u64 {
         match &self.times {
             Times::Rate(rate_hz) => due_ns(index, *rate_hz),
-            Times::Own(times_ns) => times_ns[index as usize],
+            Times::PerLine(times_ns) => times_ns[index as usize],
         }
     }
 

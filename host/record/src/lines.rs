@@ -25,7 +25,7 @@ impl Lines {
 }
 
 impl Feed for Lines {
-    fn lines(&self) -> u64 {
+    fn count(&self) -> u64 {
         self.count
     }
 

@@ -25,7 +25,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Longest time until a producer notices a stop request.
-const PATIENCE: Duration = Duration::from_millis(20);
+const STOP_POLL: Duration = Duration::from_millis(20);
 /// Limit of lines that have been read from an input and not pushed yet.
 const LINES_AHEAD: usize = 1024;
 
@@ -62,7 +62,7 @@ pub type LiveError = StartError<DirectoryError, DirectoryError>;
 
 /// Result of a recording in a directory.
 #[derive(Clone, Debug)]
-pub struct Logged<const N: usize> {
+pub struct LiveResult<const N: usize> {
     /// Statistics of the streams.
     pub summaries: [StreamSummary; N],
     /// Samples pushed by each stream, including lost ones.
@@ -92,7 +92,7 @@ pub fn record_in_directory<const N: usize>(
     setup: &LiveSetup,
     streams: [DirectoryStream; N],
     mut events: impl FnMut(u64, Event),
-) -> Result<Logged<N>, LiveError> {
+) -> Result<LiveResult<N>, LiveError> {
     let origin = Instant::now();
     let (card, volume) = open_directory(directory, Access::Record).map_err(StartError::Volume)?;
     let failure = card.failure();
@@ -164,7 +164,7 @@ pub fn record_in_directory<const N: usize>(
     });
     let started_ns = run.started_ns.load(Ordering::Relaxed);
     let input_error = run.input_error.into_inner().unwrap_or_default();
-    Ok(Logged {
+    Ok(LiveResult {
         summaries: result?,
         pushed: core::array::from_fn(|at| pushed[at]),
         started_ns: (started_ns != u64::MAX).then_some(started_ns),
@@ -200,8 +200,8 @@ impl Run<'_> {
         let started_ns = self.now_ns();
         self.started_ns.fetch_min(started_ns, Ordering::Relaxed);
         match feed {
-            LiveFeed::Clock(samples) => self.by_clock(&mut producer, samples, started_ns),
-            LiveFeed::Lines(lines) => self.as_they_come(&mut producer, &read_lines(lines)),
+            LiveFeed::Clock(samples) => self.push_when_due(&mut producer, samples, started_ns),
+            LiveFeed::Lines(lines) => self.push_on_arrival(&mut producer, &read_lines(lines)),
         }
         producer.close();
         producer.pushed()
@@ -215,21 +215,21 @@ impl Run<'_> {
         self.is_over.load(Ordering::Acquire) || (self.is_stopped)()
     }
 
-    fn by_clock(
+    fn push_when_due(
         &self,
         producer: &mut Producer,
         samples: Box<dyn Feed + Send + '_>,
         started_ns: u64,
     ) {
         let mut sample = [0; LINE_BYTES_MAX];
-        for index in 0..samples.lines() {
+        for index in 0..samples.count() {
             let due_ns = started_ns.saturating_add(samples.due_ns(index));
             let mut now_ns = self.now_ns();
             while now_ns < due_ns {
                 if self.is_ending() {
                     return;
                 }
-                thread::sleep(Duration::from_nanos(due_ns - now_ns).min(PATIENCE));
+                thread::sleep(Duration::from_nanos(due_ns - now_ns).min(STOP_POLL));
                 now_ns = self.now_ns();
             }
             if index % 64 == 0 && self.is_ending() {
@@ -249,9 +249,9 @@ impl Run<'_> {
         }
     }
 
-    fn as_they_come(&self, producer: &mut Producer, lines: &Receiver<io::Result<Vec<u8>>>) {
+    fn push_on_arrival(&self, producer: &mut Producer, lines: &Receiver<io::Result<Vec<u8>>>) {
         while !self.is_ending() {
-            match lines.recv_timeout(PATIENCE) {
+            match lines.recv_timeout(STOP_POLL) {
                 Ok(Ok(line)) => self.push(producer, &line, self.now_ns()),
                 Ok(Err(error)) => {
                     let mut first = self

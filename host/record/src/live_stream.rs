@@ -10,8 +10,8 @@
 
 use crate::feed::text_format;
 use crate::{
-    DirectoryStream, Feed, LiveFeed, LiveSetup, Logged, Problem, Progress, Reported, StreamError,
-    StreamResult, Streamed, prefix, read_back, record_in_directory,
+    DirectoryStream, Feed, LiveFeed, LiveResult, LiveSetup, Problem, Progress, RecordingResult,
+    StreamError, StreamReport, StreamResult, prefix, record_in_directory, verify_file,
 };
 use cardiograph_recorder::{
     Event, FileId, Format, LINE_BYTES_MAX, StreamConfig, StreamSummary, Window,
@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Settings of a verified recording in a directory.
 pub struct LiveStreaming<'a> {
     /// Bytes of the ring buffers of all streams, in equal shares.
-    pub ram_bytes: usize,
+    pub buffer_bytes: usize,
     /// Durability window: the newest data that a power cut may lose.
     pub window: Window,
     /// Settings of the recorder, and its stop condition.
@@ -37,7 +37,7 @@ pub struct LiveStreaming<'a> {
 #[derive(Debug, Default)]
 pub struct LiveProgress {
     pushed: AtomicU64,
-    safe: AtomicU64,
+    durable: AtomicU64,
     lost: AtomicU64,
     at_us: AtomicU64,
 }
@@ -47,7 +47,7 @@ impl LiveProgress {
     pub fn now(&self) -> Progress {
         Progress {
             pushed: self.pushed.load(Ordering::Relaxed),
-            safe: self.safe.load(Ordering::Relaxed),
+            durable: self.durable.load(Ordering::Relaxed),
             lost: self.lost.load(Ordering::Relaxed),
             at_us: self.at_us.load(Ordering::Relaxed),
         }
@@ -63,12 +63,13 @@ pub fn stream_in_directory<const N: usize>(
     directory: &Path,
     streaming: &LiveStreaming,
     feed: &(dyn Feed + Sync),
-) -> Result<Streamed, StreamError> {
+) -> Result<RecordingResult, StreamError> {
     let progress = streaming.progress;
-    let feeds = core::array::from_fn(|_| LiveFeed::Clock(Box::new(Sampled { feed, progress })));
-    let ran: Ran<N> = Ran::new(directory, streaming, feeds, feed.format())?;
-    ran.finish(directory, |streams, file| {
-        file.read_back(directory, streams, feed)
+    let feeds =
+        core::array::from_fn(|_| LiveFeed::Clock(Box::new(CountingFeed { feed, progress })));
+    let run: FinishedRun<N> = FinishedRun::new(directory, streaming, feeds, feed.format())?;
+    run.finish(directory, |streams, file| {
+        file.verify(directory, streams, feed)
     })
 }
 
@@ -81,22 +82,22 @@ pub fn input_in_directory(
     directory: &Path,
     streaming: &LiveStreaming,
     input: Box<dyn Read + Send>,
-) -> Result<Streamed, StreamError> {
+) -> Result<RecordingResult, StreamError> {
     let feeds = [LiveFeed::Lines(input)];
-    let mut ran = Ran::new(directory, streaming, feeds, text_format(LINE_BYTES_MAX))?;
-    ran.events.unread = Some("the input cannot be read twice");
-    ran.finish(directory, |_, _| Ok(()))
+    let mut run = FinishedRun::new(directory, streaming, feeds, text_format(LINE_BYTES_MAX))?;
+    run.events.unverified = Some("the input cannot be read twice");
+    run.finish(directory, |_, _| Ok(()))
 }
 
 /// Samples of one stream; counts the progress as the producer takes them.
-struct Sampled<'a> {
+struct CountingFeed<'a> {
     feed: &'a (dyn Feed + Sync),
     progress: &'a LiveProgress,
 }
 
-impl Feed for Sampled<'_> {
-    fn lines(&self) -> u64 {
-        self.feed.lines()
+impl Feed for CountingFeed<'_> {
+    fn count(&self) -> u64 {
+        self.feed.count()
     }
 
     fn due_ns(&self, index: u64) -> u64 {
@@ -122,10 +123,10 @@ impl Feed for Sampled<'_> {
 /// State derived from the events of the recorder.
 struct Events<'a> {
     progress: &'a LiveProgress,
-    streams: Vec<Reported>,
+    streams: Vec<StreamReport>,
     /// Closed files, in the order in which they were closed.
     files: Vec<ClosedFile>,
-    unread: Option<&'static str>,
+    unverified: Option<&'static str>,
     /// The storage device failed or was full. Samples reported as lost since then may be in a file.
     is_card_lost: bool,
     is_full: bool,
@@ -152,9 +153,9 @@ impl Events<'_> {
                 stream, samples, ..
             } => {
                 let report = &mut self.streams[stream as usize];
-                let before = std::mem::replace(&mut report.safe, samples);
-                let safe = &self.progress.safe;
-                safe.fetch_add(samples.saturating_sub(before), Ordering::Relaxed);
+                let before = std::mem::replace(&mut report.durable, samples);
+                let durable = &self.progress.durable;
+                durable.fetch_add(samples.saturating_sub(before), Ordering::Relaxed);
             }
             Event::Closed { track, record } => {
                 let report = &mut self.streams[track as usize];
@@ -171,7 +172,7 @@ impl Events<'_> {
                 let before = self.files.len();
                 self.files.retain(|file| file.id != id);
                 if self.files.len() < before {
-                    self.unread = Some("the oldest files were removed during the recording");
+                    self.unverified = Some("the oldest files were removed during the recording");
                 }
             }
             Event::CardLost => self.is_card_lost = true,
@@ -182,18 +183,18 @@ impl Events<'_> {
 }
 
 /// A finished recording with the reports of its recorder.
-struct Ran<'a, const N: usize> {
-    logged: Logged<N>,
+struct FinishedRun<'a, const N: usize> {
+    result: LiveResult<N>,
     events: Events<'a>,
 }
 
-impl<'a, const N: usize> Ran<'a, N> {
+impl<'a, const N: usize> FinishedRun<'a, N> {
     fn new(
         directory: &Path,
         streaming: &LiveStreaming<'a>,
         feeds: [LiveFeed; N],
         format: Format,
-    ) -> Result<Ran<'a, N>, StreamError> {
+    ) -> Result<FinishedRun<'a, N>, StreamError> {
         let mut at = 0;
         let streams = feeds.map(|feed| {
             let prefix = prefix(at, N, &format);
@@ -204,85 +205,87 @@ impl<'a, const N: usize> Ran<'a, N> {
                     format,
                     window: streaming.window,
                 },
-                ring_bytes: streaming.ram_bytes / N,
+                ring_bytes: streaming.buffer_bytes / N,
                 feed,
             }
         });
         let mut events = Events {
             progress: streaming.progress,
-            streams: vec![Reported::default(); N],
+            streams: vec![StreamReport::default(); N],
             files: Vec::new(),
-            unread: None,
+            unverified: None,
             is_card_lost: false,
             is_full: false,
         };
         let handle = |_, event| events.handle(event);
-        let logged = record_in_directory(directory, &streaming.setup, streams, handle)
+        let result = record_in_directory(directory, &streaming.setup, streams, handle)
             .map_err(|error| StreamError::Refused(error.to_string()))?;
-        Ok(Ran { logged, events })
+        Ok(FinishedRun { result, events })
     }
 
     /// Reads the files back if they can be compared, and checks the reports against the samples.
     fn finish(
         self,
         directory: &Path,
-        mut read_back: impl FnMut(&mut [Reported], &ClosedFile) -> Result<(), StreamError>,
-    ) -> Result<Streamed, StreamError> {
-        let Ran { logged, events } = self;
-        let mut unread = events.unread;
+        mut verify: impl FnMut(&mut [StreamReport], &ClosedFile) -> Result<(), StreamError>,
+    ) -> Result<RecordingResult, StreamError> {
+        let FinishedRun { result, events } = self;
+        let mut unverified = events.unverified;
         let gone = events.gone(directory);
         if !gone.is_empty() {
-            unread = Some("another program removed or changed files of the recording");
+            unverified = Some("another program removed or changed files of the recording");
         }
-        let is_full = events.is_full || logged.is_full;
+        let is_full = events.is_full || result.is_full;
         let is_card_lost = events.is_card_lost;
-        let started_ns = logged.started_ns.unwrap_or(logged.ended_ns);
-        let results = |streams: Vec<Reported>, of: Compare| -> Result<Vec<_>, StreamError> {
-            let rest = streams.into_iter().zip(logged.summaries).zip(logged.pushed);
+        let started_ns = result.started_ns.unwrap_or(result.ended_ns);
+        let results = |streams: Vec<StreamReport>, of: Check| -> Result<Vec<_>, StreamError> {
+            let rest = streams.into_iter().zip(result.summaries).zip(result.pushed);
             rest.map(|((report, summary), pushed)| of(report, summary, pushed, started_ns / 1000))
                 .collect()
         };
         let mut compared = None;
-        if unread.is_none() {
+        if unverified.is_none() {
             let mut streams = events.streams.clone();
             let mut files = events.files.iter();
-            let read = files.try_for_each(|file| read_back(&mut streams, file));
-            match read.and_then(|()| results(streams, Reported::compared)) {
+            let read = files.try_for_each(|file| verify(&mut streams, file));
+            match read.and_then(|()| results(streams, StreamReport::check_with_files)) {
                 Ok(streams) => compared = Some(streams),
-                Err(_) if is_card_lost => unread = Some("the storage device failed during the recording"),
+                Err(_) if is_card_lost => {
+                    unverified = Some("the storage device failed during the recording")
+                }
                 Err(error) => return Err(error),
             }
         }
         let streams = match compared {
             Some(streams) => streams,
-            None => results(events.streams, Reported::uncompared)?,
+            None => results(events.streams, StreamReport::check_counts)?,
         };
         let mut problems = Vec::new();
         if !gone.is_empty() {
             problems.push(Problem::FilesGone(gone));
         }
         // A full storage device has not failed.
-        if is_card_lost && !(logged.is_full && logged.failure.is_none()) {
-            let why = logged
+        if is_card_lost && !(result.is_full && result.failure.is_none()) {
+            let why = result
                 .failure
                 .unwrap_or_else(|| "unknown error".to_string());
             problems.push(Problem::Medium(why));
         }
-        problems.extend(logged.input_error.map(Problem::Input));
+        problems.extend(result.input_error.map(Problem::Input));
         if is_full && streams.iter().any(|one| one.lost() > 0) {
             problems.push(Problem::Full);
         }
-        Ok(Streamed {
+        Ok(RecordingResult {
             streams,
-            duration_us: (logged.ended_ns - started_ns) / 1000,
-            unread,
+            duration_us: (result.ended_ns - started_ns) / 1000,
+            unverified,
             problems,
         })
     }
 }
 
-/// A check of the reports: [`Reported::compared`] or [`Reported::uncompared`].
-type Compare = fn(Reported, StreamSummary, u64, u64) -> Result<StreamResult, StreamError>;
+/// A check of the reports: [`StreamReport::check_with_files`] or [`StreamReport::check_counts`].
+type Check = fn(StreamReport, StreamSummary, u64, u64) -> Result<StreamResult, StreamError>;
 
 /// A closed file.
 struct ClosedFile {
@@ -293,15 +296,15 @@ struct ClosedFile {
 
 impl ClosedFile {
     /// Compares the file with the samples of its streams.
-    fn read_back(
+    fn verify(
         &self,
         directory: &Path,
-        streams: &mut [Reported],
+        streams: &mut [StreamReport],
         feed: &dyn Feed,
     ) -> Result<(), StreamError> {
         let file = self.id.to_string();
         let compared = open_uncached(&directory.join(&file))
-            .and_then(|mut reader| read_back(&mut reader, streams, self.track, feed));
+            .and_then(|mut reader| verify_file(&mut reader, streams, self.track, feed));
         match compared {
             Ok(Ok(())) => Ok(()),
             Ok(Err(mismatch)) => Err(StreamError::Differs { file, mismatch }),

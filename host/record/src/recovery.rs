@@ -15,7 +15,7 @@ const CARD_JOURNAL: &str = "CARDIOGR.JNL";
 
 /// Kind of target that a path names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum TargetKind {
     /// A card or a card image.
     Card,
     /// A directory that this computer recorded to.
@@ -26,11 +26,11 @@ pub enum Place {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recovery {
     /// Kind of the target.
-    pub place: Place,
+    pub kind: TargetKind,
     /// Interrupted recordings.
     pub files: Vec<RecoveredFile>,
     /// A pending operation of the card's file system, other than those on the files, was completed or undone.
-    pub is_mended: bool,
+    pub is_repaired: bool,
 }
 
 /// An interrupted recording.
@@ -104,15 +104,15 @@ fn recover_card(path: &Path, is_dry: bool) -> Result<Recovery, RecoverError> {
         }
     })?;
     Ok(Recovery {
-        place: Place::Card,
-        is_mended: files.is_empty() && card.written_blocks() > 0,
+        kind: TargetKind::Card,
+        is_repaired: files.is_empty() && card.written_blocks() > 0,
         files,
     })
 }
 
 fn recover_directory(path: &Path, is_dry: bool) -> Result<Recovery, RecoverError> {
     let access = if is_dry {
-        Access::Look
+        Access::DryRun
     } else {
         Access::Recover
     };
@@ -134,9 +134,9 @@ fn recover_directory(path: &Path, is_dry: bool) -> Result<Recovery, RecoverError
         }
     })?;
     Ok(Recovery {
-        place: Place::Directory,
+        kind: TargetKind::Directory,
         files,
-        is_mended: false,
+        is_repaired: false,
     })
 }
 

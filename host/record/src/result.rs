@@ -1,6 +1,6 @@
 //! Progress and result of a recording.
 
-use crate::Mismatch;
+use crate::{Mismatch, REPORT_BUG};
 use cardiograph_recorder::{Gap, StreamSummary};
 use std::{fmt, io};
 
@@ -10,7 +10,7 @@ pub struct Progress {
     /// Samples pushed, of all streams.
     pub pushed: u64,
     /// Durable samples.
-    pub safe: u64,
+    pub durable: u64,
     /// Lost samples.
     pub lost: u64,
     /// Arrival of the newest sample, in us from the start.
@@ -19,14 +19,14 @@ pub struct Progress {
 
 /// Result of a recording.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Streamed {
+pub struct RecordingResult {
     /// One result per stream.
     pub streams: Vec<StreamResult>,
     /// From the start of sampling until all files were closed, in us.
     pub duration_us: u64,
     /// Reason why the files were not compared with the samples, as a clause for "not verified: ..."; `None` if
     /// they were.
-    pub unread: Option<&'static str>,
+    pub unverified: Option<&'static str>,
     /// Problems that did not end the recording.
     pub problems: Vec<Problem>,
 }
@@ -83,7 +83,7 @@ pub struct StreamResult {
     /// Gaps in order, without overlaps; times in us from the start of sampling.
     pub gaps: Vec<Gap>,
     /// Bytes of the samples found in files. If the files were not compared, bytes of the files including marks.
-    pub line_bytes: u64,
+    pub sample_bytes: u64,
     /// Closed files. Files shared by several streams count for the first stream only.
     pub files: u64,
     /// Bytes of the closed files.

@@ -60,9 +60,9 @@ pub struct StreamSetup<'a> {
 
 /// Result of a run of a device.
 #[derive(Clone, Debug)]
-pub struct Logged<const N: usize> {
+pub struct RunResult<const N: usize> {
     /// Outcome of the run.
-    pub finished: Finished<N>,
+    pub outcome: Outcome<N>,
     /// Samples pushed by each stream, including lost ones.
     pub pushed: [u64; N],
     /// Start of sampling in ns of the clock; `None` if it did not start.
@@ -73,7 +73,7 @@ pub struct Logged<const N: usize> {
 
 /// Outcome of a run.
 #[derive(Clone, Debug)]
-pub enum Finished<const N: usize> {
+pub enum Outcome<const N: usize> {
     /// All producers ended, and so did the recorder.
     Done([StreamSummary; N]),
     /// The recorder did not start; contains the reason as a sentence.
@@ -85,7 +85,7 @@ pub enum Finished<const N: usize> {
 }
 
 /// A task that runs concurrently with the recorder, such as reads, session changes or a failing supply.
-pub type Beside<'b> = Pin<Box<dyn Future<Output = ()> + 'b>>;
+pub type BackgroundTask<'b> = Pin<Box<dyn Future<Output = ()> + 'b>>;
 
 impl Device {
     /// Creates a device at time 0.
@@ -150,13 +150,17 @@ impl Device {
     }
 
     /// Records until all producers have ended, or the power is cut. Calls `events` with the time in us and each
-    /// event. The task that `beside` returns runs concurrently, and is dropped when the recorder ends.
+    /// event. The task that `background` returns runs concurrently, and is dropped when the recorder ends.
     pub fn log<'a, const N: usize>(
         &'a self,
         streams: [StreamSetup<'a>; N],
         mut events: impl FnMut(u64, Event),
-        beside: impl for<'b> FnOnce(&'b Control, &'b ReadDesk<'b>, Handle) -> Option<Beside<'b>>,
-    ) -> Logged<N> {
+        background: impl for<'b> FnOnce(
+            &'b Control,
+            &'b ReadDesk<'b>,
+            Handle,
+        ) -> Option<BackgroundTask<'b>>,
+    ) -> RunResult<N> {
         let mut world = World::on_clock(self.seed, self.clock.clone());
         let (control, clock) = (Control::new(), self.clock.clone());
         let mut blocks: Vec<Block> = vec![[0; BLOCK_BYTES]; self.read_blocks];
@@ -200,18 +204,18 @@ impl Device {
             )
         });
         let mut recorder = Recorder::new(parts, self.config, streams);
-        let beside = beside(&control, &desk, world.handle());
-        let result = world.block_on(run(recorder.run(), beside, &interrupt));
-        let finished = match result {
-            Ok(Some(Ok(summaries))) => Finished::Done(summaries),
-            Ok(Some(Err(error))) => Finished::Refused(error.to_string()),
-            Ok(None) => Finished::PowerCut,
-            Err(_) if interrupt.is_stopped() => Finished::PowerCut,
-            Err(stuck) => Finished::Stuck(stuck.to_string()),
+        let background = background(&control, &desk, world.handle());
+        let result = world.block_on(run(recorder.run(), background, &interrupt));
+        let outcome = match result {
+            Ok(Some(Ok(summaries))) => Outcome::Done(summaries),
+            Ok(Some(Err(error))) => Outcome::Refused(error.to_string()),
+            Ok(None) => Outcome::PowerCut,
+            Err(_) if interrupt.is_stopped() => Outcome::PowerCut,
+            Err(stuck) => Outcome::Stuck(stuck.to_string()),
         };
         let pushed = interrupt.pushed();
-        Logged {
-            finished,
+        RunResult {
+            outcome,
             pushed: core::array::from_fn(|at| pushed[at]),
             started_ns: interrupt.started_ns(),
             ended_ns: self.clock.now_ns(),
@@ -247,7 +251,7 @@ impl Device {
 /// Runs a recorder and a concurrent task, until the recorder ends or the power is cut.
 async fn run<T>(
     recorder: impl Future<Output = T>,
-    mut beside: Option<Beside<'_>>,
+    mut background: Option<BackgroundTask<'_>>,
     interrupt: &Interrupt<'_>,
 ) -> Option<T> {
     let mut recorder = pin!(recorder);
@@ -258,10 +262,10 @@ async fn run<T>(
         if interrupt.is_stopped() {
             return Poll::Ready(None);
         }
-        if let Some(future) = &mut beside
+        if let Some(future) = &mut background
             && future.as_mut().poll(context).is_ready()
         {
-            beside = None;
+            background = None;
         }
         Poll::Pending
     })

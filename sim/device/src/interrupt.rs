@@ -18,7 +18,7 @@ use std::future::pending;
 pub(crate) struct Interrupt<'a> {
     clock: Clock,
     control: &'a Control,
-    samplings: RefCell<Vec<Sampling<'a>>>,
+    producers: RefCell<Vec<Sampling<'a>>>,
     /// Start of sampling, in ns.
     started_ns: Cell<Option<u64>>,
     /// The device stops with the power of its card.
@@ -41,7 +41,7 @@ impl<'a> Interrupt<'a> {
         producers: impl Iterator<Item = (Producer<'a>, Box<dyn Samples + 'a>)>,
         stops_without_power: bool,
     ) -> Self {
-        let samplings = producers.map(|(producer, mut samples)| Sampling {
+        let producers = producers.map(|(producer, mut samples)| Sampling {
             producer,
             due_ns: samples.due_ns(0),
             samples,
@@ -50,7 +50,7 @@ impl<'a> Interrupt<'a> {
         Interrupt {
             clock,
             control,
-            samplings: RefCell::new(samplings.collect()),
+            producers: RefCell::new(producers.collect()),
             started_ns: Cell::new(None),
             stops_without_power,
             stopped: Cell::new(false),
@@ -58,7 +58,7 @@ impl<'a> Interrupt<'a> {
     }
 
     /// Pushes the samples that have become due. Starts sampling when the recorder is ready.
-    fn come(&self) {
+    fn fire(&self) {
         let now_ns = self.clock.now_ns();
         let started_ns = match self.started_ns.get() {
             Some(started_ns) => started_ns,
@@ -68,8 +68,8 @@ impl<'a> Interrupt<'a> {
             }
             None => return,
         };
-        for sampling in self.samplings.borrow_mut().iter_mut() {
-            sampling.come(started_ns, now_ns);
+        for sampling in self.producers.borrow_mut().iter_mut() {
+            sampling.push_due(started_ns, now_ns);
         }
     }
 
@@ -84,13 +84,13 @@ impl<'a> Interrupt<'a> {
 
     /// Returns the number of samples pushed by each stream, including lost ones.
     pub(crate) fn pushed(&self) -> Vec<u64> {
-        let samplings = self.samplings.borrow();
-        samplings.iter().map(|one| one.producer.pushed()).collect()
+        let producers = self.producers.borrow();
+        producers.iter().map(|one| one.producer.pushed()).collect()
     }
 }
 
 impl Sampling<'_> {
-    fn come(&mut self, started_ns: u64, now_ns: u64) {
+    fn push_due(&mut self, started_ns: u64, now_ns: u64) {
         while let Some(due_ns) = self.due_ns {
             let at_ns = started_ns.saturating_add(due_ns);
             if at_ns > now_ns {
@@ -143,7 +143,7 @@ impl<'a, 'b> Bus<'a, 'b> {
             self.interrupt.stopped.set(true);
             return pending().await;
         }
-        self.interrupt.come();
+        self.interrupt.fire();
         Ok(())
     }
 }
@@ -187,16 +187,16 @@ pub(crate) struct Delay<'a, 'b> {
 impl DelayNs for Delay<'_, '_> {
     async fn delay_ns(&mut self, ns: u32) {
         self.world.sleep_ns(ns.into()).await;
-        self.interrupt.come();
+        self.interrupt.fire();
     }
 
     async fn delay_us(&mut self, us: u32) {
         self.world.sleep_ns(u64::from(us) * 1_000).await;
-        self.interrupt.come();
+        self.interrupt.fire();
     }
 
     async fn delay_ms(&mut self, ms: u32) {
         self.world.sleep_ns(u64::from(ms) * 1_000_000).await;
-        self.interrupt.come();
+        self.interrupt.fire();
     }
 }

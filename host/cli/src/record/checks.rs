@@ -1,9 +1,9 @@
 //! Checks of the arguments before recording starts.
 
-use crate::args::{Durability, FormatArg, PolicyArg, Record};
+use crate::args::{DurabilityWindow, FormatArg, PolicyArg, Record};
 use crate::failure::Failure;
 use crate::outputs::is_standard_output;
-use cardiograph_compare::bus_rate_Bps;
+use cardiograph_compare::bus_rate_bytes_per_s;
 use cardiograph_record::{BINARY_SAMPLE_BYTES_MAX, BINARY_SAMPLE_BYTES_MIN, Feed, LINE_BYTES_MIN};
 use cardiograph_recorder::{LINE_BYTES_MAX, RING_BYTES_MAX, RING_BYTES_MIN, STREAMS_MAX};
 use cardiograph_report::units;
@@ -49,7 +49,8 @@ pub fn options(args: &Record) -> Result<NonZeroU32, Failure> {
     }
     if matches!(args.durability_window, DurabilityWindow::Time(time) if time.as_micros() == 0) {
         return refuse(
-            "--durability-window is less than 1us; use `sample` for only the newest sample".to_string(),
+            "--durability-window is less than 1us; use `sample` for only the newest sample"
+                .to_string(),
         );
     }
     if args.rotate_every.is_some_and(|time| time.as_micros() == 0) {
@@ -65,7 +66,10 @@ fn sample_bytes(args: &Record) -> Result<(), Failure> {
         return Ok(());
     };
     let (range, remedy) = match args.format() {
-        FormatArg::Csv => (LINE_BYTES_MIN..=LINE_BYTES_MAX, "use a length in this range"),
+        FormatArg::Csv => (
+            LINE_BYTES_MIN..=LINE_BYTES_MAX,
+            "use a length in this range",
+        ),
         FormatArg::Binary => (
             BINARY_SAMPLE_BYTES_MIN..=BINARY_SAMPLE_BYTES_MAX,
             "use a length in this range, or --format csv",
@@ -163,8 +167,8 @@ pub fn load(
         .is_some_and(|path| !is_standard_output(path));
     if let Some(spi) = spi.filter(|_| !is_timed) {
         let rate_hz = f64::from(args.rate.unwrap_or(RATE_HZ.get()));
-        let requested = bytes as f64 / feed.lines() as f64 * rate_hz;
-        let maximum = bus_rate_Bps(spi);
+        let requested = bytes as f64 / feed.count() as f64 * rate_hz;
+        let maximum = bus_rate_bytes_per_s(spi);
         if requested > maximum {
             return Err(Failure::new(format!(
                 "{}: the samples need {}, but the maximum of the bus is {}; reduce --rate or --sample-bytes, or use \

@@ -71,10 +71,10 @@ fn cells(figures: &Figures) -> [String; HEADS.len()] {
         lost(figures),
         format!(
             "{} ({})",
-            units::bytes(figures.ring_peak_bytes as f64),
-            units::percent(figures.ring_peak_bytes as f64 / figures.ram_bytes as f64)
+            units::bytes(figures.buffer_peak_bytes as f64),
+            units::percent(figures.buffer_peak_bytes as f64 / figures.buffer_bytes as f64)
         ),
-        match figures.longest_write_us {
+        match figures.worst_case_write_us {
             0.0 => "non-blocking".to_string(),
             us => units::time(us),
         },
@@ -85,7 +85,7 @@ fn cells(figures: &Figures) -> [String; HEADS.len()] {
 /// Summarises the table.
 fn sentence(all: &[Figures]) -> String {
     let names = |lossless: bool| {
-        let names = all.iter().filter(|one| (one.lost == 0) == lossless);
+        let names = all.iter().filter(|one| (one.samples_lost == 0) == lossless);
         names
             .map(|one| one.policy.as_str())
             .collect::<Vec<_>>()
@@ -100,8 +100,8 @@ fn sentence(all: &[Figures]) -> String {
     };
     let least = all
         .iter()
-        .filter(|one| one.lost == 0)
-        .min_by_key(|one| one.at_risk_us_max);
+        .filter(|one| one.samples_lost == 0)
+        .min_by_key(|one| one.at_risk_max_us);
     match least {
         Some(least) => format!(
             "{losses} Of the policies without loss, {} has the least data at risk in a power cut: {}.",

@@ -3,7 +3,7 @@
 use super::figures::Figures;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
-use cardiograph_record::{Problem, StreamError};
+use cardiograph_record::{Problem, REPORT_BUG, StreamError};
 
 const UNACCOUNTED: u8 = 1;
 const INPUT_OR_MEDIUM: u8 = 2;
@@ -23,20 +23,21 @@ struct Conditions {
 
 impl Conditions {
     fn of(figures: &Figures, interrupt: &Interrupt) -> Conditions {
-        let mut ending = Conditions {
-            is_unaccounted: figures.pushed != figures.written + figures.lost,
-            is_lossy: figures.lost > 0,
+        let mut conditions = Conditions {
+            is_unaccounted: figures.samples_pushed
+                != figures.samples_written + figures.samples_lost,
+            is_lossy: figures.samples_lost > 0,
             signal: interrupt.exit_code(),
             ..Conditions::default()
         };
         for problem in &figures.problems {
             match problem {
-                Problem::FilesGone(_) => ending.is_unaccounted = true,
-                Problem::Medium(_) | Problem::Input(_) => ending.is_input_or_medium = true,
-                Problem::Full => ending.is_full = true,
+                Problem::FilesGone(_) => conditions.is_unaccounted = true,
+                Problem::Medium(_) | Problem::Input(_) => conditions.is_input_or_medium = true,
+                Problem::Full => conditions.is_full = true,
             }
         }
-        ending
+        conditions
     }
 
     /// Returns the code of the most severe condition. A signal is the least severe, because the user sent it.
@@ -55,20 +56,20 @@ impl Conditions {
 /// Returns the result of the command after a recording whose figures have been printed, with its problems and
 /// exit code.
 pub fn of_recording(target: &str, figures: &Figures, interrupt: &Interrupt) -> Result<(), Failure> {
-    let ending = Conditions::of(figures, interrupt);
+    let conditions = Conditions::of(figures, interrupt);
     let mut problems: Vec<_> = figures.problems.iter().map(Problem::to_string).collect();
-    if figures.pushed != figures.written + figures.lost {
+    if figures.samples_pushed != figures.samples_written + figures.samples_lost {
         let Figures {
-            pushed,
-            written,
-            lost,
+            samples_pushed: pushed,
+            samples_written: written,
+            samples_lost: lost,
             ..
         } = figures;
         problems.push(format!(
             "{pushed} samples were pushed, but {written} were written and {lost} lost; {REPORT_BUG}"
         ));
     }
-    match (ending.code(), problems.as_slice()) {
+    match (conditions.code(), problems.as_slice()) {
         (0, _) => Ok(()),
         (code, []) => Err(Failure::Shown(code)),
         (code, problems) => Err(Failure::with_code(
@@ -106,7 +107,7 @@ mod tests {
         for bits in 0..64_u8 {
             let has = |bit: u8| bits & 1 << bit != 0;
             let signal = [None, Some(130), Some(143), Some(129)][usize::from(bits >> 4)];
-            let ending = Conditions {
+            let conditions = Conditions {
                 is_unaccounted: has(0),
                 is_input_or_medium: has(1),
                 is_full: has(2),
@@ -122,7 +123,7 @@ mod tests {
                 (.., Some(code)) => code,
                 (.., None) => 0,
             };
-            assert_eq!(ending.code(), expected, "{ending:?}");
+            assert_eq!(conditions.code(), expected, "{conditions:?}");
         }
     }
 }

@@ -1,16 +1,16 @@
 //! Recordings in a directory of this computer, in real time.
 
 use super::exit;
-use super::figures::{Asked, Figures};
+use super::figures::{Figures, RunInfo};
 use super::samples::Source;
-use super::simulated::{config, said, window};
+use super::simulated::{config, progress_text, window};
 use crate::args::Record;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::outputs::is_standard_output;
 use crate::progress::Progress;
 use cardiograph_record::{
-    LiveProgress, LiveSetup, LiveStreaming, StreamError, Streamed, input_in_directory,
+    LiveProgress, LiveSetup, LiveStreaming, RecordingResult, StreamError, input_in_directory,
     stream_in_directory,
 };
 use std::num::NonZeroU32;
@@ -50,7 +50,7 @@ pub fn record(args: &Record, lines: Live, interrupt: &Interrupt) -> Result<Figur
         || interrupt.is_raised() || length.is_some_and(|length| begun.elapsed() >= length);
     let progress = LiveProgress::default();
     let streaming = LiveStreaming {
-        ram_bytes: args.buffer as usize,
+        buffer_bytes: args.buffer as usize,
         window: window(args),
         setup: LiveSetup {
             config: config(args),
@@ -64,29 +64,29 @@ pub fn record(args: &Record, lines: Live, interrupt: &Interrupt) -> Result<Figur
             &streaming,
             Box::new(std::io::stdin()),
         ),
-        Live::Timed(source) => shown(args, source, &streaming),
+        Live::Timed(source) => record_with_progress(args, source, &streaming),
     };
     let streamed =
         streamed.map_err(|error| exit::of_error(&args.target, &error.to_string(), Some(&error)))?;
-    let asked = Asked {
+    let info = RunInfo {
         policy: "stream".to_string(),
         seed: None,
-        ram_bytes: args.buffer,
+        buffer_bytes: args.buffer,
         format: args.format(),
         sustained_bound: None,
         interrupted: interrupt.is_raised(),
     };
-    Ok(Figures::of_stream(asked, &streamed))
+    Ok(Figures::of_stream(info, &streamed))
 }
 
 /// Records in a separate thread, so that a blocked terminal does not delay samples.
-fn shown(
+fn record_with_progress(
     args: &Record,
     source: &Source,
     streaming: &LiveStreaming,
-) -> Result<Streamed, StreamError> {
+) -> Result<RecordingResult, StreamError> {
     let feed = source.feed();
-    let mut bar = Progress::over_lines(feed.lines() * u64::from(args.streams));
+    let mut bar = Progress::over_lines(feed.count() * u64::from(args.streams));
     let streamed = thread::scope(|scope| {
         let recording = scope.spawn(|| {
             let directory = Path::new(&args.target);
@@ -100,7 +100,7 @@ fn shown(
         while !recording.is_finished() {
             thread::sleep(PROGRESS_INTERVAL);
             let now = streaming.progress.now();
-            bar.show_lines(now.pushed, || said(&now, "recorded"));
+            bar.show_lines(now.pushed, || progress_text(&now, "recorded"));
         }
         recording
             .join()

@@ -1,7 +1,7 @@
 //! `cardiograph record`: records samples to files on a card, and verifies that none is lost.
 //!
 //! ```text
-//!   args ──> checks ──> target ──> samples ──┬── simulated card ──┬── stream: our recorder ──┐
+//!   args ──> checks ──> target ──> samples ──┬── simulated card ──┬── stream: the recorder ──┐
 //!                                            │                    └── the studies' policies ─┤
 //!                                            └── directory: the recorder, in real time ──────┤
 //!                                                                          Figures ──> table, JSON
@@ -49,12 +49,12 @@ fn on_card(args: &Record, rate_hz: NonZeroU32, card: &Simulated) -> Result<(), F
     let interrupt = Interrupt::catch()?;
     if args.compare {
         let all = compare::run(card, args, &source, &interrupt)?;
-        tell(args, &compare::text(args, &all))?;
+        print_summary(args, &compare::text(args, &all))?;
         write_json(args, &all)?;
         exit::of_comparison(&interrupt)
     } else {
         let figures = card.record(args, args.policy, &source, &interrupt)?;
-        tell(args, &text::text(args, &figures))?;
+        print_summary(args, &text::text(args, &figures))?;
         write_json(args, &figures)?;
         exit::of_recording(&args.target, &figures, &interrupt)
     }
@@ -64,7 +64,7 @@ fn in_directory(args: &Record, rate_hz: NonZeroU32) -> Result<(), Failure> {
     let lines = Live::of(args, rate_hz)?;
     let interrupt = Interrupt::catch()?;
     let figures = live::record(args, lines, &interrupt)?;
-    tell(args, &text::text(args, &figures))?;
+    print_summary(args, &text::text(args, &figures))?;
     write_json(args, &figures)?;
     exit::of_recording(&args.target, &figures, &interrupt)
 }
@@ -78,7 +78,7 @@ fn write_json(args: &Record, figures: &impl serde::Serialize) -> Result<(), Fail
 }
 
 /// Prints text for the user, on standard error if standard output is in use for JSON.
-fn tell(args: &Record, text: &str) -> Result<(), Failure> {
+fn print_summary(args: &Record, text: &str) -> Result<(), Failure> {
     if args.json.as_deref().is_some_and(is_standard_output) {
         print_error(text);
         return Ok(());

@@ -4,8 +4,8 @@ use super::checks::SAMPLE_BYTES;
 use crate::args::{FormatArg, Record};
 use crate::failure::Failure;
 use crate::outputs::is_standard_output;
-use cardiograph_compare::Recording;
-use cardiograph_record::{Feed, Given, Lines, Samples, Times, TooLong};
+use cardiograph_compare::LoggerConfig;
+use cardiograph_record::{BinarySamples, Feed, InputLines, Lines, Times, TooLong};
 use cardiograph_recorder::LINE_BYTES_MAX;
 use cardiograph_trace::{Loaded, ReadOptions, read_from};
 use std::io::{BufRead, Read};
@@ -19,36 +19,37 @@ const DEFAULT_LENGTH: Duration = Duration::from_secs(60);
 /// Source of samples.
 pub enum Source {
     /// Generated lines of text.
-    Made(Lines),
+    Generated(Lines),
     /// Generated binary samples.
-    Binary(Samples),
+    Binary(BinarySamples),
     /// Lines from standard input or a recording.
-    Given(Given),
+    Input(InputLines),
 }
 
 impl Source {
     /// Returns the source that the arguments select. Reads standard input to its end before recording starts,
     /// because virtual time cannot wait for it.
     pub fn of(args: &Record, rate_hz: NonZeroU32) -> Result<Source, Failure> {
-        let count = |length: Duration| Recording::lines_before(rate_hz, length.as_nanos() as u64);
+        let count =
+            |length: Duration| LoggerConfig::samples_before(rate_hz, length.as_nanos() as u64);
         let source = match &args.samples {
-            None if args.format() == FormatArg::Binary => Source::Binary(Samples::new(
+            None if args.format() == FormatArg::Binary => Source::Binary(BinarySamples::new(
                 rate_hz.get(),
                 args.sample_bytes.unwrap_or(SAMPLE_BYTES),
                 count(args.length.unwrap_or(DEFAULT_LENGTH)),
             )),
-            None => Source::Made(Lines {
+            None => Source::Generated(Lines {
                 rate_hz: rate_hz.get(),
                 line_bytes: args.sample_bytes.unwrap_or(SAMPLE_BYTES),
                 count: count(args.length.unwrap_or(DEFAULT_LENGTH)),
             }),
             Some(path) if is_standard_output(path) => {
                 let lines_max = args.length.map_or(u64::MAX, count);
-                Source::Given(from_standard_input(rate_hz.get(), lines_max)?)
+                Source::Input(from_standard_input(rate_hz.get(), lines_max)?)
             }
-            Some(path) => Source::Given(replayed(path, args.length)?),
+            Some(path) => Source::Input(replayed(path, args.length)?),
         };
-        match source.feed().lines() {
+        match source.feed().count() {
             0 => Err(Failure::new(
                 "no samples to record; increase --for, or add lines to the input of --samples",
             )),
@@ -59,22 +60,22 @@ impl Source {
     /// Returns the samples.
     pub fn feed(&self) -> &(dyn Feed + Sync) {
         match self {
-            Source::Made(lines) => lines,
+            Source::Generated(lines) => lines,
             Source::Binary(samples) => samples,
-            Source::Given(lines) => lines,
+            Source::Input(lines) => lines,
         }
     }
 }
 
-fn from_standard_input(rate_hz: u32, lines_max: u64) -> Result<Given, Failure> {
-    let mut given = Given::new(Times::Rate(rate_hz));
-    let mut input = std::io::stdin().lock();
+fn from_standard_input(rate_hz: u32, lines_max: u64) -> Result<InputLines, Failure> {
+    let mut input = InputLines::new(Times::Rate(rate_hz));
+    let mut stdin = std::io::stdin().lock();
     let (mut line, mut number) = (Vec::new(), 0);
     while number < lines_max {
         line.clear();
         // Reads no further than one byte above the limit, because an endless line is too long anyway.
-        let mut piece = input.by_ref().take(LINE_BYTES_MAX as u64 + 1);
-        let read = piece.read_until(b'\n', &mut line);
+        let mut limited = stdin.by_ref().take(LINE_BYTES_MAX as u64 + 1);
+        let read = limited.read_until(b'\n', &mut line);
         let read = read.map_err(|error| {
             Failure::new(format!(
                 "standard input: {error}; use readable input, or a file"
@@ -84,10 +85,10 @@ fn from_standard_input(rate_hz: u32, lines_max: u64) -> Result<Given, Failure> {
             break;
         }
         number += 1;
-        let pushed = given.push(&line);
+        let pushed = input.push(&line);
         pushed.map_err(|_| too_long("standard input", number))?;
     }
-    Ok(given)
+    Ok(input)
 }
 
 fn too_long(name: &str, line: u64) -> Failure {
@@ -97,13 +98,10 @@ fn too_long(name: &str, line: u64) -> Failure {
 }
 
 /// Reads the lines of a recording, and their times from its time column.
-fn replayed(path: &Path, length: Option<Duration>) -> Result<Given, Failure> {
+fn replayed(path: &Path, length: Option<Duration>) -> Result<InputLines, Failure> {
     let name = path.display().to_string();
-    let text = std::fs::read(path).map_err(|error| {
-        Failure::new(format!(
-            "{name}: {error}; use a readable recording"
-        ))
-    })?;
+    let text = std::fs::read(path)
+        .map_err(|error| Failure::new(format!("{name}: {error}; use a readable recording")))?;
     let loaded = read_from(&name, &text[..], &ReadOptions::default()).map_err(Failure::new)?;
     let Loaded::Recording(recording) = loaded else {
         return Err(Failure::new(format!(
@@ -122,7 +120,7 @@ fn replayed(path: &Path, length: Option<Duration>) -> Result<Given, Failure> {
     let second = lines.get(1).map_or(0, |(_, line)| line.start);
     lines[0].1 = line_before(&text, second)..second;
     lines.retain(|(time_ns, _)| *time_ns < length_ns);
-    let mut given = Given::new(Times::Own(
+    let mut input = InputLines::new(Times::PerLine(
         lines.iter().map(|(time_ns, _)| *time_ns).collect(),
     ));
     for (_, line) in lines {
@@ -132,10 +130,10 @@ fn replayed(path: &Path, length: Option<Duration>) -> Result<Given, Failure> {
                 .filter(|&&byte| byte == b'\n')
                 .count() as u64
         };
-        let pushed = given.push(&text[line.clone()]);
+        let pushed = input.push(&text[line.clone()]);
         pushed.map_err(|TooLong { .. }| too_long(&name, number()))?;
     }
-    Ok(given)
+    Ok(input)
 }
 
 /// Returns the start of the line that ends at `end`.

@@ -2,17 +2,17 @@
 
 use super::checks;
 use super::exit;
-use super::figures::{Asked, Figures};
+use super::figures::{Figures, RunInfo};
 use super::samples::Source;
-use crate::args::{Durability, PolicyArg, Record, WhenFullArg};
+use crate::args::{DurabilityWindow, PolicyArg, Record, WhenFullArg};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use cardiograph_compare::{
-    CardStreamError, Policy, Recording, Streaming, lossless_bound_Bps, record_on_card,
-    stream_on_card,
+    CardStreamError, LoggerConfig, Policy, Streaming, run_logger_on_card, stream_on_card,
+    sustained_bound_bytes_per_s,
 };
-use cardiograph_record::{Feed, Lines, Streamed, line};
+use cardiograph_record::{Feed, Lines, RecordingResult, line};
 use cardiograph_recorder::{Config, Format, WhenFull, Window};
 use cardiograph_report::units;
 use cardiograph_sim_card::{Board, Bus, Card, Profile, Seed, Spi};
@@ -55,28 +55,28 @@ impl Simulated {
         checks::load(args, feed, &self.profile, self.spi())?;
         match (policy, source) {
             (PolicyArg::Stream, _) => self.stream(args, feed, interrupt),
-            (policy, Source::Made(lines)) => self.by_policy(args, policy, lines, interrupt),
-            (_, Source::Binary(_) | Source::Given(_)) => Err(Failure::new(
+            (policy, Source::Generated(lines)) => self.by_policy(args, policy, lines, interrupt),
+            (_, Source::Binary(_) | Source::Input(_)) => Err(Failure::new(
                 "--samples and --format binary work with --policy stream only; remove one",
             )),
         }
     }
 
-    fn asked(&self, args: &Record, policy: PolicyArg, feed: &dyn Feed) -> Result<Asked, Failure> {
+    fn info(&self, args: &Record, policy: PolicyArg, feed: &dyn Feed) -> Result<RunInfo, Failure> {
         let bytes = feed.bytes() * u64::from(args.streams);
         let tracks = match feed.format() {
             Format::Binary(_) => 1,
             Format::Lines { .. } | Format::Csv(_) => args.streams,
         };
-        let bound = self
-            .spi()
-            .map(|spi| lossless_bound_Bps(self.card(args), spi, args.buffer, bytes, tracks));
+        let bound = self.spi().map(|spi| {
+            sustained_bound_bytes_per_s(self.card(args), spi, args.buffer, bytes, tracks)
+        });
         let policy = policy.to_possible_value();
         let policy = policy.as_ref().map_or("", |value| value.get_name());
-        Ok(Asked {
+        Ok(RunInfo {
             policy: policy.to_string(),
             seed: Some(args.seed),
-            ram_bytes: args.buffer,
+            buffer_bytes: args.buffer,
             format: args.format(),
             sustained_bound: bound
                 .transpose()
@@ -99,13 +99,13 @@ impl Simulated {
         let streaming = Streaming {
             spi: *checks::spi(args, &self.board)?,
             cluster_bytes: self.board.library.cluster_bytes,
-            ram_bytes: args.buffer as usize,
+            buffer_bytes: args.buffer as usize,
             window: window(args),
             config: config(args),
         };
-        let mut progress = Progress::over_lines(feed.lines() * u64::from(args.streams));
+        let mut progress = Progress::over_lines(feed.count() * u64::from(args.streams));
         let mut watch = |now: cardiograph_record::Progress| {
-            progress.show_lines(now.pushed, || said(&now, "on the card"));
+            progress.show_lines(now.pushed, || progress_text(&now, "on the card"));
             match interrupt.is_raised() {
                 true => ControlFlow::Break(()),
                 false => ControlFlow::Continue(()),
@@ -120,9 +120,9 @@ impl Simulated {
             };
             exit::of_error(&args.target, &error.to_string(), cause)
         })?;
-        let mut asked = self.asked(args, PolicyArg::Stream, feed)?;
-        asked.interrupted = interrupt.is_raised();
-        Ok(Figures::of_stream(asked, &streamed))
+        let mut info = self.info(args, PolicyArg::Stream, feed)?;
+        info.interrupted = interrupt.is_raised();
+        Ok(Figures::of_stream(info, &streamed))
     }
 
     fn streams(
@@ -131,7 +131,7 @@ impl Simulated {
         streaming: &Streaming,
         feed: &dyn Feed,
         watch: &mut dyn FnMut(cardiograph_record::Progress) -> ControlFlow<()>,
-    ) -> Result<Streamed, CardStreamError> {
+    ) -> Result<RecordingResult, CardStreamError> {
         let (card, seed) = (self.card(args), Seed::new(args.seed));
         match args.streams {
             1 => stream_on_card::<1>(card, seed, streaming, feed, watch),
@@ -149,15 +149,15 @@ impl Simulated {
         lines: &Lines,
         interrupt: &Interrupt,
     ) -> Result<Figures, Failure> {
-        let recording = Recording {
+        let recording = LoggerConfig {
             rate_hz: NonZeroU32::new(lines.rate_hz).unwrap_or(checks::RATE_HZ),
-            line_bytes: lines.line_bytes as u32,
-            lines: lines.count,
-            ram_bytes: args.buffer,
+            sample_bytes: lines.line_bytes as u32,
+            samples: lines.count,
+            buffer_bytes: args.buffer,
             policy: match policy {
                 PolicyArg::KeepOpen => Policy::KeepOpen,
-                PolicyArg::AfterSession => Policy::AfterRecipe {
-                    recipe_ns: args.rotate_every.unwrap_or(SESSION).as_nanos() as u64,
+                PolicyArg::AfterSession => Policy::AfterSession {
+                    session_ns: args.rotate_every.unwrap_or(SESSION).as_nanos() as u64,
                 },
                 PolicyArg::Naive | PolicyArg::Stream => Policy::Naive,
             },
@@ -173,14 +173,14 @@ impl Simulated {
             bytes.copy_from_slice(&whole[..bytes.len()]);
         };
         let card = self.card(args);
-        let run = record_on_card(card, &self.board, &recording, PATH, &mut watch, make);
+        let run = run_logger_on_card(card, &self.board, &recording, PATH, &mut watch, make);
         watch.progress.clear();
         let (run, _) = run.map_err(|error| self.failed(args, error))?;
         let recorded = run.result.map_err(|error| self.failed(args, error))?;
-        let mut asked = self.asked(args, policy, lines)?;
-        asked.interrupted = recorded.stopped;
+        let mut info = self.info(args, policy, lines)?;
+        info.interrupted = recorded.stopped;
         let written_bytes = recorded.written * lines.line_bytes as u64;
-        Ok(Figures::of_policy(asked, &recorded, written_bytes))
+        Ok(Figures::of_policy(info, &recorded, written_bytes))
     }
 }
 
@@ -212,7 +212,7 @@ pub fn progress_text(now: &cardiograph_record::Progress, clock: &str) -> String 
     format!(
         "{} {clock}, {} samples not durable yet, {} lost",
         units::time(now.at_us as f64),
-        units::count(now.pushed - (now.safe + now.lost).min(now.pushed)),
+        units::count(now.pushed - (now.durable + now.lost).min(now.pushed)),
         units::count(now.lost)
     )
 }
@@ -243,7 +243,10 @@ impl Observer for Watch<'_> {
             let (lines, end_ns) = (self.written, operation.end_ns);
             self.progress.show_lines(lines, || {
                 let time = units::time(end_ns as f64 / 1e3);
-                format!("{time} on the card, {} samples written", units::count(lines))
+                format!(
+                    "{time} on the card, {} samples written",
+                    units::count(lines)
+                )
             });
         }
         self.go_on()

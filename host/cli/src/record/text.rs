@@ -1,7 +1,7 @@
 //! Text output of a recording.
 
 use super::figures::{Figures, GapFigures};
-use crate::args::{Durability, Record};
+use crate::args::{DurabilityWindow, Record};
 use cardiograph_report::table::{Section, section_text};
 use cardiograph_report::units;
 
@@ -48,8 +48,8 @@ fn samples(figures: &Figures) -> Section {
     Section {
         heading: "Samples",
         rows: vec![
-            row("pushed", units::count(figures.pushed)),
-            row("written", units::count(figures.written)),
+            row("pushed", units::count(figures.samples_pushed)),
+            row("written", units::count(figures.samples_written)),
             row("lost", lost(figures)),
             row("files", units::count(figures.files)),
             row("elapsed", duration),
@@ -59,18 +59,18 @@ fn samples(figures: &Figures) -> Section {
 
 /// Formats the number of lost samples and their percentage.
 pub fn lost(figures: &Figures) -> String {
-    match figures.lost {
+    match figures.samples_lost {
         0 => "none".to_string(),
         lost => format!(
             "{} ({})",
             units::count(lost),
-            units::percent(lost as f64 / figures.pushed as f64)
+            units::percent(lost as f64 / figures.samples_pushed as f64)
         ),
     }
 }
 
 fn buffer(figures: &Figures) -> Section {
-    let ring_bytes = figures.ram_bytes / u64::from(figures.streams);
+    let ring_bytes = figures.buffer_bytes / u64::from(figures.streams);
     let each = match figures.streams {
         1 => String::new(),
         _ => format!(", {} per stream", units::ram(ring_bytes)),
@@ -78,13 +78,13 @@ fn buffer(figures: &Figures) -> Section {
     Section {
         heading: "Buffer",
         rows: vec![
-            row("size", units::ram(figures.ram_bytes) + &each),
+            row("size", units::ram(figures.buffer_bytes) + &each),
             row(
                 "peak",
                 format!(
                     "{} ({})",
-                    units::bytes(figures.ring_peak_bytes as f64),
-                    units::percent(figures.ring_peak_bytes as f64 / ring_bytes as f64)
+                    units::bytes(figures.buffer_peak_bytes as f64),
+                    units::percent(figures.buffer_peak_bytes as f64 / ring_bytes as f64)
                 ),
             ),
         ],
@@ -125,7 +125,7 @@ fn bound_of(figures: &Figures) -> &'static str {
 
 fn durability(args: &Record, figures: &Figures) -> Section {
     let mut rows = Vec::new();
-    if let Some(breaches) = figures.window_breaches {
+    if let Some(breaches) = figures.durability_window_exceeded {
         let window = match args.durability_window {
             DurabilityWindow::Time(time) => humantime::format_duration(time).to_string(),
             DurabilityWindow::Sample => "the newest sample".to_string(),
@@ -134,8 +134,11 @@ fn durability(args: &Record, figures: &Figures) -> Section {
         rows.push(row("exceeded", times(breaches)));
     }
     rows.push(row("power cut loses", at_risk(figures)));
-    if figures.longest_write_us > 0.0 {
-        rows.push(row("worst-case write", units::time(figures.longest_write_us)));
+    if figures.worst_case_write_us > 0.0 {
+        rows.push(row(
+            "worst-case write",
+            units::time(figures.worst_case_write_us),
+        ));
     }
     Section {
         heading: "Durability",
@@ -153,11 +156,11 @@ fn times(count: u64) -> String {
 
 /// Formats the data that a power cut would have lost at the worst moment.
 pub fn at_risk(figures: &Figures) -> String {
-    match figures.at_risk_us_max >= figures.duration_us {
+    match figures.at_risk_max_us >= figures.duration_us {
         true => "everything".to_string(),
         false => format!(
             "at most the last {}",
-            units::time(figures.at_risk_us_max as f64)
+            units::time(figures.at_risk_max_us as f64)
         ),
     }
 }
@@ -167,15 +170,15 @@ fn gaps(figures: &Figures) -> Section {
         let stream = gap.stream.map(|stream| format!(", stream {stream}"));
         let value = format!(
             "{} from sample {}, {}{}",
-            units::count(gap.count),
-            gap.first,
+            units::count(gap.samples),
+            gap.first_sample,
             gap.cause,
             stream.unwrap_or_default()
         );
         (format!("at {}", units::time(gap.at_us as f64)), value)
     };
     let mut rows: Vec<_> = figures.gaps.iter().take(GAPS_SHOWN).map(shown).collect();
-    if let Some(more @ 1..) = figures.gap_count.checked_sub(rows.len() as u64) {
+    if let Some(more @ 1..) = figures.gaps_total.checked_sub(rows.len() as u64) {
         rows.push(row("and", format!("{} more", units::count(more))));
     }
     Section {
@@ -185,14 +188,14 @@ fn gaps(figures: &Figures) -> Section {
 }
 
 fn headline(figures: &Figures) -> String {
-    if let Some(why) = figures.unread {
+    if let Some(why) = figures.unverified {
         return format!("Not verified: {why}.");
     }
-    let verified = match figures.written {
+    let verified = match figures.samples_written {
         0 => "Verified: no samples written",
         _ => "Verified: every sample read back",
     };
-    match figures.lost {
+    match figures.samples_lost {
         0 => format!("{verified}, none lost."),
         lost => format!(
             "{verified}; the gaps account for the {} lost.",

@@ -79,9 +79,9 @@ impl fmt::Display for DirectoryError {
                 "{}: removed or moved by another program during the recording; leave the files alone until it ends",
                 path.display()
             ),
-            DirectoryError::BadName => {
-                f.write_str("the prefix of a file name must be three capital letters; choose another")
-            }
+            DirectoryError::BadName => f.write_str(
+                "the prefix of a file name must be three capital letters; choose another",
+            ),
         }
     }
 }

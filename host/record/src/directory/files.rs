@@ -3,7 +3,7 @@
 use super::names::{
     PART, final_name, folder_of, parse_folder, parse_prepared, parse_recording, prepared_name,
 };
-use super::unfinished::{Left, Unfinished};
+use super::unfinished::{PartFile, Unfinished};
 use super::{Access, DirectoryError, Folder, sync};
 use cardiograph_card::BLOCK_BYTES;
 use cardiograph_recorder::{FileId, Request};
@@ -51,8 +51,8 @@ impl Folder {
 
     /// Creates an empty file under a free name; existing files are not touched.
     fn create(&self, request: &Request) -> Result<(File, PathBuf), DirectoryError> {
-        for place in 0..=u8::MAX {
-            let name = prepared_name(place, request.prefix, request.extension);
+        for index in 0..=u8::MAX {
+            let name = prepared_name(index, request.prefix, request.extension);
             let path = self.path.join(name);
             let mut options = OpenOptions::new();
             match options.read(true).write(true).create_new(true).open(&path) {
@@ -174,9 +174,9 @@ impl Folder {
             return Ok(());
         };
         match Unfinished::open(path.clone(), names, id, self.access)? {
-            Left::Unfinished(unfinished) => self.files[slot] = Some(unfinished),
-            Left::Trimmed if self.access != Access::Look => finish(&path)?,
-            Left::Trimmed | Left::Foreign => (),
+            PartFile::Unfinished(unfinished) => self.files[slot] = Some(unfinished),
+            PartFile::Trimmed if self.access != Access::DryRun => finish(&path)?,
+            PartFile::Trimmed | PartFile::Foreign => (),
         }
         Ok(())
     }

@@ -11,7 +11,7 @@ impl Folder {
         if start == NO_BLOCK {
             return Ok(());
         }
-        let (slot, index) = place(start);
+        let (slot, index) = slot_and_index(start);
         let unfinished = self.unfinished(slot)?;
         let offset = u64::from(index) * BLOCK_BYTES as u64;
         let read = unfinished
@@ -22,7 +22,7 @@ impl Folder {
 
     fn begin(&mut self, start: u32) -> Result<(), DirectoryError> {
         self.end()?;
-        self.stream = Some(place(start));
+        self.stream = Some(slot_and_index(start));
         Ok(())
     }
 
@@ -51,11 +51,11 @@ impl Folder {
 }
 
 /// Returns the slot of a block address, and the index of the block in the file.
-fn place(block: u32) -> (usize, u32) {
+fn slot_and_index(block: u32) -> (usize, u32) {
     ((block / RANGE_BLOCKS) as usize, block % RANGE_BLOCKS)
 }
 
-fn nothing_kept(cause: DirectoryError) -> WriteError<DirectoryError> {
+fn write_error(cause: DirectoryError) -> WriteError<DirectoryError> {
     WriteError {
         cause,
         kept_blocks: 0,
@@ -91,22 +91,22 @@ impl Medium for DirectoryCard {
             blocks.iter().try_for_each(|block| folder.push(block))?;
             folder.end()
         });
-        self.failure.note(written).map_err(nothing_kept)
+        self.failure.note(written).map_err(write_error)
     }
 
     async fn begin(&mut self, start: u32, _: u32) -> Result<(), WriteError<DirectoryError>> {
         let done = self.folder.borrow_mut().begin(start);
-        self.failure.note(done).map_err(nothing_kept)
+        self.failure.note(done).map_err(write_error)
     }
 
     async fn push(&mut self, block: &Block) -> Result<(), WriteError<DirectoryError>> {
         let done = self.folder.borrow_mut().push(block);
-        self.failure.note(done).map_err(nothing_kept)
+        self.failure.note(done).map_err(write_error)
     }
 
     async fn end(&mut self) -> Result<(), WriteError<DirectoryError>> {
         let done = self.folder.borrow_mut().end();
-        self.failure.note(done).map_err(nothing_kept)
+        self.failure.note(done).map_err(write_error)
     }
 }
 

@@ -55,7 +55,7 @@ pub enum Access {
     /// To trim interrupted recordings.
     Recover,
     /// To find out what [`Recover`](Access::Recover) would do, without writing.
-    Look,
+    DryRun,
 }
 
 /// The block device of a directory.
@@ -168,10 +168,10 @@ impl Folder {
         }
         let path = self.path.join(LOCK);
         let mut options = OpenOptions::new();
-        options.read(true).write(self.access != Access::Look);
-        let lock = options.create(self.access != Access::Look).open(&path);
+        options.read(true).write(self.access != Access::DryRun);
+        let lock = options.create(self.access != Access::DryRun).open(&path);
         let lock = match lock {
-            Err(error) if error.kind() == ErrorKind::NotFound && self.access == Access::Look => {
+            Err(error) if error.kind() == ErrorKind::NotFound && self.access == Access::DryRun => {
                 return Ok(());
             }
             lock => lock.map_err(DirectoryError::at(&path))?,

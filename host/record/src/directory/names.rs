@@ -35,16 +35,16 @@ pub(super) fn final_name(id: &FileId, session: &str) -> String {
 }
 
 /// Returns the name of a prepared file.
-pub(super) fn prepared_name(place: u8, prefix: [u8; 3], extension: [u8; 3]) -> String {
+pub(super) fn prepared_name(index: u8, prefix: [u8; 3], extension: [u8; 3]) -> String {
     let (prefix, extension) = (prefix.escape_ascii(), extension.escape_ascii());
-    format!("{PREPARED}{place}-{prefix}-{extension}{PART}")
+    format!("{PREPARED}{index}-{prefix}-{extension}{PART}")
 }
 
 /// Parses the name of a prepared file: prefix and extension.
 pub(super) fn parse_prepared(name: &str) -> Option<([u8; 3], [u8; 3])> {
     let rest = name.strip_prefix(PREPARED)?.strip_suffix(PART)?;
     let mut fields = rest.split('-');
-    let _place: u8 = fields.next()?.parse().ok()?;
+    let _index: u8 = fields.next()?.parse().ok()?;
     let letters = |field: Option<&str>| field?.as_bytes().try_into().ok();
     let names = (letters(fields.next())?, letters(fields.next())?);
     fields.next().is_none().then_some(names)

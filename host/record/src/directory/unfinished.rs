@@ -23,7 +23,7 @@ pub(super) struct Unfinished {
 }
 
 /// State of a file that has the name of an unfinished one.
-pub(super) enum Left {
+pub(super) enum PartFile {
     /// Unfinished: to be written, or recovered.
     Unfinished(Unfinished),
     /// Already trimmed to its actual length; only its name still says that it is unfinished.
@@ -54,24 +54,29 @@ impl Unfinished {
         (prefix, extension): ([u8; 3], [u8; 3]),
         id: Option<FileId>,
         access: Access,
-    ) -> Result<Left, DirectoryError> {
+    ) -> Result<PartFile, DirectoryError> {
         let mut options = OpenOptions::new();
-        let file = options.read(true).write(access != Access::Look).open(&path);
+        let file = options
+            .read(true)
+            .write(access != Access::DryRun)
+            .open(&path);
         let file = file.map_err(DirectoryError::at(&path))?;
         let (first, is_trimmed, bytes) = look(&file).map_err(DirectoryError::at(&path))?;
         let (epoch, is_binary) = match first {
             // Trimming a file of a single block removes its mark.
-            FirstBlock::Foreign if is_trimmed && id.is_some() => return Ok(Left::Trimmed),
-            FirstBlock::Foreign => return Ok(Left::Foreign),
+            FirstBlock::Foreign if is_trimmed && id.is_some() => return Ok(PartFile::Trimmed),
+            FirstBlock::Foreign => return Ok(PartFile::Foreign),
             FirstBlock::Unused => (0, false),
-            FirstBlock::Recording { .. } if is_trimmed && id.is_some() => return Ok(Left::Trimmed),
+            FirstBlock::Recording { .. } if is_trimmed && id.is_some() => {
+                return Ok(PartFile::Trimmed);
+            }
             FirstBlock::Recording { epoch, is_binary } => (epoch, is_binary),
         };
         let blocks = bytes / BLOCK_BYTES as u64;
         if blocks == 0 || blocks > super::BLOCKS_MAX.into() {
-            return Ok(Left::Foreign);
+            return Ok(PartFile::Foreign);
         }
-        Ok(Left::Unfinished(Unfinished {
+        Ok(PartFile::Unfinished(Unfinished {
             file,
             path,
             prefix,

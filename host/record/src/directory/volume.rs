@@ -8,8 +8,8 @@ use cardiograph_recorder::{
 };
 
 impl DirectoryVolume {
-    fn is_look(&self) -> bool {
-        self.folder.borrow().access == Access::Look
+    fn is_dry_run(&self) -> bool {
+        self.folder.borrow().access == Access::DryRun
     }
 
     fn use_number(&mut self, id: &FileId) {
@@ -110,7 +110,7 @@ impl<B: Blocks> Volume<B> for DirectoryVolume {
         session: &str,
     ) -> Result<(), DirectoryError> {
         let slot = usize::from(slot);
-        if self.is_look() || self.folder.borrow().unfinished(slot)?.id == Some(id) {
+        if self.is_dry_run() || self.folder.borrow().unfinished(slot)?.id == Some(id) {
             return Ok(());
         }
         let made = self.folder.borrow().make_folder(&id);
@@ -130,7 +130,7 @@ impl<B: Blocks> Volume<B> for DirectoryVolume {
         slot: u8,
         record: &FileRecord,
     ) -> Result<(), DirectoryError> {
-        if self.is_look() {
+        if self.is_dry_run() {
             return Ok(());
         }
         Volume::<B>::name(self, card, slot, record.id, record.session.as_str()).await?;
@@ -144,7 +144,7 @@ impl<B: Blocks> Volume<B> for DirectoryVolume {
     }
 
     async fn discard(&mut self, _: &mut B, slot: u8) -> Result<(), DirectoryError> {
-        if self.is_look() {
+        if self.is_dry_run() {
             return Ok(());
         }
         let id = self.folder.borrow().unfinished(slot.into())?.id;

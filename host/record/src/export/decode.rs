@@ -1,6 +1,6 @@
 //! Decodes a binary recording and passes the samples and gaps of its streams to a sink.
 
-use super::header::{Head, Header, NO_SAMPLE, Parsed, Version, parse, version_of};
+use super::header::{BlockHeader, Header, NO_SAMPLE, Parsed, Version, parse, version_of};
 use super::{ExportError, Exported};
 use cardiograph_card::{BLOCK_BYTES, Block};
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ pub(crate) const CAUSES: [&str; 7] = [
     "card-full",
     "file-not-ready",
     "read",
-    "bad-sample",
+    "damaged-sample",
 ];
 
 /// A gap: a run of lost samples.
@@ -57,7 +57,7 @@ struct Decoder<'a, S> {
     version: Version,
     streams: BTreeMap<u8, Stream>,
     /// Damaged blocks directly before the current one.
-    bad: Option<RangeInclusive<u64>>,
+    damaged: Option<RangeInclusive<u64>>,
     exported: Exported,
 }
 
@@ -68,12 +68,12 @@ pub(crate) fn decode(mut input: impl Read, sink: &mut impl Sink) -> Result<Expor
         return Err(ExportError::NoHeader);
     }
     let version = version_of(&block)?;
-    let first = Head::of(&block, version).ok_or(ExportError::NoHeader)?;
+    let first = BlockHeader::of(&block, version).ok_or(ExportError::NoHeader)?;
     let mut decoder = Decoder {
         sink,
         version,
         streams: BTreeMap::new(),
-        bad: None,
+        damaged: None,
         exported: Exported::default(),
     };
     if !decoder.header(&first, first.payload(&block))? {
@@ -84,7 +84,7 @@ pub(crate) fn decode(mut input: impl Read, sink: &mut impl Sink) -> Result<Expor
         if bytes == 0 {
             break;
         }
-        let head = Head::of(&block, version).filter(|head| {
+        let head = BlockHeader::of(&block, version).filter(|head| {
             bytes == BLOCK_BYTES && head.epoch == first.epoch && u64::from(head.index) == index
         });
         let is_used = match head {
@@ -92,10 +92,10 @@ pub(crate) fn decode(mut input: impl Read, sink: &mut impl Sink) -> Result<Expor
             None => false,
         };
         if !is_used {
-            decoder.spoil(index);
+            decoder.omit_block(index);
         }
     }
-    decoder.end_spoiled()?;
+    decoder.report_damage()?;
     Ok(decoder.exported)
 }
 
@@ -115,9 +115,12 @@ fn read_block(input: &mut impl Read, block: &mut Block) -> Result<usize, ExportE
 
 impl<S: Sink> Decoder<'_, S> {
     /// Omits a damaged block, which may belong to any stream.
-    fn spoil(&mut self, index: u64) {
-        let first = self.bad.as_ref().map_or(index, |bad| *bad.start());
-        self.bad = Some(first..=index);
+    fn omit_block(&mut self, index: u64) {
+        let first = self
+            .damaged
+            .as_ref()
+            .map_or(index, |damaged| *damaged.start());
+        self.damaged = Some(first..=index);
         for stream in self.streams.values_mut() {
             stream.is_joined = false;
             stream.carry.clear();
@@ -126,15 +129,15 @@ impl<S: Sink> Decoder<'_, S> {
         self.exported.damaged_blocks += 1;
     }
 
-    fn end_spoiled(&mut self) -> Result<(), ExportError> {
-        match self.bad.take() {
-            Some(bad) => self.sink.damaged(bad),
+    fn report_damage(&mut self) -> Result<(), ExportError> {
+        match self.damaged.take() {
+            Some(damaged) => self.sink.damaged(damaged),
             None => Ok(()),
         }
     }
 
     /// Decodes a block. Returns false if it does not fit its position.
-    fn block(&mut self, head: &Head, payload: &[u8]) -> Result<bool, ExportError> {
+    fn block(&mut self, head: &BlockHeader, payload: &[u8]) -> Result<bool, ExportError> {
         if head.kind == 0 && self.version == Version::V2 {
             return self.header(head, payload);
         }
@@ -147,7 +150,7 @@ impl<S: Sink> Decoder<'_, S> {
         match head.kind {
             1 if stream.fits(head, payload.len(), sample_bytes) => {
                 let samples = stream.samples(head, payload, sample_bytes);
-                self.end_spoiled()?;
+                self.report_damage()?;
                 self.exported.samples += samples.len() as u64;
                 self.sink.samples(head.stream, &samples, head.age_ms)?;
             }
@@ -158,7 +161,7 @@ impl<S: Sink> Decoder<'_, S> {
                 // A gap is between two samples, never within one.
                 stream.carry.clear();
                 stream.is_joined = true;
-                self.end_spoiled()?;
+                self.report_damage()?;
                 self.exported.lost = self.exported.lost.saturating_add(gap.count);
                 self.sink.gap(head.stream, &gap)?;
             }
@@ -167,7 +170,7 @@ impl<S: Sink> Decoder<'_, S> {
         Ok(true)
     }
 
-    fn header(&mut self, head: &Head, payload: &[u8]) -> Result<bool, ExportError> {
+    fn header(&mut self, head: &BlockHeader, payload: &[u8]) -> Result<bool, ExportError> {
         let stream = self.streams.entry(head.stream).or_insert_with(|| Stream {
             is_joined: true,
             ..Stream::default()
@@ -203,7 +206,7 @@ impl<S: Sink> Decoder<'_, S> {
 
 impl Stream {
     /// Returns true if the first sample of the block begins at the offset that follows from the previous block.
-    fn fits(&self, head: &Head, used: usize, sample_bytes: usize) -> bool {
+    fn fits(&self, head: &BlockHeader, used: usize, sample_bytes: usize) -> bool {
         if !self.is_joined {
             return true;
         }
@@ -219,7 +222,7 @@ impl Stream {
     }
 
     /// Returns the samples that end in a block.
-    fn samples(&mut self, head: &Head, payload: &[u8], sample_bytes: usize) -> Vec<Vec<u8>> {
+    fn samples(&mut self, head: &BlockHeader, payload: &[u8], sample_bytes: usize) -> Vec<Vec<u8>> {
         let (rest, begun) = match head.first {
             NO_SAMPLE => (payload, &[][..]),
             first => payload.split_at(first.into()),

@@ -39,7 +39,7 @@ impl Version {
 
 /// The header of a block: the fields before the payload.
 #[derive(Clone, Copy)]
-pub(crate) struct Head {
+pub(crate) struct BlockHeader {
     pub(crate) epoch: u32,
     pub(crate) index: u32,
     pub(crate) kind: u8,
@@ -50,13 +50,13 @@ pub(crate) struct Head {
     version: Version,
 }
 
-impl Head {
+impl BlockHeader {
     /// Parses the header of a block. Returns `None` if checksum or lengths are wrong.
-    pub(crate) fn of(block: &Block, version: Version) -> Option<Head> {
+    pub(crate) fn of(block: &Block, version: Version) -> Option<BlockHeader> {
         let number = |at: usize| u32::from_le_bytes(core::array::from_fn(|byte| block[at + byte]));
         let short = |at: usize| u16::from_le_bytes([block[at], block[at + 1]]);
         let is_v2 = version == Version::V2;
-        let head = Head {
+        let head = BlockHeader {
             epoch: number(0),
             index: number(4),
             kind: block[12],
@@ -107,7 +107,7 @@ impl Header {
 /// Detects the version of a recording from its block 0.
 pub(crate) fn version_of(block: &Block) -> Result<Version, ExportError> {
     for (version, description) in [(Version::V2, DESCRIPTION_V2), (Version::V1, DESCRIPTION_V1)] {
-        let head = Head::of(block, version);
+        let head = BlockHeader::of(block, version);
         let head = head.filter(|head| head.kind == 0 && head.index == 0);
         if head.is_some_and(|head| head.payload(block).starts_with(description.as_bytes())) {
             return Ok(version);

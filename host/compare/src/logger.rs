@@ -14,13 +14,13 @@
 
 use crate::ring::Ring;
 use crate::verify::{self, Line};
-use crate::{Cause, GAPS_MAX, Gap, Policy, RecordError, Recording};
+use crate::{Cause, GAPS_MAX, Gap, LoggerConfig, LoggerError, Policy};
 use cardiograph_workload::{Clock, Doing, Observer, Operation, OperationKind, Store};
 use std::ops::ControlFlow;
 
 /// Result of a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Recorded {
+pub struct LoggerResult {
     /// Samples that arrived, including lost ones.
     pub pushed: u64,
     /// Samples in the file: `pushed` - `lost`.
@@ -30,12 +30,12 @@ pub struct Recorded {
     /// The first [`GAPS_MAX`] gaps.
     pub gaps: Vec<Gap>,
     /// Number of all gaps.
-    pub gap_count: u64,
+    pub gaps_total: u64,
     /// Highest fill level of the buffer in bytes, including the sample being written.
-    pub ring_peak_bytes: u64,
+    pub buffer_peak_bytes: u64,
     /// Worst-case latency of one sample in ns: open, write and close with [`Policy::Naive`], only the write with
     /// the others.
-    pub longest_write_ns: u64,
+    pub worst_case_write_ns: u64,
     /// Total time in library calls, in ns.
     pub card_ns: u64,
     /// Time from the arrival of the first sample to the return of the last close, in ns.
@@ -59,17 +59,17 @@ pub struct Recorded {
 /// operation per sample.
 ///
 /// # Errors
-/// [`RecordError`]; the file is left as it is.
-pub fn record<S: Store>(
-    recording: &Recording,
+/// [`LoggerError`]; the file is left as it is.
+pub fn run_logger<S: Store>(
+    recording: &LoggerConfig,
     path: &str,
     is_safe_when_closed: bool,
     store: &mut S,
     clock: &mut impl Clock,
     observer: &mut impl Observer,
     line: impl FnMut(u64, &mut [u8]),
-) -> Result<Recorded, RecordError<S::Error>> {
-    recording.check().map_err(RecordError::Invalid)?;
+) -> Result<LoggerResult, LoggerError<S::Error>> {
+    recording.check().map_err(LoggerError::Invalid)?;
     let mut run = Run {
         recording,
         path,
@@ -78,12 +78,12 @@ pub fn record<S: Store>(
         store,
         clock,
         observer,
-        line: Line::new(recording.line_bytes, line),
+        line: Line::new(recording.sample_bytes, line),
         ring: Ring::new(*recording),
         stopped: false,
         is_made: false,
         written: 0,
-        longest_write_ns: 0,
+        worst_case_write_ns: 0,
         card_ns: 0,
         oldest_at_risk_ns: None,
         at_risk_max_ns: 0,
@@ -91,15 +91,15 @@ pub fn record<S: Store>(
     match recording.policy {
         Policy::Naive => run.naive()?,
         Policy::KeepOpen => run.keep_open()?,
-        Policy::AfterRecipe { recipe_ns } => run.after_recipe(recipe_ns)?,
+        Policy::AfterSession { session_ns } => run.after_session(session_ns)?,
     }
     run.finish()
 }
 
-type Step<S, T = ()> = Result<T, RecordError<<S as Store>::Error>>;
+type Step<S, T = ()> = Result<T, LoggerError<<S as Store>::Error>>;
 
 struct Run<'a, S: Store, C, O, L> {
-    recording: &'a Recording,
+    recording: &'a LoggerConfig,
     path: &'a str,
     is_safe_when_closed: bool,
     /// Arrival of the first sample, by the store's clock.
@@ -113,7 +113,7 @@ struct Run<'a, S: Store, C, O, L> {
     /// The file exists.
     is_made: bool,
     written: u64,
-    longest_write_ns: u64,
+    worst_case_write_ns: u64,
     card_ns: u64,
     /// Arrival of the oldest sample that is written and not durable.
     oldest_at_risk_ns: Option<u64>,
@@ -142,11 +142,11 @@ impl<S: Store, C: Clock, O: Observer, L: FnMut(u64, &mut [u8])> Run<'_, S, C, O,
         self.close(file)
     }
 
-    fn after_recipe(&mut self, recipe_ns: u64) -> Step<S> {
+    fn after_session(&mut self, session_ns: u64) -> Step<S> {
         while let Some(first_ns) = self.first_waiting_ns() {
-            let recipe_end_ns = (first_ns / recipe_ns + 1).saturating_mul(recipe_ns);
-            self.wait_for_end(recipe_end_ns);
-            let lines = Recording::lines_before(self.recording.rate_hz, recipe_end_ns);
+            let session_end_ns = (first_ns / session_ns + 1).saturating_mul(session_ns);
+            self.wait_for_end(session_end_ns);
+            let lines = LoggerConfig::samples_before(self.recording.rate_hz, session_end_ns);
             if self.ring.oldest().is_none() {
                 break;
             }
@@ -188,15 +188,15 @@ impl<S: Store, C: Clock, O: Observer, L: FnMut(u64, &mut [u8])> Run<'_, S, C, O,
     }
 
     /// Waits until the session or the recording ends.
-    fn wait_for_end(&mut self, recipe_end_ns: u64) {
+    fn wait_for_end(&mut self, session_end_ns: u64) {
         while let Some(next_ns) = self.ring.next_arrival_ns() {
             let now_ns = self.now_ns();
             self.ring
-                .arrive_before(recipe_end_ns.min(now_ns + 1), Cause::Recipe);
-            if now_ns >= recipe_end_ns {
+                .arrive_before(session_end_ns.min(now_ns + 1), Cause::Session);
+            if now_ns >= session_end_ns {
                 return;
             }
-            self.pause_until(next_ns.min(recipe_end_ns));
+            self.pause_until(next_ns.min(session_end_ns));
         }
     }
 
@@ -226,7 +226,7 @@ impl<S: Store, C: Clock, O: Observer, L: FnMut(u64, &mut [u8])> Run<'_, S, C, O,
         let end_ns = self.now_ns();
         self.card_ns += end_ns - start_ns;
         self.ring.arrive_before(end_ns, Cause::Write);
-        result.map_err(|source| RecordError::Store { doing, source })
+        result.map_err(|source| LoggerError::Store { doing, source })
     }
 
     fn open(&mut self) -> Step<S, S::File> {
@@ -241,7 +241,7 @@ impl<S: Store, C: Clock, O: Observer, L: FnMut(u64, &mut [u8])> Run<'_, S, C, O,
     }
 
     fn write(&mut self, file: &mut S::File, line: u64) -> Step<S> {
-        let at = self.written * u64::from(self.recording.line_bytes);
+        let at = self.written * u64::from(self.recording.sample_bytes);
         let arrival_ns = self.recording.arrival_ns(line);
         self.oldest_at_risk_ns.get_or_insert(arrival_ns);
         self.call("writing to", |store, made| {
@@ -265,8 +265,8 @@ impl<S: Store, C: Clock, O: Observer, L: FnMut(u64, &mut [u8])> Run<'_, S, C, O,
     fn done(&mut self, start_ns: u64) {
         let end_ns = self.now_ns();
         self.ring.release();
-        self.longest_write_ns = self.longest_write_ns.max(end_ns - start_ns);
-        let length_bytes = u64::from(self.recording.line_bytes);
+        self.worst_case_write_ns = self.worst_case_write_ns.max(end_ns - start_ns);
+        let length_bytes = u64::from(self.recording.sample_bytes);
         let observed = self.observer.observe(&Operation {
             kind: OperationKind::Write,
             file: 0,
@@ -279,21 +279,21 @@ impl<S: Store, C: Clock, O: Observer, L: FnMut(u64, &mut [u8])> Run<'_, S, C, O,
         self.stop_if(observed);
     }
 
-    fn finish(mut self) -> Step<S, Recorded> {
+    fn finish(mut self) -> Step<S, LoggerResult> {
         let duration_ns = self.now_ns();
         let (pushed, gaps) = (self.ring.pushed(), self.ring.gaps());
         let verified_bytes = match self.is_made && !self.stopped {
             true => verify::compare(self.store, self.path, pushed, gaps, &mut self.line)?,
             false => 0,
         };
-        Ok(Recorded {
+        Ok(LoggerResult {
             pushed,
             written: self.written,
             lost: gaps.iter().map(|gap| gap.count).sum(),
             gaps: gaps[..gaps.len().min(GAPS_MAX)].to_vec(),
-            gap_count: gaps.len() as u64,
-            ring_peak_bytes: self.ring.peak_bytes(),
-            longest_write_ns: self.longest_write_ns,
+            gaps_total: gaps.len() as u64,
+            buffer_peak_bytes: self.ring.peak_bytes(),
+            worst_case_write_ns: self.worst_case_write_ns,
             card_ns: self.card_ns,
             duration_ns,
             at_risk_max_us: self.at_risk_max_ns / 1000,

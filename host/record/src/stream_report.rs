@@ -1,57 +1,57 @@
 //! Compares the gaps and counts reported by the recorder with the files.
 
 use crate::gaps::merged;
-use crate::read_back::ReadBack;
+use crate::verify::FoundSamples;
 use crate::{StreamError, StreamResult};
 use cardiograph_recorder::{Format, Gap, StreamSummary};
 use std::ops::Range;
 
 /// Reports of the recorder about one stream, and the samples found in its files.
 #[derive(Clone, Default)]
-pub struct Reported {
+pub struct StreamReport {
     /// Gaps in the order of the reports.
     pub gaps: Vec<Gap>,
     /// Samples that were durable at the last checkpoint.
-    pub safe: u64,
+    pub durable: u64,
     /// Closed files. Files shared by several streams count for the first stream only.
     pub files: u64,
     /// Bytes of the closed files.
     pub file_bytes: u64,
     /// Samples found in the files read so far.
-    pub back: ReadBack,
+    pub found: FoundSamples,
 }
 
-impl Reported {
+impl StreamReport {
     /// Compares the reports with the samples found in the files. Gap times of the result count from `started_us`.
     ///
     /// # Errors
     /// [`StreamError::Unaccounted`] if they disagree.
-    pub fn compared(
+    pub fn check_with_files(
         self,
         summary: StreamSummary,
         pushed: u64,
         started_us: u64,
     ) -> Result<StreamResult, StreamError> {
         let gaps = merged(self.gaps);
-        let mut missing = self.back.missing;
+        let mut missing = self.found.missing;
         // The files do not mention samples lost after the last one written.
-        if self.back.next < pushed {
-            missing.push(self.back.next..pushed);
+        if self.found.next < pushed {
+            missing.push(self.found.next..pushed);
         }
         let lost = lost(&gaps);
         let agrees =
             lines_of(missing) == lines_of(gaps.iter().map(|gap| gap.first..gap.first + gap.count));
-        if !agrees || self.back.found + lost != pushed || self.back.found != summary.written {
+        if !agrees || self.found.count + lost != pushed || self.found.count != summary.written {
             return Err(StreamError::Unaccounted {
                 pushed,
-                found: self.back.found,
+                found: self.found.count,
                 lost,
             });
         }
         Ok(StreamResult {
             pushed,
             gaps: from_start(gaps, started_us),
-            line_bytes: self.back.line_bytes,
+            sample_bytes: self.found.bytes,
             files: self.files,
             file_bytes: self.file_bytes,
             summary,
@@ -62,7 +62,7 @@ impl Reported {
     ///
     /// # Errors
     /// [`StreamError::Unaccounted`] if they disagree.
-    pub fn uncompared(
+    pub fn check_counts(
         self,
         summary: StreamSummary,
         pushed: u64,
@@ -80,7 +80,7 @@ impl Reported {
         Ok(StreamResult {
             pushed,
             gaps: from_start(gaps, started_us),
-            line_bytes: summary.bytes,
+            sample_bytes: summary.bytes,
             files: self.files,
             file_bytes: self.file_bytes,
             summary,

@@ -1,6 +1,6 @@
 //! Compares the files of a stream, one after another, with the samples of its feed.
 
-use crate::{Feed, Reported};
+use crate::{Feed, StreamReport};
 use cardiograph_recorder::{Format, LINE_BYTES_MAX};
 use std::fmt;
 use std::io::{self, Read};
@@ -19,15 +19,18 @@ pub struct Mismatch {
     /// Offset of the difference in the file, in bytes.
     pub offset_bytes: u64,
     /// Index of the sample expected there.
-    pub due: u64,
+    pub expected: u64,
 }
 
 impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        let Mismatch { offset_bytes, due } = self;
+        let Mismatch {
+            offset_bytes,
+            expected,
+        } = self;
         write!(
             f,
-            "expected sample {due} at byte {offset_bytes}, found something else"
+            "expected sample {expected} at byte {offset_bytes}, found something else"
         )
     }
 }
@@ -37,32 +40,32 @@ impl fmt::Display for Mismatch {
 ///
 /// # Errors
 /// Returns read errors in the outer result, a difference in the inner one.
-pub fn read_back(
+pub fn verify_file(
     file: &mut dyn Read,
-    streams: &mut [Reported],
+    streams: &mut [StreamReport],
     track: u8,
     feed: &dyn Feed,
 ) -> io::Result<Result<(), Mismatch>> {
     match feed.format() {
         Format::Binary(_) => binary::file(file, streams, feed),
-        Format::Lines { .. } | Format::Csv(_) => streams[usize::from(track)].back.file(file, feed),
+        Format::Lines { .. } | Format::Csv(_) => streams[usize::from(track)].found.file(file, feed),
     }
 }
 
 /// Samples found so far in the files of a stream.
 #[derive(Clone, Default)]
-pub struct ReadBack {
+pub struct FoundSamples {
     /// Index of the next expected sample.
     pub next: u64,
     /// Samples found.
-    pub found: u64,
+    pub count: u64,
     /// Bytes of the samples found.
-    pub line_bytes: u64,
+    pub bytes: u64,
     /// Samples that the files report as missing, in order.
     pub missing: Vec<Range<u64>>,
 }
 
-impl ReadBack {
+impl FoundSamples {
     /// Reads the next text file and compares it with the samples.
     ///
     /// # Errors
@@ -81,8 +84,11 @@ impl ReadBack {
             while let Some(len) = buffer[start..held].iter().position(|&byte| byte == b'\n') {
                 let line = &buffer[start..=start + len];
                 if !self.line(line, feed) {
-                    let due = self.next;
-                    return Ok(Err(Mismatch { offset_bytes, due }));
+                    let expected = self.next;
+                    return Ok(Err(Mismatch {
+                        offset_bytes,
+                        expected,
+                    }));
                 }
                 start += line.len();
                 offset_bytes += line.len() as u64;
@@ -93,21 +99,24 @@ impl ReadBack {
                 return Ok(Ok(()));
             }
             if read == 0 || held > FILE_LINE_BYTES_MAX {
-                let due = self.next;
-                return Ok(Err(Mismatch { offset_bytes, due }));
+                let expected = self.next;
+                return Ok(Err(Mismatch {
+                    offset_bytes,
+                    expected,
+                }));
             }
         }
     }
 
     /// Returns true if a line is the expected sample or a note of the recorder.
     fn line(&mut self, line: &[u8], feed: &dyn Feed) -> bool {
-        if self.next < feed.lines() {
-            let mut due = [0; LINE_BYTES_MAX];
-            let len = feed.make(self.next, &mut due);
-            if line == &due[..len] {
+        if self.next < feed.count() {
+            let mut expected = [0; LINE_BYTES_MAX];
+            let len = feed.make(self.next, &mut expected);
+            if line == &expected[..len] {
                 self.next += 1;
-                self.found += 1;
-                self.line_bytes += len as u64;
+                self.count += 1;
+                self.bytes += len as u64;
                 return true;
             }
         }
@@ -124,12 +133,12 @@ impl ReadBack {
     /// Skips samples that a file reports as missing. Returns false if the gap does not begin at the next expected
     /// sample.
     fn gap(&mut self, gap: Range<u64>) -> bool {
-        let is_due = gap.start == self.next;
-        if is_due {
+        let is_expected = gap.start == self.next;
+        if is_expected {
             self.next = gap.end;
             self.missing.push(gap);
         }
-        is_due
+        is_expected
     }
 }
 
@@ -146,20 +155,20 @@ fn gap_of(note: &[u8]) -> Option<Range<u64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Given, Times};
+    use crate::{InputLines, Times};
 
-    fn given() -> Given {
-        let mut given = Given::new(Times::Rate(1));
+    fn input() -> InputLines {
+        let mut lines = InputLines::new(Times::Rate(1));
         for line in ["a", "b", "c", "d"] {
-            given.push(line.as_bytes()).unwrap();
+            lines.push(line.as_bytes()).unwrap();
         }
-        given
+        lines
     }
 
-    fn read(text: &str) -> (Option<Mismatch>, ReadBack) {
-        let mut back = ReadBack::default();
-        let result = back.file(&mut text.as_bytes(), &given()).unwrap();
-        (result.err(), back)
+    fn read(text: &str) -> (Option<Mismatch>, FoundSamples) {
+        let mut found = FoundSamples::default();
+        let result = found.file(&mut text.as_bytes(), &input()).unwrap();
+        (result.err(), found)
     }
 
     #[test]
@@ -167,15 +176,15 @@ mod tests {
         let text = "#file number=3 first=0 at_us=7\r\n\
                     a\r\n#   @5F3A9C01 000001C0 00000180 9C01B2D4\r\n\
                     #gap first=1 count=2 at_us=7 last_us=9 cause=busy\r\nd\r\n";
-        let (mismatch, back) = read(text);
+        let (mismatch, found) = read(text);
         assert_eq!(mismatch, None);
-        assert_eq!((back.next, back.found), (4, 2));
-        assert_eq!(back.missing.as_slice(), std::slice::from_ref(&(1..3)));
+        assert_eq!((found.next, found.count), (4, 2));
+        assert_eq!(found.missing.as_slice(), std::slice::from_ref(&(1..3)));
     }
 
     #[test]
     fn unexpected_content_is_a_mismatch() {
-        for (text, offset_bytes, due) in [
+        for (text, offset_bytes, expected) in [
             ("a\r\nc\r\n", 3, 1),
             ("a\r\nB\r\n", 3, 1),
             ("a\r\nb", 3, 1),
@@ -185,7 +194,14 @@ mod tests {
             ("a\n", 0, 0),
         ] {
             let (mismatch, _) = read(text);
-            assert_eq!(mismatch, Some(Mismatch { offset_bytes, due }), "{text:?}");
+            assert_eq!(
+                mismatch,
+                Some(Mismatch {
+                    offset_bytes,
+                    expected
+                }),
+                "{text:?}"
+            );
         }
     }
 }
