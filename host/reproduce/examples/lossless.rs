@@ -13,7 +13,7 @@
 //! before sampling begins; every line is read back. The third gives the rate for the beginnings of the
 //! stream: how long it must be until it has seen the card's stalls.
 
-use cardiograph_compare::{Streaming, lossless_rate_Bps, plain_stream, stream_on_card};
+use cardiograph_compare::{Streaming, plain_stream, stream_on_card, sustained_rate_bytes_per_s};
 use cardiograph_record::Lines;
 use cardiograph_recorder::{Config, Window};
 use cardiograph_reproduce::{Measure, Study, study};
@@ -152,7 +152,7 @@ impl Stream {
     /// The recorder on a card of the same seed: its rate and what came of it.
     fn recorded(&self) -> Result<String, String> {
         let bytes = (self.times.len() * BLOCK_BYTES) as u64;
-        let lossless = lossless_rate_Bps(&self.times, RAM_BYTES);
+        let lossless = sustained_rate_bytes_per_s(&self.times, RAM_BYTES);
         let lines = Lines {
             rate_hz: (lossless * RECORDED / LINE_BYTES as f64) as u32,
             line_bytes: LINE_BYTES,
@@ -166,7 +166,7 @@ impl Stream {
                 receive_gap_ns: 0,
             },
             cluster_bytes: CLUSTER_BYTES,
-            ram_bytes: RAM_BYTES as usize,
+            buffer_bytes: RAM_BYTES as usize,
             window: Window::default(),
             config: Config {
                 file_bytes: (bytes as f64 * (1.0 + SPARE) / FILES as f64) as u32,
@@ -197,7 +197,7 @@ fn figures(times: &[(u64, u64)]) -> String {
     let ns = |(start_ns, end_ns): &(u64, u64)| end_ns - start_ns;
     let sum_ns: u64 = times.iter().map(ns).sum();
     let average = (times.len() * BLOCK_BYTES) as f64 / sum_ns as f64 * 1e9;
-    let lossless = lossless_rate_Bps(times, RAM_BYTES);
+    let lossless = sustained_rate_bytes_per_s(times, RAM_BYTES);
     let stall_ns = (RAM_BYTES as f64 / average * 1e9) as u64;
     let is_stall = |times: &(u64, u64)| ns(times) > stall_ns;
     let first = times.iter().position(is_stall);
@@ -232,7 +232,7 @@ fn beginnings(streams: &[Stream]) {
     println!("|---|---|{}", "---|".repeat(beginnings.len()));
     for Stream { card, seed, times } in streams {
         let rates = beginnings.iter().map(|&mb| {
-            let rate = lossless_rate_Bps(&times[..blocks(mb)], RAM_BYTES);
+            let rate = sustained_rate_bytes_per_s(&times[..blocks(mb)], RAM_BYTES);
             format!(" {:.1} |", rate / 1e3)
         });
         println!("| {card} | {seed} |{}", rates.collect::<String>());

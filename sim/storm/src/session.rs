@@ -5,7 +5,9 @@ use crate::plan::Plan;
 use cardiograph_recorder::{Config, Control, Event, FileId, FlushState, Format, ReadDesk};
 use cardiograph_sim_card::wire::{Effects, Options, Strikes, Wire};
 use cardiograph_sim_card::{Card, Profile};
-use cardiograph_sim_device::{Beside, Device, Finished, Logged, StreamSetup, Watch, card_kind};
+use cardiograph_sim_device::{
+    BackgroundTask, Device, Outcome, RunResult, StreamSetup, Watch, card_kind,
+};
 use cardiograph_sim_world::{Clock, Handle, Seed};
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
@@ -275,7 +277,7 @@ impl Setup {
         let taken_out = Rc::new(RefCell::new(None));
         let (exchange, seed) = (self.exchange.clone(), self.seed);
         let (slot, out) = (wire.clone(), taken_out.clone());
-        let logged: Logged<N> = device.log(streams, events, move |control, desk, handle| {
+        let logged: RunResult<N> = device.log(streams, events, move |control, desk, handle| {
             let asking = beside(control, desk, handle.clone(), asks, clock, noted);
             Some(match exchange {
                 None => asking,
@@ -285,13 +287,13 @@ impl Setup {
                 }),
             })
         });
-        let end = match logged.finished {
-            Finished::Done(streams) => {
+        let end = match logged.outcome {
+            Outcome::Done(streams) => {
                 End::Done(streams.map(|stream| (stream.written, stream.lost)).to_vec())
             }
-            Finished::Refused(why) => End::Refused(why),
-            Finished::PowerCut => End::PowerCut,
-            Finished::Stuck(why) => End::Stuck(why),
+            Outcome::Refused(why) => End::Refused(why),
+            Outcome::PowerCut => End::PowerCut,
+            Outcome::Stuck(why) => End::Stuck(why),
         };
         let after_ns = match end {
             // What went on until the device noticed.
@@ -363,7 +365,7 @@ fn beside<'b>(
     asks: Vec<(u64, Ask)>,
     clock: Clock,
     flushes: Rc<RefCell<Vec<Flush>>>,
-) -> Beside<'b> {
+) -> BackgroundTask<'b> {
     Box::pin(async move {
         while !control.is_ready() {
             handle.sleep_ns(1_000_000).await;
