@@ -41,7 +41,7 @@ pub(crate) fn compare<S: Store>(
     let mut file = store.open(path, false).map_err(doing("opening"))?;
     let (mut at, mut held) = (0, Vec::new());
     let mut buffer = vec![0; LINES_PER_READ * line.bytes.len()];
-    for number in kept(pushed, gaps) {
+    for number in samples_in_no_gap(pushed, gaps) {
         let expected = line.of(number);
         if held.is_empty() {
             let read = store.read(&mut file, at, &mut buffer);
@@ -67,7 +67,7 @@ pub(crate) fn compare<S: Store>(
 }
 
 /// Returns the samples that are in no gap.
-fn kept(pushed: u64, gaps: &[Gap]) -> impl Iterator<Item = u64> {
+fn samples_in_no_gap(pushed: u64, gaps: &[Gap]) -> impl Iterator<Item = u64> {
     let starts = std::iter::once(0).chain(gaps.iter().map(|gap| gap.first + gap.count));
     let ends = gaps.iter().map(|gap| gap.first).chain([pushed]);
     starts.zip(ends).flat_map(|(start, end)| start..end)

@@ -115,7 +115,7 @@ impl Store for Memory {
     }
 
     fn flush(&mut self, (): &mut (), _how: Flush) -> Result<(), &'static str> {
-        Err("nobody flushes")
+        Err("flush is not supported")
     }
 
     fn close(&mut self, (): ()) -> Result<(), &'static str> {
@@ -125,7 +125,7 @@ impl Store for Memory {
     }
 
     fn remove(&mut self, _path: &str) -> Result<(), &'static str> {
-        Err("nobody removes")
+        Err("remove is not supported")
     }
 }
 
@@ -228,9 +228,9 @@ fn check_ring(recording: &LoggerConfig, made: &Made) {
     let gaps: Vec<&[u64]> = lost.chunk_by(|a, b| a + 1 == *b).collect();
     assert_eq!(made.recorded.gaps_total, gaps.len() as u64);
     assert_eq!(made.recorded.gaps.len(), gaps.len().min(GAPS_MAX));
-    for (told, gap) in made.recorded.gaps.iter().zip(gaps) {
-        assert_eq!((told.first, told.count), (gap[0], gap.len() as u64));
-        assert_eq!(told.at_us, recording.arrival_ns(gap[0]) / 1000);
+    for (reported, gap) in made.recorded.gaps.iter().zip(gaps) {
+        assert_eq!((reported.first, reported.count), (gap[0], gap.len() as u64));
+        assert_eq!(reported.at_us, recording.arrival_ns(gap[0]) / 1000);
     }
 }
 

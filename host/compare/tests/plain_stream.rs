@@ -57,7 +57,7 @@ fn a_block_takes_its_bytes_plus_busy() {
             // Busy may begin with the data response; the loop then polls until its end, plus one byte.
             assert!(more_ns <= 3 * byte_ns, "{name}, block {block}: {more_ns}");
         }
-        assert!(longest_ns > 1_000_000, "no block that tells anything");
+        assert!(longest_ns > 1_000_000, "no block with a long busy");
         assert!(times.windows(2).all(|two| two[0].1 == two[1].0));
     }
 }

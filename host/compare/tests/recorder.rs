@@ -58,17 +58,17 @@ fn nothing<'b>(_: &'b Control, _: &'b ReadDesk<'b>, _: Handle) -> Option<Backgro
 /// Records while another task reads the same range of the card repeatedly.
 fn log_with_reads(device: &Device, rate_hz: u32, seconds: u32) -> (StreamSummary, ReadTally) {
     let tally = Rc::new(Cell::new(ReadTally::default()));
-    let told = tally.clone();
+    let shared = tally.clone();
     let logged = device.log(
         [lines(b"REC", rate_hz, seconds, 65_536)],
         |_, _| (),
-        |_, desk, _| Some(Box::pin(read_for_ever(desk, told))),
+        |_, desk, _| Some(Box::pin(read_forever(desk, shared))),
     );
     let [summary] = done(logged.outcome);
     (summary, tally.get())
 }
 
-async fn read_for_ever(desk: &ReadDesk<'_>, tally: Rc<Cell<ReadTally>>) {
+async fn read_forever(desk: &ReadDesk<'_>, tally: Rc<Cell<ReadTally>>) {
     let mut piece: Vec<Block> = vec![[0; 512]; 16];
     for start in (0..).step_by(16) {
         desk.read(50_000 + start % 4096, &mut piece).await.unwrap();
@@ -148,7 +148,7 @@ fn a_flush_meets_its_time_limit() {
     let device = device("class10-16g", CLOCK_HZ);
     let covered = Rc::new(Cell::new(None));
     let flushes = Rc::new(RefCell::new(Vec::new()));
-    let (noted, told) = (covered.clone(), flushes.clone());
+    let (noted, results) = (covered.clone(), flushes.clone());
     device.log(
         [lines(b"REC", 860, 10, 65_536)],
         |_, event| {
@@ -163,14 +163,14 @@ fn a_flush_meets_its_time_limit() {
             Some(Box::pin(async move {
                 for _ in 0..20 {
                     world.sleep_ns(333_333_333).await;
-                    let (said_us, asked_us) = (control.flush_us_max(), world.now_ns() / 1000);
+                    let (limit_us, requested_us) = (control.flush_us_max(), world.now_ns() / 1000);
                     let number = control.flush();
                     while control.flush_state(number) == FlushState::Pending {
                         world.sleep_ns(100_000).await;
                     }
-                    let took_us = world.now_ns() / 1000 - asked_us;
-                    let flush = (asked_us, said_us, took_us, covered.get());
-                    told.borrow_mut().push(flush);
+                    let took_us = world.now_ns() / 1000 - requested_us;
+                    let flush = (requested_us, limit_us, took_us, covered.get());
+                    results.borrow_mut().push(flush);
                 }
             }))
         },
@@ -178,12 +178,12 @@ fn a_flush_meets_its_time_limit() {
     let flushes = flushes.take();
     println!("{flushes:?}");
     assert_eq!(flushes.len(), 20);
-    for (asked_us, said_us, took_us, covered_us) in flushes {
-        assert!(covered_us.unwrap() >= asked_us);
+    for (requested_us, limit_us, took_us, covered_us) in flushes {
+        assert!(covered_us.unwrap() >= requested_us);
         // An idle recorder polls every 2 ms, and the test every 0.1 ms.
         assert!(
-            took_us <= u64::from(said_us) + 2_200,
-            "{took_us} us, {said_us} said"
+            took_us <= u64::from(limit_us) + 2_200,
+            "{took_us} us, {limit_us} said"
         );
     }
 }

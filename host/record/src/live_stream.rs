@@ -269,7 +269,7 @@ impl<'a, const N: usize> FinishedRun<'a, N> {
             let why = result
                 .failure
                 .unwrap_or_else(|| "unknown error".to_string());
-            problems.push(Problem::Medium(why));
+            problems.push(Problem::Device(why));
         }
         problems.extend(result.input_error.map(Problem::Input));
         if is_full && streams.iter().any(|one| one.lost() > 0) {

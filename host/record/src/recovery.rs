@@ -165,8 +165,8 @@ fn is_card(directory: &Path) -> bool {
 
 /// Returns the current time in UTC, in the format of FAT directory entries.
 fn now() -> DosTime {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    dos_time(since.map_or(0, |since| since.as_secs()))
+    let elapsed = SystemTime::now().duration_since(UNIX_EPOCH);
+    dos_time(elapsed.map_or(0, |elapsed| elapsed.as_secs()))
 }
 
 fn dos_time(unix_s: u64) -> DosTime {

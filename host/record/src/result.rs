@@ -37,7 +37,7 @@ pub enum Problem {
     /// Another program removed, moved or changed closed files. Their samples are neither in files nor in gaps.
     FilesGone(Vec<String>),
     /// The storage device failed temporarily or until the end; contains the first error as a sentence.
-    Medium(String),
+    Device(String),
     /// The input could not be read to its end; contains the error of the system.
     Input(String),
     /// Samples were lost because the storage device was full.
@@ -60,7 +60,7 @@ impl fmt::Display for Problem {
                      unaccounted for; leave the files alone until the recording ends",
                 )
             }
-            Problem::Medium(error) => write!(
+            Problem::Device(error) => write!(
                 f,
                 "the storage device failed during the recording ({error}); check the device and its connection"
             ),

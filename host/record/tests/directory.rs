@@ -139,7 +139,7 @@ fn recovered(directory: &Path, access: Access) -> Result<Vec<(String, u64)>, Dir
 #[test]
 fn a_recording_is_complete_over_several_files() {
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    fs::write(directory.path().join("REC00041.CSV"), "of somebody else").unwrap();
+    fs::write(directory.path().join("REC00041.CSV"), "foreign").unwrap();
     let result = log(directory.path(), lines(20_000, 8000), |_, _| ()).unwrap();
     let summary = summary(&result);
     assert_eq!(
@@ -147,7 +147,7 @@ fn a_recording_is_complete_over_several_files() {
         (8000, 0, [8000])
     );
     let mut files = files(directory.path());
-    assert_eq!(files.remove("REC00041.CSV").unwrap(), b"of somebody else");
+    assert_eq!(files.remove("REC00041.CSV").unwrap(), b"foreign");
     assert_eq!(files.remove(".cardiograph.lock").unwrap(), b"");
     let names: Vec<_> = files.keys().cloned().collect();
     assert!(names.len() > 4, "{names:?}");
@@ -433,7 +433,7 @@ fn files_of_other_programs_are_not_mistaken_for_unfinished_ones() {
     let prepared = parts.iter().find(|name| name.starts_with('.')).unwrap();
     let foreign = "REC00000/REC00077.CSV.part";
     for name in [prepared, foreign] {
-        fs::write(directory.path().join(name), "mine, without an end").unwrap();
+        fs::write(directory.path().join(name), "foreign, without a line end").unwrap();
     }
     let before = numbers_in_parts(directory.path());
     let found = recovered(directory.path(), Access::Recover).unwrap();
@@ -443,7 +443,7 @@ fn files_of_other_programs_are_not_mistaken_for_unfinished_ones() {
     assert_eq!(left, [prepared, foreign]);
     for name in left {
         let bytes = fs::read(directory.path().join(&name)).unwrap();
-        assert_eq!(bytes, b"mine, without an end", "{name}");
+        assert_eq!(bytes, b"foreign, without a line end", "{name}");
     }
 }
 
@@ -464,12 +464,12 @@ fn a_finished_recording_is_never_replaced() {
     let result = log(directory.path(), lines(2_000, 1_000), |_, event| {
         if matches!(event, Event::Checkpoint { .. }) && !is_taken {
             fs::create_dir_all(taken.parent().unwrap()).unwrap();
-            fs::write(&taken, "of somebody else").unwrap();
+            fs::write(&taken, "foreign").unwrap();
             is_taken = true;
         }
     });
     assert!(is_taken);
-    assert_eq!(fs::read(&taken).unwrap(), b"of somebody else");
+    assert_eq!(fs::read(&taken).unwrap(), b"foreign");
     // This is a failure of the storage device; no sample is silently counted as written.
     let result = result.unwrap();
     assert!(

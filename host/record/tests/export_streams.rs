@@ -256,6 +256,6 @@ fn pyulog_reads_the_contents_of_the_csv_files() {
     let script = "import pyulog; l = pyulog.ULog('log.ulg'); \
                   print([d.duration for d in l.dropouts], l.msg_info_dict['recording'], l.msg_info_dict['session'])";
     // 134,000.5 ms in one interval, and a single instant.
-    let told = python(directory.path(), "python3", &["-c", script]);
-    assert_eq!(told.trim(), "[65535, 65535, 2931, 1] LOG 12 run-3");
+    let output = python(directory.path(), "python3", &["-c", script]);
+    assert_eq!(output.trim(), "[65535, 65535, 2931, 1] LOG 12 run-3");
 }

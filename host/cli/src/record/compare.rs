@@ -84,19 +84,21 @@ fn cells(figures: &Figures) -> [String; HEADS.len()] {
 
 /// Summarises the table.
 fn sentence(all: &[Figures]) -> String {
-    let names = |lossless: bool| {
-        let names = all.iter().filter(|one| (one.samples_lost == 0) == lossless);
+    let names = |is_lossless: bool| {
+        let names = all
+            .iter()
+            .filter(|one| (one.samples_lost == 0) == is_lossless);
         names
             .map(|one| one.policy.as_str())
             .collect::<Vec<_>>()
             .join(", ")
     };
     let losses = match (names(true), names(false)) {
-        (kept, lost) if lost.is_empty() => format!("No samples lost with {kept}."),
-        (kept, lost) if kept.is_empty() => {
-            format!("The rate is too high for this card and buffer: {lost} lose samples.")
+        (lossless, lossy) if lossy.is_empty() => format!("No samples lost with {lossless}."),
+        (lossless, lossy) if lossless.is_empty() => {
+            format!("The rate is too high for this card and buffer: {lossy} lose samples.")
         }
-        (kept, lost) => format!("No samples lost with {kept}; {lost} cannot keep up."),
+        (lossless, lossy) => format!("No samples lost with {lossless}; {lossy} cannot keep up."),
     };
     let least = all
         .iter()

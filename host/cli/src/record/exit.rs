@@ -6,7 +6,7 @@ use crate::interrupt::Interrupt;
 use cardiograph_record::{Problem, REPORT_BUG, StreamError};
 
 const UNACCOUNTED: u8 = 1;
-const INPUT_OR_MEDIUM: u8 = 2;
+const INPUT_OR_DEVICE: u8 = 2;
 const LOSSY: u8 = 3;
 const FULL: u8 = 4;
 
@@ -14,7 +14,7 @@ const FULL: u8 = 4;
 #[derive(Clone, Copy, Debug, Default)]
 struct Conditions {
     is_unaccounted: bool,
-    is_input_or_medium: bool,
+    is_input_or_device: bool,
     is_full: bool,
     is_lossy: bool,
     /// Exit code of the signal that ended the recording.
@@ -33,7 +33,7 @@ impl Conditions {
         for problem in &figures.problems {
             match problem {
                 Problem::FilesGone(_) => conditions.is_unaccounted = true,
-                Problem::Medium(_) | Problem::Input(_) => conditions.is_input_or_medium = true,
+                Problem::Device(_) | Problem::Input(_) => conditions.is_input_or_device = true,
                 Problem::Full => conditions.is_full = true,
             }
         }
@@ -44,7 +44,7 @@ impl Conditions {
     fn code(self) -> u8 {
         let codes = [
             (self.is_unaccounted, UNACCOUNTED),
-            (self.is_input_or_medium, INPUT_OR_MEDIUM),
+            (self.is_input_or_device, INPUT_OR_DEVICE),
             (self.is_full, FULL),
             (self.is_lossy, LOSSY),
         ];
@@ -94,7 +94,7 @@ pub fn of_error(target: &str, sentence: &str, error: Option<&StreamError>) -> Fa
     };
     match error {
         Some(StreamError::Unaccounted { .. }) => Failure::with_code(sentence, UNACCOUNTED),
-        _ => Failure::with_code(sentence, INPUT_OR_MEDIUM),
+        _ => Failure::with_code(sentence, INPUT_OR_DEVICE),
     }
 }
 
@@ -109,7 +109,7 @@ mod tests {
             let signal = [None, Some(130), Some(143), Some(129)][usize::from(bits >> 4)];
             let conditions = Conditions {
                 is_unaccounted: has(0),
-                is_input_or_medium: has(1),
+                is_input_or_device: has(1),
                 is_full: has(2),
                 is_lossy: has(3),
                 signal,

@@ -14,10 +14,10 @@
 //! a kill or a power loss, mounting finds the unfinished files by their names; their first blocks contain the
 //! epoch and the number. A lock file keeps a second recorder out.
 
+mod block_device;
 mod error;
 mod files;
 mod first_block;
-mod medium;
 mod names;
 mod unfinished;
 mod volume;
