@@ -148,6 +148,27 @@ impl Account {
         });
         self.gap
     }
+
+    /// Gives up the pending gap and the `count` samples after it: they are lost, and no file has the gap.
+    /// Nothing may be in blocks that is not durable. Returns the gap.
+    pub(crate) fn give_up(&mut self, count: u64, now_us: u64, cause: Cause) -> Option<Gap> {
+        let pending = self.gap.take();
+        let gap = Gap {
+            first: self.encoded.next,
+            count: pending.map_or(0, |gap| gap.count) + count,
+            at_us: pending.map_or(now_us, |gap| gap.at_us),
+            last_us: now_us,
+            cause,
+        };
+        if gap.count == 0 {
+            return None;
+        }
+        self.encoded.next = end_of(&gap);
+        self.encoded.lost = self.encoded.lost.saturating_add(gap.count);
+        self.encoded.gaps += 1;
+        (self.pushed, self.durable) = (self.encoded, self.encoded);
+        Some(gap)
+    }
 }
 
 fn end_of(gap: &Gap) -> u64 {
@@ -220,6 +241,25 @@ mod tests {
         assert_eq!((account.durable().next, account.durable().lost), (4, 4));
         assert_eq!(account.durable().written(), 0);
         assert!(!account.has_unsaved());
+    }
+
+    /// At the end a gap waits, and samples: nothing waits afterwards, and giving up again adds nothing.
+    #[test]
+    fn what_is_given_up_is_lost_once() {
+        let mut account = Account::default();
+        account.pass_sample();
+        account.push();
+        account.commit();
+        account.note_gap(gap(1, 3, 5));
+        let lost = account.give_up(2, 9, Cause::CardFull).unwrap();
+        assert_eq!((lost.first, lost.count), (1, 5));
+        assert_eq!((lost.at_us, lost.last_us), (5, 9));
+        assert!(!account.has_unsaved());
+        assert_eq!(account.give_up(0, 9, Cause::CardFull), None);
+        assert_eq!(
+            (account.durable().written(), account.durable().lost),
+            (1, 5)
+        );
     }
 
     #[test]

@@ -1,15 +1,16 @@
 //! Operations of the file system, with what they need and what they give.
 
-use crate::error::StartError;
-use crate::event::Event;
-use crate::recover::recover_slot;
+use crate::recover::{scan, settle};
 use crate::steps::{Port, Steps};
 use crate::volume::{FileId, FileRecord, RESERVED_MAX, Request, Reserved, ShortText, Volume};
 
-/// A job with everything it needs.
-#[derive(Clone, Copy)]
+/// An operation with everything it needs. A job is one; a mount is followed by two for each slot.
 pub(crate) enum Order {
     Mount,
+    /// Find the end of the file in this slot, if it is an interrupted one.
+    Find(u8),
+    /// Close that file with this record, or give its space back.
+    Settle(u8, Option<FileRecord>),
     Reserve(u8, Request),
     Name(u8, FileId, ShortText),
     Close(u8, u8, FileRecord),
@@ -17,68 +18,77 @@ pub(crate) enum Order {
     Remove,
 }
 
-/// Result of a job.
-#[derive(Clone, Copy)]
+impl Order {
+    /// Returns the next operation of the same job.
+    pub(crate) fn next(&self, done: &Done) -> Option<Order> {
+        let slot = match (self, done) {
+            (Order::Mount, _) => 0,
+            (Order::Find(slot), Done::Found(Some(record))) => {
+                return Some(Order::Settle(*slot, *record));
+            }
+            (Order::Find(slot) | Order::Settle(slot, _), _) => slot + 1,
+            _ => return None,
+        };
+        (usize::from(slot) < RESERVED_MAX).then_some(Order::Find(slot))
+    }
+}
+
+/// Result of an operation.
 pub(crate) enum Done {
-    Mounted,
+    /// The recording whose interrupted removal was completed, if there was one.
+    Mounted(Option<FileId>),
+    /// The interrupted file, if there is one: its record, if anything of it is durable.
+    Found(Option<Option<FileRecord>>),
+    /// The recording that was closed, if anything of it was durable.
+    Settled(Option<FileRecord>),
     Reserved(u8, Reserved),
     Named,
-    Closed(u8, FileRecord),
+    Closed(u8),
     Discarded(u8),
     /// The recording that was removed, if there was one.
     Removed(Option<FileId>),
 }
 
-/// Carries out a job through `steps`.
+/// Carries out an operation through `steps`.
 pub(crate) async fn execute<'s, V: Volume<Port<'s>>>(
     volume: &mut V,
     steps: &'s Steps,
-    order: Order,
+    order: &mut Order,
 ) -> Result<Done, V::Error> {
     let card = &mut Port(steps);
     match order {
-        Order::Mount => mount(volume, steps).await,
+        Order::Mount => {
+            volume.mount(card).await?;
+            Ok(Done::Mounted(volume.take_removed()))
+        }
+        Order::Find(slot) => {
+            let Some(file) = volume.reserved(*slot) else {
+                return Ok(Done::Found(None));
+            };
+            let Ok(found) = scan(Port(steps), &file).await;
+            Ok(Done::Found(Some(found.record(&file))))
+        }
+        Order::Settle(slot, record) => {
+            settle(volume, card, *slot, record.as_mut()).await?;
+            Ok(Done::Settled(*record))
+        }
         Order::Reserve(track, request) => {
-            let reserved = volume.reserve(card, request).await?;
-            Ok(Done::Reserved(track, reserved))
+            let reserved = volume.reserve(card, *request).await?;
+            Ok(Done::Reserved(*track, reserved))
         }
         Order::Name(slot, id, session) => {
-            volume.name(card, slot, id, session.as_str()).await?;
+            volume.name(card, *slot, *id, session.as_str()).await?;
             Ok(Done::Named)
         }
         // A file in which nothing became durable is none.
         Order::Close(track, slot, record) => {
-            volume.close(card, slot, &record).await?;
-            Ok(Done::Closed(track, record))
+            volume.close(card, *slot, record).await?;
+            Ok(Done::Closed(*track))
         }
         Order::Discard(track, slot) => {
-            volume.discard(card, slot).await?;
-            Ok(Done::Discarded(track))
+            volume.discard(card, *slot).await?;
+            Ok(Done::Discarded(*track))
         }
         Order::Remove => Ok(Done::Removed(volume.remove_oldest(card).await?)),
     }
-}
-
-/// Mounts the volume and closes the recordings that were interrupted.
-async fn mount<'s, V: Volume<Port<'s>>>(
-    volume: &mut V,
-    steps: &'s Steps,
-) -> Result<Done, V::Error> {
-    let card = &mut Port(steps);
-    volume.mount(card).await?;
-    if let Some(id) = volume.take_removed() {
-        steps.report(Event::Removed { id }).await;
-    }
-    for slot in 0..RESERVED_MAX as u8 {
-        let recovered = recover_slot(volume, card, slot).await;
-        let recovered = recovered.map_err(|error| match error {
-            StartError::Volume(error) => error,
-            // A port does not fail.
-            _ => unreachable!(),
-        });
-        if let Some(record) = recovered? {
-            steps.report(Event::Recovered { record }).await;
-        }
-    }
-    Ok(Done::Mounted)
 }

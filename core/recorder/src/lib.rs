@@ -128,6 +128,8 @@ mod plan;
 mod reads;
 mod recorder;
 mod recover;
+#[cfg(test)]
+mod replay;
 mod ring;
 mod session;
 mod shell;

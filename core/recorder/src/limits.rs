@@ -36,9 +36,6 @@ pub const SCHEMAS_MAX: usize = 8;
 /// In a binary file each stream repeats its header after so many blocks: recovery finds the headers of all
 /// streams by reading back no further than twice that. Four streams spend 0.8 % of the file on it at most.
 pub(crate) const HEADER_BLOCKS: u32 = 1024;
-/// Blocks that recovery reads with one command.
-pub(crate) const RECOVER_BLOCKS: usize = 1;
-
 /// Longest sample of a schema, in bytes.
 pub const SAMPLE_BYTES_MAX: usize = 256;
 
@@ -54,6 +51,29 @@ pub const RING_BYTES_MIN: usize = 2 * BLOCK_BYTES;
 
 /// Least blocks of a file: a mark, and some data behind it.
 pub(crate) const FILE_BLOCKS_MIN: u32 = 2 * MARK_BLOCKS;
+
+/// Limits that the state-space search and its replay make small.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// Least blocks of a file.
+    pub(crate) file_blocks_min: u32,
+    /// Unfinished files of all tracks, at most.
+    pub(crate) files_max: u8,
+}
+
+impl Limits {
+    /// The limits of every recorder outside the tests.
+    pub(crate) const PRODUCT: Limits = Limits {
+        file_blocks_min: FILE_BLOCKS_MIN,
+        files_max: crate::RESERVED_MAX as u8,
+    };
+
+    /// Returns true if a track of `tracks` may prepare another file next to the one that it writes, to those
+    /// prepared, and to complete ones that are not closed yet.
+    pub(crate) fn may_reserve(&self, ahead: u8, closing: u8, tracks: u8) -> bool {
+        ahead + closing + 1 < self.files_max / tracks.max(1)
+    }
+}
 
 /// Longest sleep when there is nothing to do, in us.
 pub(crate) const SLEEP_US_MAX: u32 = 2_000;

@@ -13,15 +13,14 @@ use crate::error::StartError;
 use crate::event::Event;
 use crate::format::Format;
 use crate::jobs::{Done, execute};
-use crate::limits::{FILE_BLOCKS_MIN, RING_BYTES_MIN, URGENT_REMOVAL_US, URGENT_US};
-use crate::plan::{Action, Outcome, Phase};
+use crate::limits::{Limits, RING_BYTES_MIN};
+use crate::plan::{Action, Job, Outcome, Phase};
 use crate::reads::ReadDesk;
 use crate::ring::Consumer;
-use crate::shell::{Settings, Shell, ShellParts};
+use crate::shell::{Shell, ShellParts};
 use crate::steps::{Port, Step, Steps};
 use crate::stream::{Stream, StreamConfig, StreamSummary};
-use crate::track::Track;
-use crate::volume::{ErrorKind, Request, Volume};
+use crate::volume::{ErrorKind, Volume};
 use cardiograph_card::{BLOCK_BYTES, Medium};
 use core::future::poll_fn;
 use core::pin::{Pin, pin};
@@ -83,7 +82,6 @@ pub struct Parts<'a, M, V, C, D, E> {
 pub struct Recorder<'a, M, V, VE, C, D, E, const N: usize> {
     shell: Shell<'a, M, C, D, E, N>,
     volume: V,
-    config: Config,
     /// Reason why the recording cannot start, once what it has prepared is given back.
     refused: Option<VE>,
 }
@@ -102,24 +100,22 @@ where
         config: Config,
         streams: [(StreamConfig, Consumer<'a>); N],
     ) -> Self {
+        Recorder::with_limits(parts, config, streams, Limits::PRODUCT)
+    }
+
+    /// The same with other limits.
+    pub(crate) fn with_limits(
+        parts: Parts<'a, M, V, C, D, E>,
+        config: Config,
+        streams: [(StreamConfig, Consumer<'a>); N],
+        limits: Limits,
+    ) -> Self {
         let tracks = tracks_of(streams.each_ref().map(|(stream, _)| *stream));
         let mut at = 0;
-        let requests = core::array::from_fn(|track| {
-            let first = tracks.iter().position(|other| usize::from(*other) == track);
-            request(&streams[first.unwrap_or(0)].0, config.file_bytes)
-        });
         let streams = streams.map(|(config, consumer)| {
             at += 1;
             Stream::new(config, consumer, at as u8 - 1, tracks[at - 1])
         });
-        let settings = Settings {
-            rotate_us: config.rotate_us,
-            urgent_us: match config.when_full {
-                WhenFull::Wait => URGENT_US,
-                WhenFull::RemoveOldest => URGENT_REMOVAL_US,
-            },
-            may_remove: config.when_full == WhenFull::RemoveOldest,
-        };
         let outside = ShellParts {
             medium: parts.medium,
             clock: parts.clock,
@@ -129,9 +125,8 @@ where
             reads: parts.reads,
         };
         Recorder {
-            shell: Shell::new(outside, settings, streams, requests.map(Track::new)),
+            shell: Shell::new(outside, config, limits, streams),
             volume: parts.volume,
-            config,
             refused: None,
         }
     }
@@ -142,22 +137,41 @@ where
     /// [`StartError`] if there is no card that can be recorded on. Later the card may fail and come back:
     /// events and gaps report it.
     pub async fn run(&mut self) -> Result<[StreamSummary; N], StartError<M::Error, VE>> {
+        let result = self.record().await;
+        if let Some(reads) = self.shell.reads {
+            reads.close();
+        }
+        self.shell.answer_last_flush(result.is_ok());
+        result
+    }
+
+    async fn record(&mut self) -> Result<[StreamSummary; N], StartError<M::Error, VE>> {
         self.check()?;
         let steps = Steps::new();
         loop {
-            let (now, action) = self.shell.next();
+            let action = self.shell.next();
             let outcome = match action {
                 Action::End => break,
                 Action::Start(job) => {
-                    self.shell.apply(&now, action, Outcome::Done);
+                    self.shell.apply(action, Outcome::Done);
                     steps.reset(self.shell.medium.blocks());
-                    let Some(order) = self.shell.order(job) else {
+                    let Some(mut order) = self.shell.order(job) else {
                         self.shell.end_job(Outcome::JobDone);
                         continue;
                     };
-                    let end = {
-                        let operation = pin!(execute(&mut self.volume, &steps, order));
-                        drive(&mut self.shell, operation, &steps).await
+                    let end = loop {
+                        let end = {
+                            let operation = pin!(execute(&mut self.volume, &steps, &mut order));
+                            drive(&mut self.shell, operation, &steps).await
+                        };
+                        let JobEnd::Done(done) = end else {
+                            break end;
+                        };
+                        let Some(next) = order.next(&done) else {
+                            break JobEnd::Done(done);
+                        };
+                        self.shell.take_done(done);
+                        order = next;
                     };
                     self.finish_job(end)?;
                     continue;
@@ -165,16 +179,12 @@ where
                 other => self.shell.carry_out(other).await,
             };
             match outcome {
-                Ok(()) => self.shell.apply(&now, action, Outcome::Done),
+                Ok(()) => self.shell.apply(action, Outcome::Done),
                 Err(error) if !self.shell.is_started() => return Err(StartError::Card(error)),
-                Err(_) => self.shell.apply(&now, action, Outcome::Failed),
+                Err(_) => self.shell.apply(action, Outcome::Failed),
             }
-            self.shell.report_ready();
+            self.report_ready();
         }
-        if let Some(reads) = self.shell.reads {
-            reads.close();
-        }
-        self.shell.answer_last_flush();
         match self.refused.take() {
             Some(error) => Err(StartError::Volume(error)),
             None => Ok(self.shell.summaries()),
@@ -190,14 +200,15 @@ where
         if streams.iter().any(is_small) {
             return Err(StartError::RingTooSmall);
         }
-        if self.config.file_bytes / (BLOCK_BYTES as u32) < FILE_BLOCKS_MIN {
+        let file_blocks = self.shell.config.file_bytes / BLOCK_BYTES as u32;
+        if file_blocks < self.shell.limits().file_blocks_min {
             return Err(StartError::FileTooSmall);
         }
-        if streams.iter().any(|stream| !stream.config.format.fits()) {
+        if streams.iter().any(|stream| !stream.encoder.format().fits()) {
             return Err(StartError::LineTooLong);
         }
         let is_same = |one: &Stream, other: &Stream| {
-            one.track != other.track && one.config.prefix == other.config.prefix
+            one.track != other.track && one.encoder.prefix() == other.encoder.prefix()
         };
         if streams
             .iter()
@@ -213,17 +224,22 @@ where
         let is_started = self.shell.is_started();
         let outcome = match end {
             JobEnd::Done(done) => {
-                if matches!(done, Done::Mounted) {
-                    let numbers = |track: &Track| {
-                        let request = &track.request;
-                        self.volume.next_number(request.prefix, request.extension)
-                    };
-                    self.shell.set_numbers(numbers);
-                }
+                let outcome = match done {
+                    Done::Removed(None) => Outcome::NoRoom,
+                    _ => Outcome::JobDone,
+                };
                 self.shell.take_done(done);
-                Outcome::JobDone
+                if self.shell.state.job == Some(Job::Mount) {
+                    let volume = &self.volume;
+                    self.shell
+                        .take_mounted(|prefix, extension| volume.next_number(prefix, extension));
+                }
+                outcome
             }
-            JobEnd::Refused(error) if V::error_kind(&error) == ErrorKind::NoRoom => {
+            // A volume that has no room for its repair is not mounted.
+            JobEnd::Refused(error)
+                if V::error_kind(&error) == ErrorKind::NoRoom && !self.shell.is_mounting() =>
+            {
                 self.shell.take_no_room();
                 if !is_started && self.shell.has_no_file() {
                     // What was prepared for other streams is given back first.
@@ -239,8 +255,14 @@ where
             JobEnd::Dropped => return Ok(()),
         };
         self.shell.end_job(outcome);
-        self.shell.report_ready();
+        self.report_ready();
         Ok(())
+    }
+
+    fn report_ready(&mut self) {
+        if self.refused.is_none() {
+            self.shell.report_ready();
+        }
     }
 }
 
@@ -275,12 +297,7 @@ where
                 Err(error) => JobEnd::Refused(error),
             };
         }
-        if let Some(Step::Report(event)) = steps.pending() {
-            (shell.events)(event);
-            steps.done();
-            continue;
-        }
-        let (now, action) = shell.next();
+        let action = shell.next();
         if action == Action::Step {
             let begun_us = shell.now_us();
             match serve(shell, operation.as_mut(), steps).await {
@@ -288,13 +305,13 @@ where
                 Err(error) => return JobEnd::CardFailed(error),
             }
             shell.saw_step(begun_us);
-            shell.apply(&now, action, Outcome::Done);
+            shell.apply(action, Outcome::Done);
             continue;
         }
         match shell.carry_out(action).await {
-            Ok(()) => shell.apply(&now, action, Outcome::Done),
+            Ok(()) => shell.apply(action, Outcome::Done),
             Err(_) => {
-                shell.apply(&now, action, Outcome::Failed);
+                shell.apply(action, Outcome::Failed);
                 return JobEnd::Dropped;
             }
         }
@@ -347,7 +364,7 @@ where
             }
             shell.medium.end().await.map_err(|error| error.cause)?;
         }
-        Some(Step::Report(_)) | None => (),
+        None => (),
     }
     steps.done();
     Ok(())
@@ -372,14 +389,4 @@ fn tracks_of<const N: usize>(streams: [StreamConfig; N]) -> [u8; N] {
         };
     }
     tracks
-}
-
-fn request(stream: &StreamConfig, file_bytes: u32) -> Request {
-    Request {
-        prefix: stream.prefix,
-        extension: stream.format.extension(),
-        blocks: file_bytes / BLOCK_BYTES as u32,
-        blocks_min: FILE_BLOCKS_MIN,
-        note: stream.format.note(),
-    }
 }

@@ -22,14 +22,19 @@ use crate::format::binary::{self, BlockKind, Head};
 use crate::format::header::{self, Summary};
 use crate::format::mark::{self, Mark, mark_block};
 use crate::format::text;
-use crate::limits::{HEADER_BLOCKS, MARK_BLOCKS, MARK_TAIL_BYTES, RECOVER_BLOCKS, STREAMS_MAX};
+use crate::limits::{HEADER_BLOCKS, MARK_BLOCKS, MARK_TAIL_BYTES, STREAMS_MAX};
 use crate::session::SessionName;
-use crate::volume::{Blocks, FileId, FileRecord, RESERVED_MAX, Reserved, ShortText, Volume};
+use crate::volume::{
+    Blocks, ErrorKind, FileId, FileRecord, RESERVED_MAX, Reserved, ShortText, Volume,
+};
 use cardiograph_card::{BLOCK_BYTES, Block};
+use core::ops::Deref;
+use core::slice::from_mut;
 
 /// Mounts a volume and gives every interrupted recording its actual length: what a recorder does before it
 /// begins, and anybody else can do with its card. `report` receives an [`Event::Recovered`] for each, and an
-/// [`Event::Removed`] for a removal that was interrupted.
+/// [`Event::Removed`] for a removal that was interrupted. A recording whose name somebody else has taken gets the
+/// next free number, which the event reports.
 ///
 /// # Errors
 /// [`StartError`] if the card fails, or its file system cannot be used.
@@ -43,52 +48,43 @@ pub async fn recover<B: Blocks, V: Volume<B>>(
         report(card, Event::Removed { id });
     }
     for slot in 0..RESERVED_MAX as u8 {
-        if let Some(record) = recover_slot(volume, card, slot).await? {
+        let Some(file) = volume.reserved(slot) else {
+            continue;
+        };
+        let found = find_end(card, &file).await.map_err(StartError::Card)?;
+        let mut record = found.record(&file);
+        let settled = settle(volume, card, slot, record.as_mut()).await;
+        settled.map_err(StartError::Volume)?;
+        if let Some(record) = record {
             report(card, Event::Recovered { record });
         }
     }
     Ok(())
 }
 
-/// Gives the recording in a slot its actual length, or the space back if nothing of it is durable.
-pub(crate) async fn recover_slot<B: Blocks, V: Volume<B>>(
+/// Gives the interrupted recording in a slot its actual length, or the space back if nothing of it is
+/// durable. If somebody else has taken its name it gets the next free number.
+pub(crate) async fn settle<B: Blocks, V: Volume<B>>(
     volume: &mut V,
     card: &mut B,
     slot: u8,
-) -> Result<Option<FileRecord>, StartError<B::Error, V::Error>> {
-    let Some(file) = volume.reserved(slot) else {
-        return Ok(None);
+    record: Option<&mut FileRecord>,
+) -> Result<(), V::Error> {
+    let Some(record) = record else {
+        return volume.discard(card, slot).await;
     };
-    let found = find_end(card, &file).await.map_err(StartError::Card)?;
-    let number = found.number.or(file.id.map(|id| id.number));
-    let Some(number) = number.filter(|_| found.bytes > 0) else {
-        volume
-            .discard(card, slot)
-            .await
-            .map_err(StartError::Volume)?;
-        return Ok(None);
-    };
-    let record = FileRecord {
-        id: FileId {
-            prefix: file.prefix,
-            extension: file.extension,
-            number,
-        },
-        session: found
-            .session
-            .and_then(|name| ShortText::new(name.as_str()))
-            .unwrap_or(ShortText::EMPTY),
-        bytes: found.bytes,
-        first_us: found.first_us,
-        last_us: found.last_us,
-        samples: found.samples,
-        gaps: found.gaps,
-        lost: found.lost,
-        is_recovered: true,
-    };
-    let closed = volume.close(card, slot, &record).await;
-    closed.map_err(StartError::Volume)?;
-    Ok(Some(record))
+    loop {
+        let Err(error) = volume.close(card, slot, record).await else {
+            return Ok(());
+        };
+        let id = &mut record.id;
+        let next = volume.next_number(id.prefix, id.extension);
+        let is_taken = V::error_kind(&error) == ErrorKind::NameTaken;
+        if !is_taken || next <= id.number {
+            return Err(error);
+        }
+        id.number = next;
+    }
 }
 
 /// Content of an interrupted file. Files of version 0.1 store no number, session, totals or times: these
@@ -113,22 +109,79 @@ pub struct Recovered {
     pub last_us: u64,
 }
 
+impl Recovered {
+    /// Returns the record of the file, if there is anything in it.
+    pub(crate) fn record(&self, file: &Reserved) -> Option<FileRecord> {
+        // Recovery may have given it another number before, if somebody else had taken its own.
+        let number = file.id.map(|id| id.number).or(self.number)?;
+        let name = self.session.and_then(|name| ShortText::new(name.as_str()));
+        (self.bytes > 0).then_some(FileRecord {
+            id: FileId {
+                prefix: file.prefix,
+                extension: file.extension,
+                number,
+            },
+            session: name.unwrap_or(ShortText::EMPTY),
+            bytes: self.bytes,
+            first_us: self.first_us,
+            last_us: self.last_us,
+            samples: self.samples,
+            gaps: self.gaps,
+            lost: self.lost,
+            is_recovered: true,
+        })
+    }
+}
+
 /// Returns the end and the totals of an interrupted file.
 ///
 /// # Errors
 /// Those of the card.
 pub async fn find_end<B: Blocks>(card: &mut B, file: &Reserved) -> Result<Recovered, B::Error> {
+    let block = [0; BLOCK_BYTES];
+    scan(Buffered { card, block }, file).await
+}
+
+/// Reads one block at a time.
+#[allow(async_fn_in_trait)]
+pub(crate) trait Reader {
+    type Error;
+
+    async fn read(&mut self, block: u32) -> Result<(), Self::Error>;
+    /// Returns the block that was read last.
+    fn block(&self) -> impl Deref<Target = Block>;
+}
+
+/// A card with a place for the block that was read last.
+struct Buffered<'a, B> {
+    card: &'a mut B,
+    block: Block,
+}
+
+impl<B: Blocks> Reader for Buffered<'_, B> {
+    type Error = B::Error;
+
+    async fn read(&mut self, block: u32) -> Result<(), B::Error> {
+        self.card.read(block, from_mut(&mut self.block)).await
+    }
+
+    fn block(&self) -> impl Deref<Target = Block> {
+        &self.block
+    }
+}
+
+/// Finds the end and the totals of an interrupted file.
+pub(crate) async fn scan<R: Reader>(reader: R, file: &Reserved) -> Result<Recovered, R::Error> {
     let mut scan = Scan {
-        card,
+        reader,
         file,
         kind: Kind::TextV2,
-        blocks: [[0; BLOCK_BYTES]; RECOVER_BLOCKS],
     };
     if file.extent.blocks == 0 {
         return Ok(Recovered::default());
     }
     scan.read(0).await?;
-    let Some(kind) = kind_of(&scan.blocks[0], Format::is_binary(file.note)) else {
+    let Some(kind) = kind_of(&scan.reader.block(), Format::is_binary(file.note)) else {
         return Ok(Recovered::default());
     };
     scan.kind = kind;
@@ -161,32 +214,26 @@ fn kind_of(block: &Block, is_binary: bool) -> Option<Kind> {
     })
 }
 
-struct Scan<'a, B> {
-    card: &'a mut B,
+struct Scan<'a, R> {
+    reader: R,
     file: &'a Reserved,
     kind: Kind,
-    blocks: [Block; RECOVER_BLOCKS],
 }
 
-impl<B: Blocks> Scan<'_, B> {
-    /// Reads a block to the first place of the buffer.
-    async fn read(&mut self, index: u32) -> Result<(), B::Error> {
-        self.read_some(index, 1).await
-    }
-
-    async fn read_some(&mut self, index: u32, count: usize) -> Result<(), B::Error> {
+impl<R: Reader> Scan<'_, R> {
+    /// Reads a block of the file.
+    async fn read(&mut self, index: u32) -> Result<(), R::Error> {
         let start = self.file.extent.start.saturating_add(index);
-        let count = count.min(RECOVER_BLOCKS);
-        self.card.read(start, &mut self.blocks[..count]).await
+        self.reader.read(start).await
     }
 
     /// Returns the mark of the block at hand and its checksum, if it belongs at this place of this file.
     fn mark(&self, index: u32) -> Option<(Mark, u32)> {
-        let block = &self.blocks[0];
+        let block = self.reader.block();
         let found = match self.kind {
-            Kind::TextV1 => mark::read_v1(block),
-            Kind::TextV2 => mark::read(block),
-            Kind::BinaryV1 | Kind::BinaryV2 => binary::read(block).map(|head| {
+            Kind::TextV1 => mark::read_v1(&block),
+            Kind::TextV2 => mark::read(&block),
+            Kind::BinaryV1 | Kind::BinaryV2 => binary::read(&block).map(|head| {
                 let mark = Mark {
                     epoch: head.epoch,
                     index: head.index,
@@ -204,7 +251,7 @@ impl<B: Blocks> Scan<'_, B> {
     }
 
     /// Steps 1 to 3: the number of the recording, and its blocks that are known to be durable.
-    async fn durable(&mut self) -> Result<Option<(u32, u32)>, B::Error> {
+    async fn durable(&mut self) -> Result<Option<(u32, u32)>, R::Error> {
         self.read(0).await?;
         let Some((mark, _)) = self.mark(0) else {
             return Ok(None);
@@ -233,7 +280,7 @@ impl<B: Blocks> Scan<'_, B> {
         Ok(Some((mark.durable, durable)))
     }
 
-    async fn text(&mut self) -> Result<Recovered, B::Error> {
+    async fn text(&mut self) -> Result<Recovered, R::Error> {
         let Some((number, durable)) = self.durable().await? else {
             return Ok(Recovered::default());
         };
@@ -242,11 +289,11 @@ impl<B: Blocks> Scan<'_, B> {
         for index in durable..self.file.extent.blocks {
             self.read(index).await?;
             match self.mark(index) {
-                Some((_, sum)) if sum == mark::checksum(crc, &self.blocks[0]) => {
+                Some((_, sum)) if sum == mark::checksum(crc, &self.reader.block()) => {
                     (end, crc) = (index + 1, 0);
                 }
                 _ if index - end > 2 * MARK_BLOCKS => break,
-                _ => crc = crc32(crc, &self.blocks[0]),
+                _ => crc = crc32(crc, &*self.reader.block()),
             }
         }
         if end == 0 {
@@ -269,14 +316,15 @@ impl<B: Blocks> Scan<'_, B> {
         number: u32,
         end: u32,
         mark: &Mark,
-    ) -> Result<Recovered, B::Error> {
+    ) -> Result<Recovered, R::Error> {
         let mut about = None;
         for index in 0..end.min(2) {
             if about.is_some() {
                 break;
             }
             self.read(index).await?;
-            let mut lines = self.blocks[0].split(|byte| *byte == b'\n');
+            let block = self.reader.block();
+            let mut lines = block.split(|byte| *byte == b'\n');
             about = lines.find_map(text::read_about);
         }
         let first_us = about.map_or(0, |about| about.at_us);
@@ -293,7 +341,7 @@ impl<B: Blocks> Scan<'_, B> {
     }
 
     /// Leaves out the line with the last mark: blanks lead back to its `#`, and commas before it.
-    async fn without_mark(&mut self, end: u32) -> Result<u64, B::Error> {
+    async fn without_mark(&mut self, end: u32) -> Result<u64, R::Error> {
         let tail_bytes = match self.kind {
             Kind::TextV1 => mark::TAIL_V1_BYTES,
             _ => MARK_TAIL_BYTES,
@@ -302,9 +350,10 @@ impl<B: Blocks> Scan<'_, B> {
         while index > 0 {
             index -= 1;
             self.read(index).await?;
+            let block = self.reader.block();
             let line = match index + 1 == end {
-                true => &self.blocks[0][..BLOCK_BYTES - tail_bytes],
-                false => &self.blocks[0][..],
+                true => &block[..BLOCK_BYTES - tail_bytes],
+                false => &block[..],
             };
             for (at, byte) in line.iter().enumerate().rev() {
                 match byte {
@@ -318,7 +367,7 @@ impl<B: Blocks> Scan<'_, B> {
         Ok(0)
     }
 
-    async fn binary(&mut self) -> Result<Recovered, B::Error> {
+    async fn binary(&mut self) -> Result<Recovered, R::Error> {
         let Some((number, durable)) = self.durable().await? else {
             return Ok(Recovered::default());
         };
@@ -340,28 +389,21 @@ impl<B: Blocks> Scan<'_, B> {
 
     /// Totals from the last block and the last header of each stream. Streams repeat their headers, so that
     /// the search may stop after some blocks.
-    async fn totals_of_binary(&mut self, number: u32, end: u32) -> Result<Recovered, B::Error> {
+    async fn totals_of_binary(&mut self, number: u32, end: u32) -> Result<Recovered, R::Error> {
         let mut totals = Totals::default();
         self.read(0).await?;
-        if let (Some(head), Some(header)) = (
-            binary::read(&self.blocks[0]),
-            header::read(&self.blocks[0][binary::PAYLOAD_AT..]),
-        ) {
-            totals.note_header(&head, header);
-        }
+        totals.note_first(&self.reader.block());
         let stop = end.saturating_sub(2 * HEADER_BLOCKS);
-        let mut high = end;
-        while high > stop && !totals.are_complete() {
-            let low = high.saturating_sub(RECOVER_BLOCKS as u32).max(stop);
-            self.read_some(low, (high - low) as usize).await?;
-            for (block, index) in self.blocks.iter().zip(low..high).rev() {
-                let head = binary::read(block);
-                let own = |head: &Head| head.epoch == self.file.epoch && head.index == index;
-                if let Some(head) = head.filter(own) {
-                    totals.note(&head, block);
-                }
+        for index in (stop..end).rev() {
+            if totals.are_complete() {
+                break;
             }
-            high = low;
+            self.read(index).await?;
+            let block = self.reader.block();
+            let own = |head: &Head| head.epoch == self.file.epoch && head.index == index;
+            if let Some(head) = binary::read(&block).filter(own) {
+                totals.note(&head, &block);
+            }
         }
         let mut recovered = totals.sum();
         recovered.number = Some(number);
@@ -384,30 +426,44 @@ struct Totals {
 
 #[derive(Clone, Copy, Default)]
 struct OfStream {
-    header: Option<Summary>,
+    begin: Option<Begin>,
     last: Option<Last>,
+}
+
+/// Beginning of a stream in the file, from its header.
+#[derive(Clone, Copy)]
+struct Begin {
+    /// Index of its first sample.
+    first: u64,
+    at_us: u64,
+    sample_bytes: u16,
 }
 
 /// The last block of a stream.
 #[derive(Clone, Copy)]
 struct Last {
-    /// Index of the sample or gap that begins there.
+    /// Index of the sample that begins there, or of the first one behind the gap that begins there.
     sample: u64,
     /// Bytes of samples from there on.
     bytes: u16,
-    /// Samples of the gap, if it is one.
-    skipped: u64,
     gaps: u16,
     lost: u32,
     age_ms: u32,
 }
 
 impl Totals {
-    fn note_header(&mut self, head: &Head, header: Summary) {
+    /// Notes block 0, which has the header of a stream.
+    fn note_first(&mut self, block: &Block) {
+        let (Some(head), Some(header)) = (
+            binary::read(block),
+            header::read(&block[binary::PAYLOAD_AT..]),
+        ) else {
+            return;
+        };
         self.streams = header.streams;
         self.session = header.session;
         if let Some(of) = self.of.get_mut(usize::from(head.stream)) {
-            of.header = Some(header);
+            of.begin = Some(Begin::of(&header));
         }
     }
 
@@ -417,15 +473,15 @@ impl Totals {
             return;
         };
         let payload = &block[binary::PAYLOAD_AT..];
-        if head.kind == BlockKind::Header as u8 && of.header.is_none() {
-            of.header = header::read(payload);
+        if head.kind == BlockKind::Header as u8 && of.begin.is_none() {
+            of.begin = header::read(payload).map(|header| Begin::of(&header));
         }
         of.last.get_or_insert_with(|| Last::of(head, payload));
     }
 
     fn are_complete(&self) -> bool {
         let found = self.of.iter();
-        let found = found.filter(|of| of.header.is_some() && of.last.is_some());
+        let found = found.filter(|of| of.begin.is_some() && of.last.is_some());
         found.count() >= usize::from(self.streams)
     }
 
@@ -441,32 +497,41 @@ impl Totals {
             };
             sum.gaps = sum.gaps.saturating_add(last.gaps.into());
             sum.lost = sum.lost.saturating_add(last.lost.into());
-            let Some(header) = of.header else {
+            let Some(begin) = of.begin else {
                 continue;
             };
-            sum.samples = sum.samples.saturating_add(last.samples(&header));
-            sum.first_us = sum.first_us.min(header.at_us);
-            sum.last_us = sum.last_us.max(time_of(header.at_us, last.age_ms));
+            sum.samples = sum.samples.saturating_add(last.samples(&begin));
+            sum.first_us = sum.first_us.min(begin.at_us);
+            sum.last_us = sum.last_us.max(time_of(begin.at_us, last.age_ms));
         }
         sum.first_us = sum.first_us.min(sum.last_us);
         sum
     }
 }
 
+impl Begin {
+    fn of(header: &Summary) -> Begin {
+        Begin {
+            first: header.first,
+            at_us: header.at_us,
+            sample_bytes: header.sample_bytes,
+        }
+    }
+}
+
 impl Last {
     fn of(head: &Head, payload: &[u8]) -> Last {
         let is_samples = head.kind == BlockKind::Samples as u8 && head.first != binary::NO_SAMPLE;
-        let mut count = [0; 8];
+        let mut skipped = [0; 8];
         if head.kind == BlockKind::Gap as u8 {
-            count.copy_from_slice(&payload[8..16]);
+            skipped.copy_from_slice(&payload[8..16]);
         }
         Last {
-            sample: head.sample,
+            sample: head.sample.saturating_add(u64::from_le_bytes(skipped)),
             bytes: match is_samples {
                 true => head.used.saturating_sub(head.first),
                 false => 0,
             },
-            skipped: u64::from_le_bytes(count),
             gaps: head.gaps,
             lost: head.lost,
             age_ms: head.age_ms,
@@ -474,11 +539,10 @@ impl Last {
     }
 
     /// Whole samples of the stream in the file.
-    fn samples(&self, header: &Summary) -> u64 {
-        let whole = self.bytes / header.sample_bytes.max(1);
-        let end = self.sample.saturating_add(self.skipped);
-        let end = end.saturating_add(whole.into());
-        end.saturating_sub(header.first)
+    fn samples(&self, begin: &Begin) -> u64 {
+        let whole = self.bytes / begin.sample_bytes.max(1);
+        let end = self.sample.saturating_add(whole.into());
+        end.saturating_sub(begin.first)
             .saturating_sub(self.lost.into())
     }
 }

@@ -12,18 +12,19 @@ use crate::event::Event;
 use crate::gap::Cause;
 use crate::jobs::{Done, Order};
 use crate::limits::{
-    ENDING_ATTEMPTS, FULL_RETRY_US, HINT_BLOCKS, MARK_BLOCKS, OVERDUE_PART, OVERDUE_US_MIN,
-    PATIENCE_US, RETRY_US, SLEEP_US_MAX, SLEEP_US_MIN, STEP_PART,
+    ENDING_ATTEMPTS, FULL_RETRY_US, HINT_BLOCKS, Limits, MARK_BLOCKS, OVERDUE_PART, OVERDUE_US_MIN,
+    PATIENCE_US, RETRY_US, SLEEP_US_MAX, SLEEP_US_MIN, STEP_PART, URGENT_REMOVAL_US, URGENT_US,
 };
 use crate::plan::{
     self, Action, Block, Card, Checkpoint, Conditions, Job, Outcome, Phase, Request, Room, State,
     StreamConditions, TrackConditions,
 };
 use crate::reads::{ReadDesk, ReadFailed};
+use crate::recorder::{Config, WhenFull};
 use crate::ring::Next;
 use crate::stream::{Stream, StreamSummary, Window};
-use crate::track::{Closing, Files, Track};
-use crate::volume::{FileRecord, RESERVED_MAX, Reserved, ShortText};
+use crate::track::{Files, NameState, OpenFile, Space, Totals, Track};
+use crate::volume::{self, FileId, FileRecord, ShortText};
 use cardiograph_card::{BLOCK_BYTES, Medium};
 use embedded_hal_async::delay::DelayNs;
 
@@ -35,11 +36,16 @@ pub(crate) struct Shell<'a, M, C, D, E, const N: usize> {
     pub(crate) events: E,
     pub(crate) control: &'a Control,
     pub(crate) reads: Option<&'a ReadDesk<'a>>,
-    pub(crate) settings: Settings,
+    pub(crate) config: Config,
+    /// Outside the tests they are constant, and take no memory.
+    #[cfg(test)]
+    limits: Limits,
     pub(crate) state: State<N>,
+    /// Conditions of the action that is decided on.
+    now: Conditions<N>,
     pub(crate) streams: [Stream<'a>; N],
     pub(crate) tracks: [Track; N],
-    files: Files,
+    pub(crate) files: Files,
     costs: Costs,
     timers: Timers,
     /// New files that were asked for, by their number.
@@ -52,17 +58,6 @@ pub(crate) struct Shell<'a, M, C, D, E, const N: usize> {
     is_started: bool,
     /// Something that was pushed could not be written at the end.
     has_given_up: bool,
-}
-
-/// Settings that conditions depend on.
-#[derive(Clone, Copy)]
-pub(crate) struct Settings {
-    /// A new file is begun after this time.
-    pub(crate) rotate_us: Option<u64>,
-    /// A file is urgent when the prepared ones last no longer than this.
-    pub(crate) urgent_us: u64,
-    /// The oldest recording may be removed to make room.
-    pub(crate) may_remove: bool,
 }
 
 /// Moments that conditions depend on.
@@ -79,11 +74,16 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
 {
     pub(crate) fn new(
         parts: ShellParts<'a, M, C, D, E>,
-        settings: Settings,
+        config: Config,
+        #[cfg_attr(not(test), expect(unused_variables, reason = "constant"))] limits: Limits,
         streams: [Stream<'a>; N],
-        tracks: [Track; N],
     ) -> Self {
         let count = streams.iter().map(|stream| stream.track + 1).max();
+        let tracks = core::array::from_fn(|track| {
+            let mut streams = streams.iter();
+            let first = streams.position(|stream| usize::from(stream.track) == track);
+            Track::new(first.unwrap_or(0) as u8)
+        });
         Shell {
             medium: parts.medium,
             clock: parts.clock,
@@ -91,8 +91,11 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             events: parts.events,
             control: parts.control,
             reads: parts.reads,
-            settings,
+            config,
+            #[cfg(test)]
+            limits,
             state: State::new(count.unwrap_or(0)),
+            now: Conditions::new(),
             streams,
             tracks,
             files: Files::new(),
@@ -106,12 +109,20 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         }
     }
 
+    pub(crate) fn limits(&self) -> Limits {
+        #[cfg(test)]
+        let limits = self.limits;
+        #[cfg(not(test))]
+        let limits = Limits::PRODUCT;
+        limits
+    }
+
     pub(crate) fn now_us(&self) -> u64 {
         self.clock.now_us()
     }
 
     /// Takes in what has happened, and returns what to do next.
-    pub(crate) fn next(&mut self) -> (Conditions<N>, Action) {
+    pub(crate) fn next(&mut self) -> Action {
         let now_us = self.now_us();
         self.fill(now_us);
         let mut now = self.conditions(now_us);
@@ -120,7 +131,11 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         self.note_targets(&now, now_us);
         self.set_causes();
         self.control.set_flush_us_max(self.flush_us_max());
-        (now, plan::next_action(&self.state, &now))
+        self.now = now;
+        let action = plan::next_action(&self.state, &self.now);
+        #[cfg(test)]
+        crate::replay::decided(self, &self.now, action);
+        action
     }
 
     /// Takes in what others have asked for.
@@ -190,13 +205,13 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             let sharing = self.sharing(track);
             let step = self.mark_step(track, now_us);
             let Some(position) =
-                self.tracks[usize::from(track)].position(file, sharing, step, now_us)
+                self.tracks[usize::from(track)].position(&self.files, file, sharing, step, now_us)
             else {
                 continue;
             };
             let stream = &mut self.streams[at];
-            stream.encoder.fill(&position, &mut stream.consumer, limit);
-            while let Some(gap) = self.streams[at].encoder.take_report() {
+            let source = &mut stream.consumer;
+            if let (_, Some(gap)) = stream.encoder.fill(&position, source, limit) {
                 (self.events)(Event::Lost {
                     stream: at as u8,
                     gap,
@@ -244,10 +259,8 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             return false;
         };
         let step = self.step_blocks(track);
-        let unfinished = self
-            .of_track(track)
-            .filter(|stream| stream.conditions().block != Block::Clean);
-        let index = file.index + unfinished.count() as u32;
+        let unfinished = self.of_track(track).map(Stream::unfinished_blocks);
+        let index = file.index + unfinished.sum::<u32>();
         step <= 1 || index.is_multiple_of(step) || self.is_step_over(track, now_us)
     }
 
@@ -258,12 +271,10 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
 
     /// Longest time that a checkpoint waits for the end of a page.
     fn step_us_max(&self, track: u8) -> u64 {
-        let windows = self
-            .of_track(track)
-            .map(|stream| match stream.config.window {
-                Window::Us(window_us) => window_us / STEP_PART,
-                Window::Sample => 0,
-            });
+        let windows = self.of_track(track).map(|stream| match stream.window() {
+            Window::Us(window_us) => window_us / STEP_PART,
+            Window::Sample => 0,
+        });
         windows.min().unwrap_or(0)
     }
 
@@ -389,7 +400,7 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             is_guest_waiting,
             is_retry_due: now_us >= self.timers.retry_us,
             may_retry: self.attempts > 0,
-            may_remove: self.settings.may_remove,
+            may_remove: self.config.when_full == WhenFull::RemoveOldest,
         }
     }
 
@@ -414,26 +425,26 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         let state = &self.state.tracks[usize::from(at)];
         let is_due =
             |stream: &Stream| stream.has_unsaved() && now_us >= stream.due_us(self.lead_us(stream));
-        let is_old = |file: &crate::track::OpenFile| {
+        let is_old = |file: &OpenFile| {
             let age_us = now_us.saturating_sub(file.opened_us);
-            self.settings
+            self.config
                 .rotate_us
                 .is_some_and(|rotate_us| age_us >= rotate_us)
         };
-        let unnamed = track.file.filter(|file| !file.is_named);
-        let durable_us = unnamed.and_then(|file| file.durable_since_us);
-        let count = usize::from(self.state.track_count).max(1);
+        let is_name_wanted = |file: &OpenFile| file.name == NameState::Wanted;
         TrackConditions {
             is_checkpoint_due: self.of_track(at).any(is_due),
             is_page_end: self.is_page_end(at, now_us),
             is_used_up: self.is_used_up(at, now_us),
             is_rotation_due: track.file.as_ref().is_some_and(is_old),
-            is_short: self
-                .us_left(at)
-                .is_some_and(|us| us < self.settings.urgent_us),
-            needs_name: durable_us.is_some(),
-            may_reserve: usize::from(state.ahead + state.closing) < RESERVED_MAX / count - 1,
-            next_blocks: self.next_file(at).map_or(0, |file| file.extent.blocks),
+            is_short: self.us_left(at).is_some_and(|us| us < self.urgent_us()),
+            needs_name: track.file.as_ref().is_some_and(is_name_wanted),
+            may_reserve: self.limits().may_reserve(
+                state.ahead,
+                state.closing,
+                self.state.track_count,
+            ),
+            next_blocks: self.next_file(at).map_or(0, |file| file.blocks),
             is_target_new: false,
         }
     }
@@ -445,17 +456,28 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             return false;
         };
         let track = &self.tracks[usize::from(at)];
-        let position = track.position(file, self.sharing(at), 0, now_us);
-        position.is_some_and(|position| !position.may_begin(1))
-            && self
-                .of_track(at)
-                .any(|stream| stream.is_waiting() && stream.conditions().block == Block::Clean)
+        let position = track.position(&self.files, file, self.sharing(at), 0, now_us);
+        position.is_some_and(|position| {
+            self.of_track(at).any(|stream| {
+                stream.is_waiting()
+                    && stream.conditions().block == Block::Clean
+                    && !position.may_begin(stream.encoder.blocks_to_begin())
+            })
+        })
     }
 
     /// The prepared file that a track takes next.
-    fn next_file(&self, at: u8) -> Option<&Reserved> {
-        let slot = self.tracks[usize::from(at)].ahead.front()?;
-        self.files.reserved(*slot)
+    fn next_file(&self, at: u8) -> Option<&Space> {
+        let slot = self.tracks[usize::from(at)].ahead.first()?;
+        self.files.space(*slot)
+    }
+
+    /// A file is urgent when the prepared ones last no longer than this.
+    fn urgent_us(&self) -> u64 {
+        match self.config.when_full {
+            WhenFull::Wait => URGENT_US,
+            WhenFull::RemoveOldest => URGENT_REMOVAL_US,
+        }
     }
 
     /// How long there is room in files, in us; `None` if nothing comes.
@@ -463,8 +485,8 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         let file = self.state.tracks[usize::from(at)].file;
         let left = file.map_or(0, |file| u64::from(file.blocks - file.index));
         let ahead = self.tracks[usize::from(at)].ahead.iter();
-        let ahead = ahead.filter_map(|slot| self.files.reserved(*slot));
-        let blocks = left + ahead.map(|file| u64::from(file.extent.blocks)).sum::<u64>();
+        let ahead = ahead.filter_map(|slot| self.files.space(*slot));
+        let blocks = left + ahead.map(|file| u64::from(file.blocks)).sum::<u64>();
         let rate: u64 = self
             .of_track(at)
             .map(|stream| stream.rate.bytes_in(1_000_000))
@@ -480,7 +502,7 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         if self.state.tracks[usize::from(at)].checkpoint == Checkpoint::None {
             return;
         }
-        let windows = self.of_track(at).map(|stream| match stream.config.window {
+        let windows = self.of_track(at).map(|stream| match stream.window() {
             Window::Us(window_us) => (window_us / OVERDUE_PART).max(OVERDUE_US_MIN),
             Window::Sample => OVERDUE_US_MIN,
         });
@@ -562,15 +584,16 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         let files = &self.tracks[usize::from(track)];
         let sharing = self.sharing(track);
         let step = self.mark_step(track, now_us);
-        let (Some(position), Some(open)) =
-            (files.position(file, sharing, step, now_us), files.file)
-        else {
+        let (Some(position), Some(space)) = (
+            files.position(&self.files, file, sharing, step, now_us),
+            files.file.and_then(|open| self.files.space(open.slot)),
+        ) else {
             return Ok(());
         };
+        let start = space.start + file.index;
         if self.state.card != Card::Writing(track) {
             self.end_write().await?;
             let hint = (file.blocks - file.index).min(HINT_BLOCKS);
-            let start = open.reserved.extent.start + file.index;
             let begun = self.medium.begin(start, hint).await;
             begun.map_err(|error| error.cause)?;
         }
@@ -589,7 +612,8 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             return;
         };
         let sharing = self.sharing(at);
-        let Some(position) = self.tracks[usize::from(at)].position(file, sharing, 0, now_us) else {
+        let track = &self.tracks[usize::from(at)];
+        let Some(position) = track.position(&self.files, file, sharing, 0, now_us) else {
             return;
         };
         for stream in self.streams.iter_mut().filter(|stream| stream.track == at) {
@@ -605,7 +629,7 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         let file = self.state.tracks[usize::from(at)].file;
         // A file without blocks has no mark: its number is still free.
         if file.is_some_and(|file| file.index > 0) {
-            self.tracks[usize::from(at)].set_durable(now_us);
+            self.tracks[usize::from(at)].set_durable();
         }
         let is_marked = self
             .of_track(at)
@@ -633,26 +657,65 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
     /// Begins the next prepared file. Sessions whose boundaries have been reached begin with it.
     fn begin(&mut self, at: u8) {
         let now_us = self.now_us();
-        for stream in self.streams.iter_mut().filter(|stream| stream.track == at) {
+        for (number, stream) in (0..).zip(&mut self.streams) {
+            if stream.track != at {
+                continue;
+            }
             let session = match stream.consumer.next() {
                 Next::Session => stream.consumer.take_session(),
                 _ => None,
             };
-            if let Some(session) = &session {
-                let name = ShortText::new(session.name().as_str());
-                self.tracks[usize::from(at)].session = name.unwrap_or(ShortText::EMPTY);
+            if session.is_some() {
+                self.tracks[usize::from(at)].session_of = number;
             }
-            stream.encoder.start(session, now_us);
+            stream.encoder.start(session);
         }
-        let track = &mut self.tracks[usize::from(at)];
-        if let Some(file) = track.begin(&self.files, now_us) {
-            let bytes_max = u64::from(file.reserved.extent.blocks) * BLOCK_BYTES as u64;
-            let id = track.id(track.next_number);
+        let blocks = self.next_file(at).map_or(0, |file| file.blocks);
+        if let Some(number) = self.tracks[usize::from(at)]
+            .begin(now_us)
+            .map(|file| file.number)
+        {
+            let id = self.id(at, number);
             (self.events)(Event::Opened {
                 track: at,
                 id,
-                bytes_max,
+                bytes_max: u64::from(blocks) * BLOCK_BYTES as u64,
             });
+        }
+    }
+
+    /// Stream that a track was made for.
+    fn first_of_track(&self, at: u8) -> &Stream<'a> {
+        self.of_track(at).next().unwrap_or(&self.streams[0])
+    }
+
+    /// Name of the file of a track with this number.
+    fn id(&self, at: u8, number: u32) -> FileId {
+        let encoder = &self.first_of_track(at).encoder;
+        FileId {
+            prefix: encoder.prefix(),
+            extension: encoder.format().extension(),
+            number,
+        }
+    }
+
+    /// Name of the session that the files of a track belong to.
+    fn session_name(&self, at: u8) -> ShortText {
+        let stream = &self.streams[usize::from(self.tracks[usize::from(at)].session_of)];
+        let session = stream.encoder.session();
+        let name = session.and_then(|session| ShortText::new(session.name().as_str()));
+        name.unwrap_or(ShortText::EMPTY)
+    }
+
+    /// What is asked of the volume for a file of a track.
+    fn request(&self, at: u8) -> volume::Request {
+        let encoder = &self.first_of_track(at).encoder;
+        volume::Request {
+            prefix: encoder.prefix(),
+            extension: encoder.format().extension(),
+            blocks: self.config.file_bytes / BLOCK_BYTES as u32,
+            blocks_min: self.limits().file_blocks_min,
+            note: encoder.format().note(),
         }
     }
 
@@ -667,25 +730,21 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         let blocks = self.state.tracks[usize::from(at)]
             .file
             .map_or(0, |file| file.index);
-        let record = self.record_of(at, &file, blocks);
+        let totals = self.totals_of(at, &file, blocks);
+        let session = self.session_name(at);
         let track = &mut self.tracks[usize::from(at)];
         track.file = None;
-        let slot = file.reserved.slot;
         match blocks {
             0 => {
-                let is_noted = track.ahead.push_front(slot).is_ok();
+                let is_noted = track.ahead.insert(0, file.slot).is_ok();
                 debug_assert!(is_noted);
             }
-            _ => self.files.put_aside(Closing {
-                track: at,
-                slot,
-                record,
-            }),
+            _ => self.files.put_aside(file.slot, at, session, totals),
         }
         Ok(())
     }
 
-    fn record_of(&self, at: u8, file: &crate::track::OpenFile, blocks: u32) -> FileRecord {
+    fn totals_of(&self, at: u8, file: &OpenFile, blocks: u32) -> Totals {
         let track = &self.tracks[usize::from(at)];
         let now_us = self.now_us();
         let state = plan::File {
@@ -693,28 +752,28 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             index: blocks,
             durable: blocks,
         };
-        let mut record = FileRecord {
-            id: track.id(file.number),
-            session: track.session,
+        let mut sum = Totals {
+            number: file.number,
             bytes: 0,
             first_us: file.opened_us,
             last_us: now_us,
             samples: 0,
             gaps: 0,
             lost: 0,
-            is_recovered: false,
         };
-        let position = track.position(state, self.sharing(at), 0, now_us);
+        let short = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
+        let position = track.position(&self.files, state, self.sharing(at), 0, now_us);
         for stream in self.of_track(at) {
             let totals = stream.encoder.account().in_file();
-            record.samples += totals.samples;
-            record.gaps = record.gaps.saturating_add(totals.gaps as u32);
-            record.lost += totals.lost;
+            sum.samples = sum.samples.saturating_add(short(totals.samples));
+            sum.gaps = sum.gaps.saturating_add(short(totals.gaps));
+            sum.lost = sum.lost.saturating_add(totals.lost);
             if let Some(position) = &position {
-                record.bytes = record.bytes.max(stream.encoder.content_bytes(position));
+                let bytes = stream.encoder.content_bytes(position);
+                sum.bytes = sum.bytes.max(short(bytes));
             }
         }
-        record
+        sum
     }
 
     async fn guest(&mut self) -> Result<(), M::Error> {
@@ -796,7 +855,9 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
     }
 
     /// Takes an outcome into the planner's state.
-    pub(crate) fn apply(&mut self, now: &Conditions<N>, action: Action, outcome: Outcome) {
+    pub(crate) fn apply(&mut self, action: Action, outcome: Outcome) {
+        #[cfg(test)]
+        crate::replay::applied(action, self.state.job, outcome);
         match (action, outcome) {
             (Action::Step, Outcome::NoRoom) => {
                 self.timers.retry_us = self.now_us().saturating_add(FULL_RETRY_US);
@@ -807,7 +868,7 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         if let Action::Step | Action::Start(_) = action {
             self.timers.step_us = self.now_us();
         }
-        plan::apply(&mut self.state, now, action, outcome);
+        plan::apply(&mut self.state, &self.now, action, outcome);
     }
 
     /// Takes note of what a step of a job took.
@@ -857,23 +918,22 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             Job::Mount => Some(Order::Mount),
             Job::Remove => Some(Order::Remove),
             Job::Reserve(at) => {
-                let request = self.tracks[usize::from(at)].request;
+                let request = self.request(at);
                 Some(Order::Reserve(at, request))
             }
             Job::Name(at) => {
-                let track = &mut self.tracks[usize::from(at)];
-                let session = track.session;
-                let file = track.file.as_mut()?;
-                file.is_named = true;
-                let (slot, number) = (file.reserved.slot, file.number);
-                Some(Order::Name(slot, track.id(number), session))
+                let session = self.session_name(at);
+                let file = self.tracks[usize::from(at)].file.as_mut()?;
+                file.name = NameState::Given;
+                let (slot, number) = (file.slot, file.number);
+                Some(Order::Name(slot, self.id(at, number), session))
             }
             Job::Close(at) => {
-                let closing = self.files.closing(at)?;
-                Some(Order::Close(at, closing.slot, closing.record))
+                let (slot, record) = self.closing(at)?;
+                Some(Order::Close(at, slot, record))
             }
             Job::Discard(at) => {
-                let slot = self.tracks[usize::from(at)].ahead.front()?;
+                let slot = self.tracks[usize::from(at)].ahead.first()?;
                 Some(Order::Discard(at, *slot))
             }
         }
@@ -882,22 +942,29 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
     /// Takes in the result of a job.
     pub(crate) fn take_done(&mut self, done: Done) {
         match done {
-            Done::Mounted if self.is_started => (self.events)(Event::CardBack),
-            Done::Mounted | Done::Named => (),
+            Done::Mounted(Some(id)) | Done::Removed(Some(id)) => {
+                (self.events)(Event::Removed { id });
+            }
+            Done::Settled(Some(record)) => (self.events)(Event::Recovered { record }),
+            Done::Mounted(None) | Done::Found(_) | Done::Settled(None) => (),
+            Done::Removed(None) | Done::Named => (),
             Done::Reserved(at, reserved) => {
-                let track = &mut self.tracks[usize::from(at)];
-                if reserved.extent.blocks < track.request.blocks {
+                if reserved.extent.blocks < self.request(at).blocks {
                     (self.events)(Event::Short {
                         track: at,
                         bytes_max: u64::from(reserved.extent.blocks) * BLOCK_BYTES as u64,
                     });
                 }
-                let is_noted = track.ahead.push_back(reserved.slot).is_ok();
-                self.files.put(reserved);
+                let track = &mut self.tracks[usize::from(at)];
+                let is_noted = track.ahead.push(reserved.slot).is_ok();
+                self.files.put(&reserved);
                 debug_assert!(is_noted);
             }
-            Done::Closed(at, record) => {
-                self.files.take_closing(at);
+            Done::Closed(at) => {
+                let Some((slot, record)) = self.closing(at) else {
+                    return;
+                };
+                self.files.free(slot);
                 for stream in self.streams.iter_mut().filter(|stream| stream.track == at) {
                     stream.summary.bytes += record.bytes;
                     stream.summary.files = stream.summary.files.saturating_add(1);
@@ -905,37 +972,53 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
                 (self.events)(Event::Closed { track: at, record });
             }
             Done::Discarded(at) => {
-                self.tracks[usize::from(at)].ahead.pop_front();
+                let ahead = &mut self.tracks[usize::from(at)].ahead;
+                if !ahead.is_empty() {
+                    self.files.free(ahead.remove(0));
+                }
             }
-            Done::Removed(Some(id)) => (self.events)(Event::Removed { id }),
-            Done::Removed(None) => (),
         }
+    }
+
+    /// Returns the complete file of a track that is closed next: its slot and record.
+    fn closing(&self, at: u8) -> Option<(u8, FileRecord)> {
+        self.files.closing(at, |number| self.id(at, number))
     }
 
     /// Takes in that the running job found no room.
     pub(crate) fn take_no_room(&mut self) {
         if let Some(Job::Close(at)) = self.state.job
-            && let Some(closing) = self.files.take_closing(at)
+            && let Some((slot, record)) = self.closing(at)
         {
-            (self.events)(Event::NotClosed {
-                track: at,
-                id: closing.record.id,
-            });
+            self.files.free(slot);
+            let id = record.id;
+            (self.events)(Event::NotClosed { track: at, id });
         }
     }
 
     /// Ends the running job.
     pub(crate) fn end_job(&mut self, outcome: Outcome) {
         let now_us = self.now_us();
-        let now = self.conditions(now_us);
-        self.apply(&now, Action::Step, outcome);
+        self.now = self.conditions(now_us);
+        self.apply(Action::Step, outcome);
     }
 
-    /// Takes the next numbers from a volume that was just mounted.
-    pub(crate) fn set_numbers(&mut self, number: impl Fn(&Track) -> u32) {
-        for track in &mut self.tracks {
-            track.next_number = number(track);
+    /// Takes in that the card is mounted, and what its next numbers are, by prefix and extension.
+    pub(crate) fn take_mounted(&mut self, next_number: impl Fn([u8; 3], [u8; 3]) -> u32) {
+        for at in 0..self.state.track_count {
+            let FileId {
+                prefix, extension, ..
+            } = self.id(at, 0);
+            self.tracks[usize::from(at)].next_number = next_number(prefix, extension);
         }
+        if self.is_started {
+            (self.events)(Event::CardBack);
+        }
+    }
+
+    /// Returns true while the volume is being mounted.
+    pub(crate) fn is_mounting(&self) -> bool {
+        self.state.job == Some(Job::Mount)
     }
 
     /// Returns true once sampling may begin.
@@ -971,11 +1054,12 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         }
     }
 
-    /// Answers a flush that came too late to be planned: all files are closed.
-    pub(crate) fn answer_last_flush(&self) {
+    /// Answers a flush that came too late to be planned: all files are closed, or nothing was recorded.
+    pub(crate) fn answer_last_flush(&self, is_recorded: bool) {
         let asked = self.control.flush_asked();
         if self.control.is_flush_new(asked) {
-            self.control.answer(asked, !self.has_given_up);
+            let is_durable = is_recorded && !self.has_given_up;
+            self.control.answer(asked, is_durable);
         }
     }
 

@@ -11,12 +11,13 @@
 //! An operation never touches the card: it leaves its next step in the mailbox and waits. If the card fails,
 //! the step is not answered and the operation is dropped; the next mount finishes or undoes what it began.
 
-use crate::event::Event;
+use crate::recover::Reader;
 use crate::volume::Blocks;
 use cardiograph_card::{BLOCK_BYTES, Block};
 use core::cell::{Cell, RefCell};
 use core::convert::Infallible;
 use core::future::poll_fn;
+use core::ops::Deref;
 use core::task::Poll;
 
 /// A step that an operation waits for.
@@ -26,8 +27,6 @@ pub(crate) enum Step {
     Read { start: u32 },
     /// Write the mailbox's block as number `index` of `count` consecutive ones.
     Write { start: u32, count: u32, index: u32 },
-    /// Report an event; costs no card time.
-    Report(Event),
 }
 
 /// Mailbox between the running operation and the shell.
@@ -76,11 +75,6 @@ impl Steps {
         })
         .await;
     }
-
-    /// Reports an event from within an operation.
-    pub(crate) async fn report(&self, event: Event) {
-        self.ask(Step::Report(event)).await;
-    }
 }
 
 /// The card as an operation sees it.
@@ -117,5 +111,19 @@ impl Blocks for Port<'_> {
             self.0.ask(step).await;
         }
         Ok(())
+    }
+}
+
+/// The mailbox keeps the block that was read last until the next step.
+impl Reader for Port<'_> {
+    type Error = Infallible;
+
+    async fn read(&mut self, start: u32) -> Result<(), Infallible> {
+        self.0.ask(Step::Read { start }).await;
+        Ok(())
+    }
+
+    fn block(&self) -> impl Deref<Target = Block> {
+        self.0.block.borrow()
     }
 }

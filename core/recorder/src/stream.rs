@@ -6,6 +6,7 @@ use crate::gap::{Cause, Gap};
 use crate::limits::TURN_BYTES;
 use crate::plan::{Block, StreamConditions};
 use crate::ring::{Consumer, Next};
+use core::num::NonZeroU64;
 
 /// Settings of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +60,8 @@ pub struct StreamSummary {
 }
 
 pub(crate) struct Stream<'a> {
-    pub(crate) config: StreamConfig,
+    /// Length of its durability window; `None` for the newest sample.
+    window_us: Option<NonZeroU64>,
     pub(crate) consumer: Consumer<'a>,
     pub(crate) encoder: Encoder,
     pub(crate) rate: Rate,
@@ -84,7 +86,10 @@ pub(crate) struct Covered {
 impl<'a> Stream<'a> {
     pub(crate) fn new(config: StreamConfig, consumer: Consumer<'a>, at: u8, track: u8) -> Self {
         Stream {
-            config,
+            window_us: match config.window {
+                Window::Us(us) => NonZeroU64::new(us.max(1)),
+                Window::Sample => None,
+            },
             consumer,
             encoder: Encoder::new(config.format, config.prefix, at),
             rate: Rate::new(),
@@ -96,11 +101,18 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// Returns true if samples or a gap are not in blocks yet.
+    pub(crate) fn window(&self) -> Window {
+        match self.window_us {
+            Some(us) => Window::Us(us.get()),
+            None => Window::Sample,
+        }
+    }
+
+    /// Returns true if samples or a gap are not in blocks yet: also a gap behind the boundary of a session.
     pub(crate) fn is_waiting(&self) -> bool {
         self.encoder.account().gap().is_some()
             || self.consumer.level_bytes() > 0
-            || matches!(self.consumer.next(), Next::Gap(_))
+            || self.consumer.lost() != self.consumer.lost_taken()
     }
 
     /// Returns true if anything pushed is not durable.
@@ -155,6 +167,11 @@ impl<'a> Stream<'a> {
         }
     }
 
+    /// Blocks that a checkpoint here would write.
+    pub(crate) fn unfinished_blocks(&self) -> u32 {
+        self.encoder.unfinished_blocks()
+    }
+
     fn block(&self) -> Block {
         if self.encoder.is_full() {
             Block::Full
@@ -167,7 +184,7 @@ impl<'a> Stream<'a> {
 
     /// Time at which a checkpoint is due that is begun `lead_us` before the end of the window.
     pub(crate) fn due_us(&self, lead_us: u64) -> u64 {
-        match self.config.window {
+        match self.window() {
             Window::Us(window_us) => {
                 let wait_us = window_us - lead_us.min(window_us / 2);
                 self.covered_us.saturating_add(wait_us)
@@ -184,14 +201,16 @@ impl<'a> Stream<'a> {
         let durable = self.encoder.account().durable();
         self.summary.written = durable.written();
         self.summary.lost = durable.lost;
-        let target_us = target_us?;
+        // A commit at the end of a file may leave nothing at risk, though another stream is still behind.
+        let is_all = durable.next > before && !self.has_unsaved();
+        let target_us = target_us.or(is_all.then_some(now_us))?;
         let at_risk_us = now_us.saturating_sub(self.covered_us);
         self.covered_us = target_us;
         self.risk(at_risk_us);
         self.summary.checkpoints = self.summary.checkpoints.saturating_add(1);
         // A window of which ten lengths have passed was exceeded once for each.
-        let breaches = match self.config.window {
-            Window::Us(window_us) => at_risk_us.saturating_sub(1) / window_us.max(1),
+        let breaches = match self.window() {
+            Window::Us(window_us) => at_risk_us.saturating_sub(1) / window_us,
             Window::Sample => u64::from(durable.next - before + self.waiting_samples() > 1),
         };
         self.breach(breaches);
@@ -231,26 +250,19 @@ impl<'a> Stream<'a> {
     /// Nothing more can be written: what is not durable is lost. Returns the gap that this makes.
     pub(crate) fn lose_rest(&mut self, now_us: u64, cause: Cause) -> Option<Gap> {
         if self.has_unsaved()
-            && let Window::Us(window_us) = self.config.window
+            && let Window::Us(window_us) = self.window()
         {
             let at_risk_us = now_us.saturating_sub(self.covered_us);
-            self.breach(at_risk_us.saturating_sub(1) / window_us.max(1));
+            self.breach(at_risk_us.saturating_sub(1) / window_us);
             self.risk(at_risk_us);
         }
         self.lose_card(now_us, cause);
+        let drained = self.drain();
+        let gap = self.encoder.give_up(drained, now_us, cause);
         let durable = self.encoder.account().durable();
-        let pending = self.encoder.account().gap();
-        let mut gap = Gap {
-            first: durable.next,
-            count: pending.map_or(0, |gap| gap.count),
-            at_us: pending.map_or(now_us, |gap| gap.at_us),
-            last_us: now_us,
-            cause,
-        };
-        gap.count += self.drain();
         self.summary.written = durable.written();
-        self.summary.lost = durable.lost + gap.count;
-        (gap.count > 0).then_some(gap)
+        self.summary.lost = durable.lost;
+        gap
     }
 
     /// Empties the ring. Returns the number of samples that were in it, or in its gaps.
@@ -263,7 +275,7 @@ impl<'a> Stream<'a> {
                 Next::Gap(_) => count += self.consumer.take_gap().map_or(0, |gap| gap.count),
                 Next::Session => {
                     if let Some(session) = self.consumer.take_session() {
-                        schema = self.config.format.schema(session.schema());
+                        schema = self.encoder.format().schema(session.schema());
                     }
                 }
                 Next::Samples(bytes) => {

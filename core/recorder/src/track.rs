@@ -3,20 +3,18 @@
 use crate::format::FilePosition;
 use crate::limits::AHEAD_MAX;
 use crate::plan;
-use crate::volume::{FileId, FileRecord, RESERVED_MAX, Request, Reserved, ShortText};
-use heapless::{Deque, Vec};
+use crate::volume::{FileId, FileRecord, RESERVED_MAX, Reserved, ShortText};
+use heapless::Vec;
 
 /// Files of one track.
 pub(crate) struct Track {
-    /// What is asked of the volume for its files.
-    pub(crate) request: Request,
     pub(crate) file: Option<OpenFile>,
     /// Slots of prepared files, in the order in which they will be written.
-    pub(crate) ahead: Deque<u8, AHEAD_MAX>,
+    pub(crate) ahead: Vec<u8, AHEAD_MAX, u8>,
     /// Number of the next file that becomes durable.
     pub(crate) next_number: u32,
-    /// Session of the file, and of those after it.
-    pub(crate) session: ShortText,
+    /// Stream whose session the files belong to: the one that began a session last.
+    pub(crate) session_of: u8,
     /// Moment that the pending checkpoint covers.
     pub(crate) target_us: u64,
     /// When the pending checkpoint was last given a lower cost.
@@ -25,47 +23,119 @@ pub(crate) struct Track {
 
 /// Files that all tracks share the slots for.
 pub(crate) struct Files {
-    /// Prepared files, and those being written.
-    reserved: [Option<Reserved>; RESERVED_MAX],
-    /// Complete files that still have their full length, in order.
-    closing: Vec<Closing, RESERVED_MAX>,
+    slots: [Slot; RESERVED_MAX],
+}
+
+/// A place in the volume's table of unfinished files.
+#[derive(Clone, Copy)]
+enum Slot {
+    Free,
+    /// The file is prepared, or being written.
+    Prepared(Space),
+    /// The file is complete, and still has its full length.
+    Complete {
+        track: u8,
+        session: ShortText,
+        totals: Totals,
+    },
+}
+
+/// Blocks of a prepared file.
+#[derive(Clone, Copy)]
+pub(crate) struct Space {
+    pub(crate) start: u32,
+    pub(crate) blocks: u32,
+    pub(crate) epoch: u32,
+}
+
+/// Number and content of a complete file. It has less than 4 GiB, and at least a byte for each of its samples.
+#[derive(Clone, Copy)]
+pub(crate) struct Totals {
+    pub(crate) number: u32,
+    pub(crate) bytes: u32,
+    pub(crate) first_us: u64,
+    pub(crate) last_us: u64,
+    pub(crate) samples: u32,
+    pub(crate) gaps: u32,
+    pub(crate) lost: u64,
 }
 
 impl Files {
     pub(crate) const fn new() -> Files {
         Files {
-            reserved: [None; RESERVED_MAX],
-            closing: Vec::new(),
+            slots: [Slot::Free; RESERVED_MAX],
         }
     }
 
-    /// Prepared file in a slot.
-    pub(crate) fn reserved(&self, slot: u8) -> Option<&Reserved> {
-        self.reserved.get(usize::from(slot))?.as_ref()
-    }
-
-    pub(crate) fn put(&mut self, file: Reserved) {
-        if let Some(place) = self.reserved.get_mut(usize::from(file.slot)) {
-            *place = Some(file);
+    /// Returns the blocks of the prepared file in a slot.
+    pub(crate) fn space(&self, slot: u8) -> Option<&Space> {
+        match self.slots.get(usize::from(slot))? {
+            Slot::Prepared(space) => Some(space),
+            Slot::Free | Slot::Complete { .. } => None,
         }
     }
 
-    /// Puts a complete file in the queue of those to be closed. Slots bound their number.
-    pub(crate) fn put_aside(&mut self, closing: Closing) {
-        let is_noted = self.closing.push(closing).is_ok();
-        debug_assert!(is_noted);
+    /// Notes a file that was prepared.
+    pub(crate) fn put(&mut self, file: &Reserved) {
+        let space = Space {
+            start: file.extent.start,
+            blocks: file.extent.blocks,
+            epoch: file.epoch,
+        };
+        self.set(file.slot, Slot::Prepared(space));
     }
 
-    /// The first complete file of a track.
-    pub(crate) fn closing(&self, track: u8) -> Option<&Closing> {
-        self.closing.iter().find(|closing| closing.track == track)
+    /// Notes that the file in a slot is complete.
+    pub(crate) fn put_aside(&mut self, slot: u8, track: u8, session: ShortText, totals: Totals) {
+        let file = Slot::Complete {
+            track,
+            session,
+            totals,
+        };
+        self.set(slot, file);
     }
 
-    /// Takes the first complete file of a track.
-    pub(crate) fn take_closing(&mut self, track: u8) -> Option<Closing> {
-        let mut files = self.closing.iter();
-        let at = files.position(|closing| closing.track == track)?;
-        Some(self.closing.remove(at))
+    /// Forgets the file in a slot.
+    pub(crate) fn free(&mut self, slot: u8) {
+        self.set(slot, Slot::Free);
+    }
+
+    fn set(&mut self, slot: u8, content: Slot) {
+        if let Some(place) = self.slots.get_mut(usize::from(slot)) {
+            *place = content;
+        }
+    }
+
+    /// Returns the slot of the complete file of a track that was written first, and the file's record. The
+    /// track gives the name that belongs to a number.
+    pub(crate) fn closing(
+        &self,
+        track: u8,
+        name: impl Fn(u32) -> FileId,
+    ) -> Option<(u8, FileRecord)> {
+        let files = (0..)
+            .zip(&self.slots)
+            .filter_map(|(slot, file)| match file {
+                Slot::Complete {
+                    track: of,
+                    session,
+                    totals,
+                } if *of == track => Some((slot, session, totals)),
+                _ => None,
+            });
+        let (slot, session, totals) = files.min_by_key(|(_, _, totals)| totals.number)?;
+        let record = FileRecord {
+            id: name(totals.number),
+            session: *session,
+            bytes: totals.bytes.into(),
+            first_us: totals.first_us,
+            last_us: totals.last_us,
+            samples: totals.samples.into(),
+            gaps: totals.gaps,
+            lost: totals.lost,
+            is_recovered: false,
+        };
+        Some((slot, record))
     }
 
     /// Forgets all files: the card is gone.
@@ -77,82 +147,76 @@ impl Files {
 /// The file being written.
 #[derive(Clone, Copy)]
 pub(crate) struct OpenFile {
-    pub(crate) reserved: Reserved,
+    pub(crate) slot: u8,
     pub(crate) number: u32,
     pub(crate) opened_us: u64,
-    /// When its first mark became durable.
-    pub(crate) durable_since_us: Option<u64>,
-    /// It appears under its number, or a job is giving it its name.
-    pub(crate) is_named: bool,
+    pub(crate) name: NameState,
 }
 
-/// A complete file that still has its full length.
-#[derive(Clone, Copy)]
-pub(crate) struct Closing {
-    pub(crate) track: u8,
-    pub(crate) slot: u8,
-    pub(crate) record: FileRecord,
+/// Progress of a file towards its name.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NameState {
+    /// No mark is durable: the number is not used yet.
+    Unused,
+    /// A mark is durable: the file is to appear under its number.
+    Wanted,
+    /// It appears under its number, or a job is giving it its name.
+    Given,
 }
 
 impl Track {
-    pub(crate) fn new(request: Request) -> Track {
+    /// Returns a track without files. Those of `stream` belong to it.
+    pub(crate) fn new(stream: u8) -> Track {
         Track {
-            request,
             file: None,
-            ahead: Deque::new(),
+            ahead: Vec::new(),
             next_number: 0,
-            session: ShortText::EMPTY,
+            session_of: stream,
             target_us: 0,
             put_off_us: 0,
-        }
-    }
-
-    /// Name of the file with this number.
-    pub(crate) fn id(&self, number: u32) -> FileId {
-        FileId {
-            prefix: self.request.prefix,
-            extension: self.request.extension,
-            number,
         }
     }
 
     /// Place of the next block in the file.
     pub(crate) fn position(
         &self,
+        files: &Files,
         file: plan::File,
         streams: u8,
         step: u32,
         now_us: u64,
     ) -> Option<FilePosition> {
         let open = self.file.as_ref()?;
+        let epoch = files.space(open.slot)?.epoch;
         let mut position =
-            FilePosition::new(open.reserved.epoch, open.number, file.blocks, streams);
+            FilePosition::new(epoch, open.number, file.blocks, streams, open.opened_us);
         position.index = file.index;
         position.durable = file.durable;
         position.step = step;
-        position.set_age(open.opened_us, now_us);
+        position.set_age(now_us);
         Some(position)
     }
 
     /// Takes the next prepared file; it gets the next number.
-    pub(crate) fn begin(&mut self, files: &Files, now_us: u64) -> Option<&OpenFile> {
-        let slot = self.ahead.pop_front()?;
+    pub(crate) fn begin(&mut self, now_us: u64) -> Option<&OpenFile> {
+        if self.ahead.is_empty() {
+            return None;
+        }
         self.file = Some(OpenFile {
-            reserved: *files.reserved(slot)?,
+            slot: self.ahead.remove(0),
             number: self.next_number,
             opened_us: now_us,
-            durable_since_us: None,
-            is_named: false,
+            name: NameState::Unused,
         });
         self.file.as_ref()
     }
 
     /// Notes that the file has a durable mark: its number is used.
-    pub(crate) fn set_durable(&mut self, now_us: u64) {
+    pub(crate) fn set_durable(&mut self) {
         if let Some(file) = &mut self.file
-            && file.durable_since_us.is_none()
+            && file.name == NameState::Unused
         {
-            file.durable_since_us = Some(now_us);
+            file.name = NameState::Wanted;
             self.next_number = self.next_number.saturating_add(1);
         }
     }

@@ -238,6 +238,8 @@ pub enum ErrorKind {
     NoRoom,
     /// A directory has no room for another entry.
     DirectoryFull,
+    /// Somebody else has taken the name: a recovered recording needs the next number.
+    NameTaken,
     /// The card failed, or is gone.
     Card,
     /// The file system cannot be used as it is.
@@ -278,7 +280,8 @@ pub trait Volume<B: Blocks> {
         session: &str,
     ) -> Result<(), Self::Error>;
     /// Finishes a file: names it if it has no name, trims it to its actual length, frees the blocks behind,
-    /// and lists it in the index.
+    /// and lists it in the index. If somebody else has taken the name of a recovered recording, this fails with
+    /// [`ErrorKind::NameTaken`], and [`next_number`](Volume::next_number) is one that is free.
     async fn close(
         &mut self,
         card: &mut B,

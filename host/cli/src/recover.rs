@@ -1,7 +1,7 @@
 //! `cardiograph recover`: repairs interrupted recordings.
 
 use crate::failure::{Failure, print, print_error};
-use crate::outputs::{check_files, is_standard_output, put};
+use crate::outputs::{check_files, is_standard_output, write_text};
 use cardiograph_record::{Recovery, TargetKind, recover_path};
 use serde::Serialize;
 use std::fmt::Write;
@@ -63,7 +63,7 @@ pub fn run(args: &Recover) -> Result<(), Failure> {
         false => print(&table)?,
     }
     let json = serde_json::to_string_pretty(&summary(args, &recovery)).map_err(Failure::new)?;
-    put(path, &(json + "\n"))
+    write_text(path, &(json + "\n"))
 }
 
 fn action(bytes: u64) -> &'static str {

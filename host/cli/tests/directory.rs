@@ -197,7 +197,7 @@ fn a_result_that_does_not_fit_is_not_left_by_half() {
     let args = ["bench", "--workload", "blinky-interleaved", "--csv"];
     let args = [&args[..], &[csv.to_str().unwrap()]].concat();
     let (run, left) = run_mounted("tmpfs", "size=1m", medium.path(), &args);
-    assert_refused(&run, &["t.csv: the disk is full", "make room"]);
+    assert_refused(&run, &["t.csv: the disk is full", "free some space"]);
     assert!(run.stdout.contains("  writes  "), "{}", run.stdout);
     assert_eq!(left, [""; 0]);
 }
@@ -213,7 +213,7 @@ fn a_directory_that_cannot_be_written_to_is_refused() {
     let json = medium.path().join("f.json");
     let args = ["bench", "--json", json.to_str().unwrap()];
     let (run, _) = run_mounted("tmpfs", "ro", medium.path(), &args);
-    assert_refused(&run, &["f.json", "choose another place"]);
+    assert_refused(&run, &["f.json", "choose another location"]);
     // Found out before anything was measured.
     assert_eq!(run.stdout, "");
 }

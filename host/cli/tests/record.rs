@@ -302,7 +302,7 @@ fn unusable_options_are_rejected() {
         ),
         (
             &["no/card"],
-            &["no/card: there is no such directory", "sim:CARD@BOARD"],
+            &["no/card: no such directory", "sim:CARD@BOARD"],
         ),
         (
             &["--samples", "none.csv"],
@@ -334,7 +334,7 @@ fn unusable_options_are_rejected() {
         ),
         (
             &["--json", "no/such"],
-            &["no/such: its directory does not exist"],
+            &["no/such: the directory does not exist"],
         ),
     ] {
         refused(own.path(), &[&["record"], args].concat(), words);

@@ -6,8 +6,8 @@
 
 use cardiograph_sim_card::wire::{ChipSelect, Kind, Options, OptionsError, SpiBus, SpiCard, Wire};
 use cardiograph_sim_card::{BLOCK_BYTES, Block, Card, Clock};
-use cardiograph_timing::frontier::lossless_rates_Bps;
-use cardiograph_timing::{WriteTimes, buckets_below};
+use cardiograph_timing::sustained::sustained_rates_bytes_per_s;
+use cardiograph_timing::{Latencies, buckets_below};
 use embedded_hal::digital::OutputPin;
 use embedded_hal::spi::SpiBus as _;
 use std::fmt;
@@ -150,9 +150,9 @@ pub fn sustained_rate_bytes_per_s(blocks: &[(u64, u64)], buffer_bytes: u64) -> f
         .iter()
         .map(|(start_ns, end_ns)| (end_ns - start_ns, BLOCK_BYTES as u64))
         .collect();
-    let mut times = WriteTimes::<{ buckets_below(64) }>::default();
+    let mut times = Latencies::<{ buckets_below(64) }>::default();
     writes.iter().for_each(|&(ns, bytes)| times.push(ns, bytes));
-    lossless_rates_Bps(&writes[..], &times, &[buffer_bytes])[0]
+    sustained_rates_bytes_per_s(&writes[..], &times, &[buffer_bytes])[0]
 }
 
 struct Host {

@@ -8,7 +8,7 @@
 
 use crate::search;
 use cardiograph_sim_card::{Controller, Profile, Seed};
-use cardiograph_timing::{Peaks, WriteTimes, buckets_below, chosen_threshold_ns};
+use cardiograph_timing::{Latencies, Stalls, buckets_below, default_threshold_ns};
 use cardiograph_workload::Operation;
 
 const BUCKETS: usize = buckets_below(64);
@@ -61,7 +61,7 @@ struct Figures {
 
 impl Figures {
     fn of(writes: &[Operation], threshold_ns: Option<u64>) -> Figures {
-        let mut times = WriteTimes::<BUCKETS>::default();
+        let mut times = Latencies::<BUCKETS>::default();
         for write in writes {
             times.push(write.duration_ns(), write.length_bytes);
         }
@@ -70,14 +70,14 @@ impl Figures {
         let chosen = || {
             let median_ns = times.percentile_ns(500_000).unwrap_or_default();
             let (mean_ns, max_ns) = (times.mean_ns(), times.max_ns());
-            chosen_threshold_ns(
+            default_threshold_ns(
                 mean_ns.unwrap_or_default(),
                 median_ns,
                 max_ns.unwrap_or_default(),
             )
         };
         let threshold_ns = threshold_ns.unwrap_or_else(chosen);
-        let mut peaks = Peaks::<BUCKETS>::above(threshold_ns);
+        let mut peaks = Stalls::<BUCKETS>::above(threshold_ns);
         for write in writes {
             peaks.push(write.duration_ns(), write.length_bytes);
         }
@@ -85,7 +85,7 @@ impl Figures {
         Figures {
             shares: SHARES_PPM.map(share),
             threshold_ns,
-            height: peaks.median_height_ns().map(ln),
+            height: peaks.median_latency_ns().map(ln),
             spacing: peaks.median_spacing_bytes().map(ln),
         }
     }
@@ -185,7 +185,7 @@ fn replay(
             ..*write
         });
     }
-    let mut times = WriteTimes::<BUCKETS>::default();
+    let mut times = Latencies::<BUCKETS>::default();
     for write in &refit {
         times.push(write.duration_ns(), write.length_bytes);
     }

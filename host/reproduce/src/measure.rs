@@ -2,7 +2,7 @@
 
 use crate::experiment::Operations;
 use crate::row::Take;
-use cardiograph_timing::{Peaks, WriteTimes, buckets_below};
+use cardiograph_timing::{Latencies, Stalls, buckets_below};
 use serde::Deserialize;
 
 const BUCKETS: usize = buckets_below(64);
@@ -60,8 +60,8 @@ impl Measure {
 pub fn take(take: &Take, operations: &Operations) -> Option<f64> {
     let counted = operations.counted(take.phase, take.offsets_bytes.clone());
     let number = |value: Option<u64>| value.map(|value| value as f64);
-    let mut times = WriteTimes::<BUCKETS>::default();
-    let mut peaks = Peaks::<BUCKETS>::above(take.threshold_ns);
+    let mut times = Latencies::<BUCKETS>::default();
+    let mut peaks = Stalls::<BUCKETS>::above(take.threshold_ns);
     for operation in counted.clone() {
         let ns = operation.duration_ns();
         times.push(ns, operation.length_bytes);
@@ -88,7 +88,7 @@ pub fn take(take: &Take, operations: &Operations) -> Option<f64> {
         }
         Measure::SpacingMode => number(peaks.mode_spacing_bytes()),
         Measure::SpacingMedian => number(peaks.median_spacing_bytes()),
-        Measure::HeightMedian => number(peaks.median_height_ns()),
+        Measure::HeightMedian => number(peaks.median_latency_ns()),
         Measure::FloorSlope => floor_slope(counted),
         Measure::TwoCores | Measure::OneCoreTwice => None,
     }

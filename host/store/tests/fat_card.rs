@@ -4,7 +4,7 @@ mod common;
 
 use cardiograph_sim_card::{Board, Card, Profile, Seed};
 use cardiograph_store::{CardClock, FatCard, format};
-use cardiograph_timing::{Peaks, WriteTimes, buckets_below};
+use cardiograph_timing::{Latencies, Stalls, buckets_below};
 use cardiograph_workload::{
     Clock, Doing, Flush, Observer, Operation, Phase, Store, Workload, run, workload,
 };
@@ -133,8 +133,8 @@ fn times_of(workload: &Workload, profile: &Profile, seed: u64) -> Vec<(u64, u64)
     times.0
 }
 
-fn peaks_of(times: &[(u64, u64)], threshold_ns: u64) -> Peaks<BUCKETS> {
-    let mut peaks = Peaks::above(threshold_ns);
+fn peaks_of(times: &[(u64, u64)], threshold_ns: u64) -> Stalls<BUCKETS> {
+    let mut peaks = Stalls::above(threshold_ns);
     times.iter().for_each(|&(ns, bytes)| peaks.push(ns, bytes));
     peaks.finish();
     peaks
@@ -149,7 +149,7 @@ fn lines_opened_and_closed_show_the_published_peaks() {
         let times = times_of(workload("magod2").unwrap(), &profile, seed);
         let peaks = peaks_of(&times, 50 * MS);
         let (height, mode) = (
-            peaks.median_height_ns().unwrap(),
+            peaks.median_latency_ns().unwrap(),
             peaks.mode_spacing_bytes().unwrap(),
         );
         assert!(
@@ -167,7 +167,7 @@ fn lines_opened_and_closed_show_the_published_peaks() {
 #[test]
 fn lines_to_files_kept_open_take_less_than_a_millisecond_in_the_mean() {
     let profile = Profile::named("class10-16g").unwrap();
-    let mut figures = WriteTimes::<BUCKETS>::default();
+    let mut figures = Latencies::<BUCKETS>::default();
     for (ns, bytes) in times_of(workload("magod2-kept-open").unwrap(), &profile, 1) {
         figures.push(ns, bytes);
     }
@@ -197,7 +197,7 @@ fn the_height_of_the_peaks_grows_with_the_pages_of_a_block() {
         let mut profile = Profile::named("class10-16g").unwrap();
         profile.flash.program_us = vec![program_us];
         let times = times_of(workload("magod2").unwrap(), &profile, 1);
-        peaks_of(&times, 50 * MS).median_height_ns().unwrap()
+        peaks_of(&times, 50 * MS).median_latency_ns().unwrap()
     };
     // 64 pages, each 300 us longer.
     let grown = height(1000) - height(700);

@@ -34,11 +34,11 @@ pub fn run() -> Result<(), String> {
         let taken = [
             timed(
                 &cardiograph(),
-                &["analyze", &csv, "--peak-threshold", "50ms"],
+                &["analyze", &csv, "--stall-threshold", "50ms"],
             )?,
             timed(
                 &cardiograph(),
-                &["analyze", &parquet, "--peak-threshold", "50ms"],
+                &["analyze", &parquet, "--stall-threshold", "50ms"],
             )?,
             timed(Path::new(&python), &[&script, &csv])?,
         ];

@@ -106,19 +106,38 @@ impl FatVolume {
         id: FileId,
         session: &str,
     ) -> Result<(), Error<B::Error>> {
-        let file = self.file(slot)?;
-        match file.id() {
-            Some(_) if file.kind == Kind::Version0_1 => return Ok(()),
-            Some(known) if known == id => return Ok(()),
-            Some(known) => return Err(Error::NamedAlready(known)),
-            None => (),
-        }
-        let long = Self::long_name(id, session)?;
-        if (id.prefix, id.extension) != (file.prefix, file.extension) || !id.is_valid() {
-            return Err(Error::BadName);
+        if !self.is_unnamed(slot, id)? {
+            return Ok(());
         }
         self.know_series(card, id.prefix).await?;
         let folder = self.folder_for(card, id).await?;
+        self.move_to_folder(card, slot, id, session, folder).await
+    }
+
+    /// Returns true if a file is to be given this name, and false if it has it.
+    fn is_unnamed<E>(&self, slot: u8, id: FileId) -> Result<bool, Error<E>> {
+        let file = self.file(slot)?;
+        match file.id() {
+            Some(_) if file.kind == Kind::Version0_1 => return Ok(false),
+            Some(known) if known == id => return Ok(false),
+            Some(known) => return Err(Error::NamedAlready(known)),
+            None => (),
+        }
+        let is_good = (id.prefix, id.extension) == (file.prefix, file.extension) && id.is_valid();
+        is_good.then_some(true).ok_or(Error::BadName)
+    }
+
+    /// Moves a prepared file's entry into this folder.
+    async fn move_to_folder<B: Blocks>(
+        &mut self,
+        card: &mut B,
+        slot: u8,
+        id: FileId,
+        session: &str,
+        folder: u32,
+    ) -> Result<(), Error<B::Error>> {
+        let file = self.file(slot)?;
+        let long = Self::long_name(id, session)?;
         let entries = long.entries();
         let begin = self.place_for_name(card, folder, id, entries + 1).await?;
         let named = File {
@@ -137,6 +156,25 @@ impl FatVolume {
         self.write_name(card, begin, &long, &entry).await?;
         self.finish_name(card, slot, file, named).await?;
         self.done_unchanged(card).await
+    }
+
+    /// Names a file that recovery closes. If somebody else has taken its name meanwhile, the next number is
+    /// one that nobody has.
+    async fn name_recovered<B: Blocks>(
+        &mut self,
+        card: &mut B,
+        slot: u8,
+        record: &FileRecord,
+    ) -> Result<(), Error<B::Error>> {
+        let mut named = self.check_name(card, record.id).await;
+        if named.is_ok() {
+            let session = record.session.as_str();
+            named = self.name_file(card, slot, record.id, session).await;
+        }
+        if let Err(Error::NameTaken(_)) = named {
+            self.pass_taken(card, record.id).await?;
+        }
+        named
     }
 
     /// Removes the hidden entry of a file that has its name.
@@ -176,22 +214,23 @@ impl FatVolume {
         slot: u8,
         record: &FileRecord,
     ) -> Result<(), Error<B::Error>> {
-        let mut file = self.file(slot)?;
         let kept = self.clusters_of(record.bytes);
         let bytes = u32::try_from(record.bytes).map_err(|_| Error::TooLong)?;
-        if kept > file.clusters {
+        if kept > self.file(slot)?.clusters {
             return Err(Error::TooLong);
         }
-        // A file that recovery has to name may have begun on any day.
-        let is_dated = file.kind == Kind::Named || !record.is_recovered;
-        self.name_file(card, slot, record.id, record.session.as_str())
-            .await?;
-        file = self.file(slot)?;
+        let is_named = self.file(slot)?.kind == Kind::Named;
+        if record.is_recovered && self.file(slot)?.id().is_none() {
+            self.name_recovered(card, slot, record).await?;
+        } else {
+            let session = record.session.as_str();
+            self.name_file(card, slot, record.id, session).await?;
+        }
+        let file = self.file(slot)?;
         if file.kind == Kind::Named {
-            let listed = self.record_of(card, file, record, is_dated).await?;
-            if listed.is_some() {
-                self.write_index(card, record.id, listed).await?;
-            }
+            // A file that recovery has to name may have begun on any day.
+            let is_dated = is_named || !record.is_recovered;
+            self.list(card, file, record, is_dated).await?;
         }
         if let Some(series) = self.series_mut(record.id.prefix) {
             // Recordings need not be closed in the order of their numbers.

@@ -250,6 +250,25 @@ impl FatVolume {
         }
     }
 
+    /// Refuses a name that an entry of its folder has, wherever a computer has put it.
+    pub(super) async fn check_name<B: Blocks>(
+        &mut self,
+        card: &mut B,
+        id: FileId,
+    ) -> Result<(), Error<B::Error>> {
+        let first = match self.find_folder(card, id).await? {
+            Found::Own(first) => first,
+            Found::Foreign => return Err(Error::NameTaken(id.folder_name())),
+            Found::Nothing => return Ok(()),
+        };
+        let start = self.layout.block_of(first);
+        let blocks = self.layout.directory_clusters() * self.layout.cluster_blocks;
+        for block in start..start + blocks {
+            self.read_names(card, block, id).await?;
+        }
+        Ok(())
+    }
+
     fn are_free(&self, index: usize, count: usize) -> bool {
         let (entries, _) = self.block.as_chunks::<ENTRY_SIZE>();
         entries[index..index + count].iter().all(is_free)

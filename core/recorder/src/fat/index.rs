@@ -215,14 +215,14 @@ impl FatVolume {
         &mut self,
         card: &mut B,
         id: FileId,
-        record: Option<IndexRecord>,
+        record: Option<&IndexRecord>,
     ) -> Result<(), Error<B::Error>> {
         let Some(block) = self.index_block(card, id).await? else {
             return Ok(());
         };
         let (records, _) = self.block.as_chunks_mut::<INDEX_RECORD_BYTES>();
         let at = id.number % FOLDER_RECORDINGS_MAX % RECORDS_OF_BLOCK;
-        let bytes = record.map_or([0; INDEX_RECORD_BYTES], |record| record.encode());
+        let bytes = record.map_or([0; INDEX_RECORD_BYTES], IndexRecord::encode);
         if records[at as usize] == bytes {
             return Ok(());
         }
@@ -230,8 +230,23 @@ impl FatVolume {
         self.write_back(card, block).await
     }
 
+    /// Lists a file that is about to be closed.
+    pub(super) async fn list<B: Blocks>(
+        &mut self,
+        card: &mut B,
+        file: File,
+        record: &FileRecord,
+        is_dated: bool,
+    ) -> Result<(), Error<B::Error>> {
+        let listed = self.record_of(card, file, record, is_dated).await?;
+        match &listed {
+            Some(listed) => self.write_index(card, record.id, Some(listed)).await,
+            None => Ok(()),
+        }
+    }
+
     /// Returns the record of a file that is about to be closed.
-    pub(super) async fn record_of<B: Blocks>(
+    async fn record_of<B: Blocks>(
         &mut self,
         card: &mut B,
         file: File,

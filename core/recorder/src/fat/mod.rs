@@ -79,7 +79,8 @@
 //! An unfinished file whose entry or chain has changed is forgotten and stays as it is. A folder is used
 //! only if its index is in it and both are where they were made: a copy made by a computer is somebody
 //! else's, and numbers go on in the next folder. oldest.rs says which recordings
-//! [`remove_oldest`](Volume::remove_oldest) takes.
+//! [`remove_oldest`](Volume::remove_oldest) takes. A recording that was interrupted before it had its name, and whose
+//! name a computer has taken since, gets the next free number; its header keeps the old one.
 //!
 //! If somebody deletes the journal the next mount makes another one, and what was unfinished is no longer
 //! known to be; prepared space stays hidden then. Numbers go on from the highest in the folders, and epochs
@@ -249,6 +250,7 @@ impl<B: Blocks> Volume<B> for FatVolume {
         match error {
             Error::NoSpace { .. } => ErrorKind::NoRoom,
             Error::DirectoryFull(_) => ErrorKind::DirectoryFull,
+            Error::NameTaken(_) => ErrorKind::NameTaken,
             Error::Card(_) => ErrorKind::Card,
             _ => ErrorKind::Volume,
         }
@@ -260,9 +262,11 @@ impl<B: Blocks> Volume<B> for FatVolume {
         self.record = Record::NEW;
         self.layout = Layout::NONE;
         self.layout = self.find(card).await?;
-        let seen = self.look_at_root(card).await?;
-        self.epochs_least = seen.number_last + 1;
-        self.load_journal(card, &seen).await?;
+        {
+            let seen = self.look_at_root(card).await?;
+            self.epochs_least = seen.number_last + 1;
+            self.load_journal(card, &seen).await?;
+        }
         let free = self.read_free(card).await?;
         let is_changed = self.is_changed(free);
         if self.record.intent == Intent::Nothing {

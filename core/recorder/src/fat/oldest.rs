@@ -12,6 +12,27 @@ use super::{Error, FatVolume};
 use crate::volume::{Blocks, FOLDER_RECORDINGS_MAX, FileId};
 use hadris_fat_raw::{ATTR_READ_ONLY, ATTR_SYSTEM};
 
+/// What the index says of a recording's file.
+struct Listed {
+    id: FileId,
+    bytes: u64,
+    place: u16,
+    first: u32,
+    order: u32,
+}
+
+impl Listed {
+    fn of(listed: &IndexRecord) -> Listed {
+        Listed {
+            id: listed.record.id,
+            bytes: listed.record.bytes,
+            place: listed.place,
+            first: listed.first,
+            order: listed.order,
+        }
+    }
+}
+
 impl FatVolume {
     /// Removes the recording that was finished first of those with the lowest number of each prefix.
     pub(super) async fn remove_one<B: Blocks>(
@@ -68,16 +89,17 @@ impl FatVolume {
             let begin = folder * FOLDER_RECORDINGS_MAX;
             let end = begin + FOLDER_RECORDINGS_MAX;
             low = low.max(begin);
-            while let Some(found) = self.next_indexed(card, prefix, low..end).await? {
-                low = found.record.id.number;
+            while low < end {
+                let next = self.next_indexed(card, prefix, low..end).await?;
+                let Some(listed) = next.map(|record| Listed::of(&record)) else {
+                    break;
+                };
+                low = listed.id.number;
                 self.set_low(prefix, low);
-                if let Some(file) = self.listed_file(card, &found).await? {
-                    return Ok(Some((found.order, file)));
+                if let Some(file) = self.listed_file(card, &listed).await? {
+                    return Ok(Some((listed.order, file)));
                 }
                 low += 1;
-                if low == end {
-                    break;
-                }
             }
             let is_used = self.is_folder_used(prefix, folder);
             if !is_used {
@@ -110,9 +132,9 @@ impl FatVolume {
     async fn listed_file<B: Blocks>(
         &mut self,
         card: &mut B,
-        listed: &IndexRecord,
+        listed: &Listed,
     ) -> Result<Option<File>, Error<B::Error>> {
-        let id = listed.record.id;
+        let id = listed.id;
         let Found::Own(folder) = self.find_folder(card, id).await? else {
             return Ok(None);
         };
@@ -131,13 +153,13 @@ impl FatVolume {
                 index: (at % ENTRIES_OF_BLOCK as u32) as u8,
             },
             first: listed.first,
-            clusters: self.clusters_of(listed.record.bytes),
+            clusters: self.clusters_of(listed.bytes),
             epoch: 0,
             note: 0,
         };
         let entry = self.entry_of(card, &file, file.first).await?;
         let is_same = entry.is_some_and(|entry| {
-            u64::from(entry.size()) == listed.record.bytes
+            u64::from(entry.size()) == listed.bytes
                 && entry.attributes() & (ATTR_SYSTEM | ATTR_READ_ONLY) == 0
         });
         Ok((is_same && self.is_consecutive(card, file).await?).then_some(file))

@@ -21,17 +21,16 @@ impl FatVolume {
     pub(super) async fn recover<B: Blocks>(&mut self, card: &mut B) -> Result<(), Error<B::Error>> {
         let now = self.read_free(card).await?;
         let before = self.record.free;
-        let intent = self.record.intent;
-        let Some(change) = self.finish(card, intent).await? else {
+        let Some(change) = self.finish(card).await? else {
             // Somebody else worked on the card in between, and has repaired it. A name may still be in use.
-            if let Intent::Close { slot, .. } | Intent::Discard { slot } = intent {
+            if let Intent::Close { slot, .. } | Intent::Discard { slot } = self.record.intent {
                 self.forget(slot);
             }
             return self.done(card, now).await;
         };
         let whole = before.map(|free| free.wrapping_add_signed(change.whole));
         let free = if change.is_undone { before } else { whole };
-        match intent {
+        match self.record.intent {
             Intent::Close { slot, .. } => self.forget(slot),
             Intent::Discard { slot } => self.forget_discarded(slot),
             _ => (),
@@ -48,12 +47,8 @@ impl FatVolume {
     }
 
     /// Completes an operation, or undoes it. None if the card is not as the operation left it.
-    async fn finish<B: Blocks>(
-        &mut self,
-        card: &mut B,
-        intent: Intent,
-    ) -> Result<Option<Change>, Error<B::Error>> {
-        let change = match intent {
+    async fn finish<B: Blocks>(&mut self, card: &mut B) -> Result<Option<Change>, Error<B::Error>> {
+        let change = match self.record.intent {
             Intent::Nothing => Some(0),
             Intent::Reserve(file) => {
                 let is_undone = self.finish_erasing(card, file).await?;

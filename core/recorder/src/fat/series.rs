@@ -98,18 +98,53 @@ impl FatVolume {
         card: &mut B,
         prefix: [u8; 3],
     ) -> Result<u32, Error<B::Error>> {
+        let Some(number) = self.find_highest(card, prefix).await? else {
+            return Ok(1);
+        };
+        self.count_epochs(card, prefix, number).await?;
+        Ok((number + 1).min(NUMBER_LAST + 1))
+    }
+
+    /// Finds the highest number in the folders of a prefix.
+    async fn find_highest<B: Blocks>(
+        &mut self,
+        card: &mut B,
+        prefix: [u8; 3],
+    ) -> Result<Option<u32>, Error<B::Error>> {
         let mut below = u32::MAX;
         while let Some((folder, first)) = self.folder_below(card, prefix, below).await? {
             below = folder;
             if !self.is_own_folder(card, first).await? {
                 continue;
             }
-            if let Some(number) = self.highest_in(card, prefix, folder, first).await? {
-                self.count_epochs(card, prefix, number).await?;
-                return Ok((number + 1).min(NUMBER_LAST + 1));
+            let highest = self.highest_in(card, prefix, folder, first).await?;
+            if highest.is_some() {
+                return Ok(highest);
             }
         }
-        Ok(1)
+        Ok(None)
+    }
+
+    /// Raises the next number above one that somebody else has used, and above all in the same folder. If
+    /// the folder is somebody else's, numbers go on behind it.
+    pub(super) async fn pass_taken<B: Blocks>(
+        &mut self,
+        card: &mut B,
+        id: FileId,
+    ) -> Result<(), Error<B::Error>> {
+        self.know_series(card, id.prefix).await?;
+        let folder = id.number / FOLDER_RECORDINGS_MAX;
+        let next = match self.find_folder(card, id).await? {
+            Found::Own(first) => {
+                let highest = self.highest_in(card, id.prefix, folder, first).await?;
+                highest.unwrap_or(0).max(id.number) + 1
+            }
+            Found::Foreign | Found::Nothing => (folder + 1) * FOLDER_RECORDINGS_MAX,
+        };
+        if let Some(series) = self.series_mut(id.prefix) {
+            series.next = series.next.max(next);
+        }
+        Ok(())
     }
 
     /// Counts the epochs that a recording's place in the index tells of: none may come again.

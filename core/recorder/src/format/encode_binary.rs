@@ -2,7 +2,7 @@
 
 use super::binary::{self, BlockKind, Head, NO_SAMPLE, PAYLOAD_AT, PAYLOAD_BYTES};
 use super::decimal::Text;
-use super::encoder::{Encoder, Filled, Item, Seal, State};
+use super::encoder::{Encoder, Filled, Intake, Item, Seal, State};
 use super::header::Header;
 use super::position::FilePosition;
 use super::schema::Schema;
@@ -17,13 +17,13 @@ impl Encoder {
         &mut self,
         position: &FilePosition,
         source: &mut Consumer,
-        limit: &mut usize,
+        intake: &mut Intake,
     ) -> Filled {
         let Some(schema) = self.schema() else {
             return Filled::Dry;
         };
         if self.len == 0 && self.written == 0 {
-            if let Some(filled) = self.begin_header(position, source, *limit) {
+            if let Some(filled) = self.begin_header(position, source, intake) {
                 return filled;
             }
             if self.item != Item::Header && !position.may_begin(1) {
@@ -36,7 +36,7 @@ impl Encoder {
         }
         while self.len < PAYLOAD_BYTES {
             if self.written == 0 {
-                self.choose(source);
+                self.choose(source, intake);
             }
             if self.item == Item::Gap {
                 // Samples before it have a block of their own.
@@ -46,7 +46,7 @@ impl Encoder {
                 self.write_gap();
                 return Filled::Full;
             }
-            if !self.write_sample(source, schema.sample_bytes(), limit) {
+            if !self.write_sample(source, schema.sample_bytes(), intake) {
                 return self.dry(source);
             }
         }
@@ -60,13 +60,13 @@ impl Encoder {
         &mut self,
         position: &FilePosition,
         source: &Consumer,
-        limit: usize,
+        intake: &Intake,
     ) -> Option<Filled> {
         // One that has no second block, or no samples behind it, is no use.
         let may_begin = position.may_begin(BLOCKS_OF_HEADER_MAX);
         if self.item == Item::Header {
             // A file that nothing comes to stays empty.
-            if !self.is_wanted(source, limit) {
+            if !self.is_wanted(source, intake) {
                 return Some(self.dry(source));
             }
             return (!may_begin).then_some(Filled::Boundary);
@@ -84,7 +84,7 @@ impl Encoder {
             number: position.number,
             streams: position.streams,
             first: self.account.first_in_file(),
-            at_us: self.begun_us,
+            at_us: position.begun_us,
             session: self.session.as_ref(),
             schema,
         };
@@ -92,7 +92,7 @@ impl Encoder {
         let mut text = Text::behind(payload, self.written);
         header.write(&mut text);
         let (len, total) = (text.len(), text.pushed());
-        self.first = Some((self.written as u16, self.account.encoded().next));
+        self.set_first(self.written, self.account.encoded().next);
         self.len = len;
         self.written += len;
         if self.written >= total {
@@ -103,11 +103,16 @@ impl Encoder {
         self.state = State::Full(Seal::Binary(BlockKind::Header));
     }
 
+    /// Notes where in the block the sample or gap of this index begins.
+    fn set_first(&mut self, at: usize, index: u64) {
+        (self.first_at, self.first) = (Some(at as u16), index);
+    }
+
     fn write_gap(&mut self) {
         let Some(gap) = self.account.gap() else {
             return;
         };
-        self.first = Some((0, gap.first));
+        self.set_first(0, gap.first);
         self.len = binary::write_gap(&mut self.block[PAYLOAD_AT..], &gap);
         self.account.pass_gap();
         self.item = Item::Sample;
@@ -116,13 +121,13 @@ impl Encoder {
     }
 
     /// Writes as much of a sample as there is room for; returns true if there was any.
-    fn write_sample(&mut self, source: &mut Consumer, bytes: usize, limit: &mut usize) -> bool {
-        if source.waiting_bytes().min(*limit) < bytes {
+    fn write_sample(&mut self, source: &mut Consumer, bytes: usize, intake: &mut Intake) -> bool {
+        if source.waiting_bytes().min(intake.left_bytes) < bytes {
             return false;
         }
         let count = (bytes - self.written).min(PAYLOAD_BYTES - self.len);
-        if self.written == 0 && self.first.is_none() {
-            self.first = Some((self.len as u16, self.account.encoded().next));
+        if self.written == 0 && self.first_at.is_none() {
+            self.set_first(self.len, self.account.encoded().next);
         }
         source.peek(
             self.written,
@@ -133,7 +138,7 @@ impl Encoder {
         self.written += count;
         if self.written == bytes {
             source.release(bytes);
-            *limit -= bytes;
+            intake.left_bytes -= bytes;
             self.written = 0;
             self.account.pass_sample();
         }
@@ -149,11 +154,11 @@ impl Encoder {
             self.write_header(position, schema);
             return;
         }
-        let mut limit = usize::MAX;
+        let mut intake = Intake::REST;
         // The sample is in the ring as a whole.
         while self.written > 0
             && self.len < PAYLOAD_BYTES
-            && self.write_sample(source, schema.sample_bytes(), &mut limit)
+            && self.write_sample(source, schema.sample_bytes(), &mut intake)
         {}
         self.state = State::Full(Seal::Binary(BlockKind::Samples));
     }
@@ -162,7 +167,10 @@ impl Encoder {
         if kind == BlockKind::Samples && !position.may_split() {
             self.cut_sample();
         }
-        let (first, sample) = self.first.unwrap_or((NO_SAMPLE, self.next_to_begin()));
+        let (first, sample) = match self.first_at {
+            Some(at) => (at, self.first),
+            None => (NO_SAMPLE, self.next_to_begin()),
+        };
         let totals = self.account.in_file();
         let head = Head {
             epoch: position.epoch,
@@ -185,7 +193,7 @@ impl Encoder {
         let part = self.written.min(self.len);
         self.len -= part;
         self.written -= part;
-        self.first = self.first.filter(|(at, _)| usize::from(*at) < self.len);
+        self.first_at = self.first_at.filter(|at| usize::from(*at) < self.len);
     }
 
     /// Index of the first sample that begins behind the block.

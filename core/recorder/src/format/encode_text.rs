@@ -3,7 +3,7 @@
 //! A line may go on in the next block; a mark has to wait for its end. In a block with a mark lines begin
 //! only while the longest one still leaves room for it.
 
-use super::encoder::{Encoder, Filled, Item, Seal, State};
+use super::encoder::{Encoder, Filled, Intake, Item, Seal, State};
 use super::mark::is_mark_block;
 use super::position::FilePosition;
 use super::text::{self, About};
@@ -28,7 +28,7 @@ impl Encoder {
         &mut self,
         position: &FilePosition,
         source: &mut Consumer,
-        limit: &mut usize,
+        intake: &mut Intake,
     ) -> Filled {
         if position.is_full() {
             return Filled::Boundary;
@@ -38,7 +38,7 @@ impl Encoder {
                 self.write_mark();
                 break;
             }
-            match self.write_line(position, source, limit) {
+            match self.write_line(position, source, intake) {
                 Wrote::Some => (),
                 Wrote::Nothing => return self.dry(source),
                 Wrote::NoRoom => self.write_mark(),
@@ -48,10 +48,10 @@ impl Encoder {
     }
 
     pub(super) fn mark_text(&mut self, position: &FilePosition, source: &mut Consumer) {
-        let mut limit = usize::MAX;
+        let mut intake = Intake::REST;
         // The rest of a line that was begun is in the ring.
         while self.written > 0 && self.item != Item::Mark {
-            let wrote = self.write_line(position, source, &mut limit);
+            let wrote = self.write_line(position, source, &mut intake);
             if self.is_full() {
                 return;
             }
@@ -107,13 +107,13 @@ impl Encoder {
         &mut self,
         position: &FilePosition,
         source: &mut Consumer,
-        limit: &mut usize,
+        intake: &mut Intake,
     ) -> Wrote {
-        if self.is_bulk(position) && self.copy_lines(position, source, limit) {
+        if self.is_bulk(position) && self.copy_lines(position, source, intake) {
             return Wrote::Some;
         }
         let mut line = [0; LINE_BYTES_MAX];
-        let Some(len) = self.make_line(position, source, *limit, &mut line) else {
+        let Some(len) = self.make_line(position, source, intake, &mut line) else {
             return Wrote::Nothing;
         };
         let content_max = BLOCK_BYTES - self.mark_line_bytes();
@@ -129,7 +129,7 @@ impl Encoder {
         self.is_marked = false;
         self.written += count;
         if count == left.len() {
-            self.end_line(position, source, limit, len);
+            self.end_line(position, source, intake, len);
         }
         self.note_full();
         Wrote::Some
@@ -154,10 +154,10 @@ impl Encoder {
         &mut self,
         position: &FilePosition,
         source: &mut Consumer,
-        limit: &mut usize,
+        intake: &mut Intake,
     ) -> bool {
         let room = &mut self.block[self.len..];
-        let waiting = source.waiting_bytes().min(*limit);
+        let waiting = source.waiting_bytes().min(intake.left_bytes);
         let count = waiting.saturating_sub(self.written).min(room.len());
         if count == 0 {
             return false;
@@ -172,12 +172,12 @@ impl Encoder {
                 self.account.pass_sample();
                 whole = begun + at;
                 let bytes = self.len + at;
-                self.content_bytes = bytes_at(position) + bytes as u64;
+                self.content_bytes = bytes_at(position) + bytes as u32;
             }
         }
         self.written = begun + count - whole;
         source.release(whole);
-        *limit -= whole;
+        intake.left_bytes -= whole;
         self.len += count;
         self.is_marked = false;
         self.note_full();
@@ -189,13 +189,13 @@ impl Encoder {
         &mut self,
         position: &FilePosition,
         source: &mut Consumer,
-        limit: usize,
+        intake: &mut Intake,
         line: &mut [u8; LINE_BYTES_MAX],
     ) -> Option<usize> {
         let schema = self.schema();
         if self.item == Item::Header {
             // A file that nothing comes to stays empty.
-            if self.written == 0 && !self.is_wanted(source, limit) {
+            if self.written == 0 && !self.is_wanted(source, intake) {
                 return None;
             }
             let place = self.session.map_or(0, |session| session.schema());
@@ -208,13 +208,13 @@ impl Encoder {
             let about = About {
                 number: position.number,
                 first: self.account.first_in_file(),
-                at_us: self.begun_us,
+                at_us: position.begun_us,
                 session: self.session.as_ref(),
             };
             return Some(text::about(schema, &about, line));
         }
         if self.written == 0 {
-            self.choose(source);
+            self.choose(source, intake);
         }
         if let (Item::Gap, Some(gap)) = (self.item, self.account.gap()) {
             return Some(text::gap(schema, &gap, line));
@@ -222,18 +222,18 @@ impl Encoder {
         let Next::Samples(waiting) = source.next() else {
             return None;
         };
-        sample_line(source, schema, waiting.min(limit), line)
+        sample_line(source, schema, waiting.min(intake.left_bytes), line)
     }
 
     fn end_line(
         &mut self,
         position: &FilePosition,
         source: &mut Consumer,
-        limit: &mut usize,
+        intake: &mut Intake,
         len: usize,
     ) {
         self.written = 0;
-        self.content_bytes = bytes_at(position) + self.len as u64;
+        self.content_bytes = bytes_at(position) + self.len as u32;
         self.item = match self.item {
             Item::Header => Item::About,
             Item::Gap => {
@@ -243,7 +243,7 @@ impl Encoder {
             Item::Sample => {
                 let bytes = self.schema().map_or(len, |schema| schema.sample_bytes());
                 source.release(bytes);
-                *limit = limit.saturating_sub(bytes);
+                intake.left_bytes = intake.left_bytes.saturating_sub(bytes);
                 self.account.pass_sample();
                 Item::Sample
             }
@@ -253,8 +253,8 @@ impl Encoder {
 }
 
 /// Bytes of the file before a block.
-fn bytes_at(position: &FilePosition) -> u64 {
-    u64::from(position.index) * BLOCK_BYTES as u64
+fn bytes_at(position: &FilePosition) -> u32 {
+    position.index * BLOCK_BYTES as u32
 }
 
 /// Makes the line of the sample that is next in the ring; returns its length.

@@ -34,8 +34,6 @@ pub(crate) struct Encoder {
     pub(super) stream: u8,
     pub(super) session: Option<Session>,
     pub(super) account: Account,
-    /// Time when the file began.
-    pub(super) begun_us: u64,
     pub(super) block: Block,
     /// Bytes of the block, or of its payload, that are filled.
     pub(super) len: usize,
@@ -48,14 +46,30 @@ pub(crate) struct Encoder {
     crc: u32,
     /// The block before this one ends with a mark, or there is none.
     pub(super) is_marked: bool,
-    /// Text: bytes of the file up to the end of its last line that is not a mark.
-    pub(super) content_bytes: u64,
-    /// Binary: where in the block the first sample begins, and its index.
-    pub(super) first: Option<(u16, u64)>,
+    /// Text: bytes of the file, which has less than 4 GiB, up to the end of its last line that is not a mark.
+    pub(super) content_bytes: u32,
+    /// Binary: where in the block the first sample begins.
+    pub(super) first_at: Option<u16>,
+    /// Binary: index of that sample.
+    pub(super) first: u64,
     /// Binary: index of the block with the last header.
     pub(super) header_index: u32,
-    /// A gap from the ring that was not reported yet. The next one stays in the ring until then.
-    report: Option<Gap>,
+}
+
+/// What a call takes out of the ring.
+pub(super) struct Intake {
+    /// Bytes of samples that it may still take.
+    pub(super) left_bytes: usize,
+    /// The gap that it took. The next one stays in the ring.
+    pub(super) gap: Option<Gap>,
+}
+
+impl Intake {
+    /// Takes the rest of a line or sample that was begun.
+    pub(super) const REST: Intake = Intake {
+        left_bytes: usize::MAX,
+        gap: None,
+    };
 }
 
 /// Content of a file.
@@ -107,7 +121,6 @@ impl Encoder {
             stream,
             session: None,
             account: Account::default(),
-            begun_us: 0,
             block: [0; BLOCK_BYTES],
             len: 0,
             item: Item::Header,
@@ -116,17 +129,16 @@ impl Encoder {
             crc: 0,
             is_marked: true,
             content_bytes: 0,
-            first: None,
+            first_at: None,
+            first: 0,
             header_index: 0,
-            report: None,
         }
     }
 
     /// Begins a file: its header is due. Without a new session the one before goes on. Nothing of the stream
     /// may be unfinished; a gap that is pending goes to the new file.
-    pub(crate) fn start(&mut self, session: Option<Session>, now_us: u64) {
+    pub(crate) fn start(&mut self, session: Option<Session>) {
         self.session = session.or(self.session);
-        self.begun_us = now_us;
         self.reset();
         self.account.begin_file();
     }
@@ -136,7 +148,7 @@ impl Encoder {
         (self.item, self.state) = (Item::Header, State::Open);
         (self.crc, self.is_marked) = (0, true);
         (self.content_bytes, self.header_index) = (0, 0);
-        self.first = None;
+        self.first_at = None;
     }
 
     /// Seals the block that is full.
@@ -167,7 +179,7 @@ impl Encoder {
         self.account.push();
         self.len = 0;
         self.state = State::Open;
-        self.first = None;
+        self.first_at = None;
     }
 
     fn mark_at(&self, position: &FilePosition) -> Mark {
@@ -182,6 +194,21 @@ impl Encoder {
             lost: short(totals.lost),
             age_ms: position.age_ms,
         }
+    }
+
+    /// Format of the samples.
+    pub(crate) fn format(&self) -> &Format {
+        &self.format
+    }
+
+    /// Prefix of the file's name.
+    pub(crate) fn prefix(&self) -> [u8; 3] {
+        self.prefix
+    }
+
+    /// Session of the file.
+    pub(crate) fn session(&self) -> Option<&Session> {
+        self.session.as_ref()
     }
 
     /// Samples and gaps of the stream.
@@ -199,9 +226,27 @@ impl Encoder {
         self.len == 0 && self.is_marked && self.written == 0
     }
 
+    /// Blocks that a checkpoint here would write: one that waits or is unfinished, and one for the rest of what
+    /// does not end in a block that is full.
+    pub(crate) fn unfinished_blocks(&self) -> u32 {
+        match self.is_full() {
+            true => 1 + u32::from(self.written > 0),
+            false => u32::from(!self.is_marked()),
+        }
+    }
+
     /// Returns true if the block waits to be pushed.
     pub(crate) fn is_full(&self) -> bool {
         self.state != State::Open
+    }
+
+    /// Blocks that a file must have left for the stream to begin one: a header needs a second block, for
+    /// samples or for its rest.
+    pub(crate) fn blocks_to_begin(&self) -> u32 {
+        match self.format {
+            Format::Binary(_) if self.item == Item::Header => encode_binary::BLOCKS_OF_HEADER_MAX,
+            _ => 1,
+        }
     }
 
     /// Bytes of the file that hold content: all pushed blocks if binary, and else up to the end of the last
@@ -209,13 +254,8 @@ impl Encoder {
     pub(crate) fn content_bytes(&self, position: &FilePosition) -> u64 {
         match self.format {
             Format::Binary(_) => u64::from(position.index) * BLOCK_BYTES as u64,
-            _ => self.content_bytes,
+            _ => self.content_bytes.into(),
         }
-    }
-
-    /// Takes a gap from the ring to be reported, each once.
-    pub(crate) fn take_report(&mut self) -> Option<Gap> {
-        self.report.take()
     }
 
     /// Gives up everything that is not durable, the card having failed. Returns the gap, if it has grown.
@@ -224,21 +264,31 @@ impl Encoder {
         self.account.lose_blocks(now_us, cause)
     }
 
+    /// Gives up the pending gap and the `count` samples after it: they are lost, and in no file. Returns them.
+    pub(crate) fn give_up(&mut self, count: u64, now_us: u64, cause: Cause) -> Option<Gap> {
+        self.account.give_up(count, now_us, cause)
+    }
+
     /// Fills the block with what waits in the ring, at most `limit_bytes` of it: those of whole samples.
+    /// Returns the gap that it took, one at most: gaps are reported as they come.
     pub(crate) fn fill(
         &mut self,
         position: &FilePosition,
         source: &mut Consumer,
         limit_bytes: usize,
-    ) -> Filled {
+    ) -> (Filled, Option<Gap>) {
         if self.is_full() {
-            return Filled::Full;
+            return (Filled::Full, None);
         }
-        let mut limit_bytes = limit_bytes;
-        match self.format {
-            Format::Binary(_) => self.fill_binary(position, source, &mut limit_bytes),
-            _ => self.fill_text(position, source, &mut limit_bytes),
-        }
+        let mut intake = Intake {
+            left_bytes: limit_bytes,
+            gap: None,
+        };
+        let filled = match self.format {
+            Format::Binary(_) => self.fill_binary(position, source, &mut intake),
+            _ => self.fill_text(position, source, &mut intake),
+        };
+        (filled, intake.gap)
     }
 
     /// Ends the block with a mark, and the line or sample that is unfinished before. Full: the block has to
@@ -281,23 +331,23 @@ impl Encoder {
     }
 
     /// Returns true if there is a gap or a sample to write down.
-    pub(super) fn is_wanted(&self, source: &Consumer, limit_bytes: usize) -> bool {
+    pub(super) fn is_wanted(&self, source: &Consumer, intake: &Intake) -> bool {
         match source.next() {
             _ if self.account.gap().is_some() => true,
-            Next::Samples(_) => limit_bytes > 0,
-            Next::Gap(_) => self.report.is_none(),
+            Next::Samples(_) => intake.left_bytes > 0,
+            Next::Gap(_) => intake.gap.is_none(),
             Next::Session | Next::Empty => false,
         }
     }
 
     /// Decides between lines or samples what comes next.
-    pub(super) fn choose(&mut self, source: &mut Consumer) {
+    pub(super) fn choose(&mut self, source: &mut Consumer, intake: &mut Intake) {
         if self.account.gap().is_none()
-            && self.report.is_none()
+            && intake.gap.is_none()
             && let Some(gap) = source.take_gap()
         {
             self.account.note_gap(gap);
-            self.report = Some(gap);
+            intake.gap = Some(gap);
         }
         self.item = match self.account.gap() {
             Some(_) => Item::Gap,

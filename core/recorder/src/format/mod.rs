@@ -12,7 +12,7 @@ mod schema;
 #[cfg(test)]
 mod shared_tests;
 #[cfg(test)]
-mod test_decoder;
+pub(crate) mod test_decoder;
 #[cfg(test)]
 mod tests;
 pub(crate) mod text;

@@ -17,13 +17,15 @@ pub(crate) struct FilePosition {
     pub(crate) step: u32,
     /// Streams that share the file, at least 1.
     pub(crate) streams: u8,
-    /// Time since the file began.
+    /// Time when the file began.
+    pub(crate) begun_us: u64,
+    /// Time since then.
     pub(crate) age_ms: u32,
 }
 
 impl FilePosition {
-    /// The beginning of a file.
-    pub(crate) fn new(epoch: u32, number: u32, blocks: u32, streams: u8) -> Self {
+    /// The beginning of a file that begins at `begun_us`.
+    pub(crate) fn new(epoch: u32, number: u32, blocks: u32, streams: u8, begun_us: u64) -> Self {
         FilePosition {
             epoch,
             number,
@@ -32,13 +34,14 @@ impl FilePosition {
             blocks,
             step: 0,
             streams: streams.max(1),
+            begun_us,
             age_ms: 0,
         }
     }
 
-    /// Sets the age of a file that was begun at `begun_us`.
-    pub(crate) fn set_age(&mut self, begun_us: u64, now_us: u64) {
-        let age_ms = now_us.saturating_sub(begun_us) / 1000;
+    /// Sets the age of the file.
+    pub(crate) fn set_age(&mut self, now_us: u64) {
+        let age_ms = now_us.saturating_sub(self.begun_us) / 1000;
         self.age_ms = u32::try_from(age_ms).unwrap_or(u32::MAX);
     }
 

@@ -80,7 +80,6 @@ struct Track<'a> {
     file_blocks: u32,
     files: Vec<File>,
     now_us: u64,
-    begun_us: u64,
     settings_bytes: usize,
 }
 
@@ -102,11 +101,10 @@ impl<'a> Track<'a> {
             .collect();
         let mut track = Track {
             streams,
-            position: FilePosition::new(0, 0, 0, 1),
+            position: FilePosition::new(0, 0, 0, 1, 0),
             file_blocks,
             files: vec![],
             now_us: 1_000_000,
-            begun_us: 0,
             settings_bytes: 96,
         };
         track.begin(None);
@@ -117,9 +115,9 @@ impl<'a> Track<'a> {
         assert!(self.files.len() < 5000, "files without progress");
         let number = self.files.len() as u32;
         let streams = self.streams.len() as u8;
-        self.begun_us = self.now_us;
+        let (epoch, own_number) = (0xE000 + number, NUMBER + number);
         self.position =
-            FilePosition::new(0xE000 + number, NUMBER + number, self.file_blocks, streams);
+            FilePosition::new(epoch, own_number, self.file_blocks, streams, self.now_us);
         self.files.push(File {
             epoch: self.position.epoch,
             number: self.position.number,
@@ -128,7 +126,7 @@ impl<'a> Track<'a> {
         });
         for (at, stream) in self.streams.iter_mut().enumerate() {
             let own = session.filter(|(of, _)| *of == at).map(|(_, it)| it);
-            stream.encoder.start(own, self.now_us);
+            stream.encoder.start(own);
         }
     }
 
@@ -143,7 +141,7 @@ impl<'a> Track<'a> {
     fn write(&mut self, at: usize) {
         let stream = &mut self.streams[at];
         assert!(!self.position.is_full(), "no room for an unfinished block");
-        self.position.set_age(self.begun_us, self.now_us);
+        self.position.set_age(self.now_us);
         let file = self.files.last_mut().unwrap();
         file.blocks.push(*stream.encoder.block(&self.position));
         stream.encoder.advance(&self.position);
@@ -153,10 +151,8 @@ impl<'a> Track<'a> {
     /// Fills one block of a stream; true if it wrote something.
     fn fill(&mut self, at: usize) -> bool {
         let stream = &mut self.streams[at];
-        stream.encoder.take_report();
-        let filled = stream
-            .encoder
-            .fill(&self.position, &mut stream.source, usize::MAX);
+        let source = &mut stream.source;
+        let (filled, _) = stream.encoder.fill(&self.position, source, usize::MAX);
         match filled {
             Filled::Full => self.write(at),
             Filled::Dry => return false,
@@ -207,7 +203,6 @@ impl<'a> Track<'a> {
         file.blocks.truncate(file.durable);
         self.now_us += 50_000;
         for stream in &mut self.streams {
-            stream.encoder.take_report();
             stream.encoder.lose_blocks(self.now_us, Cause::NoCard);
         }
         self.begin(None);

@@ -9,15 +9,15 @@ use std::{format, vec};
 
 /// One stream in one file.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Part {
+pub(crate) struct Part {
     pub(super) keys: BTreeMap<String, String>,
     header: Vec<u8>,
     /// Both blocks of the header are there.
     is_complete: bool,
     /// Index and bytes of each sample.
-    pub(super) samples: Vec<(u64, Vec<u8>)>,
+    pub(crate) samples: Vec<(u64, Vec<u8>)>,
     /// First, count, at_us, last_us.
-    pub(super) gaps: Vec<[u64; 4]>,
+    pub(crate) gaps: Vec<[u64; 4]>,
     next: u64,
     carry: Vec<u8>,
     pub(super) age_ms: u32,
@@ -40,7 +40,7 @@ fn number(bytes: &[u8], at: usize, len: usize) -> u64 {
 }
 
 /// Decodes a file up to its end, or to where it was interrupted.
-pub(super) fn decode(blocks: &[Block], epoch: u32, file_number: u32) -> BTreeMap<u8, Part> {
+pub(crate) fn decode(blocks: &[Block], epoch: u32, file_number: u32) -> BTreeMap<u8, Part> {
     let mut parts: BTreeMap<u8, Part> = BTreeMap::new();
     for (index, block) in blocks.iter().enumerate() {
         assert_eq!(number(block, 508, 4), u64::from(crc32(0, &block[..508])));

@@ -102,16 +102,14 @@ impl Maker<'_> {
     }
 
     fn checkpoint(&mut self) {
-        // Up to what waits in the ring now: whole samples. A gap that was not told keeps the next one back.
+        // Up to what waits in the ring now: whole samples. A call takes one gap at most.
         loop {
-            match self
-                .encoder
-                .fill(&self.position, &mut self.source, usize::MAX)
-            {
-                Filled::Full => self.take_block(),
-                Filled::Dry if self.encoder.take_report().is_none() => break,
-                Filled::Dry => (),
-                Filled::Boundary => panic!("the file is long enough"),
+            let source = &mut self.source;
+            match self.encoder.fill(&self.position, source, usize::MAX) {
+                (Filled::Full, _) => self.take_block(),
+                (Filled::Dry, None) => break,
+                (Filled::Dry, Some(_)) => (),
+                (Filled::Boundary, _) => panic!("the file is long enough"),
             }
         }
         while self.encoder.mark(&self.position, &mut self.source) == Filled::Full {
@@ -123,14 +121,13 @@ impl Maker<'_> {
     }
 
     fn step(&mut self) {
-        // Gaps are reported as they come.
-        self.encoder.take_report();
         match self.random.below(100) {
             0..60 => self.sample(),
             60..96 => {
                 // A limit is behind a sample: nothing, or all that waits.
                 let limit = self.random.below(2) as usize * self.source.waiting_bytes();
-                if self.encoder.fill(&self.position, &mut self.source, limit) == Filled::Full {
+                let source = &mut self.source;
+                if let (Filled::Full, _) = self.encoder.fill(&self.position, source, limit) {
                     self.take_block();
                 }
             }
@@ -190,12 +187,12 @@ fn make(seed: u64, format: Format, blocks: usize) -> Written {
     let mut ring = Ring::over(bytes);
     let (sampler, source) = ring.split(format);
     let mut encoder = Encoder::new(format, *b"LOG", 0);
-    encoder.start(None, BEGUN_US);
+    encoder.start(None);
     let mut maker = Maker {
         random: Seed::new(seed).stream("encoder"),
         format,
         encoder,
-        position: FilePosition::new(EPOCH, NUMBER, 100_000, 1),
+        position: FilePosition::new(EPOCH, NUMBER, 100_000, 1, BEGUN_US),
         source,
         sampler,
         index: 0,

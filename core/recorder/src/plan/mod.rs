@@ -294,6 +294,18 @@ pub struct StreamConditions {
     pub level: u16,
 }
 
+impl StreamConditions {
+    const NEW: StreamConditions = StreamConditions {
+        track: 0,
+        block: Block::Clean,
+        is_waiting: false,
+        is_behind: false,
+        is_at_session: false,
+        has_turn: false,
+        level: 0,
+    };
+}
+
 /// Conditions of one track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TrackConditions {
@@ -315,6 +327,20 @@ pub struct TrackConditions {
     pub next_blocks: u32,
     /// Set by [`update`] and [`request`]: from now on the pending checkpoint covers everything in the rings.
     pub is_target_new: bool,
+}
+
+impl TrackConditions {
+    const NEW: TrackConditions = TrackConditions {
+        is_checkpoint_due: false,
+        is_page_end: false,
+        is_used_up: false,
+        is_rotation_due: false,
+        is_short: false,
+        needs_name: false,
+        may_reserve: false,
+        next_blocks: 0,
+        is_target_new: false,
+    };
 }
 
 /// Everything a decision depends on that is not state.
@@ -400,6 +426,22 @@ impl<const N: usize> State<N> {
 }
 
 impl<const N: usize> Conditions<N> {
+    /// Conditions of a recording of which nothing is known yet.
+    pub const fn new() -> Conditions<N> {
+        Conditions {
+            streams: [StreamConditions::NEW; N],
+            tracks: [TrackConditions::NEW; N],
+            absorbs_commit: false,
+            absorbs_step: false,
+            absorbs_guest: false,
+            is_patience_over: false,
+            is_guest_waiting: false,
+            is_retry_due: false,
+            may_retry: false,
+            may_remove: false,
+        }
+    }
+
     fn of_track(&self, track: u8) -> impl Iterator<Item = (u8, &StreamConditions)> {
         let streams = (0..).zip(&self.streams);
         streams.filter(move |(_, stream)| stream.track == track)

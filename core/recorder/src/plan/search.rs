@@ -41,6 +41,7 @@ mod steps;
 mod world;
 
 use super::{Action, Job};
+use crate::limits::Limits;
 use explore::Graph;
 use steps::Event;
 
@@ -73,6 +74,14 @@ struct Config<const N: usize> {
 }
 
 impl<const N: usize> Config<N> {
+    /// Limits of files, of all tracks together.
+    fn limits(&self) -> Limits {
+        Limits {
+            file_blocks_min: self.blocks,
+            files_max: self.slots * self.track_count,
+        }
+    }
+
     /// Streams that share a track.
     fn sharing(&self, at: u8) -> u32 {
         self.tracks.iter().filter(|track| **track == at).count() as u32

@@ -2,6 +2,9 @@
 
 use super::Disk;
 use std::collections::BTreeMap;
+use std::string::String;
+use std::vec::Vec;
+use std::{format, vec};
 
 /// A file, as its entry and its chain say.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Checks of the arguments before recording starts.
 
-use crate::args::{DurabilityWindow, FormatArg, PolicyArg, Record};
+use super::args::{DurabilityWindow, FormatArg, PolicyArg, Record};
 use crate::failure::Failure;
 use crate::outputs::is_standard_output;
 use cardiograph_compare::bus_rate_bytes_per_s;
@@ -38,13 +38,13 @@ pub fn options(args: &Record) -> Result<NonZeroU32, Failure> {
     if !(RING_BYTES_MIN as u64..=RING_BYTES_MAX as u64).contains(&ring_bytes) {
         return refuse(format!(
             "--buffer is {}, {ring_bytes} B per stream; each stream needs {RING_BYTES_MIN} B, two blocks, to 2 GiB",
-            units::ram(args.buffer)
+            units::binary_bytes(args.buffer)
         ));
     }
     if !FILE_BYTES.contains(&args.file_size) {
         return refuse(format!(
             "--file-size is {}; the permitted range is 64KiB to 4294967295, the maximum of FAT",
-            units::ram(args.file_size)
+            units::binary_bytes(args.file_size)
         ));
     }
     if matches!(args.durability_window, DurabilityWindow::Time(time) if time.as_micros() == 0) {
@@ -179,7 +179,7 @@ pub fn load(
             )));
         }
     }
-    let removes = matches!(args.when_full, crate::args::WhenFullArg::RemoveOldest);
+    let removes = matches!(args.when_full, super::args::WhenFullArg::RemoveOldest);
     let room = profile.capacity_bytes.saturating_sub(OVERHEAD_BYTES);
     if bytes > room && !removes {
         return Err(Failure::new(format!(

@@ -1,10 +1,10 @@
 //! Comparison of all policies.
 
+use super::args::{PolicyArg, Record};
 use super::figures::Figures;
 use super::samples::Source;
 use super::simulated::Simulated;
 use super::text::{at_risk, lost};
-use crate::args::{PolicyArg, Record};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use cardiograph_report::units;
@@ -52,7 +52,7 @@ pub fn text(args: &Record, all: &[Figures]) -> String {
     let mut out = format!(
         "{} · buffer {} · seed {}\n\n",
         args.target,
-        units::ram(args.buffer),
+        units::binary_bytes(args.buffer),
         args.seed
     );
     for row in &rows {

@@ -1,6 +1,6 @@
 //! Figures of a recording: the JSON output.
 
-use crate::args::FormatArg;
+use super::args::FormatArg;
 use cardiograph_compare::{Cause, LoggerResult};
 use cardiograph_record::{Problem, RecordingResult, StreamResult};
 use serde::Serialize;

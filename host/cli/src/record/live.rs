@@ -1,10 +1,10 @@
 //! Recordings in a directory of this computer, in real time.
 
+use super::args::Record;
 use super::exit;
 use super::figures::{Figures, RunInfo};
 use super::samples::Source;
 use super::simulated::{config, progress_text, window};
-use crate::args::Record;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::outputs::is_standard_output;

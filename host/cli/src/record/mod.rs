@@ -7,6 +7,7 @@
 //!                                                                          Figures ──> table, JSON
 //! ```
 
+mod args;
 mod checks;
 mod compare;
 mod exit;
@@ -16,11 +17,13 @@ mod samples;
 mod simulated;
 mod text;
 
-use crate::args::{IoArg, PolicyArg, Record};
+pub use args::Record;
+
 use crate::failure::{Failure, print, print_error};
 use crate::interrupt::Interrupt;
 use crate::outputs::{self, is_standard_output};
-use crate::target::Target;
+use crate::target::{IoArg, Target};
+use args::PolicyArg;
 use live::Live;
 use samples::Source;
 use simulated::Simulated;
@@ -74,7 +77,7 @@ fn write_json(args: &Record, figures: &impl serde::Serialize) -> Result<(), Fail
         return Ok(());
     };
     let json = serde_json::to_string_pretty(figures).map_err(Failure::new)?;
-    outputs::put(path, &(json + "\n"))
+    outputs::write_text(path, &(json + "\n"))
 }
 
 /// Prints text for the user, on standard error if standard output is in use for JSON.

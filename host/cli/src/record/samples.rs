@@ -1,7 +1,7 @@
 //! Sources of samples: generated, standard input, or a recording.
 
+use super::args::{FormatArg, Record};
 use super::checks::SAMPLE_BYTES;
-use crate::args::{FormatArg, Record};
 use crate::failure::Failure;
 use crate::outputs::is_standard_output;
 use cardiograph_compare::LoggerConfig;

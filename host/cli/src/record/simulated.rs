@@ -1,10 +1,10 @@
 //! Recordings on simulated cards.
 
+use super::args::{DurabilityWindow, PolicyArg, Record, WhenFullArg};
 use super::checks;
 use super::exit;
 use super::figures::{Figures, RunInfo};
 use super::samples::Source;
-use crate::args::{DurabilityWindow, PolicyArg, Record, WhenFullArg};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;

@@ -1,7 +1,7 @@
 //! Text output of a recording.
 
+use super::args::{DurabilityWindow, Record};
 use super::figures::{Figures, GapFigures};
-use crate::args::{DurabilityWindow, Record};
 use cardiograph_report::table::{Section, section_text};
 use cardiograph_report::units;
 
@@ -73,12 +73,12 @@ fn buffer(figures: &Figures) -> Section {
     let ring_bytes = figures.buffer_bytes / u64::from(figures.streams);
     let each = match figures.streams {
         1 => String::new(),
-        _ => format!(", {} per stream", units::ram(ring_bytes)),
+        _ => format!(", {} per stream", units::binary_bytes(ring_bytes)),
     };
     Section {
         heading: "Buffer",
         rows: vec![
-            row("size", units::ram(figures.buffer_bytes) + &each),
+            row("size", units::binary_bytes(figures.buffer_bytes) + &each),
             row(
                 "peak",
                 format!(

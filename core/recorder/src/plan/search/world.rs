@@ -2,8 +2,7 @@
 
 use super::Config;
 use crate::plan::{
-    Block, Card, Checkpoint, Conditions, File, Job, Leave, Phase, State, StreamConditions,
-    TrackConditions,
+    Block, Card, Checkpoint, Conditions, File, Phase, State, StreamConditions, TrackConditions,
 };
 
 /// An item of a ring.
@@ -394,8 +393,6 @@ impl<const N: usize> World<N> {
 
     fn facts_of_track(&self, config: &Config<N>, at: u8) -> TrackConditions {
         let track = &self.plan.tracks[usize::from(at)];
-        // The volume may have taken the slot already.
-        let is_reserving = u8::from(self.plan.job == Some(Job::Reserve(at)));
         TrackConditions {
             is_checkpoint_due: false,
             is_page_end: false,
@@ -404,7 +401,11 @@ impl<const N: usize> World<N> {
             is_rotation_due: false,
             is_short: false,
             needs_name: at < config.track_count && self.needs_name(config, at),
-            may_reserve: track.ahead + track.closing + is_reserving + 1 < config.slots,
+            may_reserve: config.limits().may_reserve(
+                track.ahead,
+                track.closing,
+                config.track_count,
+            ),
             next_blocks: config.blocks,
         }
     }
@@ -470,10 +471,10 @@ impl<const N: usize> World<N> {
         let track = &self.plan.tracks[usize::from(config.tracks[at])];
         let has_room = match stream.state_of_block() {
             Block::Clean => self.may_begin(config, config.tracks[at]),
-            Block::Partial => track.file.is_some_and(|file| file.index < file.blocks),
+            Block::Partial => true,
             Block::Full => false,
         };
-        if !has_room || track.leave == Leave::Sealed {
+        if !has_room || track.open_file().is_none() {
             return false;
         }
         if !stream.pending.is_empty() {

@@ -1,24 +1,24 @@
-//! The parts of a workload, in words.
+//! Labels of the phases of a workload.
 
 use cardiograph_report::units;
-use cardiograph_trace::Part;
+use cardiograph_trace::PhaseLabel;
 use cardiograph_workload::{OperationKind, Order, Phase, Span, Sync, Workload};
 
-/// The phases of a workload, if there are several. Phases that do the same bear the same label.
-pub fn of(workload: &Workload) -> Vec<Part> {
+/// Labels the phases of a workload if there are several. Phases that do the same have the same label.
+pub fn of(workload: &Workload) -> Vec<PhaseLabel> {
     if workload.phases.len() < 2 {
         return Vec::new();
     }
     let mut first_file = 0u32;
-    let part = |phase: &Phase| {
-        let part = Part {
+    let labelled = |phase: &Phase| {
+        let labelled = PhaseLabel {
             first_file,
             label: label(phase),
         };
         first_file = first_file.saturating_add(phase.files);
-        part
+        labelled
     };
-    workload.phases.iter().map(part).collect()
+    workload.phases.iter().map(labelled).collect()
 }
 
 fn label(phase: &Phase) -> String {
@@ -33,26 +33,29 @@ fn label(phase: &Phase) -> String {
         files => format!("{verb} {files} files of {payload}"),
     };
     if phase.calls_per_file > 1 {
-        label.push_str(&format!(" in {call}"));
+        label.push_str(&format!(" in calls of {call}"));
     }
     if phase.order == Order::RoundRobin {
-        label.push_str(" in turn");
+        label.push_str(" round-robin");
     }
     if phase.jump_within_bytes > 0 {
         let within = units::bytes(phase.jump_within_bytes as f64);
-        label.push_str(&format!(" at random places in {within}"));
+        label.push_str(&format!(" at random offsets within {within}"));
     }
     if phase.span == Span::OpenToClose {
-        label.push_str(", opened and closed for each");
+        label.push_str(", opened and closed each time");
     }
     if phase.write_through {
-        label.push_str(", through");
+        label.push_str(", write-through");
     }
-    for (sync, when) in [(phase.sync_file, "each file"), (phase.sync_end, "the end")] {
+    for (sync, when) in [
+        (phase.sync_file, "after each file"),
+        (phase.sync_end, "at the end"),
+    ] {
         match sync {
             Sync::Never => {}
-            Sync::Start => label.push_str(&format!(", sync begun after {when}")),
-            Sync::Wait => label.push_str(&format!(", sync after {when}")),
+            Sync::Start => label.push_str(&format!(", sync started {when}")),
+            Sync::Wait => label.push_str(&format!(", sync {when}")),
         }
     }
     label

@@ -1,11 +1,11 @@
-//! How long a card lasts and what it takes, by arithmetic alone.
+//! Endurance and energy of a card, calculated from its profile.
 
 use super::theory::{BLOCK, Derived, Times, unit_bytes};
 use cardiograph_report::units;
 use cardiograph_sim_card::Profile;
 
-/// What it bears.
-pub fn life(profile: &Profile) -> Vec<Derived> {
+/// Returns the endurance figures.
+pub fn endurance(profile: &Profile) -> Vec<Derived> {
     let flash = &profile.flash;
     let left = f64::from(flash.endurance_cycles.saturating_sub(flash.cycles_used));
     let capacity = profile.capacity_bytes as f64;
@@ -13,25 +13,26 @@ pub fn life(profile: &Profile) -> Vec<Derived> {
     let (in_order, formula) = match profile.controller.open_units {
         0 => (
             capacity * left / 2.0,
-            "capacity × erases a block has left / 2, as all goes through the log; spares not counted",
+            "capacity × remaining erases per block / 2, as all data passes through log blocks; \
+             without spares",
         ),
         _ => (
             capacity * left,
-            "capacity × erases a block has left, spares not counted",
+            "capacity × remaining erases per block, without spares",
         ),
     };
     let each = 1.0 + 1.0 / f64::from(flash.pages_per_block);
     vec![
-        Derived::new("Endurance, written in order", terabytes(in_order), formula),
+        Derived::new("Endurance, sequential writes", terabytes(in_order), formula),
         Derived::new(
-            "Endurance, 512 B each in another unit",
+            "Endurance, scattered 512 B writes",
             terabytes(erases / each * BLOCK),
-            "units × erases left × 512 B / (1 + 1 / pages)",
+            "units × remaining erases × 512 B / (1 + 1 / pages)",
         ),
     ]
 }
 
-/// Bytes that may be more than GB say well.
+/// Formats bytes, with TB for large values.
 fn terabytes(bytes: f64) -> String {
     match bytes {
         bytes if bytes < 1e12 => units::bytes(bytes),
@@ -39,7 +40,7 @@ fn terabytes(bytes: f64) -> String {
     }
 }
 
-/// What it takes from the supply.
+/// Returns the energy figures.
 pub fn energies(profile: &Profile, times: &Times) -> Vec<Derived> {
     let (flash, power) = (&profile.flash, profile.power);
     let planes = f64::from(flash.planes);
@@ -56,12 +57,12 @@ pub fn energies(profile: &Profile, times: &Times) -> Vec<Derived> {
                 times.small_us,
                 nj(energy.read_nj) + nj(energy.log_program_nj),
             ),
-            "its time × working current × supply + what flash takes",
+            "its latency × working current × supply voltage + flash energy",
         ),
         Derived::new(
-            "Energy of a peak",
-            uj(times.peak_us, copy_nj + erases * nj(energy.erase_nj)),
-            "the same of a peak",
+            "Energy of a stall",
+            uj(times.stall_us, copy_nj + erases * nj(energy.erase_nj)),
+            "the same for a stall",
         ),
     ]
 }

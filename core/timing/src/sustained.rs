@@ -1,61 +1,59 @@
-//! The exact lossless rate for a given RAM, over a whole trace.
+//! The exact sustained rate for a given buffer size, over a whole trace.
 //!
-//! By the recursion of the [crate docs](crate), `B(r)` is the greatest of many straight lines: one
-//! for every stretch of writes `j..=i`, with the slope `s_j + ... + s_i` and an intercept that falls
-//! with every payload in it. It is convex and rises with `r`, so Newton's method from a rate that is
-//! too high steps down to the answer without passing it: play the trace at `r`, take the stretch
-//! that needed the most RAM, solve its line for `B(r) = B`, repeat.
+//! By the recursion of the [crate docs](crate), `B(r)` is the maximum of many straight lines: one for every
+//! stretch of writes `j..=i`, with the slope `s_j + ... + s_i` and an intercept that falls with every payload in
+//! the stretch. It is convex and increasing in `r`, so Newton's method, started at a rate that is too high,
+//! descends to the solution without overshooting: replay the trace at `r`, take the stretch that needed the
+//! most buffer, solve its line for `B(r) = B`, repeat.
 //!
-//! A stretch that matters begins and ends with a write slower than the producer (`r*s > b`):
-//! otherwise a shorter one needs more. So writes that are not slower are added up and passed over in
-//! one step; the lower a rate, the more of them. What remains is still much for long traces, so a
-//! solution is first found among the slowest writes alone; it can only be too high, and is then
-//! checked, and if need be mended, against all:
+//! The worst stretch begins and ends with a write slower than the producer (`r*s > b`); otherwise a shorter
+//! stretch needs more. Writes that are not slower are therefore summed up and skipped in one step; the lower the
+//! rate, the more of them. Long traces still leave many steps, so a first solution is found among the slowest
+//! writes alone. It can only be too high, and is then checked against all writes and lowered if necessary:
 //!
 //! ```text
 //!   writes ──> Merger ──> step ──> lane 1 MiB ──> fewer steps ──> lane 512 KiB ──> fewer ──> ...
 //! ```
 
-use crate::{Histogram, Pass, Replay, WriteTimes};
+use crate::{Histogram, Latencies, Pass, Replay};
 use alloc::vec::Vec;
 
-/// Writes that the first solution is found among.
+/// Number of slowest writes that the first solution is computed from.
 const SLOWEST_WRITES: u64 = 1 << 14;
 
-/// How far the RAM needed may lie above the RAM given: far below the 0.1 % that is promised.
+/// Relative tolerance of the buffer needed over the buffer given: far below the promised 0.1 %.
 const TOLERANCE: f64 = 1e-9;
 
-/// Newton steps; every step takes another straight line, a handful is usual.
+/// Maximum number of Newton steps. Every step finds another straight line; a handful is usual.
 const STEPS_MAX: usize = 200;
 
-/// The lossless rates in bytes per second for every RAM size in `ram_bytes`, exact to 0.1 %.
+/// Returns the sustained rate in bytes per second for each size in `buffer_bytes`, exact to 0.1 %.
 ///
-/// `times` are the figures of the same writes. A RAM that does not hold a single payload carries 0.
-/// All rates are 0 when no write took any time.
-#[allow(non_snake_case, reason = "B is bytes, b would be bits")]
-pub fn lossless_rates_Bps<const BUCKETS: usize>(
+/// `latencies` are the statistics of the same writes. A buffer smaller than a single payload sustains 0. All
+/// rates are 0 if the latencies sum to 0.
+pub fn sustained_rates_bytes_per_s<const BUCKETS: usize>(
     writes: &(impl Replay + ?Sized),
-    times: &WriteTimes<BUCKETS>,
-    ram_bytes: &[u64],
+    times: &Latencies<BUCKETS>,
+    buffer_bytes: &[u64],
 ) -> Vec<f64> {
-    solved(writes, times, ram_bytes, SLOWEST_WRITES)
+    solved(writes, times, buffer_bytes, SLOWEST_WRITES)
 }
 
-/// The same, the first solution found among so many of the slowest writes.
+/// Solves for all buffer sizes, the first solution taken from the given number of slowest writes.
 fn solved<const BUCKETS: usize>(
     writes: &(impl Replay + ?Sized),
-    times: &WriteTimes<BUCKETS>,
-    ram_bytes: &[u64],
+    times: &Latencies<BUCKETS>,
+    buffer_bytes: &[u64],
     slowest_writes: u64,
 ) -> Vec<f64> {
     if times.sum_ns() == 0 {
-        return alloc::vec![0.0; ram_bytes.len()];
+        return alloc::vec![0.0; buffer_bytes.len()];
     }
     let average = times.bytes() as f64 / times.sum_ns() as f64;
-    let mut lanes: Vec<Lane> = ram_bytes
+    let mut lanes: Vec<Lane> = buffer_bytes
         .iter()
         .enumerate()
-        .map(|(index, &ram)| Lane::new(index, ram as f64, average))
+        .map(|(index, &size)| Lane::new(index, size as f64, average))
         .collect();
 
     let slowest = slowest(writes, times.histogram(), slowest_writes);
@@ -65,16 +63,16 @@ fn solved<const BUCKETS: usize>(
     solve(&mut lanes, |lanes| {
         let fastest = lanes.first().map_or(0.0, |lane| lane.rate);
         let mut merger = Merger::exact(fastest, |step: &Step| play(lanes, step));
-        writes.replay_alike(&mut merger);
+        writes.replay_run(&mut merger);
         merger.finish();
     });
     lanes.sort_unstable_by_key(|lane| lane.index);
     lanes.iter().map(|lane| lane.rate * 1e9).collect()
 }
 
-/// Lowers the rate of every lane until `play_all` needs no more RAM than the lane has.
+/// Lowers the rate of every lane until `play_all` needs no more buffer than the lane has.
 fn solve(lanes: &mut [Lane], mut play_all: impl FnMut(&mut [Lane])) {
-    // Lanes that are not solved are kept in front.
+    // Unsolved lanes are kept in front.
     let mut open = lanes.len();
     for _ in 0..STEPS_MAX {
         if open == 0 {
@@ -104,26 +102,27 @@ fn slowest<const BUCKETS: usize>(
     let mut merger = Merger::of_writes_above(histogram.value_exceeded_by(count), |step: &Step| {
         steps.push(*step)
     });
-    writes.replay_alike(&mut merger);
+    writes.replay_run(&mut merger);
     merger.finish();
     steps
 }
 
-/// A slow write, and the quicker ones since the slow write before it, added up.
+/// A slow write, and the sum of the quick writes between it and the slow write before it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Step {
-    /// Payloads that leave the RAM before this write starts: the slow one's before, the quick ones'.
+    /// Payload that leaves the buffer before this write starts: that of the slow write before it and of the
+    /// quick writes.
     freed_bytes: u64,
-    /// Sum of the quick writes' times.
+    /// Sum of the latencies of the quick writes.
     quick_ns: u64,
-    /// The longest of the quick writes.
+    /// Maximum latency of the quick writes.
     quick_longest_ns: u64,
-    /// Its payload.
+    /// Payload of the quick write with the maximum latency.
     quick_longest_bytes: u64,
     ns: u64,
     bytes: u64,
-    /// The writes before and after carry as much. Only then may it count as quick.
-    alike: bool,
+    /// True if the writes before and after carry the same payload. Only then may this write count as quick.
+    equal_neighbours: bool,
 }
 
 impl Step {
@@ -137,7 +136,7 @@ impl Step {
     }
 }
 
-/// Up to which time writes of a payload are not slower than the producer.
+/// Longest latency at which writes of one payload are not slower than the producer.
 #[derive(Clone, Copy, Debug, Default)]
 struct QuickUpTo {
     bytes: u64,
@@ -157,30 +156,30 @@ impl QuickUpTo {
     }
 }
 
-/// One RAM size on its way to its lossless rate. Rates in bytes per ns.
+/// One buffer size on its way to its sustained rate. Rates are in bytes per ns.
 #[derive(Clone, Copy, Debug)]
 struct Lane {
-    /// Place of the answer; lanes are reordered while they are solved.
+    /// Index of the result; lanes are reordered while they are solved.
     index: usize,
-    ram_bytes: f64,
+    buffer_bytes: f64,
     rate: f64,
-    /// What has come since the last write that is slow at this rate; that write itself if
+    /// Writes seen after the last one that is slow at this rate; that slow write itself if
     /// `coming_was_played`.
     coming: Step,
     coming_was_played: bool,
     quick: QuickUpTo,
     waiting_bytes: f64,
-    /// Sum of the write times since the backlog last began: the slope of the line we are on.
+    /// Sum of the latencies since the current busy period began: the slope of the current line.
     slope_ns: f64,
     peak_bytes: f64,
     peak_slope_ns: f64,
 }
 
 impl Lane {
-    fn new(index: usize, ram_bytes: f64, rate: f64) -> Lane {
+    fn new(index: usize, buffer_bytes: f64, rate: f64) -> Lane {
         Lane {
             index,
-            ram_bytes,
+            buffer_bytes,
             rate,
             coming: Step::default(),
             coming_was_played: true,
@@ -193,11 +192,11 @@ impl Lane {
     }
 
     fn rewind(&mut self) {
-        *self = Lane::new(self.index, self.ram_bytes, self.rate);
+        *self = Lane::new(self.index, self.buffer_bytes, self.rate);
     }
 
-    /// Takes in a step. Whether its write is slow at this rate: `coming` is then the step with all
-    /// that came before it, for lanes with lower rates.
+    /// Adds a step. Returns true if its write is slow at this rate; `coming` is then that step merged with
+    /// everything before it, for the lanes with lower rates.
     #[inline]
     fn take(&mut self, step: &Step) -> bool {
         if self.coming_was_played {
@@ -210,14 +209,14 @@ impl Lane {
                 step.quick_longest_bytes,
             );
         }
-        let is_quick = step.alike && step.ns <= self.quick.ns(step.bytes, self.rate);
+        let is_quick = step.equal_neighbours && step.ns <= self.quick.ns(step.bytes, self.rate);
         if is_quick {
             // Its payload is in the next step's freed bytes.
             self.coming.add_quick(step.ns, step.ns, step.bytes);
         } else {
             self.coming.ns = step.ns;
             self.coming.bytes = step.bytes;
-            self.coming.alike = step.alike;
+            self.coming.equal_neighbours = step.equal_neighbours;
             self.play_coming();
         }
         self.coming_was_played = !is_quick;
@@ -250,23 +249,23 @@ impl Lane {
         }
     }
 
-    /// Takes the rate at which the worst stretch just fits. False when it fitted already.
+    /// Lowers the rate until the worst stretch just fits. Returns false if it fitted already.
     fn lower_rate(&mut self) -> bool {
-        if self.rate == 0.0 || self.peak_bytes <= self.ram_bytes * (1.0 + TOLERANCE) {
+        if self.rate == 0.0 || self.peak_bytes <= self.buffer_bytes * (1.0 + TOLERANCE) {
             return false;
         }
         let intercept = self.peak_bytes - self.rate * self.peak_slope_ns;
-        self.rate = if intercept >= self.ram_bytes {
+        self.rate = if intercept >= self.buffer_bytes {
             0.0
         } else {
-            // The root lies below; rounding must not lift it.
-            ((self.ram_bytes - intercept) / self.peak_slope_ns).min(self.rate)
+            // The root lies below the present rate; rounding must not raise it.
+            ((self.buffer_bytes - intercept) / self.peak_slope_ns).min(self.rate)
         };
         true
     }
 }
 
-/// Plays a step in every lane; `lanes` are in the order of falling rates.
+/// Replays a step in every lane; `lanes` are sorted by descending rate.
 #[inline]
 fn play(lanes: &mut [Lane], step: &Step) {
     let mut step = step;
@@ -287,11 +286,11 @@ struct Merger<E: FnMut(&Step)> {
     before_bytes: u64,
 }
 
-/// Which writes are passed over.
+/// Selects the writes that are skipped.
 enum Rule {
-    /// Those that matter at no rate up to this one, in bytes per ns.
+    /// Skips writes that matter at no rate up to this one, in bytes per ns.
     UpToRate(f64, QuickUpTo),
-    /// Those up to a time in ns, whether they matter or not.
+    /// Skips writes up to a latency in ns, whether they matter or not.
     UpToTime(u64),
 }
 
@@ -320,9 +319,10 @@ impl<E: FnMut(&Step)> Merger<E> {
         }
     }
 
-    fn is_quick(&mut self, ns: u64, bytes: u64, alike: bool) -> bool {
+    fn is_quick(&mut self, ns: u64, bytes: u64, equal_neighbours: bool) -> bool {
         // Between unequal payloads a quick write can still bound the worst stretch.
-        (alike || matches!(self.rule, Rule::UpToTime(_))) && ns <= self.quick_up_to_ns(bytes)
+        (equal_neighbours || matches!(self.rule, Rule::UpToTime(_)))
+            && ns <= self.quick_up_to_ns(bytes)
     }
 
     fn quick_up_to_ns(&mut self, bytes: u64) -> u64 {
@@ -332,23 +332,23 @@ impl<E: FnMut(&Step)> Merger<E> {
         }
     }
 
-    /// Takes in a write when it is known whether its neighbours carry as much.
+    /// Adds a write once the payload of the next one is known.
     fn take(&mut self, ns: u64, bytes: u64, next_bytes: u64) {
-        let alike = bytes == self.before_bytes && bytes == next_bytes;
-        if self.is_quick(ns, bytes, alike) {
+        let equal_neighbours = bytes == self.before_bytes && bytes == next_bytes;
+        if self.is_quick(ns, bytes, equal_neighbours) {
             self.step.freed_bytes += bytes;
             self.step.add_quick(ns, ns, bytes);
             self.before_bytes = bytes;
         } else {
-            self.take_slow(ns, bytes, alike);
+            self.take_slow(ns, bytes, equal_neighbours);
         }
     }
 
-    fn take_slow(&mut self, ns: u64, bytes: u64, alike: bool) {
+    fn take_slow(&mut self, ns: u64, bytes: u64, equal_neighbours: bool) {
         let step = Step {
             ns,
             bytes,
-            alike,
+            equal_neighbours,
             ..self.step
         };
         (self.emit)(&step);
@@ -361,17 +361,17 @@ impl<E: FnMut(&Step)> Merger<E> {
 }
 
 impl<E: FnMut(&Step)> Pass for Merger<E> {
-    fn take_alike(&mut self, bytes: u64, mut durations_ns: impl Iterator<Item = u64>) {
+    fn take_run(&mut self, bytes: u64, mut durations_ns: impl Iterator<Item = u64>) {
         let Some(first_ns) = durations_ns.next() else {
             return;
         };
         if let Some((held_ns, held_bytes)) = self.held.take() {
             self.take(held_ns, held_bytes, bytes);
         }
-        // The write before the present one; whether it is quick hangs on the present one's payload.
+        // The write before the current one; whether it is quick depends on the current one's payload.
         let mut held_ns = first_ns;
         let up_to_ns = self.quick_up_to_ns(bytes);
-        // Locals stay in registers where fields would be stored at every write.
+        // Locals stay in registers; fields would be stored at every write.
         let (mut count, mut sum_ns, mut longest_ns) = (0, 0u64, 0);
         for ns in durations_ns {
             let is_quick = held_ns <= up_to_ns && (count > 0 || self.before_bytes == bytes);
@@ -402,16 +402,16 @@ mod tests {
     use crate::buckets_below;
     use proptest::prelude::*;
 
-    type Times = WriteTimes<{ buckets_below(64) }>;
+    type Times = Latencies<{ buckets_below(64) }>;
 
-    fn rates(writes: &[(u64, u64)], ram_bytes: &[u64]) -> Vec<f64> {
+    fn rates(writes: &[(u64, u64)], buffer_bytes: &[u64]) -> Vec<f64> {
         let mut times = Times::default();
         writes.iter().for_each(|&(ns, bytes)| times.push(ns, bytes));
-        lossless_rates_Bps(writes, &times, ram_bytes)
+        sustained_rates_bytes_per_s(writes, &times, buffer_bytes)
     }
 
-    /// RAM needed at `rate` bytes per ns: the definition itself, producer and writer in time.
-    fn ram_needed(writes: &[(u64, u64)], rate: f64) -> f64 {
+    /// Buffer needed at `rate` bytes per ns, by definition: timestamps of producer and writer.
+    fn buffer_needed(writes: &[(u64, u64)], rate: f64) -> f64 {
         let (mut end, mut made, mut peak) = (0.0f64, 0.0, 0.0f64);
         for &(ns, bytes) in writes {
             let before = made;
@@ -423,13 +423,13 @@ mod tests {
     }
 
     /// The published formula, over every stretch of `m` writes with equal payload.
-    fn by_windows(writes: &[(u64, u64)], ram: f64) -> f64 {
+    fn by_windows(writes: &[(u64, u64)], size: f64) -> f64 {
         let b = writes[0].1 as f64;
         let sum = |w: &[(u64, u64)]| w.iter().map(|w| w.0 as f64).sum::<f64>();
         let average = b * writes.len() as f64 / sum(writes);
         (1..=writes.len()).fold(average, |least, m| {
             let worst = writes.windows(m).map(sum).fold(0.0, f64::max);
-            least.min((ram + (m as f64 - 2.0) * b) / worst)
+            least.min((size + (m as f64 - 2.0) * b) / worst)
         })
     }
 
@@ -442,50 +442,50 @@ mod tests {
         fn equal_payloads_match_the_published_formula(
             times in prop::collection::vec(times(), 1..120),
             bytes in prop_oneof![Just(1u64), Just(100), Just(512), Just(32_768)],
-            ram_blocks in prop::collection::vec(0..400u64, 1..6),
+            buffer_blocks in prop::collection::vec(0..400u64, 1..6),
         ) {
             let writes: Vec<_> = times.into_iter().map(|ns| (ns, bytes)).collect();
-            let rams: Vec<u64> = ram_blocks.iter().map(|n| n * bytes).collect();
-            for (ram, rate) in rams.iter().zip(rates(&writes, &rams)) {
-                let expected = by_windows(&writes, *ram as f64).max(0.0) * 1e9;
+            let sizes_bytes: Vec<u64> = buffer_blocks.iter().map(|n| n * bytes).collect();
+            for (size, rate) in sizes_bytes.iter().zip(rates(&writes, &sizes_bytes)) {
+                let expected = by_windows(&writes, *size as f64).max(0.0) * 1e9;
                 prop_assert!((rate - expected).abs() <= expected * 1e-6 + 1e-9, "{rate} for {expected}");
             }
         }
 
         #[test]
-        fn unequal_payloads_fit_the_ram_and_not_a_thousandth_more_does(
+        fn unequal_payloads_fit_the_buffer_and_a_thousandth_more_does_not(
             writes in prop::collection::vec((times(), 1..2000u64), 1..120),
-            ram in 2_000..300_000u64,
+            size in 2_000..300_000u64,
         ) {
-            let rate = rates(&writes, &[ram])[0] / 1e9;
-            prop_assert!(ram_needed(&writes, rate) <= ram as f64 * 1.000_001);
+            let rate = rates(&writes, &[size])[0] / 1e9;
+            prop_assert!(buffer_needed(&writes, rate) <= size as f64 * 1.000_001);
             let average = writes.iter().map(|w| w.1 as f64).sum::<f64>()
                 / writes.iter().map(|w| w.0 as f64).sum::<f64>();
             if rate * 1.001 < average {
-                prop_assert!(ram_needed(&writes, rate * 1.001) > ram as f64);
+                prop_assert!(buffer_needed(&writes, rate * 1.001) > size as f64);
             }
         }
 
         #[test]
-        fn however_few_writes_the_first_solution_looks_at_the_answer_is_exact(
+        fn the_result_does_not_depend_on_the_size_of_the_first_selection(
             writes in prop::collection::vec((times(), prop_oneof![9 => Just(512u64), 1 => 1..2000u64]), 2..150),
             slowest_writes in 0..20u64,
-            rams in prop::collection::vec(2_000..300_000u64, 1..6),
+            sizes_bytes in prop::collection::vec(2_000..300_000u64, 1..6),
         ) {
             let mut times = Times::default();
             writes.iter().for_each(|&(ns, bytes)| times.push(ns, bytes));
-            let few = solved(&writes[..], &times, &rams, slowest_writes);
-            for (rate, ram) in few.iter().zip(&rams) {
-                prop_assert!(ram_needed(&writes, rate / 1e9) <= *ram as f64 * 1.000_001);
+            let few = solved(&writes[..], &times, &sizes_bytes, slowest_writes);
+            for (rate, size) in few.iter().zip(&sizes_bytes) {
+                prop_assert!(buffer_needed(&writes, rate / 1e9) <= *size as f64 * 1.000_001);
             }
-            for (few, all) in few.iter().zip(rates(&writes, &rams)) {
+            for (few, all) in few.iter().zip(rates(&writes, &sizes_bytes)) {
                 prop_assert!((few - all).abs() <= all * 1e-6, "{few} for {all}");
             }
         }
     }
 
     #[test]
-    fn two_blocks_of_ram_carry_the_guaranteed_throughput() {
+    fn a_buffer_of_two_blocks_sustains_the_worst_case_throughput() {
         // 512 B in at most 64 ms is 8 kB/s.
         let rate = rates(
             &[(1_000_000, 512), (64_000_000, 512), (1_000_000, 512)],
@@ -495,7 +495,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ram_below_one_payload_carries_nothing() {
+    fn a_buffer_below_one_payload_sustains_nothing() {
         assert_eq!(rates(&[(1000, 512), (1000, 512)], &[511]), [0.0]);
         assert_eq!(rates(&[(0, 512)], &[4096]), [0.0]);
     }

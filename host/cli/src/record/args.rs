@@ -1,6 +1,7 @@
 //! Arguments of `cardiograph record`.
 
-use super::{DEFAULT_TARGET, duration};
+use crate::target::DEFAULT_TARGET;
+use crate::values::duration;
 use clap::ValueEnum;
 use std::path::PathBuf;
 use std::time::Duration;

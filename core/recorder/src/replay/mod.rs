@@ -1,0 +1,89 @@
+//! Replays random paths of the search's events through the real recorder.
+//!
+//! ```text
+//!   seed ──> Path: events and pauses ──> producers, Control, ReadDesk ──> Recorder ──> FatVolume
+//!                  │                                                        │  ^           │
+//!                  └──> Slot: cards fail, are slow, gone, exchanged <───────│──┴───────────┘
+//!                                                                           v
+//!   judge: files of all cards, read independently             watch: every decision and outcome
+//! ```
+//!
+//! The search proves properties of the planner in a model of everything around it. Here the same events and
+//! limits drive the shell, the encoders and the file system, and the same properties are checked from the
+//! files: pushed = written + lost + waiting; each lost sample in one gap; durable never goes back; a flush is
+//! durable only if its samples are in the files; after a power cut nothing that was reported to be durable,
+//! and nothing older than the window, is missing; a recording ends.
+
+mod card;
+#[path = "../../tests/fat_rig/check.rs"]
+#[allow(dead_code, reason = "shared with the tests of the file system")]
+mod check;
+mod found;
+mod judge;
+mod path;
+mod run;
+mod volume;
+mod watch;
+
+use card::Disk;
+use cardiograph_sim_world::Seed;
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::println;
+use std::string::{String, ToString};
+use std::vec::Vec;
+pub(crate) use watch::{applied, decided};
+
+/// Seed of all paths; any other has to do as well.
+const SEED: u64 = 1;
+const PATHS: u64 = 10_000;
+
+#[test]
+fn random_paths_keep_the_promises() {
+    let number = |name: &str, or: u64| match std::env::var(name) {
+        Ok(number) => number.parse().expect("a number"),
+        Err(_) => or,
+    };
+    let seed = number("REPLAY_SEED", SEED);
+    let paths = number("REPLAY_PATHS", PATHS);
+    let only = number("REPLAY_ONLY", u64::MAX);
+    println!("seed {seed}, {paths} paths; REPLAY_SEED={seed} REPLAY_ONLY=n repeats path n");
+    let cards = volume::cards();
+    let mut totals = run::Totals::default();
+    let mut failures: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+    for number in 0..paths {
+        if only != u64::MAX && only != number {
+            continue;
+        }
+        let path = path::path(Seed::new(seed), number, cards.len());
+        if only == number {
+            println!("{path:#?}");
+        }
+        watch::WATCH.with_borrow_mut(|watch| watch.is_traced = only == number);
+        let random = Seed::new(seed).child("card").nth(number);
+        let replayed = catch_unwind(AssertUnwindSafe(|| {
+            run::replay(&path, &cards, random, &mut totals)
+        }));
+        let why = match replayed {
+            Ok(Ok(())) => continue,
+            Ok(Err(why)) => why,
+            Err(_) => "a panic, printed above".to_string(),
+        };
+        // Numbers differ from path to path.
+        let kind = why.replace(|at: char| at.is_ascii_digit(), "");
+        println!("path {number}: {why}");
+        failures.entry(kind).or_default().push(number);
+    }
+    for (why, paths) in &failures {
+        println!("{} paths, the first is {}: {why}", paths.len(), paths[0]);
+    }
+    println!("{totals:?}");
+    watch::WATCH.with_borrow_mut(|watch| {
+        watch.is_on = false;
+        watch.counts.print();
+        assert!(failures.is_empty(), "{} kinds of failures", failures.len());
+        if only == u64::MAX {
+            assert_eq!(watch.counts.missing(), None, "never occurred");
+        }
+    });
+}

@@ -1,0 +1,125 @@
+//! The real volume, on which something else may use up the room; and the cards to begin with.
+
+use super::card::{CARD_BLOCKS, Disk, Slot};
+use crate::fat::Error;
+use crate::volume::{Blocks, ErrorKind, FileId, FileRecord, Request, Reserved, Volume};
+use crate::{DosTime, FatVolume};
+use cardiograph_card::Block;
+use fatfs::{FatType, FileSystem, FormatVolumeOptions, FsOptions};
+use std::io::{Cursor, Write};
+use std::vec::Vec;
+
+/// The volume of a recorder.
+pub(super) struct Rooms<'w> {
+    volume: FatVolume,
+    slot: &'w Slot,
+}
+
+impl<'w> Rooms<'w> {
+    pub(super) fn new(slot: &'w Slot) -> Rooms<'w> {
+        Rooms {
+            volume: volume(),
+            slot,
+        }
+    }
+}
+
+/// A volume that is not mounted.
+pub(super) fn volume() -> FatVolume {
+    FatVolume::new(|| DosTime::NO_CLOCK, 7)
+}
+
+impl<B: Blocks> Volume<B> for Rooms<'_> {
+    type Error = Error<B::Error>;
+
+    fn error_kind(error: &Self::Error) -> ErrorKind {
+        <FatVolume as Volume<B>>::error_kind(error)
+    }
+
+    async fn mount(&mut self, card: &mut B) -> Result<(), Self::Error> {
+        self.volume.mount(card).await
+    }
+
+    fn reserved(&self, slot: u8) -> Option<Reserved> {
+        Volume::<B>::reserved(&self.volume, slot)
+    }
+
+    fn next_number(&self, prefix: [u8; 3], extension: [u8; 3]) -> u32 {
+        Volume::<B>::next_number(&self.volume, prefix, extension)
+    }
+
+    async fn reserve(&mut self, card: &mut B, request: Request) -> Result<Reserved, Self::Error> {
+        // A search that finds nothing.
+        let mut block = [[0; 512]];
+        card.read(0, &mut block).await.map_err(Error::Card)?;
+        if self.slot.is_taken.get() {
+            return Err(Error::NoSpace { longest_blocks: 0 });
+        }
+        self.volume.reserve(card, request).await
+    }
+
+    async fn name(
+        &mut self,
+        card: &mut B,
+        slot: u8,
+        id: FileId,
+        session: &str,
+    ) -> Result<(), Self::Error> {
+        self.volume.name(card, slot, id, session).await
+    }
+
+    async fn close(
+        &mut self,
+        card: &mut B,
+        slot: u8,
+        record: &FileRecord,
+    ) -> Result<(), Self::Error> {
+        self.volume.close(card, slot, record).await
+    }
+
+    async fn discard(&mut self, card: &mut B, slot: u8) -> Result<(), Self::Error> {
+        self.volume.discard(card, slot).await
+    }
+
+    async fn remove_oldest(&mut self, card: &mut B) -> Result<Option<FileId>, Self::Error> {
+        let removed = self.volume.remove_oldest(card).await?;
+        if removed.is_some() {
+            self.slot.is_taken.set(false);
+        }
+        Ok(removed)
+    }
+
+    fn take_removed(&mut self) -> Option<FileId> {
+        Volume::<B>::take_removed(&mut self.volume)
+    }
+}
+
+/// A card of FAT16 with so many free clusters of a block, or all of them.
+pub(super) fn formatted(free: Option<u32>) -> Disk {
+    let mut bytes = std::vec![0; CARD_BLOCKS as usize * 512];
+    let options = FormatVolumeOptions::new()
+        .fat_type(FatType::Fat16)
+        .bytes_per_cluster(512)
+        .total_sectors(CARD_BLOCKS);
+    fatfs::format_volume(&mut Cursor::new(&mut bytes[..]), options).unwrap();
+    if let Some(free) = free {
+        let system = FileSystem::new(Cursor::new(&mut bytes[..]), FsOptions::new()).unwrap();
+        let all = system.stats().unwrap().free_clusters();
+        let root = system.root_dir();
+        let mut file = root.create_file("OTHER.BIN").unwrap();
+        let other = std::vec![0x11; (all - free) as usize * 512];
+        file.write_all(&other).unwrap();
+    }
+    let blocks: Vec<Block> = bytes.as_chunks::<512>().0.to_vec();
+    Disk::new(blocks)
+}
+
+/// Cards to begin with: an empty one, others with little room, and with recordings that may be removed.
+pub(super) fn cards() -> Vec<Disk> {
+    let mut cards = Vec::new();
+    cards.push(formatted(None));
+    for free in [200, 120, 80, 3] {
+        cards.push(formatted(Some(free)));
+    }
+    cards
+}
