@@ -1,14 +1,17 @@
-//! The storm: a data logger's power is cut in thousands of cases; built with optimisation, since a case is
-//! a second of a card's life.
+//! The power-cut test: cuts the power of a data logger in thousands of cases. It is built with optimisation,
+//! because each case simulates a second of card time.
 
 use crate::run::{cargo, check};
 
-/// Cases of a run that is not asked for more.
+/// Cases of `cargo xtask test`.
 const CASES: u32 = 10_000;
-/// Every so many cases count as a test.
+/// Number of cases that count as one test.
 const CASES_OF_TEST: u32 = 100;
 
-/// Runs the storm with these arguments.
+/// `--every-write` cuts a second time after one of this many first cuts.
+const EVERY: &str = "40";
+
+/// Runs the power-cut test with these arguments.
 pub fn with(args: &[&str]) -> Result<(), String> {
     let run = [
         "run",
@@ -22,9 +25,10 @@ pub fn with(args: &[&str]) -> Result<(), String> {
     check(&mut cargo(&[&run, args].concat()))
 }
 
-/// What every test run has: seeded cuts, and every write of a short run; returns how many tests that is.
+/// Runs the cases of `cargo xtask test`: seeded cuts, and a cut at every write of a short run. Returns their
+/// number as tests.
 pub fn all() -> Result<usize, String> {
     with(&["--cuts", &CASES.to_string()])?;
-    with(&["--every-write"])?;
+    with(&["--every-write", EVERY])?;
     Ok((CASES / CASES_OF_TEST) as usize + 1)
 }

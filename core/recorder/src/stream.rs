@@ -72,6 +72,8 @@ pub(crate) struct Stream<'a> {
     target_lost: u32,
     /// Everything that was pushed before is durable.
     pub(crate) covered_us: u64,
+    /// More than the newest sample was not durable at some time since the last checkpoint.
+    has_exceeded_sample: bool,
     pub(crate) summary: StreamSummary,
 }
 
@@ -97,6 +99,7 @@ impl<'a> Stream<'a> {
             target_head: 0,
             target_lost: 0,
             covered_us: 0,
+            has_exceeded_sample: false,
             summary: StreamSummary::default(),
         }
     }
@@ -201,6 +204,10 @@ impl<'a> Stream<'a> {
         let durable = self.encoder.account().durable();
         self.summary.written = durable.written();
         self.summary.lost = durable.lost;
+        // Blocks that become durable without a checkpoint count too, such as those of a file that is left.
+        if self.window() == Window::Sample {
+            self.has_exceeded_sample |= durable.next - before + self.waiting_samples() > 1;
+        }
         // A commit at the end of a file may leave nothing at risk, though another stream is still behind.
         let is_all = durable.next > before && !self.has_unsaved();
         let target_us = target_us.or(is_all.then_some(now_us))?;
@@ -211,8 +218,9 @@ impl<'a> Stream<'a> {
         // A window of which ten lengths have passed was exceeded once for each.
         let breaches = match self.window() {
             Window::Us(window_us) => at_risk_us.saturating_sub(1) / window_us,
-            Window::Sample => u64::from(durable.next - before + self.waiting_samples() > 1),
+            Window::Sample => u64::from(self.has_exceeded_sample),
         };
+        self.has_exceeded_sample = false;
         self.breach(breaches);
         Some(Covered {
             samples: durable.next,

@@ -130,7 +130,7 @@ mod tests {
             peaks_max in 1..40usize,
         ) {
             let writes: Vec<_> = times.into_iter().map(|ns| (ns, 512)).collect();
-            let mut expected = by_the_clock(&writes, 300_000.0);
+            let mut expected = by_timestamps(&writes, 300_000.0);
             let sizes = [600, 2000, 20_000];
             let found = busy_periods(&writes[..], 300_000.0, peaks_max, &sizes);
             prop_assert_eq!(found.count, expected.len() as u64);

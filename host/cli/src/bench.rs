@@ -10,7 +10,7 @@ use crate::watch::Watch;
 use crate::workload_file::OwnedWorkload;
 use cardiograph_report::{Report, figures_of, units};
 use cardiograph_sim_card::{Board, Card, Controller, Profile, Seed};
-use cardiograph_store::{HostClock, Medium, run_on_card};
+use cardiograph_store::{HostClock, StorageInfo, run_on_card};
 use cardiograph_trace::{About, Loaded, Trace};
 use cardiograph_workload::{Outcome, RunError, Workload, run as run_workload};
 use std::time::Duration;
@@ -127,7 +127,7 @@ fn finish(
         outputs.write(reports)?;
     }
     match (interrupt.exit_code(), reports.is_empty()) {
-        (Some(code), _) => Err(Failure::Shown(code)),
+        (Some(code), _) => Err(Failure::AlreadyPrinted(code)),
         (None, true) => Err(Failure::new(
             "nothing was measured; allow more time with --for",
         )),
@@ -218,7 +218,7 @@ fn simulate(
         watch.trace.about.notes.push(note.to_string());
     }
     let mut measured = ended(run.result, workload, watch, args.stop_after);
-    measured.warnings.extend(time_outs(run.time_outs));
+    measured.warnings.extend(time_outs(run.timeouts));
     if run.is_worn_out {
         let warning = "the simulated card is worn out: more flash blocks failed than it has spares; raise \
              flash.endurance_cycles or flash.spare_blocks in its profile";
@@ -329,7 +329,7 @@ fn time_outs(times: u64) -> Option<String> {
     })
 }
 
-fn device_note(device: &Medium, io: IoArg) -> String {
+fn device_note(device: &StorageInfo, io: IoArg) -> String {
     use clap::ValueEnum;
     let io = io.to_possible_value();
     let io = io.as_ref().map_or("", |value| value.get_name());

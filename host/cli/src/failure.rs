@@ -10,7 +10,7 @@ pub enum Failure {
     /// A sentence with a specific exit code.
     MessageWithCode(String, u8),
     /// Everything has been reported; only the exit code remains.
-    Shown(u8),
+    AlreadyPrinted(u8),
     /// Standard output was closed by its reader.
     OutputClosed,
 }

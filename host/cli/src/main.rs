@@ -58,7 +58,7 @@ fn main() -> ExitCode {
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
-        Err(Failure::Shown(code)) => ExitCode::from(code),
+        Err(Failure::AlreadyPrinted(code)) => ExitCode::from(code),
         // The reader closed the pipe because it has read enough.
         Err(Failure::OutputClosed) => ExitCode::SUCCESS,
         Err(Failure::Message(message)) => report(&message, 2),

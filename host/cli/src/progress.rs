@@ -32,7 +32,7 @@ impl Progress {
     }
 
     /// Starts a bar for the given number of lines.
-    pub fn over_lines(lines_total: u64) -> Progress {
+    pub fn over_samples(lines_total: u64) -> Progress {
         Progress::of(lines_total, OF_LINES)
     }
 
@@ -57,7 +57,7 @@ impl Progress {
     }
 
     /// Shows the number of lines done, with a message.
-    pub fn show_lines(&mut self, lines: u64, message: impl FnOnce() -> String) {
+    pub fn show_samples(&mut self, lines: u64, message: impl FnOnce() -> String) {
         self.show(lines);
         if let Some(bar) = &self.bar {
             bar.set_message(message());

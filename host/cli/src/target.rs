@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use cardiograph_sim_card::{Board, Profile};
-use cardiograph_store::{Directory, Io, Medium};
+use cardiograph_store::{Directory, Io, StorageInfo};
 use clap::ValueEnum;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -30,7 +30,7 @@ pub enum Target {
     /// A simulated card on a board.
     Simulated { profile: Profile, board: Board },
     /// A directory on a storage device of this computer.
-    Directory(Directory, Medium),
+    Directory(Directory, StorageInfo),
 }
 
 const PREFIX: &str = "sim:";
@@ -114,5 +114,5 @@ fn directory(name: &str, io: IoArg) -> Result<Target, Failure> {
             "{name}: {error}; use a directory with read and write permission"
         )),
     })?;
-    Ok(Target::Directory(directory, Medium::of(path)))
+    Ok(Target::Directory(directory, StorageInfo::of(path)))
 }

@@ -3,7 +3,7 @@
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use cardiograph_trace::{About, Trace};
-use cardiograph_workload::{Doing, Observer, Operation};
+use cardiograph_workload::{Activity, Observer, Operation};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
@@ -81,8 +81,8 @@ impl Observer for Watch {
         ControlFlow::Continue(())
     }
 
-    fn wait(&mut self, doing: Doing, now_ns: u64) -> ControlFlow<()> {
-        if doing == Doing::Measuring {
+    fn poll(&mut self, activity: Activity, now_ns: u64) -> ControlFlow<()> {
+        if activity == Activity::Measuring {
             return self.check(now_ns, now_ns);
         }
         // The time limit applies to measuring only.

@@ -15,7 +15,7 @@
 use crate::ring::Ring;
 use crate::verify::{self, Line};
 use crate::{Cause, GAPS_MAX, Gap, LoggerConfig, LoggerError, Policy};
-use cardiograph_workload::{Clock, Doing, Observer, Operation, OperationKind, Store};
+use cardiograph_workload::{Activity, Clock, Observer, Operation, OperationKind, Store};
 use std::ops::ControlFlow;
 
 /// Result of a recording.
@@ -204,7 +204,7 @@ impl<S: Store, C: Clock, O: Observer, L: FnMut(u64, &mut [u8])> Run<'_, S, C, O,
         let now_ns = self.now_ns();
         self.clock.pause_ns(ns.saturating_sub(now_ns));
         let now_ns = self.clock.now_ns();
-        let observed = self.observer.wait(Doing::Measuring, now_ns);
+        let observed = self.observer.poll(Activity::Measuring, now_ns);
         self.stop_if(observed);
     }
 

@@ -39,7 +39,7 @@ pub fn run_logger_on_card(
                 result: run_logger(
                     recording, path, is_safe, &mut store, &mut clock, observer, line,
                 ),
-                time_outs: store.time_outs(),
+                time_outs: store.timeouts(),
                 is_worn_out: store.is_worn_out(),
             };
             Ok((recorded, store.unmount()))
@@ -51,7 +51,7 @@ pub fn run_logger_on_card(
                 result: run_logger(
                     recording, path, is_safe, &mut store, &mut clock, observer, line,
                 ),
-                time_outs: card.time_outs(),
+                time_outs: card.timeouts(),
                 is_worn_out: card.is_worn_out(),
             };
             Ok((recorded, card.unmount()))

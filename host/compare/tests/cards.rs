@@ -6,7 +6,7 @@ mod common;
 use cardiograph_compare::{LoggerConfig, LoggerResult, Policy, run_logger, run_logger_on_card};
 use cardiograph_sim_card::{Board, Card, Profile, Seed};
 use cardiograph_store::{FatCard, run_on_card};
-use cardiograph_workload::{Doing, Fill, Observer, Operation, Phase, Span, Store, Workload};
+use cardiograph_workload::{Activity, Fill, Observer, Operation, Phase, Span, Store, Workload};
 use common::{fsck, image};
 use std::fs::File;
 use std::io::Read;
@@ -25,7 +25,7 @@ impl Observer for Seen {
         ControlFlow::Continue(())
     }
 
-    fn wait(&mut self, _doing: Doing, _now_ns: u64) -> ControlFlow<()> {
+    fn poll(&mut self, _activity: Activity, _now_ns: u64) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
 }

@@ -4,7 +4,7 @@ use cardiograph_compare::{
     Cause, GAPS_MAX, LoggerConfig, LoggerError, LoggerResult, Policy, run_logger,
 };
 use cardiograph_sim_card::{Random, Seed};
-use cardiograph_workload::{Clock, Doing, Flush, Observer, Operation, Store};
+use cardiograph_workload::{Activity, Clock, Flush, Observer, Operation, Store};
 use std::cell::Cell;
 use std::num::NonZeroU32;
 use std::ops::ControlFlow;
@@ -141,7 +141,7 @@ impl Observer for Seen {
         }
     }
 
-    fn wait(&mut self, _doing: Doing, _now_ns: u64) -> ControlFlow<()> {
+    fn poll(&mut self, _activity: Activity, _now_ns: u64) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
 }

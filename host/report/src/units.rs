@@ -107,8 +107,8 @@ mod tests {
         assert_eq!(energy(-0.5), "-500 nJ");
         assert_eq!(power(97.5), "97.5 mW");
         assert_eq!(percent(0.1234), "12.3 %");
-        assert_eq!(ram(65_536), "64 KiB");
-        assert_eq!(ram(1000), "1000 B");
+        assert_eq!(binary_bytes(65_536), "64 KiB");
+        assert_eq!(binary_bytes(1000), "1000 B");
         assert_eq!(count(16_384), "16 384");
         assert_eq!(count(100), "100");
     }

@@ -67,7 +67,8 @@ impl fmt::Display for CardError {
 /// A simulated card at the level of blocks.
 ///
 /// Times are of one clock, in ns, and never go back. Who drives the card starts nothing before the
-/// busy time of what came before is over.
+/// busy time of what came before is over. A clone is another card that goes on from the same state.
+#[derive(Clone)]
 pub struct Card {
     /// What the card holds.
     medium: Medium,
@@ -83,7 +84,7 @@ pub struct Card {
 }
 
 /// A write of consecutive blocks that is under way, its length not yet known.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Stream {
     /// The first block that is not in flash yet.
     first: u64,
@@ -290,6 +291,11 @@ impl Card {
         for (block, data) in (start..).zip(data) {
             medium.read(block, data);
         }
+    }
+
+    /// Returns true if another card holds the same; fast if it is a clone.
+    pub fn holds_same(&self, other: &Card) -> bool {
+        self.unreadable == other.unreadable && self.medium.is_same(&other.medium)
     }
 
     /// Stores blocks past the controller and outside time, as a card comes formatted from its maker.

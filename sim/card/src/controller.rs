@@ -73,6 +73,7 @@ pub struct Busy {
 ///
 /// Times are of one clock, in ns, and never go back. Nothing starts before the busy time of what came
 /// before is over.
+#[derive(Clone)]
 pub struct Controller {
     translation: Translation,
     meter: Meter,

@@ -31,6 +31,7 @@ impl Energy {
 }
 
 /// Adds up, and knows what the card is just doing.
+#[derive(Clone)]
 pub(crate) struct Meter {
     asleep_uw: u64,
     idle_uw: u64,

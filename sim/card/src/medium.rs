@@ -1,7 +1,8 @@
-//! The bytes of a card, kept only where they are not zero.
+//! The bytes of a card, kept only where they are not zero. Clones share chunks until one of them writes.
 
 use crate::BLOCK_BYTES;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// Blocks kept together.
 const CHUNK_BLOCKS: u64 = 8;
@@ -9,7 +10,7 @@ const CHUNK_BYTES: usize = CHUNK_BLOCKS as usize * BLOCK_BYTES;
 
 #[derive(Clone, Default)]
 pub(crate) struct Medium {
-    chunks: HashMap<u64, Box<[u8; CHUNK_BYTES]>>,
+    chunks: HashMap<u64, Arc<[u8; CHUNK_BYTES]>>,
 }
 
 impl Medium {
@@ -23,12 +24,26 @@ impl Medium {
     pub(crate) fn write(&mut self, block: u64, data: &[u8; BLOCK_BYTES]) {
         let key = block / CHUNK_BLOCKS;
         if let Some(chunk) = self.chunks.get_mut(&key) {
-            chunk[range(block)].copy_from_slice(data);
+            Arc::make_mut(chunk)[range(block)].copy_from_slice(data);
         } else if data.iter().any(|&byte| byte != 0) {
-            let mut chunk = Box::new([0; CHUNK_BYTES]);
-            chunk[range(block)].copy_from_slice(data);
+            let mut chunk = Arc::new([0; CHUNK_BYTES]);
+            Arc::make_mut(&mut chunk)[range(block)].copy_from_slice(data);
             self.chunks.insert(key, chunk);
         }
+    }
+
+    /// Returns true if all blocks are the same.
+    pub(crate) fn is_same(&self, other: &Medium) -> bool {
+        let zeros = [0; CHUNK_BYTES];
+        let is_in = |one: &Medium, other: &Medium| {
+            one.chunks
+                .iter()
+                .all(|(key, chunk)| match other.chunks.get(key) {
+                    Some(twin) => Arc::ptr_eq(chunk, twin) || chunk == twin,
+                    None => **chunk == zeros,
+                })
+        };
+        is_in(self, other) && is_in(other, self)
     }
 
     /// Makes blocks zero again; costs no more than what is stored.
@@ -37,8 +52,10 @@ impl Medium {
             let first = key * CHUNK_BLOCKS;
             let from = blocks.start.clamp(first, first + CHUNK_BLOCKS) - first;
             let to = blocks.end.clamp(first, first + CHUNK_BLOCKS) - first;
-            if from < to {
-                chunk[from as usize * BLOCK_BYTES..to as usize * BLOCK_BYTES].fill(0);
+            // A whole chunk goes; only a part of one has to be cleared.
+            if from < to && to - from < CHUNK_BLOCKS {
+                Arc::make_mut(chunk)[from as usize * BLOCK_BYTES..to as usize * BLOCK_BYTES]
+                    .fill(0);
             }
             to.saturating_sub(from) < CHUNK_BLOCKS
         });

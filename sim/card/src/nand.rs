@@ -51,6 +51,7 @@ impl Sum for Work {
 }
 
 /// One chip.
+#[derive(Clone)]
 pub(crate) struct Nand {
     profile: profile::Flash,
     energy: profile::FlashEnergy,

@@ -46,6 +46,7 @@ use std::collections::VecDeque;
 use std::ops::{Range, RangeInclusive};
 
 /// A unit that is being written in order into a fresh block.
+#[derive(Clone)]
 struct OpenUnit {
     unit: u32,
     next_page: u32,
@@ -53,6 +54,7 @@ struct OpenUnit {
 }
 
 /// A page in the controller's RAM.
+#[derive(Clone)]
 struct RamPage {
     page: u32,
     /// A bit for each block written since the page was last whole.
@@ -68,6 +70,7 @@ pub(crate) struct Written {
     pub(crate) program_ns: u64,
 }
 
+#[derive(Clone)]
 pub(crate) struct Translation {
     nand: Nand,
     blocks: Blocks,

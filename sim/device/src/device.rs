@@ -256,18 +256,18 @@ async fn run<T>(
 ) -> Option<T> {
     let mut recorder = pin!(recorder);
     poll_fn(|context| {
-        if let Poll::Ready(result) = recorder.as_mut().poll(context) {
-            return Poll::Ready(Some(result));
-        }
-        if interrupt.is_stopped() {
-            return Poll::Ready(None);
-        }
-        if let Some(future) = &mut background
+        // The background task goes first: delays of the recorder skip time at once unless a timer is pending.
+        if !interrupt.is_stopped()
+            && let Some(future) = &mut background
             && future.as_mut().poll(context).is_ready()
         {
             background = None;
         }
-        Poll::Pending
+        match recorder.as_mut().poll(context) {
+            Poll::Ready(result) => Poll::Ready(Some(result)),
+            Poll::Pending if interrupt.is_stopped() => Poll::Ready(None),
+            Poll::Pending => Poll::Pending,
+        }
     })
     .await
 }

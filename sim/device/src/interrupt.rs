@@ -96,6 +96,10 @@ impl Sampling<'_> {
             if at_ns > now_ns {
                 return;
             }
+            if let Some(session) = self.samples.session(self.next) {
+                let is_begun = self.producer.begin_session(&session).is_ok();
+                self.samples.note_session(self.next, is_begun);
+            }
             let mut sample = [0; LINE_BYTES_MAX];
             let len = self.samples.make(self.next, &mut sample);
             // The producer counts a lost sample and adds it to a gap.
@@ -184,19 +188,26 @@ pub(crate) struct Delay<'a, 'b> {
     pub(crate) interrupt: &'b Interrupt<'a>,
 }
 
+impl Delay<'_, '_> {
+    /// Lets virtual time pass, then fires the sampling interrupt.
+    async fn pass_ns(&self, ns: u64) {
+        if !self.world.skip_ns(ns) {
+            self.world.sleep_ns(ns).await;
+        }
+        self.interrupt.fire();
+    }
+}
+
 impl DelayNs for Delay<'_, '_> {
     async fn delay_ns(&mut self, ns: u32) {
-        self.world.sleep_ns(ns.into()).await;
-        self.interrupt.fire();
+        self.pass_ns(ns.into()).await;
     }
 
     async fn delay_us(&mut self, us: u32) {
-        self.world.sleep_ns(u64::from(us) * 1_000).await;
-        self.interrupt.fire();
+        self.pass_ns(u64::from(us) * 1_000).await;
     }
 
     async fn delay_ms(&mut self, ms: u32) {
-        self.world.sleep_ns(u64::from(ms) * 1_000_000).await;
-        self.interrupt.fire();
+        self.pass_ns(u64::from(ms) * 1_000_000).await;
     }
 }

@@ -1,6 +1,6 @@
 //! Samples of a producer, and their due times.
 
-use cardiograph_recorder::LINE_BYTES_MAX;
+use cardiograph_recorder::{LINE_BYTES_MAX, Session};
 
 /// Samples of one stream, in order.
 pub trait Samples {
@@ -10,6 +10,14 @@ pub trait Samples {
 
     /// Generates a sample; returns its length in bytes.
     fn make(&mut self, index: u64, sample: &mut [u8; LINE_BYTES_MAX]) -> usize;
+
+    /// Returns the session that begins before a sample; none by default.
+    fn session(&mut self, _index: u64) -> Option<Session> {
+        None
+    }
+
+    /// Receives the result of beginning the session before this sample: true if the producer accepted it.
+    fn note_session(&mut self, _index: u64, _is_begun: bool) {}
 }
 
 /// Lines of text of one length at a fixed rate. Each contains its own index, so that a missing line is

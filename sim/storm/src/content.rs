@@ -1,7 +1,8 @@
 //! Reads what a recorder wrote, by docs/formats.md and not by its code, and holds it against what was
 //! sampled.
 
-use crate::plan::{HEADER, Plan};
+use crate::plan::{HEADER, Plan, SESSIONS, SETTINGS, session_name};
+use crate::rules::merged;
 use cardiograph_recorder::{Format, Schema};
 use cardiograph_sim_card::BLOCK_BYTES;
 
@@ -18,9 +19,11 @@ pub struct Reached {
 }
 
 impl Reached {
-    /// Samples in gaps.
+    /// Samples in gaps. A gap that the card took with it may lie within a later one.
     pub fn lost(&self) -> u64 {
-        self.gaps.iter().map(|(_, count)| count).sum()
+        let mut gaps = self.gaps.clone();
+        gaps.sort_unstable();
+        merged(&gaps).iter().map(|(_, count)| count).sum()
     }
 
     fn pass_gap(&mut self, (first, count): (u64, u64)) -> Result<(), String> {
@@ -57,12 +60,22 @@ pub fn read(
     }
 }
 
-fn header(plan: &Plan) -> String {
+/// The session that the note or the header of a file names, if there is such a session: whether that is right
+/// shows when it is read.
+fn session_of(plan: &Plan, begin: &str, word: &str) -> Option<usize> {
+    let is_named = |session: &usize| begin.contains(&format!("{word}{}", session_name(*session)));
+    (0..SESSIONS)
+        .find(is_named)
+        .filter(|session| plan.has_begun(*session))
+}
+
+fn header(plan: &Plan, session: Option<usize>) -> String {
     match plan.config.format {
         Format::Lines { header: "", .. } => String::new(),
         Format::Lines { .. } => format!("{HEADER}\r\n"),
-        Format::Csv(schemas) | Format::Binary(schemas) => {
-            let names = schemas[0].columns().iter().map(|column| column.name);
+        Format::Csv(_) | Format::Binary(_) => {
+            let columns = plan.schema_of(session).map_or(&[][..], Schema::columns);
+            let names = columns.iter().map(|column| column.name);
             let names: Vec<&str> = names.chain(["note"]).collect();
             format!("{}\r\n", names.join(","))
         }
@@ -70,12 +83,18 @@ fn header(plan: &Plan) -> String {
 }
 
 fn read_text(plan: &Plan, bytes: &[u8], reached: &mut Reached) -> Result<(), String> {
-    let names = header(plan);
-    let commas = match plan.schema() {
-        Some(schema) => schema.columns().len(),
-        None => 0,
+    let begin = String::from_utf8_lossy(&bytes[..bytes.len().min(2 * BLOCK_BYTES)]);
+    let session = match begin.split_once("#file ") {
+        Some((_, about)) => {
+            let about = about.split('\n').next().unwrap_or_default();
+            session_of(plan, about, " session=")
+        }
+        None => None,
     };
-    let note = format!("{}#", ",".repeat(commas));
+    let names = header(plan, session);
+    let columns = plan.schema_of(session);
+    let commas = ",".repeat(columns.map_or(0, |schema| schema.columns().len()));
+    let note = format!("{commas}#");
     let mut at = names.len();
     if !bytes.starts_with(names.as_bytes()) {
         let begin = String::from_utf8_lossy(&bytes[..bytes.len().min(names.len() + 100)]);
@@ -90,7 +109,8 @@ fn read_text(plan: &Plan, bytes: &[u8], reached: &mut Reached) -> Result<(), Str
         let rest = &bytes[at..];
         let next = reached.next.unwrap_or_else(|| number_at(rest));
         let sample = plan.text(next);
-        if marks.number.is_some() && next < plan.count && rest.starts_with(&sample) {
+        let is_own = plan.session_at(next) == session;
+        if marks.number.is_some() && is_own && next < plan.count && rest.starts_with(&sample) {
             reached.next = Some(next + 1);
             totals.samples += 1;
             at += sample.len();
@@ -100,17 +120,22 @@ fn read_text(plan: &Plan, bytes: &[u8], reached: &mut Reached) -> Result<(), Str
         let line = &rest[..end.ok_or(format!("it ends within a line at byte {at}"))? + 1];
         let line = String::from_utf8_lossy(line);
         let wrong = || format!("sample {next} is due at byte {at}, and there is {line:?}");
+        if let Some(about) = about_of(&line, &commas, session, plan) {
+            let is_due = |next| about.1 == next || reached.may_overlap && about.1 < next;
+            if marks.number.replace(about.0).is_some() || !reached.next.is_none_or(is_due) {
+                return Err(format!(
+                    "another line about the file, and {next} is due: {line:?}"
+                ));
+            }
+            at += line.len();
+            continue;
+        }
         let told = line.strip_prefix(&note).ok_or_else(wrong)?;
         if let Some(gap) = told.strip_prefix("gap ") {
             let gap = gap_of(gap).ok_or_else(wrong)?;
             totals.gaps += 1;
             totals.lost += gap.1;
             reached.pass_gap(gap)?;
-        } else if let Some(about) = told.strip_prefix("file ") {
-            let (number, _) = about_of(about).ok_or_else(wrong)?;
-            if marks.number.replace(number).is_some() {
-                return Err(format!("a second line about the file at byte {at}"));
-            }
         } else {
             marks.look(told, bytes, at + line.len(), &totals)?;
         }
@@ -134,9 +159,22 @@ fn gap_of(text: &str) -> Option<(u64, u64)> {
     is_whole.then_some(gap)
 }
 
-/// Number and first sample of a file without a session.
-fn about_of(text: &str) -> Option<(u32, u64)> {
-    let mut fields = text.strip_suffix("\r\n")?.split(' ');
+/// Number and first sample of a file of this session, from the line about it.
+fn about_of(line: &str, commas: &str, session: Option<usize>, plan: &Plan) -> Option<(u32, u64)> {
+    let line = line.strip_prefix(commas)?;
+    let settings = session.map_or("", |session| SETTINGS[session]);
+    let quote = match settings.contains(',') && plan.schema_of(session).is_some() {
+        true => "\"",
+        false => "",
+    };
+    let text = line.strip_prefix(quote)?.strip_prefix("#file ")?;
+    let of_session = match session {
+        Some(session) if settings.is_empty() => format!(" session={}", session_name(session)),
+        Some(session) => format!(" session={} settings={settings}", session_name(session)),
+        None => String::new(),
+    };
+    let text = text.strip_suffix(&format!("{of_session}{quote}\r\n"))?;
+    let mut fields = text.split(' ');
     let mut number = |name: &str| fields.next()?.strip_prefix(name)?.parse::<u64>().ok();
     let about = (number("number=")?, number("first=")?);
     number("at_us=")?;
@@ -249,7 +287,6 @@ fn read_binary(
     may_end_early: bool,
     reached: &mut Reached,
 ) -> Result<(), String> {
-    let schema = plan.schema().ok_or("a binary file of lines")?;
     let (blocks, rest) = bytes.as_chunks::<BLOCK_BYTES>();
     if !rest.is_empty() {
         return Err("it ends within a block".into());
@@ -257,6 +294,8 @@ fn read_binary(
     let mut part: Vec<u8> = Vec::new();
     let mut totals = Totals::default();
     let mut header = Vec::new();
+    let mut session = None;
+    let (mut has_header, mut has_samples) = (false, false);
     for (number, block) in blocks.iter().enumerate() {
         let head = head(blocks, number)?;
         if block[13] != stream {
@@ -268,22 +307,33 @@ fn read_binary(
                 header.truncate(head.first);
                 header.extend(payload);
                 let due = reached.next.unwrap_or(head.sample);
-                check_header(&header, get32(&blocks[0], 8), streams, schema)
-                    .map_err(|why| format!("block {number}: {why}"))?;
-                if number > 0 && head.sample != due {
-                    return Err(format!("block {number} is before another sample"));
+                let text = String::from_utf8_lossy(&header);
+                let named = session_of(plan, &text, "\nsession ");
+                if has_header && named != session {
+                    return Err(format!("block {number} is of another session"));
                 }
+                let is_first = !has_header && head.first == 0;
+                session = named;
+                let first = is_first.then_some(head.sample);
+                check_header(&text, get32(&blocks[0], 8), streams, plan, session, first)
+                    .map_err(|why| format!("block {number}: {why}"))?;
+                // What the card took with it may be there after all: a gap follows that begins here.
+                let may_overlap = !has_samples && reached.may_overlap && head.sample < due;
+                if head.sample != due && !may_overlap {
+                    return Err(format!(
+                        "block {number} is before sample {}, and {due} is due",
+                        head.sample
+                    ));
+                }
+                has_header = true;
             }
-            1 => read_samples(
-                plan,
-                schema.sample_bytes(),
-                &head,
-                payload,
-                &mut part,
-                reached,
-            )
-            .map_err(|why| format!("block {number}: {why}"))?,
-            2 if head.used == 33 && part.is_empty() => {
+            1 if has_header => {
+                has_samples = true;
+                read_samples(plan, session, &head, payload, &mut part, reached)
+                    .map_err(|why| format!("block {number}: {why}"))?;
+            }
+            2 if has_header && head.used == 33 && part.is_empty() => {
+                has_samples = true;
                 totals.gaps += 1;
                 totals.lost += get64(payload, 8);
                 if get64(payload, 16) > get64(payload, 24) || payload[32] > 6 {
@@ -310,8 +360,15 @@ fn read_binary(
 }
 
 /// The lines of a header, as far as they are there.
-fn check_header(header: &[u8], number: u32, streams: u64, schema: &Schema) -> Result<(), String> {
-    let text = String::from_utf8_lossy(header);
+fn check_header(
+    text: &str,
+    number: u32,
+    streams: u64,
+    plan: &Plan,
+    session: Option<usize>,
+    first: Option<u64>,
+) -> Result<(), String> {
+    let schema = plan.schema_of(session).ok_or("a binary file of lines")?;
     let mut lines = text.split_inclusive('\n');
     let mut next = || lines.next().unwrap_or_default();
     if next() != "cardiograph recording 2\n" || !next().starts_with("prefix ") {
@@ -321,11 +378,18 @@ fn check_header(header: &[u8], number: u32, streams: u64, schema: &Schema) -> Re
     for (name, due) in [
         ("number ", Some(u64::from(number))),
         ("streams ", Some(streams)),
-        ("first ", None),
+        ("first ", first),
         ("at_us ", None),
         ("sample_bytes ", Some(sample_bytes as u64)),
         ("columns ", Some(schema.columns().len() as u64)),
     ] {
+        if let Some(session) = session.filter(|_| name == "columns ") {
+            let is_named = next() == format!("session {}\n", session_name(session));
+            let settings = SETTINGS[session];
+            if !is_named || !settings.is_empty() && next() != format!("settings {settings}\n") {
+                return Err(format!("another session in the header: {text:?}"));
+            }
+        }
         let value = next().strip_prefix(name).map(|it| it.trim_end().parse());
         if !matches!(value, Some(Ok(value)) if due.is_none_or(|due| due == value)) {
             return Err(format!("no {name} in the header: {text:?}"));
@@ -334,7 +398,7 @@ fn check_header(header: &[u8], number: u32, streams: u64, schema: &Schema) -> Re
     match lines.count() == schema.columns().len() && text.ends_with('\n') {
         true => Ok(()),
         // The second block may be missing, or come next.
-        false if header.len() == 472 => Ok(()),
+        false if text.len() == 472 => Ok(()),
         false => Err(format!("another number of columns: {text:?}")),
     }
 }
@@ -342,12 +406,14 @@ fn check_header(header: &[u8], number: u32, streams: u64, schema: &Schema) -> Re
 /// Samples of a block, of which the first may have begun in the one before.
 fn read_samples(
     plan: &Plan,
-    sample_bytes: usize,
+    session: Option<usize>,
     head: &Head,
     payload: &[u8],
     part: &mut Vec<u8>,
     reached: &mut Reached,
 ) -> Result<(), String> {
+    let schema = plan.schema_of(session).ok_or("a binary file of lines")?;
+    let sample_bytes = schema.sample_bytes();
     let first = (sample_bytes - part.len()) % sample_bytes;
     let next = reached.next.get_or_insert(head.sample);
     let begins = *next + u64::from(!part.is_empty());
@@ -365,6 +431,9 @@ fn read_samples(
     while part.len() >= sample_bytes {
         if part[..sample_bytes] != plan.sample(*next) || *next >= plan.count {
             return Err(format!("sample {next} is wrong"));
+        }
+        if plan.session_at(*next) != session {
+            return Err(format!("sample {next} is of another session"));
         }
         part.drain(..sample_bytes);
         *next += 1;

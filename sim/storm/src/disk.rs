@@ -1,5 +1,6 @@
 //! Blocks outside time, and a part of them as a stream of bytes.
 
+use cardiograph_recorder::Blocks;
 use cardiograph_sim_card::{BLOCK_BYTES, Block, Card};
 use std::collections::BTreeMap;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -22,6 +23,36 @@ impl Disk for Card {
 
     fn put(&mut self, number: u64, data: &Block) {
         self.store(number, std::slice::from_ref(data));
+    }
+}
+
+/// A card as the file system of the recorder sees it, outside time.
+pub struct Direct<'a>(pub &'a mut Card);
+
+impl Blocks for Direct<'_> {
+    type Error = std::convert::Infallible;
+
+    fn blocks(&self) -> u32 {
+        self.0.blocks() as u32
+    }
+
+    async fn read(&mut self, start: u32, blocks: &mut [Block]) -> Result<(), Self::Error> {
+        self.0.load(start.into(), blocks);
+        Ok(())
+    }
+
+    async fn write(
+        &mut self,
+        start: u32,
+        count: u32,
+        make: &mut dyn FnMut(u32, &mut Block),
+    ) -> Result<(), Self::Error> {
+        for at in 0..count {
+            let mut data = [0; BLOCK_BYTES];
+            make(at, &mut data);
+            self.0.put(u64::from(start + at), &data);
+        }
+        Ok(())
     }
 }
 
@@ -74,6 +105,8 @@ pub struct Part<'a, D> {
     disk: &'a mut D,
     blocks: Range<u64>,
     at: u64,
+    /// The block that was read last: directories are read a few bytes at a time.
+    last: Option<(u64, Block)>,
 }
 
 impl<'a, D: Disk> Part<'a, D> {
@@ -83,6 +116,7 @@ impl<'a, D: Disk> Part<'a, D> {
             disk,
             blocks,
             at: 0,
+            last: None,
         }
     }
 
@@ -103,7 +137,11 @@ impl<D: Disk> Read for Part<'_, D> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let (block, within, count) = self.here(out.len());
         if count > 0 {
-            out[..count].copy_from_slice(&self.disk.block(block)[within..within + count]);
+            let data = match &mut self.last {
+                Some((last, data)) if *last == block => data,
+                last => &mut last.insert((block, self.disk.block(block))).1,
+            };
+            out[..count].copy_from_slice(&data[within..within + count]);
         }
         self.at += count as u64;
         Ok(count)
@@ -117,6 +155,7 @@ impl<D: Disk> Write for Part<'_, D> {
             let mut data = self.disk.block(block);
             data[within..within + count].copy_from_slice(&bytes[..count]);
             self.disk.put(block, &data);
+            self.last = None;
         }
         self.at += count as u64;
         Ok(count)

@@ -5,11 +5,13 @@ use crate::disk::Disk;
 use crate::fat;
 use crate::others::{Files, Volume};
 use crate::rules;
-use crate::session::{End, Session};
+use crate::session::{End, Said, Session};
 use cardiograph_recorder::{Cause, Event, FileId, Window};
 use cardiograph_sim_card::Card;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::AddAssign;
 use std::process::Command;
+use std::sync::Arc;
 
 /// What was on the card in the end.
 #[derive(Clone, Copy, Debug, Default)]
@@ -22,6 +24,18 @@ pub struct Found {
     pub lost: u64,
     /// Streams whose window was not kept when power was cut, which a late checkpoint would have told.
     pub late: u64,
+    /// Streams of which nothing tells where they ended, since the files that they shared were removed.
+    pub unknown: u64,
+}
+
+impl AddAssign for Found {
+    fn add_assign(&mut self, other: Found) {
+        self.files += other.files;
+        self.samples += other.samples;
+        self.lost += other.lost;
+        self.late += other.late;
+        self.unknown += other.unknown;
+    }
 }
 
 /// Everything that happened to a card.
@@ -32,8 +46,8 @@ pub struct History<'a> {
     pub others: &'a Files,
     /// The devices it was in, one after the other.
     pub sessions: &'a [Session],
-    /// What the session of this number does if its power is not cut.
-    pub uncut: Option<(usize, &'a Session)>,
+    /// What sessions whose power was cut, by their number, do otherwise.
+    pub uncut: &'a BTreeMap<usize, Arc<Session>>,
 }
 
 impl History<'_> {
@@ -51,8 +65,16 @@ impl History<'_> {
         self.judge_cards(&mut [card])
     }
 
+    /// Judges a card after a recovery that no recording followed.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn judge_recovered(&self, card: &mut Card) -> Result<Found, String> {
+        self.judge_cards(&mut [card])
+    }
+
     /// Returns true if the volume was made nearly full, or a recording has filled it.
-    fn may_be_full(&self) -> bool {
+    pub(crate) fn may_be_full(&self) -> bool {
         self.volume.free_bytes.is_some() || self.sessions.iter().any(Session::is_full)
     }
 
@@ -111,9 +133,37 @@ impl History<'_> {
         }
         files.retain(|path, _| !path.ends_with("/CARDIOGR.IDX"));
         match files.remove("CARDIOGR.JNL") {
-            Some(_) => Ok(files),
+            Some(_) => files.into_iter().map(without_session).collect(),
             None => Err(format!("there is no journal among {:?}", files.keys())),
         }
+    }
+
+    /// Where a stream was at the end of a file that was removed, if the files are its own: only those that are
+    /// closed are removed, and what they held was reported.
+    fn end_of_closed(&self, number: usize, of: usize, id: FileId) -> Result<Option<u64>, String> {
+        let session = &self.sessions[number];
+        let (track, streams) = session.track_of(of);
+        let closed = |said: &Said| match said.event {
+            Event::Closed { record, .. } | Event::Recovered { record } if record.id == id => true,
+            _ => false,
+        };
+        let later = self.sessions[number..].iter();
+        if !later.flat_map(|session| &session.said).any(closed) {
+            return Err(format!("{id} was removed and had not been closed"));
+        }
+        let mut end = 0;
+        for said in &session.said {
+            match said.event {
+                Event::Closed { track: of, record } if usize::from(of) == track => {
+                    end += record.samples + record.lost;
+                    if record.id == id {
+                        return Ok((streams == 1 && !session.lost_card()).then_some(end));
+                    }
+                }
+                _ => (),
+            }
+        }
+        Ok(None)
     }
 
     fn removed(&self) -> BTreeSet<FileId> {
@@ -161,13 +211,16 @@ impl History<'_> {
                 )
                 .and_then(|()| rules::judge_end(session, stream, bytes))
                 .map_err(|why| format!("{path}: {why}"))?,
-                None if removed.contains(&id) => reached.next = None,
+                None if removed.contains(&id) => {
+                    reached.next = self.end_of_closed(number, stream, id)?;
+                }
                 None => (),
             }
         }
         rules::judge_checkpoints(session, stream)?;
         rules::judge_causes(session, stream)?;
         let Some(end) = reached.next else {
+            found.unknown += 1;
             return Ok(());
         };
         found.samples += end - reached.lost().min(end);
@@ -199,9 +252,13 @@ impl History<'_> {
         let Some(started_ns) = session.started_ns else {
             return Ok(());
         };
-        // What a full card has no room for cannot be there.
-        let room = self.room(number, stream);
-        let before = |ns: u64| plan.due_before(ns.saturating_sub(started_ns)).min(room);
+        // What a full card has no room for cannot be there; what follows it has to be.
+        let no_room = self.no_room(number, stream);
+        let before = |ns: u64| {
+            let due = plan.due_before(ns.saturating_sub(started_ns));
+            let is_in = |gap: &&(u64, u64)| gap.0 < due && due <= gap.0 + gap.1;
+            no_room.iter().find(is_in).map_or(due, |gap| gap.0)
+        };
         let mut last_us = 0;
         for covered in session.checkpoints(stream) {
             if end < covered.samples {
@@ -219,9 +276,10 @@ impl History<'_> {
                 ));
             }
         }
-        let Some((_, uncut)) = self.uncut.filter(|(uncut, _)| *uncut == number) else {
-            return Ok(());
-        };
+        let uncut = self
+            .uncut
+            .get(&number)
+            .ok_or("nobody knows it without its cut")?;
         let due = match plan.config.window {
             Window::Us(window_us) => before(session.ended_ns.saturating_sub(window_us * 1000)),
             // The newest may be missing.
@@ -245,17 +303,20 @@ impl History<'_> {
 }
 
 impl History<'_> {
-    /// Samples that the files of a stream have room for.
-    fn room(&self, number: usize, stream: usize) -> u64 {
-        let uncut = self.uncut.filter(|(uncut, _)| *uncut == number);
-        let said = uncut.iter().flat_map(|(_, session)| &session.said);
+    /// Samples of a stream that a full card has no room for.
+    fn no_room(&self, number: usize, stream: usize) -> Vec<(u64, u64)> {
+        let uncut = self.uncut.get(&number);
+        let said = uncut.iter().flat_map(|session| &session.said);
         let no_room = said.filter_map(|said| match said.event {
             Event::Lost { stream: of, gap } => {
-                (usize::from(of) == stream && gap.cause == Cause::CardFull).then_some(gap.first)
+                let is_full = usize::from(of) == stream && gap.cause == Cause::CardFull;
+                is_full.then_some((gap.first, gap.count))
             }
             _ => None,
         });
-        no_room.min().unwrap_or(u64::MAX)
+        let mut no_room: Vec<(u64, u64)> = no_room.collect();
+        no_room.sort_unstable();
+        rules::merged(&no_room)
     }
 
     /// Judges a card whose power was cut, before any recorder has seen it again: files of others are as they
@@ -289,8 +350,31 @@ impl History<'_> {
     }
 }
 
+/// A file by its path without the name of a session, which has to be that of a session in it.
+fn without_session((path, bytes): (String, Vec<u8>)) -> Result<(String, Vec<u8>), String> {
+    let holds = |word: &str, until: usize| {
+        let begin = &bytes[..bytes.len().min(until)];
+        begin
+            .windows(word.len())
+            .any(|bytes| bytes == word.as_bytes())
+    };
+    let Some((stem, rest)) = path.split_once(' ') else {
+        return match path.ends_with(".CSV") && holds(" session=run-", 1024) {
+            true => Err(format!("{path} is not named for its session")),
+            false => Ok((path, bytes)),
+        };
+    };
+    let (session, extension) = rest.split_once('.').unwrap_or_default();
+    let in_text = holds(&format!(" session={session}"), 1024);
+    let in_header = holds(&format!("\nsession {session}\n"), usize::MAX);
+    match in_text || in_header {
+        true => Ok((format!("{stem}.{extension}"), bytes)),
+        false => Err(format!("{path} is named for a session that is not in it")),
+    }
+}
+
 /// Returns true if a card was refused because it has no room.
-fn is_full(why: &str) -> bool {
+pub(crate) fn is_full(why: &str) -> bool {
     why.contains("longest free run has")
 }
 

@@ -15,6 +15,7 @@ pub mod content;
 pub mod disk;
 pub mod fat;
 pub mod judge;
+pub mod ledger;
 pub mod others;
 pub mod plan;
 pub mod rules;

@@ -1,11 +1,13 @@
 //! What a stream of a case samples, and how that must be written down.
 
 use cardiograph_recorder::{
-    Column, Format, Kind, LINE_BYTES_MAX, MAGOD2, Schema, StreamConfig, Window,
+    Column, Format, Kind, LINE_BYTES_MAX, MAGOD2, Schema, Session, StreamConfig, Window,
 };
 use cardiograph_sim_device::{Samples, due_ns};
 use cardiograph_sim_world::{Random, Seed};
+use std::cell::RefCell;
 use std::fmt::Write;
+use std::rc::Rc;
 
 /// A sample that is shorter than what stands around it.
 pub const SMALL: Schema = {
@@ -56,8 +58,22 @@ pub struct Plan {
     pub count: u64,
     /// Least and greatest length of a line, its end included.
     line_bytes: (u64, u64),
+    /// Samples before which sessions are to begin.
+    sessions: [Option<u64>; SESSIONS],
+    /// Samples before which they did begin.
+    begun: [Option<u64>; SESSIONS],
     /// Decides what is in the samples.
     seed: Seed,
+}
+
+/// Most sessions of a stream.
+pub const SESSIONS: usize = 3;
+/// Their settings.
+pub const SETTINGS: [&str; SESSIONS] = ["gain=4 range=2", "", "axes=x, y and z"];
+
+/// Name of a session.
+pub fn session_name(session: usize) -> String {
+    format!("run-{session}")
 }
 
 impl Plan {
@@ -93,8 +109,61 @@ impl Plan {
             burst: pick(&[1, 1, 1, 5, 20]).min(rate_hz.into()),
             count: (f64::from(rate_hz) * seconds) as u64 + 1,
             line_bytes,
+            sessions: [None; SESSIONS],
+            begun: [None; SESSIONS],
             seed: Seed::new(random.next_u64()),
         }
+    }
+
+    /// The same stream with sessions, and perhaps another schema in some of them.
+    #[must_use]
+    pub fn with_sessions(mut self, random: &mut Random) -> Plan {
+        for session in &mut self.sessions {
+            *session = (random.below(3) > 0).then(|| random.below(self.count + 1));
+        }
+        self.sessions
+            .sort_by_key(|sample| sample.unwrap_or(u64::MAX));
+        if random.below(2) == 0 {
+            self.config.format = match self.config.format {
+                Format::Csv(_) => Format::Csv(&[SMALL, MAGOD2]),
+                Format::Binary([first, ..]) if *first == SMALL => Format::Binary(&[SMALL, MAGOD2]),
+                Format::Binary(_) => Format::Binary(&[MAGOD2, SMALL]),
+                format => format,
+            };
+        }
+        self
+    }
+
+    /// Session that a sample belongs to.
+    pub fn session_at(&self, sample: u64) -> Option<usize> {
+        let is_begun = |session: &usize| self.begun[*session].is_some_and(|first| first <= sample);
+        (0..SESSIONS).rev().find(is_begun)
+    }
+
+    /// Returns true if a session was begun.
+    pub fn has_begun(&self, session: usize) -> bool {
+        self.begun[session].is_some()
+    }
+
+    /// Schema of the samples of a session; none of lines.
+    pub fn schema_of(&self, session: Option<usize>) -> Option<&'static Schema> {
+        let schemas = self.config.format.schemas();
+        schemas.get(session.map_or(0, |session| session % schemas.len().max(1)))
+    }
+
+    /// Where samples for a device come from; `begun` is told the sessions that began.
+    pub fn source(&self, begun: Rc<RefCell<[Option<u64>; SESSIONS]>>) -> Source {
+        let plan = Plan {
+            begun: [None; SESSIONS],
+            ..*self
+        };
+        Source { plan, begun }
+    }
+
+    /// The same plan with the sessions that began.
+    #[must_use]
+    pub fn with_begun(self, begun: [Option<u64>; SESSIONS]) -> Plan {
+        Plan { begun, ..self }
     }
 
     /// Stream number `at`, of so many samples of a schema that come one by one.
@@ -110,6 +179,8 @@ impl Plan {
             burst: 1,
             count,
             line_bytes: (14, 80),
+            sessions: [None; SESSIONS],
+            begun: [None; SESSIONS],
             seed: Seed::new(at as u64),
         }
     }
@@ -119,19 +190,16 @@ impl Plan {
     pub fn again(&self, seconds: f64, random: &mut Random) -> Plan {
         Plan {
             count: (f64::from(self.rate_hz) * seconds) as u64 + 1,
+            sessions: [None; SESSIONS],
+            begun: [None; SESSIONS],
             seed: Seed::new(random.next_u64()),
             ..*self
         }
     }
 
-    /// The schema, of samples that are not lines.
-    pub fn schema(&self) -> Option<&'static Schema> {
-        self.config.format.schemas().first()
-    }
-
     /// How its samples are written down, in a word, with the bytes of the sample.
     pub fn kind(&self) -> String {
-        let bytes = self.schema().map_or(0, Schema::sample_bytes);
+        let bytes = self.schema_of(None).map_or(0, Schema::sample_bytes);
         match self.config.format {
             Format::Lines { header, .. } => format!("lines {:?} {header:?}", self.line_bytes),
             Format::Csv(_) => format!("csv {bytes}"),
@@ -161,7 +229,7 @@ impl Plan {
     /// A sample as it is pushed.
     pub fn sample(&self, index: u64) -> Vec<u8> {
         let mut random = self.seed.nth(index);
-        let Some(schema) = self.schema() else {
+        let Some(schema) = self.schema_of(self.session_at(index)) else {
             return self.line(index, &mut random);
         };
         let columns = schema.columns().iter().enumerate();
@@ -175,7 +243,7 @@ impl Plan {
     /// The line of text that a sample must become.
     pub fn text(&self, index: u64) -> Vec<u8> {
         let sample = self.sample(index);
-        let Some(schema) = self.schema() else {
+        let Some(schema) = self.schema_of(self.session_at(index)) else {
             return sample;
         };
         let mut text = String::new();
@@ -208,15 +276,43 @@ impl Plan {
     }
 }
 
-impl Samples for Plan {
+/// Samples of a plan, as a device pushes them.
+pub struct Source {
+    plan: Plan,
+    begun: Rc<RefCell<[Option<u64>; SESSIONS]>>,
+}
+
+impl Source {
+    /// The last session that is to begin before a sample.
+    fn session_before(&self, index: u64) -> Option<usize> {
+        let sessions = self.plan.sessions;
+        (0..SESSIONS).rev().find(|at| sessions[*at] == Some(index))
+    }
+}
+
+impl Samples for Source {
     fn due_ns(&mut self, index: u64) -> Option<u64> {
-        (index < self.count).then(|| Plan::due_ns(self, index))
+        (index < self.plan.count).then(|| self.plan.due_ns(index))
     }
 
     fn make(&mut self, index: u64, sample: &mut [u8; LINE_BYTES_MAX]) -> usize {
-        let made = self.sample(index);
+        let made = self.plan.sample(index);
         sample[..made.len()].copy_from_slice(&made);
         made.len()
+    }
+
+    fn session(&mut self, index: u64) -> Option<Session> {
+        let session = self.session_before(index)?;
+        let schema = self.plan.schema_of(Some(session));
+        let format = &self.plan.config.format;
+        Session::new(&session_name(session), schema, SETTINGS[session], format).ok()
+    }
+
+    fn note_session(&mut self, index: u64, is_begun: bool) {
+        if let Some(session) = self.session_before(index).filter(|_| is_begun) {
+            self.plan.begun[session] = Some(index);
+            *self.begun.borrow_mut() = self.plan.begun;
+        }
     }
 }
 

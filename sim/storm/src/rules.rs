@@ -49,8 +49,12 @@ pub fn judge_checkpoints(session: &Session, stream: usize) -> Result<(), String>
                 )
             }
             Window::Sample => {
-                let unsaved = pushed_before(covered.done_us).saturating_sub(before.samples);
-                (unsaved > 1, unsaved > 1)
+                let unsaved = |us| pushed_before(us).saturating_sub(before.samples);
+                // The recorder's clock has whole microseconds.
+                (
+                    unsaved(covered.done_us) > 1,
+                    unsaved(covered.done_us + 1) > 1,
+                )
             }
         };
         if must_be_late && !covered.is_late {
@@ -183,8 +187,8 @@ fn judge_full(session: &Session, stream: usize, end: u64) -> Result<(), String> 
     }
 }
 
-/// Gaps with those joined that touch.
-fn merged(gaps: &[(u64, u64)]) -> Vec<(u64, u64)> {
+/// Gaps in order, with those joined that touch.
+pub fn merged(gaps: &[(u64, u64)]) -> Vec<(u64, u64)> {
     let mut joined: Vec<(u64, u64)> = Vec::new();
     for (first, count) in gaps {
         match joined.last_mut() {
@@ -204,10 +208,9 @@ pub fn judge_end(session: &Session, stream: usize, bytes: &[u8]) -> Result<(), S
     if let Format::Binary(_) = plan.config.format {
         return Ok(());
     }
-    let columns = plan.schema().map_or(0, |schema| schema.columns().len());
     let last = bytes.split_inclusive(|byte| *byte == b'\n').next_back();
     let last = String::from_utf8_lossy(last.unwrap_or_default());
-    let note = last.strip_prefix(&format!("{}#", ",".repeat(columns)));
+    let note = last.trim_start_matches(',').strip_prefix('#');
     match note.is_some_and(|note| note.trim_start_matches(' ').starts_with('@')) {
         true => Err(format!("its last mark is left: {last:?}")),
         false => Ok(()),

@@ -1,15 +1,15 @@
 //! A device from power on to power off, and what it said meanwhile.
 
 use crate::disk::Image;
-use crate::plan::Plan;
+use crate::plan::{Plan, SESSIONS};
 use cardiograph_recorder::{Config, Control, Event, FileId, FlushState, Format, ReadDesk};
-use cardiograph_sim_card::wire::{Effects, Options, Strikes, Wire};
+use cardiograph_sim_card::wire::{Copied, Effects, Options, Strikes, Wire};
 use cardiograph_sim_card::{Card, Profile};
 use cardiograph_sim_device::{
     BackgroundTask, Device, Outcome, RunResult, StreamSetup, Watch, card_kind,
 };
 use cardiograph_sim_world::{Clock, Handle, Seed};
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::HashSet;
 use std::rc::Rc;
 
@@ -46,6 +46,8 @@ pub struct Setup {
     pub write_protected: bool,
     /// Whether the device loses its power with the card.
     pub stops_without_power: bool,
+    /// Whether the card is copied wherever a power cut would leave something else on it.
+    pub copies_each: bool,
     /// Decides what else is random.
     pub seed: Seed,
 }
@@ -99,6 +101,8 @@ pub struct Session {
     /// Bytes before which a busy time began or was over: between two of them what the card holds stays
     /// the same.
     pub borders: Vec<u64>,
+    /// Times in which the card was busy, in ns.
+    pub busies: Vec<(u64, u64)>,
     /// Blocks were read beside the recording.
     pub has_reads: bool,
     /// Strikes were to come.
@@ -125,6 +129,59 @@ pub enum End {
 }
 
 impl Session {
+    /// The same session if its power is cut before this byte, at this time.
+    #[must_use]
+    pub fn until(&self, byte: u64, at_ns: u64) -> Session {
+        let said = self.said.iter().filter(|said| said.byte <= byte);
+        let started_ns = self.started_ns.filter(|started_ns| *started_ns <= at_ns);
+        let pushed = |plan: &Plan| started_ns.map_or(0, |ns| plan.due_before(at_ns + 1 - ns));
+        let flushes = self.flushes.iter().filter(|(asked, _)| *asked <= at_ns);
+        let flushes = flushes.map(|(asked, done)| (*asked, done.filter(|done| *done <= at_ns)));
+        Session {
+            plans: self.plans.clone(),
+            said: said.copied().collect(),
+            end: End::PowerCut,
+            pushed: self.plans.iter().map(pushed).collect(),
+            started_ns,
+            ended_ns: at_ns,
+            flushes: flushes.collect(),
+            bytes: byte,
+            borders: Vec::new(),
+            busies: Vec::new(),
+            has_reads: self.has_reads,
+            was_struck: self.was_struck,
+            effects: self.effects,
+            card: self.card,
+            taken_out: None,
+        }
+    }
+
+    /// A recovery without a recording, and what it said.
+    pub fn of_recovery(events: impl IntoIterator<Item = Event>) -> Session {
+        let said = events.into_iter().map(|event| Said {
+            byte: 0,
+            at_us: 0,
+            event,
+        });
+        Session {
+            plans: Vec::new(),
+            said: said.collect(),
+            end: End::Done(Vec::new()),
+            pushed: Vec::new(),
+            started_ns: None,
+            ended_ns: 0,
+            flushes: Vec::new(),
+            bytes: 0,
+            borders: Vec::new(),
+            busies: Vec::new(),
+            has_reads: false,
+            was_struck: false,
+            effects: Effects::default(),
+            card: 0,
+            taken_out: None,
+        }
+    }
+
     /// Track of a stream, and the number of streams in it: binary ones with the same prefix share files.
     pub fn track_of(&self, stream: usize) -> (usize, u64) {
         let shares = |one: &Plan, other: &Plan| {
@@ -151,6 +208,9 @@ impl Session {
     /// Files of a stream, in order, each with the number of its card. A number that was given again is here
     /// once, at its last place.
     pub fn files(&self, of: usize) -> Vec<(usize, FileId)> {
+        if of >= self.plans.len() {
+            return Vec::new();
+        }
         let (of, _) = self.track_of(of);
         let taken_out = self.taken_out.as_ref();
         let card = |byte| self.card + usize::from(taken_out.is_some_and(|out| byte >= out.0));
@@ -165,6 +225,13 @@ impl Session {
             }
         }
         files
+    }
+
+    /// Byte from which on samples come, as far as events tell: that of the first file.
+    pub fn first_file_byte(&self) -> u64 {
+        let mut said = self.said.iter();
+        let opened = said.find(|said| matches!(said.event, Event::Opened { .. }));
+        opened.map_or(0, |said| said.byte)
     }
 
     /// Whether the card failed or was away.
@@ -228,13 +295,22 @@ impl Setup {
     /// # Panics
     /// If there are no streams, or more than four.
     pub fn run(&self, card: Card, clock: &Clock) -> (Card, Session) {
+        let (card, session, _) = self.run_with_copies(card, clock);
+        (card, session)
+    }
+
+    /// The same, with the copies that strikes ask for.
+    ///
+    /// # Panics
+    /// If there are no streams, or more than four.
+    pub fn run_with_copies(&self, card: Card, clock: &Clock) -> (Card, Session, Vec<Copied>) {
         let mut device = self.device(card, clock);
         device.config = self.config;
         device.entropy = 7;
         device.stops_without_power = self.stops_without_power;
         device.wire.card().schedule(&self.strikes);
-        let borders = Rc::new(RefCell::new(Vec::new()));
-        device.watch = Some(border_watch(borders.clone()));
+        let borders = Rc::new(RefCell::new(Borders::default()));
+        device.watch = Some(border_watch(borders.clone(), self.copies_each));
         let mut session = match self.plans.len() {
             1 => self.log::<1>(&device),
             2 => self.log::<2>(&device),
@@ -242,10 +318,13 @@ impl Setup {
             4 => self.log::<4>(&device),
             other => panic!("{other} streams"),
         };
-        session.borders = borders.take();
+        let borders = borders.take();
+        (session.borders, session.busies) = (borders.bytes, borders.busies);
         // A card that comes back has had its power cut and given back.
         device.wire.card().power_on();
-        (device.into_card(), session)
+        let mut copies = borders.copies;
+        copies.extend(device.wire.card().take_copies());
+        (device.into_card(), session, copies)
     }
 
     fn device(&self, card: Card, clock: &Clock) -> Device {
@@ -258,10 +337,11 @@ impl Setup {
     }
 
     fn log<const N: usize>(&self, device: &Device) -> Session {
+        let begun: [_; N] = std::array::from_fn(|_| Rc::new(RefCell::new([None; SESSIONS])));
         let streams = std::array::from_fn(|at| StreamSetup {
             config: self.plans[at].config,
             ring_bytes: self.plans[at].ring_bytes,
-            samples: Box::new(self.plans[at]),
+            samples: Box::new(self.plans[at].source(Rc::clone(&begun[at]))),
         });
         let mut said = Vec::new();
         let wire: Wire = device.wire.clone();
@@ -303,8 +383,11 @@ impl Setup {
         let flushes = flushes.borrow().clone();
         let count = wire.card().count();
         let effects = wire.card().effects();
+        let plans = self.plans.iter().zip(&begun);
         Session {
-            plans: self.plans.clone(),
+            plans: plans
+                .map(|(plan, begun)| plan.with_begun(*begun.borrow()))
+                .collect(),
             said,
             end,
             pushed: logged.pushed.to_vec(),
@@ -313,6 +396,7 @@ impl Setup {
             flushes,
             bytes: count.bytes,
             borders: Vec::new(),
+            busies: Vec::new(),
             has_reads: self
                 .asks
                 .iter()
@@ -325,13 +409,36 @@ impl Setup {
     }
 }
 
-fn border_watch(borders: Rc<RefCell<Vec<u64>>>) -> Box<Watch> {
-    let seen = Cell::new((0, false));
+/// Where busy times begin and end.
+#[derive(Default)]
+struct Borders {
+    bytes: Vec<u64>,
+    busies: Vec<(u64, u64)>,
+    /// The busy time seen last, and whether it was not over.
+    seen: (u64, bool),
+    copies: Vec<Copied>,
+}
+
+fn border_watch(borders: Rc<RefCell<Borders>>, copies_each: bool) -> Box<Watch> {
     Box::new(move |card| {
-        let until_ns = card.busy_until_ns();
-        let now = (until_ns, card.clock().now_ns() < until_ns);
-        if seen.replace(now) != now {
-            borders.borrow_mut().push(card.count().bytes);
+        let (now_ns, until_ns) = (card.clock().now_ns(), card.busy_until_ns());
+        let now = (until_ns, now_ns < until_ns);
+        let mut borders = borders.borrow_mut();
+        if borders.seen == now {
+            return;
+        }
+        borders.bytes.push(card.count().bytes);
+        if borders.seen.0 != until_ns && now.1 {
+            borders.busies.push((now_ns, until_ns));
+        }
+        borders.seen = now;
+        if copies_each {
+            let copied = card.copied();
+            // Of those that hold the same the latest counts: most was promised by then.
+            borders
+                .copies
+                .pop_if(|last| last.card.holds_same(&copied.card));
+            borders.copies.push(copied);
         }
     })
 }

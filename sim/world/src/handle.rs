@@ -77,6 +77,20 @@ impl Handle {
         Sleep::new(self.clone(), ns)
     }
 
+    /// Lets this time pass at once if nothing else wants to run before it is over, its end included. Returns
+    /// true if it did; otherwise the caller sleeps. Cheaper than a sleep, with the same effect.
+    pub fn skip_ns(&self, ns: u64) -> bool {
+        let until_ns = self.now_ns().saturating_add(ns);
+        let next_ns = self.core.timers.borrow().next_ns();
+        let is_free = ns > 0
+            && next_ns.is_none_or(|next_ns| next_ns > until_ns)
+            && !self.core.tasks.borrow().is_any_ready();
+        if is_free {
+            self.core.clock.advance_to_ns(until_ns);
+        }
+        is_free
+    }
+
     /// Lets every other task run that can, without letting time pass.
     pub async fn yield_now(&self) {
         let mut yielded = false;

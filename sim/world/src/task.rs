@@ -120,6 +120,11 @@ impl Tasks {
         None
     }
 
+    /// Returns true if a task was woken and not polled yet.
+    pub(crate) fn is_any_ready(&self) -> bool {
+        !self.ready.queue().is_empty()
+    }
+
     /// Takes a task out to be polled; from now on it can be woken again.
     pub(crate) fn take(&mut self, id: TaskId, now_ns: u64) -> Option<Body> {
         let entry = self.slots[id.slot].as_mut()?;

@@ -71,7 +71,7 @@ pub fn of_recording(target: &str, figures: &Figures, interrupt: &Interrupt) -> R
     }
     match (conditions.code(), problems.as_slice()) {
         (0, _) => Ok(()),
-        (code, []) => Err(Failure::Shown(code)),
+        (code, []) => Err(Failure::AlreadyPrinted(code)),
         (code, problems) => Err(Failure::with_code(
             format!("{target}: {}", problems.join("; ")),
             code,
@@ -83,7 +83,7 @@ pub fn of_recording(target: &str, figures: &Figures, interrupt: &Interrupt) -> R
 pub fn of_comparison(interrupt: &Interrupt) -> Result<(), Failure> {
     interrupt
         .exit_code()
-        .map_or(Ok(()), |code| Err(Failure::Shown(code)))
+        .map_or(Ok(()), |code| Err(Failure::AlreadyPrinted(code)))
 }
 
 /// Returns the failure of a recording without figures; the message begins with the target.

@@ -86,7 +86,7 @@ fn record_with_progress(
     streaming: &LiveStreaming,
 ) -> Result<RecordingResult, StreamError> {
     let feed = source.feed();
-    let mut bar = Progress::over_lines(feed.count() * u64::from(args.streams));
+    let mut bar = Progress::over_samples(feed.count() * u64::from(args.streams));
     let streamed = thread::scope(|scope| {
         let recording = scope.spawn(|| {
             let directory = Path::new(&args.target);
@@ -100,7 +100,7 @@ fn record_with_progress(
         while !recording.is_finished() {
             thread::sleep(PROGRESS_INTERVAL);
             let now = streaming.progress.now();
-            bar.show_lines(now.pushed, || progress_text(&now, "recorded"));
+            bar.show_samples(now.pushed, || progress_text(&now, "recorded"));
         }
         recording
             .join()

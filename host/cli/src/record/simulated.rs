@@ -16,7 +16,7 @@ use cardiograph_record::{Feed, Lines, RecordingResult, line};
 use cardiograph_recorder::{Config, Format, WhenFull, Window};
 use cardiograph_report::units;
 use cardiograph_sim_card::{Board, Bus, Card, Profile, Seed, Spi};
-use cardiograph_workload::{Doing, Observer, Operation};
+use cardiograph_workload::{Activity, Observer, Operation};
 use clap::ValueEnum;
 use std::num::NonZeroU32;
 use std::ops::ControlFlow;
@@ -103,9 +103,9 @@ impl Simulated {
             window: window(args),
             config: config(args),
         };
-        let mut progress = Progress::over_lines(feed.count() * u64::from(args.streams));
+        let mut progress = Progress::over_samples(feed.count() * u64::from(args.streams));
         let mut watch = |now: cardiograph_record::Progress| {
-            progress.show_lines(now.pushed, || progress_text(&now, "on the card"));
+            progress.show_samples(now.pushed, || progress_text(&now, "on the card"));
             match interrupt.is_raised() {
                 true => ControlFlow::Break(()),
                 false => ControlFlow::Continue(()),
@@ -163,7 +163,7 @@ impl Simulated {
             },
         };
         let mut watch = Watch {
-            progress: Progress::over_lines(lines.count),
+            progress: Progress::over_samples(lines.count),
             written: 0,
             interrupt,
         };
@@ -241,7 +241,7 @@ impl Observer for Watch<'_> {
         self.written += 1;
         if self.written.is_multiple_of(SAMPLES_PER_UPDATE) {
             let (lines, end_ns) = (self.written, operation.end_ns);
-            self.progress.show_lines(lines, || {
+            self.progress.show_samples(lines, || {
                 let time = units::time(end_ns as f64 / 1e3);
                 format!(
                     "{time} on the card, {} samples written",
@@ -252,7 +252,7 @@ impl Observer for Watch<'_> {
         self.go_on()
     }
 
-    fn wait(&mut self, _: Doing, _: u64) -> ControlFlow<()> {
+    fn poll(&mut self, _: Activity, _: u64) -> ControlFlow<()> {
         self.go_on()
     }
 }

@@ -5,6 +5,7 @@ use crate::medium::Medium;
 use std::collections::{HashSet, VecDeque};
 
 /// Blocks as they were before they were written, for as long as their flash may not hold them.
+#[derive(Clone)]
 pub(super) struct InFlight {
     /// Blocks that are said to be durable and are not.
     volatile_blocks: usize,
@@ -14,6 +15,7 @@ pub(super) struct InFlight {
     program_ns: std::ops::Range<u64>,
 }
 
+#[derive(Clone)]
 struct Before {
     block: u64,
     place: u64,

@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 const WORKING_BLOCKS: u32 = 2;
 
 /// Every block is in use, free, or retired.
+#[derive(Clone)]
 pub(crate) struct Blocks {
     /// Erases of each block so far.
     cycles: Vec<u32>,
@@ -25,6 +26,7 @@ pub(crate) struct Blocks {
 }
 
 /// How many erases a block bears: each its own number, as blocks of one chip differ.
+#[derive(Clone)]
 struct Endurance {
     mean_cycles: u64,
     spread_percent: u64,

@@ -50,6 +50,7 @@ const EMPTY: Slot = Slot {
     older: NONE,
 };
 
+#[derive(Clone)]
 pub(crate) struct Log {
     pages_per_block: u32,
     /// A ring of blocks.

@@ -23,5 +23,5 @@ pub mod spi;
 mod strike;
 
 pub use options::{Kind, Options, OptionsError};
-pub use spi::{ChipSelect, Count, Delay, Effects, SpiBus, SpiCard, SpiDevice, Wire};
+pub use spi::{ChipSelect, Copied, Count, Delay, Effects, SpiBus, SpiCard, SpiDevice, Wire};
 pub use strike::{Mix, Strike, Strikes};

@@ -33,6 +33,9 @@ pub enum Strike {
         /// By how much, in ns; `u64::MAX` is for ever.
         extra_ns: u64,
     },
+    /// The host and the card notice nothing; the card is copied, and the copy loses its power. See
+    /// [`SpiCard::take_copies`](super::SpiCard::take_copies).
+    Copy,
 }
 
 /// Strikes to come, each before a place on the wire: so many bytes were exchanged when it happens.

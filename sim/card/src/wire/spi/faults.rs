@@ -41,6 +41,18 @@ pub(super) struct Faults {
     lost_commands: u32,
     extra_busy_ns: u64,
     effects: Effects,
+    copies: Vec<Copied>,
+}
+
+/// A card as a power cut leaves it, its power gone and given back.
+#[derive(Clone)]
+pub struct Copied {
+    /// Bytes that had been exchanged.
+    pub byte: u64,
+    /// When it was, in ns.
+    pub at_ns: u64,
+    /// The card.
+    pub card: Card,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -61,6 +73,7 @@ impl Default for Faults {
             lost_commands: 0,
             extra_busy_ns: 0,
             effects: Effects::default(),
+            copies: Vec::new(),
         }
     }
 }
@@ -100,6 +113,26 @@ impl SpiCard {
     pub fn schedule(&mut self, strikes: &Strikes) {
         self.faults.upcoming.extend(strikes.iter());
         self.faults.watch();
+    }
+
+    /// Returns the copies that [`Strike::Copy`] has made so far, in order.
+    pub fn take_copies(&mut self) -> Vec<Copied> {
+        std::mem::take(&mut self.faults.copies)
+    }
+
+    /// Returns a copy of the card as a power cut leaves it now.
+    pub fn copied(&self) -> Copied {
+        let at_ns = self.pace.now_ns();
+        let mut card = self.card.clone();
+        if self.is_powered() {
+            card.power_cut(at_ns);
+        }
+        card.power_on(at_ns);
+        Copied {
+            byte: self.count().bytes,
+            at_ns,
+            card,
+        }
     }
 
     /// How often strikes had an effect so far.
@@ -175,6 +208,10 @@ impl SpiCard {
                 Strike::Busy { extra_ns } => {
                     let extra_busy_ns = &mut self.faults.extra_busy_ns;
                     *extra_busy_ns = extra_busy_ns.saturating_add(extra_ns);
+                }
+                Strike::Copy => {
+                    let copied = self.copied();
+                    self.faults.copies.push(copied);
                 }
             }
         }

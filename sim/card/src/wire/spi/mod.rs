@@ -57,4 +57,4 @@ mod transfer;
 
 pub use bus::{ChipSelect, Delay, SpiBus, SpiDevice, Wire};
 pub use card::{Count, SpiCard};
-pub use faults::Effects;
+pub use faults::{Copied, Effects};

@@ -1,34 +1,34 @@
-//! What lies under a directory.
+//! File system, device and card of a directory.
 
 use std::fs;
 use std::path::Path;
 
-/// The file system that a directory is on, as far as the system tells.
+/// The storage that holds a directory, as far as the operating system reports it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Medium {
-    /// Type of the file system, as `vfat`.
+pub struct StorageInfo {
+    /// Type of the file system, such as `vfat`.
     pub file_system: Option<String>,
-    /// Device it is on, as `/dev/mmcblk0p1`.
+    /// Block device, such as `/dev/mmcblk0p1`.
     pub device: Option<String>,
-    /// Name and serial number of the card, where the system has it in a slot of its own.
+    /// Product name and serial number of the card, if it is in an MMC slot.
     pub card: Option<String>,
-    /// Its files are kept in memory alone.
+    /// True for file systems in memory.
     pub is_memory: bool,
 }
 
-impl Medium {
-    /// Looks up what `directory` is on.
-    pub fn of(directory: &Path) -> Medium {
+impl StorageInfo {
+    /// Looks up the storage that holds `directory`.
+    pub fn of(directory: &Path) -> StorageInfo {
         let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
         let directory = fs::canonicalize(directory).unwrap_or_default();
         let mount = mounts
             .lines()
             .filter_map(Mount::parse)
             .filter(|mount| directory.starts_with(&mount.point))
-            // The deepest, and of equals the one mounted last, covers the others.
+            // The deepest mount point hides the others; of equal ones, the last mounted.
             .max_by_key(|mount| mount.point.len());
-        mount.map_or_else(Medium::default, |mount| Medium {
-            card: card_in(Path::new("/sys/block"), mount.device),
+        mount.map_or_else(StorageInfo::default, |mount| StorageInfo {
+            card: card_name(Path::new("/sys/block"), mount.device),
             is_memory: matches!(mount.file_system, "tmpfs" | "ramfs" | "devtmpfs"),
             file_system: Some(mount.file_system.to_string()),
             device: Some(mount.device.to_string()),
@@ -36,8 +36,8 @@ impl Medium {
     }
 }
 
-/// What the card behind `/dev/mmcblk0p1` says of itself: its product name and serial number.
-fn card_in(blocks: &Path, device: &str) -> Option<String> {
+/// Returns product name and serial number of the card behind a device such as `/dev/mmcblk0p1`.
+fn card_name(blocks: &Path, device: &str) -> Option<String> {
     let partition = device.strip_prefix("/dev/")?;
     let disk = match partition.rsplit_once('p') {
         Some((disk, _)) if partition.starts_with("mmcblk") => disk,
@@ -55,14 +55,14 @@ struct Mount<'a> {
 }
 
 impl Mount<'_> {
-    /// A line of mountinfo (proc_pid_mountinfo(5)): the mount point is the fifth field, type and
-    /// device follow a lone dash.
+    /// Parses a line of mountinfo (proc_pid_mountinfo(5)): the mount point is the fifth field; type and
+    /// device follow the separator ` - `.
     fn parse(line: &str) -> Option<Mount<'_>> {
         let (before, after) = line.split_once(" - ")?;
         let point = before.split(' ').nth(4)?;
         let mut after = after.split(' ');
         Some(Mount {
-            // Blanks are written as octal.
+            // Spaces are escaped in octal.
             point: point.replace("\\040", " "),
             file_system: after.next()?,
             device: after.next()?,
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_of_mountinfo_is_understood() {
+    fn parses_a_line_of_mountinfo() {
         let line = "36 35 98:0 /mnt1 /mnt/my\\040card rw,noatime master:1 - vfat /dev/sdb1 rw,x";
         let mount = Mount::parse(line).unwrap();
         assert_eq!(mount.point, "/mnt/my card");
@@ -84,21 +84,21 @@ mod tests {
     }
 
     #[test]
-    fn a_card_in_a_slot_tells_its_name_and_serial_number() {
+    fn reads_name_and_serial_number_of_a_card_in_a_slot() {
         let blocks = std::env::temp_dir().join(format!("blocks-{}", std::process::id()));
         let device = blocks.join("mmcblk0/device");
         fs::create_dir_all(&device).unwrap();
         fs::write(device.join("name"), "SD16G\n").unwrap();
         fs::write(device.join("serial"), "0x1234abcd\n").unwrap();
-        let card = card_in(&blocks, "/dev/mmcblk0p1");
-        let other = card_in(&blocks, "/dev/sda1");
+        let card = card_name(&blocks, "/dev/mmcblk0p1");
+        let other = card_name(&blocks, "/dev/sda1");
         fs::remove_dir_all(&blocks).unwrap();
         assert_eq!(card.as_deref(), Some("SD16G 0x1234abcd"));
         assert_eq!(other, None);
     }
 
     #[test]
-    fn the_root_is_on_something() {
-        assert!(Medium::of(Path::new("/")).file_system.is_some());
+    fn the_root_directory_has_a_file_system() {
+        assert!(StorageInfo::of(Path::new("/")).file_system.is_some());
     }
 }
