@@ -15,9 +15,9 @@ actual length, as the recorder does automatically at its next start. Unmount a d
 partitions first. If there is nothing to repair, nothing is written.
 
 Examples:
-    cardiograph recover /dev/sdb --dry-run                    preview the repair of a card in a reader
-    cardiograph recover card.img                              repair a card image
-    cardiograph recover recordings                            repair a directory recorded to")]
+  cardiograph recover /dev/sdb --dry-run                    preview the repair of a card in a reader
+  cardiograph recover card.img                              repair a card image
+  cardiograph recover recordings                            repair a directory recorded to")]
 pub struct Recover {
     /// A card as a block device, a card image, or a directory that this computer recorded to
     #[arg(value_name = "DEVICE|IMAGE|DIR")]

@@ -14,12 +14,12 @@ written. Afterwards all of them are read back and compared. Simulated cards run 
 Directories run in real time and keep their files.
 
 Examples:
-    cardiograph record --rate 860 --sample-bytes 100 --for 120s  the built-in simulated card
-    cardiograph record /media/card --rate 200 --for 1h           a directory of this computer
-    cardiograph record --compare --buffer 16KiB                  compare four ways to record
-    cardiograph record sim:kingston-8g@esp32 --streams 4 --rate 200 --json figures.json
-    cardiograph record --samples recording.csv                   replay a recording at its own times
-    my-sensor | cardiograph record --samples - --rate 100        record lines of another program
+  cardiograph record --rate 860 --sample-bytes 100 --for 120s  the built-in simulated card
+  cardiograph record /media/card --rate 200 --for 1h           a directory of this computer
+  cardiograph record --compare --buffer 16KiB                  compare four ways to record
+  cardiograph record sim:kingston-8g@esp32 --streams 4 --rate 200 --json figures.json
+  cardiograph record --samples recording.csv                   replay a recording at its own times
+  my-sensor | cardiograph record --samples - --rate 100        record lines of another program
 
 Exit codes; if several apply, the first in this list:
   1    samples are unaccounted for: neither in files nor in reported gaps
@@ -74,7 +74,8 @@ pub struct Record {
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     pub seed: u64,
 
-    /// Length of a session: `stream` begins a new file after it, `after-session` writes its samples then [default: 10s for after-session]
+    /// Length of a session: `stream` begins a new file after it, `after-session` writes its samples then
+    /// [default: 10s for after-session]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub rotate_every: Option<Duration>,
 
