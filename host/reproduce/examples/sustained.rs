@@ -14,7 +14,7 @@
 //! read back. The third table shows the sustained rate of the first part of each stream, that is, how long a
 //! stream must be to include the card's stalls.
 
-use cardiograph_compare::{Streaming, lossless_rate_Bps, plain_stream, stream_on_card};
+use cardiograph_compare::{Streaming, plain_stream, stream_on_card, sustained_rate_bytes_per_s};
 use cardiograph_record::Lines;
 use cardiograph_recorder::{Config, Window};
 use cardiograph_reproduce::{Measure, Study, study};
@@ -154,7 +154,7 @@ impl Stream {
     /// Runs the recorder on a card with the same seed; returns a row of the table.
     fn recorded(&self) -> Result<String, String> {
         let bytes = (self.times.len() * BLOCK_BYTES) as u64;
-        let sustained = lossless_rate_Bps(&self.times, BUFFER_BYTES);
+        let sustained = sustained_rate_bytes_per_s(&self.times, BUFFER_BYTES);
         let lines = Lines {
             rate_hz: (sustained * RECORDED / SAMPLE_BYTES as f64) as u32,
             line_bytes: SAMPLE_BYTES,
@@ -168,7 +168,7 @@ impl Stream {
                 receive_gap_ns: 0,
             },
             cluster_bytes: CLUSTER_BYTES,
-            ram_bytes: BUFFER_BYTES as usize,
+            buffer_bytes: BUFFER_BYTES as usize,
             window: Window::default(),
             config: Config {
                 file_bytes: (bytes as f64 * (1.0 + SPARE) / FILES as f64) as u32,
@@ -199,7 +199,7 @@ fn figures(times: &[(u64, u64)]) -> String {
     let ns = |(start_ns, end_ns): &(u64, u64)| end_ns - start_ns;
     let sum_ns: u64 = times.iter().map(ns).sum();
     let mean = (times.len() * BLOCK_BYTES) as f64 / sum_ns as f64 * 1e9;
-    let sustained = lossless_rate_Bps(times, BUFFER_BYTES);
+    let sustained = sustained_rate_bytes_per_s(times, BUFFER_BYTES);
     let stall_ns = (BUFFER_BYTES as f64 / mean * 1e9) as u64;
     let is_stall = |times: &(u64, u64)| ns(times) > stall_ns;
     let first = times.iter().position(is_stall);
@@ -234,7 +234,7 @@ fn print_prefixes(streams: &[Stream]) {
     println!("|---|---|{}", "---|".repeat(prefixes.len()));
     for Stream { card, seed, times } in streams {
         let rates = prefixes.iter().map(|&mb| {
-            let rate = lossless_rate_Bps(&times[..blocks(mb)], BUFFER_BYTES);
+            let rate = sustained_rate_bytes_per_s(&times[..blocks(mb)], BUFFER_BYTES);
             format!(" {:.1} |", rate / 1e3)
         });
         println!("| {card} | {seed} |{}", rates.collect::<String>());

@@ -5,7 +5,9 @@ use crate::plan::{Plan, SESSIONS};
 use cardiograph_recorder::{Config, Control, Event, FileId, FlushState, Format, ReadDesk};
 use cardiograph_sim_card::wire::{FaultCounts, FaultSchedule, InterruptedCard, Options, Wire};
 use cardiograph_sim_card::{Card, Profile};
-use cardiograph_sim_device::{Beside, Device, Finished, Logged, StreamSetup, Watch, card_kind};
+use cardiograph_sim_device::{
+    BackgroundTask, Device, Outcome, RunResult, StreamSetup, Watch, card_kind,
+};
 use cardiograph_sim_world::{Clock, Handle, Seed};
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -359,7 +361,7 @@ impl Setup {
         let taken_out = Rc::new(RefCell::new(None));
         let (exchange, seed) = (self.exchange.clone(), self.seed);
         let (slot, out) = (wire.clone(), taken_out.clone());
-        let logged: Logged<N> = device.log(streams, events, move |control, desk, handle| {
+        let logged: RunResult<N> = device.log(streams, events, move |control, desk, handle| {
             let asking = beside(control, desk, handle.clone(), asks, clock, noted);
             Some(match exchange {
                 None => asking,
@@ -369,13 +371,13 @@ impl Setup {
                 }),
             })
         });
-        let end = match logged.finished {
-            Finished::Done(streams) => {
+        let end = match logged.outcome {
+            Outcome::Done(streams) => {
                 End::Done(streams.map(|stream| (stream.written, stream.lost)).to_vec())
             }
-            Finished::Refused(why) => End::Refused(why),
-            Finished::PowerCut => End::PowerCut,
-            Finished::Stuck(why) => End::Stuck(why),
+            Outcome::Refused(why) => End::Refused(why),
+            Outcome::PowerCut => End::PowerCut,
+            Outcome::Stuck(why) => End::Stuck(why),
         };
         let after_ns = match end {
             // What went on until the device noticed.
@@ -474,7 +476,7 @@ fn beside<'b>(
     asks: Vec<(u64, Ask)>,
     clock: Clock,
     flushes: Rc<RefCell<Vec<Flush>>>,
-) -> Beside<'b> {
+) -> BackgroundTask<'b> {
     Box::pin(async move {
         while !control.is_ready() {
             handle.sleep_ns(1_000_000).await;

@@ -1,4 +1,4 @@
-//! What can be asked of `cardiograph record`.
+//! Arguments of `cardiograph record`.
 
 use crate::target::DEFAULT_TARGET;
 use crate::values::duration;
@@ -6,59 +6,59 @@ use clap::ValueEnum;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Record samples on a card, and show that none is lost.
+/// Record samples to a card and verify that none is lost.
 #[derive(clap::Args)]
 #[command(after_help = "\
-Lines come at a fixed rate, whatever the card does, and wait in RAM until they are written. Afterwards
-all of them are read back and compared. A simulated card takes virtual time; a directory takes real
-time, and keeps its files.
+Samples arrive at a fixed rate, even while the card is busy, and wait in a buffer until they are
+written. Afterwards all of them are read back and compared. Simulated cards run in virtual time.
+Directories run in real time and keep their files.
 
 Examples:
-  cardiograph record --rate 860 --line 100 --for 120s       on the simulated card that comes along
-  cardiograph record /media/card --rate 200 --for 1h        files on a medium of this computer
-  cardiograph record --compare --ram 16KiB                  four ways to record, one beside the other
+  cardiograph record --rate 860 --sample-bytes 100 --for 120s  the built-in simulated card
+  cardiograph record /media/card --rate 200 --for 1h           a directory of this computer
+  cardiograph record --compare --buffer 16KiB                  compare four ways to record
   cardiograph record sim:kingston-8g@esp32 --streams 4 --rate 200 --json figures.json
-  cardiograph record --samples recording.csv                a recording, line by line at its own times
-  my-sensor | cardiograph record --samples - --rate 100     lines of another program
+  cardiograph record --samples recording.csv                   replay a recording at its own times
+  my-sensor | cardiograph record --samples - --rate 100        record lines of another program
 
-Exit codes; where several apply, the first of this list:
+Exit codes; if several apply, the first in this list:
   1    samples are unaccounted for: neither in files nor in reported gaps
-  2    bad input, or the medium failed
-  4    the medium is full, and samples were lost
-  3    samples were lost, and the gaps say which
+  2    bad input, or the storage device failed
+  4    the storage device is full, and samples were lost
+  3    samples were lost; the reported gaps list all of them
   130, 143, 129   ended by SIGINT (Ctrl-C), SIGTERM, SIGHUP; nothing was lost
   0    nothing was lost
-With --compare losses are a result: 0, 2, or that of a signal.")]
+With --compare, losses are a result: the code is 0, 2, or that of a signal.")]
 pub struct Record {
     /// A simulated card as sim:CARD@BOARD (names or TOML files), or a directory
     #[arg(default_value = DEFAULT_TARGET)]
     pub target: String,
 
-    /// Lines a second, of each stream [default: 860]
+    /// Samples per second and stream [default: 860]
     #[arg(long, value_name = "HZ")]
     pub rate: Option<u32>,
 
-    /// Bytes of a line, with its CR LF [default: 100]
+    /// Bytes per sample; in CSV a sample is a line, including CR LF [default: 100]
     #[arg(long, value_name = "BYTES")]
-    pub line: Option<usize>,
+    pub sample_bytes: Option<usize>,
 
-    /// Record for so long [default: 60s; with --samples all there are]
+    /// Length of the recording [default: 60s; with --samples, all samples]
     #[arg(long = "for", value_name = "TIME", value_parser = duration)]
     pub length: Option<Duration>,
 
-    /// RAM in front of the card; several streams share it in equal parts
+    /// Size of the buffer, divided equally among the streams
     #[arg(long, value_name = "BYTES", default_value = "64KiB", value_parser = bytes)]
-    pub ram: u64,
+    pub buffer: u64,
 
-    /// How much of the newest data a power cut may cost: a time, or `sample` for the newest line
-    #[arg(long, value_name = "TIME|sample", default_value = "1s", value_parser = durability)]
-    pub durability: Durability,
+    /// Newest data that a power cut may lose: a time, or `sample` for only the newest sample
+    #[arg(long, value_name = "TIME|sample", default_value = "1s", value_parser = durability_window)]
+    pub durability_window: DurabilityWindow,
 
-    /// How lines get to the card
+    /// Way to write samples to the card
     #[arg(long, value_enum, default_value = "stream")]
     pub policy: PolicyArg,
 
-    /// Streams that share the card, 1 to 4. Binary streams share their files, CSV streams have files of their own
+    /// Number of streams, 1 to 4. Binary streams share files; each CSV stream has its own files
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub streams: u32,
 
@@ -66,7 +66,7 @@ pub struct Record {
     #[arg(long, value_enum)]
     pub format: Option<FormatArg>,
 
-    /// All policies on the same card with the same RAM, one beside the other
+    /// Compare all policies on the same card with the same buffer
     #[arg(long)]
     pub compare: bool,
 
@@ -74,19 +74,20 @@ pub struct Record {
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     pub seed: u64,
 
-    /// How long a recipe is: `after-recipe` writes when it is over, `stream` goes on in a new file [default: 10s for after-recipe]
+    /// Length of a session: `stream` begins a new file after it, `after-session` writes its samples then
+    /// [default: 10s for after-session]
     #[arg(long, value_name = "TIME", value_parser = duration)]
-    pub recipe: Option<Duration>,
+    pub rotate_every: Option<Duration>,
 
-    /// Length of a file, 64 KiB to 4 GiB; the next one begins when it is full
+    /// Maximum file size, 64 KiB to 4 GiB; a full file is followed by a new one
     #[arg(long, value_name = "BYTES", default_value = "64MiB", value_parser = bytes)]
     pub file_size: u64,
 
-    /// What is done when the card is full
+    /// Behaviour when the card is full
     #[arg(long, value_enum, default_value = "stop")]
     pub when_full: WhenFullArg,
 
-    /// Lines from standard input (-), or a recording with a time column, at its own times
+    /// Samples to record: lines of standard input (-), or a recording with a time column, replayed at its times
     #[arg(long, value_name = "-|FILE")]
     pub samples: Option<PathBuf>,
 
@@ -96,7 +97,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// Returns the format of the files: the one that was named, or the default.
+    /// Returns the file format: the requested one, or the default.
     pub fn format(&self) -> FormatArg {
         let is_binary = self.streams > 1 && self.samples.is_none();
         let default = if is_binary {
@@ -111,51 +112,51 @@ impl Record {
 /// File format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum FormatArg {
-    /// Samples in blocks with checksums; `cardiograph export` converts them to CSV or ULog
+    /// Blocks with checksums; `cardiograph export` converts them to CSV or ULog
     Binary,
     /// Lines of text
     Csv,
 }
 
-/// How lines get to the card.
+/// Way to write samples to the card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum PolicyArg {
-    /// The file is opened, appended to and closed for every line
+    /// Open the file, append and close it for every sample
     Naive,
-    /// The file is kept open until the end
+    /// Keep the file open until the end
     KeepOpen,
-    /// Lines stay in RAM until a recipe is over
-    AfterRecipe,
-    /// Cardiograph's recorder: one unbroken stream of blocks
+    /// Buffer samples until a session is over, then write them
+    AfterSession,
+    /// Cardiograph's recorder: a continuous stream of blocks
     Stream,
 }
 
-/// What is done when the card is full.
+/// Behaviour when the card is full.
 #[derive(Clone, Copy, ValueEnum)]
 pub enum WhenFullArg {
-    /// What comes is lost, and told
+    /// Lose new samples and report them
     Stop,
-    /// The oldest recording is removed; files of others never are
+    /// Remove the oldest recording; other files are never removed
     RemoveOldest,
 }
 
-/// How much of the newest data a power cut may cost.
+/// Newest data that a power cut may lose.
 #[derive(Clone, Copy)]
-pub enum Durability {
-    /// What came in this time.
+pub enum DurabilityWindow {
+    /// Samples of this time.
     Time(Duration),
-    /// The newest line.
+    /// Only the newest sample.
     Sample,
 }
 
-fn durability(text: &str) -> Result<Durability, String> {
+fn durability_window(text: &str) -> Result<DurabilityWindow, String> {
     match text {
-        "sample" => Ok(Durability::Sample),
-        text => duration(text).map(Durability::Time),
+        "sample" => Ok(DurabilityWindow::Sample),
+        text => duration(text).map(DurabilityWindow::Time),
     }
 }
 
-/// A size: `65536`, `64KiB`, `1MB`.
+/// Parses a size: `65536`, `64KiB`, `1MB`.
 fn bytes(text: &str) -> Result<u64, String> {
     const UNITS: [(&str, u64); 7] = [
         ("KiB", 1 << 10),
@@ -173,5 +174,5 @@ fn bytes(text: &str) -> Result<u64, String> {
     let (number, factor) = found.unwrap_or((text, 1));
     let number: Option<u64> = number.trim_end().parse().ok();
     let size = number.and_then(|number| number.checked_mul(factor));
-    size.ok_or("a whole number and a unit, as 64KiB or 1MB".to_string())
+    size.ok_or("expected a whole number and a unit, such as 64KiB or 1MB".to_string())
 }

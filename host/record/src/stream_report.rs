@@ -1,68 +1,68 @@
-//! Compares the gaps and counts that the recorder reported with the files.
+//! Compares the gaps and counts reported by the recorder with the files.
 
 use crate::gaps::merged;
-use crate::read_back::ReadBack;
+use crate::verify::FoundSamples;
 use crate::{StreamError, StreamResult};
 use cardiograph_recorder::{Format, Gap, StreamSummary};
 use std::ops::Range;
 
-/// Reports of the recorder on one stream, and what its files hold.
+/// Reports of the recorder about one stream, and the samples found in its files.
 #[derive(Clone, Default)]
-pub struct Reported {
-    /// Gaps in the order in which they were reported.
+pub struct StreamReport {
+    /// Gaps in the order of the reports.
     pub gaps: Vec<Gap>,
     /// Samples that were durable at the last checkpoint.
-    pub safe: u64,
-    /// Files that were closed; of files that several streams share, those of the first stream.
+    pub durable: u64,
+    /// Closed files. Files shared by several streams count for the first stream only.
     pub files: u64,
-    /// Their bytes.
+    /// Bytes of the closed files.
     pub file_bytes: u64,
-    /// Contents of the files read so far.
-    pub back: ReadBack,
+    /// Samples found in the files read so far.
+    pub found: FoundSamples,
 }
 
-impl Reported {
-    /// Compares the reports with the files.
+impl StreamReport {
+    /// Compares the reports with the samples found in the files. Gap times of the result count from `started_us`.
     ///
     /// # Errors
     /// [`StreamError::Unaccounted`] if they disagree.
-    pub fn compared(
+    pub fn check_with_files(
         self,
         summary: StreamSummary,
         pushed: u64,
         started_us: u64,
     ) -> Result<StreamResult, StreamError> {
         let gaps = merged(self.gaps);
-        let mut missing = self.back.missing;
-        // Samples lost at the end are in no file.
-        if self.back.next < pushed {
-            missing.push(self.back.next..pushed);
+        let mut missing = self.found.missing;
+        // The files do not mention samples lost after the last one written.
+        if self.found.next < pushed {
+            missing.push(self.found.next..pushed);
         }
         let lost = lost(&gaps);
         let agrees =
             lines_of(missing) == lines_of(gaps.iter().map(|gap| gap.first..gap.first + gap.count));
-        if !agrees || self.back.found + lost != pushed || self.back.found != summary.written {
+        if !agrees || self.found.count + lost != pushed || self.found.count != summary.written {
             return Err(StreamError::Unaccounted {
                 pushed,
-                found: self.back.found,
+                found: self.found.count,
                 lost,
             });
         }
         Ok(StreamResult {
             pushed,
             gaps: from_start(gaps, started_us),
-            line_bytes: self.back.line_bytes,
+            sample_bytes: self.found.bytes,
             files: self.files,
             file_bytes: self.file_bytes,
             summary,
         })
     }
 
-    /// Compares the reports with the number of pushed samples, where files cannot be compared.
+    /// Compares the reports with the number of pushed samples only, for files that cannot be compared.
     ///
     /// # Errors
     /// [`StreamError::Unaccounted`] if they disagree.
-    pub fn uncompared(
+    pub fn check_counts(
         self,
         summary: StreamSummary,
         pushed: u64,
@@ -80,7 +80,7 @@ impl Reported {
         Ok(StreamResult {
             pushed,
             gaps: from_start(gaps, started_us),
-            line_bytes: summary.bytes,
+            sample_bytes: summary.bytes,
             files: self.files,
             file_bytes: self.file_bytes,
             summary,
@@ -102,7 +102,7 @@ fn lost(gaps: &[Gap]) -> u64 {
     gaps.iter().map(|gap| gap.count).sum()
 }
 
-/// Makes times count from the start of sampling.
+/// Makes gap times relative to the start of sampling.
 fn from_start(mut gaps: Vec<Gap>, started_us: u64) -> Vec<Gap> {
     for gap in &mut gaps {
         gap.at_us = gap.at_us.saturating_sub(started_us);

@@ -1,4 +1,4 @@
-//! Blocks: each is written to its place in its file at once, and durable when a stream has ended.
+//! Block access: each block is written to its file immediately, and is durable when its stream has ended.
 
 use super::{CARD_BLOCKS, DirectoryCard, DirectoryError, Folder, NO_BLOCK, RANGE_BLOCKS};
 use cardiograph_card::{BLOCK_BYTES, Block, BlockDevice, WriteError};
@@ -7,11 +7,11 @@ use std::os::unix::fs::FileExt;
 
 impl Folder {
     fn read(&self, start: u32, blocks: &mut [Block]) -> Result<(), DirectoryError> {
-        // A step of a file operation, of which the directory has no blocks.
+        // A step between two system calls of a file operation.
         if start == NO_BLOCK {
             return Ok(());
         }
-        let (slot, index) = place(start);
+        let (slot, index) = slot_and_index(start);
         let unfinished = self.unfinished(slot)?;
         let offset = u64::from(index) * BLOCK_BYTES as u64;
         let read = unfinished
@@ -22,7 +22,7 @@ impl Folder {
 
     fn begin(&mut self, start: u32) -> Result<(), DirectoryError> {
         self.end()?;
-        self.stream = Some(place(start));
+        self.stream = Some(slot_and_index(start));
         Ok(())
     }
 
@@ -38,7 +38,7 @@ impl Folder {
         Ok(())
     }
 
-    /// Makes durable what was written, and checks that it can be found by its name.
+    /// Makes the written blocks durable, and checks that the file still has its name.
     fn end(&mut self) -> Result<(), DirectoryError> {
         let Some((slot, _)) = self.stream.take() else {
             return Ok(());
@@ -50,12 +50,12 @@ impl Folder {
     }
 }
 
-/// Returns the slot of a block, and its number in the file.
-fn place(block: u32) -> (usize, u32) {
+/// Returns the slot of a block address, and the index of the block in the file.
+fn slot_and_index(block: u32) -> (usize, u32) {
     ((block / RANGE_BLOCKS) as usize, block % RANGE_BLOCKS)
 }
 
-fn nothing_kept(cause: DirectoryError) -> WriteError<DirectoryError> {
+fn write_error(cause: DirectoryError) -> WriteError<DirectoryError> {
     WriteError {
         cause,
         durable_blocks: 0,
@@ -91,26 +91,26 @@ impl BlockDevice for DirectoryCard {
             blocks.iter().try_for_each(|block| folder.push(block))?;
             folder.end()
         });
-        self.failure.note(written).map_err(nothing_kept)
+        self.failure.note(written).map_err(write_error)
     }
 
     async fn begin(&mut self, start: u32, _: u32) -> Result<(), WriteError<DirectoryError>> {
         let done = self.folder.borrow_mut().begin(start);
-        self.failure.note(done).map_err(nothing_kept)
+        self.failure.note(done).map_err(write_error)
     }
 
     async fn push(&mut self, block: &Block) -> Result<(), WriteError<DirectoryError>> {
         let done = self.folder.borrow_mut().push(block);
-        self.failure.note(done).map_err(nothing_kept)
+        self.failure.note(done).map_err(write_error)
     }
 
     async fn end(&mut self) -> Result<(), WriteError<DirectoryError>> {
         let done = self.folder.borrow_mut().end();
-        self.failure.note(done).map_err(nothing_kept)
+        self.failure.note(done).map_err(write_error)
     }
 }
 
-/// For a recovery without a recorder.
+/// Block access for a recovery without a recorder.
 impl Blocks for DirectoryCard {
     type Error = DirectoryError;
 

@@ -1,75 +1,75 @@
-//! Carries a recording out.
+//! Runs a recording by a policy of the studies.
 //!
 //! ```text
-//!   naive          wait for a line ─> open ─> write ─> close ─┐
-//!                     ^───────────────────────────────────────┘
-//!   keep-open      open ─> wait for a line ─> write ─┐ ... close
-//!                             ^──────────────────────┘
-//!   after-recipe   wait for the recipe's end ─> open ─> write its lines ─> close ─┐
-//!                     ^──────────────────────────────────────────────────────────┘
+//!   naive          wait for a sample ─> open ─> write ─> close ─┐
+//!                     ^─────────────────────────────────────────┘
+//!   keep-open      open ─> wait for a sample ─> write ─┐ ... close
+//!                             ^────────────────────────┘
+//!   after-session  wait for the end of the session ─> open ─> write its samples ─> close ─┐
+//!                     ^───────────────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! The clock starts before the first call, with the first line. A library call blocks; lines arrive in the
-//! meantime as if by interrupt.
+//! The clock starts before the first call, with the first sample. Library calls block; samples arrive
+//! meanwhile, as if by interrupt.
 
 use crate::ring::Ring;
 use crate::verify::{self, Line};
-use crate::{Cause, GAPS_MAX, Gap, Policy, RecordError, Recording};
+use crate::{Cause, GAPS_MAX, Gap, LoggerConfig, LoggerError, Policy};
 use cardiograph_workload::{Activity, Clock, Observer, Operation, OperationKind, Store};
 use std::ops::ControlFlow;
 
-/// What came of a recording.
+/// Result of a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Recorded {
-    /// Lines that arrived.
+pub struct LoggerResult {
+    /// Samples that arrived, including lost ones.
     pub pushed: u64,
-    /// Lines that are in the file: `pushed` - `lost`.
+    /// Samples in the file: `pushed` - `lost`.
     pub written: u64,
-    /// Lines that found no room.
+    /// Samples that did not fit in the buffer.
     pub lost: u64,
     /// The first [`GAPS_MAX`] gaps.
     pub gaps: Vec<Gap>,
-    /// All of them.
-    pub gap_count: u64,
-    /// The most bytes that ever waited in RAM, the line being written included.
-    pub ring_peak_bytes: u64,
-    /// Longest time that the writer was held by one line, in ns: open, write and close with
-    /// [`Policy::Naive`], the write alone with the others.
-    pub longest_write_ns: u64,
-    /// Time in library calls, in ns.
+    /// Number of all gaps.
+    pub gaps_total: u64,
+    /// Highest fill level of the buffer in bytes, including the sample being written.
+    pub buffer_peak_bytes: u64,
+    /// Worst-case latency of one sample in ns: open, write and close with [`Policy::Naive`], only the write with
+    /// the others.
+    pub worst_case_write_ns: u64,
+    /// Total time in library calls, in ns.
     pub card_ns: u64,
-    /// From the first line's arrival to the return of the last close, in ns.
+    /// Time from the arrival of the first sample to the return of the last close, in ns.
     pub duration_ns: u64,
-    /// The greatest age that data reached which a power cut would have taken, in us, rounded down.
+    /// Maximum age of data that a power cut would have lost, in us, rounded down.
     ///
-    /// A line is safe when a close after its write has returned: only then does the directory entry count it.
-    /// Its age is the time since it arrived. Lines that were lost count no more. Where the store keeps data
-    /// in the computer even after a close, nothing is safe, and this is `duration_ns`.
+    /// A sample is durable when a close after its write has returned, because only then does the directory entry
+    /// include it. Its age is the time since its arrival. Samples lost from the buffer do not count. If the store
+    /// caches data even after a close, nothing is durable, and this is `duration_ns`.
     pub at_risk_max_us: u64,
-    /// The observer stopped it. No line arrived from then on, and those waiting were written.
+    /// The observer stopped the recording. No sample arrived afterwards; those in the buffer were written.
     pub stopped: bool,
-    /// Bytes read back and found to be what was written; 0 after a stop.
+    /// Bytes read back and found identical to those written; 0 after a stop.
     pub verified_bytes: u64,
 }
 
-/// Carries `recording` out to a file that is not there yet, and reads it back.
+/// Runs `recording` to a new file and verifies the file.
 ///
-/// `line` makes a line, all but its CR LF, from its number; the same each time. `is_safe_when_closed` is
-/// whether the store brings all of a file to the medium when it is closed. Each line is an operation to the
-/// observer.
+/// `line` fills a sample, except for its CR LF, from its index, always with the same bytes.
+/// `is_safe_when_closed` is true if closing a file makes all of its data durable. The observer receives one
+/// operation per sample.
 ///
 /// # Errors
-/// [`RecordError`]; the file is left as it is.
-pub fn record<S: Store>(
-    recording: &Recording,
+/// [`LoggerError`]; the file is left as it is.
+pub fn run_logger<S: Store>(
+    recording: &LoggerConfig,
     path: &str,
     is_safe_when_closed: bool,
     store: &mut S,
     clock: &mut impl Clock,
     observer: &mut impl Observer,
     line: impl FnMut(u64, &mut [u8]),
-) -> Result<Recorded, RecordError<S::Error>> {
-    recording.check().map_err(RecordError::Invalid)?;
+) -> Result<LoggerResult, LoggerError<S::Error>> {
+    recording.check().map_err(LoggerError::Invalid)?;
     let mut run = Run {
         recording,
         path,
@@ -78,12 +78,12 @@ pub fn record<S: Store>(
         store,
         clock,
         observer,
-        line: Line::new(recording.line_bytes, line),
+        line: Line::new(recording.sample_bytes, line),
         ring: Ring::new(*recording),
         stopped: false,
         is_made: false,
         written: 0,
-        longest_write_ns: 0,
+        worst_case_write_ns: 0,
         card_ns: 0,
         oldest_at_risk_ns: None,
         at_risk_max_ns: 0,
@@ -91,18 +91,18 @@ pub fn record<S: Store>(
     match recording.policy {
         Policy::Naive => run.naive()?,
         Policy::KeepOpen => run.keep_open()?,
-        Policy::AfterRecipe { recipe_ns } => run.after_recipe(recipe_ns)?,
+        Policy::AfterSession { session_ns } => run.after_session(session_ns)?,
     }
     run.finish()
 }
 
-type Step<S, T = ()> = Result<T, RecordError<<S as Store>::Error>>;
+type Step<S, T = ()> = Result<T, LoggerError<<S as Store>::Error>>;
 
 struct Run<'a, S: Store, C, O, L> {
-    recording: &'a Recording,
+    recording: &'a LoggerConfig,
     path: &'a str,
     is_safe_when_closed: bool,
-    /// When the first line arrives, by the store's clock.
+    /// Arrival of the first sample, by the store's clock.
     start_ns: u64,
     store: &'a mut S,
     clock: &'a mut C,
@@ -110,12 +110,12 @@ struct Run<'a, S: Store, C, O, L> {
     line: Line<L>,
     ring: Ring,
     stopped: bool,
-    /// The file is there.
+    /// The file exists.
     is_made: bool,
     written: u64,
-    longest_write_ns: u64,
+    worst_case_write_ns: u64,
     card_ns: u64,
-    /// Arrival of the oldest line that is written and not safe.
+    /// Arrival of the oldest sample that is written and not durable.
     oldest_at_risk_ns: Option<u64>,
     at_risk_max_ns: u64,
 }
@@ -142,11 +142,11 @@ impl<S: Store, C: Clock, O: Observer, L: FnMut(u64, &mut [u8])> Run<'_, S, C, O,
         self.close(file)
     }
 
-    fn after_recipe(&mut self, recipe_ns: u64) -> Step<S> {
+    fn after_session(&mut self, session_ns: u64) -> Step<S> {
         while let Some(first_ns) = self.first_waiting_ns() {
-            let recipe_end_ns = (first_ns / recipe_ns + 1).saturating_mul(recipe_ns);
-            self.wait_for_end(recipe_end_ns);
-            let lines = Recording::lines_before(self.recording.rate_hz, recipe_end_ns);
+            let session_end_ns = (first_ns / session_ns + 1).saturating_mul(session_ns);
+            self.wait_for_end(session_end_ns);
+            let lines = LoggerConfig::samples_before(self.recording.rate_hz, session_end_ns);
             if self.ring.oldest().is_none() {
                 break;
             }
@@ -161,22 +161,22 @@ impl<S: Store, C: Clock, O: Observer, L: FnMut(u64, &mut [u8])> Run<'_, S, C, O,
         Ok(())
     }
 
-    /// When the line arrived, or will, that is the next to be written.
+    /// Returns the past or future arrival time of the next sample to write.
     fn first_waiting_ns(&self) -> Option<u64> {
         let oldest = self.ring.oldest();
         let arrived_ns = oldest.map(|line| self.recording.arrival_ns(line));
         arrived_ns.or_else(|| self.ring.next_arrival_ns())
     }
 
-    /// Time since the first line, in ns.
+    /// Returns the time since the first sample, in ns.
     fn now_ns(&mut self) -> u64 {
         self.clock.now_ns() - self.start_ns
     }
 
-    /// The line to write next, once it is there. `None` when there are no more.
+    /// Waits for the next sample to write. Returns `None` after the last one.
     fn wait_for_line(&mut self) -> Option<u64> {
         loop {
-            // A line that arrives at this moment is there.
+            // A sample that arrives at this very moment counts as arrived.
             let now_ns = self.now_ns();
             self.ring.arrive_before(now_ns + 1, Cause::Write);
             if let Some(line) = self.ring.oldest() {
@@ -187,16 +187,16 @@ impl<S: Store, C: Clock, O: Observer, L: FnMut(u64, &mut [u8])> Run<'_, S, C, O,
         }
     }
 
-    /// Waits until the recipe is over, or the recording.
-    fn wait_for_end(&mut self, recipe_end_ns: u64) {
+    /// Waits until the session or the recording ends.
+    fn wait_for_end(&mut self, session_end_ns: u64) {
         while let Some(next_ns) = self.ring.next_arrival_ns() {
             let now_ns = self.now_ns();
             self.ring
-                .arrive_before(recipe_end_ns.min(now_ns + 1), Cause::Recipe);
-            if now_ns >= recipe_end_ns {
+                .arrive_before(session_end_ns.min(now_ns + 1), Cause::Session);
+            if now_ns >= session_end_ns {
                 return;
             }
-            self.pause_until(next_ns.min(recipe_end_ns));
+            self.pause_until(next_ns.min(session_end_ns));
         }
     }
 
@@ -215,7 +215,7 @@ impl<S: Store, C: Clock, O: Observer, L: FnMut(u64, &mut [u8])> Run<'_, S, C, O,
         }
     }
 
-    /// A library call: lines arrive while it lasts.
+    /// Makes a library call, during which samples arrive.
     fn call<T>(
         &mut self,
         doing: &'static str,
@@ -226,7 +226,7 @@ impl<S: Store, C: Clock, O: Observer, L: FnMut(u64, &mut [u8])> Run<'_, S, C, O,
         let end_ns = self.now_ns();
         self.card_ns += end_ns - start_ns;
         self.ring.arrive_before(end_ns, Cause::Write);
-        result.map_err(|source| RecordError::Store { doing, source })
+        result.map_err(|source| LoggerError::Store { doing, source })
     }
 
     fn open(&mut self) -> Step<S, S::File> {
@@ -234,14 +234,14 @@ impl<S: Store, C: Clock, O: Observer, L: FnMut(u64, &mut [u8])> Run<'_, S, C, O,
         if self.is_made {
             return self.call("opening", |store, _| store.append(path));
         }
-        // What is there already is not to be written over.
+        // Creating fails if the file exists, so that it is never overwritten.
         let file = self.call("creating", |store, _| store.create(path))?;
         self.is_made = true;
         Ok(file)
     }
 
     fn write(&mut self, file: &mut S::File, line: u64) -> Step<S> {
-        let at = self.written * u64::from(self.recording.line_bytes);
+        let at = self.written * u64::from(self.recording.sample_bytes);
         let arrival_ns = self.recording.arrival_ns(line);
         self.oldest_at_risk_ns.get_or_insert(arrival_ns);
         self.call("writing to", |store, made| {
@@ -261,12 +261,12 @@ impl<S: Store, C: Clock, O: Observer, L: FnMut(u64, &mut [u8])> Run<'_, S, C, O,
         Ok(())
     }
 
-    /// A line is written, and its room free.
+    /// Frees the buffer space of a written sample and reports the operation.
     fn done(&mut self, start_ns: u64) {
         let end_ns = self.now_ns();
         self.ring.release();
-        self.longest_write_ns = self.longest_write_ns.max(end_ns - start_ns);
-        let length_bytes = u64::from(self.recording.line_bytes);
+        self.worst_case_write_ns = self.worst_case_write_ns.max(end_ns - start_ns);
+        let length_bytes = u64::from(self.recording.sample_bytes);
         let observed = self.observer.observe(&Operation {
             kind: OperationKind::Write,
             file: 0,
@@ -279,21 +279,21 @@ impl<S: Store, C: Clock, O: Observer, L: FnMut(u64, &mut [u8])> Run<'_, S, C, O,
         self.stop_if(observed);
     }
 
-    fn finish(mut self) -> Step<S, Recorded> {
+    fn finish(mut self) -> Step<S, LoggerResult> {
         let duration_ns = self.now_ns();
         let (pushed, gaps) = (self.ring.pushed(), self.ring.gaps());
         let verified_bytes = match self.is_made && !self.stopped {
             true => verify::compare(self.store, self.path, pushed, gaps, &mut self.line)?,
             false => 0,
         };
-        Ok(Recorded {
+        Ok(LoggerResult {
             pushed,
             written: self.written,
             lost: gaps.iter().map(|gap| gap.count).sum(),
             gaps: gaps[..gaps.len().min(GAPS_MAX)].to_vec(),
-            gap_count: gaps.len() as u64,
-            ring_peak_bytes: self.ring.peak_bytes(),
-            longest_write_ns: self.longest_write_ns,
+            gaps_total: gaps.len() as u64,
+            buffer_peak_bytes: self.ring.peak_bytes(),
+            worst_case_write_ns: self.worst_case_write_ns,
             card_ns: self.card_ns,
             duration_ns,
             at_risk_max_us: self.at_risk_max_ns / 1000,
