@@ -384,7 +384,7 @@ pub(crate) fn is_full(why: &str) -> bool {
 /// What it says.
 pub fn fsck(disk: &impl Disk, volume: &Volume, name: &str) -> Result<(), String> {
     use std::os::unix::fs::FileExt;
-    let path = std::env::temp_dir().join(format!("storm-{}-{name}.img", std::process::id()));
+    let path = std::env::temp_dir().join(format!("power-cut-{}-{name}.img", std::process::id()));
     let made = std::fs::File::create(&path).and_then(|file| {
         let blocks = volume.blocks();
         file.set_len((blocks.end - blocks.start) * 512)?;

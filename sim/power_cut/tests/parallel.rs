@@ -1,9 +1,9 @@
 //! One seed, one card, to the last byte: on one thread and on eight.
 
 use cardiograph_sim_card::wire::{Fault, FaultSchedule};
-use cardiograph_sim_storm::case::{Scene, cuts_of};
-use cardiograph_sim_storm::disk::Image;
-use cardiograph_sim_storm::session::Setup;
+use cardiograph_sim_power_cut::case::{Scene, cuts_of};
+use cardiograph_sim_power_cut::disk::Image;
+use cardiograph_sim_power_cut::session::Setup;
 use cardiograph_sim_world::Clock;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -3,10 +3,10 @@
 use cardiograph_recorder::{Config, Event, Format, WhenFull, Window};
 use cardiograph_sim_card::Card;
 use cardiograph_sim_card::wire::{Fault, FaultMix, FaultSchedule};
-use cardiograph_sim_storm::case::{Scene, run_scene};
-use cardiograph_sim_storm::disk::{Disk, Image};
-use cardiograph_sim_storm::plan::{Plan, SMALL};
-use cardiograph_sim_storm::session::{End, Said, Session, Setup};
+use cardiograph_sim_power_cut::case::{Scene, run_scene};
+use cardiograph_sim_power_cut::disk::{Disk, Image};
+use cardiograph_sim_power_cut::plan::{Plan, SMALL};
+use cardiograph_sim_power_cut::session::{End, Said, Session, Setup};
 use cardiograph_sim_world::{Clock, Seed};
 use std::ops::Range;
 

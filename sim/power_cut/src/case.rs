@@ -98,7 +98,7 @@ impl Scene {
     /// # Errors
     /// What is wrong already: a recording without any fault.
     pub fn random(number: u64) -> Result<Scene, String> {
-        let seed = Seed::new(number).child("storm");
+        let seed = Seed::new(number).child("power-cut");
         let random = &mut seed.stream("scene");
         let volumes = [(64, 512), (64, 2048), (64, 4096), (64, 8192), (128, 1024)];
         let (card_mib, cluster_bytes) = pick(random, &volumes);
