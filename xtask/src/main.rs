@@ -16,9 +16,9 @@ mod firmware;
 mod fuzz;
 mod mutants;
 mod packages;
+mod power_cut;
 mod readme;
 mod run;
-mod power_cut;
 mod test;
 
 use std::process::ExitCode;

@@ -143,10 +143,7 @@ impl History<'_> {
     fn end_of_closed(&self, number: usize, of: usize, id: FileId) -> Result<Option<u64>, String> {
         let session = &self.sessions[number];
         let (track, streams) = session.track_of(of);
-        let closed = |said: &Said| match said.event {
-            Event::Closed { record, .. } | Event::Recovered { record } if record.id == id => true,
-            _ => false,
-        };
+        let closed = |said: &Said| matches!(said.event, Event::Closed { record, .. } | Event::Recovered { record } if record.id == id);
         let later = self.sessions[number..].iter();
         if !later.flat_map(|session| &session.said).any(closed) {
             return Err(format!("{id} was removed and had not been closed"));
