@@ -1,4 +1,4 @@
-//! One case from its seed: a card, a device, a power cut, and who judges what is left.
+//! One case, determined by its seed: a card, a device, a power cut, and a judgement of the card afterwards.
 
 use crate::disk::{Direct, Image};
 use crate::fat;
@@ -18,18 +18,18 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-/// Cases of one set-up: seeds that follow each other differ in the cuts only.
+/// Number of cases per scene: consecutive seeds differ only in the cuts.
 pub const CASES_OF_SETUP: u64 = 20;
-/// Every so many scenes the volume is nearly full.
+/// In one of this many scenes, the volume is nearly full.
 const NEARLY_FULL_EVERY: u64 = 4;
-/// Every so many cases fsck.fat is asked too.
+/// In one of this many cases, fsck.fat runs as well.
 const FSCK_EVERY: u64 = 100;
-/// Of the cases of a set-up the one in which the card is struck and the device keeps its power.
+/// Index of the case of a scene that injects faults into the card of a device that keeps its power.
 const STRUCK: u64 = CASES_OF_SETUP - 2;
-/// The one in which the card is exchanged.
+/// Index of the case of a scene that exchanges the card.
 const EXCHANGED: u64 = CASES_OF_SETUP - 1;
 
-/// No power was cut.
+/// Reference runs of a history without a power cut.
 static NO_CUTS: BTreeMap<usize, Arc<Session>> = BTreeMap::new();
 
 const PROFILES: [&str; 8] = [
@@ -43,37 +43,37 @@ const PROFILES: [&str; 8] = [
     "panasonic-1g-slc",
 ];
 
-/// A card with a file system and files of others, and a device around it.
+/// A card with a file system and foreign files, and a device around it.
 #[derive(Clone)]
 pub struct Scene {
     volume: Volume,
     profile: Profile,
     image: Image,
     others: Files,
-    /// The same as a directory lists them, and what the card held then.
+    /// Directory listing of the foreign files, and the original contents of the card.
     listing: fat::Listing,
     original: Image,
     /// The device.
     pub setup: Setup,
-    /// What was recorded on the card before.
+    /// Earlier recordings on the card.
     earlier: Vec<Session>,
     seed: Seed,
 }
 
-/// How a case went.
+/// Result of a case.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
-    /// What was found.
+    /// Samples and files found on the card.
     pub found: Found,
-    /// How often power was cut.
+    /// Number of power cuts.
     pub cuts: u64,
-    /// How many files a device recovered.
+    /// Number of files that a device recovered.
     pub recovered: u64,
-    /// Whether fsck.fat was asked.
+    /// Number of runs of fsck.fat.
     pub asked_fsck: u64,
-    /// Devices whose card was struck, and that went on.
+    /// Number of cases in which injected faults took effect while the device kept its power.
     pub struck: u64,
-    /// Devices whose card was exchanged for another.
+    /// Number of cases in which the card was exchanged for another.
     pub exchanged: u64,
 }
 
@@ -93,10 +93,10 @@ fn pick<T: Copy>(random: &mut Random, of: &[T]) -> T {
 }
 
 impl Scene {
-    /// The scene of a number.
+    /// Creates the scene with this number.
     ///
     /// # Errors
-    /// What is wrong already: a recording without any fault.
+    /// If a recording without any fault fails already.
     pub fn random(number: u64) -> Result<Scene, String> {
         let seed = Seed::new(number).child("power-cut");
         let random = &mut seed.stream("scene");
@@ -140,10 +140,10 @@ impl Scene {
         Ok(scene)
     }
 
-    /// A device with a card of 64 MiB that has files of others on it; `setup` is told the seed.
+    /// Creates a device with a card of 64 MiB that holds foreign files; `setup` receives the seed.
     ///
     /// # Errors
-    /// That there can be no such volume.
+    /// If no such volume can be formatted.
     pub fn new(
         bytes: u64,
         cluster_bytes: u32,
@@ -173,10 +173,10 @@ impl Scene {
         })
     }
 
-    /// A short recording in two streams, with a roll.
+    /// Creates a short recording in two streams, with a file rotation.
     ///
     /// # Errors
-    /// That it cannot be set up.
+    /// If it cannot be set up.
     pub fn short() -> Result<Scene, String> {
         let window = Window::Us(30_000);
         let formats = [Format::Csv(&[SMALL]), Format::Binary(&[SMALL])];
@@ -200,10 +200,10 @@ impl Scene {
         Scene::new(64 << 20, 2048, Seed::new(0).child("every write"), setup)
     }
 
-    /// A short recording in two binary streams that share their files, on FAT32.
+    /// Creates a short recording in two binary streams that share their files, on FAT32.
     ///
     /// # Errors
-    /// That it cannot be set up.
+    /// If it cannot be set up.
     pub fn shared() -> Result<Scene, String> {
         let window = Window::Us(20_000);
         let plans = (0..2).map(|at| {
@@ -230,11 +230,11 @@ impl Scene {
         Scene::new(64 << 20, 512, Seed::new(1).child("every write"), setup)
     }
 
-    /// Lets the card be struck while a device records that has power of its own, lets another device
-    /// record, and judges. Gives the first session.
+    /// Injects faults into the card while a device with its own power supply records, lets another device
+    /// record, and judges the card. Returns the first session.
     ///
     /// # Errors
-    /// What is wrong.
+    /// The first broken promise.
     pub fn struck(&self, strikes: &FaultSchedule) -> Result<Session, String> {
         let clock = Clock::default();
         let setup = Setup {
@@ -244,7 +244,7 @@ impl Scene {
         };
         let (mut card, session) = setup.run(self.card(), &clock);
         let mut sessions = [&self.earlier[..], std::slice::from_ref(&session)].concat();
-        // A full card is not recorded on again.
+        // No second device records on a full card.
         let is_over = matches!(session.end, End::Done(_)) && !session.lost_card();
         if !(session.is_full() && is_over) {
             let after = again(&self.setup, 0.03, &mut self.seed.stream("after"));
@@ -259,11 +259,11 @@ impl Scene {
         Ok(session)
     }
 
-    /// Lets the card be exchanged for one that holds what it held at first, while a device records that has
-    /// power of its own; lets devices record on both, and judges both. Gives the first session.
+    /// Exchanges the card for one with its original contents while a device with its own power supply
+    /// records; then lets devices record on both cards, and judges both. Returns the first session.
     ///
     /// # Errors
-    /// What is wrong.
+    /// The first broken promise, or that the recording ended before the exchange.
     pub fn exchanged(&self, after_ns: u64, out_ns: u64) -> Result<Session, String> {
         let clock = Clock::default();
         let setup = Setup {
@@ -334,13 +334,13 @@ impl Scene {
                 exchanged: 1,
                 ..Outcome::default()
             }),
-            // It was over before.
+            // The recording ended before the exchange.
             Err(why) if why.starts_with("the card was not exchanged") => Ok(Outcome::default()),
             Err(why) => Err(format!("{why}\n  exchanged after {after_ns} ns")),
         }
     }
 
-    /// The card, as it is before.
+    /// Returns the card in its initial state.
     pub fn card(&self) -> Card {
         let mut card = Card::new(&self.profile, self.seed);
         self.image.store(&mut card);
@@ -369,10 +369,10 @@ impl Scene {
         }
     }
 
-    /// What happens without a cut.
+    /// Runs the device without a power cut.
     ///
     /// # Errors
-    /// What is wrong with the card afterwards.
+    /// The first broken promise on the card afterwards.
     pub fn uncut(&self) -> Result<Session, String> {
         let (mut card, session) = self.setup.run(self.card(), &Clock::default());
         let sessions = [&self.earlier[..], std::slice::from_ref(&session)].concat();
@@ -380,7 +380,7 @@ impl Scene {
         Ok(session)
     }
 
-    /// The card as power cuts before these bytes leave it, in their order.
+    /// Returns the card as power cuts before these bytes leave it, in their order.
     pub fn copies(&self, bytes: impl IntoIterator<Item = u64>) -> Vec<InterruptedCard> {
         let mut setup = self.setup.clone();
         let strikes = bytes.into_iter().map(|byte| (byte, Fault::Copy));
@@ -389,17 +389,17 @@ impl Scene {
         setup.run_with_copies(self.card(), &Clock::default()).2
     }
 
-    /// The card wherever a power cut leaves something else on it.
+    /// Returns the card at every point where a power cut leaves different contents on it.
     pub fn copies_each(&self) -> Vec<InterruptedCard> {
         let mut setup = self.setup.clone();
         setup.copies_each = true;
         setup.run_with_copies(self.card(), &Clock::default()).2
     }
 
-    /// What a power cut leaves, judged before and after recovery, without another recording.
+    /// Judges the card that a power cut left, before and after a recovery, without another recording.
     ///
     /// # Errors
-    /// What is wrong.
+    /// The first broken promise.
     pub fn first_cut<'a>(
         &'a self,
         uncut: &Arc<Session>,
@@ -418,7 +418,7 @@ impl Scene {
         Ok(chain)
     }
 
-    /// The same device, that loses its power with its card.
+    /// Returns the scene with a device that loses its power together with its card.
     #[must_use]
     pub fn with_power_of_card(&self) -> Scene {
         let mut scene = self.clone();
@@ -426,14 +426,14 @@ impl Scene {
         scene
     }
 
-    /// Cuts the power at a byte, and at bytes of what follows; then lets a device end by itself, and
-    /// judges.
+    /// Cuts the power at a byte of the recording, and again at bytes of the sessions that follow; then lets a
+    /// device end normally, and judges the card.
     ///
     /// # Errors
-    /// What is wrong.
+    /// The first broken promise.
     pub fn cut(&self, uncut: Session, cuts: &[u64], asks_fsck: bool) -> Result<Outcome, String> {
         let copies = self.copies(cuts.first().copied());
-        let copied = copies.first().ok_or("the cut comes after the end")?;
+        let copied = copies.first().ok_or("the cut is after the last byte of the recording")?;
         self.case(&Arc::new(uncut), copied, &cuts[1..], asks_fsck)
     }
 
@@ -451,11 +451,11 @@ impl Scene {
         chain.end(asks_fsck)
     }
 
-    /// What the scene is made of, in a few words.
+    /// Describes the scene in a few words.
     pub fn about(&self) -> String {
         let streams = self.setup.plans.iter().map(|plan| {
             format!(
-                "\n    {} {:?}, ring {}, {} Hz by {}, {} samples",
+                "\n    {} {:?}, ring {}, {} Hz in bursts of {}, {} samples",
                 plan.kind(),
                 plan.config.window,
                 plan.ring_bytes,
@@ -466,7 +466,7 @@ impl Scene {
         });
         let streams: String = streams.collect();
         format!(
-            "{}, {:?}, {} Hz, {:?}, {} earlier, {:?}{streams}",
+            "{}, {:?}, {} Hz, {:?}, {} earlier recordings, {:?}{streams}",
             self.profile.about,
             self.volume,
             self.setup.clock_hz,
@@ -477,12 +477,12 @@ impl Scene {
     }
 }
 
-/// A card whose power is cut, again and again.
+/// A card with a sequence of power cuts.
 #[derive(Clone)]
 pub struct Chain<'a> {
     scene: &'a Scene,
     sessions: Vec<Session>,
-    /// What cut sessions, by their number, do if their power is not cut.
+    /// Reference runs of interrupted sessions, by session number: the same sessions without their power cut.
     uncut: BTreeMap<usize, Arc<Session>>,
     card: Card,
     clock: Clock,
@@ -491,7 +491,7 @@ pub struct Chain<'a> {
 }
 
 impl Chain<'_> {
-    /// Takes a power cut into the history, and judges what it left.
+    /// Adds a power cut to the history, and judges the resulting card.
     fn cut(&mut self, uncut: &Arc<Session>, copied: &InterruptedCard) -> Result<(), String> {
         self.card = copied.card.clone();
         self.clock = Clock::default();
@@ -505,7 +505,7 @@ impl Chain<'_> {
         self.judge_recovered()
     }
 
-    /// Judges the card after a recovery alone: what a recording after it removes is still there.
+    /// Judges the card after a recovery alone, before a later recording can remove files.
     fn judge_recovered(&self) -> Result<(), String> {
         let mut card = self.card.clone();
         let mut volume = FatVolume::new(|| DosTime::NO_CLOCK, 7);
@@ -519,7 +519,7 @@ impl Chain<'_> {
                     return Ok(());
                 }
                 Poll::Ready(Err(why)) => return Err(format!("recovery alone: {why}")),
-                Poll::Pending => return Err("recovery waits for nothing".into()),
+                Poll::Pending => return Err("the recovery waits although every block operation is immediate".into()),
             }
         }
         let sessions = [&self.sessions[..], &[Session::of_recovery(events)]].concat();
@@ -530,7 +530,7 @@ impl Chain<'_> {
             .map_err(|why| format!("recovery alone: {why}"))
     }
 
-    /// Returns true if a card may be refused for this reason.
+    /// Returns true if a device may refuse the card for this reason.
     fn may_refuse(&self, why: &str) -> bool {
         let history = self.scene.history(&self.sessions, &self.uncut);
         history.may_be_full() && is_full(why)
@@ -540,10 +540,10 @@ impl Chain<'_> {
         again(&self.scene.setup, 0.03, &mut self.random)
     }
 
-    /// Lets a device record until its power is cut at a byte; it may be done before.
+    /// Lets a device record until its power is cut at a byte, or until it ends before.
     ///
     /// # Errors
-    /// What is wrong.
+    /// The first broken promise.
     pub fn cut_again(&mut self, byte: u64) -> Result<(), String> {
         let mut setup = self.next_setup();
         setup.strikes.add(byte, Fault::Copy);
@@ -558,11 +558,8 @@ impl Chain<'_> {
         }
     }
 
-    /// The chains that power cuts in the next recording lead to, one for each that leaves something else on
-    /// the card; each is judged.
-    ///
-    /// # Errors
-    /// What is wrong.
+    /// Cuts the next recording at every point that leaves different contents on the card, judges each result, and
+    /// passes it to `each`: the chain, or the first broken promise.
     pub fn cut_each(&self, mut each: impl FnMut(Result<Self, String>)) {
         let mut before = self.clone();
         let mut setup = before.next_setup();
@@ -577,10 +574,10 @@ impl Chain<'_> {
         }
     }
 
-    /// Lets a device record until it is done, and judges.
+    /// Lets a device record to its end, and judges the card.
     ///
     /// # Errors
-    /// What is wrong.
+    /// The first broken promise.
     pub fn end(mut self, asks_fsck: bool) -> Result<Outcome, String> {
         let setup = self.next_setup();
         let (mut card, session) = setup.run(self.card, &self.clock);
@@ -601,7 +598,7 @@ impl Chain<'_> {
             outcome.asked_fsck = 1;
             outcome.found = match (judged, told) {
                 (Ok(found), Ok(())) => found,
-                (Err(why), Ok(())) => return Err(format!("{why} (fsck.fat finds nothing)")),
+                (Err(why), Ok(())) => return Err(format!("{why} (fsck.fat reports no error)")),
                 (Ok(_), Err(told)) => return Err(format!("fsck.fat: {told}")),
                 (Err(why), Err(told)) => return Err(format!("{why}\nfsck.fat: {told}")),
             };
@@ -660,7 +657,7 @@ fn random_setup(seed: Seed, volume: &Volume, random: &mut Random) -> Setup {
     }
 }
 
-/// The same device again, for a short while, with other samples.
+/// Returns the setup of the same device for a short further recording, with other samples.
 fn again(setup: &Setup, seconds: f64, random: &mut Random) -> Setup {
     let plans = setup.plans.iter().map(|plan| plan.again(seconds, random));
     Setup {
@@ -672,12 +669,12 @@ fn again(setup: &Setup, seconds: f64, random: &mut Random) -> Setup {
     }
 }
 
-/// Bytes at which a case cuts the power: anywhere, where busy begins or ends, or about where something
-/// happened; in some the recovery is cut off too.
+/// Returns the bytes at which a case cuts the power: the first anywhere, at the beginning or end of a busy phase,
+/// or near an event; in some cases, further ones that interrupt the recovery too.
 pub fn cuts_of(uncut: &Session, seed: u64) -> Vec<u64> {
     let random = &mut Seed::new(seed).stream("cuts");
     let kind = match uncut.said.is_empty() || uncut.borders.is_empty() {
-        // A card that was refused.
+        // The device refused the card.
         true => 0,
         false => random.below(3),
     };
@@ -699,10 +696,10 @@ pub fn cuts_of(uncut: &Session, seed: u64) -> Vec<u64> {
     cuts
 }
 
-/// The cases of a scene, each of a seed of its own.
+/// Runs cases of a scene, each with its own seed.
 ///
 /// # Errors
-/// Those of a scene without a cut, which are those of all its cases.
+/// The first broken promise of the run without a cut; it applies to all cases of the scene.
 pub fn run_scene(
     number: u64,
     seeds: impl Iterator<Item = u64>,

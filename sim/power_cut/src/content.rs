@@ -1,25 +1,25 @@
-//! Reads what a recorder wrote, by docs/formats.md and not by its code, and holds it against what was
-//! sampled.
+//! Reads recordings according to docs/formats.md, independently of the recorder's code, and compares them with
+//! the samples that were pushed.
 
 use crate::plan::{HEADER, Plan, SESSIONS, SETTINGS, session_name};
 use crate::rules::merged;
 use cardiograph_recorder::{Format, Schema};
 use cardiograph_sim_card::BLOCK_BYTES;
 
-/// Where a stream is, going through its files.
+/// Progress of a stream's verification across its files.
 #[derive(Clone, Debug, Default)]
 pub struct Reached {
-    /// The sample that has to come next; unknown behind a file that was removed.
+    /// Index of the next expected sample; unknown after a removed file.
     pub next: Option<u64>,
-    /// Samples that gaps say are missing: the first, and how many.
+    /// Samples that gaps report as missing: index of the first, and count.
     pub gaps: Vec<(u64, u64)>,
-    /// The card failed, or was away: files may end with samples that the recorder took for lost with it,
-    /// and says so in the next file.
+    /// True if the card failed or was removed: a file may end with samples that the recorder reports as lost in
+    /// the next file.
     pub may_overlap: bool,
 }
 
 impl Reached {
-    /// Samples in gaps. A gap that the card took with it may lie within a later one.
+    /// Returns the number of samples in gaps. A gap that was lost with the card may lie within a later one.
     pub fn lost(&self) -> u64 {
         let mut gaps = self.gaps.clone();
         gaps.sort_unstable();
@@ -31,7 +31,7 @@ impl Reached {
             |next| first == next || self.may_overlap && first < next && next <= first + count;
         if !self.next.is_none_or(is_due) || count == 0 {
             return Err(format!(
-                "a gap of {count} at {first}, and {:?} is due",
+                "a gap of {count} samples at sample {first}, expected sample {:?}",
                 self.next
             ));
         }
@@ -41,12 +41,12 @@ impl Reached {
     }
 }
 
-/// Reads the samples of one stream in a file. `stream` is its number in blocks that streams share, and
-/// `streams` how many do. `may_end_early`: power was cut, so that the last sample of a binary file may be there
-/// in part.
+/// Reads the samples of one stream in a file. `stream` is its number in a shared file, and `streams` the number of
+/// streams that share it. With `may_end_early`, power was cut, so that the last sample of a binary file may be
+/// incomplete.
 ///
 /// # Errors
-/// What is wrong, and where.
+/// The first deviation, and its location.
 pub fn read(
     plan: &Plan,
     (stream, streams): (u8, u64),
@@ -60,8 +60,8 @@ pub fn read(
     }
 }
 
-/// The session that the note or the header of a file names, if there is such a session: whether that is right
-/// shows when it is read.
+/// Returns the session that the note or the header of a file names, if it exists. Reading the samples shows if
+/// the name is correct.
 fn session_of(plan: &Plan, begin: &str, word: &str) -> Option<usize> {
     let is_named = |session: &usize| begin.contains(&format!("{word}{}", session_name(*session)));
     (0..SESSIONS)
@@ -99,7 +99,7 @@ fn read_text(plan: &Plan, bytes: &[u8], reached: &mut Reached) -> Result<(), Str
     if !bytes.starts_with(names.as_bytes()) {
         let begin = String::from_utf8_lossy(&bytes[..bytes.len().min(names.len() + 100)]);
         return Err(format!(
-            "it begins with another header: {} bytes, {begin:?}",
+            "unexpected header: {} bytes, {begin:?}",
             bytes.len()
         ));
     }
@@ -117,14 +117,14 @@ fn read_text(plan: &Plan, bytes: &[u8], reached: &mut Reached) -> Result<(), Str
             continue;
         }
         let end = rest.iter().position(|byte| *byte == b'\n');
-        let line = &rest[..end.ok_or(format!("it ends within a line at byte {at}"))? + 1];
+        let line = &rest[..end.ok_or(format!("incomplete last line at byte {at}"))? + 1];
         let line = String::from_utf8_lossy(line);
-        let wrong = || format!("sample {next} is due at byte {at}, and there is {line:?}");
+        let wrong = || format!("expected sample {next} at byte {at}, found {line:?}");
         if let Some(about) = about_of(&line, &commas, session, plan) {
             let is_due = |next| about.1 == next || reached.may_overlap && about.1 < next;
             if marks.number.replace(about.0).is_some() || !reached.next.is_none_or(is_due) {
                 return Err(format!(
-                    "another line about the file, and {next} is due: {line:?}"
+                    "unexpected file note, expected sample {next}: {line:?}"
                 ));
             }
             at += line.len();
@@ -159,7 +159,7 @@ fn gap_of(text: &str) -> Option<(u64, u64)> {
     is_whole.then_some(gap)
 }
 
-/// Number and first sample of a file of this session, from the line about it.
+/// Returns the number and first sample of a file of this session, from its file note.
 fn about_of(line: &str, commas: &str, session: Option<usize>, plan: &Plan) -> Option<(u32, u64)> {
     let line = line.strip_prefix(commas)?;
     let settings = session.map_or("", |session| SETTINGS[session]);
@@ -194,11 +194,11 @@ struct Totals {
 #[derive(Default)]
 struct Marks {
     epoch: Option<u32>,
-    /// Number of the recording, from the line about the file.
+    /// Number of the recording, from the file note.
     number: Option<u32>,
     /// Age of the file at the last mark.
     age_ms: u32,
-    /// Where the last one ends.
+    /// End of the last mark.
     end: usize,
 }
 
@@ -210,7 +210,7 @@ impl Marks {
         end: usize,
         totals: &Totals,
     ) -> Result<(), String> {
-        let wrong = || format!("a mark that is none ends at byte {end}: {told:?}");
+        let wrong = || format!("invalid mark before byte {end}: {told:?}");
         let fields = told.trim_start_matches(' ').strip_prefix('@');
         let fields = fields.and_then(|fields| fields.strip_suffix("\r\n"));
         let fields = fields.ok_or_else(wrong)?.split(' ');
@@ -227,7 +227,8 @@ impl Marks {
             == [totals.samples, totals.gaps, totals.lost]
             && age_ms >= self.age_ms;
         self.age_ms = age_ms;
-        // Nothing is before block 0: its mark has the number instead. The line about the file may follow.
+        // The mark of block 0 has the recording's number in place of the durable blocks. The file note may
+        // follow it.
         let is_possible = match index {
             0 => self.number.is_none_or(|number| number == durable),
             _ => durable <= index,
@@ -247,7 +248,7 @@ fn get64(block: &[u8], at: usize) -> u64 {
     u64::from(get32(block, at)) | u64::from(get32(block, at + 4)) << 32
 }
 
-/// What a block of a binary file says of itself.
+/// Header fields of a block of a binary file.
 struct Head {
     kind: u8,
     gaps: u64,
@@ -257,7 +258,7 @@ struct Head {
     sample: u64,
 }
 
-/// The head of a block that is whole and in its place.
+/// Returns the header fields of a block that is intact and has the expected number.
 fn head(blocks: &[[u8; BLOCK_BYTES]], number: usize) -> Result<Head, String> {
     let block = &blocks[number];
     let head = Head {
@@ -276,7 +277,7 @@ fn head(blocks: &[[u8; BLOCK_BYTES]], number: usize) -> Result<Head, String> {
         && head.used <= 472;
     match is_whole {
         true => Ok(head),
-        false => Err(format!("block {number} is not whole")),
+        false => Err(format!("block {number} is damaged or has another number")),
     }
 }
 
@@ -289,7 +290,7 @@ fn read_binary(
 ) -> Result<(), String> {
     let (blocks, rest) = bytes.as_chunks::<BLOCK_BYTES>();
     if !rest.is_empty() {
-        return Err("it ends within a block".into());
+        return Err("incomplete last block".into());
     }
     let mut part: Vec<u8> = Vec::new();
     let mut totals = Totals::default();
@@ -310,18 +311,18 @@ fn read_binary(
                 let text = String::from_utf8_lossy(&header);
                 let named = session_of(plan, &text, "\nsession ");
                 if has_header && named != session {
-                    return Err(format!("block {number} is of another session"));
+                    return Err(format!("block {number}: header of another session"));
                 }
                 let is_first = !has_header && head.first == 0;
                 session = named;
                 let first = is_first.then_some(head.sample);
                 check_header(&text, get32(&blocks[0], 8), streams, plan, session, first)
                     .map_err(|why| format!("block {number}: {why}"))?;
-                // What the card took with it may be there after all: a gap follows that begins here.
+                // Samples reported as lost with the card may be present: a gap follows that begins here.
                 let may_overlap = !has_samples && reached.may_overlap && head.sample < due;
                 if head.sample != due && !may_overlap {
                     return Err(format!(
-                        "block {number} is before sample {}, and {due} is due",
+                        "block {number} begins with sample {}, expected {due}",
                         head.sample
                     ));
                 }
@@ -338,28 +339,28 @@ fn read_binary(
                 totals.lost += get64(payload, 8);
                 if get64(payload, 16) > get64(payload, 24) || payload[32] > 6 {
                     return Err(format!(
-                        "block {number} has a gap that ends before it begins"
+                        "block {number}: gap with an invalid time or cause"
                     ));
                 }
                 let gap = (get64(payload, 0), get64(payload, 8));
                 if (head.first, head.sample) != (0, gap.0) {
-                    return Err(format!("block {number} tells of another gap"));
+                    return Err(format!("block {number}: gap and block header differ"));
                 }
                 reached.pass_gap(gap)?;
             }
-            kind => return Err(format!("block {number} is of kind {kind}")),
+            kind => return Err(format!("block {number}: unexpected block of kind {kind}")),
         }
         if (head.gaps, head.lost) != (totals.gaps, totals.lost) {
-            return Err(format!("block {number} has other totals"));
+            return Err(format!("block {number}: wrong totals"));
         }
     }
     match part.is_empty() || may_end_early {
         true => Ok(()),
-        false => Err("it ends within a sample".into()),
+        false => Err("incomplete last sample".into()),
     }
 }
 
-/// The lines of a header, as far as they are there.
+/// Checks the lines of a header that are present.
 fn check_header(
     text: &str,
     number: u32,
@@ -368,11 +369,11 @@ fn check_header(
     session: Option<usize>,
     first: Option<u64>,
 ) -> Result<(), String> {
-    let schema = plan.schema_of(session).ok_or("a binary file of lines")?;
+    let schema = plan.schema_of(session).ok_or("a binary stream without a schema")?;
     let mut lines = text.split_inclusive('\n');
     let mut next = || lines.next().unwrap_or_default();
     if next() != "cardiograph recording 2\n" || !next().starts_with("prefix ") {
-        return Err(format!("another header: {text:?}"));
+        return Err(format!("unexpected header: {text:?}"));
     }
     let sample_bytes = schema.sample_bytes();
     for (name, due) in [
@@ -387,23 +388,23 @@ fn check_header(
             let is_named = next() == format!("session {}\n", session_name(session));
             let settings = SETTINGS[session];
             if !is_named || !settings.is_empty() && next() != format!("settings {settings}\n") {
-                return Err(format!("another session in the header: {text:?}"));
+                return Err(format!("wrong session in the header: {text:?}"));
             }
         }
         let value = next().strip_prefix(name).map(|it| it.trim_end().parse());
         if !matches!(value, Some(Ok(value)) if due.is_none_or(|due| due == value)) {
-            return Err(format!("no {name} in the header: {text:?}"));
+            return Err(format!("missing or wrong field {name:?} in the header: {text:?}"));
         }
     }
     match lines.count() == schema.columns().len() && text.ends_with('\n') {
         true => Ok(()),
-        // The second block may be missing, or come next.
+        // The second block of the header may be missing, or follow.
         false if text.len() == 472 => Ok(()),
-        false => Err(format!("another number of columns: {text:?}")),
+        false => Err(format!("wrong number of columns: {text:?}")),
     }
 }
 
-/// Samples of a block, of which the first may have begun in the one before.
+/// Reads the samples of a block; the first may have begun in the previous block.
 fn read_samples(
     plan: &Plan,
     session: Option<usize>,
@@ -412,7 +413,7 @@ fn read_samples(
     part: &mut Vec<u8>,
     reached: &mut Reached,
 ) -> Result<(), String> {
-    let schema = plan.schema_of(session).ok_or("a binary file of lines")?;
+    let schema = plan.schema_of(session).ok_or("a binary stream without a schema")?;
     let sample_bytes = schema.sample_bytes();
     let first = (sample_bytes - part.len()) % sample_bytes;
     let next = reached.next.get_or_insert(head.sample);
@@ -423,7 +424,7 @@ fn read_samples(
     };
     if (head.first, head.sample) != due {
         return Err(format!(
-            "it says {:?}, not {due:?}",
+            "first sample at {:?}, expected {due:?} (offset, index)",
             (head.first, head.sample)
         ));
     }
@@ -433,7 +434,7 @@ fn read_samples(
             return Err(format!("sample {next} is wrong"));
         }
         if plan.session_at(*next) != session {
-            return Err(format!("sample {next} is of another session"));
+            return Err(format!("sample {next} belongs to another session"));
         }
         part.drain(..sample_bytes);
         *next += 1;
@@ -441,7 +442,7 @@ fn read_samples(
     Ok(())
 }
 
-/// CRC-32 of IEEE 802.3.
+/// Returns the CRC-32 of IEEE 802.3.
 fn crc32(bytes: &[u8]) -> u32 {
     const TABLE: [u32; 16] = {
         let mut table = [0; 16];

@@ -1,4 +1,4 @@
-//! Blocks outside time, and a part of them as a stream of bytes.
+//! Access to blocks outside virtual time, and a range of them as a byte stream.
 
 use cardiograph_recorder::Blocks;
 use cardiograph_sim_card::{BLOCK_BYTES, Block, Card};
@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 
-/// Blocks that can be looked at and changed at will.
+/// Blocks with direct access.
 pub trait Disk {
-    /// A block.
+    /// Returns a block.
     fn block(&self, number: u64) -> Block;
-    /// Changes it.
+    /// Replaces a block.
     fn put(&mut self, number: u64, data: &Block);
 }
 
@@ -26,7 +26,7 @@ impl Disk for Card {
     }
 }
 
-/// A card as the file system of the recorder sees it, outside time.
+/// A card as a block device for the recorder's file system, outside virtual time.
 pub struct Direct<'a>(pub &'a mut Card);
 
 impl Blocks for Direct<'_> {
@@ -56,7 +56,7 @@ impl Blocks for Direct<'_> {
     }
 }
 
-/// What a card holds, to make others from.
+/// The contents of a card, from which other cards can be made.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Image(BTreeMap<u64, Block>);
 
@@ -67,7 +67,7 @@ impl std::fmt::Debug for Image {
 }
 
 impl Image {
-    /// What this card holds.
+    /// Reads the contents of this card.
     pub fn of(card: &Card) -> Image {
         let mut image = Image::default();
         (0..card.blocks()).for_each(|number| image.put(number, &card.block(number)));
@@ -79,7 +79,7 @@ impl Image {
         self.0.values_mut().for_each(change);
     }
 
-    /// Stores it on a card that holds nothing.
+    /// Stores the image on an empty card.
     pub fn store(&self, card: &mut Card) {
         for (number, data) in &self.0 {
             card.put(*number, data);
@@ -100,17 +100,17 @@ impl Disk for Image {
     }
 }
 
-/// Some blocks as a stream of bytes, for the crate fatfs.
+/// A range of blocks as a byte stream, for the crate fatfs.
 pub struct Part<'a, D> {
     disk: &'a mut D,
     blocks: Range<u64>,
     at: u64,
-    /// The block that was read last: directories are read a few bytes at a time.
+    /// The block read last, as a cache: directories are read a few bytes at a time.
     last: Option<(u64, Block)>,
 }
 
 impl<'a, D: Disk> Part<'a, D> {
-    /// These blocks, from their beginning.
+    /// Creates a stream over these blocks, positioned at its start.
     pub fn new(disk: &'a mut D, blocks: Range<u64>) -> Self {
         Part {
             disk,
@@ -124,7 +124,8 @@ impl<'a, D: Disk> Part<'a, D> {
         (self.blocks.end - self.blocks.start) * BLOCK_BYTES as u64
     }
 
-    /// The block of the current byte, its place within, and how many of `wanted` are in it.
+    /// Returns the block of the current byte, the byte's offset within it, and the number of the `wanted` bytes that
+    /// it contains.
     fn here(&self, wanted: usize) -> (u64, usize, usize) {
         let within = (self.at % BLOCK_BYTES as u64) as usize;
         let left = (BLOCK_BYTES - within).min((self.len() - self.at) as usize);

@@ -1,21 +1,21 @@
-//! A checker of FAT volumes, written for itself: it shares no code with what it judges.
+//! An independent checker of FAT volumes: it shares no code with the recorder.
 
 use crate::disk::Disk;
 use cardiograph_sim_card::BLOCK_BYTES;
 use std::collections::BTreeMap;
 
-/// A file or folder, as its entry and its chain say.
+/// A file or folder, from its directory entry and its cluster chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Attributes of its entry.
+    /// Attributes of the entry.
     pub attributes: u8,
-    /// Its length in bytes.
+    /// Length in bytes.
     pub bytes: u32,
-    /// Its blocks, in order; those of its last cluster behind its end included.
+    /// Blocks in order, including those of the last cluster after the end.
     pub blocks: Vec<u64>,
 }
 
-/// Files and folders by their path: short names with their padding, a stroke between.
+/// Files and folders by path: padded short names, separated by slashes.
 pub type Listing = BTreeMap<String, Entry>;
 
 const FOLDER: u8 = 0x10;
@@ -33,20 +33,20 @@ struct Fat {
 }
 
 impl Fat {
-    /// Clusters of a chain, each of which nobody had before, as blocks.
+    /// Returns the blocks of a chain, none of whose clusters may have an owner yet.
     fn chain(&mut self, first: u32, whose: &str) -> Result<Vec<u64>, String> {
         let end = if self.is_32 { 0x0FFF_FFF8 } else { 0xFFF8 };
         let mut blocks = Vec::new();
         let mut at = first;
         while at < end {
             if at == 0 && self.state == State::PowerCut && whose == "CARDIOGRJNL" {
-                // The journal finds itself by its entry: its chain comes last, and the next mount writes it.
+                // The journal is found by its entry. Its chain is written last, or by the next mount.
                 return Ok(blocks);
             }
             let owner = self.has_owner.get_mut(at as usize).filter(|_| at >= 2);
-            let owner = owner.ok_or(format!("{whose} has cluster {at}, which is none"))?;
+            let owner = owner.ok_or(format!("{whose} has the invalid cluster {at}"))?;
             if std::mem::replace(owner, true) {
-                return Err(format!("{whose} shares cluster {at}"));
+                return Err(format!("{whose} shares cluster {at} with another file"));
             }
             let start = self.data + u64::from(at - 2) * self.cluster_blocks;
             blocks.extend(start..start + self.cluster_blocks);
@@ -64,25 +64,25 @@ fn get32(bytes: &[u8], at: usize) -> u32 {
     get16(bytes, at) | get16(bytes, at + 2) << 16
 }
 
-/// What is on the volume that begins with block `start`.
+/// Checks and lists the volume that begins with block `start`.
 ///
 /// # Errors
-/// The first thing that is wrong with it: FATs that differ, chains that are broken, shared, lost or of
-/// another length than the file, names that are there twice, a wrong count in FSInfo.
+/// The first inconsistency: different FATs, chains that are broken, shared, lost or do not match the length of their
+/// file, duplicate names, a wrong count in FSInfo.
 pub fn check(disk: &impl Disk, start: u64) -> Result<Listing, String> {
     check_in(disk, start, State::Mounted)
 }
 
-/// What is on a volume whose power was cut. What the recorder has under way may have lost clusters, chains
-/// that are longer than their files, and FATs that differ.
+/// Checks and lists a volume after a power cut, before recovery. An interrupted operation of the recorder may leave
+/// lost clusters, chains that are longer than their files, and different FATs.
 ///
 /// # Errors
-/// Chains that are shared, broken or shorter than their files, and names that are there twice.
+/// The first inconsistency: chains that are shared, broken or shorter than their files, or duplicate names.
 pub fn check_unrecovered(disk: &impl Disk, start: u64) -> Result<Listing, String> {
     check_in(disk, start, State::PowerCut)
 }
 
-/// What happened to a volume last.
+/// Last event of a volume.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Mounted,
@@ -136,13 +136,13 @@ fn check_in(disk: &impl Disk, start: u64, state: State) -> Result<Listing, Strin
         let free = (2..fat.entries.len()).filter(|it| !used(it)).count();
         let told = get32(&disk.block(start + u64::from(get16(&boot, 48))), 488);
         if told != free as u32 {
-            return Err(format!("FSInfo says {told} clusters are free, not {free}"));
+            return Err(format!("FSInfo has {told} free clusters, the FAT {free}"));
         }
     }
     Ok(listing)
 }
 
-/// A prepared file has a chain of its own, or that of one file that is getting its name.
+/// Checks that each prepared file has a chain of its own, or that of one file that is being named.
 fn check_hidden(fat: &mut Fat) -> Result<(), String> {
     for first in std::mem::take(&mut fat.hidden) {
         let is_named = fat.has_owner.get(first as usize) == Some(&true);
@@ -170,7 +170,7 @@ fn list(
         for entry in disk.block(*block).as_chunks::<32>().0 {
             has_ended |= entry[0] == 0;
             if has_ended && entry[0] != 0 {
-                return Err(format!("an entry is behind the end of {folder:?}"));
+                return Err(format!("an entry follows the end of {folder:?}"));
             }
             let is_file = entry[11] & LABEL == 0 && !matches!(entry[0], 0 | 0xE5 | b'.');
             if is_file {
@@ -191,7 +191,7 @@ fn list_one(
     let path = format!("{folder}{}", String::from_utf8_lossy(&entry[..11]));
     let (bytes, low, high) = (get32(entry, 28), get16(entry, 26), get16(entry, 20));
     let first = if fat.is_32 { low | high << 16 } else { low };
-    // While a file gets its name, its hidden entry and its final one name the same chain.
+    // While a file is being named, its hidden entry and its final one share the same chain.
     if fat.state == State::PowerCut && path.starts_with("CARDIOGRR") {
         fat.hidden.push(first);
         return Ok(());
@@ -207,7 +207,7 @@ fn list_one(
     } else if fat.state == State::Mounted && blocks.len() as u64 != due
         || (blocks.len() as u64) < due && path != "CARDIOGRJNL"
     {
-        return Err(format!("{path} has {} blocks, not {due}", blocks.len()));
+        return Err(format!("{path} has {} blocks, expected {due}", blocks.len()));
     }
     let told = Entry {
         attributes: entry[11],
@@ -215,7 +215,7 @@ fn list_one(
         blocks,
     };
     match listing.insert(path.clone(), told) {
-        Some(_) => Err(format!("{path} is there twice")),
+        Some(_) => Err(format!("duplicate entry {path}")),
         None => Ok(()),
     }
 }

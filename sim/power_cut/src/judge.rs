@@ -1,4 +1,4 @@
-//! Whether the recorder kept its word.
+//! The judge: checks that the recorder kept its promises.
 
 use crate::content::{self, Reached};
 use crate::disk::Disk;
@@ -13,18 +13,18 @@ use std::ops::AddAssign;
 use std::process::Command;
 use std::sync::Arc;
 
-/// What was on the card in the end.
+/// Contents of a card at the end of a case.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Found {
-    /// Files of recordings.
+    /// Number of recordings.
     pub files: u64,
-    /// Samples in them.
+    /// Number of samples in recordings.
     pub samples: u64,
-    /// Samples that they say are missing.
+    /// Number of samples in the gaps of recordings.
     pub lost: u64,
-    /// Streams whose window was not kept when power was cut, which a late checkpoint would have told.
+    /// Number of streams whose window was exceeded at a power cut, as a late checkpoint would have reported.
     pub late: u64,
-    /// Streams of which nothing tells where they ended, since the files that they shared were removed.
+    /// Number of streams with an unknown end, because the files that they shared were removed.
     pub unknown: u64,
 }
 
@@ -38,50 +38,50 @@ impl AddAssign for Found {
     }
 }
 
-/// Everything that happened to a card.
+/// Complete history of a card.
 pub struct History<'a> {
-    /// Its volume.
+    /// The volume on the card.
     pub volume: Volume,
-    /// What others have on it.
+    /// Foreign files on it.
     pub others: &'a Files,
-    /// The devices it was in, one after the other.
+    /// Sessions of the devices that held the card, in order.
     pub sessions: &'a [Session],
-    /// What sessions whose power was cut, by their number, do otherwise.
+    /// Reference runs of interrupted sessions, by session number: the same sessions without their power cut.
     pub uncut: &'a BTreeMap<usize, Arc<Session>>,
 }
 
 impl History<'_> {
-    /// Judges a card after a session that ended by itself.
+    /// Judges a card after a session that ended normally.
     ///
     /// # Errors
-    /// What is wrong.
+    /// The first broken promise.
     pub fn judge(&self, card: &mut Card) -> Result<Found, String> {
         match self.sessions.last().map(|session| &session.end) {
             None | Some(End::Done(_)) => (),
-            // The volume was mounted before there was no room for a file.
+            // The device mounted the volume before it found no space for a file.
             Some(End::Refused(why)) if self.may_be_full() && is_full(why) => (),
             Some(end) => return Err(format!("the last session ended with {end:?}")),
         }
         self.judge_cards(&mut [card])
     }
 
-    /// Judges a card after a recovery that no recording followed.
+    /// Judges a card after a recovery without a subsequent recording.
     ///
     /// # Errors
-    /// What is wrong.
+    /// The first broken promise.
     pub fn judge_recovered(&self, card: &mut Card) -> Result<Found, String> {
         self.judge_cards(&mut [card])
     }
 
-    /// Returns true if the volume was made nearly full, or a recording has filled it.
+    /// Returns true if the volume was created nearly full, or a recording has filled it.
     pub(crate) fn may_be_full(&self) -> bool {
         self.volume.free_bytes.is_some() || self.sessions.iter().any(Session::is_full)
     }
 
-    /// Judges cards of which one was exchanged for the other, after sessions that ended by themselves.
+    /// Judges cards that were exchanged for one another, after sessions that ended normally.
     ///
     /// # Errors
-    /// What is wrong.
+    /// The first broken promise.
     pub fn judge_cards(&self, cards: &mut [&mut Card]) -> Result<Found, String> {
         let files: Result<Vec<Files>, String> =
             cards.iter_mut().map(|card| self.recordings(card)).collect();
@@ -104,12 +104,13 @@ impl History<'_> {
             paths.collect::<Vec<_>>()
         });
         match left.find(|path| !opened.contains(path)) {
-            Some((card, path)) => Err(format!("nobody opened {path} of card {card}")),
+            Some((card, path)) => Err(format!("no session reported that it opened {path} on card {card}")),
             None => Ok(found),
         }
     }
 
-    /// Files of recordings on a card whose volume is whole, with all files of others.
+    /// Returns the recordings on a card after checking that its volume is consistent and its foreign files are
+    /// unchanged.
     fn recordings(&self, card: &mut Card) -> Result<Files, String> {
         let listing = fat::check(card, self.volume.start)?;
         let read = self.volume.read(card);
@@ -117,8 +118,8 @@ impl History<'_> {
         for (path, bytes) in self.others {
             match files.remove(path) {
                 Some(found) if found == *bytes => (),
-                Some(_) => return Err(format!("{path} of others has changed")),
-                None => return Err(format!("{path} of others is gone")),
+                Some(_) => return Err(format!("foreign file {path} has changed")),
+                None => return Err(format!("foreign file {path} is missing")),
             }
         }
         let unfinished = |(_, entry): &(&String, &fat::Entry)| entry.attributes & 4 != 0;
@@ -128,7 +129,7 @@ impl History<'_> {
         if let Some((name, _)) = ours.find(unfinished) {
             let end = self.sessions.last().map(|session| &session.end);
             return Err(format!(
-                "{name} is unfinished, and the last session ended with {end:?}"
+                "{name} is unfinished although the last session ended with {end:?}"
             ));
         }
         files.retain(|path, _| !path.ends_with("/CARDIOGR.IDX"));
@@ -138,15 +139,15 @@ impl History<'_> {
         }
     }
 
-    /// Where a stream was at the end of a file that was removed, if the files are its own: only those that are
-    /// closed are removed, and what they held was reported.
+    /// Returns the end of a stream in a removed file, if the stream has files of its own: only closed files are
+    /// removed, and the report of their closing gives the number of their samples.
     fn end_of_closed(&self, number: usize, of: usize, id: FileId) -> Result<Option<u64>, String> {
         let session = &self.sessions[number];
         let (track, streams) = session.track_of(of);
         let closed = |said: &Said| matches!(said.event, Event::Closed { record, .. } | Event::Recovered { record } if record.id == id);
         let later = self.sessions[number..].iter();
         if !later.flat_map(|session| &session.said).any(closed) {
-            return Err(format!("{id} was removed and had not been closed"));
+            return Err(format!("{id} was removed before it was closed"));
         }
         let mut end = 0;
         for said in &session.said {
@@ -193,7 +194,7 @@ impl History<'_> {
         for (card, id) in session.files(stream) {
             let mut later = self.sessions[number + 1..].iter();
             if later.any(|later| later.files(stream).contains(&(card, id))) {
-                // Nothing of it was durable: its number was given again.
+                // None of it was durable: a later session reused its number.
                 continue;
             }
             let path = id.to_string();
@@ -224,7 +225,7 @@ impl History<'_> {
         found.lost += reached.lost();
         let pushed = session.pushed[stream];
         if end > pushed {
-            return Err(format!("{end} samples of {pushed} that were pushed"));
+            return Err(format!("files contain {end} samples, but only {pushed} were pushed"));
         }
         match &session.end {
             End::Done(summaries) => {
@@ -236,7 +237,7 @@ impl History<'_> {
         }
     }
 
-    /// What a power cut may have cost.
+    /// Checks that a power cut lost no more than promised.
     fn judge_cut(
         &self,
         number: usize,
@@ -249,7 +250,7 @@ impl History<'_> {
         let Some(started_ns) = session.started_ns else {
             return Ok(());
         };
-        // What a full card has no room for cannot be there; what follows it has to be.
+        // Samples that a full card had no space for cannot be there; later ones have to be.
         let no_room = self.no_room(number, stream);
         let before = |ns: u64| {
             let due = plan.due_before(ns.saturating_sub(started_ns));
@@ -260,7 +261,7 @@ impl History<'_> {
         for covered in session.checkpoints(stream) {
             if end < covered.samples {
                 return Err(format!(
-                    "{end} samples, and a checkpoint was made: {covered:?}"
+                    "files contain {end} samples, fewer than a checkpoint covered: {covered:?}"
                 ));
             }
             last_us = covered.done_us;
@@ -269,23 +270,23 @@ impl History<'_> {
             let due = before(*asked_ns);
             if done_ns.is_some() && end < due {
                 return Err(format!(
-                    "{end} samples, and {due} before a flush that was done"
+                    "files contain {end} samples, but a durable flush covered {due}"
                 ));
             }
         }
         let uncut = self
             .uncut
             .get(&number)
-            .ok_or("nobody knows it without its cut")?;
+            .ok_or("there is no reference run of this session")?;
         let due = match plan.config.window {
             Window::Us(window_us) => before(session.ended_ns.saturating_sub(window_us * 1000)),
-            // The newest may be missing.
+            // The newest sample may be missing.
             Window::Sample => before(session.ended_ns).saturating_sub(1),
         };
         if end >= due {
             return Ok(());
         }
-        // Had power not been cut, it would have said so.
+        // Without the power cut, a late checkpoint would have reported the exceeded window.
         let next = uncut
             .checkpoints(stream)
             .find(|covered| covered.done_us > last_us);
@@ -294,13 +295,13 @@ impl History<'_> {
             return Ok(());
         }
         Err(format!(
-            "{end} samples, and {due} are older than the window; next is {next:?}"
+            "files contain {end} samples, but {due} are older than the window; next checkpoint: {next:?}"
         ))
     }
 }
 
 impl History<'_> {
-    /// Samples of a stream that a full card has no room for.
+    /// Returns the samples of a stream for which a full card had no space.
     fn no_room(&self, number: usize, stream: usize) -> Vec<(u64, u64)> {
         let uncut = self.uncut.get(&number);
         let said = uncut.iter().flat_map(|session| &session.said);
@@ -316,30 +317,30 @@ impl History<'_> {
         rules::merged(&no_room)
     }
 
-    /// Judges a card whose power was cut, before any recorder has seen it again: files of others are as they
-    /// were, and no file leads into clusters of another or into free ones.
+    /// Judges a card after a power cut, before recovery: foreign files are unchanged, and no file contains clusters of
+    /// another or free ones.
     ///
     /// # Errors
-    /// What is wrong.
+    /// The first broken promise.
     pub fn judge_before(
         &self,
         card: &Card,
         original: &impl Disk,
         listing: &fat::Listing,
     ) -> Result<(), String> {
-        let wrong = |why| format!("before it was mounted again: {why}");
+        let wrong = |why| format!("before recovery: {why}");
         let found = fat::check_unrecovered(card, self.volume.start).map_err(wrong)?;
         for (path, entry) in listing {
             if found.get(path) != Some(entry) {
                 return Err(wrong(format!(
-                    "{path} of others is {:?}, not {entry:?}",
+                    "foreign file {path} is {:?}, expected {entry:?}",
                     found.get(path)
                 )));
             }
             let is_changed = |block: &&u64| card.block(**block) != original.block(**block);
             if let Some(block) = entry.blocks.iter().find(is_changed) {
                 return Err(wrong(format!(
-                    "block {block} of {path} of others has changed"
+                    "block {block} of foreign file {path} has changed"
                 )));
             }
         }
@@ -347,7 +348,7 @@ impl History<'_> {
     }
 }
 
-/// A file by its path without the name of a session, which has to be that of a session in it.
+/// Removes the name of a session from a path, after checking that the file contains this session.
 fn without_session((path, bytes): (String, Vec<u8>)) -> Result<(String, Vec<u8>), String> {
     let holds = |word: &str, until: usize| {
         let begin = &bytes[..bytes.len().min(until)];
@@ -357,7 +358,7 @@ fn without_session((path, bytes): (String, Vec<u8>)) -> Result<(String, Vec<u8>)
     };
     let Some((stem, rest)) = path.split_once(' ') else {
         return match path.ends_with(".CSV") && holds(" session=run-", 1024) {
-            true => Err(format!("{path} is not named for its session")),
+            true => Err(format!("the name of {path} lacks its session")),
             false => Ok((path, bytes)),
         };
     };
@@ -366,19 +367,19 @@ fn without_session((path, bytes): (String, Vec<u8>)) -> Result<(String, Vec<u8>)
     let in_header = holds(&format!("\nsession {session}\n"), usize::MAX);
     match in_text || in_header {
         true => Ok((format!("{stem}.{extension}"), bytes)),
-        false => Err(format!("{path} is named for a session that is not in it")),
+        false => Err(format!("the name of {path} has a session that the file lacks")),
     }
 }
 
-/// Returns true if a card was refused because it has no room.
+/// Returns true if a device refused a card for lack of space.
 pub(crate) fn is_full(why: &str) -> bool {
     why.contains("longest free run has")
 }
 
-/// What fsck.fat has to say against a volume. `name` is that of a file to put it into.
+/// Checks a volume with fsck.fat, through a temporary image file with `name` in its name.
 ///
 /// # Errors
-/// What it says.
+/// The output of fsck.fat, or the reason why it could not run.
 pub fn fsck(disk: &impl Disk, volume: &Volume, name: &str) -> Result<(), String> {
     use std::os::unix::fs::FileExt;
     let path = std::env::temp_dir().join(format!("power-cut-{}-{name}.img", std::process::id()));

@@ -1,4 +1,4 @@
-//! Blocks of cases that were run, written down so that a million power cuts can be run in parts.
+//! A record of finished batches of cases, so that a million power cuts can run in several sittings.
 
 use crate::case::Outcome;
 use std::fs;
@@ -8,27 +8,27 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-/// Cases of a line.
+/// Number of cases per batch, which is one line of the table.
 pub const BLOCK_CASES: u64 = 1000;
 
-const HEAD: &str = "| cases | power cuts | struck | exchanged | samples found | late windows | failures | s | recorder | judge |
+const HEAD: &str = "| cases | power cuts | with faults | exchanged | samples found | late windows | failures | s | recorder | judge |
 |---|---|---|---|---|---|---|---|---|---|
 ";
 
-/// Runs of a recorder by a judge, each known by the hash of its sources in git.
+/// Batches that were run with the current recorder and judge, each identified by the git hash of its sources.
 pub struct Ledger {
     path: PathBuf,
     versions: [String; 2],
-    /// Cases and cuts of lines of these versions.
+    /// Cases and number of power cuts of each batch of these versions.
     done: Vec<(Range<u64>, u64)>,
     begun: Instant,
 }
 
 impl Ledger {
-    /// Opens the file of today, and reads those of other days.
+    /// Opens today's file, and reads those of other days.
     ///
     /// # Errors
-    /// That git or a file cannot be read.
+    /// If git fails or a file cannot be read.
     pub fn open() -> Result<Ledger, String> {
         let root = capture("git", &["rev-parse", "--show-toplevel"])?;
         let folder = PathBuf::from(root).join("benchmarks/runs");
@@ -36,7 +36,7 @@ impl Ledger {
             |path: &str| capture("git", &["rev-parse", "--short=10", &format!("HEAD:{path}")]);
         let versions = [version("core/recorder/src")?, version("sim/power_cut/src")?];
         let days = SystemTime::now().duration_since(UNIX_EPOCH);
-        let days = days.map_or(0, |since| since.as_secs() / 86_400);
+        let days = days.map_or(0, |elapsed| elapsed.as_secs() / 86_400);
         let mut ledger = Ledger {
             path: folder.join(format!("{}-power-cuts.md", date(days))),
             versions,
@@ -59,7 +59,7 @@ impl Ledger {
         Ok(ledger)
     }
 
-    /// Cases and cuts of a line without failures, if it is of these versions.
+    /// Returns the cases and power cuts of a line without failures, if it belongs to these versions.
     fn parse(&self, line: &str) -> Option<(Range<u64>, u64)> {
         let fields: Vec<&str> = line.split('|').map(str::trim).collect();
         let [_, cases, cuts, .., "0", _, recorder, judge, ""] = fields[..] else {
@@ -71,17 +71,17 @@ impl Ledger {
         is_own.then_some((range, cuts.parse().ok()?))
     }
 
-    /// Returns true if a block is done.
+    /// Returns true if a batch is finished.
     pub fn has(&self, block: &Range<u64>) -> bool {
         self.done
             .iter()
             .any(|(done, _)| done.start <= block.start && block.end <= done.end)
     }
 
-    /// Writes a block down.
+    /// Records a finished batch.
     ///
     /// # Errors
-    /// That the file cannot be written.
+    /// If the file cannot be written.
     pub fn note(&mut self, block: &Range<u64>, of: &Outcome, failures: u64) -> Result<(), String> {
         let wrong = |why: std::io::Error| format!("{}: {why}", self.path.display());
         let is_new = !self.path.exists();
@@ -115,7 +115,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// What is written down of these versions, in a sentence.
+    /// Summarises the finished batches of these versions in one sentence.
     pub fn about(&self) -> String {
         let cuts: u64 = self.done.iter().map(|(_, cuts)| cuts).sum();
         let cases: u64 = self
@@ -124,7 +124,7 @@ impl Ledger {
             .map(|(range, _)| range.end - range.start)
             .sum();
         format!(
-            "{cuts} power cuts in {cases} cases without a failure so far, of recorder {} by judge {}",
+            "{cuts} power cuts in {cases} cases without a failure so far (recorder {}, judge {})",
             self.versions[0], self.versions[1]
         )
     }
@@ -139,7 +139,7 @@ fn capture(program: &str, args: &[&str]) -> Result<String, String> {
     }
 }
 
-/// The date of a day since 1970-01-01, by Howard Hinnant's `civil_from_days`.
+/// Returns the date of a day number counted from 1970-01-01, by Howard Hinnant's `civil_from_days`.
 fn date(days: u64) -> String {
     let days = days + 719_468;
     let (era, of_era) = (days / 146_097, days % 146_097);
@@ -157,7 +157,7 @@ mod tests {
     use super::date;
 
     #[test]
-    fn dates_of_days() {
+    fn day_numbers_become_dates() {
         assert_eq!(date(0), "1970-01-01");
         assert_eq!(date(11_016), "2000-02-29");
         assert_eq!(date(20_779), "2026-11-22");

@@ -1,14 +1,14 @@
-//! The power-cut test: power is cut at any byte of a data logger's life, and the card is judged.
+//! The power-cut test: cuts the power of a data logger at any byte of its bus traffic, and judges the card.
 //!
 //! ```text
-//!   seed ──> Scene: a formatted card, files of others, a device ──> uncut: its bytes and events
-//!                  └──> cut at a byte ──> restart, cut again or not ──> ... ──> a session that ends
+//!   seed ──> Scene: a formatted card, foreign files, a device ──> reference run: its bytes and events
+//!                  └──> cut at a byte ──> restart, cut again or not ──> ... ──> a session that ends normally
 //!                                                                                  │
 //!            files, FATs, content, checkpoints, window <── judge <─────────────────┘
 //! ```
 //!
-//! Who judges shares no code with the recorder: chains and FATs are looked at by a checker of its own,
-//! files are read by the crate fatfs, and what is in them by a parser of docs/formats.md.
+//! The judge shares no code with the recorder: it has its own checker of chains and FATs, reads files with the
+//! crate fatfs, and parses their contents according to docs/formats.md.
 
 pub mod case;
 pub mod content;

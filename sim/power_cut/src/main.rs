@@ -1,4 +1,4 @@
-//! Cuts the power in as many cases as asked for, on all cores.
+//! Runs the requested cases of the power-cut test, on all cores.
 
 use cardiograph_sim_power_cut::case::{CASES_OF_SETUP, Outcome, Scene, run_scene};
 use cardiograph_sim_power_cut::ledger::{BLOCK_CASES, Ledger};
@@ -10,10 +10,10 @@ use std::sync::{Arc, Mutex};
 
 const USAGE: &str = "usage: cargo xtask power-cut [--cuts N] [--seed S] | --replay SEED \
                      | --cases FROM..TO | --every-write [EVERY]; [--threads N]";
-/// As many failures are told in full.
+/// Number of failures that are printed in full.
 const TOLD_MAX: u64 = 10;
 
-/// What all cases came to.
+/// Totals of all cases.
 #[derive(Default)]
 struct Tally {
     cases: u64,
@@ -21,13 +21,13 @@ struct Tally {
     outcome: Outcome,
 }
 
-/// What is asked for.
+/// The requested run.
 enum Task {
-    /// Cases of these seeds.
+    /// Cases with these seeds.
     Cases(Range<u64>),
-    /// The same, in blocks that are written down when they are done.
+    /// The same, in batches that are recorded in the ledger when they are finished.
     Blocks(Range<u64>),
-    /// Every cut of short recordings, and every second cut after each of so many.
+    /// Every cut of two short recordings, and every second cut after one in this many first cuts.
     EveryWrite(u64),
 }
 
@@ -63,8 +63,8 @@ fn main() -> ExitCode {
     } = tally.outcome;
     println!(
         "{} cases: {cuts} cuts, {recovered} files recovered, {} samples found and {} in gaps, \
-         {} windows late, {} unknown ends; {struck} cards struck, {exchanged} exchanged; \
-         fsck.fat asked {asked_fsck} times; {} failures",
+         {} windows late, {} unknown ends; {struck} cards with faults, {exchanged} exchanged; \
+         {asked_fsck} runs of fsck.fat; {} failures",
         tally.cases, found.samples, found.lost, found.late, found.unknown, tally.failures
     );
     match tally.failures {
@@ -134,7 +134,7 @@ fn cases(seeds: &Range<u64>, threads: usize) -> Tally {
     done(tally)
 }
 
-/// Cases in blocks; those that are written down already, for this recorder and this judge, are left out.
+/// Runs cases in batches, and skips the batches that the ledger has for this recorder and this judge.
 fn blocks(seeds: Range<u64>, threads: usize) -> Result<Tally, String> {
     let mut ledger = Ledger::open()?;
     let mut total = Tally::default();
@@ -155,13 +155,13 @@ fn blocks(seeds: Range<u64>, threads: usize) -> Result<Tally, String> {
     Ok(total)
 }
 
-/// The cases of a scene, as many as are asked for.
+/// Runs the requested cases of one scene.
 fn one_scene(scene: u64, asked: &Range<u64>, tally: &Mutex<Tally>) {
     let first = (scene * CASES_OF_SETUP).max(asked.start);
     let seeds = first..((scene + 1) * CASES_OF_SETUP).min(asked.end);
     let count = seeds.end - seeds.start;
     let noted = AtomicU64::new(0);
-    let again = |seed| format!("\n  again: cargo xtask power-cut --replay {seed}\n");
+    let again = |seed| format!("\n  to repeat: cargo xtask power-cut --replay {seed}\n");
     let run = || {
         run_scene(scene, seeds, |seed, result| {
             noted.fetch_add(1, Ordering::Relaxed);
@@ -171,23 +171,23 @@ fn one_scene(scene: u64, asked: &Range<u64>, tally: &Mutex<Tally>) {
     let why = match catch_unwind(AssertUnwindSafe(run)) {
         Ok(Ok(())) => return,
         Ok(Err(why)) => why,
-        Err(_) => "it panicked".into(),
+        Err(_) => "panicked; the message is above".into(),
     };
     let noted = noted.into_inner();
     note(
         Err(format!(
             "{why}\n  in scene {scene}, after {noted} of its {count} cases\n  \
-             again: cargo xtask power-cut --seed {first} --cuts {count}\n"
+             to repeat: cargo xtask power-cut --seed {first} --cuts {count}\n"
         )),
         tally,
     );
 }
 
-/// Cuts short recordings off wherever that leaves something else on the card, and after every so many of
-/// these cuts what follows too.
+/// Cuts short recordings at every point that leaves different contents on the card. After one in `every` of
+/// these cuts, cuts the following recovery and recording in the same way.
 fn every_write(every: u64, threads: usize) -> Tally {
     let tally = Mutex::new(Tally::default());
-    let told = |why| format!("{why}\n  again: cargo xtask power-cut --every-write {every}\n");
+    let told = |why| format!("{why}\n  to repeat: cargo xtask power-cut --every-write {every}\n");
     for (name, scene) in [("short", Scene::short()), ("shared", Scene::shared())] {
         let prepared = scene.and_then(|scene| {
             let uncut = scene.uncut()?;
@@ -217,11 +217,11 @@ fn every_write(every: u64, threads: usize) -> Tally {
                 chain.end(number.is_multiple_of(100))
             };
             let result = catch_unwind(AssertUnwindSafe(run));
-            let result = result.unwrap_or_else(|_| Err("it panicked".into()));
+            let result = result.unwrap_or_else(|_| Err("panicked; the message is above".into()));
             note(result.map_err(told), &tally);
         });
         println!(
-            "power-cut test: {name}: {} borders, {} cuts that leave something else, {} second cuts after 1 of {every}",
+            "power-cut test: {name}: {} busy edges, {} cuts with different contents, {} second cuts after 1 in {every}",
             uncut.borders.len(),
             copies.len(),
             seconds.into_inner()

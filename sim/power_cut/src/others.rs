@@ -1,4 +1,4 @@
-//! A card as its owner gives it: a file system, with files of others on it.
+//! A card as its owner inserts it: a file system with foreign files.
 
 use crate::disk::{Disk, Image, Part};
 use cardiograph_sim_world::{Random, Seed};
@@ -7,22 +7,22 @@ use std::collections::BTreeMap;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 
-/// A volume.
+/// Layout of a FAT volume on a card.
 #[derive(Clone, Copy, Debug)]
 pub struct Volume {
     /// Capacity of the card, in bytes.
     pub card_bytes: u64,
-    /// First block of the volume; without a partition table at 0.
+    /// First block of the volume; 0 without a partition table.
     pub start: u64,
-    /// Its length in bytes; the card may be longer.
+    /// Length in bytes; the card may be larger.
     pub bytes: u64,
-    /// Bytes of a cluster.
+    /// Bytes per cluster.
     pub cluster_bytes: u32,
-    /// Room that a file of others leaves, if one fills the volume.
+    /// Space that a foreign file leaves free, if one fills the volume.
     pub free_bytes: Option<u64>,
 }
 
-/// Files by their path, with what is in them.
+/// Contents of files, by path.
 pub type Files = BTreeMap<String, Vec<u8>>;
 
 const NAMES: [&str; 5] = [
@@ -34,16 +34,16 @@ const NAMES: [&str; 5] = [
 ];
 
 impl Volume {
-    /// Its blocks.
+    /// Returns the blocks of the volume.
     pub fn blocks(&self) -> Range<u64> {
         let end = (self.start + self.bytes / 512).min(self.card_bytes / 512);
         self.start..end
     }
 
-    /// Formats a card, and puts files there in pieces, with holes between them.
+    /// Formats a card, and writes fragmented files to it, with free space between the fragments.
     ///
     /// # Errors
-    /// Those of the crate fatfs: no such volume can be made.
+    /// Errors of the crate fatfs, if no such volume can be created.
     pub fn make(&self, seed: Seed) -> io::Result<(Image, Files)> {
         let mut image = Image::default();
         let blocks = self.blocks();
@@ -69,10 +69,10 @@ impl Volume {
         Ok((image, files))
     }
 
-    /// What is in all files, as the crate fatfs reads them.
+    /// Reads all files with the crate fatfs.
     ///
     /// # Errors
-    /// Those of the crate fatfs.
+    /// Errors of the crate fatfs.
     pub fn read(&self, disk: &mut impl Disk) -> io::Result<Files> {
         let file_system = FileSystem::new(Part::new(disk, self.blocks()), FsOptions::new())?;
         let mut files = Files::new();
@@ -100,14 +100,14 @@ fn put_files(image: &mut Image, blocks: Range<u64>, random: &mut Random) -> io::
         root.remove("HOLES.BIN")?;
     }
     drop(root);
-    // Makes FSInfo right.
+    // Updates FSInfo.
     file_system.stats()?;
     file_system.unmount()?;
-    image.change_each(without_long_dots);
+    image.change_each(fix_dot_entries);
     Ok(files)
 }
 
-/// Puts a file into all free clusters but for so many bytes; returns what it holds.
+/// Fills the free clusters with one file except for `free_bytes`, and returns the contents of the file.
 fn fill(image: &mut Image, blocks: Range<u64>, free_bytes: u64) -> io::Result<Vec<u8>> {
     let file_system = FileSystem::new(Part::new(image, blocks), FsOptions::new())?;
     let stats = file_system.stats()?;
@@ -122,9 +122,9 @@ fn fill(image: &mut Image, blocks: Range<u64>, free_bytes: u64) -> io::Result<Ve
     Ok(filler)
 }
 
-/// The crate fatfs gives `.` and `..` long names, and `..` the cluster of the root directory instead of 0:
-/// fsck.fat objects to both.
-fn without_long_dots(block: &mut [u8; 512]) {
+/// Removes the long names of `.` and `..`, and sets the cluster of `..` to 0. The crate fatfs writes long names and
+/// the cluster of the root directory, and fsck.fat rejects both.
+fn fix_dot_entries(block: &mut [u8; 512]) {
     let (entries, _) = block.as_chunks::<32>();
     let is_dots = |at: usize| entries[at][11] == 0x10 && entries[at].starts_with(b".");
     if entries[0][11] != 0x0F || !is_dots(1) || !is_dots(3) {

@@ -1,4 +1,4 @@
-//! What a stream of a case samples, and how that must be written down.
+//! The samples of a stream of a case, and the text that they must become.
 
 use cardiograph_recorder::{
     Column, Format, Kind, LINE_BYTES_MAX, MAGOD2, Schema, Session, StreamConfig, Window,
@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use std::fmt::Write;
 use std::rc::Rc;
 
-/// A sample that is shorter than what stands around it.
+/// Schema of a sample that is shorter than the metadata around it.
 pub const SMALL: Schema = {
     const fn column(name: &'static str, kind: Kind) -> Column {
         Column { name, kind }
@@ -23,7 +23,7 @@ pub const SMALL: Schema = {
     ])
 };
 
-/// The first line of some files.
+/// First line of some files.
 pub const HEADER: &str = "number,what was sampled # and @ and more";
 
 const PREFIXES: [[u8; 3]; 4] = [*b"LOG", *b"REC", *b"MAG", *b"AUX"];
@@ -48,36 +48,36 @@ const fn lines(header: &'static str) -> Format {
 pub struct Plan {
     /// Names, format and window.
     pub config: StreamConfig,
-    /// Bytes of its ring.
+    /// Size of its ring in bytes.
     pub ring_bytes: usize,
-    /// Samples a second.
+    /// Samples per second.
     pub rate_hz: u32,
-    /// So many samples come at once.
+    /// Number of samples that arrive together.
     pub burst: u64,
-    /// Samples in all.
+    /// Total number of samples.
     pub count: u64,
-    /// Least and greatest length of a line, its end included.
+    /// Shortest and longest line, including its end.
     line_bytes: (u64, u64),
-    /// Samples before which sessions are to begin.
+    /// Samples before which sessions should begin.
     sessions: [Option<u64>; SESSIONS],
-    /// Samples before which they did begin.
+    /// Samples before which sessions did begin.
     begun: [Option<u64>; SESSIONS],
-    /// Decides what is in the samples.
+    /// Seed of the samples' contents.
     seed: Seed,
 }
 
-/// Most sessions of a stream.
+/// Largest number of sessions per stream.
 pub const SESSIONS: usize = 3;
-/// Their settings.
+/// Settings of each session.
 pub const SETTINGS: [&str; SESSIONS] = ["gain=4 range=2", "", "axes=x, y and z"];
 
-/// Name of a session.
+/// Returns the name of a session.
 pub fn session_name(session: usize) -> String {
     format!("run-{session}")
 }
 
 impl Plan {
-    /// Stream number `at` of a case, sampled for so long.
+    /// Creates stream number `at` of a case, sampled for `seconds`.
     pub fn random(at: usize, seconds: f64, random: &mut Random) -> Plan {
         let mut pick = |numbers: &[u64]| numbers[random.below(numbers.len() as u64) as usize];
         let window = [
@@ -115,7 +115,7 @@ impl Plan {
         }
     }
 
-    /// The same stream with sessions, and perhaps another schema in some of them.
+    /// Adds sessions, possibly with another schema in some of them.
     #[must_use]
     pub fn with_sessions(mut self, random: &mut Random) -> Plan {
         for session in &mut self.sessions {
@@ -134,24 +134,24 @@ impl Plan {
         self
     }
 
-    /// Session that a sample belongs to.
+    /// Returns the session of a sample.
     pub fn session_at(&self, sample: u64) -> Option<usize> {
         let is_begun = |session: &usize| self.begun[*session].is_some_and(|first| first <= sample);
         (0..SESSIONS).rev().find(is_begun)
     }
 
-    /// Returns true if a session was begun.
+    /// Returns true if a session began.
     pub fn has_begun(&self, session: usize) -> bool {
         self.begun[session].is_some()
     }
 
-    /// Schema of the samples of a session; none of lines.
+    /// Returns the schema of the samples of a session; none for lines.
     pub fn schema_of(&self, session: Option<usize>) -> Option<&'static Schema> {
         let schemas = self.config.format.schemas();
         schemas.get(session.map_or(0, |session| session % schemas.len().max(1)))
     }
 
-    /// Where samples for a device come from; `begun` is told the sessions that began.
+    /// Creates the source of samples for a device; it records in `begun` the sessions that began.
     pub fn source(&self, begun: Rc<RefCell<[Option<u64>; SESSIONS]>>) -> Source {
         let plan = Plan {
             begun: [None; SESSIONS],
@@ -160,13 +160,13 @@ impl Plan {
         Source { plan, begun }
     }
 
-    /// The same plan with the sessions that began.
+    /// Returns the plan with the sessions that began.
     #[must_use]
     pub fn with_begun(self, begun: [Option<u64>; SESSIONS]) -> Plan {
         Plan { begun, ..self }
     }
 
-    /// Stream number `at`, of so many samples of a schema that come one by one.
+    /// Creates stream number `at`, with `count` samples that arrive one by one.
     pub fn steady(at: usize, format: Format, window: Window, rate_hz: u32, count: u64) -> Plan {
         Plan {
             config: StreamConfig {
@@ -185,7 +185,7 @@ impl Plan {
         }
     }
 
-    /// The same stream with other samples, for so long.
+    /// Returns the same stream with other samples, for `seconds`.
     #[must_use]
     pub fn again(&self, seconds: f64, random: &mut Random) -> Plan {
         Plan {
@@ -197,7 +197,7 @@ impl Plan {
         }
     }
 
-    /// How its samples are written down, in a word, with the bytes of the sample.
+    /// Names the format, with the size of a sample in bytes.
     pub fn kind(&self) -> String {
         let bytes = self.schema_of(None).map_or(0, Schema::sample_bytes);
         match self.config.format {
@@ -207,13 +207,13 @@ impl Plan {
         }
     }
 
-    /// When a sample is due, in ns from the start of sampling.
+    /// Returns the due time of a sample, in ns from the start of sampling.
     pub fn due_ns(&self, index: u64) -> u64 {
         let rate_hz = (self.rate_hz / self.burst as u32).max(1);
         due_ns(index / self.burst, rate_hz) + index % self.burst * 1000
     }
 
-    /// Samples that were due before a time from the start of sampling.
+    /// Returns the number of samples due before a time, in ns from the start of sampling.
     pub fn due_before(&self, ns: u64) -> u64 {
         let (mut low, mut high) = (0, self.count);
         while low < high {
@@ -226,7 +226,7 @@ impl Plan {
         low
     }
 
-    /// A sample as it is pushed.
+    /// Returns a sample as it is pushed.
     pub fn sample(&self, index: u64) -> Vec<u8> {
         let mut random = self.seed.nth(index);
         let Some(schema) = self.schema_of(self.session_at(index)) else {
@@ -240,7 +240,7 @@ impl Plan {
         values.collect()
     }
 
-    /// The line of text that a sample must become.
+    /// Returns the line of text that a sample must become.
     pub fn text(&self, index: u64) -> Vec<u8> {
         let sample = self.sample(index);
         let Some(schema) = self.schema_of(self.session_at(index)) else {
@@ -258,7 +258,7 @@ impl Plan {
         text.into_bytes()
     }
 
-    /// Lines that begin with their number, and go on with what could be taken for marks.
+    /// Returns a line that begins with its number and continues with text that resembles marks.
     fn line(&self, index: u64, random: &mut Random) -> Vec<u8> {
         const LETTERS: &[u8] = b"0123456789ABCDEF   ,,##@@ gap=\r";
         let more = self.line_bytes.1.saturating_sub(self.line_bytes.0);
@@ -276,14 +276,14 @@ impl Plan {
     }
 }
 
-/// Samples of a plan, as a device pushes them.
+/// Source of a plan's samples, as a device pushes them.
 pub struct Source {
     plan: Plan,
     begun: Rc<RefCell<[Option<u64>; SESSIONS]>>,
 }
 
 impl Source {
-    /// The last session that is to begin before a sample.
+    /// Returns the last session that should begin before a sample.
     fn session_before(&self, index: u64) -> Option<usize> {
         let sessions = self.plan.sessions;
         (0..SESSIONS).rev().find(|at| sessions[*at] == Some(index))
@@ -327,7 +327,7 @@ fn value(kind: Kind, random: &mut Random) -> Vec<u8> {
     }
 }
 
-/// A value as the standard library writes it.
+/// Writes a value with the formatting of the standard library.
 fn write_value(kind: Kind, bytes: &[u8], text: &mut String) {
     let mut wide = [0; 8];
     wide[..bytes.len()].copy_from_slice(bytes);
@@ -342,5 +342,5 @@ fn write_value(kind: Kind, bytes: &[u8], text: &mut String) {
         }
         Kind::F64(decimals) => write!(text, "{:.*}", decimals.into(), f64::from_bits(bits)),
     };
-    written.unwrap_or_else(|_| unreachable!("a string takes everything"));
+    written.unwrap_or_else(|_| unreachable!("writing to a string cannot fail"));
 }

@@ -1,24 +1,25 @@
-//! What a recorder said of a recording, held against what it was given and what is in its files.
+//! Rules that compare the reports of a recorder with the samples it received and with the contents of its files.
 
 use crate::content::Reached;
 use crate::session::{Covered, Session};
 use cardiograph_recorder::{Cause, Event, Format, Gap, Window};
 
-/// Checkpoints cover what they say, never go back, and are late if and only if the window was exceeded.
+/// Checks that checkpoints cover the samples that they report, never move backwards, and are late if and only if the
+/// window was exceeded.
 ///
 /// # Errors
-/// The first that is wrong.
+/// The first checkpoint that violates this.
 pub fn judge_checkpoints(session: &Session, stream: usize) -> Result<(), String> {
     let Some(started_ns) = session.started_ns else {
         return match session.checkpoints(stream).next() {
-            Some(covered) => Err(format!("nothing was sampled before {covered:?}")),
+            Some(covered) => Err(format!("checkpoint before sampling began: {covered:?}")),
             None => Ok(()),
         };
     };
     let plan = &session.plans[stream];
     let pushed_before = |us: u64| plan.due_before((us * 1000).saturating_sub(started_ns));
     let pushed_us = |sample| (started_ns + plan.due_ns(sample)) / 1000;
-    // Sampling may begin once the last file is open; nothing tells the recorder when it does.
+    // Sampling may begin once the last file is open; the recorder does not know when it does.
     let opened = session.said.iter().filter_map(|said| match said.event {
         Event::Opened { .. } => Some(said.at_us),
         _ => None,
@@ -34,10 +35,10 @@ pub fn judge_checkpoints(session: &Session, stream: usize) -> Result<(), String>
         let wrong = |why: &str| Err(format!("{why}: {covered:?} after {before:?}"));
         let due = pushed_before(covered.pushed_before_us);
         if covered.samples < due {
-            return wrong(&format!("{due} samples are older than this checkpoint"));
+            return wrong(&format!("the checkpoint does not cover all {due} samples pushed before its time"));
         }
         if covered.samples < before.samples {
-            return wrong("what was durable is not any more");
+            return wrong("fewer samples are durable than at the previous checkpoint");
         }
         let (must_be_late, may_be_late) = match plan.config.window {
             Window::Us(window_us) => {
@@ -58,10 +59,10 @@ pub fn judge_checkpoints(session: &Session, stream: usize) -> Result<(), String>
             }
         };
         if must_be_late && !covered.is_late {
-            return wrong("the window was exceeded, and the checkpoint is not called late");
+            return wrong("the window was exceeded, but the checkpoint is not reported late");
         }
         if covered.is_late && !may_be_late {
-            return wrong("the window was met, and the checkpoint is called late");
+            return wrong("the window was met, but the checkpoint is reported late");
         }
         before = covered;
     }
@@ -79,10 +80,10 @@ fn reported(session: &Session, wanted: usize) -> impl Iterator<Item = Gap> {
         })
 }
 
-/// Each gap has a cause that there was, and lies in the time in which its samples came.
+/// Checks that each gap has samples, and a cause that occurred.
 ///
 /// # Errors
-/// The first that is wrong.
+/// The first gap that violates this.
 pub fn judge_causes(session: &Session, stream: usize) -> Result<(), String> {
     for gap in reported(session, stream) {
         let can_be = match gap.cause {
@@ -90,34 +91,34 @@ pub fn judge_causes(session: &Session, stream: usize) -> Result<(), String> {
             Cause::NoCard | Cause::CardFailed => session.lost_card(),
             Cause::CardFull => session.is_full(),
             Cause::Read => session.has_reads,
-            // All samples are good ones.
+            // All pushed samples are valid.
             Cause::BadSample => false,
         };
         if !can_be {
-            return Err(format!("nothing of the kind happened: {gap:?}"));
+            return Err(format!("the cause of a gap did not occur: {gap:?}"));
         }
         if gap.count == 0 {
-            return Err(format!("a gap of nothing: {gap:?}"));
+            return Err(format!("a gap without samples: {gap:?}"));
         }
     }
     Ok(())
 }
 
-/// A card that nothing happens to does not fail.
+/// Checks that a card without faults is not reported as lost.
 ///
 /// # Errors
-/// That it was said to.
+/// If it was.
 pub fn judge_card(session: &Session) -> Result<(), String> {
     match session.lost_card() && !session.was_struck {
-        true => Err("the card is called lost, and nothing happened to it".into()),
+        true => Err("the card was reported lost without any fault".into()),
         false => Ok(()),
     }
 }
 
-/// Nothing is lost in silence, and nothing is called lost that is there.
+/// Checks that every missing sample was reported lost, and no other.
 ///
 /// # Errors
-/// What does not fit.
+/// The first difference between the counts, the files and the reports.
 pub fn judge_counts(
     session: &Session,
     stream: usize,
@@ -133,12 +134,12 @@ pub fn judge_counts(
     let wrong = |why: &str| {
         let files = &reached.gaps;
         Err(format!(
-            "{why}: {end} samples in the files but {files:?}; {pushed} were pushed, {written} written, \
-             {lost} lost, {told:?} reported"
+            "{why}: files contain {end} samples except {files:?}; {pushed} were pushed, {written} written, \
+             {lost} lost; reported gaps: {told:?}"
         ))
     };
     if written + lost != pushed {
-        return wrong("written and lost are not what was pushed");
+        return wrong("the sum of written and lost differs from pushed");
     }
     let mut missing = reached.gaps.clone();
     if end < pushed {
@@ -151,7 +152,7 @@ pub fn judge_counts(
                 |index, (first, count): &(u64, u64)| (*first..first + count).contains(&index);
             (first..first + count).all(|index| told.iter().any(|gap| is_in(index, gap)))
         };
-        // What a card took with it may be there after all.
+        // Samples reported as lost with the card may be present.
         return match written <= in_files
             && missing.iter().all(|(first, count)| is_told(*first, *count))
         {
@@ -160,13 +161,13 @@ pub fn judge_counts(
         };
     }
     if written != in_files {
-        return wrong("written is not what is in the files");
+        return wrong("written differs from the samples in the files");
     }
     if merged(&told) != merged(&missing) {
-        return wrong("the gaps are not what is missing");
+        return wrong("the reported gaps differ from the missing samples");
     }
     if told.iter().map(|(_, count)| count).sum::<u64>() != lost {
-        return wrong("the gaps overlap");
+        return wrong("the reported gaps overlap");
     }
     if end < pushed {
         return judge_full(session, stream, end);
@@ -174,7 +175,7 @@ pub fn judge_counts(
     Ok(())
 }
 
-/// What no file has room for is one gap, of a card that is full.
+/// Checks that the samples after the end of the last file are one gap of a full card.
 fn judge_full(session: &Session, stream: usize, end: u64) -> Result<(), String> {
     let last: Vec<Gap> = reported(session, stream)
         .filter(|gap| gap.first >= end)
@@ -182,12 +183,12 @@ fn judge_full(session: &Session, stream: usize, end: u64) -> Result<(), String> 
     match &last[..] {
         [gap] if gap.cause == Cause::CardFull && session.is_full() => Ok(()),
         _ => Err(format!(
-            "{end} samples are in the files, and what follows is {last:?}"
+            "expected one gap of a full card after sample {end}, found {last:?}"
         )),
     }
 }
 
-/// Gaps in order, with those joined that touch.
+/// Merges adjacent and overlapping gaps; `gaps` are sorted.
 pub fn merged(gaps: &[(u64, u64)]) -> Vec<(u64, u64)> {
     let mut joined: Vec<(u64, u64)> = Vec::new();
     for (first, count) in gaps {
@@ -199,10 +200,10 @@ pub fn merged(gaps: &[(u64, u64)]) -> Vec<(u64, u64)> {
     joined
 }
 
-/// The last mark of a file that is closed was cut off.
+/// Checks that a closed text file does not end with a mark.
 ///
 /// # Errors
-/// That it was not.
+/// If it does.
 pub fn judge_end(session: &Session, stream: usize, bytes: &[u8]) -> Result<(), String> {
     let plan = &session.plans[stream];
     if let Format::Binary(_) = plan.config.format {
@@ -212,7 +213,7 @@ pub fn judge_end(session: &Session, stream: usize, bytes: &[u8]) -> Result<(), S
     let last = String::from_utf8_lossy(last.unwrap_or_default());
     let note = last.trim_start_matches(',').strip_prefix('#');
     match note.is_some_and(|note| note.trim_start_matches(' ').starts_with('@')) {
-        true => Err(format!("its last mark is left: {last:?}")),
+        true => Err(format!("the last mark was not removed: {last:?}")),
         false => Ok(()),
     }
 }

@@ -1,4 +1,4 @@
-//! A device from power on to power off, and what it said meanwhile.
+//! A session: a device from power-on to power-off, with the events that it reported.
 
 use crate::disk::Image;
 use crate::plan::{Plan, SESSIONS};
@@ -13,123 +13,123 @@ use std::cell::RefCell;
 use std::collections::HashSet;
 use std::rc::Rc;
 
-/// Longest use of the bus: a block with what goes around it, and some more.
+/// Longest transfer on the bus: a block with its framing, and a margin.
 const USE_BYTES_MAX: u64 = 600;
 
-/// Something that is asked of the recorder.
+/// A request to the recorder.
 #[derive(Clone, Copy, Debug)]
 pub enum Ask {
-    /// To go on in new files.
-    Roll,
-    /// To make all durable.
+    /// Continue in new files.
+    Rotate,
+    /// Make all samples durable.
     Flush,
-    /// To read so many blocks from a place on.
+    /// Read this number of blocks from a block address on.
     Read(u32, usize),
 }
 
-/// What a device does from power on to power off.
+/// Configuration of a session.
 #[derive(Clone, Debug)]
 pub struct Setup {
     /// Clock of the bus, in Hz.
     pub clock_hz: u32,
     /// The recorder's settings.
     pub config: Config,
-    /// Its streams.
+    /// The streams.
     pub plans: Vec<Plan>,
-    /// What is asked of it, so many ns after the one before.
+    /// Requests to the recorder, each with its delay after the previous one in ns.
     pub asks: Vec<(u64, Ask)>,
-    /// What happens to the card.
+    /// Faults injected into the card.
     pub strikes: FaultSchedule,
-    /// Another card that is put in.
+    /// Another card that replaces it.
     pub exchange: Option<Exchange>,
-    /// Whether the card says that it must not be written to.
+    /// True if the card reports that it is write-protected.
     pub write_protected: bool,
-    /// Whether the device loses its power with the card.
+    /// True if the device loses its power together with the card.
     pub stops_without_power: bool,
-    /// Whether the card is copied wherever a power cut would leave something else on it.
+    /// True to copy the card at every point where a power cut would leave different contents on it.
     pub copies_each: bool,
-    /// Decides what else is random.
+    /// Seed of all other randomness.
     pub seed: Seed,
 }
 
-/// A card that is taken out for another one.
+/// Exchange of the card for another one.
 #[derive(Clone, Debug)]
 pub struct Exchange {
-    /// After so many ns of sampling.
+    /// Time of the exchange, in ns after sampling can begin.
     pub after_ns: u64,
-    /// There is no card for so long.
+    /// Time without a card, in ns.
     pub out_ns: u64,
-    /// What the other is, and holds.
+    /// Profile of the other card.
     pub profile: Profile,
-    /// What it holds.
+    /// Contents of the other card.
     pub image: Image,
 }
 
-/// An event, and when it was.
+/// An event with its time.
 #[derive(Clone, Copy, Debug)]
 pub struct Said {
-    /// Bytes that had been exchanged with the card.
+    /// Number of bytes exchanged with the card until then.
     pub byte: u64,
     /// Time of the recorder's clock, in us.
     pub at_us: u64,
-    /// What happened.
+    /// The event.
     pub event: Event,
 }
 
-/// A flush: when it was requested, and when it was reported durable, in ns.
+/// A flush: the times of its request and of the report that it is durable, in ns.
 pub type Flush = (u64, Option<u64>);
 
-/// What became of a [`Setup`].
+/// Result of running a [`Setup`].
 #[derive(Clone, Debug)]
 pub struct Session {
-    /// Its streams.
+    /// The streams.
     pub plans: Vec<Plan>,
-    /// What the recorder said.
+    /// Events that the recorder reported.
     pub said: Vec<Said>,
-    /// How it ended.
+    /// End of the session.
     pub end: End,
-    /// Samples pushed by each stream, with those that were lost.
+    /// Number of samples pushed to each stream, including lost ones.
     pub pushed: Vec<u64>,
-    /// When sampling began, in ns.
+    /// Start of sampling, in ns.
     pub started_ns: Option<u64>,
-    /// When it ended; if the power was cut, no later than that. In ns.
+    /// End of sampling, in ns; after a power cut, a lower bound.
     pub ended_ns: u64,
-    /// Flushes that were asked for.
+    /// Requested flushes.
     pub flushes: Vec<Flush>,
     /// Bytes exchanged with the card.
     pub bytes: u64,
-    /// Bytes before which a busy time began or was over: between two of them what the card holds stays
-    /// the same.
+    /// Bytes before which a busy phase began or ended: between two of them, the contents of the card stay the
+    /// same.
     pub borders: Vec<u64>,
-    /// Times in which the card was busy, in ns.
+    /// Busy phases of the card, in ns.
     pub busies: Vec<(u64, u64)>,
-    /// Blocks were read beside the recording.
+    /// True if blocks were read during the recording.
     pub has_reads: bool,
-    /// FaultSchedule were to come.
+    /// True if faults or an exchange were scheduled.
     pub was_struck: bool,
-    /// How often they had an effect.
+    /// Number of faults of each kind that took effect.
     pub effects: FaultCounts,
-    /// Number of the card that it began with; another one that is put in is the next.
+    /// Number of the first card; a card that replaces it has the next number.
     pub card: usize,
-    /// What a card held that was exchanged, and bytes until then.
+    /// Contents of a card that was exchanged, after the number of bytes until then.
     pub taken_out: Option<(u64, Image)>,
 }
 
-/// How a session ended.
+/// End of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
-    /// By itself. Samples written and lost, of each stream.
+    /// Normal end, with the samples written and lost of each stream.
     Done(Vec<(u64, u64)>),
-    /// It could not begin.
+    /// The recorder could not start.
     Refused(String),
     /// The power was cut.
     PowerCut,
-    /// It hung.
+    /// The session made no progress.
     Stuck(String),
 }
 
 impl Session {
-    /// The same session if its power is cut before this byte, at this time.
+    /// Returns the session as it would be if power were cut before this byte, at this time.
     #[must_use]
     pub fn until(&self, byte: u64, at_ns: u64) -> Session {
         let said = self.said.iter().filter(|said| said.byte <= byte);
@@ -156,7 +156,7 @@ impl Session {
         }
     }
 
-    /// A recovery without a recording, and what it said.
+    /// Creates the session of a recovery without a recording, from its events.
     pub fn of_recovery(events: impl IntoIterator<Item = Event>) -> Session {
         let said = events.into_iter().map(|event| Said {
             byte: 0,
@@ -182,7 +182,8 @@ impl Session {
         }
     }
 
-    /// Track of a stream, and the number of streams in it: binary ones with the same prefix share files.
+    /// Returns the track of a stream, and the number of streams in it: binary streams with the same prefix share
+    /// files.
     pub fn track_of(&self, stream: usize) -> (usize, u64) {
         let shares = |one: &Plan, other: &Plan| {
             let are_binary =
@@ -205,8 +206,8 @@ impl Session {
         (track, streams.max(1) as u64)
     }
 
-    /// Files of a stream, in order, each with the number of its card. A number that was given again is here
-    /// once, at its last place.
+    /// Returns the files of a stream in order, each with the number of its card. A file number that was reused
+    /// appears once, at its last position.
     pub fn files(&self, of: usize) -> Vec<(usize, FileId)> {
         if of >= self.plans.len() {
             return Vec::new();
@@ -227,26 +228,26 @@ impl Session {
         files
     }
 
-    /// Byte from which on samples come, as far as events tell: that of the first file.
+    /// Returns the byte at which the first file was opened: samples begin there or later.
     pub fn first_file_byte(&self) -> u64 {
         let mut said = self.said.iter();
         let opened = said.find(|said| matches!(said.event, Event::Opened { .. }));
         opened.map_or(0, |said| said.byte)
     }
 
-    /// Whether the card failed or was away.
+    /// Returns true if the card failed or was removed.
     pub fn lost_card(&self) -> bool {
         let mut said = self.said.iter();
         said.any(|said| said.event == Event::CardLost)
     }
 
-    /// Whether the card had no room for more.
+    /// Returns true if the card became full.
     pub fn is_full(&self) -> bool {
         let mut said = self.said.iter();
         said.any(|said| matches!(said.event, Event::Full { .. }))
     }
 
-    /// Samples of a stream that were told to be missing.
+    /// Returns the samples of a stream that were reported lost.
     pub fn lost_samples(&self, of: usize) -> HashSet<u64> {
         let lost = self.said.iter().filter_map(|said| match said.event {
             Event::Lost { stream, gap } if usize::from(stream) == of => Some(gap),
@@ -256,8 +257,7 @@ impl Session {
             .collect()
     }
 
-    /// Checkpoints of a stream: when they were done, and what they covered: samples, and those pushed
-    /// before a time. Both times in us.
+    /// Returns the checkpoints of a stream.
     pub fn checkpoints(&self, of: usize) -> impl Iterator<Item = Covered> {
         self.said.iter().filter_map(move |said| match said.event {
             Event::Checkpoint {
@@ -276,21 +276,21 @@ impl Session {
     }
 }
 
-/// What a checkpoint covers.
+/// Report of a checkpoint.
 #[derive(Clone, Copy, Debug)]
 pub struct Covered {
-    /// When it was done, in us.
+    /// Time of its completion, in us.
     pub done_us: u64,
-    /// Samples below are durable, or in a gap that is.
+    /// Samples with a lower index are durable, or in a gap that is.
     pub samples: u64,
-    /// All that were pushed before are among them, in us.
+    /// All samples pushed before this time are covered, in us.
     pub pushed_before_us: u64,
-    /// Whether it took longer than the window.
+    /// True if the window was exceeded.
     pub is_late: bool,
 }
 
 impl Setup {
-    /// Puts the card into a device, runs it, and takes the card out again.
+    /// Inserts the card into a device, runs it, and removes the card again.
     ///
     /// # Panics
     /// If there are no streams, or more than four.
@@ -299,7 +299,7 @@ impl Setup {
         (card, session)
     }
 
-    /// The same, with the copies that strikes ask for.
+    /// Does the same, and returns the copies of the card that faults or `copies_each` request.
     ///
     /// # Panics
     /// If there are no streams, or more than four.
@@ -320,11 +320,11 @@ impl Setup {
             2 => self.log::<2>(&device),
             3 => self.log::<3>(&device),
             4 => self.log::<4>(&device),
-            other => panic!("{other} streams"),
+            other => panic!("{other} streams; a device has one to four"),
         };
         let borders = borders.take();
         (session.borders, session.busies) = (borders.bytes, borders.busies);
-        // A card that comes back has had its power cut and given back.
+        // The returned card has been powered off and on again.
         device.wire.card().power_on();
         let mut copies = borders.copies;
         copies.extend(device.wire.card().take_copies());
@@ -380,7 +380,7 @@ impl Setup {
             Outcome::Stuck(why) => End::Stuck(why),
         };
         let after_ns = match end {
-            // What went on until the device noticed.
+            // Time until the device noticed.
             End::PowerCut => USE_BYTES_MAX * 8 * 1_000_000_000 / u64::from(self.clock_hz),
             _ => 0,
         };
@@ -413,12 +413,12 @@ impl Setup {
     }
 }
 
-/// Where busy times begin and end.
+/// Beginnings and ends of busy phases.
 #[derive(Default)]
 struct Borders {
     bytes: Vec<u64>,
     busies: Vec<(u64, u64)>,
-    /// The busy time seen last, and whether it was not over.
+    /// End of the last busy phase seen, and true if it had not ended.
     seen: (u64, bool),
     copies: Vec<InterruptedCard>,
 }
@@ -438,7 +438,7 @@ fn border_watch(borders: Rc<RefCell<Borders>>, copies_each: bool) -> Box<Watch> 
         borders.seen = now;
         if copies_each {
             let copied = card.interrupted_copy();
-            // Of those that hold the same the latest counts: most was promised by then.
+            // Of copies with the same contents, the latest counts: most was promised by then.
             borders
                 .copies
                 .pop_if(|last| last.card.holds_same(&copied.card));
@@ -447,7 +447,7 @@ fn border_watch(borders: Rc<RefCell<Borders>>, copies_each: bool) -> Box<Watch> 
     })
 }
 
-/// Takes the card out, and puts another one in.
+/// Removes the card, and inserts another one.
 async fn swap_card(
     exchange: Exchange,
     wire: Wire,
@@ -486,7 +486,7 @@ fn beside<'b>(
             match ask {
                 Ask::Roll => control.rotate(),
                 Ask::Read(start, count) => {
-                    // What it reads is nobody's: the card may be gone as well.
+                    // The result is irrelevant, and the card may be missing.
                     let _ = desk.read(start, &mut vec![[0; 512]; count]).await;
                 }
                 Ask::Flush => {

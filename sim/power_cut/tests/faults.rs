@@ -1,4 +1,4 @@
-//! Whatever happens to a card, nothing is lost in silence, nothing hangs, and files of others stay.
+//! Whatever happens to a card: no sample is lost without a report, nothing hangs, and foreign files survive.
 
 use cardiograph_recorder::{Config, Event, Format, WhenFull, Window};
 use cardiograph_sim_card::Card;
@@ -10,8 +10,8 @@ use cardiograph_sim_power_cut::session::{End, Said, Session, Setup};
 use cardiograph_sim_world::{Clock, Seed};
 use std::ops::Range;
 
-/// FaultSchedule the devices of some scenes from their first file on, since what comes before takes most of the
-/// bytes of a short recording; each is judged. Returns how often the strikes had an effect, as `count` says.
+/// Injects faults into the cards of some scenes, from the first file on, because most bytes of a short recording come
+/// before it. Judges each card. Returns the sum of `count`, the number of faults that took effect.
 fn strike_scenes(
     scenes: Range<u64>,
     strikes: impl Fn(Seed, Range<u64>) -> FaultSchedule,
@@ -59,7 +59,7 @@ fn flipped_bits_in_both_directions() {
             .flips_to_card
             .min(session.effects.flips_to_host)
     });
-    // Of 30 in each direction some meet a card that is not selected.
+    // Some of the 30 flips in each direction meet a card that is not selected.
     assert!(flips >= 30 * 15, "{flips} bits were flipped");
 }
 
@@ -85,7 +85,7 @@ fn a_card_that_is_busy_for_two_seconds() {
         strikes
     };
     let busies = strike_scenes(300..320, busy, |session| session.effects.long_busies);
-    assert!(busies >= 15, "{busies} times it was busy for longer");
+    assert!(busies >= 15, "{busies} long busy phases");
 }
 
 #[test]
@@ -97,13 +97,13 @@ fn a_card_that_is_pulled_and_put_back() {
     };
     let pulls = |session: &Session| session.effects.power_losses;
     let pulled = strike_scenes(400..410, at_random(mix), pulls);
-    assert!(pulled >= 10, "{pulled} were pulled");
+    assert!(pulled >= 10, "{pulled} cards were pulled");
     let back = strike_scenes(410..440, at_random(mix), times_back);
-    assert!(back >= 10, "{back} came back");
+    assert!(back >= 10, "{back} cards came back");
 }
 
 #[test]
-fn all_of_it_together() {
+fn all_faults_together() {
     let mix = FaultMix {
         pulls: 1,
         out_ns_max: 300_000_000,
@@ -115,7 +115,7 @@ fn all_of_it_together() {
         ..FaultMix::default()
     };
     let effects = strike_scenes(500..530, at_random(mix), |session| session.effects.total());
-    assert!(effects >= 30 * 25, "{effects} strikes had an effect");
+    assert!(effects >= 30 * 25, "{effects} faults took effect");
 }
 
 #[test]
@@ -127,11 +127,11 @@ fn a_card_that_is_pulled_for_good() {
         strikes
     };
     let lost = strike_scenes(600..620, pulled, times_lost);
-    assert!(lost >= 10, "{lost} lost their card");
+    assert!(lost >= 10, "{lost} sessions lost their card");
 }
 
 #[test]
-fn a_card_that_is_exchanged_keeps_its_files_and_the_other_goes_on() {
+fn an_exchanged_card_keeps_its_files_and_recording_continues_on_the_other() {
     let mut exchanged = 0;
     for number in (700..760).filter(|number| number % 4 != 0) {
         println!("scene {number}");
@@ -139,15 +139,15 @@ fn a_card_that_is_exchanged_keeps_its_files_and_the_other_goes_on() {
         let after_ns = number % 7 * 10_000_000;
         match scene.exchanged(after_ns, 50_000_000) {
             Ok(session) => exchanged += times_back(&session),
-            // It was over before.
+            // The recording ended before the exchange.
             Err(why) if why.starts_with("the card was not exchanged") => (),
             Err(why) => panic!("scene {number}: {why}"),
         }
     }
-    assert!(exchanged >= 20, "{exchanged} went on with another card");
+    assert!(exchanged >= 20, "{exchanged} sessions continued with another card");
 }
 
-/// Blocks that became durable without a checkpoint once hid that the window had been exceeded.
+/// Regression test: blocks that became durable without a checkpoint hid an exceeded window.
 #[test]
 fn a_window_of_one_sample_is_exceeded_while_the_card_is_away() {
     let mut cases = 0;
@@ -191,7 +191,7 @@ fn full(seed: u64, when_full: WhenFull) -> Scene {
 }
 
 #[test]
-fn a_full_card_is_told_and_all_that_comes_then_is_counted() {
+fn a_full_card_is_reported_and_later_samples_are_counted() {
     for seed in 0..3 {
         let session = full(seed, WhenFull::Wait).struck(&FaultSchedule::default());
         let session = session.unwrap_or_else(|why| panic!("seed {seed}: {why}"));
@@ -204,7 +204,7 @@ fn a_full_card_is_told_and_all_that_comes_then_is_counted() {
 }
 
 #[test]
-fn the_oldest_recordings_give_way_and_nothing_is_lost() {
+fn removing_the_oldest_recordings_loses_no_sample() {
     for seed in 0..3 {
         let session = full(seed, WhenFull::RemoveOldest).struck(&FaultSchedule::default());
         let session = session.unwrap_or_else(|why| panic!("seed {seed}: {why}"));
@@ -219,7 +219,7 @@ fn the_oldest_recordings_give_way_and_nothing_is_lost() {
 }
 
 #[test]
-fn a_power_cut_on_a_full_card_costs_nothing_older_than_the_window() {
+fn a_power_cut_on_a_full_card_loses_nothing_older_than_the_window() {
     for seed in 0..3 {
         let scene = full(seed, WhenFull::Wait);
         let (_, uncut) = scene.setup.run(scene.card(), &Clock::default());
@@ -228,9 +228,9 @@ fn a_power_cut_on_a_full_card_costs_nothing_older_than_the_window() {
             .said
             .iter()
             .find(is_full)
-            .expect("it became full")
+            .expect("the card never became full")
             .byte;
-        // Around the moment at which it is full, and long after it.
+        // Around the moment when it becomes full, and long after it.
         for part in 0..12 {
             let cut = full / 2 + (uncut.bytes - full / 2) * part / 12;
             println!("seed {seed}, cut at {cut}");
@@ -242,7 +242,7 @@ fn a_power_cut_on_a_full_card_costs_nothing_older_than_the_window() {
     }
 }
 
-/// Why a device refuses a card, which must stay as it is.
+/// Returns the reason why a device refuses a card, after checking that the card is unchanged.
 fn refused(seed: u64, is_protected: bool, change: impl FnOnce(&mut Card)) -> String {
     let mut scene = full(seed, WhenFull::RemoveOldest);
     scene.setup.write_protected = is_protected;
@@ -257,7 +257,7 @@ fn refused(seed: u64, is_protected: bool, change: impl FnOnce(&mut Card)) -> Str
     }
 }
 
-/// Writes text into the first block.
+/// Writes bytes into the first block.
 fn put(card: &mut Card, at: usize, bytes: &[u8]) {
     let mut block = card.block(0);
     block[at..at + bytes.len()].copy_from_slice(bytes);
@@ -265,7 +265,7 @@ fn put(card: &mut Card, at: usize, bytes: &[u8]) {
 }
 
 #[test]
-fn cards_that_cannot_be_recorded_on_are_refused_with_a_reason_and_left_alone() {
+fn unusable_cards_are_refused_with_a_reason_and_stay_unchanged() {
     for (what, why) in [
         ("write-protected", refused(1, true, |_| ())),
         (

@@ -1,4 +1,4 @@
-//! One seed, one card, to the last byte: on one thread and on eight.
+//! The same seed gives the same card, to the last byte, on one thread and on eight.
 
 use cardiograph_sim_card::wire::{Fault, FaultSchedule};
 use cardiograph_sim_power_cut::case::{Scene, cuts_of};
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 const WORLDS: u64 = 200;
 
-/// A card after a power cut, and what the recorder had said.
+/// Returns a card after a power cut, and the events until then.
 fn cut_card(number: u64) -> (Image, String) {
     let scene = Scene::short().unwrap();
     let (_, uncut) = scene.setup.run(scene.card(), &Clock::default());
