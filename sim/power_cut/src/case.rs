@@ -1,11 +1,11 @@
 //! One case, determined by its seed: a card, a device, a power cut, and a judgement of the card afterwards.
 
-use crate::disk::{Direct, Image};
+use crate::disk::{DirectBlocks, Image};
 use crate::fat;
+use crate::foreign::{Files, Volume};
 use crate::judge::{Found, History, fsck, is_full};
-use crate::others::{Files, Volume};
 use crate::plan::{Plan, SMALL};
-use crate::session::{Ask, End, Exchange, Session, Setup};
+use crate::session::{End, Exchange, Request, Session, Setup};
 use cardiograph_recorder::{
     Config, DosTime, Event, FatVolume, Format, StartError, WhenFull, Window, recover,
 };
@@ -19,15 +19,15 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 /// Number of cases per scene: consecutive seeds differ only in the cuts.
-pub const CASES_OF_SETUP: u64 = 20;
+pub const CASES_PER_SCENE: u64 = 20;
 /// In one of this many scenes, the volume is nearly full.
 const NEARLY_FULL_EVERY: u64 = 4;
 /// In one of this many cases, fsck.fat runs as well.
 const FSCK_EVERY: u64 = 100;
 /// Index of the case of a scene that injects faults into the card of a device that keeps its power.
-const STRUCK: u64 = CASES_OF_SETUP - 2;
+const FAULTS: u64 = CASES_PER_SCENE - 2;
 /// Index of the case of a scene that exchanges the card.
-const EXCHANGED: u64 = CASES_OF_SETUP - 1;
+const EXCHANGE: u64 = CASES_PER_SCENE - 1;
 
 /// Reference runs of a history without a power cut.
 static NO_CUTS: BTreeMap<usize, Arc<Session>> = BTreeMap::new();
@@ -49,7 +49,7 @@ pub struct Scene {
     volume: Volume,
     profile: Profile,
     image: Image,
-    others: Files,
+    foreign: Files,
     /// Directory listing of the foreign files, and the original contents of the card.
     listing: fat::Listing,
     original: Image,
@@ -70,9 +70,9 @@ pub struct Outcome {
     /// Number of files that a device recovered.
     pub recovered: u64,
     /// Number of runs of fsck.fat.
-    pub asked_fsck: u64,
+    pub fsck_runs: u64,
     /// Number of cases in which injected faults took effect while the device kept its power.
-    pub struck: u64,
+    pub with_faults: u64,
     /// Number of cases in which the card was exchanged for another.
     pub exchanged: u64,
 }
@@ -82,8 +82,8 @@ impl AddAssign for Outcome {
         self.found += other.found;
         self.cuts += other.cuts;
         self.recovered += other.recovered;
-        self.asked_fsck += other.asked_fsck;
-        self.struck += other.struck;
+        self.fsck_runs += other.fsck_runs;
+        self.with_faults += other.with_faults;
         self.exchanged += other.exchanged;
     }
 }
@@ -121,7 +121,7 @@ impl Scene {
         };
         let mut profile = Profile::named(pick(random, &PROFILES)).map_err(|why| why.to_string())?;
         profile.capacity_bytes = volume.card_bytes;
-        let (image, others) = volume.make(seed).map_err(|why| why.to_string())?;
+        let (image, foreign) = volume.make(seed).map_err(|why| why.to_string())?;
         let setup = random_setup(seed, &volume, random);
         let mut scene = Scene {
             volume,
@@ -129,7 +129,7 @@ impl Scene {
             listing: fat::check(&image, volume.start)?,
             original: image.clone(),
             image,
-            others,
+            foreign,
             setup,
             earlier: Vec::new(),
             seed,
@@ -159,14 +159,14 @@ impl Scene {
         };
         let mut profile = Profile::named("class10-16g").map_err(|why| why.to_string())?;
         profile.capacity_bytes = volume.card_bytes;
-        let (image, others) = volume.make(seed).map_err(|why| why.to_string())?;
+        let (image, foreign) = volume.make(seed).map_err(|why| why.to_string())?;
         Ok(Scene {
             volume,
             profile,
             listing: fat::check(&image, volume.start)?,
             original: image.clone(),
             image,
-            others,
+            foreign,
             setup: setup(seed),
             earlier: Vec::new(),
             seed,
@@ -189,8 +189,8 @@ impl Scene {
                 ..Config::default()
             },
             plans: plans.collect(),
-            asks: vec![(70_000_000, Ask::Roll)],
-            strikes: FaultSchedule::default(),
+            requests: vec![(70_000_000, Request::Rotate)],
+            faults: FaultSchedule::default(),
             exchange: None,
             write_protected: false,
             stops_without_power: true,
@@ -219,8 +219,8 @@ impl Scene {
                 ..Config::default()
             },
             plans: plans.collect(),
-            asks: vec![(40_000_000, Ask::Flush)],
-            strikes: FaultSchedule::default(),
+            requests: vec![(40_000_000, Request::Flush)],
+            faults: FaultSchedule::default(),
             exchange: None,
             write_protected: false,
             stops_without_power: true,
@@ -235,10 +235,10 @@ impl Scene {
     ///
     /// # Errors
     /// The first broken promise.
-    pub fn struck(&self, strikes: &FaultSchedule) -> Result<Session, String> {
+    pub fn run_with_faults(&self, faults: &FaultSchedule) -> Result<Session, String> {
         let clock = Clock::default();
         let setup = Setup {
-            strikes: strikes.clone(),
+            faults: faults.clone(),
             stops_without_power: false,
             ..self.setup.clone()
         };
@@ -247,15 +247,15 @@ impl Scene {
         // No second device records on a full card.
         let is_over = matches!(session.end, End::Done(_)) && !session.lost_card();
         if !(session.is_full() && is_over) {
-            let after = again(&self.setup, 0.03, &mut self.seed.stream("after"));
+            let after = rerun(&self.setup, 0.03, &mut self.seed.stream("after"));
             let last;
             (card, last) = after.run(card, &clock);
             sessions.push(last);
         }
-        let told = |why| format!("{why}\n  {}", self.about());
+        let with_scene = |why| format!("{why}\n  {}", self.description());
         self.history(&sessions, &NO_CUTS)
             .judge(&mut card)
-            .map_err(told)?;
+            .map_err(with_scene)?;
         Ok(session)
     }
 
@@ -264,7 +264,7 @@ impl Scene {
     ///
     /// # Errors
     /// The first broken promise, or that the recording ended before the exchange.
-    pub fn exchanged(&self, after_ns: u64, out_ns: u64) -> Result<Session, String> {
+    pub fn run_with_exchange(&self, after_ns: u64, out_ns: u64) -> Result<Session, String> {
         let clock = Clock::default();
         let setup = Setup {
             exchange: Some(Exchange {
@@ -282,24 +282,25 @@ impl Scene {
         };
         let mut first = Card::new(&self.profile, self.seed);
         image.store(&mut first);
-        let told = |why| format!("{why}\n  {}", self.about());
+        let with_scene = |why| format!("{why}\n  {}", self.description());
         let history = self.history(&[], &NO_CUTS);
         history
             .judge_before(&first, &self.original, &self.listing)
-            .map_err(told)?;
+            .map_err(with_scene)?;
         let mut random = self.seed.stream("after");
-        let (mut first, one) = again(&self.setup, 0.03, &mut random).run(first, &Clock::default());
-        let (mut second, mut other) = again(&self.setup, 0.03, &mut random).run(second, &clock);
+        let (mut first, one) = rerun(&self.setup, 0.03, &mut random).run(first, &Clock::default());
+        let (mut second, mut other) = rerun(&self.setup, 0.03, &mut random).run(second, &clock);
         session.card = 0;
         other.card = 1;
         let sessions = [&self.earlier[..], &[session.clone(), one, other]].concat();
         let history = self.history(&sessions, &NO_CUTS);
         let judged = history.judge_cards(&mut [&mut first, &mut second]);
-        judged.map_err(told)?;
+        judged.map_err(with_scene)?;
         Ok(session)
     }
 
-    fn struck_case(&self, uncut: &Session, seed: u64) -> Result<Outcome, String> {
+    fn fault_case(&self, reference: &Session, seed: u64) -> Result<Outcome, String> {
+        // Recorded seeds depend on this name.
         let seed = Seed::new(seed).child("struck");
         let random = &mut seed.stream("mix");
         let mut some = |most: u64| random.below(most + 1) as u32;
@@ -313,23 +314,23 @@ impl Scene {
             long_busies: some(2),
             extra_ns_max: 600_000_000,
         };
-        let places = uncut.first_file_byte().min(uncut.bytes - 1)..uncut.bytes;
-        let strikes = FaultSchedule::random(seed, &mix, places);
-        let session = self.struck(&strikes);
-        let session = session.map_err(|why| format!("{why}\n  {strikes:?}"))?;
+        let bytes = reference.first_file_byte().min(reference.bytes - 1)..reference.bytes;
+        let faults = FaultSchedule::random(seed, &mix, bytes);
+        let session = self.run_with_faults(&faults);
+        let session = session.map_err(|why| format!("{why}\n  {faults:?}"))?;
         Ok(Outcome {
-            struck: u64::from(session.effects.total() > 0),
+            with_faults: u64::from(session.effects.total() > 0),
             ..Outcome::default()
         })
     }
 
-    fn exchanged_case(&self, uncut: &Session, seed: u64) -> Result<Outcome, String> {
-        let Some(started_ns) = uncut.started_ns else {
+    fn exchange_case(&self, reference: &Session, seed: u64) -> Result<Outcome, String> {
+        let Some(started_ns) = reference.started_ns else {
             return Ok(Outcome::default());
         };
         let random = &mut Seed::new(seed).stream("exchange");
-        let after_ns = random.below(uncut.ended_ns.saturating_sub(started_ns).max(1));
-        match self.exchanged(after_ns, random.below(100_000_000)) {
+        let after_ns = random.below(reference.ended_ns.saturating_sub(started_ns).max(1));
+        match self.run_with_exchange(after_ns, random.below(100_000_000)) {
             Ok(_) => Ok(Outcome {
                 exchanged: 1,
                 ..Outcome::default()
@@ -348,7 +349,7 @@ impl Scene {
     }
 
     fn record_before(&mut self, random: &mut Random) -> Result<(), String> {
-        let setup = again(&self.setup, 0.1, random);
+        let setup = rerun(&self.setup, 0.1, random);
         let (mut card, session) = setup.run(self.card(), &Clock::default());
         self.earlier.push(session);
         self.history(&self.earlier, &NO_CUTS).judge(&mut card)?;
@@ -359,13 +360,13 @@ impl Scene {
     fn history<'a>(
         &'a self,
         sessions: &'a [Session],
-        uncut: &'a BTreeMap<usize, Arc<Session>>,
+        reference: &'a BTreeMap<usize, Arc<Session>>,
     ) -> History<'a> {
         History {
             volume: self.volume,
-            others: &self.others,
+            foreign: &self.foreign,
             sessions,
-            uncut,
+            reference,
         }
     }
 
@@ -373,7 +374,7 @@ impl Scene {
     ///
     /// # Errors
     /// The first broken promise on the card afterwards.
-    pub fn uncut(&self) -> Result<Session, String> {
+    pub fn reference_run(&self) -> Result<Session, String> {
         let (mut card, session) = self.setup.run(self.card(), &Clock::default());
         let sessions = [&self.earlier[..], std::slice::from_ref(&session)].concat();
         self.history(&sessions, &NO_CUTS).judge(&mut card)?;
@@ -383,9 +384,9 @@ impl Scene {
     /// Returns the card as power cuts before these bytes leave it, in their order.
     pub fn copies(&self, bytes: impl IntoIterator<Item = u64>) -> Vec<InterruptedCard> {
         let mut setup = self.setup.clone();
-        let strikes = bytes.into_iter().map(|byte| (byte, Fault::Copy));
-        setup.strikes = FaultSchedule::default();
-        setup.strikes.extend(strikes);
+        let faults = bytes.into_iter().map(|byte| (byte, Fault::Copy));
+        setup.faults = FaultSchedule::default();
+        setup.faults.extend(faults);
         setup.run_with_copies(self.card(), &Clock::default()).2
     }
 
@@ -402,19 +403,19 @@ impl Scene {
     /// The first broken promise.
     pub fn first_cut<'a>(
         &'a self,
-        uncut: &Arc<Session>,
+        reference: &Arc<Session>,
         copied: &InterruptedCard,
     ) -> Result<Chain<'a>, String> {
         let mut chain = Chain {
             scene: self,
             sessions: self.earlier.clone(),
-            uncut: BTreeMap::new(),
+            reference: BTreeMap::new(),
             card: copied.card.clone(),
             clock: Clock::default(),
             random: self.seed.stream("after the cut"),
             cuts: 0,
         };
-        chain.cut(uncut, copied)?;
+        chain.cut(reference, copied)?;
         Ok(chain)
     }
 
@@ -431,28 +432,35 @@ impl Scene {
     ///
     /// # Errors
     /// The first broken promise.
-    pub fn cut(&self, uncut: Session, cuts: &[u64], asks_fsck: bool) -> Result<Outcome, String> {
+    pub fn cut(
+        &self,
+        reference: Session,
+        cuts: &[u64],
+        runs_fsck: bool,
+    ) -> Result<Outcome, String> {
         let copies = self.copies(cuts.first().copied());
-        let copied = copies.first().ok_or("the cut is after the last byte of the recording")?;
-        self.case(&Arc::new(uncut), copied, &cuts[1..], asks_fsck)
+        let copied = copies
+            .first()
+            .ok_or("the cut is after the last byte of the recording")?;
+        self.case(&Arc::new(reference), copied, &cuts[1..], runs_fsck)
     }
 
     fn case(
         &self,
-        uncut: &Arc<Session>,
+        reference: &Arc<Session>,
         copied: &InterruptedCard,
         more: &[u64],
-        asks_fsck: bool,
+        runs_fsck: bool,
     ) -> Result<Outcome, String> {
-        let mut chain = self.first_cut(uncut, copied)?;
+        let mut chain = self.first_cut(reference, copied)?;
         for byte in more {
             chain.cut_again(*byte)?;
         }
-        chain.end(asks_fsck)
+        chain.end(runs_fsck)
     }
 
     /// Describes the scene in a few words.
-    pub fn about(&self) -> String {
+    pub fn description(&self) -> String {
         let streams = self.setup.plans.iter().map(|plan| {
             format!(
                 "\n    {} {:?}, ring {}, {} Hz in bursts of {}, {} samples",
@@ -472,7 +480,7 @@ impl Scene {
             self.setup.clock_hz,
             self.setup.config,
             self.earlier.len(),
-            self.setup.asks
+            self.setup.requests
         )
     }
 }
@@ -483,7 +491,7 @@ pub struct Chain<'a> {
     scene: &'a Scene,
     sessions: Vec<Session>,
     /// Reference runs of interrupted sessions, by session number: the same sessions without their power cut.
-    uncut: BTreeMap<usize, Arc<Session>>,
+    reference: BTreeMap<usize, Arc<Session>>,
     card: Card,
     clock: Clock,
     random: Random,
@@ -492,15 +500,17 @@ pub struct Chain<'a> {
 
 impl Chain<'_> {
     /// Adds a power cut to the history, and judges the resulting card.
-    fn cut(&mut self, uncut: &Arc<Session>, copied: &InterruptedCard) -> Result<(), String> {
+    fn cut(&mut self, reference: &Arc<Session>, copied: &InterruptedCard) -> Result<(), String> {
         self.card = copied.card.clone();
         self.clock = Clock::default();
         self.clock.advance_to_ns(copied.at_ns);
-        self.uncut.insert(self.sessions.len(), Arc::clone(uncut));
-        self.sessions.push(uncut.until(copied.byte, copied.at_ns));
+        self.reference
+            .insert(self.sessions.len(), Arc::clone(reference));
+        self.sessions
+            .push(reference.until(copied.byte, copied.at_ns));
         self.cuts += 1;
         let scene = self.scene;
-        let history = scene.history(&self.sessions, &self.uncut);
+        let history = scene.history(&self.sessions, &self.reference);
         history.judge_before(&self.card, &scene.original, &scene.listing)?;
         self.judge_recovered()
     }
@@ -511,7 +521,7 @@ impl Chain<'_> {
         let mut volume = FatVolume::new(|| DosTime::NO_CLOCK, 7);
         let mut events = Vec::new();
         {
-            let mut blocks = Direct(&mut card);
+            let mut blocks = DirectBlocks(&mut card);
             let recovering = pin!(recover(&mut volume, &mut blocks, |_, event| events.push(event)));
             match recovering.poll(&mut Context::from_waker(Waker::noop())) {
                 Poll::Ready(Ok(())) => (),
@@ -519,11 +529,15 @@ impl Chain<'_> {
                     return Ok(());
                 }
                 Poll::Ready(Err(why)) => return Err(format!("recovery alone: {why}")),
-                Poll::Pending => return Err("the recovery waits although every block operation is immediate".into()),
+                Poll::Pending => {
+                    return Err(
+                        "the recovery waits although every block operation is immediate".into(),
+                    );
+                }
             }
         }
         let sessions = [&self.sessions[..], &[Session::of_recovery(events)]].concat();
-        let history = self.scene.history(&sessions, &self.uncut);
+        let history = self.scene.history(&sessions, &self.reference);
         let judged = history.judge_recovered(&mut card);
         judged
             .map(|_| ())
@@ -532,12 +546,12 @@ impl Chain<'_> {
 
     /// Returns true if a device may refuse the card for this reason.
     fn may_refuse(&self, why: &str) -> bool {
-        let history = self.scene.history(&self.sessions, &self.uncut);
+        let history = self.scene.history(&self.sessions, &self.reference);
         history.may_be_full() && is_full(why)
     }
 
     fn next_setup(&mut self) -> Setup {
-        again(&self.scene.setup, 0.03, &mut self.random)
+        rerun(&self.scene.setup, 0.03, &mut self.random)
     }
 
     /// Lets a device record until its power is cut at a byte, or until it ends before.
@@ -546,7 +560,7 @@ impl Chain<'_> {
     /// The first broken promise.
     pub fn cut_again(&mut self, byte: u64) -> Result<(), String> {
         let mut setup = self.next_setup();
-        setup.strikes.add(byte, Fault::Copy);
+        setup.faults.add(byte, Fault::Copy);
         let (card, session, copies) = setup.run_with_copies(self.card.clone(), &self.clock);
         match copies.first() {
             Some(copied) => self.cut(&Arc::new(session), copied),
@@ -578,29 +592,31 @@ impl Chain<'_> {
     ///
     /// # Errors
     /// The first broken promise.
-    pub fn end(mut self, asks_fsck: bool) -> Result<Outcome, String> {
+    pub fn end(mut self, runs_fsck: bool) -> Result<Outcome, String> {
         let setup = self.next_setup();
         let (mut card, session) = setup.run(self.card, &self.clock);
         self.sessions.push(session);
-        let said = self.sessions.iter().flat_map(|session| &session.said);
+        let events = self.sessions.iter().flat_map(|session| &session.events);
         let is_recovered = |event| matches!(event, Event::Recovered { .. });
-        let recovered = said.filter(|said| is_recovered(said.event)).count() as u64;
+        let recovered = events.filter(|timed| is_recovered(timed.event)).count() as u64;
         let scene = self.scene;
         let mut outcome = Outcome {
             cuts: self.cuts,
             recovered,
             ..Outcome::default()
         };
-        let judged = scene.history(&self.sessions, &self.uncut).judge(&mut card);
-        if judged.is_err() || asks_fsck {
+        let judged = scene
+            .history(&self.sessions, &self.reference)
+            .judge(&mut card);
+        if judged.is_err() || runs_fsck {
             let name = format!("{:?}", std::thread::current().id());
-            let told = fsck(&card, &scene.volume, &name);
-            outcome.asked_fsck = 1;
-            outcome.found = match (judged, told) {
+            let fsck_result = fsck(&card, &scene.volume, &name);
+            outcome.fsck_runs = 1;
+            outcome.found = match (judged, fsck_result) {
                 (Ok(found), Ok(())) => found,
                 (Err(why), Ok(())) => return Err(format!("{why} (fsck.fat reports no error)")),
-                (Ok(_), Err(told)) => return Err(format!("fsck.fat: {told}")),
-                (Err(why), Err(told)) => return Err(format!("{why}\nfsck.fat: {told}")),
+                (Ok(_), Err(output)) => return Err(format!("fsck.fat: {output}")),
+                (Err(why), Err(output)) => return Err(format!("{why}\nfsck.fat: {output}")),
             };
             return Ok(outcome);
         }
@@ -631,24 +647,24 @@ fn random_setup(seed: Seed, volume: &Volume, random: &mut Random) -> Setup {
     };
     let blocks = volume.card_bytes / 512;
     let clock_hz = pick(random, &[4_000_000, 10_000_000, 20_000_000, 25_000_000]);
-    let asks = (0..pick(random, &[0, 0, 1, 3, 8])).map(|_| {
+    let requests = (0..pick(random, &[0, 0, 1, 3, 8])).map(|_| {
         let after_ns = random.below(200_000_000);
-        let ask = match random.below(4) {
-            0 => Ask::Roll,
-            1 => Ask::Flush,
-            _ => Ask::Read(
+        let request = match random.below(4) {
+            0 => Request::Rotate,
+            1 => Request::Flush,
+            _ => Request::Read(
                 random.below(blocks - 40) as u32,
                 1 + random.below(40) as usize,
             ),
         };
-        (after_ns, ask)
+        (after_ns, request)
     });
     Setup {
         clock_hz,
-        asks: asks.collect(),
+        requests: requests.collect(),
         config,
         plans,
-        strikes: FaultSchedule::default(),
+        faults: FaultSchedule::default(),
         exchange: None,
         write_protected: false,
         stops_without_power: true,
@@ -658,34 +674,34 @@ fn random_setup(seed: Seed, volume: &Volume, random: &mut Random) -> Setup {
 }
 
 /// Returns the setup of the same device for a short further recording, with other samples.
-fn again(setup: &Setup, seconds: f64, random: &mut Random) -> Setup {
-    let plans = setup.plans.iter().map(|plan| plan.again(seconds, random));
+fn rerun(setup: &Setup, seconds: f64, random: &mut Random) -> Setup {
+    let plans = setup.plans.iter().map(|plan| plan.rerun(seconds, random));
     Setup {
         plans: plans.collect(),
-        asks: Vec::new(),
+        requests: Vec::new(),
         exchange: None,
-        strikes: FaultSchedule::default(),
+        faults: FaultSchedule::default(),
         ..setup.clone()
     }
 }
 
 /// Returns the bytes at which a case cuts the power: the first anywhere, at the beginning or end of a busy phase,
 /// or near an event; in some cases, further ones that interrupt the recovery too.
-pub fn cuts_of(uncut: &Session, seed: u64) -> Vec<u64> {
+pub fn cuts_of(reference: &Session, seed: u64) -> Vec<u64> {
     let random = &mut Seed::new(seed).stream("cuts");
-    let kind = match uncut.said.is_empty() || uncut.borders.is_empty() {
+    let kind = match reference.events.is_empty() || reference.busy_edges.is_empty() {
         // The device refused the card.
         true => 0,
         false => random.below(3),
     };
     let first = match kind {
-        0 => random.below(uncut.bytes),
-        1 if !uncut.borders.is_empty() => pick(random, &uncut.borders),
-        _ if uncut.said.is_empty() => random.below(uncut.bytes),
+        0 => random.below(reference.bytes),
+        1 if !reference.busy_edges.is_empty() => pick(random, &reference.busy_edges),
+        _ if reference.events.is_empty() => random.below(reference.bytes),
         _ => {
-            let about = pick(random, &uncut.said).byte;
-            let byte = (about + random.below(20_000)).saturating_sub(10_000);
-            byte.min(uncut.bytes - 1)
+            let near = pick(random, &reference.events).byte;
+            let byte = (near + random.below(20_000)).saturating_sub(10_000);
+            byte.min(reference.bytes - 1)
         }
     };
     let mut cuts = vec![first];
@@ -706,32 +722,35 @@ pub fn run_scene(
     mut each: impl FnMut(u64, Result<Outcome, String>),
 ) -> Result<(), String> {
     let scene = Scene::random(number)?;
-    let uncut = scene
-        .uncut()
-        .map_err(|why| format!("without a cut: {why}\n  {}", scene.about()))?;
-    let about = |why: String| {
+    let reference = scene
+        .reference_run()
+        .map_err(|why| format!("without a cut: {why}\n  {}", scene.description()))?;
+    let with_scene = |why: String| {
         format!(
             "{why}
   {}",
-            scene.about()
+            scene.description()
         )
     };
     let mut cases = Vec::new();
     for seed in seeds {
-        match seed % CASES_OF_SETUP {
-            STRUCK => each(seed, scene.struck_case(&uncut, seed).map_err(about)),
-            EXCHANGED => each(seed, scene.exchanged_case(&uncut, seed).map_err(about)),
-            _ => cases.push((seed, cuts_of(&uncut, seed))),
+        match seed % CASES_PER_SCENE {
+            FAULTS => each(seed, scene.fault_case(&reference, seed).map_err(with_scene)),
+            EXCHANGE => each(
+                seed,
+                scene.exchange_case(&reference, seed).map_err(with_scene),
+            ),
+            _ => cases.push((seed, cuts_of(&reference, seed))),
         }
     }
     cases.sort_by_key(|(_, cuts)| cuts[0]);
-    let uncut = Arc::new(uncut);
+    let reference = Arc::new(reference);
     let copies = scene.copies(cases.iter().map(|(_, cuts)| cuts[0]));
     for ((seed, cuts), copied) in cases.iter().zip(&copies) {
-        let result = scene.case(&uncut, copied, &cuts[1..], seed % FSCK_EVERY == 0);
+        let result = scene.case(&reference, copied, &cuts[1..], seed % FSCK_EVERY == 0);
         each(
             *seed,
-            result.map_err(|why| about(format!("{why}\n  cut at {cuts:?}"))),
+            result.map_err(|why| with_scene(format!("{why}\n  cut at {cuts:?}"))),
         );
     }
     Ok(())

@@ -8,7 +8,7 @@ use cardiograph_sim_card::BLOCK_BYTES;
 
 /// Progress of a stream's verification across its files.
 #[derive(Clone, Debug, Default)]
-pub struct Reached {
+pub struct Progress {
     /// Index of the next expected sample; unknown after a removed file.
     pub next: Option<u64>,
     /// Samples that gaps report as missing: index of the first, and count.
@@ -18,7 +18,7 @@ pub struct Reached {
     pub may_overlap: bool,
 }
 
-impl Reached {
+impl Progress {
     /// Returns the number of samples in gaps. A gap that was lost with the card may lie within a later one.
     pub fn lost(&self) -> u64 {
         let mut gaps = self.gaps.clone();
@@ -52,11 +52,11 @@ pub fn read(
     (stream, streams): (u8, u64),
     bytes: &[u8],
     may_end_early: bool,
-    reached: &mut Reached,
+    progress: &mut Progress,
 ) -> Result<(), String> {
     match plan.config.format {
-        Format::Binary(_) => read_binary(plan, (stream, streams), bytes, may_end_early, reached),
-        _ => read_text(plan, bytes, reached),
+        Format::Binary(_) => read_binary(plan, (stream, streams), bytes, may_end_early, progress),
+        _ => read_text(plan, bytes, progress),
     }
 }
 
@@ -82,19 +82,19 @@ fn header(plan: &Plan, session: Option<usize>) -> String {
     }
 }
 
-fn read_text(plan: &Plan, bytes: &[u8], reached: &mut Reached) -> Result<(), String> {
+fn read_text(plan: &Plan, bytes: &[u8], progress: &mut Progress) -> Result<(), String> {
     let begin = String::from_utf8_lossy(&bytes[..bytes.len().min(2 * BLOCK_BYTES)]);
     let session = match begin.split_once("#file ") {
-        Some((_, about)) => {
-            let about = about.split('\n').next().unwrap_or_default();
-            session_of(plan, about, " session=")
+        Some((_, note)) => {
+            let note = note.split('\n').next().unwrap_or_default();
+            session_of(plan, note, " session=")
         }
         None => None,
     };
     let names = header(plan, session);
     let columns = plan.schema_of(session);
     let commas = ",".repeat(columns.map_or(0, |schema| schema.columns().len()));
-    let note = format!("{commas}#");
+    let note_prefix = format!("{commas}#");
     let mut at = names.len();
     if !bytes.starts_with(names.as_bytes()) {
         let begin = String::from_utf8_lossy(&bytes[..bytes.len().min(names.len() + 100)]);
@@ -107,11 +107,11 @@ fn read_text(plan: &Plan, bytes: &[u8], reached: &mut Reached) -> Result<(), Str
     let mut totals = Totals::default();
     while at < bytes.len() {
         let rest = &bytes[at..];
-        let next = reached.next.unwrap_or_else(|| number_at(rest));
+        let next = progress.next.unwrap_or_else(|| number_at(rest));
         let sample = plan.text(next);
         let is_own = plan.session_at(next) == session;
         if marks.number.is_some() && is_own && next < plan.count && rest.starts_with(&sample) {
-            reached.next = Some(next + 1);
+            progress.next = Some(next + 1);
             totals.samples += 1;
             at += sample.len();
             continue;
@@ -120,9 +120,9 @@ fn read_text(plan: &Plan, bytes: &[u8], reached: &mut Reached) -> Result<(), Str
         let line = &rest[..end.ok_or(format!("incomplete last line at byte {at}"))? + 1];
         let line = String::from_utf8_lossy(line);
         let wrong = || format!("expected sample {next} at byte {at}, found {line:?}");
-        if let Some(about) = about_of(&line, &commas, session, plan) {
-            let is_due = |next| about.1 == next || reached.may_overlap && about.1 < next;
-            if marks.number.replace(about.0).is_some() || !reached.next.is_none_or(is_due) {
+        if let Some(note) = file_note(&line, &commas, session, plan) {
+            let is_due = |next| note.1 == next || progress.may_overlap && note.1 < next;
+            if marks.number.replace(note.0).is_some() || !progress.next.is_none_or(is_due) {
                 return Err(format!(
                     "unexpected file note, expected sample {next}: {line:?}"
                 ));
@@ -130,14 +130,14 @@ fn read_text(plan: &Plan, bytes: &[u8], reached: &mut Reached) -> Result<(), Str
             at += line.len();
             continue;
         }
-        let told = line.strip_prefix(&note).ok_or_else(wrong)?;
-        if let Some(gap) = told.strip_prefix("gap ") {
+        let note = line.strip_prefix(&note_prefix).ok_or_else(wrong)?;
+        if let Some(gap) = note.strip_prefix("gap ") {
             let gap = gap_of(gap).ok_or_else(wrong)?;
             totals.gaps += 1;
             totals.lost += gap.1;
-            reached.pass_gap(gap)?;
+            progress.pass_gap(gap)?;
         } else {
-            marks.look(told, bytes, at + line.len(), &totals)?;
+            marks.check(note, bytes, at + line.len(), &totals)?;
         }
         at += line.len();
     }
@@ -160,7 +160,7 @@ fn gap_of(text: &str) -> Option<(u64, u64)> {
 }
 
 /// Returns the number and first sample of a file of this session, from its file note.
-fn about_of(line: &str, commas: &str, session: Option<usize>, plan: &Plan) -> Option<(u32, u64)> {
+fn file_note(line: &str, commas: &str, session: Option<usize>, plan: &Plan) -> Option<(u32, u64)> {
     let line = line.strip_prefix(commas)?;
     let settings = session.map_or("", |session| SETTINGS[session]);
     let quote = match settings.contains(',') && plan.schema_of(session).is_some() {
@@ -176,10 +176,10 @@ fn about_of(line: &str, commas: &str, session: Option<usize>, plan: &Plan) -> Op
     let text = text.strip_suffix(&format!("{of_session}{quote}\r\n"))?;
     let mut fields = text.split(' ');
     let mut number = |name: &str| fields.next()?.strip_prefix(name)?.parse::<u64>().ok();
-    let about = (number("number=")?, number("first=")?);
+    let note = (number("number=")?, number("first=")?);
     number("at_us=")?;
-    let number = u32::try_from(about.0).ok()?;
-    fields.next().is_none().then_some((number, about.1))
+    let number = u32::try_from(note.0).ok()?;
+    fields.next().is_none().then_some((number, note.1))
 }
 
 /// Totals of a file.
@@ -203,15 +203,15 @@ struct Marks {
 }
 
 impl Marks {
-    fn look(
+    fn check(
         &mut self,
-        told: &str,
+        note: &str,
         bytes: &[u8],
         end: usize,
         totals: &Totals,
     ) -> Result<(), String> {
-        let wrong = || format!("invalid mark before byte {end}: {told:?}");
-        let fields = told.trim_start_matches(' ').strip_prefix('@');
+        let wrong = || format!("invalid mark before byte {end}: {note:?}");
+        let fields = note.trim_start_matches(' ').strip_prefix('@');
         let fields = fields.and_then(|fields| fields.strip_suffix("\r\n"));
         let fields = fields.ok_or_else(wrong)?.split(' ');
         let fields = fields.map(|field| (field.len() == 8).then(|| u32::from_str_radix(field, 16)));
@@ -286,13 +286,13 @@ fn read_binary(
     (stream, streams): (u8, u64),
     bytes: &[u8],
     may_end_early: bool,
-    reached: &mut Reached,
+    progress: &mut Progress,
 ) -> Result<(), String> {
     let (blocks, rest) = bytes.as_chunks::<BLOCK_BYTES>();
     if !rest.is_empty() {
         return Err("incomplete last block".into());
     }
-    let mut part: Vec<u8> = Vec::new();
+    let mut partial: Vec<u8> = Vec::new();
     let mut totals = Totals::default();
     let mut header = Vec::new();
     let mut session = None;
@@ -304,10 +304,10 @@ fn read_binary(
         }
         let payload = &block[36..36 + head.used];
         match head.kind {
-            0 if part.is_empty() && head.first <= header.len() => {
+            0 if partial.is_empty() && head.first <= header.len() => {
                 header.truncate(head.first);
                 header.extend(payload);
-                let due = reached.next.unwrap_or(head.sample);
+                let due = progress.next.unwrap_or(head.sample);
                 let text = String::from_utf8_lossy(&header);
                 let named = session_of(plan, &text, "\nsession ");
                 if has_header && named != session {
@@ -319,7 +319,7 @@ fn read_binary(
                 check_header(&text, get32(&blocks[0], 8), streams, plan, session, first)
                     .map_err(|why| format!("block {number}: {why}"))?;
                 // Samples reported as lost with the card may be present: a gap follows that begins here.
-                let may_overlap = !has_samples && reached.may_overlap && head.sample < due;
+                let may_overlap = !has_samples && progress.may_overlap && head.sample < due;
                 if head.sample != due && !may_overlap {
                     return Err(format!(
                         "block {number} begins with sample {}, expected {due}",
@@ -330,23 +330,21 @@ fn read_binary(
             }
             1 if has_header => {
                 has_samples = true;
-                read_samples(plan, session, &head, payload, &mut part, reached)
+                read_samples(plan, session, &head, payload, &mut partial, progress)
                     .map_err(|why| format!("block {number}: {why}"))?;
             }
-            2 if has_header && head.used == 33 && part.is_empty() => {
+            2 if has_header && head.used == 33 && partial.is_empty() => {
                 has_samples = true;
                 totals.gaps += 1;
                 totals.lost += get64(payload, 8);
                 if get64(payload, 16) > get64(payload, 24) || payload[32] > 6 {
-                    return Err(format!(
-                        "block {number}: gap with an invalid time or cause"
-                    ));
+                    return Err(format!("block {number}: gap with an invalid time or cause"));
                 }
                 let gap = (get64(payload, 0), get64(payload, 8));
                 if (head.first, head.sample) != (0, gap.0) {
                     return Err(format!("block {number}: gap and block header differ"));
                 }
-                reached.pass_gap(gap)?;
+                progress.pass_gap(gap)?;
             }
             kind => return Err(format!("block {number}: unexpected block of kind {kind}")),
         }
@@ -354,7 +352,7 @@ fn read_binary(
             return Err(format!("block {number}: wrong totals"));
         }
     }
-    match part.is_empty() || may_end_early {
+    match partial.is_empty() || may_end_early {
         true => Ok(()),
         false => Err("incomplete last sample".into()),
     }
@@ -369,7 +367,9 @@ fn check_header(
     session: Option<usize>,
     first: Option<u64>,
 ) -> Result<(), String> {
-    let schema = plan.schema_of(session).ok_or("a binary stream without a schema")?;
+    let schema = plan
+        .schema_of(session)
+        .ok_or("a binary stream without a schema")?;
     let mut lines = text.split_inclusive('\n');
     let mut next = || lines.next().unwrap_or_default();
     if next() != "cardiograph recording 2\n" || !next().starts_with("prefix ") {
@@ -393,7 +393,9 @@ fn check_header(
         }
         let value = next().strip_prefix(name).map(|it| it.trim_end().parse());
         if !matches!(value, Some(Ok(value)) if due.is_none_or(|due| due == value)) {
-            return Err(format!("missing or wrong field {name:?} in the header: {text:?}"));
+            return Err(format!(
+                "missing or wrong field {name:?} in the header: {text:?}"
+            ));
         }
     }
     match lines.count() == schema.columns().len() && text.ends_with('\n') {
@@ -410,14 +412,16 @@ fn read_samples(
     session: Option<usize>,
     head: &Head,
     payload: &[u8],
-    part: &mut Vec<u8>,
-    reached: &mut Reached,
+    partial: &mut Vec<u8>,
+    progress: &mut Progress,
 ) -> Result<(), String> {
-    let schema = plan.schema_of(session).ok_or("a binary stream without a schema")?;
+    let schema = plan
+        .schema_of(session)
+        .ok_or("a binary stream without a schema")?;
     let sample_bytes = schema.sample_bytes();
-    let first = (sample_bytes - part.len()) % sample_bytes;
-    let next = reached.next.get_or_insert(head.sample);
-    let begins = *next + u64::from(!part.is_empty());
+    let first = (sample_bytes - partial.len()) % sample_bytes;
+    let next = progress.next.get_or_insert(head.sample);
+    let begins = *next + u64::from(!partial.is_empty());
     let due = match first < payload.len() {
         true => (first, begins),
         false => (0xFFFF, begins),
@@ -428,15 +432,15 @@ fn read_samples(
             (head.first, head.sample)
         ));
     }
-    part.extend(payload);
-    while part.len() >= sample_bytes {
-        if part[..sample_bytes] != plan.sample(*next) || *next >= plan.count {
+    partial.extend(payload);
+    while partial.len() >= sample_bytes {
+        if partial[..sample_bytes] != plan.sample(*next) || *next >= plan.count {
             return Err(format!("sample {next} is wrong"));
         }
         if plan.session_at(*next) != session {
             return Err(format!("sample {next} belongs to another session"));
         }
-        part.drain(..sample_bytes);
+        partial.drain(..sample_bytes);
         *next += 1;
     }
     Ok(())

@@ -27,9 +27,9 @@ impl Disk for Card {
 }
 
 /// A card as a block device for the recorder's file system, outside virtual time.
-pub struct Direct<'a>(pub &'a mut Card);
+pub struct DirectBlocks<'a>(pub &'a mut Card);
 
-impl Blocks for Direct<'_> {
+impl Blocks for DirectBlocks<'_> {
     type Error = std::convert::Infallible;
 
     fn blocks(&self) -> u32 {
@@ -101,7 +101,7 @@ impl Disk for Image {
 }
 
 /// A range of blocks as a byte stream, for the crate fatfs.
-pub struct Part<'a, D> {
+pub struct BlockStream<'a, D> {
     disk: &'a mut D,
     blocks: Range<u64>,
     at: u64,
@@ -109,10 +109,10 @@ pub struct Part<'a, D> {
     last: Option<(u64, Block)>,
 }
 
-impl<'a, D: Disk> Part<'a, D> {
+impl<'a, D: Disk> BlockStream<'a, D> {
     /// Creates a stream over these blocks, positioned at its start.
     pub fn new(disk: &'a mut D, blocks: Range<u64>) -> Self {
-        Part {
+        BlockStream {
             disk,
             blocks,
             at: 0,
@@ -126,7 +126,7 @@ impl<'a, D: Disk> Part<'a, D> {
 
     /// Returns the block of the current byte, the byte's offset within it, and the number of the `wanted` bytes that
     /// it contains.
-    fn here(&self, wanted: usize) -> (u64, usize, usize) {
+    fn position(&self, wanted: usize) -> (u64, usize, usize) {
         let within = (self.at % BLOCK_BYTES as u64) as usize;
         let left = (BLOCK_BYTES - within).min((self.len() - self.at) as usize);
         let block = self.blocks.start + self.at / BLOCK_BYTES as u64;
@@ -134,9 +134,9 @@ impl<'a, D: Disk> Part<'a, D> {
     }
 }
 
-impl<D: Disk> Read for Part<'_, D> {
+impl<D: Disk> Read for BlockStream<'_, D> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let (block, within, count) = self.here(out.len());
+        let (block, within, count) = self.position(out.len());
         if count > 0 {
             let data = match &mut self.last {
                 Some((last, data)) if *last == block => data,
@@ -149,9 +149,9 @@ impl<D: Disk> Read for Part<'_, D> {
     }
 }
 
-impl<D: Disk> Write for Part<'_, D> {
+impl<D: Disk> Write for BlockStream<'_, D> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let (block, within, count) = self.here(bytes.len());
+        let (block, within, count) = self.position(bytes.len());
         if count > 0 {
             let mut data = self.disk.block(block);
             data[within..within + count].copy_from_slice(&bytes[..count]);
@@ -167,7 +167,7 @@ impl<D: Disk> Write for Part<'_, D> {
     }
 }
 
-impl<D: Disk> Seek for Part<'_, D> {
+impl<D: Disk> Seek for BlockStream<'_, D> {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         let at = match to {
             SeekFrom::Start(at) => Some(at),

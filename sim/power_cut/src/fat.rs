@@ -134,9 +134,11 @@ fn check_in(disk: &impl Disk, start: u64, state: State) -> Result<Listing, Strin
     }
     if is_32 {
         let free = (2..fat.entries.len()).filter(|it| !used(it)).count();
-        let told = get32(&disk.block(start + u64::from(get16(&boot, 48))), 488);
-        if told != free as u32 {
-            return Err(format!("FSInfo has {told} free clusters, the FAT {free}"));
+        let recorded_free = get32(&disk.block(start + u64::from(get16(&boot, 48))), 488);
+        if recorded_free != free as u32 {
+            return Err(format!(
+                "FSInfo has {recorded_free} free clusters, the FAT {free}"
+            ));
         }
     }
     Ok(listing)
@@ -207,14 +209,17 @@ fn list_one(
     } else if fat.state == State::Mounted && blocks.len() as u64 != due
         || (blocks.len() as u64) < due && path != "CARDIOGRJNL"
     {
-        return Err(format!("{path} has {} blocks, expected {due}", blocks.len()));
+        return Err(format!(
+            "{path} has {} blocks, expected {due}",
+            blocks.len()
+        ));
     }
-    let told = Entry {
+    let found = Entry {
         attributes: entry[11],
         bytes,
         blocks,
     };
-    match listing.insert(path.clone(), told) {
+    match listing.insert(path.clone(), found) {
         Some(_) => Err(format!("duplicate entry {path}")),
         None => Ok(()),
     }

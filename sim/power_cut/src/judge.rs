@@ -1,11 +1,11 @@
 //! The judge: checks that the recorder kept its promises.
 
-use crate::content::{self, Reached};
+use crate::content::{self, Progress};
 use crate::disk::Disk;
 use crate::fat;
-use crate::others::{Files, Volume};
+use crate::foreign::{Files, Volume};
 use crate::rules;
-use crate::session::{End, Said, Session};
+use crate::session::{End, Session, TimedEvent};
 use cardiograph_recorder::{Cause, Event, FileId, Window};
 use cardiograph_sim_card::Card;
 use std::collections::{BTreeMap, BTreeSet};
@@ -43,11 +43,11 @@ pub struct History<'a> {
     /// The volume on the card.
     pub volume: Volume,
     /// Foreign files on it.
-    pub others: &'a Files,
+    pub foreign: &'a Files,
     /// Sessions of the devices that held the card, in order.
     pub sessions: &'a [Session],
     /// Reference runs of interrupted sessions, by session number: the same sessions without their power cut.
-    pub uncut: &'a BTreeMap<usize, Arc<Session>>,
+    pub reference: &'a BTreeMap<usize, Arc<Session>>,
 }
 
 impl History<'_> {
@@ -104,7 +104,9 @@ impl History<'_> {
             paths.collect::<Vec<_>>()
         });
         match left.find(|path| !opened.contains(path)) {
-            Some((card, path)) => Err(format!("no session reported that it opened {path} on card {card}")),
+            Some((card, path)) => Err(format!(
+                "no session reported that it opened {path} on card {card}"
+            )),
             None => Ok(found),
         }
     }
@@ -115,7 +117,7 @@ impl History<'_> {
         let listing = fat::check(card, self.volume.start)?;
         let read = self.volume.read(card);
         let mut files = read.map_err(|error| format!("fatfs: {error}"))?;
-        for (path, bytes) in self.others {
+        for (path, bytes) in self.foreign {
             match files.remove(path) {
                 Some(found) if found == *bytes => (),
                 Some(_) => return Err(format!("foreign file {path} has changed")),
@@ -134,7 +136,7 @@ impl History<'_> {
         }
         files.retain(|path, _| !path.ends_with("/CARDIOGR.IDX"));
         match files.remove("CARDIOGR.JNL") {
-            Some(_) => files.into_iter().map(without_session).collect(),
+            Some(_) => files.into_iter().map(strip_session).collect(),
             None => Err(format!("there is no journal among {:?}", files.keys())),
         }
     }
@@ -144,14 +146,14 @@ impl History<'_> {
     fn end_of_closed(&self, number: usize, of: usize, id: FileId) -> Result<Option<u64>, String> {
         let session = &self.sessions[number];
         let (track, streams) = session.track_of(of);
-        let closed = |said: &Said| matches!(said.event, Event::Closed { record, .. } | Event::Recovered { record } if record.id == id);
+        let closed = |timed: &TimedEvent| matches!(timed.event, Event::Closed { record, .. } | Event::Recovered { record } if record.id == id);
         let later = self.sessions[number..].iter();
-        if !later.flat_map(|session| &session.said).any(closed) {
+        if !later.flat_map(|session| &session.events).any(closed) {
             return Err(format!("{id} was removed before it was closed"));
         }
         let mut end = 0;
-        for said in &session.said {
-            match said.event {
+        for timed in &session.events {
+            match timed.event {
                 Event::Closed { track: of, record } if usize::from(of) == track => {
                     end += record.samples + record.lost;
                     if record.id == id {
@@ -165,8 +167,8 @@ impl History<'_> {
     }
 
     fn removed(&self) -> BTreeSet<FileId> {
-        let said = self.sessions.iter().flat_map(|session| &session.said);
-        let removed = said.filter_map(|said| match said.event {
+        let events = self.sessions.iter().flat_map(|session| &session.events);
+        let removed = events.filter_map(|timed| match timed.event {
             Event::Removed { id } => Some(id),
             _ => None,
         });
@@ -186,7 +188,7 @@ impl History<'_> {
         let plan = &session.plans[stream];
         let (_, streams) = session.track_of(stream);
         let is_broken = session.end == End::PowerCut || session.lost_card();
-        let mut reached = Reached {
+        let mut progress = Progress {
             next: Some(0),
             gaps: Vec::new(),
             may_overlap: session.lost_card(),
@@ -205,31 +207,33 @@ impl History<'_> {
                     (stream as u8, streams),
                     bytes,
                     is_broken,
-                    &mut reached,
+                    &mut progress,
                 )
                 .and_then(|()| rules::judge_end(session, stream, bytes))
                 .map_err(|why| format!("{path}: {why}"))?,
                 None if removed.contains(&id) => {
-                    reached.next = self.end_of_closed(number, stream, id)?;
+                    progress.next = self.end_of_closed(number, stream, id)?;
                 }
                 None => (),
             }
         }
         rules::judge_checkpoints(session, stream)?;
         rules::judge_causes(session, stream)?;
-        let Some(end) = reached.next else {
+        let Some(end) = progress.next else {
             found.unknown += 1;
             return Ok(());
         };
-        found.samples += end - reached.lost().min(end);
-        found.lost += reached.lost();
+        found.samples += end - progress.lost().min(end);
+        found.lost += progress.lost();
         let pushed = session.pushed[stream];
         if end > pushed {
-            return Err(format!("files contain {end} samples, but only {pushed} were pushed"));
+            return Err(format!(
+                "files contain {end} samples, but only {pushed} were pushed"
+            ));
         }
         match &session.end {
             End::Done(summaries) => {
-                rules::judge_counts(session, stream, summaries[stream], &reached)
+                rules::judge_counts(session, stream, summaries[stream], &progress)
             }
             End::PowerCut => self.judge_cut(number, stream, end, found),
             End::Refused(_) if pushed == 0 => Ok(()),
@@ -258,13 +262,13 @@ impl History<'_> {
             no_room.iter().find(is_in).map_or(due, |gap| gap.0)
         };
         let mut last_us = 0;
-        for covered in session.checkpoints(stream) {
-            if end < covered.samples {
+        for checkpoint in session.checkpoints(stream) {
+            if end < checkpoint.samples {
                 return Err(format!(
-                    "files contain {end} samples, fewer than a checkpoint covered: {covered:?}"
+                    "files contain {end} samples, fewer than a checkpoint covered: {checkpoint:?}"
                 ));
             }
-            last_us = covered.done_us;
+            last_us = checkpoint.done_us;
         }
         for (asked_ns, done_ns) in &session.flushes {
             let due = before(*asked_ns);
@@ -274,8 +278,8 @@ impl History<'_> {
                 ));
             }
         }
-        let uncut = self
-            .uncut
+        let reference = self
+            .reference
             .get(&number)
             .ok_or("there is no reference run of this session")?;
         let due = match plan.config.window {
@@ -287,10 +291,10 @@ impl History<'_> {
             return Ok(());
         }
         // Without the power cut, a late checkpoint would have reported the exceeded window.
-        let next = uncut
+        let next = reference
             .checkpoints(stream)
-            .find(|covered| covered.done_us > last_us);
-        if next.is_some_and(|covered| covered.is_late) {
+            .find(|checkpoint| checkpoint.done_us > last_us);
+        if next.is_some_and(|checkpoint| checkpoint.is_late) {
             found.late += 1;
             return Ok(());
         }
@@ -303,9 +307,9 @@ impl History<'_> {
 impl History<'_> {
     /// Returns the samples of a stream for which a full card had no space.
     fn no_room(&self, number: usize, stream: usize) -> Vec<(u64, u64)> {
-        let uncut = self.uncut.get(&number);
-        let said = uncut.iter().flat_map(|session| &session.said);
-        let no_room = said.filter_map(|said| match said.event {
+        let reference = self.reference.get(&number);
+        let events = reference.iter().flat_map(|session| &session.events);
+        let no_room = events.filter_map(|timed| match timed.event {
             Event::Lost { stream: of, gap } => {
                 let is_full = usize::from(of) == stream && gap.cause == Cause::CardFull;
                 is_full.then_some((gap.first, gap.count))
@@ -349,7 +353,7 @@ impl History<'_> {
 }
 
 /// Removes the name of a session from a path, after checking that the file contains this session.
-fn without_session((path, bytes): (String, Vec<u8>)) -> Result<(String, Vec<u8>), String> {
+fn strip_session((path, bytes): (String, Vec<u8>)) -> Result<(String, Vec<u8>), String> {
     let holds = |word: &str, until: usize| {
         let begin = &bytes[..bytes.len().min(until)];
         begin
@@ -367,7 +371,9 @@ fn without_session((path, bytes): (String, Vec<u8>)) -> Result<(String, Vec<u8>)
     let in_header = holds(&format!("\nsession {session}\n"), usize::MAX);
     match in_text || in_header {
         true => Ok((format!("{stem}.{extension}"), bytes)),
-        false => Err(format!("the name of {path} has a session that the file lacks")),
+        false => Err(format!(
+            "the name of {path} has a session that the file lacks"
+        )),
     }
 }
 

@@ -9,7 +9,7 @@ use std::process::Command;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// Number of cases per batch, which is one line of the table.
-pub const BLOCK_CASES: u64 = 1000;
+pub const BATCH_CASES: u64 = 1000;
 
 const HEAD: &str = "| cases | power cuts | with faults | exchanged | samples found | late windows | failures | s | recorder | judge |
 |---|---|---|---|---|---|---|---|---|---|
@@ -20,7 +20,7 @@ pub struct Ledger {
     path: PathBuf,
     versions: [String; 2],
     /// Cases and number of power cuts of each batch of these versions.
-    done: Vec<(Range<u64>, u64)>,
+    finished: Vec<(Range<u64>, u64)>,
     begun: Instant,
 }
 
@@ -40,7 +40,7 @@ impl Ledger {
         let mut ledger = Ledger {
             path: folder.join(format!("{}-power-cuts.md", date(days))),
             versions,
-            done: Vec::new(),
+            finished: Vec::new(),
             begun: Instant::now(),
         };
         let files = fs::read_dir(&folder).map_err(|why| format!("{}: {why}", folder.display()))?;
@@ -53,7 +53,7 @@ impl Ledger {
                 let text = fs::read_to_string(file.path()).map_err(|why| why.to_string())?;
                 let lines = text.lines().filter_map(|line| ledger.parse(line));
                 let lines: Vec<_> = lines.collect();
-                ledger.done.extend(lines);
+                ledger.finished.extend(lines);
             }
         }
         Ok(ledger)
@@ -72,17 +72,17 @@ impl Ledger {
     }
 
     /// Returns true if a batch is finished.
-    pub fn has(&self, block: &Range<u64>) -> bool {
-        self.done
+    pub fn has(&self, batch: &Range<u64>) -> bool {
+        self.finished
             .iter()
-            .any(|(done, _)| done.start <= block.start && block.end <= done.end)
+            .any(|(finished, _)| finished.start <= batch.start && batch.end <= finished.end)
     }
 
     /// Records a finished batch.
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub fn note(&mut self, block: &Range<u64>, of: &Outcome, failures: u64) -> Result<(), String> {
+    pub fn add(&mut self, batch: &Range<u64>, of: &Outcome, failures: u64) -> Result<(), String> {
         let wrong = |why: std::io::Error| format!("{}: {why}", self.path.display());
         let is_new = !self.path.exists();
         let file = fs::OpenOptions::new()
@@ -98,10 +98,10 @@ impl Ledger {
         writeln!(
             file,
             "| {}..{} | {} | {} | {} | {} | {} | {failures} | {seconds} | {} | {} |",
-            block.start,
-            block.end,
+            batch.start,
+            batch.end,
             of.cuts,
-            of.struck,
+            of.with_faults,
             of.exchanged,
             of.found.samples,
             of.found.late,
@@ -110,16 +110,16 @@ impl Ledger {
         )
         .map_err(wrong)?;
         if failures == 0 {
-            self.done.push((block.clone(), of.cuts));
+            self.finished.push((batch.clone(), of.cuts));
         }
         Ok(())
     }
 
     /// Summarises the finished batches of these versions in one sentence.
-    pub fn about(&self) -> String {
-        let cuts: u64 = self.done.iter().map(|(_, cuts)| cuts).sum();
+    pub fn summary(&self) -> String {
+        let cuts: u64 = self.finished.iter().map(|(_, cuts)| cuts).sum();
         let cases: u64 = self
-            .done
+            .finished
             .iter()
             .map(|(range, _)| range.end - range.start)
             .sum();

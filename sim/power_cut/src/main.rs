@@ -1,7 +1,7 @@
 //! Runs the requested cases of the power-cut test, on all cores.
 
-use cardiograph_sim_power_cut::case::{CASES_OF_SETUP, Outcome, Scene, run_scene};
-use cardiograph_sim_power_cut::ledger::{BLOCK_CASES, Ledger};
+use cardiograph_sim_power_cut::case::{CASES_PER_SCENE, Outcome, Scene, run_scene};
+use cardiograph_sim_power_cut::ledger::{BATCH_CASES, Ledger};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 const USAGE: &str = "usage: cargo xtask power-cut [--cuts N] [--seed S] | --replay SEED \
                      | --cases FROM..TO | --every-write [EVERY]; [--threads N]";
 /// Number of failures that are printed in full.
-const TOLD_MAX: u64 = 10;
+const REPORTED_MAX: u64 = 10;
 
 /// Totals of all cases.
 #[derive(Default)]
@@ -26,7 +26,7 @@ enum Task {
     /// Cases with these seeds.
     Cases(Range<u64>),
     /// The same, in batches that are recorded in the ledger when they are finished.
-    Blocks(Range<u64>),
+    Batches(Range<u64>),
     /// Every cut of two short recordings, and every second cut after one in this many first cuts.
     EveryWrite(u64),
 }
@@ -44,7 +44,7 @@ fn main() -> ExitCode {
             println!("power-cut test: {count} cases from seed {}", seeds.start);
             cases(&seeds, threads)
         }
-        Task::Blocks(seeds) => match blocks(seeds, threads) {
+        Task::Batches(seeds) => match batches(seeds, threads) {
             Ok(tally) => tally,
             Err(why) => {
                 eprintln!("{why}");
@@ -57,14 +57,14 @@ fn main() -> ExitCode {
         found,
         cuts,
         recovered,
-        asked_fsck,
-        struck,
+        fsck_runs,
+        with_faults,
         exchanged,
     } = tally.outcome;
     println!(
         "{} cases: {cuts} cuts, {recovered} files recovered, {} samples found and {} in gaps, \
-         {} windows late, {} unknown ends; {struck} cards with faults, {exchanged} exchanged; \
-         {asked_fsck} runs of fsck.fat; {} failures",
+         {} windows late, {} unknown ends; {with_faults} cards with faults, {exchanged} exchanged; \
+         {fsck_runs} runs of fsck.fat; {} failures",
         tally.cases, found.samples, found.lost, found.late, found.unknown, tally.failures
     );
     match tally.failures {
@@ -104,7 +104,7 @@ fn parsed(args: &[String]) -> Option<(Task, usize)> {
     let end = first.checked_add(count)?;
     let task = match (every, range) {
         (Some(every), _) => Task::EveryWrite(every),
-        (None, Some(range)) => Task::Blocks(range),
+        (None, Some(range)) => Task::Batches(range),
         (None, None) => Task::Cases(first..end),
     };
     Some((task, threads))
@@ -129,43 +129,43 @@ fn on_threads(threads: usize, numbers: Range<u64>, work: impl Fn(u64) + Sync) {
 
 fn cases(seeds: &Range<u64>, threads: usize) -> Tally {
     let tally = Mutex::new(Tally::default());
-    let scenes = seeds.start / CASES_OF_SETUP..seeds.end.div_ceil(CASES_OF_SETUP);
+    let scenes = seeds.start / CASES_PER_SCENE..seeds.end.div_ceil(CASES_PER_SCENE);
     on_threads(threads, scenes, |scene| one_scene(scene, seeds, &tally));
-    done(tally)
+    into_totals(tally)
 }
 
 /// Runs cases in batches, and skips the batches that the ledger has for this recorder and this judge.
-fn blocks(seeds: Range<u64>, threads: usize) -> Result<Tally, String> {
+fn batches(seeds: Range<u64>, threads: usize) -> Result<Tally, String> {
     let mut ledger = Ledger::open()?;
     let mut total = Tally::default();
     let mut start = seeds.start;
     while start < seeds.end {
-        let block = start..(start + BLOCK_CASES).min(seeds.end);
-        start = block.end;
-        if ledger.has(&block) {
+        let batch = start..(start + BATCH_CASES).min(seeds.end);
+        start = batch.end;
+        if ledger.has(&batch) {
             continue;
         }
-        let tally = cases(&block, threads);
-        ledger.note(&block, &tally.outcome, tally.failures)?;
+        let tally = cases(&batch, threads);
+        ledger.add(&batch, &tally.outcome, tally.failures)?;
         total.cases += tally.cases;
         total.failures += tally.failures;
         total.outcome += tally.outcome;
     }
-    println!("{}", ledger.about());
+    println!("{}", ledger.summary());
     Ok(total)
 }
 
 /// Runs the requested cases of one scene.
-fn one_scene(scene: u64, asked: &Range<u64>, tally: &Mutex<Tally>) {
-    let first = (scene * CASES_OF_SETUP).max(asked.start);
-    let seeds = first..((scene + 1) * CASES_OF_SETUP).min(asked.end);
+fn one_scene(scene: u64, requested: &Range<u64>, tally: &Mutex<Tally>) {
+    let first = (scene * CASES_PER_SCENE).max(requested.start);
+    let seeds = first..((scene + 1) * CASES_PER_SCENE).min(requested.end);
     let count = seeds.end - seeds.start;
-    let noted = AtomicU64::new(0);
-    let again = |seed| format!("\n  to repeat: cargo xtask power-cut --replay {seed}\n");
+    let counted = AtomicU64::new(0);
+    let repeat = |seed| format!("\n  to repeat: cargo xtask power-cut --replay {seed}\n");
     let run = || {
         run_scene(scene, seeds, |seed, result| {
-            noted.fetch_add(1, Ordering::Relaxed);
-            note(result.map_err(|why| why + &again(seed)), tally);
+            counted.fetch_add(1, Ordering::Relaxed);
+            add_result(result.map_err(|why| why + &repeat(seed)), tally);
         })
     };
     let why = match catch_unwind(AssertUnwindSafe(run)) {
@@ -173,10 +173,10 @@ fn one_scene(scene: u64, asked: &Range<u64>, tally: &Mutex<Tally>) {
         Ok(Err(why)) => why,
         Err(_) => "panicked; the message is above".into(),
     };
-    let noted = noted.into_inner();
-    note(
+    let counted = counted.into_inner();
+    add_result(
         Err(format!(
-            "{why}\n  in scene {scene}, after {noted} of its {count} cases\n  \
+            "{why}\n  in scene {scene}, after {counted} of its {count} cases\n  \
              to repeat: cargo xtask power-cut --seed {first} --cuts {count}\n"
         )),
         tally,
@@ -187,16 +187,17 @@ fn one_scene(scene: u64, asked: &Range<u64>, tally: &Mutex<Tally>) {
 /// these cuts, cuts the following recovery and recording in the same way.
 fn every_write(every: u64, threads: usize) -> Tally {
     let tally = Mutex::new(Tally::default());
-    let told = |why| format!("{why}\n  to repeat: cargo xtask power-cut --every-write {every}\n");
+    let with_command =
+        |why| format!("{why}\n  to repeat: cargo xtask power-cut --every-write {every}\n");
     for (name, scene) in [("short", Scene::short()), ("shared", Scene::shared())] {
         let prepared = scene.and_then(|scene| {
-            let uncut = scene.uncut()?;
-            Ok((scene, Arc::new(uncut)))
+            let reference = scene.reference_run()?;
+            Ok((scene, Arc::new(reference)))
         });
-        let (scene, uncut) = match prepared {
+        let (scene, reference) = match prepared {
             Ok(prepared) => prepared,
             Err(why) => {
-                note(Err(told(format!("{name}: {why}"))), &tally);
+                add_result(Err(with_command(format!("{name}: {why}"))), &tally);
                 continue;
             }
         };
@@ -204,46 +205,47 @@ fn every_write(every: u64, threads: usize) -> Tally {
         let seconds = AtomicU64::new(0);
         on_threads(threads, 0..copies.len() as u64, |number| {
             let copied = &copies[number as usize];
-            let told = |why| told(format!("{name}, cut at byte {}: {why}", copied.byte));
+            let with_command =
+                |why| with_command(format!("{name}, cut at byte {}: {why}", copied.byte));
             let run = || {
-                let chain = scene.first_cut(&uncut, copied)?;
+                let chain = scene.first_cut(&reference, copied)?;
                 if number.is_multiple_of(every) {
                     chain.cut_each(|second| {
                         seconds.fetch_add(1, Ordering::Relaxed);
                         let outcome = second.and_then(|chain| chain.end(false));
-                        note(outcome.map_err(told), &tally);
+                        add_result(outcome.map_err(with_command), &tally);
                     });
                 }
                 chain.end(number.is_multiple_of(100))
             };
             let result = catch_unwind(AssertUnwindSafe(run));
             let result = result.unwrap_or_else(|_| Err("panicked; the message is above".into()));
-            note(result.map_err(told), &tally);
+            add_result(result.map_err(with_command), &tally);
         });
         println!(
             "power-cut test: {name}: {} busy edges, {} cuts with different contents, {} second cuts after 1 in {every}",
-            uncut.borders.len(),
+            reference.busy_edges.len(),
             copies.len(),
             seconds.into_inner()
         );
     }
-    done(tally)
+    into_totals(tally)
 }
 
-fn done(tally: Mutex<Tally>) -> Tally {
+fn into_totals(tally: Mutex<Tally>) -> Tally {
     tally
         .into_inner()
         .unwrap_or_else(|broken| broken.into_inner())
 }
 
-fn note(result: Result<Outcome, String>, tally: &Mutex<Tally>) {
+fn add_result(result: Result<Outcome, String>, tally: &Mutex<Tally>) {
     let mut tally = tally.lock().unwrap_or_else(|broken| broken.into_inner());
     tally.cases += 1;
     match result {
         Ok(outcome) => tally.outcome += outcome,
         Err(why) => {
             tally.failures += 1;
-            if tally.failures <= TOLD_MAX {
+            if tally.failures <= REPORTED_MAX {
                 println!("{why}");
             }
         }

@@ -187,7 +187,7 @@ impl Plan {
 
     /// Returns the same stream with other samples, for `seconds`.
     #[must_use]
-    pub fn again(&self, seconds: f64, random: &mut Random) -> Plan {
+    pub fn rerun(&self, seconds: f64, random: &mut Random) -> Plan {
         Plan {
             count: (f64::from(self.rate_hz) * seconds) as u64 + 1,
             sessions: [None; SESSIONS],

@@ -1,7 +1,7 @@
 //! Rules that compare the reports of a recorder with the samples it received and with the contents of its files.
 
-use crate::content::Reached;
-use crate::session::{Covered, Session};
+use crate::content::Progress;
+use crate::session::{CheckpointReport, Session};
 use cardiograph_recorder::{Cause, Event, Format, Gap, Window};
 
 /// Checks that checkpoints cover the samples that they report, never move backwards, and are late if and only if the
@@ -12,7 +12,7 @@ use cardiograph_recorder::{Cause, Event, Format, Gap, Window};
 pub fn judge_checkpoints(session: &Session, stream: usize) -> Result<(), String> {
     let Some(started_ns) = session.started_ns else {
         return match session.checkpoints(stream).next() {
-            Some(covered) => Err(format!("checkpoint before sampling began: {covered:?}")),
+            Some(checkpoint) => Err(format!("checkpoint before sampling began: {checkpoint:?}")),
             None => Ok(()),
         };
     };
@@ -20,51 +20,53 @@ pub fn judge_checkpoints(session: &Session, stream: usize) -> Result<(), String>
     let pushed_before = |us: u64| plan.due_before((us * 1000).saturating_sub(started_ns));
     let pushed_us = |sample| (started_ns + plan.due_ns(sample)) / 1000;
     // Sampling may begin once the last file is open; the recorder does not know when it does.
-    let opened = session.said.iter().filter_map(|said| match said.event {
-        Event::Opened { .. } => Some(said.at_us),
+    let opened = session.events.iter().filter_map(|timed| match timed.event {
+        Event::Opened { .. } => Some(timed.at_us),
         _ => None,
     });
     let ready_us = opened.take_while(|us| *us <= started_ns / 1000).last();
-    let mut before = Covered {
+    let mut before = CheckpointReport {
         done_us: started_ns / 1000,
         samples: 0,
         pushed_before_us: ready_us.unwrap_or(started_ns / 1000),
         is_late: false,
     };
-    for covered in session.checkpoints(stream) {
-        let wrong = |why: &str| Err(format!("{why}: {covered:?} after {before:?}"));
-        let due = pushed_before(covered.pushed_before_us);
-        if covered.samples < due {
-            return wrong(&format!("the checkpoint does not cover all {due} samples pushed before its time"));
+    for checkpoint in session.checkpoints(stream) {
+        let wrong = |why: &str| Err(format!("{why}: {checkpoint:?} after {before:?}"));
+        let due = pushed_before(checkpoint.pushed_before_us);
+        if checkpoint.samples < due {
+            return wrong(&format!(
+                "the checkpoint does not cover all {due} samples pushed before its time"
+            ));
         }
-        if covered.samples < before.samples {
+        if checkpoint.samples < before.samples {
             return wrong("fewer samples are durable than at the previous checkpoint");
         }
         let (must_be_late, may_be_late) = match plan.config.window {
             Window::Us(window_us) => {
-                let has_unsaved = before.samples < pushed_before(covered.done_us);
+                let has_unsaved = before.samples < pushed_before(checkpoint.done_us);
                 let oldest_us = pushed_us(before.samples).max(before.pushed_before_us);
                 (
-                    has_unsaved && covered.done_us.saturating_sub(oldest_us) > window_us + 1,
-                    covered.done_us - before.pushed_before_us > window_us,
+                    has_unsaved && checkpoint.done_us.saturating_sub(oldest_us) > window_us + 1,
+                    checkpoint.done_us - before.pushed_before_us > window_us,
                 )
             }
             Window::Sample => {
                 let unsaved = |us| pushed_before(us).saturating_sub(before.samples);
                 // The recorder's clock has whole microseconds.
                 (
-                    unsaved(covered.done_us) > 1,
-                    unsaved(covered.done_us + 1) > 1,
+                    unsaved(checkpoint.done_us) > 1,
+                    unsaved(checkpoint.done_us + 1) > 1,
                 )
             }
         };
-        if must_be_late && !covered.is_late {
+        if must_be_late && !checkpoint.is_late {
             return wrong("the window was exceeded, but the checkpoint is not reported late");
         }
-        if covered.is_late && !may_be_late {
+        if checkpoint.is_late && !may_be_late {
             return wrong("the window was met, but the checkpoint is reported late");
         }
-        before = covered;
+        before = checkpoint;
     }
     Ok(())
 }
@@ -72,9 +74,9 @@ pub fn judge_checkpoints(session: &Session, stream: usize) -> Result<(), String>
 /// Returns the gaps that a stream reported, in the order of the reports.
 fn reported(session: &Session, wanted: usize) -> impl Iterator<Item = Gap> {
     session
-        .said
+        .events
         .iter()
-        .filter_map(move |said| match said.event {
+        .filter_map(move |timed| match timed.event {
             Event::Lost { stream, gap } if usize::from(stream) == wanted => Some(gap),
             _ => None,
         })
@@ -109,7 +111,7 @@ pub fn judge_causes(session: &Session, stream: usize) -> Result<(), String> {
 /// # Errors
 /// If it was.
 pub fn judge_card(session: &Session) -> Result<(), String> {
-    match session.lost_card() && !session.was_struck {
+    match session.lost_card() && !session.has_faults {
         true => Err("the card was reported lost without any fault".into()),
         false => Ok(()),
     }
@@ -123,38 +125,40 @@ pub fn judge_counts(
     session: &Session,
     stream: usize,
     (written, lost): (u64, u64),
-    reached: &Reached,
+    progress: &Progress,
 ) -> Result<(), String> {
-    let (end, pushed) = (reached.next.unwrap_or(0), session.pushed[stream]);
-    let mut told: Vec<(u64, u64)> = reported(session, stream)
+    let (end, pushed) = (progress.next.unwrap_or(0), session.pushed[stream]);
+    let mut gaps: Vec<(u64, u64)> = reported(session, stream)
         .map(|gap| (gap.first, gap.count))
         .collect();
-    told.sort_unstable();
-    let told = told;
+    gaps.sort_unstable();
+    let gaps = gaps;
     let wrong = |why: &str| {
-        let files = &reached.gaps;
+        let files = &progress.gaps;
         Err(format!(
             "{why}: files contain {end} samples except {files:?}; {pushed} were pushed, {written} written, \
-             {lost} lost; reported gaps: {told:?}"
+             {lost} lost; reported gaps: {gaps:?}"
         ))
     };
     if written + lost != pushed {
         return wrong("the sum of written and lost differs from pushed");
     }
-    let mut missing = reached.gaps.clone();
+    let mut missing = progress.gaps.clone();
     if end < pushed {
         missing.push((end, pushed - end));
     }
-    let in_files = end - reached.lost().min(end);
+    let in_files = end - progress.lost().min(end);
     if session.lost_card() {
-        let is_told = |first: u64, count: u64| {
+        let is_reported = |first: u64, count: u64| {
             let is_in =
                 |index, (first, count): &(u64, u64)| (*first..first + count).contains(&index);
-            (first..first + count).all(|index| told.iter().any(|gap| is_in(index, gap)))
+            (first..first + count).all(|index| gaps.iter().any(|gap| is_in(index, gap)))
         };
         // Samples reported as lost with the card may be present.
         return match written <= in_files
-            && missing.iter().all(|(first, count)| is_told(*first, *count))
+            && missing
+                .iter()
+                .all(|(first, count)| is_reported(*first, *count))
         {
             true => Ok(()),
             false => wrong("samples are missing, and no gap was reported"),
@@ -163,10 +167,10 @@ pub fn judge_counts(
     if written != in_files {
         return wrong("written differs from the samples in the files");
     }
-    if merged(&told) != merged(&missing) {
+    if merged(&gaps) != merged(&missing) {
         return wrong("the reported gaps differ from the missing samples");
     }
-    if told.iter().map(|(_, count)| count).sum::<u64>() != lost {
+    if gaps.iter().map(|(_, count)| count).sum::<u64>() != lost {
         return wrong("the reported gaps overlap");
     }
     if end < pushed {

@@ -18,7 +18,7 @@ const USE_BYTES_MAX: u64 = 600;
 
 /// A request to the recorder.
 #[derive(Clone, Copy, Debug)]
-pub enum Ask {
+pub enum Request {
     /// Continue in new files.
     Rotate,
     /// Make all samples durable.
@@ -37,9 +37,9 @@ pub struct Setup {
     /// The streams.
     pub plans: Vec<Plan>,
     /// Requests to the recorder, each with its delay after the previous one in ns.
-    pub asks: Vec<(u64, Ask)>,
+    pub requests: Vec<(u64, Request)>,
     /// Faults injected into the card.
-    pub strikes: FaultSchedule,
+    pub faults: FaultSchedule,
     /// Another card that replaces it.
     pub exchange: Option<Exchange>,
     /// True if the card reports that it is write-protected.
@@ -67,7 +67,7 @@ pub struct Exchange {
 
 /// An event with its time.
 #[derive(Clone, Copy, Debug)]
-pub struct Said {
+pub struct TimedEvent {
     /// Number of bytes exchanged with the card until then.
     pub byte: u64,
     /// Time of the recorder's clock, in us.
@@ -85,7 +85,7 @@ pub struct Session {
     /// The streams.
     pub plans: Vec<Plan>,
     /// Events that the recorder reported.
-    pub said: Vec<Said>,
+    pub events: Vec<TimedEvent>,
     /// End of the session.
     pub end: End,
     /// Number of samples pushed to each stream, including lost ones.
@@ -100,13 +100,13 @@ pub struct Session {
     pub bytes: u64,
     /// Bytes before which a busy phase began or ended: between two of them, the contents of the card stay the
     /// same.
-    pub borders: Vec<u64>,
+    pub busy_edges: Vec<u64>,
     /// Busy phases of the card, in ns.
     pub busies: Vec<(u64, u64)>,
     /// True if blocks were read during the recording.
     pub has_reads: bool,
     /// True if faults or an exchange were scheduled.
-    pub was_struck: bool,
+    pub has_faults: bool,
     /// Number of faults of each kind that took effect.
     pub effects: FaultCounts,
     /// Number of the first card; a card that replaces it has the next number.
@@ -132,24 +132,32 @@ impl Session {
     /// Returns the session as it would be if power were cut before this byte, at this time.
     #[must_use]
     pub fn until(&self, byte: u64, at_ns: u64) -> Session {
-        let said = self.said.iter().filter(|said| said.byte <= byte);
+        let events = self.events.iter().filter(|timed| timed.byte <= byte);
         let started_ns = self.started_ns.filter(|started_ns| *started_ns <= at_ns);
         let pushed = |plan: &Plan| started_ns.map_or(0, |ns| plan.due_before(at_ns + 1 - ns));
-        let flushes = self.flushes.iter().filter(|(asked, _)| *asked <= at_ns);
-        let flushes = flushes.map(|(asked, done)| (*asked, done.filter(|done| *done <= at_ns)));
+        let flushes = self
+            .flushes
+            .iter()
+            .filter(|(requested_ns, _)| *requested_ns <= at_ns);
+        let flushes = flushes.map(|(requested_ns, durable_ns)| {
+            (
+                *requested_ns,
+                durable_ns.filter(|durable_ns| *durable_ns <= at_ns),
+            )
+        });
         Session {
             plans: self.plans.clone(),
-            said: said.copied().collect(),
+            events: events.copied().collect(),
             end: End::PowerCut,
             pushed: self.plans.iter().map(pushed).collect(),
             started_ns,
             ended_ns: at_ns,
             flushes: flushes.collect(),
             bytes: byte,
-            borders: Vec::new(),
+            busy_edges: Vec::new(),
             busies: Vec::new(),
             has_reads: self.has_reads,
-            was_struck: self.was_struck,
+            has_faults: self.has_faults,
             effects: self.effects,
             card: self.card,
             taken_out: None,
@@ -158,24 +166,24 @@ impl Session {
 
     /// Creates the session of a recovery without a recording, from its events.
     pub fn of_recovery(events: impl IntoIterator<Item = Event>) -> Session {
-        let said = events.into_iter().map(|event| Said {
+        let events = events.into_iter().map(|event| TimedEvent {
             byte: 0,
             at_us: 0,
             event,
         });
         Session {
             plans: Vec::new(),
-            said: said.collect(),
+            events: events.collect(),
             end: End::Done(Vec::new()),
             pushed: Vec::new(),
             started_ns: None,
             ended_ns: 0,
             flushes: Vec::new(),
             bytes: 0,
-            borders: Vec::new(),
+            busy_edges: Vec::new(),
             busies: Vec::new(),
             has_reads: false,
-            was_struck: false,
+            has_faults: false,
             effects: FaultCounts::default(),
             card: 0,
             taken_out: None,
@@ -216,11 +224,11 @@ impl Session {
         let taken_out = self.taken_out.as_ref();
         let card = |byte| self.card + usize::from(taken_out.is_some_and(|out| byte >= out.0));
         let mut files: Vec<(usize, FileId)> = Vec::new();
-        for said in &self.said {
-            if let Event::Opened { track, id, .. } = said.event
+        for timed in &self.events {
+            if let Event::Opened { track, id, .. } = timed.event
                 && usize::from(track) == of
             {
-                let file = (card(said.byte), id);
+                let file = (card(timed.byte), id);
                 files.retain(|other| *other != file);
                 files.push(file);
             }
@@ -230,26 +238,26 @@ impl Session {
 
     /// Returns the byte at which the first file was opened: samples begin there or later.
     pub fn first_file_byte(&self) -> u64 {
-        let mut said = self.said.iter();
-        let opened = said.find(|said| matches!(said.event, Event::Opened { .. }));
-        opened.map_or(0, |said| said.byte)
+        let mut events = self.events.iter();
+        let opened = events.find(|timed| matches!(timed.event, Event::Opened { .. }));
+        opened.map_or(0, |timed| timed.byte)
     }
 
     /// Returns true if the card failed or was removed.
     pub fn lost_card(&self) -> bool {
-        let mut said = self.said.iter();
-        said.any(|said| said.event == Event::CardLost)
+        let mut events = self.events.iter();
+        events.any(|timed| timed.event == Event::CardLost)
     }
 
     /// Returns true if the card became full.
     pub fn is_full(&self) -> bool {
-        let mut said = self.said.iter();
-        said.any(|said| matches!(said.event, Event::Full { .. }))
+        let mut events = self.events.iter();
+        events.any(|timed| matches!(timed.event, Event::Full { .. }))
     }
 
     /// Returns the samples of a stream that were reported lost.
     pub fn lost_samples(&self, of: usize) -> HashSet<u64> {
-        let lost = self.said.iter().filter_map(|said| match said.event {
+        let lost = self.events.iter().filter_map(|timed| match timed.event {
             Event::Lost { stream, gap } if usize::from(stream) == of => Some(gap),
             _ => None,
         });
@@ -258,27 +266,29 @@ impl Session {
     }
 
     /// Returns the checkpoints of a stream.
-    pub fn checkpoints(&self, of: usize) -> impl Iterator<Item = Covered> {
-        self.said.iter().filter_map(move |said| match said.event {
-            Event::Checkpoint {
-                stream,
-                samples,
-                pushed_before_us,
-                is_late,
-            } if usize::from(stream) == of => Some(Covered {
-                done_us: said.at_us,
-                samples,
-                pushed_before_us,
-                is_late,
-            }),
-            _ => None,
-        })
+    pub fn checkpoints(&self, of: usize) -> impl Iterator<Item = CheckpointReport> {
+        self.events
+            .iter()
+            .filter_map(move |timed| match timed.event {
+                Event::Checkpoint {
+                    stream,
+                    samples,
+                    pushed_before_us,
+                    is_late,
+                } if usize::from(stream) == of => Some(CheckpointReport {
+                    done_us: timed.at_us,
+                    samples,
+                    pushed_before_us,
+                    is_late,
+                }),
+                _ => None,
+            })
     }
 }
 
 /// Report of a checkpoint.
 #[derive(Clone, Copy, Debug)]
-pub struct Covered {
+pub struct CheckpointReport {
     /// Time of its completion, in us.
     pub done_us: u64,
     /// Samples with a lower index are durable, or in a gap that is.
@@ -312,9 +322,9 @@ impl Setup {
         device.config = self.config;
         device.entropy = 7;
         device.stops_without_power = self.stops_without_power;
-        device.wire.card().schedule(&self.strikes);
-        let borders = Rc::new(RefCell::new(Borders::default()));
-        device.watch = Some(border_watch(borders.clone(), self.copies_each));
+        device.wire.card().schedule(&self.faults);
+        let busy_edges = Rc::new(RefCell::new(BusyEdges::default()));
+        device.watch = Some(busy_edge_watch(busy_edges.clone(), self.copies_each));
         let mut session = match self.plans.len() {
             1 => self.log::<1>(&device),
             2 => self.log::<2>(&device),
@@ -322,11 +332,11 @@ impl Setup {
             4 => self.log::<4>(&device),
             other => panic!("{other} streams; a device has one to four"),
         };
-        let borders = borders.take();
-        (session.borders, session.busies) = (borders.bytes, borders.busies);
+        let busy_edges = busy_edges.take();
+        (session.busy_edges, session.busies) = (busy_edges.bytes, busy_edges.busies);
         // The returned card has been powered off and on again.
         device.wire.card().power_on();
-        let mut copies = borders.copies;
+        let mut copies = busy_edges.copies;
         copies.extend(device.wire.card().take_copies());
         (device.into_card(), session, copies)
     }
@@ -347,27 +357,38 @@ impl Setup {
             ring_bytes: self.plans[at].ring_bytes,
             samples: Box::new(self.plans[at].source(Rc::clone(&begun[at]))),
         });
-        let mut said = Vec::new();
+        let mut events = Vec::new();
         let wire: Wire = device.wire.clone();
-        let events = |at_us, event| {
-            said.push(Said {
+        let on_event = |at_us, event| {
+            events.push(TimedEvent {
                 byte: wire.card().count().bytes,
                 at_us,
                 event,
             });
         };
         let flushes = Rc::new(RefCell::new(Vec::new()));
-        let (noted, asks, clock) = (flushes.clone(), self.asks.clone(), device.clock().clone());
+        let (noted_flushes, requests, clock) = (
+            flushes.clone(),
+            self.requests.clone(),
+            device.clock().clone(),
+        );
         let taken_out = Rc::new(RefCell::new(None));
         let (exchange, seed) = (self.exchange.clone(), self.seed);
         let (slot, out) = (wire.clone(), taken_out.clone());
-        let logged: RunResult<N> = device.log(streams, events, move |control, desk, handle| {
-            let asking = beside(control, desk, handle.clone(), asks, clock, noted);
+        let logged: RunResult<N> = device.log(streams, on_event, move |control, desk, handle| {
+            let requesting = background(
+                control,
+                desk,
+                handle.clone(),
+                requests,
+                clock,
+                noted_flushes,
+            );
             Some(match exchange {
-                None => asking,
+                None => requesting,
                 Some(exchange) => Box::pin(async move {
                     swap_card(exchange, slot, seed, control, handle, out).await;
-                    asking.await;
+                    requesting.await;
                 }),
             })
         });
@@ -392,20 +413,20 @@ impl Setup {
             plans: plans
                 .map(|(plan, begun)| plan.with_begun(*begun.borrow()))
                 .collect(),
-            said,
+            events,
             end,
             pushed: logged.pushed.to_vec(),
             started_ns: logged.started_ns,
             ended_ns: logged.ended_ns.saturating_sub(after_ns),
             flushes,
             bytes: count.bytes,
-            borders: Vec::new(),
+            busy_edges: Vec::new(),
             busies: Vec::new(),
             has_reads: self
-                .asks
+                .requests
                 .iter()
-                .any(|(_, ask)| matches!(ask, Ask::Read(..))),
-            was_struck: self.strikes.next_byte() != u64::MAX || self.exchange.is_some(),
+                .any(|(_, request)| matches!(request, Request::Read(..))),
+            has_faults: self.faults.next_byte() != u64::MAX || self.exchange.is_some(),
             effects,
             card: 0,
             taken_out: taken_out.take(),
@@ -415,7 +436,7 @@ impl Setup {
 
 /// Beginnings and ends of busy phases.
 #[derive(Default)]
-struct Borders {
+struct BusyEdges {
     bytes: Vec<u64>,
     busies: Vec<(u64, u64)>,
     /// End of the last busy phase seen, and true if it had not ended.
@@ -423,26 +444,26 @@ struct Borders {
     copies: Vec<InterruptedCard>,
 }
 
-fn border_watch(borders: Rc<RefCell<Borders>>, copies_each: bool) -> Box<Watch> {
+fn busy_edge_watch(busy_edges: Rc<RefCell<BusyEdges>>, copies_each: bool) -> Box<Watch> {
     Box::new(move |card| {
         let (now_ns, until_ns) = (card.clock().now_ns(), card.busy_until_ns());
         let now = (until_ns, now_ns < until_ns);
-        let mut borders = borders.borrow_mut();
-        if borders.seen == now {
+        let mut busy_edges = busy_edges.borrow_mut();
+        if busy_edges.seen == now {
             return;
         }
-        borders.bytes.push(card.count().bytes);
-        if borders.seen.0 != until_ns && now.1 {
-            borders.busies.push((now_ns, until_ns));
+        busy_edges.bytes.push(card.count().bytes);
+        if busy_edges.seen.0 != until_ns && now.1 {
+            busy_edges.busies.push((now_ns, until_ns));
         }
-        borders.seen = now;
+        busy_edges.seen = now;
         if copies_each {
             let copied = card.interrupted_copy();
             // Of copies with the same contents, the latest counts: most was promised by then.
-            borders
+            busy_edges
                 .copies
                 .pop_if(|last| last.card.holds_same(&copied.card));
-            borders.copies.push(copied);
+            busy_edges.copies.push(copied);
         }
     })
 }
@@ -469,11 +490,11 @@ async fn swap_card(
     wire.card().power_on();
 }
 
-fn beside<'b>(
+fn background<'b>(
     control: &'b Control,
     desk: &'b ReadDesk<'b>,
     handle: Handle,
-    asks: Vec<(u64, Ask)>,
+    requests: Vec<(u64, Request)>,
     clock: Clock,
     flushes: Rc<RefCell<Vec<Flush>>>,
 ) -> BackgroundTask<'b> {
@@ -481,15 +502,15 @@ fn beside<'b>(
         while !control.is_ready() {
             handle.sleep_ns(1_000_000).await;
         }
-        for (after_ns, ask) in asks {
+        for (after_ns, request) in requests {
             handle.sleep_ns(after_ns).await;
-            match ask {
-                Ask::Roll => control.rotate(),
-                Ask::Read(start, count) => {
+            match request {
+                Request::Rotate => control.rotate(),
+                Request::Read(start, count) => {
                     // The result is irrelevant, and the card may be missing.
                     let _ = desk.read(start, &mut vec![[0; 512]; count]).await;
                 }
-                Ask::Flush => {
+                Request::Flush => {
                     let at = flushes.borrow().len();
                     flushes.borrow_mut().push((clock.now_ns(), None));
                     let number = control.flush();

@@ -6,44 +6,52 @@ use cardiograph_sim_card::wire::{Fault, FaultMix, FaultSchedule};
 use cardiograph_sim_power_cut::case::{Scene, run_scene};
 use cardiograph_sim_power_cut::disk::{Disk, Image};
 use cardiograph_sim_power_cut::plan::{Plan, SMALL};
-use cardiograph_sim_power_cut::session::{End, Said, Session, Setup};
+use cardiograph_sim_power_cut::session::{End, Session, Setup, TimedEvent};
 use cardiograph_sim_world::{Clock, Seed};
 use std::ops::Range;
 
 /// Injects faults into the cards of some scenes, from the first file on, because most bytes of a short recording come
 /// before it. Judges each card. Returns the sum of `count`, the number of faults that took effect.
-fn strike_scenes(
+fn inject_into_scenes(
     scenes: Range<u64>,
-    strikes: impl Fn(Seed, Range<u64>) -> FaultSchedule,
+    faults: impl Fn(Seed, Range<u64>) -> FaultSchedule,
     count: impl Fn(&Session) -> u64,
 ) -> u64 {
     let counts = scenes.map(|number| {
         println!("scene {number}");
         let scene = Scene::random(number).unwrap_or_else(|why| panic!("scene {number}: {why}"));
-        let uncut = scene
-            .uncut()
+        let reference = scene
+            .reference_run()
             .unwrap_or_else(|why| panic!("scene {number}: {why}"));
-        let places = uncut.first_file_byte()..uncut.bytes;
-        let strikes = strikes(Seed::new(number), places);
-        let session = scene.struck(&strikes);
-        let session = session.unwrap_or_else(|why| panic!("scene {number}: {why}\n{strikes:?}"));
+        let bytes = reference.first_file_byte()..reference.bytes;
+        let faults = faults(Seed::new(number), bytes);
+        let session = scene.run_with_faults(&faults);
+        let session = session.unwrap_or_else(|why| panic!("scene {number}: {why}\n{faults:?}"));
         count(&session)
     });
     counts.sum()
 }
 
 fn at_random(mix: FaultMix) -> impl Fn(Seed, Range<u64>) -> FaultSchedule {
-    move |seed, places| FaultSchedule::random(seed, &mix, places)
+    move |seed, bytes| FaultSchedule::random(seed, &mix, bytes)
 }
 
 fn times_lost(session: &Session) -> u64 {
     let lost = |event| matches!(event, Event::CardLost);
-    session.said.iter().filter(|said| lost(said.event)).count() as u64
+    session
+        .events
+        .iter()
+        .filter(|timed| lost(timed.event))
+        .count() as u64
 }
 
 fn times_back(session: &Session) -> u64 {
     let back = |event| matches!(event, Event::CardBack);
-    session.said.iter().filter(|said| back(said.event)).count() as u64
+    session
+        .events
+        .iter()
+        .filter(|timed| back(timed.event))
+        .count() as u64
 }
 
 #[test]
@@ -53,7 +61,7 @@ fn flipped_bits_in_both_directions() {
         flips_to_host: 30,
         ..FaultMix::default()
     };
-    let flips = strike_scenes(100..130, at_random(mix), |session| {
+    let flips = inject_into_scenes(100..130, at_random(mix), |session| {
         session
             .effects
             .flips_to_card
@@ -69,7 +77,7 @@ fn lost_commands() {
         lost_commands: 20,
         ..FaultMix::default()
     };
-    let lost = strike_scenes(200..220, at_random(mix), |session| {
+    let lost = inject_into_scenes(200..220, at_random(mix), |session| {
         session.effects.lost_commands
     });
     assert!(lost >= 20 * 10, "{lost} commands were lost");
@@ -77,14 +85,14 @@ fn lost_commands() {
 
 #[test]
 fn a_card_that_is_busy_for_two_seconds() {
-    let busy = |seed: Seed, places: Range<u64>| {
-        let mut strikes = FaultSchedule::default();
+    let busy = |seed: Seed, bytes: Range<u64>| {
+        let mut faults = FaultSchedule::default();
         let extra_ns = 2_000_000_000;
-        let place = places.start + seed.stream("busy").below(places.end - places.start);
-        strikes.add(place, Fault::Busy { extra_ns });
-        strikes
+        let byte = bytes.start + seed.stream("busy").below(bytes.end - bytes.start);
+        faults.add(byte, Fault::Busy { extra_ns });
+        faults
     };
-    let busies = strike_scenes(300..320, busy, |session| session.effects.long_busies);
+    let busies = inject_into_scenes(300..320, busy, |session| session.effects.long_busies);
     assert!(busies >= 15, "{busies} long busy phases");
 }
 
@@ -96,9 +104,9 @@ fn a_card_that_is_pulled_and_put_back() {
         ..FaultMix::default()
     };
     let pulls = |session: &Session| session.effects.power_losses;
-    let pulled = strike_scenes(400..410, at_random(mix), pulls);
+    let pulled = inject_into_scenes(400..410, at_random(mix), pulls);
     assert!(pulled >= 10, "{pulled} cards were pulled");
-    let back = strike_scenes(410..440, at_random(mix), times_back);
+    let back = inject_into_scenes(410..440, at_random(mix), times_back);
     assert!(back >= 10, "{back} cards came back");
 }
 
@@ -114,19 +122,19 @@ fn all_faults_together() {
         extra_ns_max: 600_000_000,
         ..FaultMix::default()
     };
-    let effects = strike_scenes(500..530, at_random(mix), |session| session.effects.total());
+    let effects = inject_into_scenes(500..530, at_random(mix), |session| session.effects.total());
     assert!(effects >= 30 * 25, "{effects} faults took effect");
 }
 
 #[test]
 fn a_card_that_is_pulled_for_good() {
-    let pulled = |seed: Seed, places: Range<u64>| {
-        let mut strikes = FaultSchedule::default();
-        let place = places.start + seed.stream("pull").below(places.end - places.start);
-        strikes.add(place, Fault::PowerCut);
-        strikes
+    let pulled = |seed: Seed, bytes: Range<u64>| {
+        let mut faults = FaultSchedule::default();
+        let byte = bytes.start + seed.stream("pull").below(bytes.end - bytes.start);
+        faults.add(byte, Fault::PowerCut);
+        faults
     };
-    let lost = strike_scenes(600..620, pulled, times_lost);
+    let lost = inject_into_scenes(600..620, pulled, times_lost);
     assert!(lost >= 10, "{lost} sessions lost their card");
 }
 
@@ -137,14 +145,17 @@ fn an_exchanged_card_keeps_its_files_and_recording_continues_on_the_other() {
         println!("scene {number}");
         let scene = Scene::random(number).unwrap();
         let after_ns = number % 7 * 10_000_000;
-        match scene.exchanged(after_ns, 50_000_000) {
+        match scene.run_with_exchange(after_ns, 50_000_000) {
             Ok(session) => exchanged += times_back(&session),
             // The recording ended before the exchange.
             Err(why) if why.starts_with("the card was not exchanged") => (),
             Err(why) => panic!("scene {number}: {why}"),
         }
     }
-    assert!(exchanged >= 20, "{exchanged} sessions continued with another card");
+    assert!(
+        exchanged >= 20,
+        "{exchanged} sessions continued with another card"
+    );
 }
 
 /// Regression test: blocks that became durable without a checkpoint hid an exceeded window.
@@ -179,8 +190,8 @@ fn full(seed: u64, when_full: WhenFull) -> Scene {
             when_full,
         },
         plans: plans.collect(),
-        asks: Vec::new(),
-        strikes: FaultSchedule::default(),
+        requests: Vec::new(),
+        faults: FaultSchedule::default(),
         exchange: None,
         write_protected: false,
         stops_without_power: false,
@@ -193,7 +204,7 @@ fn full(seed: u64, when_full: WhenFull) -> Scene {
 #[test]
 fn a_full_card_is_reported_and_later_samples_are_counted() {
     for seed in 0..3 {
-        let session = full(seed, WhenFull::Wait).struck(&FaultSchedule::default());
+        let session = full(seed, WhenFull::Wait).run_with_faults(&FaultSchedule::default());
         let session = session.unwrap_or_else(|why| panic!("seed {seed}: {why}"));
         assert!(session.is_full());
         let End::Done(streams) = session.end else {
@@ -206,10 +217,13 @@ fn a_full_card_is_reported_and_later_samples_are_counted() {
 #[test]
 fn removing_the_oldest_recordings_loses_no_sample() {
     for seed in 0..3 {
-        let session = full(seed, WhenFull::RemoveOldest).struck(&FaultSchedule::default());
+        let session = full(seed, WhenFull::RemoveOldest).run_with_faults(&FaultSchedule::default());
         let session = session.unwrap_or_else(|why| panic!("seed {seed}: {why}"));
         let is_removed = |event| matches!(event, Event::Removed { .. });
-        let removed = session.said.iter().filter(|said| is_removed(said.event));
+        let removed = session
+            .events
+            .iter()
+            .filter(|timed| is_removed(timed.event));
         assert!(removed.count() > 5, "seed {seed}");
         let End::Done(streams) = session.end else {
             panic!("seed {seed}: {:?}", session.end);
@@ -222,20 +236,20 @@ fn removing_the_oldest_recordings_loses_no_sample() {
 fn a_power_cut_on_a_full_card_loses_nothing_older_than_the_window() {
     for seed in 0..3 {
         let scene = full(seed, WhenFull::Wait);
-        let (_, uncut) = scene.setup.run(scene.card(), &Clock::default());
-        let is_full = |said: &&Said| matches!(said.event, Event::Full { .. });
-        let full = uncut
-            .said
+        let (_, reference) = scene.setup.run(scene.card(), &Clock::default());
+        let is_full = |timed: &&TimedEvent| matches!(timed.event, Event::Full { .. });
+        let full = reference
+            .events
             .iter()
             .find(is_full)
             .expect("the card never became full")
             .byte;
         // Around the moment when it becomes full, and long after it.
-        for part in 0..12 {
-            let cut = full / 2 + (uncut.bytes - full / 2) * part / 12;
+        for step in 0..12 {
+            let cut = full / 2 + (reference.bytes - full / 2) * step / 12;
             println!("seed {seed}, cut at {cut}");
             let scene = scene.with_power_of_card();
-            let outcome = scene.cut(uncut.clone(), &[cut], false);
+            let outcome = scene.cut(reference.clone(), &[cut], false);
             let outcome = outcome.unwrap_or_else(|why| panic!("seed {seed}: {why}"));
             assert_eq!(outcome.cuts, 1);
         }

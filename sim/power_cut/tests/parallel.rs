@@ -13,11 +13,11 @@ const WORLDS: u64 = 200;
 /// Returns a card after a power cut, and the events until then.
 fn cut_card(number: u64) -> (Image, String) {
     let scene = Scene::short().unwrap();
-    let (_, uncut) = scene.setup.run(scene.card(), &Clock::default());
-    let mut strikes = FaultSchedule::default();
-    strikes.add(cuts_of(&uncut, number)[0], Fault::PowerCut);
+    let (_, reference) = scene.setup.run(scene.card(), &Clock::default());
+    let mut faults = FaultSchedule::default();
+    faults.add(cuts_of(&reference, number)[0], Fault::PowerCut);
     let setup = Setup {
-        strikes,
+        faults,
         ..scene.setup.clone()
     };
     let (card, session) = setup.run(scene.card(), &Clock::default());

@@ -1,6 +1,6 @@
 //! A card as its owner inserts it: a file system with foreign files.
 
-use crate::disk::{Disk, Image, Part};
+use crate::disk::{BlockStream, Disk, Image};
 use cardiograph_sim_world::{Random, Seed};
 use fatfs::{FileSystem, FormatVolumeOptions, FsOptions};
 use std::collections::BTreeMap;
@@ -51,7 +51,7 @@ impl Volume {
             .total_sectors((blocks.end - blocks.start) as u32)
             .bytes_per_cluster(self.cluster_bytes)
             .volume_id(seed.stream("serial").next_u64() as u32);
-        fatfs::format_volume(Part::new(&mut image, blocks.clone()), options)?;
+        fatfs::format_volume(BlockStream::new(&mut image, blocks.clone()), options)?;
         let is_32 = image.block(self.start)[22..24] == [0, 0];
         if self.start > 0 {
             let mut table = [0; 512];
@@ -74,7 +74,7 @@ impl Volume {
     /// # Errors
     /// Errors of the crate fatfs.
     pub fn read(&self, disk: &mut impl Disk) -> io::Result<Files> {
-        let file_system = FileSystem::new(Part::new(disk, self.blocks()), FsOptions::new())?;
+        let file_system = FileSystem::new(BlockStream::new(disk, self.blocks()), FsOptions::new())?;
         let mut files = Files::new();
         read_folder(&file_system.root_dir(), "", &mut files)?;
         Ok(files)
@@ -82,18 +82,18 @@ impl Volume {
 }
 
 fn put_files(image: &mut Image, blocks: Range<u64>, random: &mut Random) -> io::Result<Files> {
-    let file_system = FileSystem::new(Part::new(image, blocks), FsOptions::new())?;
+    let file_system = FileSystem::new(BlockStream::new(image, blocks), FsOptions::new())?;
     let root = file_system.root_dir();
     root.create_dir("Photos of May")?;
     let mut files = Files::new();
     for _ in 0..random.below(6) {
         for name in NAMES {
-            let mut part = vec![0; random.below(9000) as usize];
-            part.fill_with(|| random.next_u64() as u8);
+            let mut bytes = vec![0; random.below(9000) as usize];
+            bytes.fill_with(|| random.next_u64() as u8);
             let mut file = root.create_file(name)?;
             file.seek(SeekFrom::End(0))?;
-            file.write_all(&part)?;
-            files.entry(name.to_string()).or_default().extend(part);
+            file.write_all(&bytes)?;
+            files.entry(name.to_string()).or_default().extend(bytes);
         }
     }
     if files.remove("HOLES.BIN").is_some() {
@@ -109,7 +109,7 @@ fn put_files(image: &mut Image, blocks: Range<u64>, random: &mut Random) -> io::
 
 /// Fills the free clusters with one file except for `free_bytes`, and returns the contents of the file.
 fn fill(image: &mut Image, blocks: Range<u64>, free_bytes: u64) -> io::Result<Vec<u8>> {
-    let file_system = FileSystem::new(Part::new(image, blocks), FsOptions::new())?;
+    let file_system = FileSystem::new(BlockStream::new(image, blocks), FsOptions::new())?;
     let stats = file_system.stats()?;
     let cluster_bytes = u64::from(stats.cluster_size());
     let clusters = u64::from(stats.free_clusters()).saturating_sub(free_bytes / cluster_bytes);
@@ -138,7 +138,7 @@ fn fix_dot_entries(block: &mut [u8; 512]) {
     block[32 + 26..32 + 28].fill(0);
 }
 
-type Folder<'a, 'b, D> = fatfs::Dir<'a, Part<'b, D>>;
+type Folder<'a, 'b, D> = fatfs::Dir<'a, BlockStream<'b, D>>;
 
 fn read_folder<D: Disk>(folder: &Folder<D>, path: &str, files: &mut Files) -> io::Result<()> {
     for entry in folder.iter() {
