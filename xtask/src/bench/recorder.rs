@@ -7,10 +7,22 @@ use crate::run::target;
 const ARGUMENTS: [&str; 2] = ["600", "3"];
 /// Promises that the recorder is held to, and what each table shows.
 const PROMISES: [(&str, &str); 4] = [
-    ("sustained", "One to four binary streams at 95 % of the bound, in encoded file bytes."),
-    ("below", "At 79 % of the bound, with a durability window of 1 s."),
-    ("readers", "Text at half of the bound, while one reader reads 8 KiB at a time without pause."),
-    ("rotate", "Text at a quarter of the bound, with a new file requested every second for 10 minutes."),
+    (
+        "sustained",
+        "One to four binary streams at 95 % of the bound, in encoded file bytes.",
+    ),
+    (
+        "below",
+        "At 79 % of the bound, with a durability window of 1 s.",
+    ),
+    (
+        "readers",
+        "Text at half of the bound, while one reader reads 8 KiB at a time without pause.",
+    ),
+    (
+        "rotate",
+        "Text at a quarter of the bound, with a new file requested every second for 10 minutes.",
+    ),
 ];
 
 pub fn run() -> Result<(), String> {
