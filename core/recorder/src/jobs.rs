@@ -1,15 +1,16 @@
-//! Operations of the file system, with what they need and what they give.
+//! File-system operations, with their inputs and results.
 
 use crate::recover::{scan, settle};
 use crate::steps::{Port, Steps};
 use crate::volume::{FileId, FileRecord, RESERVED_MAX, Request, Reserved, ShortText, Volume};
 
-/// An operation with everything it needs. A job is one; a mount is followed by two for each slot.
+/// An operation with all its inputs. A job is one operation, except that a mount is followed by two for each
+/// slot.
 pub(crate) enum Order {
     Mount,
-    /// Find the end of the file in this slot, if it is an interrupted one.
+    /// Find the end of the file in this slot, if it was interrupted.
     Find(u8),
-    /// Close that file with this record, or give its space back.
+    /// Close that file with this record, or discard it if there is none.
     Settle(u8, Option<FileRecord>),
     Reserve(u8, Request),
     Name(u8, FileId, ShortText),
@@ -37,9 +38,9 @@ impl Order {
 pub(crate) enum Done {
     /// The recording whose interrupted removal was completed, if there was one.
     Mounted(Option<FileId>),
-    /// The interrupted file, if there is one: its record, if anything of it is durable.
+    /// The interrupted file, if there is one: its record, if any of it is durable.
     Found(Option<Option<FileRecord>>),
-    /// The recording that was closed, if anything of it was durable.
+    /// The recording that was closed, if any of it was durable.
     Settled(Option<FileRecord>),
     Reserved(u8, Reserved),
     Named,
@@ -80,7 +81,7 @@ pub(crate) async fn execute<'s, V: Volume<Port<'s>>>(
             volume.name(card, *slot, *id, session.as_str()).await?;
             Ok(Done::Named)
         }
-        // A file in which nothing became durable is none.
+        // Files in which nothing became durable are discarded, not closed.
         Order::Close(track, slot, record) => {
             volume.close(card, *slot, record).await?;
             Ok(Done::Closed(*track))
