@@ -88,9 +88,9 @@ impl Rate {
 /// Costs observed since the card was acquired. The time for mounting, file-system steps and reads is kept
 /// apart from that of block writes.
 pub(crate) struct Costs {
-    /// Of a checkpoint: the end of a write.
+    /// Cost of a checkpoint: ending the open write.
     pub(crate) commit: Cost,
-    /// Longest step of the file system, in us.
+    /// Longest file-system step, in us.
     step_longest_us: u32,
     /// Cost of a read requested by another task.
     pub(crate) read: Cost,

@@ -59,7 +59,7 @@ pub(crate) struct Boundaries {
 pub(crate) enum Boundary {
     /// A gap, without the part that was already taken.
     Gap(Gap),
-    /// A session that starts here.
+    /// The start of a session.
     Session(Origin),
 }
 

@@ -7,8 +7,8 @@ use cardiograph_card::BLOCK_BYTES;
 /// actual end with single reads of those blocks. A mark costs about half a line, which is less than half a
 /// percent of this distance.
 ///
-/// Checkpoints are made there too, if samples come so quickly: a card that is stopped within one of its
-/// pages has to put the beginning of the page elsewhere, and to clean up for it one day.
+/// Checkpoints also end there if samples arrive fast enough: a card whose write stops within a flash page has
+/// to copy the beginning of that page elsewhere and collect the garbage later.
 pub(crate) const MARK_BLOCKS: u32 = 64;
 const _: () = assert!(MARK_BLOCKS.is_power_of_two());
 /// Fraction of the durability window (1/n) that a checkpoint may wait for the end of a page.

@@ -1,4 +1,4 @@
-//! The journal: writing to it, finding it, and making it.
+//! The journal: creating, finding and writing it.
 
 use super::record::{
     File, Intent, JOURNAL_BLOCKS, Kind, PLACE_STEP_BLOCKS, Place, Record, epochs_of, is_whole,
@@ -12,7 +12,7 @@ use cardiograph_card::BLOCK_BYTES;
 use hadris_fat_raw::{ATTR_HIDDEN, ATTR_SYSTEM, ShortEntry};
 
 impl FatVolume {
-    /// Writes the record to the place whose turn it is.
+    /// Writes the record to the older of the two copies.
     pub(super) async fn commit<B: Blocks>(&mut self, card: &mut B) -> Result<(), Error<B::Error>> {
         self.record.sequence = self.record.sequence.wrapping_add(1);
         let place = self.places[(self.record.sequence % 2) as usize];
@@ -22,7 +22,7 @@ impl FatVolume {
             .map_err(Error::Card)
     }
 
-    /// Says what is under way from now on: until it is done only a mount may follow.
+    /// Records an operation before it begins: until it is done, only a mount may follow.
     pub(super) async fn begin<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -33,7 +33,7 @@ impl FatVolume {
         self.commit(card).await
     }
 
-    /// Says that it is done.
+    /// Records that the operation is done.
     pub(super) async fn done<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -44,7 +44,7 @@ impl FatVolume {
         self.done_unchanged(card).await
     }
 
-    /// Says that it is done, and that as much is free as before.
+    /// Records that the operation is done, with an unchanged number of free clusters.
     pub(super) async fn done_unchanged<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -55,7 +55,7 @@ impl FatVolume {
         Ok(())
     }
 
-    /// Reads the journal, or makes one.
+    /// Loads the journal, or creates one.
     pub(super) async fn load_journal<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -76,7 +76,7 @@ impl FatVolume {
         self.make_journal(card).await
     }
 
-    /// Returns true if this file is a journal, or can be: it is then in use.
+    /// Returns true if this file is a usable journal, and loads it.
     async fn is_journal<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -100,7 +100,7 @@ impl FatVolume {
             if self.is_own(card, chain, &JOURNAL).await? {
                 return Ok(true);
             }
-            // A computer has made of it what it could.
+            // Another program has repaired the file, so its record is not valid.
             is_found = false;
         }
         if second.is_none() {
@@ -116,7 +116,7 @@ impl FatVolume {
         Ok(true)
     }
 
-    /// Returns the error for a journal that has no record for this volume.
+    /// Returns the error for a journal without a record for this volume.
     async fn why_unusable<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -130,8 +130,8 @@ impl FatVolume {
         Ok(Error::DamagedJournal)
     }
 
-    /// Finds the journal's second place, if its file is long enough and its chain just as long. It need
-    /// not be consecutive: a computer may have copied it.
+    /// Returns the block address of the journal's second copy, if the file is long enough and its chain
+    /// matches its length. The chain need not be consecutive: a computer may have copied the file.
     async fn second_place<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -157,7 +157,8 @@ impl FatVolume {
         Ok(None)
     }
 
-    /// Removes a file that cannot be the journal. Its clusters are freed only if all are surely its own.
+    /// Removes a file that cannot be the journal. Frees its clusters only if all of them are certainly its
+    /// own.
     async fn remove_journal<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -188,7 +189,7 @@ impl FatVolume {
             .await
     }
 
-    /// Loads the record that was written last, if there is any.
+    /// Loads the newer record, if there is any.
     async fn load_newest<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -199,7 +200,7 @@ impl FatVolume {
         for place in self.places {
             self.read(card, place).await?;
             let age = self.record.sequence.wrapping_sub(sequence_of(&self.block));
-            // Of two records the later one's number is ahead, also when it has wrapped.
+            // The sequence number wraps; the newer of two records is less than half the range ahead.
             if is_found && age < u32::MAX / 2 {
                 continue;
             }
@@ -211,10 +212,9 @@ impl FatVolume {
         Ok(is_found)
     }
 
-    /// Writes the first record of a journal. What was in the other place counts no more, but for its
-    /// count of epochs. Each recording of version 0.1 took a number and an epoch, so that the highest number
-    /// tells of as many epochs, at least, if the journal before was elsewhere. The index tells of later
-    /// ones.
+    /// Writes the first record of a journal. Of the old records only the epoch count remains in use. Each
+    /// recording of version 0.1 took one number and one epoch, so the highest number is a lower bound of the
+    /// epochs if the previous journal was elsewhere. The index provides the bound for later recordings.
     async fn start_journal<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -241,8 +241,8 @@ impl FatVolume {
         self.commit(card).await
     }
 
-    /// Makes the journal's file: its contents, its entry, then its chain. From the entry on a mount goes
-    /// on with it.
+    /// Creates the journal's file: writes its contents, its entry, then its chain. Once the entry is written,
+    /// a mount completes the rest.
     async fn make_journal<B: Blocks>(&mut self, card: &mut B) -> Result<(), Error<B::Error>> {
         self.record = Record::NEW;
         let clusters = self.journal_clusters();
@@ -282,7 +282,7 @@ impl FatVolume {
         JOURNAL_BLOCKS.div_ceil(self.layout.cluster_blocks)
     }
 
-    /// The chain of a journal that is being made.
+    /// Returns the chain of a journal that is being created.
     pub(super) fn journal_chain(&self) -> Chain {
         let clusters = self.journal_clusters();
         Chain {

@@ -91,11 +91,11 @@ pub enum Checkpoint {
 pub enum Leave {
     /// Samples stay in this file.
     Stay,
-    /// A new file is wanted as soon as one is prepared. Until then samples go to this one.
+    /// A new file is to begin once one is prepared. Until then samples go to the current one.
     Rotate,
-    /// The next sample belongs to another session: it may not go to this file.
+    /// The next sample belongs to another session and may not go to this file.
     Session,
-    /// A forced checkpoint of everything that belongs to this file is pending.
+    /// A forced checkpoint of the remaining data of this file is pending.
     Sealing,
     /// The file is complete and durable.
     Sealed,
@@ -269,9 +269,9 @@ pub enum Request {
 pub enum Block {
     /// Everything taken from the ring is in written blocks that end with a mark.
     Clean,
-    /// Something is not in a written block, or has no mark yet.
+    /// Some data are not in a written block, or have no mark yet.
     Partial,
-    /// It waits to be written.
+    /// The block is full and ready to be written.
     Full,
 }
 
@@ -380,7 +380,7 @@ pub struct State<const N: usize> {
     pub job: Option<Job>,
     /// Room for files.
     pub room: Room,
-    /// Request to make data durable.
+    /// The pending flush request.
     pub flush: Flush,
     /// Tracks; entries from `track_count` on are not used.
     pub tracks: [Track; N],

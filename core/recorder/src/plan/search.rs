@@ -35,7 +35,6 @@
 //! that in every state each pushed sample is durable, pending, in exactly one gap, or given up. `live.rs`
 //! looks at the steps that need nothing from outside: every cycle retries something that failed, and every
 //! run ends with nothing left to do, both if the card answers and if it does not.
-//! do, if the card answers and also if it does not.
 
 mod check;
 mod explore;
