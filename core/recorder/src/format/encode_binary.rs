@@ -9,7 +9,7 @@ use super::schema::Schema;
 use crate::limits::HEADER_BLOCKS;
 use crate::ring::Consumer;
 
-/// Blocks of a header, at most.
+/// Maximum number of blocks of a header.
 pub(super) const BLOCKS_OF_HEADER_MAX: u32 = 2;
 
 impl Encoder {
@@ -39,7 +39,7 @@ impl Encoder {
                 self.choose(source, intake);
             }
             if self.item == Item::Gap {
-                // Samples before it have a block of their own.
+                // The samples before it stay in a block of their own.
                 if self.len > 0 {
                     break;
                 }
@@ -54,18 +54,18 @@ impl Encoder {
         Filled::Full
     }
 
-    /// Decides if a header comes first: where the file begins, and again every so many blocks, so that
-    /// recovery finds it near the end. Returns a result if nothing can be written at all.
+    /// Decides whether a header comes next: at the beginning of the file, and at fixed intervals, so that
+    /// recovery finds one near the end. Returns a result if nothing can be written.
     fn begin_header(
         &mut self,
         position: &FilePosition,
         source: &Consumer,
         intake: &Intake,
     ) -> Option<Filled> {
-        // One that has no second block, or no samples behind it, is no use.
+        // A header without a second block, or without samples after it, is useless.
         let may_begin = position.may_begin(BLOCKS_OF_HEADER_MAX);
         if self.item == Item::Header {
-            // A file that nothing comes to stays empty.
+            // A file without data stays empty.
             if !self.is_wanted(source, intake) {
                 return Some(self.dry(source));
             }
@@ -77,7 +77,7 @@ impl Encoder {
         None
     }
 
-    /// Writes the header, or the part of it that one block has no room for.
+    /// Writes the header, or the part of it that did not fit into the previous block.
     fn write_header(&mut self, position: &FilePosition, schema: &'static Schema) {
         let header = Header {
             prefix: self.prefix,
@@ -103,7 +103,7 @@ impl Encoder {
         self.state = State::Full(Seal::Binary(BlockKind::Header));
     }
 
-    /// Notes where in the block the sample or gap of this index begins.
+    /// Sets the offset at which the sample or gap with this index begins.
     fn set_first(&mut self, at: usize, index: u64) {
         (self.first_at, self.first) = (Some(at as u16), index);
     }
@@ -120,7 +120,7 @@ impl Encoder {
         self.state = State::Full(Seal::Binary(BlockKind::Gap));
     }
 
-    /// Writes as much of a sample as there is room for; returns true if there was any.
+    /// Writes as much of a sample as fits; returns false if no whole sample is available.
     fn write_sample(&mut self, source: &mut Consumer, bytes: usize, intake: &mut Intake) -> bool {
         if source.waiting_bytes().min(intake.left_bytes) < bytes {
             return false;
@@ -145,7 +145,7 @@ impl Encoder {
         true
     }
 
-    /// Seals a block that is not full, behind the end of the sample that was begun.
+    /// Completes the unfinished sample and marks the partial block as full.
     pub(super) fn mark_binary(&mut self, position: &FilePosition, source: &mut Consumer) {
         let Some(schema) = self.schema() else {
             return;
@@ -155,7 +155,7 @@ impl Encoder {
             return;
         }
         let mut intake = Intake::REST;
-        // The sample is in the ring as a whole.
+        // The whole sample is still in the ring.
         while self.written > 0
             && self.len < PAYLOAD_BYTES
             && self.write_sample(source, schema.sample_bytes(), &mut intake)
@@ -188,7 +188,7 @@ impl Encoder {
         binary::seal(&mut self.block, &head);
     }
 
-    /// Leaves out a sample that has no block left to go on in: it is still in the ring.
+    /// Removes the beginning of a sample that has no block to continue in; the ring still holds the sample.
     fn cut_sample(&mut self) {
         let part = self.written.min(self.len);
         self.len -= part;
@@ -196,7 +196,7 @@ impl Encoder {
         self.first_at = self.first_at.filter(|at| usize::from(*at) < self.len);
     }
 
-    /// Index of the first sample that begins behind the block.
+    /// Returns the index of the first sample that begins after the block.
     fn next_to_begin(&self) -> u64 {
         let next = self.account.encoded().next;
         next + u64::from(self.written > 0)

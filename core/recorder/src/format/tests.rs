@@ -1,4 +1,4 @@
-//! Files made by the encoder, read by other code, and cut off anywhere.
+//! Files written by the encoder, read by independent code, and truncated at every block.
 
 use super::encoder::Filled;
 use super::{Encoder, FilePosition, Format, MAGOD2, mark};
@@ -22,14 +22,14 @@ const EPOCH: u32 = 0x1234_ABCD;
 const NUMBER: u32 = 77;
 const BEGUN_US: u64 = 5_000_000;
 
-/// What became of a stream of samples.
+/// An encoded stream and its expected contents.
 struct Written {
     blocks: Vec<Block>,
-    /// For each block: the content up to its end, if the block ends with a mark.
+    /// For each block that ends with a mark: the expected recovery result up to its end.
     marks: Vec<Option<Recovered>>,
-    /// Blocks known to be durable when all were written.
+    /// Number of blocks known to be durable when the last block was written.
     durable: u32,
-    /// What the lines have to be, gaps included.
+    /// Expected lines, gaps included.
     lines: Vec<String>,
 }
 
@@ -45,7 +45,7 @@ struct Maker<'a> {
 }
 
 impl Maker<'_> {
-    /// Lines of all lengths; some find no room.
+    /// Pushes lines of all lengths; some do not fit the ring.
     fn sample(&mut self) {
         let sample = match self.format {
             Format::Lines { line_bytes_max, .. } => {
@@ -102,7 +102,7 @@ impl Maker<'_> {
     }
 
     fn checkpoint(&mut self) {
-        // Up to what waits in the ring now: whole samples. A call takes one gap at most.
+        // Up to the current contents of the ring, whole samples only. A call takes at most one gap.
         loop {
             let source = &mut self.source;
             match self.encoder.fill(&self.position, source, usize::MAX) {
@@ -124,7 +124,7 @@ impl Maker<'_> {
         match self.random.below(100) {
             0..60 => self.sample(),
             60..96 => {
-                // A limit is behind a sample: nothing, or all that waits.
+                // A limit ends at a sample boundary: no samples, or all that are waiting.
                 let limit = self.random.below(2) as usize * self.source.waiting_bytes();
                 let source = &mut self.source;
                 if let (Filled::Full, _) = self.encoder.fill(&self.position, source, limit) {
@@ -140,7 +140,7 @@ impl Maker<'_> {
     }
 }
 
-/// A sample as text, by the standard library's formatting.
+/// Formats a sample as text with the standard library.
 fn line_of(format: &Format, sample: &[u8]) -> String {
     let Some(schema) = format.schema(0) else {
         return String::from_utf8(sample[..sample.len() - 1].to_vec()).unwrap();
@@ -222,7 +222,7 @@ const SHORT_LINES: Format = Format::Lines {
     line_bytes_max: 30,
 };
 
-/// Shows the first difference only: the whole is long.
+/// Reports only the first difference, because the whole text is long.
 fn same(read: &[impl AsRef<str>], expected: &[String]) {
     let read: Vec<&str> = read.iter().map(AsRef::as_ref).collect();
     for (at, expected) in expected.iter().enumerate() {
@@ -231,7 +231,7 @@ fn same(read: &[impl AsRef<str>], expected: &[String]) {
     assert_eq!(read.len(), expected.len());
 }
 
-/// A mark is the end of a line that holds nothing else, and of a block.
+/// A mark ends both a block and a line that contains nothing else.
 #[test]
 fn text_files_hold_all_lines_and_marks_where_they_have_to_be() {
     for seed in 0..60 {
@@ -270,7 +270,7 @@ fn text_files_hold_all_lines_and_marks_where_they_have_to_be() {
     }
 }
 
-/// Read as docs/formats.md has it.
+/// Decodes according to docs/formats.md.
 #[test]
 fn binary_files_hold_all_samples() {
     for seed in 0..60 {
@@ -312,7 +312,7 @@ fn binary_files_hold_all_samples() {
     }
 }
 
-/// A card with a file at block 10, and data of another recording behind what is written.
+/// A card with a truncated file at block 10, followed by blocks of another recording.
 struct Cut<'a> {
     written: &'a Written,
     kept: Vec<bool>,
@@ -366,14 +366,14 @@ fn recovered(mut card: Cut, format: &Format) -> Recovered {
         .poll(&mut Context::from_waker(Waker::noop()))
     {
         Poll::Ready(recovered) => recovered.unwrap(),
-        Poll::Pending => unreachable!("nothing is waited for"),
+        Poll::Pending => unreachable!("a card in memory never waits"),
     }
 }
 
-/// The file is cut off behind any of its blocks, and behind the cut some blocks are there and others not: the
-/// end is that of a mark, and no earlier than the last checkpoint.
+/// Truncates the file after each of its blocks, and leaves random blocks behind the end: the end that
+/// recovery finds is a mark, and is not before the last checkpoint.
 #[test]
-fn the_true_end_is_found_wherever_a_file_is_cut_off() {
+fn the_actual_end_is_found_wherever_a_file_is_truncated() {
     for seed in 0..12 {
         for format in [
             LINES,
@@ -384,7 +384,7 @@ fn the_true_end_is_found_wherever_a_file_is_cut_off() {
             let written = make(seed, format, 200);
             let mut old = make(seed + 1000, format, 300);
             for block in &mut old.blocks {
-                // Of another recording: the epoch is the only thing that tells.
+                // Another recording, distinguishable only by its epoch.
                 for at in 0..BLOCK_BYTES - 8 {
                     if block[at..].starts_with(b"1234ABCD") {
                         block[at] = b'F';
