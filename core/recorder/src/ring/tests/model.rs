@@ -41,7 +41,7 @@ struct Model {
     cause: Cause,
     state: State,
     queue: VecDeque<Item>,
-    /// The open gap behind all of the queue, and how many samples of it were taken.
+    /// The open gap at the end of the queue, and the number of its samples that were taken.
     open: Option<(Gap, u64)>,
     requested: Option<Session>,
     is_request_waiting: bool,
