@@ -57,7 +57,7 @@ impl Fed {
 struct Content {
     /// Samples of each file.
     files: Vec<Vec<u64>>,
-    /// First sample and count of each gap.
+    /// First index and number of samples of each gap.
     gaps: Vec<(u64, u64)>,
 }
 

@@ -41,7 +41,7 @@ const PATHS: u64 = 10_000;
 #[test]
 fn random_paths_keep_the_promises() {
     let number = |name: &str, or: u64| match std::env::var(name) {
-        Ok(number) => number.parse().expect("a number"),
+        Ok(number) => number.parse().expect("REPLAY_* variables must be numbers"),
         Err(_) => or,
     };
     let seed = number("REPLAY_SEED", SEED);
