@@ -28,7 +28,7 @@ impl Cost {
         self.0
     }
 
-    pub(crate) fn saw(&mut self, us: u32) {
+    pub(crate) fn observe(&mut self, us: u32) {
         self.0 = match us > self.0 {
             true => us.min(self.0.saturating_mul(2).max(COST_US_MIN)),
             false => self.0 - (self.0 - us) / 4,
@@ -60,7 +60,7 @@ impl Rate {
 
     /// Updates the rate, given that `head` bytes (modulo 2^32) have been pushed by now. Rises apply at once,
     /// falls gradually.
-    pub(crate) fn saw(&mut self, now_us: u64, head: u32) {
+    pub(crate) fn observe(&mut self, now_us: u64, head: u32) {
         let us = now_us.saturating_sub(self.since_us);
         if us < RATE_US {
             return;
@@ -114,14 +114,14 @@ impl Costs {
     }
 
     /// Records the latency of `blocks` blocks.
-    pub(crate) fn saw_block(&mut self, us: u32, blocks: u64) {
+    pub(crate) fn observe_block(&mut self, us: u32, blocks: u64) {
         self.longest_us = self.longest_us.max(us);
         self.blocks += blocks;
         self.blocks_us += u64::from(us);
     }
 
     /// Records the duration of a file-system step.
-    pub(crate) fn saw_step(&mut self, us: u32) {
+    pub(crate) fn observe_step(&mut self, us: u32) {
         self.step_longest_us = self.step_longest_us.max(us);
     }
 

@@ -72,7 +72,7 @@ pub(crate) enum Origin {
 
 struct Slot {
     kind: AtomicU8,
-    place: AtomicU32,
+    position: AtomicU32,
     first: Wide,
     count: Wide,
     at_us: Wide,
@@ -100,10 +100,10 @@ impl Boundaries {
     }
 
     /// Opens a gap of one sample at this ring position. No gap may be open.
-    pub(crate) fn open(&self, place: u32, first: u64, at_us: u64, cause: Cause) {
+    pub(crate) fn open(&self, position: u32, first: u64, at_us: u64, cause: Cause) {
         self.change(|slot| {
             slot.kind.store(cause as u8, Ordering::Relaxed);
-            slot.place.store(place, Ordering::Relaxed);
+            slot.position.store(position, Ordering::Relaxed);
             slot.first.store(first);
             slot.count.store(1);
             slot.at_us.store(at_us);
@@ -127,14 +127,14 @@ impl Boundaries {
     }
 
     /// Publishes a session at this ring position. There has to be a free slot, and no gap may be open.
-    pub(crate) fn publish_session(&self, place: u32, origin: Origin) {
+    pub(crate) fn publish_session(&self, position: u32, origin: Origin) {
         self.change(|slot| {
             let kind = match origin {
                 Origin::Producer => SESSION,
                 Origin::Consumer => REQUESTED_SESSION,
             };
             slot.kind.store(kind, Ordering::Relaxed);
-            slot.place.store(place, Ordering::Relaxed);
+            slot.position.store(position, Ordering::Relaxed);
         });
         self.publish();
     }
@@ -174,13 +174,13 @@ impl Boundaries {
         while self.put.load(Ordering::Acquire) != taken {
             let slot = &self.slots[taken as usize % SLOTS];
             if let Some(boundary) = self.boundary(slot) {
-                return Some((slot.place.load(Ordering::Relaxed), boundary));
+                return Some((slot.position.load(Ordering::Relaxed), boundary));
             }
             taken = taken.wrapping_add(1);
             self.taken.store(taken, Ordering::Release);
         }
-        let (place, gap) = self.read_open(taken)?;
-        Some((place, Boundary::Gap(gap)))
+        let (position, gap) = self.read_open(taken)?;
+        Some((position, Boundary::Gap(gap)))
     }
 
     /// Reads the open gap. If the producer publishes it meanwhile, it stays in its slot: no slot is reused
@@ -189,12 +189,12 @@ impl Boundaries {
         let slot = &self.slots[taken as usize % SLOTS];
         for _ in 0..READ_ATTEMPTS {
             let before = self.sequence.load(Ordering::Acquire);
-            let (place, boundary) = (slot.place.load(Ordering::Relaxed), self.boundary(slot));
+            let (position, boundary) = (slot.position.load(Ordering::Relaxed), self.boundary(slot));
             // A reader that saw one of a change's stores sees the odd sequence number below.
             fence(Ordering::Acquire);
             if before.is_multiple_of(2) && self.sequence.load(Ordering::Relaxed) == before {
                 return match boundary {
-                    Some(Boundary::Gap(gap)) => Some((place, gap)),
+                    Some(Boundary::Gap(gap)) => Some((position, gap)),
                     // A stale session from eight boundaries ago.
                     Some(Boundary::Session(_)) | None => None,
                 };
@@ -251,7 +251,7 @@ impl Slot {
     const fn new() -> Slot {
         Slot {
             kind: AtomicU8::new(0),
-            place: AtomicU32::new(0),
+            position: AtomicU32::new(0),
             first: Wide::new(0),
             count: Wide::new(0),
             at_us: Wide::new(0),

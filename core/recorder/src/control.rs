@@ -9,10 +9,10 @@ use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 pub struct Control {
     is_ready: AtomicBool,
     stop: AtomicBool,
-    flush_asked: AtomicU32,
+    flush_requested: AtomicU32,
     flush_durable: AtomicU32,
     flush_failed: AtomicU32,
-    roll_asked: AtomicU32,
+    rotation_requested: AtomicU32,
     session: SessionSlot,
     /// Longest time that a flush would take now, in us.
     flush_us_max: AtomicU32,
@@ -35,10 +35,10 @@ impl Control {
         Control {
             is_ready: AtomicBool::new(false),
             stop: AtomicBool::new(false),
-            flush_asked: AtomicU32::new(0),
+            flush_requested: AtomicU32::new(0),
             flush_durable: AtomicU32::new(0),
             flush_failed: AtomicU32::new(0),
-            roll_asked: AtomicU32::new(0),
+            rotation_requested: AtomicU32::new(0),
             session: SessionSlot::new(),
             flush_us_max: AtomicU32::new(0),
         }
@@ -57,8 +57,8 @@ impl Control {
     /// Requests that everything pushed so far become durable before anything else, for example because the
     /// supply is failing. Returns the number of the request for [`flush_state`](Control::flush_state).
     pub fn flush(&self) -> u32 {
-        let number = self.flush_asked.load(Ordering::Relaxed).wrapping_add(1);
-        self.flush_asked.store(number, Ordering::Release);
+        let number = self.flush_requested.load(Ordering::Relaxed).wrapping_add(1);
+        self.flush_requested.store(number, Ordering::Release);
         number
     }
 
@@ -86,8 +86,11 @@ impl Control {
 
     /// Continues in new files as soon as they are prepared, without losing a sample.
     pub fn rotate(&self) {
-        let number = self.roll_asked.load(Ordering::Relaxed).wrapping_add(1);
-        self.roll_asked.store(number, Ordering::Release);
+        let number = self
+            .rotation_requested
+            .load(Ordering::Relaxed)
+            .wrapping_add(1);
+        self.rotation_requested.store(number, Ordering::Release);
     }
 
     /// Begins a session of every stream: each producer puts a session boundary before its next sample.
@@ -113,8 +116,8 @@ impl Control {
         self.stop.load(Ordering::Acquire)
     }
 
-    pub(crate) fn flush_asked(&self) -> u32 {
-        self.flush_asked.load(Ordering::Acquire)
+    pub(crate) fn flush_requested(&self) -> u32 {
+        self.flush_requested.load(Ordering::Acquire)
     }
 
     /// Returns true if this flush has not been answered yet.
@@ -130,8 +133,8 @@ impl Control {
         answered.store(number, Ordering::Release);
     }
 
-    pub(crate) fn roll_asked(&self) -> u32 {
-        self.roll_asked.load(Ordering::Acquire)
+    pub(crate) fn rotation_requested(&self) -> u32 {
+        self.rotation_requested.load(Ordering::Acquire)
     }
 
     pub(crate) fn set_flush_us_max(&self, us: u32) {

@@ -1,6 +1,6 @@
 //! File-system operations, with their inputs and results.
 
-use crate::recover::{scan, settle};
+use crate::recover::{close_or_discard, scan};
 use crate::steps::{Port, Steps};
 use crate::volume::{FileId, FileRecord, RESERVED_MAX, Request, Reserved, ShortText, Volume};
 
@@ -11,7 +11,7 @@ pub(crate) enum Order {
     /// Find the end of the file in this slot, if it was interrupted.
     Find(u8),
     /// Close that file with this record, or discard it if there is none.
-    Settle(u8, Option<FileRecord>),
+    CloseOrDiscard(u8, Option<FileRecord>),
     Reserve(u8, Request),
     Name(u8, FileId, ShortText),
     Close(u8, u8, FileRecord),
@@ -25,9 +25,9 @@ impl Order {
         let slot = match (self, done) {
             (Order::Mount, _) => 0,
             (Order::Find(slot), Done::Found(Some(record))) => {
-                return Some(Order::Settle(*slot, *record));
+                return Some(Order::CloseOrDiscard(*slot, *record));
             }
-            (Order::Find(slot) | Order::Settle(slot, _), _) => slot + 1,
+            (Order::Find(slot) | Order::CloseOrDiscard(slot, _), _) => slot + 1,
             _ => return None,
         };
         (usize::from(slot) < RESERVED_MAX).then_some(Order::Find(slot))
@@ -41,7 +41,7 @@ pub(crate) enum Done {
     /// The interrupted file, if there is one: its record, if any of it is durable.
     Found(Option<Option<FileRecord>>),
     /// The recording that was closed, if any of it was durable.
-    Settled(Option<FileRecord>),
+    Recovered(Option<FileRecord>),
     Reserved(u8, Reserved),
     Named,
     Closed(u8),
@@ -69,9 +69,9 @@ pub(crate) async fn execute<'s, V: Volume<Port<'s>>>(
             let Ok(found) = scan(Port(steps), &file).await;
             Ok(Done::Found(Some(found.record(&file))))
         }
-        Order::Settle(slot, record) => {
-            settle(volume, card, *slot, record.as_mut()).await?;
-            Ok(Done::Settled(*record))
+        Order::CloseOrDiscard(slot, record) => {
+            close_or_discard(volume, card, *slot, record.as_mut()).await?;
+            Ok(Done::Recovered(*record))
         }
         Order::Reserve(track, request) => {
             let reserved = volume.reserve(card, *request).await?;

@@ -27,7 +27,7 @@ struct Inner<'a> {
     /// Wakers of queued readers.
     next: [Option<Waker>; READERS_WAITING_MAX],
     /// The current request was postponed before, and counted.
-    is_put_off: bool,
+    is_postponed: bool,
     tally: ReadTally,
 }
 
@@ -78,7 +78,7 @@ impl<'a> ReadDesk<'a> {
                 is_closed: false,
                 reader: None,
                 next: [const { None }; READERS_WAITING_MAX],
-                is_put_off: false,
+                is_postponed: false,
                 tally: ReadTally::default(),
             }),
         }
@@ -169,17 +169,17 @@ impl<'a> ReadDesk<'a> {
         }
     }
 
-    pub(crate) fn put_off(&self) {
+    pub(crate) fn postpone(&self) {
         let mut inner = self.inner.borrow_mut();
-        inner.tally.put_off += u32::from(!inner.is_put_off);
-        inner.is_put_off = true;
+        inner.tally.put_off += u32::from(!inner.is_postponed);
+        inner.is_postponed = true;
     }
 
     /// Takes the memory for a read that begins now.
     pub(crate) fn begin(&self) -> Option<&'a mut [Block]> {
         let mut inner = self.inner.borrow_mut();
         inner.stage = Stage::UnderWay;
-        inner.is_put_off = false;
+        inner.is_postponed = false;
         inner.blocks.take()
     }
 

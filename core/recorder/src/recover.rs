@@ -53,8 +53,8 @@ pub async fn recover<B: Blocks, V: Volume<B>>(
         };
         let found = find_end(card, &file).await.map_err(StartError::Card)?;
         let mut record = found.record(&file);
-        let settled = settle(volume, card, slot, record.as_mut()).await;
-        settled.map_err(StartError::Volume)?;
+        let closed = close_or_discard(volume, card, slot, record.as_mut()).await;
+        closed.map_err(StartError::Volume)?;
         if let Some(record) = record {
             report(card, Event::Recovered { record });
         }
@@ -64,7 +64,7 @@ pub async fn recover<B: Blocks, V: Volume<B>>(
 
 /// Trims the interrupted recording in a slot to its actual length, or discards it if nothing in it is
 /// durable. If another file has taken its name, the recording gets the next free number.
-pub(crate) async fn settle<B: Blocks, V: Volume<B>>(
+pub(crate) async fn close_or_discard<B: Blocks, V: Volume<B>>(
     volume: &mut V,
     card: &mut B,
     slot: u8,

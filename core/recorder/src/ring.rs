@@ -281,7 +281,7 @@ impl Producer<'_> {
     #[inline]
     pub fn push(&mut self, sample: &[u8], now_us: u64) -> Result<(), PushError> {
         if self.shared.orders.load(Ordering::Relaxed) != self.orders {
-            self.obey()?;
+            self.carry_out_orders()?;
         }
         if !self.shape.fits(sample) {
             return self.refuse(now_us);
@@ -380,21 +380,21 @@ impl Producer<'_> {
 
     /// Carries out the consumer's orders. A requested session that finds no slot waits for the next push.
     #[cold]
-    fn obey(&mut self) -> Result<(), PushError> {
+    fn carry_out_orders(&mut self) -> Result<(), PushError> {
         let orders = self.shared.orders.load(Ordering::Relaxed);
         if orders & STOP != 0 || matches!(self.shape, Shape::Closed) {
             self.close();
             return Err(PushError::Stopped);
         }
         let schema = (orders >> SCHEMA_SHIFT & SCHEMA_MASK) as u8;
-        if orders != self.orders && self.place_session(schema, Origin::Consumer) {
+        if orders != self.orders && self.start_session(schema, Origin::Consumer) {
             self.orders = orders;
         }
         Ok(())
     }
 
     /// Starts a session between the previous sample and the next; returns false if there is no slot.
-    fn place_session(&mut self, schema: u8, origin: Origin) -> bool {
+    fn start_session(&mut self, schema: u8, origin: Origin) -> bool {
         let boundaries = &self.shared.boundaries;
         let slots = 1 + u32::from(self.gap.is_some());
         if boundaries.waiting() + slots > BOUNDARIES_MAX {
@@ -414,7 +414,7 @@ impl Producer<'_> {
     /// [`SessionError::QueueFull`] if too many gaps and sessions are queued, [`SessionError::Schema`] if the
     /// session was made for another format, [`SessionError::Stopped`] after the end.
     pub fn begin_session(&mut self, session: &Session) -> Result<(), SessionError> {
-        self.obey().map_err(|_| SessionError::Stopped)?;
+        self.carry_out_orders().map_err(|_| SessionError::Stopped)?;
         if session.schema() >= self.shared.schemas {
             return Err(SessionError::Schema);
         }
@@ -422,7 +422,7 @@ impl Producer<'_> {
             return Err(SessionError::QueueFull);
         }
         self.shared.sessions.put(self.sessions, session);
-        if !self.place_session(session.schema(), Origin::Producer) {
+        if !self.start_session(session.schema(), Origin::Producer) {
             return Err(SessionError::QueueFull);
         }
         self.sessions = self.sessions.wrapping_add(1);
@@ -576,8 +576,8 @@ impl Consumer<'_> {
         // Load the level before the boundaries: a boundary published in between lies behind this head.
         let level = self.level_bytes();
         let (before, boundary) = match self.shared.boundaries.first() {
-            Some((place, boundary)) => {
-                let before = place.wrapping_sub(self.tail) as usize;
+            Some((position, boundary)) => {
+                let before = position.wrapping_sub(self.tail) as usize;
                 (before.min(level), (before == 0).then_some(boundary))
             }
             None => (level, None),
@@ -611,11 +611,11 @@ impl Consumer<'_> {
 
     /// Takes the session if it is next.
     pub(crate) fn take_session(&mut self) -> Option<Session> {
-        let (place, boundary) = self.shared.boundaries.first()?;
+        let (position, boundary) = self.shared.boundaries.first()?;
         let Boundary::Session(origin) = boundary else {
             return None;
         };
-        if place != self.tail {
+        if position != self.tail {
             return None;
         }
         let session = match origin {

@@ -101,7 +101,7 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             files: Files::new(),
             costs: Costs::new(),
             timers: Timers::default(),
-            rotations: parts.control.roll_asked(),
+            rotations: parts.control.rotation_requested(),
             attempts: ENDING_ATTEMPTS,
             away: Cause::CardFailed,
             is_started: false,
@@ -126,9 +126,9 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         let now_us = self.now_us();
         self.fill(now_us);
         let mut now = self.conditions(now_us);
-        self.hear(&mut now);
+        self.poll_requests(&mut now);
         plan::update(&mut self.state, &mut now);
-        self.note_targets(&now, now_us);
+        self.note_requested_checkpoints(&now, now_us);
         self.set_causes();
         self.control.set_flush_us_max(self.flush_us_max());
         self.now = now;
@@ -139,12 +139,12 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
     }
 
     /// Polls the control for new requests.
-    fn hear(&mut self, now: &mut Conditions<N>) {
-        let asked = self.control.flush_asked();
+    fn poll_requests(&mut self, now: &mut Conditions<N>) {
+        let asked = self.control.flush_requested();
         if self.control.is_flush_new(asked) && !self.is_flushing(asked) {
             plan::request(&mut self.state, now, Request::Flush(asked));
         }
-        let rotations = self.control.roll_asked();
+        let rotations = self.control.rotation_requested();
         if core::mem::replace(&mut self.rotations, rotations) != rotations {
             plan::request(&mut self.state, now, Request::Rotate);
         }
@@ -172,16 +172,16 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
     }
 
     /// Marks the time and the ring positions of newly requested checkpoints.
-    fn note_targets(&mut self, now: &Conditions<N>, now_us: u64) {
+    fn note_requested_checkpoints(&mut self, now: &Conditions<N>, now_us: u64) {
         for (at, conditions) in now.tracks.iter().enumerate() {
-            if !conditions.is_target_new {
+            if !conditions.is_checkpoint_new {
                 continue;
             }
-            self.tracks[at].target_us = now_us;
+            self.tracks[at].requested_us = now_us;
             let streams = self.streams.iter_mut();
             streams
                 .filter(|stream| usize::from(stream.track) == at)
-                .for_each(Stream::set_target);
+                .for_each(Stream::request_checkpoint);
         }
     }
 
@@ -198,7 +198,7 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             let limit = match state.checkpoint {
                 _ if holds => continue,
                 Checkpoint::Forced if self.state.phase != Phase::Ending => {
-                    self.streams[at].target_bytes()
+                    self.streams[at].checkpoint_bytes()
                 }
                 _ => usize::MAX,
             };
@@ -210,8 +210,8 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
                 continue;
             };
             let stream = &mut self.streams[at];
-            let source = &mut stream.consumer;
-            if let (_, Some(gap)) = stream.encoder.fill(&position, source, limit) {
+            let consumer = &mut stream.consumer;
+            if let (_, Some(gap)) = stream.encoder.fill(&position, consumer, limit) {
                 (self.events)(Event::Lost {
                     stream: at as u8,
                     gap,
@@ -266,8 +266,8 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
     }
 
     fn is_step_over(&self, track: u8, now_us: u64) -> bool {
-        let target_us = self.tracks[usize::from(track)].target_us;
-        now_us >= target_us.saturating_add(self.step_us_max(track))
+        let requested_us = self.tracks[usize::from(track)].requested_us;
+        now_us >= requested_us.saturating_add(self.step_us_max(track))
     }
 
     /// Returns the longest time that a checkpoint waits for the end of a page.
@@ -364,7 +364,7 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
 
     /// Returns true if all rings absorb a requested read. A read interrupts the write at any position, which
     /// may cause garbage collection, unless a checkpoint has just ended the write at a suitable position.
-    fn absorbs_guest(&self) -> bool {
+    fn absorbs_read(&self) -> bool {
         let is_between = !matches!(self.state.card, Card::Writing(_));
         let absorbs_garbage = |stream: &Stream| {
             let (level, capacity) = (
@@ -378,15 +378,15 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
 
     fn conditions(&mut self, now_us: u64) -> Conditions<N> {
         for track in 0..self.state.track_count {
-            self.put_off(track, now_us);
+            self.fade_postponed_cost(track, now_us);
         }
-        let is_guest_waiting = self.reads.is_some_and(|reads| reads.asked().is_some());
-        let absorbs_guest = is_guest_waiting && self.absorbs_guest();
-        if is_guest_waiting
-            && !absorbs_guest
+        let is_read_pending = self.reads.is_some_and(|reads| reads.asked().is_some());
+        let absorbs_read = is_read_pending && self.absorbs_read();
+        if is_read_pending
+            && !absorbs_read
             && let Some(reads) = self.reads
         {
-            reads.put_off();
+            reads.postpone();
         }
         let is_turn_over = self.is_turn_over();
         Conditions {
@@ -397,9 +397,9 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             tracks: core::array::from_fn(|at| self.track_conditions(at as u8, now_us)),
             absorbs_commit: self.absorbs_commit(),
             absorbs_step: self.absorbs_step(),
-            absorbs_guest,
+            absorbs_read,
             is_patience_over: now_us >= self.timers.step_us.saturating_add(PATIENCE_US),
-            is_guest_waiting,
+            is_read_pending,
             is_retry_due: now_us >= self.timers.retry_us,
             may_retry: self.attempts > 0,
             may_remove: self.config.when_full == WhenFull::RemoveOldest,
@@ -447,7 +447,7 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
                 self.state.track_count,
             ),
             next_blocks: self.next_file(at).map_or(0, |file| file.blocks),
-            is_target_new: false,
+            is_checkpoint_new: false,
         }
     }
 
@@ -500,7 +500,7 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
 
     /// Lowers the assumed cost of a checkpoint that was postponed for long because of it: the cost may stem
     /// from a single slow operation.
-    fn put_off(&mut self, at: u8, now_us: u64) {
+    fn fade_postponed_cost(&mut self, at: u8, now_us: u64) {
         if self.state.tracks[usize::from(at)].checkpoint == Checkpoint::None {
             return;
         }
@@ -510,12 +510,12 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         });
         let wait_us = windows.min().unwrap_or(OVERDUE_US_MIN);
         let since_us = self.tracks[usize::from(at)]
-            .target_us
+            .requested_us
             .saturating_add(self.step_us_max(at))
-            .max(self.tracks[usize::from(at)].put_off_us);
+            .max(self.tracks[usize::from(at)].faded_us);
         if now_us >= since_us.saturating_add(wait_us) {
             self.costs.commit.fade();
-            self.tracks[usize::from(at)].put_off_us = now_us;
+            self.tracks[usize::from(at)].faded_us = now_us;
         }
     }
 
@@ -542,7 +542,7 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             Action::Commit(at) => self.commit(at).await?,
             Action::Begin(at) => self.begin(at),
             Action::Leave(at) => self.leave(at).await?,
-            Action::Guest => self.guest().await?,
+            Action::Read => self.serve_read().await?,
             Action::AnswerFlush(number, is_durable) => self.control.answer(number, is_durable),
             Action::ReportFull(track) => (self.events)(Event::Full { track }),
             Action::GiveUp(at) => self.give_up(Some(at), Cause::CardFull),
@@ -566,8 +566,8 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             let begun_us = self.now_us();
             self.medium.end().await.map_err(|error| error.cause)?;
             let us = self.us_since(begun_us);
-            self.costs.commit.saw(us);
-            self.costs.saw_block(us, 0);
+            self.costs.commit.observe(us);
+            self.costs.observe_block(us, 0);
             self.state.card = Card::Idle;
         }
         Ok(())
@@ -603,7 +603,7 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         let block = self.streams[at].encoder.block(&position);
         let pushed = self.medium.push(block).await;
         pushed.map_err(|error| error.cause)?;
-        self.costs.saw_block(self.us_since(begun_us), 1);
+        self.costs.observe_block(self.us_since(begun_us), 1);
         self.streams[at].encoder.advance(&position);
         Ok(())
     }
@@ -639,17 +639,17 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         let is_complete = is_marked
             && self.state.tracks[usize::from(at)].checkpoint != Checkpoint::None
             && self.of_track(at).all(|stream| !stream.is_behind());
-        let target_us = is_complete.then_some(self.tracks[usize::from(at)].target_us);
+        let requested_us = is_complete.then_some(self.tracks[usize::from(at)].requested_us);
         for (number, stream) in (0..).zip(&mut self.streams) {
             if stream.track != at {
                 continue;
             }
-            if let Some(covered) = stream.cover(now_us, target_us) {
+            if let Some(committed) = stream.commit(now_us, requested_us) {
                 (self.events)(Event::Checkpoint {
                     stream: number,
-                    samples: covered.samples,
-                    pushed_before_us: covered.pushed_before_us,
-                    is_late: covered.is_late,
+                    samples: committed.samples,
+                    pushed_before_us: committed.pushed_before_us,
+                    is_late: committed.is_late,
                 });
             }
         }
@@ -778,7 +778,7 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         sum
     }
 
-    async fn guest(&mut self) -> Result<(), M::Error> {
+    async fn serve_read(&mut self) -> Result<(), M::Error> {
         let Some((reads, request)) = self.reads.and_then(|reads| Some((reads, reads.asked()?)))
         else {
             return Ok(());
@@ -800,7 +800,7 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             }
         };
         let us = self.us_since(begun_us);
-        self.costs.read.saw(us);
+        self.costs.read.observe(us);
         // A failed read may have had a bad block address: the next write shows whether the card failed.
         let answer = result.map(|()| request.count).map_err(|_| ReadFailed);
         reads.end(blocks, answer, us);
@@ -874,9 +874,9 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
     }
 
     /// Records the duration of a job's step.
-    pub(crate) fn saw_step(&mut self, begun_us: u64) {
+    pub(crate) fn observe_step(&mut self, begun_us: u64) {
         let us = self.us_since(begun_us);
-        self.costs.saw_step(us);
+        self.costs.observe_step(us);
     }
 
     /// Sleeps until there may be something to do.
@@ -947,8 +947,8 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             Done::Mounted(Some(id)) | Done::Removed(Some(id)) => {
                 (self.events)(Event::Removed { id });
             }
-            Done::Settled(Some(record)) => (self.events)(Event::Recovered { record }),
-            Done::Mounted(None) | Done::Found(_) | Done::Settled(None) => (),
+            Done::Recovered(Some(record)) => (self.events)(Event::Recovered { record }),
+            Done::Mounted(None) | Done::Found(_) | Done::Recovered(None) => (),
             Done::Removed(None) | Done::Named => (),
             Done::Reserved(at, reserved) => {
                 if reserved.extent.blocks < self.request(at).blocks {
@@ -1050,7 +1050,7 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             self.is_started = true;
             let now_us = self.now_us();
             for stream in &mut self.streams {
-                stream.covered_us = now_us;
+                stream.durable_before_us = now_us;
             }
             self.control.set_ready();
         }
@@ -1059,7 +1059,7 @@ impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
     /// Answers a flush that was requested too late to be planned: all files are closed, or nothing was
     /// recorded.
     pub(crate) fn answer_last_flush(&self, is_recorded: bool) {
-        let asked = self.control.flush_asked();
+        let asked = self.control.flush_requested();
         if self.control.is_flush_new(asked) {
             let is_durable = is_recorded && !self.has_given_up;
             self.control.answer(asked, is_durable);

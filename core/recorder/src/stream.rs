@@ -68,17 +68,17 @@ pub(crate) struct Stream<'a> {
     pub(crate) rate: Rate,
     pub(crate) track: u8,
     /// Bytes ever pushed, modulo 2^32, when the pending checkpoint was requested.
-    target_head: u32,
+    checkpoint_head: u32,
     /// Samples ever lost, modulo 2^32, when the pending checkpoint was requested.
-    target_lost: u32,
+    checkpoint_lost: u32,
     /// Everything pushed before this time is durable.
-    pub(crate) covered_us: u64,
+    pub(crate) durable_before_us: u64,
     pub(crate) summary: StreamSummary,
 }
 
 /// A committed checkpoint.
 #[derive(Clone, Copy)]
-pub(crate) struct Covered {
+pub(crate) struct Committed {
     pub(crate) samples: u64,
     pub(crate) pushed_before_us: u64,
     pub(crate) is_late: bool,
@@ -95,9 +95,9 @@ impl<'a> Stream<'a> {
             encoder: Encoder::new(config.format, config.prefix, at),
             rate: Rate::new(),
             track,
-            target_head: 0,
-            target_lost: 0,
-            covered_us: 0,
+            checkpoint_head: 0,
+            checkpoint_lost: 0,
+            durable_before_us: 0,
             summary: StreamSummary::default(),
         }
     }
@@ -123,28 +123,30 @@ impl<'a> Stream<'a> {
 
     /// Updates the arrival rate. While everything is durable, nothing is at risk.
     pub(crate) fn observe(&mut self, now_us: u64) {
-        self.rate.saw(now_us, self.consumer.head());
+        self.rate.observe(now_us, self.consumer.head());
         if !self.has_unsaved() {
-            self.covered_us = now_us;
+            self.durable_before_us = now_us;
         }
     }
 
     /// Requests a checkpoint of everything in the ring.
-    pub(crate) fn set_target(&mut self) {
-        self.target_head = self.consumer.head();
-        self.target_lost = self.consumer.lost();
+    pub(crate) fn request_checkpoint(&mut self) {
+        self.checkpoint_head = self.consumer.head();
+        self.checkpoint_lost = self.consumer.lost();
     }
 
     /// Returns the number of bytes in the ring that the pending checkpoint still has to write.
-    pub(crate) fn target_bytes(&self) -> usize {
-        let left = self.target_head.wrapping_sub(self.consumer.tail()) as i32;
+    pub(crate) fn checkpoint_bytes(&self) -> usize {
+        let left = self.checkpoint_head.wrapping_sub(self.consumer.tail()) as i32;
         usize::try_from(left).unwrap_or(0)
     }
 
     /// Returns true if the pending checkpoint covers something that is not in blocks yet.
     pub(crate) fn is_behind(&self) -> bool {
-        let lost_left = self.target_lost.wrapping_sub(self.consumer.lost_taken()) as i32;
-        self.target_bytes() > 0 || lost_left > 0 || self.encoder.account().gap().is_some()
+        let lost_left = self
+            .checkpoint_lost
+            .wrapping_sub(self.consumer.lost_taken()) as i32;
+        self.checkpoint_bytes() > 0 || lost_left > 0 || self.encoder.account().gap().is_some()
     }
 
     /// Returns the bytes of a turn when several tracks share the card: at most half of the ring, because the
@@ -189,15 +191,15 @@ impl<'a> Stream<'a> {
         match self.window() {
             Window::Us(window_us) => {
                 let wait_us = window_us - lead_us.min(window_us / 2);
-                self.covered_us.saturating_add(wait_us)
+                self.durable_before_us.saturating_add(wait_us)
             }
-            Window::Sample => self.covered_us,
+            Window::Sample => self.durable_before_us,
         }
     }
 
-    /// Commits: everything in pushed blocks is durable. If the pending checkpoint is complete, `target_us` is
+    /// Commits: everything in pushed blocks is durable. If the pending checkpoint is complete, `requested_us` is
     /// the time of its request.
-    pub(crate) fn cover(&mut self, now_us: u64, target_us: Option<u64>) -> Option<Covered> {
+    pub(crate) fn commit(&mut self, now_us: u64, requested_us: Option<u64>) -> Option<Committed> {
         let before = self.encoder.account().durable().next;
         self.encoder.commit();
         let durable = self.encoder.account().durable();
@@ -206,9 +208,9 @@ impl<'a> Stream<'a> {
         // At the end of a file nothing of this stream may be left at risk, even if another stream is still
         // behind.
         let is_all = durable.next > before && !self.has_unsaved();
-        let target_us = target_us.or(is_all.then_some(now_us))?;
-        let at_risk_us = now_us.saturating_sub(self.covered_us);
-        self.covered_us = target_us;
+        let requested_us = requested_us.or(is_all.then_some(now_us))?;
+        let at_risk_us = now_us.saturating_sub(self.durable_before_us);
+        self.durable_before_us = requested_us;
         self.risk(at_risk_us);
         self.summary.checkpoints = self.summary.checkpoints.saturating_add(1);
         // An age of ten windows counts as ten breaches.
@@ -217,9 +219,9 @@ impl<'a> Stream<'a> {
             Window::Sample => u64::from(durable.next - before + self.waiting_samples() > 1),
         };
         self.breach(breaches);
-        Some(Covered {
+        Some(Committed {
             samples: durable.next,
-            pushed_before_us: target_us,
+            pushed_before_us: requested_us,
             is_late: breaches > 0,
         })
     }
@@ -245,7 +247,7 @@ impl<'a> Stream<'a> {
     /// Handles the loss of the card: blocks that were not durable are lost. Returns the resulting gap.
     pub(crate) fn lose_card(&mut self, now_us: u64, cause: Cause) -> Option<Gap> {
         if self.has_unsaved() {
-            self.risk(now_us.saturating_sub(self.covered_us));
+            self.risk(now_us.saturating_sub(self.durable_before_us));
         }
         self.encoder.lose_blocks(now_us, cause)
     }
@@ -256,7 +258,7 @@ impl<'a> Stream<'a> {
         if self.has_unsaved()
             && let Window::Us(window_us) = self.window()
         {
-            let at_risk_us = now_us.saturating_sub(self.covered_us);
+            let at_risk_us = now_us.saturating_sub(self.durable_before_us);
             self.breach(at_risk_us.saturating_sub(1) / window_us);
             self.risk(at_risk_us);
         }

@@ -16,9 +16,9 @@ pub(crate) struct Track {
     /// Stream whose session the files belong to: the one that began a session last.
     pub(crate) session_of: u8,
     /// Time at which the pending checkpoint was requested.
-    pub(crate) target_us: u64,
+    pub(crate) requested_us: u64,
     /// Time at which the assumed cost of the pending checkpoint was last reduced.
-    pub(crate) put_off_us: u64,
+    pub(crate) faded_us: u64,
 }
 
 /// The slots of unfinished files, shared by all tracks.
@@ -172,8 +172,8 @@ impl Track {
             ahead: Vec::new(),
             next_number: 0,
             session_of: stream,
-            target_us: 0,
-            put_off_us: 0,
+            requested_us: 0,
+            faded_us: 0,
         }
     }
 

@@ -43,7 +43,7 @@ const SCRIPT: &[Step] = &[
     Step::Reserve(700, *b"BIN"),
     Step::Name(0, rec(1), ""),
     Step::Close(0, rec(1), 100 * 512 + 17),
-    // One that has no name yet is discarded, and one that has.
+    // Discard an unnamed file, and later a named one.
     Step::Discard(1),
     Step::Reserve(64, *b"CSV"),
     Step::Reserve(130, *b"BIN"),
@@ -53,7 +53,7 @@ const SCRIPT: &[Step] = &[
     Step::RemoveOldest,
     Step::Reserve(64, *b"CSV"),
     Step::Name(0, rec(999), "the_longest-name_of_a_session_32"),
-    // The next folder.
+    // Goes to the next folder.
     Step::Reserve(500, *b"BIN"),
     Step::Discard(0),
     Step::Close(1, bin(1000), 3 * 512),
@@ -231,7 +231,9 @@ impl Run<'_> {
         // It cannot know if the very last block was written just as power failed.
         let is_known = removed.is_some() || !what.starts_with("Any");
         if is_known && removed != gone.map(|it| it.id) {
-            wrong(format!("{removed:?} was reported as removed, expected {gone:?}"));
+            wrong(format!(
+                "{removed:?} was reported as removed, expected {gone:?}"
+            ));
         }
         for block in &self.others {
             if rig.disk.block(*block) != self.image.disk.block(*block) {
@@ -320,7 +322,7 @@ impl Run<'_> {
                 rig.disk = rig.disk.back();
                 rig.mount().unwrap();
             } else {
-                rig.again();
+                rig.remount();
             }
             let is_after = self.judge(&mut rig, step, after, &what);
             if after.is_multiple_of(GONE_ON) {
@@ -340,7 +342,7 @@ impl Run<'_> {
                     break;
                 }
                 assert!(rig.disk.is_off());
-                rig.again();
+                rig.remount();
                 number += 1;
                 self.judge(
                     &mut rig,

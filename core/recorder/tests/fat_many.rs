@@ -50,7 +50,7 @@ fn record(rig: &mut Rig) -> [(u64, u64); 3] {
 
 fn mount(rig: &mut Rig) -> u64 {
     rig.disk.reads = 0;
-    rig.again();
+    rig.remount();
     rig.disk.reads
 }
 

@@ -175,7 +175,7 @@ fn an_unfinished_file_is_closed_under_its_old_name() {
     let listing = assert_sound(&rig, &image);
     assert!(listing.files.contains_key("REC00040CSV"));
     assert!(listing.files.contains_key("REC00042CSV"));
-    rig.again();
+    rig.remount();
     assert_eq!(rig.reserved(), []);
 }
 
@@ -200,7 +200,7 @@ fn interrupted_operations_of_version_0_1_are_completed_or_undone() {
         assert_eq!(rig.reserved(), []);
         let removed = (under.kind == 4).then_some(old(42));
         assert_eq!(rig.take_removed(), removed);
-        rig.again();
+        rig.remount();
         assert_eq!(rig.record(10, 100), rec(1));
         assert_sound(&rig, &image);
     }

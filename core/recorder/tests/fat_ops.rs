@@ -96,7 +96,7 @@ fn a_file_is_prepared_named_and_closed() {
         let entry = &judge(&rig, &image).files["CARDIOGRR00"];
         assert_eq!((entry.attributes, entry.size), (HIDDEN, 200 * 512));
         assert_eq!(entry.blocks, blocks_of(file.extent));
-        rig.again();
+        rig.remount();
         assert_eq!(rig.reserved(), [file]);
 
         // DSC00041.JPG exists and does not affect the numbering.
@@ -109,7 +109,7 @@ fn a_file_is_prepared_named_and_closed() {
         assert_eq!((entry.attributes, entry.size), (UNFINISHED, 200 * 512));
         assert_eq!(entry.blocks, blocks_of(file.extent));
         assert_eq!(entry.long_name, "REC00001 First-flight_2.CSV");
-        rig.again();
+        rig.remount();
         assert_eq!(rig.reserved()[0].id, Some(rec(1)));
 
         let record = FileRecord {
@@ -127,7 +127,7 @@ fn a_file_is_prepared_named_and_closed() {
         let entry = &listing.files["REC00000/REC00001CSV"];
         assert_eq!((entry.attributes, entry.size), (FINISHED, 12_345));
         assert_eq!(entry.blocks, blocks_of(file.extent)[..25]);
-        rig.again();
+        rig.remount();
         let list = rig.list(0);
         assert_eq!(list.len(), 1);
         assert_eq!((list[0].record, list[0].created), (record, Some(noon())));
@@ -171,7 +171,7 @@ fn a_mount_only_creates_the_journal() {
     let journal = &listing.files["CARDIOGRJNL"];
     assert_eq!((journal.attributes, journal.size), (0x06, 129 * 512));
     assert_eq!(listing.free_clusters, free - 129);
-    rig.again();
+    rig.remount();
     assert_eq!(rig.disk.writes, 0);
 }
 
@@ -192,7 +192,7 @@ fn epochs_differ() {
                 .unwrap();
             assert!(epochs.insert(file.epoch));
             rig.discard(file.slot).unwrap();
-            rig.again();
+            rig.remount();
         }
     }
     // Without its journal the volume does not repeat epochs, wherever the next journal is.
@@ -205,7 +205,7 @@ fn epochs_differ() {
         entry[0] = 0xE5
     });
     rig.disk = repaired(&rig.disk, image.start, "A", &[]);
-    rig.again();
+    rig.remount();
     assert!(epochs.insert(rig.reserve(REQUEST).unwrap().epoch));
 }
 
@@ -314,7 +314,7 @@ fn a_file_is_as_long_as_fat_allows() {
     let file = rig.reserve(all).unwrap();
     assert_eq!(file.extent.blocks, (4 << 21) - 128);
     judge(&rig, &image);
-    rig.again();
+    rig.remount();
     assert_eq!(rig.reserved(), [file]);
     let bytes = u64::from(u32::MAX) - 65_535 - 700;
     rig.close(file.slot, FileRecord::of_length(rec(1), bytes))
@@ -414,7 +414,7 @@ fn numbers_continue_past_99999_up_to_the_last_folder() {
     // Without its journal the volume determines the number again.
     edit(&mut rig.disk, 0, "CARDIOGRJNL", |entry| entry[0] = 0xE5);
     rig.disk = repaired(&rig.disk, 0, "A", &[]);
-    rig.again();
+    rig.remount();
     assert_eq!(rig.next(REQUEST), rec(100_001));
 
     let image = FAT32.make();
@@ -450,7 +450,7 @@ fn numbers_of_other_files_do_not_count() {
     let mut rig = Rig::mounted(image.disk.clone());
     for number in 1..4 {
         assert_eq!(rig.record(10, 100), rec(number));
-        rig.again();
+        rig.remount();
         judge(&rig, &image);
     }
     assert_eq!(rig.remove_oldest().unwrap(), Some(rec(1)));
@@ -475,7 +475,7 @@ fn each_prefix_has_numbers_of_its_own() {
         }
         expected.push((request, u32::from(letter % 3 + 2)));
     }
-    rig.again();
+    rig.remount();
     for (request, number) in expected {
         let file = rig.reserve(request).unwrap();
         assert_eq!(rig.next(request).number, number, "{:?}", request.prefix);
@@ -494,13 +494,13 @@ fn an_unused_number_is_reused() {
     assert_eq!(rig.next(REQUEST), rec(2));
     rig.name(one.slot, rec(2), "").unwrap();
     rig.name(two.slot, rec(3), "x").unwrap();
-    rig.again();
+    rig.remount();
     assert_eq!(rig.next(REQUEST), rec(4));
     rig.discard(two.slot).unwrap();
     assert_eq!(rig.next(REQUEST), rec(3));
     rig.discard(one.slot).unwrap();
     assert_eq!(rig.next(REQUEST), rec(2));
-    rig.again();
+    rig.remount();
     assert_eq!(rig.next(REQUEST), rec(2));
     assert_eq!(rig.record(10, 100), rec(2));
     let listing = judge(&rig, &image);
@@ -567,7 +567,7 @@ fn a_full_card_keeps_what_is_prepared() {
         assert_eq!(judge(&rig, &image), before);
         assert!(rig.reserved().contains(&file));
     }
-    rig.again();
+    rig.remount();
     assert!(rig.reserved().contains(&file));
     // The next number's folder already exists.
     rig.name(file.slot, rec(3), "x").unwrap();
@@ -628,10 +628,10 @@ fn a_folder_with_other_files_stays() {
         "REC00000/somebody was here too.txt",
         b"theirs",
     );
-    rig.again();
+    rig.remount();
     // Another file occupies the entries of number 2.
     rig.disk = with_file(&rig.disk, 0, "REC00000/x.txt", b"");
-    rig.again();
+    rig.remount();
     let file = rig.reserve(REQUEST).unwrap();
     rig.close(file.slot, FileRecord::of_length(rec(1000), 5))
         .unwrap();
@@ -659,7 +659,7 @@ fn names_find_room_among_others() {
             b"",
         );
     }
-    rig.again();
+    rig.remount();
     for number in 2..20 {
         let file = rig
             .reserve(Request {
@@ -692,7 +692,7 @@ fn a_copied_card_is_recorded_to_in_other_folders() {
     let mut boot = *rig.disk.block(image.start);
     boot[67] ^= 1;
     rig.disk.put(image.start, boot);
-    rig.again();
+    rig.remount();
     assert_eq!(rig.next(REQUEST), rec(1));
     assert_eq!(rig.record(10, 100), rec(1000));
     assert_eq!(rig.remove_oldest().unwrap(), Some(rec(1000)));
@@ -709,7 +709,7 @@ fn numbers_used_by_a_computer_are_skipped() {
         let mut rig = Rig::mounted(image.disk.clone());
         rig.record(10, 100);
         rig.disk = with_file(&rig.disk, image.start, "REC00000/REC00005.CSV", b"moved");
-        rig.again();
+        rig.remount();
         assert_eq!(rig.record(10, 100), rec(6));
         // The foreign file is not in the index.
         assert_eq!(rig.remove_oldest().unwrap(), Some(rec(1)));
@@ -742,7 +742,7 @@ fn the_oldest_recording_goes_first_and_others_stay() {
     edit(&mut rig.disk, start, &path(7), |entry| entry[28] += 1);
     check(&rig.disk, start).unwrap();
     let free = judge(&rig, &image).free_clusters;
-    rig.again();
+    rig.remount();
     for (index, removed) in [1, 3, 5, 6].into_iter().enumerate() {
         assert_eq!(rig.remove_oldest().unwrap(), Some(ids[removed]));
         assert_eq!(
@@ -772,7 +772,7 @@ fn of_two_prefixes_the_recording_finished_first_is_removed_first() {
         rig.close(file.slot, FileRecord::of_length(id, 10)).unwrap();
         order.push(id);
     }
-    rig.again();
+    rig.remount();
     for id in order {
         assert_eq!(rig.remove_oldest().unwrap(), Some(id));
     }
@@ -811,7 +811,7 @@ fn an_unfinished_file_changed_by_a_computer_is_left_alone() {
     edit(&mut rig.disk, 0, "CARDIOGRR02", |entry| {
         entry[..3].copy_from_slice(b"OLD")
     });
-    rig.again();
+    rig.remount();
     let slots: Vec<_> = rig.reserved().iter().map(|file| file.slot).collect();
     assert_eq!(slots, [1]);
     let listing = judge(&rig, &image);
@@ -835,11 +835,11 @@ fn a_removed_journal_has_no_effect() {
         let before = check(&rig.disk, 0).unwrap();
         rig.disk = without(&rig.disk, 0, "CARDIOGR.JNL");
         let removed = rig.disk.clone();
-        rig.again();
+        rig.remount();
         for after in 0..rig.disk.writes {
             let mut cut = Rig::new(removed.cut_after(after, Torn::Prefix));
             assert_eq!(cut.mount(), Err(Error::Card(NoPower)));
-            cut.again();
+            cut.remount();
             assert_eq!(cut.reserved(), [], "cut after {after}");
             judge(&cut, &image);
         }
@@ -871,10 +871,10 @@ fn a_copied_journal_is_started_anew() {
     let mut boot = *rig.disk.block(start);
     boot[67] ^= 1;
     rig.disk.put(start, boot);
-    rig.again();
+    rig.remount();
     assert_eq!(rig.reserved(), []);
     let file = rig.reserve(REQUEST).unwrap();
-    rig.again();
+    rig.remount();
     assert_eq!(rig.reserved(), [file]);
     let listing = check(&rig.disk, start).unwrap();
     let copy = &listing.files["CARDIOGRJNL"].blocks;

@@ -125,7 +125,7 @@ fn a_recording_whose_name_was_taken_gets_the_next_number() {
             Some(records[0])
         );
         // Numbering continues after it.
-        rig.again();
+        rig.remount();
         assert_eq!((rig.reserved(), rig.record(10, 100)), (vec![], rec(9)));
         judge(&rig, &image, 8);
     }

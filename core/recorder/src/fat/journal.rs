@@ -1,10 +1,10 @@
 //! The journal: creating, finding and writing it.
 
 use super::record::{
-    File, Intent, JOURNAL_BLOCKS, Kind, PLACE_STEP_BLOCKS, Place, Record, epochs_of, is_whole,
+    COPY_STEP_BLOCKS, File, Intent, JOURNAL_BLOCKS, Kind, Place, Record, epochs_of, is_whole,
     sequence_of,
 };
-use super::root::{JOURNAL, Room, Seen};
+use super::root::{JOURNAL, Room, RootContents};
 use super::table::Chain;
 use super::{Error, FatVolume};
 use crate::volume::Blocks;
@@ -15,7 +15,7 @@ impl FatVolume {
     /// Writes the record to the older of the two copies.
     pub(super) async fn commit<B: Blocks>(&mut self, card: &mut B) -> Result<(), Error<B::Error>> {
         self.record.sequence = self.record.sequence.wrapping_add(1);
-        let place = self.places[(self.record.sequence % 2) as usize];
+        let place = self.copies[(self.record.sequence % 2) as usize];
         let (record, layout) = (&self.record, &self.layout);
         card.write(place, 1, &mut |_, out| record.encode(layout, out))
             .await
@@ -59,7 +59,7 @@ impl FatVolume {
     pub(super) async fn load_journal<B: Blocks>(
         &mut self,
         card: &mut B,
-        seen: &Seen,
+        seen: &RootContents,
     ) -> Result<(), Error<B::Error>> {
         if let Some((place, entry)) = seen.journal {
             if self.is_journal(card, &entry).await? {
@@ -83,17 +83,17 @@ impl FatVolume {
         entry: &ShortEntry,
     ) -> Result<bool, Error<B::Error>> {
         let first = entry.first_cluster(self.layout.kind);
-        let bytes_min = (PLACE_STEP_BLOCKS + 1) * BLOCK_BYTES as u32;
+        let bytes_min = (COPY_STEP_BLOCKS + 1) * BLOCK_BYTES as u32;
         if !self.layout.has(first, 1) || entry.size() < bytes_min {
             return Ok(false);
         }
         let start = self.layout.block_of(first);
-        let second = self.second_place(card, first, entry.size()).await?;
+        let second = self.second_copy(card, first, entry.size()).await?;
         let is_run = self.layout.has(first, self.journal_clusters());
         if second.is_none() && !is_run {
             return Ok(false);
         }
-        self.places = [start, second.unwrap_or(start + PLACE_STEP_BLOCKS)];
+        self.copies = [start, second.unwrap_or(start + COPY_STEP_BLOCKS)];
         let mut is_found = self.load_newest(card, first).await?;
         if let Intent::MakeJournal { .. } = self.record.intent {
             let chain = self.journal_chain();
@@ -121,7 +121,7 @@ impl FatVolume {
         &mut self,
         card: &mut B,
     ) -> Result<Error<B::Error>, Error<B::Error>> {
-        for place in self.places {
+        for place in self.copies {
             self.read(card, place).await?;
             if is_whole(&self.block) {
                 return Ok(Error::ForeignJournal);
@@ -132,14 +132,14 @@ impl FatVolume {
 
     /// Returns the block address of the journal's second copy, if the file is long enough and its chain
     /// matches its length. The chain need not be consecutive: a computer may have copied the file.
-    async fn second_place<B: Blocks>(
+    async fn second_copy<B: Blocks>(
         &mut self,
         card: &mut B,
         first: u32,
         bytes: u32,
     ) -> Result<Option<u32>, Error<B::Error>> {
-        let index = PLACE_STEP_BLOCKS / self.layout.cluster_blocks;
-        let within = PLACE_STEP_BLOCKS % self.layout.cluster_blocks;
+        let index = COPY_STEP_BLOCKS / self.layout.cluster_blocks;
+        let within = COPY_STEP_BLOCKS % self.layout.cluster_blocks;
         let clusters = self.clusters_of(bytes.into());
         let mut second = None;
         let mut cluster = first;
@@ -197,7 +197,7 @@ impl FatVolume {
     ) -> Result<bool, Error<B::Error>> {
         self.record = Record::NEW;
         let mut is_found = false;
-        for place in self.places {
+        for place in self.copies {
             self.read(card, place).await?;
             let age = self.record.sequence.wrapping_sub(sequence_of(&self.block));
             // The sequence number wraps; the newer of two records is less than half the range ahead.
@@ -222,7 +222,7 @@ impl FatVolume {
     ) -> Result<(), Error<B::Error>> {
         let journal = self.record.journal;
         let mut epochs = self.epochs_least;
-        for place in self.places {
+        for place in self.copies {
             self.read(card, place).await?;
             if is_whole(&self.block) {
                 epochs = epochs_of(&self.block).max(epochs);
@@ -237,7 +237,7 @@ impl FatVolume {
             ..Record::NEW
         };
         self.block.fill(0);
-        self.write_back(card, self.places[0]).await?;
+        self.write_back(card, self.copies[0]).await?;
         self.commit(card).await
     }
 
@@ -255,7 +255,7 @@ impl FatVolume {
             });
         }
         let start = self.layout.block_of(first);
-        self.places = [start, start + PLACE_STEP_BLOCKS];
+        self.copies = [start, start + COPY_STEP_BLOCKS];
         self.record.journal = first;
         let mut entry = self.new_entry(JOURNAL, ATTR_HIDDEN | ATTR_SYSTEM);
         entry.set_first_cluster(self.layout.kind, first);

@@ -162,7 +162,7 @@ pub(super) enum First {
 }
 
 /// Distinguishes a boot sector from a partition table.
-pub(super) fn look_at_first<E>(block: &Block) -> Result<First, Error<E>> {
+pub(super) fn identify_first<E>(block: &Block) -> Result<First, Error<E>> {
     let is_volume = has_jump(block) && (parse_boot(block).is_ok() || is_other_kind(block));
     let table = table_of(block).filter(|_| !is_volume);
     let Some(table) = table else {

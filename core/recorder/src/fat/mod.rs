@@ -122,7 +122,7 @@ use crate::volume::{
 };
 use cardiograph_card::{BLOCK_BYTES, Block};
 use hadris_fat_raw::{ATTR_ARCHIVE, ATTR_HIDDEN, ATTR_SYSTEM};
-use layout::{First, Layout, look_at_first};
+use layout::{First, Layout, identify_first};
 use record::{File, Intent, Kind, Record};
 
 /// Date and time in the format of a directory entry.
@@ -148,7 +148,7 @@ pub struct FatVolume {
     entropy: u32,
     layout: Layout,
     /// Block addresses of the journal's two copies.
-    places: [u32; 2],
+    copies: [u32; 2],
     record: Record,
     /// Minimum number of epochs in use, derived from the names in the root directory.
     epochs_least: u32,
@@ -170,7 +170,7 @@ impl FatVolume {
             clock,
             entropy,
             layout: Layout::NONE,
-            places: [0; 2],
+            copies: [0; 2],
             record: Record::NEW,
             epochs_least: 1,
             removed: None,
@@ -190,7 +190,7 @@ impl FatVolume {
     async fn find<B: Blocks>(&mut self, card: &mut B) -> Result<Layout, Error<B::Error>> {
         let card_blocks = card.blocks();
         self.read(card, 0).await?;
-        let start = match look_at_first(&self.block)? {
+        let start = match identify_first(&self.block)? {
             First::Boot => 0,
             First::Partition(start) => start,
         };
@@ -265,7 +265,7 @@ impl<B: Blocks> Volume<B> for FatVolume {
         self.layout = Layout::NONE;
         self.layout = self.find(card).await?;
         {
-            let seen = self.look_at_root(card).await?;
+            let seen = self.survey_root(card).await?;
             self.epochs_least = seen.number_last + 1;
             self.load_journal(card, &seen).await?;
         }

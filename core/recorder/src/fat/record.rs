@@ -9,9 +9,9 @@ use cardiograph_card::{BLOCK_BYTES, Block};
 use hadris_fat_raw::{ENTRY_SIZE, FIRST_DATA_CLUSTER};
 
 /// Blocks from the journal's first copy to the second, so that a failed write does not damage both.
-pub(super) const PLACE_STEP_BLOCKS: u32 = 64;
+pub(super) const COPY_STEP_BLOCKS: u32 = 64;
 /// Blocks of the journal: two copies, and as many blocks behind the second as between them.
-pub(super) const JOURNAL_BLOCKS: u32 = 2 * PLACE_STEP_BLOCKS + 1;
+pub(super) const JOURNAL_BLOCKS: u32 = 2 * COPY_STEP_BLOCKS + 1;
 
 const MAGIC: [u8; 8] = *b"CARDIOJ2";
 /// Magic of version 0.1, which stored names instead of numbers and had no series.

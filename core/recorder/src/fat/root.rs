@@ -34,7 +34,7 @@ pub(super) enum Room {
 }
 
 /// Contents of the root directory.
-pub(super) struct Seen {
+pub(super) struct RootContents {
     pub(super) journal: Option<(Place, ShortEntry)>,
     /// Highest number in a name of the pattern LLLddddd.
     pub(super) number_last: u32,
@@ -88,10 +88,10 @@ impl FatVolume {
     }
 
     /// Finds the journal, and the numbers that version 0.1 has used.
-    pub(super) async fn look_at_root<B: Blocks>(
+    pub(super) async fn survey_root<B: Blocks>(
         &mut self,
         card: &mut B,
-    ) -> Result<Seen, Error<B::Error>> {
+    ) -> Result<RootContents, Error<B::Error>> {
         let mut journal = None;
         let mut number_last = 0;
         self.scan_root(card, &mut |place, slot| {
@@ -104,7 +104,7 @@ impl FatVolume {
             true
         })
         .await?;
-        Ok(Seen {
+        Ok(RootContents {
             journal,
             number_last,
         })

@@ -219,11 +219,11 @@ impl FatVolume {
         let blocks = wanted.saturating_mul(self.layout.cluster_blocks);
         let unit = 1 << (blocks / UNITS_OF_FILE_MIN).max(1).ilog2();
         let clusters = unit.min(UNIT_BLOCKS_MAX) / self.layout.cluster_blocks;
-        let is_even = self
+        let is_aligned = self
             .layout
             .block_of(FIRST_DATA_CLUSTER)
             .is_multiple_of(self.layout.cluster_blocks);
-        if clusters > 1 && is_even {
+        if clusters > 1 && is_aligned {
             let found = self.free_run_at(card, wanted, clusters).await?;
             if found.1 == wanted {
                 return Ok(found);
@@ -277,8 +277,8 @@ impl FatVolume {
                 self.entry_here(cluster)
             };
             // A nonzero reserved upper nibble counts as used, because rewriting the entry would clear it.
-            let is_even = unit == 1 || self.layout.block_of(cluster).is_multiple_of(unit_blocks);
-            let may_be_in = run > 0 || is_even;
+            let is_aligned = unit == 1 || self.layout.block_of(cluster).is_multiple_of(unit_blocks);
+            let may_be_in = run > 0 || is_aligned;
             run = if entry == 0 && may_be_in { run + 1 } else { 0 };
             if run > longest.1 {
                 longest = (cluster + 1 - run, run);

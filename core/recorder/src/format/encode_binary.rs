@@ -16,14 +16,14 @@ impl Encoder {
     pub(super) fn fill_binary(
         &mut self,
         position: &FilePosition,
-        source: &mut Consumer,
+        consumer: &mut Consumer,
         intake: &mut Intake,
     ) -> Filled {
         let Some(schema) = self.schema() else {
             return Filled::Dry;
         };
         if self.len == 0 && self.written == 0 {
-            if let Some(filled) = self.begin_header(position, source, intake) {
+            if let Some(filled) = self.begin_header(position, consumer, intake) {
                 return filled;
             }
             if self.item != Item::Header && !position.may_begin(1) {
@@ -36,7 +36,7 @@ impl Encoder {
         }
         while self.len < PAYLOAD_BYTES {
             if self.written == 0 {
-                self.choose(source, intake);
+                self.choose_item(consumer, intake);
             }
             if self.item == Item::Gap {
                 // The samples before it stay in a block of their own.
@@ -46,8 +46,8 @@ impl Encoder {
                 self.write_gap();
                 return Filled::Full;
             }
-            if !self.write_sample(source, schema.sample_bytes(), intake) {
-                return self.dry(source);
+            if !self.write_sample(consumer, schema.sample_bytes(), intake) {
+                return self.dry(consumer);
             }
         }
         self.state = State::Full(Seal::Binary(BlockKind::Samples));
@@ -59,15 +59,15 @@ impl Encoder {
     fn begin_header(
         &mut self,
         position: &FilePosition,
-        source: &Consumer,
+        consumer: &Consumer,
         intake: &Intake,
     ) -> Option<Filled> {
         // A header without a second block, or without samples after it, is useless.
         let may_begin = position.may_begin(BLOCKS_OF_HEADER_MAX);
         if self.item == Item::Header {
             // A file without data stays empty.
-            if !self.is_wanted(source, intake) {
-                return Some(self.dry(source));
+            if !self.is_wanted(consumer, intake) {
+                return Some(self.dry(consumer));
             }
             return (!may_begin).then_some(Filled::Boundary);
         }
@@ -121,15 +121,15 @@ impl Encoder {
     }
 
     /// Writes as much of a sample as fits; returns false if no whole sample is available.
-    fn write_sample(&mut self, source: &mut Consumer, bytes: usize, intake: &mut Intake) -> bool {
-        if source.waiting_bytes().min(intake.left_bytes) < bytes {
+    fn write_sample(&mut self, consumer: &mut Consumer, bytes: usize, intake: &mut Intake) -> bool {
+        if consumer.waiting_bytes().min(intake.left_bytes) < bytes {
             return false;
         }
         let count = (bytes - self.written).min(PAYLOAD_BYTES - self.len);
         if self.written == 0 && self.first_at.is_none() {
             self.set_first(self.len, self.account.encoded().next);
         }
-        source.peek(
+        consumer.peek(
             self.written,
             &mut self.block[PAYLOAD_AT + self.len..][..count],
         );
@@ -137,7 +137,7 @@ impl Encoder {
         self.is_marked = false;
         self.written += count;
         if self.written == bytes {
-            source.release(bytes);
+            consumer.release(bytes);
             intake.left_bytes -= bytes;
             self.written = 0;
             self.account.pass_sample();
@@ -146,7 +146,7 @@ impl Encoder {
     }
 
     /// Completes the unfinished sample and marks the partial block as full.
-    pub(super) fn mark_binary(&mut self, position: &FilePosition, source: &mut Consumer) {
+    pub(super) fn mark_binary(&mut self, position: &FilePosition, consumer: &mut Consumer) {
         let Some(schema) = self.schema() else {
             return;
         };
@@ -158,7 +158,7 @@ impl Encoder {
         // The whole sample is still in the ring.
         while self.written > 0
             && self.len < PAYLOAD_BYTES
-            && self.write_sample(source, schema.sample_bytes(), &mut intake)
+            && self.write_sample(consumer, schema.sample_bytes(), &mut intake)
         {}
         self.state = State::Full(Seal::Binary(BlockKind::Samples));
     }

@@ -27,7 +27,7 @@ impl Encoder {
     pub(super) fn fill_text(
         &mut self,
         position: &FilePosition,
-        source: &mut Consumer,
+        consumer: &mut Consumer,
         intake: &mut Intake,
     ) -> Filled {
         if position.is_full() {
@@ -38,20 +38,20 @@ impl Encoder {
                 self.write_mark();
                 break;
             }
-            match self.write_line(position, source, intake) {
+            match self.write_line(position, consumer, intake) {
                 Wrote::Some => (),
-                Wrote::Nothing => return self.dry(source),
+                Wrote::Nothing => return self.dry(consumer),
                 Wrote::NoRoom => self.write_mark(),
             }
         }
         Filled::Full
     }
 
-    pub(super) fn mark_text(&mut self, position: &FilePosition, source: &mut Consumer) {
+    pub(super) fn mark_text(&mut self, position: &FilePosition, consumer: &mut Consumer) {
         let mut intake = Intake::REST;
         // The rest of the unfinished line is in the ring.
         while self.written > 0 && self.item != Item::Mark {
-            let wrote = self.write_line(position, source, &mut intake);
+            let wrote = self.write_line(position, consumer, &mut intake);
             if self.is_full() {
                 return;
             }
@@ -107,14 +107,14 @@ impl Encoder {
     fn write_line(
         &mut self,
         position: &FilePosition,
-        source: &mut Consumer,
+        consumer: &mut Consumer,
         intake: &mut Intake,
     ) -> Wrote {
-        if self.is_bulk(position) && self.copy_lines(position, source, intake) {
+        if self.is_bulk(position) && self.copy_lines(position, consumer, intake) {
             return Wrote::Some;
         }
         let mut line = [0; LINE_BYTES_MAX];
-        let Some(len) = self.make_line(position, source, intake, &mut line) else {
+        let Some(len) = self.make_line(position, consumer, intake, &mut line) else {
             return Wrote::Nothing;
         };
         let content_max = BLOCK_BYTES - self.mark_line_bytes();
@@ -130,7 +130,7 @@ impl Encoder {
         self.is_marked = false;
         self.written += count;
         if count == left.len() {
-            self.end_line(position, source, intake, len);
+            self.end_line(position, consumer, intake, len);
         }
         self.note_full();
         Wrote::Some
@@ -154,17 +154,17 @@ impl Encoder {
     fn copy_lines(
         &mut self,
         position: &FilePosition,
-        source: &mut Consumer,
+        consumer: &mut Consumer,
         intake: &mut Intake,
     ) -> bool {
         let room = &mut self.block[self.len..];
-        let waiting = source.waiting_bytes().min(intake.left_bytes);
+        let waiting = consumer.waiting_bytes().min(intake.left_bytes);
         let count = waiting.saturating_sub(self.written).min(room.len());
         if count == 0 {
             return false;
         }
         let lines = &mut room[..count];
-        source.peek(self.written, lines);
+        consumer.peek(self.written, lines);
         // Number of bytes of the ring whose lines are complete in the block.
         let mut whole = 0;
         let begun = self.written;
@@ -177,7 +177,7 @@ impl Encoder {
             }
         }
         self.written = begun + count - whole;
-        source.release(whole);
+        consumer.release(whole);
         intake.left_bytes -= whole;
         self.len += count;
         self.is_marked = false;
@@ -189,14 +189,14 @@ impl Encoder {
     fn make_line(
         &mut self,
         position: &FilePosition,
-        source: &mut Consumer,
+        consumer: &mut Consumer,
         intake: &mut Intake,
         line: &mut [u8; LINE_BYTES_MAX],
     ) -> Option<usize> {
         let schema = self.schema();
         if self.item == Item::Header {
             // A file without data stays empty.
-            if self.written == 0 && !self.is_wanted(source, intake) {
+            if self.written == 0 && !self.is_wanted(consumer, intake) {
                 return None;
             }
             let place = self.session.map_or(0, |session| session.schema());
@@ -215,21 +215,21 @@ impl Encoder {
             return Some(text::about(schema, &about, line));
         }
         if self.written == 0 {
-            self.choose(source, intake);
+            self.choose_item(consumer, intake);
         }
         if let (Item::Gap, Some(gap)) = (self.item, self.account.gap()) {
             return Some(text::gap(schema, &gap, line));
         }
-        let Next::Samples(waiting) = source.next() else {
+        let Next::Samples(waiting) = consumer.next() else {
             return None;
         };
-        sample_line(source, schema, waiting.min(intake.left_bytes), line)
+        sample_line(consumer, schema, waiting.min(intake.left_bytes), line)
     }
 
     fn end_line(
         &mut self,
         position: &FilePosition,
-        source: &mut Consumer,
+        consumer: &mut Consumer,
         intake: &mut Intake,
         len: usize,
     ) {
@@ -243,7 +243,7 @@ impl Encoder {
             }
             Item::Sample => {
                 let bytes = self.schema().map_or(len, |schema| schema.sample_bytes());
-                source.release(bytes);
+                consumer.release(bytes);
                 intake.left_bytes = intake.left_bytes.saturating_sub(bytes);
                 self.account.pass_sample();
                 Item::Sample
@@ -260,7 +260,7 @@ fn bytes_at(position: &FilePosition) -> u32 {
 
 /// Formats the next sample of the ring as a line and returns its length.
 fn sample_line(
-    source: &Consumer,
+    consumer: &Consumer,
     schema: Option<&super::Schema>,
     waiting: usize,
     line: &mut [u8; LINE_BYTES_MAX],
@@ -271,14 +271,14 @@ fn sample_line(
             return None;
         }
         let mut sample = [0; SAMPLE_BYTES_MAX];
-        source.peek(0, &mut sample[..bytes]);
+        consumer.peek(0, &mut sample[..bytes]);
         let mut text = decimal::Text::new(line);
         schema.write_row(&sample[..bytes], &mut text);
         return Some(text.len());
     }
     // The ring accepts no longer lines.
     let count = waiting.min(line.len());
-    source.peek(0, &mut line[..count]);
+    consumer.peek(0, &mut line[..count]);
     let end = line[..count].iter().position(|byte| *byte == b'\n');
     match end {
         Some(at) => Some(at + 1),

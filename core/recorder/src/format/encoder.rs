@@ -276,7 +276,7 @@ impl Encoder {
     pub(crate) fn fill(
         &mut self,
         position: &FilePosition,
-        source: &mut Consumer,
+        consumer: &mut Consumer,
         limit_bytes: usize,
     ) -> (Filled, Option<Gap>) {
         if self.is_full() {
@@ -287,15 +287,15 @@ impl Encoder {
             gap: None,
         };
         let filled = match self.format {
-            Format::Binary(_) => self.fill_binary(position, source, &mut intake),
-            _ => self.fill_text(position, source, &mut intake),
+            Format::Binary(_) => self.fill_binary(position, consumer, &mut intake),
+            _ => self.fill_text(position, consumer, &mut intake),
         };
         (filled, intake.gap)
     }
 
     /// Completes the unfinished line or sample and ends the block with a mark. `Full`: push the block and
     /// call this again. `Dry`: everything is marked.
-    pub(crate) fn mark(&mut self, position: &FilePosition, source: &mut Consumer) -> Filled {
+    pub(crate) fn mark(&mut self, position: &FilePosition, consumer: &mut Consumer) -> Filled {
         if self.is_full() {
             return Filled::Full;
         }
@@ -306,8 +306,8 @@ impl Encoder {
             return Filled::Boundary;
         }
         match self.format {
-            Format::Binary(_) => self.mark_binary(position, source),
-            _ => self.mark_text(position, source),
+            Format::Binary(_) => self.mark_binary(position, consumer),
+            _ => self.mark_text(position, consumer),
         }
         Filled::Full
     }
@@ -324,8 +324,8 @@ impl Encoder {
     }
 
     /// Returns the result if nothing more can be taken from the ring now.
-    pub(super) fn dry(&self, source: &Consumer) -> Filled {
-        let is_session = self.account.gap().is_none() && source.next() == Next::Session;
+    pub(super) fn dry(&self, consumer: &Consumer) -> Filled {
+        let is_session = self.account.gap().is_none() && consumer.next() == Next::Session;
         match is_session {
             true => Filled::Boundary,
             false => Filled::Dry,
@@ -333,8 +333,8 @@ impl Encoder {
     }
 
     /// Returns true if there is a gap or a sample to write.
-    pub(super) fn is_wanted(&self, source: &Consumer, intake: &Intake) -> bool {
-        match source.next() {
+    pub(super) fn is_wanted(&self, consumer: &Consumer, intake: &Intake) -> bool {
+        match consumer.next() {
             _ if self.account.gap().is_some() => true,
             Next::Samples(_) => intake.left_bytes > 0,
             Next::Gap(_) => intake.gap.is_none(),
@@ -343,10 +343,10 @@ impl Encoder {
     }
 
     /// Chooses the next item after a complete line or sample: a gap or a sample.
-    pub(super) fn choose(&mut self, source: &mut Consumer, intake: &mut Intake) {
+    pub(super) fn choose_item(&mut self, consumer: &mut Consumer, intake: &mut Intake) {
         if self.account.gap().is_none()
             && intake.gap.is_none()
-            && let Some(gap) = source.take_gap()
+            && let Some(gap) = consumer.take_gap()
         {
             self.account.note_gap(gap);
             intake.gap = Some(gap);

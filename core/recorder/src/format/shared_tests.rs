@@ -57,8 +57,8 @@ fn sample(stream: u8, index: u64, bytes: usize) -> Vec<u8> {
 
 struct Stream<'a> {
     encoder: Encoder,
-    sampler: Producer<'a>,
-    source: Consumer<'a>,
+    producer: Producer<'a>,
+    consumer: Consumer<'a>,
     /// Schema of the samples being pushed.
     schema: u8,
     /// True while a session is in the ring.
@@ -88,11 +88,11 @@ impl<'a> Track<'a> {
         let streams: Vec<Stream> = (0..)
             .zip(rings)
             .map(|(at, ring)| {
-                let (sampler, source) = ring.split(FORMAT);
+                let (producer, consumer) = ring.split(FORMAT);
                 Stream {
                     encoder: Encoder::new(FORMAT, *b"LOG", at),
-                    sampler,
-                    source,
+                    producer,
+                    consumer,
                     schema: 0,
                     is_changing: false,
                     sessions: 0,
@@ -133,14 +133,17 @@ impl<'a> Track<'a> {
     fn push(&mut self, at: usize) {
         let stream = &mut self.streams[at];
         let bytes = SCHEMAS[usize::from(stream.schema)].sample_bytes();
-        let sample = sample(at as u8, stream.sampler.pushed(), bytes);
-        let _ = stream.sampler.push(&sample, self.now_us);
+        let sample = sample(at as u8, stream.producer.pushed(), bytes);
+        let _ = stream.producer.push(&sample, self.now_us);
         self.now_us += 700;
     }
 
     fn write(&mut self, at: usize) {
         let stream = &mut self.streams[at];
-        assert!(!self.position.is_full(), "the file has no room for a partial block");
+        assert!(
+            !self.position.is_full(),
+            "the file has no room for a partial block"
+        );
         self.position.set_age(self.now_us);
         let file = self.files.last_mut().unwrap();
         file.blocks.push(*stream.encoder.block(&self.position));
@@ -151,8 +154,8 @@ impl<'a> Track<'a> {
     /// Fills one block of a stream; returns true if it made progress.
     fn fill(&mut self, at: usize) -> bool {
         let stream = &mut self.streams[at];
-        let source = &mut stream.source;
-        let (filled, _) = stream.encoder.fill(&self.position, source, usize::MAX);
+        let consumer = &mut stream.consumer;
+        let (filled, _) = stream.encoder.fill(&self.position, consumer, usize::MAX);
         match filled {
             Filled::Full => self.write(at),
             Filled::Dry => return false,
@@ -166,7 +169,7 @@ impl<'a> Track<'a> {
         for at in 0..self.streams.len() {
             loop {
                 let stream = &mut self.streams[at];
-                match stream.encoder.mark(&self.position, &mut stream.source) {
+                match stream.encoder.mark(&self.position, &mut stream.consumer) {
                     Filled::Full => self.write(at),
                     Filled::Dry => break,
                     Filled::Boundary => panic!("the file has no room to complete partial blocks"),
@@ -187,8 +190,8 @@ impl<'a> Track<'a> {
         let mut session = None;
         for (at, stream) in self.streams.iter_mut().enumerate() {
             if session.is_none()
-                && stream.source.next() == Next::Session
-                && let Some(taken) = stream.source.take_session()
+                && stream.consumer.next() == Next::Session
+                && let Some(taken) = stream.consumer.take_session()
             {
                 stream.is_changing = false;
                 session = Some((at, taken));
@@ -218,7 +221,7 @@ impl<'a> Track<'a> {
         let name = format!("s-{at}-{}", stream.sessions);
         let schema_of = &SCHEMAS[usize::from(schema)];
         let session = Session::new(&name, Some(schema_of), &settings, &FORMAT).unwrap();
-        if stream.sampler.begin_session(&session).is_err() {
+        if stream.producer.begin_session(&session).is_err() {
             return;
         }
         (stream.schema, stream.is_changing) = (schema, true);
@@ -226,7 +229,7 @@ impl<'a> Track<'a> {
 
     fn finish(&mut self) {
         for stream in &mut self.streams {
-            stream.sampler.close();
+            stream.producer.close();
         }
         loop {
             let mut wrote = false;
@@ -250,7 +253,7 @@ impl<'a> Track<'a> {
             files.push(parts);
         }
         for (at, stream) in (0_u8..).zip(&self.streams) {
-            check_order(&files, at, stream.sampler.pushed()).unwrap();
+            check_order(&files, at, stream.producer.pushed()).unwrap();
             let mut lost = 0;
             for part in files.iter().filter_map(|file| file.get(&at)) {
                 lost += part.lost();
@@ -264,7 +267,7 @@ impl<'a> Track<'a> {
             let durable = stream.encoder.account().durable();
             assert_eq!(
                 (durable.next, durable.lost),
-                (stream.sampler.pushed(), lost)
+                (stream.producer.pushed(), lost)
             );
         }
     }

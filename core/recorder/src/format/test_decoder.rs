@@ -83,7 +83,10 @@ pub(crate) fn decode(blocks: &[Block], epoch: u32, file_number: u32) -> BTreeMap
 /// Asserts that no sample continues in another file.
 pub(super) fn assert_closed(parts: &BTreeMap<u8, Part>) {
     for (stream, part) in parts {
-        assert!(part.carry.is_empty(), "stream {stream} ends within a sample");
+        assert!(
+            part.carry.is_empty(),
+            "stream {stream} ends within a sample"
+        );
     }
 }
 

@@ -38,8 +38,8 @@ struct Maker<'a> {
     format: Format,
     encoder: Encoder,
     position: FilePosition,
-    source: Consumer<'a>,
-    sampler: Producer<'a>,
+    consumer: Consumer<'a>,
+    producer: Producer<'a>,
     written: Written,
     index: u64,
 }
@@ -58,7 +58,7 @@ impl Maker<'_> {
                 .map(|_| self.random.next_u64() as u8)
                 .collect(),
         };
-        if self.sampler.push(&sample, 9).is_ok() {
+        if self.producer.push(&sample, 9).is_ok() {
             self.written.lines.push(line_of(&self.format, &sample));
         } else {
             self.note_lost();
@@ -104,15 +104,15 @@ impl Maker<'_> {
     fn checkpoint(&mut self) {
         // Up to the current contents of the ring, whole samples only. A call takes at most one gap.
         loop {
-            let source = &mut self.source;
-            match self.encoder.fill(&self.position, source, usize::MAX) {
+            let consumer = &mut self.consumer;
+            match self.encoder.fill(&self.position, consumer, usize::MAX) {
                 (Filled::Full, _) => self.take_block(),
                 (Filled::Dry, None) => break,
                 (Filled::Dry, Some(_)) => (),
                 (Filled::Boundary, _) => panic!("the file is long enough"),
             }
         }
-        while self.encoder.mark(&self.position, &mut self.source) == Filled::Full {
+        while self.encoder.mark(&self.position, &mut self.consumer) == Filled::Full {
             self.take_block();
         }
         assert!(self.encoder.is_marked());
@@ -125,9 +125,9 @@ impl Maker<'_> {
             0..60 => self.sample(),
             60..96 => {
                 // A limit ends at a sample boundary: no samples, or all that are waiting.
-                let limit = self.random.below(2) as usize * self.source.waiting_bytes();
-                let source = &mut self.source;
-                if let (Filled::Full, _) = self.encoder.fill(&self.position, source, limit) {
+                let limit = self.random.below(2) as usize * self.consumer.waiting_bytes();
+                let consumer = &mut self.consumer;
+                if let (Filled::Full, _) = self.encoder.fill(&self.position, consumer, limit) {
                     self.take_block();
                 }
             }
@@ -185,7 +185,7 @@ fn gap_of(line: &str) -> Option<(u64, u64)> {
 fn make(seed: u64, format: Format, blocks: usize) -> Written {
     let bytes: Vec<AtomicU8> = (0..3000).map(|_| AtomicU8::new(0)).collect();
     let mut ring = Ring::over(bytes);
-    let (sampler, source) = ring.split(format);
+    let (producer, consumer) = ring.split(format);
     let mut encoder = Encoder::new(format, *b"LOG", 0);
     encoder.start(None);
     let mut maker = Maker {
@@ -193,8 +193,8 @@ fn make(seed: u64, format: Format, blocks: usize) -> Written {
         format,
         encoder,
         position: FilePosition::new(EPOCH, NUMBER, 100_000, 1, BEGUN_US),
-        source,
-        sampler,
+        consumer,
+        producer,
         index: 0,
         written: Written {
             blocks: Vec::new(),
@@ -206,10 +206,9 @@ fn make(seed: u64, format: Format, blocks: usize) -> Written {
     while maker.written.blocks.len() < blocks {
         maker.step();
     }
-    maker.sampler.close();
+    maker.producer.close();
     maker.written.durable = maker.position.durable;
     maker.checkpoint();
-    // A gap that nobody was told of before the end.
     maker.written
 }
 

@@ -26,7 +26,7 @@ pub fn next_action<const N: usize>(state: &State<N>, now: &Conditions<N>) -> Act
 
 /// Returns the next action with a mounted card.
 fn with_card<const N: usize>(state: &State<N>, now: &Conditions<N>) -> Action {
-    let wish = strongest_wish(state, now);
+    let candidate = strongest_candidate(state, now);
     let job = next_job(state, now);
     let is_forced = state.is_forced_with_room();
     if let Some((true, action)) = job
@@ -35,20 +35,20 @@ fn with_card<const N: usize>(state: &State<N>, now: &Conditions<N>) -> Action {
     {
         return action;
     }
-    if let Some(wish) = wish.filter(|wish| wish.is_pressing) {
-        return wish.action;
+    if let Some(candidate) = candidate.filter(|candidate| candidate.is_pressing) {
+        return candidate.action;
     }
-    if now.is_guest_waiting && now.absorbs_guest && !is_forced {
-        return Action::Guest;
+    if now.is_read_pending && now.absorbs_read && !is_forced {
+        return Action::Read;
     }
     if let Some((is_urgent, action)) = job {
         let is_free = now.absorbs_step && !is_saving(state);
-        if is_free || is_urgent && wish.is_none() {
+        if is_free || is_urgent && candidate.is_none() {
             return action;
         }
     }
-    if let Some(wish) = wish {
-        return wish.action;
+    if let Some(candidate) = candidate {
+        return candidate.action;
     }
     match state.job {
         None => when_stuck(state, now).unwrap_or(Action::Rest),
@@ -58,7 +58,7 @@ fn with_card<const N: usize>(state: &State<N>, now: &Conditions<N>) -> Action {
 
 /// Work of a track that needs the card.
 #[derive(Clone, Copy)]
-struct Wish {
+struct Candidate {
     /// A ring fills, or data must become durable at any cost.
     is_pressing: bool,
     /// Highest level of the track's rings.
@@ -66,16 +66,22 @@ struct Wish {
     action: Action,
 }
 
-fn strongest_wish<const N: usize>(state: &State<N>, now: &Conditions<N>) -> Option<Wish> {
-    let wishes = state.indices().filter_map(|at| wish_of(state, now, at));
+fn strongest_candidate<const N: usize>(state: &State<N>, now: &Conditions<N>) -> Option<Candidate> {
+    let candidates = state
+        .indices()
+        .filter_map(|at| candidate_of(state, now, at));
     // Among equals the first is served.
-    wishes.reduce(|best, other| {
+    candidates.reduce(|best, other| {
         let is_stronger = (other.is_pressing, other.level) > (best.is_pressing, best.level);
         if is_stronger { other } else { best }
     })
 }
 
-fn wish_of<const N: usize>(state: &State<N>, now: &Conditions<N>, at: u8) -> Option<Wish> {
+fn candidate_of<const N: usize>(
+    state: &State<N>,
+    now: &Conditions<N>,
+    at: u8,
+) -> Option<Candidate> {
     let track = &state.tracks[usize::from(at)];
     let level = now.of_track(at).map(|(_, stream)| stream.level).max()?;
     let is_forced = track.checkpoint == Checkpoint::Forced;
@@ -90,7 +96,7 @@ fn wish_of<const N: usize>(state: &State<N>, now: &Conditions<N>, at: u8) -> Opt
             (track.ahead > 0 && is_needed).then_some(Action::Begin(at))?
         }
     };
-    Some(Wish {
+    Some(Candidate {
         is_pressing: is_forced || level > LEVEL_URGENT,
         level,
         action,

@@ -15,7 +15,7 @@
 //!              Acquire               Start(Mount), Step ...              Write
 //!   Absent ───────────────> Unmounted ─────────────────────> Idle ─────────────────> Writing(track)
 //!     ^                          │                            ^ │ <── Commit, Step ──────┘
-//!     │                          │                            │ └─ Step, Guest
+//!     │                          │                            │ └─ Step, Read
 //!     └───── any failure ────────┴────────────────────────────┘
 //! ```
 //!
@@ -227,7 +227,7 @@ pub enum Action {
     /// Put the file of a track aside: to be closed, or to be reused if it is empty.
     Leave(u8),
     /// Carry out a read that another task requested.
-    Guest,
+    Read,
     /// Answer a flush request.
     AnswerFlush(u32, bool),
     /// Report that a track has no room left.
@@ -327,7 +327,7 @@ pub struct TrackConditions {
     /// Length of the next prepared file, in blocks.
     pub next_blocks: u32,
     /// Set by [`update`] and [`request`]: the pending checkpoint now covers everything in the rings.
-    pub is_target_new: bool,
+    pub is_checkpoint_new: bool,
 }
 
 impl TrackConditions {
@@ -340,7 +340,7 @@ impl TrackConditions {
         needs_name: false,
         may_reserve: false,
         next_blocks: 0,
-        is_target_new: false,
+        is_checkpoint_new: false,
     };
 }
 
@@ -356,11 +356,11 @@ pub struct Conditions<const N: usize> {
     /// All rings absorb a step of a job.
     pub absorbs_step: bool,
     /// All rings absorb a read requested by another task.
-    pub absorbs_guest: bool,
+    pub absorbs_read: bool,
     /// An urgent job has waited for the rings for as long as it may.
     pub is_patience_over: bool,
     /// Another task waits for a read.
-    pub is_guest_waiting: bool,
+    pub is_read_pending: bool,
     /// A failed or full card may be tried again now.
     pub is_retry_due: bool,
     /// A failed card may still be tried again at all.
@@ -434,9 +434,9 @@ impl<const N: usize> Conditions<N> {
             tracks: [TrackConditions::NEW; N],
             absorbs_commit: false,
             absorbs_step: false,
-            absorbs_guest: false,
+            absorbs_read: false,
             is_patience_over: false,
-            is_guest_waiting: false,
+            is_read_pending: false,
             is_retry_due: false,
             may_retry: false,
             may_remove: false,

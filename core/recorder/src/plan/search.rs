@@ -20,7 +20,7 @@
 //! | shared file | its last blocks, one per stream, are reserved for unfinished blocks |
 //! | volume | has room for files, or none; slots for two or three files per track |
 //! | job | begun, in the middle, done |
-//! | clocks, costs, guests | predicates that may be true or false wherever consistent |
+//! | clocks, costs, reads | predicates that may be true or false wherever consistent |
 //! | counts of samples and of lost ones | none or some, because no decision depends on more |
 //!
 //! A full ring absorbs nothing, unless its track was reported to have no room. Samples that arrive while the
@@ -65,7 +65,7 @@ struct Config<const N: usize> {
     /// Maximum number of files per track: prepared, being written, closing.
     slots: u8,
     /// Other tasks read from the card.
-    has_guests: bool,
+    has_reads: bool,
     /// Files get names, and are left at their maximum age.
     has_names_and_ages: bool,
     may_remove: bool,
@@ -122,7 +122,7 @@ const ONE: Config<1> = Config {
     gaps: 1,
     blocks: 2,
     slots: 3,
-    has_guests: true,
+    has_reads: true,
     has_names_and_ages: true,
     may_remove: false,
     is_text: true,
@@ -142,7 +142,7 @@ fn one_stream() {
         Action::Commit(0),
         Action::Begin(0),
         Action::Leave(0),
-        Action::Guest,
+        Action::Read,
         Action::AnswerFlush(1, true),
         Action::ReportFull(0),
         Action::GiveUp(0),
@@ -180,7 +180,7 @@ const SHARED: Config<2> = Config {
     gaps: 1,
     blocks: 3,
     slots: 2,
-    has_guests: false,
+    has_reads: false,
     has_names_and_ages: false,
     may_remove: false,
     is_text: false,
@@ -215,7 +215,7 @@ const APART: Config<2> = Config {
     gaps: 1,
     blocks: 1,
     slots: 2,
-    has_guests: false,
+    has_reads: false,
     has_names_and_ages: false,
     may_remove: false,
     is_text: false,

@@ -39,7 +39,7 @@ pub fn update<const N: usize>(state: &mut State<N>, now: &mut Conditions<N>) {
         let has_file = track.file.is_some();
         if conditions.is_checkpoint_due && has_file && track.checkpoint == Checkpoint::None {
             track.checkpoint = Checkpoint::Wanted;
-            cover_rings(now, at);
+            request_checkpoint(now, at);
         }
         if state.phase == Phase::Ending {
             force(state, now, at);
@@ -69,12 +69,12 @@ fn force<const N: usize>(state: &mut State<N>, now: &mut Conditions<N>, at: u8) 
     let track = &mut state.tracks[usize::from(at)];
     if now.has_unsaved(at, track.file) {
         track.checkpoint = Checkpoint::Forced;
-        cover_rings(now, at);
+        request_checkpoint(now, at);
     }
 }
 
-fn cover_rings<const N: usize>(now: &mut Conditions<N>, at: u8) {
-    now.tracks[usize::from(at)].is_target_new = true;
+fn request_checkpoint<const N: usize>(now: &mut Conditions<N>, at: u8) {
+    now.tracks[usize::from(at)].is_checkpoint_new = true;
     for stream in now.streams.iter_mut().filter(|stream| stream.track == at) {
         stream.is_behind = stream.is_waiting;
     }
@@ -140,7 +140,7 @@ pub fn apply<const N: usize>(
         Action::Commit(at) => commit(state, now, at),
         Action::Begin(at) => begin(state, now, at),
         Action::Leave(at) => leave(state, at),
-        Action::Guest => state.card = Card::Idle,
+        Action::Read => state.card = Card::Idle,
         Action::AnswerFlush(..) => state.flush = Flush::None,
         Action::ReportFull(at) => state.tracks[usize::from(at)].is_full = true,
         Action::GiveUp(at) => give_up(state, at),

@@ -211,7 +211,10 @@ impl Slot {
 
     pub(super) fn look_us(&self) -> u64 {
         self.looks.set(self.looks.get() + 1);
-        assert!(self.looks.get() < LOOKS_MAX, "the recorder polls without time passing");
+        assert!(
+            self.looks.get() < LOOKS_MAX,
+            "the recorder polls without time passing"
+        );
         self.now_us.get()
     }
 

@@ -128,7 +128,9 @@ impl Judge {
                 if let Some(part) = parts.get(&fed.stream) {
                     for (index, bytes) in &part.samples {
                         if *bytes != fed.sample(*index) {
-                            return Err(format!("{path}: sample {index} differs from the one pushed"));
+                            return Err(format!(
+                                "{path}: sample {index} differs from the one pushed"
+                            ));
                         }
                         samples.push(*index);
                     }
@@ -233,7 +235,9 @@ pub(super) fn judge(cards: &[Judge], fed: &Fed, demand: Demand) -> Result<(u64, 
         }
         let is_unsure = |(first, end): &(u64, u64)| (*first..*end).contains(&index);
         if *places > 1 && !fed.unsure.iter().any(is_unsure) {
-            return Err(format!("sample {index} of {pushed} is in {places} files or gaps"));
+            return Err(format!(
+                "sample {index} of {pushed} is in {places} files or gaps"
+            ));
         }
     }
     Ok((written, lost))

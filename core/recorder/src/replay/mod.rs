@@ -75,7 +75,11 @@ fn random_paths_keep_the_promises() {
         failures.entry(kind).or_default().push(number);
     }
     for (why, paths) in &failures {
-        println!("{} paths failed, first path {}: {why}", paths.len(), paths[0]);
+        println!(
+            "{} paths failed, first path {}: {why}",
+            paths.len(),
+            paths[0]
+        );
     }
     println!("{totals:?}");
     watch::WATCH.with_borrow_mut(|watch| {
@@ -83,7 +87,11 @@ fn random_paths_keep_the_promises() {
         watch.counts.print();
         assert!(failures.is_empty(), "{} kinds of failures", failures.len());
         if only == u64::MAX {
-            assert_eq!(watch.counts.missing(), None, "an action and outcome that must occur never did");
+            assert_eq!(
+                watch.counts.missing(),
+                None,
+                "an action and outcome that must occur never did"
+            );
         }
     });
 }

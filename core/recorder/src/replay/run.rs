@@ -335,7 +335,11 @@ impl Replay<'_> {
                         reader = Some(Box::pin(async move {
                             let mut blocks = [[0; 512]; 3];
                             if desk.read(0, &mut blocks).await.is_ok() {
-                                assert_eq!(blocks[0][510..], [0x55, 0xAA], "the read returned wrong data");
+                                assert_eq!(
+                                    blocks[0][510..],
+                                    [0x55, 0xAA],
+                                    "the read returned wrong data"
+                                );
                             }
                         }));
                     }

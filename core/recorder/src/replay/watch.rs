@@ -30,7 +30,7 @@ const KINDS: [&str; 24] = [
     "Commit",
     "Begin",
     "Leave",
-    "Guest",
+    "Read",
     "AnswerFlush",
     "ReportFull",
     "GiveUp",
@@ -42,7 +42,7 @@ const OUTCOMES: [&str; 4] = ["Done", "JobDone", "NoRoom", "Failed"];
 fn needed(kind: usize) -> [bool; 4] {
     let name = KINDS[kind];
     let is_step = name.starts_with("Step");
-    let may_fail = is_step || matches!(name, "Acquire" | "Write" | "Commit" | "Guest");
+    let may_fail = is_step || matches!(name, "Acquire" | "Write" | "Commit" | "Read");
     let may_lack_room = matches!(name, "Step(Reserve)" | "Step(Remove)");
     [true, is_step, may_lack_room, may_fail]
 }
@@ -69,7 +69,7 @@ fn kind(action: Action, job: Option<Job>) -> usize {
         Action::Commit(_) => 16,
         Action::Begin(_) => 17,
         Action::Leave(_) => 18,
-        Action::Guest => 19,
+        Action::Read => 19,
         Action::AnswerFlush(..) => 20,
         Action::ReportFull(_) => 21,
         Action::GiveUp(_) => 22,

@@ -127,7 +127,10 @@ fn each_cause_is_the_one_that_was_set_and_a_change_ends_the_gap() {
     let gaps: Vec<Gap> = core::iter::from_fn(|| consumer.take_gap()).collect();
     let reported: Vec<_> = gaps.iter().map(|gap| (gap.cause, gap.count)).collect();
     let [busy, bad] = [Cause::Busy, Cause::BadSample];
-    assert_eq!(reported, [(busy, 1), (bad, 1), (busy, 1), (Cause::NoCard, 33)]);
+    assert_eq!(
+        reported,
+        [(busy, 1), (bad, 1), (busy, 1), (Cause::NoCard, 33)]
+    );
     for cause in causes {
         consumer.set_cause(cause);
         producer.push(b"a", 0).unwrap();

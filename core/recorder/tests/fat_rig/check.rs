@@ -129,7 +129,9 @@ pub fn check(disk: &Disk, start: u32) -> Result<Listing, String> {
     if is_32 {
         let free = get32(disk.block(start + get16(boot, 48)), 488);
         if free != free_clusters && free != u32::MAX {
-            return Err(format!("FSInfo has {free} free clusters, expected {free_clusters}"));
+            return Err(format!(
+                "FSInfo has {free} free clusters, expected {free_clusters}"
+            ));
         }
     }
     Ok(Listing {
@@ -179,7 +181,10 @@ fn files_of(
         };
         let due = size.div_ceil(fat.cluster_blocks * 512) as usize;
         if !is_folder && chain.len() != due {
-            return Err(format!("{name} has {} clusters, expected {due}", chain.len()));
+            return Err(format!(
+                "{name} has {} clusters, expected {due}",
+                chain.len()
+            ));
         }
         let blocks = fat.blocks(&chain);
         if is_folder {

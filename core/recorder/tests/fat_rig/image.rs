@@ -218,7 +218,11 @@ impl Image {
                 files.insert(name, (long, file.len()));
             }
         }
-        assert_eq!(theirs, self.files.len(), "a file of another program is missing");
+        assert_eq!(
+            theirs,
+            self.files.len(),
+            "a file of another program is missing"
+        );
         files
     }
 }

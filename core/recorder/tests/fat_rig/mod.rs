@@ -358,7 +358,7 @@ impl Rig {
     }
 
     /// Mounts the card anew with its power restored.
-    pub fn again(&mut self) {
+    pub fn remount(&mut self) {
         *self = Rig::of_logger(self.disk.back(), self.entropy);
         self.mount().unwrap();
     }

@@ -345,6 +345,9 @@ fn run<const N: usize>(
             return result.map_err(|error| format!("{error:?}"));
         }
         executor.poll();
-        assert!(world.now_us.get() < case.until_us, "the recording does not end");
+        assert!(
+            world.now_us.get() < case.until_us,
+            "the recording does not end"
+        );
     }
 }

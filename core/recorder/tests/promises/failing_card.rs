@@ -165,7 +165,7 @@ fn recordings_that_are_older_than_the_journal_stay() {
     for _ in 0..8 {
         rig.record(100, 30_000);
     }
-    rig.again();
+    rig.remount();
     while rig.remove_oldest().unwrap().is_some() {}
     let files = check(&rig.disk, 0).unwrap().files;
     assert!(files.contains_key("REC00007CSV"), "{:?}", files.keys());

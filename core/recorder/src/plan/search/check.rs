@@ -64,7 +64,10 @@ pub(super) fn state<const N: usize>(
         if let Some(old) = before.plan.tracks[index].file {
             // At index 0 it may be the next file.
             let is_same = file.index >= old.index && file.index > 0;
-            ensure(!is_same || file.durable >= old.durable, "the durable index decreases")?;
+            ensure(
+                !is_same || file.durable >= old.durable,
+                "the durable index decreases",
+            )?;
         }
     }
     Ok(())
@@ -82,7 +85,7 @@ pub(super) fn action<const N: usize>(
     let needs_mount = match action {
         Action::Start(job) => job != Job::Mount,
         Action::Write(_) | Action::Mark(_) | Action::Commit(_) | Action::Begin(_) => true,
-        Action::Leave(_) | Action::Guest | Action::ReportFull(_) | Action::GiveUp(_) => true,
+        Action::Leave(_) | Action::Read | Action::ReportFull(_) | Action::GiveUp(_) => true,
         _ => false,
     };
     ensure(is_mounted || !needs_mount, "the card is not mounted")?;
@@ -98,7 +101,7 @@ pub(super) fn action<const N: usize>(
         Action::Commit(at) => commit(config, world, now, at),
         Action::Begin(at) => begin(config, world, at),
         Action::Leave(at) => leave(config, world, at),
-        Action::Guest => guest(now),
+        Action::Read => read(now),
         Action::AnswerFlush(_, is_durable) => answer(config, world, is_durable),
         Action::ReportFull(at) => report_full(config, world, at),
         Action::GiveUp(at) => give_up(world, at),
@@ -131,7 +134,7 @@ fn priorities<const N: usize>(
     now: &Conditions<N>,
     action: Action,
 ) -> Result<(), Violation> {
-    let is_other = matches!(action, Action::Guest | Action::Start(_) | Action::Step);
+    let is_other = matches!(action, Action::Read | Action::Start(_) | Action::Step);
     if !is_other || now.is_patience_over || world.plan.card == Card::Unmounted {
         return Ok(());
     }
@@ -139,13 +142,13 @@ fn priorities<const N: usize>(
         let is_forced = world.plan.tracks[usize::from(at)].checkpoint == Checkpoint::Forced;
         is_forced && !world.is_hopeless(at)
     });
-    let is_guest = action == Action::Guest;
-    ensure(!is_guest || !is_forced, "a read goes before a flush")?;
+    let is_read = action == Action::Read;
+    ensure(!is_read || !is_forced, "a read goes before a flush")?;
     for stream in 0..N {
         if can_write(config, world, stream) {
             let is_urgent = now.streams[stream].level > 500;
             ensure(!is_urgent, "another action goes before an urgent block")?;
-            let is_step = action != Action::Guest;
+            let is_step = action != Action::Read;
             ensure(!is_step || now.absorbs_step, "rings do not absorb this job")?;
         }
     }
@@ -192,7 +195,10 @@ fn rest<const N: usize>(
         let is_left_open = world
             .file(at)
             .is_some_and(|file| file.index == file.blocks && file.durable < file.index);
-        ensure(!is_left_open, "the planner rests although a full file is not durable")?;
+        ensure(
+            !is_left_open,
+            "the planner rests although a full file is not durable",
+        )?;
     }
     for stream in 0..N {
         let at = config.tracks[stream];
@@ -201,7 +207,10 @@ fn rest<const N: usize>(
             true => has_block(config, world, stream),
             false => can_write(config, world, stream),
         };
-        ensure(!may_write, "the planner rests although a full block can be written")?;
+        ensure(
+            !may_write,
+            "the planner rests although a full block can be written",
+        )?;
     }
     Ok(())
 }
@@ -328,9 +337,9 @@ fn leave<const N: usize>(config: &Config<N>, world: &World<N>, at: u8) -> Result
     ensure(may_leave, "left a file that has room")
 }
 
-fn guest<const N: usize>(now: &Conditions<N>) -> Result<(), Violation> {
-    ensure(now.is_guest_waiting, "no read is pending")?;
-    ensure(now.absorbs_guest, "the rings do not absorb this read")
+fn read<const N: usize>(now: &Conditions<N>) -> Result<(), Violation> {
+    ensure(now.is_read_pending, "no read is pending")?;
+    ensure(now.absorbs_read, "the rings do not absorb this read")
 }
 
 fn answer<const N: usize>(
@@ -361,7 +370,10 @@ fn report_full<const N: usize>(
 ) -> Result<(), Violation> {
     let is_reported = world.files[usize::from(at)].is_full_reported;
     ensure(!is_reported, "a full card is reported twice")?;
-    ensure(world.is_starved(at), "a full card is reported while there is room")?;
+    ensure(
+        world.is_starved(at),
+        "a full card is reported while there is room",
+    )?;
     ensure(
         world.is_known_full,
         "a full card is reported before the planner has looked for room",
@@ -378,7 +390,10 @@ fn give_up<const N: usize>(world: &World<N>, at: u8) -> Result<(), Violation> {
         "given up while recording",
     )?;
     ensure(world.is_starved(at), "given up while there is room")?;
-    ensure(world.is_known_full, "given up before the planner has looked for room")
+    ensure(
+        world.is_known_full,
+        "given up before the planner has looked for room",
+    )
 }
 
 fn end<const N: usize>(config: &Config<N>, world: &World<N>) -> Result<(), Violation> {
@@ -421,7 +436,10 @@ pub(super) fn settled<const N: usize>(
         ensure(!world.needs_name(config, at), "a file is never named")?;
         let is_waiting = world.has_unsaved(config, at) || world.is_at_session(config, at);
         if world.is_starved(at) {
-            ensure(!is_waiting || !has_room, "a track waits although there is room")?;
+            ensure(
+                !is_waiting || !has_room,
+                "a track waits although there is room",
+            )?;
             let is_reported = world.files[usize::from(at)].is_full_reported;
             ensure(
                 is_reported || !world.has_unsaved(config, at),

@@ -123,9 +123,9 @@ impl Search {
             let is_served = self.is_card_gone
                 || members.iter().any(|member| {
                     let world = graph.worlds[*member as usize];
-                    world.plan.phase == Phase::Ended || Steps::new(config, world).serves_guest()
+                    world.plan.phase == Phase::Ended || Steps::new(config, world).serves_read()
                 });
-            if config.has_guests && !is_served {
+            if config.has_reads && !is_served {
                 return Err(report(config, graph, first, "a read waits forever"));
             }
             let worlds = members.iter().map(|member| &graph.worlds[*member as usize]);

@@ -103,11 +103,11 @@ pub(super) struct Choice(u32);
 impl Choice {
     const ABSORBS_COMMIT: u32 = 1 << 0;
     const ABSORBS_STEP: u32 = 1 << 1;
-    const ABSORBS_GUEST: u32 = 1 << 2;
+    const ABSORBS_READ: u32 = 1 << 2;
     const PATIENCE_OVER: u32 = 1 << 3;
     const RETRY_DUE: u32 = 1 << 4;
     const NO_RETRY: u32 = 1 << 5;
-    const GUEST: u32 = 1 << 6;
+    const READ: u32 = 1 << 6;
     const PAGE_END: u32 = 1 << 8;
     const SHORT: u32 = 1 << 12;
     const TURN: u32 = 1 << 20;
@@ -120,8 +120,8 @@ impl Choice {
     fn apply<const N: usize>(self, now: &mut Conditions<N>) {
         now.absorbs_commit = self.has(Self::ABSORBS_COMMIT);
         now.absorbs_step = self.has(Self::ABSORBS_STEP);
-        now.absorbs_guest = self.has(Self::ABSORBS_GUEST);
-        now.is_guest_waiting = self.has(Self::GUEST);
+        now.absorbs_read = self.has(Self::ABSORBS_READ);
+        now.is_read_pending = self.has(Self::READ);
         now.is_patience_over = self.has(Self::PATIENCE_OVER);
         now.is_retry_due = self.has(Self::RETRY_DUE);
         now.may_retry = !self.has(Self::NO_RETRY);
@@ -143,8 +143,8 @@ impl fmt::Display for Choice {
         let names = [
             (Choice::ABSORBS_COMMIT, "absorbs-commit"),
             (Choice::ABSORBS_STEP, "absorbs-step"),
-            (Choice::ABSORBS_GUEST, "absorbs-read"),
-            (Choice::GUEST, "read"),
+            (Choice::ABSORBS_READ, "absorbs-read"),
+            (Choice::READ, "read"),
             (Choice::PATIENCE_OVER, "patience-over"),
             (Choice::RETRY_DUE, "retry-due"),
             (Choice::NO_RETRY, "no-retry"),
@@ -269,13 +269,13 @@ impl<'a, const N: usize> Steps<'a, N> {
 
     fn request(&self, next: &mut World<N>, what: Request) {
         let now = next.facts(self.config);
-        next.cover_with(now, |plan, now| request(plan, now, what));
+        next.update_with(now, |plan, now| request(plan, now, what));
     }
 
     /// Updates the state with the conditions. Returns true if that changed it.
     fn update(&mut self) -> Result<bool, (Step, Violation)> {
         let mut next = self.world;
-        next.cover_with(next.facts(self.config), update);
+        next.update_with(next.facts(self.config), update);
         let count = self.found.len();
         self.add(Step::Update, next, Tally::default())?;
         Ok(self.found.len() > count)
@@ -287,7 +287,7 @@ impl<'a, const N: usize> Steps<'a, N> {
             let mut next = self.world;
             let mut now = next.facts(self.config);
             now.tracks[index].is_checkpoint_due = next.has_unsaved(self.config, at);
-            next.cover_with(now, update);
+            next.update_with(now, update);
             self.add(Step::CheckpointDue(at), next, Tally::default())?;
 
             if !self.config.has_names_and_ages {
@@ -297,7 +297,7 @@ impl<'a, const N: usize> Steps<'a, N> {
             let mut now = next.facts(self.config);
             now.tracks[index].is_rotation_due = next.file(at).is_some();
             next.files[index].is_rotation_asked |= next.is_begun(self.config, at);
-            next.cover_with(now, update);
+            next.update_with(now, update);
             if next.plan != self.world.plan {
                 self.add(Step::RotationDue(at), next, Tally::default())?;
             }
@@ -355,8 +355,8 @@ impl<'a, const N: usize> Steps<'a, N> {
             Card::Idle | Card::Writing(_) => (),
         }
         let mut free = Choice::PATIENCE_OVER;
-        if config.has_guests {
-            free |= Choice::GUEST;
+        if config.has_reads {
+            free |= Choice::READ;
         }
         if plan.room != Room::Unknown {
             free |= Choice::RETRY_DUE;
@@ -373,8 +373,8 @@ impl<'a, const N: usize> Steps<'a, N> {
             {
                 free |= Choice::ABSORBS_COMMIT;
             }
-            if config.has_guests {
-                free |= Choice::ABSORBS_GUEST;
+            if config.has_reads {
+                free |= Choice::ABSORBS_READ;
             }
         }
         for at in 0..config.track_count {
@@ -397,13 +397,13 @@ impl<'a, const N: usize> Steps<'a, N> {
     }
 
     /// Returns true if a pending read may be served here.
-    pub(super) fn serves_guest(&self) -> bool {
+    pub(super) fn serves_read(&self) -> bool {
         let free = self.free_choices();
         let mut subset = free;
         while subset != 0 {
             let mut now = self.world.facts(self.config);
             Choice(subset).apply(&mut now);
-            if next_action(&self.world.plan, &now) == Action::Guest {
+            if next_action(&self.world.plan, &now) == Action::Read {
                 return true;
             }
             subset = (subset - 1) & free;
@@ -464,7 +464,7 @@ impl<'a, const N: usize> Steps<'a, N> {
     ) -> Result<(), (Step, Violation)> {
         let is_on_card = match action {
             Action::Acquire | Action::Step | Action::Write(_) | Action::Commit(_) => true,
-            Action::Guest => true,
+            Action::Read => true,
             Action::Leave(at) => self.world.plan.card == Card::Writing(at),
             _ => false,
         };
@@ -496,7 +496,7 @@ impl<'a, const N: usize> Steps<'a, N> {
             choice.apply(&mut after);
             after.tracks = now.tracks;
             apply(&mut next.plan, &after, action, outcome);
-            let is_effect_outside = matches!(action, Action::Rest | Action::Guest);
+            let is_effect_outside = matches!(action, Action::Rest | Action::Read);
             if next == self.world && !is_effect_outside {
                 return Err((step, "an action without effect"));
             }
@@ -516,7 +516,7 @@ impl<'a, const N: usize> Steps<'a, N> {
         let mut tally = Tally::default();
         match action {
             Action::Rest | Action::Acquire => (),
-            Action::Guest => next.open = None,
+            Action::Read => next.open = None,
             Action::Start(_) => next.is_midway = false,
             Action::Step => return self.step_job(results),
             Action::Write(at) => next.write(config, at.into()),

@@ -365,9 +365,9 @@ impl<const N: usize> World<N> {
             tracks: core::array::from_fn(|at| self.facts_of_track(config, at as u8)),
             absorbs_commit: false,
             absorbs_step: false,
-            absorbs_guest: false,
+            absorbs_read: false,
             is_patience_over: false,
-            is_guest_waiting: false,
+            is_read_pending: false,
             is_retry_due: false,
             may_retry: true,
             may_remove: config.may_remove,
@@ -397,7 +397,7 @@ impl<const N: usize> World<N> {
             is_checkpoint_due: false,
             is_page_end: false,
             is_used_up: self.is_used_up(config, at),
-            is_target_new: false,
+            is_checkpoint_new: false,
             is_rotation_due: false,
             is_short: false,
             needs_name: at < config.track_count && self.needs_name(config, at),
@@ -411,14 +411,14 @@ impl<const N: usize> World<N> {
     }
 
     /// Calls a function that may request a checkpoint, and updates the rings accordingly.
-    pub(super) fn cover_with(
+    pub(super) fn update_with(
         &mut self,
         mut now: Conditions<N>,
         function: impl FnOnce(&mut State<N>, &mut Conditions<N>),
     ) {
         function(&mut self.plan, &mut now);
         for (stream, facts) in self.streams.iter_mut().zip(now.streams) {
-            if now.tracks[usize::from(facts.track)].is_target_new {
+            if now.tracks[usize::from(facts.track)].is_checkpoint_new {
                 stream.ring.covered = stream.ring.len() as u8;
             }
         }

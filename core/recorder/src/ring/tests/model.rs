@@ -96,7 +96,7 @@ impl Model {
     }
 
     /// Carries out the consumer's orders.
-    fn obey(&mut self) -> bool {
+    fn carry_out_orders(&mut self) -> bool {
         if self.state == State::Stopped {
             self.state = State::Closed;
         }
@@ -122,7 +122,7 @@ impl Model {
     }
 
     fn push(&mut self, sample: &[u8], now_us: u64) -> Result<(), PushError> {
-        if !self.obey() {
+        if !self.carry_out_orders() {
             return Err(PushError::Stopped);
         }
         let is_good_length = match self.format {
@@ -151,7 +151,7 @@ impl Model {
     }
 
     fn begin(&mut self, session: Session) -> Result<(), SessionError> {
-        if !self.obey() {
+        if !self.carry_out_orders() {
             return Err(SessionError::Stopped);
         }
         let is_own = |item: &&Item| matches!(item, Item::Session(_, Side::Producer));

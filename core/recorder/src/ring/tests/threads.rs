@@ -138,7 +138,11 @@ impl Taken {
                 Next::Session => {
                     let session = consumer.take_session().unwrap();
                     let name = session.name().as_str();
-                    assert_eq!(name[1..].parse(), Ok(self.index), "the session is at the wrong position");
+                    assert_eq!(
+                        name[1..].parse(),
+                        Ok(self.index),
+                        "the session is at the wrong position"
+                    );
                     assert_ne!(self.last_session, Some(self.index));
                     self.last_session = Some(self.index);
                     self.sessions += 1;
