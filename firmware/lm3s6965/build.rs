@@ -1,4 +1,4 @@
-//! Tells the linker where memory is. Done here so that it holds from whatever folder cargo runs.
+//! Passes the memory layout to the linker. A build script does this from any working directory.
 
 fn main() {
     println!("cargo::rustc-link-search={}", env!("CARGO_MANIFEST_DIR"));

@@ -1,4 +1,4 @@
-//! Runs the firmware of `firmware/lm3s6965` in QEMU, and looks at what it left on the card.
+//! Runs the firmware of `firmware/lm3s6965` in QEMU and checks the contents of the card afterwards.
 
 mod image;
 mod recording;
@@ -12,38 +12,40 @@ use std::process::Command;
 const MANIFEST: &str = "firmware/lm3s6965/Cargo.toml";
 const PROGRAM: &str = "cardiograph-lm3s6965";
 
-/// An ordinary user's path does not look there.
+/// Full paths, because `/usr/sbin` is not in the path of ordinary users.
 const MKFS: &str = "/usr/sbin/mkfs.fat";
 const FSCK: &str = "/usr/sbin/fsck.fat";
 
-/// Longest run of QEMU, in s; it takes a few.
+/// Longest run of QEMU, in s; normally it takes a few.
 const QEMU_S_MAX: &str = "120";
-/// Where the firmware writes, and least blocks: `firmware/lm3s6965/src/card.rs`.
+/// First block and least number of blocks that the firmware writes: see `firmware/lm3s6965/src/card.rs`.
 const START: usize = 80 << 10;
 const BLOCKS_MIN: u32 = 513;
 
-/// Builds, runs and looks; returns how many tests passed.
+/// Builds and runs the firmware and checks the card; returns the number of tests passed.
 pub fn all() -> Result<usize, String> {
     packages::install(packages::FOR_FIRMWARE)?;
     packages::add_device_target()?;
     check(&mut cargo(&["fmt", "--manifest-path", MANIFEST, "--check"]))?;
-    check(&mut of_firmware("clippy", &["--", "-Dwarnings"]))?;
-    check(&mut of_firmware("build", &[]))?;
-    let card = Image::make(&folder())?;
+    check(&mut cargo_firmware("clippy", &["--", "-Dwarnings"]))?;
+    check(&mut cargo_firmware("build", &[]))?;
+    let card = Image::create(&folder())?;
     let (succeeded, text) = capture(&mut qemu(card.path()))?;
     let passed = text.lines().filter(|line| line.starts_with("ok: ")).count();
     if !succeeded || passed == 0 {
-        return Err(String::from("the firmware failed"));
+        return Err(String::from(
+            "a test of the firmware failed; see the output above",
+        ));
     }
-    let blocks = blocks_of_test(&text).ok_or("the firmware wrote too little")?;
-    card.holds(START, &blocks)?;
-    println!("ok: the card holds what was written");
-    recording::is_complete(&card, &folder())?;
-    println!("ok: another program reads what was recorded, and nothing else has changed");
+    let blocks = blocks_of_test(&text).ok_or("the firmware wrote fewer blocks than expected")?;
+    card.check_blocks(START, &blocks)?;
+    println!("ok: the card holds the blocks written");
+    recording::check_files(&card, &folder())?;
+    println!("ok: another program reads the recording, and nothing else has changed");
     Ok(passed + 2)
 }
 
-/// What the firmware has written, by its own count.
+/// Returns the blocks that the firmware has written, by the count in its output.
 fn blocks_of_test(text: &str) -> Option<Vec<[u8; BLOCK_BYTES]>> {
     let mut lines = text.lines();
     let count = lines.find_map(|line| line.strip_prefix("written: ")?.strip_suffix(" blocks"))?;
@@ -55,16 +57,16 @@ fn folder() -> PathBuf {
     target().join("firmware")
 }
 
-/// A command of cargo for the firmware; it has a workspace and a target of its own.
-fn of_firmware(command: &str, end: &[&str]) -> Command {
+/// Returns a cargo command for the firmware, which has its own workspace and target.
+fn cargo_firmware(command: &str, end: &[&str]) -> Command {
     let mut cargo = cargo(&[command, "--quiet", "--release", "--locked"]);
     cargo.args(["--manifest-path", MANIFEST, "--target", DEVICE_TARGET]);
     cargo.arg("--target-dir").arg(folder()).args(end);
     cargo
 }
 
-/// An instruction takes 64 ns, whatever the computer: the same run every time. Sleep takes none of the
-/// computer's.
+/// Returns the command that runs QEMU. Every instruction takes 64 ns of virtual time, so every run is the
+/// same on any host, and sleep takes no time of the host.
 fn qemu(card: &Path) -> Command {
     let mut command = Command::new("timeout");
     command.args([QEMU_S_MAX, "qemu-system-arm", "-M", "lm3s6965evb"]);
@@ -77,7 +79,7 @@ fn qemu(card: &Path) -> Command {
     command
 }
 
-/// The words of a block of the test are multiples of this, counted from the test's first.
+/// Returns the contents of a block of the test: each word is its index in the test, multiplied by a constant.
 fn block_of_test(index: u32) -> [u8; BLOCK_BYTES] {
     let words = BLOCK_BYTES / 4;
     std::array::from_fn(|i| {

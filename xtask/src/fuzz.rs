@@ -1,28 +1,28 @@
-//! Runs the fuzz targets; they live in a workspace of their own in `fuzz/`.
+//! Runs the fuzz targets of the workspace in `fuzz/`.
 //!
-//! Built with plain cargo: the instrumentation that libFuzzer needs is in the stable compiler.
+//! Plain cargo builds them, because the stable compiler has the instrumentation that libFuzzer needs.
 
 use crate::run::{cargo, check, root};
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Instrumentation for coverage, as cargo-fuzz asks for it.
+/// Coverage instrumentation with the flags of cargo-fuzz.
 const RUSTFLAGS: &str = "--cfg fuzzing -Cpasses=sancov-module \
     -Cllvm-args=-sanitizer-coverage-level=4 \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
     -Cllvm-args=-sanitizer-coverage-pc-table \
     -Cllvm-args=-sanitizer-coverage-trace-compares";
 
-/// How long each target runs.
+/// Duration of each target.
 #[derive(Clone, Copy)]
 pub enum Effort {
-    /// So many inputs from a fixed seed: the same every time.
+    /// A number of inputs from a fixed seed; reproducible.
     Runs(u32),
-    /// So long, from a new seed.
+    /// A time in s, from a new seed.
     Seconds(u32),
 }
 
-/// Builds and runs every target; returns how many there are.
+/// Builds and runs every target; returns the number of targets.
 pub fn all(effort: Effort) -> Result<usize, String> {
     let host = host_triple()?;
     let mut build = cargo(&[
@@ -43,7 +43,7 @@ pub fn all(effort: Effort) -> Result<usize, String> {
 
 fn run(host: &str, target: &str, effort: Effort) -> Result<(), String> {
     let folder = root().join("fuzz");
-    let make = |name: &str| -> Result<PathBuf, String> {
+    let create = |name: &str| -> Result<PathBuf, String> {
         let path = folder.join(name).join(target);
         std::fs::create_dir_all(&path).map_err(|error| format!("{}: {error}", path.display()))?;
         Ok(path)
@@ -65,15 +65,15 @@ fn run(host: &str, target: &str, effort: Effort) -> Result<(), String> {
     ]);
     command.arg(format!(
         "-artifact_prefix={}/",
-        make("artifacts")?.display()
+        create("artifacts")?.display()
     ));
-    // What is found goes to the first folder named; the seeds stay as they are. From a fixed seed
-    // nothing found before may be there, or the run would not be the same.
+    // libFuzzer adds new inputs to the first folder and leaves the seeds unchanged. With a fixed seed the
+    // first folder must be empty, or the run would not be reproducible.
     let corpus = match effort {
-        Effort::Seconds(_) => make("corpus")?,
+        Effort::Seconds(_) => create("corpus")?,
         Effort::Runs(_) => {
             let _ = std::fs::remove_dir_all(folder.join("target/scratch"));
-            make("target/scratch")?
+            create("target/scratch")?
         }
     };
     command.arg(corpus);
@@ -98,5 +98,5 @@ fn host_triple() -> Result<String, String> {
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let host = text.lines().find_map(|line| line.strip_prefix("host: "));
     host.map(str::to_string)
-        .ok_or_else(|| "rustc does not name its host".to_string())
+        .ok_or_else(|| "`rustc -vV` prints no host triple".to_string())
 }

@@ -1,34 +1,38 @@
-//! `cargo xtask test`: everything CI checks, in one command; installs what it lacks.
+//! `cargo xtask test`: all checks of CI; installs missing packages.
 //!
-//! `cargo xtask firmware`: the firmware alone, in QEMU.
+//! `cargo xtask english`: the check of wording only.
 //!
-//! `cargo xtask storm`: power cuts alone, as many as asked for, or one that failed again.
+//! `cargo xtask firmware`: the firmware tests only, in QEMU.
 //!
-//! `cargo xtask mutants`: plants bugs in the device crates and tells which of them no test notices.
+//! `cargo xtask power-cut`: the power-cut test only, with a given number of cases, or one case again.
 //!
-//! `cargo xtask bench`: the benchmarks, as a dated run in `benchmarks/runs`.
+//! `cargo xtask mutants`: mutates the device crates and lists the mutants that no test detects.
+//!
+//! `cargo xtask bench`: the benchmarks; writes a dated run to `benchmarks/runs`.
 
 mod bench;
+mod english;
 mod firmware;
 mod fuzz;
 mod mutants;
 mod packages;
+mod power_cut;
 mod readme;
 mod run;
-mod storm;
 mod test;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask test | readme | firmware | storm | bench [overhead|analyze|card|recorder] | mutants [SHARDS] | fuzz SECONDS";
+const USAGE: &str = "usage: cargo xtask test | english | readme | firmware | power-cut | bench [overhead|analyze|card|recorder] | mutants [SHARDS] | fuzz SECONDS";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    let done = match args.as_slice() {
+    let result = match args.as_slice() {
         ["test"] => test::everything(),
+        ["english"] => english::all(),
         ["readme"] => readme::commands().map(drop),
-        ["storm", args @ ..] => storm::with(args),
+        ["power-cut", args @ ..] => power_cut::with(args),
         ["mutants", args @ ..] => mutants::with(args),
         ["firmware"] => firmware::all().map(drop),
         ["bench"] => bench::all(),
@@ -39,10 +43,10 @@ fn main() -> ExitCode {
             .and_then(|seconds| fuzz::all(fuzz::Effort::Seconds(seconds)).map(drop)),
         _ => Err(USAGE.to_string()),
     };
-    match done {
+    match result {
         Ok(()) => ExitCode::SUCCESS,
-        Err(why) => {
-            eprintln!("xtask: {why}");
+        Err(error) => {
+            eprintln!("xtask: {error}");
             ExitCode::FAILURE
         }
     }

@@ -1,8 +1,8 @@
-//! `cargo xtask mutants`: plants small bugs in the device crates with cargo-mutants, one at a time, and tells
-//! which of them no test notices.
+//! `cargo xtask mutants`: plants small bugs in the device crates with cargo-mutants, one at a time, and lists
+//! those that no test detects.
 //!
-//! All mutants are split into shards. A shard's outcome is kept in `target/mutants/` until the code or its
-//! tests change, so that a run may be interrupted and continued, or split over machines.
+//! The mutants are split into shards. The outcome of a shard remains in `target/mutants/` until the code or
+//! its tests change, so a run can be interrupted and continued, or split across machines.
 
 use crate::run::{cargo, check, root, target};
 use serde_json::Value;
@@ -12,34 +12,34 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The crates that are mutated, and their names.
+/// Folders of the mutated crates.
 const CRATES: [&str; 2] = ["core/card", "core/recorder"];
 const PACKAGES: [&str; 4] = ["-p", "cardiograph-card", "-p", "cardiograph-recorder"];
-/// Longest time that the tests of a mutant may take, in s: one that goes round for ever counts as noticed.
+/// Time limit for the tests of a mutant, in s. A mutant that loops forever counts as detected.
 const TIMEOUT_S: &str = "300";
-/// A shard takes some minutes.
+/// Number of shards; each takes a few minutes.
 const SHARDS: usize = 100;
-/// Survivors that were looked at, each with the reason why it changes nothing.
+/// Reviewed survivors, each with the reason why it is equivalent to the original.
 const ACCEPTED: &str = "xtask/mutants.txt";
 const USAGE: &str = "usage: cargo xtask mutants [SHARD | FIRST..END] [--file PATH] [--report]";
 
-/// What is to be done.
+/// Parsed arguments.
 struct Request {
     shards: Range<usize>,
-    /// Only mutants of this file, as one shard.
+    /// File whose mutants run as one shard, instead of all shards.
     file: Option<String>,
-    /// Nothing is run: what is known is reported.
+    /// True to report known outcomes without running anything.
     is_report: bool,
 }
 
-/// Runs the mutants that these arguments ask for.
+/// Runs the mutants selected by the arguments.
 pub fn with(args: &[&str]) -> Result<(), String> {
     let request = parsed(args).ok_or(USAGE)?;
     let tool = tool()?;
     let folder = target().join("mutants").join(fingerprint()?);
-    make(&folder)?;
+    create_folder(&folder)?;
     if !request.is_report {
-        // A mutant is noticed by tests that pass without it.
+        // Tests that fail without a mutant would count every mutant as detected.
         check(cargo(&["test", "--quiet"]).args(PACKAGES))?;
     }
     if let Some(file) = &request.file {
@@ -80,7 +80,7 @@ fn parsed(args: &[&str]) -> Option<Request> {
     (request.shards.end <= SHARDS).then_some(request)
 }
 
-/// Returns the path of cargo-mutants, which is installed if it is missing.
+/// Returns the path of cargo-mutants; installs it if necessary.
 fn tool() -> Result<PathBuf, String> {
     let tools = target().join("tools");
     let path = tools.join("bin/cargo-mutants");
@@ -91,7 +91,7 @@ fn tool() -> Result<PathBuf, String> {
     Ok(path)
 }
 
-/// A number that changes with the code and its tests.
+/// Returns a hash of the code and its tests.
 fn fingerprint() -> Result<String, String> {
     const FNV_OFFSET: u64 = 0xCBF2_9CE4_8422_2325;
     const FNV_PRIME: u64 = 0x0000_0100_0000_01B3;
@@ -129,17 +129,17 @@ fn read(path: &Path) -> Result<Vec<u8>, String> {
     std::fs::read(path).map_err(at(path))
 }
 
-fn make(folder: &Path) -> Result<(), String> {
+fn create_folder(folder: &Path) -> Result<(), String> {
     std::fs::create_dir_all(folder).map_err(at(folder))
 }
 
-/// Runs a shard that is not done yet. Survivors are no error here.
+/// Runs a shard unless it is done. Survivors are not an error here.
 fn run(tool: &Path, folder: &Path, which: &[&str]) -> Result<(), String> {
     if folder.join("done").exists() {
         return Ok(());
     }
     let _ = std::fs::remove_dir_all(folder);
-    make(folder)?;
+    create_folder(folder)?;
     let mut command = Command::new(tool);
     command.args([
         "mutants",
@@ -154,7 +154,7 @@ fn run(tool: &Path, folder: &Path, which: &[&str]) -> Result<(), String> {
     eprintln!("\nmutants: {}", which.join(" "));
     let status = command.status().map_err(at(tool))?;
     match status.code() {
-        // All were noticed, some survived, or some took too long.
+        // All mutants detected, some missed, or some timed out.
         Some(0 | 2 | 3) => std::fs::write(folder.join("done"), "").map_err(at(folder)),
         _ => Err(format!(
             "cargo-mutants failed ({status}); see {}",
@@ -163,7 +163,7 @@ fn run(tool: &Path, folder: &Path, which: &[&str]) -> Result<(), String> {
     }
 }
 
-/// What became of mutants.
+/// Outcomes of the mutants.
 #[derive(Default)]
 struct Tally {
     counts: BTreeMap<String, usize>,
@@ -177,7 +177,7 @@ impl Tally {
         let path = folder.join("mutants.out/outcomes.json");
         let outcomes: Value = match path.exists() {
             true => serde_json::from_slice(&read(&path)?).map_err(|error| error.to_string())?,
-            // A shard without mutants.
+            // The shard has no mutants.
             false => Value::Null,
         };
         for outcome in outcomes["outcomes"].as_array().into_iter().flatten() {
@@ -194,7 +194,7 @@ impl Tally {
     }
 }
 
-/// Tells what is known of the current code; survivors that are not accepted are an error.
+/// Reports the known outcomes for the current code. Survivors that are not accepted are an error.
 fn report(folder: &Path) -> Result<(), String> {
     let mut tally = Tally::default();
     let entries = std::fs::read_dir(folder).map_err(at(folder))?;
@@ -213,7 +213,7 @@ fn report(folder: &Path) -> Result<(), String> {
     let mut accepted = accepted()?;
     let mut new = Vec::new();
     for name in &tally.survivors {
-        match accepted.iter().position(|it| *it == without_place(name)) {
+        match accepted.iter().position(|it| *it == without_position(name)) {
             Some(at) => drop(accepted.swap_remove(at)),
             None => new.push(name.clone()),
         }
@@ -221,10 +221,10 @@ fn report(folder: &Path) -> Result<(), String> {
     let text = page(&tally, &new, &accepted);
     println!("{text}");
     if tally.shards == SHARDS {
-        crate::bench::keep("mutants", &text)?;
+        crate::bench::save("mutants", &text)?;
         if !accepted.is_empty() {
             return Err(format!(
-                "{ACCEPTED} lists mutants that do not survive any more"
+                "{ACCEPTED} lists mutants that no longer survive; remove them"
             ));
         }
     }
@@ -251,22 +251,22 @@ fn page(tally: &Tally, new: &[String], unused: &[String]) -> String {
     }
     if tally.shards == SHARDS {
         for name in unused {
-            line(format!("- listed in vain: `{name}`"));
+            line(format!("- accepted, but no longer survives: `{name}`"));
         }
     }
     text
 }
 
-/// The name of a mutant without line and column, which change too often.
-fn without_place(name: &str) -> String {
+/// Returns the name of a mutant without line and column, which change too often.
+fn without_position(name: &str) -> String {
     let mut parts = name.splitn(4, ':');
     match (parts.next(), parts.next(), parts.next(), parts.next()) {
-        (Some(file), Some(_), Some(_), Some(what)) => format!("{file}:{what}"),
+        (Some(file), Some(_), Some(_), Some(change)) => format!("{file}:{change}"),
         _ => name.to_string(),
     }
 }
 
-/// Names of the survivors that are accepted; one that is listed twice stands for two.
+/// Returns the names of accepted survivors. A name listed twice accepts two mutants.
 fn accepted() -> Result<Vec<String>, String> {
     let text = String::from_utf8_lossy(&read(&root().join(ACCEPTED))?).into_owned();
     let lines = text.lines().enumerate();
@@ -275,7 +275,7 @@ fn accepted() -> Result<Vec<String>, String> {
         .map(|(number, line)| match line.split_once(" -- ") {
             Some((name, reason)) if !reason.is_empty() => Ok(name.to_string()),
             _ => Err(format!(
-                "{ACCEPTED}, line {}: no ` -- ` with a reason",
+                "{ACCEPTED}, line {}: missing ` -- ` and a reason",
                 number + 1
             )),
         })
@@ -287,16 +287,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_compared_without_its_place() {
+    fn names_are_compared_without_line_and_column() {
         let name = "core/card/src/crc.rs:12:5: replace crc7 -> u8 with 0";
         assert_eq!(
-            without_place(name),
+            without_position(name),
             "core/card/src/crc.rs: replace crc7 -> u8 with 0"
         );
     }
 
     #[test]
-    fn ranges_of_shards_are_understood() {
+    fn shard_ranges_are_parsed() {
         let shards = |args: &[&str]| parsed(args).map(|request| request.shards);
         assert_eq!(shards(&[]), Some(0..SHARDS));
         assert_eq!(shards(&["7"]), Some(7..8));

@@ -1,20 +1,20 @@
-//! Debian and Python packages that tests and benchmarks need.
+//! Debian and Python packages for tests and benchmarks.
 
 use crate::run::{check, root};
 use std::process::{Command, Stdio};
 
-/// A core without operating system, for what runs on devices.
+/// Target of the device crates: a Cortex-M3 without an operating system.
 pub const DEVICE_TARGET: &str = "thumbv7m-none-eabi";
 
-/// A program and the package it comes in.
+/// A Debian package, and a program that shows that it is installed.
 pub struct Package {
-    /// A program of the package.
+    /// Name of the program.
     pub program: &'static str,
-    /// The package.
+    /// Name of the package.
     pub name: &'static str,
 }
 
-/// What the tests need.
+/// Packages for the tests.
 pub const FOR_TESTS: &[Package] = &[
     Package {
         program: "fsck.fat",
@@ -42,10 +42,10 @@ pub const FOR_TESTS: &[Package] = &[
     },
 ];
 
-/// What the tests need of PyPI: pyulog reads the ULog files that are exported.
+/// Python packages for the tests: pyulog reads exported ULog files.
 pub const PYTHON_FOR_TESTS: &[&str] = &["pyulog==1.3.0"];
 
-/// What runs firmware.
+/// Packages for the firmware tests.
 pub const FOR_FIRMWARE: &[Package] = &[
     Package {
         program: "qemu-system-arm",
@@ -61,7 +61,7 @@ pub const FOR_FIRMWARE: &[Package] = &[
     },
 ];
 
-/// What the benchmarks compare with.
+/// Packages for the benchmarks.
 pub const FOR_BENCHMARKS: &[Package] = &[
     Package {
         program: "fio",
@@ -81,11 +81,11 @@ pub const FOR_BENCHMARKS: &[Package] = &[
     },
 ];
 
-/// Installs what is missing; needs root for that, and says so.
+/// Installs missing packages, which requires root. The error message lists them.
 pub fn install(packages: &[Package]) -> Result<(), String> {
     let missing: Vec<_> = packages
         .iter()
-        .filter(|package| !is_there(package.program))
+        .filter(|package| !is_installed(package.program))
         .collect();
     if missing.is_empty() {
         return Ok(());
@@ -101,15 +101,15 @@ pub fn install(packages: &[Package]) -> Result<(), String> {
                 .env("DEBIAN_FRONTEND", "noninteractive"),
         )
     };
-    install().map_err(|why| {
+    install().map_err(|error| {
         format!(
-            "{why}\nThe tests need these Debian packages: {}. Install them as root.",
+            "{error}\nThe tests need these Debian packages: {}. Install them as root.",
             names.join(" ")
         )
     })
 }
 
-/// Installs Python packages to `target/python`, where the tests look for them.
+/// Installs Python packages to `target/python`, where the tests expect them.
 pub fn install_python(packages: &[&str]) -> Result<(), String> {
     let folder = root().join("target/python");
     if folder.join("bin/ulog2csv").exists() {
@@ -118,9 +118,9 @@ pub fn install_python(packages: &[&str]) -> Result<(), String> {
     check(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
     let mut command = Command::new(folder.join("bin/pip"));
     command.args(["install", "--quiet", "--disable-pip-version-check"]);
-    check(command.args(packages)).map_err(|why| {
+    check(command.args(packages)).map_err(|error| {
         format!(
-            "{why}\nThe tests need these Python packages: {}. Check the network, then run it again.",
+            "{error}\nThe tests need these Python packages: {}. Check the network, then run the command again.",
             packages.join(" ")
         )
     })
@@ -131,13 +131,13 @@ pub fn add_device_target() -> Result<(), String> {
     check(Command::new("rustup").args(["target", "add", DEVICE_TARGET]))
 }
 
-fn is_there(program: &str) -> bool {
+fn is_installed(program: &str) -> bool {
     let look = format!("command -v {program}");
     let status = Command::new("sh")
         .args(["-c", &look])
         .stdout(Stdio::null())
         .status();
-    // fsck.fat is where an ordinary user's path does not look.
+    // fsck.fat is in /usr/sbin, which is not in the path of ordinary users.
     status.is_ok_and(|status| status.success())
         || std::path::Path::new("/usr/sbin").join(program).exists()
 }

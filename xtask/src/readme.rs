@@ -1,26 +1,26 @@
-//! Runs every command of the README, so that it keeps telling the truth.
+//! Runs every command of the README, so that the README stays correct.
 //!
-//! Commands stand in fenced blocks marked `sh`, one a line. They run in an empty folder that shows
-//! the repository's test data; `/media/card`, the reader's card, is a folder in it.
+//! Commands are in fenced blocks marked `sh`, one per line. They run in an empty folder with links to the
+//! repository's test data and documents; a folder in it replaces `/media/card`, the reader's card.
 
 use crate::run::{root, target};
 use std::path::Path;
 use std::process::Command;
 
-/// The command that runs this check, and another that it runs: covered by running.
-const OURSELVES: [&str; 2] = ["cargo xtask test", "cargo xtask firmware"];
+/// Commands that are not run: the one that runs this check, and another one that it runs as well.
+const SKIPPED: [&str; 2] = ["cargo xtask test", "cargo xtask firmware"];
 
-/// Runs the commands; returns how many there were.
+/// Runs the commands; returns their number.
 pub fn commands() -> Result<usize, String> {
     let path = root().join("README.md");
     let text = std::fs::read_to_string(&path).map_err(|error| format!("README.md: {error}"))?;
     let folder = target().join("readme");
-    // What an earlier run left would make the next one refuse to overwrite it.
+    // Commands refuse to overwrite the files of an earlier run.
     let _ = std::fs::remove_dir_all(&folder);
     prepare(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let commands = commands_in(&text);
     for command in &commands {
-        if !OURSELVES.contains(command) {
+        if !SKIPPED.contains(command) {
             run(command, &folder)?;
         }
     }
@@ -75,6 +75,6 @@ fn run(command: &str, folder: &Path) -> Result<(), String> {
     if status.success() {
         Ok(())
     } else {
-        Err(format!("README: `{command}` does not work ({status})"))
+        Err(format!("README: `{command}` failed ({status})"))
     }
 }

@@ -1,15 +1,15 @@
-//! Running other programs.
+//! Runs other programs.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The root of the checkout.
+/// Returns the root of the checkout.
 pub fn root() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.parent().unwrap_or(here).to_path_buf()
 }
 
-/// Where cargo builds.
+/// Returns cargo's target folder.
 pub fn target() -> PathBuf {
     match std::env::var_os("CARGO_TARGET_DIR") {
         Some(path) => PathBuf::from(path),
@@ -17,40 +17,39 @@ pub fn target() -> PathBuf {
     }
 }
 
-/// A cargo of the toolchain that runs us, in the root of the checkout.
+/// Returns a cargo command of the toolchain that runs this program, in the root of the checkout.
 pub fn cargo(args: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(args).current_dir(root());
     command
 }
 
-/// Runs a command that must succeed.
+/// Runs a command; fails if the command fails.
 pub fn check(command: &mut Command) -> Result<(), String> {
-    eprintln!("\n$ {}", shown(command));
+    eprintln!("\n$ {}", displayed(command));
     let status = command
         .status()
-        .map_err(|error| format!("{}: {error}", shown(command)))?;
+        .map_err(|error| format!("{}: {error}", displayed(command)))?;
     if status.success() {
         Ok(())
     } else {
-        Err(format!("failed: {} ({status})", shown(command)))
+        Err(format!("failed: {} ({status})", displayed(command)))
     }
 }
 
-/// Runs a command; returns whether it succeeded and what it printed to standard output, which is
-/// shown as well.
+/// Runs a command and shows its standard output; returns true if it succeeded, and the output.
 pub fn capture(command: &mut Command) -> Result<(bool, String), String> {
-    eprintln!("\n$ {}", shown(command));
+    eprintln!("\n$ {}", displayed(command));
     let output = command
         .stderr(Stdio::inherit())
         .output()
-        .map_err(|error| format!("{}: {error}", shown(command)))?;
+        .map_err(|error| format!("{}: {error}", displayed(command)))?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     print!("{text}");
     Ok((output.status.success(), text))
 }
 
-fn shown(command: &Command) -> String {
+fn displayed(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     let words: Vec<_> = words.map(|word| word.to_string_lossy()).collect();
     words.join(" ")

@@ -8,12 +8,12 @@
 //!     └── Shell ── carries out actions; only it accesses the card          (shell.rs)
 //!           ├── Stream ── a ring, its encoder, its durability window       (stream.rs, account.rs)
 //!           │     └── Encoder ── samples to blocks: lines, rows, binary    (format/)
-//!           ├── Track ── a sequence of files, written one after another        (track.rs)
+//!           ├── Track ── a sequence of files, written one after another    (track.rs)
 //!           ├── jobs ── operations of the file system, step by step        (jobs.rs, steps.rs)
 //!           │     └── Volume ── FatVolume: FAT16 and FAT32, a journal      (volume.rs, fat/)
 //!           ├── recovery ── finds the actual end of an interrupted file    (recover.rs)
-//!           ├── ReadDesk, Control ── reads and requests from other tasks  (reads.rs, control.rs)
-//!           └── Medium ── a card driver                                    (cardiograph-card)
+//!           ├── ReadDesk, Control ── reads and requests from other tasks   (reads.rs, control.rs)
+//!           └── BlockDevice ── a card driver                               (cardiograph-card)
 //! ```
 //!
 //! The crate needs no allocator, no `unsafe`, no clock of its own and no particular executor: it is a future
@@ -77,13 +77,14 @@
 //!
 //! ```
 //! # use cardiograph_recorder::*;
-//! # use cardiograph_card::Medium;
+//! # use cardiograph_card::BlockDevice;
 //! # use embedded_hal_async::delay::DelayNs;
 //! # use core::sync::atomic::AtomicU8;
 //! static CONTROL: Control = Control::new();
 //!
-//! /// `ring` is a `static Ring<[AtomicU8; 65536]>` on a device; the interrupt owns the producer.
-//! async fn record<M: Medium, D: DelayNs>(
+//!           ├── recovery ── finds the actual end of an interrupted file    (recover.rs)
+//!           ├── ReadDesk, Control ── reads and requests from other tasks   (reads.rs, control.rs)
+//!           └── BlockDevice ── a card driver                               (cardiograph-card)
 //!     card: M,
 //!     delay: D,
 //!     now_us: impl Fn() -> u64,

@@ -122,5 +122,5 @@ const _: () = assert!(URGENT_REMOVAL_US > 4 * 250 * PATIENCE_US);
 pub(crate) const PATIENCE_US: u64 = 20_000;
 /// Interval between two attempts to prepare a file on a full card, in us.
 pub(crate) const FULL_RETRY_US: u64 = 1_000_000;
-/// Where stalls alone would fill a ring, this fraction (1/n) of it remains for everything else.
+/// Fraction of a ring (1/n) reserved for everything else if stalls alone would fill it.
 pub(crate) const ROOM_PART: u64 = 16;

@@ -73,6 +73,8 @@ pub(crate) struct Stream<'a> {
     checkpoint_lost: u32,
     /// Everything pushed before this time is durable.
     pub(crate) durable_before_us: u64,
+    /// More than the newest sample was not durable at some time since the last checkpoint.
+    has_exceeded_sample: bool,
     pub(crate) summary: StreamSummary,
 }
 
@@ -98,6 +100,7 @@ impl<'a> Stream<'a> {
             checkpoint_head: 0,
             checkpoint_lost: 0,
             durable_before_us: 0,
+            has_exceeded_sample: false,
             summary: StreamSummary::default(),
         }
     }
@@ -205,6 +208,10 @@ impl<'a> Stream<'a> {
         let durable = self.encoder.account().durable();
         self.summary.written = durable.written();
         self.summary.lost = durable.lost;
+        // Blocks that become durable without a checkpoint count too, such as those of a file that is left.
+        if self.window() == Window::Sample {
+            self.has_exceeded_sample |= durable.next - before + self.waiting_samples() > 1;
+        }
         // At the end of a file nothing of this stream may be left at risk, even if another stream is still
         // behind.
         let is_all = durable.next > before && !self.has_unsaved();
@@ -216,8 +223,9 @@ impl<'a> Stream<'a> {
         // An age of ten windows counts as ten breaches.
         let breaches = match self.window() {
             Window::Us(window_us) => at_risk_us.saturating_sub(1) / window_us,
-            Window::Sample => u64::from(durable.next - before + self.waiting_samples() > 1),
+            Window::Sample => u64::from(self.has_exceeded_sample),
         };
+        self.has_exceeded_sample = false;
         self.breach(breaches);
         Some(Committed {
             samples: durable.next,

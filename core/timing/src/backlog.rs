@@ -1,30 +1,29 @@
-//! Bytes waiting in RAM over time, when a trace is played at a data rate.
+//! Buffer fill level over time when a trace is replayed at a constant data rate.
 
 use crate::Replay;
 use alloc::vec::Vec;
 
-/// A corner of the backlog curve.
+/// A vertex of the backlog curve.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Corner {
     /// Time since the producer started, in ns.
     pub at_ns: f64,
-    /// Bytes made and not yet on the medium.
+    /// Bytes produced and not yet written.
     pub bytes: f64,
 }
 
-/// The backlog at `rate_Bps` in at most `corners_max` corners (at least 2), in order of time.
+/// Returns the backlog at `rate_bytes_per_s` as at most `corners_max` vertices (at least 2), in order of time.
 ///
-/// Where writes outnumber the corners, a group of them is shown by its highest and its last point,
-/// so no peak is lost. `count` is the number of writes.
-#[allow(non_snake_case, reason = "B is bytes, b would be bits")]
+/// If there are more writes than vertices, each group of writes is drawn by its maximum and its last point, so
+/// every stall remains visible. `count` is the number of writes.
 pub fn curve(
     writes: &(impl Replay + ?Sized),
     count: u64,
-    rate_Bps: f64,
+    rate_bytes_per_s: f64,
     corners_max: u64,
 ) -> Vec<Corner> {
     let group = count.div_ceil((corners_max / 2).max(1)).max(1);
-    let rate = rate_Bps / 1e9;
+    let rate = rate_bytes_per_s / 1e9;
     let (mut end_ns, mut made_bytes) = (0.0f64, 0.0f64);
     let mut highest = Corner {
         at_ns: 0.0,
@@ -64,10 +63,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stall_shows_at_its_full_height() {
+    fn a_stall_reaches_its_full_backlog() {
         let mut writes = alloc::vec![(1_000_000, 512); 1000];
         writes[500].0 = 50_000_000;
-        // 100 kB/s for 50 ms is 5000 B, and the block that was waiting when the stall began.
+        // 100 kB/s for 50 ms is 5000 B, plus the block that was waiting when the stall began.
         let corners = curve(&writes[..], 1000, 100_000.0, 40);
         assert!(corners.len() <= 40);
         let highest = corners.iter().map(|c| c.bytes).fold(0.0, f64::max);
@@ -76,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn an_even_medium_keeps_one_block_waiting() {
+    fn a_device_with_constant_latency_keeps_one_block_waiting() {
         let corners = curve(&[(1_000, 512); 10][..], 10, 1000.0, 100);
         assert_eq!(corners.len(), 20);
         assert!(corners.iter().all(|c| c.bytes < 513.0));

@@ -1,23 +1,24 @@
-//! The audit of a recording: samples that came late or never.
+//! Sampling audit of a recording: late and missing samples.
 
 use crate::Replay;
 use alloc::vec::Vec;
 
-/// What the time column of a recording says about the sampler behind it.
+/// Sampling statistics derived from the time column of a recording.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cadence {
     /// Number of samples.
     pub samples: u64,
-    /// Median of the steps from each sample to the next, in ns; the lower one of two.
+    /// Median of the steps between consecutive samples, in ns; the lower of the two middle steps if their
+    /// number is even.
     pub median_step_ns: u64,
     /// Mean of the steps in ns.
     pub mean_step_ns: f64,
     /// The longest step in ns.
     pub longest_gap_ns: u64,
-    /// Samples that should lie in the gaps: sum over late steps of `round(step / median) - 1`.
-    pub missing: u64,
-    /// How much later the last sample came than steps of the median, the missing ones put back,
-    /// would have brought it, in ns. Negative when it came earlier.
+    /// Number of samples missing from the gaps: sum of `round(step / median) - 1` over the late steps.
+    pub missing_samples: u64,
+    /// Time of the last sample minus the time at which it was due, in ns, if every step (those of the missing
+    /// samples included) had the median length. Negative if the last sample was early.
     pub drift_ns: i128,
     /// The late steps (over 1.5 medians), in order of time.
     pub gaps: Vec<LateStep>,
@@ -26,20 +27,20 @@ pub struct Cadence {
 /// A step of more than 1.5 medians.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LateStep {
-    /// Number of the sample before it, from 0.
+    /// Number of the sample before the step, from 0.
     pub after_sample: u64,
-    /// Time of the sample before it, in ns since the first.
+    /// Time of the sample before the step, in ns since the first sample.
     pub at_ns: u64,
     /// Payload recorded since the first sample, in bytes.
     pub at_bytes: u64,
-    /// Its length in ns.
+    /// Length of the step in ns.
     pub step_ns: u64,
-    /// Samples that should lie in it.
-    pub missing: u64,
+    /// Number of samples missing within the step.
+    pub missing_samples: u64,
 }
 
-/// Audits a recording given as steps: each the time in ns from one sample to the next and the bytes
-/// of the next. `None` when there is no step.
+/// Audits a recording given as steps: the time in ns from one sample to the next, and the bytes of the later
+/// sample. Returns `None` if there is no step.
 pub fn audit(steps: &(impl Replay + ?Sized)) -> Option<Cadence> {
     let mut sorted = Vec::new();
     steps.replay(|ns, _| sorted.push(ns));
@@ -49,16 +50,16 @@ pub fn audit(steps: &(impl Replay + ?Sized)) -> Option<Cadence> {
     drop(sorted);
 
     let gaps = late_steps(steps, median_step_ns);
-    let missing = gaps.iter().map(|gap| gap.missing).sum();
+    let missing_samples = gaps.iter().map(|gap| gap.missing_samples).sum();
     let mut elapsed_ns = 0u128;
     steps.replay(|ns, _| elapsed_ns += u128::from(ns));
-    let regular_ns = u128::from(median_step_ns) * (u128::from(count) + u128::from(missing));
+    let regular_ns = u128::from(median_step_ns) * (u128::from(count) + u128::from(missing_samples));
     Some(Cadence {
         samples: count + 1,
         median_step_ns,
         mean_step_ns: elapsed_ns as f64 / count as f64,
         longest_gap_ns,
-        missing,
+        missing_samples,
         drift_ns: elapsed_ns as i128 - regular_ns as i128,
         gaps,
     })
@@ -74,7 +75,7 @@ fn late_steps(steps: &(impl Replay + ?Sized), median_ns: u64) -> Vec<LateStep> {
                 at_ns,
                 at_bytes,
                 step_ns,
-                missing: rounded_ratio(step_ns, median_ns).saturating_sub(1),
+                missing_samples: rounded_ratio(step_ns, median_ns).saturating_sub(1),
             });
         }
         after_sample += 1;
@@ -84,7 +85,7 @@ fn late_steps(steps: &(impl Replay + ?Sized), median_ns: u64) -> Vec<LateStep> {
     late
 }
 
-/// `a / b`, halves rounded up; 0 when `b` is 0, where no ratio has a meaning.
+/// Returns `a / b` with halves rounded up, or 0 if `b` is 0.
 fn rounded_ratio(a: u64, b: u64) -> u64 {
     (u128::from(a) * 2 + u128::from(b))
         .checked_div(u128::from(b) * 2)
@@ -96,8 +97,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn late_and_missing_samples_are_told_apart() {
-        // 100 on time, one 60 % late (1.6 rounds to 2: one missing), one of four steps.
+    fn late_samples_are_distinguished_from_missing_ones() {
+        // A step that is 60 % too long (1.6 rounds to 2: one sample missing) and one of four medians.
         let steps = [
             (100, 10),
             (100, 10),
@@ -111,7 +112,7 @@ mod tests {
         assert_eq!(cadence.median_step_ns, 100);
         assert_eq!(cadence.mean_step_ns, 160.0);
         assert_eq!(cadence.longest_gap_ns, 400);
-        assert_eq!(cadence.missing, 1 + 3);
+        assert_eq!(cadence.missing_samples, 1 + 3);
         assert_eq!(cadence.gaps.len(), 2);
         assert_eq!(cadence.drift_ns, 960 - 1000);
         let last = cadence.gaps[1];
@@ -121,13 +122,13 @@ mod tests {
     #[test]
     fn exactly_one_and_a_half_medians_is_not_late() {
         let cadence = audit(&[(100, 1), (100, 1), (150, 1)][..]).unwrap();
-        assert_eq!((cadence.gaps.len(), cadence.missing), (0, 0));
+        assert_eq!((cadence.gaps.len(), cadence.missing_samples), (0, 0));
     }
 
     #[test]
-    fn a_clock_that_stands_still_is_no_panic() {
+    fn a_stopped_clock_does_not_panic() {
         let cadence = audit(&[(0, 1), (0, 1), (7, 1)][..]).unwrap();
-        assert_eq!((cadence.median_step_ns, cadence.missing), (0, 0));
+        assert_eq!((cadence.median_step_ns, cadence.missing_samples), (0, 0));
         assert_eq!(audit(&[][..]), None);
     }
 }

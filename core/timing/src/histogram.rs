@@ -1,26 +1,25 @@
-//! A histogram of fixed size whose values are at most 0.8 % off.
+//! A fixed-size histogram with a relative error of at most 0.8 %.
 
 /// Buckets in every octave (factor of two).
 const BUCKETS_PER_OCTAVE: usize = 1 << OCTAVE_BITS;
 const OCTAVE_BITS: u32 = 6;
 
-/// Number of buckets a [`Histogram`] needs to tell apart all values below `2^bits`.
+/// Number of buckets that a [`Histogram`] needs to resolve all values below `2^bits`.
 pub const fn buckets_below(bits: u32) -> usize {
     assert!(bits >= OCTAVE_BITS && bits <= 64);
     (bits - OCTAVE_BITS + 1) as usize * BUCKETS_PER_OCTAVE
 }
 
-/// Counts of values in buckets that are 1/64 octave wide: 4 bytes a bucket.
+/// Counts of values in buckets 1/64 octave wide, 4 bytes per bucket.
 ///
-/// Below 64 every value has a bucket of its own. A value is given back as the middle of its bucket,
-/// at most 1/128 of it away. Values past the last bucket are counted there; counts stop at
-/// `u32::MAX`.
+/// Below 64 every value has a bucket of its own. A value is reported as the middle of its bucket, at most 1/128
+/// off. Values past the last bucket are counted in the last one; counts saturate at `u32::MAX`.
 #[derive(Clone, Debug)]
 pub struct Histogram<const BUCKETS: usize> {
     counts: [u32; BUCKETS],
 }
 
-/// A bar of a histogram with bins of equal width: see [`Histogram::linear_bins`].
+/// A bin of a histogram with bins of equal width; see [`Histogram::linear_bins`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinearBin {
     /// The bin holds values from `index * width` to below `(index + 1) * width`.
@@ -50,8 +49,8 @@ impl<const BUCKETS: usize> Histogram<BUCKETS> {
         self.counts.iter().map(|&n| u64::from(n)).sum()
     }
 
-    /// The value that `ppm` millionths of all values do not exceed (nearest rank), at most 1/128
-    /// off. `None` when nothing was counted.
+    /// Value that `ppm` millionths of all values do not exceed (nearest rank), at most 1/128 off, or `None` if
+    /// nothing was counted.
     pub fn percentile(&self, ppm: u32) -> Option<u64> {
         let rank = (u128::from(self.total()) * u128::from(ppm)).div_ceil(1_000_000) as u64;
         let mut seen = 0;
@@ -63,7 +62,7 @@ impl<const BUCKETS: usize> Histogram<BUCKETS> {
             .map(|(value, _)| value)
     }
 
-    /// A value that at most `count` values exceed, as low as the buckets can tell.
+    /// The smallest bucket limit that at most `count` values exceed.
     pub fn value_exceeded_by(&self, count: u64) -> u64 {
         let mut above = 0;
         for (bucket, &n) in self.counts.iter().enumerate().rev() {
@@ -75,13 +74,13 @@ impl<const BUCKETS: usize> Histogram<BUCKETS> {
         0
     }
 
-    /// The middle of every bucket that is not empty with its count, upwards.
+    /// The middle and the count of every non-empty bucket, in ascending order.
     pub fn bars(&self) -> impl Iterator<Item = (u64, u64)> + Clone + '_ {
         let filled = self.counts.iter().enumerate().filter(|&(_, &n)| n > 0);
         filled.map(|(bucket, &count)| (middle_of(bucket), u64::from(count)))
     }
 
-    /// The same counts in bins of equal `width` (not 0), upwards, empty bins left out.
+    /// The same counts in bins of equal `width` (not 0), in ascending order, without empty bins.
     pub fn linear_bins(&self, width: u64) -> impl Iterator<Item = LinearBin> + '_ {
         let mut bars = self.bars().peekable();
         core::iter::from_fn(move || {
@@ -94,7 +93,7 @@ impl<const BUCKETS: usize> Histogram<BUCKETS> {
         })
     }
 
-    /// Centre of the fullest bin of equal `width`, the lowest of equals. `None` when empty.
+    /// Centre of the fullest bin of the given `width`, the lowest of several; `None` if nothing was counted.
     pub fn mode(&self, width: u64) -> Option<u64> {
         let fullest = self
             .linear_bins(width)
@@ -113,7 +112,7 @@ fn bucket_of(value: u64) -> usize {
     (octave as usize + 1) * BUCKETS_PER_OCTAVE + within
 }
 
-/// Least value of a bucket and how many values it holds.
+/// The least value of a bucket and the number of values that the bucket covers.
 fn range_of(bucket: usize) -> (u64, u64) {
     if bucket < BUCKETS_PER_OCTAVE {
         return (bucket as u64, 1);

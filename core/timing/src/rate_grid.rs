@@ -1,22 +1,23 @@
-//! The RAM that a fixed grid of data rates needs, in one pass on a device.
+//! Buffer needed at each of a fixed grid of data rates, in one pass on a device.
 
-/// Backlog is kept in 256ths of a byte.
+/// The backlog is kept in units of 1/256 byte.
 const FRACTION_BITS: u32 = 8;
 
-/// A rate is kept in bytes per ns, times 2^32.
+/// Rates are kept in bytes per ns, times 2^32.
 const RATE_BITS: u32 = 32;
 
-/// Longest write time that can be played (68 s); keeps every product within 64 bits.
+/// Longest latency that can be replayed (68 s); keeps every product within 64 bits.
 const LONGEST_NS: u64 = 1 << 36;
 
-/// Fastest rate of any grid, in bytes per second; with [`LONGEST_NS`] it keeps within 64 bits.
-const FASTEST_BPS: u64 = 31_000_000;
+/// Fastest rate of any grid, in bytes per second; together with [`LONGEST_NS`] it stays within 64 bits.
+const FASTEST_BYTES_PER_S: u64 = 31_000_000;
 
 const _: () = assert!(
-    ((FASTEST_BPS as u128) << RATE_BITS).div_ceil(1_000_000_000) * (LONGEST_NS as u128) < 1 << 63
+    ((FASTEST_BYTES_PER_S as u128) << RATE_BITS).div_ceil(1_000_000_000) * (LONGEST_NS as u128)
+        < 1 << 63
 );
 
-/// One data rate that is played against the write times as they come.
+/// One data rate, replayed against the latencies as they arrive.
 #[derive(Clone, Copy, Debug, Default)]
 struct Row {
     rate_q32: u64,
@@ -24,8 +25,8 @@ struct Row {
     peak_q8: u64,
 }
 
-/// `B(r)` (see the [crate docs](crate)) for `RATES` rates a quarter of an octave apart, in one pass,
-/// fixed memory and integers. Every rounding is up, so that a rate it calls lossless is.
+/// `B(r)` (see the [crate docs](crate)) for `RATES` rates a quarter of an octave apart, in one pass, fixed
+/// memory and integers. All rounding is upwards, so every rate reported as sustained really is.
 #[derive(Clone, Debug)]
 pub struct RateGrid<const RATES: usize> {
     rows: [Row; RATES],
@@ -35,14 +36,13 @@ pub struct RateGrid<const RATES: usize> {
 }
 
 impl<const RATES: usize> RateGrid<RATES> {
-    /// A grid whose slowest rate is `slowest_Bps`, at least 1; each next is 2^(1/4) faster, up to
-    /// 31 MB/s.
-    #[allow(non_snake_case, reason = "B is bytes, b would be bits")]
-    pub fn from_slowest(slowest_Bps: u32) -> Self {
+    /// Creates a grid whose slowest rate is `slowest_bytes_per_s`, at least 1; each next rate is 2^(1/4) faster,
+    /// up to 31 MB/s.
+    pub fn from_slowest(slowest_bytes_per_s: u32) -> Self {
         let mut rows = [Row::default(); RATES];
-        let mut rate_millis = u64::from(slowest_Bps.max(1)) * 1000;
+        let mut rate_millis = u64::from(slowest_bytes_per_s.max(1)) * 1000;
         for row in &mut rows {
-            let capped_millis = rate_millis.min(FASTEST_BPS * 1000);
+            let capped_millis = rate_millis.min(FASTEST_BYTES_PER_S * 1000);
             row.rate_q32 =
                 (u128::from(capped_millis) << RATE_BITS).div_ceil(1_000_000_000_000) as u64;
             // 2^(1/4) = 1.18921
@@ -56,7 +56,7 @@ impl<const RATES: usize> RateGrid<RATES> {
         }
     }
 
-    /// Takes in a write of `bytes` that took `ns`.
+    /// Adds a write of `bytes` with a latency of `ns`.
     pub fn push(&mut self, ns: u64, bytes: u64) {
         let held_ns = ns.min(LONGEST_NS);
         let (freed_q8, needed_q8) = (self.last_bytes << FRACTION_BITS, bytes << FRACTION_BITS);
@@ -65,7 +65,7 @@ impl<const RATES: usize> RateGrid<RATES> {
             row.waiting_q8 = row.waiting_q8.saturating_sub(freed_q8).max(needed_q8) + arrived_q8;
             row.peak_q8 = row.peak_q8.max(row.waiting_q8);
             if ns > LONGEST_NS {
-                // Not played at its value, so no rate may be called lossless.
+                // Too long to be replayed exactly: no rate may be reported as sustained.
                 row.peak_q8 = u64::MAX;
             }
         }
@@ -74,10 +74,9 @@ impl<const RATES: usize> RateGrid<RATES> {
         self.sum_ns = self.sum_ns.saturating_add(ns);
     }
 
-    /// The fastest rate of the grid, not above the average, that `ram_bytes` carry without loss, in
-    /// bytes per second, rounded down. 0 if none does.
-    #[allow(non_snake_case, reason = "B is bytes, b would be bits")]
-    pub fn lossless_Bps(&self, ram_bytes: u64) -> u64 {
+    /// Returns the fastest rate of the grid, not above the mean throughput, that `buffer_bytes` sustain, in bytes
+    /// per second, rounded down; 0 if they sustain none.
+    pub fn sustained_bytes_per_s(&self, buffer_bytes: u64) -> u64 {
         if self.sum_ns == 0 {
             return 0;
         }
@@ -85,9 +84,9 @@ impl<const RATES: usize> RateGrid<RATES> {
         let held = self
             .rows
             .iter()
-            .take_while(|row| row.peak_q8 <= ram_bytes << FRACTION_BITS);
+            .take_while(|row| row.peak_q8 <= buffer_bytes << FRACTION_BITS);
         let fastest = held.last().map_or(0, |row| {
-            // The row was played at a rate rounded up, so this one, rounded down, is carried too.
+            // The row was replayed at a rate rounded up, so this rate, rounded down, is sustained as well.
             (u128::from(row.rate_q32.saturating_sub(1)) * 1_000_000_000) >> RATE_BITS
         });
         fastest.min(average) as u64
@@ -97,24 +96,24 @@ impl<const RATES: usize> RateGrid<RATES> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{WriteTimes, buckets_below, frontier};
+    use crate::{Latencies, buckets_below, sustained};
     use proptest::prelude::*;
 
     proptest! {
         #[test]
-        fn a_rate_called_lossless_is_and_is_within_one_step_of_the_exact_one(
+        fn a_reported_rate_is_sustained_and_within_one_step_of_the_exact_one(
             times in prop::collection::vec(prop_oneof![5 => 100_000..3_000_000u64, 1 => 3_000_000..200_000_000u64], 1..200),
             bytes in prop_oneof![Just(100u64), Just(512), Just(4096)],
-            ram_blocks in 2..200u64,
+            buffer_blocks in 2..200u64,
         ) {
             let writes: alloc::vec::Vec<_> = times.into_iter().map(|ns| (ns, bytes)).collect();
             let mut grid = RateGrid::<60>::from_slowest(300);
             writes.iter().for_each(|&(ns, bytes)| grid.push(ns, bytes));
-            let ram_bytes = ram_blocks * bytes;
-            let held = grid.lossless_Bps(ram_bytes) as f64;
-            let mut figures = WriteTimes::<{ buckets_below(40) }>::default();
+            let buffer_bytes = buffer_blocks * bytes;
+            let held = grid.sustained_bytes_per_s(buffer_bytes) as f64;
+            let mut figures = Latencies::<{ buckets_below(40) }>::default();
             writes.iter().for_each(|&(ns, bytes)| figures.push(ns, bytes));
-            let exact = frontier::lossless_rates_Bps(&writes[..], &figures, &[ram_bytes])[0];
+            let exact = sustained::sustained_rates_bytes_per_s(&writes[..], &figures, &[buffer_bytes])[0];
             prop_assert!(held <= exact, "{held} is above the exact {exact}");
             // The grid offers nothing below 300 B/s, and at most 300 * 2^(59/4) B/s.
             let offered = exact.min(8.27e6);
@@ -123,15 +122,18 @@ mod tests {
     }
 
     #[test]
-    fn a_stall_too_long_to_play_leaves_no_lossless_rate() {
+    fn a_stall_too_long_to_replay_leaves_no_sustained_rate() {
         let mut grid = RateGrid::<60>::from_slowest(300);
         grid.push(200_000_000_000, 512);
         (0..1000).for_each(|_| grid.push(1_000_000, 512));
-        assert_eq!(grid.lossless_Bps(64 << 10), 0);
+        assert_eq!(grid.sustained_bytes_per_s(64 << 10), 0);
     }
 
     #[test]
-    fn nothing_measured_promises_nothing() {
-        assert_eq!(RateGrid::<8>::from_slowest(1000).lossless_Bps(1 << 20), 0);
+    fn an_empty_trace_sustains_nothing() {
+        assert_eq!(
+            RateGrid::<8>::from_slowest(1000).sustained_bytes_per_s(1 << 20),
+            0
+        );
     }
 }

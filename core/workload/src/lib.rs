@@ -1,20 +1,21 @@
-//! What is written and when.
+//! Workloads: sequences of timed writes and reads, and the code that runs them.
 //!
-//! An experiment is data: a [`Workload`] is a list of [`Phase`]s, each so many files of so many calls
-//! of so many bytes, opened, timed and synced in a stated way. [`WORKLOADS`] holds every published
-//! experiment that writes or reads files, by its name.
+//! An experiment is data: a [`Workload`] is a list of [`Phase`]s. A phase gives the number of files, the
+//! calls per file and the bytes per call, and states how files are opened, timed and synced. [`WORKLOADS`]
+//! holds every published experiment that writes or reads files, by name.
 //!
-//! One [`run`] carries any of them out against a [`Store`] (a directory, a FAT library on a card)
-//! and a [`Clock`] (a real one, or virtual time), and hands every timed [`Operation`] to an
-//! [`Observer`]. It reads everything back and compares, and removes what it made.
+//! [`run`] runs a workload on a [`Store`] (a directory, or a FAT library on a card) with a [`Clock`] (a real
+//! one, or virtual time) and passes every timed [`Operation`] to an [`Observer`]. Afterwards it reads all
+//! files back, compares them with the data written, and removes them.
 //!
 //! ```text
-//!   Workload ──> run ──> Store            what the medium is asked to do
-//!                 │ └──> Clock            read just before and just after what is timed
-//!                 └────> Observer         keeps the trace, says when to stop
+//!   Workload ──> run ──> Store            file operations
+//!                 │ └──> Clock            read just before and just after each timed operation
+//!                 └────> Observer         records the trace, can stop the run
 //! ```
 //!
-//! No allocator, no hardware: the same runner measures a card from firmware.
+//! The crate needs neither an allocator nor an operating system, so the same code measures a card from
+//! firmware.
 #![no_std]
 
 #[cfg(test)]
@@ -31,5 +32,5 @@ pub use operation::{Operation, OperationKind};
 pub use path::Path;
 pub use phase::{Fill, Invalid, Order, Phase, Span, Sync, Workload};
 pub use runner::{Outcome, RunError, run};
-pub use store::{Clock, Doing, Flush, Observer, Store};
+pub use store::{Activity, Clock, Flush, Observer, Store};
 pub use studies::{DEFAULT, WORKLOADS, workload};

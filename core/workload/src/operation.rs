@@ -1,26 +1,27 @@
-//! One timed operation, the row of every trace.
+//! A timed operation, which becomes one row of a trace.
 
-/// What an operation did.
+/// Direction of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OperationKind {
-    /// Bytes went to the medium.
+    /// Writes to the storage device.
     Write,
-    /// Bytes came from the medium.
+    /// Reads from the storage device.
     Read,
 }
 
-/// One timed operation, from call to return.
+/// A timed operation, from call to return.
 ///
-/// What the time spans (the call alone, open to close, a whole file) is part of the workload.
+/// The workload's [`Span`](crate::Span) states what the time covers: the call alone, open to close, or a
+/// whole file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operation {
-    /// What was done.
+    /// Write or read.
     pub kind: OperationKind,
-    /// Number of the file, counted through the workload from 0.
+    /// Number of the file, counted from 0 over the whole workload.
     pub file: u32,
-    /// Where in the file the payload lies, in bytes.
+    /// Offset of the payload in the file, in bytes.
     pub offset_bytes: u64,
-    /// Payload, in bytes.
+    /// Length of the payload, in bytes.
     pub length_bytes: u64,
     /// Clock reading before the operation, in ns.
     pub start_ns: u64,
@@ -29,7 +30,7 @@ pub struct Operation {
 }
 
 impl Operation {
-    /// How long it took, in ns.
+    /// Returns the latency of the operation, in ns.
     pub fn duration_ns(&self) -> u64 {
         self.end_ns - self.start_ns
     }

@@ -1,11 +1,11 @@
-//! Names of the files a run makes.
+//! Paths of the files that a run creates.
 
 use core::fmt::{self, Write};
 
 /// Longest path of a run, in bytes.
 const LENGTH_MAX: usize = 64;
 
-/// A path of bounded length, `/` between names and none in front.
+/// A relative path of bounded length, with `/` between names.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Path {
     bytes: [u8; LENGTH_MAX],
@@ -13,7 +13,7 @@ pub struct Path {
 }
 
 impl Path {
-    /// The path as text.
+    /// Returns the path as text.
     pub fn as_str(&self) -> &str {
         core::str::from_utf8(&self.bytes[..self.length]).unwrap_or_default()
     }
@@ -23,7 +23,7 @@ impl Path {
             bytes: [0; LENGTH_MAX],
             length: 0,
         };
-        // The names below are far shorter than the bound.
+        // Cannot fail: the names below are far shorter than LENGTH_MAX.
         let _ = path.write_fmt(arguments);
         path
     }
@@ -51,9 +51,8 @@ impl fmt::Debug for Path {
     }
 }
 
-/// The tree of one run: `writeTimeTemp/test_<n>/temp_<file>.txt`, as in study 1, with a folder for
-/// each file where a phase wants that; upper case within eight and three characters where the store
-/// has no long names.
+/// The directory tree of one run: `writeTimeTemp/test_<n>/temp_<file>.txt`, as in study 1, with a folder per
+/// file if the phase asks for it. Stores without long names get upper-case 8.3 names.
 #[derive(Clone, Copy)]
 pub(crate) struct Names {
     pub(crate) long: bool,
@@ -91,7 +90,7 @@ impl Names {
         match (self.long, file) {
             (true, _) => Path::of(format_args!("{folder}/temp_{file}.txt")),
             (false, 0..1000) => Path::of(format_args!("{folder}/TEMP_{file}.TXT")),
-            // Eight characters hold no more than three digits after TEMP_.
+            // Eight characters leave room for three digits after TEMP_.
             (false, _) => Path::of(format_args!("{folder}/T_{file}.TXT")),
         }
     }
@@ -102,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn short_names_fit_eight_and_three() {
+    fn short_names_are_valid_8_3_names() {
         let names = Names {
             long: false,
             test: 999,
@@ -117,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_path_is_kept_whole() {
+    fn the_longest_path_is_not_truncated() {
         let names = Names {
             long: true,
             test: u32::MAX,

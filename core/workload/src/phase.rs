@@ -1,9 +1,9 @@
-//! An experiment as data.
+//! Workloads and their phases as data.
 
 use crate::OperationKind;
 use core::fmt;
 
-/// What of a call the clock sees.
+/// Part of the work that the clock measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(
     feature = "serde",
@@ -11,15 +11,15 @@ use core::fmt;
     serde(rename_all = "kebab-case")
 )]
 pub enum Span {
-    /// Files are kept open; the call alone is timed, open and close are not.
+    /// The call alone; files are kept open, and open and close are not timed.
     Call,
-    /// Every call opens and closes the file, and all three are timed together.
+    /// Open, call and close together; every call opens and closes the file.
     OpenToClose,
-    /// A whole file is one operation: open, every call, sync and close.
+    /// A whole file as one operation: open, every call, sync and close.
     File,
 }
 
-/// In which order the files are gone through.
+/// Order in which the calls go to the files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(
     feature = "serde",
@@ -27,13 +27,13 @@ pub enum Span {
     serde(rename_all = "kebab-case")
 )]
 pub enum Order {
-    /// One file to its end, then the next.
+    /// Each file to its end before the next.
     FileByFile,
     /// One call to each file in turn.
     RoundRobin,
 }
 
-/// When data is brought to the medium.
+/// Syncing of a file to the storage device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(
     feature = "serde",
@@ -41,15 +41,15 @@ pub enum Order {
     serde(rename_all = "kebab-case")
 )]
 pub enum Sync {
-    /// Left to the store.
+    /// Never requested; left to the store.
     Never,
-    /// Begun, not waited for.
+    /// Started, without waiting for completion.
     Start,
-    /// Waited for.
+    /// Started, and waited for.
     Wait,
 }
 
-/// What the payload holds.
+/// Content of the payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(
     feature = "serde",
@@ -57,18 +57,18 @@ pub enum Sync {
     serde(rename_all = "kebab-case")
 )]
 pub enum Fill {
-    /// `~` throughout, carriage return and line feed at the end: study 1.
+    /// `~` throughout, with carriage return and line feed at the end (study 1).
     Line,
-    /// Zeros: study 2.
+    /// Zeros (study 2).
     Zeros,
-    /// `A` plus the number of the file: study 4.
+    /// The letter `A` plus the number of the file, modulo 26 (study 4).
     Letter,
-    /// The number of the call in front (64 bits, little-endian, where it fits), then [`Fill::Letter`]:
-    /// a block in the wrong place is found on reading back.
+    /// [`Fill::Letter`] with the number of the call in the first 8 bytes (little-endian; omitted from shorter
+    /// payloads), so that reading back detects misplaced blocks.
     Numbered,
 }
 
-/// A part of a workload: so many files of so many calls, all alike.
+/// A phase of a workload: a number of files, each accessed with the same number of equal calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(
     feature = "serde",
@@ -76,63 +76,63 @@ pub enum Fill {
     serde(default, deny_unknown_fields)
 )]
 pub struct Phase {
-    /// Writing, or reading files that were written beforehand.
+    /// Write, or read of files that the run writes beforehand.
     #[cfg_attr(feature = "serde", serde(deserialize_with = "operation_kind"))]
     pub operation: OperationKind,
     /// Number of files.
     pub files: u32,
-    /// Calls to each file, in one pass.
+    /// Calls to each file per pass.
     pub calls_per_file: u32,
-    /// Payload of a call, in bytes.
+    /// Payload per call, in bytes.
     pub bytes_per_call: u32,
-    /// How often all files are gone through; from the second pass on they are written anew.
+    /// Passes over all files; from the second pass on, files are rewritten.
     pub passes: u32,
-    /// What is timed.
+    /// Part of the work that is timed.
     pub span: Span,
-    /// Which file comes next.
+    /// Order of the files.
     pub order: Order,
-    /// Sync after each file, inside what is timed if that is the file.
+    /// Sync after each file; timed if the span includes closing the file.
     pub sync_file: Sync,
-    /// Sync of the last file of all, likewise.
+    /// Sync after the last file of the last pass; unless [`Sync::Never`], it replaces `sync_file` there.
     pub sync_end: Sync,
-    /// Every call returns only when its data is on the medium.
+    /// Syncs the file inside every timed write.
     pub write_through: bool,
-    /// Each file lies in a folder of its own.
+    /// Gives each file its own folder.
     pub folder_per_file: bool,
-    /// Pause after each call, in us.
+    /// Pause after each call, in µs.
     pub delay_us: u32,
-    /// Pause after each file, those written beforehand included, in us.
+    /// Pause after each file, including those written beforehand, in µs.
     pub pause_us: u32,
-    /// Where not 0: calls go to random multiples of the payload within a file of this size, in
-    /// bytes, that was written beforehand.
+    /// Size in bytes of a file that is written beforehand and then accessed at random multiples of the
+    /// payload size; 0 for sequential access.
     pub jump_within_bytes: u64,
-    /// Calls in a row from one random place to the next.
+    /// Consecutive calls from one random offset to the next.
     pub jump_every_calls: u32,
-    /// What the payload holds.
+    /// Content of the payload.
     pub fill: Fill,
 }
 
 /// An experiment.
 #[derive(Clone, Copy, Debug)]
 pub struct Workload<'a> {
-    /// The name it is asked for by.
+    /// Name on the command line.
     pub name: &'a str,
-    /// Who published it, empty if nobody did.
+    /// Publication of the experiment; empty if there is none.
     pub study: &'a str,
-    /// What it does, in a sentence.
+    /// Description in one sentence.
     pub about: &'a str,
-    /// Its parts, in order.
+    /// Phases, in order of execution.
     pub phases: &'a [Phase],
 }
 
-/// A value that no run can carry out.
+/// A value that is out of range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Invalid {
-    /// Number of the phase, from 0.
+    /// Number of the phase, counted from 0.
     pub phase: usize,
-    /// The field.
+    /// Name of the field.
     pub field: &'static str,
-    /// What it may be.
+    /// Allowed values.
     pub allowed: &'static str,
 }
 
@@ -154,13 +154,13 @@ impl Default for Phase {
 }
 
 impl Phase {
-    /// Largest payload of a call, in bytes.
+    /// Largest payload per call, in bytes.
     pub const BYTES_PER_CALL_MAX: u32 = 1 << 20;
 
-    /// Most files that a phase keeps open at once.
+    /// Largest number of files that a phase keeps open at the same time.
     pub const OPEN_FILES_MAX: u32 = 8;
 
-    /// One file of 8 MiB in 512 B blocks, kept open.
+    /// Writes one file of 8 MiB in 512 B blocks and keeps it open.
     pub const WRITE: Phase = Phase {
         operation: OperationKind::Write,
         files: 1,
@@ -180,12 +180,12 @@ impl Phase {
         fill: Fill::Numbered,
     };
 
-    /// Payload of each file in one pass, in bytes.
+    /// Returns the payload of each file per pass, in bytes.
     pub const fn bytes_per_pass(&self) -> u64 {
         self.calls_per_file as u64 * self.bytes_per_call as u64
     }
 
-    /// Size of each file, in bytes.
+    /// Returns the size of each file, in bytes.
     pub const fn file_bytes(&self) -> u64 {
         if self.jump_within_bytes > 0 {
             self.jump_within_bytes
@@ -194,13 +194,16 @@ impl Phase {
         }
     }
 
-    /// Payload of all timed calls, in bytes.
+    /// Returns the payload of all timed calls, in bytes.
     pub const fn bytes(&self) -> u64 {
         let per_pass = self.bytes_per_pass().saturating_mul(self.files as u64);
         per_pass.saturating_mul(self.passes as u64)
     }
 
-    /// Why the phase cannot be run: the field, and what it may be.
+    /// Checks that every value is in range.
+    ///
+    /// # Errors
+    /// The name of the first field that is out of range, and its allowed values.
     pub const fn check(&self) -> Result<(), (&'static str, &'static str)> {
         if self.files == 0 || self.files > 100_000 {
             return Err(("files", "1 to 100000"));
@@ -217,20 +220,20 @@ impl Phase {
         if self.file_bytes() >= 1 << 32 {
             return Err((
                 "calls_per_file",
-                "such that a file stays below 4 GiB, FAT's limit",
+                "small enough that a file stays below 4 GiB, the limit of FAT",
             ));
         }
         if matches!(self.order, Order::RoundRobin) && self.files > Phase::OPEN_FILES_MAX {
-            return Err(("files", "at most 8 where they are written in turn"));
+            return Err(("files", "at most 8 with `order = \"round-robin\"`"));
         }
         if matches!(self.order, Order::RoundRobin) && matches!(self.span, Span::File) {
             return Err((
                 "span",
-                "`call` or `open-to-close` where files are written in turn",
+                "`call` or `open-to-close` with `order = \"round-robin\"`",
             ));
         }
         if self.delay_us > 0 && matches!(self.span, Span::File) {
-            return Err(("delay_us", "0 where a whole file is timed"));
+            return Err(("delay_us", "0 with `span = \"file\"`"));
         }
         self.check_jumps()
     }
@@ -243,19 +246,22 @@ impl Phase {
             return Err(("jump_every_calls", "at least 1"));
         }
         if self.jump_within_bytes < self.bytes_per_call as u64 * self.jump_every_calls as u64 {
-            return Err(("jump_within_bytes", "at least the bytes between two jumps"));
+            return Err((
+                "jump_within_bytes",
+                "0, or at least `bytes_per_call` times `jump_every_calls`",
+            ));
         }
         if matches!(self.fill, Fill::Numbered) {
             return Err((
                 "fill",
-                "`line`, `zeros` or `letter` where calls go to random places",
+                "`line`, `zeros` or `letter` with `jump_within_bytes`",
             ));
         }
         let payload = self.bytes_per_call as u64;
         if matches!(self.fill, Fill::Line) && !self.jump_within_bytes.is_multiple_of(payload) {
             return Err((
                 "jump_within_bytes",
-                "a multiple of the payload where that is a line",
+                "a multiple of `bytes_per_call` with `fill = \"line\"`",
             ));
         }
         Ok(())
@@ -263,26 +269,26 @@ impl Phase {
 }
 
 impl Workload<'_> {
-    /// Payload of all timed calls, in bytes.
+    /// Returns the payload of all timed calls, in bytes.
     pub fn bytes(&self) -> u64 {
         let sizes = self.phases.iter().map(Phase::bytes);
         sizes.fold(0, u64::saturating_add)
     }
 
-    /// Largest payload of a call, in bytes.
+    /// Returns the largest payload per call, in bytes.
     pub fn bytes_per_call_max(&self) -> u32 {
         let sizes = self.phases.iter().map(|phase| phase.bytes_per_call);
         sizes.max().unwrap_or(0)
     }
 
-    /// Whether some phase reads files that were written beforehand.
+    /// Returns true if any phase reads files that are written beforehand.
     pub fn reads(&self) -> bool {
         let mut operations = self.phases.iter().map(|phase| phase.operation);
         operations.any(|operation| operation == OperationKind::Read)
     }
 
-    /// Whether every phase that writes syncs inside what it times: on a store that syncs every write
-    /// by itself that would make no difference.
+    /// Returns true if every writing phase syncs within the measured time. Such a workload measures the
+    /// storage device even on a store that does not sync.
     pub fn times_its_syncs(&self) -> bool {
         let mut writing = self.phases.iter();
         writing.all(|phase| {
@@ -297,13 +303,16 @@ impl Workload<'_> {
         operations.all(|operation| operation == OperationKind::Read)
     }
 
-    /// Whether every phase can be run.
+    /// Checks every phase.
+    ///
+    /// # Errors
+    /// [`Invalid`], for the first value that is out of range.
     pub fn check(&self) -> Result<(), Invalid> {
         if self.phases.is_empty() {
             return Err(Invalid {
                 phase: 0,
                 field: "[[phase]]",
-                allowed: "there at least once",
+                allowed: "given at least once",
             });
         }
         for (phase, data) in self.phases.iter().enumerate() {

@@ -1,13 +1,12 @@
-//! Carries a workload out.
+//! Runs a workload.
 //!
 //! ```text
-//!   make the folders ──> each phase: prepare ──> passes ──> read back ──> remove its files ──┐
-//!          ^                                                                                 │
-//!          └── a name that is free                          remove the folders <─────────────┘
+//!   create folders ──> for each phase: prepare ──> passes ──> read back ──> remove its files ──┐
+//!     (first free name)                                     remove folders <───────────────────┘
 //! ```
 //!
-//! Whatever happens on the way, stop or error, the files and folders made are removed; nothing that
-//! was there before is touched.
+//! The run removes every file and folder it created, also after a stop or an error, and never touches files
+//! that existed before.
 
 mod files;
 mod payload;
@@ -16,44 +15,44 @@ mod timed;
 
 use crate::path::Names;
 use crate::{
-    Clock, Doing, Invalid, Observer, Operation, OperationKind, Order, Path, Phase, Span, Store,
+    Activity, Clock, Invalid, Observer, Operation, OperationKind, Order, Path, Phase, Span, Store,
     Workload,
 };
 use core::fmt;
 use core::ops::ControlFlow;
 
-/// How a run ended.
+/// Result of a run that did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// The observer stopped it.
+    /// True if the observer stopped the run.
     pub stopped: bool,
-    /// Bytes read back and found to be what was written.
+    /// Bytes read back and found identical to those written.
     pub verified_bytes: u64,
 }
 
-/// Why a run failed.
+/// Failure of a run.
 #[derive(Debug)]
 pub enum RunError<E> {
-    /// The workload cannot be run.
+    /// A value of the workload is out of range.
     Invalid(Invalid),
-    /// Fewer bytes of buffer than [`Workload::buffer_bytes`].
+    /// The buffer is shorter than [`Workload::buffer_bytes`].
     BufferTooSmall,
-    /// No free folder name was left for the test files.
+    /// All names for the folder of the test files are taken.
     NoFreeName,
     /// The store failed.
     Store {
-        /// What was being done, as `writing to`.
-        doing: &'static str,
-        /// To which file or folder.
+        /// The operation, such as `writing to`.
+        action: &'static str,
+        /// File or folder that the operation was for.
         path: Path,
-        /// What the store said.
+        /// Error of the store.
         source: E,
     },
-    /// What was read back is not what was written.
+    /// The data read back differs from the data written.
     Differs {
         /// The file.
         path: Path,
-        /// Offset of the first byte that differs, or where the file ends too early or too late.
+        /// Offset of the first byte that differs, or the end of the shorter of both.
         offset_bytes: u64,
     },
 }
@@ -62,25 +61,25 @@ impl<E: fmt::Display> fmt::Display for RunError<E> {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
             RunError::Invalid(invalid) => invalid.fmt(f),
-            RunError::BufferTooSmall => f.write_str("the buffer is too small for this workload"),
-            RunError::NoFreeName => f.write_str(
-                "no free name is left for the test files; remove old folders in writeTimeTemp",
-            ),
+            RunError::BufferTooSmall => f.write_str("buffer too small for this workload"),
+            RunError::NoFreeName => {
+                f.write_str("no free name for the test folder; remove old folders in writeTimeTemp")
+            }
             RunError::Store {
-                doing,
+                action,
                 path,
                 source,
-            } => write!(f, "{doing} {path}: {source}"),
+            } => write!(f, "{action} {path}: {source}"),
             RunError::Differs { path, offset_bytes } => write!(
                 f,
-                "{path}, byte {offset_bytes}: what was read back is not what was written; \
-                 do not trust this medium"
+                "{path}, byte {offset_bytes}: data read back differs from data written; \
+                 do not use this card or disk"
             ),
         }
     }
 }
 
-/// Why the run does not go on.
+/// Reason for ending a run early.
 enum Halt<E> {
     Stopped,
     Failed(RunError<E>),
@@ -88,30 +87,31 @@ enum Halt<E> {
 
 type Step<E> = Result<(), Halt<E>>;
 
-/// Tries to find a free name for the test folder.
+/// Number of names tried for the test folder.
 const TESTS_MAX: u32 = 10_000;
 
-/// Calls from one look of the observer to the next where calls are not operations of their own: few
-/// enough to stop soon, and many enough not to show in the time of a file.
-const CALLS_PER_WAIT: u32 = 16;
+/// Calls between two polls of the observer while calls are not timed one by one: few enough to stop soon, and
+/// enough that polling adds nothing measurable to the time of a file.
+const CALLS_PER_POLL: u32 = 16;
 
-/// Pause from one look of the observer to the next.
+/// Longest pause between two polls of the observer.
 const PAUSE_SLICE_NS: u64 = 50_000_000;
 
-/// Alignment of the halves of the buffer, for stores that write past the page cache.
+/// Alignment of the two halves of the buffer, as required by stores that bypass the page cache.
 const ALIGNMENT: usize = 4096;
 
 impl Workload<'_> {
-    /// Bytes of buffer that [`run`] needs: one payload to write, one to compare with.
+    /// Returns the size of the buffer that [`run`] needs, in bytes: one payload to write and one to compare
+    /// it with.
     pub fn buffer_bytes(&self) -> usize {
         2 * (self.bytes_per_call_max() as usize).next_multiple_of(ALIGNMENT)
     }
 }
 
-/// Carries `workload` out; `buffer` is at least [`Workload::buffer_bytes`] long.
+/// Runs `workload`. `buffer` must be at least [`Workload::buffer_bytes`] long.
 ///
 /// # Errors
-/// [`RunError`]; what was made is removed all the same, as far as the store lets it.
+/// [`RunError`]. Files and folders created are removed even then, as far as the store permits.
 pub fn run<S: Store>(
     workload: &Workload,
     store: &mut S,
@@ -124,7 +124,7 @@ pub fn run<S: Store>(
         return Err(RunError::BufferTooSmall);
     }
     let (payload, readback) = buffer.split_at_mut(workload.buffer_bytes() / 2);
-    let (names, root_is_ours) = make_folders(store)?;
+    let (names, created_root) = make_folders(store)?;
     let mut run = Run {
         store,
         clock,
@@ -133,8 +133,8 @@ pub fn run<S: Store>(
         readback,
         names,
         first_file: 0,
-        files_made: 0,
-        folders_made: 0,
+        files_created: 0,
+        folders_created: 0,
         verified_bytes: 0,
         random: 1,
     };
@@ -149,7 +149,7 @@ pub fn run<S: Store>(
         run.first_file = run.first_file.saturating_add(phase.files);
     }
     let verified_bytes = run.verified_bytes;
-    let removed = remove_folders(store, names, root_is_ours);
+    let removed = remove_folders(store, names, created_root);
     let stopped = match result {
         Ok(()) => false,
         Err(Halt::Stopped) => true,
@@ -167,20 +167,20 @@ fn make_folders<S: Store>(store: &mut S) -> Result<(Names, bool), RunError<S::Er
         store
             .mkdir(path.as_str())
             .map_err(|source| RunError::Store {
-                doing: "making the folder",
+                action: "creating the folder",
                 path,
                 source,
             })
     };
-    let root_is_ours = mkdir(store, Names { long, test: 0 }.root())?;
+    let created_root = mkdir(store, Names { long, test: 0 }.root())?;
     for test in 0..TESTS_MAX {
         let names = Names { long, test };
         match mkdir(store, names.test()) {
-            Ok(true) => return Ok((names, root_is_ours)),
+            Ok(true) => return Ok((names, created_root)),
             Ok(false) => {}
             Err(error) => {
-                if root_is_ours {
-                    // The first error is the one to report.
+                if created_root {
+                    // The caller gets the first error.
                     let _ = store.remove(names.root().as_str());
                 }
                 return Err(error);
@@ -193,16 +193,16 @@ fn make_folders<S: Store>(store: &mut S) -> Result<(Names, bool), RunError<S::Er
 fn remove_folders<S: Store>(
     store: &mut S,
     names: Names,
-    root_is_ours: bool,
+    created_root: bool,
 ) -> Result<(), RunError<S::Error>> {
     let path = names.test();
     let removed = store.remove(path.as_str());
-    if root_is_ours {
-        // Another run may have put its own folder there since.
+    if created_root {
+        // May fail: another run may have created a folder in it in the meantime.
         let _ = store.remove(names.root().as_str());
     }
     removed.map_err(|source| RunError::Store {
-        doing: "removing the folder",
+        action: "removing the folder",
         path,
         source,
     })
@@ -215,10 +215,10 @@ struct Run<'a, S, C, O> {
     payload: &'a mut [u8],
     readback: &'a mut [u8],
     names: Names,
-    /// Number, through the workload, of the phase's first file.
+    /// Number of the phase's first file, counted over the whole workload.
     first_file: u32,
-    files_made: u32,
-    folders_made: u32,
+    files_created: u32,
+    folders_created: u32,
     verified_bytes: u64,
     random: u64,
 }
@@ -232,8 +232,8 @@ impl<S: Store, C: Clock, O: Observer> Run<'_, S, C, O> {
         }
         for pass in 0..phase.passes {
             match phase.order {
-                Order::RoundRobin if phase.span == Span::Call => self.in_turn(phase, pass)?,
-                Order::RoundRobin => self.opened_in_turn(phase, pass)?,
+                Order::RoundRobin if phase.span == Span::Call => self.round_robin(phase, pass)?,
+                Order::RoundRobin => self.round_robin_opened(phase, pass)?,
                 Order::FileByFile => {
                     for file in 0..phase.files {
                         self.file(phase, pass, file)?;
@@ -251,10 +251,10 @@ impl<S: Store, C: Clock, O: Observer> Run<'_, S, C, O> {
         self.fill(phase.fill, phase.bytes_per_call, file);
         match phase.span {
             Span::Call => self.kept_open(phase, pass, file)?,
-            Span::File => self.whole(phase, pass, file)?,
+            Span::File => self.whole_file(phase, pass, file)?,
             Span::OpenToClose => {
                 for call in 0..phase.calls_per_file {
-                    self.opened_and_closed(phase, pass, file, call)?;
+                    self.open_call_close(phase, pass, file, call)?;
                 }
             }
         }
@@ -275,7 +275,7 @@ impl<S: Store, C: Clock, O: Observer> Run<'_, S, C, O> {
         result.and(self.close(handle, phase, file))
     }
 
-    fn in_turn(&mut self, phase: &Phase, pass: u32) -> Step<S::Error> {
+    fn round_robin(&mut self, phase: &Phase, pass: u32) -> Step<S::Error> {
         let mut handles: [Option<S::File>; Phase::OPEN_FILES_MAX as usize] = Default::default();
         let mut result = Ok(());
         for file in 0..phase.files {
@@ -285,7 +285,7 @@ impl<S: Store, C: Clock, O: Observer> Run<'_, S, C, O> {
             }
         }
         if result.is_ok() {
-            result = self.calls_in_turn(phase, &mut handles);
+            result = self.round_robin_calls(phase, &mut handles);
         }
         for (file, handle) in (0..).zip(handles) {
             if let Some(mut handle) = handle {
@@ -297,7 +297,11 @@ impl<S: Store, C: Clock, O: Observer> Run<'_, S, C, O> {
         result
     }
 
-    fn calls_in_turn(&mut self, phase: &Phase, handles: &mut [Option<S::File>]) -> Step<S::Error> {
+    fn round_robin_calls(
+        &mut self,
+        phase: &Phase,
+        handles: &mut [Option<S::File>],
+    ) -> Step<S::Error> {
         for call in 0..phase.calls_per_file {
             for (file, handle) in (0..).zip(handles.iter_mut()) {
                 if let Some(handle) = handle {
@@ -309,11 +313,11 @@ impl<S: Store, C: Clock, O: Observer> Run<'_, S, C, O> {
         Ok(())
     }
 
-    fn opened_in_turn(&mut self, phase: &Phase, pass: u32) -> Step<S::Error> {
+    fn round_robin_opened(&mut self, phase: &Phase, pass: u32) -> Step<S::Error> {
         for call in 0..phase.calls_per_file {
             for file in 0..phase.files {
                 self.fill(phase.fill, phase.bytes_per_call, file);
-                self.opened_and_closed(phase, pass, file, call)?;
+                self.open_call_close(phase, pass, file, call)?;
             }
         }
         Ok(())
@@ -324,17 +328,17 @@ impl<S: Store, C: Clock, O: Observer> Run<'_, S, C, O> {
     }
 
     #[inline]
-    fn done<T>(
+    fn check<T>(
         &self,
         result: Result<T, S::Error>,
-        doing: &'static str,
+        action: &'static str,
         phase: &Phase,
         file: u32,
     ) -> Result<T, Halt<S::Error>> {
         result.map_err(|source| {
             let path = self.path(phase, file);
             Halt::Failed(RunError::Store {
-                doing,
+                action,
                 path,
                 source,
             })
@@ -365,30 +369,30 @@ impl<S: Store, C: Clock, O: Observer> Run<'_, S, C, O> {
         }
     }
 
-    /// Lets the observer look up between calls that are not operations of their own.
-    fn wait(&mut self, doing: Doing, call: u32) -> Step<S::Error> {
-        if call.is_multiple_of(CALLS_PER_WAIT) {
-            self.look_up(doing)
+    /// Polls the observer after some of the calls that are not timed one by one.
+    fn poll_every_few_calls(&mut self, activity: Activity, call: u32) -> Step<S::Error> {
+        if call.is_multiple_of(CALLS_PER_POLL) {
+            self.poll(activity)
         } else {
             Ok(())
         }
     }
 
-    fn look_up(&mut self, doing: Doing) -> Step<S::Error> {
-        match self.observer.wait(doing, self.clock.now_ns()) {
+    fn poll(&mut self, activity: Activity) -> Step<S::Error> {
+        match self.observer.poll(activity, self.clock.now_ns()) {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(()) => Err(Halt::Stopped),
         }
     }
 
-    /// Pauses in slices, so that the observer can end a long one.
+    /// Pauses in slices, so that the observer can end a long pause.
     fn pause_us(&mut self, us: u32) -> Step<S::Error> {
         let mut left_ns = u64::from(us) * 1000;
         while left_ns > 0 {
             let slice_ns = left_ns.min(PAUSE_SLICE_NS);
             self.clock.pause_ns(slice_ns);
             left_ns -= slice_ns;
-            self.look_up(Doing::Measuring)?;
+            self.poll(Activity::Measuring)?;
         }
         Ok(())
     }

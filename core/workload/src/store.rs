@@ -1,43 +1,43 @@
-//! What a workload needs of the world.
+//! Interfaces that a workload needs: files, time and an observer.
 
 use crate::Operation;
 use core::fmt::Debug;
 use core::ops::ControlFlow;
 
-/// How [`Store::flush`] brings data to the medium.
+/// Mode of [`Store::flush`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flush {
-    /// Begin, and return before it is done.
+    /// Starts writing data to the storage device and returns without waiting.
     Start,
-    /// Return when everything written so far is on the medium.
+    /// Returns when the storage device has all data written so far.
     Wait,
 }
 
-/// Files on a medium.
+/// Files on a storage device.
 ///
-/// Paths have `/` between names and none in front.
+/// Paths are relative, with `/` between names.
 pub trait Store {
     /// An open file.
     type File;
-    /// Why an operation failed.
+    /// Error of an operation.
     type Error: Debug;
 
-    /// Whether names may be longer than eight and three characters.
+    /// Returns true if names may be longer than 8.3.
     fn has_long_names(&self) -> bool;
 
-    /// Makes a folder. `Ok(false)` if it was there already.
+    /// Creates a folder. Returns `Ok(false)` if it exists already.
     fn mkdir(&mut self, path: &str) -> Result<bool, Self::Error>;
 
-    /// Makes a new file and opens it for writing. Fails if it is there already.
+    /// Creates a file and opens it for writing. Fails if it exists already.
     fn create(&mut self, path: &str) -> Result<Self::File, Self::Error>;
 
-    /// Opens a file for writing at its end; makes it if it is not there.
+    /// Opens a file for writing at its end; creates it if it does not exist.
     fn append(&mut self, path: &str) -> Result<Self::File, Self::Error>;
 
-    /// Opens a file that is there, for reading, and for writing in place if `writable`.
+    /// Opens an existing file for reading, and for writing in place if `writable`.
     fn open(&mut self, path: &str, writable: bool) -> Result<Self::File, Self::Error>;
 
-    /// Writes all of `data` at `offset_bytes`, which is within the file or at its end.
+    /// Writes all of `data` at `offset_bytes`, which must be within the file or at its end.
     fn write(
         &mut self,
         file: &mut Self::File,
@@ -45,7 +45,7 @@ pub trait Store {
         data: &[u8],
     ) -> Result<(), Self::Error>;
 
-    /// Reads at `offset_bytes` until `buffer` is full or the file ends; returns the bytes read.
+    /// Reads from `offset_bytes` until `buffer` is full or the file ends; returns the number of bytes read.
     fn read(
         &mut self,
         file: &mut Self::File,
@@ -53,42 +53,42 @@ pub trait Store {
         buffer: &mut [u8],
     ) -> Result<usize, Self::Error>;
 
-    /// Brings what was written to the medium.
+    /// Writes buffered data to the storage device.
     fn flush(&mut self, file: &mut Self::File, how: Flush) -> Result<(), Self::Error>;
 
     /// Closes a file.
     fn close(&mut self, file: Self::File) -> Result<(), Self::Error>;
 
-    /// Removes a file, or a folder that is empty.
+    /// Removes a file or an empty folder.
     fn remove(&mut self, path: &str) -> Result<(), Self::Error>;
 }
 
-/// Where time comes from.
+/// A source of time.
 pub trait Clock {
-    /// Time since some fixed moment, in ns; never goes back.
+    /// Returns the time since a fixed moment, in ns. It never decreases.
     fn now_ns(&mut self) -> u64;
 
-    /// Lets this much time pass, in ns.
+    /// Waits for `ns` nanoseconds.
     fn pause_ns(&mut self, ns: u64);
 }
 
-/// What a run is at between operations.
+/// Activity of a run between two timed operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Doing {
-    /// Writing files that are not timed.
+pub enum Activity {
+    /// Writing files without timing them.
     Preparing,
-    /// Timed calls that are only part of an operation, or the pause after one.
+    /// Calls within a timed operation, or the pause after an operation.
     Measuring,
-    /// Reading back what was written.
+    /// Reading files back to verify them.
     ReadingBack,
 }
 
-/// Who is told of every timed operation.
+/// Receives every timed operation.
 pub trait Observer {
-    /// Takes in an operation. `Break` stops the run; what was made is still removed.
+    /// Receives an operation. `Break` stops the run, which then removes its files.
     fn observe(&mut self, operation: &Operation) -> ControlFlow<()>;
 
-    /// Called every few calls that are not operations of their own, and in pauses. `now_ns` is the
-    /// clock of the run. `Break` stops the run.
-    fn wait(&mut self, doing: Doing, now_ns: u64) -> ControlFlow<()>;
+    /// Called during pauses, and every few calls while calls are not timed one by one. `now_ns` is the time
+    /// of the run's clock. `Break` stops the run.
+    fn poll(&mut self, activity: Activity, now_ns: u64) -> ControlFlow<()>;
 }

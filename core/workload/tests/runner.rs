@@ -1,17 +1,17 @@
-//! The runner against a store in memory that can be made to fail at any operation.
+//! The runner on a store in memory that can be made to fail at any operation.
 
 use cardiograph_workload::{
-    Clock, Doing, Fill, Flush, Observer, Operation, OperationKind, Order, Outcome, Phase, RunError,
-    Span, Store, Sync, Workload, run,
+    Activity, Clock, Fill, Flush, Observer, Operation, OperationKind, Order, Outcome, Phase,
+    RunError, Span, Store, Sync, Workload, run,
 };
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
-/// What the store was asked to do, in order.
+/// An operation requested of the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Asked {
+enum Request {
     Create(String),
     Append(String),
     Open(String),
@@ -26,12 +26,12 @@ enum Asked {
 struct Memory {
     files: BTreeMap<String, Vec<u8>>,
     folders: Vec<String>,
-    asked: Vec<Asked>,
+    requests: Vec<Request>,
     short_names: bool,
-    /// Operations until one fails.
+    /// Operations before one fails.
     fails_after: Option<usize>,
-    /// Byte of a written file that is stored wrongly.
-    damages: Option<u64>,
+    /// Offset of the byte that is corrupted once.
+    corrupts: Option<u64>,
     now_ns: Rc<Cell<u64>>,
 }
 
@@ -39,7 +39,7 @@ struct Memory {
 struct Failed;
 
 impl Memory {
-    /// Every operation takes a microsecond, and may be the one that fails.
+    /// Takes a microsecond, and fails if this is the operation to fail.
     fn step(&mut self) -> Result<(), Failed> {
         self.now_ns.set(self.now_ns.get() + 1000);
         match &mut self.fails_after {
@@ -75,50 +75,50 @@ impl Store for Memory {
 
     fn create(&mut self, path: &str) -> Result<String, Failed> {
         self.step()?;
-        assert!(!self.files.contains_key(path), "{path} is there already");
+        assert!(!self.files.contains_key(path), "{path} exists already");
         let folder = path.rsplit_once('/').unwrap().0;
         assert!(
             self.folders.iter().any(|known| known == folder),
             "no folder for {path}"
         );
         self.files.insert(path.to_string(), Vec::new());
-        self.asked.push(Asked::Create(path.to_string()));
+        self.requests.push(Request::Create(path.to_string()));
         Ok(path.to_string())
     }
 
     fn append(&mut self, path: &str) -> Result<String, Failed> {
         self.step()?;
         self.files.entry(path.to_string()).or_default();
-        self.asked.push(Asked::Append(path.to_string()));
+        self.requests.push(Request::Append(path.to_string()));
         Ok(path.to_string())
     }
 
     fn open(&mut self, path: &str, _writable: bool) -> Result<String, Failed> {
         self.step()?;
-        assert!(self.files.contains_key(path), "{path} is not there");
-        self.asked.push(Asked::Open(path.to_string()));
+        assert!(self.files.contains_key(path), "{path} does not exist");
+        self.requests.push(Request::Open(path.to_string()));
         Ok(path.to_string())
     }
 
     fn write(&mut self, file: &mut String, offset: u64, data: &[u8]) -> Result<(), Failed> {
         self.step()?;
-        self.asked
-            .push(Asked::Write(file.clone(), offset, data.len()));
+        self.requests
+            .push(Request::Write(file.clone(), offset, data.len()));
         let content = self.files.get_mut(file).unwrap();
         let end = offset as usize + data.len();
         assert!(offset as usize <= content.len(), "a hole in {file}");
         content.resize(content.len().max(end), 0);
         content[offset as usize..end].copy_from_slice(data);
-        if let Some(byte) = self.damages.and_then(|at| content.get_mut(at as usize)) {
+        if let Some(byte) = self.corrupts.and_then(|at| content.get_mut(at as usize)) {
             *byte ^= 0x40;
-            self.damages = None;
+            self.corrupts = None;
         }
         Ok(())
     }
 
     fn read(&mut self, file: &mut String, offset: u64, buffer: &mut [u8]) -> Result<usize, Failed> {
         self.step()?;
-        self.asked.push(Asked::Read(file.clone()));
+        self.requests.push(Request::Read(file.clone()));
         let content = &self.files[file];
         let rest = content.get(offset as usize..).unwrap_or_default();
         let length = rest.len().min(buffer.len());
@@ -128,19 +128,19 @@ impl Store for Memory {
 
     fn flush(&mut self, file: &mut String, how: Flush) -> Result<(), Failed> {
         self.step()?;
-        self.asked.push(Asked::Flush(file.clone(), how));
+        self.requests.push(Request::Flush(file.clone(), how));
         Ok(())
     }
 
     fn close(&mut self, file: String) -> Result<(), Failed> {
         self.step()?;
-        self.asked.push(Asked::Close(file));
+        self.requests.push(Request::Close(file));
         Ok(())
     }
 
     fn remove(&mut self, path: &str) -> Result<(), Failed> {
         self.step()?;
-        self.asked.push(Asked::Remove(path.to_string()));
+        self.requests.push(Request::Remove(path.to_string()));
         let inside = format!("{path}/");
         if self.files.keys().any(|file| file.starts_with(&inside)) {
             return Err(Failed);
@@ -169,14 +169,14 @@ impl Clock for Ticks {
 }
 
 #[derive(Default)]
-struct Seen {
+struct Recorder {
     operations: Vec<Operation>,
     stop_after: Option<usize>,
-    /// Looks between calls until one stops the run.
-    stop_at_wait: Option<usize>,
+    /// Polls before one stops the run.
+    stop_at_poll: Option<usize>,
 }
 
-impl Observer for Seen {
+impl Observer for Recorder {
     fn observe(&mut self, operation: &Operation) -> ControlFlow<()> {
         self.operations.push(*operation);
         if self.stop_after == Some(self.operations.len()) {
@@ -185,8 +185,8 @@ impl Observer for Seen {
         ControlFlow::Continue(())
     }
 
-    fn wait(&mut self, _doing: Doing, _now_ns: u64) -> ControlFlow<()> {
-        match &mut self.stop_at_wait {
+    fn poll(&mut self, _activity: Activity, _now_ns: u64) -> ControlFlow<()> {
+        match &mut self.stop_at_poll {
             Some(0) => return ControlFlow::Break(()),
             Some(left) => *left -= 1,
             None => {}
@@ -197,7 +197,7 @@ impl Observer for Seen {
 
 type Ended = Result<Outcome, RunError<Failed>>;
 
-fn carry_out(phases: &[Phase], store: &mut Memory, seen: &mut Seen) -> Ended {
+fn run_phases(phases: &[Phase], store: &mut Memory, recorder: &mut Recorder) -> Ended {
     let workload = Workload {
         name: "test",
         study: "",
@@ -206,7 +206,7 @@ fn carry_out(phases: &[Phase], store: &mut Memory, seen: &mut Seen) -> Ended {
     };
     let mut buffer = vec![0; workload.buffer_bytes()];
     let mut clock = Ticks(Rc::clone(&store.now_ns));
-    run(&workload, store, &mut clock, seen, &mut buffer)
+    run(&workload, store, &mut clock, recorder, &mut buffer)
 }
 
 const SMALL: Phase = Phase {
@@ -216,7 +216,7 @@ const SMALL: Phase = Phase {
     ..Phase::WRITE
 };
 
-/// Phases that between them take every path through the runner.
+/// Phases that together cover every path through the runner.
 fn every_kind() -> Vec<Phase> {
     let read = |phase: Phase| Phase {
         operation: OperationKind::Read,
@@ -297,16 +297,16 @@ fn every_kind() -> Vec<Phase> {
 }
 
 #[test]
-fn every_kind_of_phase_runs_is_verified_and_leaves_nothing() {
+fn every_kind_of_phase_is_verified_and_removes_its_files() {
     for (i, phase) in every_kind().iter().enumerate() {
         for short_names in [false, true] {
             let mut store = Memory {
                 short_names,
                 ..Memory::default()
             };
-            let mut seen = Seen::default();
-            let outcome = carry_out(&[*phase], &mut store, &mut seen).unwrap();
-            let bytes: u64 = seen.operations.iter().map(|o| o.length_bytes).sum();
+            let mut recorder = Recorder::default();
+            let outcome = run_phases(&[*phase], &mut store, &mut recorder).unwrap();
+            let bytes: u64 = recorder.operations.iter().map(|o| o.length_bytes).sum();
             assert_eq!(bytes, phase.bytes(), "phase {i}");
             assert_eq!(outcome.verified_bytes, phase.file_bytes() * 2, "phase {i}");
             assert!(
@@ -314,7 +314,8 @@ fn every_kind_of_phase_runs_is_verified_and_leaves_nothing() {
                 "phase {i}"
             );
             assert!(
-                seen.operations
+                recorder
+                    .operations
                     .windows(2)
                     .all(|o| o[0].end_ns <= o[1].start_ns)
             );
@@ -323,7 +324,7 @@ fn every_kind_of_phase_runs_is_verified_and_leaves_nothing() {
 }
 
 #[test]
-fn whichever_operation_fails_everything_made_is_removed() {
+fn a_failure_of_any_operation_removes_all_files() {
     let phases = every_kind();
     let mut failures = 0;
     for operation in 0.. {
@@ -331,17 +332,17 @@ fn whichever_operation_fails_everything_made_is_removed() {
             fails_after: Some(operation),
             ..Memory::default()
         };
-        match carry_out(&phases, &mut store, &mut Seen::default()) {
+        match run_phases(&phases, &mut store, &mut Recorder::default()) {
             Ok(_) => break,
-            Err(RunError::Store { doing, .. }) => {
+            Err(RunError::Store { action, .. }) => {
                 failures += 1;
-                // Only what could not be removed may be left.
-                if !doing.starts_with("removing") {
+                // Only a file whose removal failed may be left.
+                if !action.starts_with("removing") {
                     let left = (store.files, store.folders);
                     assert_eq!(
                         left,
                         (BTreeMap::new(), Vec::new()),
-                        "operation {operation}, {doing}"
+                        "operation {operation}, {action}"
                     );
                 }
             }
@@ -352,7 +353,7 @@ fn whichever_operation_fails_everything_made_is_removed() {
 }
 
 #[test]
-fn stopping_at_any_operation_removes_everything() {
+fn stopping_at_any_operation_removes_all_files() {
     let phases = every_kind();
     let all = phases.iter().map(|phase| match phase.span {
         Span::File => phase.files * phase.passes,
@@ -360,43 +361,47 @@ fn stopping_at_any_operation_removes_everything() {
     });
     for stop_after in 1..=all.sum::<u32>() as usize {
         let mut store = Memory::default();
-        let mut seen = Seen {
+        let mut recorder = Recorder {
             stop_after: Some(stop_after),
-            ..Seen::default()
+            ..Recorder::default()
         };
-        assert!(carry_out(&phases, &mut store, &mut seen).unwrap().stopped);
-        assert_eq!(seen.operations.len(), stop_after);
+        assert!(
+            run_phases(&phases, &mut store, &mut recorder)
+                .unwrap()
+                .stopped
+        );
+        assert_eq!(recorder.operations.len(), stop_after);
         assert!(store.files.is_empty() && store.folders.is_empty());
     }
 }
 
 #[test]
-fn stopping_at_any_look_between_calls_removes_everything() {
+fn stopping_at_any_poll_removes_all_files() {
     let mut stopped = 0;
-    for looks in 0.. {
+    for polls in 0.. {
         let mut store = Memory::default();
-        let mut seen = Seen {
-            stop_at_wait: Some(looks),
-            ..Seen::default()
+        let mut recorder = Recorder {
+            stop_at_poll: Some(polls),
+            ..Recorder::default()
         };
-        let outcome = carry_out(&every_kind(), &mut store, &mut seen).unwrap();
+        let outcome = run_phases(&every_kind(), &mut store, &mut recorder).unwrap();
         assert!(store.files.is_empty() && store.folders.is_empty());
         if !outcome.stopped {
             break;
         }
         stopped += 1;
     }
-    assert!(stopped > 20, "only {stopped} looks");
+    assert!(stopped > 20, "only {stopped} polls");
 }
 
 #[test]
-fn a_damaged_byte_is_found_and_named() {
+fn a_corrupted_byte_is_reported_with_file_and_offset() {
     for at in [0, 9, 17, 29] {
         let mut store = Memory {
-            damages: Some(at),
+            corrupts: Some(at),
             ..Memory::default()
         };
-        match carry_out(&[SMALL], &mut store, &mut Seen::default()) {
+        match run_phases(&[SMALL], &mut store, &mut Recorder::default()) {
             Err(RunError::Differs { path, offset_bytes }) => {
                 assert_eq!(
                     (path.as_str(), offset_bytes),
@@ -410,10 +415,10 @@ fn a_damaged_byte_is_found_and_named() {
 }
 
 #[test]
-fn what_a_timed_call_reads_is_compared() {
+fn data_of_timed_reads_is_compared() {
     for span in [Span::Call, Span::OpenToClose, Span::File] {
         let mut store = Memory {
-            damages: Some(13),
+            corrupts: Some(13),
             ..Memory::default()
         };
         let phase = Phase {
@@ -421,8 +426,8 @@ fn what_a_timed_call_reads_is_compared() {
             span,
             ..SMALL
         };
-        let mut seen = Seen::default();
-        match carry_out(&[phase], &mut store, &mut seen) {
+        let mut recorder = Recorder::default();
+        match run_phases(&[phase], &mut store, &mut recorder) {
             Err(RunError::Differs { offset_bytes, .. }) => assert_eq!(offset_bytes, 13),
             other => panic!("{span:?}: {other:?}"),
         }
@@ -431,54 +436,59 @@ fn what_a_timed_call_reads_is_compared() {
 }
 
 #[test]
-fn a_long_pause_can_be_ended() {
+fn a_long_pause_can_be_interrupted() {
     let mut store = Memory::default();
-    let mut seen = Seen {
-        stop_at_wait: Some(3),
-        ..Seen::default()
+    let mut recorder = Recorder {
+        stop_at_poll: Some(3),
+        ..Recorder::default()
     };
     let phase = Phase {
         delay_us: u32::MAX,
         ..SMALL
     };
-    assert!(carry_out(&[phase], &mut store, &mut seen).unwrap().stopped);
-    assert_eq!(seen.operations.len(), 1);
+    assert!(
+        run_phases(&[phase], &mut store, &mut recorder)
+            .unwrap()
+            .stopped
+    );
+    assert_eq!(recorder.operations.len(), 1);
     // Four slices of 50 ms, not 72 minutes.
     assert!(store.now_ns.get() < 300_000_000);
 }
 
 #[test]
-fn folders_that_were_there_are_kept() {
-    let there = ["writeTimeTemp", "writeTimeTemp/test_0"]
+fn existing_folders_and_files_are_kept() {
+    let existing = ["writeTimeTemp", "writeTimeTemp/test_0"]
         .map(String::from)
         .to_vec();
     let mut store = Memory {
-        folders: there.clone(),
+        folders: existing.clone(),
         ..Memory::default()
     };
     let kept = String::from("writeTimeTemp/test_0/temp_0.txt");
     store.files.insert(kept.clone(), b"precious".to_vec());
-    carry_out(&[SMALL], &mut store, &mut Seen::default()).unwrap();
+    run_phases(&[SMALL], &mut store, &mut Recorder::default()).unwrap();
     assert!(
         store
-            .asked
-            .contains(&Asked::Create("writeTimeTemp/test_1/temp_0.txt".into()))
+            .requests
+            .contains(&Request::Create("writeTimeTemp/test_1/temp_0.txt".into()))
     );
-    assert_eq!(store.folders, there);
+    assert_eq!(store.folders, existing);
     assert_eq!(store.files[&kept], b"precious");
 }
 
 #[test]
-fn what_is_timed_is_part_of_the_phase() {
+fn the_span_decides_what_is_timed() {
     let times = |span| {
-        let mut seen = Seen::default();
+        let mut recorder = Recorder::default();
         let phase = Phase {
             files: 1,
             span,
             ..SMALL
         };
-        carry_out(&[phase], &mut Memory::default(), &mut seen).unwrap();
-        seen.operations
+        run_phases(&[phase], &mut Memory::default(), &mut recorder).unwrap();
+        recorder
+            .operations
             .iter()
             .map(|o| o.end_ns - o.start_ns)
             .collect::<Vec<_>>()
@@ -490,15 +500,15 @@ fn what_is_timed_is_part_of_the_phase() {
 }
 
 #[test]
-fn pauses_come_after_calls_and_files() {
-    let mut seen = Seen::default();
+fn pauses_follow_calls_and_files() {
+    let mut recorder = Recorder::default();
     let phase = Phase {
         delay_us: 7,
         pause_us: 100,
         ..SMALL
     };
-    carry_out(&[phase], &mut Memory::default(), &mut seen).unwrap();
-    let gaps: Vec<_> = seen
+    run_phases(&[phase], &mut Memory::default(), &mut recorder).unwrap();
+    let gaps: Vec<_> = recorder
         .operations
         .windows(2)
         .map(|o| o[1].start_ns - o[0].end_ns)
@@ -508,41 +518,42 @@ fn pauses_come_after_calls_and_files() {
 }
 
 #[test]
-fn files_in_turn_get_one_call_each() {
-    let mut seen = Seen::default();
+fn round_robin_makes_one_call_to_each_file_in_turn() {
+    let mut recorder = Recorder::default();
     let phase = Phase {
         order: Order::RoundRobin,
         ..SMALL
     };
-    carry_out(&[phase, phase], &mut Memory::default(), &mut seen).unwrap();
-    let files: Vec<_> = seen.operations.iter().map(|o| o.file).collect();
-    // Files are counted through the workload.
+    run_phases(&[phase, phase], &mut Memory::default(), &mut recorder).unwrap();
+    let files: Vec<_> = recorder.operations.iter().map(|o| o.file).collect();
+    // Files are numbered over the whole workload.
     assert_eq!(files, [0, 1, 0, 1, 0, 1, 2, 3, 2, 3, 2, 3]);
 }
 
 #[test]
-fn write_through_waits_inside_every_call() {
+fn write_through_syncs_inside_every_call() {
     let mut store = Memory::default();
-    let mut seen = Seen::default();
+    let mut recorder = Recorder::default();
     let phase = Phase {
         files: 1,
         write_through: true,
         ..SMALL
     };
-    carry_out(&[phase], &mut store, &mut seen).unwrap();
+    run_phases(&[phase], &mut store, &mut recorder).unwrap();
     assert!(
-        seen.operations
+        recorder
+            .operations
             .iter()
             .all(|o| o.end_ns - o.start_ns == 2000)
     );
-    let waits = |asked: &&Asked| matches!(asked, Asked::Flush(_, Flush::Wait));
-    assert_eq!(store.asked.iter().filter(waits).count(), 3);
+    let waits = |requests: &&Request| matches!(requests, Request::Flush(_, Flush::Wait));
+    assert_eq!(store.requests.iter().filter(waits).count(), 3);
 }
 
 #[test]
-fn jumps_stay_within_the_file_and_are_the_same_every_time() {
-    let places = || {
-        let mut seen = Seen::default();
+fn random_offsets_stay_within_the_file_and_are_reproducible() {
+    let offsets = || {
+        let mut recorder = Recorder::default();
         let phase = Phase {
             files: 1,
             calls_per_file: 500,
@@ -551,51 +562,58 @@ fn jumps_stay_within_the_file_and_are_the_same_every_time() {
             fill: Fill::Letter,
             ..SMALL
         };
-        carry_out(&[phase], &mut Memory::default(), &mut seen).unwrap();
-        seen.operations
+        run_phases(&[phase], &mut Memory::default(), &mut recorder).unwrap();
+        recorder
+            .operations
             .iter()
             .map(|o| o.offset_bytes)
             .collect::<Vec<_>>()
     };
-    let first = places();
+    let first = offsets();
     assert!(
         first
             .iter()
-            .all(|place| place + 10 <= 205 && place % 10 == 0)
+            .all(|offset| offset + 10 <= 205 && offset % 10 == 0)
     );
     assert!(
         first
             .chunks(3)
             .all(|run| run.windows(2).all(|p| p[1] == p[0] + 10))
     );
-    assert!(first.iter().any(|&place| place != first[0]));
-    assert_eq!(first, places());
+    assert!(first.iter().any(|&offset| offset != first[0]));
+    assert_eq!(first, offsets());
 }
 
 #[test]
-fn a_buffer_too_small_and_impossible_phases_are_refused() {
+fn a_short_buffer_and_invalid_phases_are_rejected() {
     let workload = Workload {
         name: "test",
         study: "",
         about: "",
         phases: &[SMALL],
     };
-    let (mut store, mut seen) = (Memory::default(), Seen::default());
+    let (mut store, mut recorder) = (Memory::default(), Recorder::default());
     let mut clock = Ticks(Rc::default());
-    let short = run(&workload, &mut store, &mut clock, &mut seen, &mut [0; 10]);
+    let short = run(
+        &workload,
+        &mut store,
+        &mut clock,
+        &mut recorder,
+        &mut [0; 10],
+    );
     assert!(matches!(short, Err(RunError::BufferTooSmall)));
 
-    let impossible = Phase {
+    let invalid_phase = Phase {
         bytes_per_call: 0,
         ..SMALL
     };
-    let refused = carry_out(&[SMALL, impossible], &mut store, &mut seen);
-    let Err(RunError::Invalid(invalid)) = refused else {
-        panic!("{refused:?}");
+    let rejected = run_phases(&[SMALL, invalid_phase], &mut store, &mut recorder);
+    let Err(RunError::Invalid(invalid)) = rejected else {
+        panic!("{rejected:?}");
     };
     assert_eq!(
         invalid.to_string(),
         "phase 2: `bytes_per_call` must be 1 to 1048576"
     );
-    assert!(seen.operations.is_empty() && store.asked.is_empty());
+    assert!(recorder.operations.is_empty() && store.requests.is_empty());
 }

@@ -1,4 +1,4 @@
-//! The card driver: a stream, a read in the middle of it, a block alone, and all of it read back.
+//! Test of the card driver: a stream with a read in the middle, a single block, and reading all of it back.
 
 use crate::qemu::{QemuBus, STALL_BLOCKS, STALL_MS, STOP_MS};
 use crate::ssi::{self, BUS_HZ_MAX, Select, Ssi};
@@ -7,15 +7,15 @@ use cardiograph_card::{Block, Card, SetClock};
 use core::mem::{size_of, size_of_val};
 use cortex_m_semihosting::hprintln;
 
-/// Where the test writes: behind the file system. `xtask/src/firmware.rs` looks there as well.
+/// First block that the test writes, behind the file system. `xtask/src/firmware.rs` checks the same blocks.
 const START: u32 = 80 << 10;
-/// Blocks of the stream; one more is written alone.
+/// Blocks of the stream; the test writes one more as a single block.
 const BLOCKS: u32 = 512;
-/// Blocks that are read at once.
+/// Blocks per read.
 const READ_BLOCKS: usize = 8;
 const _: () = assert!(BLOCKS.is_multiple_of(READ_BLOCKS as u32));
 
-/// Sets the clock of the bus.
+/// Sets the bus clock.
 pub struct Clock;
 
 impl SetClock<QemuBus<Ssi>> for Clock {
@@ -24,29 +24,29 @@ impl SetClock<QemuBus<Ssi>> for Clock {
     }
 }
 
-/// The driver on this board's wires.
-pub fn on_wires() -> TestCard {
-    let (bus, select) = ssi::wires();
+/// Returns the driver for the card on this board.
+pub fn driver() -> TestCard {
+    let (bus, select) = ssi::take();
     Card::new(QemuBus::new(bus), select, Delay, Clock, BUS_HZ_MAX)
 }
 
-/// Writes and reads; panics if anything is not as it should be.
-pub fn is_written_and_read(card: &mut TestCard) {
-    if let Err(why) = block_on(card.acquire()) {
-        panic!("acquire: {why}");
+/// Writes and reads; panics on any error or difference.
+pub fn test(card: &mut TestCard) {
+    if let Err(error) = block_on(card.acquire()) {
+        panic!("acquire: {error}");
     }
-    hprintln!("ok: a card of {} blocks is acquired", card.blocks());
-    sizes(card);
-    is_streamed_to(card);
-    is_read(card);
-    let written = is_there_after_drops(card);
+    hprintln!("ok: acquired a card of {} blocks", card.blocks());
+    print_sizes(card);
+    test_stream(card);
+    test_read(card);
+    let written = test_dropped_ends(card);
     hprintln!("written: {} blocks", written);
 }
 
 /// The card on this board.
 pub type TestCard = Card<QemuBus<Ssi>, Select, Delay, Clock>;
 
-fn sizes(card: &mut TestCard) {
+fn print_sizes(card: &mut TestCard) {
     let mut blocks = [[0; 512]];
     let acquire = size_of_val(&card.acquire());
     let push = size_of_val(&card.push(&blocks[0]));
@@ -62,37 +62,37 @@ fn sizes(card: &mut TestCard) {
     );
 }
 
-fn is_streamed_to(card: &mut TestCard) {
+fn test_stream(card: &mut TestCard) {
     let (began_us, began_idle_us) = (now_us(), idle_us());
     block_on(stream(card));
     let took_ms = (now_us() - began_us) as u32 / 1000;
     let idle_us = idle_us() - began_idle_us;
     let stalled_ms = BLOCKS / STALL_BLOCKS * STALL_MS;
     hprintln!(
-        "{} blocks in {} ms; {} ms of stalls, {} us of nothing to do",
+        "{} blocks in {} ms; {} ms of stalls, {} us idle",
         BLOCKS,
         took_ms,
         stalled_ms,
         idle_us
     );
-    assert!(took_ms >= stalled_ms, "a stall was not waited for");
-    // Looking at the card takes the rest, at 15 million instructions a second.
+    assert!(took_ms >= stalled_ms, "the driver did not wait for a stall");
+    // The rest is spent polling the card, at 15 million instructions per second.
     assert!(
         idle_us >= stalled_ms * 750,
-        "others could not run in a stall"
+        "other tasks could not run during stalls"
     );
-    hprintln!("ok: blocks are streamed, and others could run in stalls");
+    hprintln!("ok: streamed blocks while other tasks could run during stalls");
 }
 
 async fn stream(card: &mut TestCard) {
     card.begin(START, BLOCKS).await.unwrap();
     for index in 0..BLOCKS {
         card.push(&block(index)).await.unwrap();
-        // The stream stops for a read and goes on.
+        // The driver interrupts the stream for a read and continues it.
         if index == BLOCKS / 3 {
             let mut read = [[0; 512]];
             card.read(START + index, &mut read).await.unwrap();
-            assert!(read[0] == block(index), "the block just written differs");
+            assert!(read[0] == block(index), "the block written last differs");
         }
     }
     card.end().await.unwrap();
@@ -100,7 +100,7 @@ async fn stream(card: &mut TestCard) {
     card.write(START + BLOCKS, &alone).await.unwrap();
 }
 
-fn is_read(card: &mut TestCard) {
+fn test_read(card: &mut TestCard) {
     let mut blocks = [[0; 512]; READ_BLOCKS];
     for start in (0..=BLOCKS).step_by(READ_BLOCKS) {
         let count = READ_BLOCKS.min((BLOCKS + 1 - start) as usize);
@@ -109,12 +109,12 @@ fn is_read(card: &mut TestCard) {
             assert!(*read == block(index), "block {index} differs");
         }
     }
-    hprintln!("ok: they are read back");
+    hprintln!("ok: read them back");
 }
 
-/// The end of a stream is dropped at every poll, and done again: all its blocks have to be there.
-/// Returns how many blocks there are then.
-fn is_there_after_drops(card: &mut TestCard) -> u32 {
+/// Drops the future that ends a stream after each possible number of polls and ends the stream again. All
+/// blocks must be on the card. Returns the total number of blocks written by the test.
+fn test_dropped_ends(card: &mut TestCard) -> u32 {
     let (mut drops, mut start) = (0, BLOCKS + 1);
     loop {
         block_on(card.begin(START + start, 2)).unwrap();
@@ -130,17 +130,17 @@ fn is_there_after_drops(card: &mut TestCard) -> u32 {
     }
     assert!(
         drops > STOP_MS,
-        "it was not dropped while the card was busy"
+        "no drop fell into the busy time of the card"
     );
-    hprintln!("ok: the card comes back after {} drops", drops);
+    hprintln!("ok: the driver recovers after {} drops", drops);
     start
 }
 
-/// What the block of this number holds.
+/// Returns the contents of a block.
 fn block(index: u32) -> Block {
     let mut block = [0; 512];
-    for (word, place) in (index * 128..).zip(block.chunks_exact_mut(4)) {
-        place.copy_from_slice(&word.wrapping_mul(0x9E37_79B1).to_le_bytes());
+    for (word, bytes) in (index * 128..).zip(block.chunks_exact_mut(4)) {
+        bytes.copy_from_slice(&word.wrapping_mul(0x9E37_79B1).to_le_bytes());
     }
     block
 }

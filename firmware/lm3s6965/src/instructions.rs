@@ -1,11 +1,11 @@
-//! That instructions are counted rightly.
+//! Test of the instruction counter.
 
 use crate::time::instructions;
 use cortex_m::asm::{delay, nop};
 use cortex_m_semihosting::hprintln;
 
-/// Counts what is known.
-pub fn are_counted() {
+/// Counts code with a known number of instructions.
+pub fn test() {
     assert_eq!(instructions(|| ()), 0);
     assert_eq!(instructions(nop), 1);
     assert_eq!(instructions(ten), 10);
@@ -15,7 +15,8 @@ pub fn are_counted() {
     hprintln!("ok: instructions are counted");
 }
 
-/// A loop of a subtraction and a branch; one place for all counts, since it is aligned by padding.
+/// Runs a loop of a subtraction and a branch. Not inlined, because padding for alignment would change the
+/// count.
 #[inline(never)]
 fn turns(count: u32) {
     delay(count);

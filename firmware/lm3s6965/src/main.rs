@@ -1,7 +1,7 @@
-//! The device crates as firmware, on QEMU's lm3s6965evb: wiring, and a test of it.
+//! Test firmware of the device crates, for QEMU's lm3s6965evb.
 //!
-//! Prints a line for each test that passed, and ends QEMU with a status. What is left on the card is
-//! looked at by `cargo xtask firmware`.
+//! Prints a line for each passed test and ends QEMU with an exit status. `cargo xtask firmware` then checks
+//! the contents of the card.
 #![no_std]
 #![no_main]
 
@@ -24,13 +24,13 @@ use cortex_m_semihosting::hprintln;
 fn main() -> ! {
     if let Some(mut peripherals) = Peripherals::take() {
         time::start(&mut peripherals.SYST);
-        instructions::are_counted();
-        producer::push_is_cheap();
-        let mut card = card::on_wires();
-        card::is_written_and_read(&mut card);
-        recording::is_complete(card);
+        instructions::test();
+        producer::test_push();
+        let mut card = card::driver();
+        card::test(&mut card);
+        recording::test(card);
         hprintln!(
-            "RAM: {} B static, {} B stack at most",
+            "RAM: {} B static, {} B maximum stack",
             registers::static_bytes(),
             registers::stack_bytes_max()
         );
@@ -42,8 +42,8 @@ fn main() -> ! {
 }
 
 #[panic_handler]
-fn panic(why: &PanicInfo) -> ! {
-    hprintln!("{}", why);
+fn panic(info: &PanicInfo) -> ! {
+    hprintln!("{}", info);
     exit(EXIT_FAILURE);
     loop {
         cortex_m::asm::wfi();

@@ -1,4 +1,4 @@
-//! The samples: a timer's interrupt pushes them into a ring.
+//! Samples that a timer interrupt pushes into a ring buffer.
 
 use crate::time::instructions;
 use cardiograph_recorder::{
@@ -10,16 +10,16 @@ use core::sync::atomic::{AtomicU8, Ordering};
 use cortex_m::interrupt::{Mutex, free};
 use cortex_m_semihosting::hprintln;
 
-/// Bytes of the ring.
+/// Size of the ring buffer.
 const RING_BYTES: usize = 16 * 1024;
-/// Samples of each millisecond.
+/// Samples per millisecond.
 const SAMPLES_PER_TICK: u32 = 4;
-/// What a push may cost beside the copy of its bytes.
+/// Largest overhead of a push over copying its bytes.
 const PUSH_INSTRUCTIONS_MAX: u32 = 100;
 const TEST_RING_BYTES: usize = 1024;
 const SAMPLE_BYTES: usize = SCHEMA.sample_bytes();
 
-/// What a sample is made of. `xtask/src/firmware/recording.rs` knows the values.
+/// Columns of a sample. `xtask/src/firmware/recording.rs` checks the values.
 const SCHEMA: Schema = Schema::new(&[
     Column {
         name: "index",
@@ -35,13 +35,13 @@ const SCHEMA: Schema = Schema::new(&[
     },
 ]);
 
-/// How it is written down.
+/// File format of the recording.
 pub const FORMAT: Format = Format::Csv(&[SCHEMA]);
 
-/// What the recorder says.
+/// Control block shared with the recorder.
 pub static CONTROL: Control = Control::new();
 
-/// What the interrupt has, while there is a recording.
+/// State of the interrupt handler during a recording.
 static SAMPLING: Mutex<RefCell<Option<Sampling>>> = Mutex::new(RefCell::new(None));
 
 struct Sampling {
@@ -50,10 +50,11 @@ struct Sampling {
     end: u32,
 }
 
-/// Makes the ring, and pushes so many samples into it once the recorder is ready. Then it is closed.
+/// Creates the ring buffer. The interrupt handler pushes `samples` samples into it once the recorder is
+/// ready, then closes it.
 pub fn start(samples: u32) -> Consumer<'static> {
     let ring = cortex_m::singleton!(: Ring<[AtomicU8; RING_BYTES]> = Ring::new());
-    let (producer, consumer) = ring.expect("there is one ring").split(FORMAT);
+    let (producer, consumer) = ring.expect("start is called once").split(FORMAT);
     let sampling = Sampling {
         producer,
         next: 0,
@@ -63,7 +64,7 @@ pub fn start(samples: u32) -> Consumer<'static> {
     consumer
 }
 
-/// A millisecond has gone by.
+/// Handles the timer interrupt of each millisecond.
 pub fn tick(now_us: u64) {
     free(|free| {
         let mut sampling = SAMPLING.borrow(free).borrow_mut();
@@ -71,7 +72,7 @@ pub fn tick(now_us: u64) {
             return;
         };
         for _ in 0..SAMPLES_PER_TICK {
-            // What finds no room is in a gap of the recording.
+            // Samples that do not fit are reported as a gap in the recording.
             let _ = some.producer.push(&sample(some.next), now_us);
             some.next += 1;
         }
@@ -91,7 +92,7 @@ fn sample(index: u32) -> [u8; SAMPLE_BYTES] {
     sample
 }
 
-/// Schemas of the shortest and the longest samples that are pushed here.
+/// Schema of the shortest sample in this test.
 const SHORT: Schema = Schema::new(&[Column {
     name: "short",
     kind: Kind::U8,
@@ -110,8 +111,8 @@ const LINES: Format = Format::Lines {
 };
 const BYTES_MAX: usize = LONG.sample_bytes();
 
-/// A push costs little beside the copy of its bytes, whether there is room or not.
-pub fn push_is_cheap() {
+/// Asserts that a push costs little more than copying its bytes, with and without room in the buffer.
+pub fn test_push() {
     let mut sample = [7; BYTES_MAX];
     for (format, bytes) in [
         (Format::Binary(&[SHORT]), SHORT.sample_bytes()),
@@ -120,7 +121,7 @@ pub fn push_is_cheap() {
         (Format::Binary(&[LONG]), BYTES_MAX),
     ] {
         let push = push_instructions(format, &sample[..bytes]);
-        judge(
+        check_cost(
             "sample",
             bytes,
             push,
@@ -131,14 +132,14 @@ pub fn push_is_cheap() {
     for bytes in [1, 10, 100, BYTES_MAX] {
         let line = &sample[BYTES_MAX - bytes..];
         let push = push_instructions(LINES, line);
-        judge("line", bytes, push, instructions_of(copy_line, line));
+        check_cost("line", bytes, push, instructions_of(copy_line, line));
     }
     hprintln!("ok: a push is cheap");
 }
 
-fn judge(kind: &str, bytes: usize, push: u32, copy: u32) {
+fn check_cost(kind: &str, bytes: usize, push: u32, copy: u32) {
     hprintln!(
-        "a push of a {} of {} B: at most {} instructions, {} of them to copy",
+        "push of a {} of {} B: at most {} instructions, {} of them to copy",
         kind,
         bytes,
         push,
@@ -146,15 +147,15 @@ fn judge(kind: &str, bytes: usize, push: u32, copy: u32) {
     );
     assert!(
         push <= copy + PUSH_INSTRUCTIONS_MAX,
-        "a push costs too much"
+        "a push takes too many instructions"
     );
 }
 
-/// Instructions of the most expensive push.
+/// Returns the number of instructions of the most expensive push.
 fn push_instructions(format: Format, sample: &[u8]) -> u32 {
     let mut ring = Ring::<[AtomicU8; TEST_RING_BYTES]>::new();
     let (mut producer, _consumer) = ring.split(format);
-    // Some are no samples, so that gaps begin and end, and half of them find no room.
+    // Some samples are invalid, so that gaps begin and end; half of the pushes find no room.
     let pushes = 0..2 * TEST_RING_BYTES / sample.len();
     let each = pushes.map(|at| {
         let bytes = if at % 4 == 1 { 0 } else { sample.len() };
@@ -180,7 +181,7 @@ fn copy(cells: &[AtomicU8], bytes: &[u8]) {
     }
 }
 
-/// Copies up to a line's end.
+/// Copies up to the end of a line.
 #[inline(never)]
 fn copy_line(cells: &[AtomicU8], bytes: &[u8]) {
     for (cell, byte) in cells.iter().zip(bytes) {

@@ -1,15 +1,15 @@
-//! Between the driver and QEMU's card: makes good where QEMU 7.2 strays from the specification, and
-//! has the card stall.
+//! Bus wrapper between the driver and QEMU's card. It corrects deviations of QEMU 7.2 from the specification
+//! and simulates stalls.
 //!
 //! QEMU (`hw/sd/ssi-sd.c`, `hw/sd/sd.c`)
 //!
-//! - looks at no checksum, CMD59 or not: a command with a wrong one is kept from it and refused here;
-//! - answers CMD58 with R1 = 0x01 when the card is long initialised: the bit is taken away;
-//! - tells of an illegal command once more in the R1 after it, as on the SD bus: that is taken away;
-//! - sends the count of ACMD22 with its lowest byte first: it is turned round, its checksum with it;
-//! - is never busy: the card is held busy for it here, in virtual time, so that interrupts go on.
+//! - checks no CRC, even after CMD59: the wrapper rejects commands with a wrong CRC itself;
+//! - responds to CMD58 with R1 = 0x01 although the card is initialised: the wrapper clears the bit;
+//! - reports an illegal command again in the next R1, as on the SD bus: the wrapper clears the bit;
+//! - sends the count of ACMD22 with the lowest byte first: the wrapper reverses it and replaces the CRC;
+//! - is never busy: the wrapper keeps the card busy, in virtual time, so that interrupts continue.
 //!
-//! The last is for the test; real wires need nothing of this file.
+//! The last point serves the test. A real card needs no wrapper.
 
 use crate::time::now_us;
 use core::convert::Infallible;
@@ -18,37 +18,38 @@ use embedded_hal_async::spi::{self, SpiBus};
 const SILENCE: u8 = 0xFF;
 const STOP_TOKEN: u8 = 0xFD;
 const BUSY: u8 = 0;
-/// R1: not initialised.
+/// R1 bit: not initialised.
 const IDLE: u8 = 1;
-/// R1: not a command for now.
+/// R1 bit: illegal command.
 const ILLEGAL: u8 = 1 << 2;
-/// R1: the checksum is wrong.
+/// R1 bit: wrong CRC.
 const CRC_ERROR: u8 = 1 << 3;
-/// Bits that say how a block was taken, and what they say if it was.
-const TAKEN_MASK: u8 = 0x1F;
-const TAKEN: u8 = 5;
+/// Bits of the data response token.
+const DATA_RESPONSE_MASK: u8 = 0x1F;
+/// Data response: block accepted.
+const ACCEPTED: u8 = 5;
 
-/// A stall comes after so many blocks.
+/// Blocks between stalls.
 pub const STALL_BLOCKS: u32 = 128;
-/// So long it lasts, in ms.
+/// Duration of a stall, in ms.
 pub const STALL_MS: u32 = 100;
-/// So long a card is busy after each stop token, in ms.
+/// Busy time after each stop token, in ms.
 pub const STOP_MS: u32 = 4;
 
-/// What is to be made good in what comes next.
+/// Correction of the next bytes from the card.
 enum Next {
     Nothing,
-    /// The command was not passed on.
-    Refusal,
-    /// The R1 of this command.
-    Answer(u8),
-    /// The count of ACMD22.
+    /// An error response to a command that was not passed on.
+    Rejection,
+    /// R1 of this command.
+    R1(u8),
+    /// Count of ACMD22.
     Count,
-    /// The checksum of its count.
-    Sum([u8; 2]),
+    /// CRC of the count.
+    CountCrc([u8; 2]),
 }
 
-/// A bus with QEMU's card on it.
+/// A bus with QEMU's card.
 pub struct QemuBus<Bus> {
     bus: Bus,
     next: Next,
@@ -58,7 +59,7 @@ pub struct QemuBus<Bus> {
 }
 
 impl<Bus> QemuBus<Bus> {
-    /// Around the true bus.
+    /// Wraps a bus.
     pub fn new(bus: Bus) -> Self {
         QemuBus {
             bus,
@@ -69,13 +70,13 @@ impl<Bus> QemuBus<Bus> {
         }
     }
 
-    /// The true bus.
+    /// Returns the wrapped bus.
     pub fn bus(&mut self) -> &mut Bus {
         &mut self.bus
     }
 
-    fn end_of_block(&mut self, answer: u8) {
-        if answer & TAKEN_MASK == TAKEN {
+    fn data_response(&mut self, response: u8) {
+        if response & DATA_RESPONSE_MASK == ACCEPTED {
             self.blocks += 1;
             if self.blocks.is_multiple_of(STALL_BLOCKS) {
                 self.busy_until_us = now_us() + 1000 * u64::from(STALL_MS);
@@ -83,7 +84,7 @@ impl<Bus> QemuBus<Bus> {
         }
     }
 
-    fn mended_r1(&mut self, index: u8, mut r1: u8) -> u8 {
+    fn corrected_r1(&mut self, index: u8, mut r1: u8) -> u8 {
         if index == 58 {
             r1 &= !IDLE;
         }
@@ -94,12 +95,12 @@ impl<Bus> QemuBus<Bus> {
         r1
     }
 
-    /// Makes good what the card said.
-    fn mend(&mut self, bytes: &mut [u8]) {
+    /// Corrects bytes from the card.
+    fn correct(&mut self, bytes: &mut [u8]) {
         self.next = match (&self.next, bytes) {
-            (Next::Answer(index), [r1]) if *r1 & 0x80 == 0 => {
+            (Next::R1(index), [r1]) if *r1 & 0x80 == 0 => {
                 let index = *index;
-                *r1 = self.mended_r1(index, *r1);
+                *r1 = self.corrected_r1(index, *r1);
                 if index == 22 {
                     Next::Count
                 } else {
@@ -108,15 +109,15 @@ impl<Bus> QemuBus<Bus> {
             }
             (Next::Count, count @ [_, _, _, _]) => {
                 count.reverse();
-                Next::Sum(crc16(count).to_be_bytes())
+                Next::CountCrc(crc16(count).to_be_bytes())
             }
-            (Next::Sum(sum), bytes @ [_, _]) => {
-                bytes.copy_from_slice(sum);
+            (Next::CountCrc(crc), bytes @ [_, _]) => {
+                bytes.copy_from_slice(crc);
                 Next::Nothing
             }
-            (_, [_, _, answer]) => {
-                let answer = *answer;
-                self.end_of_block(answer);
+            (_, [_, _, response]) => {
+                let response = *response;
+                self.data_response(response);
                 return;
             }
             _ => return,
@@ -134,16 +135,17 @@ impl<Bus: SpiBus<Error = Infallible>> SpiBus for QemuBus<Bus> {
         self.transfer_in_place(bytes).await
     }
 
-    /// The driver sends a command as seven bytes of silence and frame, and nothing else is as long.
+    /// Detects commands by their length: one byte of silence and the frame of six. Nothing else that the
+    /// driver writes has seven bytes.
     async fn write(&mut self, bytes: &[u8]) -> Result<(), Infallible> {
         if let [SILENCE, frame @ .., end] = bytes
             && frame.len() == 5
         {
             self.next = match crc7_and_end(frame) == *end {
-                true => Next::Answer(frame[0] & 0x3F),
-                false => Next::Refusal,
+                true => Next::R1(frame[0] & 0x3F),
+                false => Next::Rejection,
             };
-            if let Next::Refusal = self.next {
+            if let Next::Rejection = self.next {
                 return Ok(());
             }
         }
@@ -159,7 +161,7 @@ impl<Bus: SpiBus<Error = Infallible>> SpiBus for QemuBus<Bus> {
     }
 
     async fn transfer_in_place(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
-        if let Next::Refusal = self.next {
+        if let Next::Rejection = self.next {
             bytes.fill(IDLE | CRC_ERROR);
             self.next = Next::Nothing;
             return Ok(());
@@ -169,7 +171,7 @@ impl<Bus: SpiBus<Error = Infallible>> SpiBus for QemuBus<Bus> {
             return Ok(());
         }
         self.bus.transfer_in_place(bytes).await?;
-        self.mend(bytes);
+        self.correct(bytes);
         Ok(())
     }
 
@@ -178,18 +180,18 @@ impl<Bus: SpiBus<Error = Infallible>> SpiBus for QemuBus<Bus> {
     }
 }
 
-/// A command's checksum and its end bit.
+/// Returns a command's CRC7 with its end bit.
 fn crc7_and_end(frame: &[u8]) -> u8 {
     frame.iter().fold(0, |crc: u8, byte| {
-        // The polynomial x^7 + x^3 + 1, one bit up.
+        // Polynomial x^7 + x^3 + 1, shifted left by one bit.
         (0..8).fold(crc ^ byte, |crc, _| (crc << 1) ^ ((crc >> 7) * (0x09 << 1)))
     }) | 1
 }
 
-/// A block's checksum.
+/// Returns the CRC16 of data.
 fn crc16(bytes: &[u8]) -> u16 {
     bytes.iter().fold(0, |crc: u16, byte| {
-        // The polynomial x^16 + x^12 + x^5 + 1.
+        // Polynomial x^16 + x^12 + x^5 + 1.
         (0..8).fold(crc ^ (u16::from(*byte) << 8), |crc, _| {
             (crc << 1) ^ ((crc >> 15) * 0x1021)
         })

@@ -1,30 +1,30 @@
-//! The recorder: samples from an interrupt become files of a FAT card that stalls.
+//! Test of the recorder: samples from an interrupt are recorded to files on a FAT card that stalls.
 
 use crate::card::TestCard;
 use crate::producer::{self, CONTROL, FORMAT};
 use crate::time::{Delay, block_on, idle_us, now_us};
-use cardiograph_card::Medium;
+use cardiograph_card::BlockDevice;
 use cardiograph_recorder::{
     Clock, Config, DosTime, Event, FatVolume, Parts, Port, Recorder, StreamConfig, Volume, Window,
 };
 use cortex_m_semihosting::hprintln;
 use embedded_hal_async::delay::DelayNs;
 
-/// RAM of a recorder of four streams, its file system, its driver and their future, without rings, at most.
+/// Largest RAM of a recorder of four streams with its file system, driver and future, without ring buffers.
 const RAM_BYTES_MAX: usize = 8192;
-/// 5 s of them. The same is in `xtask/src/firmware/recording.rs`.
+/// Samples of 5 s; the same number as in `xtask/src/firmware/recording.rs`.
 const SAMPLES: u32 = 20_000;
-/// So that there are several files.
+/// Small enough that the recording has several files.
 const FILE_BYTES: u32 = 128 << 10;
 
-/// Records; panics if a sample was lost. Whether the files are right is looked at from outside.
-pub fn is_complete(card: TestCard) {
+/// Records samples; panics if one is lost. `cargo xtask firmware` checks the files.
+pub fn test(card: TestCard) {
     let parts = Parts {
         medium: card,
         volume: FatVolume::new(|| DosTime::NO_CLOCK, 1),
         clock: now_us,
         delay: Delay,
-        events: say,
+        events: print,
         control: &CONTROL,
         reads: None,
     };
@@ -43,7 +43,7 @@ pub fn is_complete(card: TestCard) {
     let (began_us, began_idle_us) = (now_us(), idle_us());
     let run = recorder.run();
     hprintln!(
-        "recorder, file system and driver: {} B, their future {} B; with four streams {} B and {} B",
+        "recorder, file system and driver: {} B, future {} B; with four streams {} B and {} B",
         bytes,
         size_of_val(&run),
         four_bytes,
@@ -52,29 +52,29 @@ pub fn is_complete(card: TestCard) {
     assert!(four_bytes + four_future_bytes <= RAM_BYTES_MAX);
     let [summary] = match block_on(run) {
         Ok(summaries) => summaries,
-        Err(why) => panic!("the recording did not begin: {why}"),
+        Err(error) => panic!("the recording did not start: {error}"),
     };
     hprintln!("{:?}", summary);
     hprintln!(
-        "{} samples in {} us, {} us of nothing to do",
+        "{} samples in {} us, {} us idle",
         SAMPLES,
         now_us() - began_us,
         idle_us() - began_idle_us
     );
     assert_eq!((summary.written, summary.lost), (u64::from(SAMPLES), 0));
-    hprintln!("ok: {} samples are recorded", SAMPLES);
+    hprintln!("ok: recorded {} samples", SAMPLES);
 }
 
-fn say(event: Event) {
+fn print(event: Event) {
     if let Event::Lost { .. } | Event::CardLost = event {
         hprintln!("{:?}", event);
     }
 }
 
-/// Bytes of the same recorder with as many streams as there can be, and of its future.
+/// Returns the sizes in bytes of the same recorder with four streams, the maximum, and of its future.
 fn with_four_streams<M, V, VE, C, D, E>(_: &Recorder<'_, M, V, VE, C, D, E, 1>) -> (usize, usize)
 where
-    M: Medium + 'static,
+    M: BlockDevice + 'static,
     V: for<'s> Volume<Port<'s>, Error = VE> + 'static,
     VE: 'static,
     C: Clock + 'static,
@@ -88,7 +88,7 @@ where
     )
 }
 
-/// Bytes of what a function returns.
+/// Returns the size in bytes of a function's output.
 fn bytes_of_output<Input, Output>(_: impl FnOnce(Input) -> Output) -> usize {
     size_of::<Output>()
 }

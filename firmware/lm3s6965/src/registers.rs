@@ -1,4 +1,4 @@
-//! The registers and symbols that are used; nothing else here touches an address.
+//! Registers and linker symbols. No other file accesses raw addresses.
 #![allow(unsafe_code)]
 
 use core::ptr;
@@ -7,59 +7,60 @@ use core::ptr;
 pub struct Register(usize);
 
 impl Register {
-    /// Reads it.
+    /// Reads the register.
     pub fn read(&self) -> u32 {
-        // SAFETY: only the constants below can be made. They are aligned registers of this chip.
+        // SAFETY: only this module creates registers, as the constants below. They are aligned registers of
+        // this chip.
         unsafe { ptr::read_volatile(ptr::with_exposed_provenance(self.0)) }
     }
 
-    /// Writes it.
+    /// Writes the register.
     pub fn write(&self, value: u32) {
-        // SAFETY: as above; none of these registers gives a device an address of memory.
+        // SAFETY: as above; none of these registers passes a memory address to a peripheral.
         unsafe { ptr::write_volatile(ptr::with_exposed_provenance_mut(self.0), value) }
     }
 }
 
 /// Run-mode clock configuration.
 pub const RCC: Register = Register(0x400F_E060);
-/// Clocks of timers and SSI.
+/// Run-mode clock gating 1: timers and SSI.
 pub const RCGC1: Register = Register(0x400F_E104);
-/// Clocks of ports.
+/// Run-mode clock gating 2: ports.
 pub const RCGC2: Register = Register(0x400F_E108);
 
-/// SSI 0, an ARM PL022: frame format.
+/// SSI 0 (an ARM PL022): frame format.
 pub const SSI_CR0: Register = Register(0x4000_8000);
-/// SSI 0: on and off.
+/// SSI 0: enable.
 pub const SSI_CR1: Register = Register(0x4000_8004);
-/// SSI 0: a byte out, a byte in.
+/// SSI 0: data.
 pub const SSI_DR: Register = Register(0x4000_8008);
-/// SSI 0: what is in the queues.
+/// SSI 0: status of the FIFOs.
 pub const SSI_SR: Register = Register(0x4000_800C);
-/// SSI 0: the even number that the clock is divided by.
+/// SSI 0: clock prescale divisor, an even number.
 pub const SSI_CPSR: Register = Register(0x4000_8010);
 
-/// Port A: pins that a peripheral has.
+/// Port A: alternate function select.
 pub const PORT_A_AFSEL: Register = Register(0x4000_4420);
-/// Port A: pins that are digital.
+/// Port A: digital enable.
 pub const PORT_A_DEN: Register = Register(0x4000_451C);
-/// Port D: pin 0 alone, which selects the card.
+/// Port D: data of pin 0 only, the card's chip select.
 pub const PORT_D_DATA_0: Register = Register(0x4000_7004);
-/// Port D: pins that are outputs.
+/// Port D: direction.
 pub const PORT_D_DIR: Register = Register(0x4000_7400);
-/// Port D: pins that are digital.
+/// Port D: digital enable.
 pub const PORT_D_DEN: Register = Register(0x4000_751C);
 
-/// A general-purpose timer.
+/// Registers of a general-purpose timer.
 pub struct TimerRegisters {
-    /// One shot or periodic.
+    /// Mode: one-shot or periodic.
     pub mode: Register,
-    /// On and off.
+    /// Control: enable.
     pub control: Register,
-    /// What interrupts.
+    /// Interrupt mask.
     pub interrupt_mask: Register,
-    /// Ends an interrupt.
+    /// Interrupt clear.
     pub interrupt_clear: Register,
-    /// Clocks of a period.
+    /// Interval load, in clocks.
     pub load: Register,
 }
 
@@ -77,10 +78,10 @@ const fn timer(base: usize) -> TimerRegisters {
 pub const TIMER_0: TimerRegisters = timer(0x4003_0000);
 /// Timer 1.
 pub const TIMER_1: TimerRegisters = timer(0x4003_1000);
-/// Interrupts 0 to 31: writing a bit lets one come.
+/// Interrupt set-enable for interrupts 0 to 31.
 pub const NVIC_ISER0: Register = Register(0xE000_E100);
 
-// Of the linker script and start-up code of cortex-m-rt.
+// Symbols of the linker script and start-up code of cortex-m-rt.
 unsafe extern "C" {
     static __sdata: u32;
     static __euninit: u32;
@@ -88,19 +89,19 @@ unsafe extern "C" {
     static _stack_start: u32;
 }
 
-/// What start-up code painted the stack with.
+/// Pattern with which the start-up code fills the stack.
 const STACK_PAINT: u32 = 0xCCCC_CCCC;
 
-/// Bytes of variables that live as long as the program.
+/// Returns the size of static variables, in bytes.
 pub fn static_bytes() -> usize {
     (&raw const __euninit).addr() - (&raw const __sdata).addr()
 }
 
-/// Bytes that the stack had at its deepest so far.
+/// Returns the largest depth of the stack so far, in bytes.
 pub fn stack_bytes_max() -> usize {
     let (mut word, top) = (&raw const _stack_end, &raw const _stack_start);
-    // SAFETY: the words between the two symbols are memory of the stack's, aligned. They may change
-    // while this runs, but not those that were never used.
+    // SAFETY: the words between the two symbols are the stack's memory, aligned. Words in use may change
+    // during the loop, but it stops at the first word that is not painted.
     while word < top && unsafe { ptr::read_volatile(word) } == STACK_PAINT {
         word = word.wrapping_add(1);
     }

@@ -1,4 +1,4 @@
-//! The card's wires: SSI 0, and pin 0 of port D.
+//! SPI bus and chip select of the card: SSI 0, and pin 0 of port D.
 
 use crate::registers::{
     PORT_A_AFSEL, PORT_A_DEN, PORT_D_DATA_0, PORT_D_DEN, PORT_D_DIR, RCGC1, RCGC2, SSI_CPSR,
@@ -9,33 +9,33 @@ use core::convert::Infallible;
 use embedded_hal::digital::{self, OutputPin};
 use embedded_hal_async::spi::{self, SpiBus};
 
-/// Least and most that the clock can be divided by.
+/// Smallest and largest clock divider.
 const DIVIDER_MIN: u32 = 2;
 const DIVIDER_MAX: u32 = 254;
-/// The fastest the bus goes.
+/// Highest bus clock.
 pub const BUS_HZ_MAX: u32 = CLOCK_HZ / DIVIDER_MIN;
 
 const RCGC1_SSI_0: u32 = 1 << 4;
 const RCGC2_PORTS_A_D: u32 = 1 << 0 | 1 << 3;
-/// Clock, in and out of SSI 0.
+/// Pins SSI0Clk, SSI0Rx and SSI0Tx.
 const PORT_A_SSI: u32 = 0b11_0100;
-/// CR0: eight bits, SPI, mode 0.
+/// CR0: eight bits, SPI mode 0.
 const EIGHT_BITS: u32 = 7;
-/// CR1: on.
+/// CR1: enable.
 const ENABLE: u32 = 1 << 1;
-/// SR: a byte came in.
+/// SR: receive FIFO not empty.
 const NOT_EMPTY: u32 = 1 << 2;
-/// SR: bytes are on their way.
+/// SR: busy.
 const IS_BUSY: u32 = 1 << 4;
 
-/// The bus.
+/// SPI bus.
 pub struct Ssi(());
 
 /// Chip select.
 pub struct Select(());
 
-/// Makes the wires ready, with nothing selected.
-pub fn wires() -> (Ssi, Select) {
+/// Initialises SSI and pins; the card is deselected.
+pub fn take() -> (Ssi, Select) {
     RCGC1.write(RCGC1.read() | RCGC1_SSI_0);
     RCGC2.write(RCGC2.read() | RCGC2_PORTS_A_D);
     PORT_D_DATA_0.write(1);
@@ -56,7 +56,7 @@ impl Ssi {
         SSI_DR.read() as u8
     }
 
-    /// Sets the clock to at most so many Hz, as far as the divider goes.
+    /// Sets the clock to at most `hz`, within the range of the divider.
     pub fn set_clock_hz(&mut self, hz: u32) {
         let divider = CLOCK_HZ.div_ceil(hz.max(1)).next_multiple_of(2);
         SSI_CPSR.write(divider.clamp(DIVIDER_MIN, DIVIDER_MAX));
@@ -67,7 +67,7 @@ impl spi::ErrorType for Ssi {
     type Error = Infallible;
 }
 
-// Bytes go by polling, as fast as the bus takes them: nothing else runs but interrupts.
+// Transfers poll the FIFO at full bus speed; only interrupts run meanwhile.
 impl SpiBus for Ssi {
     async fn read(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
         bytes.fill(0xFF);
@@ -84,8 +84,8 @@ impl SpiBus for Ssi {
     async fn transfer(&mut self, read: &mut [u8], write: &[u8]) -> Result<(), Infallible> {
         for i in 0..read.len().max(write.len()) {
             let byte = self.exchange(write.get(i).copied().unwrap_or(0xFF));
-            if let Some(place) = read.get_mut(i) {
-                *place = byte;
+            if let Some(received) = read.get_mut(i) {
+                *received = byte;
             }
         }
         Ok(())

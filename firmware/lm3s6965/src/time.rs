@@ -1,4 +1,4 @@
-//! Clocks, a delay, running a future, and counting instructions.
+//! Clocks, delays, an executor, and counting of instructions.
 
 use crate::producer;
 use crate::registers::{NVIC_ISER0, RCC, RCGC1, TIMER_0, TIMER_1, TimerRegisters};
@@ -14,15 +14,15 @@ use cortex_m::peripheral::syst::SystClkSource;
 use cortex_m_rt::exception;
 use embedded_hal_async::delay::DelayNs;
 
-/// Clock of processor and peripherals.
+/// Clock of processor and peripherals, in Hz.
 pub const CLOCK_HZ: u32 = 50_000_000;
 const CLOCK_NS: u32 = 1_000_000_000 / CLOCK_HZ;
 const CLOCKS_PER_US: u32 = CLOCK_HZ / 1_000_000;
-/// RCC: 200 MHz of the PLL over 4.
+/// RCC: PLL output of 200 MHz divided by 4.
 const RCC_50_MHZ: u32 = 3 << 23 | 1 << 22;
 const RCGC1_TIMERS: u32 = 0b11 << 16;
 
-/// What QEMU lets an instruction take: `-icount shift=6`. A clock is shorter, so that SysTick counts
+/// Duration of an instruction in QEMU with `-icount shift=6`. A clock period is shorter, so SysTick can count
 /// single instructions.
 const INSTRUCTION_NS: u32 = 64;
 const _: () = assert!(CLOCK_NS < INSTRUCTION_NS);
@@ -34,16 +34,16 @@ const PERIODIC: u32 = 2;
 const TIMER_0_INTERRUPT: i16 = 19;
 const TIMER_1_INTERRUPT: i16 = 21;
 
-/// Microseconds since the start, and SysTick when they were counted.
+/// Microseconds since the start, and the value of SysTick at that time.
 static NOW: Mutex<Cell<(u64, u32)>> = Mutex::new(Cell::new((0, 0)));
 static IS_DELAY_OVER: AtomicBool = AtomicBool::new(false);
-/// While interrupts come each millisecond, SysTick does not go round in one wait.
+/// Clocks spent waiting. Each wait is shorter than a SysTick period, as interrupts occur every millisecond.
 static IDLE_CLOCKS: AtomicU32 = AtomicU32::new(0);
-/// Whether an interrupt came since this was last cleared.
+/// Set by every interrupt.
 static WAS_INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// Starts the clocks: SysTick, which counts, timer 0, which interrupts each millisecond, and timer 1,
-/// which ends delays.
+/// Starts the clocks: SysTick for counting, and timer 0 for an interrupt every millisecond. Also enables the
+/// interrupt of timer 1, which ends delays.
 pub fn start(systick: &mut SYST) {
     RCC.write(RCC_50_MHZ);
     RCGC1.write(RCGC1.read() | RCGC1_TIMERS);
@@ -51,7 +51,7 @@ pub fn start(systick: &mut SYST) {
     systick.set_reload(SYSTICK_MAX);
     systick.clear_current();
     systick.enable_counter();
-    // It reads as zero until it was loaded.
+    // SysTick reads as zero until its first reload.
     while SYST::get_current() == 0 {}
     NVIC_ISER0.write(1 << TIMER_0_INTERRUPT | 1 << TIMER_1_INTERRUPT);
     run_timer(&TIMER_0, PERIODIC, CLOCK_HZ / 1000);
@@ -65,12 +65,13 @@ fn run_timer(timer: &TimerRegisters, mode: u32, clocks: u32) {
     timer.control.write(1);
 }
 
-/// Microseconds since the start. Asked for each millisecond at least, long before SysTick goes round.
+/// Returns the microseconds since the start. The timer interrupt calls it every millisecond, long before
+/// SysTick wraps around.
 pub fn now_us() -> u64 {
     cortex_m::interrupt::free(|free| {
         let now = NOW.borrow(free);
         let (us, systick) = now.get();
-        // It counts down.
+        // SysTick counts down.
         let clocks = systick.wrapping_sub(SYST::get_current()) & SYSTICK_MAX;
         let more_us = clocks / CLOCKS_PER_US;
         let us = us + u64::from(more_us);
@@ -80,8 +81,8 @@ pub fn now_us() -> u64 {
     })
 }
 
-// Every interrupt, so that no table of this chip's is needed.
-#[allow(unsafe_code, reason = "the attribute asks for it")]
+// Handles every interrupt, so no vector table of this chip is needed.
+#[allow(unsafe_code, reason = "required by the attribute")]
 #[exception]
 unsafe fn DefaultHandler(interrupt: i16) {
     match interrupt {
@@ -93,12 +94,12 @@ unsafe fn DefaultHandler(interrupt: i16) {
             TIMER_1.interrupt_clear.write(1);
             IS_DELAY_OVER.store(true, Ordering::Relaxed);
         }
-        other => panic!("interrupt {other} was not asked for"),
+        other => panic!("unexpected interrupt {other}"),
     }
     WAS_INTERRUPTED.store(true, Ordering::Relaxed);
 }
 
-/// Waits by timer 1.
+/// Delays by timer 1.
 pub struct Delay;
 
 impl DelayNs for Delay {
@@ -114,7 +115,7 @@ impl DelayNs for Delay {
     }
 }
 
-/// Runs a future to its end. The processor waits from one interrupt to the next in between.
+/// Runs a future to completion. Between polls, the processor waits for the next interrupt.
 pub fn block_on<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
     loop {
@@ -124,7 +125,7 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
     }
 }
 
-/// Polls a future at most so often, and drops it.
+/// Polls a future at most `times` times, then drops it.
 pub fn poll_times<F: Future>(future: F, times: u32) -> Option<F::Output> {
     let mut future = pin!(future);
     (0..times).find_map(|_| poll_or_wait(future.as_mut()))
@@ -135,7 +136,8 @@ fn poll_or_wait<F: Future>(future: Pin<&mut F>) -> Option<F::Output> {
     if let Poll::Ready(output) = future.poll(&mut Context::from_waker(Waker::noop())) {
         return Some(output);
     }
-    // Awake: QEMU 7.2 joins every second interrupt of a timer to the next while the processor sleeps.
+    // A busy loop instead of sleep: while the processor sleeps, QEMU 7.2 merges every second timer interrupt
+    // with the next.
     let clocks = clocks(|| {
         while !WAS_INTERRUPTED.load(Ordering::Relaxed) {
             spin_loop()
@@ -146,28 +148,28 @@ fn poll_or_wait<F: Future>(future: Pin<&mut F>) -> Option<F::Output> {
     None
 }
 
-/// Microseconds that there was nothing to do; they begin anew after 85 s.
+/// Returns the total idle time in µs; wraps around after 85 s.
 pub fn idle_us() -> u32 {
     IDLE_CLOCKS.load(Ordering::Relaxed) / CLOCKS_PER_US
 }
 
-/// Instructions that a call takes, at most 5 million, with interrupts off.
+/// Returns the number of instructions of a call, with interrupts disabled. At most 5 million.
 pub fn instructions(call: impl FnOnce()) -> u32 {
     cortex_m::interrupt::free(|_| {
         let empty = clocks(|| ());
         let clocks = clocks(call) - empty;
-        // Reading SysTick twice takes the same instructions in both; the remainder is of the clock.
+        // The overhead of reading SysTick is the same in both; the rest is a rounding error of the clock.
         (clocks * CLOCK_NS + INSTRUCTION_NS / 2) / INSTRUCTION_NS
     })
 }
 
-// Apart, so that nothing of what surrounds a call is moved between the looks at the clock.
+// Not inlined, so that no surrounding code is moved between the two readings.
 #[inline(never)]
 fn clocks(call: impl FnOnce()) -> u32 {
     let before = SYST::get_current();
     compiler_fence(Ordering::SeqCst);
     call();
     compiler_fence(Ordering::SeqCst);
-    // It counts down.
+    // SysTick counts down.
     before.wrapping_sub(SYST::get_current()) & SYSTICK_MAX
 }

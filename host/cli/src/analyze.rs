@@ -1,17 +1,89 @@
-//! `cardiograph analyze`: reads traces and recordings made by anyone.
+//! `cardiograph analyze`: figures of existing traces and recordings.
 
-use crate::args::Analyze;
 use crate::failure::Failure;
-use crate::outputs::Outputs;
+use crate::outputs::{Outputs, Reporting};
 use crate::progress::Progress;
-use cardiograph_report::{EnergyMeter, Report, figures_of};
+use crate::values::duration;
+use cardiograph_report::{Report, figures_of};
 use cardiograph_trace::{ReadOptions, read_scope, read_with_progress};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// Reads all files, then reports.
-pub fn run(args: &Analyze) -> Result<(), Failure> {
+/// Analyse traces and recordings from any tool.
+#[derive(clap::Args)]
+#[command(after_help = "\
+The format is detected automatically: Cardiograph's Parquet and CSV, the results of the MagOD2 thesis,
+the CSV of the Qiita article, blinky's times-N.csv, fio's --write_lat_log, index,start_us,end_us,
+and recordings with a time column.
+
+Examples:
+  cardiograph analyze card.parquet --html card.html
+  cardiograph analyze job_lat.1.log --stall-threshold 50ms
+  cardiograph analyze times-1.csv times-2.csv --block 2048 --json figures.json
+  cardiograph analyze recording.csv                          late and missing samples
+  cardiograph analyze card.csv --scope scope.csv             with energy from V1 and V2 of a shunt")]
+pub struct Args {
+    /// Traces or recordings
+    #[arg(required_unless_present = "scope", value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+
+    /// Add the energy of the writes from a scope's CSV: time, V1 before and V2 after a shunt in the card's supply
+    #[arg(long, value_name = "FILE")]
+    pub scope: Option<PathBuf>,
+
+    /// Resistance of the shunt
+    #[arg(long, value_name = "RESISTANCE", default_value = "1ohm", requires = "scope", value_parser = ohm)]
+    pub shunt: f64,
+
+    /// Time after the start of the trace at which the scope's clock shows 0; may be negative [default: 0s]
+    #[arg(long, value_name = "TIME", requires = "scope", allow_hyphen_values = true, value_parser = signed_ns)]
+    pub scope_offset: Option<i64>,
+
+    /// Payload of each write in bytes, for formats without lengths
+    #[arg(long, value_name = "BYTES", default_value_t = 512, value_parser = clap::value_parser!(u64).range(1..=1 << 30))]
+    pub block: u64,
+
+    #[command(flatten)]
+    pub reporting: Reporting,
+}
+
+/// Parses a duration that may be negative; returns ns.
+fn signed_ns(text: &str) -> Result<i64, String> {
+    let (sign, size) = match text.strip_prefix('-') {
+        Some(size) => (-1, size),
+        None => (1, text.strip_prefix('+').unwrap_or(text)),
+    };
+    let ns = duration(size)?.as_nanos();
+    let ns = i64::try_from(ns).map_err(|_| "too long; the maximum is 292 years".to_string())?;
+    Ok(sign * ns)
+}
+
+/// Parses a resistance such as `1ohm`, `50mohm` or `0.1`; returns ohm.
+fn ohm(text: &str) -> Result<f64, String> {
+    const UNITS: [(&str, f64); 4] = [
+        ("mohm", 1e-3),
+        ("m\u{3a9}", 1e-3),
+        ("ohm", 1.0),
+        ("\u{3a9}", 1.0),
+    ];
+    // The ohm sign and the Greek letter look the same.
+    let text = text.trim().replace('\u{2126}', "\u{3a9}");
+    let found = UNITS
+        .iter()
+        .find_map(|&(unit, factor)| Some((text.strip_suffix(unit)?, factor)));
+    let (number, factor) = found.unwrap_or((&text, 1.0));
+    match number.trim().parse::<f64>() {
+        Ok(number) if (1e-6..=1e6).contains(&(number * factor)) => Ok(number * factor),
+        Ok(_) => Err("must be 0.001mohm to 1000000ohm".to_string()),
+        Err(_) => Err("expected a number and a unit, such as 1ohm or 50mohm".to_string()),
+    }
+}
+
+/// Reads all files before it reports anything.
+pub fn run(args: &Args) -> Result<(), Failure> {
     if args.scope.is_some() && args.files.len() > 1 {
-        return Err(Failure::new("--scope belongs to one trace; name one file"));
+        return Err(Failure::new(
+            "--scope applies to a single trace; pass one file",
+        ));
     }
     let outputs = Outputs::prepare(&args.reporting, args.files.len().max(1))?;
     let options = ReadOptions {
@@ -30,8 +102,8 @@ pub fn run(args: &Analyze) -> Result<(), Failure> {
             Some(report) if report.has_writes() => report,
             Some(report) => {
                 return Err(Failure::new(format!(
-                    "{}: holds no single writes to lay energy under; name their trace, or \
-                     --scope alone",
+                    "{}: contains no individual writes to assign energy to; pass a trace of \
+                     writes, or --scope alone",
                     report.about.target
                 )));
             }
@@ -42,9 +114,9 @@ pub fn run(args: &Analyze) -> Result<(), Failure> {
     outputs.write(&reports)
 }
 
-fn with_energy(mut report: Report, scope: &Path, args: &Analyze) -> Result<Report, Failure> {
+fn with_energy(mut report: Report, scope: &Path, args: &Args) -> Result<Report, Failure> {
     let mut progress = Progress::over_file(scope);
-    let mut meter = EnergyMeter::over(&report, args.scope_offset.unwrap_or(0));
+    let mut meter = report.energy_meter(args.scope_offset.unwrap_or(0));
     let read = read_scope(
         scope,
         args.shunt,
@@ -55,7 +127,7 @@ fn with_energy(mut report: Report, scope: &Path, args: &Analyze) -> Result<Repor
     progress.clear();
     let read = read.map_err(Failure::new)?;
     if let Some(energy) = energy {
-        report.lay_under(energy, &read, args.scope_offset);
+        report.add_energy(energy, &read, args.scope_offset);
     }
     Ok(report)
 }

@@ -1,32 +1,68 @@
-//! `cardiograph bench`: measures a medium.
+//! `cardiograph bench`: measures a simulated card or a directory.
 
-use crate::args::{Bench, DEFAULT_TARGET, IoArg, Reporting};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
-use crate::outputs::{self, Outputs};
-use crate::parts;
-use crate::target::Target;
+use crate::outputs::{self, Outputs, Reporting};
+use crate::phases;
+use crate::target::{DEFAULT_TARGET, IoArg, Target};
+use crate::values::duration;
 use crate::watch::Watch;
 use crate::workload_file::OwnedWorkload;
 use cardiograph_report::{Report, figures_of, units};
 use cardiograph_sim_card::{Board, Card, Controller, Profile, Seed};
-use cardiograph_store::{HostClock, Medium, run_on_card};
+use cardiograph_store::{HostClock, StorageInfo, run_on_card};
 use cardiograph_trace::{About, Loaded, Trace};
 use cardiograph_workload::{Outcome, RunError, Workload, run as run_workload};
 use std::time::Duration;
 
-/// How long a real medium is measured unless told otherwise.
+/// Measure write latencies, stalls and sustained rate of a card.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  cardiograph bench                                          the built-in simulated card
+  cardiograph bench sim:class10-16g@esp32 --workload magod2  a published experiment on it
+  cardiograph bench /media/card --html card.html             a real card mounted at /media/card
+  cardiograph bench /media/card --io direct --for 5min --trace card.parquet
+  cardiograph bench . --workload my-logger.toml --repeat 3 --json -
+
+Custom workloads are TOML files; docs/workloads.md lists their keys.")]
+pub struct Args {
+    /// A simulated card as sim:CARD@BOARD (names or TOML files), or a directory on a real storage device
+    #[arg(default_value = DEFAULT_TARGET)]
+    pub target: String,
+
+    /// Workload: a name from `cardiograph workloads`, or a TOML file
+    #[arg(long, value_name = "NAME|FILE", default_value = cardiograph_workload::DEFAULT)]
+    pub workload: String,
+
+    /// How writes to a directory reach the storage device [default: dsync; buffered if the workload times its syncs]
+    #[arg(long, value_enum)]
+    pub io: Option<IoArg>,
+
+    /// Stop after this time [default: 60s for a directory, no limit for a simulated card]
+    #[arg(long = "for", value_name = "TIME", value_parser = duration)]
+    pub stop_after: Option<Duration>,
+
+    /// Number of runs; each uses a new simulated card with the next seed
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub repeat: u32,
+
+    #[command(flatten)]
+    pub reporting: Reporting,
+}
+
+/// Default time limit for a directory.
 const STOP_AFTER: Duration = Duration::from_secs(60);
 
-/// Seed of the first simulated card; a repeat takes the next.
+/// Seed of the first simulated card; each repetition uses the next one.
 const FIRST_SEED: u64 = 1;
 
-/// Alignment of the payload in memory that writing past the page cache asks for.
+/// Memory alignment of the payload that direct I/O requires.
 const ALIGNMENT: usize = 4096;
 
-/// The main job on the simulated card that comes along, with an HTML report.
+/// Runs the default workload on the built-in simulated card, with an HTML report.
 pub fn without_arguments() -> Result<(), Failure> {
-    run(&Bench {
+    run(&Args {
         target: DEFAULT_TARGET.to_string(),
         workload: cardiograph_workload::DEFAULT.to_string(),
         io: None,
@@ -39,8 +75,8 @@ pub fn without_arguments() -> Result<(), Failure> {
     })
 }
 
-/// Measures as asked.
-pub fn run(args: &Bench) -> Result<(), Failure> {
+/// Measures the target.
+pub fn run(args: &Args) -> Result<(), Failure> {
     let outputs = Outputs::prepare(&args.reporting, args.repeat as usize)?;
     let workload = OwnedWorkload::named(&args.workload)?;
     let default_io = match workload.borrow().times_its_syncs() {
@@ -76,7 +112,7 @@ pub fn run(args: &Bench) -> Result<(), Failure> {
     finish(&outputs, &reports, failed, &interrupt)
 }
 
-/// Shows what was measured, also before a failure; only a run that went well leaves files.
+/// Prints the results, even those before a failure; only successful runs write files.
 fn finish(
     outputs: &Outputs,
     reports: &[Report],
@@ -91,15 +127,15 @@ fn finish(
         outputs.write(reports)?;
     }
     match (interrupt.exit_code(), reports.is_empty()) {
-        (Some(code), _) => Err(Failure::Shown(code)),
+        (Some(code), _) => Err(Failure::AlreadyPrinted(code)),
         (None, true) => Err(Failure::new(
-            "nothing was measured; give it more time with --for",
+            "nothing was measured; allow more time with --for",
         )),
         (None, false) => Ok(()),
     }
 }
 
-/// What one run brought.
+/// Result of one run.
 struct Measured {
     trace: Trace,
     warnings: Vec<String>,
@@ -109,7 +145,7 @@ struct Measured {
 fn measure(
     target: &mut Target,
     workload: &Workload,
-    args: &Bench,
+    args: &Args,
     io: IoArg,
     repeat: u32,
     interrupt: &Interrupt,
@@ -117,20 +153,20 @@ fn measure(
     let about = About {
         target: args.target.clone(),
         workload: workload.name.to_string(),
-        parts: parts::of(workload),
+        phases: phases::of(workload),
         ..About::default()
     };
     match target {
         Target::Simulated { profile, board } => {
             simulate((profile, board), about, workload, args, repeat, interrupt)
         }
-        Target::Directory(directory, medium) => {
+        Target::Directory(directory, device) => {
             let mut clock = HostClock::default();
             let (resolution_ns, overhead_ns) = clock.resolution_and_overhead_ns();
             let about = About {
                 clock_resolution_ns: Some(resolution_ns),
                 clock_overhead_ns: Some(overhead_ns),
-                notes: vec![medium_note(medium, io), place_and_time()],
+                notes: vec![device_note(device, io), host_and_time()],
                 ..about
             };
             let stop_after = Some(args.stop_after.unwrap_or(STOP_AFTER));
@@ -138,7 +174,7 @@ fn measure(
             let run = |watch: &mut Watch, buffer: &mut [u8]| {
                 run_workload(workload, directory, &mut clock, watch, buffer)
             };
-            let mut measured = carry_out(workload, watch, stop_after, run);
+            let mut measured = run_on_host(workload, watch, stop_after, run);
             let warnings = directory.warnings(workload).into_iter();
             measured.warnings.extend(warnings.map(str::to_string));
             Ok(measured)
@@ -146,12 +182,12 @@ fn measure(
     }
 }
 
-/// A run on a new simulated card.
+/// Runs the workload on a new simulated card.
 fn simulate(
     (profile, board): (&Profile, &Board),
     about: About,
     workload: &Workload,
-    args: &Bench,
+    args: &Args,
     repeat: u32,
     interrupt: &Interrupt,
 ) -> Result<Measured, Failure> {
@@ -178,28 +214,27 @@ fn simulate(
             .push(energy_note(card.controller_mut()));
     }
     if !run.has_long_names {
-        let note = "The FAT library makes no long names: test files are \
-                    WRITETMP/TEST_0/TEMP_0.TXT and so on.";
+        let note = "The FAT library has no long file names: test files are WRITETMP/TEST_0/TEMP_0.TXT and so on.";
         watch.trace.about.notes.push(note.to_string());
     }
     let mut measured = ended(run.result, workload, watch, args.stop_after);
-    measured.warnings.extend(time_outs(run.time_outs));
+    measured.warnings.extend(time_outs(run.timeouts));
     if run.is_worn_out {
-        let warning = "the simulated card is worn out: more flash blocks gave out than it has spares; raise \
-                       flash.endurance_cycles or flash.spare_blocks in its profile";
+        let warning = "the simulated card is worn out: more flash blocks failed than it has spares; raise \
+             flash.endurance_cycles or flash.spare_blocks in its profile";
         measured.warnings.push(warning.to_string());
     }
     Ok(measured)
 }
 
-/// What the card took, and what for.
+/// Describes the energy of the card by power state.
 fn energy_note(controller: &mut Controller) -> String {
     let energy = controller.energy(controller.ready_ns());
     let total_pj = energy.total_pj().max(1) as f64;
     let percent = |pj: u64| format!("{:.0} %", pj as f64 / total_pj * 100.0);
     format!(
-        "From power-up to the end, reading back included, the card took {:.3} J from its supply: working {}, \
-         flash {}, idle {}, asleep {}.",
+        "From power-up to the end, including the verification, the card drew {:.3} J from its \
+         supply: working {}, flash {}, idle {}, asleep {}.",
         total_pj / 1e12,
         percent(energy.working_pj),
         percent(energy.flash_pj),
@@ -208,7 +243,7 @@ fn energy_note(controller: &mut Controller) -> String {
     )
 }
 
-fn carry_out<E: std::fmt::Display>(
+fn run_on_host<E: std::fmt::Display>(
     workload: &Workload,
     mut watch: Watch,
     stop_after: Option<Duration>,
@@ -220,7 +255,7 @@ fn carry_out<E: std::fmt::Display>(
     ended(result, workload, watch, stop_after)
 }
 
-/// What a run brought, once it is over.
+/// Collects the result of a finished run.
 fn ended<E: std::fmt::Display>(
     result: Result<Outcome, RunError<E>>,
     workload: &Workload,
@@ -233,7 +268,7 @@ fn ended<E: std::fmt::Display>(
         && outcome.verified_bytes > 0
     {
         let verified = units::bytes(outcome.verified_bytes as f64);
-        let note = format!("{verified} were read back and are what was written.");
+        let note = format!("Verified: {verified} read back, identical.");
         trace.about.notes.push(note);
     }
     let (warnings, failed) = ending(&result, timed_out, stop_after, &trace, workload);
@@ -244,7 +279,7 @@ fn ended<E: std::fmt::Display>(
     }
 }
 
-/// What is said of how a run ended.
+/// Returns the warnings and the failure with which a run ended.
 fn ending<E: std::fmt::Display>(
     result: &Result<Outcome, RunError<E>>,
     timed_out: bool,
@@ -255,8 +290,8 @@ fn ending<E: std::fmt::Display>(
     let outcome = match result {
         Ok(outcome) => outcome,
         Err(error) => {
-            let warning = "the run failed before its end; these are the figures until then";
-            // The names in the error begin at the target.
+            let warning = "the run failed; the figures cover the operations before the failure";
+            // File names in the error are relative to the target.
             let failure = Failure::new(format!("{}: {error}", trace.about.target));
             return (vec![warning.to_string()], Some(failure));
         }
@@ -272,42 +307,42 @@ fn ending<E: std::fmt::Display>(
     let percent = done as f64 * 100.0 / workload.bytes() as f64;
     let why = match stop_after.filter(|_| timed_out) {
         Some(time) => format!(
-            "stopped after {}, {percent:.1} % of the workload done; --for allows more time",
+            "stopped after {} with {percent:.1} % of the workload done; allow more time with --for",
             humantime::format_duration(time)
         ),
-        None => format!("interrupted, {percent:.1} % of the workload done"),
+        None => format!("interrupted with {percent:.1} % of the workload done"),
     };
     (
-        vec![format!("{why}; what it was at was not read back")],
+        vec![format!("{why}; the file in progress was not verified")],
         None,
     )
 }
 
-/// A driver that gives up on a busy card is a result too.
+/// Warns if the driver timed out on the busy card.
 fn time_outs(times: u64) -> Option<String> {
     (times > 0).then(|| {
         format!(
-            "the card driver gave up on the busy card {} times and was asked again; a program that \
-             does not ask again loses its data there",
+            "the card driver timed out on the busy card {} times and was retried; a program that \
+             does not retry loses data there",
             units::count(times)
         )
     })
 }
 
-fn medium_note(medium: &Medium, io: IoArg) -> String {
+fn device_note(device: &StorageInfo, io: IoArg) -> String {
     use clap::ValueEnum;
     let io = io.to_possible_value();
     let io = io.as_ref().map_or("", |value| value.get_name());
-    let card = medium.card.as_ref().map(|card| format!(" (card {card})"));
+    let card = device.card.as_ref().map(|card| format!(" (card {card})"));
     let card = card.unwrap_or_default();
-    match (&medium.file_system, &medium.device) {
+    match (&device.file_system, &device.device) {
         (Some(file_system), Some(device)) => format!("{file_system} on {device}{card}, --io {io}."),
-        _ => format!("The file system is not known, --io {io}."),
+        _ => format!("Unknown file system, --io {io}."),
     }
 }
 
-/// When and where: two reports on a desk must be told apart.
-fn place_and_time() -> String {
+/// Describes host and time, to distinguish reports.
+fn host_and_time() -> String {
     let now = humantime::format_rfc3339_seconds(std::time::SystemTime::now());
     let system = rustix::system::uname();
     format!(

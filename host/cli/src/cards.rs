@@ -1,4 +1,4 @@
-//! `cardiograph cards`: the simulated cards and boards, all by name or one as a drawing.
+//! `cardiograph cards`: lists the simulated cards and boards, or draws one.
 
 use crate::drawing;
 use crate::failure::{Failure, print};
@@ -8,9 +8,23 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use std::fmt::Write;
 
-/// Draws the card or board of this name, or lists all.
-pub fn run(name: Option<&str>) -> Result<(), Failure> {
-    match name {
+/// List the simulated cards and boards, or draw one.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  cardiograph cards                                          list all names
+  cardiograph cards class10-16g                              structure of a card, and derived figures
+  cardiograph cards my-card.toml                             the same for a custom card or board
+  cardiograph bench sim:class10-16g@esp32                    measure a card on a board")]
+pub struct Args {
+    /// A card or board to draw, by name or as a TOML file
+    #[arg(value_name = "NAME|FILE")]
+    pub name: Option<String>,
+}
+
+/// Draws the card or board of the given name, or lists all.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    match args.name.as_deref() {
         None => print(&list()?),
         Some(name) => print(&match find(name)? {
             Found::Card(profile) => drawing::card(name, &profile),
@@ -34,7 +48,7 @@ fn list() -> Result<String, Failure> {
     }
     out.push_str(
         "\nA target is a card on a board: sim:class10-16g@esp32\n\
-         What one is made of: cardiograph cards class10-16g\n",
+         Structure of a card: cardiograph cards class10-16g\n",
     );
     Ok(out)
 }
@@ -58,7 +72,7 @@ fn find(name: &str) -> Result<Found, Failure> {
         return Ok(Found::Board(board));
     }
     Err(Failure::new(format!(
-        "there is no card or board named {name}; cards: {}; boards: {}; or give a TOML file",
+        "no card or board named {name}; cards: {}; boards: {}; or use a TOML file",
         names(CARDS),
         names(BOARDS)
     )))
@@ -69,7 +83,7 @@ fn names(all: &[(&str, &str)]) -> String {
     names.join(", ")
 }
 
-/// Keys that tell a card from a board.
+/// Keys that distinguish a card from a board.
 #[derive(Deserialize)]
 struct Keys {
     flash: Option<IgnoredAny>,
@@ -81,7 +95,7 @@ struct Keys {
     library: Option<IgnoredAny>,
 }
 
-/// A file does not say which of the two it is; its tables do, even if something in them is wrong.
+/// Distinguishes cards and boards by the tables of the file, even if their contents are invalid.
 fn from_file(name: &str, text: &str) -> Result<Found, Failure> {
     let keys: Keys = parse_toml(name, text).map_err(Failure::new)?;
     let any = |keys: &[&Option<IgnoredAny>]| keys.iter().any(|key| key.is_some());
@@ -95,7 +109,7 @@ fn from_file(name: &str, text: &str) -> Result<Found, Failure> {
             .map(Found::Board)
             .map_err(Failure::new),
         (true, true) => Err(Failure::new(format!(
-            "{name}: tables of a card and of a board; give each a file of its own"
+            "{name}: contains tables of both a card and a board; use a separate file for each"
         ))),
         (false, false) => Err(Failure::new(format!(
             "{name}: neither a card ([flash], [controller], [power]) nor a board ([spi] or [sd], \

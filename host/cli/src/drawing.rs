@@ -1,9 +1,8 @@
-//! Cards and boards drawn for a terminal of 100 columns: what they are made of on the left, what
-//! follows from it on the right.
+//! Drawings of cards and boards for a terminal of 100 columns: structure on the left, derived figures on the right.
 
 mod board;
 mod card;
-mod lasting;
+mod endurance;
 mod theory;
 
 pub use board::board;
@@ -13,14 +12,14 @@ use cardiograph_report::units;
 use std::iter;
 use theory::Derived;
 
-/// Columns of a box, with its frame.
+/// Width of a box including its frame, in characters.
 const BOX_WIDTH: usize = 48;
-/// Columns of what follows.
+/// Width of the derived figures, in characters.
 const THEORY_WIDTH: usize = 50;
 const GAP: &str = "  ";
 const NAME_WIDTH: usize = 18;
 
-/// The whole page: a title, then both columns.
+/// Lays out the page: a title above both columns.
 fn page(name: &str, about: &str, left: &[String], theory: &[Derived]) -> String {
     let width = BOX_WIDTH + GAP.len() + THEORY_WIDTH;
     let mut out = String::new();
@@ -38,8 +37,7 @@ fn page(name: &str, about: &str, left: &[String], theory: &[Derived]) -> String 
 }
 
 fn theory_lines(theory: &[Derived]) -> Vec<String> {
-    let note = "Theory: what follows from the values on the left alone, without spread. Nothing here \
-                was measured.";
+    let note = "Theory: calculated from the values on the left alone, without spread. None of these figures was measured.";
     let mut lines = wrapped(note, THEORY_WIDTH);
     for Derived {
         name,
@@ -61,7 +59,7 @@ fn theory_lines(theory: &[Derived]) -> Vec<String> {
     lines
 }
 
-/// A box; what comes from above enters in the middle, and what goes on leaves there.
+/// Draws a box, with an arrow from the middle of its bottom edge if another box follows.
 fn framed(title: &str, rows: &[String], has_next: bool) -> Vec<String> {
     let inner = BOX_WIDTH - 2;
     let title = format!("─ {title} ");
@@ -78,24 +76,24 @@ fn framed(title: &str, rows: &[String], has_next: bool) -> Vec<String> {
     lines
 }
 
-/// The way from one box to the next.
-fn arrow(what: &str) -> String {
-    format!("{}▼ {what}", " ".repeat(BOX_WIDTH / 2))
+/// Draws an arrow between two boxes.
+fn arrow(label: &str) -> String {
+    format!("{}▼ {label}", " ".repeat(BOX_WIDTH / 2))
 }
 
 fn row(name: &str, value: &str) -> String {
     format!("{name:<NAME_WIDTH$}{value}")
 }
 
-/// So many signs, as far as there is room.
-fn signs(sign: &str, count: u32, room: usize) -> String {
+/// Repeats a symbol `count` times, shortened to the available room.
+fn symbols(symbol: &str, count: u32, room: usize) -> String {
     match count as usize {
-        count if count <= room => sign.repeat(count),
-        _ => sign.repeat(room.saturating_sub(1)) + "…",
+        count if count <= room => symbol.repeat(count),
+        _ => symbol.repeat(room.saturating_sub(1)) + "…",
     }
 }
 
-/// A time in us; nothing is no number of ns.
+/// Formats a time in us; 0 becomes `none`.
 fn time(us: f64) -> String {
     match us {
         0.0 => "none".to_string(),
@@ -103,13 +101,13 @@ fn time(us: f64) -> String {
     }
 }
 
-/// `1 block`, `2 blocks`.
-fn plural(count: u32, what: &str) -> String {
+/// Formats a count, as `1 block` or `2 blocks`.
+fn plural(count: u32, noun: &str) -> String {
     let ending = if count == 1 { "" } else { "s" };
-    format!("{} {what}{ending}", units::count(count.into()))
+    format!("{} {noun}{ending}", units::count(count.into()))
 }
 
-/// Exactly so wide: filled with spaces, or cut.
+/// Pads or truncates text to an exact width.
 fn padded(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return format!("{text:<width$}");
@@ -118,9 +116,9 @@ fn padded(text: &str, width: usize) -> String {
     kept + "…"
 }
 
-/// Text of a file may hold signs that a terminal obeys.
+/// Replaces control characters, to which a terminal would react.
 fn plain(text: &str) -> String {
-    let shown = |sign: char| if sign.is_control() { ' ' } else { sign };
+    let shown = |c: char| if c.is_control() { ' ' } else { c };
     text.chars().map(shown).collect()
 }
 

@@ -1,4 +1,4 @@
-//! `cardiograph export`: a binary recording as CSV or ULog.
+//! `cardiograph export`: converts a binary recording to CSV or ULog.
 
 use crate::failure::{Failure, print, print_error};
 use crate::outputs::{check_files, is_standard_output};
@@ -11,52 +11,50 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-/// Damaged places that are reported one by one.
-const TOLD_MAX: usize = 20;
+/// Maximum number of damaged ranges in the error message.
+const REPORTED_MAX: usize = 20;
 
-/// Turn a binary recording into CSV or ULog.
+/// Convert a binary recording to CSV or ULog.
 #[derive(clap::Args)]
 #[command(after_help = "\
-CSV is what the recorder would have written, without its marks: one file for each stream. With one
-stream it is FILE itself; with several, OUT.csv becomes OUT-0.csv, OUT-1.csv and so on, by the number of
-the stream. A ULog file has a topic for each stream and one for gaps; gaps are dropouts too.
-PlotJuggler, Foxglove and pyulog open it. Timestamps come from a column time_us or time_ms if there is
-one, and else from the times of blocks.
+CSV is the text that the recorder would have written, without its marks, in one file per stream. A
+single stream goes to FILE; for several streams, OUT.csv becomes OUT-0.csv, OUT-1.csv and so on, by
+stream number. A ULog file has a topic per stream and a topic for gaps, which are also dropouts.
+PlotJuggler, Foxglove and pyulog open it. Timestamps are those of a column time_us or time_ms, or
+else of the blocks.
 
-Damaged blocks are left out, and CSV has a note in their place; the exit code is 2 then.
+Damaged blocks are omitted, with a note in their place in CSV; the exit code is then 2.
 
 Examples:
   cardiograph export REC00001.BIN > recording.csv
   cardiograph export REC00001.BIN --csv recording.csv
   cardiograph export REC00001.BIN --ulog recording.ulg")]
 pub struct Export {
-    /// A recording in the binary format, as a recorder made it
+    /// A binary recording
     #[arg(value_name = "FILE.BIN")]
     pub file: PathBuf,
 
-    /// Write the rows here [default: standard output]
+    /// Write CSV to this file [default: standard output]
     #[arg(long, value_name = "FILE", conflicts_with = "ulog")]
     pub csv: Option<PathBuf>,
 
-    /// Write one ULog file instead
+    /// Write a ULog file instead of CSV
     #[arg(long, value_name = "FILE")]
     pub ulog: Option<PathBuf>,
 }
 
-/// Exports, then reports what is damaged.
+/// Exports, then reports damaged blocks.
 pub fn run(args: &Export) -> Result<(), Failure> {
     check_files(args.csv.iter().chain(&args.ulog))?;
     let name = args.file.display();
     let input = File::open(&args.file).map_err(|error| match error.kind() {
-        ErrorKind::NotFound => {
-            Failure::new(format!("{name}: there is no such file; check its name"))
-        }
-        _ => Failure::new(format!("{name}: {error}; give a file that can be read")),
+        ErrorKind::NotFound => Failure::new(format!("{name}: no such file; check the name")),
+        _ => Failure::new(format!("{name}: {error}; use a readable file")),
     })?;
     let mut damaged = Vec::new();
     let note = |range| {
-        // Nobody reads the numbers of more; their count is in the message.
-        if damaged.len() <= TOLD_MAX {
+        // One more than reported, to know that there are more; the message contains the total.
+        if damaged.len() <= REPORTED_MAX {
             damaged.push(range);
         }
     };
@@ -65,7 +63,7 @@ pub fn run(args: &Export) -> Result<(), Failure> {
         (None, Some(path)) if !is_standard_output(path) => to_files(args, input, path, note)?,
         _ => to_standard_output(args, input, note)?,
     };
-    tell(args, &exported)?;
+    print_summary(args, &exported)?;
     match exported.damaged_blocks {
         0 => Ok(()),
         count => {
@@ -75,7 +73,8 @@ pub fn run(args: &Export) -> Result<(), Failure> {
                 "blocks of 512 B are"
             };
             Err(Failure::new(format!(
-                "{name}: {count} {are} damaged, {}; all else was exported; check the medium it was recorded on",
+                "{name}: {count} {are} damaged: {}; everything else was exported; check the storage device that it was \
+                 recorded to",
                 list(&damaged)
             )))
         }
@@ -115,14 +114,14 @@ fn to_standard_output(
     let exported = export_csv(BufReader::new(input), open, note);
     if let Some(streams) = several {
         return Err(Failure::new(format!(
-            "{}: it holds {streams} streams, which have a CSV file each; name them with --csv, or use --ulog",
+            "{}: contains {streams} streams, which need one CSV file each; add --csv OUT.csv, or use --ulog",
             args.file.display()
         )));
     }
     exported.map_err(|error| failed(args, Path::new("standard output"), error))
 }
 
-/// A new file that is published when all is written.
+/// A new file that appears under its name once everything is written.
 #[derive(Clone)]
 struct Shared(Rc<RefCell<NewFile>>);
 
@@ -174,7 +173,7 @@ fn to_files(
     Ok(exported)
 }
 
-/// `OUT-1.csv` for `OUT.csv`.
+/// Returns the path of a stream's file: `OUT-1.csv` for `OUT.csv`.
 fn numbered(path: &Path, stream: u8) -> PathBuf {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let name = match path.extension() {
@@ -192,13 +191,13 @@ fn failed(args: &Export, output: &Path, error: ExportError) -> Failure {
     }
 }
 
-fn tell(args: &Export, exported: &Exported) -> Result<(), Failure> {
+fn print_summary(args: &Export, exported: &Exported) -> Result<(), Failure> {
     let streams = match exported.streams {
         0 | 1 => String::new(),
         count => format!(" of {count} streams"),
     };
     let text = format!(
-        "{} samples{streams}; {} missing, as the recording says itself\n",
+        "{} samples{streams}; {} lost in gaps of the recording\n",
         exported.samples, exported.lost
     );
     match args.ulog.as_ref().or(args.csv.as_ref()) {
@@ -210,23 +209,24 @@ fn tell(args: &Export, exported: &Exported) -> Result<(), Failure> {
     }
 }
 
-/// `block 7 at byte 3584, blocks 9 to 12 at byte 4608 and more`.
+/// Formats ranges of damaged blocks: `block 7 at byte 3584, blocks 9 to 12 at byte 4608 and more`.
 fn list(damaged: &[RangeInclusive<u64>]) -> String {
-    let told = damaged
-        .iter()
-        .take(TOLD_MAX)
-        .map(|range| match range.start() == range.end() {
-            true => format!("block {} at byte {}", range.start(), range.start() * 512),
-            false => format!(
-                "blocks {} to {} at byte {}",
-                range.start(),
-                range.end(),
-                range.start() * 512
-            ),
-        });
-    let told: Vec<_> = told.collect();
-    match damaged.len() > TOLD_MAX {
-        true => format!("{} and more", told.join(", ")),
-        false => told.join(", "),
+    let ranges =
+        damaged
+            .iter()
+            .take(REPORTED_MAX)
+            .map(|range| match range.start() == range.end() {
+                true => format!("block {} at byte {}", range.start(), range.start() * 512),
+                false => format!(
+                    "blocks {} to {} at byte {}",
+                    range.start(),
+                    range.end(),
+                    range.start() * 512
+                ),
+            });
+    let ranges: Vec<_> = ranges.collect();
+    match damaged.len() > REPORTED_MAX {
+        true => format!("{} and more", ranges.join(", ")),
+        false => ranges.join(", "),
     }
 }

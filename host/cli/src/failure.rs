@@ -1,36 +1,36 @@
-//! Why the command ends without success.
+//! Failure of a command.
 
 use std::fmt::Display;
 use std::io;
 
-/// Why the command ends without success.
+/// Failure of a command.
 pub enum Failure {
-    /// One sentence with file, place and remedy.
-    Said(String),
-    /// A sentence with an exit code of its own.
-    SaidWith(String, u8),
-    /// Everything has been shown; the exit code says how it ended.
-    Shown(u8),
+    /// One sentence with file, location and remedy.
+    Message(String),
+    /// A sentence with a specific exit code.
+    MessageWithCode(String, u8),
+    /// Everything has been reported; only the exit code remains.
+    AlreadyPrinted(u8),
     /// Standard output was closed by its reader.
     OutputClosed,
 }
 
 impl Failure {
-    /// A failure that says why.
-    pub fn new(why: impl Display) -> Failure {
-        Failure::Said(on_one_line(why))
+    /// Creates a failure with a message.
+    pub fn new(message: impl Display) -> Failure {
+        Failure::Message(on_one_line(message))
     }
 
-    /// A failure that says why, with an exit code of its own.
-    pub fn with_code(why: impl Display, code: u8) -> Failure {
-        Failure::SaidWith(on_one_line(why), code)
+    /// Creates a failure with a message and a specific exit code.
+    pub fn with_code(message: impl Display, code: u8) -> Failure {
+        Failure::MessageWithCode(on_one_line(message), code)
     }
 }
 
-fn on_one_line(why: impl Display) -> String {
-    // A file name may hold anything; the sentence stays on its line all the same.
+fn on_one_line(message: impl Display) -> String {
+    // A file name may contain any character; the message must stay on one line.
     let mut sentence = String::new();
-    for character in why.to_string().chars() {
+    for character in message.to_string().chars() {
         if character.is_control() {
             sentence.extend(character.escape_default());
         } else {
@@ -51,7 +51,7 @@ pub fn print(text: &str) -> Result<(), Failure> {
     })
 }
 
-/// Prints to standard error. If that is closed or full, nobody is left to tell.
+/// Prints to standard error, and ignores errors because there is no other way to report them.
 pub fn print_error(text: &str) {
     use io::Write;
     let _ = io::stderr().lock().write_all(text.as_bytes());

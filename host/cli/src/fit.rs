@@ -1,6 +1,5 @@
 //! `cardiograph fit`: a profile from a measured trace.
 
-use crate::args::Fit as Args;
 use crate::failure::{Failure, print, print_error};
 use crate::outputs::{self, is_standard_output};
 use cardiograph_report::{Report, figures_of, page, units};
@@ -8,9 +7,44 @@ use cardiograph_reproduce::{Fit, Host, WRITES_MAX, fit};
 use cardiograph_sim_card::Profile;
 use cardiograph_trace::{About, Loaded, ReadOptions, Trace, read};
 use cardiograph_workload::{Operation, OperationKind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// Reads the trace, searches, and shows trace and refit.
+/// Fit a simulated card to a measured trace.
+#[derive(clap::Args)]
+#[command(after_help = "\
+A trace shows latencies, and the latency and spacing of stalls; values that it cannot show are taken from the
+card named with --like.
+
+Examples:
+  cardiograph fit card.parquet --profile my-card.toml --html fit.html
+  cardiograph bench sim:my-card.toml@esp32 --workload magod2")]
+pub struct Args {
+    /// A trace of writes, in any format that `analyze` reads
+    #[arg(value_name = "TRACE")]
+    pub trace: PathBuf,
+
+    /// Simulated card from which the search starts
+    #[arg(long, value_name = "CARD", default_value = "class10-16g")]
+    pub like: String,
+
+    /// Number of trials of the search
+    #[arg(long, value_name = "N", default_value_t = 3000, value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
+    pub trials: u32,
+
+    /// Payload of each write in bytes, for formats without lengths
+    #[arg(long, value_name = "BYTES", default_value_t = 512, value_parser = clap::value_parser!(u64).range(1..=1 << 30))]
+    pub block: u64,
+
+    /// Write the profile to this file [default: standard output]
+    #[arg(long, value_name = "FILE")]
+    pub profile: Option<PathBuf>,
+
+    /// Write the trace and the fitted card's trace as one HTML file
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+}
+
+/// Reads the trace, searches for a profile, and shows both traces.
 pub fn run(args: &Args) -> Result<(), Failure> {
     outputs::check_files([&args.profile, &args.html].into_iter().flatten())?;
     if args.html.as_deref().is_some_and(is_standard_output) {
@@ -23,7 +57,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     };
     let Loaded::Trace(trace) = read(&args.trace, &options).map_err(Failure::new)? else {
         return Err(Failure::new(format!(
-            "{file}: no single write times; give a trace of writes, as `cardiograph bench --trace` makes one"
+            "{file}: contains no individual writes; use a trace of writes, such as one from \
+             `cardiograph bench --trace`"
         )));
     };
     let writes: Vec<Operation> = trace
@@ -33,13 +68,14 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         .collect();
     let found = fit(&writes, &start, args.trials).ok_or_else(|| {
         Failure::new(format!(
-            "{file}: no writes to begin with, or one over 200 MB; give a trace of small writes"
+            "{file}: does not start with writes, or contains one over 200 MB; use a trace of small \
+             writes"
         ))
     })?;
     let measured = report(&file, &writes, None, Vec::new())?;
     let threshold_ns = measured
         .summary
-        .peaks
+        .stalls
         .threshold_us
         .map(|us| (us * 1e3) as u64);
     let refit = report(
@@ -50,9 +86,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     )?;
     let toml = profile_toml(&found, &file)?;
     let to_standard_output = args.profile.as_deref().is_some_and(is_standard_output);
-    tell(to_standard_output, &text(&measured, &refit, &found))?;
+    show(to_standard_output, &text(&measured, &refit, &found))?;
     match &args.profile {
-        Some(path) => outputs::put(path, &toml)?,
+        Some(path) => outputs::write_text(path, &toml)?,
         None => print(&toml)?,
     }
     if let Some(path) = &args.html {
@@ -77,24 +113,24 @@ fn report(
         let pushed = trace.push(write);
         pushed.map_err(|_| {
             Failure::new(format!(
-                "{target}: writes that overlap; give a trace of one card"
+                "{target}: contains overlapping writes; use a trace of a single card"
             ))
         })?;
     }
     Ok(figures_of(Loaded::Trace(trace), threshold_ns))
 }
 
-/// What was found beside the card.
+/// Describes the host that was fitted along with the card.
 fn host(found: &Fit) -> String {
     let habit = match found.host {
         Host::KeepsOpen => "keeps the file open",
         Host::OpensAndCloses => "opens and closes the file for each write",
     };
-    let besides = units::time(found.host_ns as f64 / 1e3);
-    format!("Fitted with a host that {habit} and takes {besides} for each write besides the card.")
+    let overhead = units::time(found.host_ns as f64 / 1e3);
+    format!("Fitted with a host that {habit} and adds {overhead} to each write.")
 }
 
-/// The figures that were compared, side by side.
+/// The compared figures in two columns.
 fn text(measured: &Report, refit: &Report, found: &Fit) -> String {
     let mut out = format!("{}\n\n", host(found));
     let line = |name: &str, of: &dyn Fn(&Report) -> Option<String>| {
@@ -102,18 +138,18 @@ fn text(measured: &Report, refit: &Report, found: &Fit) -> String {
         format!("  {name:<16} {:>12} {:>12}\n", show(measured), show(refit))
     };
     out += &format!("  {:<16} {:>12} {:>12}\n", "", "measured", "refitted");
-    out += &line("median", &|r| r.summary.write_time_us.p50.map(units::time));
-    out += &line("99.9 %", &|r| {
-        r.summary.write_time_us.p99_9.map(units::time)
+    out += &line("median", &|r| r.summary.latency_us.median.map(units::time));
+    out += &line("p99.9", &|r| r.summary.latency_us.p99_9.map(units::time));
+    out += &line("worst case", &|r| {
+        r.summary.latency_us.worst_case.map(units::time)
     });
-    out += &line("longest", &|r| r.summary.write_time_us.max.map(units::time));
-    out += &line("peaks", &|r| Some(units::count(r.summary.peaks.count)));
-    out += &line("median height", &|r| {
-        r.summary.peaks.height_us.median.map(units::time)
+    out += &line("stalls", &|r| Some(units::count(r.summary.stalls.count)));
+    out += &line("stall latency", &|r| {
+        r.summary.stalls.latency_us.median.map(units::time)
     });
-    out += &line("median spacing", &|r| {
+    out += &line("stall spacing", &|r| {
         r.summary
-            .peaks
+            .stalls
             .spacing_bytes
             .median
             .map(|bytes| units::bytes(bytes as f64))
@@ -126,18 +162,18 @@ fn profile_toml(found: &Fit, file: &str) -> Result<String, Failure> {
     profile.about = format!("fitted to {file}");
     let toml = profile.to_toml().map_err(Failure::new)?;
     Ok(format!(
-        "# Found from write times: one of many cards that would show them, behind a host that costs the same\n\
-         # for each write. They do not show capacity, kind of cells, endurance, spares or power: these are\n\
-         # as in the profile it began with.\n\n{toml}"
+        "# Fitted to write latencies: one of many cards that would show them, behind a host with a constant overhead\n\
+         # per write. Latencies do not show capacity, cell type, endurance, spares or power: these values are\n\
+         # those of the profile from which the search started.\n\n{toml}"
     ))
 }
 
 fn write_page(path: &Path, reports: &[Report]) -> Result<(), Failure> {
-    outputs::put(path, &page::html(reports).map_err(Failure::new)?)
+    outputs::write_text(path, &page::html(reports).map_err(Failure::new)?)
 }
 
-/// Speaks to the person: on standard error where standard output is for a program.
-fn tell(to_error: bool, text: &str) -> Result<(), Failure> {
+/// Shows text to the user: on standard error if standard output carries a result.
+fn show(to_error: bool, text: &str) -> Result<(), Failure> {
     if to_error {
         print_error(text);
         return Ok(());

@@ -1,4 +1,4 @@
-//! `cardiograph workloads`.
+//! `cardiograph workloads`: lists the workloads.
 
 use crate::failure::{Failure, print};
 use cardiograph_report::units;

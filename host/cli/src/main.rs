@@ -1,18 +1,18 @@
-//! The command `cardiograph`: measures any medium, real or simulated, and reads any trace.
+//! The command `cardiograph`: measures storage devices, real or simulated, and analyses traces.
 //!
 //! ```text
 //!   args ──> bench:   target + workload ──> trace ─┐
 //!       ├──> analyze: files ────────────> traces ──┴──> report ──> table, JSON, HTML, Markdown
-//!       ├──> record: target + samples ──> files on the target, every line read back ──> table, JSON
+//!       ├──> record: target + samples ──> files on the target, every sample verified ──> table, JSON
 //!       ├──> fit: trace ──> a card's profile
-//!       ├──> plan: trace or card + data rate ──> RAM, risk
-//!       ├──> cards: a card or board ──> a drawing, and what follows from its values
-//!       ├──> recover, export: recordings ──> in order, as CSV
+//!       ├──> plan: trace or card + data rate ──> buffer size, risk
+//!       ├──> cards: a card or board ──> a drawing, and figures derived from its values
+//!       ├──> recover, export: recordings ──> repaired, as CSV or ULog
 //!       └──> reproduce: published figures ──> their experiments, simulated ──> table, JSON, HTML
 //! ```
 //!
-//! Exit codes: 0 done, 2 something was wrong with the input or the medium, 130, 143 or 129 ended by SIGINT,
-//! SIGTERM or SIGHUP. `record` has more: see `record/exit.rs`.
+//! Exit codes: 0 success, 2 invalid input or storage error, 130, 143 or 129 terminated by SIGINT, SIGTERM or SIGHUP.
+//! `record` has more: see `record/exit.rs`.
 
 mod analyze;
 mod args;
@@ -25,13 +25,14 @@ mod fit;
 mod interrupt;
 mod lists;
 mod outputs;
-mod parts;
+mod phases;
 mod plan;
 mod progress;
 mod record;
 mod recover;
 mod reproduce;
 mod target;
+mod values;
 mod watch;
 mod workload_file;
 
@@ -44,8 +45,8 @@ fn main() -> ExitCode {
     let args = Args::parse();
     let done = match args.command {
         None => bench::without_arguments(),
-        Some(Command::Bench(bench)) => bench::run(&bench),
-        Some(Command::Analyze(analyze)) => analyze::run(&analyze),
+        Some(Command::Bench(args)) => bench::run(&args),
+        Some(Command::Analyze(args)) => analyze::run(&args),
         Some(Command::Record(args)) => record::run(&args),
         Some(Command::Reproduce(args)) => reproduce::run(&args),
         Some(Command::Fit(args)) => fit::run(&args),
@@ -53,19 +54,19 @@ fn main() -> ExitCode {
         Some(Command::Recover(args)) => recover::run(&args),
         Some(Command::Export(args)) => export::run(&args),
         Some(Command::Workloads) => lists::workloads(),
-        Some(Command::Cards(args)) => cards::run(args.name.as_deref()),
+        Some(Command::Cards(args)) => cards::run(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
-        Err(Failure::Shown(code)) => ExitCode::from(code),
-        // Whoever closed our output has read enough.
+        Err(Failure::AlreadyPrinted(code)) => ExitCode::from(code),
+        // The reader closed the pipe because it has read enough.
         Err(Failure::OutputClosed) => ExitCode::SUCCESS,
-        Err(Failure::Said(sentence)) => said(&sentence, 2),
-        Err(Failure::SaidWith(sentence, code)) => said(&sentence, code),
+        Err(Failure::Message(message)) => report(&message, 2),
+        Err(Failure::MessageWithCode(message, code)) => report(&message, code),
     }
 }
 
-fn said(sentence: &str, code: u8) -> ExitCode {
-    failure::print_error(&format!("error: {sentence}\n"));
+fn report(message: &str, code: u8) -> ExitCode {
+    failure::print_error(&format!("error: {message}\n"));
     ExitCode::from(code)
 }

@@ -1,25 +1,54 @@
-//! Where the result goes.
+//! Output of results: tables on the terminal, and files.
 
-use crate::args::Reporting;
 use crate::failure::{Failure, print, print_error};
+use crate::values::duration;
 use cardiograph_report::{Report, page, table};
 use cardiograph_trace::{NewFile, Trace, WriteError, write_csv, write_csv_to, write_parquet};
 use std::collections::HashSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-/// Standard output, where a file is asked for.
+/// Output options. Existing files are never overwritten.
+#[derive(clap::Args, Default)]
+pub struct Reporting {
+    /// Latencies above this threshold are stalls [default: derived from the trace]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub stall_threshold: Option<Duration>,
+
+    /// Write the figures as JSON; - is standard output
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+
+    /// Write a report as one HTML file that works offline
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+
+    /// Write the figures as Markdown; - is standard output
+    #[arg(long, value_name = "FILE")]
+    pub markdown: Option<PathBuf>,
+
+    /// Write every operation as Parquet
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
+
+    /// Write every operation as CSV; - is standard output
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+}
+
+/// Stands for standard output in place of a file name.
 const STANDARD_OUTPUT: &str = "-";
 
-/// Where the result goes, checked before anything is measured.
+/// Requested outputs, checked before anything is measured.
 pub struct Outputs<'a> {
     reporting: &'a Reporting,
-    /// Runs or files asked for; with several, each has a trace of its own.
+    /// Number of runs or files; with several, each has its own trace file.
     runs: usize,
 }
 
 impl<'a> Outputs<'a> {
-    /// Checks that every file asked for can be made, so that no measurement is in vain.
+    /// Checks that every requested file can be created, so that no measurement is wasted.
     pub fn prepare(reporting: &'a Reporting, runs: usize) -> Result<Outputs<'a>, Failure> {
         let outputs = Outputs { reporting, runs };
         outputs.check_standard_output()?;
@@ -34,7 +63,7 @@ impl<'a> Outputs<'a> {
         let is_used_by = |path: &Option<PathBuf>| path.as_deref().is_some_and(is_standard_output);
         if self.paths().filter(|path| is_standard_output(path)).count() > 1 {
             return Err(Failure::new(
-                "only one result can go to standard output; give the other a file",
+                "only one result can go to standard output; write the others to files",
             ));
         }
         if is_used_by(html) || is_used_by(trace) {
@@ -44,14 +73,14 @@ impl<'a> Outputs<'a> {
         }
         if is_used_by(csv) && self.runs > 1 {
             return Err(Failure::new(
-                "the operations of several runs do not fit in one CSV; give --csv a file, and each \
-                 run gets one of its own",
+                "one CSV cannot hold the operations of several runs; pass a file name to --csv, \
+                 and each run gets its own file",
             ));
         }
         Ok(())
     }
 
-    /// Every path asked for.
+    /// All requested paths.
     fn paths(&self) -> impl Iterator<Item = &'a PathBuf> {
         let Reporting {
             json,
@@ -64,7 +93,7 @@ impl<'a> Outputs<'a> {
         [json, html, markdown, trace, csv].into_iter().flatten()
     }
 
-    /// Every file that will be made.
+    /// All files that will be created.
     fn files(&self) -> Vec<PathBuf> {
         let Reporting {
             json,
@@ -82,7 +111,7 @@ impl<'a> Outputs<'a> {
         all.filter(|path| !is_standard_output(path)).collect()
     }
 
-    /// `card.parquet` as `card-2.parquet` for the second run, where there are several.
+    /// Path of one of several runs: `card.parquet` becomes `card-2.parquet` for the second run.
     fn of_run(&self, path: &Path, run: usize) -> PathBuf {
         if self.runs == 1 || is_standard_output(path) {
             return path.to_path_buf();
@@ -95,14 +124,14 @@ impl<'a> Outputs<'a> {
         path.with_file_name(name)
     }
 
-    /// The threshold asked for, in ns.
+    /// Requested stall threshold in ns.
     pub fn threshold_ns(&self) -> Option<u64> {
         self.reporting
-            .peak_threshold
+            .stall_threshold
             .map(|time| time.as_nanos() as u64)
     }
 
-    /// Prints the tables and writes what was asked for.
+    /// Prints the tables and writes the requested files.
     pub fn write(&self, reports: &[Report]) -> Result<(), Failure> {
         self.print_tables(reports)?;
         let Reporting {
@@ -115,19 +144,19 @@ impl<'a> Outputs<'a> {
         } = self.reporting;
         if (trace.is_some() || csv.is_some()) && reports.iter().all(|r| r.trace().is_none()) {
             return Err(Failure::new(
-                "these files hold no single operations; leave --trace and --csv away",
+                "these files contain no individual operations; omit --trace and --csv",
             ));
         }
         if let Some(path) = json {
-            put(path, &self.json_text(reports)?)?;
+            write_text(path, &self.json_text(reports)?)?;
         }
         if let Some(path) = markdown {
             let sections: Vec<_> = reports.iter().map(table::markdown).collect();
-            put(path, &sections.join("\n"))?;
+            write_text(path, &sections.join("\n"))?;
         }
         if let Some(path) = html {
-            put(path, &page::html(reports).map_err(Failure::new)?)?;
-            self.tell(&format!("Report: {}\n", path.display()))?;
+            write_text(path, &page::html(reports).map_err(Failure::new)?)?;
+            self.show(&format!("Report: {}\n", path.display()))?;
         }
         for (report, run) in reports.iter().zip(1..) {
             if let Some(operations) = report.trace() {
@@ -148,7 +177,7 @@ impl<'a> Outputs<'a> {
         }
     }
 
-    /// An object for one run; an array where several were asked for, even if Ctrl-C left one.
+    /// An object for one run; an array if several were requested, even if Ctrl-C left only one.
     fn json_text(&self, reports: &[Report]) -> Result<String, Failure> {
         let summaries: Vec<_> = reports.iter().map(|report| &report.summary).collect();
         let text = match summaries.as_slice() {
@@ -158,16 +187,16 @@ impl<'a> Outputs<'a> {
         text.map(|text| text + "\n").map_err(Failure::new)
     }
 
-    /// Prints the tables alone.
+    /// Prints the tables without writing files.
     pub fn print_tables(&self, reports: &[Report]) -> Result<(), Failure> {
         for report in reports {
-            self.tell(&table::text(report))?;
+            self.show(&table::text(report))?;
         }
         Ok(())
     }
 
-    /// Speaks to the person: on standard error where standard output is for a program.
-    fn tell(&self, text: &str) -> Result<(), Failure> {
+    /// Shows text to the user: on standard error if standard output carries a result.
+    fn show(&self, text: &str) -> Result<(), Failure> {
         let Reporting {
             json,
             markdown,
@@ -183,30 +212,30 @@ impl<'a> Outputs<'a> {
             return Ok(());
         }
         match print(text) {
-            // The files asked for are still to be written.
+            // The requested files are still to be written.
             Err(Failure::OutputClosed) => Ok(()),
             printed => printed,
         }
     }
 }
 
-/// Checks that each of these files can be made, and that none is asked for twice.
+/// Checks that each of these files can be created, and that no two are the same.
 pub fn check_files<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Result<(), Failure> {
-    let mut places = HashSet::new();
+    let mut seen = HashSet::new();
     for path in paths.into_iter().filter(|path| !is_standard_output(path)) {
-        if !places.insert(place(path)) {
+        if !seen.insert(normalised(path)) {
             return Err(Failure::new(format!(
-                "{}: asked for twice; give each result a file of its own",
+                "{}: requested twice; write each result to its own file",
                 path.display()
             )));
         }
-        // Dropped at once: this only finds out whether it can be made.
+        // Dropped at once: this only tests whether the file can be created.
         NewFile::create(path).map_err(Failure::new)?;
     }
     Ok(())
 }
 
-/// A name for a report that is not taken.
+/// Returns an unused name for a report.
 pub fn free_report_name() -> PathBuf {
     let names = (2..).map(|n| PathBuf::from(format!("cardiograph-report-{n}.html")));
     let first = PathBuf::from("cardiograph-report.html");
@@ -216,21 +245,21 @@ pub fn free_report_name() -> PathBuf {
         .unwrap_or_else(|| PathBuf::from("cardiograph-report.html"))
 }
 
-/// The same for every way to write a path, as `a` and `./a`.
-fn place(path: &Path) -> PathBuf {
+/// Normalises equivalent spellings of a path, such as `a` and `./a`.
+fn normalised(path: &Path) -> PathBuf {
     let directory = path.parent().filter(|name| !name.as_os_str().is_empty());
     let directory = directory.unwrap_or(Path::new("."));
     let directory = directory.canonicalize().unwrap_or(directory.to_path_buf());
     directory.join(path.file_name().unwrap_or_default())
 }
 
-/// Whether standard output is meant.
+/// Returns true if the path stands for standard output.
 pub fn is_standard_output(path: &Path) -> bool {
     path.as_os_str() == STANDARD_OUTPUT
 }
 
-/// Writes a new file, or to standard output.
-pub fn put(path: &Path, text: &str) -> Result<(), Failure> {
+/// Writes text to a new file or to standard output.
+pub fn write_text(path: &Path, text: &str) -> Result<(), Failure> {
     if is_standard_output(path) {
         return print(text);
     }

@@ -1,23 +1,103 @@
-//! `cardiograph plan`: what a data logger needs on a card.
+//! `cardiograph plan`: buffer size and risk of a data logger on a card.
 
-use crate::args::Plan as Args;
 use crate::failure::{Failure, print, print_error};
 use crate::outputs::{self, is_standard_output};
 use crate::progress::Progress;
 use crate::target;
+use crate::values::duration;
 use cardiograph_plan::{Logger, Plan, Source, plan, plan_simulated, text};
 use cardiograph_trace::{Loaded, ReadOptions, read_with_progress};
 use cardiograph_workload::{Span, workload};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-/// Reads the trace or measures the simulated card, and says what a logger needs.
+/// Find the buffer size that a data logger needs, and the risk of losing samples.
+#[derive(clap::Args)]
+#[command(after_help = "\
+A simulated card is measured with the recorder's way of writing: one stream that stays open. A trace, in any
+format that `analyze` reads, is used as it is.
+
+Examples:
+  cardiograph plan card.parquet --rate 860 --sample-bytes 100   a logger of 860 samples/s of 100 B
+  cardiograph plan sim:class10-16g@esp32 --rate 1000 --sample-bytes 64 --for 7days --buffer 32KiB
+  cardiograph plan times.csv --rate 8 --sample-bytes 81 --block 2048 --json plan.json")]
+pub struct Args {
+    /// A trace of writes, or a simulated card as sim:CARD@BOARD (names or TOML files)
+    #[arg(value_name = "TRACE|sim:CARD@BOARD")]
+    pub source: String,
+
+    /// Samples per second
+    #[arg(long, value_name = "HZ", value_parser = rate_hz)]
+    pub rate: f64,
+
+    /// Bytes per sample
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
+    pub sample_bytes: u64,
+
+    /// Length of a run of the logger
+    #[arg(long = "for", value_name = "TIME", default_value = "24h", value_parser = run_time)]
+    pub run: Duration,
+
+    /// Buffer size to judge
+    #[arg(long, value_name = "SIZE", default_value = "64KiB", value_parser = buffer_bytes)]
+    pub buffer: u64,
+
+    /// Payload of each write in bytes, for formats without lengths
+    #[arg(long, value_name = "BYTES", default_value_t = 512, value_parser = clap::value_parser!(u64).range(1..=1 << 30))]
+    pub block: u64,
+
+    /// Write the plan as JSON; - is standard output
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+}
+
+/// Parses the length of a run: at least a second.
+fn run_time(text: &str) -> Result<Duration, String> {
+    let run = duration(text)?;
+    match run >= Duration::from_secs(1) {
+        true => Ok(run),
+        false => Err("must be at least 1s".to_string()),
+    }
+}
+
+/// Parses a rate in samples per second.
+fn rate_hz(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(rate) if (1e-3..=1e9).contains(&rate) => Ok(rate),
+        _ => Err("must be a number from 0.001 to 1000000000".to_string()),
+    }
+}
+
+/// Parses a buffer size such as `64KiB`, `100kB` or `2048`.
+fn buffer_bytes(text: &str) -> Result<u64, String> {
+    const UNITS: [(&str, u64); 5] = [
+        ("KiB", 1 << 10),
+        ("MiB", 1 << 20),
+        ("kB", 1000),
+        ("MB", 1_000_000),
+        ("B", 1),
+    ];
+    let text = text.trim();
+    let found = UNITS
+        .iter()
+        .find_map(|&(unit, factor)| Some((text.strip_suffix(unit)?, factor)));
+    let (number, factor) = found.unwrap_or((text, 1));
+    let bytes = number.trim().parse::<u64>().ok();
+    match bytes.and_then(|bytes| bytes.checked_mul(factor)) {
+        Some(bytes) if (1..=1 << 40).contains(&bytes) => Ok(bytes),
+        Some(_) => Err("must be 1 B to 1048576 MiB".to_string()),
+        None => Err("expected an integer and a unit, such as 64KiB or 100kB".to_string()),
+    }
+}
+
+/// Reads the trace or measures the simulated card, then prints the plan.
 pub fn run(args: &Args) -> Result<(), Failure> {
     outputs::check_files(&args.json)?;
     let logger = Logger {
-        rate_hz: args.rate,
-        line_bytes: args.line,
+        sample_rate_hz: args.rate,
+        sample_bytes: args.sample_bytes,
         run_s: args.run.as_secs_f64(),
-        ram_bytes: args.ram,
+        buffer_bytes: args.buffer,
     };
     let plan = match target::simulated_set_up(&args.source)? {
         Some((profile, board)) => {
@@ -26,13 +106,13 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         }
         None => from_trace(args, &logger)?,
     };
-    let table = text::text(&plan, args.ram);
+    let table = text::text(&plan, args.buffer);
     match args.json.as_deref() {
         Some(path) if is_standard_output(path) => print_error(&table),
         _ => print(&table)?,
     }
     match &args.json {
-        Some(path) => outputs::put(path, &json(&plan)?),
+        Some(path) => outputs::write_text(path, &json(&plan)?),
         None => Ok(()),
     }
 }
@@ -48,22 +128,24 @@ fn from_trace(args: &Args, logger: &Logger) -> Result<Plan, Failure> {
     progress.clear();
     let Loaded::Trace(trace) = loaded.map_err(Failure::new)? else {
         return Err(Failure::new(format!(
-            "{file}: no single write times; give a trace of writes, as `cardiograph bench --trace` makes one"
+            "{file}: contains no individual writes; use a trace of writes, such as one from \
+             `cardiograph bench --trace`"
         )));
     };
     let plan = plan(&trace, Source::Trace, logger);
-    let mut plan = plan.map_err(|why| Failure::new(format!("{file}: {why}")))?;
+    let mut plan = plan.map_err(|error| Failure::new(format!("{file}: {error}")))?;
     plan.target = file.clone();
     if opens_and_closes(&trace.about.workload) {
         plan.warnings.push(format!(
-            "the writes of {} each open and close their file; a file kept open needs less RAM, so measure that",
+            "each write of {} opens and closes its file; a file that stays open needs a smaller \
+             buffer, so measure that",
             trace.about.workload
         ));
     }
     Ok(plan)
 }
 
-/// Whether a workload that comes along opens and closes its file for each write.
+/// Returns true if a built-in workload opens and closes its file for each write.
 fn opens_and_closes(name: &str) -> bool {
     let spans = |span| span == Span::OpenToClose;
     workload(name).is_some_and(|known| known.phases.iter().any(|phase| spans(phase.span)))

@@ -1,18 +1,18 @@
-//! A progress bar for whatever takes longer than a second.
+//! A progress bar for anything that takes longer than a second.
 
 use indicatif::{ProgressBar, ProgressStyle};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How long something takes before a bar is shown.
+/// Delay before a bar is shown.
 const SHOWN_AFTER: Duration = Duration::from_secs(1);
 
-/// Bytes done, of how many, and how long the rest will take.
+/// Bytes done, total, and remaining time.
 const OF_BYTES: &str = "[{bar:40}] {bytes} of {total_bytes}, {eta} left";
-/// Whoever shows it says what is done.
+/// The caller provides the text.
 const OF_LINES: &str = "[{bar:40}] {msg}";
 
-/// A bar on standard error; nothing where that is no terminal.
+/// A bar on standard error; invisible if that is not a terminal.
 pub struct Progress {
     begun: Instant,
     total: u64,
@@ -21,18 +21,18 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Progress through a file, from now on.
+    /// Starts a bar for reading a file.
     pub fn over_file(file: &Path) -> Progress {
         Progress::over(std::fs::metadata(file).map_or(0, |metadata| metadata.len()))
     }
 
-    /// Progress towards so many bytes, from now on.
+    /// Starts a bar for the given number of bytes.
     pub fn over(bytes_total: u64) -> Progress {
         Progress::of(bytes_total, OF_BYTES)
     }
 
-    /// Progress towards so many lines.
-    pub fn over_lines(lines_total: u64) -> Progress {
+    /// Starts a bar for the given number of lines.
+    pub fn over_samples(lines_total: u64) -> Progress {
         Progress::of(lines_total, OF_LINES)
     }
 
@@ -45,7 +45,7 @@ impl Progress {
         }
     }
 
-    /// Shows how many bytes are done.
+    /// Shows the number of bytes done.
     pub fn show(&mut self, bytes: u64) {
         if self.bar.is_none() && self.begun.elapsed() > SHOWN_AFTER {
             let bar = ProgressBar::new(self.total).with_style(style(self.template));
@@ -56,15 +56,15 @@ impl Progress {
         }
     }
 
-    /// Shows how many lines are done, and what else there is to say.
-    pub fn show_lines(&mut self, lines: u64, said: impl FnOnce() -> String) {
+    /// Shows the number of lines done, with a message.
+    pub fn show_samples(&mut self, lines: u64, message: impl FnOnce() -> String) {
         self.show(lines);
         if let Some(bar) = &self.bar {
-            bar.set_message(said());
+            bar.set_message(message());
         }
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub fn clear(self) {
         if let Some(bar) = self.bar {
             bar.finish_and_clear();

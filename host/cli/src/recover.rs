@@ -1,32 +1,33 @@
-//! `cardiograph recover`: recordings that were cut off get their true length.
+//! `cardiograph recover`: repairs interrupted recordings.
 
 use crate::failure::{Failure, print, print_error};
-use crate::outputs::{check_files, is_standard_output, put};
-use cardiograph_record::{Place, Recovery, recover_path};
+use crate::outputs::{check_files, is_standard_output, write_text};
+use cardiograph_record::{Recovery, TargetKind, recover_path};
 use serde::Serialize;
 use std::fmt::Write;
 use std::path::PathBuf;
 
-/// Give recordings that were cut off their true length.
+/// Repair interrupted recordings.
 #[derive(clap::Args)]
 #[command(after_help = "\
-A recorder does the same by itself before it records again. A device, or a partition of it, must not be
-mounted. Nothing is written where there is nothing to do.
+After a power loss or a kill, files keep their preallocated size. This command trims them to their
+actual length, as the recorder does automatically at its next start. Unmount a device and all of its
+partitions first. If there is nothing to repair, nothing is written.
 
 Examples:
-  cardiograph recover /dev/sdb --dry-run                    a card in a reader: what would be done
-  cardiograph recover card.img                              the image of a card
-  cardiograph recover recordings                            a directory that was recorded to")]
+  cardiograph recover /dev/sdb --dry-run                    preview the repair of a card in a reader
+  cardiograph recover card.img                              repair a card image
+  cardiograph recover recordings                            repair a directory recorded to")]
 pub struct Recover {
-    /// A card as a block device, the image of one, or a directory that this computer recorded to
+    /// A card as a block device, a card image, or a directory that this computer recorded to
     #[arg(value_name = "DEVICE|IMAGE|DIR")]
     pub target: PathBuf,
 
-    /// Say what would be done, and write nothing
+    /// Show the repairs without writing anything
     #[arg(long)]
     pub dry_run: bool,
 
-    /// Write what was done as JSON; - is standard output
+    /// Write the repairs as JSON; - is standard output
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 }
@@ -36,15 +37,15 @@ struct Summary<'a> {
     target: String,
     kind: &'static str,
     dry_run: bool,
-    /// Besides the files, something on the card was finished or undone.
-    mended: bool,
+    /// A pending operation of the card's file system, other than those on the files, was completed or undone.
+    file_system_repaired: bool,
     files: Vec<File<'a>>,
 }
 
 #[derive(Serialize)]
 struct File<'a> {
     name: &'a str,
-    /// 0 if it was removed.
+    /// Actual length; 0 if the file was removed.
     bytes: u64,
     action: &'static str,
 }
@@ -62,13 +63,13 @@ pub fn run(args: &Recover) -> Result<(), Failure> {
         false => print(&table)?,
     }
     let json = serde_json::to_string_pretty(&summary(args, &recovery)).map_err(Failure::new)?;
-    put(path, &(json + "\n"))
+    write_text(path, &(json + "\n"))
 }
 
 fn action(bytes: u64) -> &'static str {
     match bytes {
         0 => "removed",
-        _ => "shortened",
+        _ => "trimmed",
     }
 }
 
@@ -80,40 +81,39 @@ fn summary<'a>(args: &Recover, recovery: &'a Recovery) -> Summary<'a> {
     });
     Summary {
         target: args.target.display().to_string(),
-        kind: match recovery.place {
-            Place::Card => "card",
-            Place::Directory => "directory",
+        kind: match recovery.kind {
+            TargetKind::Card => "card",
+            TargetKind::Directory => "directory",
         },
         dry_run: args.dry_run,
-        mended: recovery.is_mended,
+        file_system_repaired: recovery.is_repaired,
         files: files.collect(),
     }
 }
 
 fn table(args: &Recover, recovery: &Recovery) -> String {
     let mut text = String::new();
-    let would = if args.dry_run { "would be " } else { "" };
+    let (would, was) = match args.dry_run {
+        true => ("would be ", "would be"),
+        false => ("", "was"),
+    };
     for file in &recovery.files {
         let _ = match file.bytes {
-            0 => writeln!(
-                text,
-                "{}  {would}removed: nothing was recorded in it",
-                file.name
-            ),
+            0 => writeln!(text, "{}  {would}removed: empty", file.name),
             bytes => writeln!(
                 text,
-                "{}  {would}shortened to {bytes} B: all that is whole",
+                "{}  {would}trimmed to its actual length, {bytes} B",
                 file.name
             ),
         };
     }
-    if recovery.is_mended {
+    if recovery.is_repaired {
         let _ = writeln!(
             text,
-            "What was under way when power went {would}brought to its end."
+            "The pending file-system operation {was} completed or undone."
         );
     } else if recovery.files.is_empty() {
-        let _ = writeln!(text, "Nothing to do: no recording was cut off.");
+        let _ = writeln!(text, "Nothing to do: no interrupted recordings.");
     }
     text
 }

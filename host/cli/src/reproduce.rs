@@ -1,6 +1,5 @@
-//! `cardiograph reproduce`: published figures beside simulated ones.
+//! `cardiograph reproduce`: published figures next to simulated ones.
 
-use crate::args::Reproduce;
 use crate::failure::{Failure, print, print_error};
 use crate::outputs::{self, is_standard_output};
 use cardiograph_reproduce::page::{Section, html};
@@ -8,9 +7,35 @@ use cardiograph_reproduce::{
     Breakdown, Experiment, Outcome, Row, STUDIES, Study, figures, reproduce, study, table,
 };
 use std::num::NonZero;
+use std::path::PathBuf;
 
-/// Runs the studies asked for, prints them and writes what was asked for.
-pub fn run(args: &Reproduce) -> Result<(), Failure> {
+/// Reproduce the experiments of five published studies on simulated cards.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Cards and boards were fitted to the rows with the role fit; predictions played no part in any fit.
+Times are virtual and the same on every computer, except for the two rows of the load on two cores,
+which are measured on this computer.
+
+Examples:
+  cardiograph reproduce                                      all studies
+  cardiograph reproduce blinky                               a single study
+  cardiograph reproduce --json rows.json --html studies.html")]
+pub struct Args {
+    /// Name of a single study
+    #[arg(value_name = "STUDY")]
+    pub study: Option<String>,
+
+    /// Write every row as JSON; - is standard output
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+
+    /// Write the rows and the studies' plots as one HTML file that works offline
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+}
+
+/// Runs the requested studies, prints them and writes the requested files.
+pub fn run(args: &Args) -> Result<(), Failure> {
     let names = match &args.study {
         Some(name) => vec![name.as_str()],
         None => STUDIES.to_vec(),
@@ -29,19 +54,19 @@ pub fn run(args: &Reproduce) -> Result<(), Failure> {
     let outcomes = reproduce(&rows, threads).map_err(Failure::new)?;
     let notes: Result<Vec<_>, _> = studies.iter().map(notes).collect();
     let notes = notes?;
-    tell(args, &text(&studies, &outcomes, &notes))?;
+    show(args, &text(&studies, &outcomes, &notes))?;
     if let Some(path) = &args.json {
         let rows: Vec<_> = outcomes.iter().map(Outcome::json_row).collect();
         let json = serde_json::to_string_pretty(&rows).map_err(Failure::new)?;
-        outputs::put(path, &(json + "\n"))?;
+        outputs::write_text(path, &(json + "\n"))?;
     }
     if let Some(path) = &args.html {
-        outputs::put(path, &page(&studies, &outcomes, &notes)?)?;
+        outputs::write_text(path, &page(&studies, &outcomes, &notes)?)?;
     }
     Ok(())
 }
 
-/// The experiment that is taken apart, and what its operations are called.
+/// Experiments for which a breakdown is printed, with a description of their operations.
 const LINES: [(&str, &str); 2] = [
     (
         "magod2",
@@ -53,7 +78,7 @@ const LINES: [(&str, &str); 2] = [
     ),
 ];
 
-/// What is said of a study besides its rows.
+/// Notes below the rows of a study.
 fn notes(study: &Study) -> Result<Vec<String>, Failure> {
     if study.name != "magod2" {
         return Ok(Vec::new());
@@ -103,8 +128,8 @@ fn text(studies: &[Study], outcomes: &[Outcome], notes: &[Vec<String>]) -> Strin
     out + &table::summary(outcomes)
 }
 
-/// Speaks to the person: on standard error where standard output is for a program.
-fn tell(args: &Reproduce, text: &str) -> Result<(), Failure> {
+/// Shows text to the user: on standard error if standard output carries a result.
+fn show(args: &Args, text: &str) -> Result<(), Failure> {
     if args.json.as_deref().is_some_and(is_standard_output) {
         print_error(text);
         return Ok(());

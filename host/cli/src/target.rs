@@ -1,25 +1,43 @@
-//! What is measured: a simulated card on a board, or a directory.
+//! Targets of a measurement: a simulated card on a board, or a directory.
 
-use crate::args::IoArg;
 use crate::failure::Failure;
 use cardiograph_sim_card::{Board, Profile};
-use cardiograph_store::{Directory, Io, Medium};
+use cardiograph_store::{Directory, Io, StorageInfo};
+use clap::ValueEnum;
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// What is measured.
+/// The target that is used if none is given.
+pub const DEFAULT_TARGET: &str = "sim:class10-16g@esp32";
+
+/// Way in which writes to a directory reach the storage device.
+#[derive(Clone, Copy, ValueEnum)]
+pub enum IoArg {
+    /// Through the page cache, which hides the device's latency
+    Buffered,
+    /// Bypassing the page cache (O_DIRECT), whole blocks only
+    Direct,
+    /// Each write returns when the data is on the device (O_DSYNC)
+    Dsync,
+    /// fsync after each write
+    FsyncWrite,
+    /// fsync before a file is closed
+    FsyncFile,
+}
+
+/// The target of a measurement.
 pub enum Target {
     /// A simulated card on a board.
     Simulated { profile: Profile, board: Board },
-    /// A directory on a medium of this computer.
-    Directory(Directory, Medium),
+    /// A directory on a storage device of this computer.
+    Directory(Directory, StorageInfo),
 }
 
 const PREFIX: &str = "sim:";
 const DEFAULT_BOARD: &str = "esp32";
 
 impl Target {
-    /// Understands `sim:CARD@BOARD` or a directory.
+    /// Parses `sim:CARD@BOARD`, or opens a directory.
     pub fn named(name: &str, io: IoArg) -> Result<Target, Failure> {
         match name.strip_prefix(PREFIX) {
             Some(set_up) => {
@@ -31,7 +49,7 @@ impl Target {
     }
 }
 
-/// Card and board of `sim:CARD@BOARD`; `None` if it is no such name.
+/// Returns card and board of `sim:CARD@BOARD`, or `None` for any other name.
 pub fn simulated_set_up(name: &str) -> Result<Option<(Profile, Board)>, Failure> {
     name.strip_prefix(PREFIX).map(simulated).transpose()
 }
@@ -49,7 +67,7 @@ fn simulated(set_up: &str) -> Result<(Profile, Board), Failure> {
     Ok((profile.map_err(Failure::new)?, board.map_err(Failure::new)?))
 }
 
-/// The text of a card or board that is given as a file.
+/// Reads the text of a card or board that is given as a TOML file.
 pub fn toml_text(name: &str) -> Result<Option<String>, Failure> {
     if !name.ends_with(".toml") {
         return Ok(None);
@@ -57,24 +75,20 @@ pub fn toml_text(name: &str) -> Result<Option<String>, Failure> {
     read_text(Path::new(name)).map(Some)
 }
 
-/// A small text file as a whole.
+/// Reads a small text file.
 pub fn read_text(path: &Path) -> Result<String, Failure> {
     const BYTES_MAX: u64 = 1 << 20;
     let name = path.display();
     let length = std::fs::metadata(path).map(|metadata| metadata.len());
     if length.is_ok_and(|length| length > BYTES_MAX) {
         return Err(Failure::new(format!(
-            "{name}: larger than 1 MiB; give a TOML file"
+            "{name}: larger than 1 MiB; use a TOML file"
         )));
     }
     std::fs::read_to_string(path).map_err(|error| match error.kind() {
-        ErrorKind::NotFound => {
-            Failure::new(format!("{name}: there is no such file; check its name"))
-        }
-        ErrorKind::InvalidData => Failure::new(format!("{name}: not text; give a TOML file")),
-        _ => Failure::new(format!(
-            "{name}: {error}; give a TOML file that can be read"
-        )),
+        ErrorKind::NotFound => Failure::new(format!("{name}: no such file; check the name")),
+        ErrorKind::InvalidData => Failure::new(format!("{name}: not a text file; use a TOML file")),
+        _ => Failure::new(format!("{name}: {error}; use a readable TOML file")),
     })
 }
 
@@ -89,14 +103,16 @@ fn directory(name: &str, io: IoArg) -> Result<Target, Failure> {
     };
     let directory = Directory::open(path, io).map_err(|error| match error.kind() {
         ErrorKind::NotFound => Failure::new(format!(
-            "{name}: there is no such directory; create it, or name a simulated card as sim:CARD@BOARD \
+            "{name}: no such directory; create it, or name a simulated card as sim:CARD@BOARD \
              (`cardiograph cards` lists them)"
         )),
         ErrorKind::NotADirectory => Failure::new(format!(
-            "{name}: not a directory; give a directory on the medium, or read a trace with \
+            "{name}: not a directory; name a directory on the storage device, or read a trace with \
              `cardiograph analyze`"
         )),
-        _ => Failure::new(format!("{name}: {error}; give a directory you may use")),
+        _ => Failure::new(format!(
+            "{name}: {error}; use a directory with read and write permission"
+        )),
     })?;
-    Ok(Target::Directory(directory, Medium::of(path)))
+    Ok(Target::Directory(directory, StorageInfo::of(path)))
 }

@@ -1,24 +1,24 @@
-//! Watches a run: keeps the trace, shows progress, says when to stop.
+//! Observes a run: collects the trace, shows progress and decides when to stop.
 
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use cardiograph_trace::{About, Trace};
-use cardiograph_workload::{Doing, Observer, Operation};
+use cardiograph_workload::{Activity, Observer, Operation};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-/// Time of the run from one look at the rest of the world to the next.
-const LOOK_NS: u64 = 50_000_000;
+/// Interval, on the clock of the run, between checks of time limit and signals.
+const CHECK_NS: u64 = 50_000_000;
 
 /// The observer of a measurement.
 pub struct Watch {
-    /// Every operation so far.
+    /// Operations so far.
     pub trace: Trace,
-    /// The time allowed was up.
+    /// True once the time limit has passed.
     pub timed_out: bool,
     stop_after_ns: Option<u64>,
-    /// The clock of the run when the next look is due.
-    next_look_ns: u64,
+    /// Time of the next check on the clock of the run.
+    next_check_ns: u64,
     first_start_ns: Option<u64>,
     interrupt: Interrupt,
     bytes: u64,
@@ -26,7 +26,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Watches a run of so many payload bytes.
+    /// Creates an observer for a run of the given payload.
     pub fn new(
         about: About,
         bytes_total: u64,
@@ -37,7 +37,7 @@ impl Watch {
             trace: Trace::new(about),
             timed_out: false,
             stop_after_ns: stop_after.map(|time| time.as_nanos() as u64),
-            next_look_ns: 0,
+            next_check_ns: 0,
             first_start_ns: None,
             interrupt,
             bytes: 0,
@@ -45,20 +45,20 @@ impl Watch {
         }
     }
 
-    /// The trace, once the run is over.
+    /// Returns the trace of the finished run.
     pub fn into_trace(self) -> Trace {
         self.progress.clear();
         self.trace
     }
 
     #[cold]
-    fn look(&mut self, start_ns: u64, now_ns: u64) -> ControlFlow<()> {
+    fn check(&mut self, start_ns: u64, now_ns: u64) -> ControlFlow<()> {
         let first_ns = *self.first_start_ns.get_or_insert(start_ns);
-        self.next_look_ns = now_ns + LOOK_NS;
+        self.next_check_ns = now_ns + CHECK_NS;
         if let Some(stop_after_ns) = self.stop_after_ns {
             let end_ns = first_ns.saturating_add(stop_after_ns);
             self.timed_out = now_ns >= end_ns;
-            self.next_look_ns = self.next_look_ns.min(end_ns);
+            self.next_check_ns = self.next_check_ns.min(end_ns);
         }
         self.progress.show(self.bytes);
         if self.timed_out || self.interrupt.is_raised() {
@@ -71,21 +71,21 @@ impl Watch {
 impl Observer for Watch {
     #[inline]
     fn observe(&mut self, operation: &Operation) -> ControlFlow<()> {
-        // The clock of a run never goes back, so every operation follows the last.
+        // The clock of a run is monotonic, so every operation follows the last one.
         let pushed = self.trace.push(operation);
-        debug_assert!(pushed.is_ok(), "the clock went back");
+        debug_assert!(pushed.is_ok(), "the clock must not go backward");
         self.bytes += operation.length_bytes;
-        if operation.end_ns >= self.next_look_ns {
-            return self.look(operation.start_ns, operation.end_ns);
+        if operation.end_ns >= self.next_check_ns {
+            return self.check(operation.start_ns, operation.end_ns);
         }
         ControlFlow::Continue(())
     }
 
-    fn wait(&mut self, doing: Doing, now_ns: u64) -> ControlFlow<()> {
-        if doing == Doing::Measuring {
-            return self.look(now_ns, now_ns);
+    fn poll(&mut self, activity: Activity, now_ns: u64) -> ControlFlow<()> {
+        if activity == Activity::Measuring {
+            return self.check(now_ns, now_ns);
         }
-        // The time allowed is for measuring.
+        // The time limit applies to measuring only.
         self.progress.show(self.bytes);
         if self.interrupt.is_raised() {
             return ControlFlow::Break(());

@@ -1,4 +1,4 @@
-//! A workload by name, or of one's own from a TOML file.
+//! Workloads by name or from a TOML file.
 
 use crate::failure::Failure;
 use crate::target::read_text;
@@ -6,7 +6,7 @@ use cardiograph_workload::{Phase, WORKLOADS, Workload, workload};
 use serde::Deserialize;
 use std::path::Path;
 
-/// A workload with its text and phases.
+/// A workload that owns its text and phases.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OwnedWorkload {
@@ -19,7 +19,7 @@ pub struct OwnedWorkload {
 }
 
 impl OwnedWorkload {
-    /// The workload as the runner takes it.
+    /// Borrows the workload for the runner.
     pub fn borrow(&self) -> Workload<'_> {
         Workload {
             name: &self.name,
@@ -29,7 +29,7 @@ impl OwnedWorkload {
         }
     }
 
-    /// The workload of this name, or in this file if the name ends in `.toml`.
+    /// Returns the workload of the given name, or reads it from a file if the name ends in `.toml`.
     pub fn named(name: &str) -> Result<OwnedWorkload, Failure> {
         if name.ends_with(".toml") {
             return OwnedWorkload::from_file(name);
@@ -42,7 +42,7 @@ impl OwnedWorkload {
                 .map(|w| w.name)
                 .collect();
             return Err(Failure::new(format!(
-                "there is no workload named {name}; there are: {}, or give a TOML file",
+                "no workload named {name}; choose one of {}, or use a TOML file",
                 names.join(", ")
             )));
         };
@@ -56,11 +56,13 @@ impl OwnedWorkload {
 
     fn from_file(path: &str) -> Result<OwnedWorkload, Failure> {
         let text = read_text(Path::new(path))?;
-        let workload: OwnedWorkload = cardiograph_sim_card::parse_toml(path, &text)
-            .map_err(|error| Failure::new(format!("{error}; docs/workloads.md has the keys")))?;
+        let workload: OwnedWorkload =
+            cardiograph_sim_card::parse_toml(path, &text).map_err(|error| {
+                Failure::new(format!("{error}; see docs/workloads.md for the keys"))
+            })?;
         if workload.phase.is_empty() {
             return Err(Failure::new(format!(
-                "{path}: there is no [[phase]]; add one, docs/workloads.md has the keys"
+                "{path}: contains no [[phase]]; add one, see docs/workloads.md for the keys"
             )));
         }
         let checked = workload.borrow().check();

@@ -1,4 +1,4 @@
-//! `analyze`: figures of traces and recordings, against what a test can work out by itself.
+//! `analyze`: figures of traces and recordings, compared with independent calculations.
 
 mod common;
 
@@ -6,7 +6,7 @@ use common::{Source, assert_schema, data, directory, done, json, names};
 use serde_json::{Value, json as literal};
 use std::fs;
 
-/// The figures without what they were measured on, which not every trace can tell.
+/// Removes target and workload, which not every format contains.
 fn unnamed(mut figures: Value) -> Value {
     for name in ["target", "workload"] {
         figures.as_object_mut().unwrap().remove(name).unwrap();
@@ -23,7 +23,7 @@ fn a_trace_has_the_figures_of_its_measurement() {
         let measured = json(directory.path(), &[&args[..], &kept[..]].concat());
         let parquet = json(directory.path(), &["analyze", "t.parquet"]);
         let csv = json(directory.path(), &["analyze", "t.csv"]);
-        // Parquet also keeps the names.
+        // Parquet also contains the names.
         assert_eq!(parquet, measured, "{workload}");
         assert_eq!(unnamed(csv), unnamed(measured), "{workload}");
     }
@@ -60,7 +60,7 @@ fn a_trace_survives_being_read_and_written() {
     assert!(read("a.csv") == read("c.csv"));
 }
 
-/// Time column of a recording in ms, and the bytes of all lines but header and first sample.
+/// Returns the time column of a recording in ms, and the bytes of all lines except header and first sample.
 fn samples(text: &str) -> (Vec<u64>, usize) {
     let rows = || text.split_inclusive('\n').skip(1);
     let times = rows().map(|row| row.split(',').next().unwrap().parse().unwrap());
@@ -74,7 +74,7 @@ fn a_recording_is_audited_for_cadence() {
     let steps: Vec<u64> = times_ms.windows(2).map(|pair| pair[1] - pair[0]).collect();
     let mut sorted = steps.clone();
     sorted.sort_unstable();
-    // Of an even number of steps, the lower of the two in the middle.
+    // For an even number of steps, the lower of the two middle ones.
     let median_ms = sorted[(sorted.len() - 1) / 2];
     let late: Vec<u64> = steps
         .iter()
@@ -84,7 +84,7 @@ fn a_recording_is_audited_for_cadence() {
     let samples_due = |step: &u64| (*step as f64 / median_ms as f64).round() as u64;
     let missing: u64 = late.iter().map(|step| samples_due(step) - 1).sum();
     let longest_ms = *sorted.last().unwrap();
-    // What its makers counted, so that this test does not err together with the command.
+    // Published counts, so that this test does not share an error with the command.
     assert_eq!((times_ms.len(), late.len(), longest_ms), (1001, 18, 391));
 
     let directory = directory();
@@ -95,17 +95,17 @@ fn a_recording_is_audited_for_cadence() {
         literal!({
             "samples": times_ms.len(),
             "median_step_us": median_ms as f64 * 1e3,
-            "late": late.len(),
-            "missing": missing,
+            "late_steps": late.len(),
+            "missing_samples": missing,
             "longest_gap_us": longest_ms as f64 * 1e3,
         })
     );
     assert_eq!(figures["writes"], steps.len());
-    assert_eq!(figures["bytes"], bytes);
+    assert_eq!(figures["payload_bytes"], bytes);
     let elapsed_ms = times_ms.last().unwrap() - times_ms[0];
     assert_eq!(figures["elapsed_us"], elapsed_ms as f64 * 1e3);
-    assert_eq!(figures["write_time_us"]["max"], longest_ms as f64 * 1e3);
-    assert_eq!(figures["write_time_us"]["min"], sorted[0] as f64 * 1e3);
+    assert_eq!(figures["latency_us"]["worst_case"], longest_ms as f64 * 1e3);
+    assert_eq!(figures["latency_us"]["min"], sorted[0] as f64 * 1e3);
 }
 
 #[test]
@@ -134,27 +134,27 @@ fn several_files_are_an_array_in_their_order() {
 }
 
 #[test]
-fn three_writes_have_the_figures_worked_out_by_hand() {
+fn three_writes_have_hand_calculated_figures() {
     let directory = directory();
     let trace = "index,start_us,end_us\n0,0,272\n1,272,586\n2,600,90600\n";
     fs::write(directory.path().join("three.csv"), trace).unwrap();
     let args = ["analyze", "three.csv", "--block", "100"];
     let figures = json(directory.path(), &args);
     assert_eq!(figures["writes"], 3);
-    assert_eq!(figures["bytes"], 300);
+    assert_eq!(figures["payload_bytes"], 300);
     assert_eq!(figures["elapsed_us"], 90_600.0);
-    let times = &figures["write_time_us"];
+    let times = &figures["latency_us"];
     assert_eq!(
-        (&times["min"], &times["max"]),
+        (&times["min"], &times["worst_case"]),
         (&literal!(272.0), &literal!(90_000.0))
     );
     // 90586 us in three writes, of 300 B.
     assert_eq!(times["mean"], 30_195.333);
-    assert_eq!(figures["throughput_Bps"]["average"], 3311.77);
-    assert_eq!(figures["throughput_Bps"]["guaranteed"], 1111.111);
-    assert_eq!(figures["iops"], 33.118);
-    assert_eq!(figures["peaks"]["count"], 1);
-    // Where a format has no lengths, what is taken is said.
+    assert_eq!(figures["throughput_bytes_per_s"]["mean"], 3311.77);
+    assert_eq!(figures["throughput_bytes_per_s"]["worst_case"], 1111.111);
+    assert_eq!(figures["operations_per_s"], 33.118);
+    assert_eq!(figures["stalls"]["count"], 1);
+    // For a format without lengths, the assumed length is reported.
     let table = done(directory.path(), &["analyze", "three.csv"]);
     assert!(table.contains("512 B"), "{table}");
     assert_eq!(names(directory.path()), ["three.csv"]);
@@ -163,7 +163,7 @@ fn three_writes_have_the_figures_worked_out_by_hand() {
 #[test]
 fn the_traces_of_several_files_are_numbered_like_the_files() {
     let directory = directory();
-    // The second holds no single operations, so there is no second trace.
+    // The second file contains no individual operations, so there is no second trace.
     let files = ["times-1.csv", "library_comparison.csv", "cardiograph.csv"];
     let files: Vec<_> = files.map(|name| data(&format!("traces/{name}"))).into();
     let files: Vec<_> = files.iter().map(|file| file.to_str().unwrap()).collect();

@@ -1,5 +1,5 @@
-//! Input that makes no sense: one sentence with the file, the place and the remedy, exit code 2,
-//! and a directory in which nothing has changed.
+//! Invalid input: one sentence with the file, the location and the remedy, exit code 2, and no change in the
+//! directory.
 
 mod common;
 
@@ -30,28 +30,25 @@ fn targets_that_cannot_be_measured() {
         fs::write(own.path().join(name), text).unwrap();
     }
     for (target, words) in [
-        (
-            "no/card",
-            &["no/card: there is no such directory", "create it"][..],
-        ),
+        ("no/card", &["no/card: no such directory", "create it"][..]),
         (
             "card.raw",
             &["card.raw: not a directory", "cardiograph analyze"],
         ),
-        ("two\nlines", &["two\\nlines: there is no such directory"]),
-        ("", &["there is no such directory"]),
+        ("two\nlines", &["two\\nlines: no such directory"]),
+        ("", &["no such directory"]),
         ("sim:", &["there is no card named", "class10-16g"]),
         (
             "sim:best@esp32",
-            &["no card named best", "class10-16g", "give a TOML file"],
+            &["no card named best", "class10-16g", "TOML file"],
         ),
         (
             "sim:class10-16g@pdp11",
-            &["no board named pdp11", "esp32", "give a TOML file"],
+            &["no board named pdp11", "esp32", "TOML file"],
         ),
         (
             "sim:none.toml",
-            &["none.toml: there is no such file", "check its name"],
+            &["none.toml: no such file", "check the name"],
         ),
         (
             "sim:big.toml",
@@ -124,7 +121,7 @@ fn workloads_that_cannot_be_run() {
         (
             "phases",
             b"name = \"x\"\nphase = []\n",
-            &["there is no [[phase]]", "docs/workloads.md"],
+            &["contains no [[phase]]", "docs/workloads.md"],
         ),
         (
             "twice",
@@ -136,7 +133,7 @@ fn workloads_that_cannot_be_run() {
         (
             "junk",
             b"\x7FELF\x80\x81\xFF\0junk",
-            &["not text; give a TOML file"],
+            &["not a text file; use a TOML file"],
         ),
     ];
     for (name, text, words) in cases {
@@ -149,17 +146,10 @@ fn workloads_that_cannot_be_run() {
     for (name, words) in [
         (
             "magod3",
-            &[
-                "no workload named magod3",
-                "magod2-kept-open",
-                "or give a TOML file",
-            ][..],
+            &["no workload named magod3", "magod2-kept-open", "TOML file"][..],
         ),
-        (
-            "none.toml",
-            &["none.toml: there is no such file", "check its name"],
-        ),
-        ("folder.toml", &["folder.toml: ", "give a TOML file"]),
+        ("none.toml", &["none.toml: no such file", "check the name"]),
+        ("folder.toml", &["folder.toml: ", "TOML file"]),
     ] {
         refused(own.path(), &["bench", "--workload", name], words);
     }
@@ -188,14 +178,14 @@ fn results_that_cannot_be_written() {
             for (path, words) in [
                 (
                     "there",
-                    &["there: exists already", "choose another name"][..],
+                    &["there: already exists", "choose another name"][..],
                 ),
-                ("link", &["link: exists already", "choose another name"]),
+                ("link", &["link: already exists", "choose another name"]),
                 (
                     "no/such",
-                    &["no/such: its directory does not exist", "create it"],
+                    &["no/such: the directory does not exist", "create it"],
                 ),
-                ("there/x", &["there/x: ", "choose another place"]),
+                ("there/x", &["there/x: ", "choose another location"]),
             ] {
                 refused(own.path(), &[command, &[option, path]].concat(), words);
             }
@@ -222,7 +212,7 @@ fn results_that_cannot_be_written() {
     for (outputs, words) in [
         (
             ["--csv", "t.csv"],
-            &["t-2.csv: exists already", "choose another name"][..],
+            &["t-2.csv: already exists", "choose another name"][..],
         ),
         (
             ["--csv", "-"],
@@ -247,7 +237,7 @@ fn options_that_make_no_sense() {
         "bench --for 5",
         "bench --for -5s",
         "bench --for 600years",
-        "bench --peak-threshold 50",
+        "bench --stall-threshold 50",
         "bench --io fast",
         "bench --json",
         "bench a b",

@@ -1,21 +1,26 @@
-//! Traces that are cut off, mixed up or none at all: one sentence with the file, the line and the
-//! remedy, exit code 2, and a directory in which nothing has changed.
+//! Truncated, mixed-up and unrelated files as traces: one sentence with the file, the line and the remedy, exit
+//! code 2, and no change in the directory.
 
 mod common;
 
 use common::{directory, done, refused};
 use std::fs;
 
-/// Name of the file, its beginning, what follows, and words of the sentence.
+/// Name of the file, its beginning, the rest, and words of the message.
 type Case<'a> = (&'a str, &'a [u8], &'a [u8], &'a [&'a str]);
 
 #[test]
-fn text_that_is_no_trace() {
+fn text_that_is_not_a_trace() {
     let own = directory();
     let row = b"index,start_us,end_us\n0,0,272\n";
     let own_csv = b"operation,file,offset,length,start_ns,end_ns\n";
     let cases: &[Case] = &[
-        ("cut-off", row, b"1,27", &["line 3", "cut off", "delete it"]),
+        (
+            "truncated",
+            row,
+            b"1,27",
+            &["line 3", "truncated", "delete it"],
+        ),
         (
             "mixed-up",
             row,
@@ -51,13 +56,13 @@ fn text_that_is_no_trace() {
             "end-first",
             row,
             b"1,300,299\n",
-            &["line 3", "before the start", "correct"],
+            &["line 3", "earlier than the start", "correct"],
         ),
         (
             "no-rows",
             b"index,start_us,end_us\n",
             b"",
-            &["no operation in it", "record it again"],
+            &["no operations", "record it again"],
         ),
         ("empty", b"", b"", &["empty", "record it again"]),
         (
@@ -81,7 +86,7 @@ fn text_that_is_no_trace() {
             "erase",
             own_csv,
             b"erase,0,0,512,0,9\n",
-            &["line 2", "\"erase\"", "correct it"],
+            &["line 2", "\"erase\"", "use one of those"],
         ),
         (
             "one-sample",
@@ -105,7 +110,7 @@ fn text_that_is_no_trace() {
             "prose",
             b"Dear reader,\n",
             b"this is a letter.\n",
-            &["format is not known", "convert"],
+            &["unknown format", "convert"],
         ),
         ("escape", row, b"1,\x1B[2J,9\n", &["line 3", "not a number"]),
     ];
@@ -114,16 +119,13 @@ fn text_that_is_no_trace() {
         fs::write(own.path().join(&file), [*head, *tail].concat()).unwrap();
         let words = [&[file.as_str()], *words].concat();
         refused(own.path(), &["analyze", &file], &words);
-        // One bad file among good ones: nothing is written at all.
+        // One bad file among good ones: nothing is written.
         let args = ["analyze", &file, "--json", "f.json", "--html", "f.html"];
         refused(own.path(), &args, &words);
     }
     fs::create_dir(own.path().join("folder")).unwrap();
     for (file, words) in [
-        (
-            "none.csv",
-            ["none.csv: there is no such file", "check the name"],
-        ),
+        ("none.csv", ["none.csv: no such file", "check the name"]),
         ("folder", ["folder: is a directory", "name the files in it"]),
     ] {
         refused(own.path(), &["analyze", file], &words);
@@ -131,12 +133,12 @@ fn text_that_is_no_trace() {
 }
 
 #[test]
-fn parquet_that_is_no_trace() {
+fn parquet_that_is_not_a_trace() {
     let own = directory();
     let args = ["bench", "--workload", "magod2-4.1", "--trace", "t.parquet"];
     done(own.path(), &args);
     let bytes = fs::read(own.path().join("t.parquet")).unwrap();
-    let cut = "cut off (its footer is missing); copy it again";
+    let cut = "truncated (no footer); copy it again";
     for length in [4, 100, bytes.len() / 2, bytes.len() - 1] {
         fs::write(own.path().join("cut.parquet"), &bytes[..length]).unwrap();
         refused(
@@ -145,7 +147,7 @@ fn parquet_that_is_no_trace() {
             &["cut.parquet", cut],
         );
     }
-    // The footer is there, but not what it speaks of.
+    // The footer is present, but not the data that it describes.
     let (head, tail) = bytes.split_at(bytes.len() / 2);
     let holed = [&head[..4], tail].concat();
     fs::write(own.path().join("holed.parquet"), holed).unwrap();

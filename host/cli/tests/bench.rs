@@ -1,4 +1,4 @@
-//! `bench` on simulated cards: figures, files and the words around them.
+//! `bench` on simulated cards: figures, files and messages.
 
 mod common;
 
@@ -8,23 +8,25 @@ use common::{
 use serde_json::Value;
 use std::fs;
 
-/// What the page of a report embeds, up to the end of the script element.
+/// Returns the data that a report page embeds.
 fn data_of(html: &str) -> Value {
-    let begin = html.find(r#"{"tool":"#).expect("the page holds its data");
+    let begin = html
+        .find(r#"{"tool":"#)
+        .expect("the page contains its data");
     let mut values = serde_json::Deserializer::from_str(&html[begin..]).into_iter();
     values.next().unwrap().unwrap()
 }
 
 #[test]
-fn without_arguments_the_main_job_is_done_and_no_report_is_overwritten() {
+fn without_arguments_the_default_workload_runs_and_no_report_is_overwritten() {
     let directory = directory();
     let table = done(directory.path(), &[]);
     for words in [
         "blinky-stream-512 · sim:class10-16g@esp32",
-        "Write time",
+        "Write latency",
         "Throughput",
-        "Peaks",
-        "Lossless rate",
+        "Stalls",
+        "Sustained rate",
         "Report: cardiograph-report.html\n",
     ] {
         assert!(table.contains(words), "no \"{words}\" in:\n{table}");
@@ -38,11 +40,11 @@ fn without_arguments_the_main_job_is_done_and_no_report_is_overwritten() {
         ["cardiograph-report-2.html", "cardiograph-report.html"]
     );
     let again = fs::read_to_string(directory.path().join("cardiograph-report.html")).unwrap();
-    assert!(again == first, "the first report was touched");
+    assert!(again == first, "the first report was modified");
 }
 
 #[test]
-fn the_report_is_one_file_that_holds_the_figures() {
+fn the_report_is_one_file_that_contains_the_figures() {
     let directory = directory();
     let figures = json(directory.path(), &["bench", "--html", "card.html"]);
     let html = fs::read_to_string(directory.path().join("card.html")).unwrap();
@@ -74,7 +76,7 @@ fn the_json_of_a_simulated_card_follows_the_schema() {
     assert_eq!(figures["target"], "sim:class10-16g@esp32");
     assert_eq!(figures["workload"], "blinky-stream-512");
     assert_eq!(figures["writes"], 16_384);
-    assert_eq!(figures["bytes"], 8 << 20);
+    assert_eq!(figures["payload_bytes"], 8 << 20);
     assert!(names(directory.path()).is_empty());
 }
 
@@ -89,7 +91,7 @@ fn repeats_are_an_array_of_different_cards() {
     }
     assert_ne!(runs[0]["elapsed_us"], runs[1]["elapsed_us"]);
     assert_ne!(runs[1]["elapsed_us"], runs[2]["elapsed_us"]);
-    // The first repeat is the card that a single run has.
+    // The first repetition uses the same card as a single run.
     assert_eq!(runs[0], json(directory.path(), &["bench"]));
 }
 
@@ -106,28 +108,28 @@ fn every_repeat_has_a_trace_of_its_own() {
 }
 
 #[test]
-fn opening_and_closing_for_every_line_shows_the_published_peaks() {
+fn opening_and_closing_for_every_line_shows_the_published_stalls() {
     let directory = directory();
-    let args = ["bench", "--workload", "magod2", "--peak-threshold", "50ms"];
+    let args = ["bench", "--workload", "magod2", "--stall-threshold", "50ms"];
     let figures = json(directory.path(), &args);
-    let peaks = &figures["peaks"];
-    assert_eq!(peaks["threshold_us"], 50_000.0);
-    let height_us = peaks["height_us"]["median"].as_f64().unwrap();
-    let mode_bytes = peaks["spacing_bytes"]["mode"].as_u64().unwrap();
-    assert!((50_000.0..=90_000.0).contains(&height_us), "{peaks}");
-    assert!((70_000..=95_000).contains(&mode_bytes), "{peaks}");
+    let stalls = &figures["stalls"];
+    assert_eq!(stalls["threshold_us"], 50_000.0);
+    let latency_us = stalls["latency_us"]["median"].as_f64().unwrap();
+    let mode_bytes = stalls["spacing_bytes"]["mode"].as_u64().unwrap();
+    assert!((50_000.0..=90_000.0).contains(&latency_us), "{stalls}");
+    assert!((70_000..=95_000).contains(&mode_bytes), "{stalls}");
 }
 
 #[test]
-fn files_kept_open_take_less_than_a_millisecond_a_line() {
+fn files_kept_open_take_less_than_a_millisecond_per_line() {
     let directory = directory();
     let figures = json(
         directory.path(),
         &["bench", "--workload", "magod2-kept-open"],
     );
-    let mean_us = figures["write_time_us"]["mean"].as_f64().unwrap();
+    let mean_us = figures["latency_us"]["mean"].as_f64().unwrap();
     assert!(mean_us < 1000.0, "{mean_us}");
-    assert_eq!(figures["bytes"], 1_000_000);
+    assert_eq!(figures["payload_bytes"], 1_000_000);
 }
 
 #[test]
@@ -179,7 +181,7 @@ fn a_workload_runs_on_every_library() {
             &[&args[..], &["--markdown", "-"]].concat(),
         )
         .stdout;
-        let notes_short_names = table.contains("makes no long names");
+        let notes_short_names = table.contains("has no long file names");
         assert_eq!(notes_short_names, !has_long_names, "{board}: {table}");
     }
 }
@@ -194,7 +196,7 @@ fn a_card_and_a_board_may_be_files() {
     let from_files = json(directory.path(), &["bench", "sim:card.toml@board.toml"]);
     let by_name = json(directory.path(), &["bench"]);
     assert_eq!(from_files["target"], "sim:card.toml@board.toml");
-    assert_eq!(from_files["write_time_us"], by_name["write_time_us"]);
+    assert_eq!(from_files["latency_us"], by_name["latency_us"]);
 }
 
 #[test]
@@ -217,7 +219,7 @@ fn every_help_shows_examples() {
 }
 
 #[test]
-fn a_standard_error_that_is_full_is_no_reason_to_fall_over() {
+fn a_full_standard_error_does_not_abort_the_command() {
     let directory = directory();
     let full = || fs::File::create("/dev/full").unwrap();
     let mut bench = command(directory.path(), &["bench", "--json", "-"]);

@@ -1,4 +1,4 @@
-//! `cards`: a list, or a card or board as a drawing.
+//! `cards`: the list, and the drawing of a card or board.
 
 mod common;
 
@@ -8,7 +8,7 @@ use std::fs;
 const CARD: &str = include_str!("../../../sim/card/profiles/class10-16g.toml");
 const BOARD: &str = include_str!("../../../sim/card/boards/esp32.toml");
 
-/// Names in the list: what is indented.
+/// Returns the names in the list: the indented lines.
 fn listed() -> Vec<String> {
     let list = done(directory().path(), &["cards"]);
     let lines = list.lines().filter_map(|line| line.strip_prefix("  "));
@@ -37,20 +37,20 @@ fn every_card_and_board_fits_a_terminal_of_100_columns() {
         assert!(drawing.starts_with(&format!("{name}: ")), "{drawing}");
         let widest = drawing.lines().map(|line| line.chars().count()).max();
         assert!(widest <= Some(100), "{name} is {widest:?} wide:\n{drawing}");
-        // Signs may be too many for their box; words are not.
+        // Symbols may be too many for their box; words must fit.
         let words = drawing.replace("▤…", "").replace("▪…", "");
-        assert!(!words.contains('…'), "{name} is cut:\n{drawing}");
+        assert!(!words.contains('…'), "{name} is truncated:\n{drawing}");
     }
 }
 
 #[test]
-fn a_card_shows_its_parts_and_what_follows() {
+fn a_card_shows_structure_and_derived_figures() {
     let drawing = done(directory().path(), &["cards", "class10-16g"]);
     for words in [
         "─ controller ─",
         "40 blocks",
         "fast zone",
-        "MLC, 2 bits a cell",
+        "MLC, 2 bits per cell",
         "64 pages of 4 KiB",
         "150 µA",
         "Theory: ",
@@ -65,7 +65,7 @@ fn a_card_shows_its_parts_and_what_follows() {
 }
 
 #[test]
-fn a_board_shows_bus_and_habits() {
+fn a_board_shows_bus_and_libraries() {
     for (name, words) in [
         ("esp32", ["─ SPI ─", "4 MHz", "495 kB/s", "embedded-sdmmc"]),
         ("lpc43xx", ["─ SD bus ─", "25 MHz", "DAT0 to DAT3", "FatFs"]),
@@ -100,7 +100,7 @@ fn a_file_cannot_command_the_terminal() {
     let text = CARD.replace("class 10 micro-SD", "\\u001b[2J\\u0007card");
     fs::write(own.path().join("c.toml"), text).unwrap();
     let drawing = done(own.path(), &["cards", "c.toml"]);
-    let controls = |sign: char| sign.is_control() && sign != '\n';
+    let controls = |c: char| c.is_control() && c != '\n';
     assert!(!drawing.contains(controls), "{drawing:?}");
 }
 
@@ -140,18 +140,18 @@ fn names_and_files_that_cannot_be_drawn() {
             ][..],
         ),
         ("", &["no card or board named ;"]),
-        ("none.toml", &["none.toml: there is no such file"]),
+        ("none.toml", &["none.toml: no such file"]),
         ("zero.toml", &["zero.toml: `controller.log_blocks` is 0"]),
         ("odd.toml", &["odd.toml, line ", "unknown field `colour`"]),
         ("fast.toml", &["fast.toml: `spi.clock_hz` is 0"]),
         ("half.toml", &["half.toml", "missing field `power`"]),
         ("broken.toml", &["broken.toml, line "]),
-        ("both.toml", &["both.toml: tables of a card and of a board"]),
+        ("both.toml", &["both.toml: contains tables of both"]),
         (
             "neither.toml",
-            &["neither.toml: neither a card", "nor a board"],
+            &["neither.toml: no tables of a card", "or of a board"],
         ),
-        ("empty.toml", &["empty.toml: neither a card"]),
+        ("empty.toml", &["empty.toml: no tables of a card"]),
     ] {
         refused(own.path(), &["cards", name], words);
     }

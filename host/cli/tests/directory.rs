@@ -136,7 +136,7 @@ fn a_time_limit_holds_for_a_simulated_card_in_its_own_time() {
 }
 
 #[test]
-fn what_hides_the_medium_is_said() {
+fn warns_if_caches_hide_the_device() {
     let own = directory();
     let workload = workload(own.path(), WORKLOAD);
     let warning = |name: &str, io: &str| {
@@ -150,10 +150,10 @@ fn what_hides_the_medium_is_said() {
     let medium = directory();
     let name = medium.path().to_str().unwrap();
     match file_system(medium.path()).as_str() {
-        "tmpfs" | "ramfs" => assert!(warning(name, "buffered").contains("kept in memory")),
+        "tmpfs" | "ramfs" => assert!(warning(name, "buffered").contains("is in memory")),
         _ => {
-            assert!(warning(name, "buffered").contains("the page cache hides the medium"));
-            assert!(warning(name, "buffered").contains("use --io dsync or direct"));
+            assert!(warning(name, "buffered").contains("return from the page cache"));
+            assert!(warning(name, "buffered").contains("use --io dsync or --io direct"));
             assert!(warning(name, "fsync-file").contains("until a file is closed"));
             assert_eq!(warning(name, "dsync"), "");
             assert_eq!(warning(name, "fsync-write"), "");
@@ -163,7 +163,7 @@ fn what_hides_the_medium_is_said() {
     if memory.is_dir() && file_system(memory) == "tmpfs" {
         let medium = tempfile::tempdir_in(memory).unwrap();
         let name = medium.path().to_str().unwrap();
-        assert!(warning(name, "dsync").contains("kept in memory"));
+        assert!(warning(name, "dsync").contains("is in memory"));
         assert!(names(medium.path()).is_empty());
     }
 }
@@ -197,7 +197,7 @@ fn a_result_that_does_not_fit_is_not_left_by_half() {
     let args = ["bench", "--workload", "blinky-interleaved", "--csv"];
     let args = [&args[..], &[csv.to_str().unwrap()]].concat();
     let (run, left) = run_mounted("tmpfs", "size=1m", medium.path(), &args);
-    assert_refused(&run, &["t.csv: the disk is full", "make room"]);
+    assert_refused(&run, &["t.csv: the disk is full", "free some space"]);
     assert!(run.stdout.contains("  writes  "), "{}", run.stdout);
     assert_eq!(left, [""; 0]);
 }
@@ -207,13 +207,13 @@ fn a_directory_that_cannot_be_written_to_is_refused() {
     let medium = directory();
     let name = medium.path().to_str().unwrap();
     let (run, left) = run_mounted("tmpfs", "ro", medium.path(), &["bench", name]);
-    assert_refused(&run, &[name, "give a directory you may write to"]);
+    assert_refused(&run, &[name, "choose a directory you may write to"]);
     assert_eq!(left, [""; 0]);
 
     let json = medium.path().join("f.json");
     let args = ["bench", "--json", json.to_str().unwrap()];
     let (run, _) = run_mounted("tmpfs", "ro", medium.path(), &args);
-    assert_refused(&run, &["f.json", "choose another place"]);
+    assert_refused(&run, &["f.json", "choose another location"]);
     // Found out before anything was measured.
     assert_eq!(run.stdout, "");
 }

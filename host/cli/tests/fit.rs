@@ -1,4 +1,4 @@
-//! `fit`: a card from a trace, and what is said of traces that hold none.
+//! `fit`: a card from a trace, and errors for unusable traces.
 
 mod common;
 
@@ -15,16 +15,16 @@ fn with_trace() -> TempDir {
 }
 
 #[test]
-fn the_profile_that_is_found_can_be_measured() {
+fn the_fitted_profile_can_be_measured() {
     let own = with_trace();
     let args = ["fit", "t.parquet", "--trials", "50"];
     let files = ["--profile", "p.toml", "--html", "f.html"];
     let table = done(own.path(), &[args, files].concat());
     for words in [
-        "Fitted with a host that",
+        "Model of the host: it ",
         "measured",
         "refitted",
-        "median height",
+        "stall latency",
     ] {
         assert!(table.contains(words), "no \"{words}\" in:\n{table}");
     }
@@ -42,7 +42,7 @@ fn the_profile_that_is_found_can_be_measured() {
     assert!(figures["writes"].as_u64() > Some(0));
     assert!(done(own.path(), &["cards", "p.toml"]).starts_with("p.toml: fitted to t.parquet\n"));
 
-    // Nothing that is there is overwritten, and the page has no place on standard output.
+    // Existing files are not overwritten, and the page cannot go to standard output.
     refused(own.path(), &[args, files].concat(), &["p.toml", "exists"]);
     refused(
         own.path(),
@@ -58,24 +58,24 @@ fn a_profile_on_standard_output_is_alone_there() {
     let run = run(own.path(), &args);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert!(
-        run.stdout.starts_with("# Found from write times"),
+        run.stdout.starts_with("# Fitted to write latencies"),
         "{}",
         run.stdout
     );
-    assert!(run.stderr.contains("refitted"), "{}", run.stderr);
+    assert!(run.stderr.contains("simulated"), "{}", run.stderr);
     fs::write(own.path().join("p.toml"), run.stdout).unwrap();
     done(own.path(), &["cards", "p.toml"]);
 }
 
 #[test]
-fn what_is_no_trace_of_writes_is_refused() {
+fn unusable_traces_are_rejected() {
     let own = directory();
     let recording = data("magod/f2_1.csv").display().to_string();
     let writes = data("traces/cardiograph.csv").display().to_string();
     for (args, words) in [
         (
             &["fit", &recording][..],
-            &["f2_1.csv", "no single write times"][..],
+            &["f2_1.csv", "contains no individual writes"][..],
         ),
         (&["fit", "none.parquet"], &["none.parquet"]),
         (&["fit", "."], &["."]),

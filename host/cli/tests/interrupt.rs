@@ -189,7 +189,7 @@ fn a_recording_in_a_directory_ends_properly() {
     let own = directory();
     let args = ["record", ".", "--rate", "500", "--for", "10min"];
     let options = [
-        "--ram",
+        "--buffer",
         "4MiB",
         "--file-size",
         "4MiB",
@@ -204,14 +204,20 @@ fn a_recording_in_a_directory_ends_properly() {
     wait_until(|| fs::read(&part).is_ok_and(|bytes| bytes.starts_with(b"#file ")));
     let run = end(child, "-INT");
     assert_eq!(run.code, Some(130), "{}", run.stderr);
-    for words in ["interrupted", "verified: every line read back, none lost."] {
+    for words in [
+        "interrupted",
+        "Verified: every sample read back, none lost.",
+    ] {
         assert!(run.stdout.contains(words), "{}", run.stdout);
     }
     let figures = figures(&own.path().join("figures.json"));
     assert_eq!(figures["interrupted"], true);
-    assert_eq!(figures["written"], figures["pushed"]);
-    assert!(figures["written"].as_u64().unwrap() > 0);
+    assert_eq!(figures["samples_written"], figures["samples_pushed"]);
+    assert!(figures["samples_written"].as_u64().unwrap() > 0);
     let text = fs::read_to_string(&file).unwrap();
     let lines = text.lines().filter(|line| !line.starts_with('#'));
-    assert_eq!(Some(lines.count() as u64), figures["written"].as_u64());
+    assert_eq!(
+        Some(lines.count() as u64),
+        figures["samples_written"].as_u64()
+    );
 }

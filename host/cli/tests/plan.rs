@@ -1,4 +1,4 @@
-//! `plan`: what a logger needs, and what is said of input that tells nothing.
+//! `plan`: buffer sizes and risk, and errors for unusable input.
 
 mod common;
 
@@ -7,13 +7,13 @@ use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
-const LOGGER: [&str; 4] = ["--rate", "860", "--line", "100"];
+const LOGGER: [&str; 4] = ["--rate", "860", "--sample-bytes", "100"];
 
 fn plan<'a>(source: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     [&["plan", source][..], &LOGGER, more].concat()
 }
 
-/// Our CSV with a write of 512 B each: quick ones of 1 ms, and after every 50 of them a stall.
+/// Writes Cardiograph CSV with writes of 512 B: fast ones of 1 ms, and a stall after every 50 of them.
 fn write_trace(path: &Path, stalls_us: impl IntoIterator<Item = u64>) {
     let mut text = "operation,file,offset,length,start_ns,end_ns\n".to_string();
     let (mut offset, mut now_ns) = (0, 0);
@@ -27,72 +27,76 @@ fn write_trace(path: &Path, stalls_us: impl IntoIterator<Item = u64>) {
     fs::write(path, text).unwrap();
 }
 
-/// Stalls of 20 ms and more; the height is exceeded by a half, a third, a quarter ... of them.
+/// Stalls of 20 ms and more; their latencies are exceeded by a half, a third, a quarter ... of them.
 fn falling_stalls() -> impl Iterator<Item = u64> {
     (1..=300u64).map(|i| 20_000 + (8000.0 * (300.5 / i as f64).ln()) as u64)
 }
 
-fn sizes(plan: &Value) -> &Vec<Value> {
-    plan["sizes"].as_array().unwrap()
+fn buffers(plan: &Value) -> &Vec<Value> {
+    plan["buffers"].as_array().unwrap()
 }
 
 #[test]
-fn a_simulated_card_is_planned_for() {
+fn a_plan_for_a_simulated_card() {
     let own = directory();
     let table = done(own.path(), &plan("sim:class10-16g@esp32", &[]));
     for words in [
         "860 samples/s of 100 B = 86 kB/s for 24 h",
         "keep one file open and write it as one stream (CMD25)",
-        "RAM advised",
-        "J a day",
-        "erases a day",
-        "64 KiB: less than 1 run of 24 h in",
+        "recommended buffer",
+        "J per day",
+        "erases per day",
+        "64 KiB: fewer than 1 in",
     ] {
         assert!(table.contains(words), "no \"{words}\" in:\n{table}");
     }
     assert!(!table.contains("warning"), "{table}");
     let figures = json(own.path(), &plan("sim:class10-16g@esp32", &[]));
-    assert_eq!(figures["schema"], 1);
-    assert_eq!(figures["rate_Bps"], 86_000.0);
-    assert_eq!(sizes(&figures).len(), 11);
+    assert_eq!(figures["schema"], 2);
+    assert_eq!(figures["rate_bytes_per_s"], 86_000.0);
+    assert_eq!(buffers(&figures).len(), 11);
     assert!(figures["energy_J_per_day"].as_f64() > Some(0.0));
-    assert!(figures["wear"]["years"].as_f64() > Some(0.0));
-    let advised = figures["ram_advised_bytes"].as_u64();
-    assert!(advised.unwrap() as f64 > figures["ram_needed_bytes"].as_f64().unwrap());
+    assert!(figures["wear"]["lifetime_years"].as_f64() > Some(0.0));
+    let recommended = figures["recommended_buffer_bytes"].as_u64();
+    assert!(recommended.unwrap() as f64 > figures["peak_backlog_bytes"].as_f64().unwrap());
     assert!(names(own.path()).is_empty());
 }
 
 #[test]
-fn a_trace_is_planned_for_and_does_not_tell_of_energy() {
+fn a_plan_for_a_trace_has_no_energy() {
     let own = directory();
     write_trace(&own.path().join("t.csv"), falling_stalls());
     let table = done(own.path(), &plan("t.csv", &["--json", "p.json"]));
     for words in [
-        "write as the trace does, 512 B at a time",
-        "energy              cannot be told from a trace",
-        "a generalized Pareto law fits",
-        "64 KiB: less than 1 run of 24 h in",
+        "write as in the trace, 512 B at a time",
+        "energy              not available from a trace",
+        "a generalized Pareto distribution fits",
+        "64 KiB: fewer than 1 in",
     ] {
         assert!(table.contains(words), "no \"{words}\" in:\n{table}");
     }
     let figures: Value =
         serde_json::from_slice(&fs::read(own.path().join("p.json")).unwrap()).unwrap();
     assert!(figures["energy_J_per_day"].is_null() && figures["wear"].is_null());
-    // 20 ms and more at 86 kB/s and the block that was waiting: the fit begins above 2232 B.
+    // At least 20 ms at 86 kB/s plus the block that was waiting: the fit begins above 2232 B.
     assert!(figures["tail"]["threshold_bytes"].as_f64() >= Some(2232.0));
-    let risks: Vec<f64> = sizes(&figures)
+    let risks: Vec<f64> = buffers(&figures)
         .iter()
         .map(|size| size["risk"]["high"].as_f64().unwrap())
         .collect();
     assert!(risks[0] == 1.0 && risks[10] < 1e-3, "{risks:?}");
     assert!(risks.is_sorted_by(|a, b| a >= b), "{risks:?}");
 
-    // A longer run risks more, and a size of interest has a row of its own.
-    let args = ["--for", "30days", "--ram", "5000"];
+    // A longer run has a higher risk, and the requested size has its own row.
+    let args = ["--for", "30days", "--buffer", "5000"];
     let longer = json(own.path(), &plan("t.csv", &args));
-    assert_eq!(sizes(&longer).len(), 12);
+    assert_eq!(buffers(&longer).len(), 12);
     let risk = |of: &Value| {
-        sizes(of).iter().find(|s| s["ram_bytes"] == 8192).unwrap()["risk"]["likely"].as_f64()
+        buffers(of)
+            .iter()
+            .find(|s| s["buffer_bytes"] == 8192)
+            .unwrap()["risk"]["likely"]
+            .as_f64()
     };
     assert!(risk(&longer) > risk(&figures));
     assert!(done(own.path(), &plan("t.csv", &args)).contains("\n5000 B: "));
@@ -104,34 +108,34 @@ fn a_trace_is_planned_for_and_does_not_tell_of_energy() {
 }
 
 #[test]
-fn few_writes_say_how_many_it_takes() {
+fn too_few_writes_report_how_many_are_needed() {
     let own = directory();
     let writes = "operation,file,offset,length,start_ns,end_ns\n\
         write,0,0,512,0,1000000\nwrite,0,512,512,1000000,3000000\n";
     fs::write(own.path().join("t.csv"), writes).unwrap();
     let table = done(own.path(), &plan("t.csv", &[]));
-    let words = "it holds 2 busy periods, and a forecast takes 33; measure at least 16.9 kB";
+    let words = "it contains 2 busy periods, and a prediction needs 33; measure at least 16.9 kB";
     assert!(table.contains(words), "{table}");
 }
 
-/// The rule of three is all there is.
+/// Only the rule of three applies.
 #[test]
-fn stalls_without_spread_forecast_nothing() {
+fn stalls_without_spread_allow_no_prediction() {
     let own = directory();
     write_trace(&own.path().join("t.csv"), [30_000; 600]);
     let table = done(own.path(), &plan("t.csv", &[]));
     for words in [
-        "no forecast of a longer run",
-        "all alike",
-        "64 KiB: enough for what was measured",
+        "no prediction of longer runs",
+        "all equal",
+        "64 KiB: sufficient for the measured writes",
     ] {
         assert!(table.contains(words), "no \"{words}\" in:\n{table}");
     }
     let figures = json(own.path(), &plan("t.csv", &[]));
-    assert!(figures["tail"].is_null() && figures["ram_advised_bytes"].is_null());
+    assert!(figures["tail"].is_null() && figures["recommended_buffer_bytes"].is_null());
     // 1 - exp(-3 T), T the run over the measured time.
     let times = 86_400.0 / figures["measured"]["run_s"].as_f64().unwrap();
-    let high = sizes(&figures)[10]["risk"]["high"].as_f64().unwrap();
+    let high = buffers(&figures)[10]["risk"]["high"].as_f64().unwrap();
     assert!((high - (1.0 - (-3.0 * times).exp())).abs() < 1e-9);
 }
 
@@ -139,17 +143,20 @@ fn stalls_without_spread_forecast_nothing() {
 fn a_rate_above_the_average_has_no_ram() {
     let own = directory();
     write_trace(&own.path().join("t.csv"), falling_stalls());
-    let args = ["plan", "t.csv", "--rate", "10000", "--line", "100"];
+    let args = ["plan", "t.csv", "--rate", "10000", "--sample-bytes", "100"];
     let table = done(own.path(), &args);
-    assert!(table.contains("1 MB/s is above the average of"), "{table}");
     assert!(
-        table.contains("no RAM is enough; lower the rate"),
+        table.contains("1 MB/s exceeds the mean throughput of"),
+        "{table}"
+    );
+    assert!(
+        table.contains("no buffer suffices; lower the rate"),
         "{table}"
     );
     let figures = json(own.path(), &args);
-    assert!(figures["ram_needed_bytes"].is_null());
+    assert!(figures["peak_backlog_bytes"].is_null());
     assert!(
-        sizes(&figures)
+        buffers(&figures)
             .iter()
             .all(|size| size["risk"]["low"] == 1.0)
     );
@@ -163,9 +170,9 @@ fn a_workload_that_opens_and_closes_is_not_what_a_recorder_does() {
         own.path(),
         &[&bench[..], &["--trace", "t.parquet"]].concat(),
     );
-    let args = ["plan", "t.parquet", "--rate", "8", "--line", "81"];
+    let args = ["plan", "t.parquet", "--rate", "8", "--sample-bytes", "81"];
     let table = done(own.path(), &args);
-    assert!(table.contains("each open and close their file"), "{table}");
+    assert!(table.contains("opens and closes its file"), "{table}");
 }
 
 #[test]
@@ -185,43 +192,43 @@ fn what_tells_nothing_is_refused() {
     .unwrap();
     let recording = data("magod/f2_1.csv").display().to_string();
     for (source, words) in [
-        (
-            "none.csv",
-            &["none.csv: there is no such file", "check"][..],
-        ),
+        ("none.csv", &["none.csv: no such file", "check"][..]),
         ("empty.csv", &["empty.csv"]),
         (
             "reads.csv",
-            &["reads.csv: holds reads only", "give a trace of writes"],
+            &["reads.csv: contains reads only", "use a trace of writes"],
         ),
         (
             "instant.csv",
-            &["instant.csv: no write in it took any time"],
+            &["instant.csv: all writes have a latency of 0"],
         ),
         (
             &recording,
-            &["f2_1.csv: no single write times", "give a trace of writes"],
+            &[
+                "f2_1.csv: contains no individual writes",
+                "use a trace of writes",
+            ],
         ),
         ("sim:best@esp32", &["no card named best", "class10-16g"]),
         (
             "sim:class10-16g@lpc43xx",
-            &["SD bus", "name one with SPI, such as esp32"],
+            &["SD bus", "choose a board with SPI, such as esp32"],
         ),
     ] {
         refused(own.path(), &plan(source, &[]), words);
     }
     for line in [
-        "--rate 0 --line 100",
-        "--rate -1 --line 100",
-        "--rate nan --line 100",
-        "--rate 860 --line 0",
-        "--rate 860 --line 1048577",
+        "--rate 0 --sample-bytes 100",
+        "--rate -1 --sample-bytes 100",
+        "--rate nan --sample-bytes 100",
+        "--rate 860 --sample-bytes 0",
+        "--rate 860 --sample-bytes 1048577",
         "--rate 860",
-        "--rate 860 --line 100 --for 0s",
-        "--rate 860 --line 100 --for soon",
-        "--rate 860 --line 100 --ram 0",
-        "--rate 860 --line 100 --ram 64Kb",
-        "--rate 860 --line 100 --ram 99999999999MiB",
+        "--rate 860 --sample-bytes 100 --for 0s",
+        "--rate 860 --sample-bytes 100 --for soon",
+        "--rate 860 --sample-bytes 100 --buffer 0",
+        "--rate 860 --sample-bytes 100 --buffer 64Kb",
+        "--rate 860 --sample-bytes 100 --buffer 99999999999MiB",
     ] {
         let args = [
             &["plan", "sim:class10-16g@esp32"][..],

@@ -1,33 +1,41 @@
-//! `record` on simulated cards: figures, gaps, samples of others, and the words around them.
+//! `record` on simulated cards: figures, gaps, external samples and messages.
 
 mod common;
 
 use common::{data, directory, done, fed, json, json_with_code, names, number, refused, run};
 use serde_json::Value;
 
-/// What programs rely on, first of all.
+/// The first fields of the JSON, in their order.
 const FIELDS: [&str; 8] = [
-    "pushed",
-    "written",
-    "lost",
+    "samples_pushed",
+    "samples_written",
+    "samples_lost",
     "gaps",
-    "ring_peak_bytes",
+    "buffer_peak_bytes",
     "sustained_bound_bytes_per_s",
     "file_rate_bytes_per_s",
-    "window_breaches",
+    "durability_window_exceeded",
 ];
 
 #[test]
-fn no_line_is_lost_on_the_card_that_comes_along() {
+fn no_sample_is_lost_on_the_built_in_card() {
     let own = directory();
-    let args = ["record", "--rate", "860", "--line", "100", "--for", "30s"];
+    let args = [
+        "record",
+        "--rate",
+        "860",
+        "--sample-bytes",
+        "100",
+        "--for",
+        "30s",
+    ];
     let figures = json(own.path(), &args);
-    assert_eq!(number(&figures, "pushed"), 25_800);
-    assert_eq!(number(&figures, "written"), 25_800);
-    assert_eq!(number(&figures, "lost"), 0);
+    assert_eq!(number(&figures, "samples_pushed"), 25_800);
+    assert_eq!(number(&figures, "samples_written"), 25_800);
+    assert_eq!(number(&figures, "samples_lost"), 0);
     assert_eq!(figures["gaps"].as_array().unwrap().len(), 0);
-    // The most that lines of this rate leave waiting during a stall of this card, 90 ms, and then some.
-    let peak = number(&figures, "ring_peak_bytes");
+    // An upper limit of the samples that arrive during a stall of this card, 90 ms.
+    let peak = number(&figures, "buffer_peak_bytes");
     assert!((100..=16_384).contains(&peak), "{peak}");
     let achieved = figures["file_rate_bytes_per_s"].as_f64().unwrap();
     assert!((80_000.0..=86_000.0).contains(&achieved), "{achieved}");
@@ -50,12 +58,12 @@ fn the_json_has_its_fields_in_order() {
     assert!(places.is_sorted(), "{}", run.stdout);
     assert!(
         run.stderr
-            .contains("verified: every line read back, none lost.")
+            .contains("Verified: every sample read back, none lost.")
     );
 }
 
 #[test]
-fn the_same_seed_gives_the_same_json_and_another_another() {
+fn the_json_is_determined_by_the_seed() {
     let own = directory();
     let of = |seed| {
         let args = ["record", "--rate", "4000", "--for", "8s", "--json", "-"];
@@ -70,22 +78,27 @@ fn the_same_seed_gives_the_same_json_and_another_another() {
 }
 
 #[test]
-fn gaps_hold_all_that_is_lost_and_do_not_overlap() {
+fn gaps_contain_all_lost_samples_and_do_not_overlap() {
     let own = directory();
     // A ring of 2 KiB lasts for 5 ms.
-    let args = ["record", "--rate", "4000", "--for", "10s", "--ram", "2KiB"];
+    let args = [
+        "record", "--rate", "4000", "--for", "10s", "--buffer", "2KiB",
+    ];
     let figures = json_with_code(own.path(), &args, 3);
-    let (pushed, lost) = (number(&figures, "pushed"), number(&figures, "lost"));
+    let (pushed, lost) = (
+        number(&figures, "samples_pushed"),
+        number(&figures, "samples_lost"),
+    );
     assert_eq!(pushed, 40_000);
     assert!(lost > 0);
-    assert_eq!(number(&figures, "written"), pushed - lost);
+    assert_eq!(number(&figures, "samples_written"), pushed - lost);
     let gaps = figures["gaps"].as_array().unwrap();
     let (mut counted, mut end) = (0, 0);
     for gap in gaps {
-        let (first, count) = (number(gap, "first"), number(gap, "count"));
+        let (first, count) = (number(gap, "first_sample"), number(gap, "samples"));
         assert!(first >= end && count > 0, "{gap}");
         (counted, end) = (counted + count, first + count);
-        // The first of a gap came at its number over the rate.
+        // The arrival of the first lost sample is its index over the rate.
         assert_eq!(number(gap, "at_us"), first * 250, "{gap}");
         assert_eq!(gap["cause"], "busy");
     }
@@ -93,7 +106,7 @@ fn gaps_hold_all_that_is_lost_and_do_not_overlap() {
     assert_eq!(counted, lost);
     let table = run(own.path(), &args).stdout;
     assert!(
-        table.contains("verified: every line read back; the "),
+        table.contains("Verified: every sample read back; the gaps account for the "),
         "{table}"
     );
     assert!(table.contains("\n    and                    "), "{table}");
@@ -109,84 +122,84 @@ fn policies_are_compared_on_the_same_card() {
         .iter()
         .map(|one| one["policy"].as_str().unwrap())
         .collect();
-    assert_eq!(policies, ["naive", "keep-open", "after-recipe", "stream"]);
+    assert_eq!(policies, ["naive", "keep-open", "after-session", "stream"]);
     for one in all {
-        assert_eq!(number(one, "pushed"), 8_600);
+        assert_eq!(number(one, "samples_pushed"), 8_600);
         assert_eq!(
             one["sustained_bound_bytes_per_s"],
             all[3]["sustained_bound_bytes_per_s"]
         );
     }
-    assert!(number(&all[0], "lost") > 0 && number(&all[2], "lost") > 0);
-    assert_eq!(number(&all[3], "lost"), 0);
+    assert!(number(&all[0], "samples_lost") > 0 && number(&all[2], "samples_lost") > 0);
+    assert_eq!(number(&all[3], "samples_lost"), 0);
     let alone = json(own.path(), &["record", "--for", "10s"]);
     assert_eq!(alone, all[3]);
     let table = done(own.path(), &args);
     for words in [
         "  stream ",
-        "lines lost",
-        "a power cut takes",
-        "No line is lost by keep-open, stream;",
+        "samples lost",
+        "power cut loses",
+        "No samples lost with keep-open, stream;",
     ] {
         assert!(table.contains(words), "no \"{words}\" in:\n{table}");
     }
 }
 
 #[test]
-fn streams_share_ram_and_card() {
+fn streams_share_buffer_and_card() {
     let own = directory();
     let args = ["record", "--streams", "4", "--rate", "200", "--for", "5s"];
     let figures = json(own.path(), &args);
-    assert_eq!(number(&figures, "pushed"), 4_000);
-    assert_eq!(number(&figures, "lost"), 0);
+    assert_eq!(number(&figures, "samples_pushed"), 4_000);
+    assert_eq!(number(&figures, "samples_lost"), 0);
     assert_eq!(figures["format"], "binary");
     assert_eq!(number(&figures, "files"), 1);
     let table = done(own.path(), &args);
     assert!(table.contains("64 KiB, 16 KiB per stream"), "{table}");
     let figures = json(own.path(), &[&args[..], &["--format", "csv"]].concat());
-    assert_eq!(number(&figures, "lost"), 0);
+    assert_eq!(number(&figures, "samples_lost"), 0);
     assert_eq!(number(&figures, "files"), 4);
 }
 
 #[test]
-fn new_files_begin_when_one_is_full_and_with_a_recipe() {
+fn new_files_begin_when_one_is_full_and_at_an_interval() {
     let own = directory();
     let files = |option: &str, value: &str| {
         let figures = json(own.path(), &["record", "--for", "10s", option, value]);
-        assert_eq!(number(&figures, "lost"), 0);
+        assert_eq!(number(&figures, "samples_lost"), 0);
         number(&figures, "files")
     };
-    // 860 kB, with marks, in files of 65 536 B.
+    // 860 kB plus marks, in files of 65,536 B.
     assert_eq!(files("--file-size", "64KiB"), 14);
-    assert_eq!(files("--recipe", "3s"), 4);
+    assert_eq!(files("--rotate-every", "3s"), 4);
 }
 
 #[test]
-fn lines_of_another_program_are_recorded_as_they_are() {
+fn lines_of_another_program_are_recorded_unchanged() {
     let own = directory();
-    // Empty lines, remarks, and a last line that does not end.
+    // Empty lines, comments, and a last line without a line end.
     let input = b"time_ms,value\r\n\n# a remark\n#gap is none\n  spaces \nlast";
     let args = ["record", "--samples", "-", "--rate", "10", "--json", "-"];
     let run = fed(own.path(), &args, input);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let figures: Value = serde_json::from_str(&run.stdout).unwrap();
-    assert_eq!(number(&figures, "written"), 6);
+    assert_eq!(number(&figures, "samples_written"), 6);
     assert!(
         run.stderr
-            .contains("verified: every line read back, none lost.")
+            .contains("Verified: every sample read back, none lost.")
     );
-    // Half a second is as long as five of them come.
+    // Five of them arrive in half a second.
     let run = fed(
         own.path(),
         &[&args[..], &["--for", "500ms"]].concat(),
         input,
     );
     let figures: Value = serde_json::from_str(&run.stdout).unwrap();
-    assert_eq!(number(&figures, "pushed"), 5);
+    assert_eq!(number(&figures, "samples_pushed"), 5);
 }
 
 #[test]
-fn lines_that_cannot_be_recorded_are_named() {
+fn lines_that_cannot_be_recorded_are_rejected_by_number() {
     let own = directory();
     let long = [b"short\n".to_vec(), vec![b'x'; 403], b"\n".to_vec()].concat();
     let args = ["record", "--samples", "-"];
@@ -198,7 +211,7 @@ fn lines_that_cannot_be_recorded_are_named() {
     let refused = fed(own.path(), &args, &endless);
     common::assert_refused(&refused, &["standard input, line 1: longer than 405 B"]);
     let refused = fed(own.path(), &args, b"");
-    common::assert_refused(&refused, &["there are no lines to record"]);
+    common::assert_refused(&refused, &["no samples to record"]);
 }
 
 #[test]
@@ -206,8 +219,8 @@ fn a_recording_is_replayed_at_its_own_times() {
     let own = directory();
     let recording = data("magod/f2_1.csv").display().to_string();
     let figures = json(own.path(), &["record", "--samples", &recording]);
-    assert_eq!(number(&figures, "written"), 1_001);
-    // By its time column it lasts from 25.3 to 172.2 s; closing comes after.
+    assert_eq!(number(&figures, "samples_written"), 1_001);
+    // By its time column it lasts from 25.3 to 172.2 s; then the files are closed.
     let audit = json(own.path(), &["analyze", &recording]);
     let elapsed_us = audit["elapsed_us"].as_f64().unwrap();
     let duration_us = number(&figures, "duration_us") as f64;
@@ -215,58 +228,73 @@ fn a_recording_is_replayed_at_its_own_times() {
         (elapsed_us..elapsed_us + 3e6).contains(&duration_us),
         "{duration_us}"
     );
-    // Half a line's time before the second line only the first is there.
+    // Before the second line is due, there is only the first.
     let first = json(
         own.path(),
         &["record", "--samples", &recording, "--for", "1ms"],
     );
-    assert_eq!(number(&first, "written"), 1);
+    assert_eq!(number(&first, "samples_written"), 1);
 }
 
 #[test]
-fn what_cannot_be_recorded_is_refused() {
+fn unusable_options_are_rejected() {
     let own = directory();
     let trace = data("traces/times-1.csv").display().to_string();
     for (args, words) in [
         (
             &["--rate", "0"][..],
-            &["--rate is 0", "1 line a second"][..],
+            &["--rate is 0", "1 sample per second"][..],
         ),
-        (&["--line", "0"], &["--line is 0", "14", "405"]),
-        (&["--line", "13"], &["--line is 13", "14", "405"]),
-        (&["--line", "406"], &["--line is 406", "14", "405"]),
+        (
+            &["--sample-bytes", "0"],
+            &["--sample-bytes is 0", "14", "405"],
+        ),
+        (
+            &["--sample-bytes", "13"],
+            &["--sample-bytes is 13", "14", "405"],
+        ),
+        (
+            &["--sample-bytes", "406"],
+            &["--sample-bytes is 406", "14", "405"],
+        ),
         (&["--streams", "0"], &["--streams is 0", "1 to 4"]),
         (&["--streams", "5"], &["--streams is 5", "1 to 4"]),
         (
-            &["--ram", "1023"],
-            &["--ram is 1023 B", "1024 B, two blocks"],
+            &["--buffer", "1023"],
+            &["--buffer is 1023 B", "1024 B, two blocks"],
         ),
         (
-            &["--ram", "3KiB", "--streams", "4"],
-            &["768 B for each stream", "1024 B"],
+            &["--buffer", "3KiB", "--streams", "4"],
+            &["768 B per stream", "1024 B"],
         ),
         (
             &["--file-size", "65535"],
             &["--file-size is 65535 B", "64KiB"],
         ),
         (
-            &["--durability", "0s"],
-            &["--durability is less than 1us", "`sample`"],
+            &["--durability-window", "0s"],
+            &["--durability-window is less than 1us", "`sample`"],
         ),
-        (&["--recipe", "0s"], &["--recipe is less than 1us"]),
-        (&["--for", "0s"], &["no lines to record", "--for"]),
-        (&["--rate", "4952"], &["495 kB/s at most", "lower --rate"]),
+        (
+            &["--rotate-every", "0s"],
+            &["--rotate-every is less than 1us"],
+        ),
+        (&["--for", "0s"], &["no samples to record", "--for"]),
+        (
+            &["--rate", "4952"],
+            &["the maximum of the bus is 495 kB/s", "reduce --rate"],
+        ),
         (
             &["--rate", "1300", "--streams", "4"],
-            &["lines are 520 kB/s", "lower --rate"],
+            &["samples need 520 kB/s", "reduce --rate"],
         ),
         (
             &["sim:apacer-1g-slc@esp32", "--for", "24h"],
-            &["7.43 GB of lines", "1.01 GB", "lower --for"],
+            &["7.43 GB of samples", "1.01 GB", "reduce --for"],
         ),
         (
             &["sim:class10-16g@linux-reader"],
-            &["SD bus", "name a board with SPI", "esp32"],
+            &["SD bus", "use a board with SPI", "esp32"],
         ),
         (
             &["sim:class10-16g@linux-reader", "--compare"],
@@ -274,39 +302,39 @@ fn what_cannot_be_recorded_is_refused() {
         ),
         (
             &["no/card"],
-            &["no/card: there is no such directory", "sim:CARD@BOARD"],
+            &["no/card: no such directory", "sim:CARD@BOARD"],
         ),
         (
             &["--samples", "none.csv"],
-            &["none.csv: ", "give a recording"],
+            &["none.csv: ", "use a readable recording"],
         ),
         (
             &["--samples", &trace],
-            &["not a recording", "cardiograph analyze"],
+            &["a trace instead of a recording", "cardiograph analyze"],
         ),
         (
             &["--samples", "-", "--policy", "naive"],
-            &["--samples works with --policy stream alone"],
+            &["--samples works only with --policy stream"],
         ),
         (
             &["--samples", "-", "--compare"],
-            &["--samples works with --policy stream alone"],
+            &["--samples works only with --policy stream"],
         ),
         (
-            &["--samples", "-", "--line", "20"],
-            &["--line is told by the lines"],
+            &["--samples", "-", "--sample-bytes", "20"],
+            &["--sample-bytes cannot be combined with --samples"],
         ),
         (
             &["--samples", &trace, "--rate", "20"],
-            &["--rate is told by the lines"],
+            &["--rate cannot be combined with --samples"],
         ),
         (
             &["--streams", "2", "--compare"],
-            &["--streams works with --policy stream alone"],
+            &["--streams works only with --policy stream"],
         ),
         (
             &["--json", "no/such"],
-            &["no/such: its directory does not exist"],
+            &["no/such: the directory does not exist"],
         ),
     ] {
         refused(own.path(), &[&["record"], args].concat(), words);
@@ -319,11 +347,11 @@ fn options_are_numbers_with_units() {
     for line in [
         "--rate -1",
         "--rate fast",
-        "--line 4294967296000000000000",
-        "--ram 64Q",
-        "--ram KiB",
-        "--ram 99999999999GiB",
-        "--durability never",
+        "--sample-bytes 4294967296000000000000",
+        "--buffer 64Q",
+        "--buffer KiB",
+        "--buffer 99999999999GiB",
+        "--durability-window never",
         "--policy best",
         "--when-full panic",
         "--streams many",
@@ -337,7 +365,7 @@ fn options_are_numbers_with_units() {
             run.stderr
         );
     }
-    let kib = json(own.path(), &["record", "--for", "1s", "--ram", "64KiB"]);
-    let plain = json(own.path(), &["record", "--for", "1s", "--ram", "65536"]);
+    let kib = json(own.path(), &["record", "--for", "1s", "--buffer", "64KiB"]);
+    let plain = json(own.path(), &["record", "--for", "1s", "--buffer", "65536"]);
     assert_eq!(kib, plain);
 }

@@ -1,4 +1,4 @@
-//! `record` in directories, in real time: files, figures, inputs, and a full one.
+//! `record` in directories, in real time: files, figures, inputs, and a full directory.
 
 mod common;
 
@@ -10,7 +10,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::Stdio;
 
-/// What files of a recording hold, one after another, without the recorder's marks.
+/// Returns the lines in the files of a recording, without the recorder's marks.
 fn recorded(directory: &Path, prefix: &str) -> Vec<String> {
     let mut lines = Vec::new();
     let folder = directory.join(format!("{prefix}00000"));
@@ -24,23 +24,23 @@ fn recorded(directory: &Path, prefix: &str) -> Vec<String> {
     lines
 }
 
-/// The numbers that lines begin with.
+/// Returns the indices at the beginnings of lines.
 fn numbers(lines: &[String]) -> Vec<u64> {
     let number = |line: &String| line.split(',').next().unwrap().parse().unwrap();
     lines.iter().map(number).collect()
 }
 
-/// A ring that lasts for seconds, so that a busy disk loses nothing.
-const LARGE: [&str; 2] = ["--ram", "4MiB"];
+/// A buffer that lasts for seconds, so that a busy disk causes no loss.
+const LARGE: [&str; 2] = ["--buffer", "4MiB"];
 
 #[test]
-fn a_directory_holds_every_line_in_order() {
+fn a_directory_contains_every_sample_in_order() {
     let own = directory();
     let args = ["record", ".", "--rate", "500", "--for", "1s"];
     let figures = json(own.path(), &[&args[..], &LARGE].concat());
-    assert_eq!(number(&figures, "pushed"), 500);
-    assert_eq!(number(&figures, "written"), 500);
-    assert_eq!(number(&figures, "lost"), 0);
+    assert_eq!(number(&figures, "samples_pushed"), 500);
+    assert_eq!(number(&figures, "samples_written"), 500);
+    assert_eq!(number(&figures, "samples_lost"), 0);
     assert_eq!(number(&figures, "files"), 1);
     assert_eq!(figures["verified"], true);
     assert_eq!(figures["policy"], "stream");
@@ -75,22 +75,22 @@ fn streams_and_files_in_a_directory_follow_each_other() {
     let table = done(own.path(), &[&args[..], &LARGE].concat());
     assert!(
         table.starts_with(". · stream · 2 streams\n"),
-        "no seed, as nothing is random:\n{table}"
+        "expected no seed, because nothing is random:\n{table}"
     );
     assert!(
-        table.contains("verified: every line read back, none lost."),
+        table.contains("Verified: every sample read back, none lost."),
         "{table}"
     );
     assert!(!table.contains("virtual"), "{table}");
     for prefix in ["REA", "REB"] {
-        // 200 kB of lines in files of 65 536 B.
+        // 200 kB of lines in files of 65,536 B.
         assert!(names(&own.path().join(format!("{prefix}00000"))).len() >= 4);
         assert_eq!(
             numbers(&recorded(own.path(), prefix)),
             Vec::from_iter(0..2000)
         );
     }
-    // What is there stays, and the next one has other names.
+    // Existing files stay, and the next recording has other names.
     let before = common::tree(own.path()).len();
     let args = ["record", ".", "--rate", "100", "--for", "100ms"];
     done(own.path(), &args);
@@ -100,85 +100,88 @@ fn streams_and_files_in_a_directory_follow_each_other() {
 }
 
 #[test]
-fn what_is_lost_in_a_directory_is_in_gaps() {
+fn gaps_contain_all_samples_lost_in_a_directory() {
     let own = directory();
-    // Ten lines fit in the ring, and a computer's sleep lasts longer than ten of these.
+    // Ten samples fit in the buffer, and a sleep of the computer lasts longer than ten sample periods.
     let args = ["record", ".", "--rate", "1000000", "--for", "20ms"];
-    let options = ["--ram", "1KiB", "--durability", "sample"];
+    let options = ["--buffer", "1KiB", "--durability-window", "sample"];
     let figures = json_with_code(own.path(), &[&args[..], &options].concat(), 3);
-    let (pushed, lost) = (number(&figures, "pushed"), number(&figures, "lost"));
+    let (pushed, lost) = (
+        number(&figures, "samples_pushed"),
+        number(&figures, "samples_lost"),
+    );
     assert_eq!(pushed, 20_000);
     assert!(lost > 0);
-    assert_eq!(number(&figures, "written"), pushed - lost);
+    assert_eq!(number(&figures, "samples_written"), pushed - lost);
     assert_eq!(figures["verified"], true);
     let gaps = figures["gaps"].as_array().unwrap();
     assert_eq!(
-        gaps.iter().map(|gap| number(gap, "count")).sum::<u64>(),
+        gaps.iter().map(|gap| number(gap, "samples")).sum::<u64>(),
         lost
     );
-    // Times count from the first line, one each us: none comes before it is due, or after the end.
+    // Times count from the first sample, one per us: none arrives before it is due, or after the end.
     for gap in gaps {
-        let (first, at_us) = (number(gap, "first"), number(gap, "at_us"));
+        let (first, at_us) = (number(gap, "first_sample"), number(gap, "at_us"));
         let duration_us = number(&figures, "duration_us");
         assert!((first..=duration_us).contains(&at_us), "{gap}");
     }
 }
 
-/// Records 800 kB of lines where there is room for 400 KiB.
+/// Records 800 kB of samples on a file system of 400 KiB.
 fn on_a_small_file_system(when_full: &str, code: i32) -> (Value, String) {
     let own = directory();
     let name = own.path().to_str().unwrap();
     let args = ["record", name, "--rate", "8000", "--for", "1s"];
-    let options = ["--ram", "1MiB", "--file-size", "64KiB", "--json", "-"];
+    let options = ["--buffer", "1MiB", "--file-size", "64KiB", "--json", "-"];
     let args = [&args[..], &options, &["--when-full", when_full]].concat();
     let (run, left) = run_mounted("tmpfs", "size=400k", own.path(), &args);
     assert_eq!(run.code, Some(code), "{}", run.stderr);
     assert!(left.iter().any(|name| name.ends_with(".CSV")), "{left:?}");
     let figures: Value = serde_json::from_str(&run.stdout).unwrap();
-    let known = number(&figures, "written") + number(&figures, "lost");
-    assert_eq!(known, number(&figures, "pushed"));
+    let known = number(&figures, "samples_written") + number(&figures, "samples_lost");
+    assert_eq!(known, number(&figures, "samples_pushed"));
     (figures, run.stderr)
 }
 
 #[test]
 fn a_full_directory_ends_the_recording() {
     let (figures, table) = on_a_small_file_system("stop", 4);
-    assert!(number(&figures, "lost") > 0);
-    // Whole files of what fits are kept, half of it at least.
-    assert!((2_000..4_096).contains(&number(&figures, "written")));
+    assert!(number(&figures, "samples_lost") > 0);
+    // At least half of the samples that fit are in complete files.
+    assert!((2_000..4_096).contains(&number(&figures, "samples_written")));
     assert_eq!(figures["verified"], true);
     assert!(
-        table.contains("verified: every line read back; the "),
+        table.contains("Verified: every sample read back; the gaps account for the "),
         "{table}"
     );
-    assert!(table.contains("the medium is full"), "{table}");
+    assert!(table.contains("the storage device is full"), "{table}");
 }
 
 #[test]
-fn the_oldest_files_of_a_full_directory_go_if_asked() {
+fn the_oldest_files_of_a_full_directory_are_removed_on_request() {
     let (figures, table) = on_a_small_file_system("remove-oldest", 0);
-    assert_eq!(number(&figures, "pushed"), 8_000);
-    assert_eq!(number(&figures, "lost"), 0);
+    assert_eq!(number(&figures, "samples_pushed"), 8_000);
+    assert_eq!(number(&figures, "samples_lost"), 0);
     assert_eq!(figures["verified"], false);
-    let words = "Not read back, as the oldest of its files were removed.";
+    let words = "Not verified: the oldest files were removed during the recording.";
     assert!(table.contains(words), "{table}");
 }
 
 #[test]
-fn lines_of_another_program_reach_a_directory_as_they_come() {
+fn lines_of_another_program_are_recorded_to_a_directory_as_they_arrive() {
     let own = directory();
     let input = format!("time_ms,value\r\n# a remark\n{}\nlast", "x".repeat(500));
     let args = ["record", ".", "--samples", "-", "--json", "-"];
     let run = fed(own.path(), &args, input.as_bytes());
     assert_eq!(run.code, Some(3), "{}", run.stderr);
     let figures: Value = serde_json::from_str(&run.stdout).unwrap();
-    assert_eq!(number(&figures, "pushed"), 4);
-    assert_eq!(number(&figures, "written"), 3);
+    assert_eq!(number(&figures, "samples_pushed"), 4);
+    assert_eq!(number(&figures, "samples_written"), 3);
     assert_eq!(figures["gaps"][0]["cause"], "bad-sample");
     assert_eq!(figures["verified"], false);
     assert!(
         run.stderr
-            .contains("Not read back, as lines of an input come once."),
+            .contains("Not verified: the input cannot be read twice."),
         "{}",
         run.stderr
     );
@@ -188,7 +191,7 @@ fn lines_of_another_program_reach_a_directory_as_they_come() {
 }
 
 #[test]
-fn an_input_without_end_is_recorded_for_as_long_as_asked() {
+fn an_endless_input_is_recorded_for_the_requested_time() {
     let own = directory();
     let args = ["record", ".", "--samples", "-", "--for", "300ms"];
     let mut child = command(own.path(), &args)
@@ -212,15 +215,15 @@ fn a_recording_is_replayed_into_a_directory_in_real_time() {
     let text: String = (0..8).map(line).collect();
     fs::write(&path, format!("time_s,value\r\n{text}")).unwrap();
     let figures = json(own.path(), &["record", ".", "--samples", "short.csv"]);
-    assert_eq!(number(&figures, "written"), 8);
+    assert_eq!(number(&figures, "samples_written"), 8);
     assert_eq!(figures["verified"], true);
-    // The last comes 0.7 s after the first.
+    // The last line is due 0.7 s after the first.
     assert!(number(&figures, "duration_us") >= 700_000);
     assert_eq!(recorded(own.path(), "REC").concat(), text);
 }
 
 #[test]
-fn what_a_directory_cannot_do_is_refused() {
+fn options_that_directories_do_not_support_are_rejected() {
     let own = directory();
     fs::write(own.path().join("file"), "").unwrap();
     for (args, words) in [
@@ -228,18 +231,18 @@ fn what_a_directory_cannot_do_is_refused() {
         (&["/proc", "--for", "1s"], &["/proc/.cardiograph.lock: "]),
         (
             &[".", "--compare"],
-            &[".: ", "--policy stream alone", "sim:CARD@BOARD"],
+            &[".: ", "only with --policy stream", "sim:CARD@BOARD"],
         ),
-        (&[".", "--policy", "naive"], &["--policy stream alone"]),
+        (&[".", "--policy", "naive"], &["only with --policy stream"]),
         (
             &[".", "--samples", "-", "--rate", "5"],
-            &["as they come", "leave --rate away"],
+            &["as they arrive", "remove --rate"],
         ),
         (
             &[".", "--samples", "-", "--streams", "2"],
-            &["one stream", "leave --streams away"],
+            &["a single stream", "remove --streams"],
         ),
-        (&[".", "--for", "0s"], &["no lines to record"]),
+        (&[".", "--for", "0s"], &["no samples to record"]),
     ] {
         refused(own.path(), &[&["record"], args].concat(), words);
     }

@@ -1,4 +1,4 @@
-//! Promises of the recorder in directories: signals, removed files, full file systems, other people's files.
+//! Guarantees of the recorder in directories: signals, removed files, full file systems, foreign files.
 
 mod common;
 
@@ -10,18 +10,18 @@ use std::path::Path;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
-/// Longest wait for anything; far beyond what a busy machine needs.
+/// Timeout of all waits, far longer than a busy machine needs.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 fn wait_until(condition: impl Fn() -> bool) {
     let begun = Instant::now();
     while !condition() {
-        assert!(begun.elapsed() < PATIENCE, "waited in vain");
+        assert!(begun.elapsed() < PATIENCE, "timeout");
         std::thread::sleep(Duration::from_millis(10));
     }
 }
 
-/// Recordings in a directory, also in folders and unfinished ones.
+/// Returns the recordings in a directory and its folders, including unfinished ones.
 fn recordings(directory: &Path) -> Vec<std::path::PathBuf> {
     let files = common::tree(directory).into_iter();
     let is_one = |path: &Path| {
@@ -34,7 +34,7 @@ fn recordings(directory: &Path) -> Vec<std::path::PathBuf> {
     files.map(|(path, _)| path).collect()
 }
 
-/// Some lines are in a file.
+/// Returns true if a file contains samples.
 fn has_begun(directory: &Path) -> bool {
     let is_begun = |path: &std::path::PathBuf| {
         fs::read(path)
@@ -66,31 +66,31 @@ fn each_signal_ends_a_recording_in_order_with_its_own_code() {
         let own = directory();
         let child = spawn(
             own.path(),
-            ". --rate 500 --for 10min --ram 4MiB --file-size 1MiB",
+            ". --rate 500 --for 10min --buffer 4MiB --file-size 1MiB",
         );
         wait_until(|| has_begun(own.path()));
         signal(&child, name);
         let (run, figures) = ended(child);
         assert_eq!(run.code, Some(code), "{}", run.stderr);
         assert_accounted(&run, &figures);
-        assert_eq!(number(&figures, "lost"), 0);
+        assert_eq!(number(&figures, "samples_lost"), 0);
     }
 }
 
 #[test]
-fn other_peoples_files_do_not_end_a_recording() {
+fn foreign_files_do_not_end_a_recording() {
     let own = directory();
     for name in ["IMG99988.JPG", "DSC99999.JPG", "REC99990.TXT"] {
         fs::write(own.path().join(name), name).unwrap();
     }
-    let words = ". --rate 10000 --for 1s --ram 4MiB --file-size 64KiB";
+    let words = ". --rate 10000 --for 1s --buffer 4MiB --file-size 64KiB";
     let (run, figures) = record(own.path(), words);
     assert_nothing_lost(&run, &figures);
     assert!(number(&figures, "files") >= 14);
     for name in ["IMG99988.JPG", "DSC99999.JPG", "REC99990.TXT"] {
         assert_eq!(fs::read(own.path().join(name)).unwrap(), name.as_bytes());
     }
-    // Numbered from 1, without a hole.
+    // Consecutive numbers from 1.
     let files = recordings(own.path());
     let files = files.iter().filter(|path| !path.ends_with("REC99990.TXT"));
     let mut numbers: Vec<u32> = files
@@ -108,13 +108,13 @@ fn other_peoples_files_do_not_end_a_recording() {
 }
 
 #[test]
-fn a_directory_that_is_removed_meanwhile_is_not_called_whole() {
+fn a_recording_whose_directory_is_removed_is_not_reported_as_complete() {
     for whole in [true, false] {
         println!("the whole directory: {whole}");
         let own = directory();
         let target = own.path().join("target");
         fs::create_dir(&target).unwrap();
-        let child = spawn(own.path(), "target --rate 500 --for 6s --ram 4MiB");
+        let child = spawn(own.path(), "target --rate 500 --for 6s --buffer 4MiB");
         wait_until(|| has_begun(&target));
         if whole {
             fs::remove_dir_all(&target).unwrap();
@@ -129,16 +129,17 @@ fn a_directory_that_is_removed_meanwhile_is_not_called_whole() {
         let expected = [code::UNACCOUNTED, code::REFUSED, code::LOST].map(Some);
         assert!(expected.contains(&run.code), "{:?}", run.code);
         if !figures.is_null() {
-            // Lines whose file is gone are not written.
+            // Samples of removed files do not count as written.
             let there = names(own.path()).contains(&"target".to_string())
                 && !recordings(&target).is_empty();
-            let is_whole = number(&figures, "written") == number(&figures, "pushed");
+            let is_whole =
+                number(&figures, "samples_written") == number(&figures, "samples_pushed");
             assert!(!is_whole, "{there}: {figures}");
         }
     }
 }
 
-/// Runs `record` on a tmpfs of this size; the last is what its files hold then.
+/// Runs `record` on a tmpfs of this size; the last result is the contents of its files.
 fn on_small(size: &str, words: &str) -> (Run, Value, String) {
     const SCRIPT: &str = r#"
         size=$1; target=$2; shift 2
@@ -161,7 +162,7 @@ fn on_small(size: &str, words: &str) -> (Run, Value, String) {
     (run, figures, left)
 }
 
-/// Numbers of the lines that are left, of which none may be torn.
+/// Returns the indices of the lines in the files, none of which may be torn.
 fn numbers(left: &str) -> Vec<u64> {
     let lines = left.lines().filter(|line| !line.starts_with('#'));
     let lines = lines.map(|line| {
@@ -178,17 +179,17 @@ fn numbers(left: &str) -> Vec<u64> {
 }
 
 #[test]
-fn the_only_file_that_fits_in_a_directory_takes_all_lines() {
-    let words = "--rate 860 --line 100 --for 3s --file-size 1MiB";
+fn the_only_file_that_fits_in_a_directory_contains_all_samples() {
+    let words = "--rate 860 --sample-bytes 100 --for 3s --file-size 1MiB";
     let (run, figures, left) = on_small("1080k", words);
     assert_nothing_lost(&run, &figures);
     assert_eq!(numbers(&left), Vec::from_iter(0..2580));
 }
 
 #[test]
-fn a_full_directory_has_its_exit_code_and_accounts_for_all() {
-    // 800 kB of lines where there is room for 400 KiB.
-    let words = "--rate 8000 --for 1s --ram 1MiB --file-size 64KiB";
+fn a_full_directory_has_its_exit_code_and_accounts_for_all_samples() {
+    // 800 kB of samples on a file system of 400 KiB.
+    let words = "--rate 8000 --for 1s --buffer 1MiB --file-size 64KiB";
     let (run, figures, left) = on_small("400k", words);
     assert_eq!(run.code, Some(code::FULL), "{}", run.stderr);
     assert_accounted(&run, &figures);
@@ -198,5 +199,8 @@ fn a_full_directory_has_its_exit_code_and_accounts_for_all() {
         .iter()
         .map(|gap| &gap["cause"]);
     assert_eq!(Vec::from_iter(causes), ["card-full"], "{}", run.stderr);
-    assert_eq!(numbers(&left).len() as u64, number(&figures, "written"));
+    assert_eq!(
+        numbers(&left).len() as u64,
+        number(&figures, "samples_written")
+    );
 }

@@ -1,4 +1,4 @@
-//! Exit codes of `record`: each alone, and the order where several apply.
+//! Exit codes of `record`: each alone, and their precedence.
 
 mod common;
 
@@ -9,7 +9,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 
-/// Starts a recording without end, in files of 64 KiB if the options do not say otherwise.
+/// Starts a long recording, in files of 64 KiB unless the options contain another size.
 fn recording(directory: &Path, options: &[&str]) -> Child {
     let size = match options.contains(&"--file-size") {
         true => &[][..],
@@ -22,12 +22,12 @@ fn recording(directory: &Path, options: &[&str]) -> Child {
     child
 }
 
-/// Nothing is lost: the ring lasts for seconds.
-const CALM: [&str; 4] = ["--rate", "4000", "--ram", "4MiB"];
-/// Most is lost: the ring holds ten lines.
-const LOSSY: [&str; 4] = ["--rate", "1000000", "--ram", "1KiB"];
+/// Nothing is lost: the buffer lasts for seconds.
+const LOSSLESS: [&str; 4] = ["--rate", "4000", "--buffer", "4MiB"];
+/// Most samples are lost: the buffer holds ten.
+const LOSSY: [&str; 4] = ["--rate", "1000000", "--buffer", "1KiB"];
 
-/// Waits until the first two files were closed, and returns the path of the first.
+/// Waits until the first two files are closed; returns the path of the first.
 fn closed_file(directory: &Path) -> PathBuf {
     let [first, second] =
         ["REC00001.CSV", "REC00002.CSV"].map(|name| directory.join("REC00000").join(name));
@@ -35,7 +35,7 @@ fn closed_file(directory: &Path) -> PathBuf {
     first
 }
 
-/// Waits until the file has lines or notes.
+/// Waits until the file contains data.
 fn wait_until_written(path: &Path) {
     wait_until(|| fs::read(path).is_ok_and(|bytes| bytes.first().is_some_and(|byte| *byte != 0)));
 }
@@ -61,7 +61,7 @@ fn a_recording_that_loses_nothing_ends_with_0_or_the_code_of_its_signal() {
     assert_code(&whole, 0, &[]);
     for (signal, code) in [("-INT", 130), ("-TERM", 143), ("-HUP", 129)] {
         let own = directory();
-        let child = recording(own.path(), &CALM);
+        let child = recording(own.path(), &LOSSLESS);
         closed_file(own.path());
         let run = end(child, signal);
         assert_code(&run, code, &[]);
@@ -75,14 +75,14 @@ fn a_signal_ends_a_recording_on_a_simulated_card_with_its_code() {
     let args = ["record", "--for", "3h", "--rate", "200", "--json", "f"];
     let child = command(own.path(), &args).spawn().unwrap();
     wait_for_handler(&child);
-    // The bound beside the figures takes its time.
+    // Computing the sustained bound takes time.
     assert_code(&end_within(child, "-TERM", PATIENCE), 143, &[]);
     let text = fs::read_to_string(own.path().join("f")).unwrap();
     assert!(text.contains("\"interrupted\": true"), "{text}");
 }
 
 #[test]
-fn samples_lost_in_gaps_end_with_3_also_after_a_signal() {
+fn samples_lost_in_gaps_end_with_3_even_after_a_signal() {
     let own = directory();
     let child = recording(own.path(), &LOSSY);
     closed_file(own.path());
@@ -92,20 +92,20 @@ fn samples_lost_in_gaps_end_with_3_also_after_a_signal() {
 }
 
 #[test]
-fn samples_of_a_removed_file_are_unaccounted_for_which_comes_before_all_else() {
-    for options in [CALM, LOSSY] {
+fn samples_of_a_removed_file_are_unaccounted_for_which_takes_precedence() {
+    for options in [LOSSLESS, LOSSY] {
         let own = directory();
         let child = recording(own.path(), &options);
         let first = closed_file(own.path());
         fs::remove_file(&first).unwrap();
         let run = end(child, "-INT");
         let words = [
-            "error: .: REC00000/REC00001.CSV: removed, moved or changed",
+            "error: .: REC00000/REC00001.CSV: removed, moved or changed by another program",
             "unaccounted for",
         ];
         assert_code(&run, 1, &words);
         assert!(
-            !run.stdout.contains("every line read back"),
+            !run.stdout.contains("every sample read back"),
             "{}",
             run.stdout
         );
@@ -113,9 +113,9 @@ fn samples_of_a_removed_file_are_unaccounted_for_which_comes_before_all_else() {
 }
 
 #[test]
-fn a_file_that_others_shorten_is_noticed_as_well() {
+fn a_file_truncated_by_another_program_is_detected() {
     let own = directory();
-    let child = recording(own.path(), &CALM);
+    let child = recording(own.path(), &LOSSLESS);
     let first = closed_file(own.path());
     File::options()
         .write(true)
@@ -127,43 +127,53 @@ fn a_file_that_others_shorten_is_noticed_as_well() {
 }
 
 #[test]
-fn a_file_that_holds_other_bytes_ends_with_2() {
+fn a_file_with_changed_bytes_ends_with_2() {
     let own = directory();
-    let child = recording(own.path(), &CALM);
+    let child = recording(own.path(), &LOSSLESS);
     let first = closed_file(own.path());
     let mut bytes = fs::read(&first).unwrap();
     bytes[5] ^= 1;
     fs::write(&first, bytes).unwrap();
-    let words = ["REC00001.CSV", "do not trust this medium"];
+    let words = ["REC00001.CSV", "do not trust this storage device"];
     assert_code(&end(child, "-INT"), 2, &words);
 }
 
 #[test]
-fn the_file_in_progress_removed_is_a_failure_of_the_medium() {
+fn removal_of_the_file_in_progress_is_a_failure_of_the_storage_device() {
     {
         let own = directory();
-        let child = recording(own.path(), &[&CALM[..], &["--file-size", "16MiB"]].concat());
+        let child = recording(
+            own.path(),
+            &[&LOSSLESS[..], &["--file-size", "16MiB"]].concat(),
+        );
         let first = own.path().join("REC00000/REC00001.CSV.part");
         wait_until_written(&first);
         fs::remove_file(&first).unwrap();
-        // It goes on in the next file, once a checkpoint has noticed.
+        // The recorder continues in the next file once a checkpoint has detected the removal.
         let folder = own.path().join("REC00000");
         let is_written = |name: &String| {
             let bytes = fs::read(folder.join(name)).unwrap_or_default();
             bytes.first().is_some_and(|byte| *byte != 0)
         };
         wait_until(|| names(&folder).iter().any(is_written));
-        let words = ["REC00001.CSV.part: removed or moved while it was recorded to"];
+        let words = ["REC00001.CSV.part: removed or moved by another program"];
         assert_code(&end(child, "-INT"), 2, &words);
     }
 }
 
 #[test]
-fn a_directory_that_vanishes_is_never_taken_for_a_success() {
+fn removal_of_the_directory_is_never_a_success() {
     let own = directory();
     let target = own.path().join("target");
     fs::create_dir(&target).unwrap();
-    let args = ["record", "target", "--samples", "-", "--durability", "10ms"];
+    let args = [
+        "record",
+        "target",
+        "--samples",
+        "-",
+        "--durability-window",
+        "10ms",
+    ];
     let mut child = command(own.path(), &args)
         .stdin(Stdio::piped())
         .spawn()
@@ -193,10 +203,13 @@ fn an_input_that_cannot_be_read_to_its_end_ends_with_2() {
 }
 
 #[test]
-fn the_help_lists_the_codes_in_their_order() {
+fn the_help_lists_the_codes_by_precedence() {
     let own = directory();
     let help = run(own.path(), &["record", "--help"]).stdout;
-    let list = help.split_once("Exit codes").expect("they are listed").1;
+    let list = help
+        .split_once("Exit codes")
+        .expect("exit codes in the help")
+        .1;
     let at = |code: &str| list.find(code).unwrap_or_else(|| panic!("{code}: {list}"));
     let places = [
         "\n  1 ",

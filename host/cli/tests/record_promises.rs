@@ -1,4 +1,4 @@
-//! Promises of the recorder, at the level of the command, on simulated cards.
+//! Guarantees of the recorder, tested through the command on simulated cards.
 
 mod common;
 
@@ -6,7 +6,7 @@ use common::promise::{assert_nothing_lost, code, record};
 use common::{directory, number, run};
 
 #[test]
-fn the_only_file_that_fits_on_a_card_takes_all_lines() {
+fn the_only_file_that_fits_on_a_card_contains_all_samples() {
     let own = directory();
     for words in [
         "sim:sandisk-1g@esp32 --file-size 1GiB --for 5s",
@@ -20,9 +20,9 @@ fn the_only_file_that_fits_on_a_card_takes_all_lines() {
 }
 
 #[test]
-fn files_that_are_left_early_use_a_card_without_room_for_many() {
+fn short_files_of_a_large_preallocation_fit_on_a_small_card() {
     let own = directory();
-    let words = "sim:sandisk-1g@esp32 --file-size 128MiB --recipe 1s --rate 2000 --for 20s";
+    let words = "sim:sandisk-1g@esp32 --file-size 128MiB --rotate-every 1s --rate 2000 --for 20s";
     let (run, figures) = record(own.path(), words);
     assert_nothing_lost(&run, &figures);
 }
@@ -30,13 +30,13 @@ fn files_that_are_left_early_use_a_card_without_room_for_many() {
 #[test]
 fn a_new_file_each_second_loses_nothing_at_a_quarter_of_the_bound() {
     let own = directory();
-    // kingston-2g is left out: its 550 ms after small writes are longer than the specification allows.
+    // kingston-2g is omitted: its 550 ms after small writes exceed the limit of the specification.
     for card in ["apacer-1g-slc", "sandisk-1g", "class10-16g"] {
-        let words = "--file-size 64MiB --recipe 1s --rate 1050 --for 15s";
+        let words = "--file-size 64MiB --rotate-every 1s --rate 1050 --for 15s";
         let words = format!("sim:{card}@esp32 {words}");
         println!("{words}");
         let (run, figures) = record(own.path(), &words);
-        // 105 kB/s, which is no more than a quarter.
+        // 105 kB/s is at most a quarter.
         assert!(figures["sustained_bound_bytes_per_s"].as_f64().unwrap() > 420_000.0);
         assert_nothing_lost(&run, &figures);
     }
@@ -45,8 +45,8 @@ fn a_new_file_each_second_loses_nothing_at_a_quarter_of_the_bound() {
 #[test]
 fn losses_have_their_exit_codes() {
     let own = directory();
-    let (run, figures) = record(own.path(), "--rate 4000 --for 5s --ram 2KiB");
-    assert!(number(&figures, "lost") > 0);
+    let (run, figures) = record(own.path(), "--rate 4000 --for 5s --buffer 2KiB");
+    assert!(number(&figures, "samples_lost") > 0);
     assert_eq!(figures["verified"], true);
     assert_eq!(run.code, Some(code::LOST), "{}", run.stderr);
 }
@@ -63,7 +63,7 @@ fn help_lists_the_exit_codes() {
 }
 
 #[test]
-fn two_streams_go_as_fast_as_one() {
+fn several_streams_reach_the_rate_of_one() {
     let own = directory();
     for words in [
         "--rate 3200",
@@ -78,7 +78,7 @@ fn two_streams_go_as_fast_as_one() {
 }
 
 #[test]
-fn the_bound_of_streams_in_files_of_their_own_is_theirs() {
+fn the_bound_of_streams_with_separate_files_includes_their_turns() {
     let own = directory();
     let bound = |words: &str| {
         let words = format!("sim:class10-16g@esp32 {words} --for 5s");
@@ -90,7 +90,7 @@ fn the_bound_of_streams_in_files_of_their_own_is_theirs() {
     let two = bound("--rate 100 --streams 2 --format csv");
     let four = bound("--rate 50 --streams 4 --format csv");
     assert!(four < 0.9 * two && two < one, "{four}, {two} of {one}");
-    // Rings of 32 KiB, of which a turn takes half, reach two thirds of it.
+    // Rings of 32 KiB, half of which is one turn, reach two thirds of the bound.
     let rate = (two * 0.66 / 200.0) as u32;
     let words = format!("sim:class10-16g@esp32 --rate {rate} --streams 2 --format csv --for 15s");
     let (run, figures) = record(own.path(), &words);

@@ -1,4 +1,4 @@
-//! `recover` and `export` as commands: what they print, and how they end.
+//! Output and exit codes of `recover` and `export`.
 
 mod common;
 
@@ -7,8 +7,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// A directory whose recorder was killed, as its file says: two lines, and no end. By
-/// docs/formats.md, byte by byte.
+/// Writes the directory of a killed recorder, byte by byte from docs/formats.md: two samples in a file of full
+/// length.
 fn killed(directory: &Path) {
     let mut file = [0; 128 * 512];
     let text = b"00000000000,1\r\n00000000001,2\r\n#";
@@ -35,10 +35,10 @@ fn a_directory_is_recovered_once() {
     let directory = directory();
     killed(directory.path());
     let before = tree(directory.path());
-    let said = done(directory.path(), &["recover", ".", "--dry-run"]);
+    let output = done(directory.path(), &["recover", ".", "--dry-run"]);
     assert_eq!(
-        said,
-        "REC00000/REC00001.CSV  would be shortened to 30 B: all that is whole\n"
+        output,
+        "REC00000/REC00001.CSV  would be trimmed to its actual length, 30 B\n"
     );
     assert_eq!(tree(directory.path()), before);
 
@@ -46,28 +46,28 @@ fn a_directory_is_recovered_once() {
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert_eq!(
         run.stderr,
-        "REC00000/REC00001.CSV  shortened to 30 B: all that is whole\n"
+        "REC00000/REC00001.CSV  trimmed to its actual length, 30 B\n"
     );
     let json: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
     let expected = serde_json::json!({
         "target": ".",
         "kind": "directory",
         "dry_run": false,
-        "mended": false,
-        "files": [{ "name": "REC00000/REC00001.CSV", "bytes": 30, "action": "shortened" }],
+        "file_system_repaired": false,
+        "files": [{ "name": "REC00000/REC00001.CSV", "bytes": 30, "action": "trimmed" }],
     });
     assert_eq!(json, expected);
     let text = fs::read_to_string(directory.path().join("REC00000/REC00001.CSV")).unwrap();
     assert_eq!(text, "00000000000,1\r\n00000000001,2\r\n");
 
     let before = tree(directory.path());
-    let said = done(directory.path(), &["recover", "."]);
-    assert_eq!(said, "Nothing to do: no recording was cut off.\n");
+    let output = done(directory.path(), &["recover", "."]);
+    assert_eq!(output, "Nothing to do: no interrupted recordings.\n");
     assert_eq!(tree(directory.path()), before);
 }
 
 #[test]
-fn what_cannot_be_recovered_is_said_in_a_sentence() {
+fn targets_that_cannot_be_recovered_are_rejected() {
     let directory = directory();
     fs::write(
         directory.path().join("text.img"),
@@ -104,12 +104,12 @@ fn what_cannot_be_recovered_is_said_in_a_sentence() {
 
     let before = tree(directory.path());
     for (target, part) in [
-        ("missing.img", "check its name"),
+        ("missing.img", "check the name"),
         ("text.img", "no file system"),
         ("exfat.img", "exFAT"),
         ("gpt.img", "GUID partition table"),
         ("empty.img", "no recordings of Cardiograph"),
-        (".", "no recording of Cardiograph here"),
+        (".", "contains no recording of Cardiograph"),
         ("card", "unmount it"),
         ("/dev/null", "not a card"),
     ] {
@@ -126,7 +126,7 @@ fn what_cannot_be_recovered_is_said_in_a_sentence() {
     assert_eq!(tree(directory.path()), before);
 }
 
-/// A binary block by docs/formats.md.
+/// Builds a binary block from docs/formats.md.
 fn block(index: u32, kind: u8, first: u16, sample: u64, payload: &[u8]) -> [u8; 512] {
     let mut block = [0; 512];
     block[..4].copy_from_slice(&7_u32.to_le_bytes());
@@ -141,7 +141,7 @@ fn block(index: u32, kind: u8, first: u16, sample: u64, payload: &[u8]) -> [u8; 
     block
 }
 
-/// Two samples of which the second goes on in the next block, and a gap.
+/// Builds a recording of two samples, the second of which continues in the next block, and a gap.
 fn recording() -> Vec<u8> {
     let gap: Vec<u8> = [2_u64, 5, 1234]
         .iter()
@@ -167,24 +167,24 @@ fn a_binary_recording_becomes_csv() {
     let directory = directory();
     fs::write(directory.path().join("REC00001.BIN"), recording()).unwrap();
     let csv = "time_ms,volts,note\r\n1,-2.50\r\n2,0.50\r\n,,#gap first=2 count=5 at_us=1234 cause=busy\r\n";
-    let told = "2 samples; 5 missing, as the recording says itself\n";
+    let summary = "2 samples; 5 lost in gaps of the recording\n";
     let shown = run(directory.path(), &["export", "REC00001.BIN"]);
     assert_eq!(
         (shown.code, &shown.stdout[..], &shown.stderr[..]),
-        (Some(0), csv, told)
+        (Some(0), csv, summary)
     );
     assert_eq!(
         done(
             directory.path(),
             &["export", "REC00001.BIN", "--csv", "out.csv"]
         ),
-        told
+        summary
     );
     assert_eq!(
         fs::read_to_string(directory.path().join("out.csv")).unwrap(),
         csv
     );
-    // What exists is never overwritten.
+    // Existing files are never overwritten.
     let again = run(
         directory.path(),
         &["export", "REC00001.BIN", "--csv", "out.csv"],
@@ -193,7 +193,7 @@ fn a_binary_recording_becomes_csv() {
 }
 
 #[test]
-fn a_damaged_recording_is_exported_as_far_as_it_is_whole() {
+fn the_intact_blocks_of_a_damaged_recording_are_exported() {
     let directory = directory();
     let mut bytes = recording();
     bytes[2 * 512 + 30] ^= 1;
@@ -205,7 +205,7 @@ fn a_damaged_recording_is_exported_as_far_as_it_is_whole() {
     assert_eq!(run.stdout, csv);
     assert!(
         run.stderr
-            .contains("1 block of 512 B is damaged, block 2 at byte 1024;"),
+            .contains("1 block of 512 B is damaged: block 2 at byte 1024;"),
         "{}",
         run.stderr
     );

@@ -9,8 +9,8 @@ use std::fs;
 
 const STUDY: &str = "arduino-bytes";
 const VERDICTS: [&str; 5] = [
-    "no number",
-    "nothing came out",
+    "not published",
+    "no result",
     "within 25 %",
     "within a factor of 2",
     "off",

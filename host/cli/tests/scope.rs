@@ -1,4 +1,4 @@
-//! `analyze --scope`: energy under a trace, and alone.
+//! `analyze --scope`: energy of a trace, and energy alone.
 
 mod common;
 
@@ -14,7 +14,7 @@ fn example() -> (String, String) {
 }
 
 #[test]
-fn the_example_shows_the_energy_it_was_made_with() {
+fn the_example_shows_the_energy_it_was_generated_with() {
     let own = directory();
     let (writes, scope) = example();
     let args = ["analyze", &writes, "--scope", &scope];
@@ -23,7 +23,7 @@ fn the_example_shows_the_energy_it_was_made_with() {
     let energy = &figures["energy"];
     let near = |found: &serde_json::Value, due: f64, most: f64| {
         let found = found.as_f64().unwrap();
-        assert!((found / due - 1.0).abs() < most, "{found}, due is {due}");
+        assert!((found / due - 1.0).abs() < most, "{found}, expected {due}");
     };
     // Ten writes of about 2 ms at 60 mA and 3.27 V, two of 30 ms at 100 mA and 3.25 V.
     let (short_ns, long_ns) = (20_360_000.0, 61_300_000.0);
@@ -31,8 +31,8 @@ fn the_example_shows_the_energy_it_was_made_with() {
     near(&energy["per_write_uJ"], due_uj / 12.0, 0.02);
     near(&energy["per_kB_uJ"], due_uj / 6.144, 0.02);
     near(&energy["power_mW"]["max"], 325.0, 0.02);
-    near(&energy["in_peaks"]["time"], 61.3 / 163.38, 1e-3);
-    // Idle power lies below one step of 8 bits.
+    near(&energy["in_stalls"]["time_ratio"], 61.3 / 163.38, 1e-3);
+    // Idle power is below one step of 8 bits.
     assert!(energy["power_mW"]["between_writes"].as_f64().unwrap() < 15.0);
 
     let table = done(own.path(), &[&args[..], &["--shunt", "500mohm"]].concat());
@@ -43,14 +43,17 @@ fn the_example_shows_the_energy_it_was_made_with() {
 }
 
 #[test]
-fn a_scope_moved_off_the_trace_says_so() {
+fn a_scope_shifted_off_the_trace_is_reported() {
     let own = directory();
     let (writes, scope) = example();
     let args = ["analyze", &writes, "--scope", &scope, "--scope-offset"];
     let moved = done(own.path(), &[&args[..], &["-20ms"]].concat());
-    assert!(moved.contains("lies 20 ms before the start"), "{moved}");
+    assert!(moved.contains("is 20 ms before the start"), "{moved}");
     let away = done(own.path(), &[&args[..], &["1h"]].concat());
-    assert!(away.contains("warning: the scope covers nothing"), "{away}");
+    assert!(
+        away.contains("warning: the scope covers no part of the trace"),
+        "{away}"
+    );
 }
 
 #[test]
@@ -59,7 +62,7 @@ fn a_scope_alone_has_energy_only() {
     let (_, scope) = example();
     let args = ["analyze", "--scope", &scope, "--html", "e.html"];
     let table = done(own.path(), &args);
-    assert!(table.contains("The card took"), "{table}");
+    assert!(table.contains("The card drew"), "{table}");
     assert!(!table.contains("payload"), "{table}");
     assert!(own.path().join("e.html").exists());
     let figures = json(own.path(), &args[..3]);
@@ -69,7 +72,7 @@ fn a_scope_alone_has_energy_only() {
 }
 
 #[test]
-fn what_cannot_be_laid_under_is_refused() {
+fn unusable_scope_files_are_rejected() {
     let own = directory();
     let (writes, scope) = example();
     let recording = data("magod/f2_1.csv");
@@ -78,11 +81,11 @@ fn what_cannot_be_laid_under_is_refused() {
     for (args, words) in [
         (
             &[writes.as_str(), &writes, "--scope", &scope][..],
-            &["--scope belongs to one trace", "name one file"][..],
+            &["--scope applies to a single trace", "pass one file"][..],
         ),
         (
             &[recording, "--scope", &scope],
-            &["f2_1.csv", "no single writes", "--scope alone"],
+            &["f2_1.csv", "no individual writes", "--scope alone"],
         ),
         (
             &[&writes, "--scope", "bad.csv"],
@@ -90,11 +93,11 @@ fn what_cannot_be_laid_under_is_refused() {
         ),
         (
             &[&writes, "--scope", "none.csv", "--html", "e.html"],
-            &["none.csv: there is no such file", "check the name"],
+            &["none.csv: no such file", "check the name"],
         ),
         (
             &["--scope", &writes],
-            &["energy_writes.csv: there are no rows of time, V1 and V2"],
+            &["energy_writes.csv: contains no rows of time, V1 and V2"],
         ),
     ] {
         refused(own.path(), &[&["analyze"], args].concat(), words);

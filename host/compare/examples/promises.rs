@@ -11,11 +11,11 @@
 //!
 //! Each sample of the first three is read back by another FAT library.
 
-use cardiograph_compare::{Streaming, lossless_rate_Bps, plain_stream, stream_on_card};
-use cardiograph_record::{Feed, Lines, Samples};
+use cardiograph_compare::{Streaming, plain_stream, stream_on_card, sustained_rate_bytes_per_s};
+use cardiograph_record::{BinarySamples, Feed, Lines};
 use cardiograph_recorder::{Config, Format, StreamConfig, Window};
 use cardiograph_sim_card::{BLOCK_BYTES, Card, Profile, Seed, Spi};
-use cardiograph_sim_device::{Device, Finished, StreamSetup};
+use cardiograph_sim_device::{Device, Outcome, StreamSetup};
 use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::rc::Rc;
@@ -37,7 +37,7 @@ const SPI: Spi = Spi {
 };
 const BUFFER_BYTES: u64 = 65_536;
 const SAMPLE_BYTES: usize = 100;
-/// Where the plain write begins: at 16 MiB, past the file system's own blocks.
+/// First block of the plain write: at 16 MiB, behind the file system's own blocks.
 const START_BLOCK: u32 = 32_768;
 /// Payload of a block of a binary file (docs/formats.md).
 const PAYLOAD_BYTES: f64 = 472.0;
@@ -105,7 +105,7 @@ impl Run {
             |_, _| {},
         );
         let (times, _) = streamed.map_err(|error| format!("{card}: {error}"))?;
-        run.bound = lossless_rate_Bps(&times, BUFFER_BYTES);
+        run.bound = sustained_rate_bytes_per_s(&times, BUFFER_BYTES);
         Ok(run)
     }
 
@@ -125,7 +125,7 @@ impl Run {
         let payload = self.bound * part * (1.0 - extra) * PAYLOAD_BYTES / BLOCK_BYTES as f64;
         let rate_hz = (payload / (SAMPLE_BYTES * streams as usize) as f64) as u32;
         let count = bytes / (SAMPLE_BYTES as u64 * u64::from(streams));
-        let samples = Samples::new(rate_hz, SAMPLE_BYTES, count);
+        let samples = BinarySamples::new(rate_hz, SAMPLE_BYTES, count);
         let encoded = bytes as f64 * BLOCK_BYTES as f64 / PAYLOAD_BYTES;
         let config = Config {
             file_bytes: (encoded * (1.0 + SPARE) / FILES as f64) as u32,
@@ -152,7 +152,7 @@ impl Run {
         let streaming = Streaming {
             spi: SPI,
             cluster_bytes: CLUSTER_BYTES,
-            ram_bytes: BUFFER_BYTES as usize,
+            buffer_bytes: BUFFER_BYTES as usize,
             window: Window::default(),
             config,
         };
@@ -232,8 +232,8 @@ impl Run {
                 }))
             },
         );
-        let Finished::Done([summary]) = logged.finished else {
-            return Err(format!("{}: {:?}", self.card, logged.finished));
+        let Outcome::Done([summary]) = logged.outcome else {
+            return Err(format!("{}: {:?}", self.card, logged.outcome));
         };
         let duration_s = (logged.ended_ns - logged.started_ns.unwrap_or(0)) as f64 / 1e9;
         println!(

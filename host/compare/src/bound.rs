@@ -1,48 +1,48 @@
-//! What a card, its bus and a RAM bear without loss at best.
+//! Upper bound of the rate that a card, its bus and a buffer sustain.
 
-use crate::{PlainError, lossless_rate_Bps, plain_turns};
+use crate::{PlainError, plain_turns, sustained_rate_bytes_per_s};
 use cardiograph_sim_card::{BLOCK_BYTES, Card, Spi};
 use std::ops::Range;
 
-/// Where the stream begins: at a multiple of 4 MiB, as a file's data on a card formatted by its maker, and
-/// past the file system's own.
+/// First block of the stream: a multiple of 4 MiB, like a file's data on a card formatted by its manufacturer,
+/// and behind the file system's own blocks.
 const START_BLOCK: u64 = 32_768;
-/// Bytes on the bus for a block of CMD25: a byte of waiting, token, data, checksum and response.
+/// Bytes on the bus per block of CMD25: one wait byte, token, data, checksum and response.
 const WIRE_BLOCK_BYTES: f64 = 517.0;
 
-/// Blocks of a turn where several tracks share the card: 16 KiB.
+/// Blocks per turn if several tracks share the card: 16 KiB.
 const TURN_BLOCKS: u32 = 32;
-/// Blocks of an allocation unit of 4 MiB, at a multiple of which each track's extent begins.
+/// Blocks of an allocation unit of 4 MiB. The extent of each track begins at a multiple of it.
 const UNIT_BLOCKS: u32 = 8192;
 
-/// Least bytes of the stream: a short one promises too much.
+/// Minimum bytes of the stream: a shorter one may contain too few stalls.
 pub const BOUND_BYTES_MIN: u64 = 64_000_000;
-/// Most bytes of the stream. The rarest stalls of a simulated card, those of wear levelling, come within.
+/// Maximum bytes of the stream, enough for the rarest stalls of a simulated card, those of wear levelling.
 pub const BOUND_BYTES_MAX: u64 = 1_000_000_000;
 
-/// The most data that a bus carries in blocks, in B/s: 512 of every 517 bytes.
+/// Returns the maximum block data rate of a bus, in B/s: 512 of every 517 bytes.
 #[allow(non_snake_case, reason = "B is bytes, b would be bits")]
-pub fn bus_rate_Bps(spi: &Spi) -> f64 {
+pub fn bus_rate_bytes_per_s(spi: &Spi) -> f64 {
     BLOCK_BYTES as f64 / WIRE_BLOCK_BYTES / byte_s(spi)
 }
 
-/// How long a byte takes with the pause after it, in s.
+/// Returns the time of a byte including the pause after it, in s.
 fn byte_s(spi: &Spi) -> f64 {
     8.0 / f64::from(spi.clock_hz) + f64::from(spi.send_gap_ns) / 1e9
 }
 
-/// Returns the highest constant rate in B/s that a buffer of `ram_bytes` sustains, without loss, through a plain
-/// write of `bytes`, clamped to [`BOUND_BYTES_MIN`] to [`BOUND_BYTES_MAX`] and to the card's capacity. With
-/// one track this is a single CMD25; several tracks are as many extents, written in turns of 16 KiB. The pause
-/// between bytes of a slow processor slows the clock down.
+/// Returns the highest constant rate in B/s that a buffer of `buffer_bytes` sustains, without loss, through a plain
+/// write of `bytes`, clamped to [`BOUND_BYTES_MIN`] to [`BOUND_BYTES_MAX`] and to the card's capacity. One
+/// track is written by a single CMD25, several tracks to one extent each, in turns of 16 KiB. The pause of a
+/// slow processor between bytes counts as a slower clock.
 ///
 /// # Errors
-/// [`PlainError`], as of [`plain_stream`].
+/// [`PlainError`], like [`plain_stream`](crate::plain_stream).
 #[allow(non_snake_case, reason = "B is bytes, b would be bits")]
-pub fn lossless_bound_Bps(
+pub fn sustained_bound_bytes_per_s(
     card: Card,
     spi: &Spi,
-    ram_bytes: u64,
+    buffer_bytes: u64,
     bytes: u64,
     tracks: u32,
 ) -> Result<f64, PlainError> {
@@ -52,11 +52,11 @@ pub fn lossless_bound_Bps(
     let blocks = blocks.min(card.blocks() - start);
     let turns = turns(start as u32..(start + blocks) as u32, tracks);
     let (times, _) = plain_turns(card, clock_hz, turns, |_, _| {})?;
-    Ok(lossless_rate_Bps(&times, ram_bytes))
+    Ok(sustained_rate_bytes_per_s(&times, buffer_bytes))
 }
 
-/// Splits blocks into turns: one for a single track, else turns of 16 KiB that alternate between extents of
-/// equal size.
+/// Splits blocks into turns: a single turn for one track, else turns of 16 KiB that alternate between extents
+/// of equal size.
 fn turns(blocks: Range<u32>, tracks: u32) -> Box<dyn Iterator<Item = Range<u32>>> {
     if tracks <= 1 {
         return Box::new(std::iter::once(blocks));

@@ -1,4 +1,4 @@
-//! Files of a simulated card as another FAT library sees them, outside time.
+//! Access to the files of a simulated card through an independent FAT library, in no virtual time.
 
 use cardiograph_sim_card::{BLOCK_BYTES, Block, Card};
 use fatfs::{FileSystem, FsOptions};
@@ -6,13 +6,13 @@ use std::cell::RefCell;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 
-/// Blocks that were read, in runs.
+/// Blocks read, as ranges.
 type Runs = RefCell<Vec<Range<u64>>>;
 
-/// Lets `look` read a file; returns its result and the file's blocks on the card.
+/// Calls `look` with a reader of a file; returns its result and the file's blocks on the card.
 ///
 /// # Errors
-/// Those of the library: there is no file system, or no such file.
+/// Errors of the library, such as a missing file system or file.
 pub(crate) fn with_file<T>(
     card: &Card,
     path: &str,
@@ -28,7 +28,7 @@ pub(crate) fn with_file<T>(
     runs.borrow_mut().clear();
     let result = look(&mut file);
     let mut runs = runs.take();
-    // The rest is the allocation table.
+    // Blocks before the data belong to the allocation table.
     runs.retain(|run| run.start >= data);
     Ok((result, runs))
 }
@@ -48,8 +48,8 @@ fn u16_at(block: &Block, at: usize) -> u64 {
     u16::from_le_bytes([block[at], block[at + 1]]).into()
 }
 
-/// Reserved blocks and allocation tables, from the boot sector. A root directory in front of the data is
-/// not read with a file.
+/// Returns the number of reserved blocks and of blocks of allocation tables, from the boot sector. The fixed
+/// root directory of FAT16 is not included: once a file is open, reads of its data do not touch it.
 fn blocks_before_data(card: &Card, start: u64) -> u64 {
     let boot = block_of(card, start);
     let table_blocks = match u16_at(&boot, 22) {
@@ -59,7 +59,7 @@ fn blocks_before_data(card: &Card, start: u64) -> u64 {
     u16_at(&boot, 14) + u64::from(boot[16]) * table_blocks
 }
 
-/// The first partition of a card, to be read only.
+/// The first partition of a card, read-only.
 struct Volume<'a> {
     card: &'a Card,
     blocks: Range<u64>,

@@ -1,20 +1,20 @@
-//! Why a recording failed.
+//! Errors of recordings.
 
-use cardiograph_record::StreamError;
+use cardiograph_record::{REPORT_BUG, StreamError};
 use cardiograph_store::FormatError;
 use std::fmt;
 
-/// Why a recording cannot be made as asked.
+/// An invalid setting of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Invalid {
-    /// Lines too short or too long.
-    LineBytes,
-    /// A ring that holds no line.
-    RamBytes,
-    /// More than a FAT file holds.
+    /// The samples are too short or too long.
+    SampleBytes,
+    /// The buffer is smaller than one sample.
+    BufferBytes,
+    /// The samples exceed the maximum size of a FAT file.
     FileBytes,
-    /// A recipe of no length.
-    Recipe,
+    /// The session length is zero.
+    Session,
 }
 
 impl std::error::Error for Invalid {}
@@ -22,67 +22,67 @@ impl std::error::Error for Invalid {}
 impl fmt::Display for Invalid {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str(match self {
-            Invalid::LineBytes => "a line must have 3 B to 1 MiB",
-            Invalid::RamBytes => "the RAM must hold one line at least",
-            Invalid::FileBytes => "a file holds no more than 4 GiB; record for a shorter time",
-            Invalid::Recipe => "a recipe must be longer than 0",
+            Invalid::SampleBytes => "a sample must have 3 B to 1 MiB",
+            Invalid::BufferBytes => "the buffer must hold at least one sample",
+            Invalid::FileBytes => "a FAT file cannot exceed 4 GiB; record for a shorter time",
+            Invalid::Session => "a session must be longer than 0",
         })
     }
 }
 
-/// Why a recording failed.
+/// Reason why a recording by a policy of the studies failed.
 #[derive(Debug)]
-pub enum RecordError<E> {
-    /// It cannot be made as asked.
+pub enum LoggerError<E> {
+    /// A setting is invalid.
     Invalid(Invalid),
     /// The store failed.
     Store {
-        /// What was being done, as `writing to`.
+        /// The operation, such as `writing to`.
         doing: &'static str,
-        /// What the store said.
+        /// Error of the store.
         source: E,
     },
-    /// What was read back is not what was written.
+    /// The data read back differ from the data written.
     Differs {
-        /// Offset of the first byte that differs, or where the file ends too early or too late.
+        /// Offset of the first different byte, or of the end if the file is too short or too long.
         offset_bytes: u64,
     },
 }
 
-impl<E: std::error::Error + 'static> std::error::Error for RecordError<E> {
+impl<E: std::error::Error + 'static> std::error::Error for LoggerError<E> {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            RecordError::Invalid(source) => Some(source),
-            RecordError::Store { source, .. } => Some(source),
-            RecordError::Differs { .. } => None,
+            LoggerError::Invalid(source) => Some(source),
+            LoggerError::Store { source, .. } => Some(source),
+            LoggerError::Differs { .. } => None,
         }
     }
 }
 
-impl<E: fmt::Display> fmt::Display for RecordError<E> {
+impl<E: fmt::Display> fmt::Display for LoggerError<E> {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
-            RecordError::Invalid(invalid) => invalid.fmt(f),
-            RecordError::Store { doing, source } => write!(f, "{doing} the file: {source}"),
-            RecordError::Differs { offset_bytes } => write!(
+            LoggerError::Invalid(invalid) => invalid.fmt(f),
+            LoggerError::Store { doing, source } => write!(f, "{doing} the file: {source}"),
+            LoggerError::Differs { offset_bytes } => write!(
                 f,
-                "byte {offset_bytes} of the file: what was read back is not what was written; \
-                 do not trust this medium"
+                "the data read back differ from the data written at byte {offset_bytes} of the file; \
+                 do not trust this card"
             ),
         }
     }
 }
 
-/// Failure of a recording by the recorder on a simulated card.
+/// Reason why a recording by the recorder on a simulated card failed.
 #[derive(Debug)]
 pub enum CardStreamError {
-    /// The card cannot be formatted as the board wants it.
+    /// The card cannot be formatted as the board requires.
     Format(FormatError),
-    /// The recording itself.
+    /// The recording failed.
     Stream(StreamError),
-    /// No progress any more: a fault of the recorder.
+    /// The recorder made no more progress, which is a bug of the recorder.
     Stuck(String),
-    /// The card failed, as a worn-out one does.
+    /// The card failed, for example because it is worn out.
     CardFailed,
 }
 
@@ -108,11 +108,11 @@ impl fmt::Display for CardStreamError {
             CardStreamError::Format(error) => error.fmt(f),
             CardStreamError::Stream(error) => error.fmt(f),
             CardStreamError::Stuck(why) => {
-                write!(f, "the recorder makes no progress ({why}); report it")
+                write!(f, "the recorder makes no progress ({why}); {REPORT_BUG}")
             }
             CardStreamError::CardFailed => f.write_str(
-                "the card failed during the recording, and its files were not read back; if it is worn out, \
-                 raise flash.endurance_cycles or flash.spare_blocks in its profile",
+                "the card failed during the recording, so its files were not read back; if the card is worn out, \
+                 increase flash.endurance_cycles or flash.spare_blocks in its profile",
             ),
         }
     }

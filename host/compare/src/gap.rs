@@ -1,26 +1,26 @@
-//! Lines that were lost.
+//! Gaps: runs of lost samples.
 
-/// Most gaps that a result lists; all are counted.
+/// Maximum number of gaps in the list of a result; the count includes all.
 pub const GAPS_MAX: usize = 1000;
 
-/// What the writer was at when the ring was full.
+/// Activity of the writer when the ring was full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// A library call that had not returned yet.
+    /// A library call that had not returned.
     Write,
-    /// Waiting for the recipe to be over.
-    Recipe,
+    /// Waiting for the end of the session.
+    Session,
 }
 
-/// Lines lost in a row.
+/// A run of lost samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gap {
-    /// Number of the first line lost, from 0.
+    /// Index of the first lost sample, from 0.
     pub first: u64,
-    /// How many.
+    /// Number of lost samples.
     pub count: u64,
-    /// When the first would have arrived, in us from the start, rounded down.
+    /// Arrival time of the first lost sample, in us from the start, rounded down.
     pub at_us: u64,
-    /// Why the first was lost.
+    /// Cause of the first loss.
     pub cause: Cause,
 }

@@ -1,34 +1,36 @@
-//! The studies' ways to log, a plain stream, and the recorder, compared on simulated cards.
+//! The logging policies of the studies, a plain stream and the recorder, compared on simulated cards.
 //!
 //! ```text
-//!   lines, one every 1/rate ──> ring in RAM ──> policy ──> blocking library calls ──> Store
+//!   samples, one every 1/rate ──> ring buffer ──> policy ──> blocking library calls ──> Store
 //!                                  │                             │
-//!                                  └── no room: a gap            └── moves the clock
+//!                                  └── full: a gap               └── advance the clock
 //! ```
 //!
-//! - [`record`]: a [`Recording`] by a [`Policy`] of the studies to any store, read back and compared.
-//! - [`record_on_card`]: the same on a simulated card on a board.
-//! - [`stream_on_card`]: the recorder on a simulated card; every line of its files is read back.
-//! - [`plain_stream`]: one unbroken CMD25 by a loop that knows no recorder, and the
-//!   [rate](lossless_rate_Bps) that it sustains without loss.
+//! - [`run_logger`]: runs a [`LoggerConfig`] with a [`Policy`] of the studies on any store, and verifies the file.
+//! - [`run_logger_on_card`]: does the same on a simulated card on a board.
+//! - [`stream_on_card`]: runs the recorder on a simulated card; every sample of its files is read back.
+//! - [`plain_stream`]: writes one continuous CMD25 by a loop independent of the recorder; the
+//!   [rate](sustained_rate_bytes_per_s) that this stream sustains is the upper bound of the recorder's.
 
 mod bound;
 mod card_files;
 mod error;
 mod gap;
+mod logger;
 mod plain_stream;
 mod policy;
-mod record;
 mod ring;
 mod simulated;
 mod stream;
 mod verify;
 
-pub use bound::{BOUND_BYTES_MAX, BOUND_BYTES_MIN, bus_rate_Bps, lossless_bound_Bps};
-pub use error::{CardStreamError, Invalid, RecordError};
+pub use bound::{
+    BOUND_BYTES_MAX, BOUND_BYTES_MIN, bus_rate_bytes_per_s, sustained_bound_bytes_per_s,
+};
+pub use error::{CardStreamError, Invalid, LoggerError};
 pub use gap::{Cause, GAPS_MAX, Gap};
-pub use plain_stream::{PlainError, lossless_rate_Bps, plain_stream, plain_turns};
-pub use policy::{Policy, Recording};
-pub use record::{Recorded, record};
-pub use simulated::{SimulatedRecord, record_on_card};
+pub use logger::{LoggerResult, run_logger};
+pub use plain_stream::{PlainError, plain_stream, plain_turns, sustained_rate_bytes_per_s};
+pub use policy::{LoggerConfig, Policy};
+pub use simulated::{CardRun, run_logger_on_card};
 pub use stream::{Streaming, stream_on_card};

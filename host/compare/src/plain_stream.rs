@@ -1,56 +1,56 @@
-//! One unbroken write of many blocks by a minimal loop: what a card bears when nothing is in its way.
+//! One continuous write of many blocks by a minimal loop: the best case of a card.
 //!
-//! Written from the SD Physical Layer Simplified Specification, version 9.00, chapter 7, and from nothing
-//! else here, so that it stands for any firmware that streams. It polls busy byte by byte, and does
-//! nothing beside.
+//! The loop is written from the SD Physical Layer Simplified Specification, version 9.00, chapter 7, and shares
+//! no code with the card driver, so that it represents any firmware that streams. It polls busy byte by byte,
+//! and does nothing else.
 
 use cardiograph_sim_card::wire::{ChipSelect, Kind, Options, OptionsError, SpiBus, SpiCard, Wire};
 use cardiograph_sim_card::{BLOCK_BYTES, Block, Card, Clock};
-use cardiograph_timing::frontier::lossless_rates_Bps;
-use cardiograph_timing::{WriteTimes, buckets_below};
+use cardiograph_timing::sustained::sustained_rates_bytes_per_s;
+use cardiograph_timing::{Latencies, buckets_below};
 use embedded_hal::digital::OutputPin;
 use embedded_hal::spi::SpiBus as _;
 use std::fmt;
 use std::ops::Range;
 
-/// Clock until the card is ready, in Hz (6.4.1.1 allows 100 to 400 kHz).
+/// Clock until the card is ready, in Hz (6.4.1.1 permits 100 to 400 kHz).
 const INIT_CLOCK_HZ: u32 = 400_000;
-/// The largest card that counts in bytes.
+/// Capacity of the largest card with byte addresses.
 const STANDARD_BYTES_MAX: u64 = 2 << 30;
-/// Bytes within which an answer comes (NCR of 7.5.4), its own included.
+/// Bytes until a response at the latest (NCR of 7.5.4), including the response.
 const ANSWER_BYTES_MAX: u32 = 9;
-/// Begins a block of CMD25 (7.3.3.2).
+/// Start token of a block of CMD25 (7.3.3.2).
 const START_TOKEN: u8 = 0xFC;
-/// Ends them (7.3.3.2).
+/// Stop token of CMD25 (7.3.3.2).
 const STOP_TOKEN: u8 = 0xFD;
-/// What the line is while nobody drives it.
+/// Byte read while the card does not drive MISO.
 const RELEASED: u8 = 0xFF;
-/// Data response to a block that was taken (7.3.3.1), and the bits that say so.
+/// Data response to an accepted block (7.3.3.1), and the mask of its bits.
 const ACCEPTED: u8 = 0b0_0101;
 const RESPONSE_BITS: u8 = 0x1F;
 
-/// Why a plain stream came to no end.
+/// Reason why a plain stream failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlainError {
-    /// No bus has this clock.
+    /// The bus does not support this clock.
     Options(OptionsError),
-    /// The card gave no answer to this command.
+    /// The card did not respond to this command.
     Silence(u8),
-    /// The card refused a command.
+    /// The card rejected a command.
     Refused {
-        /// Its index.
+        /// Index of the command.
         command: u8,
-        /// The answer.
+        /// The R1 response.
         r1: u8,
     },
-    /// The card did not take a block.
+    /// The card rejected a block.
     Block {
-        /// Which of the stream, from 0.
+        /// Index of the block in the stream, from 0.
         block: u32,
-        /// What it said.
+        /// The data response.
         response: u8,
     },
-    /// The card says after the stop token that something went wrong: second byte of R2.
+    /// The card reported an error after the stop token: second byte of R2.
     Status(u8),
 }
 
@@ -60,25 +60,30 @@ impl fmt::Display for PlainError {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
             PlainError::Options(error) => error.fmt(f),
-            PlainError::Silence(command) => write!(f, "no answer to CMD{command}"),
-            PlainError::Refused { command, r1 } => write!(f, "CMD{command} refused: {r1:#04x}"),
-            PlainError::Block { block, response } => {
-                write!(f, "block {block} not taken: {response:#04x}")
+            PlainError::Silence(command) => write!(f, "no response to CMD{command}"),
+            PlainError::Refused { command, r1 } => {
+                write!(f, "CMD{command} rejected with R1 {r1:#04x}")
             }
-            PlainError::Status(status) => write!(f, "status after the stream: {status:#04x}"),
+            PlainError::Block { block, response } => {
+                write!(
+                    f,
+                    "block {block} rejected with data response {response:#04x}"
+                )
+            }
+            PlainError::Status(status) => write!(f, "error status {status:#04x} after the stream"),
         }
     }
 }
 
 /// Writes `blocks` consecutive blocks from `start` by one CMD25 at this clock of the SPI bus, in Hz.
-/// `data` makes each, by its number in the stream, and takes no time. Returns start and end of each in ns
-/// of the card's time, and the card.
+/// `data` fills each block by its index in the stream, in no time. Returns start and end of each block in ns of
+/// the card's time, and the card.
 ///
-/// A block lasts from the start of its token to the end of its busy, which is the first byte that the card
-/// leaves at 0xFF, so a block starts when the one before has ended.
+/// A block lasts from the start of its token to the end of busy, which is the first byte 0xFF. So each block
+/// starts when the previous one has ended.
 ///
 /// # Errors
-/// [`PlainError`]; the card is lost with it.
+/// [`PlainError`]; the card is dropped.
 pub fn plain_stream(
     card: Card,
     clock_hz: u32,
@@ -90,11 +95,11 @@ pub fn plain_stream(
 }
 
 /// Writes `turns` of consecutive blocks, each by one CMD25, as [`plain_stream`] does for a single one. The
-/// first block of a turn lasts from the end of the block before it, so that the stop token, its busy, CMD13 and
+/// first block of a turn lasts from the end of the previous block, so that the stop token, its busy, CMD13 and
 /// the next CMD25 count.
 ///
 /// # Errors
-/// [`PlainError`]; the card is lost with it.
+/// [`PlainError`]; the card is dropped.
 pub fn plain_turns(
     card: Card,
     clock_hz: u32,
@@ -133,21 +138,21 @@ pub fn plain_turns(
     host.select(false);
     drop(host);
     let card = wire.into_card();
-    let card = card.unwrap_or_else(|| unreachable!("the loop alone held the wire, and it is gone"));
+    let card = card.unwrap_or_else(|| unreachable!("the loop was the only user of the wire"));
     Ok((times, card))
 }
 
-/// The highest constant rate in B/s that a ring of `ram_bytes` carries through these blocks without loss:
-/// `cardiograph_timing`'s, exact to 0.1 %.
+/// Returns the highest constant rate in B/s that a buffer of `buffer_bytes` sustains through these blocks without
+/// loss, as computed by `cardiograph_timing`, exact to 0.1 %.
 #[allow(non_snake_case, reason = "B is bytes, b would be bits")]
-pub fn lossless_rate_Bps(blocks: &[(u64, u64)], ram_bytes: u64) -> f64 {
+pub fn sustained_rate_bytes_per_s(blocks: &[(u64, u64)], buffer_bytes: u64) -> f64 {
     let writes: Vec<(u64, u64)> = blocks
         .iter()
         .map(|(start_ns, end_ns)| (end_ns - start_ns, BLOCK_BYTES as u64))
         .collect();
-    let mut times = WriteTimes::<{ buckets_below(64) }>::default();
+    let mut times = Latencies::<{ buckets_below(64) }>::default();
     writes.iter().for_each(|&(ns, bytes)| times.push(ns, bytes));
-    lossless_rates_Bps(&writes[..], &times, &[ram_bytes])[0]
+    sustained_rates_bytes_per_s(&writes[..], &times, &[buffer_bytes])[0]
 }
 
 struct Host {
@@ -178,7 +183,7 @@ impl Host {
         while self.byte() != RELEASED {}
     }
 
-    /// Sends a command; returns R1. Checksums are off but for CMD0 and CMD8, and those are `crc`.
+    /// Sends a command; returns R1. Cards check the CRC of CMD0 and CMD8 only.
     fn command(&mut self, index: u8, argument: u32, crc: u8) -> Result<u8, PlainError> {
         let [a, b, c, d] = argument.to_be_bytes();
         self.send(&[RELEASED, 0x40 | index, a, b, c, d, crc]);
@@ -187,10 +192,10 @@ impl Host {
         r1.ok_or(PlainError::Silence(index))
     }
 
-    /// A command that has to be answered with `due`.
-    fn ask(&mut self, command: u8, argument: u32, crc: u8, due: u8) -> Result<(), PlainError> {
+    /// Sends a command whose R1 must be `expected`.
+    fn ask(&mut self, command: u8, argument: u32, crc: u8, expected: u8) -> Result<(), PlainError> {
         match self.command(command, argument, crc)? {
-            r1 if r1 == due => Ok(()),
+            r1 if r1 == expected => Ok(()),
             r1 => Err(PlainError::Refused { command, r1 }),
         }
     }
@@ -199,7 +204,7 @@ impl Host {
         [(); 4].map(|()| self.byte())
     }
 
-    /// Figure 7-2, for cards of version 2.
+    /// Initialises a card of version 2, by figure 7-2.
     fn init(&mut self) -> Result<(), PlainError> {
         self.select(false);
         self.send(&[RELEASED; 10]);
@@ -220,7 +225,7 @@ impl Host {
         Ok(())
     }
 
-    /// Writes one turn of blocks, and adds their times.
+    /// Writes one turn of blocks and appends their times.
     fn turn(
         &mut self,
         turn: Range<u32>,
@@ -233,7 +238,7 @@ impl Host {
             false => turn.start.saturating_mul(BLOCK_BYTES as u32),
         };
         self.ask(25, address, RELEASED, 0)?;
-        // NWR: a byte at least before the first token. Before the others it is that which ended busy.
+        // NWR: at least one byte before the first token. Before the others, the byte that ended busy counts.
         self.byte();
         let mut frame = [RELEASED; 1 + BLOCK_BYTES + 2];
         frame[0] = START_TOKEN;
@@ -251,7 +256,7 @@ impl Host {
             self.wait();
             times.push((start_ns, now_ns()));
         }
-        // The byte after the stop token is not defined.
+        // The byte after the stop token is undefined.
         self.send(&[STOP_TOKEN, RELEASED]);
         self.wait();
         self.ask(13, 0, RELEASED, 0)?;

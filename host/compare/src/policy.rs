@@ -1,79 +1,80 @@
-//! What is recorded, and how.
+//! Settings of a recording: samples, buffer and policy.
 
 use crate::Invalid;
 use cardiograph_workload::Phase;
 use std::num::NonZeroU32;
 
-/// How lines get from the ring to the file.
+/// The way in which samples get from the buffer to the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Policy {
-    /// For each line the file is opened, appended to and closed: the safe way of MagOD2 (figure 4.6).
+    /// Opens the file, appends one sample and closes the file, for every sample: the safe way of MagOD2 (figure
+    /// 4.6).
     Naive,
-    /// The file is kept open, each line is one write, and the end closes it (figure 4.9).
+    /// Keeps the file open, writes every sample separately, and closes the file at the end (figure 4.9).
     KeepOpen,
-    /// Lines stay in the ring until a recipe is over, then they are appended to the file, which is opened
-    /// and closed once for that: what MagOD2 advises in the end. Lines of the next recipe go to the ring
-    /// meanwhile.
-    AfterRecipe {
-        /// How long a recipe is, in ns. The last one ends with the last line.
-        recipe_ns: u64,
+    /// Keeps samples in the buffer until a session ends, then opens the file, appends them and closes the
+    /// file: the final recommendation of MagOD2, which calls a session a recipe. Meanwhile samples of the
+    /// next session go to the buffer.
+    AfterSession {
+        /// Length of a session, in ns. The last one ends with the last sample.
+        session_ns: u64,
     },
 }
 
-/// Lines of one length at a fixed rate, and the RAM in front of the writer.
+/// Samples of one length at a fixed rate, the buffer before the writer, and its policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Recording {
-    /// Lines a second.
+pub struct LoggerConfig {
+    /// Samples per second.
     pub rate_hz: NonZeroU32,
-    /// Bytes of a line, with its CR LF.
-    pub line_bytes: u32,
-    /// Lines in all.
-    pub lines: u64,
-    /// Bytes of the ring. What the library buffers comes on top.
-    pub ram_bytes: u64,
-    /// How they are written.
+    /// Bytes of a sample, a line of text including CR LF.
+    pub sample_bytes: u32,
+    /// Total number of samples.
+    pub samples: u64,
+    /// Bytes of the buffer. Buffers of the library are not included.
+    pub buffer_bytes: u64,
+    /// Policy of the writer.
     pub policy: Policy,
 }
 
-/// One byte, CR and LF.
-const LINE_BYTES_MIN: u32 = 3;
-/// The longest file of FAT.
+/// Bytes of the shortest sample: one byte, CR and LF.
+const SAMPLE_BYTES_MIN: u32 = 3;
+/// Bytes of the longest file of FAT.
 const FILE_BYTES_MAX: u64 = u32::MAX as u64;
 const NS_PER_S: u64 = 1_000_000_000;
 
-impl Recording {
-    /// Lines that a recording of this length has, in ns: those that arrive before its end.
-    pub fn lines_before(rate_hz: NonZeroU32, ns: u64) -> u64 {
-        let lines = u128::from(ns) * u128::from(rate_hz.get());
-        lines
+impl LoggerConfig {
+    /// Returns the number of samples in a recording of this length, in ns: those that arrive before its end.
+    pub fn samples_before(rate_hz: NonZeroU32, ns: u64) -> u64 {
+        let samples = u128::from(ns) * u128::from(rate_hz.get());
+        samples
             .div_ceil(NS_PER_S.into())
             .try_into()
             .unwrap_or(u64::MAX)
     }
 
-    /// When a line arrives, in ns from the start: number / rate, rounded down, without drift.
-    pub fn arrival_ns(&self, line: u64) -> u64 {
+    /// Returns the arrival time of a sample, in ns from the start: index / rate, rounded down, without drift.
+    pub fn arrival_ns(&self, sample: u64) -> u64 {
         let rate = u64::from(self.rate_hz.get());
-        let (whole_s, rest) = (line / rate, line % rate);
+        let (whole_s, rest) = (sample / rate, sample % rate);
         whole_s * NS_PER_S + rest * NS_PER_S / rate
     }
 
-    /// Whether it can be recorded.
+    /// Checks the settings.
     ///
     /// # Errors
-    /// [`Invalid`], which says what has to be otherwise.
+    /// [`Invalid`], which displays the permitted values.
     pub fn check(&self) -> Result<(), Invalid> {
-        if !(LINE_BYTES_MIN..=Phase::BYTES_PER_CALL_MAX).contains(&self.line_bytes) {
-            return Err(Invalid::LineBytes);
+        if !(SAMPLE_BYTES_MIN..=Phase::BYTES_PER_CALL_MAX).contains(&self.sample_bytes) {
+            return Err(Invalid::SampleBytes);
         }
-        if self.ram_bytes < self.line_bytes.into() {
-            return Err(Invalid::RamBytes);
+        if self.buffer_bytes < self.sample_bytes.into() {
+            return Err(Invalid::BufferBytes);
         }
-        if self.lines > FILE_BYTES_MAX / u64::from(self.line_bytes) {
+        if self.samples > FILE_BYTES_MAX / u64::from(self.sample_bytes) {
             return Err(Invalid::FileBytes);
         }
         match self.policy {
-            Policy::AfterRecipe { recipe_ns: 0 } => Err(Invalid::Recipe),
+            Policy::AfterSession { session_ns: 0 } => Err(Invalid::Session),
             _ => Ok(()),
         }
     }
@@ -83,12 +84,12 @@ impl Recording {
 mod tests {
     use super::*;
 
-    fn recording(rate_hz: u32) -> Recording {
-        Recording {
+    fn recording(rate_hz: u32) -> LoggerConfig {
+        LoggerConfig {
             rate_hz: NonZeroU32::new(rate_hz).unwrap(),
-            line_bytes: 100,
-            lines: 1,
-            ram_bytes: 65_536,
+            sample_bytes: 100,
+            samples: 1,
+            buffer_bytes: 65_536,
             policy: Policy::Naive,
         }
     }
@@ -106,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_length_has_the_lines_that_arrive_in_it() {
+    fn a_length_has_the_samples_that_arrive_within_it() {
         for rate_hz in [1, 3, 8, 860, 7919] {
             let recording = recording(rate_hz);
             for ns in [
@@ -117,30 +118,27 @@ mod tests {
                 1_000_000_001,
                 120 * NS_PER_S,
             ] {
-                let lines = Recording::lines_before(recording.rate_hz, ns);
-                assert!(lines == 0 || recording.arrival_ns(lines - 1) < ns);
-                assert!(recording.arrival_ns(lines) >= ns);
+                let samples = LoggerConfig::samples_before(recording.rate_hz, ns);
+                assert!(samples == 0 || recording.arrival_ns(samples - 1) < ns);
+                assert!(recording.arrival_ns(samples) >= ns);
             }
         }
     }
 
     #[test]
-    fn what_cannot_be_recorded_is_told() {
+    fn invalid_settings_are_rejected() {
         let good = recording(860);
         assert_eq!(good.check(), Ok(()));
-        let check = |change: fn(&mut Recording)| {
+        let check = |change: fn(&mut LoggerConfig)| {
             let mut bad = good;
             change(&mut bad);
             bad.check().unwrap_err()
         };
-        assert_eq!(check(|bad| bad.line_bytes = 2), Invalid::LineBytes);
-        assert_eq!(check(|bad| bad.ram_bytes = 99), Invalid::RamBytes);
-        assert_eq!(check(|bad| bad.lines = 42_949_673), Invalid::FileBytes);
-        let recipe = Policy::AfterRecipe { recipe_ns: 0 };
-        let bad = Recording {
-            policy: recipe,
-            ..good
-        };
-        assert_eq!(bad.check(), Err(Invalid::Recipe));
+        assert_eq!(check(|bad| bad.sample_bytes = 2), Invalid::SampleBytes);
+        assert_eq!(check(|bad| bad.buffer_bytes = 99), Invalid::BufferBytes);
+        assert_eq!(check(|bad| bad.samples = 42_949_673), Invalid::FileBytes);
+        let policy = Policy::AfterSession { session_ns: 0 };
+        let bad = LoggerConfig { policy, ..good };
+        assert_eq!(bad.check(), Err(Invalid::Session));
     }
 }

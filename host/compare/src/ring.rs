@@ -1,17 +1,17 @@
-//! The lines that wait in RAM.
+//! The ring buffer of a recording.
 
-use crate::{Cause, Gap, Recording};
+use crate::{Cause, Gap, LoggerConfig};
 use std::collections::VecDeque;
 
-/// A ring of lines, to which they come on time whatever the writer is at.
+/// A ring buffer of samples, which arrive on time regardless of the writer.
 ///
-/// A line takes its room from its arrival until its write has returned. One that arrives at that very
-/// moment finds the room free.
+/// A sample occupies its space from its arrival until its write has returned. A sample that arrives at that
+/// very moment finds the space free.
 pub(crate) struct Ring {
-    recording: Recording,
-    /// Lines there will be.
+    recording: LoggerConfig,
+    /// Total number of samples.
     lines: u64,
-    /// The line that arrives next.
+    /// Index of the next sample to arrive.
     next: u64,
     waiting: VecDeque<u64>,
     peak: u64,
@@ -19,10 +19,10 @@ pub(crate) struct Ring {
 }
 
 impl Ring {
-    pub(crate) fn new(recording: Recording) -> Ring {
+    pub(crate) fn new(recording: LoggerConfig) -> Ring {
         Ring {
             recording,
-            lines: recording.lines,
+            lines: recording.samples,
             next: 0,
             waiting: VecDeque::new(),
             peak: 0,
@@ -30,9 +30,9 @@ impl Ring {
         }
     }
 
-    /// Lets the lines arrive that do so before this moment. Those that find no room are lost.
+    /// Adds the samples that arrive before this moment. Those that do not fit are lost.
     pub(crate) fn arrive_before(&mut self, ns: u64, cause: Cause) {
-        let room = self.recording.ram_bytes / u64::from(self.recording.line_bytes);
+        let room = self.recording.buffer_bytes / u64::from(self.recording.sample_bytes);
         while let Some(at_ns) = self.next_arrival_ns().filter(|&at_ns| at_ns < ns) {
             if (self.waiting.len() as u64) < room {
                 self.waiting.push_back(self.next);
@@ -57,37 +57,37 @@ impl Ring {
         }
     }
 
-    /// The oldest line; it keeps its room until [`release`](Ring::release).
+    /// Returns the oldest sample, which occupies its space until [`release`](Ring::release).
     pub(crate) fn oldest(&self) -> Option<u64> {
         self.waiting.front().copied()
     }
 
-    /// Gives the room of the oldest line free.
+    /// Frees the space of the oldest sample.
     pub(crate) fn release(&mut self) {
         self.waiting.pop_front();
     }
 
-    /// When the next line arrives, in ns. `None` when there are no more.
+    /// Returns the arrival time of the next sample in ns, `None` after the last one.
     pub(crate) fn next_arrival_ns(&self) -> Option<u64> {
         (self.next < self.lines).then(|| self.recording.arrival_ns(self.next))
     }
 
-    /// No more lines arrive.
+    /// Ends the arrival of samples.
     pub(crate) fn stop(&mut self) {
         self.lines = self.next;
     }
 
-    /// Lines that have arrived, those lost included.
+    /// Returns the number of arrived samples, including lost ones.
     pub(crate) fn pushed(&self) -> u64 {
         self.next
     }
 
-    /// The most bytes that ever waited.
+    /// Returns the highest fill level, in bytes.
     pub(crate) fn peak_bytes(&self) -> u64 {
-        self.peak * u64::from(self.recording.line_bytes)
+        self.peak * u64::from(self.recording.sample_bytes)
     }
 
-    /// Every gap, in order.
+    /// Returns all gaps, in order.
     pub(crate) fn gaps(&self) -> &[Gap] {
         &self.gaps
     }

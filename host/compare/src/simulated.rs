@@ -1,45 +1,45 @@
-//! Recordings on simulated cards.
+//! Recordings by the policies of the studies on simulated cards.
 
-use crate::{RecordError, Recorded, Recording, record};
+use crate::{LoggerConfig, LoggerError, LoggerResult, run_logger};
 use cardiograph_sim_card::{Board, Card, LibraryName};
 use cardiograph_store::{CachedCard, FatCard, MountError, StoreError};
 use cardiograph_workload::Observer;
 
-/// How a recording on a simulated card ended.
-pub struct SimulatedRecord {
-    /// The recording itself.
-    pub result: Result<Recorded, RecordError<StoreError>>,
-    /// How often the card driver gave up on a busy card and was asked again.
+/// Result of a recording on a simulated card.
+pub struct CardRun {
+    /// Result of the recording.
+    pub result: Result<LoggerResult, LoggerError<StoreError>>,
+    /// Number of timeouts of the card driver on a busy card, after which the operation was retried.
     pub time_outs: u64,
-    /// Whether the card takes no more writes, because too many of its blocks have given out.
+    /// The card accepts no more writes because too many of its blocks have failed.
     pub is_worn_out: bool,
 }
 
-/// Carries `recording` out on a card, which is formatted first, in virtual time; gives the card back. `line`
-/// makes the lines as [`record`] has it. The same card gives the same result.
+/// Formats a card, runs `recording` on it in virtual time, and returns the card. `line` fills samples as in
+/// [`run_logger`]. Equal cards give equal results.
 ///
 /// # Errors
-/// [`MountError`] if the card cannot be brought up on this board. That a recording fails is in its result,
-/// and so it is with unmounting.
-pub fn record_on_card(
+/// [`MountError`] if the card cannot be initialised on this board. Errors of the recording and of unmounting
+/// are in the results.
+pub fn run_logger_on_card(
     card: Card,
     board: &Board,
-    recording: &Recording,
+    recording: &LoggerConfig,
     path: &str,
     observer: &mut impl Observer,
     line: impl FnMut(u64, &mut [u8]),
-) -> Result<(SimulatedRecord, Result<Card, StoreError>), MountError> {
-    // A page cache keeps what is written, and a close brings none of it to the card.
+) -> Result<(CardRun, Result<Card, StoreError>), MountError> {
+    // A page cache holds written data back, even after a close.
     let is_safe = board.library.name != LibraryName::Linux;
     match board.library.name {
         LibraryName::EmbeddedSdmmc => {
             let mut store = FatCard::mount(card, board)?;
             let mut clock = store.clock();
-            let recorded = SimulatedRecord {
-                result: record(
+            let recorded = CardRun {
+                result: run_logger(
                     recording, path, is_safe, &mut store, &mut clock, observer, line,
                 ),
-                time_outs: store.time_outs(),
+                time_outs: store.timeouts(),
                 is_worn_out: store.is_worn_out(),
             };
             Ok((recorded, store.unmount()))
@@ -47,11 +47,11 @@ pub fn record_on_card(
         LibraryName::Fatfs | LibraryName::Linux => {
             let card = CachedCard::mount(card, board)?;
             let (mut store, mut clock) = (card.store(), card.clock());
-            let recorded = SimulatedRecord {
-                result: record(
+            let recorded = CardRun {
+                result: run_logger(
                     recording, path, is_safe, &mut store, &mut clock, observer, line,
                 ),
-                time_outs: card.time_outs(),
+                time_outs: card.timeouts(),
                 is_worn_out: card.is_worn_out(),
             };
             Ok((recorded, card.unmount()))

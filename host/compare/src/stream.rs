@@ -1,58 +1,59 @@
-//! Our recorder on a simulated card: a whole device, whose files are read back as they are closed.
+//! The recorder on a simulated card: a whole device, whose files are verified as they are closed.
 //!
 //! ```text
-//!   Feed ──> producers ──> rings ──> recorder ──> card ── file closed ──> another FAT library
-//!     └────────────────────────── every line made again ── compared ─────────────┘
+//!   Feed ──> producers ──> rings ──> recorder ──> card ── file closed ──> independent FAT library
+//!     └────────────────────── every sample generated again ── compared ───────────┘
 //! ```
 //!
-//! What was compared is dropped from the memory of the simulated card, so that a day of samples takes no
-//! more than the files that are open. The card does not notice.
+//! Verified data are removed from the memory of the simulated card, so that a day of samples requires no more
+//! memory than the open files. This does not affect the behaviour of the card.
 
 use crate::CardStreamError;
 use crate::card_files::with_file;
 use cardiograph_record::{
-    Feed, Problem, Progress, Reported, StreamError, StreamResult, Streamed, prefix, read_back,
+    Feed, Problem, Progress, RecordingResult, StreamError, StreamReport, StreamResult, prefix,
+    verify_file,
 };
 use cardiograph_recorder::{Config, Event, FileId, LINE_BYTES_MAX, StreamConfig, Window};
 use cardiograph_sim_card::{Card, Seed, Spi};
-use cardiograph_sim_device::{Device, Finished, Logged, Samples, StreamSetup};
+use cardiograph_sim_device::{Device, Outcome, RunResult, Samples, StreamSetup};
 use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
 
-/// How lines are recorded.
+/// Settings of the device.
 #[derive(Clone, Debug)]
 pub struct Streaming {
-    /// The bus.
+    /// SPI bus between processor and card.
     pub spi: Spi,
     /// Cluster size that the card is formatted with, in bytes.
     pub cluster_bytes: u32,
-    /// Bytes of RAM for the rings of all streams, each of which has the same part.
-    pub ram_bytes: usize,
-    /// How much of the newest data a power cut may cost.
+    /// Bytes of the ring buffers of all streams, in equal shares.
+    pub buffer_bytes: usize,
+    /// Durability window: the newest data that a power cut may lose.
     pub window: Window,
-    /// Files, and what is done when the card is full.
+    /// Settings of files, and behaviour when the card is full.
     pub config: Config,
 }
 
-/// Lines from one look at the rest of the world to the next.
-const LOOK_LINES: u64 = 256;
+/// Samples between two calls of `watch`.
+const SAMPLES_PER_UPDATE: u64 = 256;
 
-/// Records the lines of `feed` on a card, which is formatted first, `N` streams of them; each file is
-/// compared with the lines once it is closed. `watch` hears now and then how far it is; when it breaks, no
-/// more lines come.
+/// Formats a card, records the samples of `feed` on it in `N` streams, and compares each file with the samples
+/// once it is closed. Calls `watch` with the progress every 256 samples; when it breaks, sampling
+/// stops.
 ///
 /// # Errors
-/// [`CardStreamError`]; a file that does not hold what it has to is one.
+/// [`CardStreamError`], also if the contents of a file differ from the samples.
 ///
 /// # Panics
-/// If the bus has an NCR beyond the specification's; boards have none.
+/// If NCR of the bus exceeds the specification, which no board's does.
 pub fn stream_on_card<const N: usize>(
     mut card: Card,
     seed: Seed,
     streaming: &Streaming,
     feed: &dyn Feed,
     watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
-) -> Result<Streamed, CardStreamError> {
+) -> Result<RecordingResult, CardStreamError> {
     cardiograph_store::format(&mut card, streaming.cluster_bytes)
         .map_err(CardStreamError::Format)?;
     let shared = Shared {
@@ -68,7 +69,7 @@ pub fn stream_on_card<const N: usize>(
         device: &device,
         feed,
         shared: &shared,
-        streams: (0..N).map(|_| Reported::default()).collect(),
+        streams: (0..N).map(|_| StreamReport::default()).collect(),
         is_full: false,
         error: None,
     };
@@ -78,17 +79,17 @@ pub fn stream_on_card<const N: usize>(
             format: feed.format(),
             window: streaming.window,
         },
-        ring_bytes: streaming.ram_bytes / N,
-        samples: Box::new(Sampled {
+        ring_bytes: streaming.buffer_bytes / N,
+        samples: Box::new(CountingSamples {
             feed,
             shared: &shared,
         }),
     });
-    let logged = device.log(setups, |_, event| files.told(event), |_, _, _| None);
-    files.finish(logged)
+    let run = device.log(setups, |_, event| files.handle(event), |_, _, _| None);
+    files.finish(run)
 }
 
-/// What producers and events both see.
+/// State shared by producers and the event handler.
 struct Shared<'a> {
     progress: Cell<Progress>,
     watch: RefCell<&'a mut dyn FnMut(Progress) -> ControlFlow<()>>,
@@ -103,15 +104,15 @@ impl Shared<'_> {
     }
 }
 
-/// The lines of one stream as its producer takes them.
-struct Sampled<'a> {
+/// Samples of one stream; counts the progress as the producer takes them.
+struct CountingSamples<'a> {
     feed: &'a dyn Feed,
     shared: &'a Shared<'a>,
 }
 
-impl Samples for Sampled<'_> {
+impl Samples for CountingSamples<'_> {
     fn due_ns(&mut self, index: u64) -> Option<u64> {
-        let is_over = self.shared.is_stopped.get() || index >= self.feed.lines();
+        let is_over = self.shared.is_stopped.get() || index >= self.feed.count();
         (!is_over).then(|| self.feed.due_ns(index))
     }
 
@@ -121,7 +122,7 @@ impl Samples for Sampled<'_> {
             progress.pushed += 1;
             progress.at_us = at_us;
         });
-        if index.is_multiple_of(LOOK_LINES) {
+        if index.is_multiple_of(SAMPLES_PER_UPDATE) {
             let mut watch = self.shared.watch.borrow_mut();
             if watch(self.shared.progress.get()).is_break() {
                 self.shared.is_stopped.set(true);
@@ -131,20 +132,20 @@ impl Samples for Sampled<'_> {
     }
 }
 
-/// Reads files back as they are closed.
+/// Event handler that verifies files as they are closed.
 struct Files<'a> {
     device: &'a Device,
     feed: &'a dyn Feed,
     shared: &'a Shared<'a>,
-    streams: Vec<Reported>,
-    /// The recorder reported that there is no room for another file.
+    streams: Vec<StreamReport>,
+    /// The recorder reported that no further file fits.
     is_full: bool,
-    /// The first that went wrong.
+    /// First error.
     error: Option<CardStreamError>,
 }
 
 impl Files<'_> {
-    fn told(&mut self, event: Event) {
+    fn handle(&mut self, event: Event) {
         match event {
             Event::Lost { stream, gap } => {
                 self.streams[stream as usize].gaps.push(gap);
@@ -153,15 +154,15 @@ impl Files<'_> {
             Event::Checkpoint {
                 stream, samples, ..
             } => {
-                let before = std::mem::replace(&mut self.streams[stream as usize].safe, samples);
+                let before = std::mem::replace(&mut self.streams[stream as usize].durable, samples);
                 self.shared
-                    .change(|progress| progress.safe += samples - before);
+                    .change(|progress| progress.durable += samples - before);
             }
             Event::Closed { track, record } => {
-                let told = &mut self.streams[usize::from(track)];
-                told.files += 1;
-                told.file_bytes += record.bytes;
-                if let Err(error) = self.read_back(track, &record.id) {
+                let report = &mut self.streams[usize::from(track)];
+                report.files += 1;
+                report.file_bytes += record.bytes;
+                if let Err(error) = self.verify(track, &record.id) {
                     self.fail(error.into());
                 }
             }
@@ -176,12 +177,12 @@ impl Files<'_> {
         self.shared.is_stopped.set(true);
     }
 
-    /// Compares a file with its samples, and drops its data.
-    fn read_back(&mut self, track: u8, name: &FileId) -> Result<(), StreamError> {
+    /// Compares a file with its samples and removes its data from memory.
+    fn verify(&mut self, track: u8, name: &FileId) -> Result<(), StreamError> {
         let file = name.to_string();
         let mut wire = self.device.wire.card();
         let read = with_file(wire.card(), &file, |reader| {
-            read_back(reader, &mut self.streams, track, self.feed)
+            verify_file(reader, &mut self.streams, track, self.feed)
         });
         let (compared, blocks) = match read {
             Ok((Ok(compared), blocks)) => (compared, blocks),
@@ -189,31 +190,33 @@ impl Files<'_> {
         };
         compared.map_err(|mismatch| StreamError::Differs { file, mismatch })?;
         for run in blocks {
-            wire.forget_data(run.start, run.end - run.start);
+            wire.release_memory(run.start, run.end - run.start);
         }
         Ok(())
     }
 
-    fn finish<const N: usize>(self, logged: Logged<N>) -> Result<Streamed, CardStreamError> {
+    fn finish<const N: usize>(self, run: RunResult<N>) -> Result<RecordingResult, CardStreamError> {
         if let Some(error) = self.error {
             return Err(error);
         }
-        let summaries = match logged.finished {
-            Finished::Done(summaries) => summaries,
-            Finished::Refused(why) => return Err(StreamError::Refused(why).into()),
-            Finished::PowerCut => return Err(CardStreamError::CardFailed),
-            Finished::Stuck(why) => return Err(CardStreamError::Stuck(why)),
+        let summaries = match run.outcome {
+            Outcome::Done(summaries) => summaries,
+            Outcome::Refused(why) => return Err(StreamError::Refused(why).into()),
+            Outcome::PowerCut => return Err(CardStreamError::CardFailed),
+            Outcome::Stuck(why) => return Err(CardStreamError::Stuck(why)),
         };
-        let started_ns = logged.started_ns.unwrap_or(logged.ended_ns);
-        let rest = self.streams.into_iter().zip(summaries).zip(logged.pushed);
+        let started_ns = run.started_ns.unwrap_or(run.ended_ns);
+        let rest = self.streams.into_iter().zip(summaries).zip(run.pushed);
         let streams = rest
-            .map(|((told, summary), pushed)| told.compared(summary, pushed, started_ns / 1000))
+            .map(|((report, summary), pushed)| {
+                report.check_with_files(summary, pushed, started_ns / 1000)
+            })
             .collect::<Result<Vec<StreamResult>, StreamError>>()?;
         let lost = streams.iter().map(StreamResult::lost).sum::<u64>();
-        Ok(Streamed {
+        Ok(RecordingResult {
             streams,
-            duration_us: (logged.ended_ns - started_ns) / 1000,
-            unread: None,
+            duration_us: (run.ended_ns - started_ns) / 1000,
+            unverified: None,
             problems: match self.is_full && lost > 0 {
                 true => vec![Problem::Full],
                 false => Vec::new(),

@@ -1,12 +1,12 @@
-//! Reads a recording back.
+//! Verification of a recording.
 
-use crate::{Gap, RecordError};
+use crate::{Gap, LoggerError};
 use cardiograph_workload::Store;
 
-/// Lines that are read at once.
+/// Samples per read.
 const LINES_PER_READ: usize = 64;
 
-/// One line as it stands in a file.
+/// Generator of samples as they are in the file.
 pub(crate) struct Line<L> {
     make: L,
     bytes: Vec<u8>,
@@ -29,19 +29,19 @@ impl<L: FnMut(u64, &mut [u8])> Line<L> {
 
 const LINE_END: &[u8] = b"\r\n";
 
-/// Compares a file with the lines up to `pushed`, but for those in `gaps`; returns its bytes.
+/// Compares a file with the samples before `pushed` that are in no gap; returns its length in bytes.
 pub(crate) fn compare<S: Store>(
     store: &mut S,
     path: &str,
     pushed: u64,
     gaps: &[Gap],
     line: &mut Line<impl FnMut(u64, &mut [u8])>,
-) -> Result<u64, RecordError<S::Error>> {
-    let doing = |doing| move |source| RecordError::Store { doing, source };
+) -> Result<u64, LoggerError<S::Error>> {
+    let doing = |doing| move |source| LoggerError::Store { doing, source };
     let mut file = store.open(path, false).map_err(doing("opening"))?;
     let (mut at, mut held) = (0, Vec::new());
     let mut buffer = vec![0; LINES_PER_READ * line.bytes.len()];
-    for number in kept(pushed, gaps) {
+    for number in samples_in_no_gap(pushed, gaps) {
         let expected = line.of(number);
         if held.is_empty() {
             let read = store.read(&mut file, at, &mut buffer);
@@ -54,20 +54,20 @@ pub(crate) fn compare<S: Store>(
             .count();
         at += same as u64;
         if same < expected.len() {
-            return Err(RecordError::Differs { offset_bytes: at });
+            return Err(LoggerError::Differs { offset_bytes: at });
         }
         held.drain(..same);
     }
     let beyond = store.read(&mut file, at, &mut [0]);
     if beyond.map_err(doing("reading"))? > 0 || !held.is_empty() {
-        return Err(RecordError::Differs { offset_bytes: at });
+        return Err(LoggerError::Differs { offset_bytes: at });
     }
     store.close(file).map_err(doing("closing"))?;
     Ok(at)
 }
 
-/// The lines that are in no gap.
-fn kept(pushed: u64, gaps: &[Gap]) -> impl Iterator<Item = u64> {
+/// Returns the samples that are in no gap.
+fn samples_in_no_gap(pushed: u64, gaps: &[Gap]) -> impl Iterator<Item = u64> {
     let starts = std::iter::once(0).chain(gaps.iter().map(|gap| gap.first + gap.count));
     let ends = gaps.iter().map(|gap| gap.first).chain([pushed]);
     starts.zip(ends).flat_map(|(start, end)| start..end)

@@ -1,12 +1,12 @@
-//! Recordings on simulated cards, against the studies' workloads and another FAT library.
+//! Recordings on simulated cards, compared with the studies' workloads and read by another FAT library.
 
 #[path = "../../store/tests/common/mod.rs"]
 mod common;
 
-use cardiograph_compare::{Policy, Recorded, Recording, record, record_on_card};
+use cardiograph_compare::{LoggerConfig, LoggerResult, Policy, run_logger, run_logger_on_card};
 use cardiograph_sim_card::{Board, Card, Profile, Seed};
 use cardiograph_store::{FatCard, run_on_card};
-use cardiograph_workload::{Doing, Fill, Observer, Operation, Phase, Span, Store, Workload};
+use cardiograph_workload::{Activity, Fill, Observer, Operation, Phase, Span, Store, Workload};
 use common::{fsck, image};
 use std::fs::File;
 use std::io::Read;
@@ -25,29 +25,29 @@ impl Observer for Seen {
         ControlFlow::Continue(())
     }
 
-    fn wait(&mut self, _doing: Doing, _now_ns: u64) -> ControlFlow<()> {
+    fn poll(&mut self, _activity: Activity, _now_ns: u64) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
 }
 
-/// A card of 1 GiB, small enough to write out as an image.
+/// Returns a card of 1 GiB, small enough to write as an image.
 fn card(seed: u64) -> Card {
     let mut profile = Profile::named("class10-16g").unwrap();
     profile.capacity_bytes = 1 << 30;
     Card::new(&profile, Seed::new(seed))
 }
 
-fn recording(rate_hz: u32, policy: Policy) -> Recording {
-    Recording {
+fn recording(rate_hz: u32, policy: Policy) -> LoggerConfig {
+    LoggerConfig {
         rate_hz: NonZeroU32::new(rate_hz).unwrap(),
-        line_bytes: LINE_BYTES,
-        lines: LINES.into(),
-        ram_bytes: u64::from(LINES * LINE_BYTES),
+        sample_bytes: LINE_BYTES,
+        samples: LINES.into(),
+        buffer_bytes: u64::from(LINES * LINE_BYTES),
         policy,
     }
 }
 
-/// As the workloads of MagOD2 fill their lines.
+/// Fills a line like the workloads of MagOD2.
 fn tildes(_line: u64, bytes: &mut [u8]) {
     bytes.fill(b'~');
 }
@@ -58,7 +58,7 @@ fn numbers(line: u64, bytes: &mut [u8]) {
     bytes[..digits.len()].copy_from_slice(digits.as_bytes());
 }
 
-/// The lines of a MagOD2 workload in one file, so long apart.
+/// Runs a MagOD2 workload with one file and this delay between lines; returns its operations.
 fn workload_times(span: Span, delay_us: u32, board: &Board) -> Vec<Operation> {
     let phases = [Phase {
         calls_per_file: LINES,
@@ -81,15 +81,15 @@ fn workload_times(span: Span, delay_us: u32, board: &Board) -> Vec<Operation> {
     seen.0
 }
 
-/// A recording into the folder that the workload makes.
-fn recorded_times(recording: &Recording, board: &Board) -> Vec<Operation> {
+/// Runs a recording into the folder of the workload; returns its operations.
+fn recorded_times(recording: &LoggerConfig, board: &Board) -> Vec<Operation> {
     let mut store = FatCard::mount(card(1), board).unwrap();
     let mut clock = store.clock();
     store.mkdir("WRITETMP").unwrap();
     store.mkdir("WRITETMP/TEST_0").unwrap();
     let path = "WRITETMP/TEST_0/TEMP_0.TXT";
     let mut seen = Seen::default();
-    let recorded = record(
+    let recorded = run_logger(
         recording, path, true, &mut store, &mut clock, &mut seen, tildes,
     );
     assert_eq!(recorded.unwrap().lost, 0);
@@ -97,20 +97,20 @@ fn recorded_times(recording: &Recording, board: &Board) -> Vec<Operation> {
 }
 
 #[test]
-fn without_pauses_the_policies_are_the_workloads_of_magod2() {
+fn without_pauses_the_policies_equal_the_workloads_of_magod2() {
     let board = Board::named("esp32").unwrap();
     for (policy, span) in [
         (Policy::Naive, Span::OpenToClose),
         (Policy::KeepOpen, Span::Call),
     ] {
-        // All lines are there before the first is written.
+        // All lines arrive before the first is written.
         let recorded = recorded_times(&recording(u32::MAX, policy), &board);
         assert!(recorded == workload_times(span, 0, &board), "{policy:?}");
     }
 }
 
 #[test]
-fn at_the_pace_of_magod2_write_times_are_the_workloads() {
+fn at_the_pace_of_magod2_latencies_equal_those_of_the_workloads() {
     let board = Board::named("esp32").unwrap();
     for (policy, span) in [
         (Policy::Naive, Span::OpenToClose),
@@ -120,13 +120,13 @@ fn at_the_pace_of_magod2_write_times_are_the_workloads() {
         let workload = workload_times(span, 100_000, &board);
         let durations =
             |all: &[Operation]| -> Vec<u64> { all.iter().map(Operation::duration_ns).collect() };
-        // A line is there every 125 ms, the workload waits 100 ms after each: this card does not care.
+        // A line arrives every 125 ms, while the workload waits 100 ms after each; this card does not depend on pauses.
         assert_eq!(recorded[2].start_ns - recorded[1].start_ns, 125_000_000);
         assert!(durations(&recorded) == durations(&workload), "{policy:?}");
     }
 }
 
-/// The file, as another FAT library reads it from a file system that fsck.fat finds clean.
+/// Reads a file with another FAT library, from a file system that fsck.fat finds clean.
 fn file_of(card: &Card, name: &str) -> Vec<u8> {
     let path = image(card, name);
     fsck(&path);
@@ -139,9 +139,9 @@ fn file_of(card: &Card, name: &str) -> Vec<u8> {
     content
 }
 
-/// The lines that are in no gap.
-fn expected(recorded: &Recorded) -> Vec<u8> {
-    assert_eq!(recorded.gap_count, recorded.gaps.len() as u64);
+/// Returns the lines that are in no gap.
+fn expected(recorded: &LoggerResult) -> Vec<u8> {
+    assert_eq!(recorded.gaps_total, recorded.gaps.len() as u64);
     let is_lost = |line| {
         let mut gaps = recorded.gaps.iter();
         gaps.any(|gap| (gap.first..gap.first + gap.count).contains(&line))
@@ -157,19 +157,19 @@ fn expected(recorded: &Recorded) -> Vec<u8> {
 }
 
 #[test]
-fn files_hold_every_line_but_those_in_gaps_with_every_library() {
-    let recipe = Policy::AfterRecipe {
-        recipe_ns: 500_000_000,
+fn files_contain_every_line_except_those_in_gaps_with_every_library() {
+    let after_session = Policy::AfterSession {
+        session_ns: 500_000_000,
     };
     for board in ["esp32", "lpc43xx", "linux-reader"] {
-        for policy in [Policy::Naive, Policy::KeepOpen, recipe] {
-            let recording = Recording {
-                ram_bytes: 4096,
+        for policy in [Policy::Naive, Policy::KeepOpen, after_session] {
+            let recording = LoggerConfig {
+                buffer_bytes: 4096,
                 ..recording(860, policy)
             };
             let board_there = Board::named(board).unwrap();
             let mut seen = Seen::default();
-            let (run, card) = record_on_card(
+            let (run, card) = run_logger_on_card(
                 card(2),
                 &board_there,
                 &recording,
@@ -181,7 +181,7 @@ fn files_hold_every_line_but_those_in_gaps_with_every_library() {
             let recorded = run.result.unwrap();
             assert_eq!(recorded.written + recorded.lost, u64::from(LINES));
             assert_eq!(recorded.written, seen.0.len() as u64);
-            if policy == recipe || (policy == Policy::Naive && board == "esp32") {
+            if policy == after_session || (policy == Policy::Naive && board == "esp32") {
                 assert!(recorded.lost > 0, "{board}, {policy:?}");
             }
             if policy == Policy::KeepOpen || board == "linux-reader" {

@@ -1,8 +1,10 @@
-//! Rings, gaps and risk against their definitions, on a store whose calls take random times.
+//! Buffer level, gaps and data at risk, compared with their definitions, on a store with random latencies.
 
-use cardiograph_compare::{Cause, GAPS_MAX, Policy, RecordError, Recorded, Recording, record};
+use cardiograph_compare::{
+    Cause, GAPS_MAX, LoggerConfig, LoggerError, LoggerResult, Policy, run_logger,
+};
 use cardiograph_sim_card::{Random, Seed};
-use cardiograph_workload::{Clock, Doing, Flush, Observer, Operation, Store};
+use cardiograph_workload::{Activity, Clock, Flush, Observer, Operation, Store};
 use std::cell::Cell;
 use std::num::NonZeroU32;
 use std::ops::ControlFlow;
@@ -10,16 +12,16 @@ use std::rc::Rc;
 
 const PATH: &str = "RECORD.CSV";
 
-/// One file in memory. Each call takes a random time, once in a while a long one.
+/// One file in memory. Each call takes a random time, occasionally a long one.
 struct Memory {
     file: Option<Vec<u8>>,
     now_ns: Rc<Cell<u64>>,
     random: Random,
-    /// When each open began, by the clock.
+    /// Start time of each open.
     opens_ns: Vec<u64>,
-    /// When each close returned.
+    /// Return time of each close.
     closes_ns: Vec<u64>,
-    /// A byte that is not kept.
+    /// Offset of a byte that is stored wrong.
     bad_byte: Option<usize>,
 }
 
@@ -47,7 +49,7 @@ impl Memory {
         }
     }
 
-    /// Whole tenths of milliseconds now and then, so that calls return as lines arrive.
+    /// Advances the clock, sometimes by whole tenths of milliseconds, so that calls return exactly when lines arrive.
     fn spend(&mut self) {
         let ns = match self.random.below(20) {
             0 => self.random.below(90_000_000),
@@ -113,7 +115,7 @@ impl Store for Memory {
     }
 
     fn flush(&mut self, (): &mut (), _how: Flush) -> Result<(), &'static str> {
-        Err("nobody flushes")
+        Err("flush is not supported")
     }
 
     fn close(&mut self, (): ()) -> Result<(), &'static str> {
@@ -123,11 +125,11 @@ impl Store for Memory {
     }
 
     fn remove(&mut self, _path: &str) -> Result<(), &'static str> {
-        Err("nobody removes")
+        Err("remove is not supported")
     }
 }
 
-/// Every operation; stops after so many.
+/// Collects all operations; stops after a number of them.
 struct Seen(Vec<Operation>, usize);
 
 impl Observer for Seen {
@@ -139,7 +141,7 @@ impl Observer for Seen {
         }
     }
 
-    fn wait(&mut self, _doing: Doing, _now_ns: u64) -> ControlFlow<()> {
+    fn poll(&mut self, _activity: Activity, _now_ns: u64) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
 }
@@ -149,27 +151,27 @@ fn text(line: u64, bytes: &mut [u8]) {
     bytes.copy_from_slice(&digits.as_bytes()[..bytes.len()]);
 }
 
-/// A recording to a new store: what came of it, its calls in ns from the start.
+/// Result of a recording to a new store, and its calls in ns from the start.
 struct Made {
-    recorded: Recorded,
+    recorded: LoggerResult,
     writes_ns: Vec<(u64, u64)>,
     opens_ns: Vec<u64>,
     closes_ns: Vec<u64>,
-    /// The numbers in the file.
+    /// Indices of the lines in the file.
     lines: Vec<u64>,
 }
 
-fn make(recording: &Recording, seed: u64, stop_after: usize) -> Made {
+fn make(recording: &LoggerConfig, seed: u64, stop_after: usize) -> Made {
     let mut store = Memory::new(seed);
     let mut clock = Ticks(store.now_ns.clone());
     let start_ns = clock.now_ns();
     let mut seen = Seen(Vec::new(), stop_after);
-    let recorded = record(
+    let recorded = run_logger(
         recording, PATH, true, &mut store, &mut clock, &mut seen, text,
     )
     .unwrap();
     let file = store.file.unwrap_or_default();
-    let lines = file.chunks(recording.line_bytes as usize).map(|line| {
+    let lines = file.chunks(recording.sample_bytes as usize).map(|line| {
         let digits = line.strip_suffix(b"\r\n").unwrap();
         std::str::from_utf8(digits).unwrap().parse().unwrap()
     });
@@ -184,28 +186,28 @@ fn make(recording: &Recording, seed: u64, stop_after: usize) -> Made {
     }
 }
 
-fn some_recording(random: &mut Random) -> Recording {
+fn some_recording(random: &mut Random) -> LoggerConfig {
     let line_bytes = 20 + random.below(100) as u32;
-    Recording {
+    LoggerConfig {
         rate_hz: NonZeroU32::new([8, 100, 333, 860, 10_000][random.below(5) as usize]).unwrap(),
-        line_bytes,
-        lines: random.below(1500),
-        ram_bytes: u64::from(line_bytes) * (1 + random.below(40)) + random.below(20),
+        sample_bytes: line_bytes,
+        samples: random.below(1500),
+        buffer_bytes: u64::from(line_bytes) * (1 + random.below(40)) + random.below(20),
         policy: match random.below(3) {
             0 => Policy::Naive,
             1 => Policy::KeepOpen,
-            _ => Policy::AfterRecipe {
-                recipe_ns: 1 + random.below(2_000_000_000),
+            _ => Policy::AfterSession {
+                session_ns: 1 + random.below(2_000_000_000),
             },
         },
     }
 }
 
-/// Whether each line is lost, and the most bytes that wait, from when the written ones were done: a line
-/// is lost if those before it that are not done yet leave no room.
-fn check_ring(recording: &Recording, made: &Made) {
-    let Recorded { pushed, .. } = made.recorded;
-    let bytes = u64::from(recording.line_bytes);
+/// Checks lost lines and the buffer peak against the completion times of the written lines: a line is lost if
+/// the incomplete lines before it leave no space.
+fn check_ring(recording: &LoggerConfig, made: &Made) {
+    let LoggerResult { pushed, .. } = made.recorded;
+    let bytes = u64::from(recording.sample_bytes);
     let mut peak_bytes = 0;
     let mut lost = Vec::new();
     for line in 0..pushed {
@@ -215,25 +217,25 @@ fn check_ring(recording: &Recording, made: &Made) {
             .count() as u64;
         let with_it = (waiting + 1) * bytes;
         let is_written = made.lines.binary_search(&line).is_ok();
-        assert_eq!(is_written, with_it <= recording.ram_bytes, "line {line}");
+        assert_eq!(is_written, with_it <= recording.buffer_bytes, "line {line}");
         match is_written {
             true => peak_bytes = peak_bytes.max(with_it),
             false => lost.push(line),
         }
     }
-    assert_eq!(made.recorded.ring_peak_bytes, peak_bytes);
+    assert_eq!(made.recorded.buffer_peak_bytes, peak_bytes);
     assert_eq!(made.recorded.lost, lost.len() as u64);
     let gaps: Vec<&[u64]> = lost.chunk_by(|a, b| a + 1 == *b).collect();
-    assert_eq!(made.recorded.gap_count, gaps.len() as u64);
+    assert_eq!(made.recorded.gaps_total, gaps.len() as u64);
     assert_eq!(made.recorded.gaps.len(), gaps.len().min(GAPS_MAX));
-    for (told, gap) in made.recorded.gaps.iter().zip(gaps) {
-        assert_eq!((told.first, told.count), (gap[0], gap.len() as u64));
-        assert_eq!(told.at_us, recording.arrival_ns(gap[0]) / 1000);
+    for (reported, gap) in made.recorded.gaps.iter().zip(gaps) {
+        assert_eq!((reported.first, reported.count), (gap[0], gap.len() as u64));
+        assert_eq!(reported.at_us, recording.arrival_ns(gap[0]) / 1000);
     }
 }
 
-/// The age that every line had when the first close after its write returned.
-fn check_risk(recording: &Recording, made: &Made) {
+/// Checks the data at risk: the age of every line when the first close after its write returned.
+fn check_risk(recording: &LoggerConfig, made: &Made) {
     let ages = made.lines.iter().zip(&made.writes_ns).map(|(line, done)| {
         let closed_ns = made.closes_ns.iter().find(|&&ns| ns >= done.1).unwrap();
         closed_ns - recording.arrival_ns(*line)
@@ -241,43 +243,45 @@ fn check_risk(recording: &Recording, made: &Made) {
     assert_eq!(made.recorded.at_risk_max_us, ages.max().unwrap_or(0) / 1000);
 }
 
-/// A writer starts as soon as its policy lets it.
-fn check_starts(recording: &Recording, made: &Made) {
+/// Checks that a write starts as soon as its policy permits.
+fn check_starts(recording: &LoggerConfig, made: &Made) {
     let mut free_ns = 0;
     for ((line, &(start_ns, end_ns)), at) in made.lines.iter().zip(&made.writes_ns).zip(0..) {
         let arrival_ns = recording.arrival_ns(*line);
         match recording.policy {
             Policy::Naive => assert_eq!(start_ns, arrival_ns.max(free_ns), "write {at}"),
-            // The first waits for the open.
+            // The first write waits for the open.
             Policy::KeepOpen if at == 0 => assert!(start_ns >= arrival_ns),
             Policy::KeepOpen => assert_eq!(start_ns, arrival_ns.max(free_ns), "write {at}"),
-            Policy::AfterRecipe { .. } => assert!(start_ns >= free_ns, "write {at}"),
+            Policy::AfterSession { .. } => assert!(start_ns >= free_ns, "write {at}"),
         }
         free_ns = end_ns;
     }
 }
 
-/// The file is opened for each recipe when that is over, or the lines are, and the recipe before is written.
-fn check_recipes(recording: &Recording, made: &Made) {
-    let Policy::AfterRecipe { recipe_ns } = recording.policy else {
+/// Checks that the file is opened once per session, when the session or the samples have ended and the previous
+/// session is written.
+fn check_sessions(recording: &LoggerConfig, made: &Made) {
+    let Policy::AfterSession { session_ns } = recording.policy else {
         return;
     };
-    let recipe_of = |line: &u64| recording.arrival_ns(*line) / recipe_ns;
-    let recipes = made.lines.chunk_by(|a, b| recipe_of(a) == recipe_of(b));
-    let recipes: Vec<u64> = recipes.map(|lines| recipe_of(&lines[0])).collect();
-    assert_eq!(recipes.len(), made.opens_ns.len());
+    let session_of = |line: &u64| recording.arrival_ns(*line) / session_ns;
+    let sessions = made.lines.chunk_by(|a, b| session_of(a) == session_of(b));
+    let sessions: Vec<u64> = sessions.map(|lines| session_of(&lines[0])).collect();
+    assert_eq!(sessions.len(), made.opens_ns.len());
     let mut free_ns = 0;
-    for ((recipe, opened_ns), closed_ns) in recipes.iter().zip(&made.opens_ns).zip(&made.closes_ns)
+    for ((session, opened_ns), closed_ns) in
+        sessions.iter().zip(&made.opens_ns).zip(&made.closes_ns)
     {
-        let last_ns = recording.arrival_ns(recording.lines - 1);
-        let over_ns = last_ns.min((recipe + 1) * recipe_ns);
-        assert_eq!(*opened_ns, over_ns.max(free_ns), "recipe {recipe}");
+        let last_ns = recording.arrival_ns(recording.samples - 1);
+        let over_ns = last_ns.min((session + 1) * session_ns);
+        assert_eq!(*opened_ns, over_ns.max(free_ns), "session {session}");
         free_ns = *closed_ns;
     }
 }
 
 #[test]
-fn what_is_lost_waits_and_is_at_risk_follows_from_the_definitions() {
+fn losses_buffer_and_risk_match_their_definitions() {
     let mut random = Seed::new(1).stream("recordings");
     let mut lost = [0; 3];
     for seed in 0..300 {
@@ -285,46 +289,46 @@ fn what_is_lost_waits_and_is_at_risk_follows_from_the_definitions() {
         let made = make(&recording, seed, usize::MAX);
         let recorded = &made.recorded;
         println!("seed {seed}: {recording:?}");
-        assert_eq!(recorded.pushed, recording.lines);
+        assert_eq!(recorded.pushed, recording.samples);
         assert_eq!(recorded.written, made.lines.len() as u64);
         assert_eq!(recorded.written + recorded.lost, recorded.pushed);
-        let bytes = recorded.written * u64::from(recording.line_bytes);
+        let bytes = recorded.written * u64::from(recording.sample_bytes);
         assert_eq!(recorded.verified_bytes, bytes);
         let longest_ns = made.writes_ns.iter().map(|(start, end)| end - start).max();
-        assert_eq!(recorded.longest_write_ns, longest_ns.unwrap_or(0));
+        assert_eq!(recorded.worst_case_write_ns, longest_ns.unwrap_or(0));
         check_ring(&recording, &made);
         check_risk(&recording, &made);
         check_starts(&recording, &made);
-        check_recipes(&recording, &made);
+        check_sessions(&recording, &made);
         lost[match recording.policy {
             Policy::Naive => 0,
             Policy::KeepOpen => 1,
-            Policy::AfterRecipe { .. } => 2,
+            Policy::AfterSession { .. } => 2,
         }] += recorded.lost;
     }
-    // Otherwise the checks of gaps checked nothing.
+    // Without gaps, the checks of gaps would be void.
     assert!(lost.iter().all(|&lost| lost > 1000), "{lost:?}");
 }
 
 #[test]
-fn a_stop_ends_the_lines_and_not_the_writing() {
+fn a_stop_ends_sampling_and_writes_the_buffer() {
     for policy in [
         Policy::Naive,
         Policy::KeepOpen,
-        Policy::AfterRecipe {
-            recipe_ns: 500_000_000,
+        Policy::AfterSession {
+            session_ns: 500_000_000,
         },
     ] {
-        let recording = Recording {
+        let recording = LoggerConfig {
             rate_hz: NonZeroU32::new(860).unwrap(),
-            line_bytes: 100,
-            lines: 100_000,
-            ram_bytes: 8192,
+            sample_bytes: 100,
+            samples: 100_000,
+            buffer_bytes: 8192,
             policy,
         };
         let made = make(&recording, 5, 300);
         let recorded = &made.recorded;
-        assert!(recorded.stopped && recorded.pushed < recording.lines);
+        assert!(recorded.stopped && recorded.pushed < recording.samples);
         assert!(recorded.written >= 300);
         assert_eq!(recorded.written + recorded.lost, recorded.pushed);
         assert_eq!(recorded.verified_bytes, 0);
@@ -333,44 +337,44 @@ fn a_stop_ends_the_lines_and_not_the_writing() {
 }
 
 #[test]
-fn a_recipe_longer_than_its_ram_says_so() {
-    let recording = Recording {
+fn a_session_longer_than_its_buffer_is_the_cause_of_its_gaps() {
+    let recording = LoggerConfig {
         rate_hz: NonZeroU32::new(1000).unwrap(),
-        line_bytes: 100,
-        lines: 2000,
-        ram_bytes: 50_000,
-        policy: Policy::AfterRecipe {
-            recipe_ns: 1_000_000_000,
+        sample_bytes: 100,
+        samples: 2000,
+        buffer_bytes: 50_000,
+        policy: Policy::AfterSession {
+            session_ns: 1_000_000_000,
         },
     };
     let recorded = make(&recording, 1, usize::MAX).recorded;
     let first = recorded.gaps[0];
-    assert_eq!((first.first, first.cause), (500, Cause::Recipe));
+    assert_eq!((first.first, first.cause), (500, Cause::Session));
     assert_eq!(first.at_us, 500_000);
-    // The second recipe begins in the midst of writing the first.
+    // The second session begins while the first is being written.
     assert!(first.count >= 500, "{first:?}");
 }
 
 #[test]
-fn what_was_there_is_not_written_over_and_what_differs_is_told() {
-    let recording = Recording {
+fn existing_files_are_not_overwritten_and_differences_are_detected() {
+    let recording = LoggerConfig {
         rate_hz: NonZeroU32::new(860).unwrap(),
-        line_bytes: 100,
-        lines: 100,
-        ram_bytes: 8192,
+        sample_bytes: 100,
+        samples: 100,
+        buffer_bytes: 8192,
         policy: Policy::Naive,
     };
     let run = |store: &mut Memory| {
         let mut clock = Ticks(store.now_ns.clone());
         let mut seen = Seen(Vec::new(), usize::MAX);
-        record(&recording, PATH, true, store, &mut clock, &mut seen, text)
+        run_logger(&recording, PATH, true, store, &mut clock, &mut seen, text)
     };
     let mut store = Memory::new(1);
     store.file = Some(b"mine".to_vec());
     let error = run(&mut store).unwrap_err();
     assert!(matches!(
         error,
-        RecordError::Store {
+        LoggerError::Store {
             doing: "creating",
             ..
         }
@@ -380,5 +384,5 @@ fn what_was_there_is_not_written_over_and_what_differs_is_told() {
     let mut store = Memory::new(1);
     store.bad_byte = Some(4321);
     let error = run(&mut store).unwrap_err();
-    assert!(matches!(error, RecordError::Differs { offset_bytes: 4321 }));
+    assert!(matches!(error, LoggerError::Differs { offset_bytes: 4321 }));
 }

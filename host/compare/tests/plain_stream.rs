@@ -1,11 +1,11 @@
-//! The plain stream against the card below the wire.
+//! The plain stream, compared with the card behind the wire.
 
-use cardiograph_compare::{PlainError, lossless_rate_Bps, plain_stream};
+use cardiograph_compare::{PlainError, plain_stream, sustained_rate_bytes_per_s};
 use cardiograph_sim_card::{Block, Card, Profile, Seed};
 
 const START: u32 = 8192;
 const BLOCKS: u32 = 20_000;
-/// Token, data, checksum and the answer to a block.
+/// Bytes of token, data, checksum and data response.
 const BLOCK_WIRE_BYTES: u64 = 516;
 
 fn profile(name: &str) -> Profile {
@@ -38,13 +38,13 @@ fn every_block_is_on_the_card() {
 }
 
 #[test]
-fn a_block_takes_its_bytes_and_the_card_s_busy() {
+fn a_block_takes_its_bytes_plus_busy() {
     for (name, byte_ns, clock_hz) in [
         ("kingston-8g", 320, 25_000_000),
         ("apacer-1g-slc", 2000, 4_000_000),
     ] {
         let (times, _) = plain_stream(card(name), clock_hz, START, BLOCKS, |_, _| {}).unwrap();
-        // The same card, asked without a wire at the times at which its blocks were there.
+        // The same card, accessed without a wire at the times at which its blocks had been transferred.
         let mut alone = card(name);
         let mut longest_ns = 0;
         for (block, &(start_ns, end_ns)) in (u64::from(START)..).zip(&times) {
@@ -54,16 +54,16 @@ fn a_block_takes_its_bytes_and_the_card_s_busy() {
             let answered_ns = start_ns + BLOCK_WIRE_BYTES * byte_ns;
             let least_ns = (there_ns + busy_ns).max(answered_ns);
             let more_ns = end_ns.checked_sub(least_ns).unwrap();
-            // Busy may have begun with the answer; then it is seen to its end, and one byte more.
+            // Busy may begin with the data response; the loop then polls until its end, plus one byte.
             assert!(more_ns <= 3 * byte_ns, "{name}, block {block}: {more_ns}");
         }
-        assert!(longest_ns > 1_000_000, "no block that tells anything");
+        assert!(longest_ns > 1_000_000, "no block with a long busy");
         assert!(times.windows(2).all(|two| two[0].1 == two[1].0));
     }
 }
 
 #[test]
-fn a_card_that_is_never_busy_is_written_at_the_wire_s_limit() {
+fn a_card_that_is_never_busy_is_written_at_the_limit_of_the_wire() {
     let mut profile = profile("apacer-1g-slc");
     profile.flash.program_us = vec![0];
     profile.flash.log_program_us = 0;
@@ -78,12 +78,12 @@ fn a_card_that_is_never_busy_is_written_at_the_wire_s_limit() {
             .all(|(start_ns, end_ns)| end_ns - start_ns == 517 * 320)
     );
     // 512 B in 517 bytes of 320 ns.
-    let rate = lossless_rate_Bps(&times, 65_536);
+    let rate = sustained_rate_bytes_per_s(&times, 65_536);
     assert!((rate - 512e9 / (517.0 * 320.0)).abs() < 1.0, "{rate}");
 }
 
 #[test]
-fn what_the_card_refuses_is_told() {
+fn rejected_blocks_are_reported() {
     let blocks = card("kingston-8g").blocks() as u32;
     let past = plain_stream(card("kingston-8g"), 25_000_000, blocks, 1, |_, _| {});
     assert!(matches!(past, Err(PlainError::Refused { command: 25, .. })));

@@ -1,12 +1,12 @@
-//! The recorder on simulated cards: what it promises beside not losing anything on one stream.
+//! The recorder on simulated cards: concurrent reads, several streams, flushes and wire efficiency.
 
-use cardiograph_compare::{lossless_rate_Bps, plain_stream};
+use cardiograph_compare::{plain_stream, sustained_rate_bytes_per_s};
 use cardiograph_recorder::{
     Config, Control, Event, FlushState, Format, LINE_BYTES_MAX, MAGOD2, ReadDesk, ReadTally,
     StreamConfig, StreamSummary, Window,
 };
 use cardiograph_sim_card::{Block, Card, Profile, Seed};
-use cardiograph_sim_device::{Beside, Device, Finished, Lines, Samples, StreamSetup};
+use cardiograph_sim_device::{BackgroundTask, Device, Lines, Outcome, Samples, StreamSetup};
 use cardiograph_sim_world::Handle;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -44,31 +44,31 @@ fn lines(prefix: &[u8; 3], rate_hz: u32, seconds: u32, ring_bytes: usize) -> Str
     }
 }
 
-fn done<const N: usize>(finished: Finished<N>) -> [StreamSummary; N] {
+fn done<const N: usize>(finished: Outcome<N>) -> [StreamSummary; N] {
     match finished {
-        Finished::Done(summaries) => summaries,
+        Outcome::Done(summaries) => summaries,
         other => panic!("{other:?}"),
     }
 }
 
-fn nothing<'b>(_: &'b Control, _: &'b ReadDesk<'b>, _: Handle) -> Option<Beside<'b>> {
+fn nothing<'b>(_: &'b Control, _: &'b ReadDesk<'b>, _: Handle) -> Option<BackgroundTask<'b>> {
     None
 }
 
-/// Reads a stretch of the card again and again while it records.
+/// Records while another task reads the same range of the card repeatedly.
 fn log_with_reads(device: &Device, rate_hz: u32, seconds: u32) -> (StreamSummary, ReadTally) {
     let tally = Rc::new(Cell::new(ReadTally::default()));
-    let told = tally.clone();
+    let shared = tally.clone();
     let logged = device.log(
         [lines(b"REC", rate_hz, seconds, 65_536)],
         |_, _| (),
-        |_, desk, _| Some(Box::pin(read_for_ever(desk, told))),
+        |_, desk, _| Some(Box::pin(read_forever(desk, shared))),
     );
-    let [summary] = done(logged.finished);
+    let [summary] = done(logged.outcome);
     (summary, tally.get())
 }
 
-async fn read_for_ever(desk: &ReadDesk<'_>, tally: Rc<Cell<ReadTally>>) {
+async fn read_forever(desk: &ReadDesk<'_>, tally: Rc<Cell<ReadTally>>) {
     let mut piece: Vec<Block> = vec![[0; 512]; 16];
     for start in (0..).step_by(16) {
         desk.read(50_000 + start % 4096, &mut piece).await.unwrap();
@@ -77,30 +77,30 @@ async fn read_for_ever(desk: &ReadDesk<'_>, tally: Rc<Cell<ReadTally>>) {
 }
 
 #[test]
-fn reads_go_on_beside_a_recording_and_cost_no_sample() {
+fn concurrent_reads_cost_no_sample() {
     let (summary, tally) = log_with_reads(&device("class10-16g", CLOCK_HZ), 860, 20);
     println!("{summary:?} {tally:?}");
     assert_eq!((summary.lost, summary.window_breaches), (0, 0));
     assert_eq!(summary.written, 860 * 20);
-    // At least 200 kB/s, which the thesis' server reached without recording.
+    // At least 200 kB/s, which the server of the thesis reached without recording.
     assert!(tally.blocks * 512 > 20 * 200_000);
     assert!(tally.card_us > 0 && u64::from(tally.card_us_max) <= tally.card_us);
 }
 
-/// At 95 % of what the card bears there is little room for reads: they wait, and no sample is lost.
+/// At 95 % of the sustained rate there is little time for reads: they wait, and no sample is lost.
 #[test]
 fn reads_wait_for_samples() {
     let profile = Profile::named("sandisk-edge-8g").unwrap();
     let card = Card::new(&profile, Seed::new(1));
     let (times, _) = plain_stream(card, CLOCK_HZ, 32_768, 200_000, |_, _| {}).unwrap();
-    let rate_hz = (0.95 * lossless_rate_Bps(&times, 65_536) / 100.0) as u32;
+    let rate_hz = (0.95 * sustained_rate_bytes_per_s(&times, 65_536) / 100.0) as u32;
     let (summary, tally) = log_with_reads(&device("sandisk-edge-8g", CLOCK_HZ), rate_hz, 15);
     println!("{rate_hz} Hz: {summary:?} {tally:?}");
     assert_eq!(summary.lost, 0);
     assert!(tally.put_off > 0 && tally.reads > 10);
 }
 
-/// Four streams of different rates and formats on the thesis' card and bus.
+/// Four streams of different rates and formats on the card and bus of the thesis.
 #[test]
 fn four_streams_share_a_card() {
     struct Spectra(u32);
@@ -134,7 +134,7 @@ fn four_streams_share_a_card() {
         |_, _| (),
         nothing,
     );
-    let summaries = done(logged.finished);
+    let summaries = done(logged.outcome);
     println!("{summaries:?}");
     for (summary, written) in summaries.iter().zip([5_000, 80, 1_000, 2_000]) {
         assert_eq!((summary.written, summary.lost), (written, 0));
@@ -142,13 +142,13 @@ fn four_streams_share_a_card() {
     }
 }
 
-/// A flush makes all durable that was pushed before it, and within the time that was said.
+/// A flush makes all samples durable that were pushed before it, within its time limit.
 #[test]
-fn a_flush_keeps_its_time() {
+fn a_flush_meets_its_time_limit() {
     let device = device("class10-16g", CLOCK_HZ);
     let covered = Rc::new(Cell::new(None));
     let flushes = Rc::new(RefCell::new(Vec::new()));
-    let (noted, told) = (covered.clone(), flushes.clone());
+    let (noted, results) = (covered.clone(), flushes.clone());
     device.log(
         [lines(b"REC", 860, 10, 65_536)],
         |_, event| {
@@ -163,14 +163,14 @@ fn a_flush_keeps_its_time() {
             Some(Box::pin(async move {
                 for _ in 0..20 {
                     world.sleep_ns(333_333_333).await;
-                    let (said_us, asked_us) = (control.flush_us_max(), world.now_ns() / 1000);
+                    let (limit_us, requested_us) = (control.flush_us_max(), world.now_ns() / 1000);
                     let number = control.flush();
                     while control.flush_state(number) == FlushState::Pending {
                         world.sleep_ns(100_000).await;
                     }
-                    let took_us = world.now_ns() / 1000 - asked_us;
-                    let flush = (asked_us, said_us, took_us, covered.get());
-                    told.borrow_mut().push(flush);
+                    let took_us = world.now_ns() / 1000 - requested_us;
+                    let flush = (requested_us, limit_us, took_us, covered.get());
+                    results.borrow_mut().push(flush);
                 }
             }))
         },
@@ -178,18 +178,18 @@ fn a_flush_keeps_its_time() {
     let flushes = flushes.take();
     println!("{flushes:?}");
     assert_eq!(flushes.len(), 20);
-    for (asked_us, said_us, took_us, covered_us) in flushes {
-        assert!(covered_us.unwrap() >= asked_us);
-        // The recorder looks every 2 ms when it has nothing to do, and the test every 0.1 ms.
+    for (requested_us, limit_us, took_us, covered_us) in flushes {
+        assert!(covered_us.unwrap() >= requested_us);
+        // An idle recorder polls every 2 ms, and the test every 0.1 ms.
         assert!(
-            took_us <= u64::from(said_us) + 2_200,
-            "{took_us} us, {said_us} said"
+            took_us <= u64::from(limit_us) + 2_200,
+            "{took_us} us, {limit_us} said"
         );
     }
 }
 
-/// Of the bytes on the wire that are not busy, at least 98 % of 512/517 are samples: marks, checkpoints, and
-/// looking whether the card is ready included. How late the end of busy is noticed is in the driver's tests.
+/// Of the bytes on the wire without busy, at least 98 % of 512/517 are samples. The rest includes marks,
+/// checkpoints, and polls of the card's readiness. The driver's tests check how soon it detects the end of busy.
 #[test]
 fn the_wire_carries_samples_and_little_else() {
     for (card, rate_hz) in [
@@ -211,7 +211,7 @@ fn the_wire_carries_samples_and_little_else() {
             },
             nothing,
         );
-        assert_eq!(done(logged.finished)[0].lost, 0);
+        assert_eq!(done(logged.outcome)[0].lost, 0);
         let ((first, from), (last, to)) = ends.get().unwrap();
         let clocked = to.bytes - from.bytes - (to.busy - from.busy);
         let part = ((last - first) * 100) as f64 / clocked as f64 / (512.0 / 517.0);

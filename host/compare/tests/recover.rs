@@ -1,10 +1,10 @@
-//! Cards that lost their power, recovered on a computer: as the device itself would have done it.
+//! Recovery on a computer of cards that lost power, compared with the recovery by the device itself.
 
-use cardiograph_record::{Place, RecoverError, recover_path};
+use cardiograph_record::{RecoverError, TargetKind, recover_path};
 use cardiograph_recorder::{Event, FatError, Format, StreamConfig, Window};
-use cardiograph_sim_card::wire::Strike;
+use cardiograph_sim_card::wire::Fault;
 use cardiograph_sim_card::{BLOCK_BYTES, Card, Profile, Seed};
-use cardiograph_sim_device::{Device, Finished, Lines, StreamSetup, line};
+use cardiograph_sim_device::{Device, Lines, Outcome, StreamSetup, line};
 use cardiograph_store::format;
 use fatfs::{FileSystem, FsOptions};
 use std::collections::BTreeMap;
@@ -17,12 +17,12 @@ use tempfile::TempDir;
 const LINE_BYTES: usize = 40;
 const CARD_BYTES: u64 = 64 << 20;
 
-/// How a card comes from its maker.
+/// Format of a new card.
 #[derive(Clone, Copy, Debug)]
 enum Maker {
     /// With a partition table.
     Partition,
-    /// By mkfs.fat, without one.
+    /// By mkfs.fat, without a partition table.
     Whole,
 }
 
@@ -39,7 +39,7 @@ fn program(name: &str) -> Command {
     command
 }
 
-/// An empty card.
+/// Returns an empty card.
 fn card(maker: Maker, directory: &Path) -> Card {
     let mut profile = Profile::named("class10-16g").unwrap();
     profile.capacity_bytes = CARD_BYTES;
@@ -68,8 +68,8 @@ fn card(maker: Maker, directory: &Path) -> Card {
     card
 }
 
-/// Records so many lines on a device; the samples that it said were durable.
-fn log(device: &Device, count: u64) -> (Finished<1>, u64) {
+/// Records `count` lines on a device; returns the number of samples reported as durable.
+fn log(device: &Device, count: u64) -> (Outcome<1>, u64) {
     let lines = Lines {
         rate_hz: 2000,
         line_bytes: LINE_BYTES,
@@ -94,7 +94,7 @@ fn log(device: &Device, count: u64) -> (Finished<1>, u64) {
         }
     };
     let logged = device.log([stream], note, |_, _, _| None);
-    (logged.finished, durable)
+    (logged.outcome, durable)
 }
 
 fn device(card: Card, clock: Option<&cardiograph_sim_world::Clock>) -> Device {
@@ -108,7 +108,7 @@ fn device(card: Card, clock: Option<&cardiograph_sim_world::Clock>) -> Device {
     device
 }
 
-/// The whole card as an image.
+/// Writes the whole card to an image.
 fn image(card: &Card, directory: &Path, name: &str) -> std::path::PathBuf {
     let mut blocks = vec![[0; BLOCK_BYTES]; card.blocks() as usize];
     card.load(0, &mut blocks);
@@ -117,7 +117,7 @@ fn image(card: &Card, directory: &Path, name: &str) -> std::path::PathBuf {
     path
 }
 
-/// The file system of an image alone, judged by fsck.fat, and what its files hold.
+/// Checks the file system of an image with fsck.fat; returns the contents of its files.
 fn files(image: &Path, maker: Maker) -> BTreeMap<String, Vec<u8>> {
     let bytes = fs::read(image).unwrap();
     let start = match maker {
@@ -148,7 +148,7 @@ fn files(image: &Path, maker: Maker) -> BTreeMap<String, Vec<u8>> {
     files.collect()
 }
 
-/// Lines of all files, which must be as they were made and in order: how many there are.
+/// Returns the number of lines in all files, which must be as generated and in order.
 fn count(files: &BTreeMap<String, Vec<u8>>) -> u64 {
     let lines = files
         .values()
@@ -174,10 +174,10 @@ fn a_computer_recovers_as_the_device_does() {
     ] {
         let directory = directory();
         let cut = device(card(maker, directory.path()), None);
-        cut.wire.card().strike(cut_byte, Strike::PowerCut);
+        cut.wire.card().inject(cut_byte, Fault::PowerCut);
         let (finished, durable) = log(&cut, u64::MAX);
         assert!(
-            matches!(finished, Finished::PowerCut),
+            matches!(finished, Outcome::PowerCut),
             "{maker:?} {cut_byte}: {finished:?}"
         );
         let clock = cut.clock().clone();
@@ -185,7 +185,7 @@ fn a_computer_recovers_as_the_device_does() {
         let path = image(&card, directory.path(), "card.img");
         let before = fs::read(&path).unwrap();
 
-        // What would be done, without doing it.
+        // A dry run reports the same and writes nothing.
         let seen = recover_path(&path, true).unwrap();
         assert!(
             fs::read(&path).unwrap() == before,
@@ -193,7 +193,7 @@ fn a_computer_recovers_as_the_device_does() {
         );
         let done = recover_path(&path, false).unwrap();
         assert_eq!(done, seen);
-        assert_eq!(done.place, Place::Card);
+        assert_eq!(done.kind, TargetKind::Card);
         let ours = files(&path, maker);
         for file in done.files {
             let bytes = ours.get(&file.name).map_or(0, |bytes| bytes.len() as u64);
@@ -201,17 +201,17 @@ fn a_computer_recovers_as_the_device_does() {
         }
         assert!(count(&ours) >= durable, "{} of {durable}", count(&ours));
 
-        // Nothing is left to do, and nothing is written then.
+        // A second recovery has nothing to do and writes nothing.
         let before = fs::read(&path).unwrap();
         let again = recover_path(&path, false).unwrap();
-        assert!(again.files.is_empty() && !again.is_mended, "{again:?}");
+        assert!(again.files.is_empty() && !again.is_repaired, "{again:?}");
         assert!(fs::read(&path).unwrap() == before, "the image changed");
 
-        // The device itself: it mounts, recovers, and records a line more.
+        // The device itself mounts, recovers, and records one more line.
         card.power_on(clock.now_ns());
         let restarted = device(card, Some(&clock));
         let (finished, _) = log(&restarted, 1);
-        assert!(matches!(finished, Finished::Done(_)), "{finished:?}");
+        assert!(matches!(finished, Outcome::Done(_)), "{finished:?}");
         let path = image(&restarted.into_card(), directory.path(), "device.img");
         let mut theirs = files(&path, maker);
         theirs.pop_last();
@@ -220,7 +220,7 @@ fn a_computer_recovers_as_the_device_does() {
 }
 
 #[test]
-fn what_is_no_card_of_ours_is_left_alone() {
+fn foreign_cards_are_left_alone() {
     let directory = directory();
     let at = |name: &str| directory.path().join(name);
     let refused = |path: &Path| {
@@ -254,12 +254,12 @@ fn what_is_no_card_of_ours_is_left_alone() {
             .ends_with("check its name")
     );
 
-    // A journal whose records are gone, and one from another card.
+    // A journal without records, and the journal of another card.
     let recorded = device(card(Maker::Whole, directory.path()), None);
     log(&recorded, 100);
     let path = image(&recorded.into_card(), directory.path(), "card.img");
     let mut bytes = fs::read(&path).unwrap();
-    // The volume's serial number, in a boot sector of FAT16.
+    // The serial number of the file system, in a boot sector of FAT16.
     bytes[39] ^= 1;
     fs::write(at("foreign.img"), &bytes).unwrap();
     assert!(

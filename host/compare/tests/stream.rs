@@ -1,7 +1,7 @@
-//! Our recorder on simulated cards: that what is read back is truly looked at.
+//! The recorder on simulated cards: verification detects wrong data.
 
 use cardiograph_compare::{CardStreamError, Streaming, stream_on_card};
-use cardiograph_record::{Feed, Given, Lines, StreamError, Times};
+use cardiograph_record::{Feed, InputLines, Lines, StreamError, Times};
 use cardiograph_recorder::{Config, Window};
 use cardiograph_sim_card::{Card, Counterfeit, Defects, Profile, Seed, Spi};
 use std::num::NonZeroU64;
@@ -15,7 +15,7 @@ const STREAMING: Streaming = Streaming {
         receive_gap_ns: 0,
     },
     cluster_bytes: 8192,
-    ram_bytes: 65_536,
+    buffer_bytes: 65_536,
     window: Window::Us(1_000_000),
     config: Config {
         file_bytes: 1 << 20,
@@ -38,11 +38,11 @@ fn profile() -> Profile {
 }
 
 #[test]
-fn a_card_that_keeps_its_word_holds_all_lines() {
+fn an_honest_card_contains_all_lines() {
     let card = Card::new(&profile(), Seed::new(1));
     let (mut pushed, mut looks) = (0, 0);
     let mut watch = |now: cardiograph_record::Progress| {
-        assert!(now.pushed >= pushed && now.safe + now.lost <= now.pushed);
+        assert!(now.pushed >= pushed && now.durable + now.lost <= now.pushed);
         (pushed, looks) = (now.pushed, looks + 1);
         ControlFlow::Continue(())
     };
@@ -53,16 +53,16 @@ fn a_card_that_keeps_its_word_holds_all_lines() {
     };
     assert_eq!(stream.pushed, LINES.count);
     assert_eq!(stream.summary.written, LINES.count);
-    assert_eq!(stream.line_bytes, LINES.bytes());
+    assert_eq!(stream.sample_bytes, LINES.bytes());
     assert_eq!(stream.gaps, []);
     assert!(stream.files >= LINES.bytes() / (1 << 20));
     assert!(looks > 100);
 }
 
 #[test]
-fn a_card_that_is_smaller_than_it_says_is_found_out() {
+fn a_card_smaller_than_its_claimed_capacity_is_detected() {
     let counterfeit = Counterfeit::Vanishes {
-        // 10 MB: its file system is there, and the first lines are.
+        // 10 MB hold the file system and the first lines.
         real_blocks: NonZeroU64::new(20_000).unwrap(),
     };
     let defects = Defects {
@@ -76,11 +76,11 @@ fn a_card_that_is_smaller_than_it_says_is_found_out() {
         panic!("{streamed:?}");
     };
     assert!(file.starts_with("REC") && file.ends_with(".CSV"), "{file}");
-    assert!(mismatch.due > 0 && mismatch.due < LINES.count);
+    assert!(mismatch.expected > 0 && mismatch.expected < LINES.count);
 }
 
 #[test]
-fn whoever_watches_can_end_it() {
+fn the_watch_callback_can_stop_the_recording() {
     let card = Card::new(&profile(), Seed::new(1));
     let mut watch = |now: cardiograph_record::Progress| match now.pushed > 5_000 {
         true => ControlFlow::Break(()),
@@ -99,19 +99,19 @@ fn whoever_watches_can_end_it() {
 }
 
 #[test]
-fn given_lines_have_their_own_times_and_ends() {
-    let mut given = Given::new(Times::Own(vec![0, 7_000_000, 7_000_000]));
+fn input_lines_keep_their_times_and_line_ends() {
+    let mut input = InputLines::new(Times::PerLine(vec![0, 7_000_000, 7_000_000]));
     for line in [&b"a\n"[..], b"bc\r\n", b""] {
-        given.push(line).unwrap();
+        input.push(line).unwrap();
     }
     assert_eq!(
-        (given.lines(), given.bytes(), given.line_bytes_max()),
+        (input.count(), input.bytes(), input.line_bytes_max()),
         (3, 9, 4)
     );
     let card = Card::new(&profile(), Seed::new(1));
     let mut watch = |_| ControlFlow::Continue(());
-    let streamed = stream_on_card::<1>(card, Seed::new(1), &STREAMING, &given, &mut watch);
+    let streamed = stream_on_card::<1>(card, Seed::new(1), &STREAMING, &input, &mut watch);
     let streamed = streamed.unwrap();
-    assert_eq!(streamed.streams[0].line_bytes, 9);
+    assert_eq!(streamed.streams[0].sample_bytes, 9);
     assert!(streamed.duration_us >= 7_000);
 }

@@ -1,128 +1,128 @@
-//! The figures of a plan: the JSON that programs read.
+//! The figures of a plan, serialized as JSON for programs.
 
 use serde::Serialize;
 
-/// What a logger needs, and what it risks. What the trace cannot tell is null.
+/// Buffer size, risk, energy and wear of a data logger. Figures that a trace cannot provide are null.
 #[derive(Clone, Debug, Serialize)]
-#[expect(non_snake_case, reason = "Bps is bytes per second, J joule")]
 pub struct Plan {
-    /// Version of this layout.
+    /// Version of the JSON layout.
     pub schema: u32,
-    /// The card on its board, or the file a trace was read from.
+    /// The simulated card and board, or the file that the trace was read from.
     pub target: String,
-    /// Samples a second.
-    pub rate_hz: f64,
-    /// Bytes of a sample.
-    pub line_bytes: u64,
-    /// Data rate.
-    pub rate_Bps: f64,
-    /// How long a run of the logger is.
+    /// Samples per second.
+    pub sample_rate_hz: f64,
+    /// Bytes per sample.
+    pub sample_bytes: u64,
+    /// Data rate of the logger.
+    pub rate_bytes_per_s: f64,
+    /// Length of a run of the logger.
     pub run_s: f64,
-    /// What was measured.
+    /// Statistics of the measured writes.
     pub measured: Measured,
-    /// Bytes of each write; null where they differ.
+    /// Payload of each write; null if the writes differ.
     pub block_bytes: Option<u64>,
-    /// How to write, in a sentence.
+    /// Recommended way to write, as a sentence.
     pub policy: String,
-    /// Most RAM that the measured writes themselves take at this rate; null if it is above the average.
-    pub ram_needed_bytes: Option<f64>,
-    /// Least of the sizes that one run in 1000 overflows at most, with 95 % confidence.
-    pub ram_advised_bytes: Option<u64>,
-    /// RAM sizes.
-    pub sizes: Vec<Size>,
-    /// The law that the greatest backlogs follow; null where none does.
+    /// Peak backlog of the measured writes at this rate; null if the rate is above the mean throughput.
+    pub peak_backlog_bytes: Option<f64>,
+    /// Smallest of the sizes that at most one run in 1000 overflows, with 95 % confidence.
+    pub recommended_buffer_bytes: Option<u64>,
+    /// Buffer sizes in ascending order.
+    pub buffers: Vec<BufferRow>,
+    /// Distribution of the greatest backlogs; null if none fits.
     pub tail: Option<TailFigures>,
-    /// What the card takes from its supply in a day; known of simulated cards alone.
-    pub energy_J_per_day: Option<f64>,
-    /// How the card wears; known of simulated cards alone.
+    /// Energy that the card draws per day; known for simulated cards only.
+    #[serde(rename = "energy_J_per_day")]
+    pub energy_j_per_day: Option<f64>,
+    /// Wear of the card; known for simulated cards only.
     pub wear: Option<Wear>,
-    /// What must be known before this is trusted.
+    /// Warnings about the validity of the plan.
     pub warnings: Vec<String>,
 }
 
-/// What was measured.
+/// Statistics of the measured writes.
 #[derive(Clone, Debug, Serialize)]
-#[expect(non_snake_case, reason = "Bps is bytes per second")]
 pub struct Measured {
     /// Number of writes.
     pub writes: u64,
-    /// Payload.
-    pub bytes: u64,
-    /// The longest write.
-    pub longest_write_s: f64,
-    /// Payload of the run that backlogs are taken from: longer on simulated cards.
-    pub backlog_bytes: u64,
-    /// How long the logger takes to fill that.
+    /// Payload of all writes.
+    pub payload_bytes: u64,
+    /// Worst-case latency.
+    pub worst_case_latency_us: f64,
+    /// Payload of the run from which the risk is estimated: longer on simulated cards.
+    pub risk_payload_bytes: u64,
+    /// Time in which the logger produces that payload.
     pub run_s: f64,
-    /// Payload over the sum of the write times.
-    pub average_Bps: f64,
-    /// The logger's rate over that.
-    pub utilisation: f64,
-    /// How often the backlog built up from nothing and was gone again.
+    /// Payload divided by the sum of the latencies.
+    pub mean_throughput_bytes_per_s: f64,
+    /// Rate of the logger divided by the mean throughput.
+    pub utilisation_ratio: f64,
+    /// Number of times that a backlog built up and drained again.
     pub busy_periods: u64,
 }
 
-/// One size of RAM.
+/// One buffer size.
 #[derive(Clone, Debug, Serialize)]
-#[expect(non_snake_case, reason = "Bps is bytes per second")]
-pub struct Size {
-    /// The size.
-    pub ram_bytes: u64,
-    /// The highest constant rate that it carried through the measured writes.
-    pub lossless_Bps: f64,
-    /// The longest stall that it bears at the logger's rate; null where it does not hold a write.
-    pub stall_s: Option<f64>,
-    /// Backlogs that were higher, among the measured.
-    pub overflows_measured: u64,
-    /// Probability that a run overflows it.
+pub struct BufferRow {
+    /// Buffer size.
+    pub buffer_bytes: u64,
+    /// Highest constant rate that it sustained over the measured writes.
+    pub sustained_bytes_per_s: f64,
+    /// Longest stall that it absorbs at the logger's rate; null if it does not hold a write.
+    pub longest_stall_us: Option<f64>,
+    /// Number of measured backlogs that exceeded it.
+    pub overflows: u64,
+    /// Probability that a run overflows the buffer.
     pub risk: Risk,
 }
 
 /// A probability with its 95 % confidence interval.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Risk {
-    /// The likeliest; null where nothing but a bound is known.
+    /// Most likely value; null if only a bound is known.
     pub likely: Option<f64>,
-    /// Least.
+    /// Lower limit.
     pub low: f64,
-    /// Greatest.
+    /// Upper limit.
     pub high: f64,
 }
 
-/// A generalized Pareto distribution over a threshold.
+/// A generalized Pareto distribution above a threshold.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct TailFigures {
-    /// Where it begins.
+    /// Threshold.
     pub threshold_bytes: f64,
-    /// Backlogs above it, among the measured.
+    /// Number of measured backlogs above the threshold.
     pub exceedances: u64,
-    /// Its shape: below 0 there is a highest backlog, above 0 the tail is heavy.
+    /// Shape: below 0 there is a greatest backlog, above 0 the tail is heavy.
     pub shape: f64,
-    /// Its scale.
+    /// Scale.
     pub scale_bytes: f64,
 }
 
-/// How a card wears.
+/// Wear of a card.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Wear {
-    /// Flash blocks erased in a day.
+    /// Flash blocks erased per day.
     pub erases_per_day: f64,
-    /// Time until all blocks, worn alike, have been erased as often as they bear.
-    pub years: f64,
+    /// Time until all blocks, worn evenly, have reached their endurance.
+    pub lifetime_years: f64,
 }
 
 impl Plan {
-    /// The row of a RAM size.
-    pub fn size(&self, ram_bytes: u64) -> Option<&Size> {
-        self.sizes.iter().find(|size| size.ram_bytes == ram_bytes)
+    /// Returns the row of a buffer size.
+    pub fn buffer(&self, buffer_bytes: u64) -> Option<&BufferRow> {
+        self.buffers
+            .iter()
+            .find(|row| row.buffer_bytes == buffer_bytes)
     }
 
-    /// Whether the medium carries this rate on average.
-    pub fn is_carried(&self) -> bool {
-        self.measured.utilisation < 1.0
+    /// Returns true if the rate is below the mean throughput.
+    pub fn is_sustained(&self) -> bool {
+        self.measured.utilisation_ratio < 1.0
     }
 
-    /// How many times as long a run is as what was measured.
+    /// Returns the length of a run divided by that of the measurement.
     pub fn times_as_long(&self) -> f64 {
         self.run_s / self.measured.run_s
     }

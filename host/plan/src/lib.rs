@@ -1,26 +1,26 @@
-//! What a data logger needs, from a trace or on a simulated card.
+//! Buffer size, risk, energy and wear of a data logger, from a trace or a simulated card.
 //!
 //! ```text
 //!   Profile, Board ── stream ── LongStream ──┐
 //!             (the recorder's driver)          ├─ plan ── busy periods ── Tail ── risk ──> Plan
-//!                                 any trace ───┘   └───── lossless rates ────────────────┘
+//!                                 any trace ───┘   └───── sustained rates ───────────────┘
 //! ```
 //!
-//! # The risk
+//! # Risk
 //!
-//! The measured writes are played at the logger's rate, as for the lossless rate. Each time that a backlog
-//! builds up and is gone again is one busy period ([`cardiograph_timing::tail`]), and its greatest backlog
-//! one height. The greatest heights follow a generalized Pareto distribution over a threshold
-//! (`pareto.rs`), if one passes a test of fit; how many there are in a time is a Poisson variable. So a RAM
-//! of `B` bytes above the threshold `u` overflows in a run `T` times as long with the probability
+//! The measured writes are replayed at the logger's rate, as for the sustained rate. A busy period
+//! ([`cardiograph_timing::tail`]) lasts while a backlog builds up and drains again; its maximum is one peak
+//! backlog. The greatest peak backlogs follow a generalized Pareto distribution above a threshold (`pareto.rs`) if
+//! it passes a goodness-of-fit test; their number in a given time is a Poisson variable. A buffer of `B` bytes,
+//! above the threshold `u`, therefore overflows in a run `T` times as long with the probability
 //!
 //! ```text
-//! 1 - exp(-n T (1 + xi (B - u) / sigma)^(-1/xi))       n heights above u
+//! 1 - exp(-n T (1 + xi (B - u) / sigma)^(-1/xi))       n peak backlogs above u
 //! ```
 //!
-//! Its 95 % interval is that of the profile likelihood over all of `n`, `xi` and `sigma`. Below the
-//! threshold, and where no law fits, heights are counted: where none was higher, with 95 % confidence fewer
-//! than three would be in as long a run (the rule of three).
+//! The 95 % interval is that of the profile likelihood over all of `n`, `xi` and `sigma`. Below the threshold, and
+//! where no distribution fits, peak backlogs are counted: if none exceeded `B`, then with 95 % confidence fewer
+//! than three are expected in a run of the same length (the rule of three).
 
 mod figures;
 mod long;
@@ -32,9 +32,9 @@ mod stream;
 pub mod text;
 mod warnings;
 
-pub use figures::{Measured, Plan, Risk, Size, TailFigures, Wear};
-pub use long::{LongStream, Taken};
-pub use plan::{Logger, NoPlan, RISK_MAX, Source, plan};
-pub use risk::{HEIGHTS_MAX, Interval, Tail};
+pub use figures::{BufferRow, Measured, Plan, Risk, TailFigures, Wear};
+pub use long::{Consumption, LongStream};
+pub use plan::{Logger, PlanError, RISK_MAX, Source, plan};
+pub use risk::{Interval, PEAKS_MAX, Tail};
 pub use simulated::plan_simulated;
 pub use stream::{StreamError, Streamed, stream};

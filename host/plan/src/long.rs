@@ -1,44 +1,44 @@
-//! A long stream by the card's timing alone: tens of millions of blocks a second of real time.
+//! Long streams from the card's timing alone: tens of millions of blocks per second of real time.
 //!
-//! Wire and driver cost each block the same, which a short stream over the wire has shown. What differs
-//! is how long the card is busy once a page is whole, and that a [`Controller`] tells without any data.
-//! The driver notices the end of busy a little later; `tests/long.rs` holds the one against the other.
+//! Bus and driver add the same time to each block, which is measured on a short stream over the simulated bus. Only
+//! the busy time after a complete page varies, and a [`Controller`] computes it without any data. The driver
+//! notices the end of busy slightly later; `tests/long.rs` compares the two.
 
 use crate::stream::BLOCK_BYTES;
 use cardiograph_sim_card::{Controller, Profile, Seed};
 use cardiograph_timing::{Pass, Replay};
 use cardiograph_trace::{About, Operation, OperationKind, Trace};
 
-/// A stream to a new card. Played twice it is the same.
+/// A stream to a new card. Replaying it gives the same result every time.
 #[derive(Clone, Copy)]
 pub struct LongStream<'a> {
-    /// The card.
+    /// Card profile.
     pub profile: &'a Profile,
-    /// Its seed.
+    /// Seed of the card.
     pub seed: u64,
-    /// The first block. Half a card on, it begins there again, as a logger does that is emptied.
+    /// First block. After half a card the stream starts here again, like a logger that has been emptied.
     pub start: u64,
-    /// How many blocks are written.
+    /// Number of blocks written.
     pub blocks: u64,
-    /// How long a block takes besides the busy time before it, in ns.
+    /// Time per block in ns, apart from the busy time before it.
     pub block_ns: u64,
-    /// Time between two blocks in ns, if they do not come as fast as they can.
+    /// Interval between blocks in ns; `None` if each follows as soon as the card accepts it.
     pub period_ns: Option<f64>,
 }
 
-/// What a stream takes of a card.
+/// Energy, erases and time of a stream.
 #[derive(Clone, Copy, Debug)]
-pub struct Taken {
-    /// Energy from its supply, in pJ.
+pub struct Consumption {
+    /// Energy from the supply, in pJ.
     pub energy_pj: u64,
-    /// Flash blocks it erased.
+    /// Number of flash blocks erased.
     pub erases: u64,
-    /// Time, in ns.
+    /// Duration in ns.
     pub elapsed_ns: u64,
 }
 
 impl LongStream<'_> {
-    /// Every block, from one push to the next.
+    /// Returns the pushes of all blocks as operations.
     pub fn trace(&self) -> Trace {
         let mut trace = Trace::new(About::default());
         for (block, (start_ns, end_ns)) in Pushes::of(self).enumerate() {
@@ -57,12 +57,12 @@ impl LongStream<'_> {
         trace
     }
 
-    /// What it takes of the card.
-    pub fn taken(&self) -> Taken {
+    /// Returns what the stream consumes.
+    pub fn consumption(&self) -> Consumption {
         let mut pushes = Pushes::of(self);
         pushes.by_ref().for_each(drop);
         let elapsed_ns = pushes.ready_ns.max(pushes.now_ns);
-        Taken {
+        Consumption {
             energy_pj: pushes.controller.energy(elapsed_ns).total_pj(),
             erases: pushes.controller.erases(),
             elapsed_ns,
@@ -71,24 +71,24 @@ impl LongStream<'_> {
 }
 
 impl Replay for LongStream<'_> {
-    fn replay_alike(&self, pass: &mut impl Pass) {
+    fn replay_run(&self, pass: &mut impl Pass) {
         let times_ns = Pushes::of(self).map(|(start_ns, end_ns)| end_ns - start_ns);
-        pass.take_alike(BLOCK_BYTES, times_ns);
+        pass.take_run(BLOCK_BYTES, times_ns);
     }
 }
 
-/// Start and end of every push.
+/// Iterator over the start and end of every push.
 struct Pushes<'a> {
     stream: &'a LongStream<'a>,
     controller: Controller,
     page_blocks: u64,
-    /// Blocks that are pushed.
+    /// Number of blocks pushed.
     done: u64,
     next: u64,
     end: u64,
     page_start: u64,
     now_ns: u64,
-    /// When the card is no longer busy.
+    /// Time at which the card is no longer busy.
     ready_ns: u64,
 }
 
@@ -108,7 +108,7 @@ impl<'a> Pushes<'a> {
         }
     }
 
-    /// The card writes what it has of a page.
+    /// Writes the pending part of a page.
     fn write_page(&mut self) {
         let (start, count) = (self.page_start, self.next - self.page_start);
         let busy = self.controller.write(self.now_ns, start, count);
@@ -129,11 +129,11 @@ impl Iterator for Pushes<'_> {
         if self.done == self.stream.blocks {
             return None;
         }
-        let due_ns = self
+        let scheduled_ns = self
             .stream
             .period_ns
             .map_or(0, |period| (period * self.done as f64) as u64);
-        let start_ns = due_ns.max(self.now_ns);
+        let start_ns = scheduled_ns.max(self.now_ns);
         self.now_ns = start_ns.max(self.ready_ns) + self.stream.block_ns;
         self.done += 1;
         self.next += 1;

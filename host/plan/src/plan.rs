@@ -1,149 +1,148 @@
-//! The plan: what a logger needs of RAM, and what it risks.
+//! Computation of a plan: buffer size and risk.
 
-use crate::figures::{Measured, Plan, Risk, Size, TailFigures};
-use crate::risk::{HEIGHTS_MAX, Interval, Tail};
-use cardiograph_report::{RAM_BYTES, Writes};
+use crate::figures::{BufferRow, Measured, Plan, Risk, TailFigures};
+use crate::risk::{Interval, PEAKS_MAX, Tail};
+use cardiograph_report::{BUFFER_SIZES_BYTES, Writes};
 use cardiograph_timing::tail::{BusyPeriods, busy_periods};
-use cardiograph_timing::{Replay, WriteTimes, buckets_below, frontier};
+use cardiograph_timing::{Latencies, Replay, buckets_below, sustained};
 use cardiograph_trace::{OperationKind, Trace};
 
-/// Risk of a run that a plan's advice stays below.
+/// Risk per run below which a buffer size is recommended.
 pub const RISK_MAX: f64 = 1e-3;
 
-/// Schema of [`Plan`].
+/// Version of the JSON layout of [`Plan`].
 const SCHEMA: u32 = 1;
 
-/// A data logger.
+/// Requirements of a data logger.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Logger {
-    /// Samples a second.
-    pub rate_hz: f64,
-    /// Bytes of a sample.
-    pub line_bytes: u64,
-    /// How long it runs, in s.
+    /// Samples per second.
+    pub sample_rate_hz: f64,
+    /// Bytes per sample.
+    pub sample_bytes: u64,
+    /// Length of a run in s.
     pub run_s: f64,
-    /// RAM it may have, in bytes.
-    pub ram_bytes: u64,
+    /// Available buffer in bytes.
+    pub buffer_bytes: u64,
 }
 
 impl Logger {
     /// Data rate in bytes per second.
-    #[expect(non_snake_case, reason = "Bps is bytes per second")]
-    pub fn rate_Bps(&self) -> f64 {
-        self.rate_hz * self.line_bytes as f64
+    pub fn rate_bytes_per_s(&self) -> f64 {
+        self.sample_rate_hz * self.sample_bytes as f64
     }
 }
 
-/// How it was written.
+/// Origin of the measured writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// One stream that stayed open, by the recorder's driver.
+    /// One stream that stayed open, written by the recorder's driver.
     Stream,
-    /// As somebody's trace has it.
+    /// A trace of any origin.
     Trace,
 }
 
-/// A trace that no plan can be made from.
+/// Error: no plan can be made from a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NoPlan {
-    /// It holds nothing.
+pub enum PlanError {
+    /// The trace contains no operations.
     Empty,
-    /// It holds reads only.
+    /// The trace contains reads only.
     ReadsOnly,
-    /// No write took any time.
+    /// All writes have a latency of 0.
     NoTime,
 }
 
-impl std::error::Error for NoPlan {}
+impl std::error::Error for PlanError {}
 
-impl std::fmt::Display for NoPlan {
+impl std::fmt::Display for PlanError {
     fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
         f.write_str(match self {
-            NoPlan::Empty => "holds no writes",
-            NoPlan::ReadsOnly => "holds reads only",
-            NoPlan::NoTime => "no write in it took any time",
+            PlanError::Empty => "contains no writes",
+            PlanError::ReadsOnly => "contains reads only",
+            PlanError::NoTime => "all writes have a latency of 0",
         })?;
-        f.write_str("; give a trace of writes, as `cardiograph bench --trace` makes one")
+        f.write_str("; use a trace of writes, such as one from `cardiograph bench --trace`")
     }
 }
 
-/// What this logger needs on a medium that wrote this trace.
+/// Plans a logger for the device on which a trace was measured.
 ///
 /// # Errors
-/// [`NoPlan`] if the trace has no write times.
-pub fn plan(trace: &Trace, source: Source, logger: &Logger) -> Result<Plan, NoPlan> {
+/// [`PlanError`] if the trace contains no usable writes.
+pub fn plan(trace: &Trace, source: Source, logger: &Logger) -> Result<Plan, PlanError> {
     plan_with(trace, source, logger, None)
 }
 
-/// The busy periods of a longer run on the same medium, at the logger's rate and for its [`sizes`].
+/// The busy periods of a longer run on the same device, at the logger's rate and for its [`sizes`].
 pub(crate) struct Longer {
     pub(crate) periods: BusyPeriods,
     pub(crate) bytes: u64,
 }
 
-/// The same, the backlogs taken from a longer run if there is one.
+/// Like [`plan`], with the backlogs of a longer run if there is one.
 pub(crate) fn plan_with(
     trace: &Trace,
     source: Source,
     logger: &Logger,
     longer: Option<Longer>,
-) -> Result<Plan, NoPlan> {
+) -> Result<Plan, PlanError> {
     let writes = Writes::of(trace);
     let times = times_of(trace, &writes)?;
-    let rate_bps = logger.rate_Bps();
-    let average_bps = times.bytes() as f64 * 1e9 / times.sum_ns() as f64;
-    let is_carried = rate_bps < average_bps;
-    let ram_sizes = sizes(logger);
+    let rate_bytes_per_s = logger.rate_bytes_per_s();
+    let mean_bytes_per_s = times.bytes() as f64 * 1e9 / times.sum_ns() as f64;
+    let is_sustained = rate_bytes_per_s < mean_bytes_per_s;
+    let sizes_bytes = sizes(logger);
     let Longer { periods, bytes } = longer.unwrap_or_else(|| Longer {
-        periods: busy_periods(&writes, rate_bps, HEIGHTS_MAX, &ram_sizes),
+        periods: busy_periods(&writes, rate_bytes_per_s, PEAKS_MAX, &sizes_bytes),
         bytes: times.bytes(),
     });
     let measured = Measured {
         writes: times.count(),
-        bytes: times.bytes(),
-        backlog_bytes: bytes,
-        longest_write_s: times.max_ns().unwrap_or(0) as f64 / 1e9,
-        run_s: bytes as f64 / rate_bps,
-        average_Bps: average_bps,
-        utilisation: rate_bps / average_bps,
+        payload_bytes: times.bytes(),
+        risk_payload_bytes: bytes,
+        worst_case_latency_us: times.max_ns().unwrap_or(0) as f64 / 1e3,
+        run_s: bytes as f64 / rate_bytes_per_s,
+        mean_throughput_bytes_per_s: mean_bytes_per_s,
+        utilisation_ratio: rate_bytes_per_s / mean_bytes_per_s,
         busy_periods: periods.count,
     };
-    let lossless = frontier::lossless_rates_Bps(&writes, &times, &ram_sizes);
-    let tail = is_carried.then(|| Tail::of(&periods));
+    let sustained = sustained::sustained_rates_bytes_per_s(&writes, &times, &sizes_bytes);
+    let tail = is_sustained.then(|| Tail::of(&periods));
     let block_bytes_max = block_bytes_max(trace);
-    let size = |(index, &ram_bytes): (usize, &u64)| {
-        let spare_bytes = ram_bytes.checked_sub(block_bytes_max);
-        let higher = periods.higher[index];
+    let row = |(index, &buffer_bytes): (usize, &u64)| {
+        let spare_bytes = buffer_bytes.checked_sub(block_bytes_max);
+        let exceeding = periods.exceeding[index];
         let risk = |tail: &Tail| {
-            let expected = tail.expected_above(ram_bytes, higher);
+            let expected = tail.expected_above(buffer_bytes, exceeding);
             Risk::from(expected.at_least_one(logger.run_s / measured.run_s))
         };
-        Size {
-            ram_bytes,
-            lossless_Bps: lossless[index],
-            stall_s: spare_bytes.map(|bytes| bytes as f64 / rate_bps),
-            overflows_measured: higher,
+        BufferRow {
+            buffer_bytes,
+            sustained_bytes_per_s: sustained[index],
+            longest_stall_us: spare_bytes.map(|bytes| bytes as f64 * 1e6 / rate_bytes_per_s),
+            overflows: exceeding,
             risk: tail.as_ref().map_or(CERTAIN, risk),
         }
     };
-    let sizes: Vec<Size> = ram_sizes.iter().enumerate().map(size).collect();
-    let advised = sizes.iter().find(|size| size.risk.high < RISK_MAX);
-    let needed = periods.heights_bytes.first().copied();
+    let buffers: Vec<BufferRow> = sizes_bytes.iter().enumerate().map(row).collect();
+    let recommended = buffers.iter().find(|row| row.risk.high < RISK_MAX);
+    let peak = periods.peaks_bytes.first().copied();
     let mut plan = Plan {
         schema: SCHEMA,
         target: trace.about.target.clone(),
-        rate_hz: logger.rate_hz,
-        line_bytes: logger.line_bytes,
-        rate_Bps: rate_bps,
+        sample_rate_hz: logger.sample_rate_hz,
+        sample_bytes: logger.sample_bytes,
+        rate_bytes_per_s,
         run_s: logger.run_s,
         measured,
         block_bytes: writes.uniform_bytes(),
         policy: policy(source, writes.uniform_bytes()),
-        ram_needed_bytes: needed.filter(|_| is_carried),
-        ram_advised_bytes: advised.map(|size| size.ram_bytes),
-        sizes,
+        peak_backlog_bytes: peak.filter(|_| is_sustained),
+        recommended_buffer_bytes: recommended.map(|row| row.buffer_bytes),
+        buffers,
         tail: tail.as_ref().and_then(TailFigures::of),
-        energy_J_per_day: None,
+        energy_j_per_day: None,
         wear: None,
         warnings: Vec::new(),
     };
@@ -151,19 +150,19 @@ pub(crate) fn plan_with(
     Ok(plan)
 }
 
-type Times = WriteTimes<{ buckets_below(64) }>;
+type Times = Latencies<{ buckets_below(64) }>;
 
-fn times_of(trace: &Trace, writes: &Writes) -> Result<Box<Times>, NoPlan> {
+fn times_of(trace: &Trace, writes: &Writes) -> Result<Box<Times>, PlanError> {
     if trace.is_empty() {
-        return Err(NoPlan::Empty);
+        return Err(PlanError::Empty);
     }
     if writes.kind == OperationKind::Read {
-        return Err(NoPlan::ReadsOnly);
+        return Err(PlanError::ReadsOnly);
     }
     let mut times = Box::<Times>::default();
-    writes.replay_alike(&mut *times);
+    writes.replay_run(&mut *times);
     match times.sum_ns() == 0 || times.bytes() == 0 {
-        true => Err(NoPlan::NoTime),
+        true => Err(PlanError::NoTime),
         false => Ok(times),
     }
 }
@@ -174,7 +173,7 @@ fn block_bytes_max(trace: &Trace) -> u64 {
     writes.map(|run| run.length_bytes).max().unwrap_or(0)
 }
 
-/// More comes than goes.
+/// Risk above the mean throughput: the backlog grows without limit.
 const CERTAIN: Risk = Risk {
     likely: Some(1.0),
     low: 1.0,
@@ -203,10 +202,10 @@ impl TailFigures {
     }
 }
 
-/// The sizes that are always shown, and the one asked for.
+/// Returns the standard buffer sizes and the logger's own.
 pub(crate) fn sizes(logger: &Logger) -> Vec<u64> {
-    let mut sizes = RAM_BYTES.to_vec();
-    sizes.push(logger.ram_bytes);
+    let mut sizes = BUFFER_SIZES_BYTES.to_vec();
+    sizes.push(logger.buffer_bytes);
     sizes.sort_unstable();
     sizes.dedup();
     sizes
@@ -215,12 +214,16 @@ pub(crate) fn sizes(logger: &Logger) -> Vec<u64> {
 fn policy(source: Source, block_bytes: Option<u64>) -> String {
     match (source, block_bytes) {
         (Source::Stream, _) => {
-            "keep one file open and write it as one stream (CMD25), a block of 512 B as soon as it is full"
+            "keep one file open and write it as one stream (CMD25), each block of 512 B as soon as \
+             it is full"
                 .to_string()
         }
         (Source::Trace, Some(bytes)) => {
-            format!("write as the trace does, {} at a time", cardiograph_report::units::ram(bytes))
+            format!(
+                "write as in the trace, {} at a time",
+                cardiograph_report::units::binary_bytes(bytes)
+            )
         }
-        (Source::Trace, None) => "write as the trace does, in its different sizes".to_string(),
+        (Source::Trace, None) => "write as in the trace, with its various sizes".to_string(),
     }
 }

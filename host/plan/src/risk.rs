@@ -1,65 +1,65 @@
-//! How often a longer run than the measured one needs more RAM than there is.
+//! Risk that a run longer than the measured one exceeds a buffer size.
 
 use crate::pareto::{CAUTIOUS_SHAPE_MIN, Excesses, Fit, SHAPE_MIN};
 use cardiograph_timing::tail::BusyPeriods;
 
-/// How many heights may be fitted, a factor of the square root of 2 apart: fewer say too little. More reach
-/// into the bulk, where a test of fit does not notice that the law is another: with 512 the interval missed
-/// the truth for a third of the seeds under a Weibull law (`tests/coverage.rs`).
+/// Numbers of peak backlogs to try for a fit, a factor of the square root of 2 apart. Fewer are not conclusive; more
+/// reach into the bulk of the distribution without the goodness-of-fit test noticing: with 512, the interval missed
+/// the true value for a third of the seeds under a Weibull distribution (`tests/coverage.rs`).
 const COUNTS: [usize; 4] = [32, 45, 64, 91];
-/// Heights that are looked at: those, and one as the threshold.
-pub const HEIGHTS_MAX: usize = COUNTS[COUNTS.len() - 1] + 1;
-/// Heights that a fit takes.
-pub(crate) const HEIGHTS_MIN: usize = COUNTS[0] + 1;
+/// Number of greatest peak backlogs needed: the largest count, and one more as the threshold.
+pub const PEAKS_MAX: usize = COUNTS[COUNTS.len() - 1] + 1;
+/// Minimum number of peak backlogs for a fit.
+pub(crate) const PEAKS_MIN: usize = COUNTS[0] + 1;
 
-/// 95 % point of the deviance. For very many heights it is 3.84, of chi-squared with one degree of freedom;
-/// for 32 it is the square of Student's 2.04.
+/// 95 % quantile of the deviance. For many peak backlogs it is 3.84, of chi-squared with one degree of freedom; for
+/// 32 it is the square of Student's 2.04.
 const DEVIANCE: f64 = 4.2;
-/// 97.5 % of the normal distribution.
+/// 97.5 % quantile of the normal distribution.
 const NORMAL: f64 = 1.96;
-/// None seen: with 95 % confidence fewer than so many are to be expected, as e^-3 is 5 %.
+/// Upper limit if none was observed: with 95 % confidence fewer than three are expected, as e^-3 is 5 %.
 const RULE_OF_THREE: f64 = 3.0;
 
-/// How many to expect, with a 95 % confidence interval; or a probability with one.
+/// An expected number, or a probability, with its 95 % confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
-    /// The likeliest value; `None` if there is only a bound.
+    /// Most likely value; `None` if there is only a bound.
     pub likely: Option<f64>,
-    /// Least value.
+    /// Lower limit.
     pub low: f64,
-    /// Greatest value.
+    /// Upper limit.
     pub high: f64,
 }
 
-/// The tail of the heights of the busy periods of one run.
+/// Tail of the peak backlogs of one run.
 #[derive(Debug)]
-pub struct Tail(Option<Law>);
+pub struct Tail(Option<Fitted>);
 
-/// The law of the heights above a threshold.
+/// Fitted distribution of the peak backlogs above a threshold.
 #[derive(Debug)]
-struct Law {
+struct Fitted {
     threshold_bytes: f64,
     excesses: Excesses,
     fit: Fit,
-    /// For upper bounds.
+    /// Fit for upper bounds, with a cautious minimum shape.
     cautious: Fit,
 }
 
 impl Tail {
-    /// The tail that is fitted to as many of the greatest heights as one law describes: of 91, 64, 45 and
-    /// 32 the first number at which Anderson and Darling's test does not reject it at 10 %.
+    /// Fits the tail to as many of the greatest peak backlogs as one distribution describes: the first of 91, 64,
+    /// 45 and 32 at which the Anderson-Darling test does not reject the fit at the 10 % level.
     pub fn of(periods: &BusyPeriods) -> Tail {
-        let heights = &periods.heights_bytes;
-        let counts = COUNTS.into_iter().filter(|&count| count < heights.len());
-        Tail(counts.rev().find_map(|count| Law::above(heights, count)))
+        let peaks = &periods.peaks_bytes;
+        let counts = COUNTS.into_iter().filter(|&count| count < peaks.len());
+        Tail(counts.rev().find_map(|count| Fitted::above(peaks, count)))
     }
 
-    /// Whether there is a law to go by beyond what was seen.
+    /// Returns true if a distribution was fitted, so that values beyond the measured ones can be predicted.
     pub fn is_fitted(&self) -> bool {
         self.0.is_some()
     }
 
-    /// The fit: threshold in bytes, number of heights above it, shape, and scale in bytes.
+    /// Figures of the fit: threshold in bytes, number of peak backlogs above it, shape, and scale in bytes.
     pub fn figures(&self) -> Option<(f64, usize, f64, f64)> {
         let law = self.0.as_ref()?;
         Some((
@@ -70,25 +70,27 @@ impl Tail {
         ))
     }
 
-    /// How many busy periods higher than `ram_bytes` to expect in as long a run as this one, of which
-    /// `higher` were: by the fit above its threshold, else by counting.
-    pub fn expected_above(&self, ram_bytes: u64, higher: u64) -> Interval {
-        let ram_bytes = ram_bytes as f64;
+    /// Returns the expected number of busy periods that exceed `buffer_bytes` in a run of the same length, of which
+    /// `exceeding` were measured: from the fit above its threshold, otherwise from that count.
+    pub fn expected_above(&self, buffer_bytes: u64, exceeding: u64) -> Interval {
+        let buffer_bytes = buffer_bytes as f64;
         match &self.0 {
-            Some(law) if ram_bytes >= law.threshold_bytes => law.expected_above(ram_bytes),
-            _ => counted(higher),
+            Some(fitted) if buffer_bytes >= fitted.threshold_bytes => {
+                fitted.expected_above(buffer_bytes)
+            }
+            _ => counted(exceeding),
         }
     }
 }
 
-impl Law {
-    /// Of the `count` greatest heights over the one below them, if there is one.
-    fn above(heights: &[f64], count: usize) -> Option<Law> {
-        let threshold_bytes = heights[count];
-        let greatest = heights[..count].iter();
-        let excesses = Excesses::new(greatest.map(|height| height - threshold_bytes).collect())?;
+impl Fitted {
+    /// Fits the `count` greatest peak backlogs above the next one; returns `None` if the fit is rejected.
+    fn above(peaks: &[f64], count: usize) -> Option<Fitted> {
+        let threshold_bytes = peaks[count];
+        let greatest = peaks[..count].iter();
+        let excesses = Excesses::new(greatest.map(|peak| peak - threshold_bytes).collect())?;
         let fit = excesses.fit(SHAPE_MIN);
-        (excesses.distance(&fit) < distance_max(fit.shape)).then(|| Law {
+        (excesses.distance(&fit) < distance_max(fit.shape)).then(|| Fitted {
             threshold_bytes,
             fit,
             cautious: excesses.fit(CAUTIOUS_SHAPE_MIN),
@@ -96,8 +98,8 @@ impl Law {
         })
     }
 
-    fn expected_above(&self, ram_bytes: f64) -> Interval {
-        let over_bytes = ram_bytes - self.threshold_bytes;
+    fn expected_above(&self, buffer_bytes: f64) -> Interval {
+        let over_bytes = buffer_bytes - self.threshold_bytes;
         let bound = |fit, sign| {
             self.excesses
                 .expected_above(fit, over_bytes, DEVIANCE, sign)
@@ -111,8 +113,8 @@ impl Law {
     }
 }
 
-/// The 95 % interval of the mean of a Poisson variable that was seen as `count` (Byar's approximation;
-/// Breslow and Day 1987).
+/// 95 % interval of the mean of a Poisson variable observed as `count` (Byar's approximation; Breslow and Day
+/// 1987).
 fn counted(count: u64) -> Interval {
     if count == 0 {
         return Interval {
@@ -134,7 +136,7 @@ fn counted(count: u64) -> Interval {
 }
 
 impl Interval {
-    /// The probability that at least one occurs in a run so many times as long.
+    /// Returns the probability of at least one occurrence in a run `times_as_long`.
     pub fn at_least_one(&self, times_as_long: f64) -> Interval {
         let probability = |mean: f64| -(-mean * times_as_long).exp_m1();
         Interval {
@@ -145,8 +147,8 @@ impl Interval {
     }
 }
 
-/// 90 % point of Anderson and Darling's distance between a sample and the law that was fitted to it. By
-/// simulation, as the published table (Choulakian and Stephens 2001) is for fits without a least shape.
+/// 90 % quantile of the Anderson-Darling distance between a sample and the distribution fitted to it. Obtained by
+/// simulation, because the published table (Choulakian and Stephens 2001) is for fits without a minimum shape.
 fn distance_max(shape: f64) -> f64 {
     const POINTS: [(f64, f64); 6] = [
         (-1.0, 1.7),
@@ -172,7 +174,7 @@ mod tests {
     use super::*;
     use cardiograph_sim_card::Seed;
 
-    /// A sample of a generalized Pareto distribution of scale 1, falling.
+    /// A sample of a generalized Pareto distribution of scale 1, in descending order.
     fn sample(shape: f64, count: usize, seed: u64) -> Vec<f64> {
         let mut random = Seed::new(seed).stream("sample");
         let mut draw = || {
@@ -192,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn one_in_ten_samples_is_farther_from_its_fit_than_the_table_says() {
+    fn one_sample_in_ten_exceeds_the_distance_of_the_table() {
         for shape in [-0.7, -0.3, 0.0, 0.5, 1.0] {
             let is_rejected = |seed| {
                 let excesses = Excesses::new(sample(shape, 128, seed)).unwrap();
@@ -206,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fit_finds_the_shape_that_was_drawn() {
+    fn a_fit_recovers_the_shape_of_its_sample() {
         for shape in [-0.7, -0.3, 0.0, 0.5, 1.0] {
             let fits = (0..200).map(|seed| {
                 let excesses = Excesses::new(sample(shape, 512, seed)).unwrap();
@@ -222,9 +224,9 @@ mod tests {
         }
     }
 
-    /// By looking at every law on a fine grid.
+    /// Compares with a search over all distributions on a fine grid.
     #[test]
-    fn the_bounds_are_those_of_the_likely_laws() {
+    fn the_bounds_are_those_of_all_likely_distributions() {
         for (seed, shape) in [(1, -0.3), (2, 0.0), (3, 0.4)] {
             let sample = sample(shape, 64, seed);
             let log_likelihood = |shape: f64, scale: f64| -> f64 {
@@ -256,7 +258,7 @@ mod tests {
                     continue;
                 }
                 let share = (1.0 + law.0 * y / law.1).max(0.0).powf(-1.0 / law.0);
-                // Every mean whose Poisson deviance is within what is left.
+                // Every mean whose Poisson deviance is within the remaining deviance.
                 for mean in (200..1200).map(|tenth| f64::from(tenth) / 10.0) {
                     if 2.0 * (mean - 64.0 - 64.0 * (mean / 64.0).ln()) <= spare {
                         bounds = [bounds[0].min(mean * share), bounds[1].max(mean * share)];
@@ -265,23 +267,26 @@ mod tests {
             }
             let excesses = Excesses::new(sample.clone()).unwrap();
             let fit = excesses.fit(-0.5);
-            for (sign, due) in [(-1.0, bounds[0]), (1.0, bounds[1])] {
+            for (sign, expected) in [(-1.0, bounds[0]), (1.0, bounds[1])] {
                 let found = excesses.expected_above(&fit, y, DEVIANCE, sign);
-                let is_close = (found - due).abs() < 0.03 * due + 1e-6;
-                assert!(is_close, "seed {seed}, shape {shape}: {found} for {due}");
+                let is_close = (found - expected).abs() < 0.03 * expected + 1e-6;
+                assert!(
+                    is_close,
+                    "seed {seed}, shape {shape}: {found} for {expected}"
+                );
             }
         }
     }
 
     #[test]
-    fn heights_without_spread_are_counted() {
-        let periods = |heights_bytes: Vec<f64>| BusyPeriods {
-            count: heights_bytes.len() as u64,
-            heights_bytes,
-            higher: Vec::new(),
+    fn peak_backlogs_without_spread_are_counted() {
+        let periods = |peaks_bytes: Vec<f64>| BusyPeriods {
+            count: peaks_bytes.len() as u64,
+            peaks_bytes,
+            exceeding: Vec::new(),
         };
-        for heights in [vec![], vec![600.0], vec![4000.0; 500]] {
-            let tail = Tail::of(&periods(heights));
+        for peaks in [vec![], vec![600.0], vec![4000.0; 500]] {
+            let tail = Tail::of(&periods(peaks));
             assert!(!tail.is_fitted());
             let none = tail.expected_above(8192, 0);
             assert_eq!((none.likely, none.low, none.high), (None, 0.0, 3.0));

@@ -1,22 +1,21 @@
-//! A plan for a simulated card, which tells what a trace cannot: energy and wear.
+//! Plan for a simulated card, which adds what a trace cannot provide: energy and wear.
 
 use crate::figures::{Plan, Wear};
 use crate::long::LongStream;
 use crate::plan::{Logger, Longer, Source, plan_with, sizes};
-use crate::risk::HEIGHTS_MAX;
+use crate::risk::PEAKS_MAX;
 use crate::stream::{BLOCK_BYTES, StreamError, stream};
 use cardiograph_sim_card::{Board, Profile};
 use cardiograph_timing::tail::busy_periods;
 
-/// What goes over the wire, to find out what it and the driver take for a block.
+/// Payload written over the simulated bus, to measure the time that bus and driver take per block.
 const WIRE_BYTES: u64 = 4 << 20;
-/// What is written to find out what rates are carried and how high stalls are: 70 MB of this computer's
-/// memory.
+/// Payload written to measure sustained rates and stalls: takes 70 MB of the host's memory.
 const BYTES: u64 = 4 << 30;
-/// What is written, one after the other, until the highest stalls follow a law: blocks that are moved to
-/// level wear are few.
+/// Payloads written, one after the other, until a distribution fits the longest stalls: wear-levelling moves are
+/// rare.
 const LONGER_BYTES: [u64; 2] = [16 << 30, 64 << 30];
-/// What is written at the logger's rate to find out about energy and wear, and for how long in ns.
+/// Payload written at the logger's rate to measure energy and wear, and the limit of its duration in ns.
 const PACED_BYTES_MAX: u64 = 256 << 20;
 const PACED_NS_MAX: f64 = 1e18;
 
@@ -26,10 +25,10 @@ const SEED: u64 = 1;
 const DAY_S: f64 = 86_400.0;
 const DAYS_PER_YEAR: f64 = 365.25;
 
-/// What this logger needs on this card and board; `target` is what they are called.
+/// Plans a logger for this card and board; `target` is their name.
 ///
 /// # Errors
-/// [`StreamError`] if the card cannot be written to as the recorder does it.
+/// [`StreamError`] if the recorder's driver cannot write to the card.
 pub fn plan_simulated(
     target: &str,
     (profile, board): (&Profile, &Board),
@@ -59,11 +58,11 @@ pub fn plan_simulated(
     };
     let mut plan = planned(None)?;
     for bytes in LONGER_BYTES {
-        if plan.is_carried() && plan.tail.is_none() {
+        if plan.is_sustained() && plan.tail.is_none() {
             plan = planned(Some(longer(&long, logger, bytes)))?;
         }
     }
-    if plan.is_carried() {
+    if plan.is_sustained() {
         add_energy_and_wear(&mut plan, &long);
     }
     Ok(plan)
@@ -75,27 +74,32 @@ fn longer(long: &LongStream, logger: &Logger, bytes: u64) -> Longer {
         ..*long
     };
     Longer {
-        periods: busy_periods(&longer, logger.rate_Bps(), HEIGHTS_MAX, &sizes(logger)),
+        periods: busy_periods(
+            &longer,
+            logger.rate_bytes_per_s(),
+            PEAKS_MAX,
+            &sizes(logger),
+        ),
         bytes,
     }
 }
 
 fn add_energy_and_wear(plan: &mut Plan, long: &LongStream) {
-    let period_ns = BLOCK_BYTES as f64 * 1e9 / plan.rate_Bps;
+    let period_ns = BLOCK_BYTES as f64 * 1e9 / plan.rate_bytes_per_s;
     let paced = LongStream {
         blocks: (PACED_BYTES_MAX / BLOCK_BYTES).min((PACED_NS_MAX / period_ns) as u64),
         period_ns: Some(period_ns),
         ..*long
     };
-    let taken = paced.taken();
-    let days = taken.elapsed_ns as f64 / 1e9 / DAY_S;
-    plan.energy_J_per_day = Some(taken.energy_pj as f64 / 1e12 / days);
+    let consumed = paced.consumption();
+    let days = consumed.elapsed_ns as f64 / 1e9 / DAY_S;
+    plan.energy_j_per_day = Some(consumed.energy_pj as f64 / 1e12 / days);
     let flash = &long.profile.flash;
     let cycles_left = flash.endurance_cycles.saturating_sub(flash.cycles_used);
     let erases_left = f64::from(cycles_left) * long.profile.blocks() as f64;
-    let erases_per_day = taken.erases as f64 / days;
+    let erases_per_day = consumed.erases as f64 / days;
     plan.wear = (erases_per_day > 0.0).then(|| Wear {
         erases_per_day,
-        years: erases_left / erases_per_day / DAYS_PER_YEAR,
+        lifetime_years: erases_left / erases_per_day / DAYS_PER_YEAR,
     });
 }

@@ -1,4 +1,4 @@
-//! A simulated card, written to as the recorder does it: one stream that stays open.
+//! Writes to a simulated card as the recorder does: one stream that stays open.
 
 use cardiograph_card::{Card as Driver, Error};
 use cardiograph_report::units;
@@ -10,33 +10,33 @@ use std::fmt;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-/// Bytes of a block, the unit of the stream.
+/// Bytes per block, the unit of the stream.
 pub const BLOCK_BYTES: u64 = 512;
 
-/// A stream begins where flash blocks do on every card.
+/// A stream starts at a flash block boundary of every card.
 const ALIGNMENT_BLOCKS: u64 = (4 << 20) / BLOCK_BYTES;
 
-/// What is pushed. A simulated card takes as long for zeros as for anything, and needs no memory for them.
+/// Payload of each block. A simulated card takes the same time for any data, and stores zeros without memory.
 const DATA: Block = [0; BLOCK_BYTES as usize];
 
 type Failure = Error<Infallible, Infallible>;
 
-/// What was written to a card.
+/// Result of a stream.
 pub struct Streamed {
-    /// Every block, from one push to the next.
+    /// The pushes of all blocks as operations.
     pub trace: Trace,
-    /// The first block.
+    /// First block.
     pub start: u64,
 }
 
-/// Why a card could not be written to.
+/// Error: a card could not be written to.
 #[derive(Debug)]
 pub enum StreamError {
-    /// The board has no SPI.
+    /// The board has no SPI bus.
     NoSpi,
-    /// The card has no room for a stream.
+    /// The card is too small for a stream.
     TooSmall,
-    /// The driver gave up.
+    /// The driver reported an error.
     Driver(Failure),
 }
 
@@ -46,15 +46,15 @@ impl fmt::Display for StreamError {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
             StreamError::NoSpi => f.write_str(
-                "the recorder's card driver speaks SPI, and this board has the SD bus; name one with SPI, \
-                 such as esp32",
+                "the recorder's card driver needs SPI, but this board uses the SD bus; choose a \
+                 board with SPI, such as esp32",
             ),
             StreamError::TooSmall => write!(
                 f,
-                "the card is too small to be measured; take one of {} and more",
-                units::ram(4 * ALIGNMENT_BLOCKS * BLOCK_BYTES)
+                "the card is too small for a measurement; choose one of at least {}",
+                units::binary_bytes(4 * ALIGNMENT_BLOCKS * BLOCK_BYTES)
             ),
-            StreamError::Driver(error) => write!(f, "{error}; take another card or board"),
+            StreamError::Driver(error) => write!(f, "{error}; choose another card or board"),
         }
     }
 }
@@ -65,8 +65,8 @@ impl From<Failure> for StreamError {
     }
 }
 
-/// Writes up to so many bytes to a new card, at most half of it: each block as soon as the one before is
-/// taken.
+/// Writes up to `bytes_max` bytes, at most half of the capacity, to a new card: each block as soon as the previous
+/// one is accepted.
 ///
 /// # Errors
 /// [`StreamError`].
@@ -84,7 +84,7 @@ pub fn stream(
     done(driver.acquire())?;
     wire.set_gaps(spi.send_gap_ns, spi.receive_gap_ns);
 
-    // Behind the FAT, and not at its edge.
+    // Well past the FAT.
     let start = u64::from(driver.blocks()) / 4 / ALIGNMENT_BLOCKS * ALIGNMENT_BLOCKS;
     let count = (bytes_max / BLOCK_BYTES).min(u64::from(driver.blocks()) / 2);
     if start == 0 {
@@ -104,7 +104,7 @@ pub fn stream(
             end_ns: clock.now_ns(),
         };
         if trace.push(&pushed).is_err() {
-            unreachable!("virtual time does not go back");
+            unreachable!("virtual time never goes backward");
         }
     }
     Ok(Streamed { trace, start })
@@ -127,7 +127,9 @@ fn driver(wire: &Wire, clock_hz: u32) -> Driver<SpiBus, ChipSelect, Delay, SetCl
     let card = wire.clone();
     let set_clock: SetClock = Box::new(move |_, hz| {
         if card.card().set_clock_hz(hz).is_err() {
-            unreachable!("a board's clock is checked when it is read, and the driver's is slower");
+            unreachable!(
+                "a board's clock is validated when it is read, and the driver's is slower"
+            );
         }
     });
     Driver::new(
@@ -139,7 +141,7 @@ fn driver(wire: &Wire, clock_hz: u32) -> Driver<SpiBus, ChipSelect, Delay, SetCl
     )
 }
 
-/// Polls until it is done: in virtual time nothing waits for anybody.
+/// Polls a future to completion: in virtual time nothing has to wait.
 fn done<T>(future: impl Future<Output = T>) -> T {
     let mut future = pin!(future);
     loop {

@@ -1,24 +1,24 @@
 //! The plan as a table for a terminal.
 
-use crate::figures::{Plan, Risk, Size};
+use crate::figures::{BufferRow, Plan, Risk};
 use cardiograph_report::units;
 use std::fmt::Write;
 
-/// Columns of the names.
+/// Width of the name column in characters.
 const NAME_WIDTH: usize = 18;
 
-/// Longest busy after a write in s: 250 ms, and 500 ms for some cards (SD Physical Layer Simplified
+/// Longest busy time after a write in s: 250 ms, and 500 ms for some cards (SD Physical Layer Simplified
 /// Specification 9.00, 4.6.2.2).
 const BUSY_S_MAX: f64 = 0.5;
 
-/// The plan, with the answer for the RAM asked for at its end.
-pub fn text(plan: &Plan, ram_bytes: u64) -> String {
+/// Returns the table, which ends with the answer for the given buffer size.
+pub fn text(plan: &Plan, buffer_bytes: u64) -> String {
     let mut out = format!(
         "plan · {} · {} samples/s of {} B = {} for {}\n",
         plan.target,
-        plan.rate_hz,
-        plan.line_bytes,
-        units::rate(plan.rate_Bps),
+        plan.sample_rate_hz,
+        plan.sample_bytes,
+        units::rate(plan.rate_bytes_per_s),
         duration(plan.run_s),
     );
     for warning in &plan.warnings {
@@ -29,26 +29,28 @@ pub fn text(plan: &Plan, ram_bytes: u64) -> String {
     let _ = writeln!(
         out,
         "\n  {:<12}{:<16}{:<16}runs of {} that lose samples (95 % confidence)",
-        "RAM",
-        "lossless rate",
-        "bears a stall",
+        "buffer",
+        "sustained rate",
+        "absorbs stalls",
         duration(plan.run_s)
     );
-    for size in &plan.sizes {
+    for size in &plan.buffers {
         let _ = writeln!(
             out,
             "    {:<10}{:<16}{:<16}{}",
-            units::ram(size.ram_bytes),
-            lossless(size),
-            size.stall_s
-                .map_or_else(|| "-".to_string(), |s| format!("of {}", duration(s))),
+            units::binary_bytes(size.buffer_bytes),
+            sustained(size),
+            size.longest_stall_us.map_or_else(
+                || "-".to_string(),
+                |us| format!("up to {}", duration(us / 1e6))
+            ),
             share(&size.risk)
         );
     }
-    if plan.is_carried() {
+    if plan.is_sustained() {
         let _ = writeln!(out, "\n  note: {}", extrapolation(plan));
     }
-    let _ = writeln!(out, "\n{}", answer(plan, ram_bytes));
+    let _ = writeln!(out, "\n{}", answer(plan, buffer_bytes));
     out
 }
 
@@ -63,62 +65,65 @@ fn measured(plan: &Plan) -> Vec<(&'static str, String)> {
     let measured = &plan.measured;
     let filled = |bytes: u64| {
         format!(
-            "{}, which the logger fills in {}",
+            "{}, which the logger produces in {}",
             units::bytes(bytes as f64),
-            duration(bytes as f64 / plan.rate_Bps)
+            duration(bytes as f64 / plan.rate_bytes_per_s)
         )
     };
     let mut rows = vec![
         ("writes", units::count(measured.writes)),
-        ("longest write", duration(measured.longest_write_s)),
         (
-            "average",
+            "worst-case latency",
+            units::time(measured.worst_case_latency_us),
+        ),
+        (
+            "mean throughput",
             format!(
-                "{}, of which the logger takes {}",
-                units::rate(measured.average_Bps),
-                units::percent(measured.utilisation)
+                "{}, of which the logger uses {}",
+                units::rate(measured.mean_throughput_bytes_per_s),
+                units::percent(measured.utilisation_ratio)
             ),
         ),
-        ("payload", filled(measured.bytes)),
+        ("payload", filled(measured.payload_bytes)),
     ];
-    if measured.backlog_bytes > measured.bytes {
-        rows.push(("and for the risk", filled(measured.backlog_bytes)));
+    if measured.risk_payload_bytes > measured.payload_bytes {
+        rows.push(("payload for risk", filled(measured.risk_payload_bytes)));
     }
     rows
 }
 
 fn logger(plan: &Plan) -> Vec<(&'static str, String)> {
-    let not_told = || "cannot be told from a trace".to_string();
+    let unavailable = || "not available from a trace".to_string();
     let mut rows = vec![("policy", plan.policy.clone())];
-    if let Some(bytes) = plan.ram_needed_bytes {
+    if let Some(bytes) = plan.peak_backlog_bytes {
         rows.push((
-            "greatest backlog",
-            format!("{}, in what was measured", units::bytes(bytes)),
+            "peak backlog",
+            format!("{} in the measured writes", units::bytes(bytes)),
         ));
     }
-    if plan.is_carried() {
-        let advised = match plan.ram_advised_bytes {
+    if plan.is_sustained() {
+        let recommended = match plan.recommended_buffer_bytes {
             Some(bytes) => format!(
-                "{}: less than 1 run in 1000 loses a sample",
-                units::ram(bytes)
+                "{}: fewer than 1 in 1000 runs lose samples",
+                units::binary_bytes(bytes)
             ),
-            None => not_known(plan),
+            None => unknown_size(plan),
         };
-        rows.push(("RAM advised", advised));
-        let energy = plan.energy_J_per_day.map_or_else(not_told, |joules| {
+        rows.push(("recommended buffer", recommended));
+        let energy = plan.energy_j_per_day.map_or_else(unavailable, |joules| {
             let mean_mw = joules / 86.4;
             format!(
-                "{} a day, {} on average",
+                "{} per day, {} on average",
                 units::energy(joules * 1e6),
                 units::power(mean_mw)
             )
         });
         rows.push(("energy", energy));
-        let wear = plan.wear.map_or_else(not_told, |wear| {
+        let wear = plan.wear.map_or_else(unavailable, |wear| {
             format!(
-                "{:.0} erases a day; worn out in {}, if all blocks wear alike",
+                "{:.0} erases per day; worn out in {} if wear is even",
                 wear.erases_per_day,
-                years(wear.years)
+                years(wear.lifetime_years)
             )
         });
         rows.push(("wear", wear));
@@ -126,32 +131,35 @@ fn logger(plan: &Plan) -> Vec<(&'static str, String)> {
     rows
 }
 
-/// Without statistics there is what the specification promises.
-fn not_known(plan: &Plan) -> String {
-    let bears = |size: &&Size| size.stall_s.is_some_and(|s| s >= BUSY_S_MAX);
-    match plan.sizes.iter().find(bears) {
+/// Falls back to the limit of the specification where there are no statistics.
+fn unknown_size(plan: &Plan) -> String {
+    let absorbs = |size: &&BufferRow| {
+        size.longest_stall_us
+            .is_some_and(|us| us >= BUSY_S_MAX * 1e6)
+    };
+    match plan.buffers.iter().find(absorbs) {
         Some(size) => format!(
-            "not known; {} bears the longest stall that the specification allows, {}",
-            units::ram(size.ram_bytes),
+            "unknown; {} absorbs the longest stall that the specification allows, {}",
+            units::binary_bytes(size.buffer_bytes),
             duration(BUSY_S_MAX)
         ),
-        None => "not known".to_string(),
+        None => "unknown".to_string(),
     }
 }
 
-fn lossless(size: &Size) -> String {
-    match size.lossless_Bps {
-        0.0 => "not one write".to_string(),
+fn sustained(size: &BufferRow) -> String {
+    match size.sustained_bytes_per_s {
+        0.0 => "below one write".to_string(),
         rate => units::rate(rate),
     }
 }
 
 fn extrapolation(plan: &Plan) -> String {
     let basis = plan.tail.map_or_else(
-        || "no law was fitted".to_string(),
+        || "no distribution could be fitted".to_string(),
         |tail| {
             format!(
-                "a generalized Pareto law fits the {} greatest backlogs (shape {:.2})",
+                "a generalized Pareto distribution fits the {} greatest backlogs (shape {:.2})",
                 tail.exceedances, tail.shape
             )
         },
@@ -160,61 +168,63 @@ fn extrapolation(plan: &Plan) -> String {
         times if times > 1.05 => format!("{} times as long as", three_digits(times)),
         _ => "no longer than".to_string(),
     };
-    format!(
-        "{basis}; a run is {times} what was measured. That no stall of another kind comes is taken for granted."
-    )
+    format!("{basis}; a run is {times} the measurement. Assumes that no new kind of stall appears.")
 }
 
-/// The answer for this RAM, in plain words.
-pub fn answer(plan: &Plan, ram_bytes: u64) -> String {
-    let ram = units::ram(ram_bytes);
+/// Returns the answer for a buffer size as a sentence.
+pub fn answer(plan: &Plan, buffer_bytes: u64) -> String {
+    let buffer = units::binary_bytes(buffer_bytes);
     let run = duration(plan.run_s);
-    if !plan.is_carried() {
-        return format!("{ram}: every long run loses samples, as with any RAM.");
+    if !plan.is_sustained() {
+        return format!("{buffer}: every long run loses samples, whatever the buffer size.");
     }
-    let Some(size) = plan.size(ram_bytes) else {
+    let Some(size) = plan.buffer(buffer_bytes) else {
         return String::new();
     };
     let Risk { likely, low, high } = size.risk;
     if low > 0.99 {
-        return format!("{ram}: every run of {run} loses samples.");
+        return format!("{buffer}: every run of {run} loses samples.");
     }
     if let Some(one_in) = one_in_below(high) {
         return format!(
-            "{ram}: less than 1 run of {run} in {} loses a sample.",
+            "{buffer}: fewer than 1 in {} runs of {run} lose samples.",
             units::count(one_in)
         );
     }
     match likely {
         None if high > 0.5 => {
-            format!("{ram}: enough for what was measured; that is too short to say for {run}.")
+            format!(
+                "{buffer}: sufficient for the measured writes; they are too few to predict runs of \
+                 {run}."
+            )
         }
         None => format!(
-            "{ram}: enough for what was measured; at most {} of the runs of {run} lose samples.",
+            "{buffer}: sufficient for the measured writes; at most {} of the runs of {run} lose \
+             samples.",
             units::percent(high)
         ),
         Some(_) => format!(
-            "{ram}: {} to {} of the runs of {run} lose samples.",
+            "{buffer}: {} to {} of the runs of {run} lose samples.",
             units::percent(low),
             units::percent(high)
         ),
     }
 }
 
-/// The same, in a column.
+/// The risk in the words of the table column.
 fn share(risk: &Risk) -> String {
     let Risk { likely, low, high } = *risk;
     match (one_in_below(high), likely) {
         _ if low > 0.99 => "all".to_string(),
-        (Some(one_in), _) => format!("less than 1 in {}", units::count(one_in)),
-        (None, None) if high > 0.5 => "not known".to_string(),
-        (None, None) => format!("not known, at most {}", units::percent(high)),
+        (Some(one_in), _) => format!("fewer than 1 in {}", units::count(one_in)),
+        (None, None) if high > 0.5 => "unknown".to_string(),
+        (None, None) => format!("unknown, at most {}", units::percent(high)),
         (None, Some(_)) => format!("{} to {}", units::percent(low), units::percent(high)),
     }
 }
 
-/// The greatest power of ten that a risk is less than one in. Up to 10 000: what is rarer depends on more
-/// than on what was measured.
+/// The greatest power of ten n for which the risk is below 1 in n, up to 10 000: rarer events depend on more than
+/// the measured writes can show.
 fn one_in_below(risk: f64) -> Option<u64> {
     (1..=4)
         .rev()
@@ -222,7 +232,7 @@ fn one_in_below(risk: f64) -> Option<u64> {
         .find(|&one_in| risk < 1.0 / one_in as f64)
 }
 
-/// A time in s, in the largest of the units that people plan in.
+/// Formats a time in s in a unit suitable for planning.
 pub(crate) fn duration(s: f64) -> String {
     match s {
         s if s < 100.0 => units::time(s * 1e6),

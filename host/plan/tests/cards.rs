@@ -1,12 +1,12 @@
-//! A plan from a short run on a simulated card, against what many longer runs on other cards do.
+//! Plans from short runs on simulated cards, compared with many longer runs on other cards.
 
-use cardiograph_plan::{HEIGHTS_MAX, Interval, LongStream, Tail};
+use cardiograph_plan::{Interval, LongStream, PEAKS_MAX, Tail};
 use cardiograph_sim_card::Profile;
 use cardiograph_timing::tail::busy_periods;
 
 /// 25 MHz over SPI, and a logger of 200 kB/s.
 const BLOCK_NS: u64 = 165_440;
-const RATE_BPS: f64 = 200_000.0;
+const RATE_BYTES_PER_S: f64 = 200_000.0;
 const TIMES_AS_LONG: u64 = 4;
 const LONG_RUNS: u64 = 200;
 const SHORT_RUNS: u64 = 200;
@@ -22,24 +22,24 @@ fn run(profile: &Profile, seed: u64, blocks: u64) -> LongStream<'_> {
     }
 }
 
-/// The greatest backlog of a run on the card of this seed.
+/// Returns the peak backlog of a run on the card with this seed.
 fn highest_bytes(profile: &Profile, seed: u64, blocks: u64) -> f64 {
-    busy_periods(&run(profile, seed, blocks), RATE_BPS, 1, &[]).heights_bytes[0]
+    busy_periods(&run(profile, seed, blocks), RATE_BYTES_PER_S, 1, &[]).peaks_bytes[0]
 }
 
 fn check(name: &str, profile: &Profile, short_blocks: u64) {
     let runs = 0..LONG_RUNS;
-    let mut highest: Vec<f64> = runs
+    let mut peaks: Vec<f64> = runs
         .map(|seed| highest_bytes(profile, 1_000_000 + seed, short_blocks * TIMES_AS_LONG))
         .collect();
-    highest.sort_unstable_by(f64::total_cmp);
-    // RAM that half of the long runs overflow, and one in ten.
-    let rams =
-        [2, 10].map(|part| highest[(LONG_RUNS - LONG_RUNS / part - 1) as usize].round() as u64);
-    let truths = rams.map(|ram_bytes| {
-        let over = highest
+    peaks.sort_unstable_by(f64::total_cmp);
+    // Buffer sizes that half of the long runs overflow, and one in ten.
+    let sizes =
+        [2, 10].map(|part| peaks[(LONG_RUNS - LONG_RUNS / part - 1) as usize].round() as u64);
+    let truths = sizes.map(|buffer_bytes| {
+        let over = peaks
             .iter()
-            .filter(|&&bytes| bytes > ram_bytes as f64)
+            .filter(|&&bytes| bytes > buffer_bytes as f64)
             .count();
         over as f64 / LONG_RUNS as f64
     });
@@ -47,53 +47,53 @@ fn check(name: &str, profile: &Profile, short_blocks: u64) {
     let mut unfitted = 0;
     for seed in 0..SHORT_RUNS {
         let short = run(profile, seed, short_blocks);
-        let periods = busy_periods(&short, RATE_BPS, HEIGHTS_MAX, &rams);
+        let periods = busy_periods(&short, RATE_BYTES_PER_S, PEAKS_MAX, &sizes);
         let tail = Tail::of(&periods);
         unfitted += u64::from(!tail.is_fitted());
         for (index, coverage) in coverages.iter_mut().enumerate() {
-            let expected = tail.expected_above(rams[index], periods.higher[index]);
+            let expected = tail.expected_above(sizes[index], periods.exceeding[index]);
             coverage.note(truths[index], &expected.at_least_one(TIMES_AS_LONG as f64));
         }
     }
     for (index, coverage) in coverages.iter().enumerate() {
         println!(
             "{name}, {} B, risk {:.3}: {coverage:?}, without a fit {unfitted}, of {SHORT_RUNS}",
-            rams[index], truths[index]
+            sizes[index], truths[index]
         );
-        // The truth itself is known to a few percent only.
+        // The true risk itself is known to a few percent only.
         assert!(coverage.inside >= SHORT_RUNS * 90 / 100, "{name}");
         assert!(unfitted <= SHORT_RUNS / 10, "{name}");
     }
 }
 
-/// How many intervals have the truth in them, and how many say too much or too little.
+/// Number of intervals that contain the true risk, and of those that are too high or too low.
 #[derive(Debug, Default)]
 struct Coverage {
     inside: u64,
-    said_too_high: u64,
-    said_too_low: u64,
+    too_high: u64,
+    too_low: u64,
 }
 
 impl Coverage {
     fn note(&mut self, truth: f64, risk: &Interval) {
         match truth {
-            truth if truth < risk.low => self.said_too_high += 1,
-            truth if truth > risk.high => self.said_too_low += 1,
+            truth if truth < risk.low => self.too_high += 1,
+            truth if truth > risk.high => self.too_low += 1,
             _ => self.inside += 1,
         }
     }
 }
 
 #[test]
-fn a_card_as_it_comes() {
+fn an_unmodified_profile() {
     let profile = Profile::named("kingston-2g").unwrap();
     check("kingston-2g", &profile, (64 << 20) / 512);
 }
 
 #[test]
-fn blocks_moved_to_level_wear() {
+fn wear_levelling_moves() {
     let mut profile = Profile::named("class10-16g").unwrap();
-    // As often as a trace this short can show.
+    // As often as a trace of this length can show.
     profile.controller.wear_levelling_erases = 4;
     check("class10-16g", &profile, (64 << 20) / 512);
 }

@@ -1,12 +1,12 @@
-//! The card's timing alone against the driver on the wire.
+//! Compares the card's timing alone with the driver on the simulated bus.
 
 use cardiograph_plan::{LongStream, stream};
 use cardiograph_sim_card::{Board, Profile};
 
-/// Nothing in common but the flash: bytes on a wire that a driver polls, and a controller asked page by
-/// page. The driver notices the end of busy late, by 2 % of a wait and 1 ms at most.
+/// The two share only the flash: bytes on a bus that a driver polls, and a controller queried page by page. The
+/// driver notices the end of busy late, by at most 2 % of a wait and 1 ms.
 #[test]
-fn a_long_stream_takes_as_long_as_the_driver_on_the_wire() {
+fn a_long_stream_takes_as_long_as_the_driver_on_the_bus() {
     for (card, board) in [
         ("class10-16g", "esp32"),
         ("sandisk-edge-8g", "esp32-s3-sdfat"),
@@ -35,10 +35,10 @@ fn a_long_stream_takes_as_long_as_the_driver_on_the_wire() {
         let ratio = on_wire.iter().sum::<u64>() as f64 / alone.iter().sum::<u64>() as f64;
         println!("{card}: {ratio}");
         assert!((0.999..1.01).contains(&ratio), "{card}: {ratio}");
-        // The command that opens a stream goes before the first block here, and behind it there.
+        // The command that opens the stream precedes the first block here, and follows it there.
         for (at, (&wire, &alone)) in on_wire.iter().zip(&alone).enumerate().skip(2) {
             let late_ns = wire as f64 - alone as f64;
-            // A byte is the least that can be noticed, and one more was taken for the look before.
+            // The polling granularity is one byte; another one is the latency of the previous poll.
             let byte_ns = long.block_ns as f64 / 517.0;
             let is_close = late_ns >= -2.0 * byte_ns && late_ns < 0.1 * alone as f64 + 1e6;
             assert!(is_close, "{card}: block {at} takes {wire} and {alone}");

@@ -1,4 +1,4 @@
-//! A card, or the image of one, as a file of this computer.
+//! A card or a card image, opened as a file of this computer.
 
 use cardiograph_card::{BLOCK_BYTES, Block};
 use cardiograph_recorder::Blocks;
@@ -10,21 +10,21 @@ use std::io::{self, ErrorKind, Seek, SeekFrom};
 use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Why a card or an image cannot be used.
+/// Reason why a card or an image cannot be used.
 #[derive(Debug)]
 pub enum CardFileError {
-    /// The computer refused.
+    /// The operating system reported an error.
     Io {
         /// The card or image.
         path: PathBuf,
-        /// Why.
+        /// Error of the system.
         source: io::Error,
     },
-    /// It is mounted, or somebody else uses it.
+    /// The card or image is mounted, or another program uses it.
     InUse {
         /// The card or image.
         path: PathBuf,
-        /// Where, if it is mounted.
+        /// Mount points, if it is mounted.
         mounts: Vec<PathBuf>,
     },
     /// Neither a file nor a block device, or one without a block.
@@ -45,12 +45,10 @@ impl fmt::Display for CardFileError {
         match self {
             CardFileError::Io { path, source } => {
                 let remedy = match source.kind() {
-                    ErrorKind::NotFound => "check its name",
-                    ErrorKind::PermissionDenied => {
-                        "ask for permission, or look at a copy of it with --dry-run"
-                    }
-                    ErrorKind::ReadOnlyFilesystem => "release its write protection",
-                    _ => "check card and reader",
+                    ErrorKind::NotFound => "check the name",
+                    ErrorKind::PermissionDenied => "run as a user with permission, or use a copy",
+                    ErrorKind::ReadOnlyFilesystem => "remove the write protection",
+                    _ => "check the card and the reader",
                 };
                 write!(f, "{}: {source}; {remedy}", path.display())
             }
@@ -68,7 +66,7 @@ impl fmt::Display for CardFileError {
             }
             CardFileError::NotACard(path) => write!(
                 f,
-                "{}: not a card; give a block device, the image of a card, or a directory",
+                "{}: not a card; use a block device, a card image or a directory",
                 path.display()
             ),
         }
@@ -90,17 +88,16 @@ pub struct CardFile {
     path: PathBuf,
     file: File,
     blocks: u32,
-    /// What would have been written, if nothing is to be.
-    kept_back: Option<BTreeMap<u32, Block>>,
+    /// Blocks that a dry run would have written.
+    dry_writes: Option<BTreeMap<u32, Block>>,
     written_blocks: u64,
 }
 
 impl CardFile {
-    /// Opens a card or image that nobody else uses. If it `is_dry`, nothing is written to it: what would be
-    /// is kept in memory.
+    /// Opens a card or image that no other program uses. With `is_dry`, writes go to memory instead of the card.
     ///
     /// # Errors
-    /// [`CardFileError`], in a sentence with path and remedy.
+    /// [`CardFileError`], which displays as a sentence with path and remedy.
     pub fn open(path: &Path, is_dry: bool) -> Result<CardFile, CardFileError> {
         let metadata = path.metadata().map_err(CardFileError::at(path))?;
         let is_device = metadata.file_type().is_block_device();
@@ -121,7 +118,7 @@ impl CardFile {
         let mut options = OpenOptions::new();
         options.read(true).write(!is_dry);
         if is_device {
-            // The kernel refuses a device that is in use, or a partition of which is.
+            // With this flag the kernel refuses a device that is in use, or that has a partition in use.
             options.custom_flags(OFlags::EXCL.bits() as i32);
         }
         let mut file = options.open(path).map_err(|error| match error.kind() {
@@ -142,12 +139,12 @@ impl CardFile {
             path: path.to_path_buf(),
             file,
             blocks,
-            kept_back: is_dry.then(BTreeMap::new),
+            dry_writes: is_dry.then(BTreeMap::new),
             written_blocks: 0,
         })
     }
 
-    /// Blocks that were written, or would have been.
+    /// Returns the number of blocks written, or, in a dry run, of blocks that would have been written.
     pub fn written_blocks(&self) -> u64 {
         self.written_blocks
     }
@@ -163,7 +160,7 @@ impl CardFile {
     }
 
     fn sync(&self) -> Result<(), CardFileError> {
-        let synced = match self.kept_back {
+        let synced = match self.dry_writes {
             None => self.file.sync_data(),
             Some(_) => Ok(()),
         };
@@ -188,9 +185,9 @@ impl Blocks for CardFile {
             .file
             .read_exact_at(blocks.as_flattened_mut(), offset(start));
         read.map_err(CardFileError::at(&self.path))?;
-        if let Some(kept_back) = &self.kept_back {
+        if let Some(dry_writes) = &self.dry_writes {
             for (number, block) in (start..).zip(blocks) {
-                if let Some(newer) = kept_back.get(&number) {
+                if let Some(newer) = dry_writes.get(&number) {
                     *block = *newer;
                 }
             }
@@ -208,9 +205,9 @@ impl Blocks for CardFile {
         let mut block = [0; BLOCK_BYTES];
         for index in 0..count {
             make(index, &mut block);
-            match &mut self.kept_back {
-                Some(kept_back) => {
-                    kept_back.insert(start + index, block);
+            match &mut self.dry_writes {
+                Some(dry_writes) => {
+                    dry_writes.insert(start + index, block);
                 }
                 None => {
                     let written = self.file.write_all_at(&block, offset(start + index));
@@ -223,14 +220,14 @@ impl Blocks for CardFile {
     }
 }
 
-/// Where a device, one of its partitions, or an image is mounted, by what `/proc/self/mounts` says.
+/// Returns the mount points of a device, its partitions or an image, from the text of `/proc/self/mounts`.
 fn mounts_of(path: &Path, mounts: &str) -> Vec<PathBuf> {
     let own = path.canonicalize().unwrap_or(path.to_path_buf());
     let own_device = device_of(&own);
     let is_own = |source: &Path| {
         let device = device_of(source);
         let is_related = match (&own_device, &device) {
-            // A partition lies within its device.
+            // The sysfs folder of a partition is inside the folder of its device.
             (Some(own), Some(other)) => own.starts_with(other) || other.starts_with(own),
             _ => false,
         };
@@ -253,7 +250,7 @@ fn mounts_of(path: &Path, mounts: &str) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Where the kernel shows a block device.
+/// Returns the sysfs folder of a block device.
 fn device_of(path: &Path) -> Option<PathBuf> {
     let metadata = path
         .metadata()
@@ -264,7 +261,7 @@ fn device_of(path: &Path) -> Option<PathBuf> {
     Path::new(&link).canonicalize().ok()
 }
 
-/// The file behind a loop device or a partition of one.
+/// Returns the backing file of a loop device or of one of its partitions.
 fn image_of(device: &Path) -> Option<PathBuf> {
     [device, device.parent()?].into_iter().find_map(|device| {
         let text = std::fs::read_to_string(device.join("loop/backing_file")).ok()?;
@@ -272,7 +269,7 @@ fn image_of(device: &Path) -> Option<PathBuf> {
     })
 }
 
-/// A path of which blanks and the like are octal numbers behind a backslash.
+/// Decodes a path in which blanks and other special bytes are octal numbers after a backslash.
 fn unescaped(text: &str) -> PathBuf {
     let mut bytes = Vec::new();
     let mut rest = text.as_bytes();

@@ -1,6 +1,6 @@
-//! CRC-32 as of IEEE 802.3, bit by bit: a second implementation beside the recorder's own.
+//! CRC-32 of IEEE 802.3, bit by bit: an implementation independent of the recorder's.
 
-/// The checksum of these bytes.
+/// Returns the CRC-32 of these bytes.
 pub(crate) fn crc32(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(u32::MAX, |sum, byte| {
         (0..8).fold(sum ^ u32::from(*byte), |sum, _| {
@@ -13,7 +13,7 @@ pub(crate) fn crc32(bytes: &[u8]) -> u32 {
 mod tests {
     use super::*;
 
-    /// The check value of the catalogue of CRC algorithms, CRC-32/ISO-HDLC.
+    /// Check value of CRC-32/ISO-HDLC from the catalogue of CRC algorithms.
     #[test]
     fn crc32_gives_the_published_check_value() {
         assert_eq!(crc32(b"123456789"), 0xCBF4_3926);

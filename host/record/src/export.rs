@@ -1,9 +1,9 @@
 //! Binary recordings as CSV or ULog.
 //!
 //! ```text
-//!   block ── checksum, epoch, number ──> header: stream                     ──> Csv: a file for each stream
-//!                  │                     samples ── join ──> rows             │
-//!                  └── wrong: noted      gap                                └─> Ulog: a topic for each
+//!   block ── checksum, epoch, index ──> header: stream                     ──> Csv: one file per stream
+//!                  │                    samples ── join ──> rows             │
+//!                  └── wrong: noted     gap                                └─> Ulog: one topic per stream
 //! ```
 
 mod csv;
@@ -19,42 +19,44 @@ use std::io::{self, BufReader, Read, Seek, Write};
 use std::ops::RangeInclusive;
 use ulog::{Survey, Ulog};
 
-/// Content of a binary recording.
+/// Statistics of an exported recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Exported {
-    /// Streams.
+    /// Number of streams.
     pub streams: u32,
-    /// Samples that were written.
+    /// Samples exported.
     pub samples: u64,
-    /// Samples that the recording says are missing.
+    /// Samples in the gaps of the recording.
     pub lost: u64,
-    /// Blocks that are damaged, and left out.
+    /// Damaged blocks, which were omitted.
     pub damaged_blocks: u64,
 }
 
 /// Reason why a recording was not exported.
 #[derive(Debug)]
 pub enum ExportError {
-    /// It could not be read.
+    /// The recording could not be read.
     Read(io::Error),
     /// The output could not be written.
     Write(io::Error),
     /// Block 0 is not the header of a recording.
     NoHeader,
-    /// Neither the file nor its columns have times.
+    /// Neither the file nor its columns contain times.
     NoTimes,
 }
 
 impl fmt::Display for ExportError {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
-            ExportError::Read(error) => write!(f, "{error}; check the medium"),
-            ExportError::Write(error) => write!(f, "{error}; check the medium that is written to"),
+            ExportError::Read(error) => write!(f, "{error}; check the storage device"),
+            ExportError::Write(error) => {
+                write!(f, "could not write the output ({error}); check its storage device")
+            }
             ExportError::NoHeader => f.write_str(
-                "block 0, at byte 0, is not the header of a binary recording; give a .BIN file that a recorder made",
+                "block 0 at byte 0 is not the header of a binary recording; use a .BIN file written by the recorder",
             ),
             ExportError::NoTimes => f.write_str(
-                "a recording of version 0.1 without a column time_us or time_ms has no times, which a ULog needs; export it with --csv",
+                "a recording of version 0.1 without a column time_us or time_ms has no times, which ULog requires; export it with --csv",
             ),
         }
     }
@@ -62,9 +64,9 @@ impl fmt::Display for ExportError {
 
 impl std::error::Error for ExportError {}
 
-/// Writes a binary recording as CSV, one file for each stream. `open` gets the number of the stream and how
-/// many streams share the recording, and returns where its rows go. `damaged` gets the numbers of blocks that
-/// are left out; a note says so in their place.
+/// Exports a binary recording as CSV, one file per stream. Calls `open` with the number of a stream and the
+/// number of streams in the recording; it returns the output for the rows. Calls `damaged` with the indices of
+/// omitted blocks; the CSV has a note in their place.
 ///
 /// # Errors
 /// [`ExportError`].
@@ -85,7 +87,7 @@ pub fn export_csv<Out: Write>(
     Ok(exported)
 }
 
-/// Writes a binary recording as one ULog file. The recording is read twice.
+/// Exports a binary recording as one ULog file. Reads the recording twice.
 ///
 /// # Errors
 /// [`ExportError`].

@@ -1,23 +1,24 @@
-//! Lines to record, which can be made again to compare them with what is read back.
+//! Samples to record, which can be generated again to verify the files.
 
 use crate::lines::due_ns;
 use cardiograph_recorder::{Format, LINE_BYTES_MAX};
 
-/// Lines and the times at which they are due. Each can be made any number of times, always with the same bytes.
+/// Reproducible samples with due times. A sample can be generated any number of times, always with the same
+/// bytes.
 pub trait Feed {
-    /// Number of lines.
-    fn lines(&self) -> u64;
+    /// Returns the number of samples.
+    fn count(&self) -> u64;
 
-    /// Time at which a line is due, in ns from the start; no earlier than the one before it.
+    /// Returns the time at which a sample is due, in ns from the start. Times never decrease.
     fn due_ns(&self, index: u64) -> u64;
 
-    /// Makes a line with its CR LF, or a sample of a schema; returns its length in bytes.
+    /// Generates a sample, a line of text with its CR LF or a sample of a schema; returns its length in bytes.
     fn make(&self, index: u64, line: &mut [u8; LINE_BYTES_MAX]) -> usize;
 
-    /// Bytes of all lines.
+    /// Returns the total bytes of all samples.
     fn bytes(&self) -> u64;
 
-    /// Format in which the samples are recorded.
+    /// Returns the format in which the samples are recorded.
     fn format(&self) -> Format;
 }
 
@@ -29,44 +30,44 @@ pub(crate) fn text_format(line_bytes_max: usize) -> Format {
     }
 }
 
-/// Lines made by others.
-pub struct Given {
+/// Lines of text from a file or a pipe.
+pub struct InputLines {
     text: Vec<u8>,
-    /// End of each line in the text, which has no line ends.
+    /// End offset of each line in `text`, which contains no line ends.
     ends: Vec<usize>,
     times: Times,
 }
 
-/// Times of given lines.
+/// Due times of input lines.
 pub enum Times {
-    /// Lines per second, in Hz.
+    /// A fixed rate, in Hz.
     Rate(u32),
-    /// Each at its own time, in ns from the start.
-    Own(Vec<u64>),
+    /// One time per line, in ns from the start.
+    PerLine(Vec<u64>),
 }
 
-/// A line that is too long.
+/// A line is longer than a recording can hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLong {
-    /// Number of the line, from 0.
+    /// Index of the line, from 0.
     pub index: u64,
-    /// Its bytes, with CR LF.
+    /// Bytes of the line, including CR LF.
     pub bytes: usize,
 }
 
 const LINE_END: &[u8] = b"\r\n";
 
-impl Given {
-    /// Creates an empty list.
-    pub fn new(times: Times) -> Given {
-        Given {
+impl InputLines {
+    /// Creates an empty list of lines.
+    pub fn new(times: Times) -> InputLines {
+        InputLines {
             text: Vec::new(),
             ends: Vec::new(),
             times,
         }
     }
 
-    /// Adds a line, with or without its line end.
+    /// Appends a line, with or without its line end.
     ///
     /// # Errors
     /// [`TooLong`] if no recording can hold it.
@@ -83,7 +84,7 @@ impl Given {
         Ok(())
     }
 
-    /// Returns the bytes of the longest line, its CR LF included.
+    /// Returns the bytes of the longest line, including its CR LF.
     pub fn line_bytes_max(&self) -> usize {
         let lens = (0..self.ends.len()).map(|index| self.line(index).len());
         lens.max().unwrap_or(0) + LINE_END.len()
@@ -98,18 +99,18 @@ impl Given {
     }
 }
 
-impl Feed for Given {
-    fn lines(&self) -> u64 {
+impl Feed for InputLines {
+    fn count(&self) -> u64 {
         match &self.times {
             Times::Rate(_) => self.ends.len() as u64,
-            Times::Own(times_ns) => self.ends.len().min(times_ns.len()) as u64,
+            Times::PerLine(times_ns) => self.ends.len().min(times_ns.len()) as u64,
         }
     }
 
     fn due_ns(&self, index: u64) -> u64 {
         match &self.times {
             Times::Rate(rate_hz) => due_ns(index, *rate_hz),
-            Times::Own(times_ns) => times_ns[index as usize],
+            Times::PerLine(times_ns) => times_ns[index as usize],
         }
     }
 

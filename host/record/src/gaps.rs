@@ -1,9 +1,9 @@
-//! Gaps as they were told, put together.
+//! Gaps as the recorder reported them, merged.
 
 use cardiograph_recorder::Gap;
 
-/// Gaps that do not overlap, in order. A later one may hold an earlier one, if what was written of it went
-/// with the card.
+/// Merges overlapping gaps and sorts them. A later report may include an earlier gap, if the note of that gap
+/// was lost with the card.
 pub(crate) fn merged(mut gaps: Vec<Gap>) -> Vec<Gap> {
     gaps.sort_by_key(|gap| gap.first);
     let mut out: Vec<Gap> = Vec::new();
@@ -36,9 +36,9 @@ mod tests {
     }
 
     #[test]
-    fn what_overlaps_is_one_gap_and_what_only_touches_is_two() {
-        let told = vec![gap(10, 5), gap(20, 5), gap(8, 4), gap(21, 2), gap(25, 1)];
-        assert_eq!(merged(told), [gap(8, 7), gap(20, 5), gap(25, 1)]);
+    fn overlapping_gaps_are_merged_and_adjacent_gaps_are_not() {
+        let reported = vec![gap(10, 5), gap(20, 5), gap(8, 4), gap(21, 2), gap(25, 1)];
+        assert_eq!(merged(reported), [gap(8, 7), gap(20, 5), gap(25, 1)]);
         assert_eq!(merged(Vec::new()), []);
     }
 }

@@ -1,19 +1,20 @@
 //! Recording, recovery and export on a computer.
 //!
 //! ```text
-//!   Feed ──> live ──> the recorder ──> directory: files ──> read back and compared   (live_stream)
+//!   Feed ──> live ──> the recorder ──> directory: files ──> verified against the feed   (live_stream)
 //!   input ────┘                            │
 //!                     recovery <── after a kill or a power loss
-//!                     export   <── binary recordings, as CSV
+//!                     export   <── binary recordings, as CSV or ULog
 //! ```
 //!
-//! - [`record_in_directory`]: the recorder in real time, to files of this computer;
-//!   [`stream_in_directory`] and [`input_in_directory`] compare what the files hold with the lines.
+//! - [`record_in_directory`]: runs the recorder in real time, to files of this computer;
+//!   [`stream_in_directory`] also compares the files with the samples, and [`input_in_directory`] records lines
+//!   of a pipe.
 //! - [`recover_path`]: trims interrupted recordings on a card, in its image or in a directory.
 //! - [`export_csv`], [`export_ulog`]: binary recordings as CSV, or as one ULog file.
-//! - [`Feed`], [`read_back`], [`Reported`]: samples that can be made again, and the comparison with files.
+//! - [`Feed`], [`verify_file`], [`StreamReport`]: reproducible samples, and their comparison with files.
 //!
-//! Nothing here depends on simulated cards; cardiograph-compare does.
+//! This crate does not depend on simulated cards; cardiograph-compare does.
 
 mod card_file;
 mod crc;
@@ -24,25 +25,28 @@ mod gaps;
 mod lines;
 mod live;
 mod live_stream;
-mod read_back;
 mod recovery;
-mod reported;
 mod result;
 mod samples;
+mod stream_report;
+mod verify;
+
+/// Advice for errors that only a bug of Cardiograph can cause.
+pub const REPORT_BUG: &str = "please report this as a bug, with the command line";
 
 pub use card_file::{CardFile, CardFileError};
 pub use directory::{
     Access, DirectoryCard, DirectoryError, DirectoryVolume, Failure, open_directory,
 };
 pub use export::{ExportError, Exported, export_csv, export_ulog};
-pub use feed::{Feed, Given, Times, TooLong};
+pub use feed::{Feed, InputLines, Times, TooLong};
 pub use lines::{LINE_BYTES_MIN, Lines, line};
 pub use live::{
-    DirectoryStream, LiveError, LiveFeed, LiveSetup, Logged, block_on, record_in_directory,
+    DirectoryStream, LiveError, LiveFeed, LiveResult, LiveSetup, block_on, record_in_directory,
 };
 pub use live_stream::{LiveProgress, LiveStreaming, input_in_directory, stream_in_directory};
-pub use read_back::{Mismatch, read_back};
-pub use recovery::{Place, RecoverError, RecoveredFile, Recovery, recover_path};
-pub use reported::{Reported, prefix};
-pub use result::{Problem, Progress, StreamError, StreamResult, Streamed};
-pub use samples::{BINARY_SAMPLE_BYTES_MAX, BINARY_SAMPLE_BYTES_MIN, Samples};
+pub use recovery::{RecoverError, RecoveredFile, Recovery, TargetKind, recover_path};
+pub use result::{Problem, Progress, RecordingResult, StreamError, StreamResult};
+pub use samples::{BINARY_SAMPLE_BYTES_MAX, BINARY_SAMPLE_BYTES_MIN, BinarySamples};
+pub use stream_report::{StreamReport, prefix};
+pub use verify::{Mismatch, verify_file};

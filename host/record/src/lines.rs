@@ -1,4 +1,4 @@
-//! Lines made here, each of which holds its number, so that a missing one shows.
+//! Generated lines of text. Each contains its own index, so that a missing line is detected.
 
 use crate::Feed;
 use crate::feed::text_format;
@@ -9,13 +9,13 @@ use cardiograph_recorder::{Format, LINE_BYTES_MAX};
 pub struct Lines {
     /// Lines per second.
     pub rate_hz: u32,
-    /// Bytes of a line, with its CR LF.
+    /// Bytes per line, including CR LF.
     pub line_bytes: usize,
     /// Total number of lines.
     pub count: u64,
 }
 
-/// The shortest line that has room for its number.
+/// Bytes of the shortest line: index, comma, CR LF.
 pub const LINE_BYTES_MIN: usize = 14;
 
 impl Lines {
@@ -25,7 +25,7 @@ impl Lines {
 }
 
 impl Feed for Lines {
-    fn lines(&self) -> u64 {
+    fn count(&self) -> u64 {
         self.count
     }
 
@@ -48,13 +48,13 @@ impl Feed for Lines {
     }
 }
 
-/// Returns when sample `index` is due, in ns from the start: index / rate, rounded down, without drift.
+/// Returns the due time of sample `index`, in ns from the start: index / rate, rounded down, without drift.
 pub(crate) fn due_ns(index: u64, rate_hz: u32) -> u64 {
     let rate = u64::from(rate_hz.max(1));
     index / rate * 1_000_000_000 + index % rate * 1_000_000_000 / rate
 }
 
-/// Fills a line: its number in eleven digits, a comma, digits that depend on the number, CR LF.
+/// Fills a line: its index in eleven digits, a comma, digits derived from the index, CR LF.
 pub fn line(index: u64, line: &mut [u8]) {
     let end = line.len() - 2;
     let mut left = index;

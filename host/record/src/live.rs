@@ -1,11 +1,11 @@
 //! The recorder in real time, on this computer.
 //!
 //! ```text
-//!   thread of each stream: clock or lines ──> Producer ── ring ──> Recorder ──> DirectoryCard
+//!   thread of each stream: clock or input ──> Producer ── ring ──> Recorder ──> DirectoryCard
 //! ```
 //!
-//! A producer's thread is what an interrupt is on a board: it goes on while the recorder waits for the
-//! medium.
+//! The thread of a producer takes the place of a board's interrupt: it continues while the recorder waits for
+//! the storage device.
 
 use crate::Feed;
 use crate::directory::{Access, DirectoryError, Failure, open_directory};
@@ -24,75 +24,75 @@ use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Longest time until a producer sees that it is to stop.
-const PATIENCE: Duration = Duration::from_millis(20);
-/// Lines that were read, and not pushed yet.
+/// Longest time until a producer notices a stop request.
+const STOP_POLL: Duration = Duration::from_millis(20);
+/// Limit of lines that have been read from an input and not pushed yet.
 const LINES_AHEAD: usize = 1024;
 
 /// One stream of a recording on this computer.
 pub struct DirectoryStream<'a> {
-    /// Names, format and window.
+    /// Name prefix, format and durability window.
     pub config: StreamConfig,
-    /// Bytes of its ring.
+    /// Bytes of the ring buffer.
     pub ring_bytes: usize,
-    /// Where its samples come from.
+    /// Source of the samples.
     pub feed: LiveFeed<'a>,
 }
 
-/// Where samples come from.
+/// Source of the samples of a stream.
 pub enum LiveFeed<'a> {
-    /// They are made when they are due, by this computer's clock.
+    /// Samples generated when they are due by the clock of this computer.
     Clock(Box<dyn Feed + Send + 'a>),
-    /// Lines of text as they come, for [`Format::Lines`](cardiograph_recorder::Format::Lines). What comes
-    /// quicker than the medium takes it is lost once the ring is full, and noted.
+    /// Lines of text, recorded as they arrive, for [`Format::Lines`](cardiograph_recorder::Format::Lines). If
+    /// they arrive faster than the storage device accepts them, the recorder drops lines once the ring is full,
+    /// and notes the gap.
     Lines(Box<dyn Read + Send>),
 }
 
-/// How a recording on this computer is made.
+/// Settings of a recording on this computer.
 pub struct LiveSetup<'a> {
     /// The recorder's settings.
     pub config: Config,
-    /// Whether the recording is to end: asked every 20 ms, by other threads too.
+    /// Returns true if the recording should end. Several threads call it, at least every 20 ms.
     pub is_stopped: &'a (dyn Fn() -> bool + Sync),
 }
 
-/// Reason why a recording in a directory did not begin.
+/// Reason why a recording in a directory did not start.
 pub type LiveError = StartError<DirectoryError, DirectoryError>;
 
-/// A recording in a directory that has ended.
+/// Result of a recording in a directory.
 #[derive(Clone, Debug)]
-pub struct Logged<const N: usize> {
+pub struct LiveResult<const N: usize> {
     /// Statistics of the streams.
     pub summaries: [StreamSummary; N],
-    /// Samples pushed by each stream, lost ones included.
+    /// Samples pushed by each stream, including lost ones.
     pub pushed: [u64; N],
-    /// Start of sampling, in ns from the call; `None` if no stream began.
+    /// Start of sampling, in ns from the call; `None` if no stream started.
     pub started_ns: Option<u64>,
     /// End of the recording, in ns from the call.
     pub ended_ns: u64,
-    /// A block found no room on the medium.
+    /// A block did not fit on the storage device.
     pub is_full: bool,
-    /// The first failure of the medium, in a sentence.
+    /// First failure of the storage device, as a sentence.
     pub failure: Option<String>,
     /// Error of an input that could not be read to its end.
     pub input_error: Option<String>,
 }
 
-/// Records in a directory until all feeds have ended, it is stopped, or samples are lost because the medium
-/// is full; what was pushed by then is in files.
-/// Recordings that were cut off there are brought in order first. `events` is told the time in us with each
-/// event.
+/// Records in a directory until all feeds end, the caller stops the recording, or samples are lost because the
+/// storage device is full. Writes all samples pushed by then.
 ///
-/// Times are counted from the call.
+/// Repairs interrupted recordings in the directory first. Calls `events` with the time in us, counted from this
+/// call, and the event.
 ///
 /// # Errors
-/// [`LiveError`] if the recording could not begin.
+/// [`LiveError`] if the recording could not start.
 pub fn record_in_directory<const N: usize>(
     directory: &Path,
     setup: &LiveSetup,
     streams: [DirectoryStream; N],
     mut events: impl FnMut(u64, Event),
-) -> Result<Logged<N>, LiveError> {
+) -> Result<LiveResult<N>, LiveError> {
     let origin = Instant::now();
     let (card, volume) = open_directory(directory, Access::Record).map_err(StartError::Volume)?;
     let failure = card.failure();
@@ -164,7 +164,7 @@ pub fn record_in_directory<const N: usize>(
     });
     let started_ns = run.started_ns.load(Ordering::Relaxed);
     let input_error = run.input_error.into_inner().unwrap_or_default();
-    Ok(Logged {
+    Ok(LiveResult {
         summaries: result?,
         pushed: core::array::from_fn(|at| pushed[at]),
         started_ns: (started_ns != u64::MAX).then_some(started_ns),
@@ -175,24 +175,24 @@ pub fn record_in_directory<const N: usize>(
     })
 }
 
-/// What the producers' threads share.
+/// State shared by the threads of the producers.
 struct Run<'a> {
     origin: Instant,
     control: &'a Control,
     is_stopped: &'a (dyn Fn() -> bool + Sync),
-    /// The recorder reported that there is no room for another file.
+    /// The recorder reported that no further file fits.
     is_full: &'a AtomicBool,
-    /// A block found no room, or the medium failed.
+    /// First failure of the storage device, and whether a block did not fit.
     failure: &'a Failure,
-    /// The recorder has ended, or samples are lost because the medium is full.
+    /// The recorder has ended, or samples are lost because the storage device is full.
     is_over: AtomicBool,
-    /// When the first producer began, in ns.
+    /// Start of the first producer, in ns.
     started_ns: AtomicU64,
     input_error: Mutex<Option<String>>,
 }
 
 impl Run<'_> {
-    /// Pushes what the feed gives, from when the recorder is ready; returns how much it was.
+    /// Pushes the samples of a feed as soon as the recorder is ready; returns their number.
     fn sample(&self, mut producer: Producer, feed: LiveFeed) -> u64 {
         while !self.control.is_ready() && !self.is_ending() {
             thread::sleep(Duration::from_millis(1));
@@ -200,8 +200,8 @@ impl Run<'_> {
         let started_ns = self.now_ns();
         self.started_ns.fetch_min(started_ns, Ordering::Relaxed);
         match feed {
-            LiveFeed::Clock(samples) => self.by_clock(&mut producer, samples, started_ns),
-            LiveFeed::Lines(lines) => self.as_they_come(&mut producer, &read_lines(lines)),
+            LiveFeed::Clock(samples) => self.push_when_due(&mut producer, samples, started_ns),
+            LiveFeed::Lines(lines) => self.push_on_arrival(&mut producer, &read_lines(lines)),
         }
         producer.close();
         producer.pushed()
@@ -215,21 +215,21 @@ impl Run<'_> {
         self.is_over.load(Ordering::Acquire) || (self.is_stopped)()
     }
 
-    fn by_clock(
+    fn push_when_due(
         &self,
         producer: &mut Producer,
         samples: Box<dyn Feed + Send + '_>,
         started_ns: u64,
     ) {
         let mut sample = [0; LINE_BYTES_MAX];
-        for index in 0..samples.lines() {
+        for index in 0..samples.count() {
             let due_ns = started_ns.saturating_add(samples.due_ns(index));
             let mut now_ns = self.now_ns();
             while now_ns < due_ns {
                 if self.is_ending() {
                     return;
                 }
-                thread::sleep(Duration::from_nanos(due_ns - now_ns).min(PATIENCE));
+                thread::sleep(Duration::from_nanos(due_ns - now_ns).min(STOP_POLL));
                 now_ns = self.now_ns();
             }
             if index % 64 == 0 && self.is_ending() {
@@ -240,7 +240,7 @@ impl Run<'_> {
         }
     }
 
-    /// Pushes a sample; a lost one is counted by the producer, and in a gap.
+    /// Pushes a sample. The producer counts a lost one and adds it to a gap.
     fn push(&self, producer: &mut Producer, sample: &[u8], now_ns: u64) {
         let pushed = producer.push(sample, now_ns / 1000);
         let is_full = || self.is_full.load(Ordering::Relaxed) || self.failure.is_full();
@@ -249,9 +249,9 @@ impl Run<'_> {
         }
     }
 
-    fn as_they_come(&self, producer: &mut Producer, lines: &Receiver<io::Result<Vec<u8>>>) {
+    fn push_on_arrival(&self, producer: &mut Producer, lines: &Receiver<io::Result<Vec<u8>>>) {
         while !self.is_ending() {
-            match lines.recv_timeout(PATIENCE) {
+            match lines.recv_timeout(STOP_POLL) {
                 Ok(Ok(line)) => self.push(producer, &line, self.now_ns()),
                 Ok(Err(error)) => {
                     let mut first = self
@@ -268,7 +268,7 @@ impl Run<'_> {
     }
 }
 
-/// Reads lines in a thread that nobody waits for: it may hang in a read when the recording is stopped.
+/// Reads lines in a detached thread, which may still block in a read when the recording has been stopped.
 fn read_lines(lines: Box<dyn Read + Send>) -> Receiver<io::Result<Vec<u8>>> {
     let (sender, receiver) = sync_channel(LINES_AHEAD);
     thread::spawn(move || {
@@ -283,8 +283,8 @@ fn read_lines(lines: Box<dyn Read + Send>) -> Receiver<io::Result<Vec<u8>>> {
     receiver
 }
 
-/// The next line with its end; one that is too long is cut to a byte more than a line may have, so that it
-/// is counted as lost.
+/// Returns the next line with its line end. A line that is too long is truncated to one byte above the limit,
+/// so that the producer rejects it and counts it as lost.
 fn next_line(lines: &mut impl BufRead) -> io::Result<Option<Vec<u8>>> {
     let mut line = Vec::new();
     let most = LINE_BYTES_MAX as u64 + 1;
@@ -299,7 +299,7 @@ fn next_line(lines: &mut impl BufRead) -> io::Result<Option<Vec<u8>>> {
     Ok(Some(line))
 }
 
-/// Sleeps with the thread.
+/// Delays that block the thread.
 struct Sleep;
 
 impl DelayNs for Sleep {
@@ -308,7 +308,8 @@ impl DelayNs for Sleep {
     }
 }
 
-/// Runs a future that never waits for another: what it waits for, its thread does.
+/// Runs a future to completion on this thread, polling it in a loop. For futures that block instead of
+/// returning `Pending`.
 pub fn block_on<T>(future: impl Future<Output = T>) -> T {
     let mut future = pin!(future);
     let mut context = Context::from_waker(Waker::noop());

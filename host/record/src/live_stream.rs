@@ -1,16 +1,17 @@
-//! Lines to files of this computer, in real time, and whether the files hold them.
+//! Recordings to files of this computer, in real time, with verification.
 //!
 //! ```text
-//!   Feed ──> record_in_directory ──> files ── after the end ──> compared with every line, made again
-//!   input ─────────┘                  └─────────────────────> what was told against what came
+//!   Feed ──> record_in_directory ──> files ── after the end ──> every sample compared with the feed
+//!   input ─────────┘                              └───────────> counts compared with the reports
 //! ```
 //!
-//! Files are read after the end alone: a reader beside the recorder would take its time on the medium.
+//! Files are read after the recording has ended, because reading would take time of the storage device from
+//! the recorder.
 
 use crate::feed::text_format;
 use crate::{
-    DirectoryStream, Feed, LiveFeed, LiveSetup, Logged, Problem, Progress, Reported, StreamError,
-    StreamResult, Streamed, prefix, read_back, record_in_directory,
+    DirectoryStream, Feed, LiveFeed, LiveResult, LiveSetup, Problem, Progress, RecordingResult,
+    StreamError, StreamReport, StreamResult, prefix, record_in_directory, verify_file,
 };
 use cardiograph_recorder::{
     Event, FileId, Format, LINE_BYTES_MAX, StreamConfig, StreamSummary, Window,
@@ -20,59 +21,60 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How lines are recorded in a directory.
+/// Settings of a verified recording in a directory.
 pub struct LiveStreaming<'a> {
-    /// Bytes of RAM for the rings of all streams, each of which has the same part.
-    pub ram_bytes: usize,
-    /// How much of the newest data a power cut may cost.
+    /// Bytes of the ring buffers of all streams, in equal shares.
+    pub buffer_bytes: usize,
+    /// Durability window: the newest data that a power cut may lose.
     pub window: Window,
-    /// The recorder's settings, and when it ends.
+    /// Settings of the recorder, and its stop condition.
     pub setup: LiveSetup<'a>,
-    /// Told how far it is.
+    /// Receives the progress.
     pub progress: &'a LiveProgress,
 }
 
-/// How far a recording is, for another thread to look at.
+/// Progress of a recording, readable from other threads.
 #[derive(Debug, Default)]
 pub struct LiveProgress {
     pushed: AtomicU64,
-    safe: AtomicU64,
+    durable: AtomicU64,
     lost: AtomicU64,
     at_us: AtomicU64,
 }
 
 impl LiveProgress {
-    /// How far it is now. Lines of an input are not counted, and have no times, before they are safe or lost.
+    /// Returns the current progress. Lines of an input are not counted as pushed, and their times are not known.
     pub fn now(&self) -> Progress {
         Progress {
             pushed: self.pushed.load(Ordering::Relaxed),
-            safe: self.safe.load(Ordering::Relaxed),
+            durable: self.durable.load(Ordering::Relaxed),
             lost: self.lost.load(Ordering::Relaxed),
             at_us: self.at_us.load(Ordering::Relaxed),
         }
     }
 }
 
-/// Records the lines of `feed` in a directory, each when it is due, `N` streams of them, and compares the
-/// files with the lines afterwards.
+/// Records the samples of `feed` in a directory, each when it is due, in `N` streams; then compares the files
+/// with the samples.
 ///
 /// # Errors
-/// [`StreamError`]; a file that does not hold what it has to is one.
+/// [`StreamError`], also if the contents of a file differ from the samples.
 pub fn stream_in_directory<const N: usize>(
     directory: &Path,
     streaming: &LiveStreaming,
     feed: &(dyn Feed + Sync),
-) -> Result<Streamed, StreamError> {
+) -> Result<RecordingResult, StreamError> {
     let progress = streaming.progress;
-    let feeds = core::array::from_fn(|_| LiveFeed::Clock(Box::new(Sampled { feed, progress })));
-    let ran: Ran<N> = Ran::new(directory, streaming, feeds, feed.format())?;
-    ran.finish(directory, |streams, file| {
-        file.read_back(directory, streams, feed)
+    let feeds =
+        core::array::from_fn(|_| LiveFeed::Clock(Box::new(CountingFeed { feed, progress })));
+    let run: FinishedRun<N> = FinishedRun::new(directory, streaming, feeds, feed.format())?;
+    run.finish(directory, |streams, file| {
+        file.verify(directory, streams, feed)
     })
 }
 
-/// Records lines of text in a directory as they come, until they end. Nothing is left to compare the files
-/// with.
+/// Records lines of text in a directory as they arrive, until they end. The files cannot be compared, because
+/// the input cannot be read twice.
 ///
 /// # Errors
 /// [`StreamError`].
@@ -80,22 +82,22 @@ pub fn input_in_directory(
     directory: &Path,
     streaming: &LiveStreaming,
     input: Box<dyn Read + Send>,
-) -> Result<Streamed, StreamError> {
+) -> Result<RecordingResult, StreamError> {
     let feeds = [LiveFeed::Lines(input)];
-    let mut ran = Ran::new(directory, streaming, feeds, text_format(LINE_BYTES_MAX))?;
-    ran.events.unread = Some("lines of an input come once");
-    ran.finish(directory, |_, _| Ok(()))
+    let mut run = FinishedRun::new(directory, streaming, feeds, text_format(LINE_BYTES_MAX))?;
+    run.events.unverified = Some("the input cannot be read twice");
+    run.finish(directory, |_, _| Ok(()))
 }
 
-/// The lines of one stream as its producer takes them.
-struct Sampled<'a> {
+/// Samples of one stream; counts the progress as the producer takes them.
+struct CountingFeed<'a> {
     feed: &'a (dyn Feed + Sync),
     progress: &'a LiveProgress,
 }
 
-impl Feed for Sampled<'_> {
-    fn lines(&self) -> u64 {
-        self.feed.lines()
+impl Feed for CountingFeed<'_> {
+    fn count(&self) -> u64 {
+        self.feed.count()
     }
 
     fn due_ns(&self, index: u64) -> u64 {
@@ -118,20 +120,20 @@ impl Feed for Sampled<'_> {
     }
 }
 
-/// What the recorder told.
+/// State derived from the events of the recorder.
 struct Events<'a> {
     progress: &'a LiveProgress,
-    streams: Vec<Reported>,
+    streams: Vec<StreamReport>,
     /// Closed files, in the order in which they were closed.
     files: Vec<ClosedFile>,
-    unread: Option<&'static str>,
-    /// The medium was lost, or full: what was told as lost then may be in a file.
+    unverified: Option<&'static str>,
+    /// The storage device failed or was full. Samples reported as lost since then may be in a file.
     is_card_lost: bool,
     is_full: bool,
 }
 
 impl Events<'_> {
-    /// Closed files that are not there any more as they were closed.
+    /// Returns the names of closed files that are missing or have another length now.
     fn gone(&self, directory: &Path) -> Vec<String> {
         let gone = self.files.iter().filter(|file| {
             let metadata = directory.join(file.id.to_string()).symlink_metadata();
@@ -140,7 +142,7 @@ impl Events<'_> {
         gone.map(|file| file.id.to_string()).collect()
     }
 
-    fn told(&mut self, event: Event) {
+    fn handle(&mut self, event: Event) {
         match event {
             Event::Lost { stream, gap } => {
                 self.streams[stream as usize].gaps.push(gap);
@@ -150,27 +152,27 @@ impl Events<'_> {
             Event::Checkpoint {
                 stream, samples, ..
             } => {
-                let told = &mut self.streams[stream as usize];
-                let before = std::mem::replace(&mut told.safe, samples);
-                let safe = &self.progress.safe;
-                safe.fetch_add(samples.saturating_sub(before), Ordering::Relaxed);
+                let report = &mut self.streams[stream as usize];
+                let before = std::mem::replace(&mut report.durable, samples);
+                let durable = &self.progress.durable;
+                durable.fetch_add(samples.saturating_sub(before), Ordering::Relaxed);
             }
             Event::Closed { track, record } => {
-                let told = &mut self.streams[track as usize];
-                told.files += 1;
-                told.file_bytes += record.bytes;
+                let report = &mut self.streams[track as usize];
+                report.files += 1;
+                report.file_bytes += record.bytes;
                 self.files.push(ClosedFile {
                     track,
                     id: record.id,
                     bytes: record.bytes,
                 });
             }
-            // It may have been one of an earlier recording, which is nothing to us.
+            // The removed file may belong to an earlier recording, which does not matter here.
             Event::Removed { id } => {
                 let before = self.files.len();
                 self.files.retain(|file| file.id != id);
                 if self.files.len() < before {
-                    self.unread = Some("the oldest of its files were removed");
+                    self.unverified = Some("the oldest files were removed during the recording");
                 }
             }
             Event::CardLost => self.is_card_lost = true,
@@ -180,19 +182,19 @@ impl Events<'_> {
     }
 }
 
-/// A recording that has ended.
-struct Ran<'a, const N: usize> {
-    logged: Logged<N>,
+/// A finished recording with the reports of its recorder.
+struct FinishedRun<'a, const N: usize> {
+    result: LiveResult<N>,
     events: Events<'a>,
 }
 
-impl<'a, const N: usize> Ran<'a, N> {
+impl<'a, const N: usize> FinishedRun<'a, N> {
     fn new(
         directory: &Path,
         streaming: &LiveStreaming<'a>,
         feeds: [LiveFeed; N],
         format: Format,
-    ) -> Result<Ran<'a, N>, StreamError> {
+    ) -> Result<FinishedRun<'a, N>, StreamError> {
         let mut at = 0;
         let streams = feeds.map(|feed| {
             let prefix = prefix(at, N, &format);
@@ -203,87 +205,89 @@ impl<'a, const N: usize> Ran<'a, N> {
                     format,
                     window: streaming.window,
                 },
-                ring_bytes: streaming.ram_bytes / N,
+                ring_bytes: streaming.buffer_bytes / N,
                 feed,
             }
         });
         let mut events = Events {
             progress: streaming.progress,
-            streams: vec![Reported::default(); N],
+            streams: vec![StreamReport::default(); N],
             files: Vec::new(),
-            unread: None,
+            unverified: None,
             is_card_lost: false,
             is_full: false,
         };
-        let told = |_, event| events.told(event);
-        let logged = record_in_directory(directory, &streaming.setup, streams, told)
+        let handle = |_, event| events.handle(event);
+        let result = record_in_directory(directory, &streaming.setup, streams, handle)
             .map_err(|error| StreamError::Refused(error.to_string()))?;
-        Ok(Ran { logged, events })
+        Ok(FinishedRun { result, events })
     }
 
-    /// Reads the files back, if they can be compared, and holds what was told against what came.
+    /// Reads the files back if they can be compared, and checks the reports against the samples.
     fn finish(
         self,
         directory: &Path,
-        mut read_back: impl FnMut(&mut [Reported], &ClosedFile) -> Result<(), StreamError>,
-    ) -> Result<Streamed, StreamError> {
-        let Ran { logged, events } = self;
-        let mut unread = events.unread;
+        mut verify: impl FnMut(&mut [StreamReport], &ClosedFile) -> Result<(), StreamError>,
+    ) -> Result<RecordingResult, StreamError> {
+        let FinishedRun { result, events } = self;
+        let mut unverified = events.unverified;
         let gone = events.gone(directory);
         if !gone.is_empty() {
-            unread = Some("others removed or changed its files");
+            unverified = Some("another program removed or changed files of the recording");
         }
-        let is_full = events.is_full || logged.is_full;
+        let is_full = events.is_full || result.is_full;
         let is_card_lost = events.is_card_lost;
-        let started_ns = logged.started_ns.unwrap_or(logged.ended_ns);
-        let results = |streams: Vec<Reported>, of: Compare| -> Result<Vec<_>, StreamError> {
-            let rest = streams.into_iter().zip(logged.summaries).zip(logged.pushed);
-            rest.map(|((told, summary), pushed)| of(told, summary, pushed, started_ns / 1000))
+        let started_ns = result.started_ns.unwrap_or(result.ended_ns);
+        let results = |streams: Vec<StreamReport>, of: Check| -> Result<Vec<_>, StreamError> {
+            let rest = streams.into_iter().zip(result.summaries).zip(result.pushed);
+            rest.map(|((report, summary), pushed)| of(report, summary, pushed, started_ns / 1000))
                 .collect()
         };
         let mut compared = None;
-        if unread.is_none() {
+        if unverified.is_none() {
             let mut streams = events.streams.clone();
             let mut files = events.files.iter();
-            let read = files.try_for_each(|file| read_back(&mut streams, file));
-            match read.and_then(|()| results(streams, Reported::compared)) {
+            let read = files.try_for_each(|file| verify(&mut streams, file));
+            match read.and_then(|()| results(streams, StreamReport::check_with_files)) {
                 Ok(streams) => compared = Some(streams),
-                Err(_) if is_card_lost => unread = Some("the medium failed in the midst"),
+                Err(_) if is_card_lost => {
+                    unverified = Some("the storage device failed during the recording")
+                }
                 Err(error) => return Err(error),
             }
         }
         let streams = match compared {
             Some(streams) => streams,
-            None => results(events.streams, Reported::uncompared)?,
+            None => results(events.streams, StreamReport::check_counts)?,
         };
         let mut problems = Vec::new();
         if !gone.is_empty() {
             problems.push(Problem::FilesGone(gone));
         }
-        // A medium without room for a block does not fail.
-        if is_card_lost && !(logged.is_full && logged.failure.is_none()) {
-            let why = logged
+        // A full storage device has not failed.
+        if is_card_lost && !(result.is_full && result.failure.is_none()) {
+            let why = result
                 .failure
-                .unwrap_or_else(|| "no reason is known".to_string());
-            problems.push(Problem::Medium(why));
+                .unwrap_or_else(|| "unknown error".to_string());
+            problems.push(Problem::Device(why));
         }
-        problems.extend(logged.input_error.map(Problem::Input));
+        problems.extend(result.input_error.map(Problem::Input));
         if is_full && streams.iter().any(|one| one.lost() > 0) {
             problems.push(Problem::Full);
         }
-        Ok(Streamed {
+        Ok(RecordingResult {
             streams,
-            duration_us: (logged.ended_ns - started_ns) / 1000,
-            unread,
+            duration_us: (result.ended_ns - started_ns) / 1000,
+            unverified,
             problems,
         })
     }
 }
 
-/// A comparison of reports with the number of pushed samples: [`Reported::compared`] or `uncompared`.
-type Compare = fn(Reported, StreamSummary, u64, u64) -> Result<StreamResult, StreamError>;
+/// A check of the reports: [`StreamReport::check_with_files`] or [`StreamReport::check_counts`].
+type Check = fn(StreamReport, StreamSummary, u64, u64) -> Result<StreamResult, StreamError>;
 
-/// A file that was closed.
+/// A closed file.
 struct ClosedFile {
     track: u8,
     id: FileId,
@@ -292,15 +296,15 @@ struct ClosedFile {
 
 impl ClosedFile {
     /// Compares the file with the samples of its streams.
-    fn read_back(
+    fn verify(
         &self,
         directory: &Path,
-        streams: &mut [Reported],
+        streams: &mut [StreamReport],
         feed: &dyn Feed,
     ) -> Result<(), StreamError> {
         let file = self.id.to_string();
         let compared = open_uncached(&directory.join(&file))
-            .and_then(|mut reader| read_back(&mut reader, streams, self.track, feed));
+            .and_then(|mut reader| verify_file(&mut reader, streams, self.track, feed));
         match compared {
             Ok(Ok(())) => Ok(()),
             Ok(Err(mismatch)) => Err(StreamError::Differs { file, mismatch }),
@@ -309,10 +313,10 @@ impl ClosedFile {
     }
 }
 
-/// Opens a file so that it is read from the medium where the system allows it.
+/// Opens a file and drops it from the page cache, so that it is read from the storage device if the system
+/// permits.
 fn open_uncached(path: &Path) -> io::Result<File> {
     let file = File::open(path)?;
-    // What the cache holds would not be read from the medium.
     let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed);
     Ok(file)
 }

@@ -1,4 +1,4 @@
-//! Recordings that were cut off, brought in order on a computer: what a recorder does at its mount.
+//! Repair of interrupted recordings on a computer: the same recovery that a recorder runs when it mounts.
 
 use crate::card_file::{CardFile, CardFileError};
 use crate::directory::{Access, DirectoryError, open_directory};
@@ -10,48 +10,48 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The journal of a card that a device records on.
+/// Journal file on the card of a recorder.
 const CARD_JOURNAL: &str = "CARDIOGR.JNL";
 
-/// What a path is.
+/// Kind of target that a path names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// A card, or the image of one.
+pub enum TargetKind {
+    /// A card or a card image.
     Card,
     /// A directory that this computer recorded to.
     Directory,
 }
 
-/// What was done, or would be.
+/// Result of a recovery, or of a dry run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recovery {
-    /// Where.
-    pub place: Place,
-    /// Recordings that were cut off.
+    /// Kind of the target.
+    pub kind: TargetKind,
+    /// Interrupted recordings.
     pub files: Vec<RecoveredFile>,
-    /// Something besides those was under way on a card, and was finished or undone.
-    pub is_mended: bool,
+    /// A pending operation of the card's file system, other than those on the files, was completed or undone.
+    pub is_repaired: bool,
 }
 
-/// A recording that was cut off.
+/// An interrupted recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecoveredFile {
-    /// Its name.
+    /// Name of the file.
     pub name: String,
-    /// Its true length in bytes; 0 if there was nothing in it, and it was removed.
+    /// Actual length in bytes; 0 if the file was empty and has been removed.
     pub bytes: u64,
 }
 
-/// Why nothing was recovered, or not all.
+/// Reason why a recovery failed; files may already have been repaired.
 #[derive(Debug)]
 pub enum RecoverError {
-    /// The card or image.
+    /// Error of the card or image.
     Card(CardFileError),
-    /// Its file system.
+    /// Error of the card's file system.
     Volume(PathBuf, Box<FatError<CardFileError>>),
-    /// The directory.
+    /// Error of the directory.
     Directory(DirectoryError),
-    /// A directory that is the mounted card of a device.
+    /// The directory is the mounted card of a recorder.
     MountedCard(PathBuf),
 }
 
@@ -63,8 +63,8 @@ impl fmt::Display for RecoverError {
             RecoverError::Directory(error) => error.fmt(f),
             RecoverError::MountedCard(path) => write!(
                 f,
-                "{}: a device recorded on this card ({CARD_JOURNAL} is on it); unmount it, and give the card's \
-                 block device",
+                "{}: this is the mounted card of a recorder (it contains {CARD_JOURNAL}); unmount it and use its \
+                 block device instead",
                 path.display()
             ),
         }
@@ -73,11 +73,12 @@ impl fmt::Display for RecoverError {
 
 impl std::error::Error for RecoverError {}
 
-/// Brings the recordings of a card, an image or a directory in order. If it `is_dry`, it only says what it
+/// Repairs the interrupted recordings of a card, an image or a directory. With `is_dry`, only reports what it
 /// would do.
 ///
 /// # Errors
-/// [`RecoverError`], in a sentence with path and remedy. Files that were done before stay done.
+/// [`RecoverError`], which displays as a sentence with path and remedy. Files repaired before the error stay
+/// repaired.
 pub fn recover_path(path: &Path, is_dry: bool) -> Result<Recovery, RecoverError> {
     match path.is_dir() {
         true => recover_directory(path, is_dry),
@@ -87,7 +88,7 @@ pub fn recover_path(path: &Path, is_dry: bool) -> Result<Recovery, RecoverError>
 
 fn recover_card(path: &Path, is_dry: bool) -> Result<Recovery, RecoverError> {
     let mut card = CardFile::open(path, is_dry).map_err(RecoverError::Card)?;
-    // Nothing is reserved: the number that sets epochs apart is not used.
+    // Recovery reserves no file, so it does not use the entropy for epochs.
     let mut volume = FatVolume::new(now, 0).with_journal_only();
     let files = files_of(&mut volume, &mut card).map_err(|error| match error {
         StartError::Card(error) | StartError::Volume(FatError::Card(error)) => {
@@ -99,19 +100,19 @@ fn recover_card(path: &Path, is_dry: bool) -> Result<Recovery, RecoverError> {
         | StartError::SamePrefix
         | StartError::FileTooSmall
         | StartError::LineTooLong => {
-            unreachable!("of recordings only")
+            unreachable!("only starting a recording returns this error")
         }
     })?;
     Ok(Recovery {
-        place: Place::Card,
-        is_mended: files.is_empty() && card.written_blocks() > 0,
+        kind: TargetKind::Card,
+        is_repaired: files.is_empty() && card.written_blocks() > 0,
         files,
     })
 }
 
 fn recover_directory(path: &Path, is_dry: bool) -> Result<Recovery, RecoverError> {
     let access = if is_dry {
-        Access::Look
+        Access::DryRun
     } else {
         Access::Recover
     };
@@ -129,13 +130,13 @@ fn recover_directory(path: &Path, is_dry: bool) -> Result<Recovery, RecoverError
         | StartError::SamePrefix
         | StartError::FileTooSmall
         | StartError::LineTooLong => {
-            unreachable!("of recordings only")
+            unreachable!("only starting a recording returns this error")
         }
     })?;
     Ok(Recovery {
-        place: Place::Directory,
+        kind: TargetKind::Directory,
         files,
-        is_mended: false,
+        is_repaired: false,
     })
 }
 
@@ -155,22 +156,22 @@ fn files_of<B: Blocks, V: Volume<B>>(
     Ok(files)
 }
 
-/// Whether a directory is the root of a card that a device records on. Some mounts show small letters.
+/// Returns true if a directory is the root of a recorder's card. Some mounts show names in lower case.
 fn is_card(directory: &Path) -> bool {
     [CARD_JOURNAL.to_string(), CARD_JOURNAL.to_lowercase()]
         .iter()
         .any(|name| directory.join(name).is_file())
 }
 
-/// The time in UTC, as a directory of FAT holds it.
+/// Returns the current time in UTC, in the format of FAT directory entries.
 fn now() -> DosTime {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    dos_time(since.map_or(0, |since| since.as_secs()))
+    let elapsed = SystemTime::now().duration_since(UNIX_EPOCH);
+    dos_time(elapsed.map_or(0, |elapsed| elapsed.as_secs()))
 }
 
 fn dos_time(unix_s: u64) -> DosTime {
     let (days, second) = (unix_s / 86_400, unix_s % 86_400);
-    // Years begin in March here, so that a leap day is the last of one (Hinnant, chrono algorithms).
+    // Years begin in March here, so that the leap day is the last day of a year (Hinnant, chrono algorithms).
     let days = days + 719_468;
     let (era, day) = (days / 146_097, days % 146_097);
     let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
@@ -197,9 +198,9 @@ fn dos_time(unix_s: u64) -> DosTime {
 mod tests {
     use super::*;
 
-    /// By `date -u -d @SECONDS`.
+    /// Expected values from `date -u -d @SECONDS`.
     #[test]
-    fn times_are_those_of_the_calendar() {
+    fn unix_times_become_calendar_dates() {
         for (unix_s, (year, month, day), (hour, minute, second)) in [
             (315_532_800, (1980, 1, 1), (0, 0, 0)),
             (951_782_400, (2000, 2, 29), (0, 0, 0)),

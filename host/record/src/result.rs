@@ -1,45 +1,46 @@
 //! Progress and result of a recording.
 
-use crate::Mismatch;
+use crate::{Mismatch, REPORT_BUG};
 use cardiograph_recorder::{Gap, StreamSummary};
 use std::{fmt, io};
 
 /// Progress of a recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Lines pushed, of all streams.
+    /// Samples pushed, of all streams.
     pub pushed: u64,
-    /// Lines that are durable.
-    pub safe: u64,
-    /// Lines that are missing.
+    /// Durable samples.
+    pub durable: u64,
+    /// Lost samples.
     pub lost: u64,
-    /// Arrival of the newest line, in us from the start.
+    /// Arrival of the newest sample, in us from the start.
     pub at_us: u64,
 }
 
 /// Result of a recording.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Streamed {
+pub struct RecordingResult {
     /// One result per stream.
     pub streams: Vec<StreamResult>,
     /// From the start of sampling until all files were closed, in us.
     pub duration_us: u64,
-    /// Reason why the files were not compared with the lines, as a part of a sentence; `None` if they were.
-    pub unread: Option<&'static str>,
-    /// Problems that the recording survived.
+    /// Reason why the files were not compared with the samples, as a clause for "not verified: ..."; `None` if
+    /// they were.
+    pub unverified: Option<&'static str>,
+    /// Problems that did not end the recording.
     pub problems: Vec<Problem>,
 }
 
-/// A problem of a recording that nevertheless went on to an orderly end.
+/// A problem of a recording that nevertheless ended in an orderly way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Problem {
-    /// Others removed, moved or changed closed files; their samples are neither in files nor in gaps.
+    /// Another program removed, moved or changed closed files. Their samples are neither in files nor in gaps.
     FilesGone(Vec<String>),
-    /// The medium failed for a time, or until the end; the first error in a sentence.
-    Medium(String),
-    /// The input could not be read to its end; the system's reason.
+    /// The storage device failed temporarily or until the end; contains the first error as a sentence.
+    Device(String),
+    /// The input could not be read to its end; contains the error of the system.
     Input(String),
-    /// Samples were lost because the medium was full.
+    /// Samples were lost because the storage device was full.
     Full,
 }
 
@@ -55,17 +56,20 @@ impl fmt::Display for Problem {
                     write!(f, " and {others} more")?;
                 }
                 f.write_str(
-                    ": removed, moved or changed during the recording, so that its samples are unaccounted for; \
-                     leave the files of a recording alone until it ends",
+                    ": removed, moved or changed by another program during the recording, so its samples are \
+                     unaccounted for; leave the files alone until the recording ends",
                 )
             }
-            Problem::Medium(error) => write!(f, "the medium failed during the recording ({error})"),
+            Problem::Device(error) => write!(
+                f,
+                "the storage device failed during the recording ({error}); check the device and its connection"
+            ),
             Problem::Input(error) => {
-                write!(f, "the input could not be read to its end ({error}); check where it comes from")
+                write!(f, "the input could not be read to its end ({error}); check its source")
             }
             Problem::Full => f.write_str(
-                "the medium is full; remove files, record to a larger one, or let --when-full remove-oldest make \
-                 room",
+                "the storage device is full; remove files, use a larger device, or free space automatically with \
+                 --when-full remove-oldest",
             ),
         }
     }
@@ -74,23 +78,22 @@ impl fmt::Display for Problem {
 /// Result of one stream.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StreamResult {
-    /// Lines pushed.
+    /// Samples pushed, including lost ones.
     pub pushed: u64,
     /// Gaps in order, without overlaps; times in us from the start of sampling.
     pub gaps: Vec<Gap>,
-    /// Bytes of the lines that were found in files; bytes of the files, marks included, if they were not
-    /// compared.
-    pub line_bytes: u64,
-    /// Files that were closed, and compared; of files that several streams share, those of the first stream.
+    /// Bytes of the samples found in files. If the files were not compared, bytes of the files including marks.
+    pub sample_bytes: u64,
+    /// Closed files. Files shared by several streams count for the first stream only.
     pub files: u64,
-    /// Their bytes.
+    /// Bytes of the closed files.
     pub file_bytes: u64,
     /// Statistics of the recorder.
     pub summary: StreamSummary,
 }
 
 impl StreamResult {
-    /// Returns the number of lines in gaps.
+    /// Returns the number of samples in gaps.
     pub fn lost(&self) -> u64 {
         self.gaps.iter().map(|gap| gap.count).sum()
     }
@@ -99,29 +102,29 @@ impl StreamResult {
 /// Failure of a recording.
 #[derive(Debug)]
 pub enum StreamError {
-    /// The recorder did not begin; the reason, in a sentence.
+    /// The recorder did not start; contains the reason as a sentence.
     Refused(String),
-    /// A file cannot be read back.
+    /// A file could not be read back.
     Read {
-        /// Its name.
+        /// Name of the file.
         file: String,
-        /// The error of the system or of the FAT library.
+        /// Error of the system or of the FAT library.
         source: io::Error,
     },
-    /// A file does not hold its lines.
+    /// The contents of a file differ from the samples.
     Differs {
-        /// Its name.
+        /// Name of the file.
         file: String,
-        /// The first difference.
+        /// First difference.
         mismatch: Mismatch,
     },
-    /// Lines are neither in files nor in gaps, or in both.
+    /// Samples are neither in files nor in gaps, or in both.
     Unaccounted {
-        /// Lines pushed.
+        /// Samples pushed.
         pushed: u64,
-        /// Lines found in files.
+        /// Samples found in files.
         found: u64,
-        /// Lines in gaps.
+        /// Samples in gaps.
         lost: u64,
     },
 }
@@ -142,11 +145,11 @@ impl fmt::Display for StreamError {
             StreamError::Read { file, source } => {
                 write!(
                     f,
-                    "{file} cannot be read back ({source}); do not trust this medium"
+                    "{file}: could not be read back ({source}); do not trust this storage device"
                 )
             }
             StreamError::Differs { file, mismatch } => {
-                write!(f, "{file}: {mismatch}; do not trust this medium")
+                write!(f, "{file}: {mismatch}; do not trust this storage device")
             }
             StreamError::Unaccounted {
                 pushed,
@@ -154,7 +157,7 @@ impl fmt::Display for StreamError {
                 lost,
             } => write!(
                 f,
-                "{pushed} lines were pushed, but {found} are in files and {lost} in gaps; report it"
+                "{pushed} samples were pushed, but {found} are in files and {lost} in gaps; {REPORT_BUG}"
             ),
         }
     }

@@ -1,26 +1,26 @@
-//! Binary samples made here, each of which holds its number, so that a missing one shows.
+//! Generated binary samples. Each contains its own index, so that a missing sample is detected.
 
 use crate::Feed;
 use crate::lines::due_ns;
 use cardiograph_recorder::{Column, Format, Kind, LINE_BYTES_MAX, Schema};
 
-/// The shortest sample, which holds its number alone.
+/// Bytes of the shortest sample, which consists of its index.
 pub const BINARY_SAMPLE_BYTES_MIN: usize = 8;
-/// The longest sample: 19 columns of 8 B, whose text fits in a line of CSV.
+/// Bytes of the longest sample: 19 columns of 8 B, whose text fits in one line of CSV.
 pub const BINARY_SAMPLE_BYTES_MAX: usize = 152;
 
-/// Samples of one schema at a fixed rate: column `number`, then columns of values that depend on it.
+/// Binary samples of one schema at a fixed rate: a column `number`, then columns of values derived from it.
 #[derive(Clone, Copy, Debug)]
-pub struct Samples {
+pub struct BinarySamples {
     rate_hz: u32,
     count: u64,
     schemas: &'static [Schema],
 }
 
-impl Samples {
-    /// Returns `count` samples of `sample_bytes` each, clamped to [`BINARY_SAMPLE_BYTES_MIN`] to
-    /// [`BINARY_SAMPLE_BYTES_MAX`]. Their schema stays in memory until the program ends.
-    pub fn new(rate_hz: u32, sample_bytes: usize, count: u64) -> Samples {
+impl BinarySamples {
+    /// Describes `count` samples of `sample_bytes` each, clamped to [`BINARY_SAMPLE_BYTES_MIN`] to
+    /// [`BINARY_SAMPLE_BYTES_MAX`]. The schema stays in memory until the program ends.
+    pub fn new(rate_hz: u32, sample_bytes: usize, count: u64) -> BinarySamples {
         let bytes = sample_bytes.clamp(BINARY_SAMPLE_BYTES_MIN, BINARY_SAMPLE_BYTES_MAX);
         let mut columns = vec![Column {
             name: "number",
@@ -34,7 +34,7 @@ impl Samples {
                 left -= kind.bytes();
             }
         }
-        Samples {
+        BinarySamples {
             rate_hz,
             count,
             schemas: vec![Schema::new(columns.leak())].leak(),
@@ -46,8 +46,8 @@ impl Samples {
     }
 }
 
-impl Feed for Samples {
-    fn lines(&self) -> u64 {
+impl Feed for BinarySamples {
+    fn count(&self) -> u64 {
         self.count
     }
 
@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn every_length_has_a_schema_and_numbered_samples() {
         for bytes in BINARY_SAMPLE_BYTES_MIN..=BINARY_SAMPLE_BYTES_MAX {
-            let samples = Samples::new(860, bytes, 10);
+            let samples = BinarySamples::new(860, bytes, 10);
             let mut made = [0; LINE_BYTES_MAX];
             assert_eq!(samples.make(7, &mut made), bytes);
             assert_eq!(made[..8], 7_u64.to_le_bytes());

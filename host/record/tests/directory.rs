@@ -1,8 +1,8 @@
-//! Recordings in a directory: complete ones, killed ones, and what is left alone.
+//! Recordings in a directory: complete and killed ones, and files of other programs.
 
 use cardiograph_record::{
     Access, DirectoryError, DirectoryStream, Feed, Lines, LiveError, LiveFeed, LiveProgress,
-    LiveSetup, LiveStreaming, Logged, StreamError, block_on, line, open_directory,
+    LiveResult, LiveSetup, LiveStreaming, StreamError, block_on, line, open_directory,
     record_in_directory, stream_in_directory,
 };
 use cardiograph_recorder::{
@@ -46,7 +46,7 @@ fn log(
     directory: &Path,
     feed: LiveFeed,
     events: impl FnMut(u64, Event),
-) -> Result<Logged<1>, LiveError> {
+) -> Result<LiveResult<1>, LiveError> {
     log_until_full(directory, WhenFull::Wait, feed, events)
 }
 
@@ -55,7 +55,7 @@ fn log_until_full(
     when_full: WhenFull,
     feed: LiveFeed,
     events: impl FnMut(u64, Event),
-) -> Result<Logged<1>, LiveError> {
+) -> Result<LiveResult<1>, LiveError> {
     let setup = LiveSetup {
         config: Config {
             file_bytes: FILE_BYTES,
@@ -67,15 +67,15 @@ fn log_until_full(
     record_in_directory(directory, &setup, [stream(feed)], events)
 }
 
-fn summary(logged: &Logged<1>) -> StreamSummary {
-    logged.summaries[0]
+fn summary(result: &LiveResult<1>) -> StreamSummary {
+    result.summaries[0]
 }
 
-fn sentence(logged: &Result<Logged<1>, LiveError>) -> String {
-    logged.as_ref().unwrap_err().to_string()
+fn sentence(result: &Result<LiveResult<1>, LiveError>) -> String {
+    result.as_ref().unwrap_err().to_string()
 }
 
-/// What every file holds, by its name.
+/// Returns the contents of all files by name.
 fn files(directory: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut files = BTreeMap::new();
     for entry in fs::read_dir(directory).unwrap() {
@@ -91,8 +91,8 @@ fn files(directory: &Path) -> BTreeMap<String, Vec<u8>> {
     files
 }
 
-/// Numbers of the lines of all recordings, which must be as they were made, in order. Marks and lines about
-/// files are passed over; anything else fails.
+/// Returns the indices of the samples of all recordings, whose lines must be as generated. Skips marks, gaps and
+/// the lines about files; fails on anything else.
 fn numbers(directory: &Path) -> Vec<u64> {
     let mut numbers = Vec::new();
     for (name, bytes) in files(directory) {
@@ -100,7 +100,7 @@ fn numbers(directory: &Path) -> Vec<u64> {
             continue;
         }
         for found in bytes.split_inclusive(|byte| *byte == b'\n') {
-            // A busy computer may lose samples, which are in gaps then.
+            // A busy computer may lose samples; gaps list them.
             if found.starts_with(b"#file ")
                 || found.starts_with(b"#gap ")
                 || found.starts_with(b"#") && found.contains(&b'@')
@@ -123,7 +123,7 @@ fn numbers(directory: &Path) -> Vec<u64> {
     numbers
 }
 
-/// Recovers; what was recovered, with its length.
+/// Recovers a directory; returns the recovered files with their lengths.
 fn recovered(directory: &Path, access: Access) -> Result<Vec<(String, u64)>, DirectoryError> {
     let (mut card, mut volume) = open_directory(directory, access)?;
     let mut found = Vec::new();
@@ -139,19 +139,19 @@ fn recovered(directory: &Path, access: Access) -> Result<Vec<(String, u64)>, Dir
 #[test]
 fn a_recording_is_complete_over_several_files() {
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    fs::write(directory.path().join("REC00041.CSV"), "of somebody else").unwrap();
-    let logged = log(directory.path(), lines(20_000, 8000), |_, _| ()).unwrap();
-    let summary = summary(&logged);
+    fs::write(directory.path().join("REC00041.CSV"), "foreign").unwrap();
+    let result = log(directory.path(), lines(20_000, 8000), |_, _| ()).unwrap();
+    let summary = summary(&result);
     assert_eq!(
-        (summary.written, summary.lost, logged.pushed),
+        (summary.written, summary.lost, result.pushed),
         (8000, 0, [8000])
     );
     let mut files = files(directory.path());
-    assert_eq!(files.remove("REC00041.CSV").unwrap(), b"of somebody else");
+    assert_eq!(files.remove("REC00041.CSV").unwrap(), b"foreign");
     assert_eq!(files.remove(".cardiograph.lock").unwrap(), b"");
     let names: Vec<_> = files.keys().cloned().collect();
     assert!(names.len() > 4, "{names:?}");
-    // Files of others do not count.
+    // Files of other programs do not count.
     assert_eq!(names[0], "REC00000/REC00001.CSV");
     assert_eq!(
         *names.last().unwrap(),
@@ -167,26 +167,26 @@ fn a_recording_is_complete_over_several_files() {
 }
 
 #[test]
-fn lines_are_recorded_as_they_come() {
+fn lines_are_recorded_as_they_arrive() {
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let long = "x".repeat(1000);
     let text = format!("a,1\r\n{long}\nb,2\nthe end");
     let feed = LiveFeed::Lines(Box::new(Cursor::new(text)));
     let mut gaps = Vec::new();
-    let logged = log(directory.path(), feed, |_, event| {
+    let result = log(directory.path(), feed, |_, event| {
         if let Event::Lost { gap, .. } = event {
             gaps.push((gap.first, gap.count, gap.cause.word()));
         }
     })
     .unwrap();
-    assert_eq!((summary(&logged).written, summary(&logged).lost), (3, 1));
+    assert_eq!((summary(&result).written, summary(&result).lost), (3, 1));
     assert_eq!(gaps, [(1, 1, "bad-sample")]);
     let text = fs::read_to_string(directory.path().join("REC00000/REC00001.CSV")).unwrap();
     let kept: Vec<_> = text.lines().filter(|line| !line.starts_with('#')).collect();
     assert_eq!(kept, ["a,1", "b,2", "the end"]);
 }
 
-/// What the next test kills: a process of its own.
+/// Helper process that the next test kills.
 #[test]
 fn process() {
     if let Some(directory) = std::env::var_os("CARDIOGRAPH_TEST_DIRECTORY") {
@@ -199,7 +199,7 @@ fn process() {
     }
 }
 
-/// Runs the process above, kills it after so many checkpoints, and gives the last that it told of.
+/// Runs the helper process, kills it after a number of checkpoints, and returns the last one that it printed.
 fn kill_after(directory: &Path, checkpoints: usize) -> u64 {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["process", "--exact", "--nocapture"])
@@ -207,34 +207,35 @@ fn kill_after(directory: &Path, checkpoints: usize) -> u64 {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let told = BufReader::new(child.stdout.take().unwrap())
+    let checkpoints_printed = BufReader::new(child.stdout.take().unwrap())
         .lines()
         .map_while(Result::ok);
-    let told = told.filter_map(|line| line.strip_prefix("durable ")?.parse::<u64>().ok());
+    let checkpoints_printed =
+        checkpoints_printed.filter_map(|line| line.strip_prefix("durable ")?.parse::<u64>().ok());
     let mut durable = 0;
     let mut left = checkpoints;
-    for samples in told {
+    for samples in checkpoints_printed {
         durable = samples;
         left = left.saturating_sub(1);
         if left == 0 {
-            // SIGKILL. What it told of since is read too.
+            // SIGKILL. Checkpoints printed before the kill took effect are read too.
             child.kill().unwrap();
         }
     }
     child.wait().unwrap();
-    assert_eq!(left, 0, "it ended by itself");
+    assert_eq!(left, 0, "the process ended before the kill");
     durable
 }
 
 #[test]
-fn what_was_durable_survives_a_kill() {
+fn durable_samples_survive_a_kill() {
     for checkpoints in [1, 3, 12] {
         let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let durable = kill_after(directory.path(), checkpoints);
         let before = files(directory.path());
-        let seen = recovered(directory.path(), Access::Look).unwrap();
+        let seen = recovered(directory.path(), Access::DryRun).unwrap();
         assert!(!seen.is_empty());
-        assert_eq!(files(directory.path()), before, "looking changed something");
+        assert_eq!(files(directory.path()), before, "the dry run changed files");
         assert_eq!(recovered(directory.path(), Access::Recover).unwrap(), seen);
         for (name, bytes) in &seen {
             let length = fs::metadata(directory.path().join(name)).map(|metadata| metadata.len());
@@ -255,17 +256,17 @@ fn what_was_durable_survives_a_kill() {
 }
 
 #[test]
-fn a_recorder_brings_a_killed_recording_in_order_and_goes_on() {
+fn a_recorder_repairs_a_killed_recording_and_continues() {
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let durable = kill_after(directory.path(), 2);
     let mut found = Vec::new();
-    let logged = log(directory.path(), lines(20_000, 1000), |_, event| {
+    let result = log(directory.path(), lines(20_000, 1000), |_, event| {
         if let Event::Recovered { record } = event {
             found.push((record.id.to_string(), record.bytes));
         }
     })
     .unwrap();
-    assert_eq!(summary(&logged).written, 1000);
+    assert_eq!(summary(&result).written, 1000);
     assert!(found.iter().any(|(_, bytes)| *bytes > 0), "{found:?}");
     let numbers = numbers(directory.path());
     let (old, new) = numbers.split_at(numbers.len() - 1000);
@@ -274,29 +275,29 @@ fn a_recorder_brings_a_killed_recording_in_order_and_goes_on() {
 }
 
 #[test]
-fn a_recording_is_stopped_at_once_and_keeps_all() {
+fn a_recording_stops_at_once_and_keeps_all_samples() {
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let begun = Instant::now();
     let setup = LiveSetup {
         config: Config::default(),
         is_stopped: &|| begun.elapsed() > Duration::from_millis(300),
     };
-    // One line a minute, and a pipe that never ends.
+    // One line per minute, and a pipe that never ends.
     let (reader, _writer) = std::io::pipe().unwrap();
     let slow = stream(LiveFeed::Clock(Box::new(Slow)));
     let mut never = stream(LiveFeed::Lines(Box::new(reader)));
     never.config.prefix = *b"PIP";
-    let logged = record_in_directory(directory.path(), &setup, [slow, never], |_, _| ()).unwrap();
-    assert_eq!(logged.pushed, [1, 0]);
+    let result = record_in_directory(directory.path(), &setup, [slow, never], |_, _| ()).unwrap();
+    assert_eq!(result.pushed, [1, 0]);
     assert!(begun.elapsed() < Duration::from_secs(20));
     assert_eq!(numbers(directory.path()), [0]);
 }
 
-/// Lines of which one is another each time it is made.
+/// Lines of which one differs each time it is generated.
 struct Changing(AtomicU64);
 
 impl Feed for Changing {
-    fn lines(&self) -> u64 {
+    fn count(&self) -> u64 {
         100
     }
 
@@ -314,7 +315,7 @@ impl Feed for Changing {
     }
 
     fn bytes(&self) -> u64 {
-        self.lines() * LINE_BYTES as u64
+        self.count() * LINE_BYTES as u64
     }
 
     fn format(&self) -> Format {
@@ -326,10 +327,10 @@ impl Feed for Changing {
 }
 
 #[test]
-fn a_file_that_does_not_hold_its_lines_is_noticed() {
+fn a_file_with_other_contents_is_detected() {
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let streaming = LiveStreaming {
-        ram_bytes: 1 << 20,
+        buffer_bytes: 1 << 20,
         window: Window::Us(50_000),
         setup: LiveSetup {
             config: Config::default(),
@@ -341,7 +342,10 @@ fn a_file_that_does_not_hold_its_lines_is_noticed() {
     let streamed = stream_in_directory::<1>(directory.path(), &streaming, &lines);
     match streamed {
         Err(StreamError::Differs { file, mismatch }) => {
-            assert_eq!((file.as_str(), mismatch.due), ("REC00000/REC00001.CSV", 42));
+            assert_eq!(
+                (file.as_str(), mismatch.expected),
+                ("REC00000/REC00001.CSV", 42)
+            );
         }
         other => panic!("{other:?}"),
     }
@@ -350,7 +354,7 @@ fn a_file_that_does_not_hold_its_lines_is_noticed() {
 struct Slow;
 
 impl Feed for Slow {
-    fn lines(&self) -> u64 {
+    fn count(&self) -> u64 {
         60
     }
 
@@ -364,7 +368,7 @@ impl Feed for Slow {
     }
 
     fn bytes(&self) -> u64 {
-        self.lines() * LINE_BYTES as u64
+        self.count() * LINE_BYTES as u64
     }
 
     fn format(&self) -> Format {
@@ -376,31 +380,31 @@ impl Feed for Slow {
 }
 
 #[test]
-fn what_cannot_be_recorded_to_is_said_in_a_sentence() {
+fn errors_are_sentences_with_a_remedy() {
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let missing = directory.path().join("missing");
-    let logged = log(&missing, lines(1000, 1), |_, _| ());
+    let result = log(&missing, lines(1000, 1), |_, _| ());
     assert!(
-        sentence(&logged).ends_with("create it, or check its name"),
+        sentence(&result).ends_with("create it, or check the name"),
         "{}",
-        sentence(&logged)
+        sentence(&result)
     );
 
     let file = directory.path().join("file");
     fs::write(&file, "").unwrap();
-    let logged = log(&file, lines(1000, 1), |_, _| ());
+    let result = log(&file, lines(1000, 1), |_, _| ());
     assert!(
-        sentence(&logged).ends_with("give a directory"),
+        sentence(&result).ends_with("use a directory"),
         "{}",
-        sentence(&logged)
+        sentence(&result)
     );
 
     let held = open_directory(directory.path(), Access::Record).unwrap();
-    let logged = log(directory.path(), lines(1000, 1), |_, _| ());
+    let result = log(directory.path(), lines(1000, 1), |_, _| ());
     assert!(
-        sentence(&logged).contains("another program"),
+        sentence(&result).contains("another program"),
         "{}",
-        sentence(&logged)
+        sentence(&result)
     );
     drop(held);
 
@@ -410,26 +414,26 @@ fn what_cannot_be_recorded_to_is_said_in_a_sentence() {
         matches!(refused, DirectoryError::NoRecording(_)),
         "{refused}"
     );
-    assert_eq!(files(directory.path()).len(), 1, "something was made");
+    assert_eq!(files(directory.path()).len(), 1, "files were created");
 }
 
-/// The unfinished files of a directory.
+/// Returns the names of the unfinished files of a directory.
 fn unfinished(directory: &Path) -> Vec<String> {
     let names = files(directory).into_keys();
     names.filter(|name| name.ends_with(".part")).collect()
 }
 
 #[test]
-fn files_of_others_are_not_taken_for_unfinished_ones() {
+fn files_of_other_programs_are_not_mistaken_for_unfinished_ones() {
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     kill_after(directory.path(), 2);
     let parts = unfinished(directory.path());
     assert!(parts.len() > 2, "{parts:?}");
-    // Others overwrote one that was prepared, and have a file with the name of an unfinished one.
+    // Another program overwrote a prepared file, and created a file with the name of an unfinished one.
     let prepared = parts.iter().find(|name| name.starts_with('.')).unwrap();
     let foreign = "REC00000/REC00077.CSV.part";
     for name in [prepared, foreign] {
-        fs::write(directory.path().join(name), "mine, without an end").unwrap();
+        fs::write(directory.path().join(name), "foreign, without a line end").unwrap();
     }
     let before = numbers_in_parts(directory.path());
     let found = recovered(directory.path(), Access::Recover).unwrap();
@@ -439,11 +443,11 @@ fn files_of_others_are_not_taken_for_unfinished_ones() {
     assert_eq!(left, [prepared, foreign]);
     for name in left {
         let bytes = fs::read(directory.path().join(&name)).unwrap();
-        assert_eq!(bytes, b"mine, without an end", "{name}");
+        assert_eq!(bytes, b"foreign, without a line end", "{name}");
     }
 }
 
-/// Number of unfinished files with lines.
+/// Returns the number of unfinished files with lines.
 fn numbers_in_parts(directory: &Path) -> usize {
     let parts = files(directory).into_iter();
     parts
@@ -456,53 +460,53 @@ fn a_finished_recording_is_never_replaced() {
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let taken = directory.path().join("REC00000/REC00001.CSV");
     let mut is_taken = false;
-    // Others take the final name while the file is being written.
-    let logged = log(directory.path(), lines(2_000, 1_000), |_, event| {
+    // Another program takes the final name while the file is being written.
+    let result = log(directory.path(), lines(2_000, 1_000), |_, event| {
         if matches!(event, Event::Checkpoint { .. }) && !is_taken {
             fs::create_dir_all(taken.parent().unwrap()).unwrap();
-            fs::write(&taken, "of somebody else").unwrap();
+            fs::write(&taken, "foreign").unwrap();
             is_taken = true;
         }
     });
     assert!(is_taken);
-    assert_eq!(fs::read(&taken).unwrap(), b"of somebody else");
-    // The medium failed then; nothing is silently called written.
-    let logged = logged.unwrap();
+    assert_eq!(fs::read(&taken).unwrap(), b"foreign");
+    // This is a failure of the storage device; no sample is silently counted as written.
+    let result = result.unwrap();
     assert!(
-        logged
+        result
             .failure
             .as_ref()
             .is_some_and(|why| why.contains("REC00001.CSV")),
         "{:?}",
-        logged.failure
+        result.failure
     );
 }
 
 #[test]
-fn a_cut_between_any_two_steps_of_a_close_is_completed() {
+fn an_interrupted_close_is_completed() {
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     log(directory.path(), lines(20_000, 3_000), |_, _| ()).unwrap();
     let whole = files(directory.path());
     let recordings: Vec<_> = whole.keys().filter(|name| name.ends_with(".CSV")).collect();
     assert!(recordings.len() >= 2, "{recordings:?}");
-    // Trimmed, but not renamed: what a file holds behind its last mark must stay.
+    // Trimmed, but not renamed: the data after the last mark must stay.
     for name in &recordings {
         let path = directory.path().join(name);
         fs::rename(&path, path.with_extension("CSV.part")).unwrap();
     }
-    assert_eq!(recovered(directory.path(), Access::Look).unwrap(), []);
+    assert_eq!(recovered(directory.path(), Access::DryRun).unwrap(), []);
     recovered(directory.path(), Access::Recover).unwrap();
     assert_eq!(files(directory.path()), whole);
 }
 
-/// What the next test runs on a file system of 400 KiB, in a process of its own.
+/// Helper process that the next test runs on a file system of 400 KiB.
 #[test]
 fn on_a_small_file_system() {
     let Some(directory) = std::env::var_os("CARDIOGRAPH_TEST_SMALL") else {
         return;
     };
     let directory = Path::new(&directory);
-    // 320 kB of lines, and files that are prepared beside them.
+    // 320 kB of lines, and prepared files in addition.
     let mut removed = 0;
     let note = |_, event| removed += u64::from(matches!(event, Event::Removed { .. }));
     let twice = log_until_full(
@@ -528,8 +532,8 @@ fn on_a_small_file_system() {
         }
     });
     match &full {
-        Ok(logged) => {
-            let [summary] = logged.summaries;
+        Ok(result) => {
+            let [summary] = result.summaries;
             assert_eq!(summary.written + summary.lost, 16_000);
             assert!(
                 summary.lost > 0 && causes.contains(&"card-full"),
@@ -549,7 +553,7 @@ fn on_a_small_file_system() {
         "{}",
         sentence(&refused)
     );
-    println!("all of it was tried");
+    println!("completed");
 }
 
 #[test]
@@ -569,15 +573,15 @@ fn a_full_directory_and_a_read_only_one() {
             .output()
             .unwrap()
     };
-    // As root, or as anybody where that is allowed.
+    // As root, or with user namespaces if the system permits them.
     let mut output = run(&["--mount"]);
     if output.stdout.is_empty() {
         output = run(&["--user", "--map-root-user", "--mount"]);
     }
-    let said = String::from_utf8_lossy(&output.stdout);
-    let why = String::from_utf8_lossy(&output.stderr);
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(
-        output.status.success() && said.contains("all of it was tried"),
-        "{said}{why}"
+        output.status.success() && stdout.contains("completed"),
+        "{stdout}{stderr}"
     );
 }

@@ -1,4 +1,4 @@
-//! Binary recordings as CSV, beside the CSV that the recorder itself makes of the same samples.
+//! Exports of binary recordings, compared with the CSV that the recorder itself writes of the same samples.
 
 use cardiograph_record::{
     DirectoryStream, ExportError, Exported, Feed, LiveFeed, LiveSetup, export_csv,
@@ -29,11 +29,11 @@ const SCHEMA: Schema = {
 };
 const SAMPLES: u64 = 700;
 
-/// Random bits: every value that there is, infinite ones included.
+/// Random bits, which include all special values such as infinities.
 struct Bits;
 
 impl Feed for Bits {
-    fn lines(&self) -> u64 {
+    fn count(&self) -> u64 {
         SAMPLES
     }
 
@@ -118,14 +118,14 @@ fn exported(bytes: &[u8]) -> (Exported, String, Vec<(u64, u64)>) {
     )
 }
 
-/// Rows without those that the recorder adds: marks have times and places of their own.
+/// Removes the rows that the recorder adds, because marks depend on times and block boundaries.
 fn rows(text: &str) -> String {
     let rows = text.split_inclusive('\n');
     rows.filter(|row| !row.contains('#')).collect()
 }
 
 #[test]
-fn an_export_is_the_csv_that_the_recorder_makes() {
+fn an_export_equals_the_csv_of_the_recorder() {
     let (exported, text, damaged) = exported(&recorded(Format::Binary(&[SCHEMA])));
     assert_eq!((exported.samples, exported.damaged_blocks), (SAMPLES, 0));
     assert_eq!(damaged, []);
@@ -141,7 +141,7 @@ fn an_export_is_the_csv_that_the_recorder_makes() {
 }
 
 #[test]
-fn damaged_blocks_are_told_and_all_else_is_there() {
+fn damaged_blocks_are_reported_and_everything_else_is_exported() {
     let mut bytes = recorded(Format::Binary(&[SCHEMA]));
     let (_, whole, _) = exported(&bytes);
     for at in [5 * 512 + 77, 6 * 512, 9 * 512 + 511] {
@@ -168,7 +168,7 @@ fn damaged_blocks_are_told_and_all_else_is_there() {
         notes,
         Vec::from_iter(expected.iter().map(|note| (&commas[..], &note[..])))
     );
-    // What is missing is no more than the samples that touch those blocks, and the rest is in order.
+    // Only samples that touch those blocks are missing, and the others are in order.
     let mut rows = whole.lines();
     for row in text.lines().filter(|row| !row.contains('#')) {
         assert!(rows.any(|other| other == row), "{row}");
@@ -179,7 +179,7 @@ fn damaged_blocks_are_told_and_all_else_is_there() {
 }
 
 #[test]
-fn what_is_no_binary_recording_is_refused() {
+fn other_files_are_rejected() {
     for bytes in [&b""[..], b"time,value\r\n", &[0; 2048]] {
         let refused = export_csv(bytes, |_, _| Ok(Vec::new()), |_| ());
         assert!(matches!(refused, Err(ExportError::NoHeader)), "{refused:?}");

@@ -1,5 +1,5 @@
-//! A binary recording of two streams, built by docs/formats.md: its CSV files and its ULog file tell the same.
-//! pyulog reads the ULog file; `cargo xtask test` installs it.
+//! A binary recording of two streams, built from docs/formats.md: its CSV files and its ULog file have the same
+//! contents. pyulog, which `cargo xtask test` installs, reads the ULog file.
 
 use cardiograph_record::{export_csv, export_ulog};
 use std::cell::RefCell;
@@ -19,7 +19,7 @@ fn crc32(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(u32::MAX, byte)
 }
 
-/// Blocks of a file.
+/// Blocks of a file under construction.
 #[derive(Default)]
 struct Builder {
     blocks: Vec<u8>,
@@ -74,8 +74,8 @@ impl Builder {
     }
 }
 
-/// Stream 0 has a column with the time, stream 1 has not. Gaps of both overlap, and are longer than one
-/// dropout may be.
+/// Builds a recording. Stream 0 has a time column, stream 1 does not. Gaps of both overlap, and are longer than
+/// one dropout can express.
 fn recording() -> Vec<u8> {
     let mut file = Builder::default();
     file.header(
@@ -113,7 +113,7 @@ fn recording() -> Vec<u8> {
     file.gap(1, [100, 1, 6_500_000, 7_000_000], 135_001);
     file.gap(1, [101, 2, 150_000_000, 150_000_000], 146_000);
     file.block(1, 1, 0, 103, 147_000, &other[..40]);
-    // The rest of a sample that a gap came before does not exist: a new one begins.
+    // The rest of a sample interrupted by a gap does not exist: a new sample begins.
     file.block(1, 0, 0, 52, 148_000, &sample(0));
     file.blocks
 }
@@ -170,7 +170,7 @@ fn each_stream_has_a_csv_file() {
     );
 }
 
-/// Rows of a CSV file without the recorder's own.
+/// Returns the rows of a CSV file without those that the recorder adds.
 fn rows(text: &str) -> Vec<Vec<String>> {
     let rows = text.lines().skip(1).filter(|row| !row.contains('#'));
     rows.map(|row| row.split(',').map(str::to_string).collect())
@@ -198,7 +198,7 @@ fn python(directory: &Path, program: &str, args: &[&str]) -> String {
 }
 
 #[test]
-fn pyulog_reads_what_the_csv_files_hold() {
+fn pyulog_reads_the_contents_of_the_csv_files() {
     let bytes = recording();
     let csv = csv_files(&bytes);
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
@@ -242,11 +242,11 @@ fn pyulog_reads_what_the_csv_files_hold() {
             .map(|row| row[0].parse().unwrap())
             .collect::<Vec<u64>>()
     };
-    // The column wraps after 31 samples.
+    // The column wraps around after 31 samples.
     let from = u64::from(u32::MAX) - 3_000;
     let due: Vec<u64> = (0..47).map(|at| (from + at * 100) * 1000).collect();
     assert_eq!(times("log_0")[..47], due);
-    // 100 samples in 200 ms, and ten up to 147 s from the gap at 150 s: no time goes back.
+    // 100 samples in 200 ms, and ten between 147 s and the gap at 150 s: times never decrease.
     let times = times("log_1");
     assert_eq!(
         (times[0], times[99]),
@@ -255,7 +255,7 @@ fn pyulog_reads_what_the_csv_files_hold() {
     assert_eq!((times[100], times[109]), (150_200_000, 152_000_000));
     let script = "import pyulog; l = pyulog.ULog('log.ulg'); \
                   print([d.duration for d in l.dropouts], l.msg_info_dict['recording'], l.msg_info_dict['session'])";
-    // 134,000.5 ms in one interval, and a single moment.
-    let told = python(directory.path(), "python3", &["-c", script]);
-    assert_eq!(told.trim(), "[65535, 65535, 2931, 1] LOG 12 run-3");
+    // 134,000.5 ms in one interval, and a single instant.
+    let output = python(directory.path(), "python3", &["-c", script]);
+    assert_eq!(output.trim(), "[65535, 65535, 2931, 1] LOG 12 run-3");
 }

@@ -1,30 +1,25 @@
-//! What a card took from its supply, laid under its writes.
+//! Energy that a card drew, assigned to its writes.
 
-use crate::report::Report;
 use crate::summary::{EnergyPower, EnergyShare, EnergySummary, thousandths};
-use crate::units;
 use crate::writes::Writes;
-use cardiograph_trace::{About, EnergyTrace, PowerStep, Scope};
+use cardiograph_trace::{EnergyTrace, PowerStep, Trace};
 
-/// A longest step of so many mean ones is a gap.
-const GAP_STEPS: f64 = 10.0;
-
-/// Sorts energy by what the card did meanwhile. Steps are added in order of time, each where the one
-/// before it ended.
+/// Assigns energy to writes and to the time between them. Steps are added in chronological order, each beginning
+/// where the previous one ended.
 pub struct EnergyMeter<'a> {
-    /// The first step and all others, on the time axis of the trace: 0 is its start.
+    /// All steps so far, on the time axis of the trace: 0 is its start.
     energy: Option<EnergyTrace>,
     offset_ns: f64,
     trace_ns: f64,
     writes: Box<dyn Iterator<Item = Write> + 'a>,
-    /// The write that is met next or just going on.
+    /// The write in progress, or the next one.
     write: Option<Write>,
     write_pj: f64,
-    /// Within the trace.
-    covered: Part,
-    in_writes: Part,
-    in_peaks: Part,
-    /// Writes of which no part is missing.
+    /// Energy and time within the trace.
+    covered: Portion,
+    in_writes: Portion,
+    in_stalls: Portion,
+    /// Writes that the steps cover completely.
     whole: WholeWrites,
 }
 
@@ -33,11 +28,11 @@ struct Write {
     start_ns: f64,
     end_ns: f64,
     bytes: u64,
-    is_peak: bool,
+    is_stall: bool,
 }
 
 #[derive(Clone, Copy, Default)]
-struct Part {
+struct Portion {
     energy_pj: f64,
     time_ns: f64,
 }
@@ -49,33 +44,38 @@ struct WholeWrites {
     energy_pj: f64,
 }
 
-/// Energy over time and what of it fell into writes.
+/// Energy over time, and the portions that belong to writes.
 pub struct Energy {
-    /// On the time axis of the trace: 0 is its start.
+    /// Energy on the time axis of the trace: 0 is its start.
     pub(crate) trace: EnergyTrace,
     trace_ns: f64,
-    covered: Part,
-    in_writes: Part,
-    in_peaks: Part,
+    covered: Portion,
+    in_writes: Portion,
+    in_stalls: Portion,
     whole: WholeWrites,
 }
 
 impl<'a> EnergyMeter<'a> {
-    /// A meter for the writes of a report. The clock of the energy shows 0 so many ns after the start
-    /// of the report's trace. Peaks are those of the report.
-    pub fn over(report: &'a Report, offset_ns: i64) -> EnergyMeter<'a> {
-        let Some(trace) = report.trace() else {
-            return EnergyMeter::new(offset_ns as f64, 0, Box::new(std::iter::empty()));
-        };
+    /// Creates a meter for energy without a trace.
+    pub(crate) fn without_writes(offset_ns: i64) -> EnergyMeter<'a> {
+        EnergyMeter::new(offset_ns as f64, 0, Box::new(std::iter::empty()))
+    }
+
+    /// Creates a meter for the writes of a trace. `offset_ns` is the time after the start of the trace at which the
+    /// clock of the steps shows 0. Writes longer than `threshold_ns` are stalls.
+    pub(crate) fn of_writes(
+        trace: &'a Trace,
+        threshold_ns: Option<u64>,
+        offset_ns: i64,
+    ) -> EnergyMeter<'a> {
         let first_ns = trace.first_start_ns();
         let kind = Writes::of(trace).kind;
-        let threshold_ns = report.detail.as_ref().map(|d| d.peaks.threshold_ns());
         let writes = trace.operations().filter(move |op| op.kind == kind);
         let writes = writes.map(move |op| Write {
             start_ns: (op.start_ns - first_ns) as f64,
             end_ns: (op.end_ns - first_ns) as f64,
             bytes: op.length_bytes,
-            is_peak: threshold_ns.is_some_and(|ns| op.end_ns - op.start_ns > ns),
+            is_stall: threshold_ns.is_some_and(|ns| op.end_ns - op.start_ns > ns),
         });
         let trace_ns = trace.last_end_ns() - first_ns;
         EnergyMeter::new(offset_ns as f64, trace_ns, Box::new(writes))
@@ -93,14 +93,14 @@ impl<'a> EnergyMeter<'a> {
             write: writes.next(),
             writes,
             write_pj: 0.0,
-            covered: Part::default(),
-            in_writes: Part::default(),
-            in_peaks: Part::default(),
+            covered: Portion::default(),
+            in_writes: Portion::default(),
+            in_stalls: Portion::default(),
             whole: WholeWrites::default(),
         }
     }
 
-    /// Adds the step that follows.
+    /// Adds the next step.
     pub fn add(&mut self, step: &PowerStep) {
         let step = PowerStep {
             start_ns: step.start_ns + self.offset_ns,
@@ -115,8 +115,8 @@ impl<'a> EnergyMeter<'a> {
                 break;
             }
             let pj = self.in_writes.add(&step, write.start_ns, write.end_ns);
-            if write.is_peak {
-                self.in_peaks.add(&step, write.start_ns, write.end_ns);
+            if write.is_stall {
+                self.in_stalls.add(&step, write.start_ns, write.end_ns);
             }
             self.write_pj += pj;
             if write.end_ns > step.end_ns {
@@ -139,21 +139,21 @@ impl<'a> EnergyMeter<'a> {
         self.write = self.writes.next();
     }
 
-    /// The energy; `None` if nothing was added.
+    /// Returns the energy, or `None` if no step was added.
     pub fn finish(self) -> Option<Energy> {
         Some(Energy {
             trace: self.energy?,
             trace_ns: self.trace_ns,
             covered: self.covered,
             in_writes: self.in_writes,
-            in_peaks: self.in_peaks,
+            in_stalls: self.in_stalls,
             whole: self.whole,
         })
     }
 }
 
-impl Part {
-    /// Adds what a step has between two times; returns the energy.
+impl Portion {
+    /// Adds the portion of a step between two times; returns its energy.
     fn add(&mut self, step: &PowerStep, from_ns: f64, until_ns: f64) -> f64 {
         let pj = step.energy_pj(from_ns, until_ns);
         self.energy_pj += pj;
@@ -161,23 +161,23 @@ impl Part {
         pj
     }
 
-    fn less(self, other: Part) -> Part {
-        Part {
+    fn less(self, other: Portion) -> Portion {
+        Portion {
             energy_pj: self.energy_pj - other.energy_pj,
             time_ns: self.time_ns - other.time_ns,
         }
     }
 
     fn power_mw(self) -> Option<f64> {
-        // Less than a picosecond is what rounding leaves of nothing.
+        // Less than a picosecond is a rounding error of 0.
         (self.time_ns > 1e-3).then(|| thousandths(self.energy_pj / self.time_ns))
     }
 
-    fn share_of(self, whole: Part) -> EnergyShare {
-        let share = |part: f64, whole: f64| (whole > 0.0).then(|| millionths(part / whole));
+    fn share_of(self, whole: Portion) -> EnergyShare {
+        let share = |portion: f64, whole: f64| (whole > 0.0).then(|| millionths(portion / whole));
         EnergyShare {
-            energy: share(self.energy_pj, whole.energy_pj),
-            time: share(self.time_ns, whole.time_ns),
+            energy_ratio: share(self.energy_pj, whole.energy_pj),
+            time_ratio: share(self.time_ns, whole.time_ns),
         }
     }
 }
@@ -187,7 +187,17 @@ fn millionths(share: f64) -> f64 {
 }
 
 impl Energy {
-    fn summary(&self) -> EnergySummary {
+    /// Number of writes that the steps cover completely.
+    pub(crate) fn covered_writes(&self) -> u64 {
+        self.whole.count
+    }
+
+    /// Duration of all steps in ns.
+    pub(crate) fn duration_ns(&self) -> f64 {
+        self.trace.end_ns() - self.trace.start_ns()
+    }
+
+    pub(crate) fn summary(&self) -> EnergySummary {
         let whole = &self.whole;
         let per = |n: u64| (n > 0).then(|| whole.energy_pj / 1e6 / n as f64);
         let has_trace = self.trace_ns > 0.0;
@@ -203,80 +213,10 @@ impl Energy {
             },
             per_write_uj: per(whole.count).map(thousandths),
             per_kb_uj: per(whole.bytes).map(|uj| thousandths(uj * 1e3)),
-            trace_covered: has_trace.then(|| millionths(self.covered.time_ns / self.trace_ns)),
+            trace_covered_ratio: has_trace
+                .then(|| millionths(self.covered.time_ns / self.trace_ns)),
             in_writes: self.in_writes.share_of(self.covered),
-            in_peaks: self.in_peaks.share_of(self.covered),
+            in_stalls: self.in_stalls.share_of(self.covered),
         }
     }
-}
-
-impl Report {
-    /// A report of energy alone, without writes; `name` is the file it was read from.
-    pub fn of_energy(name: &str) -> Report {
-        let about = About {
-            target: name.to_string(),
-            workload: "scope".to_string(),
-            ..About::default()
-        };
-        Report::empty(about)
-    }
-
-    /// Lays the energy that a scope saw under the writes. `offset_ns` is how long after the start of
-    /// the trace the scope's clock shows 0, where that was said.
-    pub fn lay_under(&mut self, energy: Energy, scope: &Scope, offset_ns: Option<i64>) {
-        let summary = energy.summary();
-        self.about.notes.extend(scope.notes.iter().cloned());
-        self.about.notes.extend(gap_note(&energy, scope));
-        if let Some(covered) = summary.trace_covered {
-            let note = format!(
-                "{} The scope covers {:.1} % of the trace, {} of {} {} wholly.",
-                place_note(offset_ns),
-                covered * 100.0,
-                units::count(energy.whole.count),
-                units::count(self.summary.writes),
-                self.noun.plural(),
-            );
-            self.about.notes.push(note);
-            if covered == 0.0 {
-                self.warnings.push(
-                    "the scope covers nothing of the trace; move it with --scope-offset"
-                        .to_string(),
-                );
-            }
-        }
-        if summary.power_mw.mean.is_some_and(|mw| mw < 0.0) {
-            self.warnings.push(
-                "the mean power is below 0: V1 is before the shunt and V2 behind it, and here they \
-                 seem to be swapped"
-                    .to_string(),
-            );
-        }
-        self.summary.energy = Some(summary);
-        self.energy = Some(energy);
-    }
-}
-
-fn place_note(offset_ns: Option<i64>) -> String {
-    let Some(offset_ns) = offset_ns else {
-        return "The scope's time 0 is taken as the start of the trace; --scope-offset says \
-                otherwise."
-            .to_string();
-    };
-    format!(
-        "The scope's time 0 lies {} {} the start of the trace, as was said.",
-        units::time(offset_ns.unsigned_abs() as f64 / 1e3),
-        if offset_ns < 0 { "before" } else { "after" },
-    )
-}
-
-fn gap_note(energy: &Energy, scope: &Scope) -> Option<String> {
-    let step_ns = (energy.trace.end_ns() - energy.trace.start_ns()) / scope.samples as f64;
-    (scope.step_ns_max > GAP_STEPS * step_ns).then(|| {
-        format!(
-            "The scope's samples have gaps: the mean step is {}, the longest {}. The power is taken \
-             to last until the next sample.",
-            units::time(step_ns / 1e3),
-            units::time(scope.step_ns_max / 1e3),
-        )
-    })
 }

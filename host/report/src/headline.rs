@@ -1,20 +1,20 @@
-//! The result in plain words.
+//! The headline: the result in one or two sentences.
 
-use crate::report::{BACKLOG_RAM_BYTES, Noun, Report};
+use crate::report::{BACKLOG_BUFFER_BYTES, Noun, Report};
 use crate::units;
 
 impl Report {
-    /// One or two sentences that say how even the writes are and what rate they carry.
+    /// Returns one or two sentences on latency and sustained rate, cadence, or energy.
     pub fn headline(&self) -> String {
         match (&self.summary.cadence, self.noun) {
             (Some(_), _) => self.cadence_headline(),
             (None, _) if self.summary.writes == 0 && self.summary.energy.is_some() => {
                 self.energy_headline()
             }
-            (None, Noun::Write) if !self.summary.frontier.is_empty() => {
-                format!("{} {}", self.times_headline(), self.lossless_headline())
+            (None, Noun::Write) if !self.summary.sustained_rates.is_empty() => {
+                format!("{} {}", self.latency_headline(), self.sustained_headline())
             }
-            _ => self.times_headline(),
+            _ => self.latency_headline(),
         }
     }
 
@@ -24,7 +24,7 @@ impl Report {
         };
         let shown = |mw: Option<f64>| units::power(mw.unwrap_or(0.0));
         format!(
-            "The card took {} in {}: {} in the mean, at most {} over {}.",
+            "The card drew {} in {}: {} on average, at most {} over {}.",
             units::energy(energy.total_uj),
             units::time(energy.duration_us),
             shown(energy.power_mw.mean),
@@ -33,45 +33,45 @@ impl Report {
         )
     }
 
-    fn times_headline(&self) -> String {
-        let times = &self.summary.write_time_us;
-        let plural = self.noun.plural();
-        match (times.p50, times.mean, times.max) {
-            (Some(half), _, Some(max)) => format!(
-                "Half of the {plural} take up to {}, the longest {}.",
-                units::time(half),
-                units::time(max)
+    fn latency_headline(&self) -> String {
+        let latency = &self.summary.latency_us;
+        let noun = self.noun.singular();
+        match (latency.median, latency.mean, latency.worst_case) {
+            (Some(median), _, Some(worst_case)) => format!(
+                "Median {noun} {}, worst case {}.",
+                units::time(median),
+                units::time(worst_case)
             ),
-            (None, Some(mean), Some(max)) => format!(
-                "The {plural} take {} in the mean, the longest {}.",
+            (None, Some(mean), Some(worst_case)) => format!(
+                "Mean {noun} {}, worst case {}.",
                 units::time(mean),
-                units::time(max)
+                units::time(worst_case)
             ),
-            _ => format!("There are no {plural}."),
+            _ => format!("No {}.", self.noun.plural()),
         }
     }
 
-    fn lossless_headline(&self) -> String {
-        let frontier = &self.summary.frontier;
-        let Some(point) = frontier
+    fn sustained_headline(&self) -> String {
+        let rates = &self.summary.sustained_rates;
+        let Some(row) = rates
             .iter()
-            .find(|point| point.ram_bytes == BACKLOG_RAM_BYTES)
+            .find(|row| row.buffer_bytes == BACKLOG_BUFFER_BYTES)
         else {
             return String::new();
         };
-        if point.lossless_bps == 0.0 {
-            let payload = self.summary.bytes as f64 / self.summary.writes as f64;
+        if row.rate_bytes_per_s == 0.0 {
+            let payload = self.summary.payload_bytes as f64 / self.summary.writes as f64;
             return format!(
-                "A {} of {} does not fit in {} of RAM.",
+                "A {} of {} does not fit in a {} buffer.",
                 self.noun.singular(),
                 units::bytes(payload),
-                units::ram(point.ram_bytes)
+                units::binary_bytes(row.buffer_bytes)
             );
         }
         format!(
-            "With {} of RAM in front, {} went through without loss.",
-            units::ram(point.ram_bytes),
-            units::rate(point.lossless_bps)
+            "A {} buffer sustains {} without loss.",
+            units::binary_bytes(row.buffer_bytes),
+            units::rate(row.rate_bytes_per_s)
         )
     }
 
@@ -80,15 +80,16 @@ impl Report {
             return String::new();
         };
         let step = units::time(cadence.median_step_us);
-        if cadence.late == 0 {
+        if cadence.late_steps == 0 {
             return format!("A sample every {step}, none late.");
         }
         format!(
-            "A sample every {step}; {} of {} steps were late, the longest {}, and {} samples are missing.",
-            units::count(cadence.late),
+            "A sample every {step}; {} of {} steps were late, the longest {}, and {} samples are \
+             missing.",
+            units::count(cadence.late_steps),
             units::count(cadence.samples - 1),
             units::time(cadence.longest_gap_us),
-            units::count(cadence.missing)
+            units::count(cadence.missing_samples)
         )
     }
 }

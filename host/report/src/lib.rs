@@ -1,26 +1,28 @@
-//! What a trace says, for people and for programs.
+//! Reports on traces, for people and for programs.
 //!
 //! ```text
 //!   Trace, Recording or Aggregate ──> Report ──> table::text      on the terminal
 //!   power of a scope ─> EnergyMeter ──┘ │   ├──> table::markdown
 //!                                       │   └──> page::html       one file that works offline
-//!                                       └──> Summary              JSON, its schema fixed
+//!                                       └──> Summary              JSON with a fixed schema
 //! ```
 
 mod energy;
 mod headline;
+mod measured_energy;
 pub mod page;
-mod parts;
+mod phases;
 mod report;
+mod statistics;
 mod summary;
 pub mod table;
 pub mod units;
 mod writes;
 
 pub use energy::{Energy, EnergyMeter};
-pub use report::{RAM_BYTES, Report, figures_of};
+pub use report::{BUFFER_SIZES_BYTES, Report, figures_of};
 pub use summary::{
-    CadenceSummary, EnergyPower, EnergyShare, EnergySummary, FrontierPoint, PeakHeight,
-    PeakSpacing, Peaks, Summary, Throughput, WriteTime,
+    CadenceSummary, EnergyPower, EnergyShare, EnergySummary, Latency, StallLatency, StallSpacing,
+    Stalls, Summary, SustainedRate, Throughput,
 };
 pub use writes::Writes;

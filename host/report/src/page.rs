@@ -1,12 +1,12 @@
 //! One self-contained HTML file that works offline.
 //!
-//! The page itself is in `page/`: markup, style and script, put together here with the data as
-//! JSON. Numbers that come by the million are packed as base64 of little-endian arrays.
+//! The page itself is in `page/`: markup, style and script, combined here with the data as JSON. Long arrays are
+//! packed as base64 of little-endian numbers.
 
 use crate::energy::Energy;
-use crate::parts::PartFigures;
-use crate::report::{BACKLOG_RAM_BYTES, Detail, Report};
-use crate::summary::{FrontierPoint, Summary, us};
+use crate::phases::PhaseFigures;
+use crate::report::{BACKLOG_BUFFER_BYTES, Detail, Report};
+use crate::summary::{Summary, SustainedRate, us};
 use crate::table::longest_gaps;
 use crate::units;
 use crate::writes::Writes;
@@ -18,7 +18,7 @@ use serde::Serialize;
 
 const MARKUP: &str = include_str!("page/report.html");
 const STYLE: &str = include_str!("page/report.css");
-/// In the order in which the parts lean on each other.
+/// In the order of their dependencies.
 const SCRIPT: &str = concat!(
     include_str!("page/format.js"),
     include_str!("page/series.js"),
@@ -30,16 +30,16 @@ const SCRIPT: &str = concat!(
     include_str!("page/report.js"),
 );
 
-/// Most points of the write time plot; beyond, groups of writes are shown by least and greatest.
+/// Maximum number of points in the latency plot; beyond that, groups of writes are shown by minimum and maximum.
 const POINTS_MAX: u64 = 1 << 20;
 
-/// Most corners of the backlog curve.
+/// Maximum number of vertices of the backlog curve.
 const CORNERS_MAX: u64 = 4000;
 
-/// Most bars of the spacing histogram.
+/// Maximum number of bins in the spacing histogram.
 const BARS_MAX: u64 = 400;
 
-/// Most gaps listed for a recording.
+/// Maximum number of gaps listed for a recording.
 const GAPS_MAX: usize = 50;
 
 #[derive(Serialize)]
@@ -58,12 +58,12 @@ struct Run<'a> {
     noun: &'static str,
     summary: &'a Summary,
     points: Option<Points>,
-    threshold_chosen: bool,
+    threshold_is_default: bool,
     ccdf: Vec<(f64, f64)>,
     spacing: Option<Spacing>,
     backlog: Option<BacklogCurve>,
     gaps: Option<Vec<Gap>>,
-    parts: &'a [PartFigures],
+    phases: &'a [PhaseFigures],
     energy: Option<EnergyCurve>,
 }
 
@@ -75,7 +75,7 @@ struct Points {
     bytes_per_group: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     x_bytes: Option<String>,
-    /// Where the time axis is shared with another plot.
+    /// Present if the time axis is shared with another plot.
     #[serde(skip_serializing_if = "Option::is_none")]
     x_us: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -85,7 +85,7 @@ struct Points {
     max: Option<String>,
 }
 
-/// Energy over the time from the start of the trace.
+/// Energy over time; 0 is the start of the trace.
 #[derive(Serialize)]
 struct EnergyCurve {
     start_us: f64,
@@ -104,9 +104,8 @@ struct Spacing {
 
 #[derive(Serialize)]
 struct BacklogCurve {
-    #[serde(rename = "rate_Bps")]
-    rate_bps: f64,
-    ram_bytes: u64,
+    rate_bytes_per_s: f64,
+    buffer_bytes: u64,
     t_us: Vec<f64>,
     bytes: Vec<f64>,
 }
@@ -116,16 +115,16 @@ struct Gap {
     at_us: f64,
     at_bytes: u64,
     length_us: f64,
-    missing: u64,
+    missing_samples: u64,
 }
 
-/// The reports as one HTML page.
+/// Renders the reports as one HTML page.
 pub fn html(reports: &[Report]) -> Result<String, serde_json::Error> {
     let page = Page {
         tool: concat!("cardiograph ", env!("CARGO_PKG_VERSION")),
         runs: reports.iter().map(run).collect(),
     };
-    // Inside a script element nothing may look like markup.
+    // Nothing inside a script element may look like markup.
     let data = serde_json::to_string(&page)?.replace('<', "\\u003c");
     Ok(MARKUP
         .replace("<!--STYLE-->", &format!("<style>\n{STYLE}</style>"))
@@ -151,13 +150,13 @@ fn run(report: &Report) -> Run<'_> {
             .trace
             .as_ref()
             .map(|trace| points(trace, summary.writes, report.energy.is_some())),
-        threshold_chosen: report.threshold_was_chosen,
+        threshold_is_default: report.threshold_is_default,
         ccdf: detail.map(ccdf).unwrap_or_default(),
         spacing: detail.and_then(spacing),
         backlog: backlog(report),
         gaps: summary.cadence.as_ref().map(|_| gaps(report)),
-        parts: detail
-            .map(|detail| detail.parts.as_slice())
+        phases: detail
+            .map(|detail| detail.phases.as_slice())
             .unwrap_or_default(),
         energy: report.energy.as_ref().map(energy_curve),
     }
@@ -175,8 +174,8 @@ fn about(report: &Report) -> Vec<(&'static str, String)> {
     if let Some(ns) = about.clock_overhead_ns {
         let noun = report.noun.singular();
         rows.push((
-            "Measuring overhead",
-            format!("{} a {noun}", units::time(us(ns))),
+            "Measurement overhead",
+            format!("{} per {noun}", units::time(us(ns))),
         ));
     }
     rows
@@ -186,7 +185,7 @@ fn points(trace: &Trace, total: u64, over_time: bool) -> Points {
     let writes = Writes::of(trace);
     let group = total.div_ceil(POINTS_MAX).max(1);
     let uniform_bytes = writes.uniform_bytes();
-    let (mut least, mut greatest, mut places) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut least, mut greatest, mut positions) = (Vec::new(), Vec::new(), Vec::new());
     let (mut in_group, mut at_bytes) = (0, 0u64);
     writes.replay(|ns, bytes| {
         let time = quantised(ns);
@@ -194,7 +193,7 @@ fn points(trace: &Trace, total: u64, over_time: bool) -> Points {
             least.push(time);
             greatest.push(time);
             if uniform_bytes.is_none() {
-                places.push(at_bytes as f64);
+                positions.push(at_bytes as f64);
             }
         } else if let (Some(min), Some(max)) = (least.last_mut(), greatest.last_mut()) {
             *min = time.min(*min);
@@ -211,7 +210,7 @@ fn points(trace: &Trace, total: u64, over_time: bool) -> Points {
         bytes_per_group: uniform_bytes.unwrap_or(0) * group,
         x_bytes: uniform_bytes
             .is_none()
-            .then(|| pack(places.iter().flat_map(|place| place.to_le_bytes()))),
+            .then(|| pack(positions.iter().flat_map(|position| position.to_le_bytes()))),
         min: packed(&least),
         max: (group > 1).then(|| packed(&greatest)),
         x_us: over_time.then(|| pack(starts_us(trace, &writes, group))),
@@ -219,7 +218,7 @@ fn points(trace: &Trace, total: u64, over_time: bool) -> Points {
     }
 }
 
-/// When the first write of each group starts, from the start of the trace.
+/// Start of the first write of each group, in us from the start of the trace.
 fn starts_us<'a>(
     trace: &'a Trace,
     writes: &Writes,
@@ -233,7 +232,7 @@ fn starts_us<'a>(
 
 fn energy_curve(energy: &Energy) -> EnergyCurve {
     let trace = &energy.trace;
-    // Seven digits are more than any scope has.
+    // Seven digits exceed the resolution of any scope.
     let bins = trace.bins_uj().iter().map(|&uj| uj as f32);
     EnergyCurve {
         start_us: trace.start_ns() / 1e3,
@@ -243,7 +242,7 @@ fn energy_curve(energy: &Energy) -> EnergyCurve {
     }
 }
 
-/// 1024 steps an octave: 0.07 % apart.
+/// Quantises to 1024 steps per octave: 0.07 % apart.
 fn quantised(ns: u64) -> u16 {
     ((ns.max(1) as f64).log2() * 1024.0).round() as u16
 }
@@ -252,25 +251,25 @@ fn pack(bytes: impl Iterator<Item = u8>) -> String {
     BASE64_STANDARD.encode(bytes.collect::<Vec<u8>>())
 }
 
-/// Share of writes that take at least so long, for every time that occurs.
+/// Fraction of writes with at least a given latency, for every latency that occurs.
 fn ccdf(detail: &Detail) -> Vec<(f64, f64)> {
-    let total = detail.times.count() as f64;
-    let mut left = detail.times.count();
+    let total = detail.latencies.count() as f64;
+    let mut left = detail.latencies.count();
     let mut curve = Vec::new();
-    for (ns, count) in detail.times.histogram().bars() {
+    for (ns, count) in detail.latencies.histogram().bars() {
         curve.push((us(ns), left as f64 / total));
         left = left.saturating_sub(count);
     }
-    if let (Some(last), Some(max_ns)) = (curve.last_mut(), detail.times.max_ns()) {
+    if let (Some(last), Some(max_ns)) = (curve.last_mut(), detail.latencies.max_ns()) {
         last.0 = us(max_ns);
     }
     curve
 }
 
 fn spacing(detail: &Detail) -> Option<Spacing> {
-    let bin_bytes = detail.peaks.spacing_bin_bytes()?;
+    let bin_bytes = detail.stalls.spacing_bin_bytes()?;
     let mut bins = detail
-        .peaks
+        .stalls
         .spacings_bytes()
         .linear_bins(bin_bytes)
         .peekable();
@@ -278,7 +277,7 @@ fn spacing(detail: &Detail) -> Option<Spacing> {
     let mut counts = Vec::new();
     for bin in bins {
         let at = bin.index - first_bin;
-        // One far outlier must not make all other bars too thin to see.
+        // A single far outlier must not make all other bins too thin to see.
         if at >= BARS_MAX {
             break;
         }
@@ -292,20 +291,25 @@ fn spacing(detail: &Detail) -> Option<Spacing> {
     })
 }
 
-/// The backlog at the rate that [`BACKLOG_RAM_BYTES`] carry.
+/// The backlog at the rate that a buffer of [`BACKLOG_BUFFER_BYTES`] sustains.
 fn backlog(report: &Report) -> Option<BacklogCurve> {
-    let at_ram = |point: &&FrontierPoint| point.ram_bytes == BACKLOG_RAM_BYTES;
-    let rate_bps = report.summary.frontier.iter().find(at_ram)?.lossless_bps;
-    let trace = report.trace().filter(|_| rate_bps > 0.0)?;
+    let is_drawn = |row: &&SustainedRate| row.buffer_bytes == BACKLOG_BUFFER_BYTES;
+    let rate_bytes_per_s = report
+        .summary
+        .sustained_rates
+        .iter()
+        .find(is_drawn)?
+        .rate_bytes_per_s;
+    let trace = report.trace().filter(|_| rate_bytes_per_s > 0.0)?;
     let corners = backlog::curve(
         &Writes::of(trace),
         report.summary.writes,
-        rate_bps,
+        rate_bytes_per_s,
         CORNERS_MAX,
     );
     Some(BacklogCurve {
-        rate_bps,
-        ram_bytes: BACKLOG_RAM_BYTES,
+        rate_bytes_per_s,
+        buffer_bytes: BACKLOG_BUFFER_BYTES,
         t_us: corners.iter().map(|c| (c.at_ns / 1e3).round()).collect(),
         bytes: corners.iter().map(|c| c.bytes.round()).collect(),
     })
@@ -317,7 +321,7 @@ fn gaps(report: &Report) -> Vec<Gap> {
         at_us: us(gap.at_ns),
         at_bytes: gap.at_bytes,
         length_us: us(gap.step_ns),
-        missing: gap.missing,
+        missing_samples: gap.missing_samples,
     })
     .collect()
 }

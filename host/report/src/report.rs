@@ -1,20 +1,19 @@
-//! From a trace to its figures.
+//! Computes the figures of a trace.
 
 use crate::energy::Energy;
-use crate::parts::{self, PartFigures};
+use crate::phases::{self, PhaseFigures};
+use crate::statistics::{LatencyStatistics, StallDetector};
 use crate::summary::{
-    CadenceSummary, FrontierPoint, PeakHeight, PeakSpacing, Peaks, Summary, Throughput, WriteTime,
-    thousandths, us,
+    CadenceSummary, Latency, StallLatency, StallSpacing, Stalls, Summary, SustainedRate,
+    Throughput, thousandths, us,
 };
 use crate::units;
 use crate::writes::Writes;
-use cardiograph_timing::{
-    Replay, WriteTimes, buckets_below, cadence, chosen_threshold_ns, frontier,
-};
+use cardiograph_timing::{Replay, cadence, default_threshold_ns, sustained};
 use cardiograph_trace::{About, Aggregate, AggregateRow, Loaded, OperationKind, Recording, Trace};
 
-/// RAM sizes of the frontier, in bytes: 1 KiB to 1 MiB.
-pub const RAM_BYTES: [u64; 11] = [
+/// Buffer sizes for which the sustained rate is reported, in bytes: 1 KiB to 1 MiB.
+pub const BUFFER_SIZES_BYTES: [u64; 11] = [
     1 << 10,
     1 << 11,
     1 << 12,
@@ -28,49 +27,43 @@ pub const RAM_BYTES: [u64; 11] = [
     1 << 20,
 ];
 
-/// RAM that the backlog is drawn for, in bytes.
-pub(crate) const BACKLOG_RAM_BYTES: u64 = 64 << 10;
+/// Buffer size for which the backlog is drawn, in bytes.
+pub(crate) const BACKLOG_BUFFER_BYTES: u64 = 64 << 10;
 
-/// Buckets for every time in ns and every spacing in bytes.
-const BUCKETS: usize = buckets_below(64);
-
-pub(crate) type Times = WriteTimes<BUCKETS>;
-pub(crate) type PeakFinder = cardiograph_timing::Peaks<BUCKETS>;
-
-/// Drift of a recording over its length, from which on one step does not describe it.
+/// Relative drift of a recording above which a single step length does not describe it.
 const DRIFT_MAX: f64 = 0.02;
 
-/// Schema of [`Summary`].
-const SCHEMA: u32 = 1;
+/// Version of the JSON layout of [`Summary`].
+const SCHEMA: u32 = 2;
 
-/// One run with all that is shown of it.
+/// A run and everything that is shown of it.
 pub struct Report {
-    /// The figures, as programs read them.
+    /// Figures for programs.
     pub summary: Summary,
-    /// What was run, on what, and what must be known about it.
+    /// Description of the run, with notes.
     pub about: About,
-    /// What a reader must know before trusting the figures.
+    /// Warnings about the validity of the figures.
     pub warnings: Vec<String>,
     pub(crate) noun: Noun,
-    pub(crate) threshold_was_chosen: bool,
+    pub(crate) threshold_is_default: bool,
     pub(crate) detail: Option<Detail>,
-    /// For the write times over bytes.
+    /// For the plot of latency over bytes.
     pub(crate) trace: Option<Trace>,
     pub(crate) energy: Option<Energy>,
 }
 
 impl Report {
-    /// The single operations, where the source has them.
+    /// The individual operations, if the source has them.
     pub fn trace(&self) -> Option<&Trace> {
         self.trace.as_ref()
     }
 
-    /// Whether the operations are writes or reads, and not steps of a recording.
+    /// Returns true if the operations are writes or reads rather than steps of a recording.
     pub fn has_writes(&self) -> bool {
         self.trace.is_some() && self.noun != Noun::Step
     }
 
-    /// Nothing but a name.
+    /// Creates a report without figures.
     pub(crate) fn empty(about: About) -> Report {
         Report {
             summary: Summary {
@@ -82,7 +75,7 @@ impl Report {
             about,
             warnings: Vec::new(),
             noun: Noun::Write,
-            threshold_was_chosen: true,
+            threshold_is_default: true,
             detail: None,
             trace: None,
             energy: None,
@@ -90,15 +83,15 @@ impl Report {
     }
 }
 
-/// What the plots need beyond the summary.
+/// Data for the plots beyond the summary.
 pub(crate) struct Detail {
-    pub(crate) times: Box<Times>,
-    pub(crate) peaks: Box<PeakFinder>,
+    pub(crate) latencies: Box<LatencyStatistics>,
+    pub(crate) stalls: Box<StallDetector>,
     pub(crate) cadence: Option<cadence::Cadence>,
-    pub(crate) parts: Vec<PartFigures>,
+    pub(crate) phases: Vec<PhaseFigures>,
 }
 
-/// What the operations of a trace are called.
+/// Name of the operations of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Noun {
     Write,
@@ -115,14 +108,6 @@ impl Noun {
         }
     }
 
-    pub(crate) fn doing(self) -> &'static str {
-        match self {
-            Noun::Write => "writing",
-            Noun::Read => "reading",
-            Noun::Step => "stepping",
-        }
-    }
-
     pub(crate) fn plural(self) -> &'static str {
         match self {
             Noun::Write => "writes",
@@ -132,8 +117,8 @@ impl Noun {
     }
 }
 
-/// The figures of what was measured or read. Peaks are write times above `threshold_ns`, or above
-/// one that is chosen from the trace.
+/// Computes the figures of a measured or loaded trace. Stalls are latencies above `threshold_ns`, or above a default
+/// threshold derived from the trace.
 pub fn figures_of(loaded: Loaded, threshold_ns: Option<u64>) -> Report {
     match loaded {
         Loaded::Trace(trace) => of_trace(trace, threshold_ns),
@@ -148,28 +133,28 @@ fn of_trace(trace: Trace, threshold_ns: Option<u64>) -> Report {
         OperationKind::Write => Noun::Write,
         OperationKind::Read => Noun::Read,
     };
-    let times = times_of(&writes);
-    let threshold = threshold_ns.unwrap_or_else(|| chosen_threshold(&times));
-    let (peaks, rates) = peaks_and_rates(&writes, &times, threshold);
-    let frontier = if times.sum_ns() == 0 {
+    let latencies = latencies_of(&writes);
+    let threshold = threshold_ns.unwrap_or_else(|| default_threshold(&latencies));
+    let (stalls, rates) = stalls_and_rates(&writes, &latencies, threshold);
+    let sustained_rates = if latencies.sum_ns() == 0 {
         Vec::new()
     } else {
-        frontier_points(&rates)
+        rate_rows(&rates)
     };
     Report {
         summary: Summary {
-            frontier,
-            ..summary_of(&trace, &times, &peaks)
+            sustained_rates,
+            ..summary_of(&trace, &latencies, &stalls)
         },
         about: trace.about.clone(),
         warnings: Vec::new(),
         noun,
-        threshold_was_chosen: threshold_ns.is_none(),
+        threshold_is_default: threshold_ns.is_none(),
         detail: Some(Detail {
-            times,
-            peaks,
+            latencies,
+            stalls,
             cadence: None,
-            parts: parts::of(&trace),
+            phases: phases::of(&trace),
         }),
         trace: Some(trace),
         energy: None,
@@ -179,53 +164,53 @@ fn of_trace(trace: Trace, threshold_ns: Option<u64>) -> Report {
 fn of_recording(recording: Recording, threshold_ns: Option<u64>) -> Report {
     let trace = recording.trace;
     let steps = Writes::of(&trace);
-    let times = times_of(&steps);
+    let latencies = latencies_of(&steps);
     let audit = cadence::audit(&steps);
-    // A late step, by definition, is longer than one and a half medians.
+    // By definition, a late step is longer than 1.5 medians.
     let median_ns = audit.as_ref().map_or(0, |audit| audit.median_step_ns);
     let threshold = threshold_ns.unwrap_or(median_ns.saturating_add(median_ns / 2));
-    let peaks = peaks_of(&steps, threshold);
+    let stalls = stalls_of(&steps, threshold);
     let cadence = audit.as_ref().map(|audit| CadenceSummary {
         samples: audit.samples,
         median_step_us: us(audit.median_step_ns),
-        late: audit.gaps.len() as u64,
-        missing: audit.missing,
+        late_steps: audit.gaps.len() as u64,
+        missing_samples: audit.missing_samples,
         longest_gap_us: us(audit.longest_gap_ns),
     });
-    let mut summary = summary_of(&trace, &times, &peaks);
-    // The audit knows it exactly.
-    summary.write_time_us.p50 = audit.as_ref().map(|audit| us(audit.median_step_ns));
+    let mut summary = summary_of(&trace, &latencies, &stalls);
+    // The audit computes the exact median.
+    summary.latency_us.median = audit.as_ref().map(|audit| us(audit.median_step_ns));
     Report {
         summary: Summary {
             cadence,
-            // How fast the medium was is not in a recording.
-            frontier: Vec::new(),
+            // A recording does not show how fast the storage device was.
+            sustained_rates: Vec::new(),
             ..summary
         },
         about: trace.about.clone(),
         warnings: audit.as_ref().and_then(uneven).into_iter().collect(),
         noun: Noun::Step,
-        threshold_was_chosen: threshold_ns.is_none(),
+        threshold_is_default: threshold_ns.is_none(),
         detail: Some(Detail {
-            times,
-            peaks,
+            latencies,
+            stalls,
             cadence: audit,
-            parts: Vec::new(),
+            phases: Vec::new(),
         }),
         trace: Some(trace),
         energy: None,
     }
 }
 
-/// Says so where one step does not describe a recording: the samples then come at several rates.
+/// Warns if a single step length does not describe a recording because its sampling rate varies.
 fn uneven(audit: &cadence::Cadence) -> Option<String> {
     let elapsed_ns = audit.mean_step_ns * (audit.samples - 1) as f64;
     let drift = audit.drift_ns as f64 / elapsed_ns;
     (drift.abs() > DRIFT_MAX).then(|| {
         format!(
-            "the samples do not keep one cadence: the mean step, {}, differs from the median, and over \
-             the recording they come {:.1} % {} than the median step says; late and missing samples \
-             are counted against the median",
+            "the sampling rate is not constant: the mean step, {}, differs from the median step, \
+             and over the recording the samples arrive {:.1} % {} than the median step predicts; \
+             late and missing samples are counted relative to the median",
             units::time(audit.mean_step_ns / 1e3),
             drift.abs() * 100.0,
             if drift < 0.0 { "earlier" } else { "later" },
@@ -233,7 +218,7 @@ fn uneven(audit: &cadence::Cadence) -> Option<String> {
     })
 }
 
-/// Figures for whole files: what lies between the least and the greatest write is not known.
+/// Figures of whole files: nothing is known about latencies between minimum and maximum.
 fn of_aggregate(aggregate: Aggregate) -> Report {
     let rows = &aggregate.rows;
     let writes: u64 = rows.iter().map(writes_of_row).sum();
@@ -249,32 +234,32 @@ fn of_aggregate(aggregate: Aggregate) -> Report {
             target: aggregate.about.target.clone(),
             workload: aggregate.about.workload.clone(),
             writes,
-            bytes,
+            payload_bytes: bytes,
             elapsed_us: None,
-            write_time_us: WriteTime {
+            latency_us: Latency {
                 min: Some(us(min_ns)),
                 mean: (writes > 0).then(|| thousandths(sum_ns / writes as f64 / 1e3)),
-                max: Some(us(max_ns)),
-                ..WriteTime::default()
+                worst_case: Some(us(max_ns)),
+                ..Latency::default()
             },
-            throughput_bps: Throughput {
-                average: per_second(bytes),
-                guaranteed: (max_ns > 0).then(|| thousandths(block_bytes * 1e9 / max_ns as f64)),
+            throughput_bytes_per_s: Throughput {
+                mean: per_second(bytes),
+                worst_case: (max_ns > 0).then(|| thousandths(block_bytes * 1e9 / max_ns as f64)),
             },
-            iops: per_second(writes),
-            peaks: Peaks::default(),
-            frontier: Vec::new(),
+            operations_per_s: per_second(writes),
+            stalls: Stalls::default(),
+            sustained_rates: Vec::new(),
             cadence: None,
             energy: None,
         },
         about: aggregate.about,
         warnings: vec![
-            "this file holds figures of whole files, not single writes: percentiles, peaks and \
-             lossless rates cannot be told from it"
+            "this file contains statistics of whole files, not individual writes; percentiles, \
+             stalls and sustained rates are not available"
                 .to_string(),
         ],
         noun: Noun::Write,
-        threshold_was_chosen: true,
+        threshold_is_default: true,
         detail: None,
         trace: None,
         energy: None,
@@ -286,66 +271,68 @@ fn writes_of_row(row: &AggregateRow) -> u64 {
 }
 
 fn duration_ns_of_row(row: &AggregateRow) -> f64 {
-    row.file_size_bytes as f64 * 1e9 / row.speed_Bps
+    row.file_size_bytes as f64 * 1e9 / row.throughput_bytes_per_s
 }
 
-fn times_of(writes: &Writes) -> Box<Times> {
-    let mut times = Box::<Times>::default();
-    writes.replay_alike(&mut *times);
-    times
+fn latencies_of(writes: &Writes) -> Box<LatencyStatistics> {
+    let mut latencies = Box::<LatencyStatistics>::default();
+    writes.replay_run(&mut *latencies);
+    latencies
 }
 
-fn peaks_of(writes: &Writes, threshold_ns: u64) -> Box<PeakFinder> {
-    let mut peaks = Box::new(PeakFinder::above(threshold_ns));
-    writes.replay(|ns, bytes| peaks.push(ns, bytes));
-    peaks.finish();
-    peaks
+fn stalls_of(writes: &Writes, threshold_ns: u64) -> Box<StallDetector> {
+    let mut stalls = Box::new(StallDetector::above(threshold_ns));
+    writes.replay(|ns, bytes| stalls.push(ns, bytes));
+    stalls.finish();
+    stalls
 }
 
-/// Both on two cores: a trace of ten million writes is read in little more time than it takes to look
-/// at it thrice.
-fn peaks_and_rates(
+/// Computes both on two cores: ten million writes take little longer than three passes over the trace.
+fn stalls_and_rates(
     writes: &Writes,
-    times: &Times,
+    latencies: &LatencyStatistics,
     threshold_ns: u64,
-) -> (Box<PeakFinder>, Vec<f64>) {
-    // The larger the RAM, the more writes matter: these two take as long as all the others.
-    let (small, large) = RAM_BYTES.split_at(RAM_BYTES.len() - 2);
+) -> (Box<StallDetector>, Vec<f64>) {
+    // The larger the buffer, the more writes matter: the two largest take as long as all the others.
+    let (small, large) = BUFFER_SIZES_BYTES.split_at(BUFFER_SIZES_BYTES.len() - 2);
     std::thread::scope(|scope| {
-        let large = scope.spawn(|| frontier::lossless_rates_Bps(writes, times, large));
-        let peaks = peaks_of(writes, threshold_ns);
-        let mut rates = frontier::lossless_rates_Bps(writes, times, small);
+        let large =
+            scope.spawn(|| sustained::sustained_rates_bytes_per_s(writes, latencies, large));
+        let stalls = stalls_of(writes, threshold_ns);
+        let mut rates = sustained::sustained_rates_bytes_per_s(writes, latencies, small);
         match large.join() {
             Ok(large) => rates.extend(large),
             Err(panic) => std::panic::resume_unwind(panic),
         }
-        (peaks, rates)
+        (stalls, rates)
     })
 }
 
-fn chosen_threshold(times: &Times) -> u64 {
-    let median_ns = times.percentile_ns(500_000).unwrap_or(0);
-    let (mean_ns, max_ns) = (times.mean_ns().unwrap_or(0), times.max_ns().unwrap_or(0));
-    chosen_threshold_ns(mean_ns, median_ns, max_ns)
+fn default_threshold(latencies: &LatencyStatistics) -> u64 {
+    let median_ns = latencies.percentile_ns(500_000).unwrap_or(0);
+    let (mean_ns, max_ns) = (
+        latencies.mean_ns().unwrap_or(0),
+        latencies.max_ns().unwrap_or(0),
+    );
+    default_threshold_ns(mean_ns, median_ns, max_ns)
 }
 
-fn frontier_points(rates: &[f64]) -> Vec<FrontierPoint> {
-    let points = RAM_BYTES.iter().zip(rates);
-    points
-        .map(|(&ram_bytes, &rate)| FrontierPoint {
-            ram_bytes,
-            lossless_bps: thousandths(rate),
-        })
-        .collect()
+fn rate_rows(rates: &[f64]) -> Vec<SustainedRate> {
+    let rows = BUFFER_SIZES_BYTES.iter().zip(rates);
+    rows.map(|(&buffer_bytes, &rate)| SustainedRate {
+        buffer_bytes,
+        rate_bytes_per_s: thousandths(rate),
+    })
+    .collect()
 }
 
-fn summary_of(trace: &Trace, times: &Times, peaks: &PeakFinder) -> Summary {
-    let percentile = |ppm| times.percentile_ns(ppm).map(us);
-    let sum_s = times.sum_ns() as f64 / 1e9;
-    let (count, bytes) = (times.count(), times.bytes());
+fn summary_of(trace: &Trace, latencies: &LatencyStatistics, stalls: &StallDetector) -> Summary {
+    let percentile = |ppm| latencies.percentile_ns(ppm).map(us);
+    let sum_s = latencies.sum_ns() as f64 / 1e9;
+    let (count, bytes) = (latencies.count(), latencies.bytes());
     let per_second = |n: u64| (sum_s > 0.0).then(|| thousandths(n as f64 / sum_s));
-    let mean_us = (count > 0).then(|| thousandths(times.sum_ns() as f64 / count as f64 / 1e3));
-    let guaranteed = times
+    let mean_us = (count > 0).then(|| thousandths(latencies.sum_ns() as f64 / count as f64 / 1e3));
+    let worst_case = latencies
         .max_ns()
         .filter(|&ns| ns > 0)
         .map(|ns| thousandths(bytes as f64 / count as f64 * 1e9 / ns as f64));
@@ -354,35 +341,35 @@ fn summary_of(trace: &Trace, times: &Times, peaks: &PeakFinder) -> Summary {
         target: trace.about.target.clone(),
         workload: trace.about.workload.clone(),
         writes: count,
-        bytes,
+        payload_bytes: bytes,
         elapsed_us: Some(us(trace.last_end_ns() - trace.first_start_ns())),
-        write_time_us: WriteTime {
-            min: times.min_ns().map(us),
+        latency_us: Latency {
+            min: latencies.min_ns().map(us),
             mean: mean_us,
-            p50: percentile(500_000),
+            median: percentile(500_000),
             p90: percentile(900_000),
             p99: percentile(990_000),
             p99_9: percentile(999_000),
             p99_99: percentile(999_900),
-            max: times.max_ns().map(us),
+            worst_case: latencies.max_ns().map(us),
         },
-        throughput_bps: Throughput {
-            average: per_second(bytes),
-            guaranteed,
+        throughput_bytes_per_s: Throughput {
+            mean: per_second(bytes),
+            worst_case,
         },
-        iops: per_second(count),
-        peaks: Peaks {
-            threshold_us: Some(us(peaks.threshold_ns())),
-            count: peaks.count(),
-            spacing_bytes: PeakSpacing {
-                median: peaks.median_spacing_bytes(),
-                mode: peaks.mode_spacing_bytes(),
+        operations_per_s: per_second(count),
+        stalls: Stalls {
+            threshold_us: Some(us(stalls.threshold_ns())),
+            count: stalls.count(),
+            spacing_bytes: StallSpacing {
+                median: stalls.median_spacing_bytes(),
+                mode: stalls.mode_spacing_bytes(),
             },
-            height_us: PeakHeight {
-                median: peaks.median_height_ns().map(us),
+            latency_us: StallLatency {
+                median: stalls.median_latency_ns().map(us),
             },
         },
-        frontier: Vec::new(),
+        sustained_rates: Vec::new(),
         cadence: None,
         energy: None,
     }

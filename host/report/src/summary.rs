@@ -1,172 +1,169 @@
-//! The figures of one run: the JSON that programs read. Its schema is fixed.
+//! The figures of one run as JSON with a fixed schema.
 
 use serde::Serialize;
 
-/// The figures of one run. What the trace cannot tell is null.
+/// Figures of a run. Figures that the trace cannot provide are null.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Summary {
-    /// Version of this layout.
+    /// Version of the JSON layout.
     pub schema: u32,
-    /// The medium, or the file a trace was read from.
+    /// The measured target, or the file that the trace was read from.
     pub target: String,
-    /// Name of the workload, or of the format a trace was read from.
+    /// Name of the workload, or of the format that the trace was read from.
     pub workload: String,
-    /// Number of writes (of reads where there are only reads, of steps in a recording).
+    /// Number of writes (of reads if there are only reads, of steps in a recording).
     pub writes: u64,
-    /// Payload in bytes.
-    pub bytes: u64,
-    /// From the start of the first operation to the end of the last.
+    /// Payload.
+    pub payload_bytes: u64,
+    /// Time from the start of the first operation to the end of the last one.
     pub elapsed_us: Option<f64>,
-    /// Write times.
-    pub write_time_us: WriteTime,
-    /// Data rates.
-    #[serde(rename = "throughput_Bps")]
-    pub throughput_bps: Throughput,
-    /// Writes per second of write time.
-    pub iops: Option<f64>,
+    /// Latencies.
+    pub latency_us: Latency,
+    /// Throughput.
+    pub throughput_bytes_per_s: Throughput,
+    /// Number of operations divided by the sum of their latencies.
+    pub operations_per_s: Option<f64>,
     /// Stalls above the threshold.
-    pub peaks: Peaks,
-    /// Lossless rate against RAM.
-    pub frontier: Vec<FrontierPoint>,
-    /// Audit of a recording's time column.
+    pub stalls: Stalls,
+    /// Sustained rate for each buffer size.
+    pub sustained_rates: Vec<SustainedRate>,
+    /// Sampling audit of a recording.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cadence: Option<CadenceSummary>,
-    /// What the card took from its supply, where that was measured.
+    /// Energy that the card drew, if it was measured.
     pub energy: Option<EnergySummary>,
 }
 
-/// Write times in us.
+/// Latencies in us.
 #[derive(Clone, Debug, Default, Serialize)]
-#[allow(missing_docs, reason = "named as they are")]
-pub struct WriteTime {
+#[allow(missing_docs, reason = "the names are self-explanatory")]
+pub struct Latency {
     pub min: Option<f64>,
     pub mean: Option<f64>,
-    pub p50: Option<f64>,
+    pub median: Option<f64>,
     pub p90: Option<f64>,
     pub p99: Option<f64>,
     pub p99_9: Option<f64>,
     pub p99_99: Option<f64>,
-    pub max: Option<f64>,
+    pub worst_case: Option<f64>,
 }
 
-/// Data rates in bytes per second.
+/// Throughput in bytes per second.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Throughput {
-    /// Payload over the sum of the write times: pauses between writes do not count.
-    pub average: Option<f64>,
-    /// Mean payload of a write over the longest write time.
-    pub guaranteed: Option<f64>,
+    /// Payload divided by the sum of the latencies; pauses between writes do not count.
+    pub mean: Option<f64>,
+    /// Mean payload of a write divided by the worst-case latency.
+    pub worst_case: Option<f64>,
 }
 
 /// Stalls above the threshold.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Peaks {
-    /// A longer write time is a peak.
+pub struct Stalls {
+    /// Latencies above this threshold are stalls.
     pub threshold_us: Option<f64>,
-    /// Number of peaks; slow writes in a row are one.
+    /// Number of stalls; consecutive slow writes are one stall.
     pub count: u64,
-    /// Payload from the start of a peak to the start of the next.
-    pub spacing_bytes: PeakSpacing,
-    /// The longest write time of a peak.
-    pub height_us: PeakHeight,
+    /// Payload from the start of a stall to the start of the next.
+    pub spacing_bytes: StallSpacing,
+    /// Worst-case latency within each stall.
+    pub latency_us: StallLatency,
 }
 
-/// Payload from peak to peak, in bytes; null with fewer than two peaks.
+/// Payload from stall to stall, in bytes; null with fewer than two stalls.
 #[derive(Clone, Debug, Default, Serialize)]
-#[allow(missing_docs, reason = "named as they are")]
-pub struct PeakSpacing {
+#[allow(missing_docs, reason = "the names are self-explanatory")]
+pub struct StallSpacing {
     pub median: Option<u64>,
     pub mode: Option<u64>,
 }
 
-/// Height of the peaks in us; null without a peak.
+/// Latency of the stalls in us; null without a stall.
 #[derive(Clone, Debug, Default, Serialize)]
-#[allow(missing_docs, reason = "named as they are")]
-pub struct PeakHeight {
+#[allow(missing_docs, reason = "the names are self-explanatory")]
+pub struct StallLatency {
     pub median: Option<f64>,
 }
 
-/// What a RAM of this size carries.
+/// Sustained rate of one buffer size.
 #[derive(Clone, Debug, Serialize)]
-pub struct FrontierPoint {
-    /// RAM in bytes.
-    pub ram_bytes: u64,
-    /// The highest constant rate without overflow, in bytes per second.
-    #[serde(rename = "lossless_Bps")]
-    pub lossless_bps: f64,
+pub struct SustainedRate {
+    /// Buffer size.
+    pub buffer_bytes: u64,
+    /// Highest constant rate without overflow.
+    pub rate_bytes_per_s: f64,
 }
 
-/// Audit of a recording's time column.
+/// Sampling audit of a recording.
 #[derive(Clone, Debug, Serialize)]
 pub struct CadenceSummary {
     /// Number of samples.
     pub samples: u64,
-    /// Median step from sample to sample.
+    /// Median interval between samples.
     pub median_step_us: f64,
-    /// Steps over 1.5 medians.
-    pub late: u64,
-    /// Samples that should lie in the late steps.
-    pub missing: u64,
-    /// The longest step.
+    /// Steps longer than 1.5 medians.
+    pub late_steps: u64,
+    /// Number of samples missing from the late steps.
+    pub missing_samples: u64,
+    /// Longest step.
     pub longest_gap_us: f64,
 }
 
-/// What the card took from its supply. Figures of writes are null where there are none, or the scope
-/// covers none.
+/// Energy that the card drew. Figures of writes are null if there are no writes, or the scope covers none of them.
 #[derive(Clone, Debug, Serialize)]
 pub struct EnergySummary {
-    /// Energy in all in uJ, also before and after the writes.
+    /// Total energy, including before and after the writes.
     #[serde(rename = "total_uJ")]
     pub total_uj: f64,
-    /// How long that took.
+    /// Duration of the energy measurement.
     pub duration_us: f64,
-    /// Width of the bins that the greatest power is taken over.
+    /// Width of the bins over which the maximum power is averaged.
     pub bin_us: f64,
-    /// Mean powers.
+    /// Mean power.
     #[serde(rename = "power_mW")]
     pub power_mw: EnergyPower,
-    /// Energy while a write went on, of those that the scope covers wholly.
+    /// Mean energy of the writes that the scope covers completely.
     #[serde(rename = "per_write_uJ")]
     pub per_write_uj: Option<f64>,
-    /// The same for each 1000 B of their payload.
+    /// The same per 1000 B of their payload.
     #[serde(rename = "per_kB_uJ")]
     pub per_kb_uj: Option<f64>,
-    /// Share of the trace's time that the scope covers.
-    pub trace_covered: Option<f64>,
-    /// What falls into writes, of what the scope covers of the trace.
+    /// Fraction of the trace's duration that the scope covers.
+    pub trace_covered_ratio: Option<f64>,
+    /// Share of the writes in the part of the trace that the scope covers.
     pub in_writes: EnergyShare,
-    /// What falls into writes longer than the threshold, of the same.
-    pub in_peaks: EnergyShare,
+    /// Share of the writes longer than the stall threshold, in the same part.
+    pub in_stalls: EnergyShare,
 }
 
-/// Mean powers in mW.
+/// Mean power in mW.
 #[derive(Clone, Debug, Serialize)]
 pub struct EnergyPower {
-    /// Of everything.
+    /// Over the whole measurement.
     pub mean: Option<f64>,
-    /// Of the bin with the most energy.
+    /// Over the bin with the most energy.
     pub max: Option<f64>,
-    /// While writes went on.
+    /// During writes.
     pub in_writes: Option<f64>,
-    /// Within the trace, while no write went on.
+    /// Between writes, within the trace.
     pub between_writes: Option<f64>,
 }
 
-/// Shares from 0 to 1: where that of energy is the greater, the power is above the mean.
+/// Fractions from 0 to 1. The power is above average if the energy ratio exceeds the time ratio.
 #[derive(Clone, Debug, Serialize)]
 pub struct EnergyShare {
-    /// Of the energy.
-    pub energy: Option<f64>,
-    /// Of the time.
-    pub time: Option<f64>,
+    /// Fraction of the energy.
+    pub energy_ratio: Option<f64>,
+    /// Fraction of the time.
+    pub time_ratio: Option<f64>,
 }
 
-/// ns as us, with every digit that ns have.
+/// Converts ns to us without loss of digits.
 pub(crate) fn us(ns: u64) -> f64 {
     ns as f64 / 1e3
 }
 
-/// Rounded to thousandths, so that JSON does not show noise.
+/// Rounds to thousandths, so that JSON contains no rounding noise.
 pub(crate) fn thousandths(value: f64) -> f64 {
     (value * 1e3).round() / 1e3
 }

@@ -5,18 +5,18 @@ use crate::summary::{EnergyShare, EnergySummary};
 use crate::units;
 use std::fmt::Write;
 
-/// A heading and its rows of name and value.
+/// A heading with rows of name and value.
 pub struct Section {
-    /// The heading.
+    /// Heading.
     pub heading: &'static str,
     /// Name and value of each row.
     pub rows: Vec<(String, String)>,
 }
 
-/// Columns of the names, wider only where one does not fit.
+/// Minimum width of the name column in characters.
 const NAME_WIDTH: usize = 21;
 
-/// The report as text for a terminal.
+/// Formats the report as text for a terminal.
 pub fn text(report: &Report) -> String {
     let mut out = format!("{} · {}\n", report.summary.workload, report.summary.target);
     for warning in &report.warnings {
@@ -32,7 +32,7 @@ pub fn text(report: &Report) -> String {
     out
 }
 
-/// A section as text for a terminal, an empty line before it.
+/// Formats a section as text for a terminal, with an empty line before it.
 pub fn section_text(section: &Section) -> String {
     let width = widest(section).max(NAME_WIDTH);
     let mut out = format!("\n  {}\n", section.heading);
@@ -43,7 +43,7 @@ pub fn section_text(section: &Section) -> String {
     out
 }
 
-/// The report as Markdown.
+/// Formats the report as Markdown.
 pub fn markdown(report: &Report) -> String {
     let mut out = format!(
         "## {} on {}\n\n",
@@ -76,46 +76,46 @@ fn sections(report: &Report) -> Vec<Section> {
     if report.summary.cadence.is_some() {
         sections.push(cadence(report));
     }
-    sections.push(times(report));
+    sections.push(latency(report));
     sections.push(throughput(report));
-    if report.summary.peaks.threshold_us.is_some() {
-        sections.push(peaks(report));
+    if report.summary.stalls.threshold_us.is_some() {
+        sections.push(stalls(report));
     }
-    if !report.summary.frontier.is_empty() {
-        sections.push(frontier(report));
+    if !report.summary.sustained_rates.is_empty() {
+        sections.push(sustained_rates(report));
     }
     sections.extend(report.summary.energy.as_ref().map(|energy| Section {
         heading: "Energy",
         rows: energy_rows(energy, report.noun),
     }));
-    sections.push(parts(report));
+    sections.push(phases(report));
     sections.retain(|section| !section.rows.is_empty());
     sections
 }
 
-/// A row, unless there is no value.
+/// Returns a row, or `None` if there is no value.
 fn row<T>(name: &str, value: Option<T>, show: impl Fn(T) -> String) -> Option<(String, String)> {
     value.map(|value| (name.to_string(), show(value)))
 }
 
 fn measured(report: &Report) -> Section {
     let (summary, about) = (&report.summary, &report.about);
-    // A scope's file alone has none.
+    // A report of a scope's file alone has no writes.
     let writes = Some(summary.writes).filter(|&writes| writes > 0);
     let rows = [
         row(report.noun.plural(), writes, units::count),
         row(
             "payload",
-            writes.map(|_| summary.bytes as f64),
+            writes.map(|_| summary.payload_bytes as f64),
             units::bytes,
         ),
         row("elapsed", summary.elapsed_us, units::time),
         row("clock resolution", about.clock_resolution_ns, |ns| {
             units::time(ns as f64 / 1e3)
         }),
-        row("measuring overhead", about.clock_overhead_ns, |ns| {
+        row("measurement overhead", about.clock_overhead_ns, |ns| {
             format!(
-                "{} a {}",
+                "{} per {}",
                 units::time(ns as f64 / 1e3),
                 report.noun.singular()
             )
@@ -127,21 +127,21 @@ fn measured(report: &Report) -> Section {
     }
 }
 
-fn times(report: &Report) -> Section {
-    let times = &report.summary.write_time_us;
+fn latency(report: &Report) -> Section {
+    let latency = &report.summary.latency_us;
     let rows = [
-        ("shortest", times.min),
-        ("mean", times.mean),
-        ("median", times.p50),
-        ("90 %", times.p90),
-        ("99 %", times.p99),
-        ("99.9 %", times.p99_9),
-        ("99.99 %", times.p99_99),
-        ("longest", times.max),
+        ("min", latency.min),
+        ("mean", latency.mean),
+        ("median", latency.median),
+        ("p90", latency.p90),
+        ("p99", latency.p99),
+        ("p99.9", latency.p99_9),
+        ("p99.99", latency.p99_99),
+        ("worst case", latency.worst_case),
     ];
     let heading = match report.noun {
-        Noun::Write => "Write time",
-        Noun::Read => "Read time",
+        Noun::Write => "Write latency",
+        Noun::Read => "Read latency",
         Noun::Step => "Step",
     };
     let rows = rows
@@ -154,12 +154,13 @@ fn times(report: &Report) -> Section {
 }
 
 fn throughput(report: &Report) -> Section {
-    let throughput = &report.summary.throughput_bps;
+    let throughput = &report.summary.throughput_bytes_per_s;
+    let per_second = format!("{} per second", report.noun.plural());
     let rows = [
-        row("average", throughput.average, units::rate),
-        row("guaranteed", throughput.guaranteed, units::rate),
-        row("operations a second", report.summary.iops, |iops| {
-            units::count(iops.round() as u64)
+        row("mean", throughput.mean, units::rate),
+        row("worst case", throughput.worst_case, units::rate),
+        row(&per_second, report.summary.operations_per_s, |rate| {
+            units::count(rate.round() as u64)
         }),
     ];
     Section {
@@ -168,64 +169,64 @@ fn throughput(report: &Report) -> Section {
     }
 }
 
-fn peaks(report: &Report) -> Section {
-    let peaks = &report.summary.peaks;
-    let origin = if report.threshold_was_chosen {
-        "chosen"
+fn stalls(report: &Report) -> Section {
+    let stalls = &report.summary.stalls;
+    let origin = if report.threshold_is_default {
+        "default"
     } else {
         "given"
     };
     let bin = report
         .detail
         .as_ref()
-        .and_then(|detail| detail.peaks.spacing_bin_bytes());
+        .and_then(|detail| detail.stalls.spacing_bin_bytes());
     let rows = [
-        row("threshold", peaks.threshold_us, |us| {
+        row("threshold", stalls.threshold_us, |us| {
             format!("{} ({origin})", units::time(us))
         }),
-        row("peaks", Some(peaks.count), units::count),
-        row("median height", peaks.height_us.median, units::time),
-        row("median spacing", peaks.spacing_bytes.median, |b| {
+        row("stalls", Some(stalls.count), units::count),
+        row("median latency", stalls.latency_us.median, units::time),
+        row("median spacing", stalls.spacing_bytes.median, |b| {
             units::bytes(b as f64)
         }),
-        row("most frequent spacing", peaks.spacing_bytes.mode, |b| {
+        row("most frequent spacing", stalls.spacing_bytes.mode, |b| {
             let half = bin.unwrap_or(0) as f64 / 2.0;
             format!("{} ± {}", units::bytes(b as f64), units::bytes(half))
         }),
     ];
     Section {
-        heading: "Peaks",
+        heading: "Stalls",
         rows: rows.into_iter().flatten().collect(),
     }
 }
 
-fn frontier(report: &Report) -> Section {
-    let points = report.summary.frontier.iter();
-    let rows = points.map(|point| {
-        let name = format!("with {} of RAM", units::ram(point.ram_bytes));
-        let rate = match point.lossless_bps {
+fn sustained_rates(report: &Report) -> Section {
+    let rates = report.summary.sustained_rates.iter();
+    let rows = rates.map(|row| {
+        let name = format!("{} buffer", units::binary_bytes(row.buffer_bytes));
+        let rate = match row.rate_bytes_per_s {
             0.0 => format!("less than one {}", report.noun.singular()),
             rate => units::rate(rate),
         };
         (name, rate)
     });
     Section {
-        heading: "Lossless rate",
+        heading: "Sustained rate",
         rows: rows.collect(),
     }
 }
 
 fn energy_rows(energy: &EnergySummary, noun: Noun) -> Vec<(String, String)> {
-    let one = noun.singular();
-    let doing = noun.doing();
+    let (one, many) = (noun.singular(), noun.plural());
     let power = &energy.power_mw;
     let shares = |share: &EnergyShare| {
-        let (energy, time) = (share.energy?, share.time?);
+        let (energy, time) = (share.energy_ratio?, share.time_ratio?);
         Some((units::percent(energy), units::percent(time)))
     };
     let shown = |(energy, time)| format!("{energy} of the energy in {time} of the time");
+    let peak = format!("peak over {}", units::time(energy.bin_us));
     let rows = [
-        row("in all", Some(energy.total_uj), |uj| {
+        row("total", Some(energy.total_uj), |uj| {
             format!(
                 "{} in {}",
                 units::energy(uj),
@@ -233,44 +234,43 @@ fn energy_rows(energy: &EnergySummary, noun: Noun) -> Vec<(String, String)> {
             )
         }),
         row("mean power", power.mean, units::power),
+        row(&peak, power.max, units::power),
+        row(&format!("during {many}"), power.in_writes, units::power),
         row(
-            &format!("most in {}", units::time(energy.bin_us)),
-            power.max,
-            units::power,
-        ),
-        row(&format!("while {doing}"), power.in_writes, units::power),
-        row(
-            &format!("between {}", noun.plural()),
+            &format!("between {many}"),
             power.between_writes,
             units::power,
         ),
-        row(&format!("a {one}"), energy.per_write_uj, units::energy),
-        row("a kB of payload", energy.per_kb_uj, units::energy),
+        row(&format!("per {one}"), energy.per_write_uj, units::energy),
+        row("per kB of payload", energy.per_kb_uj, units::energy),
         row(
-            &format!("in {}", noun.plural()),
+            &format!("share of {many}"),
             shares(&energy.in_writes),
             shown,
         ),
-        row("in peaks", shares(&energy.in_peaks), shown),
+        row("share of stalls", shares(&energy.in_stalls), shown),
     ];
     rows.into_iter().flatten().collect()
 }
 
-fn parts(report: &Report) -> Section {
-    let parts = report.detail.as_ref().map(|detail| detail.parts.as_slice());
-    let rows = parts.unwrap_or_default().iter().map(|part| {
+fn phases(report: &Report) -> Section {
+    let phases = report
+        .detail
+        .as_ref()
+        .map(|detail| detail.phases.as_slice());
+    let rows = phases.unwrap_or_default().iter().map(|phase| {
         let value = format!(
             "{}, {} to {} ({} x {})",
-            units::rate(part.rate_bps),
-            units::rate(part.rate_bps_min),
-            units::rate(part.rate_bps_max),
-            units::count(part.count),
-            units::time(part.median_us),
+            units::rate(phase.throughput_bytes_per_s),
+            units::rate(phase.throughput_bytes_per_s_min),
+            units::rate(phase.throughput_bytes_per_s_max),
+            units::count(phase.count),
+            units::time(phase.median_us),
         );
-        (part.label.clone(), value)
+        (phase.label.clone(), value)
     });
     Section {
-        heading: "Parts: median rate, range (number x median time)",
+        heading: "Phases: median throughput, range (operations x median latency)",
         rows: rows.collect(),
     }
 }
@@ -295,8 +295,12 @@ fn cadence(report: &Report) -> Section {
             audit.map(|audit| audit.mean_step_ns / 1e3),
             units::time,
         ),
-        row("late steps", Some(cadence.late), units::count),
-        row("missing samples", Some(cadence.missing), units::count),
+        row("late steps", Some(cadence.late_steps), units::count),
+        row(
+            "missing samples",
+            Some(cadence.missing_samples),
+            units::count,
+        ),
         row("longest gap", Some(cadence.longest_gap_us), units::time),
         row("drift", drift, |us| {
             let sign = if us < 0.0 { "-" } else { "+" };
@@ -308,10 +312,10 @@ fn cadence(report: &Report) -> Section {
         rows.push((
             format!("gap of {}", units::time(gap.step_ns as f64 / 1e3)),
             format!(
-                "after {}, {} in, {} missing",
+                "after {} and {}, {} samples missing",
                 units::time(gap.at_ns as f64 / 1e3),
                 units::bytes(gap.at_bytes as f64),
-                gap.missing
+                gap.missing_samples
             ),
         ));
     }
@@ -321,7 +325,7 @@ fn cadence(report: &Report) -> Section {
     }
 }
 
-/// The longest gaps of a recording, at most `most`, longest first.
+/// Returns the longest gaps of a recording, at most `most`, longest first.
 pub(crate) fn longest_gaps(
     report: &Report,
     most: usize,

@@ -1,6 +1,6 @@
-//! Numbers as people read them: three digits and a unit. kB = 1000 B, KiB = 1024 B.
+//! Numbers for people: three digits and a unit. kB = 1000 B, KiB = 1024 B.
 
-/// A time in us, as `1.71 ms`.
+/// Formats a time in us, as `1.71 ms`.
 pub fn time(us: f64) -> String {
     match us {
         us if us < 1.0 => format!("{} ns", three_digits(us * 1e3)),
@@ -10,17 +10,17 @@ pub fn time(us: f64) -> String {
     }
 }
 
-/// A payload in bytes, as `81.7 kB`.
+/// Formats a payload in bytes, as `81.7 kB`.
 pub fn bytes(bytes: f64) -> String {
     decimal(bytes, "B")
 }
 
-/// A data rate in bytes per second, as `437 kB/s`.
+/// Formats a data rate in bytes per second, as `437 kB/s`.
 pub fn rate(bytes_per_second: f64) -> String {
     decimal(bytes_per_second, "B/s")
 }
 
-/// An energy in uJ, as `9.75 mJ`.
+/// Formats an energy in uJ, as `9.75 mJ`.
 pub fn energy(uj: f64) -> String {
     signed(uj, |uj| match uj {
         uj if uj < 1.0 => format!("{} nJ", three_digits(uj * 1e3)),
@@ -30,7 +30,7 @@ pub fn energy(uj: f64) -> String {
     })
 }
 
-/// A power in mW, as `97.5 mW`.
+/// Formats a power in mW, as `97.5 mW`.
 pub fn power(mw: f64) -> String {
     signed(mw, |mw| match mw {
         mw if mw < 1.0 => format!("{} µW", three_digits(mw * 1e3)),
@@ -39,19 +39,19 @@ pub fn power(mw: f64) -> String {
     })
 }
 
-/// A share from 0 to 1, as `12.3 %`.
+/// Formats a fraction from 0 to 1, as `12.3 %`.
 pub fn percent(share: f64) -> String {
     signed(share, |share| format!("{} %", three_digits(share * 100.0)))
 }
 
-/// Noise may bring a measured energy below 0.
+/// Formats a signed value: noise can make a measured energy negative.
 fn signed(value: f64, show: impl Fn(f64) -> String) -> String {
     let sign = if value < 0.0 { "-" } else { "" };
     format!("{sign}{}", show(value.abs()))
 }
 
-/// A size of RAM in bytes, as `64 KiB`.
-pub fn ram(bytes: u64) -> String {
+/// Formats a size in bytes with binary units, as `64 KiB`.
+pub fn binary_bytes(bytes: u64) -> String {
     match bytes {
         b if b >= 1 << 20 && b.is_multiple_of(1 << 20) => format!("{} MiB", b >> 20),
         b if b >= 1 << 10 && b.is_multiple_of(1 << 10) => format!("{} KiB", b >> 10),
@@ -59,7 +59,7 @@ pub fn ram(bytes: u64) -> String {
     }
 }
 
-/// A count with its thousands apart, as `16 384`.
+/// Formats a count with its thousands separated, as `16 384`.
 pub fn count(n: u64) -> String {
     let digits = n.to_string();
     let mut spaced = String::new();
@@ -107,8 +107,8 @@ mod tests {
         assert_eq!(energy(-0.5), "-500 nJ");
         assert_eq!(power(97.5), "97.5 mW");
         assert_eq!(percent(0.1234), "12.3 %");
-        assert_eq!(ram(65_536), "64 KiB");
-        assert_eq!(ram(1000), "1000 B");
+        assert_eq!(binary_bytes(65_536), "64 KiB");
+        assert_eq!(binary_bytes(1000), "1000 B");
         assert_eq!(count(16_384), "16 384");
         assert_eq!(count(100), "100");
     }

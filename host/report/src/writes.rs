@@ -1,17 +1,17 @@
-//! The operations of a trace that its figures are about.
+//! Selection of the operations that the figures describe.
 
 use cardiograph_timing::{Pass, Replay};
 use cardiograph_trace::{OperationKind, Trace};
 
-/// The writes of a trace; its reads where it has no writes.
+/// The writes of a trace, or its reads if it has no writes.
 pub struct Writes<'a> {
     trace: &'a Trace,
-    /// Which of the two they are.
+    /// Kind of the selected operations.
     pub kind: OperationKind,
 }
 
 impl<'a> Writes<'a> {
-    /// Those of this trace.
+    /// Selects the operations of a trace.
     pub fn of(trace: &'a Trace) -> Writes<'a> {
         let has_writes = trace
             .runs()
@@ -25,7 +25,7 @@ impl<'a> Writes<'a> {
         Writes { trace, kind }
     }
 
-    /// Payload of every write, if all are alike.
+    /// Payload of every operation, if all are equal.
     pub fn uniform_bytes(&self) -> Option<u64> {
         let mut lengths = self
             .trace
@@ -39,10 +39,10 @@ impl<'a> Writes<'a> {
 }
 
 impl Replay for Writes<'_> {
-    fn replay_alike(&self, pass: &mut impl Pass) {
+    fn replay_run(&self, pass: &mut impl Pass) {
         self.trace.replay(|run, durations_ns| {
             if run.kind == self.kind {
-                pass.take_alike(run.length_bytes, durations_ns);
+                pass.take_run(run.length_bytes, durations_ns);
             } else {
                 durations_ns.for_each(drop);
             }

@@ -1,6 +1,6 @@
-//! The HTML page in a real browser: headless Chromium runs its script and hands back what it made.
+//! The HTML page in headless Chromium: runs the page's script and checks the resulting markup.
 
-use cardiograph_report::{EnergyMeter, Report, figures_of, page};
+use cardiograph_report::{Report, figures_of, page};
 use cardiograph_trace::{
     About, Loaded, Operation, OperationKind, ReadOptions, Trace, read, read_scope,
 };
@@ -43,7 +43,7 @@ fn data(name: &str) -> Loaded {
     read(&path, &ReadOptions::default()).unwrap()
 }
 
-/// What the page's script made of the reports, as markup.
+/// Returns the markup that the page's script generates for the reports.
 fn rendered(reports: &[Report]) -> String {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("page.html");
@@ -71,23 +71,23 @@ fn rendered(reports: &[Report]) -> String {
         ))
         .arg(format!("file://{}", path.display()))
         .output()
-        .expect("chromium is in Debian's package of that name");
+        .expect("Chromium must be installed (Debian package chromium)");
     let log = String::from_utf8_lossy(&output.stderr);
     let complaints: Vec<_> = log
         .lines()
         .filter(|line| line.contains("CONSOLE"))
         .collect();
     assert!(complaints.is_empty(), "{complaints:?}");
-    // Chromium writes the blanks between number and unit as entities.
+    // Chromium writes the spaces between number and unit as entities.
     String::from_utf8_lossy(&output.stdout).replace("&nbsp;", " ")
 }
 
 #[test]
-fn every_kind_of_run_is_drawn_and_no_plot_fails() {
+fn every_kind_of_report_is_drawn_without_failures() {
     let reports = [
         figures_of(trace(5000, false), None),
         figures_of(trace(3000, true), Some(50_000_000)),
-        // No peaks; a single write.
+        // No stalls; a single write.
         figures_of(trace(50, false), None),
         figures_of(trace(1, false), None),
         figures_of(data("magod/f2_1.csv"), None),
@@ -106,44 +106,44 @@ fn every_kind_of_run_is_drawn_and_no_plot_fails() {
 }
 
 #[test]
-fn the_plots_of_a_trace_are_all_there() {
+fn a_trace_has_all_plots() {
     let markup = rendered(&[figures_of(trace(5000, false), Some(50_000_000))]);
     for plot in [
-        "Write time over bytes written",
+        "Write latency over bytes written",
         "Distribution",
-        "Peak spacing",
+        "Stall spacing",
         "Backlog",
-        "Frontier",
+        "Sustained rate",
     ] {
         assert!(markup.contains(plot), "{plot} is missing");
     }
     assert!(markup.matches("<canvas").count() >= 5);
-    // One in every 160 writes of 512 B: 81.9 kB apart, given within 1 %.
-    assert!(markup.contains("31 peaks"));
+    // One stall in every 160 writes of 512 B: 81.9 kB apart, within 1 %.
+    assert!(markup.contains("31 stalls"));
     assert!(markup.contains("median 82.4 kB"));
 }
 
-/// The traces' example of energy, or the scope's file alone.
+/// Adds the energy of the example scope file.
 fn with_energy(mut report: Report) -> Report {
     let path =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/traces/energy_scope.csv");
-    let mut meter = EnergyMeter::over(&report, 0);
+    let mut meter = report.energy_meter(0);
     let scope = read_scope(&path, 1.0, &mut |_| {}, |step| meter.add(step)).unwrap();
     let energy = meter.finish().unwrap();
-    report.lay_under(energy, &scope, None);
+    report.add_energy(energy, &scope, None);
     report
 }
 
 #[test]
-fn energy_lies_under_the_writes_on_one_time_axis() {
+fn energy_shares_the_time_axis_of_the_writes() {
     let writes = figures_of(data("traces/energy_writes.csv"), None);
     let markup = rendered(&[with_energy(writes)]);
     assert!(!markup.contains("class=\"failure\"><"));
     for text in [
-        "Write time over time",
+        "Write latency over time",
         "Energy in each 10 ms over time",
-        "12 of 12 writes wholly",
-        "peaks have 81.3 % of the trace's energy",
+        "12 of 12 writes completely",
+        "stalls use 81.3 % of the trace's energy",
     ] {
         assert!(markup.contains(text), "{text} is missing");
     }
@@ -151,7 +151,7 @@ fn energy_lies_under_the_writes_on_one_time_axis() {
     assert!(!rendered(&[uneven]).contains("<p>This plot cannot"));
 
     let alone = rendered(&[with_energy(Report::of_energy("scope.csv"))]);
-    assert!(alone.contains("The card took"), "{alone}");
+    assert!(alone.contains("The card drew"), "{alone}");
     assert_eq!(alone.matches("class=\"over\"").count(), 1);
     assert!(!alone.contains("<p>This plot cannot"));
 }
@@ -167,7 +167,7 @@ fn several_runs_share_a_page() {
 }
 
 #[test]
-fn the_page_asks_the_network_for_nothing() {
+fn the_page_makes_no_network_requests() {
     let html = page::html(&[figures_of(trace(10, false), None)]).unwrap();
     for sign in [
         "src=\"http",

@@ -1,9 +1,9 @@
-//! The whole table of a small trace, as it is printed.
+//! The complete table of a small trace.
 
 use cardiograph_report::{figures_of, table};
 use cardiograph_trace::{About, Loaded, Operation, OperationKind, Trace};
 
-/// Twenty blocks of 512 B in 1 ms each; the sixth and the sixteenth stall for 50 ms.
+/// Twenty blocks of 512 B in 1 ms each, except that the sixth and the sixteenth stall for 50 ms.
 fn trace() -> Trace {
     let mut trace = Trace::new(About {
         target: "a card".into(),
@@ -41,46 +41,46 @@ by hand · a card
     payload                10.2 kB
     elapsed                118 ms
     clock resolution       40 ns
-    measuring overhead     60 ns a write
+    measurement overhead   60 ns per write
 
-  Write time
-    shortest               1 ms
+  Write latency
+    min                    1 ms
     mean                   5.9 ms
     median                 1 ms
-    90 %                   1 ms
-    99 %                   50 ms
-    99.9 %                 50 ms
-    99.99 %                50 ms
-    longest                50 ms
+    p90                    1 ms
+    p99                    50 ms
+    p99.9                  50 ms
+    p99.99                 50 ms
+    worst case             50 ms
 
   Throughput
-    average                86.8 kB/s
-    guaranteed             10.2 kB/s
-    operations a second    169
+    mean                   86.8 kB/s
+    worst case             10.2 kB/s
+    writes per second      169
 
-  Peaks
+  Stalls
     threshold              10 ms (given)
-    peaks                  2
-    median height          50.1 ms
+    stalls                 2
+    median latency         50.1 ms
     median spacing         5.15 kB
     most frequent spacing  5.25 kB ± 250 B
 
-  Lossless rate
-    with 1 KiB of RAM      10.2 kB/s
-    with 2 KiB of RAM      30.7 kB/s
-    with 4 KiB of RAM      71.7 kB/s
-    with 8 KiB of RAM      86.8 kB/s
-    with 16 KiB of RAM     86.8 kB/s
-    with 32 KiB of RAM     86.8 kB/s
-    with 64 KiB of RAM     86.8 kB/s
-    with 128 KiB of RAM    86.8 kB/s
-    with 256 KiB of RAM    86.8 kB/s
-    with 512 KiB of RAM    86.8 kB/s
-    with 1 MiB of RAM      86.8 kB/s
+  Sustained rate
+    1 KiB buffer           10.2 kB/s
+    2 KiB buffer           30.7 kB/s
+    4 KiB buffer           71.7 kB/s
+    8 KiB buffer           86.8 kB/s
+    16 KiB buffer          86.8 kB/s
+    32 KiB buffer          86.8 kB/s
+    64 KiB buffer          86.8 kB/s
+    128 KiB buffer         86.8 kB/s
+    256 KiB buffer         86.8 kB/s
+    512 KiB buffer         86.8 kB/s
+    1 MiB buffer           86.8 kB/s
 
   note: Two stalls.
 
-Half of the writes take up to 1 ms, the longest 50 ms. With 64 KiB of RAM in front, 86.8 kB/s went through without loss.
+Median write 1 ms, worst case 50 ms. A 64 KiB buffer sustains 86.8 kB/s without loss.
 ";
     assert_eq!(table::text(&report), expected);
 }
@@ -92,8 +92,8 @@ fn markdown_has_the_same_figures() {
     assert!(markdown.starts_with("## by hand on a card\n"));
     for row in [
         "| writes | 20 |",
-        "| longest | 50 ms |",
-        "| with 2 KiB of RAM | 30.7 kB/s |",
+        "| worst case | 50 ms |",
+        "| 2 KiB buffer | 30.7 kB/s |",
     ] {
         assert!(markdown.contains(row), "{row} is missing in\n{markdown}");
     }

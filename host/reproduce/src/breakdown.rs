@@ -1,40 +1,40 @@
-//! What the time of an operation is made of: card, bus, driver and library.
+//! Breakdown of latencies into the times of card, bus, driver and library.
 //!
-//! The card's part is the sum of its busy times. The computer's parts are the board's, times how often they
-//! come. The bus has the rest. What the FAT library costs beyond its own CPU time is the blocks that it moves
-//! besides payload.
+//! The card's share is the sum of its busy times. Driver and library shares are the board's CPU times,
+//! multiplied by the number of commands, blocks and calls. The remainder is the bus. Beyond its CPU time, the
+//! FAT library costs the transfer of all blocks that are not payload.
 
 use crate::experiment::{Experiment, ExperimentError};
 use crate::recording::Recording;
-use cardiograph_sim_card::Ask;
+use cardiograph_sim_card::Operation;
 use cardiograph_workload::Span;
 
-/// Means over all operations of an experiment.
+/// Mean values per operation of an experiment.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Breakdown {
-    /// The whole time, in ns.
+    /// Latency, in ns.
     pub total_ns: f64,
-    /// The card is busy, or fetches.
+    /// Time for which the card is busy or reads from its flash, in ns.
     pub card_ns: f64,
-    /// Bytes on the bus, and waiting for the end of busy to be noticed.
+    /// Transfer time on the bus, and the delay until the host notices the end of busy, in ns.
     pub bus_ns: f64,
-    /// CPU time of the driver.
+    /// CPU time of the driver, in ns.
     pub driver_ns: f64,
-    /// CPU time of the library.
+    /// CPU time of the library, in ns.
     pub library_ns: f64,
-    /// Blocks read for it.
+    /// Blocks read.
     pub blocks_read: f64,
-    /// Blocks written for it.
+    /// Blocks written.
     pub blocks_written: f64,
     /// Payload, in blocks.
     pub payload_blocks: f64,
 }
 
 impl Breakdown {
-    /// Runs an experiment of one phase and takes its operations apart.
+    /// Runs an experiment of one phase and breaks down its operations.
     ///
     /// # Errors
-    /// As [`Experiment::run`].
+    /// As for [`Recording::of`].
     pub fn of(experiment: &Experiment) -> Result<Breakdown, ExperimentError> {
         let (workload, _, board) = experiment.set_up()?;
         let recording = Recording::of(experiment, 1)?;
@@ -49,16 +49,16 @@ impl Breakdown {
             let duration_ns = operation.duration_ns() as f64;
             let (mut card_ns, mut blocks_read, mut blocks_written, mut commands) = (0, 0, 0, 0);
             while calls
-                .next_if(|call| call.at_ns < operation.start_ns)
+                .next_if(|call| call.start_ns < operation.start_ns)
                 .is_some()
             {}
-            while let Some(call) = calls.next_if(|call| call.at_ns < operation.end_ns) {
+            while let Some(call) = calls.next_if(|call| call.start_ns < operation.end_ns) {
                 card_ns += call.busy_ns;
-                match call.ask {
-                    Ask::Command => commands += 1,
-                    Ask::Read { count, .. } => blocks_read += count,
-                    Ask::Write { count, .. } => blocks_written += count,
-                    Ask::Forget { .. } => {}
+                match call.operation {
+                    Operation::Command => commands += 1,
+                    Operation::Read { count, .. } => blocks_read += count,
+                    Operation::Write { count, .. } => blocks_written += count,
+                    Operation::Discard { .. } => {}
                 }
             }
             let blocks = blocks_read + blocks_written;
@@ -92,12 +92,12 @@ impl Breakdown {
         }
     }
 
-    /// In a sentence.
-    pub fn sentence(&self, what: &str) -> String {
+    /// Describes the breakdown; `operation` is the subject of the sentence.
+    pub fn sentence(&self, operation: &str) -> String {
         let ms = |ns: f64| format!("{:.2} ms", ns / 1e6);
         format!(
-            "{what} takes {}: card {}, bus {}, driver's CPU {}, FAT library's CPU {}. The FAT library reads {:.1} \
-             and writes {:.1} blocks for it, {:.1} of them payload.",
+            "{operation}: mean latency {}, of which card {}, bus {}, driver CPU {}, FAT library CPU {}. The FAT \
+             library reads {:.1} and writes {:.1} blocks for {:.1} blocks of payload.",
             ms(self.total_ns),
             ms(self.card_ns),
             ms(self.bus_ns),
@@ -120,14 +120,14 @@ mod tests {
     }
 
     #[test]
-    fn the_parts_are_the_whole_and_the_bus_is_its_bytes() {
-        let parts = breakdown("magod2-kept-open");
-        let sum = parts.card_ns + parts.bus_ns + parts.driver_ns + parts.library_ns;
-        assert!((sum / parts.total_ns - 1.0).abs() < 1e-9);
-        // A block and its status are 536 bytes, and so is a block read or less; 2 us a byte at 4 MHz. The
-        // driver waits 10 us between looks at a busy card.
-        let blocks = parts.blocks_read + parts.blocks_written;
-        let bytes = parts.bus_ns / 2000.0;
+    fn shares_add_up_and_bus_time_matches_the_bytes() {
+        let shares = breakdown("magod2-kept-open");
+        let sum = shares.card_ns + shares.bus_ns + shares.driver_ns + shares.library_ns;
+        assert!((sum / shares.total_ns - 1.0).abs() < 1e-9);
+        // A block written takes 536 bytes including its status, a block read at most as many; 2 µs per byte
+        // at 4 MHz. The driver polls a busy card every 10 µs.
+        let blocks = shares.blocks_read + shares.blocks_written;
+        let bytes = shares.bus_ns / 2000.0;
         assert!(
             (520.0..600.0).contains(&(bytes / blocks)),
             "{}",
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn opening_and_closing_moves_many_blocks_for_little_payload() {
+    fn opening_and_closing_transfers_many_blocks_for_little_payload() {
         let (kept_open, opened) = (breakdown("magod2-kept-open"), breakdown("magod2"));
         assert!(kept_open.blocks_written < 1.0);
         assert!(opened.blocks_read + opened.blocks_written > 5.0);

@@ -1,12 +1,12 @@
-//! A workload on a card on a board, and what came of it.
+//! Experiments: a workload on a card on a board, and the operations of a run.
 
-use cardiograph_sim_card::{Board, Call, Card, Profile, Seed};
+use cardiograph_sim_card::{Board, Card, Profile, Seed, TimedOperation};
 use cardiograph_store::{Download, run_on_card};
-use cardiograph_workload::{Doing, Observer, Operation, Workload, workload};
+use cardiograph_workload::{Activity, Observer, Operation, Workload, workload};
 use std::fmt;
 use std::ops::{ControlFlow, Range};
 
-/// What is run. Two that are equal give the same operations for the same seed.
+/// An experiment. Equal experiments give the same operations for the same seed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Experiment {
     /// Name of the card's profile.
@@ -15,13 +15,13 @@ pub struct Experiment {
     pub board: String,
     /// Name of the workload.
     pub workload: String,
-    /// Values that differ from profile and board: path and value in TOML.
+    /// Values that differ from profile and board, as path and TOML value.
     pub set: Vec<(String, String)>,
-    /// A download that goes on beside the workload.
+    /// A download that runs at the same time as the workload.
     pub download: Option<Download>,
 }
 
-/// Why an experiment could not be run: one sentence.
+/// Error of an experiment, in one sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExperimentError(String);
 
@@ -43,7 +43,7 @@ impl fmt::Display for ExperimentError {
 #[derive(Clone)]
 pub struct Operations {
     pub(crate) all: Vec<Operation>,
-    /// The first file of each phase, and one past the last.
+    /// First file of each phase, and the end of the last phase.
     first_files: Vec<u32>,
 }
 
@@ -61,13 +61,13 @@ impl Operations {
         }
     }
 
-    /// Every operation.
+    /// Returns all operations.
     pub fn all(&self) -> &[Operation] {
         &self.all
     }
 
-    /// Operations of one phase, or all; with places in a range, or anywhere.
-    pub(crate) fn counted(
+    /// Returns the operations of one phase or of all, with any offset or with offsets in a range.
+    pub(crate) fn select(
         &self,
         phase: Option<usize>,
         offsets_bytes: Option<Range<u64>>,
@@ -89,7 +89,7 @@ impl Operations {
 }
 
 impl From<Vec<Operation>> for Operations {
-    /// Operations whose phases are not known.
+    /// Wraps operations whose phases are unknown.
     fn from(all: Vec<Operation>) -> Operations {
         Operations {
             all,
@@ -104,13 +104,13 @@ impl Observer for Operations {
         ControlFlow::Continue(())
     }
 
-    fn wait(&mut self, _doing: Doing, _now_ns: u64) -> ControlFlow<()> {
+    fn poll(&mut self, _activity: Activity, _now_ns: u64) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
 }
 
 impl Experiment {
-    /// A workload on a card on a board, all as they come.
+    /// Creates an experiment from a built-in workload, card and board, unchanged.
     pub fn new(card: &str, board: &str, workload: &str) -> Experiment {
         Experiment {
             card: card.to_string(),
@@ -121,14 +121,14 @@ impl Experiment {
         }
     }
 
-    /// Its workload, card and board.
+    /// Returns workload, card and board.
     ///
     /// # Errors
-    /// If one of them is not there, or a value that is set does not fit.
+    /// If one of them does not exist, or a changed value is invalid.
     pub fn set_up(&self) -> Result<(Workload<'static>, Profile, Board), ExperimentError> {
         let error = |error: &dyn fmt::Display| ExperimentError(error.to_string());
         let workload = workload(&self.workload)
-            .ok_or_else(|| ExperimentError(format!("there is no workload {}", self.workload)))?;
+            .ok_or_else(|| ExperimentError(format!("no workload named {}", self.workload)))?;
         let profile = toml_of(
             &self.card,
             cardiograph_sim_card::CARDS,
@@ -153,30 +153,33 @@ impl Experiment {
             .collect()
     }
 
-    /// Runs it.
+    /// Runs the experiment on a card with this seed.
     ///
     /// # Errors
-    /// If it cannot be set up, or the run fails.
+    /// As for [`Experiment::set_up`], and if the run fails.
     pub fn run(&self, seed: u64) -> Result<Operations, ExperimentError> {
         let (_, profile, _) = self.set_up()?;
         let (operations, _) = self.run_on(Card::new(&profile, Seed::new(seed)))?;
         Ok(operations)
     }
 
-    /// Runs it, and keeps a record of what the card was asked.
+    /// Runs the experiment and records the commands that the card received.
     ///
     /// # Errors
-    /// As [`Experiment::run`].
-    pub fn run_recorded(&self, seed: u64) -> Result<(Operations, Vec<Call>), ExperimentError> {
+    /// As for [`Experiment::run`].
+    pub fn run_recorded(
+        &self,
+        seed: u64,
+    ) -> Result<(Operations, Vec<TimedOperation>), ExperimentError> {
         let (_, profile, _) = self.set_up()?;
         let mut card = Card::new(&profile, Seed::new(seed));
-        card.controller_mut().record();
+        card.controller_mut().start_trace();
         let (operations, mut card) = self.run_on(card)?;
-        Ok((operations, card.controller_mut().take_record()))
+        Ok((operations, card.controller_mut().take_trace()))
     }
 
-    /// Whether what the card is asked follows from the workload alone, and not from how long it takes: only
-    /// then is there a [`Recording`](crate::Recording) of it.
+    /// Returns true if the card's commands depend on the workload only and not on their durations. Only such
+    /// experiments can be [recorded](crate::Recording) for a replay.
     pub fn can_be_replayed(&self) -> bool {
         self.download.is_none()
     }
@@ -212,13 +215,13 @@ impl Experiment {
     }
 }
 
-/// The TOML of this name, with changes.
+/// Returns the TOML of a card or board with changes applied.
 fn toml_of(
     name: &str,
     all: &[(&str, &str)],
     changes: &[(&str, &str)],
 ) -> Result<String, ExperimentError> {
-    let missing = || ExperimentError(format!("there is no profile {name}"));
+    let missing = || ExperimentError(format!("no card or board named {name}"));
     let (_, text) = all
         .iter()
         .find(|(known, _)| *known == name)
@@ -232,12 +235,12 @@ fn toml_of(
         let value: toml::Table =
             toml::from_str(&format!("value = {value}")).map_err(|error| wrong(&error))?;
         let (folders, key) = path.rsplit_once('.').unwrap_or(("", path));
-        let mut place = &mut table;
+        let mut target = &mut table;
         for folder in folders.split('.').filter(|folder| !folder.is_empty()) {
-            let next = place.get_mut(folder).and_then(toml::Value::as_table_mut);
-            place = next.ok_or_else(|| wrong(&format!("there is no table `{folder}`")))?;
+            let next = target.get_mut(folder).and_then(toml::Value::as_table_mut);
+            target = next.ok_or_else(|| wrong(&format!("no table `{folder}`")))?;
         }
-        place.insert(key.to_string(), value["value"].clone());
+        target.insert(key.to_string(), value["value"].clone());
     }
     toml::to_string(&table).map_err(|error| wrong(&error))
 }

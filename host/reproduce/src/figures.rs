@@ -1,15 +1,15 @@
-//! The plots that the studies show, simulated.
+//! The studies' plots, drawn from simulated runs.
 
 use crate::experiment::{Experiment, ExperimentError, Operations};
 use crate::plot::{Axis, Mark, Series, svg};
 use crate::recording::Recording;
 use cardiograph_workload::Operation;
 
-/// A plot with what it shows.
+/// A plot with its title.
 pub struct Figure {
-    /// Where the study has it, and what it is.
+    /// Number in the study, if any, and subject.
     pub title: String,
-    /// The plot.
+    /// The plot as SVG.
     pub svg: String,
 }
 
@@ -25,8 +25,8 @@ fn ms(operation: &Operation) -> f64 {
     operation.duration_ns() as f64 / 1e6
 }
 
-/// Time of each operation over the payload before it, in kB and ms.
-fn times_over_bytes(operations: &Operations) -> Vec<(f64, f64)> {
+/// Returns the latency of each operation in ms over the payload before it in kB.
+fn latencies_over_bytes(operations: &Operations) -> Vec<(f64, f64)> {
     let mut position = 0.0;
     let points = operations.all().iter().map(|operation| {
         let point = (position, ms(operation));
@@ -36,30 +36,30 @@ fn times_over_bytes(operations: &Operations) -> Vec<(f64, f64)> {
     points.collect()
 }
 
-fn write_times(title: &str, names: &[(&str, &Experiment)]) -> Result<Figure, ExperimentError> {
+fn write_latencies(title: &str, names: &[(&str, &Experiment)]) -> Result<Figure, ExperimentError> {
     let mut all = Vec::new();
     for (name, experiment) in names {
-        let points = times_over_bytes(&experiment.run(1)?);
+        let points = latencies_over_bytes(&experiment.run(1)?);
         all.push(series(name, Mark::Dot, points));
     }
     Ok(Figure {
         title: title.to_string(),
         svg: svg(
             &Axis::linear("written, kB"),
-            &Axis::linear("write time, ms"),
+            &Axis::linear("write latency, ms"),
             &all,
         ),
     })
 }
 
-/// Payload from peak to peak, in classes of so many kB.
+/// Plots a histogram of the stall spacing, with bins of `bin_kb` kB.
 fn spacings(
     title: &str,
     experiment: &Experiment,
     threshold_ms: f64,
-    class_kb: f64,
+    bin_kb: f64,
 ) -> Result<Figure, ExperimentError> {
-    let points = times_over_bytes(&experiment.run(1)?);
+    let points = latencies_over_bytes(&experiment.run(1)?);
     let mut starts = Vec::new();
     let mut was_above = false;
     for (kb, ms) in points {
@@ -69,25 +69,25 @@ fn spacings(
         }
         was_above = is_above;
     }
-    let mut classes = std::collections::BTreeMap::<u64, u32>::new();
+    let mut bins = std::collections::BTreeMap::<u64, u32>::new();
     for pair in starts.windows(2) {
-        *classes
-            .entry(((pair[1] - pair[0]) / class_kb) as u64)
+        *bins
+            .entry(((pair[1] - pair[0]) / bin_kb) as u64)
             .or_default() += 1;
     }
-    let bars = classes.into_iter();
-    let bars = bars.map(|(class, count)| ((class as f64 + 0.5) * class_kb, f64::from(count)));
+    let bars = bins.into_iter();
+    let bars = bars.map(|(bin, count)| ((bin as f64 + 0.5) * bin_kb, f64::from(count)));
     Ok(Figure {
         title: title.to_string(),
         svg: svg(
-            &Axis::linear("from peak to peak, kB"),
-            &Axis::linear("peaks"),
+            &Axis::linear("stall spacing, kB"),
+            &Axis::linear("stalls"),
             &[series("", Mark::Bar, bars.collect())],
         ),
     })
 }
 
-/// Energy in bins of 10 ms, and write times under it on the same axis, for a stretch of seconds.
+/// Plots energy in bins of 10 ms and write latencies on the same time axis, for a range of seconds.
 fn energy(
     experiment: &Experiment,
     seconds: std::ops::Range<f64>,
@@ -104,45 +104,48 @@ fn energy(
     let time = Axis::from("time, s", seconds.start);
     Ok([
         Figure {
-            title: "4.10 · energy in 10 ms, kept open".to_string(),
+            title: "4.10 · energy per 10 ms, kept open".to_string(),
             svg: svg(
                 &time,
-                &Axis::linear("energy, uJ"),
+                &Axis::linear("energy, µJ"),
                 &[series("", Mark::Bar, bins)],
             ),
         },
         Figure {
-            title: "4.10 · write time under it".to_string(),
+            title: "4.10 · write latency in the same seconds".to_string(),
             svg: svg(
                 &time,
-                &Axis::linear("write time, ms"),
+                &Axis::linear("write latency, ms"),
                 &[series("", Mark::Dot, times)],
             ),
         },
     ])
 }
 
-/// Mean rate of each phase in kB/s, over something that its number stands for.
-fn rates(
+/// Returns the mean throughput in kB/s of each phase over the x value given for the phase.
+fn throughputs(
     experiment: &Experiment,
     phases: &[(usize, f64)],
 ) -> Result<Vec<(f64, f64)>, ExperimentError> {
     let operations = experiment.run(1)?;
-    let rate = |phase: usize| {
+    let throughput = |phase: usize| {
         let (mut bytes, mut ns) = (0, 0);
-        for operation in operations.counted(Some(phase), None) {
+        for operation in operations.select(Some(phase), None) {
             bytes += operation.length_bytes;
             ns += operation.duration_ns();
         }
         bytes as f64 / ns.max(1) as f64 * 1e6
     };
-    Ok(phases.iter().map(|&(phase, x)| (x, rate(phase))).collect())
+    Ok(phases
+        .iter()
+        .map(|&(phase, x)| (x, throughput(phase)))
+        .collect())
 }
 
-/// The plots of a study.
+/// Draws the plots of a study.
 ///
 /// # Errors
-/// The first experiment that fails.
+/// The error of the first experiment that fails.
 pub fn of(study: &str) -> Result<Vec<Figure>, ExperimentError> {
     match study {
         "magod2" => magod2(),
@@ -158,40 +161,40 @@ fn magod2() -> Result<Vec<Figure>, ExperimentError> {
     let class10 = |workload| on("class10-16g", workload);
     let opened = class10("magod2");
     let mut figures = vec![
-        write_times(
-            "4.6 · write time, opened and closed for each line",
+        write_latencies(
+            "4.6 · write latency; open, append and close for each line",
             &[("", &opened)],
         )?,
         spacings(
-            "4.6 · distance between peaks over 50 ms",
+            "4.6 · spacing of stalls longer than 50 ms",
             &opened,
             50.0,
             5.0,
         )?,
-        write_times(
-            "4.7 · the first cluster and those after it",
+        write_latencies(
+            "4.7 · write latency in the first cluster and after it",
             &[("", &class10("magod2-4.7"))],
         )?,
-        write_times(
-            "4.9 · write time, kept open",
+        write_latencies(
+            "4.9 · write latency, file kept open",
             &[("", &class10("magod2-kept-open"))],
         )?,
     ];
     figures.extend(energy(&class10("magod2-kept-open"), 20.0..32.0)?);
-    figures.push(write_times(
-        "4.11 · 1000 files in one folder",
+    figures.push(write_latencies(
+        "4.11 · write latency, 1000 files in one folder",
         &[("", &class10("magod2-4.11"))],
     )?);
-    figures.push(write_times(
-        "4.12 · three cards",
+    figures.push(write_latencies(
+        "4.12 · write latency of three cards",
         &[
             ("class 4", &on("class4", "magod2-4.12")),
             ("class 10", &class10("magod2-4.12")),
             ("third", &on("third", "magod2-4.12")),
         ],
     )?);
-    figures.push(write_times(
-        "4.13 · 2 MB, kept open",
+    figures.push(write_latencies(
+        "4.13 · write latency of 2 MB, files kept open",
         &[
             ("one file", &class10("magod2-4.13-1")),
             ("50 files", &class10("magod2-4.13-50")),
@@ -202,7 +205,7 @@ fn magod2() -> Result<Vec<Figure>, ExperimentError> {
     Ok(figures)
 }
 
-/// Read speed against file, cluster and buffer size, and against the clock.
+/// Plots read throughput over file, cluster and buffer size, and over the bus clock.
 fn read_speed() -> Result<Vec<Figure>, ExperimentError> {
     const FILES_KIB: [f64; 13] = [
         1.0, 2.0, 4.0, 5.0, 8.0, 9.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0,
@@ -214,45 +217,49 @@ fn read_speed() -> Result<Vec<Figure>, ExperimentError> {
     let cluster = |bytes| with("board.library.cluster_bytes", bytes);
     let files: Vec<(usize, f64)> = FILES_KIB.into_iter().enumerate().collect();
     let buffers: Vec<(usize, f64)> = (0..8).map(|n| (13 + n, f64::from(64 << n))).collect();
-    let speed = Axis::linear("read speed, kB/s");
+    let speed = Axis::linear("read throughput, kB/s");
     let mut clocks = Vec::new();
     for mhz in [4.0, 8.0, 13.3, 20.0, 26.6] {
         let hz = format!("{}", (mhz * 1e6) as u32);
-        let rate = rates(&with("board.spi.clock_hz", &hz), &[(12, mhz)])?;
+        let rate = throughputs(&with("board.spi.clock_hz", &hz), &[(12, mhz)])?;
         clocks.extend(rate);
     }
     Ok(vec![
         Figure {
-            title: "read speed · size of the file, for two sizes of cluster".to_string(),
+            title: "read throughput · file size, for two cluster sizes".to_string(),
             svg: svg(
-                &Axis::log("file, KiB"),
+                &Axis::log("file size, KiB"),
                 &speed,
                 &[
                     series(
                         "clusters of 8192 B",
                         Mark::Line,
-                        rates(&cluster("8192"), &files)?,
+                        throughputs(&cluster("8192"), &files)?,
                     ),
                     series(
                         "clusters of 4096 B",
                         Mark::Line,
-                        rates(&cluster("4096"), &files)?,
+                        throughputs(&cluster("4096"), &files)?,
                     ),
                 ],
             ),
         },
         Figure {
-            title: "read speed · size of the buffer".to_string(),
+            title: "read throughput · buffer size".to_string(),
             svg: svg(
-                &Axis::log("buffer, B"),
+                &Axis::log("buffer size, B"),
                 &speed,
-                &[series("", Mark::Line, rates(&cluster("8192"), &buffers)?)],
+                &[series(
+                    "",
+                    Mark::Line,
+                    throughputs(&cluster("8192"), &buffers)?,
+                )],
             ),
         },
         Figure {
-            title: "read speed · clock of the bus".to_string(),
+            title: "read throughput · bus clock".to_string(),
             svg: svg(
-                &Axis::linear("SPI, MHz"),
+                &Axis::linear("SPI clock, MHz"),
                 &speed,
                 &[series("", Mark::Line, clocks)],
             ),
@@ -266,22 +273,30 @@ fn flash_benchmark() -> Result<Vec<Figure>, ExperimentError> {
     let sizes: Vec<_> = sizes.into_iter().enumerate().collect();
     let chunks = [1024.0, 512.0, 32.0, 8.0, 1.0];
     let chunks: Vec<_> = chunks.into_iter().enumerate().collect();
-    let speed = Axis::linear("write speed, kB/s");
+    let speed = Axis::linear("write throughput, kB/s");
     Ok(vec![
         Figure {
-            title: "cache size · transfers to random places".to_string(),
+            title: "cache size · transfers at random offsets".to_string(),
             svg: svg(
-                &Axis::linear("transfer, MB"),
+                &Axis::linear("transfer size, MB"),
                 &speed,
-                &[series("", Mark::Line, rates(&on("cache-size"), &sizes)?)],
+                &[series(
+                    "",
+                    Mark::Line,
+                    throughputs(&on("cache-size"), &sizes)?,
+                )],
             ),
         },
         Figure {
-            title: "chunk size · 1 MiB in pieces".to_string(),
+            title: "chunk size · 1 MiB in chunks".to_string(),
             svg: svg(
-                &Axis::log("piece, KiB"),
+                &Axis::log("chunk size, KiB"),
                 &speed,
-                &[series("", Mark::Line, rates(&on("chunk-sweep"), &chunks)?)],
+                &[series(
+                    "",
+                    Mark::Line,
+                    throughputs(&on("chunk-sweep"), &chunks)?,
+                )],
             ),
         },
     ])
@@ -295,17 +310,17 @@ fn library_comparison() -> Result<Vec<Figure>, ExperimentError> {
         ("SdFat", "esp32-s3-sdfat"),
         ("SD.h", "esp32-s3-spi"),
     ] {
-        let rates = rates(
+        let throughputs = throughputs(
             &Experiment::new("kioxia-16g", board, "library-comparison"),
             &sizes,
         )?;
-        all.push(series(name, Mark::Line, rates));
+        all.push(series(name, Mark::Line, throughputs));
     }
     Ok(vec![Figure {
-        title: "write speed of three libraries".to_string(),
+        title: "write throughput of three libraries".to_string(),
         svg: svg(
-            &Axis::log("file, KiB"),
-            &Axis::log("write speed, kB/s"),
+            &Axis::log("file size, KiB"),
+            &Axis::log("write throughput, kB/s"),
             &all,
         ),
     }])
@@ -323,14 +338,18 @@ fn blinky() -> Result<Vec<Figure>, ExperimentError> {
     ];
     let figure = |card: &&str| {
         let experiment = Experiment::new(card, "lpc43xx", "blinky-stream-512");
-        write_times(&format!("{card} · kept open, 512 B"), &[("", &experiment)])
+        write_latencies(
+            &format!("{card} · write latency, 512 B, file kept open"),
+            &[("", &experiment)],
+        )
     };
     let mut figures: Vec<Figure> = cards.iter().map(figure).collect::<Result<_, _>>()?;
     figures.extend(larger_blocks()?);
     Ok(figures)
 }
 
-/// Average and longest write over the size of a write, for two consumer and two industrial cards.
+/// Plots mean throughput and worst-case latency over the write size, for two consumer and two industrial
+/// cards.
 fn larger_blocks() -> Result<[Figure; 2], ExperimentError> {
     let cards = [
         "sandisk-edge-8g",
@@ -348,7 +367,7 @@ fn larger_blocks() -> Result<[Figure; 2], ExperimentError> {
         let (mut average, mut long) = (Vec::new(), Vec::new());
         for (bytes, workload) in sizes {
             let experiment = Experiment::new(card, "lpc43xx", workload);
-            average.extend(rates(&experiment, &[(0, bytes)])?);
+            average.extend(throughputs(&experiment, &[(0, bytes)])?);
             let operations = experiment.run(1)?;
             let times = operations.all().iter().map(ms);
             long.push((bytes, times.fold(0.0, f64::max)));
@@ -356,14 +375,14 @@ fn larger_blocks() -> Result<[Figure; 2], ExperimentError> {
         averages.push(series(card, Mark::Line, average));
         longest.push(series(card, Mark::Line, long));
     }
-    let size = Axis::log("a write, B");
+    let size = Axis::log("write size, B");
     Ok([
         Figure {
-            title: "larger blocks · average".to_string(),
+            title: "larger blocks · mean throughput".to_string(),
             svg: svg(&size, &Axis::log("kB/s"), &averages),
         },
         Figure {
-            title: "larger blocks · longest write".to_string(),
+            title: "larger blocks · worst-case latency".to_string(),
             svg: svg(&size, &Axis::log("ms"), &longest),
         },
     ])

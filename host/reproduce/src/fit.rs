@@ -1,129 +1,133 @@
-//! A profile from a measured trace.
+//! Fitting of a card profile to a measured trace.
 //!
-//! What a trace shows of a card is how long writes take, how high stalls are and how far apart. The host in
-//! front of it is not known, so that it is kept simple: it gathers payload in blocks of 512 bytes, writes
-//! each when it is full, and takes the same time for every write besides. A host that opens and closes the
-//! file for each write brings the block under way and the file's directory entry to the card every time.
-//! Which of the two it was is found out by trying both.
+//! A trace shows the latencies of writes, and the latency and spacing of stalls. It does not show the host
+//! between the writes and the card, so the fit uses a simple model: the host gathers payload in blocks of
+//! 512 bytes, writes each block when it is full, and adds a constant time to every write. A host that opens
+//! and closes the file for each write also writes the block in progress and the file's directory entry every
+//! time. The fit tries both kinds of host and keeps the better one.
 
 use crate::search;
 use cardiograph_sim_card::{Controller, Profile, Seed};
-use cardiograph_timing::{Peaks, WriteTimes, buckets_below, chosen_threshold_ns};
+use cardiograph_timing::{Latencies, Stalls, buckets_below, default_threshold_ns};
 use cardiograph_workload::Operation;
 
 const BUCKETS: usize = buckets_below(64);
 const BLOCK_BYTES: u64 = 512;
 
-/// Writes of a trace that are looked at: enough for hundreds of stalls.
+/// Largest number of writes of a trace that the fit uses: enough for hundreds of stalls.
 pub const WRITES_MAX: usize = 50_000;
 
-/// Shares of the write times that are compared, in ppm.
-const SHARES_PPM: [u32; 6] = [100_000, 500_000, 900_000, 990_000, 999_000, 1_000_000];
+/// Percentiles of the latency that are compared, in ppm.
+const PERCENTILES_PPM: [u32; 6] = [100_000, 500_000, 900_000, 990_000, 999_000, 1_000_000];
 
-/// Blocks that one trial writes at most: some 200 MB.
+/// Largest number of blocks that a trial writes: about 200 MB.
 const BLOCKS_MAX: u64 = 400_000;
 
-/// Where the file lies on the card, and its directory entry, in blocks: a unit of its own each. The
-/// smallest card has twice as many; a longer file begins again at the first.
+/// First block of the file, and half the blocks of the smallest card. A file that does not fit the card
+/// continues at this block.
 const FILE_BLOCK: u64 = 65_536;
+/// Block of the directory entry, in another mapping unit than the file.
 const DIRECTORY_BLOCK: u64 = 32_768;
 
-/// What stood between the writes and the card.
+/// Model of the host between the writes and the card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Host {
-    /// A file that is kept open.
+    /// Keeps the file open.
     KeepsOpen,
-    /// A file that is opened and closed for each write.
+    /// Opens and closes the file for each write.
     OpensAndCloses,
 }
 
-/// A profile, and the host it was found with.
+/// A fitted profile and the host model it was found with.
 pub struct Fit {
-    /// The card.
+    /// Profile of the card.
     pub profile: Profile,
-    /// The host.
+    /// Kind of host.
     pub host: Host,
-    /// What the host takes for each write besides the card, in ns.
+    /// Time that the host adds to each write, in ns.
     pub host_ns: u64,
-    /// Sum of the squared logarithms of how far each figure is off; 0 is perfect.
+    /// Weighted sum of the squared logarithmic deviations of the compared figures; 0 is perfect.
     pub loss: f64,
-    /// The same writes on this card.
+    /// The writes of the trace, simulated on the fitted card.
     pub refit: Vec<Operation>,
 }
 
-/// What is compared of a trace, as natural logarithms.
+/// Figures of a trace that are compared, as natural logarithms of ns and bytes.
 struct Figures {
-    shares: [f64; SHARES_PPM.len()],
+    percentiles: [f64; PERCENTILES_PPM.len()],
     threshold_ns: u64,
-    height: Option<f64>,
-    spacing: Option<f64>,
+    stall_latency: Option<f64>,
+    stall_spacing: Option<f64>,
 }
 
 impl Figures {
     fn of(writes: &[Operation], threshold_ns: Option<u64>) -> Figures {
-        let mut times = WriteTimes::<BUCKETS>::default();
+        let mut times = Latencies::<BUCKETS>::default();
         for write in writes {
             times.push(write.duration_ns(), write.length_bytes);
         }
         let ln = |ns: u64| (ns.max(1) as f64).ln();
-        let share = |ppm| ln(times.percentile_ns(ppm).unwrap_or_default());
+        let percentile = |ppm| ln(times.percentile_ns(ppm).unwrap_or_default());
         let chosen = || {
             let median_ns = times.percentile_ns(500_000).unwrap_or_default();
             let (mean_ns, max_ns) = (times.mean_ns(), times.max_ns());
-            chosen_threshold_ns(
+            default_threshold_ns(
                 mean_ns.unwrap_or_default(),
                 median_ns,
                 max_ns.unwrap_or_default(),
             )
         };
         let threshold_ns = threshold_ns.unwrap_or_else(chosen);
-        let mut peaks = Peaks::<BUCKETS>::above(threshold_ns);
+        let mut peaks = Stalls::<BUCKETS>::above(threshold_ns);
         for write in writes {
             peaks.push(write.duration_ns(), write.length_bytes);
         }
         peaks.finish();
         Figures {
-            shares: SHARES_PPM.map(share),
+            percentiles: PERCENTILES_PPM.map(percentile),
             threshold_ns,
-            height: peaks.median_height_ns().map(ln),
-            spacing: peaks.median_spacing_bytes().map(ln),
+            stall_latency: peaks.median_latency_ns().map(ln),
+            stall_spacing: peaks.median_spacing_bytes().map(ln),
         }
     }
 
-    /// Sum of squared differences; stalls count as much as all the rest.
+    /// Returns the sum of squared differences; the two figures of stalls count threefold.
     fn distance(&self, other: &Figures) -> f64 {
         let squared = |a: f64, b: f64| (a - b).powi(2);
-        let pairs = self.shares.iter().zip(&other.shares);
-        let shares: f64 = pairs.map(|(a, b)| squared(*a, *b)).sum();
-        let stalls =
-            [(self.height, other.height), (self.spacing, other.spacing)].map(|pair| match pair {
-                (Some(a), Some(b)) => squared(a, b),
-                (None, None) => 0.0,
-                // Stalls where there should be none, or none where there should be some.
-                _ => 4.0,
-            });
-        shares + 3.0 * stalls.iter().sum::<f64>()
+        let pairs = self.percentiles.iter().zip(&other.percentiles);
+        let percentiles: f64 = pairs.map(|(a, b)| squared(*a, *b)).sum();
+        let stalls = [
+            (self.stall_latency, other.stall_latency),
+            (self.stall_spacing, other.stall_spacing),
+        ]
+        .map(|pair| match pair {
+            (Some(a), Some(b)) => squared(a, b),
+            (None, None) => 0.0,
+            // Only one of the two traces has stalls.
+            _ => 4.0,
+        });
+        percentiles + 3.0 * stalls.iter().sum::<f64>()
     }
 }
 
-/// Finds the profile that comes closest to these writes, in so many trials.
+/// Searches for the profile that reproduces these writes best, in the given number of trials.
 ///
-/// `start` has what cannot be seen: capacity, kind of cells, endurance, power. Nothing is found if there
-/// are no writes, or the first alone is over 200 MB.
+/// Values that a trace does not show (capacity, kind of cells, endurance, power) remain those of `start`.
+/// Returns `None` if there are no writes, or if the first write alone exceeds 200 MB.
 pub fn fit(writes: &[Operation], start: &Profile, trials: u32) -> Option<Fit> {
     let writes = within_bounds(writes);
     if writes.is_empty() {
         return None;
     }
-    let seen = Figures::of(writes, None);
+    let measured = Figures::of(writes, None);
     let fits = [Host::KeepsOpen, Host::OpensAndCloses].map(|host| {
         let mut random = Seed::new(1).stream("fit");
         let loss = |profile: &Profile| {
-            let (refit, _) = replay(writes, profile, host, seen.shares[1]);
-            seen.distance(&Figures::of(&refit, Some(seen.threshold_ns)))
+            let (refit, _) = replay(writes, profile, host, measured.percentiles[1]);
+            measured.distance(&Figures::of(&refit, Some(measured.threshold_ns)))
         };
         let (profile, loss) = search::minimise(start, trials / 2, &mut random, loss);
-        let (refit, host_ns) = replay(writes, &profile, host, seen.shares[1]);
+        let (refit, host_ns) = replay(writes, &profile, host, measured.percentiles[1]);
         Fit {
             profile,
             host,
@@ -135,18 +139,18 @@ pub fn fit(writes: &[Operation], start: &Profile, trials: u32) -> Option<Fit> {
     fits.into_iter().min_by(|a, b| a.loss.total_cmp(&b.loss))
 }
 
-/// The first of these writes, as many as a trial can bear.
+/// Returns the first writes, up to the limits of a trial.
 fn within_bounds(writes: &[Operation]) -> &[Operation] {
     let mut blocks = 0u64;
-    let bearable = writes.iter().take(WRITES_MAX).take_while(|write| {
+    let within = writes.iter().take(WRITES_MAX).take_while(|write| {
         blocks = blocks.saturating_add(write.length_bytes / BLOCK_BYTES + 1);
         blocks <= BLOCKS_MAX
     });
-    &writes[..bearable.count()]
+    &writes[..within.count()]
 }
 
-/// The same writes, with the same pauses between them, on a card; and what the host takes for each, such
-/// that the median comes out as it was.
+/// Simulates the same writes with the same pauses on a card. Also returns the time that the host adds to each
+/// write, chosen so that the median matches.
 fn replay(
     writes: &[Operation],
     profile: &Profile,
@@ -185,7 +189,7 @@ fn replay(
             ..*write
         });
     }
-    let mut times = WriteTimes::<BUCKETS>::default();
+    let mut times = Latencies::<BUCKETS>::default();
     for write in &refit {
         times.push(write.duration_ns(), write.length_bytes);
     }

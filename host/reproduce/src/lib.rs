@@ -1,17 +1,17 @@
-//! Published figures beside simulated ones.
+//! Compares published figures with simulated ones.
 //!
 //! ```text
-//!   studies/*.toml ── Row: a number, its role, the experiment behind it     (row.rs)
+//!   studies/*.toml ── Row: a number, its role, the experiment behind it           (row.rs)
 //!                       │
 //!   Experiment: a workload on a card on a board ── run for each seed ──> writes   (experiment.rs)
 //!                       │
-//!   Measure: mean, longest, spacing of peaks ... ── a number for each seed        (measure.rs)
+//!   Measure: mean, worst case, stall spacing ... ── a number for each seed        (measure.rs)
 //!                       │
-//!   Outcome: published, simulated with its interval, ratio             (outcome.rs, table.rs)
+//!   Outcome: published, simulated with its interval, ratio               (outcome.rs, table.rs)
 //! ```
 //!
-//! Rows that share an experiment share its runs. The numbers follow from the studies' files, the profiles
-//! and the seeds alone, on however many threads.
+//! Rows that share an experiment share its runs. The results depend only on the studies' files, the profiles
+//! and the seeds, not on the number of threads.
 
 mod breakdown;
 mod experiment;
@@ -30,7 +30,7 @@ mod two_cores;
 pub use breakdown::Breakdown;
 pub use experiment::{Experiment, ExperimentError, Operations};
 pub use fit::{Fit, Host, WRITES_MAX, fit};
-pub use measure::{Measure, take};
+pub use measure::{Measure, evaluate};
 pub use outcome::{Outcome, in_unit, reproduce};
 pub use recording::Recording;
-pub use row::{Role, Row, STUDIES, Study, Take, study};
+pub use row::{Query, Role, Row, STUDIES, Study, study};

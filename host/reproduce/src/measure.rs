@@ -1,95 +1,97 @@
-//! One number from the operations of a run.
+//! Evaluation of one number from the operations of a run.
 
 use crate::experiment::Operations;
-use crate::row::Take;
-use cardiograph_timing::{Peaks, WriteTimes, buckets_below};
+use crate::row::Query;
+use cardiograph_timing::{Latencies, Stalls, buckets_below};
 use serde::Deserialize;
 
 const BUCKETS: usize = buckets_below(64);
 
-/// What is taken from a run. Times are in ns, rates in B/s, payload in bytes.
+/// A statistic of a run. Latencies are in ns, throughput in B/s, payload in bytes.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum Measure {
-    /// Mean time.
+    /// Mean latency.
     Mean,
-    /// Median time.
+    /// Median latency.
     Median,
-    /// Longest time.
-    Longest,
-    /// Shortest time.
-    Shortest,
-    /// Payload over the sum of the times.
-    Average,
-    /// Sum of the times.
+    /// Worst-case latency.
+    WorstCase,
+    /// Lowest latency.
+    Minimum,
+    /// Mean throughput: payload over the sum of the latencies.
+    MeanThroughput,
+    /// Sum of the latencies.
     Sum,
-    /// Mean of the times longer than the threshold.
+    /// Mean of the latencies above the threshold.
     SlowMean,
-    /// Mean number of times below the threshold between two above it, where there are any.
+    /// Mean number of consecutive operations below the threshold between two above it; runs of zero do not
+    /// count.
     FastBetween,
-    /// Most frequent payload from peak to peak.
-    SpacingMode,
-    /// Median payload from peak to peak.
-    SpacingMedian,
-    /// Median height of the peaks.
-    HeightMedian,
-    /// Rise of the shortest time of a file, per 16 kB written before it.
+    /// Most frequent payload from stall to stall.
+    StallSpacingMode,
+    /// Median payload from stall to stall.
+    StallSpacingMedian,
+    /// Median latency of the stalls.
+    StallLatencyMedian,
+    /// Rise of the lowest latency of a file, per 16 kB written before the file.
     FloorSlope,
-    /// A load on two cores at once, over the load on one: on this computer, without a card.
+    /// Time of a load on two cores at the same time, over the load on one; measured on the host, without a
+    /// card.
     TwoCores,
-    /// A load twice on one core, over the load once: likewise.
+    /// Time of a load twice on one core, over the load once; likewise measured on the host.
     OneCoreTwice,
 }
 
-/// Payload over which [`Measure::FloorSlope`] counts, in bytes.
+/// Payload to which [`Measure::FloorSlope`] refers, in bytes.
 const SLOPE_BYTES: f64 = 16_000.0;
 
 impl Measure {
-    /// Whether it is measured on this computer, without a card.
-    pub fn is_of_this_computer(self) -> bool {
+    /// Returns true for measures that run on the host, without a card.
+    pub fn runs_on_host(self) -> bool {
         matches!(self, Measure::TwoCores | Measure::OneCoreTwice)
     }
 
-    /// Whether it is an extreme, which a longer run or another seed may pass.
+    /// Returns true for a maximum, which a longer run or another seed may exceed.
     pub fn is_maximum(self) -> bool {
-        self == Measure::Longest
+        self == Measure::WorstCase
     }
 }
 
-/// The number that a row asks for, if the run has one.
-pub fn take(take: &Take, operations: &Operations) -> Option<f64> {
-    let counted = operations.counted(take.phase, take.offsets_bytes.clone());
+/// Evaluates a query on the operations of a run. Returns `None` if the run does not have the number.
+pub fn evaluate(query: &Query, operations: &Operations) -> Option<f64> {
+    let selected = operations.select(query.phase, query.offsets_bytes.clone());
     let number = |value: Option<u64>| value.map(|value| value as f64);
-    let mut times = WriteTimes::<BUCKETS>::default();
-    let mut peaks = Peaks::<BUCKETS>::above(take.threshold_ns);
-    for operation in counted.clone() {
+    let mut times = Latencies::<BUCKETS>::default();
+    let mut peaks = Stalls::<BUCKETS>::above(query.threshold_ns);
+    for operation in selected.clone() {
         let ns = operation.duration_ns();
         times.push(ns, operation.length_bytes);
         peaks.push(ns, operation.length_bytes);
     }
     peaks.finish();
     let sum_ns = times.sum_ns() as f64;
-    match take.measure {
+    match query.measure {
         Measure::Mean => (times.count() > 0).then(|| sum_ns / times.count() as f64),
         Measure::Median => number(times.percentile_ns(500_000)),
-        Measure::Longest => number(times.max_ns()),
-        Measure::Shortest => number(times.min_ns()),
-        Measure::Average => (sum_ns > 0.0).then(|| times.bytes() as f64 / sum_ns * 1e9),
+        Measure::WorstCase => number(times.max_ns()),
+        Measure::Minimum => number(times.min_ns()),
+        Measure::MeanThroughput => (sum_ns > 0.0).then(|| times.bytes() as f64 / sum_ns * 1e9),
         Measure::Sum => Some(sum_ns),
         Measure::SlowMean => mean(
-            counted
+            selected
                 .map(|operation| operation.duration_ns())
-                .filter(|&ns| ns > take.threshold_ns)
+                .filter(|&ns| ns > query.threshold_ns)
                 .map(|ns| ns as f64),
         ),
         Measure::FastBetween => {
-            let is_slow = counted.map(|operation| operation.duration_ns() > take.threshold_ns);
+            let is_slow = selected.map(|operation| operation.duration_ns() > query.threshold_ns);
             fast_between(is_slow)
         }
-        Measure::SpacingMode => number(peaks.mode_spacing_bytes()),
-        Measure::SpacingMedian => number(peaks.median_spacing_bytes()),
-        Measure::HeightMedian => number(peaks.median_height_ns()),
-        Measure::FloorSlope => floor_slope(counted),
+        Measure::StallSpacingMode => number(peaks.mode_spacing_bytes()),
+        Measure::StallSpacingMedian => number(peaks.median_spacing_bytes()),
+        Measure::StallLatencyMedian => number(peaks.median_latency_ns()),
+        Measure::FloorSlope => floor_slope(selected),
         Measure::TwoCores | Measure::OneCoreTwice => None,
     }
 }
@@ -99,7 +101,7 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     (count > 0).then(|| sum / f64::from(count))
 }
 
-/// Mean length of the runs of fast writes between slow ones.
+/// Returns the mean length of the runs of fast writes between slow ones.
 fn fast_between(is_slow: impl Iterator<Item = bool>) -> Option<f64> {
     let mut runs = Vec::new();
     let mut length: Option<u32> = None;
@@ -119,7 +121,8 @@ fn fast_between(is_slow: impl Iterator<Item = bool>) -> Option<f64> {
     mean(runs.into_iter())
 }
 
-/// Slope of the least-squares line through the shortest time of each file over the payload before it.
+/// Returns the slope of the least-squares line through the lowest latency of each file over the payload
+/// before the file.
 fn floor_slope(operations: impl Iterator<Item = cardiograph_workload::Operation>) -> Option<f64> {
     let mut floors: Vec<(u32, f64, f64)> = Vec::new();
     let mut before = 0.0;
@@ -145,14 +148,14 @@ mod tests {
     use cardiograph_workload::{Operation, OperationKind};
 
     #[test]
-    fn runs_of_fast_writes_are_counted_between_slow_ones_only() {
+    fn only_runs_of_fast_writes_between_slow_ones_count() {
         let slow = "..s...ss..s....".chars().map(|letter| letter == 's');
         assert_eq!(fast_between(slow), Some(2.5));
         assert_eq!(fast_between([false, true].into_iter()), None);
     }
 
     #[test]
-    fn the_floor_rises_as_it_was_made_to() {
+    fn floor_slope_matches_a_constructed_rise() {
         let operations = (0..100u32).flat_map(|file| {
             (0..10u64).map(move |call| Operation {
                 kind: OperationKind::Write,
@@ -163,7 +166,7 @@ mod tests {
                 end_ns: 5_000 + u64::from(file) * 1_000 + call * 77,
             })
         });
-        // 1 us a file, a file is 1 kB.
+        // The floor rises by 1 µs per file of 1 kB.
         let slope = floor_slope(operations).unwrap();
         assert!((slope - 16_000.0).abs() < 1e-6, "{slope}");
     }

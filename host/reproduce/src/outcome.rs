@@ -1,31 +1,31 @@
-//! Running the experiments of rows, and what comes out beside what was published.
+//! Runs the experiments of rows and compares the results with the published by_query.
 
 use crate::experiment::{Experiment, ExperimentError, Operations};
 use crate::measure;
 use crate::recording::Recording;
-use crate::row::{Row, Take};
+use crate::row::{Query, Row};
 use crate::two_cores;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 const FIRST_SEED: u64 = 1;
-/// Seeds of an experiment that a longest time is taken from: enough for an interval.
+/// Number of seeds of an experiment that is evaluated for a maximum: enough for an interval.
 pub const SEEDS_OF_MAXIMUM: u64 = 20;
-/// Seeds of the others, whose numbers hardly depend on it.
+/// Number of seeds of other experiments, whose results hardly depend on the seed.
 pub const SEEDS: u64 = 5;
 
-/// A row and what came out.
+/// A row and its simulated results.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// The row.
+    /// The published row.
     pub row: Row,
-    /// The number of each seed, in the row's unit, least first.
+    /// Results of all seeds in the row's unit, in ascending order.
     pub simulated: Vec<f64>,
 }
 
 impl Outcome {
-    /// Median over the seeds; nothing if no run gave a number.
+    /// Returns the median over the seeds, or `None` if no run has a result.
     pub fn median(&self) -> Option<f64> {
         let sorted = &self.simulated;
         let (low, high) = (
@@ -35,42 +35,43 @@ impl Outcome {
         Some(f64::midpoint(*low, *high))
     }
 
-    /// Least and greatest number over the seeds.
+    /// Returns the lowest and the highest result over the seeds.
     pub fn interval(&self) -> Option<[f64; 2]> {
         Some([*self.simulated.first()?, *self.simulated.last()?])
     }
 
-    /// Simulated over published.
+    /// Returns the simulated median divided by the published number.
     pub fn ratio(&self) -> Option<f64> {
         Some(self.median()? / self.row.published?)
     }
 
-    /// How far off it is either way, as a factor of at least 1.
+    /// Returns the deviation in either direction, as a factor of at least 1.
     pub fn factor(&self) -> Option<f64> {
         self.ratio().map(|ratio| ratio.max(1.0 / ratio))
     }
 }
 
-/// An experiment with the takes of the rows that need it.
+/// An experiment with the queries of all rows that need it.
 struct Job<'a> {
     experiment: &'a Experiment,
-    takes: Vec<(Place, &'a Take)>,
+    queries: Vec<(QueryId, &'a Query)>,
     seeds: u64,
 }
 
-/// Number of the row, and whether the take is what the row is a ratio to.
-type Place = (usize, bool);
+/// Number of the row, and true if the query is the row's denominator.
+type QueryId = (usize, bool);
 
-/// Numbers of each take, in order of the seeds.
-type Numbers = BTreeMap<Place, Vec<Option<f64>>>;
+/// Results of each query, in order of the seeds.
+type Results = BTreeMap<QueryId, Vec<Option<f64>>>;
 
-/// Runs the experiments of these rows on so many threads.
+/// Runs the experiments of these rows on `threads` threads.
 ///
-/// The first seed of each runs from file to wire. What it asked of the card is then asked of cards with
-/// the other seeds: see [`Recording`]. One that cannot be replayed runs in full for each seed.
+/// The first seed of each experiment is simulated in full, from file to bus. Its card commands are then
+/// replayed on cards with the other seeds: see [`Recording`]. An experiment that cannot be replayed is
+/// simulated in full for each seed.
 ///
 /// # Errors
-/// The first experiment that fails, in the order of the rows.
+/// The error of the first experiment that fails, in the order of the experiments.
 pub fn reproduce(rows: &[Row], threads: usize) -> Result<Vec<Outcome>, ExperimentError> {
     let jobs = jobs_of(rows);
     let results: Vec<_> = jobs.iter().map(|_| Mutex::new(Ok(Vec::new()))).collect();
@@ -81,46 +82,46 @@ pub fn reproduce(rows: &[Row], threads: usize) -> Result<Vec<Outcome>, Experimen
                 while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let at = jobs.partition_point(|other| other.experiment < job.experiment);
                     let result = run(job);
-                    if let Ok(mut place) = results[at].lock() {
-                        *place = result;
+                    if let Ok(mut slot) = results[at].lock() {
+                        *slot = result;
                     }
                 }
             });
         }
     });
-    let mut numbers: Numbers = BTreeMap::new();
+    let mut by_query: Results = BTreeMap::new();
     for (job, result) in jobs.iter().zip(results) {
         let of_seeds = result
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner)?;
         for values in of_seeds {
-            for ((place, _), value) in job.takes.iter().zip(values) {
-                numbers.entry(*place).or_default().push(value);
+            for ((id, _), value) in job.queries.iter().zip(values) {
+                by_query.entry(*id).or_default().push(value);
             }
         }
     }
     let rows = rows.iter().enumerate();
     Ok(rows
-        .map(|(at, row)| outcome_of(at, row, &numbers))
+        .map(|(at, row)| outcome_of(at, row, &by_query))
         .collect())
 }
 
 fn jobs_of(rows: &[Row]) -> Vec<Job<'_>> {
     let mut jobs: BTreeMap<&Experiment, Job> = BTreeMap::new();
     for (at, row) in rows.iter().enumerate() {
-        let takes = [(false, Some(&row.take)), (true, row.over.as_ref())];
-        for (over, take) in takes {
-            let Some(take) = take else { continue };
-            if take.measure.is_of_this_computer() {
+        let queries = [(false, Some(&row.query)), (true, row.over.as_ref())];
+        for (over, query) in queries {
+            let Some(query) = query else { continue };
+            if query.measure.runs_on_host() {
                 continue;
             }
-            let job = jobs.entry(&take.experiment).or_insert_with(|| Job {
-                experiment: &take.experiment,
-                takes: Vec::new(),
+            let job = jobs.entry(&query.experiment).or_insert_with(|| Job {
+                experiment: &query.experiment,
+                queries: Vec::new(),
                 seeds: SEEDS,
             });
-            job.takes.push(((at, over), take));
-            if take.measure.is_maximum() {
+            job.queries.push(((at, over), query));
+            if query.measure.is_maximum() {
                 job.seeds = SEEDS_OF_MAXIMUM;
             }
         }
@@ -128,14 +129,14 @@ fn jobs_of(rows: &[Row]) -> Vec<Job<'_>> {
     jobs.into_values().collect()
 }
 
-/// Numbers of each take, for each seed.
+/// Returns the results of each query, for each seed.
 fn run(job: &Job) -> Result<Vec<Vec<Option<f64>>>, ExperimentError> {
     let (_, profile, _) = job.experiment.set_up()?;
     let seeds = FIRST_SEED..FIRST_SEED + job.seeds;
     let measured = |operations: &Operations| {
-        let takes = job.takes.iter();
-        takes
-            .map(|(_, take)| measure::take(take, operations))
+        let queries = job.queries.iter();
+        queries
+            .map(|(_, query)| measure::evaluate(query, operations))
             .collect::<Vec<_>>()
     };
     if !job.experiment.can_be_replayed() {
@@ -150,16 +151,16 @@ fn run(job: &Job) -> Result<Vec<Vec<Option<f64>>>, ExperimentError> {
     Ok(of_seeds)
 }
 
-fn outcome_of(at: usize, row: &Row, numbers: &Numbers) -> Outcome {
-    if row.take.measure.is_of_this_computer() {
-        let mut simulated = two_cores::measure(row.take.measure);
+fn outcome_of(at: usize, row: &Row, by_query: &Results) -> Outcome {
+    if row.query.measure.runs_on_host() {
+        let mut simulated = two_cores::measure(row.query.measure);
         simulated.sort_by(f64::total_cmp);
         return Outcome {
             row: row.clone(),
             simulated,
         };
     }
-    let of = |over| numbers.get(&(at, over)).cloned().unwrap_or_default();
+    let of = |over| by_query.get(&(at, over)).cloned().unwrap_or_default();
     let values = of(false).into_iter();
     let mut simulated: Vec<f64> = match &row.over {
         Some(_) => values
@@ -178,7 +179,7 @@ fn outcome_of(at: usize, row: &Row, numbers: &Numbers) -> Outcome {
     }
 }
 
-/// A number of a measure, in ns, bytes or B/s, in the unit of a row.
+/// Converts a result in ns, bytes or B/s to the unit of a row.
 pub fn in_unit(value: f64, unit: &str) -> f64 {
     value
         / match unit {

@@ -1,4 +1,4 @@
-//! Everything as one HTML file that works offline.
+//! All studies as one HTML file that works offline.
 
 use crate::figures::Figure;
 use crate::outcome::Outcome;
@@ -6,19 +6,19 @@ use crate::plot::escaped;
 use crate::table::{number, shown_interval, summary};
 use std::fmt::Write;
 
-/// A study on the page.
+/// A section of the page: one study.
 pub struct Section<'a> {
-    /// Its title.
+    /// Title of the study.
     pub title: &'a str,
-    /// Its rows.
+    /// Outcomes of its rows.
     pub outcomes: &'a [Outcome],
-    /// What is to be said besides.
+    /// Additional remarks.
     pub notes: &'a [String],
-    /// Its plots.
+    /// Plots.
     pub figures: &'a [Figure],
 }
 
-/// The page.
+/// Returns the HTML page.
 pub fn html(sections: &[Section]) -> String {
     let all: Vec<Outcome> = sections
         .iter()
@@ -29,7 +29,7 @@ pub fn html(sections: &[Section]) -> String {
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
          <title>Cardiograph: published studies, reproduced</title><style>\n{}</style></head><body>\n\
          <h1>Published studies, reproduced on simulated cards</h1>\n\
-         <p>A row with the role fit is one that a card or board was tuned to; nothing was tuned to a prediction.</p>\n",
+         <p>Cards and boards were tuned to rows with the role fit. Nothing was tuned to predictions.</p>\n",
         include_str!("page.css")
     );
     for line in summary(&all).lines() {
@@ -48,7 +48,7 @@ fn write_section(out: &mut String, section: &Section) {
     }
     out.push_str(
         "<div class=\"scroll\"><table><tr><th>figure<th>quantity<th class=\"n\">published<th class=\"n\">simulated\
-         <th>over the seeds<th>unit<th class=\"n\">ratio<th>role<th>verdict</tr>\n",
+         <th>seed range<th>unit<th class=\"n\">ratio<th>role<th>verdict</tr>\n",
     );
     for outcome in section.outcomes {
         write_row(out, outcome);

@@ -1,4 +1,4 @@
-//! Plots as SVG: a few hundred lines of text each, however many points there are.
+//! Plots as SVG. Dots are reduced to pixels, so the size is bounded for any number of points.
 
 use std::fmt::Write;
 
@@ -6,25 +6,25 @@ const WIDTH: f64 = 640.0;
 const HEIGHT: f64 = 220.0;
 const LEFT: f64 = 56.0;
 const BOTTOM: f64 = 34.0;
-/// Room for the legend.
+/// Height of the legend.
 const TOP: f64 = 20.0;
 const RIGHT: f64 = 10.0;
 /// Width of a name in the legend.
 const LEGEND: f64 = 130.0;
 
-/// An axis: what it shows, and whether its steps are factors.
+/// A linear or logarithmic axis.
 #[derive(Clone, Debug)]
 pub struct Axis {
     /// Quantity and unit.
     pub label: String,
-    /// Logarithmic.
+    /// True for a logarithmic axis.
     pub is_log: bool,
-    /// Where a linear axis begins, unless a value is below.
+    /// Start of a linear axis, unless a value is below it.
     pub from: f64,
 }
 
 impl Axis {
-    /// An axis from zero.
+    /// Creates a linear axis that starts at zero.
     pub fn linear(label: &str) -> Axis {
         Axis {
             label: label.to_string(),
@@ -33,7 +33,7 @@ impl Axis {
         }
     }
 
-    /// An axis from another value than zero.
+    /// Creates a linear axis that starts at `from`.
     pub fn from(label: &str, from: f64) -> Axis {
         Axis {
             from,
@@ -41,7 +41,7 @@ impl Axis {
         }
     }
 
-    /// An axis whose steps are factors of ten.
+    /// Creates a logarithmic axis.
     pub fn log(label: &str) -> Axis {
         Axis {
             label: label.to_string(),
@@ -51,29 +51,29 @@ impl Axis {
     }
 }
 
-/// How points are drawn.
+/// Style of the points of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
-    /// Each for itself.
+    /// Separate dots.
     Dot,
-    /// Joined, in their order.
+    /// A line through the points in their order.
     Line,
-    /// From the axis up.
+    /// Bars from the axis.
     Bar,
 }
 
-/// Points that belong together.
+/// A series of points.
 #[derive(Clone, Debug)]
 pub struct Series {
-    /// What the legend calls them; nothing if there is no need of one.
+    /// Name in the legend; empty for none.
     pub name: String,
-    /// How they are drawn.
+    /// Style of the points.
     pub mark: Mark,
-    /// Where they are.
+    /// Coordinates of the points.
     pub points: Vec<(f64, f64)>,
 }
 
-/// Where a value is on an axis.
+/// Mapping from values to pixels.
 struct Scale {
     from: f64,
     to: f64,
@@ -113,7 +113,7 @@ impl Scale {
         self.start_px + share.clamp(0.0, 1.0) * (self.end_px - self.start_px)
     }
 
-    /// Values with a line and a number.
+    /// Returns the values that get a grid line and a number.
     fn ticks(&self) -> Vec<f64> {
         if self.is_log {
             let first = self.from.log10().floor() as i32;
@@ -140,7 +140,7 @@ impl Scale {
     }
 }
 
-/// A plot of these series.
+/// Draws a plot of these series.
 pub fn svg(x: &Axis, y: &Axis, series: &[Series]) -> String {
     let points = series.iter().flat_map(|series| &series.points);
     let right = WIDTH - RIGHT;
@@ -201,17 +201,17 @@ fn draw_axes(out: &mut String, (x, x_scale): (&Axis, &Scale), (y, y_scale): (&Ax
     );
 }
 
-/// Dots on a grid of pixels, each place once.
+/// Draws dots on a grid of pixels, each pixel once.
 fn draw_dots(out: &mut String, class: &str, points: &[(f64, f64)], x: &Scale, y: &Scale) {
-    let places = points.iter().map(|point| {
+    let pixels = points.iter().map(|point| {
         let (x, y) = (x.px(point.0).round(), y.px(point.1).round());
         (x as i64, y as i64)
     });
-    let mut places: Vec<_> = places.collect();
-    places.sort_unstable();
-    places.dedup();
+    let mut pixels: Vec<_> = pixels.collect();
+    pixels.sort_unstable();
+    pixels.dedup();
     let _ = write!(out, "<path class=\"{class} dots\" d=\"");
-    for (x, y) in places {
+    for (x, y) in pixels {
         let _ = write!(out, "M{x} {y}h0");
     }
     out.push_str("\"/>");
@@ -226,21 +226,21 @@ fn draw_line(out: &mut String, class: &str, points: &[(f64, f64)], x: &Scale, y:
     out.push_str("\"/>");
 }
 
-/// Bars as wide as their distance lets them be.
+/// Draws bars as wide as their distance allows.
 fn draw_bars(out: &mut String, class: &str, points: &[(f64, f64)], x: &Scale, y: &Scale) {
-    let places: Vec<f64> = points.iter().map(|point| x.px(point.0)).collect();
-    let gaps = places.windows(2).map(|pair| (pair[1] - pair[0]).abs());
+    let pixels: Vec<f64> = points.iter().map(|point| x.px(point.0)).collect();
+    let gaps = pixels.windows(2).map(|pair| (pair[1] - pair[0]).abs());
     let width = gaps.fold(40.0, f64::min).max(1.5) * 0.8;
     let floor = HEIGHT - BOTTOM;
     let _ = write!(out, "<path class=\"{class} bars\" d=\"");
-    for (place, point) in places.iter().zip(points) {
-        let (left, top) = (place - width / 2.0, y.px(point.1));
+    for (pixel, point) in pixels.iter().zip(points) {
+        let (left, top) = (pixel - width / 2.0, y.px(point.1));
         let _ = write!(out, "M{left:.1} {floor}V{top:.1}h{width:.1}V{floor}z");
     }
     out.push_str("\"/>");
 }
 
-/// As short as it can be said.
+/// Formats a tick value in the shortest form.
 fn number(value: f64) -> String {
     match value.abs() {
         0.0 => "0".to_string(),
@@ -250,7 +250,7 @@ fn number(value: f64) -> String {
     }
 }
 
-/// Text in markup.
+/// Escapes text for HTML and SVG.
 pub fn escaped(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_million_points_are_a_small_picture() {
+    fn a_million_points_give_a_small_picture() {
         let points = (0..1_000_000).map(|n| (f64::from(n), f64::from(n % 977 + 1)));
         let picture = of(points.collect(), Mark::Dot);
         assert!(picture.len() < 1_500_000, "{} bytes", picture.len());
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_and_zeros_are_drawn_without_a_fuss() {
+    fn empty_series_zeros_and_nan_do_not_panic() {
         for points in [vec![], vec![(0.0, 0.0)], vec![(1.0, f64::NAN), (2.0, 3.0)]] {
             for mark in [Mark::Dot, Mark::Line, Mark::Bar] {
                 let picture = of(points.clone(), mark);
@@ -289,9 +289,9 @@ mod tests {
     }
 
     #[test]
-    fn a_point_is_where_its_value_says() {
+    fn points_are_at_the_pixels_of_their_values() {
         let picture = of(vec![(0.0, 1.0), (100.0, 100.0)], Mark::Line);
-        // 100 of 105 of the way from left to right.
+        // 100/105 of the way from left to right.
         assert!(picture.contains("M56.0 "), "{picture}");
         assert!(picture.contains("L602.7 "), "{picture}");
     }

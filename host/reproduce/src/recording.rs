@@ -1,57 +1,56 @@
-//! An experiment recorded once and asked again of other cards, a hundred times quicker.
+//! Recording of an experiment's card commands, and its replay on other cards, about a hundred times faster.
 //!
-//! What a library and a driver ask of a card does not depend on how long it takes, unless the driver gives
-//! up. So a run is recorded on
-//! one card, and each operation split into what the card was asked, and the rest: bus and computer. On
-//! another card of the same capacity the rest stays. What differs is a host that polls, by less than
-//! its period.
+//! The commands that a library and a driver send to a card do not depend on the duration of the commands,
+//! unless the driver times out. A recording therefore splits each operation of a run into the card's busy
+//! times and the rest: bus and host. On another card of the same capacity the rest is the same. Only hosts
+//! that poll differ, by less than their polling period per wait.
 
 use crate::experiment::{Experiment, ExperimentError, Operations};
-use cardiograph_sim_card::{Call, Controller, Profile, Seed};
+use cardiograph_sim_card::{Controller, Profile, Seed, TimedOperation};
 use cardiograph_trace::{EnergyCounter, EnergyTrace};
 
-/// A run of an experiment as what its card was asked.
+/// A run of an experiment with the commands that its card received.
 pub struct Recording {
     operations: Operations,
-    calls: Vec<Call>,
+    calls: Vec<TimedOperation>,
 }
 
 impl Recording {
     /// Runs an experiment and records it.
     ///
     /// # Errors
-    /// As [`Experiment::run`], and if it [cannot be replayed](Experiment::can_be_replayed).
+    /// As for [`Experiment::run`], and if it [cannot be replayed](Experiment::can_be_replayed).
     pub fn of(experiment: &Experiment, seed: u64) -> Result<Recording, ExperimentError> {
         if !experiment.can_be_replayed() {
             return Err(ExperimentError::new(
-                "what a card is asked during a download depends on how long it takes: \
-                 there is no recording of it",
+                "an experiment with a download cannot be replayed: its card commands depend on their \
+                 durations",
             ));
         }
         let (operations, calls) = experiment.run_recorded(seed)?;
         Ok(Recording { operations, calls })
     }
 
-    /// The operations of the recording itself.
+    /// Returns the operations of the recorded run.
     pub fn operations(&self) -> &Operations {
         &self.operations
     }
 
-    /// What the card was asked, in order.
-    pub fn calls(&self) -> &[Call] {
+    /// Returns the commands that the card received, in order.
+    pub fn calls(&self) -> &[TimedOperation] {
         &self.calls
     }
 
-    /// What a card of this profile takes from its supply meanwhile.
+    /// Returns the energy that a card of this profile draws from its supply over the recorded run.
     pub fn energy(&self, profile: &Profile, seed: u64) -> EnergyTrace {
         let mut controller = Controller::new(profile, Seed::new(seed));
         let mut counter = EnergyCounter::new(0, 0);
         let mut energy = EnergyTrace::from_ns(0.0);
         let mut now_ns = 0;
         for call in &self.calls {
-            now_ns = call.at_ns.max(now_ns);
+            now_ns = call.start_ns.max(now_ns);
             let before = counter.read(now_ns, controller.energy(now_ns).total_pj());
-            let busy_ns = controller.call(now_ns, call.ask);
+            let busy_ns = controller.run_operation(now_ns, call.operation);
             now_ns += busy_ns;
             let during = counter.read(now_ns, controller.energy(now_ns).total_pj());
             before
@@ -62,28 +61,28 @@ impl Recording {
         energy
     }
 
-    /// What the operations would have been on another card of the same capacity.
+    /// Returns the operations as they would have been on another card of the same capacity.
     pub fn on(&self, profile: &Profile, seed: u64) -> Operations {
         let mut controller = Controller::new(profile, Seed::new(seed));
         let mut operations = self.operations.clone();
         let mut calls = self.calls.iter().peekable();
-        // How much later it is than in the recording.
-        let mut late_ns = 0_i64;
-        let shift = |controller: &mut Controller, call: &Call, late_ns: &mut i64| {
-            let now_ns = call.at_ns.saturating_add_signed(*late_ns);
-            let busy_ns = controller.call(now_ns, call.ask);
-            *late_ns += busy_ns as i64 - call.busy_ns as i64;
+        // Delay relative to the recording.
+        let mut delay_ns = 0_i64;
+        let shift = |controller: &mut Controller, call: &TimedOperation, delay_ns: &mut i64| {
+            let now_ns = call.start_ns.saturating_add_signed(*delay_ns);
+            let busy_ns = controller.run_operation(now_ns, call.operation);
+            *delay_ns += busy_ns as i64 - call.busy_ns as i64;
         };
         for operation in &mut operations.all {
             let (start_ns, end_ns) = (operation.start_ns, operation.end_ns);
-            while let Some(call) = calls.next_if(|call| call.at_ns < start_ns) {
-                shift(&mut controller, call, &mut late_ns);
+            while let Some(call) = calls.next_if(|call| call.start_ns < start_ns) {
+                shift(&mut controller, call, &mut delay_ns);
             }
-            operation.start_ns = start_ns.saturating_add_signed(late_ns);
-            while let Some(call) = calls.next_if(|call| call.at_ns < end_ns) {
-                shift(&mut controller, call, &mut late_ns);
+            operation.start_ns = start_ns.saturating_add_signed(delay_ns);
+            while let Some(call) = calls.next_if(|call| call.start_ns < end_ns) {
+                shift(&mut controller, call, &mut delay_ns);
             }
-            operation.end_ns = end_ns.saturating_add_signed(late_ns);
+            operation.end_ns = end_ns.saturating_add_signed(delay_ns);
         }
         operations
     }

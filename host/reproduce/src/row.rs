@@ -1,4 +1,4 @@
-//! The studies' files; their keys are in `studies/README.md`.
+//! Reading of the studies' files; `studies/README.md` documents their keys.
 
 use crate::{Experiment, Measure};
 use cardiograph_store::Download;
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::ops::Range;
 
-/// Studies: name and TOML.
+/// Name and TOML text of each study.
 const FILES: &[(&str, &str)] = &[
     ("magod2", include_str!("../../../studies/magod2.toml")),
     (
@@ -25,7 +25,7 @@ const FILES: &[(&str, &str)] = &[
     ("blinky", include_str!("../../../studies/blinky.toml")),
 ];
 
-/// Names of the studies there are.
+/// Names of all studies.
 pub const STUDIES: [&str; FILES.len()] = {
     let mut names = [""; FILES.len()];
     let mut i = 0;
@@ -36,18 +36,18 @@ pub const STUDIES: [&str; FILES.len()] = {
     names
 };
 
-/// What a published number was used for.
+/// Role of a published number in tuning.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
-    /// A card or board was tuned until it came out.
+    /// A card or board was tuned to match the number.
     Fit,
-    /// Nothing was tuned to it.
+    /// Nothing was tuned to the number.
     Prediction,
 }
 
 impl Role {
-    /// As it stands in the files.
+    /// Returns the role's name in the files.
     pub fn name(self) -> &'static str {
         match self {
             Role::Fit => "fit",
@@ -59,47 +59,47 @@ impl Role {
 /// A study.
 #[derive(Debug)]
 pub struct Study {
-    /// What it is asked for by.
+    /// Name on the command line.
     pub name: &'static str,
-    /// Who published it, and when.
+    /// Title, with publisher and year.
     pub title: String,
-    /// Its figures.
+    /// Published figures.
     pub rows: Vec<Row>,
 }
 
 /// A published number.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// The study.
+    /// Name of the study.
     pub study: &'static str,
-    /// Where the study has it.
+    /// Number of the figure, or section, in the study.
     pub figure: String,
-    /// What it is.
+    /// Quantity.
     pub quantity: String,
-    /// Its unit.
+    /// Unit; `1` for a ratio.
     pub unit: String,
-    /// The number; none where a study promised it and never gave it, or where it is not at hand.
+    /// Published number; `None` if the study announced but never published it, or if it is not available.
     pub published: Option<f64>,
-    /// What it was used for.
+    /// Role of the number.
     pub role: Role,
-    /// How it is simulated.
-    pub take: Take,
-    /// What it is a ratio to, if it is one.
-    pub over: Option<Take>,
+    /// Evaluation of the simulated number.
+    pub query: Query,
+    /// Evaluation of the denominator, if the number is a ratio.
+    pub over: Option<Query>,
 }
 
-/// A number from the writes of an experiment.
+/// A statistic of selected operations of an experiment.
 #[derive(Clone, Debug)]
-pub struct Take {
-    /// What is run.
+pub struct Query {
+    /// Experiment to run.
     pub experiment: Experiment,
-    /// What is taken from it.
+    /// Statistic to evaluate.
     pub measure: Measure,
-    /// What a peak, or a slow write, is longer than, in ns.
+    /// Latency above which an operation counts as a stall, or as slow, in ns.
     pub threshold_ns: u64,
-    /// Only writes whose place in the file is in this range count, in bytes.
+    /// Restriction to operations with file offsets in this range, in bytes.
     pub offsets_bytes: Option<Range<u64>>,
-    /// Only this phase of the workload counts, from 0.
+    /// Restriction to one phase of the workload, counted from 0.
     pub phase: Option<usize>,
 }
 
@@ -135,60 +135,59 @@ struct Keys {
     measure: Option<Measure>,
     threshold_ms: Option<f64>,
     offsets_bytes: Option<[u64; 2]>,
-    part: Option<usize>,
+    phase: Option<usize>,
 }
 
 /// Empty for no download.
 #[derive(Clone, Copy, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[expect(non_snake_case, reason = "Bps is bytes per second")]
 struct DownloadKeys {
     piece_bytes: Option<NonZeroU32>,
-    network_Bps: Option<NonZeroU32>,
+    network_bytes_per_s: Option<NonZeroU32>,
 }
 
 impl DownloadKeys {
     fn download(self) -> Result<Option<Download>, String> {
-        match (self.piece_bytes, self.network_Bps) {
-            (Some(piece_bytes), Some(rate)) => Ok(Some(Download {
+        match (self.piece_bytes, self.network_bytes_per_s) {
+            (Some(piece_bytes), Some(network_bytes_per_s)) => Ok(Some(Download {
                 piece_bytes,
-                network_Bps: rate,
+                network_bytes_per_s,
             })),
             (None, None) => Ok(None),
-            _ => Err("`download` needs `piece_bytes` and `network_Bps`".to_string()),
+            _ => Err("`download` needs both `piece_bytes` and `network_bytes_per_s`".to_string()),
         }
     }
 }
 
 impl Keys {
-    /// These, and where they say nothing those.
-    fn or(&self, those: &Keys) -> Keys {
+    /// Returns these keys, with missing ones from `defaults`.
+    fn or(&self, defaults: &Keys) -> Keys {
         Keys {
-            card: self.card.clone().or_else(|| those.card.clone()),
-            board: self.board.clone().or_else(|| those.board.clone()),
-            workload: self.workload.clone().or_else(|| those.workload.clone()),
-            set: self.set.clone().or_else(|| those.set.clone()),
-            download: self.download.or(those.download),
-            measure: self.measure.or(those.measure),
-            threshold_ms: self.threshold_ms.or(those.threshold_ms),
-            offsets_bytes: self.offsets_bytes.or(those.offsets_bytes),
-            part: self.part.or(those.part),
+            card: self.card.clone().or_else(|| defaults.card.clone()),
+            board: self.board.clone().or_else(|| defaults.board.clone()),
+            workload: self.workload.clone().or_else(|| defaults.workload.clone()),
+            set: self.set.clone().or_else(|| defaults.set.clone()),
+            download: self.download.or(defaults.download),
+            measure: self.measure.or(defaults.measure),
+            threshold_ms: self.threshold_ms.or(defaults.threshold_ms),
+            offsets_bytes: self.offsets_bytes.or(defaults.offsets_bytes),
+            phase: self.phase.or(defaults.phase),
         }
     }
 
-    fn take(self) -> Result<Take, String> {
+    fn query(self) -> Result<Query, String> {
         let need = |value: Option<String>, key: &str| value.ok_or(format!("`{key}` is missing"));
         let set = self.set.unwrap_or_default();
         let is_known = |path: &String| path.starts_with("card.") || path.starts_with("board.");
         if let Some(path) = set.keys().find(|path| !is_known(path)) {
             return Err(format!(
-                "`set` has `{path}`; a path begins with `card.` or `board.`"
+                "`set` has the path `{path}`; paths must begin with `card.` or `board.`"
             ));
         }
-        if self.part == Some(0) {
-            return Err("`part` is 0; parts count from 1".to_string());
+        if self.phase == Some(0) {
+            return Err("`phase` is 0; phases are counted from 1".to_string());
         }
-        Ok(Take {
+        Ok(Query {
             experiment: Experiment {
                 card: need(self.card, "card")?,
                 board: need(self.board, "board")?,
@@ -202,31 +201,31 @@ impl Keys {
             measure: self.measure.ok_or("`measure` is missing")?,
             threshold_ns: (self.threshold_ms.unwrap_or_default() * 1e6) as u64,
             offsets_bytes: self.offsets_bytes.map(|[from, to]| from..to),
-            phase: self.part.map(|part| part - 1),
+            phase: self.phase.map(|phase| phase - 1),
         })
     }
 }
 
-/// Reads the study of this name.
+/// Returns the study with this name.
 ///
 /// # Errors
-/// If there is none; the message lists those there are.
+/// If there is no such study; the message lists all studies.
 pub fn study(name: &str) -> Result<Study, String> {
     let Some(&(known, text)) = FILES.iter().find(|(known, _)| *known == name) else {
         return Err(format!(
-            "there is no study named {name}; there are: {}",
+            "no study named {name}; studies: {}",
             STUDIES.join(", ")
         ));
     };
     let file: File =
         toml::from_str(text).map_err(|error| format!("studies/{known}.toml: {error}"))?;
-    let place = |entry: &Entry| format!("studies/{known}.toml, {}", entry.quantity);
+    let location = |entry: &Entry| format!("studies/{known}.toml, {}", entry.quantity);
     let mut rows = Vec::new();
     for entry in file.row {
-        let place = place(&entry);
+        let location = location(&entry);
         let keys = entry.keys.or(&file.default);
         let over = entry.over.map(|over| over.or(&keys));
-        let take = |keys: Keys| keys.take().map_err(|error| format!("{place}: {error}"));
+        let query = |keys: Keys| keys.query().map_err(|error| format!("{location}: {error}"));
         rows.push(Row {
             study: known,
             figure: entry.figure,
@@ -234,8 +233,8 @@ pub fn study(name: &str) -> Result<Study, String> {
             unit: entry.unit,
             published: entry.published,
             role: entry.role,
-            take: take(keys)?,
-            over: over.map(take).transpose()?,
+            query: query(keys)?,
+            over: over.map(query).transpose()?,
         });
     }
     debug_assert_eq!(file.name, known);
@@ -258,7 +257,7 @@ mod tests {
         }
     }
 
-    /// FNV-1a of all rows of role fit, in order.
+    /// Returns the FNV-1a hash of all rows of role fit, in order.
     fn fits_hash() -> u64 {
         let rows = STUDIES.map(|name| study(name).unwrap().rows);
         let fits = rows.iter().flatten().filter(|row| row.role == Role::Fit);
@@ -272,19 +271,19 @@ mod tests {
     }
 
     #[test]
-    fn the_fits_are_those_that_were_fixed() {
+    fn fit_rows_are_those_committed_to_before_tuning() {
         assert_eq!(fits_hash(), 12_739_326_518_351_273_021);
     }
 
-    /// Roles may not follow what comes out: they are as they were before anything was tuned.
+    /// Guards against choosing roles by result: roles must be those fixed before tuning.
     #[test]
-    fn roles_are_as_they_were_fixed() {
+    fn role_counts_are_those_fixed_before_tuning() {
         let count = |role| {
             let rows = STUDIES.map(|name| study(name).unwrap().rows);
             let rows = rows.iter().flatten().filter(|row| row.published.is_some());
             rows.filter(|row| row.role == role).count()
         };
-        // Predictions that came later: two of two cores, one of a download.
+        // Predictions added later: two with two cores, one with a download.
         assert_eq!(
             (count(Role::Fit), count(Role::Prediction)),
             (47, 44 + 2 + 1)
@@ -292,29 +291,29 @@ mod tests {
     }
 
     #[test]
-    fn a_download_is_whole_or_none() {
+    fn download_keys_come_together() {
         let download = |toml: &str| {
             let keys: DownloadKeys = toml::from_str(toml).map_err(|error| error.to_string())?;
             keys.download()
         };
         assert_eq!(download(""), Ok(None));
         assert!(
-            download("piece_bytes = 1\nnetwork_Bps = 1")
+            download("piece_bytes = 1\nnetwork_bytes_per_s = 1")
                 .unwrap()
                 .is_some()
         );
         for bad in [
             "piece_bytes = 1",
-            "piece_bytes = 0\nnetwork_Bps = 1",
+            "piece_bytes = 0\nnetwork_bytes_per_s = 1",
             "rate = 1",
         ] {
             assert!(download(bad).is_err(), "{bad}");
         }
     }
 
-    /// Keys are gathered by serde's flatten, which passes over those it does not know.
+    /// Checks key names, because serde's flatten ignores unknown keys.
     #[test]
-    fn no_key_is_misspelt() {
+    fn study_files_have_no_unknown_keys() {
         let known = [
             "figure",
             "quantity",
@@ -328,7 +327,7 @@ mod tests {
             "measure",
             "threshold_ms",
             "offsets_bytes",
-            "part",
+            "phase",
             "over",
             "download",
         ];
@@ -348,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_study_lists_those_there_are() {
+    fn the_error_for_an_unknown_study_lists_all_studies() {
         let error = study("magod3").unwrap_err();
         assert!(
             error.contains("magod3") && error.contains("blinky"),

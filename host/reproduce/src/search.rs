@@ -1,29 +1,29 @@
-//! A search over the physical values of a card for those that come closest to what was seen.
+//! Random search over the physical values of a card for those that match measurements best.
 //!
-//! Each trial changes a few values of the best so far, boldly at first and ever more finely, and stays if it
-//! is better. Values stay within what real chips have.
+//! Each trial changes a few values of the best profile so far, by large steps at first and smaller ones
+//! later, and replaces the profile if it is better. Values stay within the ranges of real chips.
 
 use cardiograph_sim_card::{Profile, Random};
 use std::ops::RangeInclusive;
 
-/// A value that is searched for.
+/// A value that the search varies.
 pub struct Knob {
-    /// Its path in a profile.
+    /// Path of the value in a profile.
     pub name: &'static str,
     get: fn(&Profile) -> u32,
     set: fn(&mut Profile, u32),
     allowed: RangeInclusive<u32>,
-    /// Powers of two only.
+    /// True if only powers of two are allowed.
     is_power: bool,
 }
 
 impl Knob {
-    /// The value that a profile has.
+    /// Returns the value in a profile.
     pub fn value(&self, profile: &Profile) -> u32 {
         (self.get)(profile)
     }
 
-    /// Changes it by a share of its reach, -1 to 1.
+    /// Changes the value by a share of the largest step, from -1 to 1.
     fn change(&self, profile: &mut Profile, share: f64) {
         let value = f64::from(self.value(profile)).max(0.5);
         let changed = match self.is_power {
@@ -47,8 +47,9 @@ macro_rules! knob {
     };
 }
 
-/// Mean time to program a page. Of two pages that share cells the upper takes two and a half times as
-/// long as the lower, and of three the last eight times.
+/// Returns the mean time to program a page. [`set_program_us`] keeps the ratios between pages that share
+/// cells: of two pages, the upper takes 2.5 times as long as the lower; of three, the last takes 8 times as
+/// long as the first.
 fn program_us(profile: &Profile) -> u32 {
     let times = &profile.flash.program_us;
     times.iter().sum::<u32>() / times.len().max(1) as u32
@@ -62,7 +63,7 @@ fn set_program_us(profile: &mut Profile, mean_us: u32) {
     };
 }
 
-/// What can be found from times.
+/// Values that latencies can reveal.
 pub const KNOBS: [Knob; 15] = [
     knob!(flash.page_bytes, 2048..=16_384, true),
     knob!(flash.pages_per_block, 32..=512, true),
@@ -81,13 +82,13 @@ pub const KNOBS: [Knob; 15] = [
     knob!(controller.open_units, 0..=8, false),
     knob!(controller.ram_pages, 1..=8, false),
     knob!(controller.log_blocks, 1..=256, false),
-    knob!(controller.clean_up_blocks, 1..=256, false),
+    knob!(controller.gc_log_blocks, 1..=256, false),
     knob!(controller.fast_zone_units, 0..=16, false),
     knob!(controller.stall_limit_us, 5_000..=1_000_000, false),
     knob!(controller.wear_levelling_erases, 10..=1000, false),
 ];
 
-/// The profile of least `loss` that is found in so many trials, and its loss.
+/// Searches for the profile with the lowest `loss` in the given number of trials; returns it with its loss.
 pub fn minimise(
     start: &Profile,
     trials: u32,
@@ -120,7 +121,7 @@ mod tests {
     use cardiograph_sim_card::Seed;
 
     #[test]
-    fn a_hidden_profile_is_approached() {
+    fn the_search_approaches_a_hidden_profile() {
         let start = Profile::named("class10-16g").unwrap();
         let mut hidden = start.clone();
         hidden.flash.erase_us = 7000;

@@ -1,13 +1,13 @@
-//! Outcomes in words and numbers.
+//! Outcomes as text and JSON.
 
 use crate::outcome::Outcome;
 use crate::row::Role;
 use serde::Serialize;
 use std::fmt::Write;
 
-/// Within this factor a fit is close, ...
+/// Largest factor of a close result.
 const CLOSE: f64 = 1.25;
-/// ... and within this one it is near.
+/// Largest factor of a near result.
 const NEAR: f64 = 2.0;
 
 /// A row of `--json`.
@@ -20,13 +20,13 @@ pub struct JsonRow<'a> {
     role: &'static str,
     published: Option<f64>,
     simulated: Option<f64>,
-    /// Least and greatest over the seeds.
+    /// Lowest and highest result over the seeds.
     interval: Option<[f64; 2]>,
     ratio: Option<f64>,
 }
 
 impl Outcome {
-    /// The outcome as a row of `--json`.
+    /// Returns the outcome as a row of `--json`.
     pub fn json_row(&self) -> JsonRow<'_> {
         JsonRow {
             study: self.row.study,
@@ -41,12 +41,12 @@ impl Outcome {
         }
     }
 
-    /// What the ratio means.
+    /// Returns the verdict on the ratio.
     pub fn verdict(&self) -> &'static str {
         match self.factor() {
-            _ if self.row.take.measure.is_of_this_computer() => "this computer",
-            None if self.row.published.is_none() => "no number",
-            None => "nothing came out",
+            _ if self.row.query.measure.runs_on_host() => "measured on this host",
+            None if self.row.published.is_none() => "not published",
+            None => "no result",
             Some(factor) if factor <= CLOSE => "within 25 %",
             Some(factor) if factor <= NEAR => "within a factor of 2",
             Some(_) => "off",
@@ -55,13 +55,13 @@ impl Outcome {
 }
 
 impl Outcome {
-    /// Whether it is further off than a factor of two.
+    /// Returns true if the deviation exceeds a factor of two.
     pub(crate) fn is_off(&self) -> bool {
         self.row.published.is_some() && self.factor().is_none_or(|factor| factor > NEAR)
     }
 }
 
-/// To four digits: more would be noise.
+/// Rounds to four digits; more would be noise.
 fn rounded(value: f64) -> f64 {
     if value == 0.0 || !value.is_finite() {
         return value;
@@ -71,7 +71,7 @@ fn rounded(value: f64) -> f64 {
     (value * scale).round() / scale
 }
 
-/// One study as a table for a terminal.
+/// Formats a study as a table for a terminal.
 pub fn text(title: &str, outcomes: &[Outcome]) -> String {
     let mut out = format!("{title}\n");
     let widest = |of: &dyn Fn(&Outcome) -> usize| outcomes.iter().map(of).max().unwrap_or(0);
@@ -80,7 +80,7 @@ pub fn text(title: &str, outcomes: &[Outcome]) -> String {
     let _ = writeln!(
         out,
         "  {:figure_width$}  {:quantity_width$}  {:>9}  {:>9}  {:<17} {:<5}  {:>5}  role        verdict",
-        "", "", "published", "simulated", "over the seeds", "", "ratio"
+        "", "", "published", "simulated", "seed range", "", "ratio"
     );
     for outcome in outcomes {
         let row = &outcome.row;
@@ -104,13 +104,13 @@ pub fn text(title: &str, outcomes: &[Outcome]) -> String {
     out
 }
 
-/// How all of it went, in two lines.
+/// Summarises all outcomes in two lines.
 pub fn summary(outcomes: &[Outcome]) -> String {
     let factors = |role| {
         let rows = outcomes
             .iter()
             .filter(|outcome| outcome.row.published.is_some())
-            .filter(|outcome| !outcome.row.take.measure.is_of_this_computer());
+            .filter(|outcome| !outcome.row.query.measure.runs_on_host());
         let rows = rows.filter(move |outcome| outcome.row.role == role);
         let mut factors: Vec<f64> = rows.map(|o| o.factor().unwrap_or(f64::INFINITY)).collect();
         factors.sort_by(f64::total_cmp);
@@ -123,21 +123,21 @@ pub fn summary(outcomes: &[Outcome]) -> String {
         let near = fits.iter().filter(|factor| **factor <= NEAR).count();
         let _ = writeln!(
             out,
-            "fit: {close} of {} within 25 %, {near} within a factor of 2, the worst off by a factor of {worst:.2}",
+            "fit: {close} of {} within 25 %, {near} within a factor of 2, worst case off by a factor of {worst:.2}",
             fits.len()
         );
     }
     if let Some(median) = predictions.get(predictions.len() / 2) {
         let _ = writeln!(
             out,
-            "prediction: {} rows, half of them within a factor of {median:.2}",
+            "prediction: {} rows, median off by a factor of {median:.2}",
             predictions.len()
         );
     }
     out
 }
 
-/// Least and greatest number over the seeds, if they differ.
+/// Formats the lowest and highest result over the seeds, if they differ.
 pub(crate) fn shown_interval(outcome: &Outcome) -> String {
     match outcome.interval().map(|interval| interval.map(number)) {
         Some([least, greatest]) if least != greatest => format!("{least} to {greatest}"),
@@ -145,7 +145,7 @@ pub(crate) fn shown_interval(outcome: &Outcome) -> String {
     }
 }
 
-/// A number to three digits.
+/// Formats a number with about three digits.
 pub(crate) fn number(value: f64) -> String {
     let decimals = match value.abs() {
         below if below >= 100.0 => 0,

@@ -1,20 +1,20 @@
-//! The study's load on two cores, on this computer: the one experiment that needs no card.
+//! Study 1's load on two cores, run on the host: the only experiment without a card.
 //!
-//! A fixed amount of arithmetic, floats and whole numbers, in a thread that is pinned to a core: alone, on
-//! two cores at once, and twice on one core.
+//! The load is a fixed amount of integer and floating-point arithmetic in a thread pinned to a core. It runs
+//! alone, on two cores at the same time, and twice on one core.
 
 use crate::measure::Measure;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::hint::black_box;
 use std::time::Instant;
 
-/// Rounds of the study; these take milliseconds here, so that they are gone through several times.
+/// Rounds of the study's load. They take only milliseconds on a PC, so the load is repeated.
 const ROUNDS: u32 = 1000 * 999;
 const REPEATS: u32 = 40;
-/// Measurements, of which rows have the median.
-const TIMES: usize = 5;
+/// Number of measurements; rows show their median.
+const MEASUREMENTS: usize = 5;
 
-/// What each measurement gives; nothing if there are no two cores to use.
+/// Returns the ratio of each measurement; empty if the process may not use two cores.
 pub(crate) fn measure(measure: Measure) -> Vec<f64> {
     let Some([first, second]) = two_cores() else {
         return Vec::new();
@@ -27,7 +27,7 @@ pub(crate) fn measure(measure: Measure) -> Vec<f64> {
         };
         both_s / alone_s
     };
-    (0..TIMES).map(|_| ratio()).collect()
+    (0..MEASUREMENTS).map(|_| ratio()).collect()
 }
 
 fn two_cores() -> Option<[usize; 2]> {
@@ -36,7 +36,7 @@ fn two_cores() -> Option<[usize; 2]> {
     Some([cores.next()?, cores.next()?])
 }
 
-/// Time until a thread on each of these cores is done with the load.
+/// Returns the time in s until a thread on each of these cores has completed the load.
 fn seconds(cores: &[usize]) -> f64 {
     let begin = Instant::now();
     std::thread::scope(|scope| {
@@ -44,7 +44,7 @@ fn seconds(cores: &[usize]) -> f64 {
             scope.spawn(move || {
                 let mut set = CpuSet::new();
                 set.set(core);
-                // A system that does not let us runs the load where it likes.
+                // Without permission to pin, the load runs on any core.
                 let _ = sched_setaffinity(None, &set);
                 for _ in 0..REPEATS {
                     black_box(load(black_box(ROUNDS)));

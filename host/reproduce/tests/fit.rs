@@ -1,6 +1,6 @@
-//! A profile is found again from what it did.
+//! Fitting recovers a profile from a simulated trace.
 
-use cardiograph_reproduce::{Experiment, Host, Measure, Take, fit, take};
+use cardiograph_reproduce::{Experiment, Host, Measure, Query, evaluate, fit};
 use cardiograph_sim_card::Profile;
 use cardiograph_workload::Operation;
 
@@ -11,7 +11,7 @@ fn run(workload: &str) -> (Experiment, Vec<Operation>) {
     (experiment, all)
 }
 
-/// A card that is another in every way that shows.
+/// A profile that differs from class10-16g in everything a trace shows.
 fn another() -> Profile {
     let mut profile = Profile::named("class10-16g").unwrap();
     profile.flash.pages_per_block = 128;
@@ -22,31 +22,31 @@ fn another() -> Profile {
 }
 
 #[test]
-fn spacing_height_and_median_come_out_as_they_were() {
+fn stall_spacing_stall_latency_and_median_are_recovered() {
     let (experiment, writes) = run("magod2");
     let found = fit(&writes, &another(), 600).unwrap();
     assert_eq!(found.host, Host::OpensAndCloses);
-    let seen = experiment.run(1).unwrap();
+    let measured = experiment.run(1).unwrap();
     let refit = cardiograph_reproduce::Operations::from(found.refit);
     for (measure, tolerance) in [
         (Measure::Median, 0.02),
-        (Measure::SpacingMedian, 0.25),
-        (Measure::HeightMedian, 0.25),
+        (Measure::StallSpacingMedian, 0.25),
+        (Measure::StallLatencyMedian, 0.25),
     ] {
-        let what = Take {
+        let query = Query {
             experiment: experiment.clone(),
             measure,
             threshold_ns: 50_000_000,
             offsets_bytes: None,
             phase: None,
         };
-        let ratio = take(&what, &refit).unwrap() / take(&what, &seen).unwrap();
+        let ratio = evaluate(&query, &refit).unwrap() / evaluate(&query, &measured).unwrap();
         assert!((ratio - 1.0).abs() < tolerance, "{measure:?}: {ratio}");
     }
 }
 
 #[test]
-fn nothing_comes_of_nothing() {
+fn no_writes_or_one_huge_write_give_no_fit() {
     assert!(fit(&[], &another(), 10).is_none());
     let write = |length_bytes| Operation {
         kind: cardiograph_workload::OperationKind::Write,
@@ -57,7 +57,7 @@ fn nothing_comes_of_nothing() {
         end_ns: 1_000_000,
     };
     assert!(fit(&[write(9 << 59)], &another(), 10).is_none());
-    // More than the smallest card holds: it is written over.
+    // A write larger than the card continues at the start of the file.
     let mut small = another();
     small.capacity_bytes = 64 << 20;
     assert!(fit(&[write(100 << 20)], &small, 4).is_some());

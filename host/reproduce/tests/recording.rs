@@ -1,4 +1,4 @@
-//! What a recording says of another seed or card is what a run on that card gives, but for polling.
+//! A replay on another seed or card equals a run on it, except for polling.
 
 use cardiograph_reproduce::{Experiment, Recording, study};
 
@@ -7,11 +7,11 @@ fn experiment(board: &str, workload: &str) -> Experiment {
 }
 
 #[test]
-fn a_replay_is_the_run_it_stands_for() {
+fn a_replay_matches_a_run_within_the_polling_period() {
     for (board, workload, period_ns) in [
-        // SPI polls byte by byte, and embedded-sdmmc waits 10 us between looks.
+        // Over SPI, embedded-sdmmc polls byte by byte, 10 µs apart.
         ("esp32", "magod2-kept-open", 20_000),
-        // The SD bus tells when busy is over.
+        // On the SD bus the host sees the end of busy.
         ("lpc43xx", "blinky-stream-512", 100),
     ] {
         let experiment = experiment(board, workload);
@@ -23,13 +23,13 @@ fn a_replay_is_the_run_it_stands_for() {
         assert_eq!(replay.all().len(), run.all().len());
         for (replay, run) in replay.all().iter().zip(run.all()) {
             let differ_ns = replay.duration_ns().abs_diff(run.duration_ns());
-            // An operation has a few waits for busy.
+            // An operation waits for the end of busy a few times.
             assert!(differ_ns < 12 * period_ns, "{differ_ns} ns on {board}");
         }
     }
 }
 
-/// What the card is asked depends on how long it takes, so each seed is a run of its own.
+/// The card's commands depend on their durations, so each seed needs its own run.
 #[test]
 fn a_download_can_be_recorded_but_not_replayed() {
     let rows = study("magod2").unwrap().rows;
@@ -38,13 +38,13 @@ fn a_download_can_be_recorded_but_not_replayed() {
     assert!(alone.can_be_replayed());
     let beside = Experiment {
         workload: "magod2-4.7".to_string(),
-        ..row.take.experiment.clone()
+        ..row.query.experiment.clone()
     };
     let (operations, calls) = beside.run_recorded(1).unwrap();
     assert_eq!(operations.all(), beside.run(1).unwrap().all());
     assert!(calls.len() > operations.all().len());
     let Err(error) = Recording::of(&beside, 1) else {
-        panic!("it was recorded to be replayed");
+        panic!("an experiment with a download was recorded for replay");
     };
     assert!(error.to_string().contains("download"), "{error}");
 }

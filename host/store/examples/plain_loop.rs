@@ -1,7 +1,6 @@
-//! The yardstick for measuring overhead: a plain loop that stores two clock readings around each
-//! pwrite, and nothing else.
+//! Baseline for measuring overhead: a plain loop that stores two clock readings around each pwrite.
 //!
-//! Usage: plain_loop FILE WRITES; prints the time from the first reading to the last, in ns.
+//! Usage: plain_loop FILE WRITES. Prints the time from the first reading to the last, in ns.
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;

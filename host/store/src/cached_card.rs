@@ -1,11 +1,11 @@
-//! Files on a FAT file system on a simulated card, through the crate fatfs over a window of one sector
-//! (FatFs) or a page cache (Linux).
+//! Files on a FAT file system on a simulated card, through the crate fatfs on top of a window of one sector
+//! (like FatFs) or a page cache (like Linux).
 
 use crate::card_device::CardDevice;
 use crate::fat_card::MountError;
 use crate::file_buffer::{Backing, FileBuffer};
 use crate::page_cache::PageCache;
-use crate::volume::{self, Bytes, Disk, Layout, SharedDisk};
+use crate::volume::{self, Layout, SectorCache, SharedCache, VolumeStream};
 use crate::window::Window;
 use crate::{CardClock, StoreError, format};
 use cardiograph_sim_card::{Board, Card, Clock, Profile, Seed};
@@ -15,17 +15,17 @@ use std::cell::{Cell, RefCell};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::rc::Rc;
 
-/// A simulated card on a board, formatted and mounted; [`CachedCard::store`] is the store.
+/// A simulated card on a board, formatted and mounted. [`CachedCard::store`] gives access to its files.
 pub struct CachedCard {
-    file_system: FileSystem<Bytes>,
-    disk: SharedDisk,
-    /// Where the file system's last write ended.
-    written_to: Rc<Cell<u64>>,
+    file_system: FileSystem<VolumeStream>,
+    cache: SharedCache,
+    /// End of the file system's last write, as a byte offset in the volume.
+    last_write_end: Rc<Cell<u64>>,
     board: Board,
     clock: Clock,
 }
 
-/// The files of a [`CachedCard`].
+/// Files of a [`CachedCard`].
 pub struct CachedStore<'a>(&'a CachedCard);
 
 /// An open file of a [`CachedStore`].
@@ -34,14 +34,14 @@ pub struct CachedFile<'a> {
     raw: Raw<'a>,
 }
 
-/// A file past its buffer.
+/// A file without its buffer.
 struct Raw<'a> {
-    file: File<'a, Bytes>,
+    file: File<'a, VolumeStream>,
     was_written: bool,
 }
 
 impl CachedCard {
-    /// A new card of this profile, formatted with the board's cluster size and mounted.
+    /// Creates a new card of this profile, formats it with the board's cluster size and mounts it.
     ///
     /// # Errors
     /// [`MountError`] if no FAT file system of that cluster size fits the card.
@@ -49,7 +49,7 @@ impl CachedCard {
         CachedCard::mount(Card::new(profile, Seed::new(seed)), board)
     }
 
-    /// A card, formatted with the board's cluster size and mounted.
+    /// Formats a card with the board's cluster size and mounts it.
     ///
     /// # Errors
     /// [`MountError`] if no FAT file system of that cluster size fits the card.
@@ -62,73 +62,74 @@ impl CachedCard {
         let mount = |error: io::Error| MountError::Mount(StoreError::Fatfs(error));
         let device = CardDevice::new(card, board, clock.clone())
             .map_err(|error| mount(io::Error::other(error)))?;
-        let disk: Box<dyn Disk> = match library.dirty_bytes_max {
+        let cache: Box<dyn SectorCache> = match library.dirty_bytes_max {
             Some(bytes) => {
                 let burst_blocks = board.driver.burst_blocks;
                 Box::new(PageCache::new(device, layout, bytes, burst_blocks))
             }
             None => Box::new(Window::new(device, layout)),
         };
-        let disk: SharedDisk = Rc::new(RefCell::new(disk));
-        let bytes = Bytes::new(Rc::clone(&disk), layout);
-        let written_to = bytes.written_to();
+        let cache: SharedCache = Rc::new(RefCell::new(cache));
+        let bytes = VolumeStream::new(Rc::clone(&cache), layout);
+        let last_write_end = bytes.last_write_end();
         Ok(CachedCard {
             file_system: FileSystem::new(bytes, FsOptions::new()).map_err(mount)?,
-            disk,
-            written_to,
+            cache,
+            last_write_end,
             board: board.clone(),
             clock,
         })
     }
 
-    /// Its files.
+    /// Returns the store for the card's files.
     pub fn store(&self) -> CachedStore<'_> {
         CachedStore(self)
     }
 
-    /// The clock that everything on this card takes its time from.
+    /// Returns the virtual clock of the card and its board.
     pub fn clock(&self) -> CardClock {
         CardClock(self.clock.clone())
     }
 
-    /// How often the driver gave up on a busy card and was asked again.
-    pub fn time_outs(&self) -> u64 {
-        self.disk.borrow().device().time_outs()
+    /// Returns how many times the driver timed out on a busy card and was called again.
+    pub fn timeouts(&self) -> u64 {
+        self.cache.borrow().device().timeouts()
     }
 
-    /// Whether the card takes no more writes, because too many of its blocks have given out.
+    /// Returns true if the card rejects writes because too many of its blocks are worn out.
     pub fn is_worn_out(&self) -> bool {
-        self.disk.borrow().device().is_worn_out()
+        self.cache.borrow().device().is_worn_out()
     }
 
-    /// Unmounts the card and gives it back.
+    /// Unmounts the card and returns it.
     ///
     /// # Errors
-    /// If what was not synced yet cannot be written.
+    /// If unsynced data cannot be written.
     pub fn unmount(self) -> Result<Card, StoreError> {
         let unmounted = self.file_system.unmount();
-        let synced = unmounted.and_then(|()| self.disk.borrow_mut().sync_all());
+        let synced = unmounted.and_then(|()| self.cache.borrow_mut().sync_all());
         synced.map_err(StoreError::Fatfs)?;
-        let disk = Rc::into_inner(self.disk);
-        let disk = disk.unwrap_or_else(|| unreachable!("the file system alone held it as well"));
-        Ok(disk.into_inner().into_device().into_card())
+        let cache = Rc::into_inner(self.cache);
+        // The file system held the only other reference and is gone.
+        let cache = cache.unwrap_or_else(|| unreachable!("the cache is still shared"));
+        Ok(cache.into_inner().into_device().into_card())
     }
 
     fn sync(&self) -> io::Result<()> {
-        let wants_fs_info = self.disk.borrow().wants_fs_info();
+        let wants_fs_info = self.cache.borrow().wants_fs_info();
         if wants_fs_info {
             let free_clusters = self.file_system.stats()?.free_clusters();
-            self.disk.borrow_mut().update_fs_info(free_clusters)?;
+            self.cache.borrow_mut().update_fs_info(free_clusters)?;
         }
-        self.disk.borrow_mut().sync_all()
+        self.cache.borrow_mut().sync_all()
     }
 
-    fn spend_call(&self) {
+    fn charge_call(&self) {
         self.clock.advance_ns(self.board.call_ns());
     }
 
-    /// Looks a path up and does nothing with it; whether there is a file.
-    fn walk(&self, path: &str) -> io::Result<bool> {
+    /// Looks up a path and returns true if there is a file.
+    fn exists(&self, path: &str) -> io::Result<bool> {
         match self.file_system.root_dir().open_file(path) {
             Ok(_) => Ok(true),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
@@ -136,15 +137,15 @@ impl CachedCard {
         }
     }
 
-    /// Looks a path up as often as the library does before it opens it.
-    fn walks_before_open(&self, path: &str) -> io::Result<()> {
+    /// Repeats the path lookups that the modelled library makes before it opens a file.
+    fn walk_before_open(&self, path: &str) -> io::Result<()> {
         for _ in 1..self.board.library.path_walks_per_open {
-            self.walk(path)?;
+            self.exists(path)?;
         }
         Ok(())
     }
 
-    fn opened<'a>(&self, file: File<'a, Bytes>) -> CachedFile<'a> {
+    fn opened<'a>(&self, file: File<'a, VolumeStream>) -> CachedFile<'a> {
         CachedFile {
             buffer: FileBuffer::new(self.board.library.file_buffer_bytes),
             raw: Raw {
@@ -163,40 +164,40 @@ impl CachedCard {
         }
         root.create_dir(path)?;
         let is_in_root = !path.contains('/');
-        let mut disk = self.disk.borrow_mut();
-        volume::mend_new_folder(disk.as_mut(), self.written_to.get(), is_in_root)?;
-        drop(disk);
+        let mut cache = self.cache.borrow_mut();
+        volume::repair_new_folder(cache.as_mut(), self.last_write_end.get(), is_in_root)?;
+        drop(cache);
         self.sync_at_close()?;
         Ok(true)
     }
 
     fn create(&self, path: &str) -> io::Result<CachedFile<'_>> {
-        if self.walk(path)? {
+        if self.exists(path)? {
             return Err(ErrorKind::AlreadyExists.into());
         }
         Ok(self.opened(self.file_system.root_dir().create_file(path)?))
     }
 
     fn append(&self, path: &str) -> io::Result<CachedFile<'_>> {
-        self.walks_before_open(path)?;
+        self.walk_before_open(path)?;
         let mut file = self.file_system.root_dir().create_file(path)?;
-        // Along the cluster chain, as there is no other way.
+        // FAT finds the end of a file only by following its cluster chain.
         file.seek(SeekFrom::End(0))?;
         Ok(self.opened(file))
     }
 
     fn open(&self, path: &str) -> io::Result<CachedFile<'_>> {
-        self.walks_before_open(path)?;
+        self.walk_before_open(path)?;
         Ok(self.opened(self.file_system.root_dir().open_file(path)?))
     }
 
     fn flush(&self, file: &mut CachedFile) -> io::Result<()> {
-        file.settle()?;
+        file.write_back()?;
         self.sync()
     }
 
     fn close(&self, mut file: CachedFile) -> io::Result<()> {
-        file.settle()?;
+        file.write_back()?;
         match file.raw.was_written {
             true => self.sync_at_close(),
             false => Ok(()),
@@ -209,15 +210,15 @@ impl CachedCard {
     }
 
     fn sync_at_close(&self) -> io::Result<()> {
-        let is_due = self.disk.borrow().is_synced_at_close();
+        let is_due = self.cache.borrow().is_synced_at_close();
         if is_due { self.sync() } else { Ok(()) }
     }
 }
 
 impl CachedFile<'_> {
-    /// Hands over what is held back, and brings the directory entry up to date.
-    fn settle(&mut self) -> io::Result<()> {
-        self.buffer.empty(&mut self.raw)?;
+    /// Writes buffered data to the file system and updates the directory entry.
+    fn write_back(&mut self) -> io::Result<()> {
+        self.buffer.write_back(&mut self.raw)?;
         self.raw.file.flush()
     }
 }
@@ -255,22 +256,22 @@ impl<'a> Store for CachedStore<'a> {
     }
 
     fn mkdir(&mut self, path: &str) -> Result<bool, StoreError> {
-        self.0.spend_call();
+        self.0.charge_call();
         self.0.mkdir(path).map_err(StoreError::Fatfs)
     }
 
     fn create(&mut self, path: &str) -> Result<CachedFile<'a>, StoreError> {
-        self.0.spend_call();
+        self.0.charge_call();
         self.0.create(path).map_err(StoreError::Fatfs)
     }
 
     fn append(&mut self, path: &str) -> Result<CachedFile<'a>, StoreError> {
-        self.0.spend_call();
+        self.0.charge_call();
         self.0.append(path).map_err(StoreError::Fatfs)
     }
 
     fn open(&mut self, path: &str, _writable: bool) -> Result<CachedFile<'a>, StoreError> {
-        self.0.spend_call();
+        self.0.charge_call();
         self.0.open(path).map_err(StoreError::Fatfs)
     }
 
@@ -298,9 +299,9 @@ impl<'a> Store for CachedStore<'a> {
         read.map_err(StoreError::Fatfs)
     }
 
-    /// A sync that is only begun is done with the next one that is waited for.
+    /// `Flush::Start` does nothing; the next `Flush::Wait` writes the data.
     fn flush(&mut self, file: &mut CachedFile<'a>, how: Flush) -> Result<(), StoreError> {
-        self.0.spend_call();
+        self.0.charge_call();
         match how {
             Flush::Start => Ok(()),
             Flush::Wait => self.0.flush(file).map_err(StoreError::Fatfs),
@@ -308,12 +309,12 @@ impl<'a> Store for CachedStore<'a> {
     }
 
     fn close(&mut self, file: CachedFile<'a>) -> Result<(), StoreError> {
-        self.0.spend_call();
+        self.0.charge_call();
         self.0.close(file).map_err(StoreError::Fatfs)
     }
 
     fn remove(&mut self, path: &str) -> Result<(), StoreError> {
-        self.0.spend_call();
+        self.0.charge_call();
         self.0.remove(path).map_err(StoreError::Fatfs)
     }
 }

@@ -1,5 +1,5 @@
-//! A simulated card on a board, as the FAT libraries see it: behind a driver, with everything on the
-//! wire.
+//! A simulated card on a board as a block device for the FAT libraries: behind a driver, with every transfer
+//! simulated on the bus.
 
 use crate::sd_host::{self, SdHost, SdHostError};
 use crate::spi_port::SpiPort;
@@ -10,15 +10,15 @@ use embedded_sdmmc::{Block, BlockCount, BlockDevice, BlockIdx, SdCardError};
 use std::cell::RefCell;
 use std::fmt;
 
-/// The largest card that counts in bytes.
+/// Capacity of the largest byte-addressed card.
 const STANDARD_BYTES_MAX: u64 = 2 << 30;
 
-/// Why a driver did not do what it was told.
+/// Error of a card driver.
 #[derive(Debug)]
 pub enum DriverError {
-    /// embedded-sdmmc's driver over SPI said so.
+    /// Error of embedded-sdmmc's SPI driver.
     Spi(SdCardError),
-    /// The driver for the SD bus said so.
+    /// Error of the driver for the SD bus.
     Sd(SdHostError),
 }
 
@@ -37,9 +37,9 @@ impl fmt::Display for DriverError {
             DriverError::Spi(source) => source.fmt(f)?,
             DriverError::Sd(source) => source.fmt(f)?,
         }
-        if self.is_time_out() {
+        if self.is_timeout() {
             f.write_str(
-                "; the card is busy for longer than this driver waits: take a card with shorter stalls",
+                "; the card stays busy for longer than this driver waits: use a card with shorter stalls",
             )?;
         }
         Ok(())
@@ -47,8 +47,8 @@ impl fmt::Display for DriverError {
 }
 
 impl DriverError {
-    /// Whether the card was busy for longer than the driver waits.
-    pub fn is_time_out(&self) -> bool {
+    /// Returns true if the card stayed busy for longer than the driver waits.
+    pub fn is_timeout(&self) -> bool {
         matches!(
             self,
             DriverError::Spi(
@@ -56,7 +56,7 @@ impl DriverError {
                     | SdCardError::TimeoutReadBuffer
                     | SdCardError::TimeoutCommand(_)
                     | SdCardError::TimeoutACommand(_)
-            ) | DriverError::Sd(SdHostError::BusyTimeOut | SdHostError::ReadTimeOut)
+            ) | DriverError::Sd(SdHostError::BusyTimeout | SdHostError::ReadTimeout)
         )
     }
 }
@@ -74,7 +74,7 @@ enum Port {
 }
 
 impl CardDevice {
-    /// Powers the card up and brings it to where it takes blocks, at the board's clock.
+    /// Powers up and initialises the card, then sets the board's clock.
     pub(crate) fn new(card: Card, board: &Board, clock: Clock) -> Result<CardDevice, DriverError> {
         let driver = board.driver;
         let kind = match card.blocks() * BLOCK_BYTES as u64 {
@@ -98,15 +98,15 @@ impl CardDevice {
         })
     }
 
-    /// How often the driver has given up on a busy card.
-    pub(crate) fn time_outs(&self) -> u64 {
+    /// Returns how many times the driver timed out on a busy card.
+    pub(crate) fn timeouts(&self) -> u64 {
         match &self.port {
-            Port::Spi(port) => port.time_outs(),
-            Port::Sd(host) => host.borrow().time_outs(),
+            Port::Spi(port) => port.timeouts(),
+            Port::Sd(host) => host.borrow().timeouts(),
         }
     }
 
-    /// Whether the card takes no more writes.
+    /// Returns true if the card rejects writes because it is worn out.
     pub(crate) fn is_worn_out(&self) -> bool {
         match &self.port {
             Port::Spi(port) => port.is_worn_out(),
@@ -114,7 +114,7 @@ impl CardDevice {
         }
     }
 
-    /// Takes the card off the board.
+    /// Removes the card from the board.
     pub(crate) fn into_card(self) -> Card {
         match self.port {
             Port::Spi(port) => port.into_card(),
@@ -122,14 +122,14 @@ impl CardDevice {
         }
     }
 
-    /// Reads consecutive blocks, in bursts as long as the driver has them.
+    /// Reads consecutive blocks, in bursts of at most `burst_blocks`.
     pub(crate) fn read(&self, start: u32, blocks: &mut [Block]) -> Result<(), DriverError> {
         let most = self.driver.burst_blocks;
         for (start, blocks) in (start..)
             .step_by(most as usize)
             .zip(blocks.chunks_mut(most as usize))
         {
-            self.spend(blocks.len());
+            self.charge_cpu_time(blocks.len());
             match &self.port {
                 Port::Spi(port) => port.read(start, blocks).map_err(DriverError::Spi)?,
                 Port::Sd(host) => {
@@ -141,14 +141,14 @@ impl CardDevice {
         Ok(())
     }
 
-    /// Writes consecutive blocks, in bursts as long as the driver has them.
+    /// Writes consecutive blocks, in bursts of at most `burst_blocks`.
     pub(crate) fn write(&self, start: u32, blocks: &[Block]) -> Result<(), DriverError> {
         let most = self.driver.burst_blocks;
         for (start, blocks) in (start..)
             .step_by(most as usize)
             .zip(blocks.chunks(most as usize))
         {
-            self.spend(blocks.len());
+            self.charge_cpu_time(blocks.len());
             match &self.port {
                 Port::Spi(port) => port.write(start, blocks).map_err(DriverError::Spi)?,
                 Port::Sd(host) => {
@@ -160,7 +160,7 @@ impl CardDevice {
         Ok(())
     }
 
-    fn spend(&self, blocks: usize) {
+    fn charge_cpu_time(&self, blocks: usize) {
         let Driver {
             command_us,
             block_us,
@@ -199,12 +199,16 @@ fn sd_port(
 ) -> Result<SdHost, SdHostError> {
     let options = Options {
         kind,
-        // What it may be is checked when a board is read.
+        // The range is checked when a board file is read.
         ncr_clocks: sd.ncr_clocks.clamp(2, 64) as u8,
         ..Options::default()
     };
     let bus = SdBusCard::new(card, options, clock, sd_host::INIT_CLOCK_HZ);
-    SdHost::new(bus.map_err(|_| SdHostError::SetUp)?, sd, checks_status)
+    SdHost::new(
+        bus.map_err(|_| SdHostError::Unsupported)?,
+        sd,
+        checks_status,
+    )
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
-//! The clocks of the two kinds of store.
+//! Clocks of the two kinds of store.
 
 use cardiograph_workload::Clock;
 use std::time::{Duration, Instant};
 
-/// The computer's monotonic clock.
+/// The host's monotonic clock.
 #[derive(Clone, Debug)]
 pub struct HostClock {
     origin: Instant,
@@ -18,28 +18,33 @@ impl Default for HostClock {
     }
 }
 
-/// Clock readings taken to learn what a reading costs.
-const READINGS: u32 = 10_000;
+/// Least number of clock readings that measure the cost of a reading.
+const READINGS_MIN: u64 = 10_000;
 
 impl HostClock {
-    /// A step that the clock resolves, and mean time between two readings in a row, both in ns. The
-    /// clock may be finer than the first: it steps by no less than it takes to read.
+    /// Returns the smallest step observed between two readings (an upper bound of the clock's resolution),
+    /// and the mean time between two consecutive readings, both in ns.
     ///
-    /// The second is what measuring adds to every write time.
+    /// Every measured latency includes about the second value.
     pub fn resolution_and_overhead_ns(&mut self) -> (u64, u64) {
-        let begin_ns = self.now_ns();
-        let (mut last_ns, mut smallest_ns) = (begin_ns, u64::MAX);
-        for _ in 0..READINGS {
-            let now_ns = self.now_ns();
-            if now_ns > last_ns {
-                smallest_ns = smallest_ns.min(now_ns - last_ns);
-            }
-            last_ns = now_ns;
-        }
-        let mean_ns = (last_ns - begin_ns) / u64::from(READINGS);
-        // A clock finer than its own reading steps by about one reading.
-        (smallest_ns.min(mean_ns.max(1)), mean_ns)
+        resolution_and_overhead_ns(self)
     }
+}
+
+fn resolution_and_overhead_ns(clock: &mut impl Clock) -> (u64, u64) {
+    let begin_ns = clock.now_ns();
+    let (mut last_ns, mut step_ns) = (begin_ns, u64::MAX);
+    let mut readings = 0;
+    // A coarse clock may need more readings until it steps.
+    while readings < READINGS_MIN || step_ns == u64::MAX {
+        let now_ns = clock.now_ns();
+        if now_ns > last_ns {
+            step_ns = step_ns.min(now_ns - last_ns);
+        }
+        last_ns = now_ns;
+        readings += 1;
+    }
+    (step_ns, (last_ns - begin_ns) / readings)
 }
 
 impl Clock for HostClock {
@@ -64,5 +69,46 @@ impl Clock for CardClock {
 
     fn pause_ns(&mut self, ns: u64) {
         self.0.advance_ns(ns);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A clock that takes `read_ns` to read and counts in steps of `step_ns`.
+    struct Coarse {
+        ns: u64,
+        read_ns: u64,
+        step_ns: u64,
+    }
+
+    impl Clock for Coarse {
+        fn now_ns(&mut self) -> u64 {
+            self.ns += self.read_ns;
+            self.ns / self.step_ns * self.step_ns
+        }
+
+        fn pause_ns(&mut self, ns: u64) {
+            self.ns += ns;
+        }
+    }
+
+    #[test]
+    fn resolution_of_a_coarse_clock_is_its_step() {
+        for (read_ns, step_ns, expected) in [
+            (20, 1000, (1000, 20)),
+            (20, 1_000_000, (1_000_000, 20)),
+            (30, 1, (30, 30)),
+        ] {
+            let mut clock = Coarse {
+                ns: 0,
+                read_ns,
+                step_ns,
+            };
+            let (resolution_ns, overhead_ns) = resolution_and_overhead_ns(&mut clock);
+            assert_eq!(resolution_ns, expected.0);
+            assert!(overhead_ns.abs_diff(expected.1) <= 1, "{overhead_ns} ns");
+        }
     }
 }

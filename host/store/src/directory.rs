@@ -1,6 +1,6 @@
-//! Files in a folder of this computer.
+//! Files in a directory of the host.
 
-use crate::{Medium, StoreError};
+use crate::{StorageInfo, StoreError};
 use cardiograph_workload::{Flush, Store, Workload};
 use rustix::fs::{Advice, OFlags};
 use std::fs::{File, OpenOptions};
@@ -8,22 +8,22 @@ use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// How writes reach the medium.
+/// Path of a write to the storage device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Io {
-    /// Through the page cache: a write returns before the medium has it.
+    /// Through the page cache: a write returns before the device has the data.
     Buffered,
-    /// Past the page cache (`O_DIRECT`): whole blocks only, and a device may still hold them in RAM.
+    /// Bypassing the page cache (`O_DIRECT`): whole blocks only; the device may still hold them in its RAM.
     Direct,
-    /// Each write returns when the medium has it (`O_DSYNC`).
+    /// Each write returns when the device has the data (`O_DSYNC`).
     Dsync,
-    /// `fsync` after each write, inside its time.
+    /// `fsync` after each write, included in the measured time.
     FsyncWrite,
-    /// `fsync` before a file is closed.
+    /// `fsync` before closing a file.
     FsyncFile,
 }
 
-/// A directory as a store. It only ever removes what it made.
+/// A directory as a store.
 pub struct Directory {
     root: PathBuf,
     io: Io,
@@ -36,10 +36,10 @@ pub struct DirectoryFile {
 }
 
 impl Directory {
-    /// The directory at `root`, which must be there.
+    /// Opens the existing directory `root`.
     ///
     /// # Errors
-    /// If it is not there, or is no directory.
+    /// If `root` does not exist or is not a directory.
     pub fn open(root: &Path, io: Io) -> io::Result<Directory> {
         if !std::fs::metadata(root)?.is_dir() {
             return Err(io::ErrorKind::NotADirectory.into());
@@ -50,33 +50,31 @@ impl Directory {
         })
     }
 
-    /// Why the times of this workload may not be the medium's.
+    /// Returns the reasons why latencies of this workload may not be those of the storage device.
     pub fn warnings(&self, workload: &Workload) -> Vec<&'static str> {
-        if Medium::of(&self.root).is_memory {
+        if StorageInfo::of(&self.root).is_memory {
             return vec![
-                "this directory is kept in memory: the times are the computer's, not a medium's",
+                "this directory is in memory: the latencies are those of this computer, not of a card or disk",
             ];
         }
         let on_writes = match self.io {
             Io::Buffered if workload.times_its_syncs() => None,
             Io::Buffered => Some(
-                "the page cache hides the medium: writes return before the medium has them; \
-                 use --io dsync or direct to see it",
+                "writes return from the page cache before the card or disk has the data; use --io dsync or \
+                 --io direct to measure the device",
             ),
             Io::FsyncFile => Some(
-                "the page cache hides the medium until a file is closed; use --io dsync or direct \
-                 to see it in every write",
+                "writes go to the page cache until a file is closed; use --io dsync or --io direct to \
+                 measure the device in every write",
             ),
             Io::Dsync | Io::FsyncWrite if workload.times_its_syncs() => Some(
-                "every write waits for the medium already, so the workload's own syncs make no \
-                 difference; use --io buffered to see them",
+                "every write already waits for the device, so the workload's own syncs have no effect; \
+                 use --io buffered to measure them",
             ),
             Io::Direct | Io::Dsync | Io::FsyncWrite => None,
         };
-        let on_reads = (workload.reads() && self.io != Io::Direct).then_some(
-            "the page cache hides the medium: reads may come from the computer's memory; use --io \
-             direct to see it",
-        );
+        let on_reads = (workload.reads() && self.io != Io::Direct)
+            .then_some("reads may come from the page cache; use --io direct to measure the device");
         on_writes.into_iter().chain(on_reads).collect()
     }
 
@@ -117,7 +115,7 @@ impl Store for Directory {
                 writable: true,
             }),
             Err(error) => {
-                // A file system without O_DIRECT makes the file before it refuses to open it.
+                // A file system without O_DIRECT creates the file before open fails.
                 if self.io == Io::Direct && error.kind() == io::ErrorKind::InvalidInput {
                     let _ = std::fs::remove_file(&path);
                 }
@@ -140,7 +138,7 @@ impl Store for Directory {
     fn open(&mut self, path: &str, writable: bool) -> Result<DirectoryFile, StoreError> {
         let file = self.options(writable).open(self.root.join(path))?;
         if !writable && self.io != Io::Buffered {
-            // What the cache holds would not be read from the medium.
+            // Cached pages would not be read from the device.
             let _ = rustix::fs::fadvise(&file, 0, None, Advice::DontNeed);
         }
         Ok(DirectoryFile { file, writable })
@@ -183,7 +181,7 @@ impl Store for Directory {
 
     fn flush(&mut self, file: &mut DirectoryFile, how: Flush) -> Result<(), StoreError> {
         match how {
-            // Dropping pages from the cache makes the kernel begin to write the dirty ones.
+            // Asking the kernel to drop the file's pages makes it start writing the dirty ones.
             Flush::Start => rustix::fs::fadvise(&file.file, 0, None, Advice::DontNeed)
                 .map_err(|error| StoreError::Io(error.into())),
             Flush::Wait => Ok(file.file.sync_all()?),

@@ -1,52 +1,51 @@
-//! A web server that reads a file piece by piece and sends each over the network.
+//! A web server that reads a file in pieces and sends each piece over the network.
 
 use cardiograph_workload::{Clock, Store};
 use std::fmt;
 use std::num::NonZeroU32;
 
-/// In the root; 8.3, for libraries without long names.
+/// In the root directory; an 8.3 name, for libraries without long names.
 const FILE_NAME: &str = "DOWNLOAD.BIN";
-/// The file is read over and over, so its size shows in its cluster chain only.
+/// The server reads the file repeatedly, so its size affects only the length of the cluster chain.
 const FILE_BYTES: u64 = 1_000_000;
-const MAKE_BYTES: u64 = 4096;
-/// Prime, so that no two sectors near each other are alike.
-const PATTERN: u64 = 251;
+const CREATE_BYTES: u64 = 4096;
+/// Prime, so that nearby sectors differ.
+const PATTERN_BYTES: u64 = 251;
 
-/// A download that goes on for as long as a workload.
+/// A download that continues for as long as a workload runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[expect(non_snake_case, reason = "Bps is bytes per second")]
 pub struct Download {
-    /// What the server reads at once, in bytes.
+    /// Length of each read by the server, in bytes.
     pub piece_bytes: NonZeroU32,
-    /// What the network takes, in B/s.
-    pub network_Bps: NonZeroU32,
+    /// Throughput of the network, in B/s.
+    pub network_bytes_per_s: NonZeroU32,
 }
 
 impl Download {
-    /// Time from a piece read to the next one wanted, in ns.
+    /// Returns the time from the end of a read to the next read, in ns.
     fn send_ns(&self, bytes: u64) -> u64 {
-        // At least 1: the server may not hold the card for ever.
-        (bytes * 1_000_000_000 / u64::from(self.network_Bps.get())).max(1)
+        // At least 1, so that the server does not occupy the card all the time.
+        (bytes * 1_000_000_000 / u64::from(self.network_bytes_per_s.get())).max(1)
     }
 }
 
-/// What was downloaded.
+/// Result of a download.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Downloaded {
-    /// Bytes read, and found to be those of the file.
+    /// Bytes read and verified.
     pub bytes: u64,
-    /// How long it took, in ns.
+    /// Duration of the download, in ns.
     pub duration_ns: u64,
 }
 
-/// Why a download failed.
+/// Error of a download.
 #[derive(Debug)]
 pub enum DownloadError<E> {
     /// The store failed.
     Store(E),
-    /// What was read is not what was written.
+    /// The data read differs from the data written.
     Differs {
-        /// Where in the file the piece begins.
+        /// Offset of the piece in the file.
         offset_bytes: u64,
     },
 }
@@ -59,7 +58,7 @@ impl<E: fmt::Display> fmt::Display for DownloadError<E> {
             DownloadError::Store(source) => write!(f, "downloading {FILE_NAME}: {source}"),
             DownloadError::Differs { offset_bytes } => write!(
                 f,
-                "downloading {FILE_NAME}: what was read at byte {offset_bytes} is not what was written"
+                "downloading {FILE_NAME}: data read at byte {offset_bytes} differs from data written"
             ),
         }
     }
@@ -72,20 +71,20 @@ pub(crate) struct Server<S: Store> {
     piece: Vec<u8>,
     offset_bytes: u64,
     began_ns: u64,
-    /// When the next piece is wanted; never once it failed, and the workload goes on alone.
+    /// Time of the next read; `None` after a failure, from which on the workload continues alone.
     pub(crate) due_ns: Option<u64>,
     bytes: u64,
     failed: Option<DownloadError<S::Error>>,
 }
 
 impl<S: Store> Server<S> {
-    /// Makes the file; the first piece is wanted at once.
+    /// Creates the file; the first read is due immediately.
     pub(crate) fn start(
         store: &mut S,
         clock: &mut impl Clock,
         download: Download,
     ) -> Result<Server<S>, S::Error> {
-        make_file(store)?;
+        create_file(store)?;
         let file = store.open(FILE_NAME, false)?;
         let now_ns = clock.now_ns();
         Ok(Server {
@@ -100,7 +99,7 @@ impl<S: Store> Server<S> {
         })
     }
 
-    /// Reads a piece if one is wanted by now.
+    /// Reads a piece if a read is due.
     pub(crate) fn read_if_due(&mut self, store: &mut S, clock: &mut impl Clock) {
         if self.due_ns.is_none_or(|due_ns| due_ns > clock.now_ns()) {
             return;
@@ -111,15 +110,20 @@ impl<S: Store> Server<S> {
         }
     }
 
-    /// Reads a piece, at the end of the file what is left; returns its bytes.
+    /// Reads a piece, or the rest of the file, and verifies it; returns its length in bytes.
     fn read(&mut self, store: &mut S) -> Result<u64, DownloadError<S::Error>> {
         let offset_bytes = self.offset_bytes;
         let wanted = (self.piece.len() as u64).min(FILE_BYTES - offset_bytes);
         let piece = &mut self.piece[..wanted as usize];
         let read = store.read(&mut self.file, offset_bytes, piece);
         let read = read.map_err(DownloadError::Store)? as u64;
-        let right = (offset_bytes..).map(byte_at);
-        if read != wanted || piece.iter().zip(right).any(|(is, right)| *is != right) {
+        let expected = (offset_bytes..).map(byte_at);
+        if read != wanted
+            || piece
+                .iter()
+                .zip(expected)
+                .any(|(actual, expected)| *actual != expected)
+        {
             return Err(DownloadError::Differs { offset_bytes });
         }
         self.offset_bytes = (offset_bytes + wanted) % FILE_BYTES;
@@ -127,7 +131,7 @@ impl<S: Store> Server<S> {
         Ok(wanted)
     }
 
-    /// Closes the file.
+    /// Closes the file and returns the result.
     pub(crate) fn finish(
         self,
         store: &mut S,
@@ -144,12 +148,12 @@ impl<S: Store> Server<S> {
     }
 }
 
-fn make_file<S: Store>(store: &mut S) -> Result<(), S::Error> {
+fn create_file<S: Store>(store: &mut S) -> Result<(), S::Error> {
     let mut file = store.create(FILE_NAME)?;
     let mut at = 0;
     let mut result = Ok(());
     while at < FILE_BYTES && result.is_ok() {
-        let end = FILE_BYTES.min(at + MAKE_BYTES);
+        let end = FILE_BYTES.min(at + CREATE_BYTES);
         let data: Vec<u8> = (at..end).map(byte_at).collect();
         result = store.write(&mut file, at, &data);
         at = end;
@@ -158,5 +162,5 @@ fn make_file<S: Store>(store: &mut S) -> Result<(), S::Error> {
 }
 
 fn byte_at(offset_bytes: u64) -> u8 {
-    (offset_bytes % PATTERN) as u8
+    (offset_bytes % PATTERN_BYTES) as u8
 }

@@ -1,17 +1,17 @@
-//! What can go wrong in a store, and what to do about it.
+//! Errors of a store, with remedies.
 
 use crate::card_device::DriverError;
 use std::fmt;
 use std::io;
 
-/// Why an operation on a store failed.
+/// Error of an operation on a store.
 #[derive(Debug)]
 pub enum StoreError {
-    /// The computer's file system said so.
+    /// Error of the host's file system.
     Io(io::Error),
-    /// The FAT library or the card driver below it said so.
+    /// Error of embedded-sdmmc or of the card driver below it.
     Fat(embedded_sdmmc::Error<DriverError>),
-    /// The crate fatfs or the card driver below it said so.
+    /// Error of the crate fatfs or of the card driver below it.
     Fatfs(io::Error),
 }
 
@@ -47,34 +47,34 @@ impl fmt::Display for StoreError {
             StoreError::Fat(
                 source @ (embedded_sdmmc::Error::DiskFull | embedded_sdmmc::Error::NotEnoughSpace),
             ) => {
-                write!(f, "{source}; {LESS_OR_LARGER}")
+                write!(f, "{source}; {WRITE_LESS}")
             }
             StoreError::Fat(embedded_sdmmc::Error::DeviceError(source)) => source.fmt(f),
             StoreError::Fat(source) => source.fmt(f),
             StoreError::Fatfs(source) if source.to_string() == FATFS_FULL => {
-                write!(f, "disk full; {LESS_OR_LARGER}")
+                write!(f, "disk full; {WRITE_LESS}")
             }
             StoreError::Fatfs(source) => source.fmt(f),
         }
     }
 }
 
-/// What the crate fatfs says when no cluster is free: it has no kind of error for that.
+/// Message of the crate fatfs when no cluster is free; it has no error kind for that.
 const FATFS_FULL: &str = "No space left on device";
-const LESS_OR_LARGER: &str = "take a workload that writes less, or a larger card";
+const WRITE_LESS: &str = "use a workload that writes less, or a larger card";
 
 fn remedy(error: &io::Error) -> Option<&'static str> {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            Some("free some space, or take a workload that writes less")
+            Some("free some space, or use a workload that writes less")
         }
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-            Some("give a directory you may write to")
+            Some("choose a directory you may write to")
         }
-        io::ErrorKind::NotFound => Some("give a directory that files can be made in"),
-        // Only O_DIRECT makes the kernel particular about lengths and places.
+        io::ErrorKind::NotFound => Some("choose a directory in which files can be created"),
+        // Only O_DIRECT restricts lengths and offsets.
         io::ErrorKind::InvalidInput => Some(
-            "this file system or payload cannot go past the page cache; use --io dsync instead of direct",
+            "this file system or payload size does not support O_DIRECT; use --io dsync instead of --io direct",
         ),
         _ => None,
     }

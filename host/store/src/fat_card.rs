@@ -10,9 +10,9 @@ use embedded_sdmmc::{
     Mode, RawDirectory, RawFile, RawVolume, TimeSource, Timestamp, VolumeIdx, VolumeManager,
 };
 
-/// Folders that can be open at once: the deepest path of a workload, with room.
+/// Folders that can be open at the same time: more than the deepest path of a workload.
 const DIRS_MAX: usize = 8;
-/// Those of a workload, and one that is downloaded.
+/// Files that can be open at the same time: those of a workload and the one that is downloaded.
 const FILES_MAX: usize = Phase::OPEN_FILES_MAX as usize + 1;
 
 type Manager = VolumeManager<CardDevice, Noon, DIRS_MAX, FILES_MAX, 1>;
@@ -23,7 +23,7 @@ pub struct FatCard {
     volume: RawVolume,
     board: Board,
     clock: Clock,
-    /// The buffer of all files, and whose data it holds.
+    /// Buffer shared by all files, and the file whose data it holds.
     shared: Option<(FileBuffer, Option<RawFile>)>,
 }
 
@@ -33,7 +33,7 @@ pub struct FatFile {
     buffer: FileBuffer,
 }
 
-/// Every file is of noon, 1 January 2026: the real date would make runs differ.
+/// Dates every file noon, 1 January 2026: the real date would make runs differ.
 struct Noon;
 
 impl TimeSource for Noon {
@@ -49,14 +49,14 @@ impl TimeSource for Noon {
     }
 }
 
-/// Why a simulated card could not be brought up.
+/// Error while preparing a simulated card.
 #[derive(Debug)]
 pub enum MountError {
-    /// It could not be formatted.
+    /// Formatting failed.
     Format(FormatError),
-    /// The driver or the FAT library did not take it.
+    /// The driver or the FAT library failed to mount it.
     Mount(StoreError),
-    /// The file that is downloaded could not be made on it.
+    /// The file to download could not be created.
     Download(StoreError),
 }
 
@@ -67,13 +67,13 @@ impl std::fmt::Display for MountError {
         match self {
             MountError::Format(error) => error.fmt(f),
             MountError::Mount(error) => write!(f, "mounting the card: {error}"),
-            MountError::Download(error) => write!(f, "making the file to download: {error}"),
+            MountError::Download(error) => write!(f, "creating the file to download: {error}"),
         }
     }
 }
 
 impl FatCard {
-    /// A new card of this profile, formatted with the board's cluster size and mounted.
+    /// Creates a new card of this profile, formats it with the board's cluster size and mounts it.
     ///
     /// # Errors
     /// [`MountError`] if no FAT file system of that cluster size fits the card.
@@ -81,7 +81,7 @@ impl FatCard {
         FatCard::mount(Card::new(profile, Seed::new(seed)), board)
     }
 
-    /// A card, formatted with the board's cluster size and mounted.
+    /// Formats a card with the board's cluster size and mounts it.
     ///
     /// # Errors
     /// [`MountError`] if no FAT file system of that cluster size fits the card.
@@ -106,22 +106,22 @@ impl FatCard {
         })
     }
 
-    /// The clock that everything on this card takes its time from.
+    /// Returns the virtual clock of the card and its board.
     pub fn clock(&self) -> CardClock {
         CardClock(self.clock.clone())
     }
 
-    /// How often the driver gave up on a busy card and was asked again.
-    pub fn time_outs(&self) -> u64 {
-        self.manager.device(|device| device.time_outs())
+    /// Returns how many times the driver timed out on a busy card and was called again.
+    pub fn timeouts(&self) -> u64 {
+        self.manager.device(|device| device.timeouts())
     }
 
-    /// Whether the card takes no more writes, because too many of its blocks have given out.
+    /// Returns true if the card rejects writes because too many of its blocks are worn out.
     pub fn is_worn_out(&self) -> bool {
         self.manager.device(|device| device.is_worn_out())
     }
 
-    /// Unmounts the card and gives it back.
+    /// Unmounts the card and returns it.
     ///
     /// # Errors
     /// If a file is open, or the last block cannot be written.
@@ -131,11 +131,11 @@ impl FatCard {
         Ok(device.into_card())
     }
 
-    fn spend_call(&self) {
+    fn charge_call(&self) {
         self.clock.advance_ns(self.board.call_ns());
     }
 
-    /// Runs `act` in the folder that holds `path`, with the last name of it.
+    /// Calls `act` with the open parent folder of `path` and the last name of the path.
     fn in_folder<T>(
         &self,
         path: &str,
@@ -154,7 +154,7 @@ impl FatCard {
     }
 
     fn open_file(&mut self, path: &str, mode: Mode) -> Result<FatFile, StoreError> {
-        self.spend_call();
+        self.charge_call();
         for _ in 1..self.board.library.path_walks_per_open {
             self.in_folder(path, |folder, name| {
                 match self.manager.find_directory_entry(folder, name) {
@@ -172,8 +172,8 @@ impl FatCard {
         })
     }
 
-    /// Runs `act` on the buffer of a file: its own, or the one that all files share. Whoever had that
-    /// one before has it written back first.
+    /// Calls `act` with the buffer of a file: its own, or the one shared by all files. If another file's data
+    /// is in the shared buffer, writes it back first.
     fn with_buffer<T>(
         &mut self,
         file: &mut FatFile,
@@ -190,13 +190,13 @@ impl FatCard {
         if let Some(file) = owner.replace(file.raw)
             && file != raw.file
         {
-            buffer.empty(&mut Raw { manager, file })?;
+            buffer.write_back(&mut Raw { manager, file })?;
         }
         act(buffer, raw)
     }
 }
 
-/// A file past its buffer.
+/// A file without its buffer.
 struct Raw<'a> {
     manager: &'a Manager,
     file: RawFile,
@@ -205,7 +205,7 @@ struct Raw<'a> {
 impl Raw<'_> {
     fn seek(&self, at: u64) -> Result<(), StoreError> {
         let at = u32::try_from(at).map_err(|_| embedded_sdmmc::Error::InvalidOffset)?;
-        // Seeking to where the file is would make the library look its cluster up anew.
+        // Even a seek to the current offset would make the library follow the cluster chain again.
         if self.manager.file_offset(self.file)? != at {
             self.manager.file_seek_from_start(self.file, at)?;
         }
@@ -239,7 +239,7 @@ impl Store for FatCard {
     }
 
     fn mkdir(&mut self, path: &str) -> Result<bool, StoreError> {
-        self.spend_call();
+        self.charge_call();
         self.in_folder(path, |folder, name| {
             match self.manager.make_dir_in_dir(folder, name) {
                 Ok(()) => Ok(true),
@@ -258,7 +258,7 @@ impl Store for FatCard {
     }
 
     fn open(&mut self, path: &str, writable: bool) -> Result<FatFile, StoreError> {
-        // The library cannot open for writing in place, but an appended file can be sought.
+        // The library cannot open a file for writing in place, but one opened for appending can seek.
         let mode = if writable {
             Mode::ReadWriteAppend
         } else {
@@ -290,28 +290,28 @@ impl Store for FatCard {
     }
 
     fn flush(&mut self, file: &mut FatFile, how: Flush) -> Result<(), StoreError> {
-        self.spend_call();
+        self.charge_call();
         if how == Flush::Wait {
-            self.with_buffer(file, |buffer, raw| buffer.empty(raw))?;
+            self.with_buffer(file, |buffer, raw| buffer.write_back(raw))?;
             self.manager.flush_file(file.raw)?;
         }
         Ok(())
     }
 
     fn close(&mut self, mut file: FatFile) -> Result<(), StoreError> {
-        self.spend_call();
-        let emptied = self.with_buffer(&mut file, |buffer, raw| buffer.empty(raw));
+        self.charge_call();
+        let written = self.with_buffer(&mut file, |buffer, raw| buffer.write_back(raw));
         if let Some((_, owner)) = &mut self.shared {
             *owner = None;
         }
         let closed = self.manager.close_file(file.raw);
-        emptied?;
+        written?;
         Ok(closed?)
     }
 
-    /// The library takes the name away and leaves the file's clusters allocated.
+    /// Removes the directory entry; the library leaves the file's clusters allocated.
     fn remove(&mut self, path: &str) -> Result<(), StoreError> {
-        self.spend_call();
+        self.charge_call();
         self.in_folder(path, |folder, name| {
             Ok(self.manager.delete_entry_in_dir(folder, name)?)
         })

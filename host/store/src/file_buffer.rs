@@ -1,24 +1,24 @@
-//! The buffer between a program's calls and the file library: SD.h's sector, SdFat's cache block,
-//! FatFs's sector of a file, or the C library's stdio.
+//! Buffer between a program's calls and the file library: SD.h's sector, SdFat's cache block, FatFs's sector
+//! per file, or stdio of the C library.
 
-/// What reads and writes a file for good.
+/// Unbuffered access to a file.
 pub(crate) trait Backing {
-    /// Why it failed.
+    /// Error of an access.
     type Error;
 
-    /// Writes all of `data` at this place of the file.
+    /// Writes all of `data` at offset `at` of the file.
     fn write_at(&mut self, at: u64, data: &[u8]) -> Result<(), Self::Error>;
 
-    /// Reads at this place until `data` is full or the file ends; returns the bytes read.
+    /// Reads from offset `at` until `data` is full or the file ends; returns the number of bytes read.
     fn read_at(&mut self, at: u64, data: &mut [u8]) -> Result<usize, Self::Error>;
 }
 
-/// A buffer that holds what was written and is not yet handed over, or what was read last.
+/// A buffer that holds either data not written to the file yet or data read last.
 pub(crate) struct FileBuffer {
-    /// Its size in bytes, and the alignment of what it holds; 0 for no buffer.
+    /// Size in bytes, and alignment of the contents in the file; 0 for no buffer.
     bytes: usize,
     held: Held,
-    /// Place of the first byte held in the file.
+    /// File offset of the first byte held.
     at: u64,
     data: Vec<u8>,
 }
@@ -31,7 +31,7 @@ enum Held {
 }
 
 impl FileBuffer {
-    /// An empty buffer of this size.
+    /// Creates an empty buffer of this size.
     pub(crate) fn new(bytes: u32) -> FileBuffer {
         FileBuffer {
             bytes: bytes as usize,
@@ -41,7 +41,8 @@ impl FileBuffer {
         }
     }
 
-    /// Gathers what is written; hands over as much as fills the buffer, and whole buffers at once.
+    /// Gathers data in the buffer and writes the buffer when it is full; passes whole buffer lengths directly
+    /// to the file.
     pub(crate) fn write<B: Backing>(
         &mut self,
         file: &mut B,
@@ -52,7 +53,7 @@ impl FileBuffer {
             return file.write_at(at, data);
         }
         if self.held == Held::Read || self.at + self.data.len() as u64 != at {
-            self.empty(file)?;
+            self.write_back(file)?;
         }
         let (mut at, mut rest) = (at, data);
         while !rest.is_empty() {
@@ -70,7 +71,7 @@ impl FileBuffer {
         Ok(())
     }
 
-    /// Takes what belongs into the buffer; returns how much that was.
+    /// Copies as much of `rest` as fits into the buffer; returns the number of bytes copied.
     fn gather<B: Backing>(
         &mut self,
         file: &mut B,
@@ -84,13 +85,13 @@ impl FileBuffer {
         let taken = rest.len().min(self.bytes - within);
         self.data.extend_from_slice(&rest[..taken]);
         if within + taken == self.bytes {
-            self.empty(file)?;
+            self.write_back(file)?;
         }
         Ok(taken)
     }
 
-    /// Reads through the buffer what is less than it holds, and past it what is more; returns the
-    /// bytes read.
+    /// Reads partial buffer lengths through the buffer and whole ones directly from the file; returns the
+    /// number of bytes read.
     pub(crate) fn read<B: Backing>(
         &mut self,
         file: &mut B,
@@ -98,7 +99,7 @@ impl FileBuffer {
         data: &mut [u8],
     ) -> Result<usize, B::Error> {
         if self.held == Held::Written {
-            self.empty(file)?;
+            self.write_back(file)?;
         }
         let mut read = 0;
         while read < data.len() {
@@ -141,8 +142,8 @@ impl FileBuffer {
         Ok(length)
     }
 
-    /// Hands over what is held back, and forgets what was read.
-    pub(crate) fn empty<B: Backing>(&mut self, file: &mut B) -> Result<(), B::Error> {
+    /// Writes gathered data to the file and discards data read.
+    pub(crate) fn write_back<B: Backing>(&mut self, file: &mut B) -> Result<(), B::Error> {
         if self.held == Held::Written {
             file.write_at(self.at, &self.data)?;
         }

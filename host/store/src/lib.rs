@@ -1,13 +1,13 @@
-//! The media a workload can write to from a computer.
+//! Stores that a workload can write to from a host.
 //!
-//! - [`Directory`]: files in a folder of this computer, past the page cache or through it ([`Io`]).
+//! - [`Directory`]: files in a directory of the host, through the page cache or bypassing it ([`Io`]).
 //! - [`FatCard`]: files on a FAT file system on a simulated card, through embedded-sdmmc.
-//! - [`CachedCard`]: the same through a window of one sector, as FatFs has it, or a page cache, as
-//!   Linux has it.
+//! - [`CachedCard`]: the same through a window of one sector, like FatFs, or through a page cache, like
+//!   Linux.
 //!
-//! All are [`Store`](cardiograph_workload::Store)s; [`HostClock`] and [`CardClock`] are their clocks.
-//! Cards are simulated in virtual time; [`format()`] makes their file system, and [`run_on_card`]
-//! runs a workload on any card on any board. A [`SharedCard`] is any of them with a download beside the
+//! All of them implement [`Store`](cardiograph_workload::Store); [`HostClock`] and [`CardClock`] are their
+//! clocks. Cards are simulated in virtual time; [`format()`] creates their file system, and [`run_on_card`]
+//! runs a workload on any card and board. A [`SharedCard`] adds a download that runs at the same time as the
 //! workload.
 //!
 //! ```text
@@ -26,12 +26,12 @@ mod error;
 mod fat_card;
 mod file_buffer;
 mod format;
-mod medium;
 mod page_cache;
 mod sd_host;
 mod shared_card;
 mod simulated;
 mod spi_port;
+mod storage_info;
 mod volume;
 mod window;
 
@@ -43,7 +43,7 @@ pub use download::{Download, DownloadError, Downloaded};
 pub use error::StoreError;
 pub use fat_card::{FatCard, FatFile, MountError};
 pub use format::{FormatError, format};
-pub use medium::Medium;
 pub use sd_host::SdHostError;
 pub use shared_card::{SharedCard, SharedClock, SharedStore};
 pub use simulated::{SimulatedRun, run_on_card};
+pub use storage_info::StorageInfo;

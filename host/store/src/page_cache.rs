@@ -1,49 +1,48 @@
-//! A card as Linux sees it: through a page cache.
+//! A page cache in front of a card, like that of Linux.
 //!
 //! ```text
-//!   write ──> dirty pages ── sync, or too many of them ──> card, in order of address, in bursts
-//!   read <── clean pages <── bursts, ahead of who reads in order ── card
+//!   write ──> dirty pages ── at a sync, or when too many are dirty ──> card, by address, in bursts
+//!   read <── clean pages <── bursts, with read-ahead for sequential reads ── card
 //! ```
 
 use crate::card_device::{CardDevice, DriverError};
-use crate::volume::{Disk, Layout, io_error};
+use crate::volume::{Layout, SectorCache, io_error};
 use cardiograph_sim_card::BLOCK_BYTES;
 use embedded_sdmmc::Block;
 use std::collections::HashMap;
 use std::io;
 
-/// Bytes and sectors of a page.
 const PAGE_BYTES: usize = 4096;
 const PAGE_SECTORS: u32 = (PAGE_BYTES / BLOCK_BYTES) as u32;
-/// Clean pages that are kept; one more, and all are forgotten.
+/// Largest number of clean pages; beyond it, all of them are discarded.
 const CLEAN_PAGES_MAX: usize = 4096;
 
 #[derive(Default)]
 struct Page {
-    /// None if all is zero, so that gigabytes of zeros take no memory.
+    /// `None` if all bytes are zero, so that gigabytes of zeros take no memory.
     data: Option<Box<[u8; PAGE_BYTES]>>,
-    /// A bit for each sector that is known.
-    known: u8,
-    /// A bit for each sector that the card does not have.
+    /// Bit mask of the sectors whose contents are valid.
+    valid: u8,
+    /// Bit mask of the sectors that are not on the card yet.
     dirty: u8,
 }
 
 impl Page {
-    /// Sectors that are not known yet, as the card has them.
+    /// Fills the sectors that are not valid yet with the card's blocks.
     fn fill(&mut self, blocks: &[Block]) {
         for (sector, block) in blocks.iter().enumerate() {
-            let is_new = self.known >> sector & 1 == 0;
-            if is_new && (self.data.is_some() || block.contents != [0; BLOCK_BYTES]) {
+            let is_missing = self.valid >> sector & 1 == 0;
+            if is_missing && (self.data.is_some() || block.contents != [0; BLOCK_BYTES]) {
                 let at = sector * BLOCK_BYTES;
                 self.bytes()[at..at + BLOCK_BYTES].copy_from_slice(&block.contents);
             }
         }
-        self.known = u8::MAX;
+        self.valid = u8::MAX;
     }
 
     fn write(&mut self, within: usize, data: &[u8]) {
         let sectors = sectors_of(within, data.len());
-        self.known |= sectors;
+        self.valid |= sectors;
         self.dirty |= sectors;
         if data.len() == PAGE_BYTES && is_zero(data) {
             self.data = None;
@@ -67,12 +66,12 @@ impl Page {
 pub(crate) struct PageCache {
     device: CardDevice,
     layout: Layout,
-    /// By number, counted from the start of the card: clusters are aligned there.
+    /// Pages by number. Numbers count from the start of the card, to which clusters are aligned.
     pages: HashMap<u32, Page>,
-    /// Numbers of those that are dirty.
+    /// Numbers of the dirty pages.
     dirty: Vec<u32>,
     dirty_pages_max: usize,
-    /// The page that comes next for who reads in order.
+    /// Page after the last read; a read that starts there is sequential.
     read_next: u32,
     burst: Vec<Block>,
     burst_blocks: usize,
@@ -99,10 +98,10 @@ impl PageCache {
 
     fn write(&mut self, mut at: u64, mut data: &[u8]) -> Result<(), DriverError> {
         while !data.is_empty() {
-            let (page, within, length) = self.here(at, data.len());
+            let (page, within, length) = self.locate(at, data.len());
             let is_whole = (within | length).is_multiple_of(BLOCK_BYTES);
             if !is_whole {
-                self.know(page, within, length, 1)?;
+                self.load(page, within, length, 1)?;
             }
             let held = self.pages.entry(page).or_default();
             if held.dirty == 0 {
@@ -120,9 +119,9 @@ impl PageCache {
 
     fn read(&mut self, mut at: u64, mut data: &mut [u8]) -> Result<(), DriverError> {
         while !data.is_empty() {
-            let (page, within, length) = self.here(at, data.len());
+            let (page, within, length) = self.locate(at, data.len());
             let pages = (within + data.len()).div_ceil(PAGE_BYTES);
-            self.know(page, within, length, pages)?;
+            self.load(page, within, length, pages)?;
             let (now, rest) = data.split_at_mut(length);
             if let Some(held) = self.pages.get(&page) {
                 held.read(within, now);
@@ -133,17 +132,18 @@ impl PageCache {
         Ok(())
     }
 
-    /// The page that a byte of the volume is in, its place there, and how many of `wanted` it holds.
-    fn here(&self, at: u64, wanted: usize) -> (u32, usize, usize) {
+    /// Returns the page of a byte of the volume, the offset in the page, and the bytes of `wanted` that it
+    /// holds.
+    fn locate(&self, at: u64, wanted: usize) -> (u32, usize, usize) {
         let at = at + u64::from(self.layout.start) * BLOCK_BYTES as u64;
         let within = (at % PAGE_BYTES as u64) as usize;
         let page = (at / PAGE_BYTES as u64) as u32;
         (page, within, wanted.min(PAGE_BYTES - within))
     }
 
-    /// Reads a page whose sectors are not all known, and with it as many as are wanted next; more of
-    /// them for who reads in order.
-    fn know(
+    /// Ensures that the sectors of a page are valid. Reads the page if not, together with the pages wanted
+    /// next, or as many as a burst holds if the read is sequential.
+    fn load(
         &mut self,
         page: u32,
         within: usize,
@@ -152,7 +152,7 @@ impl PageCache {
     ) -> Result<(), DriverError> {
         let needed = sectors_of(within, length);
         if let Some(held) = self.pages.get(&page)
-            && held.known & needed == needed
+            && held.valid & needed == needed
         {
             return Ok(());
         }
@@ -178,7 +178,7 @@ impl PageCache {
         Ok(())
     }
 
-    /// Writes all that is dirty, in order of address.
+    /// Writes all dirty sectors, in order of address.
     fn write_out(&mut self) -> Result<(), DriverError> {
         let mut dirty = std::mem::take(&mut self.dirty);
         dirty.sort_unstable();
@@ -217,7 +217,7 @@ fn send(device: &CardDevice, start: u32, burst: &mut Vec<Block>) -> Result<(), D
     Ok(())
 }
 
-/// A bit for each sector of a page that these bytes touch.
+/// Returns the bit mask of the sectors of a page that these bytes touch.
 fn sectors_of(within: usize, length: usize) -> u8 {
     let (first, end) = (
         within / BLOCK_BYTES,
@@ -231,7 +231,7 @@ fn is_zero(data: &[u8]) -> bool {
     rest.is_empty() && sectors.iter().all(|sector| *sector == [0; BLOCK_BYTES])
 }
 
-impl Disk for PageCache {
+impl SectorCache for PageCache {
     fn read_part(&mut self, sector: u32, within: usize, data: &mut [u8]) -> io::Result<()> {
         let at = u64::from(sector) * BLOCK_BYTES as u64 + within as u64;
         self.read(at, data).map_err(io_error)
@@ -255,7 +255,7 @@ impl Disk for PageCache {
     }
 
     fn wants_fs_info(&self) -> bool {
-        // The library writes it when the volume is unmounted.
+        // The library writes it when it unmounts the volume.
         false
     }
 

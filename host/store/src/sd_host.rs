@@ -1,10 +1,10 @@
-//! A driver for the SD bus: brings a card up and moves blocks, alone or in bursts.
+//! A driver for the SD bus: initialises a card and transfers single blocks or bursts.
 //!
 //! ```text
 //!   CMD0, CMD8, ACMD41 … CMD2, CMD3, CMD9, CMD7, ACMD6, above 25 MHz CMD6
 //!     read    CMD17 block                  CMD18 block … block CMD12
 //!     write   CMD24 block busy             CMD25 block busy … block busy CMD12 busy
-//!                          both with CMD13 after it, if the driver asks for the status
+//!                          followed by CMD13 in both cases if the driver checks the status
 //! ```
 //!
 //! Section numbers are those of the SD Physical Layer Simplified Specification, version 9.00.
@@ -14,60 +14,61 @@ use cardiograph_sim_card::{Card, Sd};
 use embedded_sdmmc::Block;
 use std::fmt;
 
-/// Clock until a card has its address, in Hz (4.2.1).
+/// Clock during identification, in Hz (4.2.1).
 pub(crate) const INIT_CLOCK_HZ: u32 = 400_000;
-/// The fastest clock of a card that was not switched (4.3.10.4).
+/// Fastest clock of a card that is not in high-speed mode (4.3.10.4).
 const DEFAULT_SPEED_HZ: u32 = 25_000_000;
 
-/// Clocks that a card wants before the first command; 74 at least (6.4.1.1).
+/// Clocks before the first command; the card requires at least 74 (6.4.1.1).
 const POWER_UP_CLOCKS: u32 = 80;
-/// From a response to the next command, and to a block (NRC and NWR of 4.12.4).
+/// Clocks from a response to the next command (4.12.4).
 const NRC_CLOCKS: u32 = 8;
+/// Clocks from a response to a data block sent to the card (4.12.4).
 const NWR_CLOCKS: u32 = 2;
-/// A response that has not begun by then does not come (NCR of 4.12.4).
+/// Longest time from a command to the start of its response, in clocks (NCR of 4.12.4).
 const NCR_CLOCKS_MAX: u32 = 64;
 /// Longest initialisation, in ms (4.2.3).
 const INIT_MS_MAX: u64 = 1000;
 /// Longest wait for a block to read, in ms (4.6.2.1).
 const READ_MS_MAX: u64 = 100;
-/// Longest busy that a host must bear, in ms (4.6.2.2, the largest cards).
+/// Longest busy time that a host must tolerate, in ms (4.6.2.2, for the largest cards).
 const BUSY_MS_MAX: u64 = 500;
-/// How often it is waited anew for a card that is busy for longer: some 12 s in all.
+/// Number of waits of that length for a card that stays busy: a total of about 12 s.
 const WAITS_MAX: u64 = 24;
 
-/// Voltages from 2.7 to 3.6 V, and a host that knows high capacity (4.2.3.1).
+/// Voltages from 2.7 to 3.6 V; the host supports high capacity (4.2.3.1).
 const ACMD41_ARGUMENT: u32 = 1 << 30 | 0x00FF_8000;
 const OCR_READY: u32 = 1 << 31;
 const OCR_HIGH_CAPACITY: u32 = 1 << 30;
-/// 2.7 to 3.6 V and a pattern that comes back (4.3.13).
+/// 2.7 to 3.6 V and a check pattern that the card echoes (4.3.13).
 const CMD8_ARGUMENT: u32 = 0x1AA;
-/// Switch group 1 to function 1, leave the others (4.3.10).
+/// Switches function group 1 to function 1 and leaves the other groups unchanged (4.3.10).
 const CMD6_HIGH_SPEED: u32 = 0x80FF_FFF1;
-/// Errors of the card status (4.10.1).
+/// Error bits of the card status (4.10.1).
 const STATUS_ERRORS: u32 = 0xFDF9_8000;
 const OUT_OF_RANGE: u32 = 1 << 31;
 
-/// Why the driver did not do what it was told.
+/// Error of the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SdHostError {
-    /// No response to this command.
+    /// The card did not respond to this command.
     NoResponse(u8),
-    /// The response to this command tells of an error: the card status.
+    /// The response to this command reports errors: command index and card status.
     Status(u8, u32),
-    /// The card was not ready a second after it was first asked.
-    InitTimeOut,
-    /// High speed was asked for, and the card has stayed with its default.
+    /// The card was not ready 1 s after the first ACMD41.
+    InitTimeout,
+    /// The card did not switch to high speed.
     NoHighSpeed,
-    /// No block came within 100 ms.
-    ReadTimeOut,
-    /// The card was busy for 12 s.
-    BusyTimeOut,
-    /// A block came with wrong checksums.
+    /// No data block arrived within 100 ms.
+    ReadTimeout,
+    /// The card stayed busy for 12 s.
+    BusyTimeout,
+    /// A data block arrived with wrong checksums.
     ReadChecksum,
-    /// The card did not take a block.
-    Refused,
-    /// The bus or the card cannot be as the board has it.
-    SetUp,
+    /// The card did not accept a data block.
+    Rejected,
+    /// The bus or the card does not support the board's settings.
+    Unsupported,
 }
 
 impl std::error::Error for SdHostError {}
@@ -79,13 +80,17 @@ impl fmt::Display for SdHostError {
             SdHostError::Status(index, status) => {
                 write!(f, "CMD{index} failed with the card status {status:#010x}")
             }
-            SdHostError::InitTimeOut => f.write_str("the card was not ready after 1 s"),
-            SdHostError::NoHighSpeed => f.write_str("the card does not switch to high speed"),
-            SdHostError::ReadTimeOut => f.write_str("no block came within 100 ms"),
-            SdHostError::BusyTimeOut => f.write_str("the card was busy for 12 s"),
-            SdHostError::ReadChecksum => f.write_str("a block came with wrong checksums"),
-            SdHostError::Refused => f.write_str("the card did not take a block"),
-            SdHostError::SetUp => f.write_str("the card does not fit this bus"),
+            SdHostError::InitTimeout => f.write_str("the card was not ready after 1 s"),
+            SdHostError::NoHighSpeed => f.write_str("the card did not switch to high speed"),
+            SdHostError::ReadTimeout => {
+                f.write_str("no data block within 100 ms of a read command")
+            }
+            SdHostError::BusyTimeout => f.write_str("the card stayed busy for 12 s"),
+            SdHostError::ReadChecksum => f.write_str("a data block arrived with wrong checksums"),
+            SdHostError::Rejected => f.write_str("the card rejected a data block"),
+            SdHostError::Unsupported => {
+                f.write_str("the card does not support this bus width or clock")
+            }
         }
     }
 }
@@ -96,15 +101,15 @@ pub(crate) struct SdHost {
     width: Width,
     clock_hz: u32,
     rca: u32,
-    /// Blocks to an address: 1, or 512 where addresses count bytes.
+    /// Address step per block: 1 if addresses count blocks, 512 if they count bytes.
     address_step: u32,
     checks_status: bool,
-    /// How often a card was busy for longer than a host must bear.
-    time_outs: u64,
+    /// Number of times the card stayed busy for longer than a host must tolerate.
+    timeouts: u64,
 }
 
 impl SdHost {
-    /// Brings the card up, at the board's clock and width.
+    /// Initialises the card and sets the board's clock and bus width.
     pub(crate) fn new(bus: SdBusCard, sd: &Sd, checks_status: bool) -> Result<SdHost, SdHostError> {
         let mut host = SdHost {
             bus,
@@ -113,11 +118,11 @@ impl SdHost {
             rca: 0,
             address_step: 512,
             checks_status,
-            time_outs: 0,
+            timeouts: 0,
         };
         host.bus.idle(POWER_UP_CLOCKS);
         host.identify()?;
-        host.speed_up(sd)?;
+        host.set_up_bus(sd)?;
         Ok(host)
     }
 
@@ -125,27 +130,27 @@ impl SdHost {
         self.bus.into_card()
     }
 
-    /// How often it gave up on a busy card and waited anew.
-    pub(crate) fn time_outs(&self) -> u64 {
-        self.time_outs
+    /// Returns how many times the driver timed out on a busy card and waited again.
+    pub(crate) fn timeouts(&self) -> u64 {
+        self.timeouts
     }
 
-    /// Whether the card takes no more writes.
+    /// Returns true if the card rejects writes because it is worn out.
     pub(crate) fn is_worn_out(&self) -> bool {
         self.bus.card().controller().is_worn_out()
     }
 
-    /// Blocks of the card.
+    /// Returns the number of blocks of the card.
     pub(crate) fn blocks(&self) -> u32 {
         u32::try_from(self.bus.card().blocks()).unwrap_or(u32::MAX)
     }
 
-    /// From `idle` to `stby`: the card gets an address.
+    /// Takes the card from state `idle` to `stby`, in which it has an address.
     fn identify(&mut self) -> Result<(), SdHostError> {
         self.send(0, 0);
-        // A card of version 1 does not answer, and is told nothing of high capacity then.
-        let knows_voltage = self.send(8, CMD8_ARGUMENT).argument().is_some();
-        let argument = match knows_voltage {
+        // A card of version 1 does not respond to CMD8; ACMD41 must not offer high capacity to it.
+        let is_version_2 = self.send(8, CMD8_ARGUMENT).argument().is_some();
+        let argument = match is_version_2 {
             true => ACMD41_ARGUMENT,
             false => ACMD41_ARGUMENT & !OCR_HIGH_CAPACITY,
         };
@@ -156,7 +161,7 @@ impl SdHost {
                 break ocr;
             }
             if self.now_ns() - began_ns > INIT_MS_MAX * 1_000_000 {
-                return Err(SdHostError::InitTimeOut);
+                return Err(SdHostError::InitTimeout);
             }
         };
         if ocr & OCR_HIGH_CAPACITY != 0 {
@@ -168,8 +173,8 @@ impl SdHost {
         Ok(())
     }
 
-    /// Selects the card; then as many lines, and the clock.
-    fn speed_up(&mut self, sd: &Sd) -> Result<(), SdHostError> {
+    /// Selects the card, then sets bus width and clock.
+    fn set_up_bus(&mut self, sd: &Sd) -> Result<(), SdHostError> {
         self.status(7, self.rca)?;
         if sd.width == 4 {
             self.app_status(6, 0b10)?;
@@ -180,17 +185,17 @@ impl SdHost {
             self.status(6, CMD6_HIGH_SPEED)?;
             let mut switched = [0; 64];
             self.receive(&mut switched)?;
-            // Function of group 1 (4.3.10.4).
+            // Selected function of group 1 (4.3.10.4).
             if switched[16] & 0xF != 1 {
                 return Err(SdHostError::NoHighSpeed);
             }
         }
         self.clock_hz = sd.clock_hz;
         let set = self.bus.set_clock_hz(sd.clock_hz);
-        set.map_err(|_| SdHostError::SetUp)
+        set.map_err(|_| SdHostError::Unsupported)
     }
 
-    /// Reads consecutive blocks, with one command.
+    /// Reads consecutive blocks with one command.
     pub(crate) fn read(&mut self, start: u32, blocks: &mut [Block]) -> Result<(), SdHostError> {
         let index = if blocks.len() == 1 { 17 } else { 18 };
         self.status(index, start * self.address_step)?;
@@ -201,7 +206,7 @@ impl SdHost {
                 break;
             }
         }
-        // A card that cannot read a block waits for the stop as well.
+        // A card that fails to read a single block also waits for CMD12.
         if index == 18 || result.is_err() {
             let stopped = self.stop();
             result = result.and(stopped);
@@ -209,7 +214,7 @@ impl SdHost {
         result
     }
 
-    /// Writes consecutive blocks, with one command; returns when the card is no longer busy.
+    /// Writes consecutive blocks with one command; returns when the card is no longer busy.
     pub(crate) fn write(&mut self, start: u32, blocks: &[Block]) -> Result<(), SdHostError> {
         let index = if blocks.len() == 1 { 24 } else { 25 };
         self.status(index, start * self.address_step)?;
@@ -219,7 +224,7 @@ impl SdHost {
             let sums = self.width.sums(&block.contents);
             result = match self.bus.write_block(&block.contents, sums) {
                 Some(CrcStatus::Positive) => self.wait(),
-                _ => Err(SdHostError::Refused),
+                _ => Err(SdHostError::Rejected),
             };
             if result.is_err() {
                 break;
@@ -236,11 +241,11 @@ impl SdHost {
         result
     }
 
-    /// CMD12, and what the card has yet to do.
+    /// Sends CMD12 and waits until the card is no longer busy.
     fn stop(&mut self) -> Result<(), SdHostError> {
         let status = self.command(12, 0)?;
-        // A card that reads ahead may have passed its own end (4.3.3); blocks past it do not come, and
-        // are not taken, so that nothing is overlooked.
+        // A card that reads ahead may run past its last block (4.3.3). Ignoring OUT_OF_RANGE hides nothing:
+        // the card neither sends nor accepts blocks past its end, so the transfer itself fails.
         match status & STATUS_ERRORS & !OUT_OF_RANGE {
             0 => self.wait(),
             _ => Err(SdHostError::Status(12, status)),
@@ -254,16 +259,16 @@ impl SdHost {
             if self.bus.wait(clocks_max) {
                 return Ok(());
             }
-            self.time_outs += 1;
+            self.timeouts += 1;
         }
-        Err(SdHostError::BusyTimeOut)
+        Err(SdHostError::BusyTimeout)
     }
 
     fn receive(&mut self, data: &mut [u8]) -> Result<(), SdHostError> {
         let clocks_max = self.clocks_in_ms(READ_MS_MAX);
         let sums = self.bus.read_block(data, clocks_max);
-        let sums = sums.ok_or(SdHostError::ReadTimeOut)?;
-        match self.width.sums_hold(data, &sums) {
+        let sums = sums.ok_or(SdHostError::ReadTimeout)?;
+        match self.width.sums_match(data, &sums) {
             true => Ok(()),
             false => Err(SdHostError::ReadChecksum),
         }
@@ -287,7 +292,7 @@ impl SdHost {
         response.ok_or(SdHostError::NoResponse(index))
     }
 
-    /// A command whose response is the card status.
+    /// Sends a command whose response is the card status and checks it.
     fn status(&mut self, index: u8, argument: u32) -> Result<(), SdHostError> {
         let status = self.command(index, argument)?;
         match status & STATUS_ERRORS {

@@ -1,12 +1,12 @@
-//! A card that a workload and a download share.
+//! A card shared by a workload and a download.
 //!
 //! ```text
 //!   workload  open ····· write ····· close ──────── pause ────────┤··· open
 //!   server    ···· piece ····· piece ····· piece send piece send piece ····
 //! ```
 //!
-//! One lock holds the card for one library call, and who waits gets it in turn. Sending needs no card. A
-//! pause ends on time even where a piece is under way: the call after it waits.
+//! A library call locks the card, and the two take turns when both are waiting. Sending does not need the
+//! card. A pause of the workload ends on time even if the server is reading; the call after the pause waits.
 
 use crate::download::{Download, DownloadError, Downloaded, Server};
 use cardiograph_workload::{Clock, Flush, Store};
@@ -15,25 +15,26 @@ use std::cell::RefCell;
 /// A store and its virtual clock, shared by a workload and a download.
 pub struct SharedCard<'a, S: Store, C>(RefCell<Shared<'a, S, C>>);
 
-/// The card as the workload sees it.
+/// Store of the workload.
 pub struct SharedStore<'a, 'b, S: Store, C>(&'b RefCell<Shared<'a, S, C>>);
 
-/// The clock as the workload sees it.
+/// Clock of the workload.
 pub struct SharedClock<'a, 'b, S: Store, C>(&'b RefCell<Shared<'a, S, C>>);
 
 struct Shared<'a, S: Store, C> {
     store: &'a mut S,
     clock: &'a mut C,
     server: Server<S>,
-    /// The workload's time, where a piece begun in its pause holds the card for longer than the pause.
+    /// Time of the workload, if it is behind the card's clock: a read begun during the workload's pause took
+    /// longer than the pause.
     workload_ns: Option<u64>,
 }
 
 impl<'a, S: Store, C: Clock> SharedCard<'a, S, C> {
-    /// Makes the file that is downloaded and begins with it at once.
+    /// Creates the file to download; the download starts immediately.
     ///
     /// # Errors
-    /// If the file cannot be made.
+    /// If the file cannot be created.
     pub fn new(
         store: &'a mut S,
         clock: &'a mut C,
@@ -48,20 +49,20 @@ impl<'a, S: Store, C: Clock> SharedCard<'a, S, C> {
         })))
     }
 
-    /// The workload's store.
+    /// Returns the workload's store.
     pub fn store(&self) -> SharedStore<'a, '_, S, C> {
         SharedStore(&self.0)
     }
 
-    /// The workload's clock.
+    /// Returns the workload's clock.
     pub fn clock(&self) -> SharedClock<'a, '_, S, C> {
         SharedClock(&self.0)
     }
 
-    /// Ends the download and closes its file, which stays on the card.
+    /// Ends the download and closes its file, which remains on the card.
     ///
     /// # Errors
-    /// [`DownloadError`] if a piece could not be read or was wrong, or the file cannot be closed.
+    /// [`DownloadError`] if a piece was unreadable or wrong, or if closing the file fails.
     pub fn finish(self) -> Result<Downloaded, DownloadError<S::Error>> {
         let Shared {
             store,
@@ -74,18 +75,18 @@ impl<'a, S: Store, C: Clock> SharedCard<'a, S, C> {
 }
 
 impl<S: Store, C: Clock> Shared<'_, S, C> {
-    /// The workload's time.
+    /// Returns the workload's time.
     fn now_ns(&mut self) -> u64 {
         self.workload_ns.unwrap_or_else(|| self.clock.now_ns())
     }
 
-    /// Advances the card's clock, unless it is past that already.
+    /// Advances the card's clock to `to_ns`, unless it is past it.
     fn advance_to(&mut self, to_ns: u64) {
         let left_ns = to_ns.saturating_sub(self.clock.now_ns());
         self.clock.pause_ns(left_ns);
     }
 
-    /// A pause of the workload: the server reads whatever falls due in it.
+    /// Pauses the workload; the server makes the reads that fall due.
     fn pause_ns(&mut self, ns: u64) {
         let end_ns = self.now_ns() + ns;
         while let Some(due_ns) = self.server.due_ns {
@@ -102,7 +103,7 @@ impl<S: Store, C: Clock> Shared<'_, S, C> {
 }
 
 impl<S: Store, C: Clock> SharedStore<'_, '_, S, C> {
-    /// A library call of the workload, for which it waits until the server's is over.
+    /// Makes a library call of the workload, after a read of the server if one is due.
     fn call<T>(&self, act: impl FnOnce(&mut S) -> T) -> T {
         let shared = &mut *self.0.borrow_mut();
         shared.workload_ns = None;

@@ -1,4 +1,4 @@
-//! Any workload on any simulated card on any board.
+//! Runs of a workload on a simulated card on a board.
 
 use crate::{
     CachedCard, CardClock, Download, DownloadError, Downloaded, FatCard, MountError, SharedCard,
@@ -7,27 +7,27 @@ use crate::{
 use cardiograph_sim_card::{Board, Card, LibraryName};
 use cardiograph_workload::{Observer, Outcome, RunError, Store, Workload, run};
 
-/// How a run on a simulated card ended.
+/// Result of a run on a simulated card.
 pub struct SimulatedRun {
-    /// The run itself.
+    /// Result of the workload.
     pub result: Result<Outcome, RunError<StoreError>>,
-    /// What was downloaded meanwhile, if anything was to be.
+    /// Result of the download, if there was one.
     pub downloaded: Option<Result<Downloaded, DownloadError<StoreError>>>,
-    /// How often the card driver gave up on a busy card and was asked again.
-    pub time_outs: u64,
-    /// Whether the card takes no more writes, because too many of its blocks have given out.
+    /// Number of times the driver timed out on a busy card and was called again.
+    pub timeouts: u64,
+    /// True if the card rejects writes because too many of its blocks are worn out.
     pub is_worn_out: bool,
-    /// Whether names of files may be longer than eight and three characters.
+    /// True if file names may be longer than 8.3.
     pub has_long_names: bool,
 }
 
-/// Carries `workload` out on a card, which is formatted first, in virtual time; gives the card back.
-/// `buffer` is at least [`Workload::buffer_bytes`] long. A download goes on beside the workload if there is
-/// one. The same card gives the same times.
+/// Formats a card, runs `workload` on it in virtual time and returns the card. `buffer` must be at least
+/// [`Workload::buffer_bytes`] long. The download, if any, runs at the same time. The same card always gives
+/// the same latencies.
 ///
 /// # Errors
-/// [`MountError`] if the card cannot be brought up on this board. That a run or a download fails is in its
-/// result, and so it is with unmounting.
+/// [`MountError`] if the card cannot be mounted on this board. Errors of the workload, the download and of
+/// unmounting are in their own results.
 pub fn run_on_card(
     card: Card,
     board: &Board,
@@ -41,11 +41,11 @@ pub fn run_on_card(
             let mut store = FatCard::mount(card, board)?;
             let clock = store.clock();
             let (result, downloaded) =
-                run_beside(download, workload, &mut store, clock, observer, buffer)?;
+                run_with_download(download, workload, &mut store, clock, observer, buffer)?;
             let run = SimulatedRun {
                 result,
                 downloaded,
-                time_outs: store.time_outs(),
+                timeouts: store.timeouts(),
                 is_worn_out: store.is_worn_out(),
                 has_long_names: store.has_long_names(),
             };
@@ -55,11 +55,11 @@ pub fn run_on_card(
             let card = CachedCard::mount(card, board)?;
             let (mut store, clock) = (card.store(), card.clock());
             let (result, downloaded) =
-                run_beside(download, workload, &mut store, clock, observer, buffer)?;
+                run_with_download(download, workload, &mut store, clock, observer, buffer)?;
             let run = SimulatedRun {
                 result,
                 downloaded,
-                time_outs: card.time_outs(),
+                timeouts: card.timeouts(),
                 is_worn_out: card.is_worn_out(),
                 has_long_names: store.has_long_names(),
             };
@@ -68,20 +68,20 @@ pub fn run_on_card(
     }
 }
 
-/// How the workload and the download ended.
-type Ends = (
+/// Results of the workload and of the download.
+type Results = (
     Result<Outcome, RunError<StoreError>>,
     Option<Result<Downloaded, DownloadError<StoreError>>>,
 );
 
-fn run_beside(
+fn run_with_download(
     download: Option<Download>,
     workload: &Workload,
     store: &mut impl Store<Error = StoreError>,
     mut clock: CardClock,
     observer: &mut impl Observer,
     buffer: &mut [u8],
-) -> Result<Ends, MountError> {
+) -> Result<Results, MountError> {
     let Some(download) = download else {
         return Ok((run(workload, store, &mut clock, observer, buffer), None));
     };

@@ -1,5 +1,5 @@
-//! embedded-sdmmc's own driver on a simulated SPI bus, and what it leaves to others: waiting after a
-//! burst, and for cards that are busy for longer than it bears.
+//! embedded-sdmmc's own driver on a simulated SPI bus. This module adds two things that the driver lacks:
+//! waiting after a burst, and waiting for cards that stay busy for longer than the driver's timeout.
 //!
 //! Section numbers are those of the SD Physical Layer Simplified Specification, version 9.00.
 
@@ -11,27 +11,27 @@ use embedded_sdmmc::sdcard::spi::AcquireOpts;
 use embedded_sdmmc::{Block, BlockDevice as _, BlockIdx, SdCard, SdCardError};
 use std::cell::Cell;
 
-/// How often the driver is asked again when it gives up on a busy card: some 12 s in all.
+/// Number of calls to a driver that times out on a busy card: a total of about 12 s.
 const RETRIES_MAX: u32 = 100;
 
-/// Ends a burst over SPI (7.3.3.2).
+/// Token that ends a burst over SPI (7.3.3.2).
 const STOP_TOKEN: u8 = 0xFD;
-/// Comes before data that the card sends (7.3.3.2).
+/// Token before data sent by the card (7.3.3.2).
 const START_TOKEN: u8 = 0xFE;
-/// What a card answers that is not busy.
+/// Byte read from a card that is not busy.
 const RELEASED: u8 = 0xFF;
-/// Longest wait for a card that is busy after a burst, in ns.
+/// Longest wait for a busy card after a burst, in ns.
 const BUSY_NS_MAX: u64 = 12_000_000_000;
 
-/// embedded-sdmmc's own driver on the wire.
+/// embedded-sdmmc's own driver on a simulated SPI bus.
 pub(crate) struct SpiPort {
     driver: SdCard<SpiDevice, Delay>,
     wire: Wire,
-    time_outs: Cell<u64>,
+    timeouts: Cell<u64>,
 }
 
 impl SpiPort {
-    /// Brings the card up, at the board's clock.
+    /// Initialises the card and sets the board's clock.
     pub(crate) fn new(
         card: Card,
         spi: &Spi,
@@ -40,14 +40,14 @@ impl SpiPort {
     ) -> Result<SpiPort, SdCardError> {
         let options = Options {
             kind,
-            // What it may be is checked when a board is read.
+            // The range is checked when a board file is read.
             ncr_bytes: spi.ncr_bytes.min(8) as u8,
             ..Options::default()
         };
         let card = SpiCard::new(card, options, clock, INIT_CLOCK_HZ);
         let wire = Wire::new(card.map_err(|_| SdCardError::CardNotFound)?);
         wire.power_up();
-        // Checksums cost this computer more than all the rest, and the card's time nothing.
+        // Checksums would take most of the host's time, and take no virtual time.
         let without_crc = AcquireOpts {
             use_crc: false,
             ..AcquireOpts::default()
@@ -60,56 +60,59 @@ impl SpiPort {
         Ok(SpiPort {
             driver,
             wire,
-            time_outs: Cell::default(),
+            timeouts: Cell::default(),
         })
     }
 
-    /// How often the driver has given up on a busy card.
-    pub(crate) fn time_outs(&self) -> u64 {
-        self.time_outs.get()
+    /// Returns how many times the driver timed out on a busy card.
+    pub(crate) fn timeouts(&self) -> u64 {
+        self.timeouts.get()
     }
 
-    /// Whether the card takes no more writes.
+    /// Returns true if the card rejects writes because it is worn out.
     pub(crate) fn is_worn_out(&self) -> bool {
         self.wire.card().card().controller().is_worn_out()
     }
 
-    /// Blocks of the card.
+    /// Returns the number of blocks of the card.
     pub(crate) fn blocks(&self) -> Result<u32, SdCardError> {
         Ok(self.driver.num_blocks()?.0)
     }
 
-    /// Takes the card off the wire.
+    /// Removes the card from the bus.
     pub(crate) fn into_card(self) -> Card {
         drop(self.driver);
         let card = self.wire.into_card();
-        card.unwrap_or_else(|| unreachable!("the driver alone held the wire, and it is gone"))
+        card.unwrap_or_else(|| {
+            unreachable!("the driver, now dropped, held the only other reference to the bus")
+        })
     }
 
-    /// Reads consecutive blocks, with one command.
+    /// Reads consecutive blocks with one command.
     pub(crate) fn read(&self, start: u32, blocks: &mut [Block]) -> Result<(), SdCardError> {
-        self.insist(|| self.driver.read(blocks, BlockIdx(start)))
+        self.retry_while_busy(|| self.driver.read(blocks, BlockIdx(start)))
     }
 
-    /// Writes consecutive blocks, with one command; returns when the card is no longer busy.
+    /// Writes consecutive blocks with one command; returns when the card is no longer busy.
     pub(crate) fn write(&self, start: u32, blocks: &[Block]) -> Result<(), SdCardError> {
         let (mut start, mut rest) = (start, blocks);
         for _ in 0..RETRIES_MAX {
             if rest.len() <= 1 {
                 return match rest {
                     [] => Ok(()),
-                    one => self.insist(|| self.driver.write(one, BlockIdx(start))),
+                    one => self.retry_while_busy(|| self.driver.write(one, BlockIdx(start))),
                 };
             }
             self.wait()?;
             let written = self.driver.write(rest, BlockIdx(start));
             let Err(SdCardError::TimeoutWaitNotBusy) = written else {
-                // The driver would take busy after the stop token for an answer to its next command.
+                // The driver would take the busy signal after the stop token for a response to its next
+                // command.
                 self.exchange(RELEASED)?;
                 self.wait()?;
                 return written;
             };
-            self.time_outs.set(self.time_outs.get() + 1);
+            self.timeouts.set(self.timeouts.get() + 1);
             let done = self.end_burst()?.min(rest.len() as u32);
             start += done;
             rest = &rest[done as usize..];
@@ -117,8 +120,8 @@ impl SpiPort {
         Err(SdCardError::TimeoutWaitNotBusy)
     }
 
-    /// Ends a burst that the driver has given up; returns how many blocks the card has taken. To write
-    /// those again could stall again, and for ever.
+    /// Ends a burst on which the driver timed out; returns the number of blocks that the card has accepted
+    /// (ACMD22). Writing these again could stall again, without end.
     fn end_burst(&self) -> Result<u32, SdCardError> {
         self.wait()?;
         self.exchange(STOP_TOKEN)?;
@@ -135,22 +138,25 @@ impl SpiPort {
         for byte in &mut taken {
             *byte = self.exchange(RELEASED)?;
         }
-        // The checksum.
+        // The CRC.
         self.exchange(RELEASED)?;
         self.exchange(RELEASED)?;
         Ok(u32::from_be_bytes(taken))
     }
 
-    /// Asks the driver, and again while it gives up on a busy card: the stall is to be measured, not
-    /// to end the run.
-    fn insist<T>(&self, mut ask: impl FnMut() -> Result<T, SdCardError>) -> Result<T, SdCardError> {
-        let mut result = ask();
+    /// Calls the driver, repeatedly while it times out on a busy card: a long stall must be measured and must
+    /// not end the run.
+    fn retry_while_busy<T>(
+        &self,
+        mut call: impl FnMut() -> Result<T, SdCardError>,
+    ) -> Result<T, SdCardError> {
+        let mut result = call();
         for _ in 0..RETRIES_MAX {
             let Err(SdCardError::TimeoutWaitNotBusy) = result else {
                 break;
             };
-            self.time_outs.set(self.time_outs.get() + 1);
-            result = ask();
+            self.timeouts.set(self.timeouts.get() + 1);
+            result = call();
         }
         result
     }

@@ -1,4 +1,4 @@
-//! The crate fatfs on a simulated card: a stream of bytes for it, made of whole sectors and parts.
+//! Byte stream of a FAT volume for the crate fatfs, split into accesses to whole sectors and within sectors.
 
 use crate::card_device::{CardDevice, DriverError};
 use cardiograph_sim_card::{BLOCK_BYTES, Block, Card};
@@ -7,8 +7,8 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::rc::Rc;
 
-/// What lies between the FAT library and the card. Sectors are counted from the start of the volume.
-pub(crate) trait Disk {
+/// The cache between the FAT library and the card. Sectors are counted from the start of the volume.
+pub(crate) trait SectorCache {
     /// Reads within one sector.
     fn read_part(&mut self, sector: u32, within: usize, data: &mut [u8]) -> io::Result<()>;
 
@@ -21,49 +21,49 @@ pub(crate) trait Disk {
     /// Writes whole sectors.
     fn write_whole(&mut self, sector: u32, data: &[u8]) -> io::Result<()>;
 
-    /// Brings everything written so far to the card.
+    /// Writes all cached data to the card.
     fn sync_all(&mut self) -> io::Result<()>;
 
-    /// Whether the FSInfo sector is to be written with the next sync.
+    /// Returns true if the next sync must update the FSInfo sector.
     fn wants_fs_info(&self) -> bool;
 
-    /// Notes the number of free clusters in the FSInfo sector.
+    /// Writes the number of free clusters to the FSInfo sector.
     fn update_fs_info(&mut self, free_clusters: u32) -> io::Result<()>;
 
-    /// Whether a file that was written is synced when it is closed.
+    /// Returns true if closing a written file syncs it.
     fn is_synced_at_close(&self) -> bool;
 
-    /// The driver below.
+    /// Returns the driver below.
     fn device(&self) -> &CardDevice;
 
-    /// Gives the driver back; what was not synced is lost.
+    /// Returns the driver and discards unsynced data.
     fn into_device(self: Box<Self>) -> CardDevice;
 }
 
-/// A driver's error, as the crate fatfs hands errors through.
+/// Wraps a driver's error in the error type of the crate fatfs.
 pub(crate) fn io_error(error: DriverError) -> io::Error {
     io::Error::other(error)
 }
 
-/// Where the parts of a FAT volume are. Sectors are counted from its start.
+/// Layout of a FAT volume. Sectors are counted from its start.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Layout {
-    /// Block of the card at which it starts.
+    /// First block on the card.
     pub(crate) start: u32,
-    /// Sectors in all.
+    /// Number of sectors.
     pub(crate) sectors: u32,
-    /// The first sector of the first FAT.
+    /// First sector of the first FAT.
     fat: u32,
-    /// Sectors of a FAT.
+    /// Number of sectors per FAT.
     fat_sectors: u32,
-    /// FATs there are.
+    /// Number of FATs.
     fats: u32,
-    /// The FSInfo sector, if there is one.
+    /// Sector of FSInfo, if the volume has one.
     pub(crate) fs_info: Option<u32>,
 }
 
 impl Layout {
-    /// Reads it from the boot sector of a volume, outside time.
+    /// Reads the layout from the boot sector of a volume; takes no virtual time.
     pub(crate) fn of(card: &Card, volume: &Range<u64>) -> Layout {
         let mut boot: [Block; 1] = [[0; BLOCK_BYTES]];
         card.load(volume.start, &mut boot);
@@ -82,7 +82,7 @@ impl Layout {
         }
     }
 
-    /// The sector of the second FAT that goes with this one of the first.
+    /// Returns the copy in the second FAT of a sector of the first FAT.
     pub(crate) fn mirror_of(&self, sector: u32) -> Option<u32> {
         let is_in_first = sector.wrapping_sub(self.fat) < self.fat_sectors;
         (is_in_first && self.fats == 2).then(|| sector + self.fat_sectors)
@@ -94,36 +94,36 @@ impl Layout {
     }
 }
 
-/// A disk that a file system and its owner both hold.
-pub(crate) type SharedDisk = Rc<RefCell<Box<dyn Disk>>>;
+/// A cache shared by a file system and its owner.
+pub(crate) type SharedCache = Rc<RefCell<Box<dyn SectorCache>>>;
 
-/// A disk as the crate fatfs wants it.
-pub(crate) struct Bytes {
-    disk: SharedDisk,
+/// Byte stream of a volume, as the crate fatfs requires.
+pub(crate) struct VolumeStream {
+    cache: SharedCache,
     length: u64,
     at: u64,
-    written_to: Rc<Cell<u64>>,
+    last_write_end: Rc<Cell<u64>>,
 }
 
-impl Bytes {
-    pub(crate) fn new(disk: SharedDisk, layout: Layout) -> Bytes {
-        Bytes {
-            disk,
+impl VolumeStream {
+    pub(crate) fn new(cache: SharedCache, layout: Layout) -> VolumeStream {
+        VolumeStream {
+            cache,
             length: u64::from(layout.sectors) * BLOCK_BYTES as u64,
             at: 0,
-            written_to: Rc::default(),
+            last_write_end: Rc::default(),
         }
     }
 
-    /// Where the last write ended, from now on.
-    pub(crate) fn written_to(&self) -> Rc<Cell<u64>> {
-        Rc::clone(&self.written_to)
+    /// Returns a handle to the end offset of the last write.
+    pub(crate) fn last_write_end(&self) -> Rc<Cell<u64>> {
+        Rc::clone(&self.last_write_end)
     }
 
-    /// Sector and place within it of the next byte, and how many of `wanted` go in one step: whole
-    /// sectors, or a part of one.
+    /// Returns the sector of the current position, the offset in it, and the bytes of `wanted` to transfer in
+    /// one step: whole sectors, or within one sector.
     #[inline]
-    fn here(&self, wanted: usize) -> (u32, usize, usize) {
+    fn position(&self, wanted: usize) -> (u32, usize, usize) {
         let left = (self.length - self.at).min(wanted as u64) as usize;
         let sector = (self.at / BLOCK_BYTES as u64) as u32;
         let within = (self.at % BLOCK_BYTES as u64) as usize;
@@ -135,45 +135,45 @@ impl Bytes {
     }
 }
 
-impl Read for Bytes {
+impl Read for VolumeStream {
     #[inline]
     fn read(&mut self, data: &mut [u8]) -> io::Result<usize> {
-        let (sector, within, step) = self.here(data.len());
+        let (sector, within, step) = self.position(data.len());
         let data = &mut data[..step];
-        let mut disk = self.disk.borrow_mut();
+        let mut cache = self.cache.borrow_mut();
         match step {
             0 => return Ok(0),
-            1..BLOCK_BYTES => disk.read_part(sector, within, data)?,
-            _ => disk.read_whole(sector, data)?,
+            1..BLOCK_BYTES => cache.read_part(sector, within, data)?,
+            _ => cache.read_whole(sector, data)?,
         }
         self.at += step as u64;
         Ok(step)
     }
 }
 
-impl Write for Bytes {
+impl Write for VolumeStream {
     #[inline]
     fn write(&mut self, data: &[u8]) -> io::Result<usize> {
-        let (sector, within, step) = self.here(data.len());
+        let (sector, within, step) = self.position(data.len());
         let data = &data[..step];
-        let mut disk = self.disk.borrow_mut();
+        let mut cache = self.cache.borrow_mut();
         match step {
             0 => return Ok(0),
-            1..BLOCK_BYTES => disk.write_part(sector, within, data)?,
-            _ => disk.write_whole(sector, data)?,
+            1..BLOCK_BYTES => cache.write_part(sector, within, data)?,
+            _ => cache.write_whole(sector, data)?,
         }
         self.at += step as u64;
-        self.written_to.set(self.at);
+        self.last_write_end.set(self.at);
         Ok(step)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        // The library flushes with every file that goes out of scope; what costs time is asked for.
+        // The library flushes whenever a file is dropped; explicit syncs go to the cache directly.
         Ok(())
     }
 }
 
-impl Seek for Bytes {
+impl Seek for VolumeStream {
     #[inline]
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         let at = match to {
@@ -187,28 +187,28 @@ impl Seek for Bytes {
     }
 }
 
-/// Bytes of an entry of a directory.
+/// Size of a directory entry.
 const ENTRY_BYTES: usize = 32;
-/// Places of the cluster's number in an entry.
+/// Offsets of the two halves of the cluster number in an entry.
 const CLUSTER_AT: [usize; 2] = [20, 26];
 
-/// Puts the first entries of a new folder as they must be. The crate fatfs gives `.` and `..` long
-/// names, and lets `..` point to the root by its number, where 0 is due: two faults to fsck.fat.
+/// Corrects the first entries of a new folder. The crate fatfs gives `.` and `..` long names, and stores the
+/// root directory's cluster number in `..` where 0 is required; fsck.fat reports both as errors.
 ///
-/// The crate has just written them, up to `written_to`.
-pub(crate) fn mend_new_folder(
-    disk: &mut dyn Disk,
-    written_to: u64,
+/// Must be called directly after the crate has written the entries, which end at `last_write_end`.
+pub(crate) fn repair_new_folder(
+    cache: &mut dyn SectorCache,
+    last_write_end: u64,
     is_in_root: bool,
 ) -> io::Result<()> {
     let mut entries = [0; 4 * ENTRY_BYTES];
-    let start = written_to.saturating_sub(entries.len() as u64);
+    let start = last_write_end.saturating_sub(entries.len() as u64);
     let (sector, within) = (start / BLOCK_BYTES as u64, start % BLOCK_BYTES as u64);
-    disk.read_part(sector as u32, 0, &mut entries)?;
+    cache.read_part(sector as u32, 0, &mut entries)?;
     let (dot, dot_dot) = (ENTRY_BYTES, 3 * ENTRY_BYTES);
     if within != 0 || !entries[dot..].starts_with(b". ") || !entries[dot_dot..].starts_with(b".. ")
     {
-        return Err(io::Error::other("a new folder is not as it was expected"));
+        return Err(io::Error::other("unexpected entries in a new folder"));
     }
     entries.copy_within(dot..dot + ENTRY_BYTES, 0);
     entries.copy_within(dot_dot..dot_dot + ENTRY_BYTES, ENTRY_BYTES);
@@ -218,5 +218,5 @@ pub(crate) fn mend_new_folder(
             entries[ENTRY_BYTES + at..][..2].fill(0);
         }
     }
-    disk.write_part(sector as u32, 0, &entries)
+    cache.write_part(sector as u32, 0, &entries)
 }

@@ -1,23 +1,23 @@
-//! A card as FatFs sees it: through a window of one sector.
+//! A window of one sector in front of a card, like that of FatFs.
 //!
 //! ```text
-//!   part of a sector ── window ──┐   written back when another sector is needed, or at a sync;
-//!                                ├── card          a sector of the FAT goes to both FATs then
-//!   whole sectors ───────────────┘   at once, as one burst
+//!   part of a sector ── window ──┐   written back when another sector is needed or at a sync;
+//!                                ├── card          a FAT sector is then written to both FATs
+//!   whole sectors ───────────────┘   immediately, as one burst
 //! ```
 //!
-//! The crate fatfs above it writes every change of the FAT to both copies; what it says of the second
-//! is left out here, so that a change costs what it costs FatFs.
+//! The crate fatfs above it writes every change of the FAT to both copies; the window ignores writes to the
+//! second copy, so that a change takes as long as with FatFs.
 
 use crate::card_device::{CardDevice, DriverError};
-use crate::volume::{Disk, Layout, io_error};
+use crate::volume::{Layout, SectorCache, io_error};
 use cardiograph_sim_card::BLOCK_BYTES;
 use embedded_sdmmc::Block;
 use std::io;
 
-/// The FSInfo sector (FAT specification, 5): signatures and their places, then the number of free
-/// clusters; where the next free one is remains untold.
-const FS_INFO_SIGNATURES: [(usize, u32); 4] = [
+/// Constant fields of the FSInfo sector as (offset, value) (FAT specification, 5): three signatures, and the
+/// next free cluster, which is marked unknown.
+const FS_INFO_CONSTANTS: [(usize, u32); 4] = [
     (0, 0x4161_5252),
     (484, 0x6141_7272),
     (492, u32::MAX),
@@ -28,13 +28,13 @@ const FREE_CLUSTERS_AT: usize = 488;
 pub(crate) struct Window {
     device: CardDevice,
     layout: Layout,
-    /// Sector in the window, of the volume, and whether the card has another.
+    /// Volume sector in the window.
     sector: Option<u32>,
     is_dirty: bool,
     data: Block,
-    /// Clusters were taken or freed since the last sync: the FSInfo sector is out of date.
+    /// True if the FAT changed after the last sync, so the FSInfo sector is out of date.
     fat_changed: bool,
-    /// For whole sectors on their way.
+    /// Transfer buffer for whole sectors.
     burst: Vec<Block>,
 }
 
@@ -64,9 +64,9 @@ impl Window {
         Ok(())
     }
 
-    /// Brings a sector into the window.
+    /// Loads a sector into the window.
     #[inline]
-    fn look_at(&mut self, sector: u32) -> Result<(), DriverError> {
+    fn load(&mut self, sector: u32) -> Result<(), DriverError> {
         if self.sector != Some(sector) {
             self.write_back()?;
             self.sector = None;
@@ -78,10 +78,10 @@ impl Window {
     }
 }
 
-impl Disk for Window {
+impl SectorCache for Window {
     #[inline]
     fn read_part(&mut self, sector: u32, within: usize, data: &mut [u8]) -> io::Result<()> {
-        self.look_at(sector).map_err(io_error)?;
+        self.load(sector).map_err(io_error)?;
         data.copy_from_slice(&self.data.contents[within..within + data.len()]);
         Ok(())
     }
@@ -90,7 +90,7 @@ impl Disk for Window {
         if self.layout.is_second_fat(sector) {
             return Ok(());
         }
-        self.look_at(sector).map_err(io_error)?;
+        self.load(sector).map_err(io_error)?;
         self.data.contents[within..within + data.len()].copy_from_slice(data);
         self.is_dirty = true;
         self.fat_changed |= self.layout.mirror_of(sector).is_some();
@@ -107,7 +107,7 @@ impl Disk for Window {
         for (data, block) in sectors.iter_mut().zip(&self.burst) {
             *data = block.contents;
         }
-        // What is in the window may be newer.
+        // The window may hold newer data.
         if let Some(at) = self
             .sector
             .and_then(|in_window| in_window.checked_sub(sector))
@@ -147,10 +147,10 @@ impl Disk for Window {
     fn update_fs_info(&mut self, free_clusters: u32) -> io::Result<()> {
         self.fat_changed = false;
         self.write_back().map_err(io_error)?;
-        // Made anew in the window, not read.
+        // Built in the window without reading the sector.
         self.data.contents = [0; BLOCK_BYTES];
         let free_clusters = (FREE_CLUSTERS_AT, free_clusters);
-        for (at, value) in FS_INFO_SIGNATURES.into_iter().chain([free_clusters]) {
+        for (at, value) in FS_INFO_CONSTANTS.into_iter().chain([free_clusters]) {
             self.data.contents[at..at + 4].copy_from_slice(&value.to_le_bytes());
         }
         (self.sector, self.is_dirty) = (self.layout.fs_info, true);

@@ -1,12 +1,12 @@
-//! The simulated card as a store: judged by fsck.fat and by another FAT library.
+//! The simulated card as a store, checked by fsck.fat and by another FAT library.
 
 mod common;
 
 use cardiograph_sim_card::{Board, Card, Profile, Seed};
 use cardiograph_store::{CardClock, FatCard, format};
-use cardiograph_timing::{Peaks, WriteTimes, buckets_below};
+use cardiograph_timing::{Latencies, Stalls, buckets_below};
 use cardiograph_workload::{
-    Clock, Doing, Flush, Observer, Operation, Phase, Store, Workload, run, workload,
+    Activity, Clock, Flush, Observer, Operation, Phase, Store, Workload, run, workload,
 };
 use common::{fsck, image, partition_of};
 use std::fs::File;
@@ -48,7 +48,7 @@ fn a_formatted_card_is_clean_and_its_data_aligned() {
 }
 
 #[test]
-fn a_cluster_size_that_makes_fat12_is_refused_with_a_remedy() {
+fn a_cluster_size_that_results_in_fat12_is_rejected_with_a_remedy() {
     let mut profile = small_profile();
     profile.capacity_bytes = 64 << 20;
     let error = format(&mut Card::new(&profile, Seed::new(1)), 32_768)
@@ -61,22 +61,22 @@ fn a_cluster_size_that_makes_fat12_is_refused_with_a_remedy() {
 }
 
 #[test]
-fn what_the_store_wrote_another_library_reads_and_fsck_finds_clean() {
+fn files_are_read_by_another_library_and_clean_for_fsck() {
     let board = Board::named("esp32").unwrap();
     let mut store = FatCard::new(&small_profile(), &board, 1).unwrap();
     store.mkdir("DIR").unwrap();
-    assert!(!store.mkdir("DIR").unwrap(), "it is there already");
+    assert!(!store.mkdir("DIR").unwrap(), "the folder exists already");
     let lines: Vec<u8> = (0..3000u32)
         .flat_map(|i| format!("line {i:>6} of many\r\n").into_bytes())
         .collect();
-    // Kept open, in pieces that fit no block.
+    // Kept open, in pieces that are not aligned to blocks.
     let mut file = store.create("DIR/OPEN.TXT").unwrap();
     for (i, piece) in lines.chunks(77).enumerate() {
         store.write(&mut file, i as u64 * 77, piece).unwrap();
     }
     store.flush(&mut file, Flush::Wait).unwrap();
     store.close(file).unwrap();
-    // Opened anew for each piece.
+    // Opened and closed for each piece.
     for (i, piece) in lines.chunks(1000).enumerate() {
         let mut file = store.append("DIR/APPENDED.TXT").unwrap();
         store.write(&mut file, i as u64 * 1000, piece).unwrap();
@@ -115,12 +115,12 @@ impl Observer for Times {
         ControlFlow::Continue(())
     }
 
-    fn wait(&mut self, _doing: Doing, _now_ns: u64) -> ControlFlow<()> {
+    fn poll(&mut self, _activity: Activity, _now_ns: u64) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
 }
 
-/// Runs a workload on the card that comes along; returns every write time in ns with its payload.
+/// Runs a workload on a card of this profile; returns latency in ns and payload of every write.
 fn times_of(workload: &Workload, profile: &Profile, seed: u64) -> Vec<(u64, u64)> {
     let board = Board::named("esp32").unwrap();
     let mut store = FatCard::new(profile, &board, seed).unwrap();
@@ -133,41 +133,41 @@ fn times_of(workload: &Workload, profile: &Profile, seed: u64) -> Vec<(u64, u64)
     times.0
 }
 
-fn peaks_of(times: &[(u64, u64)], threshold_ns: u64) -> Peaks<BUCKETS> {
-    let mut peaks = Peaks::above(threshold_ns);
-    times.iter().for_each(|&(ns, bytes)| peaks.push(ns, bytes));
-    peaks.finish();
-    peaks
+fn stalls_of(times: &[(u64, u64)], threshold_ns: u64) -> Stalls<BUCKETS> {
+    let mut stalls = Stalls::above(threshold_ns);
+    times.iter().for_each(|&(ns, bytes)| stalls.push(ns, bytes));
+    stalls.finish();
+    stalls
 }
 
 const MS: u64 = 1_000_000;
 
 #[test]
-fn lines_opened_and_closed_show_the_published_peaks() {
+fn lines_opened_and_closed_show_the_published_stalls() {
     let profile = Profile::named("class10-16g").unwrap();
     for seed in 1..=5 {
         let times = times_of(workload("magod2").unwrap(), &profile, seed);
-        let peaks = peaks_of(&times, 50 * MS);
-        let (height, mode) = (
-            peaks.median_height_ns().unwrap(),
-            peaks.mode_spacing_bytes().unwrap(),
+        let stalls = stalls_of(&times, 50 * MS);
+        let (latency_ns, mode) = (
+            stalls.median_latency_ns().unwrap(),
+            stalls.mode_spacing_bytes().unwrap(),
         );
         assert!(
-            (50 * MS..=90 * MS).contains(&height),
-            "seed {seed}: {height} ns high"
+            (50 * MS..=90 * MS).contains(&latency_ns),
+            "seed {seed}: median stall {latency_ns} ns"
         );
         assert!(
             (70_000..=95_000).contains(&mode),
-            "seed {seed}: {mode} B apart"
+            "seed {seed}: stalls {mode} B apart"
         );
         assert!(times.iter().all(|time| time.0 < 100 * MS), "seed {seed}");
     }
 }
 
 #[test]
-fn lines_to_files_kept_open_take_less_than_a_millisecond_in_the_mean() {
+fn mean_latency_of_files_kept_open_is_below_a_millisecond() {
     let profile = Profile::named("class10-16g").unwrap();
-    let mut figures = WriteTimes::<BUCKETS>::default();
+    let mut figures = Latencies::<BUCKETS>::default();
     for (ns, bytes) in times_of(workload("magod2-kept-open").unwrap(), &profile, 1) {
         figures.push(ns, bytes);
     }
@@ -177,31 +177,31 @@ fn lines_to_files_kept_open_take_less_than_a_millisecond_in_the_mean() {
 }
 
 #[test]
-fn the_spacing_of_the_peaks_grows_with_the_log() {
+fn stall_spacing_grows_with_the_number_of_log_blocks() {
     let spacing = |log_blocks| {
         let mut profile = Profile::named("class10-16g").unwrap();
         profile.controller.log_blocks = log_blocks;
         let times = times_of(workload("magod2").unwrap(), &profile, 1);
-        peaks_of(&times, 50 * MS).mode_spacing_bytes().unwrap() as f64
+        stalls_of(&times, 50 * MS).mode_spacing_bytes().unwrap() as f64
     };
     let ratio = spacing(40) / spacing(20);
     assert!(
         (1.8..=2.2).contains(&ratio),
-        "twice the log, {ratio} times the spacing"
+        "twice the log blocks, {ratio} times the spacing"
     );
 }
 
 #[test]
-fn the_height_of_the_peaks_grows_with_the_pages_of_a_block() {
-    let height = |program_us| {
+fn stall_latency_grows_with_the_program_time() {
+    let latency_ns = |program_us| {
         let mut profile = Profile::named("class10-16g").unwrap();
         profile.flash.program_us = vec![program_us];
         let times = times_of(workload("magod2").unwrap(), &profile, 1);
-        peaks_of(&times, 50 * MS).median_height_ns().unwrap()
+        stalls_of(&times, 50 * MS).median_latency_ns().unwrap()
     };
-    // 64 pages, each 300 us longer.
-    let grown = height(1000) - height(700);
-    assert!(grown.abs_diff(64 * 300_000) < 2 * MS, "{grown} ns higher");
+    // 64 pages, each 300 µs longer.
+    let grown = latency_ns(1000) - latency_ns(700);
+    assert!(grown.abs_diff(64 * 300_000) < 2 * MS, "{grown} ns longer");
 }
 
 #[test]
@@ -237,7 +237,7 @@ fn a_full_card_is_an_error_with_a_remedy() {
     let chunk = vec![1; 1 << 20];
     let failed = (0..64u64).find_map(|i| store.write(&mut file, i << 20, &chunk).err());
     let message = failed
-        .expect("64 MiB do not fit beside the file system")
+        .expect("64 MiB fit the card next to its file system")
         .to_string();
     assert!(
         message.contains("disk full") && message.contains("larger card"),

@@ -1,11 +1,11 @@
-//! A download beside a workload: what it costs the workload, and what it leaves of it.
+//! A download at the same time as a workload: its effect on latencies, its throughput and its data.
 
 mod common;
 
 use cardiograph_sim_card::{Board, Card, Profile, Seed};
 use cardiograph_store::{Download, DownloadError, Downloaded, SharedCard, run_on_card};
 use cardiograph_workload::{
-    Clock, Doing, Flush, Observer, Operation, Phase, Span, Store, Workload,
+    Activity, Clock, Flush, Observer, Operation, Phase, Span, Store, Workload,
 };
 use common::{fsck, image};
 use std::cell::Cell;
@@ -18,18 +18,18 @@ use std::rc::Rc;
 const CALL_NS: u64 = 1_000_000;
 const READ_NS: u64 = 4_000_000;
 const PIECE_BYTES: u32 = 1000;
-/// A piece in 0.5 ms.
-const NETWORK_BPS: u32 = 2_000_000;
+/// Sends a piece of [`PIECE_BYTES`] in 0.5 ms.
+const NETWORK_BYTES_PER_S: u32 = 2_000_000;
 const SEND_NS: u64 = 500_000;
 
 fn download(piece_bytes: u32) -> Download {
     Download {
         piece_bytes: NonZeroU32::new(piece_bytes).unwrap(),
-        network_Bps: NonZeroU32::new(NETWORK_BPS).unwrap(),
+        network_bytes_per_s: NonZeroU32::new(NETWORK_BYTES_PER_S).unwrap(),
     }
 }
 
-/// Time that passes where someone lets it.
+/// A clock that only moves when paused.
 #[derive(Clone, Default)]
 struct Ticks(Rc<Cell<u64>>);
 
@@ -43,13 +43,13 @@ impl Clock for Ticks {
     }
 }
 
-/// Files in memory; a read takes [`READ_NS`], any other call [`CALL_NS`].
+/// Files in memory; a read takes [`READ_NS`], every other call [`CALL_NS`].
 #[derive(Default)]
 struct Memory {
     ticks: Ticks,
     files: BTreeMap<String, Vec<u8>>,
     reads: Vec<u64>,
-    breaks_after: Option<usize>,
+    fails_after: Option<usize>,
 }
 
 impl Memory {
@@ -102,7 +102,7 @@ impl Store for Memory {
         self.reads.push(self.ticks.now_ns());
         self.spend(READ_NS);
         if self
-            .breaks_after
+            .fails_after
             .is_some_and(|reads| self.reads.len() > reads)
         {
             return Err("broken");
@@ -130,11 +130,11 @@ impl Store for Memory {
 }
 
 #[test]
-fn alone_it_is_as_quick_as_reading_and_sending_let_it() {
+fn without_a_workload_reading_and_sending_limit_the_download() {
     let mut memory = Memory::default();
     let mut ticks = memory.ticks.clone();
     let shared = SharedCard::new(&mut memory, &mut ticks, download(PIECE_BYTES)).unwrap();
-    // More than the file, which is read anew.
+    // More than the file, which the server reads again from its start.
     let pieces = 2500;
     shared.clock().pause_ns(pieces * (READ_NS + SEND_NS));
     let downloaded = shared.finish().unwrap();
@@ -146,13 +146,13 @@ fn alone_it_is_as_quick_as_reading_and_sending_let_it() {
 }
 
 #[test]
-fn a_pause_is_as_long_as_it_was_asked_for_and_a_call_waits_for_the_piece_under_way() {
+fn a_pause_ends_on_time_and_a_call_waits_for_a_read_in_progress() {
     let mut memory = Memory::default();
     let mut ticks = memory.ticks.clone();
     let shared = SharedCard::new(&mut memory, &mut ticks, download(PIECE_BYTES)).unwrap();
     let (mut store, mut clock) = (shared.store(), shared.clock());
     let begin_ns = clock.now_ns();
-    // The first piece is read at once; the second one is begun 4.5 ms later.
+    // The first read starts immediately, the second one 4.5 ms later.
     for slice_ns in [1_000_000, 4_000_000] {
         let before_ns = clock.now_ns();
         clock.pause_ns(slice_ns);
@@ -160,7 +160,7 @@ fn a_pause_is_as_long_as_it_was_asked_for_and_a_call_waits_for_the_piece_under_w
     }
     let mut file = store.create("A.TXT").unwrap();
     assert_eq!(clock.now_ns() - begin_ns, 2 * READ_NS + SEND_NS + CALL_NS);
-    // Sending took less than the call: the third piece is first.
+    // Sending took less time than the call, so the third read comes before the write.
     store.write(&mut file, 0, b"line").unwrap();
     let end_ns = 3 * READ_NS + SEND_NS + 2 * CALL_NS;
     assert_eq!(clock.now_ns() - begin_ns, end_ns);
@@ -170,7 +170,7 @@ fn a_pause_is_as_long_as_it_was_asked_for_and_a_call_waits_for_the_piece_under_w
 }
 
 #[test]
-fn a_server_that_is_still_sending_does_not_hold_the_card() {
+fn a_server_that_is_sending_does_not_occupy_the_card() {
     let mut memory = Memory::default();
     let mut ticks = memory.ticks.clone();
     let shared = SharedCard::new(&mut memory, &mut ticks, download(PIECE_BYTES)).unwrap();
@@ -182,9 +182,9 @@ fn a_server_that_is_still_sending_does_not_hold_the_card() {
 }
 
 #[test]
-fn a_download_that_breaks_lets_the_workload_go_on_and_is_told_at_the_end() {
+fn a_failed_download_does_not_stop_the_workload_and_is_reported_at_the_end() {
     let mut memory = Memory {
-        breaks_after: Some(1),
+        fails_after: Some(1),
         ..Memory::default()
     };
     let mut ticks = memory.ticks.clone();
@@ -205,12 +205,12 @@ impl Observer for Operations {
         ControlFlow::Continue(())
     }
 
-    fn wait(&mut self, _doing: Doing, _now_ns: u64) -> ControlFlow<()> {
+    fn poll(&mut self, _activity: Activity, _now_ns: u64) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
 }
 
-/// A few dozen lines of 100 B on a board, a pause after each.
+/// Writes 40 lines of 100 B on a board, with a pause after each.
 fn lines(board: &str, download: Option<Download>) -> (Vec<Operation>, Option<Downloaded>, Card) {
     let mut profile = Profile::named("class10-16g").unwrap();
     profile.capacity_bytes = 256 << 20;
@@ -250,7 +250,7 @@ fn mean_ns(operations: &[Operation]) -> u64 {
 }
 
 #[test]
-fn on_every_library_writes_take_longer_and_every_byte_is_right() {
+fn with_every_library_a_download_slows_writes_and_data_is_correct() {
     for board in ["esp32", "lpc43xx", "linux-reader"] {
         let (alone, none, _) = lines(board, None);
         let (beside, downloaded, card) = lines(board, Some(download(1360)));
@@ -261,7 +261,7 @@ fn on_every_library_writes_take_longer_and_every_byte_is_right() {
         let rate = downloaded.bytes as f64 / downloaded.duration_ns as f64 * 1e9;
         assert!(mean_ns(&beside) > mean_ns(&alone), "{board}");
         assert!(
-            rate > 0.0 && rate < f64::from(NETWORK_BPS),
+            rate > 0.0 && rate < f64::from(NETWORK_BYTES_PER_S),
             "{board}: {rate}"
         );
         assert!(
@@ -271,7 +271,7 @@ fn on_every_library_writes_take_longer_and_every_byte_is_right() {
             "{board}"
         );
         let path = image(&card, &format!("shared-{board}.img"));
-        // The one library leaves the clusters of removed files allocated, as fsck would say.
+        // embedded-sdmmc leaves the clusters of removed files allocated, which fsck.fat reports.
         if board != "esp32" {
             fsck(&path);
         }

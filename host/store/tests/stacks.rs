@@ -1,12 +1,12 @@
-//! Every board's storage stack: what it leaves on the card, judged by fsck.fat and by another library,
-//! and what it asks of the driver, counted by making one thing dear.
+//! Storage stacks of all boards. fsck.fat and another library check the card's contents. The tests count
+//! commands and blocks by making one of them slow.
 
 mod common;
 
 use cardiograph_sim_card::{BLOCK_BYTES, BOARDS, Board, Card, LibraryName, Profile, Seed};
 use cardiograph_store::{CachedCard, FatCard, StoreError, run_on_card};
 use cardiograph_workload::{
-    Clock, Doing, Flush, Observer, Operation, OperationKind, Order, Phase, Store, Workload,
+    Activity, Clock, Flush, Observer, Operation, OperationKind, Order, Phase, Store, Workload,
 };
 use common::{fsck, image};
 use embedded_sdmmc::{
@@ -16,7 +16,7 @@ use std::convert::Infallible;
 use std::io::Read;
 use std::ops::ControlFlow;
 
-/// A card on which clusters of 2 KiB make FAT32, and those of 8 KiB FAT16.
+/// A card on which clusters of 2 KiB result in FAT32 and clusters of 8 KiB in FAT16.
 fn profile() -> Profile {
     let mut profile = Profile::named("class10-16g").unwrap();
     profile.capacity_bytes = 256 << 20;
@@ -29,8 +29,8 @@ fn board(name: &str, cluster_bytes: u32) -> Board {
     board
 }
 
-/// Something to do with any store.
-trait Act {
+/// A test step that works with any store.
+trait Step {
     type Output;
     fn on<S: Store<Error = StoreError>>(
         self,
@@ -39,18 +39,18 @@ trait Act {
     ) -> Self::Output;
 }
 
-/// Does it on a new card, which comes back unmounted.
-fn act<A: Act>(profile: &Profile, board: &Board, act: A) -> (A::Output, Card) {
+/// Runs a step on a new card; returns its output and the unmounted card.
+fn run_step<A: Step>(profile: &Profile, board: &Board, step: A) -> (A::Output, Card) {
     match board.library.name {
         LibraryName::EmbeddedSdmmc => {
             let mut store = FatCard::new(profile, board, 1).unwrap();
             let mut clock = store.clock();
-            let output = act.on(&mut store, &mut clock);
+            let output = step.on(&mut store, &mut clock);
             (output, store.unmount().unwrap())
         }
         LibraryName::Fatfs | LibraryName::Linux => {
             let card = CachedCard::new(profile, board, 1).unwrap();
-            let output = act.on(&mut card.store(), &mut card.clock());
+            let output = step.on(&mut card.store(), &mut card.clock());
             (output, card.unmount().unwrap())
         }
     }
@@ -62,15 +62,16 @@ fn lines() -> Vec<u8> {
         .collect()
 }
 
-/// Bytes of each of the files that are written in turn.
+/// Bytes of each of the files written in turn.
 const IN_TURN: u64 = 700;
 
-/// Files kept open, opened anew for each piece, written in turn, and one of them removed.
+/// Writes a file that is kept open, one that is reopened for each piece, and four files in turn, one of which
+/// it may remove.
 struct ManyFiles {
     removes: bool,
 }
 
-impl Act for ManyFiles {
+impl Step for ManyFiles {
     type Output = ();
 
     fn on<S: Store<Error = StoreError>>(self, store: &mut S, _clock: &mut impl Clock) {
@@ -103,7 +104,7 @@ impl Act for ManyFiles {
         if self.removes {
             store.remove("D.TXT").unwrap();
         }
-        // Written in place, in the middle and across a sector.
+        // In place, in the middle of the file and across a sector boundary.
         let mut file = store.open("C.TXT", true).unwrap();
         store
             .write(&mut file, 500, b"0123456789abcdefghij")
@@ -117,7 +118,7 @@ impl Act for ManyFiles {
     }
 }
 
-/// What the files must hold.
+/// Expected contents of the files.
 fn expected() -> Vec<(&'static str, Vec<u8>)> {
     let mut c = vec![b'C'; IN_TURN as usize];
     c[500..520].copy_from_slice(b"0123456789abcdefghij");
@@ -134,10 +135,10 @@ fn is_in_folder(name: &str) -> bool {
     matches!(name, "OPEN.TXT" | "APPENDED.TXT")
 }
 
-/// Reads a card as embedded-sdmmc does, past the wire.
-struct Held(Card);
+/// Block device that accesses a card's memory directly, without a bus.
+struct DirectAccess(Card);
 
-impl BlockDevice for Held {
+impl BlockDevice for DirectAccess {
     type Error = Infallible;
 
     fn read(&self, blocks: &mut [Block], start: BlockIdx) -> Result<(), Infallible> {
@@ -150,7 +151,7 @@ impl BlockDevice for Held {
     }
 
     fn write(&self, _: &[Block], _: BlockIdx) -> Result<(), Infallible> {
-        // It writes its count of free clusters when it closes the volume.
+        // embedded-sdmmc writes its count of free clusters when it closes the volume; ignored.
         Ok(())
     }
 
@@ -167,8 +168,8 @@ impl TimeSource for Midnight {
     }
 }
 
-fn embedded_sdmmc_reads(card: Card) {
-    let manager = VolumeManager::new(Held(card), Midnight);
+fn check_with_embedded_sdmmc(card: Card) {
+    let manager = VolumeManager::new(DirectAccess(card), Midnight);
     let volume = manager.open_volume(VolumeIdx(0)).unwrap();
     let root = volume.open_root_dir().unwrap();
     let folder = root.open_dir("DIR").unwrap();
@@ -185,7 +186,7 @@ fn embedded_sdmmc_reads(card: Card) {
     assert!(root.find_directory_entry("D.TXT").is_err());
 }
 
-fn fatfs_reads(path: &std::path::Path) {
+fn check_with_fatfs(path: &std::path::Path) {
     let image = std::fs::File::options().read(true).write(true).open(path);
     let volume = fatfs::FileSystem::new(image.unwrap(), fatfs::FsOptions::new()).unwrap();
     let root = volume.root_dir();
@@ -200,50 +201,50 @@ fn fatfs_reads(path: &std::path::Path) {
 }
 
 #[test]
-fn what_every_stack_leaves_is_clean_and_read_by_another_library() {
+fn files_of_every_stack_are_clean_and_readable_by_another_library() {
     for (name, _) in BOARDS {
         for cluster_bytes in [2048, 8192] {
             let board = board(name, cluster_bytes);
-            // embedded-sdmmc leaves the clusters of a file that it removes.
+            // embedded-sdmmc does not free the clusters of a removed file.
             let removes = board.library.name != LibraryName::EmbeddedSdmmc;
-            let ((), card) = act(&profile(), &board, ManyFiles { removes });
+            let ((), card) = run_step(&profile(), &board, ManyFiles { removes });
             let path = image(&card, &format!("stack-{name}-{cluster_bytes}.img"));
             fsck(&path);
             match board.library.name {
-                LibraryName::EmbeddedSdmmc => fatfs_reads(&path),
-                LibraryName::Fatfs | LibraryName::Linux => embedded_sdmmc_reads(card),
+                LibraryName::EmbeddedSdmmc => check_with_fatfs(&path),
+                LibraryName::Fatfs | LibraryName::Linux => check_with_embedded_sdmmc(card),
             }
             std::fs::remove_file(path).unwrap();
         }
     }
 }
 
-/// A command, or a block, that takes so much longer than it does that it can be counted.
-const DEAR_US: u32 = 50_000;
+/// Extra time per command or block, long enough to derive their number from the total time.
+const EXTRA_US: u32 = 50_000;
 
-/// Counts what a step of a test asks of the driver.
-fn count<A: Act<Output = Vec<u64>> + Copy>(board: &Board, step: A) -> Vec<(u64, u64)> {
+/// Counts the driver's commands and blocks in each part of a test step.
+fn count<A: Step<Output = Vec<u64>> + Copy>(board: &Board, step: A) -> Vec<(u64, u64)> {
     let mut commands = board.clone();
-    commands.driver.command_us += DEAR_US;
+    commands.driver.command_us += EXTRA_US;
     let mut blocks = board.clone();
-    blocks.driver.block_us += DEAR_US;
-    let times = |board| act(&profile(), board, step).0;
-    let dear_ns = u64::from(DEAR_US) * 1000;
-    let more = |dear_ns_all: u64, ns: u64| (dear_ns_all - ns + dear_ns / 2) / dear_ns;
+    blocks.driver.block_us += EXTRA_US;
+    let times = |board| run_step(&profile(), board, step).0;
+    let extra_ns = u64::from(EXTRA_US) * 1000;
+    let extras = |slow_ns: u64, ns: u64| (slow_ns - ns + extra_ns / 2) / extra_ns;
     let (plain, commands, blocks) = (times(board), times(&commands), times(&blocks));
     let all = plain.iter().zip(commands).zip(blocks);
-    all.map(|((&ns, commands), blocks)| (more(commands, ns), more(blocks, ns)))
+    all.map(|((&ns, commands), blocks)| (extras(commands, ns), extras(blocks, ns)))
         .collect()
 }
 
-/// So many calls of so many bytes in order, after one file of a cluster was begun.
+/// A number of sequential writes of the given number of bytes, after the first 8 KiB of a file.
 #[derive(Clone, Copy)]
 struct Calls(u64, usize);
 
-impl Act for Calls {
+impl Step for Calls {
     type Output = Vec<u64>;
 
-    /// Time of the calls in ns, all together.
+    /// Returns the total time of the calls, in ns.
     fn on<S: Store<Error = StoreError>>(self, store: &mut S, clock: &mut impl Clock) -> Vec<u64> {
         let Calls(calls, bytes) = self;
         let mut file = store.create("FILE.BIN").unwrap();
@@ -260,44 +261,44 @@ impl Act for Calls {
 }
 
 #[test]
-fn whole_blocks_go_as_one_burst() {
+fn whole_blocks_are_written_as_one_burst() {
     let counted = |name, change: fn(&mut Board), calls| {
         let mut board = board(name, 32_768);
         change(&mut board);
         count(&board, calls)[0]
     };
-    let as_it_is: fn(&mut Board) = |_| ();
+    let unchanged: fn(&mut Board) = |_| ();
     let profile = profile();
     assert!(profile.capacity_bytes / 32_768 > 4085, "FAT16 at least");
-    assert_eq!(counted("lpc43xx", as_it_is, Calls(1, 2048)), (1, 4));
-    assert_eq!(counted("lpc43xx", as_it_is, Calls(1, 8192)), (1, 16));
-    assert_eq!(counted("lpc43xx", as_it_is, Calls(4, 512)), (4, 4));
-    // Gathered in the C library's buffer.
+    assert_eq!(counted("lpc43xx", unchanged, Calls(1, 2048)), (1, 4));
+    assert_eq!(counted("lpc43xx", unchanged, Calls(1, 8192)), (1, 16));
+    assert_eq!(counted("lpc43xx", unchanged, Calls(4, 512)), (4, 4));
+    // The C library's buffer gathers the calls.
     for name in ["esp32-s3-sd4", "esp32-s3-spi"] {
-        assert_eq!(counted(name, as_it_is, Calls(8, 512)), (1, 8), "{name}");
+        assert_eq!(counted(name, unchanged, Calls(8, 512)), (1, 8), "{name}");
     }
     let short: fn(&mut Board) = |board| board.driver.burst_blocks = 3;
     assert_eq!(counted("lpc43xx", short, Calls(1, 2048)), (2, 4));
     // embedded-sdmmc has no bursts.
-    assert_eq!(counted("esp32", as_it_is, Calls(1, 2048)), (4, 4));
-    assert_eq!(counted("linux-reader", as_it_is, Calls(1, 8192)), (0, 0));
+    assert_eq!(counted("esp32", unchanged, Calls(1, 2048)), (4, 4));
+    assert_eq!(counted("linux-reader", unchanged, Calls(1, 8192)), (0, 0));
 }
 
-/// Bytes written, then read, to four files in turn.
+/// Writes single bytes to four files in turn, then reads single bytes.
 #[derive(Clone, Copy)]
 struct InTurn;
 
 const BYTES_IN_TURN: u64 = 10;
 
-impl Act for InTurn {
+impl Step for InTurn {
     type Output = Vec<u64>;
 
-    /// Time of writing and of reading, in ns.
+    /// Returns the times of writing and of reading, in ns.
     fn on<S: Store<Error = StoreError>>(self, store: &mut S, clock: &mut impl Clock) -> Vec<u64> {
         let mut files: Vec<_> = ["A", "B", "C", "D"]
             .map(|name| store.create(name).unwrap())
             .into();
-        // Every file has its cluster, and every buffer is in use.
+        // Allocates a cluster for each file and fills every buffer.
         for file in &mut files {
             store.write(file, 0, b"0").unwrap();
             store.flush(file, Flush::Wait).unwrap();
@@ -326,27 +327,27 @@ impl Act for InTurn {
 }
 
 #[test]
-fn files_that_share_a_buffer_take_it_from_each_other() {
+fn files_sharing_a_buffer_evict_each_other() {
     let calls = 4 * BYTES_IN_TURN;
     let shared = count(&board("mega2560", 8192), InTurn);
-    // A byte written: the block before goes out, and its own is read. The first finds nothing to write.
+    // Each byte evicts the block of the previous file and reads its own. The first evicts nothing.
     assert_eq!(shared[0], (2 * (calls - 1), 2 * (calls - 1)));
     assert_eq!(shared[1], (calls, calls));
     let mut own = board("mega2560", 8192);
     own.library.shared_buffer = false;
     let own = count(&own, InTurn);
     assert_eq!(own[0], (0, 0));
-    assert_eq!(own[1], (0, 0), "read ahead of the turn");
+    assert_eq!(own[1], (0, 0), "all data is in the buffers");
 }
 
-/// A file of 512 KiB written backwards, piece by piece, then synced.
+/// Writes a file of 512 KiB in pieces, forwards or (true) backwards, then syncs it.
 #[derive(Clone, Copy)]
 struct Backwards(bool);
 
-impl Act for Backwards {
+impl Step for Backwards {
     type Output = Vec<u64>;
 
-    /// Time of the writes and of the sync, in ns.
+    /// Returns the times of the writes and of the sync, in ns.
     fn on<S: Store<Error = StoreError>>(self, store: &mut S, clock: &mut impl Clock) -> Vec<u64> {
         const PIECE: usize = 4096;
         const PIECES: u64 = 128;
@@ -378,22 +379,22 @@ impl Act for Backwards {
 }
 
 #[test]
-fn a_page_cache_writes_at_a_sync_only_and_in_order() {
+fn a_page_cache_writes_only_at_a_sync_and_in_address_order() {
     let board = board("linux-reader", 8192);
     let (forwards, backwards) = (
         count(&board, Backwards(false)),
         count(&board, Backwards(true)),
     );
-    assert_eq!(forwards[0], (0, 0), "nothing goes out before the sync");
+    assert_eq!(forwards[0], (0, 0), "writes before the sync");
     assert_eq!(forwards, backwards);
     let (commands, blocks) = forwards[1];
-    // The data in bursts of 240, and a block of the directory.
+    // The data in bursts of 240 blocks, and a block of the directory.
     assert!((1024..1040).contains(&blocks), "{blocks}");
     assert!((5..=7).contains(&commands), "{commands}");
 }
 
 #[test]
-fn a_page_cache_holds_back_no_more_than_it_may() {
+fn a_page_cache_respects_its_limit_of_dirty_bytes() {
     let mut board = board("linux-reader", 8192);
     board.library.dirty_bytes_max = Some(64 << 10);
     let counted = count(&board, Backwards(true));
@@ -412,7 +413,7 @@ impl Observer for Times {
         ControlFlow::Continue(())
     }
 
-    fn wait(&mut self, _doing: Doing, _now_ns: u64) -> ControlFlow<()> {
+    fn poll(&mut self, _activity: Activity, _now_ns: u64) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
 }
@@ -442,12 +443,12 @@ fn times_of(board: &Board, seed: u64) -> Vec<(u64, u64)> {
         .unwrap()
         .0;
     assert_eq!(run.result.unwrap().verified_bytes, workload.bytes());
-    assert_eq!(run.time_outs, 0);
+    assert_eq!(run.timeouts, 0);
     times.0
 }
 
 #[test]
-fn every_board_runs_a_workload_the_same_for_the_same_seed() {
+fn every_board_is_deterministic_for_a_seed() {
     for (name, _) in BOARDS {
         let board = board(name, 8192);
         let times = times_of(&board, 7);
@@ -457,10 +458,10 @@ fn every_board_runs_a_workload_the_same_for_the_same_seed() {
     }
 }
 
-/// Writes until the log is full and a clean-up makes the card busy for long.
+/// Writes until the log blocks are full and garbage collection stalls the card for more than 1 s.
 struct UntilStall;
 
-impl Act for UntilStall {
+impl Step for UntilStall {
     type Output = Result<u64, StoreError>;
 
     fn on<S: Store<Error = StoreError>>(
@@ -477,7 +478,7 @@ impl Act for UntilStall {
             store.flush(&mut file, Flush::Wait)?;
             longest_ns = longest_ns.max(clock.now_ns() - start_ns);
             blocks += 1;
-            assert!(blocks < 20_000, "the log is full sooner or later");
+            assert!(blocks < 20_000, "no stall within 20,000 writes");
         }
         let mut back = [0; 4096];
         for block in 0..blocks {
@@ -489,7 +490,7 @@ impl Act for UntilStall {
     }
 }
 
-/// A merge takes so many pages of so many us, all at once.
+/// A profile in which a merge of `pages_per_block` pages, each of `program_us`, is one stall.
 fn stalling(pages_per_block: u32, program_us: u32) -> Profile {
     let mut profile = profile();
     profile.flash.pages_per_block = pages_per_block;
@@ -499,10 +500,10 @@ fn stalling(pages_per_block: u32, program_us: u32) -> Profile {
 }
 
 #[test]
-fn a_stall_in_a_burst_is_waited_for_and_nothing_is_lost() {
+fn a_stall_in_a_burst_is_waited_out_without_losing_data() {
     for name in ["lpc43xx", "esp32-s3-spi"] {
         let profile = stalling(64, 20_000);
-        let (longest_ns, card) = act(&profile, &board(name, 8192), UntilStall);
+        let (longest_ns, card) = run_step(&profile, &board(name, 8192), UntilStall);
         assert!(longest_ns.unwrap() > 1_000_000_000, "{name}");
         let path = image(&card, &format!("stall-{name}.img"));
         fsck(&path);
@@ -512,13 +513,13 @@ fn a_stall_in_a_burst_is_waited_for_and_nothing_is_lost() {
 
 #[test]
 fn a_card_that_stays_busy_is_an_error_with_a_remedy() {
-    // On the SD bus; over SPI it is the same as for the other library.
+    // On the SD bus; wire.rs tests the same over SPI.
     let board = board("lpc43xx", 8192);
     let card = CachedCard::new(&stalling(256, 100_000), &board, 1).unwrap();
     let failed = UntilStall.on(&mut card.store(), &mut card.clock());
     let message = failed.unwrap_err().to_string();
     assert!(message.contains("shorter stalls"), "{message}");
-    assert!(card.time_outs() >= 24);
+    assert!(card.timeouts() >= 24);
 }
 
 #[test]
@@ -531,7 +532,7 @@ fn a_full_card_is_an_error_with_a_remedy() {
         let mut file = store.create("FULL.BIN").unwrap();
         let chunk = vec![0; 1 << 20];
         let failed = (0..64u64).find_map(|i| store.write(&mut file, i << 20, &chunk).err());
-        let message = failed.expect("64 MiB do not fit").to_string();
+        let message = failed.expect("64 MiB fit the card").to_string();
         assert!(
             message.contains("disk full") && message.contains("larger card"),
             "{message}"

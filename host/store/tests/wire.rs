@@ -1,4 +1,4 @@
-//! Drivers that know nothing of the simulation, on the wire, with a FAT file system above them.
+//! Unmodified card drivers on the simulated SPI bus, with a FAT file system on top.
 
 #[path = "../../../sim/card/tests/reference/mod.rs"]
 mod reference;
@@ -30,7 +30,7 @@ fn profile() -> Profile {
     profile
 }
 
-/// A formatted card, and the first block of its partition.
+/// Returns a formatted card on a bus, and the first block of its partition.
 fn formatted(options: Options) -> (Wire, u64) {
     let mut card = Card::new(&profile(), Seed::new(1));
     let partition = format(&mut card, 4096).unwrap();
@@ -42,7 +42,7 @@ fn content() -> Vec<u8> {
     (0..50_000u32).map(|i| ((i * i) >> 7) as u8).collect()
 }
 
-/// Writes a file, reads it back, and lets go of the device.
+/// Writes a file and reads it back.
 fn write_and_read<D: BlockDevice>(device: D)
 where
     D::Error: std::fmt::Debug,
@@ -65,7 +65,7 @@ where
     assert!(back == content());
 }
 
-/// The card as another FAT library sees it, past the wire.
+/// The card's partition as a byte stream, read without the bus.
 struct Image {
     card: Card,
     start: u64,
@@ -106,8 +106,8 @@ impl Seek for Image {
     }
 }
 
-fn fatfs_reads_it(wire: Wire, start: u64) {
-    let card = wire.into_card().expect("the drivers are gone");
+fn check_with_fatfs(wire: Wire, start: u64) {
+    let card = wire.into_card().expect("a driver still uses the bus");
     let image = Image { card, start, at: 0 };
     let volume = fatfs::FileSystem::new(image, fatfs::FsOptions::new()).unwrap();
     let mut back = Vec::new();
@@ -129,18 +129,18 @@ fn every_card() -> impl Iterator<Item = Options> {
 }
 
 #[test]
-fn embedded_sdmmc_runs_unchanged_on_the_wire() {
+fn embedded_sdmmc_works_unmodified() {
     for options in every_card() {
         let (wire, start) = formatted(options);
         wire.power_up();
         let card = SdCard::new(wire.device(), wire.delay());
         assert_eq!(card.num_bytes().unwrap(), CAPACITY);
         write_and_read(card);
-        fatfs_reads_it(wire, start);
+        check_with_fatfs(wire, start);
     }
 }
 
-/// The second driver as a block device.
+/// The reference driver as a block device.
 struct Reference<Bus, Pin>(RefCell<reference::Driver<Bus, Pin>>);
 
 impl<Bus, Pin> BlockDevice for Reference<Bus, Pin>
@@ -170,7 +170,7 @@ where
 }
 
 #[test]
-fn a_second_driver_runs_on_the_wire() {
+fn the_reference_driver_works() {
     for options in every_card() {
         let (wire, start) = formatted(options);
         let mut driver = reference::Driver::new(wire.bus(), wire.chip_select(), true);
@@ -195,19 +195,20 @@ fn a_second_driver_runs_on_the_wire() {
             ([4; 512], [0; 512], [0; 512], [10; 512])
         );
         write_and_read(Reference(RefCell::new(driver)));
-        fatfs_reads_it(wire, start);
+        check_with_fatfs(wire, start);
     }
 }
 
 #[test]
-fn embedded_sdmmc_takes_busy_after_a_stop_token_for_an_answer() {
+fn embedded_sdmmc_takes_busy_after_a_stop_token_for_a_response() {
     let (wire, _) = formatted(Options::default());
     wire.power_up();
     let card = SdCard::new(wire.device(), wire.delay());
     card.num_bytes().unwrap();
     let mut blocks = [const { Block { contents: [1; 512] } }; 2];
-    // Two blocks are no whole page: the card is busy after the stop token. The driver looks at the
-    // undefined byte, sends its command unheard, and reads busy as R1 and then as a wrong token.
+    // Two blocks are less than a page, so the card is busy after the stop token. The driver looks only at the
+    // undefined byte, sends its command while the card ignores it, and reads busy as R1 and then as a wrong
+    // token.
     card.write(&blocks, BlockIdx(0)).unwrap();
     assert!(matches!(
         card.read(&mut blocks[..1], BlockIdx(0)),
@@ -218,12 +219,13 @@ fn embedded_sdmmc_takes_busy_after_a_stop_token_for_an_answer() {
         card.write(&blocks[..1], BlockIdx(0)),
         Err(SdCardError::WriteError)
     ));
-    // With time in between all is well.
+    // With time in between, the same write succeeds.
     wire.card().clock().advance_ns(1_000_000_000);
     card.write(&blocks[..1], BlockIdx(0)).unwrap();
 }
 
-/// Writes a file block by block until `stop` says so, at most 20,000 blocks; returns how many.
+/// Writes a file block by block until `stop` returns true, at most 20,000 blocks; returns the number of
+/// blocks.
 fn write_until(
     store: &mut FatCard,
     file: &mut FatFile,
@@ -235,19 +237,19 @@ fn write_until(
         }
         store.write(file, i * 512, &[i as u8; 512])?;
     }
-    panic!("the log is full sooner or later");
+    panic!("no stall within 20,000 writes");
 }
 
 #[test]
-fn a_stall_longer_than_the_driver_waits_is_counted_and_nothing_is_lost() {
+fn a_stall_longer_than_the_drivers_timeout_is_counted_and_no_data_is_lost() {
     let mut profile = profile();
-    // A merge takes 64 * 20 ms, all at once.
+    // A merge takes 64 * 20 ms in one stall.
     profile.flash.program_us = vec![20_000];
     profile.controller.stall_limit_us = u32::MAX;
     let board = Board::named("esp32").unwrap();
     let mut store = FatCard::new(&profile, &board, 1).unwrap();
     let mut file = store.create("SLOW.BIN").unwrap();
-    let blocks = write_until(&mut store, &mut file, |store| store.time_outs() > 0).unwrap();
+    let blocks = write_until(&mut store, &mut file, |store| store.timeouts() > 0).unwrap();
     store.close(file).unwrap();
 
     let mut file = store.open("SLOW.BIN", false).unwrap();
@@ -262,7 +264,7 @@ fn a_stall_longer_than_the_driver_waits_is_counted_and_nothing_is_lost() {
 #[test]
 fn a_card_that_stays_busy_is_an_error_with_a_remedy() {
     let mut profile = profile();
-    // A merge takes 256 * 100 ms, all at once.
+    // A merge takes 256 * 100 ms in one stall.
     profile.flash.pages_per_block = 256;
     profile.flash.program_us = vec![100_000];
     profile.controller.stall_limit_us = u32::MAX;

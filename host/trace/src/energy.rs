@@ -1,4 +1,4 @@
-//! Energy over time: what a card took from its supply.
+//! Energy over time: the energy that a card drew from its supply.
 //!
 //! ```text
 //!   scope: V1, V2 of a shunt ──┐
@@ -6,34 +6,34 @@
 //!   simulated card: pJ so far ─┘
 //! ```
 
-/// Width of a bin in ns, as in the study that laid energy under write times; long records double it.
+/// Bin width in ns, as in the study that plotted energy next to latencies; long measurements double it.
 const BIN_NS: u64 = 10_000_000;
 
-/// Most bins: 43 minutes of 10 ms. Beyond, two become one.
+/// Maximum number of bins: 43 minutes of 10 ms. Beyond that, pairs of bins are merged.
 const BINS_MAX: usize = 1 << 18;
 
 const PJ_PER_UJ: f64 = 1e6;
 
-/// A stretch of time with constant power.
+/// An interval of constant power.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PowerStep {
-    /// Its start in ns, on any clock.
+    /// Start in ns, on any clock.
     pub start_ns: f64,
-    /// Its end in ns, above the start.
+    /// End in ns, after the start.
     pub end_ns: f64,
-    /// Power in mW. Noise may bring it below 0.
+    /// Power in mW. Noise can make it negative.
     pub power_mw: f64,
 }
 
 impl PowerStep {
-    /// Energy of the part between two times in ns, in pJ; 0 if the step has none there.
+    /// Returns the energy of the step between two times in ns, in pJ; 0 if they do not overlap.
     pub fn energy_pj(&self, from_ns: f64, until_ns: f64) -> f64 {
         let overlap_ns = self.end_ns.min(until_ns) - self.start_ns.max(from_ns);
         self.power_mw * overlap_ns.max(0.0)
     }
 }
 
-/// Energy over time, in bins of equal width; at most some hundred thousand, however long it lasts.
+/// Energy over time in bins of equal width; at most some hundred thousand bins for any duration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EnergyTrace {
     start_ns: f64,
@@ -43,7 +43,7 @@ pub struct EnergyTrace {
 }
 
 impl EnergyTrace {
-    /// An empty trace whose first bin starts at a time in ns.
+    /// Creates an empty trace whose first bin starts at the given time in ns.
     pub fn from_ns(start_ns: f64) -> EnergyTrace {
         EnergyTrace {
             start_ns,
@@ -53,7 +53,7 @@ impl EnergyTrace {
         }
     }
 
-    /// Adds a step that begins where the one before it ended.
+    /// Adds a step that begins where the previous one ended.
     pub fn add(&mut self, step: &PowerStep) {
         while self.bin_of(step.end_ns) >= BINS_MAX {
             self.widen();
@@ -62,7 +62,7 @@ impl EnergyTrace {
         if self.bins_uj.len() <= last {
             self.bins_uj.resize(last + 1, 0.0);
         }
-        // From edge to edge, so that what one bin loses by rounding the next one gets.
+        // From edge to edge, so that a rounding error in one bin is compensated in the next.
         let mut from_ns = step.start_ns;
         for bin in first..last {
             let edge_ns = self.edge_ns(bin + 1);
@@ -73,7 +73,7 @@ impl EnergyTrace {
         self.end_ns = step.end_ns;
     }
 
-    /// Which bin a time lies in.
+    /// Returns the index of the bin that contains a time.
     fn bin_of(&self, at_ns: f64) -> usize {
         ((at_ns - self.start_ns) / self.bin_ns as f64) as usize
     }
@@ -120,7 +120,7 @@ impl EnergyTrace {
 
     /// Power of the bin with the most energy, in mW; `None` if nothing was added.
     pub fn power_mw_max(&self) -> Option<f64> {
-        // A record shorter than one bin fills only a part of it.
+        // A measurement shorter than one bin fills only a part of it.
         let width_ns = (self.bin_ns as f64).min(self.end_ns - self.start_ns);
         let most_uj = self.bins_uj.iter().copied().reduce(f64::max)?;
         power_mw(most_uj * PJ_PER_UJ, width_ns)
@@ -131,8 +131,8 @@ fn power_mw(energy_pj: f64, time_ns: f64) -> Option<f64> {
     (time_ns > 0.0).then(|| energy_pj / time_ns)
 }
 
-/// Turns readings of an energy counter, such as a simulated card's, into steps: between two readings
-/// the power is taken as constant.
+/// Converts readings of an energy counter, such as that of a simulated card, to steps. The power is assumed to
+/// be constant between two readings.
 #[derive(Clone, Copy, Debug)]
 pub struct EnergyCounter {
     at_ns: u64,
@@ -140,13 +140,13 @@ pub struct EnergyCounter {
 }
 
 impl EnergyCounter {
-    /// The first reading: the time in ns and the energy until then in pJ.
+    /// Starts with the first reading: the time in ns and the energy consumed so far, in pJ.
     pub fn new(at_ns: u64, total_pj: u64) -> EnergyCounter {
         EnergyCounter { at_ns, total_pj }
     }
 
-    /// The step from the reading before to this one; `None` if no time has passed, and the energy
-    /// then belongs to the next step.
+    /// Returns the step from the previous reading to this one, or `None` if no time has passed; the energy then
+    /// counts towards the next step.
     pub fn read(&mut self, at_ns: u64, total_pj: u64) -> Option<PowerStep> {
         let passed_ns = at_ns.checked_sub(self.at_ns).filter(|&ns| ns > 0)?;
         let taken_pj = total_pj.saturating_sub(self.total_pj);
@@ -172,10 +172,10 @@ mod tests {
         }
     }
 
-    fn assert_near(found: &[f64], due: &[f64]) {
+    fn assert_near(found: &[f64], expected: &[f64]) {
         let near = |(a, b): (&f64, &f64)| (a - b).abs() <= 1e-9 * b.abs().max(1.0);
-        let alike = found.len() == due.len() && found.iter().zip(due).all(near);
-        assert!(alike, "{found:?}, due is {due:?}");
+        let alike = found.len() == expected.len() && found.iter().zip(expected).all(near);
+        assert!(alike, "{found:?}, due is {expected:?}");
     }
 
     #[test]
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn less_than_a_bin_has_the_power_of_its_own_time() {
+    fn a_trace_shorter_than_a_bin_has_the_power_of_its_own_duration() {
         let mut trace = EnergyTrace::from_ns(0.0);
         assert_eq!((trace.power_mw_mean(), trace.power_mw_max()), (None, None));
         trace.add(&step(0.0, 1.0, 50.0));
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_record_has_wider_bins_and_the_same_energy() {
+    fn a_long_trace_has_wider_bins_and_the_same_energy() {
         let mut trace = EnergyTrace::from_ns(0.0);
         for second in 0..10_000 {
             let start_ms = f64::from(second) * 1e3;
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn one_step_of_centuries_ends() {
+    fn a_step_of_centuries_terminates() {
         let mut trace = EnergyTrace::from_ns(-9.2e18);
         trace.add(&PowerStep {
             start_ns: -9.2e18,
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_counter_s_readings_become_steps() {
+    fn counter_readings_become_steps() {
         let mut counter = EnergyCounter::new(1_000_000, 7);
         assert_eq!(
             counter.read(3_000_000, 200_000_007),

@@ -1,10 +1,9 @@
 //! Traces: the timed operations of one run, in memory and on disk.
 //!
-//! [`read`] takes every format that the studies and other tools write and tells them apart by their
-//! content; docs/formats.md describes them. [`write_parquet`] and [`write_csv`] write our own two.
-//! [`read_scope`] reads what a card drew from its supply meanwhile, into [`EnergyTrace`].
-//! [`NewFile`] is how all of Cardiograph's results reach the disk: whole, and never over another
-//! file.
+//! [`read`] reads every format that the studies and other tools write and detects the format by the content;
+//! docs/formats.md describes the formats. [`write_parquet`] and [`write_csv`] write Cardiograph's own two.
+//! [`read_scope`] reads the power that a card drew in the meantime into an [`EnergyTrace`]. [`NewFile`] is the
+//! way in which all of Cardiograph's results reach the disk: complete, and never over an existing file.
 
 mod energy;
 mod publish;
@@ -23,5 +22,5 @@ pub use read::{
 };
 pub use run::Run;
 pub use spans::Durations;
-pub use trace::{About, Backward, Part, Trace};
+pub use trace::{About, Backward, PhaseLabel, Trace};
 pub use write::{write_csv, write_csv_to, write_parquet};

@@ -1,4 +1,4 @@
-//! New files that appear whole or not at all, and never replace another.
+//! New files that appear complete or not at all, and never replace an existing file.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
@@ -6,7 +6,7 @@ use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A file that could not be written. Its `Display` is one sentence with the remedy.
+/// A file could not be written. `Display` is one sentence with the remedy.
 #[derive(Debug)]
 pub struct WriteError {
     path: PathBuf,
@@ -14,7 +14,7 @@ pub struct WriteError {
 }
 
 impl WriteError {
-    /// What the system answered when this file was written.
+    /// Wraps the system error of writing a file.
     pub fn new(path: &Path, error: io::Error) -> WriteError {
         WriteError {
             path: path.to_owned(),
@@ -29,20 +29,24 @@ impl fmt::Display for WriteError {
         match self.error.kind() {
             ErrorKind::AlreadyExists => write!(
                 f,
-                "exists already and is never overwritten; choose another name, or move it away"
+                "already exists and is never overwritten; choose another name or move the existing \
+                 file"
             ),
-            ErrorKind::NotFound => write!(f, "its directory does not exist; create it first"),
+            ErrorKind::NotFound => write!(f, "the directory does not exist; create it first"),
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
-                write!(f, "the disk is full; make room, or choose another place")
+                write!(
+                    f,
+                    "the disk is full; free some space or choose another location"
+                )
             }
             ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => write!(
                 f,
-                "the directory cannot be written to ({}); choose another place",
+                "cannot write to the directory ({}); choose another location",
                 self.error
             ),
             _ => write!(
                 f,
-                "cannot be written ({}); choose another place",
+                "cannot be written ({}); choose another location",
                 self.error
             ),
         }
@@ -55,9 +59,9 @@ impl std::error::Error for WriteError {
     }
 }
 
-/// A file under a temporary name beside its final one, until [`NewFile::commit`].
+/// A file under a temporary name next to its final name, until [`NewFile::commit`].
 ///
-/// Dropping it removes what was written.
+/// Dropping it removes the temporary file.
 pub struct NewFile {
     path: PathBuf,
     temporary: PathBuf,
@@ -66,20 +70,20 @@ pub struct NewFile {
 }
 
 impl NewFile {
-    /// Starts a file.
+    /// Creates the temporary file.
     ///
     /// # Errors
-    /// If a file of this name exists, or its directory cannot be written to.
+    /// If a file with the final name exists, or its directory is not writable.
     pub fn create(path: &Path) -> Result<NewFile, WriteError> {
         let new = || {
-            // A dangling link counts: it must not be replaced either.
+            // A dangling link counts as existing: it must not be replaced either.
             if path.symlink_metadata().is_ok() {
                 return Err(ErrorKind::AlreadyExists.into());
             }
             let Some(name) = path.file_name() else {
                 return Err(ErrorKind::IsADirectory.into());
             };
-            // The number keeps two threads of one process apart.
+            // The number distinguishes threads of one process.
             static NUMBER: AtomicU32 = AtomicU32::new(0);
             let number = NUMBER.fetch_add(1, Ordering::Relaxed);
             let mut temporary = std::ffi::OsString::from(".");
@@ -99,11 +103,11 @@ impl NewFile {
         new().map_err(|error| WriteError::new(path, error))
     }
 
-    /// Puts the file in its place.
+    /// Moves the file to its final name.
     ///
     /// # Errors
-    /// If the rest cannot be written, or a file of this name has appeared meanwhile. Nothing is
-    /// left behind then.
+    /// If the buffered rest cannot be written, or if a file with the final name has appeared meanwhile. No
+    /// partial file remains.
     pub fn commit(mut self) -> Result<(), WriteError> {
         self.publish()
             .map_err(|error| WriteError::new(&self.path, error))
@@ -112,7 +116,7 @@ impl NewFile {
     fn publish(&mut self) -> io::Result<()> {
         let out = self.out.as_mut().ok_or(ErrorKind::NotFound)?;
         out.flush()?;
-        // A name must not appear before the data it stands for.
+        // The name must not become visible before the data is on disk.
         out.get_ref().sync_data()?;
         rename_without_replacing(&self.temporary, &self.path)?;
         self.out = None;
@@ -136,21 +140,21 @@ impl Write for NewFile {
 impl Drop for NewFile {
     fn drop(&mut self) {
         if let Some(out) = self.out.take() {
-            // What is still buffered is not wanted any more.
+            // Discard the buffered bytes instead of flushing them.
             drop(out.into_parts());
-            // There is nobody left to tell.
+            // `drop` cannot report an error.
             let _ = fs::remove_file(&self.temporary);
         }
     }
 }
 
-/// Renames, in one step where the system can; on FAT there is no other way.
+/// Renames atomically where the system supports it; FAT has no hard links, so there it is the only way.
 #[cfg(target_os = "linux")]
 fn rename_without_replacing(from: &Path, to: &Path) -> io::Result<()> {
     use rustix::fs::{CWD, RenameFlags, renameat_with};
     use rustix::io::Errno;
     match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
-        // Some network file systems know no flags.
+        // Some network file systems do not support rename flags.
         Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => link_and_remove(from, to),
         result => Ok(result?),
     }
@@ -180,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_appears_whole_or_not_at_all() {
+    fn a_file_appears_complete_or_not_at_all() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a");
         let mut file = NewFile::create(&path).unwrap();
@@ -197,14 +201,15 @@ mod tests {
     }
 
     #[test]
-    fn another_file_is_never_replaced() {
+    fn an_existing_file_is_never_replaced() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a");
         let mut late = NewFile::create(&path).unwrap();
         late.write_all(b"late").unwrap();
         fs::write(&path, b"first").unwrap();
         let sentence = format!(
-            "{}: exists already and is never overwritten; choose another name, or move it away",
+            "{}: already exists and is never overwritten; choose another name or move the existing \
+             file",
             path.display()
         );
         assert_eq!(late.commit().unwrap_err().to_string(), sentence);
@@ -214,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_publishes_like_a_rename() {
+    fn the_hard_link_fallback_publishes_like_a_rename() {
         let directory = tempfile::tempdir().unwrap();
         let (from, to) = (directory.path().join("from"), directory.path().join("to"));
         fs::write(&from, b"new").unwrap();
@@ -226,13 +231,13 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_directory_is_named() {
+    fn a_missing_directory_is_reported() {
         let error = NewFile::create(Path::new("no/such/place.csv"))
             .err()
             .unwrap();
         assert_eq!(
             error.to_string(),
-            "no/such/place.csv: its directory does not exist; create it first"
+            "no/such/place.csv: the directory does not exist; create it first"
         );
     }
 }

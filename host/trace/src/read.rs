@@ -1,4 +1,4 @@
-//! Reads a trace, whatever wrote it. The content tells the format, not the name.
+//! Trace readers. The format is detected from the content, never from the file name.
 
 mod blinky;
 mod columns;
@@ -35,10 +35,10 @@ pub use error::ReadError;
 pub(crate) use own_csv::COLUMNS;
 pub use scope::{Scope, read_scope, read_scope_from};
 
-/// What a reader cannot learn from the file.
+/// Information that the file itself may lack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadOptions {
-    /// Payload of each write in bytes, where a format has no lengths.
+    /// Payload of each write in bytes, for formats without lengths.
     pub block_bytes: u64,
 }
 
@@ -48,40 +48,39 @@ impl Default for ReadOptions {
     }
 }
 
-/// What a file held.
+/// Contents of a file.
 pub enum Loaded {
-    /// Single operations.
+    /// Individual operations.
     Trace(Trace),
     /// A recording with a time column.
     Recording(Recording),
-    /// Figures of whole files, without the single operations.
+    /// Statistics of whole files, without individual operations.
     Aggregate(Aggregate),
 }
 
-/// A recording: samples that something else wrote, each with its time.
+/// A recording: samples, each with its time, written by any recorder.
 pub struct Recording {
-    /// One operation between each sample and the next. Its length is that of the later sample's
-    /// line, its offset where that line starts.
+    /// One operation for each interval between two samples. Its length is that of the later sample's line,
+    /// its offset the start of that line.
     pub trace: Trace,
-    /// Number of samples, one more than operations.
+    /// Number of samples, one more than the number of operations.
     pub samples: u64,
     /// Name of the time column.
     pub time_column: String,
-    /// Unit of the time column as it is abbreviated: `s`, `ms`, `us` or `ns`.
+    /// Abbreviated unit of the time column: `s`, `ms`, `us` or `ns`.
     pub time_unit: &'static str,
 }
 
-/// Figures of whole files.
+/// Statistics of whole files.
 pub struct Aggregate {
-    /// Where they come from.
+    /// Origin of the figures.
     pub about: About,
     /// One row for each file written.
     pub rows: Vec<AggregateRow>,
 }
 
-/// Figures of one file. The published kB and MB are 1024 and 1024^2 bytes; here they are undone.
+/// Statistics of one file. The published kB and MB are 1024 and 1024^2 bytes and are converted to bytes here.
 #[derive(Clone, Copy, Debug, PartialEq)]
-#[expect(non_snake_case, reason = "Bps is bytes per second")]
 pub struct AggregateRow {
     /// Number of the repetition.
     pub iteration: u64,
@@ -89,13 +88,13 @@ pub struct AggregateRow {
     pub file_size_bytes: u64,
     /// Payload of each write in bytes.
     pub block_bytes: u64,
-    /// Bytes per second.
-    pub speed_Bps: f64,
-    /// Mean write time in ns.
+    /// Throughput in bytes per second.
+    pub throughput_bytes_per_s: f64,
+    /// Mean latency in ns.
     pub latency_ns_mean: u64,
-    /// Shortest write time in ns.
+    /// Minimum latency in ns.
     pub latency_ns_min: u64,
-    /// Longest write time in ns.
+    /// Worst-case latency in ns.
     pub latency_ns_max: u64,
     /// Writes per second.
     pub iops: f64,
@@ -104,12 +103,12 @@ pub struct AggregateRow {
 /// Reads a file.
 ///
 /// # Errors
-/// One sentence that names the file, the line, and the remedy.
+/// One sentence that names the file, the line and the remedy.
 pub fn read(path: &Path, options: &ReadOptions) -> Result<Loaded, ReadError> {
     read_with_progress(path, options, &mut |_| {})
 }
 
-/// Reads a file; `progress` hears now and then how many of its bytes have been read so far.
+/// Reads a file and reports the number of bytes read so far to `progress` from time to time.
 ///
 /// # Errors
 /// As [`read`].
@@ -131,7 +130,7 @@ pub fn read_with_progress(
         Ok((file, is_parquet))
     };
     match open() {
-        // A Parquet file is read from its end; through a pipe it has to be held in memory.
+        // A Parquet file is read from its end; from a pipe it has to be held in memory.
         Ok((file, true)) => parquet::read(file, about(&name, "Cardiograph Parquet"), progress),
         Ok((file, false)) => return read_from(&name, Counted::new(file, progress), options),
         Err(fault) => Err(fault),
@@ -140,7 +139,7 @@ pub fn read_with_progress(
     .map_err(|fault| ReadError::new(&name, fault))
 }
 
-/// Reads from anything, such as a pipe; `name` stands for the file in notes and errors.
+/// Reads from any source, such as a pipe; `name` replaces the file name in notes and errors.
 ///
 /// # Errors
 /// As [`read`].
@@ -174,7 +173,7 @@ fn read_any(name: &str, reader: impl Read, options: &ReadOptions) -> Result<Load
             integers::read(lines, about_blocks("index,start_us,end_us"), block_bytes)
         }
         Format::Thesis => thesis::read(lines, about(name, "magod2"), block_bytes),
-        Format::Blinky => blinky::read(lines, about_blocks("write times in ms"), block_bytes),
+        Format::Blinky => blinky::read(lines, about_blocks("latencies in ms"), block_bytes),
         Format::Fio => fio::read(lines, about(name, "fio latency log")),
         Format::Qiita => {
             let about = about(name, "library-comparison");
@@ -188,7 +187,7 @@ fn read_any(name: &str, reader: impl Read, options: &ReadOptions) -> Result<Load
     trace.map(Loaded::Trace)
 }
 
-/// Checks what no single row can show.
+/// Checks properties of the whole trace that no single row can violate.
 fn complete(loaded: Loaded) -> Result<Loaded, Fault> {
     let trace = match &loaded {
         Loaded::Trace(trace) | Loaded::Recording(Recording { trace, .. }) => trace,
@@ -200,12 +199,12 @@ fn complete(loaded: Loaded) -> Result<Loaded, Fault> {
     if trace.is_empty() {
         return Err(Problem::NoRows.in_file());
     }
-    // With this, no sum of lengths and no end of an operation overflows later.
+    // This guarantees that no sum of lengths and no end of an operation overflows later.
     let mut total_bytes = 0_u64;
     let fits = trace.runs().iter().all(|run| {
         let length = run.count.checked_mul(run.length_bytes);
         let total = length.and_then(|length| total_bytes.checked_add(length));
-        // The first file has a part in every round, so none ends further back.
+        // The first file takes part in every round, so no file ends further back.
         let rounds = run.count.div_ceil(u64::from(run.files));
         let in_file = rounds.checked_mul(run.length_bytes);
         let end = in_file.and_then(|length| run.offset_bytes.checked_add(length));
@@ -221,7 +220,7 @@ fn complete(loaded: Loaded) -> Result<Loaded, Fault> {
 
 const PARQUET_MAGIC: &[u8; 4] = b"PAR1";
 
-/// Whether a file starts as Parquet does; its position is at the start again afterwards.
+/// Returns true if the file starts with the Parquet magic; the file position is reset to the start.
 fn starts_as_parquet(file: &File) -> Result<bool, Fault> {
     use std::io::{Seek, SeekFrom};
     let mut magic = [0; PARQUET_MAGIC.len()];
@@ -237,7 +236,7 @@ fn starts_as_parquet(file: &File) -> Result<bool, Fault> {
     Ok(found)
 }
 
-/// Holds the rest of a pipe in memory.
+/// Reads the rest of a pipe into memory.
 fn in_memory(rest: impl Read) -> Result<Bytes, Fault> {
     const PIPE_BYTES_MAX: u64 = 1 << 30;
     let mut bytes = Vec::new();
@@ -259,5 +258,5 @@ fn about(name: &str, format: &str) -> About {
 }
 
 fn block_note(block_bytes: u64) -> String {
-    format!("The file has no lengths: each write is taken as {block_bytes} B.")
+    format!("The file contains no lengths; each write is assumed to be {block_bytes} B.")
 }

@@ -1,20 +1,20 @@
-//! Runs: what keeps the places of a trace in next to no memory.
+//! Runs: a compact representation of the positions of a trace.
 
 use cardiograph_workload::{Operation, OperationKind};
 
-/// Operations in a row that differ only in their place, which goes on by a rule: through a file, or
-/// through several files in turn.
+/// Consecutive operations that differ only in their position, which advances by a rule: through one file, or
+/// through several files round-robin.
 ///
-/// Operation `i` goes to file `file + i % files`, at `offset_bytes + (i / files) * length_bytes`.
+/// Operation `i` goes to file `file + i % files`, at offset `offset_bytes + (i / files) * length_bytes`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// What was done.
+    /// Kind of the operations.
     pub kind: OperationKind,
     /// Number of the first file.
     pub file: u32,
-    /// Number of files that take turns: 1 for a single file.
+    /// Number of files visited round-robin: 1 for a single file.
     pub files: u32,
-    /// Where the first operation's payload lies in each file, in bytes.
+    /// Offset of the first operation in each file, in bytes.
     pub offset_bytes: u64,
     /// Payload of each operation, in bytes.
     pub length_bytes: u64,
@@ -22,9 +22,9 @@ pub struct Run {
     pub count: u64,
 }
 
-/// Where an operation's payload lies.
+/// Position of an operation's payload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Place {
+struct Position {
     file: u32,
     offset_bytes: u64,
 }
@@ -42,42 +42,42 @@ impl Run {
     }
 
     #[inline]
-    fn is_alike(&self, operation: &Operation) -> bool {
+    fn same_kind_and_length(&self, operation: &Operation) -> bool {
         self.kind == operation.kind && self.length_bytes == operation.length_bytes
     }
 
-    /// Whether an operation is the first in one more file of the rotation's first round.
+    /// Returns true if an operation adds one more file to the first round of a rotation.
     fn is_joined_by(&self, operation: &Operation) -> bool {
         self.count == u64::from(self.files)
-            && self.is_alike(operation)
+            && self.same_kind_and_length(operation)
             && self.offset_bytes == operation.offset_bytes
             && operation.file.checked_sub(self.file) == Some(self.files)
             && self.files < u32::MAX
     }
 
-    /// The place after another one of this run; both wrap, so that no place can panic.
+    /// Returns the position after `position` in this run; file and offset wrap, so no position can panic.
     #[inline]
-    fn after(&self, place: Place) -> Place {
-        let file = place.file.wrapping_add(1);
+    fn after(&self, position: Position) -> Position {
+        let file = position.file.wrapping_add(1);
         if file.wrapping_sub(self.file) < self.files {
-            return Place { file, ..place };
+            return Position { file, ..position };
         }
-        Place {
+        Position {
             file: self.file,
-            offset_bytes: place.offset_bytes.wrapping_add(self.length_bytes),
+            offset_bytes: position.offset_bytes.wrapping_add(self.length_bytes),
         }
     }
 
     /// File and offset of every operation.
-    fn places(&self) -> impl Iterator<Item = Place> + Clone + '_ {
-        let first = Place {
+    fn positions(&self) -> impl Iterator<Item = Position> + Clone + '_ {
+        let first = Position {
             file: self.file,
             offset_bytes: self.offset_bytes,
         };
         (0..self.count).scan(first, |next, _| {
-            let place = *next;
-            *next = self.after(place);
-            Some(place)
+            let position = *next;
+            *next = self.after(position);
+            Some(position)
         })
     }
 }
@@ -86,8 +86,8 @@ impl Run {
 #[derive(Default)]
 pub(crate) struct Runs {
     runs: Vec<Run>,
-    /// Where the last run goes on. Kept, as finding it takes a division.
-    next: Place,
+    /// Position at which the last run continues. Cached because computing it takes a division.
+    next: Position,
 }
 
 impl Runs {
@@ -96,7 +96,7 @@ impl Runs {
     pub(crate) fn push(&mut self, operation: &Operation) {
         match self.runs.last_mut() {
             Some(run)
-                if run.is_alike(operation)
+                if run.same_kind_and_length(operation)
                     && self.next.offset_bytes == operation.offset_bytes
                     && self.next.file == operation.file =>
             {
@@ -107,7 +107,7 @@ impl Runs {
         }
     }
 
-    /// Appends operations that go on through a single file.
+    /// Appends sequential operations of a single file.
     pub(crate) fn push_sequence(&mut self, first: &Operation, count: u64) {
         let Some(more) = count.checked_sub(1) else {
             return;
@@ -120,7 +120,7 @@ impl Runs {
                 run.count += more;
                 self.next.offset_bytes = self.next.offset_bytes.wrapping_add(more_bytes);
             }
-            // In a rotation the next turn would have been another file's.
+            // In a rotation, the next operation would have gone to another file.
             _ => {
                 let offset_bytes = first.offset_bytes.wrapping_add(first.length_bytes);
                 let second = Operation {
@@ -132,11 +132,11 @@ impl Runs {
         }
     }
 
-    /// Kept apart, so that going on stays a few comparisons.
+    /// A separate function, so that continuing a run stays a few comparisons.
     #[inline(never)]
     fn join_or_start(&mut self, operation: &Operation) {
         match self.runs.last_mut() {
-            // The next place stays: the second round begins in the first file.
+            // The next position is unchanged: the second round begins in the first file.
             Some(run) if run.is_joined_by(operation) => {
                 run.files += 1;
                 run.count += 1;
@@ -147,7 +147,7 @@ impl Runs {
 
     fn start(&mut self, first: &Operation, count: u64) {
         let length_bytes = count.wrapping_mul(first.length_bytes);
-        self.next = Place {
+        self.next = Position {
             file: first.file,
             offset_bytes: first.offset_bytes.wrapping_add(length_bytes),
         };
@@ -158,13 +158,13 @@ impl Runs {
         &self.runs
     }
 
-    /// Every operation, its times left at 0.
+    /// All operations, with their times set to 0.
     pub(crate) fn operations(&self) -> impl Iterator<Item = Operation> + Clone + '_ {
         self.runs.iter().flat_map(|run| {
-            run.places().map(move |place| Operation {
+            run.positions().map(move |position| Operation {
                 kind: run.kind,
-                file: place.file,
-                offset_bytes: place.offset_bytes,
+                file: position.file,
+                offset_bytes: position.offset_bytes,
                 length_bytes: run.length_bytes,
                 start_ns: 0,
                 end_ns: 0,
@@ -188,7 +188,7 @@ mod tests {
         }
     }
 
-    /// The runs of writes to these files and blocks, each as file, files and count.
+    /// Pushes writes to these files and blocks; returns file, files and count of each run.
     fn runs(writes: &[(u32, u64)]) -> Vec<(u32, u32, u64)> {
         let mut runs = Runs::default();
         let writes = writes.iter().map(|&(file, block)| write(file, block));
@@ -202,7 +202,7 @@ mod tests {
     fn a_rotation_grows_in_its_first_round_only() {
         assert_eq!(runs(&[(0, 0), (0, 1), (1, 0)]), [(0, 1, 2), (1, 1, 1)]);
         assert_eq!(runs(&[(4, 7), (5, 7), (4, 8), (5, 8)]), [(4, 2, 4)]);
-        // A third file that comes late, one that starts elsewhere, and one that is not the next.
+        // A third file that joins too late, one that starts at another offset, and one that is not adjacent.
         assert_eq!(
             runs(&[(0, 0), (1, 0), (0, 1), (2, 0)]),
             [(0, 2, 3), (2, 1, 1)]
@@ -216,15 +216,15 @@ mod tests {
     }
 
     #[test]
-    fn a_rotation_up_to_the_last_file_goes_on() {
+    fn a_rotation_may_include_the_last_file_number() {
         let last = u32::MAX;
         let writes = [(last - 1, 0), (last, 0), (last - 1, 1), (last, 1)];
         assert_eq!(runs(&writes), [(last - 1, 2, 4)]);
     }
 
-    /// However a sequence follows a rotation, it is kept as if it had come one by one.
+    /// A sequence after a rotation is stored as if its operations had been pushed one by one.
     #[test]
-    fn a_sequence_is_the_same_as_its_operations() {
+    fn a_sequence_equals_its_single_operations() {
         for before in [&[][..], &[(1, 0)], &[(0, 0)], &[(0, 0), (2, 5)], &[(1, 5)]] {
             for (file, block, count) in [(1, 0, 3), (1, 1, 3), (1, 0, 1), (2, 5, 2), (2, 5, 0)] {
                 let (mut whole, mut single) = (Runs::default(), Runs::default());

@@ -1,16 +1,16 @@
-//! The times of a trace in 8 bytes an operation.
+//! Times of a trace in 8 bytes per operation.
 //!
-//! An operation is kept as two 32-bit numbers: the idle time since the one before it ended, and its
-//! own duration, both in ns. A value that does not fit (over 4.29 s) is kept in a side table. The
-//! memory comes in fixed chunks, so a growing trace is never copied.
+//! An operation is stored as two 32-bit numbers: the idle time before it and its duration, both in ns. A value
+//! that does not fit (over 4.29 s) goes to a side table. Memory is allocated in fixed chunks, so a growing trace
+//! is never copied.
 
-/// Operations in one chunk of memory.
+/// Operations per chunk of memory.
 const CHUNK: usize = 1 << 16;
 
-/// Marks a span that is kept in the side table.
+/// Marks a value that is stored in the side table.
 const ESCAPE: u32 = u32::MAX;
 
-/// Idle times and durations lie apart: most analyses go through the durations alone.
+/// Idle times and durations are stored separately: most analyses read only the durations.
 #[derive(Default)]
 struct Chunk {
     idle_ns: Vec<u32>,
@@ -33,10 +33,11 @@ struct Long {
     duration_ns: u64,
 }
 
-/// Durations in ns of operations in a row; to be used up, or those of later ones go astray.
+/// Durations of consecutive operations in ns. Must be exhausted: the position in the side table is shared with
+/// the iterators that follow.
 pub struct Durations<'a, 'b> {
     short: std::slice::Iter<'a, u32>,
-    /// The side table is in the order of the operations.
+    /// The side table, in the order of the operations.
     long: &'b mut std::slice::Iter<'a, Long>,
 }
 
@@ -57,7 +58,7 @@ impl Iterator for Durations<'_, '_> {
 #[derive(Default)]
 pub(crate) struct Spans {
     full: Vec<Chunk>,
-    /// The chunk that grows.
+    /// The chunk being filled.
     tail: Chunk,
     long: Vec<Long>,
     len: usize,
@@ -66,7 +67,7 @@ pub(crate) struct Spans {
 }
 
 impl Spans {
-    /// Appends an operation; `None`, and no change, unless `last_end_ns <= start_ns <= end_ns`.
+    /// Appends an operation. Returns `None`, without a change, unless `last_end_ns <= start_ns <= end_ns`.
     #[inline]
     pub(crate) fn push(&mut self, start_ns: u64, end_ns: u64) -> Option<()> {
         let is_first = self.len == 0;
@@ -120,8 +121,8 @@ impl Spans {
         self.last_end_ns
     }
 
-    /// Calls `take` with the durations in ns of all operations, in order, a group or a part of one at
-    /// a time, and with what they belong to: `groups` are in the same order, each with its number of
+    /// Calls `take` with the durations in ns of all operations, in order, one group or part of a group at a
+    /// time, together with the value of that group. `groups` are in the same order, each with its number of
     /// operations.
     pub(crate) fn replay<G>(
         &self,
@@ -151,7 +152,7 @@ impl Spans {
         }
     }
 
-    /// Every operation's start and end in ns, in order.
+    /// Start and end of every operation in ns, in order.
     pub(crate) fn starts_and_ends_ns(&self) -> impl Iterator<Item = (u64, u64)> + Clone + '_ {
         self.idle_and_durations_ns()
             .scan(self.first_start_ns, |end_ns, (idle, duration)| {
@@ -182,22 +183,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spans_that_do_not_fit_in_32_bits_are_kept_too() {
+    fn spans_beyond_32_bits_are_stored_exactly() {
         let limit = u64::from(u32::MAX);
         let mut spans = Spans::default();
-        let mut due = Vec::new();
+        let mut expected = Vec::new();
         let mut now_ns = 7;
         for span_ns in [0, 1, limit - 1, limit, limit + 1, 1 << 50] {
             let (start_ns, end_ns) = (now_ns + span_ns, now_ns + 2 * span_ns);
             assert!(spans.push(start_ns, end_ns).is_some());
-            due.push((start_ns, end_ns));
+            expected.push((start_ns, end_ns));
             now_ns = end_ns;
         }
-        assert!(spans.starts_and_ends_ns().eq(due));
+        assert!(spans.starts_and_ends_ns().eq(expected));
     }
 
     #[test]
-    fn a_span_that_is_refused_changes_nothing() {
+    fn a_rejected_span_changes_nothing() {
         let mut spans = Spans::default();
         assert!(spans.push(9, 5).is_none());
         assert_eq!((spans.len(), spans.last_end_ns()), (0, 0));
@@ -207,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn chunks_join() {
+    fn chunks_are_joined_seamlessly() {
         let mut spans = Spans::default();
         let count = 2 * CHUNK as u64 + 3;
         for index in 0..count {

@@ -4,50 +4,50 @@ use crate::run::{Run, Runs};
 use crate::spans::{Durations, Spans};
 use cardiograph_workload::Operation;
 
-/// What was run, on what, and how well the clock could see it.
+/// Description of a run: target, workload, clock and notes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct About {
-    /// The medium: `sim:CARD@BOARD`, a directory, or the file a trace was read from.
+    /// Measured target: `sim:CARD@BOARD`, a directory, or the file that the trace was read from.
     pub target: String,
-    /// Name of the workload, or of the format a trace was read from.
+    /// Name of the workload, or of the format that the trace was read from.
     pub workload: String,
-    /// Smallest step of the clock in ns, where known.
+    /// Smallest step of the clock in ns, if known.
     pub clock_resolution_ns: Option<u64>,
-    /// Time that two clock readings in a row lie apart in ns, where known: part of every write time.
+    /// Time between two consecutive clock readings in ns, if known. It is part of every latency.
     pub clock_overhead_ns: Option<u64>,
-    /// Sentences a reader of the figures must know.
+    /// Remarks that readers of the figures need to know.
     pub notes: Vec<String>,
-    /// Parts of the workload, their files going up; empty if they are not known.
-    pub parts: Vec<Part>,
+    /// Phases of the workload by ascending file number; empty if unknown.
+    pub phases: Vec<PhaseLabel>,
 }
 
-/// A part of the workload: the files from `first_file` up to the next part's.
+/// A phase of the workload: the files from `first_file` up to the first file of the next phase.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part {
-    /// Number of its first file.
+pub struct PhaseLabel {
+    /// Number of the first file.
     pub first_file: u32,
-    /// What it is called.
+    /// Description for reports.
     pub label: String,
 }
 
-/// An operation that starts before the one before it ended, or ends before it started.
+/// Error: an operation starts before the previous one ended, or ends before it starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backward;
 
-/// The timed operations of one run, in order of time: 8 bytes each, and 40 bytes for each [`Run`].
+/// The timed operations of a run in chronological order: 8 bytes each, and 40 bytes per [`Run`].
 ///
-/// One file after another and files in turn are a few runs. At random places every operation is a
-/// run of its own, and takes 48 bytes.
+/// Files written one after another or round-robin form a few runs. Operations at random offsets form a run
+/// each and take 48 bytes.
 #[derive(Default)]
 pub struct Trace {
-    /// What was run, on what.
+    /// Description of the run.
     pub about: About,
     spans: Spans,
     runs: Runs,
 }
 
 impl Trace {
-    /// An empty trace.
+    /// Creates an empty trace.
     pub fn new(about: About) -> Trace {
         Trace {
             about,
@@ -58,7 +58,7 @@ impl Trace {
     /// Appends an operation.
     ///
     /// # Errors
-    /// [`Backward`] if its times lie before those already there; the trace is unchanged.
+    /// [`Backward`] if its times lie before those already in the trace; the trace is unchanged.
     #[inline]
     pub fn push(&mut self, operation: &Operation) -> Result<(), Backward> {
         self.spans
@@ -68,10 +68,10 @@ impl Trace {
         Ok(())
     }
 
-    /// Appends operations that go on through a single file, up to the first that lies before those
-    /// already there.
+    /// Appends sequential operations of a single file, up to the first one whose times lie before those already
+    /// in the trace.
     ///
-    /// Returns how many were appended; `first` is where the first of them would lie.
+    /// Returns the number of operations appended; `first` gives the position of the first one.
     pub(crate) fn push_run(
         &mut self,
         first: &Operation,
@@ -93,7 +93,7 @@ impl Trace {
         self.spans.len()
     }
 
-    /// Whether there is no operation.
+    /// Returns true if there are no operations.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -108,22 +108,22 @@ impl Trace {
         self.spans.last_end_ns()
     }
 
-    /// Calls `take` with the runs in order of time, each with the durations of its operations in ns;
-    /// a long run comes in parts. Every iterator is to be used up.
+    /// Calls `take` with the runs in chronological order, each with the durations of its operations in ns;
+    /// a long run is split over several calls. `take` must exhaust every iterator.
     ///
-    /// Many times as quick as [`Trace::operations`].
+    /// Many times faster than [`Trace::operations`].
     pub fn replay(&self, mut take: impl FnMut(&Run, Durations)) {
         let runs = self.runs.as_slice().iter().map(|run| (run, run.count));
         self.spans
             .replay(runs, |run, durations_ns| take(run, durations_ns));
     }
 
-    /// The runs that the operations form, in order of time.
+    /// The runs of operations, in chronological order.
     pub fn runs(&self) -> &[Run] {
         self.runs.as_slice()
     }
 
-    /// Every operation, in order of time.
+    /// All operations in chronological order.
     pub fn operations(&self) -> impl Iterator<Item = Operation> + Clone + '_ {
         let times_ns = self.spans.starts_and_ends_ns();
         times_ns

@@ -1,4 +1,4 @@
-//! Writes a trace in our own two formats, described in docs/formats.md.
+//! Writers for Cardiograph's own two formats, described in docs/formats.md.
 
 mod csv;
 mod parquet;
@@ -9,29 +9,29 @@ use std::io::{self, Write};
 use std::path::Path;
 
 pub(crate) use parquet::{
-    CLOCK_OVERHEAD, CLOCK_RESOLUTION, NOTE, PART, READ, TARGET, WORKLOAD, WRITE,
+    CLOCK_OVERHEAD, CLOCK_RESOLUTION, NOTE, PART_0_1, PHASE, READ, TARGET, WORKLOAD, WRITE,
 };
 
-/// Writes a trace as Parquet to a file that must not exist yet.
+/// Writes a trace as Parquet to a new file.
 ///
 /// # Errors
-/// If the file exists or cannot be written; nothing is left behind then.
+/// If the file exists or cannot be written; no partial file remains.
 pub fn write_parquet(trace: &Trace, path: &Path) -> Result<(), WriteError> {
     write_file(path, |file| parquet::write(trace, file))
 }
 
-/// Writes a trace as CSV to a file that must not exist yet.
+/// Writes a trace as CSV to a new file.
 ///
 /// # Errors
-/// If the file exists or cannot be written; nothing is left behind then.
+/// If the file exists or cannot be written; no partial file remains.
 pub fn write_csv(trace: &Trace, path: &Path) -> Result<(), WriteError> {
     write_file(path, |file| csv::write(trace, file))
 }
 
-/// Writes a trace as CSV to anything, such as standard output. Buffering is up to the caller.
+/// Writes a trace as CSV to any writer, such as standard output. The caller provides the buffering.
 ///
 /// # Errors
-/// What the writer answers.
+/// The error of the writer.
 pub fn write_csv_to(trace: &Trace, out: impl Write) -> io::Result<()> {
     csv::write(trace, out)
 }

@@ -1,4 +1,4 @@
-//! What a file can have wrong with it, and the sentence that says so.
+//! Malformed files, and the error message of each.
 
 use cardiograph_trace::{
     About, Operation, OperationKind, ReadOptions, Trace, read, read_from, write_parquet,
@@ -16,31 +16,31 @@ fn sentence(bytes: &[u8]) -> String {
     }
 }
 
-const UNDERSTOOD: &str = "the format is not known; understood are Cardiograph's Parquet and CSV \
-    (operation,file,offset,length,start_ns,end_ns), index,start_us,end_us, the MagOD2 results \
-    file (Test information:), fio latency logs (--write_lat_log), one write time in ms a line, \
-    the library comparison's CSV (Iteration,FileSize(KB),...) and recordings whose header names \
-    a time column (Time[ms], time_us, timestamp, ...); convert it to one of them";
+const UNKNOWN_FORMAT: &str = "unknown format; supported formats are Cardiograph's Parquet and CSV \
+ (operation,file,offset,length,start_ns,end_ns), index,start_us,end_us, the MagOD2 results file (Test \
+ information:), fio latency logs (--write_lat_log), one latency in ms per line, the CSV of the library \
+ comparison (Iteration,FileSize(KB),...) and recordings whose header names a time column (Time[ms], \
+ time_us, timestamp, ...); convert it to one of them";
 
-const THESIS: &str = "Test information:\nBytes per line,100\nLines per file,2\n\
+const MAGOD2: &str = "Test information:\nBytes per line,100\nLines per file,2\n\
     Amount of files,1\n,\nTest results (us):\nFile 0  start,File 0  end, \n";
 
-/// Text, and what follows `run7.csv`.
+/// A text, and the message after `run7.csv`.
 const CASES: &[(&str, &str)] = &[
     ("", ": the file is empty; record it again"),
     (" \n\n", ": the file is empty; record it again"),
     (
         "index,start_us,end_us\n",
-        ": there is no operation in it; record it again",
+        ": contains no operations; record it again",
     ),
     (
         "index,start_us,end_us\n0,0,5\n1,9",
-        ", line 3: the last row is cut off (2 of 3 fields); delete it to read the rest",
+        ", line 3: the last row is truncated (2 of 3 fields); delete it to read the rest",
     ),
     (
         "index,start_us,end_us\n0,0,5\nwrite,0,0,512,5,9\n",
-        ", line 3: 6 fields where 3 are due; correct the row, or split the file here if two were \
-         joined",
+        ", line 3: expected 3 fields, found 6;  correct the row, or split the file here if two \
+         were joined",
     ),
     (
         "index,start_us,end_us\n0,0,5\nindex,start_us,end_us\n",
@@ -49,13 +49,13 @@ const CASES: &[(&str, &str)] = &[
     ),
     (
         "index,start_us,end_us\n0,0,5\n\0\0\0\0",
-        ", line 3: NUL bytes, typical of a preallocated file cut by a power failure; delete them \
-         and what follows to read the rest",
+        ", line 3: NUL bytes, typical of a preallocated file after a power loss; delete them and \
+         everything after them to read the rest",
     ),
     (
         "\0\0\0\0",
-        ", line 1: NUL bytes, typical of a preallocated file cut by a power failure; delete them \
-         and what follows to read the rest",
+        ", line 1: NUL bytes, typical of a preallocated file after a power loss; delete them and \
+         everything after them to read the rest",
     ),
     (
         "index,start_us,end_us\n0,-4,5\n",
@@ -64,22 +64,22 @@ const CASES: &[(&str, &str)] = &[
     ),
     (
         "index,start_us,end_us\n0,5,1203\n1,991,1300\n",
-        ", line 3: the time 991 lies before the one above it (1203); if the counter wrapped or \
-         two runs were joined, split the file there",
+        ", line 3: the time 991 is earlier than the one before it (1203); if the counter wrapped \
+         or two runs were joined, split the file here",
     ),
     (
         "index,start_us,end_us\n0,5,3\n",
-        ", line 2: the end 3 lies before the start 5 of the same operation; correct the row, or \
-         delete it if it was cut off",
+        ", line 2: the end time 3 is earlier than the start time 5 of the same operation; correct \
+         the row, or delete it if it is incomplete",
     ),
     (
         "index,start_us,end_us\n0,0,9223372036854775808\n",
-        ", line 2: end_us is 9223372036854775808, which does not fit (no number may pass \
-         2^63 - 1, times in ns); correct the row",
+        ", line 2: end_us is 9223372036854775808, which is out of range (the limit is 2^63 - 1, \
+         for times in ns); correct the row",
     ),
     (
         "index,start_us,end_us\n0,0,9223372036854776\n",
-        ", line 2: end_us is 9223372036854776, which does not fit (no number may pass 2^63 - 1, \
+        ", line 2: end_us is 9223372036854776, which is out of range (the limit is 2^63 - 1, for \
          times in ns); correct the row",
     ),
     (
@@ -88,36 +88,36 @@ const CASES: &[(&str, &str)] = &[
     ),
     (
         "operation,file,offset,length,start_ns,end_ns\nerase,0,0,512,0,9\n",
-        ", line 2: the operation is \"erase\"; correct it to one of those in docs/formats.md",
+        ", line 2: unknown operation \"erase\"; use one of those in docs/formats.md",
     ),
     (
         "operation,file,offset,length,start_ns,end_ns\nwrite,0,9223372036854775807,1,0,9\n",
-        ": its offsets and lengths add up to more than 2^63 - 1 bytes; correct them",
+        ": the offsets and lengths add up to more than 2^63 - 1 bytes; correct them",
     ),
     (
         "operation,file,offset,length,start_ns,end_ns\nwrite,0,9223372036854775806,1,0,9\n\
          write,1,9223372036854775806,1,9,9\nwrite,0,9223372036854775807,1,9,9\n",
-        ": its offsets and lengths add up to more than 2^63 - 1 bytes; correct them",
+        ": the offsets and lengths add up to more than 2^63 - 1 bytes; correct them",
     ),
     (
         "0.5\n130\nx\n",
-        ", line 3: the write time is \"x\", not a number; correct the row, or split the file here \
-         if two were joined",
+        ", line 3: the latency is \"x\", not a number; correct the row, or split the file here if \
+         two were joined",
     ),
     (
         "0.5\n-1\n",
-        ", line 2: the write time is negative (-1); correct the row, or add a constant to all times if \
-         the clock started below 0",
+        ", line 2: the latency is negative (-1); correct the row, or add a constant to all times \
+         if the clock started below 0",
     ),
     (
         "0, 50, 1, 512, 0\n5, 60, 1, 512\n",
-        ", line 2: 4 fields where 5 are due; correct the row, or split the file here if two were \
-         joined",
+        ", line 2: expected 5 fields, found 4;  correct the row, or split the file here if two \
+         were joined",
     ),
     (
         "5, 50, 1, 512, 0\n3, 60, 1, 512, 0\n",
-        ", line 2: the time 3 lies before the one above it (5); if the counter wrapped or two \
-         runs were joined, split the file there",
+        ", line 2: the time 3 is earlier than the one before it (5); if the counter wrapped or two \
+         runs were joined, split the file here",
     ),
     (
         "2, 3845, 1, 0, 0\n",
@@ -126,38 +126,38 @@ const CASES: &[(&str, &str)] = &[
     ),
     (
         "0, 50, 2, 512, 0\n",
-        ": there is no operation in it; record it again",
+        ": contains no operations; record it again",
     ),
     (
         "Iteration,FileSize(KB),BlockSize(B),WriteSpeed(MB/s),Latency(ms),MinLatency(ms),\
          MaxLatency(ms),IOPS\n1,64,512,fast,1,1,1,1\n",
         ", line 2: WriteSpeed(MB/s) is \"fast\", not a number; correct the row, or split the file \
-         here if two were joined",
+          here if two were joined",
     ),
     (
         "Iteration,FileSize(KB),BlockSize(B),WriteSpeed(MB/s),Latency(ms),MinLatency(ms),\
          MaxLatency(ms),IOPS\n1,64,512,0,1,1,1,1\n",
-        ", line 2: WriteSpeed(MB/s) is 0, and nothing is written unless it is above 0; correct the \
-         row, or delete it if the write failed",
+        ", line 2: WriteSpeed(MB/s) is 0 but must be above 0; correct the row, or delete it if \
+          the write failed",
     ),
     (
         "Iteration,FileSize(KB),BlockSize(B),WriteSpeed(MB/s),Latency(ms),MinLatency(ms),\
          MaxLatency(ms),IOPS\n1,64,512,-3.9,1,1,1,1\n",
-        ", line 2: WriteSpeed(MB/s) is -3.9, and nothing is written unless it is above 0; correct \
-         the row, or delete it if the write failed",
+        ", line 2: WriteSpeed(MB/s) is -3.9 but must be above 0; correct the row, or delete it if \
+          the write failed",
     ),
     (
         "Iteration,FileSize(KB),BlockSize(B),WriteSpeed(MB/s),Latency(ms),MinLatency(ms),\
          MaxLatency(ms),IOPS\n1,64,512,1e300,1,1,1,1\n",
-        ", line 2: WriteSpeed(MB/s) is 1e300, which does not fit (no number may pass 2^63 - 1, \
-         times in ns); correct the row",
+        ", line 2: WriteSpeed(MB/s) is 1e300, which is out of range (the limit is 2^63 - 1, for \
+          times in ns); correct the row",
     ),
     (
         "Iteration,FileSize(KB),BlockSize(B),WriteSpeed(MB/s),Latency(ms),MinLatency(ms),\
          MaxLatency(ms),IOPS\n1,5000000000000000,1,1e9,1,1,1,1\n\
          2,5000000000000000,1,1e9,1,1,1,1\n",
-        ", line 3: the file sizes down to this row add up to more than 2^63 - 1 bytes; correct the \
-         row",
+        ", line 3: the file sizes up to this row add up to more than 2^63 - 1 bytes; correct the \
+          row",
     ),
     (
         "Iteration,FileSize(KB),BlockSize(B),WriteSpeed(MB/s),Latency(ms),MinLatency(ms),\
@@ -167,17 +167,17 @@ const CASES: &[(&str, &str)] = &[
     (
         "Iteration,FileSize(KB),BlockSize(B),WriteSpeed(MB/s),Latency(ms),MinLatency(ms),\
          MaxLatency(ms),IOPS\n1,64,512,1e-320,1,1,1,1\n",
-        ", line 2: at this WriteSpeed(MB/s) the file takes over 292 years; correct the row, or \
-         delete it",
+        ", line 2: at this WriteSpeed(MB/s) the file would take over 292 years; correct the row, \
+          or delete it",
     ),
     (
         "Time[ms],U[V]\n10,1.0\n",
-        ": fewer than two samples, so there is no step between them; record for longer",
+        ": fewer than two samples, so there is no interval between samples; record for longer",
     ),
     (
         "Time[ms],U[V]\n10,1.0\n20,1.0\n15,1.0\n",
-        ", line 4: the time 15 lies before the one above it (20); if the counter wrapped or two \
-         runs were joined, split the file there",
+        ", line 4: the time 15 is earlier than the one before it (20); if the counter wrapped or \
+         two runs were joined, split the file here",
     ),
     (
         "Time[ms],U[V]\n10,1.0\n20,1.0\nTime[ms],U[V]\n",
@@ -186,66 +186,66 @@ const CASES: &[(&str, &str)] = &[
     ),
     (
         "Time[ms],U[V]\n10,1.0\n20",
-        ", line 3: the last row is cut off (1 of 2 fields); delete it to read the rest",
+        ", line 3: the last row is truncated (1 of 2 fields); delete it to read the rest",
     ),
     (
         "Time[ms],U[V]\n10,1.0\n20,\0\0\n",
-        ", line 3: NUL bytes, typical of a preallocated file cut by a power failure; delete them \
-         and what follows to read the rest",
+        ", line 3: NUL bytes, typical of a preallocated file after a power loss; delete them and \
+         everything after them to read the rest",
     ),
 ];
 
 #[test]
-fn every_mistake_has_its_sentence() {
-    for (text, due) in CASES {
-        assert_eq!(sentence(text.as_bytes()), format!("run7.csv{due}"));
+fn every_malformed_text_has_its_message() {
+    for (text, expected) in CASES {
+        assert_eq!(sentence(text.as_bytes()), format!("run7.csv{expected}"));
     }
 }
 
-/// Rows below the thesis' header, or another header, and the sentence.
+/// Rows below the header of the MagOD2 results, or another header, and the message.
 #[test]
 fn thesis_results() {
     let cases = [
         (
-            format!("{THESIS}10,20, \n"),
-            ": the results are cut off after 1 of 2 declared lines; copy the file again, or \
-             correct \"Lines per file\" to read what is there",
+            format!("{MAGOD2}10,20, \n"),
+            ": the results end after 1 of 2 declared lines; copy the file again, or correct \
+             \"Lines per file\" to read the lines present",
         ),
         (
-            format!("{THESIS}10,20, \n30,40, \n50,60, \n"),
+            format!("{MAGOD2}10,20, \n30,40, \n50,60, \n"),
             ", line 10: more results than the 2 declared lines; split the file here if two were \
              joined, or correct \"Lines per file\"",
         ),
         (
-            format!("{THESIS}10,20, \n30"),
-            ", line 9: the last row is cut off (1 of 2 fields); delete it to read the rest",
+            format!("{MAGOD2}10,20, \n30"),
+            ", line 9: the last row is truncated (1 of 2 fields); delete it to read the rest",
         ),
         (
-            format!("{THESIS}10,20, \n15,40, \n"),
-            ", line 9: the time 15 lies before the one above it (20); if the counter wrapped or \
-             two runs were joined, split the file there",
+            format!("{MAGOD2}10,20, \n15,40, \n"),
+            ", line 9: the time 15 is earlier than the one before it (20); if the counter wrapped \
+             or two runs were joined, split the file here",
         ),
         (
-            format!("{THESIS}10,20, \n30,4294967296, \n"),
+            format!("{MAGOD2}10,20, \n30,4294967296, \n"),
             ", line 9: the time is 4294967296, which does not fit in 32 bits; correct the row",
         ),
         (
-            THESIS.replace("files,1", "files,1000000000"),
-            ": 1 file in the header where 1000000000 are declared above; copy the file again, or \
+            MAGOD2.replace("files,1", "files,1000000000"),
+            ": the header names 1 file, but 1000000000 are declared; copy the file again, or \
              correct \"Amount of files\"",
         ),
         (
-            THESIS.replace("File 0  end", "File 1  end"),
+            MAGOD2.replace("File 0  end", "File 1  end"),
             ", line 7: the header of the results is not \"File 0  start,File 0  end,...\"; copy \
              the file again",
         ),
         (
             "Test information:\nBytes per line,100\n".to_owned(),
-            ": the test information is there but no results; run the test again",
+            ": test information without results; run the test again",
         ),
     ];
-    for (text, due) in cases {
-        assert_eq!(sentence(text.as_bytes()), format!("run7.csv{due}"));
+    for (text, expected) in cases {
+        assert_eq!(sentence(text.as_bytes()), format!("run7.csv{expected}"));
     }
 }
 
@@ -253,11 +253,11 @@ fn thesis_results() {
 fn other_formats() {
     assert_eq!(
         sentence(b"name,value\nx,1\n"),
-        format!("run7.csv: {UNDERSTOOD}")
+        format!("run7.csv: {UNKNOWN_FORMAT}")
     );
     assert_eq!(
         sentence(b"\x7FELF\x80\x81\xFF garbage \xC0\n"),
-        format!("run7.csv: neither text nor Parquet; {UNDERSTOOD}")
+        format!("run7.csv: neither text nor Parquet; {UNKNOWN_FORMAT}")
     );
     assert_eq!(
         sentence(b"\xFF\xFEi\0n\0"),
@@ -266,15 +266,15 @@ fn other_formats() {
 }
 
 #[test]
-fn a_line_without_end() {
+fn an_overlong_line() {
     let mut text = b"index,start_us,end_us\n".to_vec();
     text.resize(1 << 20, b'1');
     assert_eq!(
         sentence(&text),
-        "run7.csv, line 2: longer than 262144 bytes, so no row of a trace; check that this is \
-         the right file"
+        "run7.csv, line 2: longer than 262144 bytes, too long for a row of a trace; check that \
+         this is the right file"
     );
-    // The same as the first line, and as what a preallocated file holds.
+    // The same for the first line, and for the zeros of a preallocated file.
     assert!(sentence(&text[100..]).contains("longer than 262144 bytes"));
     assert!(sentence(&vec![0; 1 << 20]).contains("NUL bytes"));
 }
@@ -287,7 +287,7 @@ fn missing_file_and_directory() {
     };
     assert_eq!(
         error("no/such.csv"),
-        "no/such.csv: there is no such file; check the name and the folder"
+        "no/such.csv: no such file; check the name and the directory"
     );
     assert_eq!(error("."), ".: is a directory; name the files in it");
 }
@@ -341,7 +341,7 @@ fn parquet_row(codes: [i32; 2], numbers: [i64; 4]) -> Vec<u8> {
 fn parquet_rows() {
     assert_eq!(
         sentence(&parquet_row([2, 0], [0, 512, 0, 9])),
-        "run7.csv, row 1: the operation is \"2\"; correct it to one of those in docs/formats.md"
+        "run7.csv, row 1: unknown operation \"2\"; use one of those in docs/formats.md"
     );
     assert_eq!(
         sentence(&parquet_row([0, 0], [0, 512, -3, 9])),
@@ -350,12 +350,12 @@ fn parquet_rows() {
     );
     assert_eq!(
         sentence(&parquet_row([0, 0], [0, 512, 9, 3])),
-        "run7.csv, row 1: the end 3 lies before the start 9 of the same operation; correct the \
-         row, or delete it if it was cut off"
+        "run7.csv, row 1: the end time 3 is earlier than the start time 9 of the same operation; \
+         correct the row, or delete it if it is incomplete"
     );
     assert_eq!(
         sentence(&parquet_row([0, 0], [i64::MAX, 512, 3, 9])),
-        "run7.csv: its offsets and lengths add up to more than 2^63 - 1 bytes; correct them"
+        "run7.csv: the offsets and lengths add up to more than 2^63 - 1 bytes; correct them"
     );
 }
 
@@ -365,14 +365,14 @@ fn truncated_parquet() {
     for length in [4, 11, 100, bytes.len() - 1] {
         assert_eq!(
             sentence(&bytes[..length]),
-            "run7.csv: the Parquet file is cut off (its footer is missing); copy it again"
+            "run7.csv: the Parquet file is truncated (no footer); copy it again"
         );
     }
 }
 
 #[test]
 fn foreign_parquet() {
-    // The name stands in the schema and with each column.
+    // The name appears in the schema and with each column.
     let mut bytes = parquet();
     for at in 0..bytes.len() - 6 {
         if &bytes[at..at + 6] == b"offset" {
@@ -381,14 +381,14 @@ fn foreign_parquet() {
     }
     assert_eq!(
         sentence(&bytes),
-        "run7.csv: its columns are operation (INT32), file (INT32), Offset (INT64), length \
-         (INT64), start_ns (INT64), end_ns (INT64), and a trace has operation, file, offset, \
-         length, start_ns, end_ns, all required, as docs/formats.md says; convert it, or export \
-         it as CSV"
+        "run7.csv: the columns are operation (INT32), file (INT32), Offset (INT64), length \
+         (INT64), start_ns (INT64), end_ns (INT64), but a trace has operation, file, offset, \
+         length, start_ns, end_ns, all required (see docs/formats.md); convert it, or export it as \
+         CSV"
     );
 }
 
-/// Whatever single byte is wrong, reading ends in a trace or a sentence.
+/// With any single byte damaged, reading ends in a trace or an error message.
 #[test]
 fn damaged_parquet_never_panics() {
     let bytes = parquet();

@@ -1,4 +1,4 @@
-//! Every format that is read, from real or hand-made files.
+//! Every supported format, from real or hand-made files.
 
 use cardiograph_trace::{Loaded, Operation, OperationKind, ReadOptions, Recording, Trace, read};
 use std::path::PathBuf;
@@ -50,7 +50,7 @@ fn index_start_end() {
     assert_eq!(trace.runs()[0].length_bytes, 512);
     assert_eq!(
         trace.about.notes,
-        ["The file has no lengths: each write is taken as 512 B."]
+        ["The file contains no lengths; each write is assumed to be 512 B."]
     );
 }
 
@@ -68,7 +68,7 @@ fn the_block_size_is_an_option() {
 }
 
 #[test]
-fn our_own_csv() {
+fn cardiograph_csv() {
     let operations: Vec<_> = trace("traces/cardiograph.csv").operations().collect();
     assert_eq!(
         operations,
@@ -93,7 +93,7 @@ fn our_own_csv() {
     );
 }
 
-/// The times wrap between two lines of file 0 and again within one, and file 1 follows file 0.
+/// The times wrap between two lines of file 0 and again within a line; file 1 follows file 0.
 #[test]
 fn thesis_results_and_their_copies() {
     let wrap = 1 << 32;
@@ -133,7 +133,7 @@ fn library_comparison() {
         (row.iteration, row.file_size_bytes, row.block_bytes),
         (1, 65_536, 512)
     );
-    assert!((row.speed_Bps - 3.9 * 1_048_576.0).abs() < 1e-6);
+    assert!((row.throughput_bytes_per_s - 3.9 * 1_048_576.0).abs() < 1e-6);
     assert_eq!(
         (row.latency_ns_mean, row.latency_ns_min, row.latency_ns_max),
         (125_000, 50_000, 2_500_000)

@@ -1,4 +1,4 @@
-//! How far the reading of a file has come.
+//! Progress reports while a file is read.
 
 use cardiograph_trace::{
     About, Operation, OperationKind, ReadOptions, Trace, WriteError, read_with_progress, write_csv,
@@ -6,10 +6,10 @@ use cardiograph_trace::{
 };
 use std::path::Path;
 
-/// What was told while a trace was read from a file that `write` made, and the file's length.
-fn told(write: fn(&Trace, &Path) -> Result<(), WriteError>) -> (Vec<u64>, u64) {
+/// Returns the progress reported while reading a trace that `write` wrote, and the file's length.
+fn reported(write: fn(&Trace, &Path) -> Result<(), WriteError>) -> (Vec<u64>, u64) {
     let mut trace = Trace::new(About::default());
-    // One row more than a row group of Parquet has.
+    // One row more than a Parquet row group.
     for index in 0..=1 << 20 {
         let operation = Operation {
             kind: OperationKind::Write,
@@ -24,27 +24,27 @@ fn told(write: fn(&Trace, &Path) -> Result<(), WriteError>) -> (Vec<u64>, u64) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("trace");
     write(&trace, &path).unwrap();
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     let options = ReadOptions::default();
-    let loaded = read_with_progress(&path, &options, &mut |bytes| told.push(bytes));
+    let loaded = read_with_progress(&path, &options, &mut |bytes| reported.push(bytes));
     assert!(loaded.is_ok());
-    (told, path.metadata().unwrap().len())
+    (reported, path.metadata().unwrap().len())
 }
 
 #[test]
-fn text_is_told_up_to_its_end() {
-    let (told, file_bytes) = told(write_csv);
-    assert!(told.len() > 100 && told.is_sorted());
-    assert_eq!(told.last(), Some(&file_bytes));
+fn text_is_reported_up_to_its_end() {
+    let (reported, file_bytes) = reported(write_csv);
+    assert!(reported.len() > 100 && reported.is_sorted());
+    assert_eq!(reported.last(), Some(&file_bytes));
 }
 
 #[test]
-fn parquet_is_told_by_row_groups() {
-    let (told, file_bytes) = told(write_parquet);
-    let [first, second] = told[..] else {
-        panic!("{told:?}");
+fn parquet_is_reported_by_row_groups() {
+    let (reported, file_bytes) = reported(write_parquet);
+    let [first, second] = reported[..] else {
+        panic!("{reported:?}");
     };
     assert!(0 < first && first < second && second < file_bytes);
-    // What no row group has is the footer.
+    // The footer belongs to no row group.
     assert!(file_bytes - second < 4096);
 }

@@ -1,12 +1,12 @@
-//! A trace that is written and read again is the same.
+//! Writing and reading a trace yields the same trace.
 
 use cardiograph_trace::{
-    About, Loaded, Operation, OperationKind, Part, ReadOptions, Trace, read, read_from, write_csv,
-    write_csv_to, write_parquet,
+    About, Loaded, Operation, OperationKind, PhaseLabel, ReadOptions, Trace, read, read_from,
+    write_csv, write_csv_to, write_parquet,
 };
 use proptest::prelude::*;
 
-/// What one operation differs in from the one before it.
+/// Difference of an operation from the previous one.
 #[derive(Clone, Debug)]
 struct Step {
     read: bool,
@@ -83,15 +83,15 @@ fn about() -> impl Strategy<Value = About> {
         prop::collection::btree_map(any::<u32>(), ".{0,20}", 0..12),
     )
         .prop_map(
-            |(target, workload, resolution, overhead, notes, parts)| About {
+            |(target, workload, resolution, overhead, notes, phases)| About {
                 target,
                 workload,
                 clock_resolution_ns: resolution,
                 clock_overhead_ns: overhead,
                 notes,
-                parts: parts
+                phases: phases
                     .into_iter()
-                    .map(|(first_file, label)| Part { first_file, label })
+                    .map(|(first_file, label)| PhaseLabel { first_file, label })
                     .collect(),
             },
         )
@@ -143,9 +143,9 @@ fn even_trace(count: u64) -> Trace {
     trace
 }
 
-/// The evenest trace there can be packs best; the reader's bound on rows must let it pass.
+/// A perfectly regular trace packs best; the reader's bound on rows must accept it.
 #[test]
-fn several_row_groups_of_an_even_trace() {
+fn several_row_groups_of_a_regular_trace() {
     let trace = even_trace((1 << 20) + 100_000);
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("even.parquet");
@@ -157,7 +157,7 @@ fn several_row_groups_of_an_even_trace() {
 }
 
 #[test]
-fn existing_files_stay_as_they_are() {
+fn existing_files_are_unchanged() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("there");
     std::fs::write(&path, "before").unwrap();
@@ -168,9 +168,9 @@ fn existing_files_stay_as_they_are() {
     assert_eq!(directory.path().read_dir().unwrap().count(), 1);
 }
 
-/// A number that Parquet cannot hold must not leave half a file.
+/// A number that Parquet cannot represent must not leave a partial file.
 #[test]
-fn a_failed_write_leaves_nothing_behind() {
+fn a_failed_write_leaves_no_file() {
     let mut trace = even_trace(1);
     let operation = Operation {
         kind: OperationKind::Write,

@@ -1,5 +1,5 @@
-//! Whatever the order of files and places, a trace gives back what was pushed, and orders that
-//! studies use take next to no memory.
+//! A trace returns the operations that were pushed, in any order of files and offsets, and the orders that the
+//! studies use take little memory.
 
 use cardiograph_trace::{
     About, Loaded, Operation, OperationKind, ReadOptions, Run, Trace, read, read_from,
@@ -7,9 +7,9 @@ use cardiograph_trace::{
 };
 use proptest::prelude::*;
 
-/// Rounds through some files; the last one may end early.
+/// Rounds through several files; the last round may be incomplete.
 fn rounds() -> impl Strategy<Value = Vec<Operation>> {
-    // Few values of everything, so that one often goes on where the one before it ended.
+    // Few distinct values, so that a sequence often continues where the previous one ended.
     (
         prop::bool::weighted(0.9),
         prop_oneof![0..4_u32, u32::MAX - 4..u32::MAX - 1],
@@ -39,7 +39,7 @@ fn operations() -> impl Strategy<Value = Vec<Operation>> {
     prop::collection::vec(rounds(), 1..60).prop_map(|rounds| timed(rounds.concat()))
 }
 
-/// The same operations one after another, each longer than the one before it.
+/// Gives operations consecutive times, each longer than the one before.
 fn timed(mut operations: Vec<Operation>) -> Vec<Operation> {
     let mut now_ns = 0;
     for (index, operation) in (0..).zip(&mut operations) {
@@ -58,7 +58,7 @@ fn trace_of(operations: &[Operation]) -> Trace {
     trace
 }
 
-/// The operations by the words of [`Run`]'s documentation, without their times.
+/// Expands the runs as [`Run`]'s documentation describes, without times.
 fn of_runs(trace: &Trace) -> Vec<Operation> {
     let operation = |run: &Run, i: u64| Operation {
         kind: run.kind,
@@ -94,11 +94,11 @@ proptest! {
         trace.replay(|run, durations_ns| {
             replayed.extend(durations_ns.map(|ns| (run.kind, run.length_bytes, ns)));
         });
-        let due = operations.iter().map(|o| (o.kind, o.length_bytes, o.end_ns - o.start_ns));
-        prop_assert!(replayed.into_iter().eq(due));
+        let expected = operations.iter().map(|o| (o.kind, o.length_bytes, o.end_ns - o.start_ns));
+        prop_assert!(replayed.into_iter().eq(expected));
     }
 
-    /// Its reader takes whole sequences, and must arrive at the same runs.
+    /// The Parquet reader appends whole sequences and must arrive at the same runs.
     #[test]
     fn parquet_keeps_the_runs(operations in operations()) {
         let trace = trace_of(&operations);
@@ -114,7 +114,7 @@ proptest! {
 }
 
 #[test]
-fn files_in_turn_are_one_run() {
+fn round_robin_files_are_one_run() {
     let write = |i: u64| Operation {
         kind: OperationKind::Write,
         file: 3 + (i % 2) as u32,
@@ -124,7 +124,7 @@ fn files_in_turn_are_one_run() {
         end_ns: 0,
     };
     let trace = trace_of(&timed((0..1001).map(write).collect()));
-    let due = Run {
+    let expected = Run {
         kind: OperationKind::Write,
         file: 3,
         files: 2,
@@ -132,12 +132,12 @@ fn files_in_turn_are_one_run() {
         length_bytes: 512,
         count: 1001,
     };
-    assert_eq!(trace.runs(), [due]);
+    assert_eq!(trace.runs(), [expected]);
 }
 
-/// The end that is checked is that of a file, not of all files together.
+/// The end that is checked is that of each file, not of all files together.
 #[test]
-fn files_in_turn_may_all_end_at_the_largest_number() {
+fn round_robin_files_may_all_end_at_the_largest_number() {
     let csv = "operation,file,offset,length,start_ns,end_ns\n\
         write,0,9223372036854775806,1,0,9\nwrite,1,9223372036854775806,1,9,9\n";
     let loaded = read_from("run7.csv", csv.as_bytes(), &ReadOptions::default());

@@ -1,4 +1,4 @@
-//! A scope's CSV as power and energy, against numbers worked out by hand.
+//! Power and energy from a scope's CSV, compared with hand-calculated values.
 
 use cardiograph_trace::{EnergyTrace, PowerStep, Scope, read_scope_from};
 
@@ -17,12 +17,12 @@ fn energy(text: &str, shunt_ohm: f64) -> EnergyTrace {
     energy
 }
 
-fn assert_near(found: f64, due: f64) {
-    let error = (found - due).abs();
-    assert!(error <= 1e-9 * due.abs(), "{found}, due is {due}");
+fn assert_near(found: f64, expected: f64) {
+    let error = (found - expected).abs();
+    assert!(error <= 1e-9 * expected.abs(), "{found}, due is {expected}");
 }
 
-/// So many samples of 0.1 ms, as the study's scope took them.
+/// Returns `count` samples of 0.1 ms, as in the study.
 fn samples(count: u32, volts: impl Fn(u32) -> (f64, f64)) -> String {
     let mut text = String::from("time,V1,V2\n");
     for i in 0..count {
@@ -49,8 +49,8 @@ fn constant_power() {
 }
 
 #[test]
-fn eight_bits_do_not_bias_the_energy() {
-    // Steps of 9.4 mV, so at most 4.7 mV off, and a supply that moves over many of them.
+fn eight_bit_resolution_does_not_bias_the_energy() {
+    // Steps of 9.4 mV, so at most 4.7 mV off, and a supply voltage that moves over many of them.
     let quantised = |volts: f64| (volts / 9.4e-3).round() * 9.4e-3;
     let v2 = |i: u32| 3.2 + 0.1 * (f64::from(i) * 0.613).sin();
     let current = 0.05;
@@ -58,15 +58,15 @@ fn eight_bits_do_not_bias_the_energy() {
     let due_uj: f64 = (0..20_000).map(|i| v2(i) * current * 100.0).sum();
     let error = energy(&text, 1.0).total_uj() / due_uj - 1.0;
     assert!(error.abs() < 0.01, "{error}");
-    // A sample alone may be off by both channels' errors.
+    // A single sample may be off by the errors of both channels.
     let (_, steps) = read(&text, 1.0).unwrap();
     let off = steps.iter().map(|s| (s.power_mw - 160.0).abs());
     assert!(off.fold(0.0, f64::max) < 9.4 * 3.3 + 50.0 * 0.11);
 }
 
 #[test]
-fn the_file_s_own_steps_count() {
-    // Steps of 1, 3 and again 3 ms, at 10, 20 and 30 mW: 10 + 60 + 90 uJ.
+fn sampling_periods_of_the_file_are_used() {
+    // Steps of 1, 3 and 3 ms at 10, 20 and 30 mW: 10 + 60 + 90 uJ.
     let text = "t (ms);V1 (mV);V2 (mV)\n-1;1010;1000\n0;1020;1000\n3,0;1030,0;1000\n";
     let (scope, steps) = read(text, 1.0).unwrap();
     assert_eq!((scope.samples, scope.step_ns_max), (3, 3e6));
@@ -77,44 +77,45 @@ fn the_file_s_own_steps_count() {
 }
 
 #[test]
-fn exponents_signs_and_what_scopes_tell_about_themselves() {
+fn exponents_signs_and_lines_above_the_header() {
     let text = "Model,A1\r\nVertical Units,V\r\n\r\nTIME,CH1,CH2,CH3\r\n\
         -2.0E-04,+3.31E+0,3.30E0,9.9E37\r\n-1.0E-04,3.31,3.30,0\r\n";
     let (scope, steps) = read(text, 1.0).unwrap();
     assert_eq!(
         scope.notes,
-        ["The scope's time column does not tell its unit: its times are taken as seconds."]
+        ["The scope's time column names no unit; its times are read as seconds."]
     );
     assert_near(steps[0].power_mw, 33.0);
     assert_near(steps[1].end_ns.abs() + 1.0, 1.0);
 }
 
 #[test]
-fn what_can_be_wrong() {
+fn every_malformed_scope_file_has_its_message() {
     let cases = [
         ("", ": the file is empty; record it again"),
         (
             "write,0,0,512,0,272000\n",
-            ": there are no rows of time, V1 and V2 in it; export the time and both channels of \
-             the scope as CSV",
+            ": contains no rows of time, V1 and V2; export the time and both channels of the scope \
+             as CSV",
         ),
         (
             "time,V1,V2\n0,1,1\n",
-            ": fewer than two samples, so there is no step between them; record for longer",
+            ": fewer than two samples, so there is no interval between samples; record for longer",
         ),
         (
             "# a\nn,CH1,CH2\n0,1,1\n",
-            ", line 2: in \"n,CH1,CH2\" it is not clear which columns are the time and the voltages \
-             before and behind the shunt; name them time,V1,V2",
+            ", line 2: cannot identify the columns of the time and of the voltages before and \
+             after the shunt in \"n,CH1,CH2\"; name them time,V1,V2",
         ),
         (
             "t,V1,V2\n0,1,1\n0,1,1\n",
-            ", line 3: the time 0 is that of the sample above it; export the time with more digits",
+            ", line 3: the time 0 is the same as in the row before; export the time with more \
+             digits",
         ),
         (
             "t,V1,V2\n0.5,1,1\n0.25,1,1\n",
-            ", line 3: the time 0.25 lies before the one above it (0.5); if the counter wrapped or \
-             two runs were joined, split the file there",
+            ", line 3: the time 0.25 is earlier than the one before it (0.5); if the counter \
+             wrapped or two runs were joined, split the file here",
         ),
         (
             "t,V1,V2\n0,1,1\n1,1,x\n",
@@ -128,26 +129,27 @@ fn what_can_be_wrong() {
         ),
         (
             "t,V1,V2\n0,1,1\n1,1",
-            ", line 3: the last row is cut off (2 of 3 fields); delete it to read the rest",
+            ", line 3: the last row is truncated (2 of 3 fields); delete it to read the rest",
         ),
         (
             "t,V1,V2\n0,1,1\n1,9.9E37,1\n",
-            ", line 3: V1 is 9.9E37, not within 1000 V, as scopes write where they saw nothing; \
+            ", line 3: V1 is 9.9E37, beyond 1000 V, which scopes write for samples out of range; \
              record again with a larger range, or delete the rows",
         ),
         (
             "t,V1,V2\n0,1,1\n1e10,1,1\n",
-            ", line 3: the time is 1e10, over 292 years from the scope's 0; correct the row",
+            ", line 3: the time is 1e10, more than 292 years from the scope's time 0; correct the \
+             row",
         ),
         (
             "t,V1,V2\n0,1,1\n\0\0\0",
-            ", line 3: NUL bytes, typical of a preallocated file cut by a power failure; delete \
-             them and what follows to read the rest",
+            ", line 3: NUL bytes, typical of a preallocated file after a power loss; delete them \
+             and everything after them to read the rest",
         ),
     ];
-    for (text, due) in cases {
+    for (text, expected) in cases {
         let error = read(text, 1.0).expect_err(text);
-        assert_eq!(error, format!("scope.csv{due}"));
+        assert_eq!(error, format!("scope.csv{expected}"));
     }
     let lines = "a\n".repeat(2000);
     assert!(read(&lines, 1.0).unwrap_err().contains("no rows"));

@@ -1,4 +1,4 @@
-//! A device around a card, from power on to power off.
+//! A simulated device with its card, from power-on to power-off.
 
 use crate::interrupt::{Bus, Delay, Interrupt, Watch};
 use crate::samples::Samples;
@@ -15,12 +15,12 @@ use std::pin::{Pin, pin};
 use std::sync::atomic::AtomicU8;
 use std::task::Poll;
 
-/// Cards of up to 2 GB count bytes.
+/// Capacity of the largest card with byte addresses.
 const STANDARD_BYTES_MAX: u64 = 2 << 30;
-/// The clock that a bus has before it is set.
+/// Initial clock of the bus.
 const FIRST_CLOCK_HZ: u32 = 400_000;
 
-/// What kind of card one of so many blocks is.
+/// Returns the kind of a card with this number of blocks.
 pub fn card_kind(blocks: u64) -> Kind {
     match blocks * BLOCK_BYTES as u64 {
         0..=STANDARD_BYTES_MAX => Kind::Standard,
@@ -28,21 +28,21 @@ pub fn card_kind(blocks: u64) -> Kind {
     }
 }
 
-/// A card in a device, with what belongs to the device.
+/// A device with a card, and its settings.
 pub struct Device {
-    /// The card and its wires. Strikes are given to it.
+    /// The card and its wires. Faults are injected into it.
     pub wire: Wire,
-    /// Clock of the bus when the card is acquired, in Hz.
+    /// Clock of the bus after initialisation of the card, in Hz.
     pub clock_hz: u32,
-    /// The recorder's settings.
+    /// Settings of the recorder.
     pub config: Config,
-    /// Sets the recording apart from those of other devices.
+    /// Seed of file epochs, to distinguish the recordings of different devices.
     pub entropy: u32,
-    /// Blocks that a reader beside the recorder gets at once.
+    /// Maximum blocks per read of another task.
     pub read_blocks: usize,
-    /// Whether the processor stops when its card loses power: a power cut, not a pulled card.
+    /// If true, the processor stops when the card loses power: a power cut instead of a pulled card.
     pub stops_without_power: bool,
-    /// Who looks at the card after each use of the bus.
+    /// Callback that receives the card after each bus transfer.
     pub watch: Option<Box<Watch>>,
     clock: Clock,
     seed: Seed,
@@ -50,45 +50,45 @@ pub struct Device {
 
 /// One stream of a device.
 pub struct StreamSetup<'a> {
-    /// Names, format and window.
+    /// Name prefix, format and durability window.
     pub config: StreamConfig,
-    /// Bytes of its ring.
+    /// Bytes of the ring buffer.
     pub ring_bytes: usize,
-    /// What it samples.
+    /// Samples to record.
     pub samples: Box<dyn Samples + 'a>,
 }
 
-/// How a run of a device ended.
+/// Result of a run of a device.
 #[derive(Clone, Debug)]
-pub struct Logged<const N: usize> {
-    /// What became of it.
-    pub finished: Finished<N>,
-    /// Samples pushed by each stream, with those that were lost.
+pub struct RunResult<const N: usize> {
+    /// Outcome of the run.
+    pub outcome: Outcome<N>,
+    /// Samples pushed by each stream, including lost ones.
     pub pushed: [u64; N],
-    /// When sampling began, in ns of the clock.
+    /// Start of sampling in ns of the clock; `None` if it did not start.
     pub started_ns: Option<u64>,
-    /// When it all ended, in ns of the clock.
+    /// End of the run, in ns of the clock.
     pub ended_ns: u64,
 }
 
-/// What became of a run.
+/// Outcome of a run.
 #[derive(Clone, Debug)]
-pub enum Finished<const N: usize> {
-    /// It ended by itself.
+pub enum Outcome<const N: usize> {
+    /// All producers ended, and so did the recorder.
     Done([StreamSummary; N]),
-    /// It could not begin: why, in a sentence.
+    /// The recorder did not start; contains the reason as a sentence.
     Refused(String),
     /// The power was cut.
     PowerCut,
-    /// Nothing went on any more, or it went round in circles: a fault of the recorder.
+    /// A deadlock or a livelock, which is a bug of the recorder.
     Stuck(String),
 }
 
-/// Something that goes on beside the recorder: reads, recipes, a supply that fails.
-pub type Beside<'b> = Pin<Box<dyn Future<Output = ()> + 'b>>;
+/// A task that runs concurrently with the recorder, such as reads, session changes or a failing supply.
+pub type BackgroundTask<'b> = Pin<Box<dyn Future<Output = ()> + 'b>>;
 
 impl Device {
-    /// A device that is put together at time 0.
+    /// Creates a device at time 0.
     ///
     /// # Panics
     /// If NCR is not 0 to 8.
@@ -96,7 +96,7 @@ impl Device {
         Device::on_clock(card, ncr_bytes, clock_hz, seed, Clock::default())
     }
 
-    /// A device that is put together at the time the clock shows: a card after a power cut.
+    /// Creates a device at the current time of a clock, for example around a card after a power cut.
     ///
     /// # Panics
     /// If NCR is not 0 to 8.
@@ -109,10 +109,10 @@ impl Device {
         Device::with_options(card, options, clock_hz, seed, clock)
     }
 
-    /// The same, with a card that says of itself what is in `options`.
+    /// Creates a device whose card has these options, at the current time of a clock.
     ///
     /// # Panics
-    /// If no card has such options.
+    /// If the options are invalid.
     pub fn with_options(
         card: Card,
         options: Options,
@@ -135,28 +135,32 @@ impl Device {
         }
     }
 
-    /// The clock that all of it is on.
+    /// Returns the clock of the device.
     pub fn clock(&self) -> &Clock {
         &self.clock
     }
 
-    /// The card, taken out.
+    /// Removes the card from the device.
     ///
     /// # Panics
-    /// If somebody else still holds the wires.
+    /// If the wires are still in use.
     pub fn into_card(self) -> Card {
         let card = self.wire.into_card();
-        card.unwrap_or_else(|| panic!("the wires are held"))
+        card.unwrap_or_else(|| panic!("the wires of the card are still in use"))
     }
 
-    /// Records until all producers are done, or the power goes. `events` is told the time in us with each
-    /// event. What `beside` makes goes on meanwhile, and is dropped with the recorder's end.
+    /// Records until all producers have ended, or the power is cut. Calls `events` with the time in us and each
+    /// event. The task that `background` returns runs concurrently, and is dropped when the recorder ends.
     pub fn log<'a, const N: usize>(
         &'a self,
         streams: [StreamSetup<'a>; N],
         mut events: impl FnMut(u64, Event),
-        beside: impl for<'b> FnOnce(&'b Control, &'b ReadDesk<'b>, Handle) -> Option<Beside<'b>>,
-    ) -> Logged<N> {
+        background: impl for<'b> FnOnce(
+            &'b Control,
+            &'b ReadDesk<'b>,
+            Handle,
+        ) -> Option<BackgroundTask<'b>>,
+    ) -> RunResult<N> {
         let mut world = World::on_clock(self.seed, self.clock.clone());
         let (control, clock) = (Control::new(), self.clock.clone());
         let mut blocks: Vec<Block> = vec![[0; BLOCK_BYTES]; self.read_blocks];
@@ -200,18 +204,18 @@ impl Device {
             )
         });
         let mut recorder = Recorder::new(parts, self.config, streams);
-        let beside = beside(&control, &desk, world.handle());
-        let result = world.block_on(run(recorder.run(), beside, &interrupt));
-        let finished = match result {
-            Ok(Some(Ok(summaries))) => Finished::Done(summaries),
-            Ok(Some(Err(error))) => Finished::Refused(error.to_string()),
-            Ok(None) => Finished::PowerCut,
-            Err(_) if interrupt.is_stopped() => Finished::PowerCut,
-            Err(stuck) => Finished::Stuck(stuck.to_string()),
+        let background = background(&control, &desk, world.handle());
+        let result = world.block_on(run(recorder.run(), background, &interrupt));
+        let outcome = match result {
+            Ok(Some(Ok(summaries))) => Outcome::Done(summaries),
+            Ok(Some(Err(error))) => Outcome::Refused(error.to_string()),
+            Ok(None) => Outcome::PowerCut,
+            Err(_) if interrupt.is_stopped() => Outcome::PowerCut,
+            Err(stuck) => Outcome::Stuck(stuck.to_string()),
         };
         let pushed = interrupt.pushed();
-        Logged {
-            finished,
+        RunResult {
+            outcome,
             pushed: core::array::from_fn(|at| pushed[at]),
             started_ns: interrupt.started_ns(),
             ended_ns: self.clock.now_ns(),
@@ -230,7 +234,7 @@ impl Device {
     > {
         let (bus, pin) = Bus::new(&self.wire, interrupt, self.watch.as_deref());
         let wire = self.wire.clone();
-        // A clock that the bus does not have is left as it is: the board was checked.
+        // An unsupported clock changes nothing; boards are checked for it before.
         let set_clock = move |_: &mut Bus<'a, 'b>, hz| {
             let _ = wire.card().set_clock_hz(hz);
         };
@@ -244,26 +248,26 @@ impl Device {
     }
 }
 
-/// Runs a recorder, and something beside it, until the recorder is done or the power is gone.
+/// Runs a recorder and a concurrent task, until the recorder ends or the power is cut.
 async fn run<T>(
     recorder: impl Future<Output = T>,
-    mut beside: Option<Beside<'_>>,
+    mut background: Option<BackgroundTask<'_>>,
     interrupt: &Interrupt<'_>,
 ) -> Option<T> {
     let mut recorder = pin!(recorder);
     poll_fn(|context| {
-        if let Poll::Ready(result) = recorder.as_mut().poll(context) {
-            return Poll::Ready(Some(result));
-        }
-        if interrupt.is_stopped() {
-            return Poll::Ready(None);
-        }
-        if let Some(future) = &mut beside
+        // The background task goes first: delays of the recorder skip time at once unless a timer is pending.
+        if !interrupt.is_stopped()
+            && let Some(future) = &mut background
             && future.as_mut().poll(context).is_ready()
         {
-            beside = None;
+            background = None;
         }
-        Poll::Pending
+        match recorder.as_mut().poll(context) {
+            Poll::Ready(result) => Poll::Ready(Some(result)),
+            Poll::Pending if interrupt.is_stopped() => Poll::Ready(None),
+            Poll::Pending => Poll::Pending,
+        }
     })
     .await
 }

@@ -1,7 +1,8 @@
-//! The producer's interrupt: it comes whatever the processor does, and needs no time.
+//! The sampling interrupt, which occurs regardless of the processor's activity and takes no time.
 //!
-//! Time passes on the bus and in delays only. After each of them all samples are pushed that fell due
-//! meanwhile, at their own times: nothing could have looked at the ring before.
+//! Time passes only on the bus and in delays. After each of them, the interrupt pushes all samples that became
+//! due meanwhile, with their own times. This is equivalent to pushing each on time, because no code reads the
+//! ring in between.
 
 use crate::samples::Samples;
 use cardiograph_recorder::{Control, LINE_BYTES_MAX, Producer};
@@ -13,12 +14,12 @@ use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
 use std::future::pending;
 
-/// All producers of a device, and the switch that ends everything.
+/// All producers of a device, and the flag of a power cut.
 pub(crate) struct Interrupt<'a> {
     clock: Clock,
     control: &'a Control,
-    samplings: RefCell<Vec<Sampling<'a>>>,
-    /// When sampling began, in ns.
+    producers: RefCell<Vec<Sampling<'a>>>,
+    /// Start of sampling, in ns.
     started_ns: Cell<Option<u64>>,
     /// The device stops with the power of its card.
     stops_without_power: bool,
@@ -29,7 +30,7 @@ struct Sampling<'a> {
     producer: Producer<'a>,
     samples: Box<dyn Samples + 'a>,
     next: u64,
-    /// When the next is due; `None` after the last.
+    /// Due time of the next sample; `None` after the last.
     due_ns: Option<u64>,
 }
 
@@ -40,7 +41,7 @@ impl<'a> Interrupt<'a> {
         producers: impl Iterator<Item = (Producer<'a>, Box<dyn Samples + 'a>)>,
         stops_without_power: bool,
     ) -> Self {
-        let samplings = producers.map(|(producer, mut samples)| Sampling {
+        let producers = producers.map(|(producer, mut samples)| Sampling {
             producer,
             due_ns: samples.due_ns(0),
             samples,
@@ -49,15 +50,15 @@ impl<'a> Interrupt<'a> {
         Interrupt {
             clock,
             control,
-            samplings: RefCell::new(samplings.collect()),
+            producers: RefCell::new(producers.collect()),
             started_ns: Cell::new(None),
             stops_without_power,
             stopped: Cell::new(false),
         }
     }
 
-    /// Pushes what fell due by now. Sampling begins when the recorder is ready.
-    fn come(&self) {
+    /// Pushes the samples that have become due. Starts sampling when the recorder is ready.
+    fn fire(&self) {
         let now_ns = self.clock.now_ns();
         let started_ns = match self.started_ns.get() {
             Some(started_ns) => started_ns,
@@ -67,12 +68,12 @@ impl<'a> Interrupt<'a> {
             }
             None => return,
         };
-        for sampling in self.samplings.borrow_mut().iter_mut() {
-            sampling.come(started_ns, now_ns);
+        for sampling in self.producers.borrow_mut().iter_mut() {
+            sampling.push_due(started_ns, now_ns);
         }
     }
 
-    /// When sampling began, in ns.
+    /// Returns the start of sampling, in ns.
     pub(crate) fn started_ns(&self) -> Option<u64> {
         self.started_ns.get()
     }
@@ -81,23 +82,27 @@ impl<'a> Interrupt<'a> {
         self.stopped.get()
     }
 
-    /// Samples pushed by each stream, with those that were lost.
+    /// Returns the number of samples pushed by each stream, including lost ones.
     pub(crate) fn pushed(&self) -> Vec<u64> {
-        let samplings = self.samplings.borrow();
-        samplings.iter().map(|one| one.producer.pushed()).collect()
+        let producers = self.producers.borrow();
+        producers.iter().map(|one| one.producer.pushed()).collect()
     }
 }
 
 impl Sampling<'_> {
-    fn come(&mut self, started_ns: u64, now_ns: u64) {
+    fn push_due(&mut self, started_ns: u64, now_ns: u64) {
         while let Some(due_ns) = self.due_ns {
             let at_ns = started_ns.saturating_add(due_ns);
             if at_ns > now_ns {
                 return;
             }
+            if let Some(session) = self.samples.session(self.next) {
+                let is_begun = self.producer.begin_session(&session).is_ok();
+                self.samples.note_session(self.next, is_begun);
+            }
             let mut sample = [0; LINE_BYTES_MAX];
             let len = self.samples.make(self.next, &mut sample);
-            // What is lost is in the producer's own count, and in a gap.
+            // The producer counts a lost sample and adds it to a gap.
             let _ = self.producer.push(&sample[..len], at_ns / 1000);
             self.next += 1;
             self.due_ns = self.samples.due_ns(self.next);
@@ -108,10 +113,10 @@ impl Sampling<'_> {
     }
 }
 
-/// Looks at the card after each use of the bus.
+/// Callback that receives the card after each bus transfer.
 pub type Watch = dyn Fn(&SpiCard);
 
-/// The bus, with interrupts after each use.
+/// The bus, with a sampling interrupt after each transfer.
 pub(crate) struct Bus<'a, 'b> {
     bus: SpiBus,
     wire: Wire,
@@ -142,7 +147,7 @@ impl<'a, 'b> Bus<'a, 'b> {
             self.interrupt.stopped.set(true);
             return pending().await;
         }
-        self.interrupt.come();
+        self.interrupt.fire();
         Ok(())
     }
 }
@@ -177,25 +182,32 @@ impl spi::SpiBus for Bus<'_, '_> {
     }
 }
 
-/// A delay in the world, with interrupts.
+/// A delay in virtual time, followed by a sampling interrupt.
 pub(crate) struct Delay<'a, 'b> {
     pub(crate) world: Handle,
     pub(crate) interrupt: &'b Interrupt<'a>,
 }
 
+impl Delay<'_, '_> {
+    /// Lets virtual time pass, then fires the sampling interrupt.
+    async fn pass_ns(&self, ns: u64) {
+        if !self.world.skip_ns(ns) {
+            self.world.sleep_ns(ns).await;
+        }
+        self.interrupt.fire();
+    }
+}
+
 impl DelayNs for Delay<'_, '_> {
     async fn delay_ns(&mut self, ns: u32) {
-        self.world.sleep_ns(ns.into()).await;
-        self.interrupt.come();
+        self.pass_ns(ns.into()).await;
     }
 
     async fn delay_us(&mut self, us: u32) {
-        self.world.sleep_ns(u64::from(us) * 1_000).await;
-        self.interrupt.come();
+        self.pass_ns(u64::from(us) * 1_000).await;
     }
 
     async fn delay_ms(&mut self, ms: u32) {
-        self.world.sleep_ns(u64::from(ms) * 1_000_000).await;
-        self.interrupt.come();
+        self.pass_ns(u64::from(ms) * 1_000_000).await;
     }
 }

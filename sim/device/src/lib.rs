@@ -1,4 +1,4 @@
-//! A whole data logger in one world: producer interrupt, recorder, FAT, card driver, wire, simulated card.
+//! A complete simulated data logger: sampling interrupt, recorder, FAT, card driver, wire, simulated card.
 //!
 //! ```text
 //!   Samples ── interrupt ──> Producer ── ring ──> Recorder ── FatVolume
@@ -6,13 +6,13 @@
 //!                 └─── whenever time has passed ── Bus, Delay ── Card driver ── wire ── simulated card
 //! ```
 //!
-//! All of it runs in one thread under virtual time and follows from a seed, power cuts and restarts
-//! included. Nothing is global, so that thousands run side by side.
+//! Everything runs in one thread in virtual time and is determined by a seed, including power cuts and
+//! restarts. There is no global state, so thousands of devices can run in parallel.
 
 mod device;
 mod interrupt;
 mod samples;
 
-pub use device::{Beside, Device, Finished, Logged, StreamSetup, card_kind};
+pub use device::{BackgroundTask, Device, Outcome, RunResult, StreamSetup, card_kind};
 pub use interrupt::Watch;
 pub use samples::{LINE_BYTES_MIN, Lines, Samples, due_ns, line};

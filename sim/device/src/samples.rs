@@ -1,29 +1,38 @@
-//! What a producer samples, and when.
+//! Samples of a producer, and their due times.
 
-use cardiograph_recorder::LINE_BYTES_MAX;
+use cardiograph_recorder::{LINE_BYTES_MAX, Session};
 
 /// Samples of one stream, in order.
 pub trait Samples {
-    /// When a sample is due, in ns from the start of sampling; `None` after the last. Later samples are
-    /// due later.
+    /// Returns the due time of a sample, in ns from the start of sampling; `None` after the last. Due times
+    /// never decrease.
     fn due_ns(&mut self, index: u64) -> Option<u64>;
 
-    /// Makes a sample; returns its length.
+    /// Generates a sample; returns its length in bytes.
     fn make(&mut self, index: u64, sample: &mut [u8; LINE_BYTES_MAX]) -> usize;
+
+    /// Returns the session that begins before a sample; none by default.
+    fn session(&mut self, _index: u64) -> Option<Session> {
+        None
+    }
+
+    /// Receives the result of beginning the session before this sample: true if the producer accepted it.
+    fn note_session(&mut self, _index: u64, _is_begun: bool) {}
 }
 
-/// Lines of one length at a fixed rate, each of which tells its number, so that a missing one shows.
+/// Lines of text of one length at a fixed rate. Each contains its own index, so that a missing line is
+/// detected.
 #[derive(Clone, Copy, Debug)]
 pub struct Lines {
-    /// Lines a second.
+    /// Lines per second.
     pub rate_hz: u32,
-    /// Bytes of a line, with its CR LF.
+    /// Bytes per line, including CR LF.
     pub line_bytes: usize,
-    /// Lines in all.
+    /// Total number of lines.
     pub count: u64,
 }
 
-/// The shortest line that has room for its number.
+/// Bytes of the shortest line: index, comma, CR LF.
 pub const LINE_BYTES_MIN: usize = 14;
 
 impl Samples for Lines {
@@ -38,13 +47,13 @@ impl Samples for Lines {
     }
 }
 
-/// When sample `index` is due, in ns from the start: index / rate, rounded down, without drift.
+/// Returns the due time of sample `index`, in ns from the start: index / rate, rounded down, without drift.
 pub fn due_ns(index: u64, rate_hz: u32) -> u64 {
     let rate = u64::from(rate_hz.max(1));
     index / rate * 1_000_000_000 + index % rate * 1_000_000_000 / rate
 }
 
-/// Fills a line: its number in eleven digits, a comma, and digits that depend on the number.
+/// Fills a line: its index in eleven digits, a comma, digits derived from the index, CR LF.
 pub fn line(index: u64, line: &mut [u8]) {
     let end = line.len() - 2;
     let mut left = index;

@@ -1,6 +1,6 @@
-//! Reading a long trace: `cardiograph analyze` against polars, which many would reach for.
+//! Analysis of a long trace: `cardiograph analyze` compared with polars.
 
-use super::report::{Series, keep, table, timed};
+use super::report::{Series, save, table, timed};
 use super::{ROUNDS, cardiograph, scratch};
 use crate::run::{check, root, target};
 use std::fs::File;
@@ -10,7 +10,7 @@ use std::process::Command;
 
 const ROWS: u64 = 10_000_000;
 
-/// The polars this is measured against.
+/// Version of polars for the comparison.
 const POLARS: &str = "polars==2.1.0";
 
 pub fn run() -> Result<(), String> {
@@ -29,42 +29,42 @@ pub fn run() -> Result<(), String> {
         .to_string();
 
     let mut walls = ["cardiograph, CSV", "cardiograph, Parquet", "polars, CSV"].map(Series::new);
-    let mut peaks = ["cardiograph, CSV", "cardiograph, Parquet", "polars, CSV"].map(Series::new);
+    let mut memory = ["cardiograph, CSV", "cardiograph, Parquet", "polars, CSV"].map(Series::new);
     for round in 0..=ROUNDS {
         let taken = [
             timed(
                 &cardiograph(),
-                &["analyze", &csv, "--peak-threshold", "50ms"],
+                &["analyze", &csv, "--stall-threshold", "50ms"],
             )?,
             timed(
                 &cardiograph(),
-                &["analyze", &parquet, "--peak-threshold", "50ms"],
+                &["analyze", &parquet, "--stall-threshold", "50ms"],
             )?,
             timed(Path::new(&python), &[&script, &csv])?,
         ];
         if round > 0 {
             for (i, taken) in taken.iter().enumerate() {
                 walls[i].values.push(taken.wall_s);
-                peaks[i].values.push(taken.peak_bytes as f64 / 1e6);
+                memory[i].values.push(taken.peak_bytes as f64 / 1e6);
             }
         }
     }
     let [csv_wall, parquet_wall, polars_wall] = &walls;
     let (to_csv, to_parquet) = (csv_wall.over(polars_wall), parquet_wall.over(polars_wall));
     let text = format!(
-        "{ROWS} rows of `index,start_us,end_us`, made from a fixed seed; whole processes, page cache \
-         warm, {ROUNDS} rounds, the programs in turn. polars ({POLARS}) computes count, mean, \
-         percentiles and peaks with their spacing; cardiograph the same, and the lossless rate for \
-         eleven sizes of RAM besides.\n\n{}\n{}\n{}",
+        "{ROWS} rows of `index,start_us,end_us`, generated from a fixed seed; whole processes, page \
+         cache warm, {ROUNDS} rounds, alternating between the programs. polars ({POLARS}) computes \
+         count, mean, percentiles and stalls with their spacing; cardiograph computes the same, and \
+         the sustained rate for eleven buffer sizes.\n\n{}\n{}\n{}",
         table("wall time in s", &[csv_wall, parquet_wall, polars_wall]),
         table("ratio, round by round", &[&to_csv, &to_parquet]),
-        table("peak memory in MB", &[&peaks[0], &peaks[1], &peaks[2]]),
+        table("peak memory in MB", &[&memory[0], &memory[1], &memory[2]]),
     );
     let _ = std::fs::remove_dir_all(&folder);
-    keep("analyze", &text)
+    save("analyze", &text)
 }
 
-/// Write times of a card: near 250 us, one in 800 a stall of 20 to 90 ms, and a little idle time.
+/// Generates latencies like a card's: about 250 µs, one in 800 a stall of 20 to 90 ms, with short idle times.
 fn generate(path: &Path) -> std::io::Result<()> {
     let mut out = BufWriter::new(File::create(path)?);
     let mut random = 0x9E37_79B9_7F4A_7C15u64;
@@ -90,7 +90,7 @@ fn generate(path: &Path) -> std::io::Result<()> {
     out.flush()
 }
 
-/// A Python with polars, in a folder of its own.
+/// Returns a Python interpreter with polars, in its own virtual environment.
 fn polars() -> Result<String, String> {
     let folder = target().join("benchmark-python");
     let python = folder.join("bin/python");

@@ -1,13 +1,13 @@
-//! How quick the simulated card is, and how large: criterion's figures against what it must reach.
+//! Speed and memory of the simulated card: criterion's estimates compared with the required values.
 
-use super::report::{keep, timed};
+use super::report::{save, timed};
 use crate::run::{cargo, check, target};
 use serde_json::Value;
 use std::fmt::Write;
 
 const PACKAGE: &str = "cardiograph-sim-card";
 
-/// A benchmark, where criterion keeps its figures, and the least writes a second it must reach.
+/// A benchmark: its name, its folder in criterion's output, and the required writes per second.
 struct Case {
     name: &'static str,
     folder: &'static str,
@@ -26,28 +26,28 @@ const CASES: [Case; 6] = [
         least: Some(3e6),
     },
     Case {
-        name: "data stored, no wire",
+        name: "data stored, no bus",
         folder: "data stored/sequential",
         least: None,
     },
     Case {
-        name: "data and wire bytes, embedded-sdmmc without checksums",
+        name: "data and bus bytes, embedded-sdmmc without checksums",
         folder: "data and wire bytes/embedded-sdmmc/no checksums",
         least: Some(500e3),
     },
     Case {
-        name: "data and wire bytes, embedded-sdmmc with checksums",
+        name: "data and bus bytes, embedded-sdmmc with checksums",
         folder: "data and wire bytes/embedded-sdmmc/checksums",
         least: None,
     },
     Case {
-        name: "data and wire bytes, CMD24 by hand without polling",
+        name: "data and bus bytes, CMD24 by hand without polling",
         folder: "data and wire bytes/CMD24 by hand, not polling",
         least: None,
     },
 ];
 
-/// Writes of one of criterion's iterations.
+/// Writes per iteration of criterion.
 const WRITES: f64 = 10_000.0;
 const MEMORY_MOST_BYTES: u64 = 64 << 20;
 
@@ -61,9 +61,9 @@ pub fn run() -> Result<(), String> {
         "writes",
     ]))?;
     let mut text = String::from(
-        "Writes of 512 B a second of real time, one core, by criterion: its estimate of the mean with \
-         its interval of 95 %. The card is class10-16g.\n\n\
-         | | low | mean | high | must reach |\n|---|---:|---:|---:|---:|\n",
+        "Writes of 512 B per second of real time on one core, measured by criterion: its estimate of the \
+         mean with the 95 % confidence interval. The card is class10-16g.\n\n\
+         | | low | mean | high | required |\n|---|---:|---:|---:|---:|\n",
     );
     for case in &CASES {
         let [low, mean, high] = rates(case.folder)?;
@@ -80,15 +80,15 @@ pub fn run() -> Result<(), String> {
     let memory = timed(&target().join("release/examples/card_memory"), &[])?;
     let _ = writeln!(
         text,
-        "\nPeak memory of a program that makes a 16 GB card and writes to ten million random places, \
-         timing only: {:.1} MB, of {:.1} MB allowed.",
+        "\nPeak memory of a program that creates a 16 GB card and writes to ten million random blocks, \
+         timing only: {:.1} MB of {:.1} MB allowed.",
         memory.peak_bytes as f64 / 1e6,
         MEMORY_MOST_BYTES as f64 / 1e6
     );
-    keep("card", &text)
+    save("card", &text)
 }
 
-/// Low, mean and high writes a second.
+/// Returns the low, mean and high estimates of the writes per second.
 fn rates(folder: &str) -> Result<[f64; 3], String> {
     let path = target()
         .join("criterion")

@@ -1,5 +1,5 @@
-//! The benchmarks: against what people use today, interleaved on the same machine. Each run is kept
-//! with its date in `benchmarks/runs`.
+//! Benchmarks, compared with today's common tools, interleaved on the same machine. Each run is saved with
+//! its date in `benchmarks/runs`.
 
 mod analyze;
 mod card;
@@ -7,13 +7,13 @@ mod overhead;
 mod recorder;
 mod report;
 
-pub use report::keep;
+pub use report::save;
 
 use crate::packages;
 use crate::run::{cargo, check, target};
 use std::path::PathBuf;
 
-/// Times each program is run, after one round that does not count.
+/// Measured rounds of each program, after one warm-up round.
 const ROUNDS: usize = 7;
 
 /// Runs every benchmark.
@@ -24,7 +24,7 @@ pub fn all() -> Result<(), String> {
     one("recorder")
 }
 
-/// Runs the benchmark of this name.
+/// Runs the benchmark with this name.
 pub fn one(name: &str) -> Result<(), String> {
     packages::install(packages::FOR_BENCHMARKS)?;
     check(&mut cargo(&[
@@ -41,17 +41,17 @@ pub fn one(name: &str) -> Result<(), String> {
         "card" => card::run(),
         "recorder" => recorder::run(),
         _ => Err(format!(
-            "there is no benchmark {name}; there are overhead, analyze, card and recorder"
+            "no benchmark named {name}; benchmarks: overhead, analyze, card, recorder"
         )),
     }
 }
 
-/// The command under measurement.
+/// Returns the path of the command under measurement.
 fn cardiograph() -> PathBuf {
     target().join("release/cardiograph")
 }
 
-/// An empty folder for the files of a benchmark.
+/// Creates an empty folder for the files of a benchmark.
 fn scratch(path: PathBuf) -> Result<PathBuf, String> {
     let _ = std::fs::remove_dir_all(&path);
     std::fs::create_dir_all(&path).map_err(|error| format!("{}: {error}", path.display()))?;

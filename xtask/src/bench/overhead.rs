@@ -1,7 +1,7 @@
-//! What measuring adds to a write: `cardiograph bench` on a directory in memory, where a write costs
-//! least, against a plain loop that stores two clock readings around each pwrite, and fio.
+//! Overhead of measuring a write: `cardiograph bench` on a directory in memory, where writes are fastest,
+//! compared with a plain loop that stores two clock readings around each pwrite, and with fio.
 
-use super::report::{Series, keep, table, timed};
+use super::report::{Series, save, table, timed};
 use super::{ROUNDS, cardiograph, scratch};
 use crate::run::target;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ pub fn run() -> Result<(), String> {
     let folder = scratch(PathBuf::from("/dev/shm/cardiograph-benchmark"))?;
     let result = measure(&folder);
     let _ = std::fs::remove_dir_all(&folder);
-    keep("overhead", &result?)
+    save("overhead", &result?)
 }
 
 fn measure(folder: &Path) -> Result<String, String> {
@@ -34,16 +34,17 @@ fn measure(folder: &Path) -> Result<String, String> {
     }
     let (to_plain, to_fio) = (ours.over(&plain), ours.over(&fio));
     Ok(format!(
-        "{WRITES} writes of {BLOCK_BYTES} B to one new file in memory (tmpfs), trace kept; {ROUNDS} rounds, \
-         the programs in turn. Time from the start of the first write to the end of the last; fio's \
-         is its own run time, in whole milliseconds.\n\n{}\n{}\n{}",
-        table("ns a write", &[&ours, &plain, &fio]),
+        "{WRITES} writes of {BLOCK_BYTES} B to one new file in memory (tmpfs), with trace; {ROUNDS} rounds, \
+         alternating between the programs. Time from the start of the first write to the end of the \
+         last; for fio its own run time, in whole milliseconds.\n\n{}\n{}\n{}",
+        table("ns per write", &[&ours, &plain, &fio]),
         table("ratio, round by round", &[&to_plain, &to_fio]),
         memory(folder)?
     ))
 }
 
-/// Memory a write, to one file and to two in turn: the difference between a long and a short run.
+/// Describes the memory per write, for one file and for two in turn: the difference between a long and a
+/// short run.
 fn memory(folder: &Path) -> Result<String, String> {
     let one = memory_with(folder, "")?;
     let in_turn = memory_with(folder, "files = 2\norder = \"round-robin\"\n")?;
@@ -65,7 +66,7 @@ fn memory_with(folder: &Path, keys: &str) -> Result<String, String> {
     let [small, large] = peaks;
     let each = (large as f64 - small as f64) / (many - few) as f64;
     Ok(format!(
-        "{:.1} MB at {few} writes, {:.1} MB at {many}, {each:.1} B a write",
+        "{:.1} MB at {few} writes, {:.1} MB at {many}, {each:.1} B per write",
         small as f64 / 1e6,
         large as f64 / 1e6
     ))
@@ -126,7 +127,7 @@ fn fio_ns(folder: &Path) -> Result<f64, String> {
         format!("--bs={BLOCK_BYTES}"),
         format!("--size={}", WRITES * BLOCK_BYTES),
         "--ioengine=psync".to_string(),
-        // Without this, fio writes the file once before it measures.
+        // Otherwise fio writes the file once before measuring.
         "--create_on_open=1".to_string(),
         "--fallocate=none".to_string(),
         format!("--write_lat_log={log}"),

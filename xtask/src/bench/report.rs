@@ -1,4 +1,4 @@
-//! Running a program for its time and memory, and writing the result down.
+//! Measurement of a program's time and memory, and reports.
 
 use crate::run::root;
 use std::fmt::Write;
@@ -6,15 +6,15 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-/// What a finished program took.
-pub struct Taken {
+/// Time, memory and output of a finished program.
+pub struct Measured {
     pub wall_s: f64,
     pub peak_bytes: u64,
     pub stdout: String,
 }
 
-/// Runs a program under GNU time, which knows its peak memory.
-pub fn timed(program: &Path, args: &[&str]) -> Result<Taken, String> {
+/// Runs a program under GNU time, which measures its peak memory.
+pub fn timed(program: &Path, args: &[&str]) -> Result<Measured, String> {
     let shown = program.display();
     let begin = Instant::now();
     let output = Command::new("/usr/bin/time")
@@ -32,14 +32,14 @@ pub fn timed(program: &Path, args: &[&str]) -> Result<Taken, String> {
         .lines()
         .last()
         .and_then(|line| line.trim().parse::<u64>().ok());
-    Ok(Taken {
+    Ok(Measured {
         wall_s,
         peak_bytes: kib.ok_or_else(|| format!("{shown}: no memory reading"))? * 1024,
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
     })
 }
 
-/// One figure over all rounds.
+/// A quantity over all rounds.
 pub struct Series {
     pub name: String,
     pub values: Vec<f64>,
@@ -53,7 +53,7 @@ impl Series {
         }
     }
 
-    /// This over `other`, round by round.
+    /// Returns the ratio of this series to `other`, round by round.
     pub fn over(&self, other: &Series) -> Series {
         let pairs = self.values.iter().zip(&other.values);
         Series {
@@ -74,9 +74,9 @@ impl Series {
     }
 }
 
-/// Series as a Markdown table of least, median and greatest.
+/// Formats series as a Markdown table of minimum, median and maximum.
 pub fn table(heading: &str, series: &[&Series]) -> String {
-    let mut out = format!("| {heading} | least | median | greatest |\n|---|---:|---:|---:|\n");
+    let mut out = format!("| {heading} | minimum | median | maximum |\n|---|---:|---:|---:|\n");
     for one in series {
         let sorted = one.sorted();
         if let (Some(least), Some(greatest)) = (sorted.first(), sorted.last()) {
@@ -91,8 +91,8 @@ pub fn table(heading: &str, series: &[&Series]) -> String {
     out
 }
 
-/// Prints a run and keeps it in `benchmarks/runs`, with date and machine.
-pub fn keep(name: &str, text: &str) -> Result<(), String> {
+/// Prints a report and saves it in `benchmarks/runs`, with date and machine.
+pub fn save(name: &str, text: &str) -> Result<(), String> {
     let date = output_of("date", &["+%Y-%m-%d"])?;
     let machine = output_of(
         "sh",

@@ -1,4 +1,4 @@
-//! The card of the firmware: a partition with a file system, and blocks behind it that are nobody's.
+//! Card image for the firmware: a partition with a file system, and unused blocks behind it.
 
 use super::recording;
 use crate::run::check;
@@ -9,51 +9,54 @@ use std::process::Command;
 
 /// Bytes in a block.
 pub const BLOCK_BYTES: usize = 512;
-/// QEMU wants a power of two.
+/// QEMU requires a power of two.
 const CARD_BLOCKS: usize = 128 << 10;
-/// The blocks of the partition.
+/// Block range of the partition.
 const FAT: Range<usize> = 2048..66 << 10;
-/// FAT of 16 bits, counted in blocks.
+/// Partition type FAT16 LBA.
 const FAT_TYPE: u8 = 0x0E;
 
-/// A card in a folder of this computer, and what was on it when it was made.
+/// A card image in a file, and its initial contents.
 pub struct Image {
     path: PathBuf,
-    made: Vec<u8>,
+    initial: Vec<u8>,
 }
 
 impl Image {
-    /// Makes a new card.
-    pub fn make(folder: &Path) -> Result<Self, String> {
-        let mut made = vec![0; CARD_BLOCKS * BLOCK_BYTES];
-        made[..BLOCK_BYTES].copy_from_slice(&partition_table());
-        made[fat_bytes()].copy_from_slice(&file_system(folder)?);
+    /// Creates a new card image.
+    pub fn create(folder: &Path) -> Result<Self, String> {
+        let mut initial = vec![0; CARD_BLOCKS * BLOCK_BYTES];
+        initial[..BLOCK_BYTES].copy_from_slice(&partition_table());
+        initial[fat_bytes()].copy_from_slice(&file_system(folder)?);
         let path = folder.join("card.img");
-        fs::write(&path, &made).map_err(|error| format!("{}: {error}", path.display()))?;
-        Ok(Image { path, made })
+        fs::write(&path, &initial).map_err(|error| format!("{}: {error}", path.display()))?;
+        Ok(Image { path, initial })
     }
 
-    /// Where it is.
+    /// Returns the path of the image.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What is in the partition.
+    /// Returns the contents of the partition.
     pub fn fat(&self) -> Result<Vec<u8>, String> {
         Ok(read(&self.path)?[fat_bytes()].to_vec())
     }
 
-    /// Checks that outside the partition these blocks, and no others, were written.
-    pub fn holds(&self, start: usize, blocks: &[[u8; BLOCK_BYTES]]) -> Result<(), String> {
+    /// Checks that outside the partition exactly these blocks were written.
+    pub fn check_blocks(&self, start: usize, blocks: &[[u8; BLOCK_BYTES]]) -> Result<(), String> {
         let card = read(&self.path)?;
-        let old = self.made.chunks_exact(BLOCK_BYTES);
+        let old = self.initial.chunks_exact(BLOCK_BYTES);
         for (index, (block, old)) in card.chunks_exact(BLOCK_BYTES).zip(old).enumerate() {
             if FAT.contains(&index) {
                 continue;
             }
             let new = index.checked_sub(start).and_then(|i| blocks.get(i));
             if block != new.map_or(old, |new| new) {
-                return Err(format!("block {index} of {} is wrong", self.path.display()));
+                return Err(format!(
+                    "block {index} of {} has unexpected contents",
+                    self.path.display()
+                ));
             }
         }
         Ok(())
@@ -68,12 +71,12 @@ fn file_system(folder: &Path) -> Result<Vec<u8>, String> {
     let path = folder.join("fat.img");
     let _ = fs::remove_file(&path);
     let mut command = Command::new(super::MKFS);
-    // The same serial number every time.
+    // A fixed serial number, so that every image is the same.
     command.args(["-C", "-F", "16", "-i", "0CA5D106"]);
     command.args(["-h", &FAT.start.to_string()]);
     command.arg(&path).arg((FAT.len() / 2).to_string());
     check(&mut command)?;
-    recording::put_other(&path)?;
+    recording::add_other_file(&path)?;
     read(&path)
 }
 
@@ -81,7 +84,7 @@ fn read(path: &Path) -> Result<Vec<u8>, String> {
     fs::read(path).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// The first block of a card with one partition.
+/// Returns the partition table of a card with one partition.
 fn partition_table() -> [u8; BLOCK_BYTES] {
     let mut table = [0; BLOCK_BYTES];
     let entry = &mut table[446..];

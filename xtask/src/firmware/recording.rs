@@ -1,4 +1,4 @@
-//! What the firmware has recorded, as another FAT program reads it.
+//! Checks the firmware's recording with other FAT programs.
 
 use super::image::Image;
 use crate::run::{capture, check};
@@ -6,35 +6,35 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// As in `firmware/lm3s6965/src/recording.rs`.
+/// Number of samples, as in `firmware/lm3s6965/src/recording.rs`.
 const SAMPLES: u32 = 20_000;
-/// There are several, so that samples went on from one to the next.
+/// Least number of files, so that the test covers the change to the next file.
 const FILES_MIN: usize = 3;
 const NAMES: &str = "index,value,check,note";
-/// A row without values has a note: the one about the file, or a mark, which goes on with blanks and `@`. No
-/// other may be there, such as that of a gap.
+/// Start of a row with a note instead of values. Only the note about the file and marks (`@` after spaces)
+/// are allowed; a note about a gap, for example, is an error.
 const NOTE: &str = ",,,#";
 const OTHERS: &str = "OTHERS.BIN";
 
-/// Puts a file on a new file system that is none of the recorder's.
-pub fn put_other(fat: &Path) -> Result<(), String> {
+/// Adds a file that does not belong to the recorder to a new file system.
+pub fn add_other_file(fat: &Path) -> Result<(), String> {
     let file = fat.with_file_name(OTHERS);
     fs::write(&file, others()).map_err(|error| format!("{}: {error}", file.display()))?;
     check(Command::new("mcopy").arg("-i").args([fat, &file]).arg("::"))
 }
 
-/// Three clusters of bytes, and some more.
+/// Returns the contents of the other file: more than three clusters.
 fn others() -> Vec<u8> {
     (0..7001u32).map(|i| ((i * i) >> 5) as u8).collect()
 }
 
-/// Checks the file system, the files and the samples in them, and that nothing else has changed.
-pub fn is_complete(image: &Image, folder: &Path) -> Result<(), String> {
+/// Checks the file system, the recorded files and their samples, and that the other file is unchanged.
+pub fn check_files(image: &Image, folder: &Path) -> Result<(), String> {
     let fat = folder.join("recorded.img");
     fs::write(&fat, image.fat()?).map_err(|error| format!("{}: {error}", fat.display()))?;
     let (is_clean, text) = capture(Command::new(super::FSCK).arg("-n").arg(&fat))?;
     if !is_clean {
-        return Err(format!("fsck.fat finds faults: {text}"));
+        return Err(format!("fsck.fat reports errors: {text}"));
     }
     let files = files(&fat, &folder.join("recorded"))?;
     let (other, recorded): (Vec<_>, Vec<_>) = files.iter().partition(|path| path.ends_with(OTHERS));
@@ -52,12 +52,12 @@ pub fn is_complete(image: &Image, folder: &Path) -> Result<(), String> {
         compare(path, &mut expected)?;
     }
     match expected.next() {
-        Some(row) => Err(format!("{row} and what follows is missing")),
+        Some(row) => Err(format!("samples from {row} on are missing")),
         None => Ok(()),
     }
 }
 
-/// Copies the files off the file system; their paths by name.
+/// Copies the files from the file system; returns their paths, sorted by name.
 fn files(fat: &Path, to: &Path) -> Result<Vec<PathBuf>, String> {
     let failed = |error| format!("{}: {error}", to.display());
     let _ = fs::remove_dir_all(to);
@@ -75,13 +75,13 @@ fn files(fat: &Path, to: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(paths)
 }
 
-/// Goes through the rows of a file, and through as many that are due.
+/// Compares the rows of a file with the next expected rows.
 fn compare(path: &Path, expected: &mut impl Iterator<Item = String>) -> Result<(), String> {
     let text = String::from_utf8(read(path)?);
-    let text = text.map_err(|_| format!("{} is no text", path.display()))?;
+    let text = text.map_err(|_| format!("{}: not text", path.display()))?;
     let mut lines = text.split_terminator("\r\n");
     if lines.next() != Some(NAMES) {
-        return Err(format!("{} has no names of columns", path.display()));
+        return Err(format!("{}: no column names", path.display()));
     }
     let is_note = |line: &str| {
         let note = line.strip_prefix(NOTE).map(str::trim_start);
@@ -90,13 +90,13 @@ fn compare(path: &Path, expected: &mut impl Iterator<Item = String>) -> Result<(
     for line in lines.filter(|line| !is_note(line)) {
         let row = expected.next().unwrap_or_default();
         if line != row {
-            return Err(format!("{}: {line} in place of {row}", path.display()));
+            return Err(format!("{}: expected {row}, found {line}", path.display()));
         }
     }
     Ok(())
 }
 
-/// The sample of this number.
+/// Returns the row of a sample.
 fn row(index: u32) -> String {
     let value = index.wrapping_mul(0x9E37_79B1);
     format!("{index},{},{}", value as i32, value >> 16)

@@ -1,12 +1,12 @@
-//! What is written, and where: the same in every run.
+//! Content and offset of each call; the same in every run.
 
 use super::Run;
 use crate::{Fill, Phase};
 
 impl<S, C, O> Run<'_, S, C, O> {
-    /// Where a call goes, in bytes.
+    /// Returns the file offset of a call, in bytes.
     #[inline]
-    pub(super) fn place(&mut self, phase: &Phase, call: u32) -> u64 {
+    pub(super) fn next_offset_bytes(&mut self, phase: &Phase, call: u32) -> u64 {
         let payload = u64::from(phase.bytes_per_call);
         if phase.jump_within_bytes == 0 {
             return u64::from(call) * payload;
@@ -16,8 +16,8 @@ impl<S, C, O> Run<'_, S, C, O> {
             self.random = splitmix64(self.random);
         }
         let run_bytes = payload * u64::from(phase.jump_every_calls);
-        let places = (phase.jump_within_bytes - run_bytes) / payload + 1;
-        (self.random % places + u64::from(within_run)) * payload
+        let offsets = (phase.jump_within_bytes - run_bytes) / payload + 1;
+        (self.random % offsets + u64::from(within_run)) * payload
     }
 
     pub(super) fn fill(&mut self, fill: Fill, bytes_per_call: u32, file: u32) {
@@ -43,7 +43,7 @@ impl<S, C, O> Run<'_, S, C, O> {
     }
 }
 
-/// The next number of a fixed sequence (Steele, Lea and Flood, 2014).
+/// Returns the next number of the SplitMix64 sequence (Steele, Lea and Flood, 2014).
 fn splitmix64(seed: u64) -> u64 {
     let mut z = seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

@@ -1,10 +1,10 @@
-//! Files written before they are timed, and read back after.
+//! Writing files before the timed calls, and reading them back afterwards.
 
 use super::{Halt, Run, RunError, Step};
-use crate::{Clock, Doing, Observer, OperationKind, Phase, Store, Sync};
+use crate::{Activity, Clock, Observer, OperationKind, Phase, Store, Sync};
 
 impl<S: Store, C: Clock, O: Observer> Run<'_, S, C, O> {
-    /// Writes the files that a phase reads, or jumps within.
+    /// Writes a file that the phase reads or accesses at random offsets.
     pub(super) fn prepare(&mut self, phase: &Phase, file: u32) -> Step<S::Error> {
         self.make_folder(phase, file)?;
         let mut handle = self.create(phase, file)?;
@@ -18,8 +18,8 @@ impl<S: Store, C: Clock, O: Observer> Run<'_, S, C, O> {
             let written = self
                 .store
                 .write(&mut handle, offset_bytes, &self.payload[..length]);
-            result = self.done(written, "writing to", phase, file);
-            result = result.and_then(|()| self.wait(Doing::Preparing, call));
+            result = self.check(written, "writing to", phase, file);
+            result = result.and_then(|()| self.poll_every_few_calls(Activity::Preparing, call));
             call += 1;
             offset_bytes += length as u64;
         }
@@ -31,7 +31,7 @@ impl<S: Store, C: Clock, O: Observer> Run<'_, S, C, O> {
     pub(super) fn verify(&mut self, phase: &Phase, file: u32) -> Step<S::Error> {
         let path = self.path(phase, file);
         let opened = self.store.open(path.as_str(), false);
-        let mut handle = self.done(opened, "opening", phase, file)?;
+        let mut handle = self.check(opened, "opening", phase, file)?;
         let result = self.compare(phase, &mut handle, file);
         result.and(self.close(handle, phase, file))
     }
@@ -51,20 +51,20 @@ impl<S: Store, C: Clock, O: Observer> Run<'_, S, C, O> {
             let read = self
                 .store
                 .read(handle, offset_bytes, &mut self.readback[..length]);
-            let read = self.done(read, "reading back", phase, file)?;
+            let read = self.check(read, "reading back", phase, file)?;
             self.check_same(phase, file, offset_bytes, read, expected)?;
-            self.wait(Doing::ReadingBack, call)?;
+            self.poll_every_few_calls(Activity::ReadingBack, call)?;
             self.verified_bytes += read as u64;
             offset_bytes += read as u64;
             call += 1;
-            // The last read finds the end where it should be.
+            // The last read checks that the file ends where it should.
             if read == 0 {
                 return Ok(());
             }
         }
     }
 
-    /// Compares what a timed call read with what was prepared, outside its time.
+    /// Compares the data of a timed read with the prepared data; not part of the measured time.
     pub(super) fn check_read(&self, phase: &Phase, file: u32, offset_bytes: u64) -> Step<S::Error> {
         match phase.operation {
             OperationKind::Write => Ok(()),

@@ -1,8 +1,8 @@
-//! What is timed: the three spans, and the call inside all of them.
+//! Timing of the three spans, and the call inside each of them.
 
-use super::files::is_made_by_its_calls;
+use super::files::is_created_by_calls;
 use super::{Halt, Run, RunError, Step};
-use crate::{Clock, Doing, Observer, OperationKind, Phase, Store, Sync};
+use crate::{Activity, Clock, Observer, OperationKind, Phase, Store, Sync};
 
 impl<S: Store, C: Clock, O: Observer> Run<'_, S, C, O> {
     /// [`Span::Call`]: the call alone.
@@ -14,7 +14,7 @@ impl<S: Store, C: Clock, O: Observer> Run<'_, S, C, O> {
         file: u32,
         call: u32,
     ) -> Step<S::Error> {
-        let offset_bytes = self.place(phase, call);
+        let offset_bytes = self.next_offset_bytes(phase, call);
         self.stamp(phase, call);
         let start_ns = self.clock.now_ns();
         self.call(phase, handle, file, offset_bytes)?;
@@ -26,24 +26,24 @@ impl<S: Store, C: Clock, O: Observer> Run<'_, S, C, O> {
     }
 
     /// [`Span::OpenToClose`]: open, call and close.
-    pub(super) fn opened_and_closed(
+    pub(super) fn open_call_close(
         &mut self,
         phase: &Phase,
         pass: u32,
         file: u32,
         call: u32,
     ) -> Step<S::Error> {
-        let offset_bytes = self.place(phase, call);
+        let offset_bytes = self.next_offset_bytes(phase, call);
         self.stamp(phase, call);
-        let writes_anew = pass > 0 && call == 0 && is_made_by_its_calls(phase);
-        if writes_anew {
+        let is_rewrite = pass > 0 && call == 0 && is_created_by_calls(phase);
+        if is_rewrite {
             self.remove_file(phase, file)?;
         }
         if call == 0 {
             self.make_folder(phase, file)?;
         }
         let start_ns = self.clock.now_ns();
-        let mut handle = if is_made_by_its_calls(phase) {
+        let mut handle = if is_created_by_calls(phase) {
             self.append(phase, file)?
         } else {
             self.open(phase, pass, file)?
@@ -65,16 +65,16 @@ impl<S: Store, C: Clock, O: Observer> Run<'_, S, C, O> {
     }
 
     /// [`Span::File`]: open, every call, sync and close.
-    pub(super) fn whole(&mut self, phase: &Phase, pass: u32, file: u32) -> Step<S::Error> {
+    pub(super) fn whole_file(&mut self, phase: &Phase, pass: u32, file: u32) -> Step<S::Error> {
         self.make_folder(phase, file)?;
         let start_ns = self.clock.now_ns();
         let mut handle = self.open(phase, pass, file)?;
         let mut result = Ok(());
         for call in 0..phase.calls_per_file {
-            let offset_bytes = self.place(phase, call);
+            let offset_bytes = self.next_offset_bytes(phase, call);
             self.stamp(phase, call);
             result = self.call(phase, &mut handle, file, offset_bytes);
-            result = result.and_then(|()| self.wait(Doing::Measuring, call));
+            result = result.and_then(|()| self.poll_every_few_calls(Activity::Measuring, call));
             if result.is_err() {
                 break;
             }
@@ -100,7 +100,7 @@ impl<S: Store, C: Clock, O: Observer> Run<'_, S, C, O> {
                 let written = self
                     .store
                     .write(handle, offset_bytes, &self.payload[..length]);
-                self.done(written, "writing to", phase, file)?;
+                self.check(written, "writing to", phase, file)?;
                 if phase.write_through {
                     self.sync(handle, file, phase, Sync::Wait)?;
                 }
@@ -110,7 +110,7 @@ impl<S: Store, C: Clock, O: Observer> Run<'_, S, C, O> {
                 let read = self
                     .store
                     .read(handle, offset_bytes, &mut self.readback[..length]);
-                let read = self.done(read, "reading from", phase, file)?;
+                let read = self.check(read, "reading from", phase, file)?;
                 if read < length {
                     let path = self.path(phase, file);
                     let offset_bytes = offset_bytes + read as u64;

@@ -28,25 +28,25 @@ pub(super) const WORKLOADS: &[Workload<'static>] = &[
     Workload {
         name: "byte-single-write",
         study: STUDY,
-        about: "4096 bytes to one file, one at a time",
+        about: "4096 writes of one byte to one file",
         phases: &[SINGLE],
     },
     Workload {
         name: "byte-single-read",
         study: STUDY,
-        about: "4096 bytes from one file, one at a time",
+        about: "4096 reads of one byte from one file",
         phases: &[read(SINGLE)],
     },
     Workload {
         name: "byte-multi-write",
         study: STUDY,
-        about: "4096 bytes to each of four files, one byte to each in turn",
+        about: "4096 writes of one byte to each of four files, in turn",
         phases: &[MULTI],
     },
     Workload {
         name: "byte-multi-read",
         study: STUDY,
-        about: "4096 bytes from each of four files, one byte from each in turn",
+        about: "4096 reads of one byte from each of four files, in turn",
         phases: &[read(MULTI)],
     },
 ];

@@ -24,31 +24,31 @@ pub(super) const WORKLOADS: &[Workload<'static>] = &[
     Workload {
         name: "blinky-naive",
         study: STUDY,
-        about: "8 MiB in 512 B blocks, the file opened, appended to and closed for each",
+        about: "8 MiB in 512 B blocks; open, append and close for each block",
         phases: &[naive(BLOCKS_512)],
     },
     Workload {
         name: "blinky-stream-512",
         study: STUDY,
-        about: "8 MiB in 512 B blocks, one after the other, the file kept open",
+        about: "8 MiB in 512 B blocks to one file, kept open",
         phases: &[BLOCKS_512],
     },
     Workload {
         name: "blinky-stream-2048",
         study: STUDY,
-        about: "32 MiB in 2048 B blocks, the file kept open",
+        about: "32 MiB in 2048 B blocks to one file, kept open",
         phases: &[BLOCKS_2048],
     },
     Workload {
         name: "blinky-naive-2048",
         study: STUDY,
-        about: "32 MiB in 2048 B blocks, opened, appended and closed for each",
+        about: "32 MiB in 2048 B blocks; open, append and close for each block",
         phases: &[naive(BLOCKS_2048)],
     },
     Workload {
         name: "blinky-stream-32768",
         study: STUDY,
-        about: "4096 blocks of 32 KiB, the file kept open",
+        about: "4096 blocks of 32 KiB to one file, kept open",
         phases: &[Phase {
             calls_per_file: 4096,
             bytes_per_call: 32_768,

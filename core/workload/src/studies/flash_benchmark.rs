@@ -1,7 +1,7 @@
-//! Study 2: Flash Benchmark, an Italian wiki page. `dd` of zeros, then `sync`; its MB is 10^6 bytes.
+//! Study 2: Flash Benchmark, an Italian wiki page. `dd` of zeros, then `sync`; MB means 10^6 bytes there.
 //!
-//! It wrote to places all over a raw device of 2 GB; here they lie in one large file, so that they
-//! overlap more. A remount, which needs the system's administrator, is a sync that waits.
+//! The study wrote to random offsets of a raw device of 2 GB; here the offsets are in one large file, so
+//! transfers overlap more often. Its remount, which needs root, is replaced by a sync that waits.
 
 use crate::{Fill, Phase, Span, Sync, Workload};
 
@@ -9,7 +9,7 @@ const STUDY: &str = "Flash Benchmark (wiki)";
 
 const MB: u32 = 1_000_000;
 
-/// One file of 1 MB in one call, synced inside what is timed.
+/// One file of 1 MB in one call, with the sync inside the measured time.
 const FILE: Phase = Phase {
     calls_per_file: 1,
     bytes_per_call: MB,
@@ -27,7 +27,8 @@ const fn file_of_mb(mb: u32, passes: u32) -> Phase {
     }
 }
 
-/// From one command typed by the study's author to the next: assumed. Cards clean up meanwhile.
+/// Time from one command typed by the study's author to the next: an assumption. Cards collect garbage in the
+/// meantime.
 const PAUSE_US: u32 = 60_000_000;
 
 const fn rested(phase: Phase) -> Phase {
@@ -37,7 +38,7 @@ const fn rested(phase: Phase) -> Phase {
     }
 }
 
-/// Transfers of some MB to random places of a file of 200 MB.
+/// Transfers of `mb` MB to random offsets of a file of 200 MB.
 const fn transfers_of_mb(mb: u32, passes: u32) -> Phase {
     Phase {
         calls_per_file: mb,
@@ -49,7 +50,7 @@ const fn transfers_of_mb(mb: u32, passes: u32) -> Phase {
     }
 }
 
-/// 1 MiB in all, as chunks to random places of a file of 64 MiB.
+/// A total of 1 MiB, as chunks at random offsets of a file of 64 MiB.
 const fn chunks_of_kib(kib: u32) -> Phase {
     Phase {
         calls_per_file: 1024 / kib,
@@ -81,7 +82,7 @@ pub(super) const WORKLOADS: &[Workload<'static>] = &[
     Workload {
         name: "file-size",
         study: STUDY,
-        about: "files of 1, 10, 100 and 1000 MB written and synced, the small ones ten times",
+        about: "files of 1, 10, 100 and 1000 MB, each synced; 10, 10, 3 and 1 times",
         phases: &[
             file_of_mb(1, 10),
             file_of_mb(10, 10),
@@ -92,7 +93,7 @@ pub(super) const WORKLOADS: &[Workload<'static>] = &[
     Workload {
         name: "filesystems",
         study: STUDY,
-        about: "1, 10 and 100 MB to random places in 200 MB, then files of 1 to 1000 MB, all synced: run it on each file system",
+        about: "1, 10 and 100 MB at random offsets of 200 MB, then files of 1 to 1000 MB, each synced; run it once per file system",
         phases: &[
             transfers_of_mb(1, 20),
             transfers_of_mb(10, 20),
@@ -106,7 +107,7 @@ pub(super) const WORKLOADS: &[Workload<'static>] = &[
     Workload {
         name: "cache-size",
         study: STUDY,
-        about: "transfers of 25 to 100 MB to random places in 200 MB: the speed drops past a card's fast zone",
+        about: "transfers of 25 to 100 MB at random offsets of 200 MB; throughput drops once a card's fast area is full",
         phases: &[
             transfers_of_mb(25, 5),
             transfers_of_mb(32, 5),
@@ -120,7 +121,7 @@ pub(super) const WORKLOADS: &[Workload<'static>] = &[
     Workload {
         name: "chunk-sweep",
         study: STUDY,
-        about: "1 MiB as chunks of 1 MiB to 1 KiB at random places in 64 MiB",
+        about: "1 MiB as chunks of 1 MiB to 1 KiB at random offsets of 64 MiB",
         phases: &[
             chunks_of_kib(1024),
             chunks_of_kib(512),
@@ -132,7 +133,7 @@ pub(super) const WORKLOADS: &[Workload<'static>] = &[
     Workload {
         name: "fs-block",
         study: STUDY,
-        about: "100 MiB in chunks of 1 MiB and 128 KiB, then 100 files of 1 MiB in 8 KiB and 1 MiB",
+        about: "100 MiB in chunks of 1 MiB and 128 KiB, then 100 files of 1 MiB in chunks of 8 KiB and 1 MiB",
         phases: &[
             Phase {
                 calls_per_file: 100,

@@ -1,11 +1,11 @@
 //! Study 3: ESP32-S3 library comparison, a Qiita article, November 2024.
-
 //!
-//! It pauses 3 s and 5 s; here 3 s after each file and 5 s after the three files of an iteration.
+//! The study states pauses of 3 s and 5 s; here a run pauses 3 s after each file, and 5 s after the last of
+//! the three files of an iteration.
 
 use crate::{Phase, Workload};
 
-/// A file of some KiB in 512 B calls, with a pause after it.
+/// A file of `kib` KiB in 512 B calls, with a pause after it.
 const fn file_of_kib(kib: u32, pause_s: u32) -> Phase {
     Phase {
         calls_per_file: kib * 2,

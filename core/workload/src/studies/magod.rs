@@ -1,4 +1,4 @@
-//! Study 1: MagOD2, B.Sc. thesis, University of Twente, 2020. Figures are named as there.
+//! Study 1: MagOD2, B.Sc. thesis, University of Twente, 2020. Figures keep the numbers of the thesis.
 
 use crate::{Fill, OperationKind, Phase, Span, Workload};
 
@@ -22,10 +22,10 @@ const KEPT_OPEN: Phase = Phase {
 
 const KIB: u32 = 1024;
 
-/// Sizes of the files of the read sweep in KiB: on, and just above, the usual clusters.
+/// File sizes of the read sweep in KiB: the usual cluster sizes, and just above some of them.
 const READ_KIB: [u32; 13] = [1, 2, 4, 5, 8, 9, 16, 32, 64, 128, 256, 512, 1024];
 
-/// Sizes of the buffer in bytes, for a file of 1 MiB.
+/// Buffer sizes in bytes, for a file of 1 MiB.
 const READ_BUFFERS: [u32; 8] = [64, 128, 256, 512, 1024, 2048, 4096, 8192];
 
 const READ_SWEEP: [Phase; READ_KIB.len() + READ_BUFFERS.len()] = {
@@ -50,8 +50,8 @@ const READ_SWEEP: [Phase; READ_KIB.len() + READ_BUFFERS.len()] = {
     phases
 };
 
-/// A workload of one phase.
-const fn one(
+/// A workload of this study.
+const fn workload(
     name: &'static str,
     about: &'static str,
     phases: &'static [Phase],
@@ -65,28 +65,28 @@ const fn one(
 }
 
 pub(super) const WORKLOADS: &[Workload<'static>] = &[
-    one(
+    workload(
         "magod2",
-        "10 files of 1000 lines of 100 B, 100 ms apart, each line opened, appended and closed (figures 4.6, 4.8)",
+        "10 files of 1000 lines of 100 B, 100 ms apart; open, append and close for each line (figures 4.6, 4.8)",
         &[LINES],
     ),
-    one(
+    workload(
         "magod2-kept-open",
         "the same lines with the files kept open (figures 4.9, 4.10)",
         &[KEPT_OPEN],
     ),
-    one(
+    workload(
         "magod2-4.1",
-        "one file of 1000 lines of 100 B, 125 ms after each, opened and closed for each",
+        "one file of 1000 lines of 100 B, 125 ms apart; open, append and close for each line",
         &[Phase {
             files: 1,
             delay_us: 125_000,
             ..LINES
         }],
     ),
-    one(
+    workload(
         "magod2-4.7",
-        "one file of 2048 lines of 64 B, opened and closed for each",
+        "one file of 2048 lines of 64 B; open, append and close for each line",
         &[Phase {
             files: 1,
             calls_per_file: 2048,
@@ -94,45 +94,45 @@ pub(super) const WORKLOADS: &[Workload<'static>] = &[
             ..LINES
         }],
     ),
-    one(
+    workload(
         "magod2-4.11",
-        "1000 files of 10 lines of 100 B in one folder, opened and closed for each",
+        "1000 files of 10 lines of 100 B in one folder; open, append and close for each line",
         &[Phase {
             files: 1000,
             calls_per_file: 10,
             ..LINES
         }],
     ),
-    one(
+    workload(
         "magod2-4.12",
-        "one file of 20000 lines of 100 B, opened and closed for each",
+        "one file of 20000 lines of 100 B; open, append and close for each line",
         &[Phase {
             files: 1,
             calls_per_file: 20_000,
             ..LINES
         }],
     ),
-    one(
+    workload(
         "magod2-4.13-1",
-        "2 MB in lines of 100 B as one file, kept open",
+        "2 MB in lines of 100 B to one file, kept open",
         &[Phase {
             files: 1,
             calls_per_file: 20_000,
             ..KEPT_OPEN
         }],
     ),
-    one(
+    workload(
         "magod2-4.13-50",
-        "2 MB in lines of 100 B as 50 files, kept open",
+        "2 MB in lines of 100 B to 50 files, kept open",
         &[Phase {
             files: 50,
             calls_per_file: 400,
             ..KEPT_OPEN
         }],
     ),
-    one(
+    workload(
         "magod2-4.13-250",
-        "2 MB in lines of 100 B as 250 files, each in a folder of its own, kept open",
+        "2 MB in lines of 100 B to 250 files, each in a folder of its own, kept open",
         &[Phase {
             files: 250,
             calls_per_file: 80,
@@ -140,9 +140,9 @@ pub(super) const WORKLOADS: &[Workload<'static>] = &[
             ..KEPT_OPEN
         }],
     ),
-    one(
+    workload(
         "read-sweep",
-        "files of 1 KiB to 1 MiB read ten times in 512 B, and 1 MiB in buffers of 64 B to 8 KiB",
+        "files of 1 KiB to 1 MiB read ten times with a buffer of 512 B, and 1 MiB with buffers of 64 B to 8 KiB",
         &READ_SWEEP,
     ),
 ];

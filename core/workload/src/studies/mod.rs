@@ -1,4 +1,4 @@
-//! Every published experiment that writes or reads files, one study a file.
+//! Every published experiment that writes or reads files, one module per study.
 
 mod arduino_bytes;
 mod blinky;
@@ -8,11 +8,10 @@ mod magod;
 
 use crate::Workload;
 
-/// What `bench` runs when no workload is named: a file written without pause, as a logger at its
-/// limit would.
+/// Default workload of `bench`: one file written without pauses, like a logger at its highest rate.
 pub const DEFAULT: &str = "blinky-stream-512";
 
-/// Every workload, by study.
+/// All workloads, grouped by study.
 pub const WORKLOADS: &[&[Workload<'static>]] = &[
     magod::WORKLOADS,
     flash_benchmark::WORKLOADS,
@@ -21,7 +20,7 @@ pub const WORKLOADS: &[&[Workload<'static>]] = &[
     blinky::WORKLOADS,
 ];
 
-/// The workload of this name.
+/// Returns the workload with this name.
 pub fn workload(name: &str) -> Option<&'static Workload<'static>> {
     WORKLOADS.iter().copied().flatten().find(|w| w.name == name)
 }
@@ -56,7 +55,7 @@ mod tests {
     use std::vec::Vec;
 
     #[test]
-    fn names_are_unique_and_the_default_is_one_of_them() {
+    fn names_are_unique_and_include_the_default() {
         let names: Vec<_> = WORKLOADS
             .iter()
             .copied()
@@ -70,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn every_name_of_the_studies_is_there() {
+    fn every_published_experiment_has_a_workload() {
         let published = "magod2 magod2-kept-open read-sweep file-size filesystems cache-size \
             chunk-sweep fs-block sync-scenarios library-comparison byte-single-write \
             byte-single-read byte-multi-write byte-multi-read blinky-naive blinky-stream-512 \
@@ -81,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn the_default_line_test_is_the_published_one() {
+    fn magod2_has_the_published_parameters() {
         let phase = workload("magod2").unwrap().phases[0];
         assert_eq!(
             (phase.files, phase.calls_per_file, phase.bytes_per_call),

@@ -1,7 +1,7 @@
-//! A card: controller, flash, power.
+//! Drawing of a card: controller, flash and supply.
 
 use super::theory::{mean_program_us, of_card, page_bytes, unit_bytes};
-use super::{BOX_WIDTH, arrow, framed, padded, page, plural, row, signs, time};
+use super::{BOX_WIDTH, arrow, framed, padded, page, plural, row, symbols, time};
 use cardiograph_report::units;
 use cardiograph_sim_card::{ControllerProfile, FlashProfile, PowerProfile, Profile};
 
@@ -14,12 +14,12 @@ pub fn card(name: &str, profile: &Profile) -> String {
         ..
     } = profile;
     let mut left = vec![arrow("host: blocks of 512 B")];
-    let rows = [ways(profile), habits(controller)].concat();
+    let rows = [paths(profile), controller_rows(controller)].concat();
     left.extend(framed("controller", &rows, true));
     let kind = match flash.program_us.len() {
-        1 => "SLC, 1 bit a cell",
-        2 => "MLC, 2 bits a cell",
-        _ => "TLC, 3 bits a cell",
+        1 => "SLC, 1 bit per cell",
+        2 => "MLC, 2 bits per cell",
+        _ => "TLC, 3 bits per cell",
     };
     left.extend(framed(
         &format!("flash: {kind}"),
@@ -34,11 +34,11 @@ pub fn card(name: &str, profile: &Profile) -> String {
     page(name, &profile.about, &left, &of_card(profile))
 }
 
-/// Columns of a box within the controller's.
+/// Width of a box within the controller box, in characters.
 const CELL_WIDTH: usize = 14;
 
-/// The three ways that a page may go.
-fn ways(profile: &Profile) -> Vec<String> {
+/// The three paths that a page can take.
+fn paths(profile: &Profile) -> Vec<String> {
     let ControllerProfile {
         open_units,
         ram_pages,
@@ -47,20 +47,20 @@ fn ways(profile: &Profile) -> Vec<String> {
         ..
     } = profile.controller;
     let unit = unit_bytes(profile);
-    let size = |units: u32| units::ram(unit * u64::from(units));
+    let size = |units: u32| units::binary_bytes(unit * u64::from(units));
     let ram = format!(
         "{} {} of {}",
-        signs("▪", ram_pages, 16),
+        symbols("▪", ram_pages, 16),
         plural(ram_pages, "page"),
-        units::ram(page_bytes(profile))
+        units::binary_bytes(page_bytes(profile))
     );
     let mut rows = vec![row("RAM", &ram)];
-    let heads = ["in order", "the rest", "start of card"];
+    let heads = ["sequential", "other", "start of card"];
     rows.push(across(heads.map(str::to_string)));
     rows.push(across(["▼", "▼", "▼"].map(str::to_string)));
     let cells = [
         cell("open units", open_units, "unit", &size(open_units)),
-        cell("log", log_blocks, "block", &size(log_blocks)),
+        cell("log blocks", log_blocks, "block", &size(log_blocks)),
         cell("fast zone", fast_zone_units, "unit", &size(fast_zone_units)),
     ];
     let [open, log, zone] = cells;
@@ -69,33 +69,33 @@ fn ways(profile: &Profile) -> Vec<String> {
     rows
 }
 
-/// Three texts, each in the middle of its cell.
+/// Centres three texts in their cells.
 fn across(texts: [String; 3]) -> String {
     texts.map(|text| format!("{text:^CELL_WIDTH$}")).join(" ")
 }
 
-/// A small box: how many of something, and their size together.
-fn cell(title: &str, count: u32, what: &str, size: &str) -> [String; 5] {
+/// Draws a small box with a count and a total size.
+fn cell(title: &str, count: u32, noun: &str, size: &str) -> [String; 5] {
     let inner = CELL_WIDTH - 2;
     let title = format!(" {title} ");
     let line = |text: &str| format!("│{}│", padded(&format!(" {text}"), inner));
     let (number, size) = match count {
         0 => ("none".to_string(), ""),
-        _ => (plural(count, what), size),
+        _ => (plural(count, noun), size),
     };
     [
         format!("┌{title:─^inner$}┐"),
-        line(&signs("▤", count, inner - 2)),
+        line(&symbols("▤", count, inner - 2)),
         line(&number),
         line(size),
         format!("└{}┘", "─".repeat(inner)),
     ]
 }
 
-fn habits(controller: &ControllerProfile) -> Vec<String> {
+fn controller_rows(controller: &ControllerProfile) -> Vec<String> {
     let time = |us: u32| time(us.into());
     let when_idle = match controller.idle_free_blocks {
-        0 => "no clean-up".to_string(),
+        0 => "no garbage collection".to_string(),
         blocks => format!(
             "frees {} after {}",
             plural(blocks, "block"),
@@ -103,18 +103,18 @@ fn habits(controller: &ControllerProfile) -> Vec<String> {
         ),
     };
     vec![
-        row("a command takes", &time(controller.command_us)),
+        row("time per command", &time(controller.command_us)),
         row(
-            "log full: frees",
-            &plural(controller.clean_up_blocks, "block"),
+            "when full, frees",
+            &plural(controller.gc_log_blocks, "block"),
         ),
         row(
-            "a write waits",
-            &format!("{} for it at most", time(controller.stall_limit_us)),
+            "stall limit",
+            &format!("{} per write", time(controller.stall_limit_us)),
         ),
         row("when idle", &when_idle),
         row(
-            "evens out wear",
+            "wear levelling",
             &format!(
                 "every {}",
                 plural(controller.wear_levelling_erases, "erase")
@@ -128,18 +128,18 @@ fn flash_rows(profile: &Profile) -> Vec<String> {
     let time = |us: u32| time(us.into());
     let planes = match flash.planes {
         1 => "▥ 1".to_string(),
-        planes => format!("{} {planes}, work together", signs("▥", planes, 8)),
+        planes => format!("{} {planes}, in parallel", symbols("▥", planes, 8)),
     };
     let block = format!(
         "{} of {}",
         plural(flash.pages_per_block, "page"),
-        units::ram(flash.page_bytes.into())
+        units::binary_bytes(flash.page_bytes.into())
     );
     let units_of_card = profile.capacity_bytes / unit_bytes(profile);
     let unit = format!(
         "{} of {}",
         units::count(units_of_card),
-        units::ram(unit_bytes(profile))
+        units::binary_bytes(unit_bytes(profile))
     );
     let endurance = format!(
         "{} erases ±{} %",
@@ -150,39 +150,39 @@ fn flash_rows(profile: &Profile) -> Vec<String> {
         row("capacity", &units::bytes(profile.capacity_bytes as f64)),
         row("units", &unit),
         row("planes", &planes),
-        row("a block", &block),
-        row("spares", &plural(flash.spare_blocks, "block")),
-        row("read a page", &time(flash.read_us)),
+        row("block", &block),
+        row("spare blocks", &plural(flash.spare_blocks, "block")),
+        row("read page", &time(flash.read_us)),
     ];
     rows.extend(program_rows(flash));
     rows.extend([
         row(
-            "  in the log",
-            &format!("{}, 1 bit a cell", time(flash.log_program_us)),
+            "  in a log block",
+            &format!("{}, 1 bit per cell", time(flash.log_program_us)),
         ),
         row(
-            "erase a block",
+            "erase block",
             &format!(
                 "{}, +{} % when worn",
                 time(flash.erase_us),
                 flash.erase_wear_percent
             ),
         ),
-        row("spread of these", &format!("±{} %", flash.spread_percent)),
-        row("a block bears", &endurance),
-        row("  has behind it", &units::count(flash.cycles_used.into())),
+        row("spread of times", &format!("±{} %", flash.spread_percent)),
+        row("endurance", &endurance),
+        row("  used so far", &units::count(flash.cycles_used.into())),
     ]);
     rows
 }
 
-/// The times of the pages that share a cell, and their mean.
+/// Program times of the pages that share a cell, and their mean.
 fn program_rows(flash: &FlashProfile) -> Vec<String> {
     let times = flash.program_us.iter().map(|&us| units::time(us.into()));
     let times: Vec<_> = times.collect();
-    let mut rows = vec![row("program a page", &times.join(", "))];
+    let mut rows = vec![row("program page", &times.join(", "))];
     if times.len() > 1 {
         let mean = units::time(mean_program_us(flash));
-        rows.push(row("", &format!("in turn: mean {mean}")));
+        rows.push(row("", &format!("alternating; mean {mean}")));
     }
     rows
 }
@@ -198,30 +198,30 @@ fn power_rows(power: &PowerProfile) -> Vec<String> {
     let nj = |nj: u32| units::energy(f64::from(nj) / 1e3);
     let sleep = time((*sleep_after_us).into());
     let wake = match wake_us {
-        0 => "at once".to_string(),
+        0 => "instantly".to_string(),
         us => format!("in {}", units::time((*us).into())),
     };
     vec![
         state("working", power.working_ua, "◄─┐"),
-        row("  ▼ done", &format!("{:<11}│ a command", "")),
+        row("  ▼ done", &format!("{:<11}│ command", "")),
         state("idle", power.idle_ua, "──┤"),
         row(
-            &format!("  ▼ {sleep} quiet"),
+            &format!("  ▼ idle {sleep}"),
             &format!("{:<11}│ wakes {wake}", ""),
         ),
         state("asleep", power.asleep_ua, "──┘"),
         row(
             "read, erase",
-            &format!("{}, {} a plane", nj(flash.read_nj), nj(flash.erase_nj)),
+            &format!("{}, {} per plane", nj(flash.read_nj), nj(flash.erase_nj)),
         ),
         row(
-            "program, in log",
+            "program, log",
             &format!("{}, {}", nj(flash.program_nj), nj(flash.log_program_nj)),
         ),
     ]
 }
 
-/// A current in uA, as `15 mA`.
+/// Formats a current in uA, as `15 mA`.
 fn current(ua: u32) -> String {
     match ua {
         ua if ua < 1_000 => format!("{ua} µA"),

@@ -1,14 +1,14 @@
-//! What follows from physical values by arithmetic alone. No figure of a study goes in.
+//! Figures derived from physical values by calculation alone, without any figure of a study.
 
-use super::lasting;
+use super::endurance;
 use cardiograph_report::units;
 use cardiograph_sim_card::{BLOCK_BYTES, FlashProfile, Profile};
 
-/// A quantity, and how it comes about.
+/// A derived quantity.
 pub struct Derived {
     pub name: String,
     pub value: String,
-    /// In words.
+    /// Formula in words.
     pub formula: String,
 }
 
@@ -22,47 +22,47 @@ impl Derived {
     }
 }
 
-/// Bytes of a block, to reckon with.
+/// Bytes per block, for calculations.
 pub const BLOCK: f64 = BLOCK_BYTES as f64;
 
-/// Bytes in a page of all planes.
+/// Bytes per page across all planes.
 pub fn page_bytes(profile: &Profile) -> u64 {
     u64::from(profile.flash.page_bytes) * u64::from(profile.flash.planes)
 }
 
-/// Bytes in a block of all planes, what addresses are divided into.
+/// Bytes per unit: a flash block across all planes, the granularity of the address mapping.
 pub fn unit_bytes(profile: &Profile) -> u64 {
     page_bytes(profile) * u64::from(profile.flash.pages_per_block)
 }
 
-/// Pages of a cell take turns, so that a block takes the mean of their times.
+/// Mean program time: the pages of a cell alternate, so a block takes the mean of their times per page.
 pub fn mean_program_us(flash: &FlashProfile) -> f64 {
     let times = flash.program_us.iter().map(|&us| f64::from(us));
     times.sum::<f64>() / flash.program_us.len().max(1) as f64
 }
 
-/// What follows for a card.
+/// Derives the figures of a card.
 pub fn of_card(profile: &Profile) -> Vec<Derived> {
     let times = Times::of(profile);
     let mut theory = vec![Derived::new(
-        "A small write without a peak",
+        "Small write without a stall",
         units::time(times.small_us),
-        "command + read of its page + log program",
+        "command + page read + log block program",
     )];
-    theory.extend(peaks(profile, &times));
+    theory.extend(stalls(profile, &times));
     theory.extend(log(profile));
     theory.extend(rates(profile, &times));
-    theory.extend(lasting::life(profile));
-    theory.extend(lasting::energies(profile, &times));
+    theory.extend(endurance::endurance(profile));
+    theory.extend(endurance::energies(profile, &times));
     theory
 }
 
-/// Times in us that several quantities are made of.
+/// Times in us that several quantities depend on.
 pub struct Times {
     pub small_us: f64,
     pub copy_us: f64,
     pub erase_us: f64,
-    pub peak_us: f64,
+    pub stall_us: f64,
 }
 
 impl Times {
@@ -77,63 +77,64 @@ impl Times {
             small_us: f64::from(controller.command_us) + read_us + f64::from(flash.log_program_us),
             copy_us,
             erase_us,
-            peak_us: copy_us + (1.0 + f64::from(controller.clean_up_blocks)) * erase_us,
+            stall_us: copy_us + (1.0 + f64::from(controller.gc_log_blocks)) * erase_us,
         }
     }
 }
 
-fn peaks(profile: &Profile, times: &Times) -> Vec<Derived> {
+fn stalls(profile: &Profile, times: &Times) -> Vec<Derived> {
     let controller = profile.controller;
-    let erases = units::count(u64::from(controller.clean_up_blocks) + 1);
+    let erases = units::count(u64::from(controller.gc_log_blocks) + 1);
     let limit_us = f64::from(controller.stall_limit_us);
-    let mut peaks = vec![Derived::new(
-        "A peak: one unit merged",
-        units::time(times.peak_us),
+    let mut stalls = vec![Derived::new(
+        "Stall: merge of one unit",
+        units::time(times.stall_us),
         format!(
-            "pages × (read + mean program) + {erases} erases: its old block and the log's freed"
+            "pages × (read + mean program) + {erases} erases: its old block and the freed log \
+             blocks"
         ),
     )];
-    if times.peak_us > limit_us {
-        peaks.push(Derived::new(
-            "  what the first write waits of it",
+    if times.stall_us > limit_us {
+        stalls.push(Derived::new(
+            "  portion seen by the first write",
             units::time(limit_us),
-            "the limit of one write; those that follow wait for the rest",
+            "the stall limit of one write; the next writes wait for the rest",
         ));
     }
-    peaks.push(worst(profile, times));
-    peaks
+    stalls.push(worst_case(profile, times));
+    stalls
 }
 
-/// Every page that is freed may be of another unit.
-fn worst(profile: &Profile, times: &Times) -> Derived {
+/// Worst case of a garbage collection: every page freed belongs to a different unit.
+fn worst_case(profile: &Profile, times: &Times) -> Derived {
     let controller = profile.controller;
-    let freed = f64::from(controller.clean_up_blocks);
+    let freed = f64::from(controller.gc_log_blocks);
     let units = (profile.capacity_bytes / unit_bytes(profile)) as f64;
     let merges = (freed * f64::from(profile.flash.pages_per_block)).min(units);
     let all_us = merges * (times.copy_us + times.erase_us) + freed * times.erase_us;
     let limit_us = f64::from(controller.stall_limit_us);
     let portions = match all_us > limit_us {
         true => format!(
-            "; writes wait {} each until it is done",
+            "; each write waits {} until it is done",
             units::time(limit_us)
         ),
         false => String::new(),
     };
     Derived::new(
-        "A clean-up at worst",
+        "Garbage collection, worst case",
         units::time(all_us),
         format!(
-            "each page freed is of another unit: pages of freed blocks × (copy of a unit + erase) + \
-             erases of these blocks{portions}"
+            "every page freed is of another unit: pages of freed blocks × (copy of a unit + erase) \
+             + erases of these blocks{portions}"
         ),
     )
 }
 
-/// Log pages from one merge of a unit to its next: the pages it had in the log are gone with the
-/// first, so that clean-up finds one again only when the log has gone round.
-fn round_pages(profile: &Profile) -> u64 {
+/// Number of log pages between two merges of a unit: the first merge removes all its pages from the log blocks, so
+/// garbage collection finds another one only after all log blocks have been reused.
+fn cycle_pages(profile: &Profile) -> u64 {
     let controller = profile.controller;
-    let freed = controller.clean_up_blocks.max(1);
+    let freed = controller.gc_log_blocks.max(1);
     let blocks = controller.log_blocks / freed * freed;
     u64::from(blocks) * u64::from(profile.flash.pages_per_block)
 }
@@ -141,54 +142,55 @@ fn round_pages(profile: &Profile) -> u64 {
 fn log(profile: &Profile) -> Vec<Derived> {
     let (flash, controller) = (&profile.flash, profile.controller);
     let pages = u64::from(flash.pages_per_block);
-    let round = round_pages(profile);
+    let cycle = cycle_pages(profile);
     let is_whole = controller
         .log_blocks
-        .is_multiple_of(controller.clean_up_blocks.max(1));
+        .is_multiple_of(controller.gc_log_blocks.max(1));
     let blocks = match is_whole {
         true => "log blocks",
-        false => "log blocks, down to whole clean-ups,",
+        false => "log blocks, rounded down to whole garbage collections,",
     };
     let log_pages = u64::from(controller.log_blocks) * pages;
     vec![
         Derived::new(
-            "From peak to peak, in a file",
-            format!("{} log pages", units::count(round)),
+            "Stall spacing within a file",
+            format!("{} log pages", units::count(cycle)),
             format!(
-                "{blocks} × pages per block: the log goes round, as for a file that grows within a unit"
+                "{blocks} × pages per block: all log blocks are reused, as for a file that grows \
+                 within a unit"
             ),
         ),
         Derived::new(
-            "  with writes of 512 B, one a page",
-            units::bytes(round as f64 * BLOCK),
+            "  with writes of 512 B, one per page",
+            units::bytes(cycle as f64 * BLOCK),
             "log pages × 512 B",
         ),
         Derived::new(
-            "From peak to peak, at worst",
+            "Stall spacing, worst case",
             format!(
                 "{} log pages",
-                units::count(u64::from(controller.clean_up_blocks) * pages)
+                units::count(u64::from(controller.gc_log_blocks) * pages)
             ),
-            "freed blocks × pages per block: each holds a page of a unit that is not merged yet",
+            "freed blocks × pages per block: each page belongs to a unit that is not merged yet",
         ),
         Derived::new(
-            "Size of the log: what a cache test finds",
-            units::ram(log_pages * page_bytes(profile)),
+            "Total size of log blocks",
+            units::binary_bytes(log_pages * page_bytes(profile)),
             "log blocks × pages per block × page bytes × planes",
         ),
     ]
 }
 
-/// Bytes in a time of so many us, as a rate.
+/// Formats bytes per duration in us as a rate.
 fn rate(bytes: f64, us: f64) -> String {
     units::rate(bytes / us * 1e6)
 }
 
-fn in_order(profile: &Profile, times: &Times) -> Vec<Derived> {
+fn sequential(profile: &Profile, times: &Times) -> Vec<Derived> {
     let (flash, page) = (&profile.flash, page_bytes(profile) as f64);
     if profile.controller.open_units > 0 {
         return vec![Derived::new(
-            "Whole pages in order",
+            "Sequential whole pages",
             rate(page, mean_program_us(flash)),
             "page bytes × planes / mean program",
         )];
@@ -197,12 +199,12 @@ fn in_order(profile: &Profile, times: &Times) -> Vec<Derived> {
     let unit_us = f64::from(flash.pages_per_block) * log_us + times.copy_us + 2.0 * times.erase_us;
     vec![
         Derived::new(
-            "Whole pages, until the log is full",
+            "Whole pages, until log blocks are full",
             rate(page, log_us),
             "page bytes × planes / log program",
         ),
         Derived::new(
-            "  in the long run",
+            "  long-term",
             rate(unit_bytes(profile) as f64, unit_us),
             "bytes of a unit / (pages × log program + copy of a unit + 2 erases)",
         ),
@@ -212,20 +214,20 @@ fn in_order(profile: &Profile, times: &Times) -> Vec<Derived> {
 fn rates(profile: &Profile, times: &Times) -> Vec<Derived> {
     let (flash, page) = (&profile.flash, page_bytes(profile) as f64);
     let pages = f64::from(flash.pages_per_block);
-    let round = round_pages(profile) as f64;
-    // Blocks freed between two merges hold nothing any more and cost an erase each.
-    let erases_us = (round / pages + 1.0) * times.erase_us;
-    let round_us = round * times.small_us + times.copy_us + erases_us;
-    let mut rates = in_order(profile, times);
+    let cycle = cycle_pages(profile) as f64;
+    // Log blocks freed between two merges contain no valid data and cost one erase each.
+    let erases_us = (cycle / pages + 1.0) * times.erase_us;
+    let cycle_us = cycle * times.small_us + times.copy_us + erases_us;
+    let mut rates = sequential(profile, times);
     rates.extend([
         Derived::new(
-            "Blocks of 512 B in a file, peaks too",
-            rate(round * BLOCK, round_us),
-            "payload from peak to peak / (its small writes + copy of a unit + an erase for it and for \
+            "Blocks of 512 B in a file, with stalls",
+            rate(cycle * BLOCK, cycle_us),
+            "payload between stalls / (its small writes + copy of a unit + an erase for it and for \
              each log block)",
         ),
         Derived::new(
-            "Reading whole pages",
+            "Reads of whole pages",
             rate(page, f64::from(flash.read_us)),
             "page bytes × planes / read",
         ),

@@ -1,60 +1,60 @@
-//! What cannot be recorded, said before anything is.
+//! Checks of the arguments before recording starts.
 
-use crate::args::{Durability, FormatArg, PolicyArg, Record};
+use super::args::{DurabilityWindow, FormatArg, PolicyArg, Record};
 use crate::failure::Failure;
 use crate::outputs::is_standard_output;
-use cardiograph_compare::bus_rate_Bps;
+use cardiograph_compare::bus_rate_bytes_per_s;
 use cardiograph_record::{BINARY_SAMPLE_BYTES_MAX, BINARY_SAMPLE_BYTES_MIN, Feed, LINE_BYTES_MIN};
 use cardiograph_recorder::{LINE_BYTES_MAX, RING_BYTES_MAX, RING_BYTES_MIN, STREAMS_MAX};
 use cardiograph_report::units;
 use cardiograph_sim_card::{Board, Bus, Profile, Spi};
 use std::num::NonZeroU32;
 
-/// Lines a second where no rate is named: the most samples that an ADS1115 gives (its data sheet).
+/// Default samples per second: the maximum of an ADS1115 (its data sheet).
 pub const RATE_HZ: NonZeroU32 = NonZeroU32::new(860).unwrap();
-/// Bytes of a line where none are named: a line of MagOD2.
-pub const LINE_BYTES: usize = 100;
+/// Default bytes per sample: a line of MagOD2.
+pub const SAMPLE_BYTES: usize = 100;
 
-/// What a card has besides files, at most: partition table, allocation tables, and alignment.
+/// Maximum capacity of a card not available for files: partition table, allocation tables and alignment.
 const OVERHEAD_BYTES: u64 = 16 << 20;
-/// Lengths that a file can have.
+/// Permitted file sizes.
 const FILE_BYTES: std::ops::RangeInclusive<u64> = 64 << 10..=u32::MAX as u64;
 
-/// Checks what does not depend on the card; returns the rate.
+/// Checks everything that does not depend on the card; returns the rate.
 pub fn options(args: &Record) -> Result<NonZeroU32, Failure> {
     let refuse = |why: String| Err(Failure::new(why));
     let rate_hz = args.rate.unwrap_or(RATE_HZ.get());
     let Some(rate) = NonZeroU32::new(rate_hz) else {
-        return refuse("--rate is 0; give it 1 line a second at least".to_string());
+        return refuse("--rate is 0; use at least 1 sample per second".to_string());
     };
     sample_bytes(args)?;
     if !(1..=STREAMS_MAX as u32).contains(&args.streams) {
         return refuse(format!(
-            "--streams is {}; it must be 1 to {STREAMS_MAX}, which share a card",
+            "--streams is {}; the permitted range is 1 to {STREAMS_MAX}",
             args.streams
         ));
     }
-    let ring_bytes = args.ram / u64::from(args.streams);
+    let ring_bytes = args.buffer / u64::from(args.streams);
     if !(RING_BYTES_MIN as u64..=RING_BYTES_MAX as u64).contains(&ring_bytes) {
         return refuse(format!(
-            "--ram is {}, {ring_bytes} B for each stream; it must be {RING_BYTES_MIN} B, two blocks, to \
-             2 GiB for each",
-            units::ram(args.ram)
+            "--buffer is {}, {ring_bytes} B per stream; each stream needs {RING_BYTES_MIN} B, two blocks, to 2 GiB",
+            units::binary_bytes(args.buffer)
         ));
     }
     if !FILE_BYTES.contains(&args.file_size) {
         return refuse(format!(
-            "--file-size is {}; it must be 64KiB, some blocks with marks, to 4294967295, which FAT can hold",
-            units::ram(args.file_size)
+            "--file-size is {}; the permitted range is 64KiB to 4294967295, the maximum of FAT",
+            units::binary_bytes(args.file_size)
         ));
     }
-    if matches!(args.durability, Durability::Time(time) if time.as_micros() == 0) {
+    if matches!(args.durability_window, DurabilityWindow::Time(time) if time.as_micros() == 0) {
         return refuse(
-            "--durability is less than 1us; name `sample` for the newest line".to_string(),
+            "--durability-window is less than 1us; use `sample` for only the newest sample"
+                .to_string(),
         );
     }
-    if args.recipe.is_some_and(|time| time.as_micros() == 0) {
-        return refuse("--recipe is less than 1us; give it a length".to_string());
+    if args.rotate_every.is_some_and(|time| time.as_micros() == 0) {
+        return refuse("--rotate-every is less than 1us; use a longer time".to_string());
     }
     only_with_stream(args)?;
     Ok(rate)
@@ -62,37 +62,40 @@ pub fn options(args: &Record) -> Result<NonZeroU32, Failure> {
 
 /// Checks the length of a sample in its format.
 fn sample_bytes(args: &Record) -> Result<(), Failure> {
-    let Some(bytes) = args.line else {
+    let Some(bytes) = args.sample_bytes else {
         return Ok(());
     };
     let (range, remedy) = match args.format() {
-        FormatArg::Csv => (LINE_BYTES_MIN..=LINE_BYTES_MAX, "give a length within it"),
+        FormatArg::Csv => (
+            LINE_BYTES_MIN..=LINE_BYTES_MAX,
+            "use a length in this range",
+        ),
         FormatArg::Binary => (
             BINARY_SAMPLE_BYTES_MIN..=BINARY_SAMPLE_BYTES_MAX,
-            "give a length within it, or choose --format csv",
+            "use a length in this range, or --format csv",
         ),
     };
     if range.contains(&bytes) {
         return Ok(());
     }
     Err(Failure::new(format!(
-        "--line is {bytes}, but samples made here have {} to {} B in this format; {remedy}",
+        "--sample-bytes is {bytes}, but generated samples have {} to {} B in this format; {remedy}",
         range.start(),
         range.end()
     )))
 }
 
-/// Some options are for our recorder alone, and some are told by the samples.
+/// Rejects options that only the recorder supports, and options that conflict with --samples.
 fn only_with_stream(args: &Record) -> Result<(), Failure> {
-    let is_others = args.compare || args.policy != PolicyArg::Stream;
+    let has_other_policy = args.compare || args.policy != PolicyArg::Stream;
     for (is_given, option) in [
         (args.samples.is_some(), "--samples"),
         (args.streams > 1, "--streams"),
         (args.format() == FormatArg::Binary, "--format binary"),
     ] {
-        if is_given && is_others {
+        if is_given && has_other_policy {
             return Err(Failure::new(format!(
-                "{option} works with --policy stream alone; the others record one stream of lines made here"
+                "{option} works only with --policy stream; the other policies record one stream of generated samples"
             )));
         }
     }
@@ -101,56 +104,56 @@ fn only_with_stream(args: &Record) -> Result<(), Failure> {
     };
     if args.format() == FormatArg::Binary {
         return Err(Failure::new(
-            "--format binary needs samples of a schema, and those of --samples are lines of text; choose --format csv",
+            "--format binary requires samples of a schema, but --samples reads lines of text; use --format csv",
         ));
     }
     let is_file = !is_standard_output(samples);
     for (is_given, option) in [
-        (args.line.is_some(), "--line"),
+        (args.sample_bytes.is_some(), "--sample-bytes"),
         (is_file && args.rate.is_some(), "--rate"),
     ] {
         if is_given {
             return Err(Failure::new(format!(
-                "{option} is told by the lines of --samples; leave one of both away"
+                "{option} cannot be combined with --samples; remove one"
             )));
         }
     }
     Ok(())
 }
 
-/// What a directory cannot do.
+/// Rejects options that do not work with directories.
 pub fn directory(args: &Record) -> Result<(), Failure> {
     let refuse = |why: &str| Err(Failure::new(format!("{}: {why}", args.target)));
     if args.compare || args.policy != PolicyArg::Stream {
         return refuse(
-            "a directory is recorded to with --policy stream alone, as the others are simulations; leave it \
-             away, or name a simulated card as sim:CARD@BOARD",
+            "directories work only with --policy stream, because the other policies are simulations; remove \
+             the option, or use a simulated card as sim:CARD@BOARD",
         );
     }
     if args.samples.as_deref().is_some_and(is_standard_output) {
         if args.rate.is_some() {
-            return refuse("lines of --samples - are recorded as they come; leave --rate away");
+            return refuse("lines of --samples - are recorded as they arrive; remove --rate");
         }
         if args.streams > 1 {
-            return refuse("lines of --samples - are one stream; leave --streams away");
+            return refuse("lines of --samples - are a single stream; remove --streams");
         }
     }
     Ok(())
 }
 
-/// The SPI bus of a board.
+/// Returns the SPI bus of a board.
 pub fn spi<'a>(args: &Record, board: &'a Board) -> Result<&'a Spi, Failure> {
     match &board.bus {
         Bus::Spi(spi) => Ok(spi),
         Bus::Sd(_) => Err(Failure::new(format!(
-            "{}: its board has an SD bus, and --policy stream drives cards over SPI; name a board with SPI, \
-             such as esp32",
+            "{}: the board has an SD bus, but --policy stream drives cards over SPI; use a board with SPI, such \
+             as esp32",
             args.target
         ))),
     }
 }
 
-/// Whether bus and card can take the lines at all.
+/// Checks that the bus supports the data rate, and that the samples fit on the card.
 pub fn load(
     args: &Record,
     feed: &dyn Feed,
@@ -164,23 +167,23 @@ pub fn load(
         .is_some_and(|path| !is_standard_output(path));
     if let Some(spi) = spi.filter(|_| !is_timed) {
         let rate_hz = f64::from(args.rate.unwrap_or(RATE_HZ.get()));
-        let asked = bytes as f64 / feed.lines() as f64 * rate_hz;
-        let most = bus_rate_Bps(spi);
-        if asked > most {
+        let requested = bytes as f64 / feed.count() as f64 * rate_hz;
+        let maximum = bus_rate_bytes_per_s(spi);
+        if requested > maximum {
             return Err(Failure::new(format!(
-                "{}: the lines are {} and its bus carries {} at most; lower --rate or --line, or name a board \
-                 with a faster clock",
+                "{}: the samples need {}, but the maximum of the bus is {}; reduce --rate or --sample-bytes, or use \
+                 a board with a faster clock",
                 args.target,
-                units::rate(asked),
-                units::rate(most)
+                units::rate(requested),
+                units::rate(maximum)
             )));
         }
     }
-    let removes = matches!(args.when_full, crate::args::WhenFullArg::RemoveOldest);
+    let removes = matches!(args.when_full, super::args::WhenFullArg::RemoveOldest);
     let room = profile.capacity_bytes.saturating_sub(OVERHEAD_BYTES);
     if bytes > room && !removes {
         return Err(Failure::new(format!(
-            "{}: {} of lines do not fit on a card of {}; lower --for, name a larger card, or give --when-full \
+            "{}: {} of samples do not fit on a card of {}; reduce --for, use a larger card, or add --when-full \
              remove-oldest",
             args.target,
             units::bytes(bytes as f64),

@@ -1,10 +1,10 @@
-//! All ways to record, one beside the other.
+//! Comparison of all policies.
 
+use super::args::{PolicyArg, Record};
 use super::figures::Figures;
 use super::samples::Source;
 use super::simulated::Simulated;
 use super::text::{at_risk, lost};
-use crate::args::{PolicyArg, Record};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use cardiograph_report::units;
@@ -12,11 +12,11 @@ use cardiograph_report::units;
 const POLICIES: [PolicyArg; 4] = [
     PolicyArg::Naive,
     PolicyArg::KeepOpen,
-    PolicyArg::AfterRecipe,
+    PolicyArg::AfterSession,
     PolicyArg::Stream,
 ];
 
-/// Records by each policy on a card of the same seed, with the same RAM.
+/// Records with each policy on a card with the same seed, with the same buffer.
 pub fn run(
     card: &Simulated,
     args: &Record,
@@ -35,13 +35,13 @@ pub fn run(
 
 const HEADS: [&str; 5] = [
     "",
-    "lines lost",
-    "RAM used",
-    "a write holds up",
-    "a power cut takes",
+    "samples lost",
+    "buffer peak",
+    "worst-case write",
+    "power cut loses",
 ];
 
-/// One table, and a sentence on what it shows.
+/// Formats the table, and a summary in a sentence.
 pub fn text(args: &Record, all: &[Figures]) -> String {
     let mut rows = vec![HEADS.map(str::to_string)];
     rows.extend(all.iter().map(cells));
@@ -50,9 +50,9 @@ pub fn text(args: &Record, all: &[Figures]) -> String {
         widths.max().unwrap_or(0)
     });
     let mut out = format!(
-        "{} · {} of RAM · seed {}\n\n",
+        "{} · buffer {} · seed {}\n\n",
         args.target,
-        units::ram(args.ram),
+        units::binary_bytes(args.buffer),
         args.seed
     );
     for row in &rows {
@@ -71,40 +71,42 @@ fn cells(figures: &Figures) -> [String; HEADS.len()] {
         lost(figures),
         format!(
             "{} ({})",
-            units::bytes(figures.ring_peak_bytes as f64),
-            units::percent(figures.ring_peak_bytes as f64 / figures.ram_bytes as f64)
+            units::bytes(figures.buffer_peak_bytes as f64),
+            units::percent(figures.buffer_peak_bytes as f64 / figures.buffer_bytes as f64)
         ),
-        match figures.longest_write_us {
-            0.0 => "nothing".to_string(),
-            us => format!("the program for {}", units::time(us)),
+        match figures.worst_case_write_us {
+            0.0 => "non-blocking".to_string(),
+            us => units::time(us),
         },
         at_risk(figures),
     ]
 }
 
-/// What the table shows, by its figures.
+/// Summarises the table.
 fn sentence(all: &[Figures]) -> String {
-    let names = |lossless: bool| {
-        let names = all.iter().filter(|one| (one.lost == 0) == lossless);
+    let names = |is_lossless: bool| {
+        let names = all
+            .iter()
+            .filter(|one| (one.samples_lost == 0) == is_lossless);
         names
             .map(|one| one.policy.as_str())
             .collect::<Vec<_>>()
             .join(", ")
     };
     let losses = match (names(true), names(false)) {
-        (kept, lost) if lost.is_empty() => format!("No line is lost by {kept}."),
-        (kept, lost) if kept.is_empty() => {
-            format!("Lines come too fast for this card and RAM: all of {lost} lose some.")
+        (lossless, lossy) if lossy.is_empty() => format!("No samples lost with {lossless}."),
+        (lossless, lossy) if lossless.is_empty() => {
+            format!("The rate is too high for this card and buffer: {lossy} lose samples.")
         }
-        (kept, lost) => format!("No line is lost by {kept}; {lost} cannot keep up."),
+        (lossless, lossy) => format!("No samples lost with {lossless}; {lossy} cannot keep up."),
     };
     let least = all
         .iter()
-        .filter(|one| one.lost == 0)
-        .min_by_key(|one| one.at_risk_us_max);
+        .filter(|one| one.samples_lost == 0)
+        .min_by_key(|one| one.at_risk_max_us);
     match least {
         Some(least) => format!(
-            "{losses} Of those that lose none, {} has the least at risk: {} at any time.",
+            "{losses} Of the policies without loss, {} has the least data at risk in a power cut: {}.",
             least.policy,
             at_risk(least)
         ),

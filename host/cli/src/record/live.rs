@@ -1,16 +1,16 @@
 //! Recordings in a directory of this computer, in real time.
 
+use super::args::Record;
 use super::exit;
-use super::figures::{Asked, Figures};
+use super::figures::{Figures, RunInfo};
 use super::samples::Source;
-use super::simulated::{config, said, window};
-use crate::args::Record;
+use super::simulated::{config, progress_text, window};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::outputs::is_standard_output;
 use crate::progress::Progress;
 use cardiograph_record::{
-    LiveProgress, LiveSetup, LiveStreaming, StreamError, Streamed, input_in_directory,
+    LiveProgress, LiveSetup, LiveStreaming, RecordingResult, StreamError, input_in_directory,
     stream_in_directory,
 };
 use std::num::NonZeroU32;
@@ -19,19 +19,19 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Time from one look at the progress to the next.
-const LOOK: Duration = Duration::from_millis(50);
+/// Interval of progress updates.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Where lines come from in real time.
+/// Source of samples in real time.
 pub enum Live {
-    /// Each is due at a time.
+    /// Samples with due times.
     Timed(Source),
-    /// From standard input, as they come.
+    /// Lines of standard input, recorded as they arrive.
     Input,
 }
 
 impl Live {
-    /// The lines asked for.
+    /// Returns the source that the arguments select.
     pub fn of(args: &Record, rate_hz: NonZeroU32) -> Result<Live, Failure> {
         match args.samples.as_deref().is_some_and(is_standard_output) {
             true => Ok(Live::Input),
@@ -40,17 +40,17 @@ impl Live {
     }
 }
 
-/// Records until the lines end, or Ctrl-C.
+/// Records until the samples end or a signal arrives.
 pub fn record(args: &Record, lines: Live, interrupt: &Interrupt) -> Result<Figures, Failure> {
     let begun = Instant::now();
     let is_input = matches!(lines, Live::Input);
-    // Lines that have times are counted out already.
+    // For samples with due times, their number already determines the length.
     let length = args.length.filter(|_| is_input);
     let is_stopped =
         || interrupt.is_raised() || length.is_some_and(|length| begun.elapsed() >= length);
     let progress = LiveProgress::default();
     let streaming = LiveStreaming {
-        ram_bytes: args.ram as usize,
+        buffer_bytes: args.buffer as usize,
         window: window(args),
         setup: LiveSetup {
             config: config(args),
@@ -64,29 +64,29 @@ pub fn record(args: &Record, lines: Live, interrupt: &Interrupt) -> Result<Figur
             &streaming,
             Box::new(std::io::stdin()),
         ),
-        Live::Timed(source) => shown(args, source, &streaming),
+        Live::Timed(source) => record_with_progress(args, source, &streaming),
     };
     let streamed =
         streamed.map_err(|error| exit::of_error(&args.target, &error.to_string(), Some(&error)))?;
-    let asked = Asked {
+    let info = RunInfo {
         policy: "stream".to_string(),
         seed: None,
-        ram_bytes: args.ram,
+        buffer_bytes: args.buffer,
         format: args.format(),
-        lossless_bound: None,
+        sustained_bound: None,
         interrupted: interrupt.is_raised(),
     };
-    Ok(Figures::of_stream(asked, &streamed))
+    Ok(Figures::of_stream(info, &streamed))
 }
 
-/// Records in a thread of its own, so that a terminal that is held up holds up no sample.
-fn shown(
+/// Records in a separate thread, so that a blocked terminal does not delay samples.
+fn record_with_progress(
     args: &Record,
     source: &Source,
     streaming: &LiveStreaming,
-) -> Result<Streamed, StreamError> {
+) -> Result<RecordingResult, StreamError> {
     let feed = source.feed();
-    let mut bar = Progress::over_lines(feed.lines() * u64::from(args.streams));
+    let mut bar = Progress::over_samples(feed.count() * u64::from(args.streams));
     let streamed = thread::scope(|scope| {
         let recording = scope.spawn(|| {
             let directory = Path::new(&args.target);
@@ -98,9 +98,9 @@ fn shown(
             }
         });
         while !recording.is_finished() {
-            thread::sleep(LOOK);
+            thread::sleep(PROGRESS_INTERVAL);
             let now = streaming.progress.now();
-            bar.show_lines(now.pushed, || said(&now, "recorded"));
+            bar.show_samples(now.pushed, || progress_text(&now, "recorded"));
         }
         recording
             .join()

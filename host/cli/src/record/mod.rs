@@ -1,12 +1,13 @@
-//! `cardiograph record`: samples to files on a card, and whether any is lost.
+//! `cardiograph record`: records samples to files on a card, and verifies that none is lost.
 //!
 //! ```text
-//!   args ──> checks ──> target ──> samples ──┬── simulated card ──┬── stream: our recorder ──┐
-//!                                            │                    └── the studies' ways ─────┤
-//!                                            └── directory: our recorder, in real time ──────┤
+//!   args ──> checks ──> target ──> samples ──┬── simulated card ──┬── stream: the recorder ──┐
+//!                                            │                    └── the studies' policies ─┤
+//!                                            └── directory: the recorder, in real time ──────┤
 //!                                                                          Figures ──> table, JSON
 //! ```
 
+mod args;
 mod checks;
 mod compare;
 mod exit;
@@ -16,17 +17,19 @@ mod samples;
 mod simulated;
 mod text;
 
-use crate::args::{IoArg, PolicyArg, Record};
+pub use args::Record;
+
 use crate::failure::{Failure, print, print_error};
 use crate::interrupt::Interrupt;
 use crate::outputs::{self, is_standard_output};
-use crate::target::Target;
+use crate::target::{IoArg, Target};
+use args::PolicyArg;
 use live::Live;
 use samples::Source;
 use simulated::Simulated;
 use std::num::NonZeroU32;
 
-/// Records as asked, shows what came of it, and compares all of it.
+/// Records, prints the figures, and returns the exit code.
 pub fn run(args: &Record) -> Result<(), Failure> {
     let rate_hz = checks::options(args)?;
     outputs::check_files(&args.json)?;
@@ -49,12 +52,12 @@ fn on_card(args: &Record, rate_hz: NonZeroU32, card: &Simulated) -> Result<(), F
     let interrupt = Interrupt::catch()?;
     if args.compare {
         let all = compare::run(card, args, &source, &interrupt)?;
-        tell(args, &compare::text(args, &all))?;
+        print_summary(args, &compare::text(args, &all))?;
         write_json(args, &all)?;
         exit::of_comparison(&interrupt)
     } else {
         let figures = card.record(args, args.policy, &source, &interrupt)?;
-        tell(args, &text::text(args, &figures))?;
+        print_summary(args, &text::text(args, &figures))?;
         write_json(args, &figures)?;
         exit::of_recording(&args.target, &figures, &interrupt)
     }
@@ -64,7 +67,7 @@ fn in_directory(args: &Record, rate_hz: NonZeroU32) -> Result<(), Failure> {
     let lines = Live::of(args, rate_hz)?;
     let interrupt = Interrupt::catch()?;
     let figures = live::record(args, lines, &interrupt)?;
-    tell(args, &text::text(args, &figures))?;
+    print_summary(args, &text::text(args, &figures))?;
     write_json(args, &figures)?;
     exit::of_recording(&args.target, &figures, &interrupt)
 }
@@ -74,17 +77,17 @@ fn write_json(args: &Record, figures: &impl serde::Serialize) -> Result<(), Fail
         return Ok(());
     };
     let json = serde_json::to_string_pretty(figures).map_err(Failure::new)?;
-    outputs::put(path, &(json + "\n"))
+    outputs::write_text(path, &(json + "\n"))
 }
 
-/// Speaks to the person: on standard error where standard output is for a program.
-fn tell(args: &Record, text: &str) -> Result<(), Failure> {
+/// Prints text for the user, on standard error if standard output is in use for JSON.
+fn print_summary(args: &Record, text: &str) -> Result<(), Failure> {
     if args.json.as_deref().is_some_and(is_standard_output) {
         print_error(text);
         return Ok(());
     }
     match print(text) {
-        // The file asked for is still to be written.
+        // The JSON file must be written even if nobody reads the text.
         Err(Failure::OutputClosed) => Ok(()),
         printed => printed,
     }

@@ -1,11 +1,11 @@
-//! Where lines come from: made here, from standard input, or from a recording.
+//! Sources of samples: generated, standard input, or a recording.
 
-use super::checks::LINE_BYTES;
-use crate::args::{FormatArg, Record};
+use super::args::{FormatArg, Record};
+use super::checks::SAMPLE_BYTES;
 use crate::failure::Failure;
 use crate::outputs::is_standard_output;
-use cardiograph_compare::Recording;
-use cardiograph_record::{Feed, Given, Lines, Samples, Times, TooLong};
+use cardiograph_compare::LoggerConfig;
+use cardiograph_record::{BinarySamples, Feed, InputLines, Lines, Times, TooLong};
 use cardiograph_recorder::LINE_BYTES_MAX;
 use cardiograph_trace::{Loaded, ReadOptions, read_from};
 use std::io::{BufRead, Read};
@@ -13,101 +13,99 @@ use std::num::NonZeroU32;
 use std::path::Path;
 use std::time::Duration;
 
-/// How long lines that are made here come.
-const FOR: Duration = Duration::from_secs(60);
+/// Default length of a recording of generated samples.
+const DEFAULT_LENGTH: Duration = Duration::from_secs(60);
 
-/// Where lines come from.
+/// Source of samples.
 pub enum Source {
-    /// Made here.
-    Made(Lines),
-    /// Made here, for binary files.
-    Binary(Samples),
-    /// Made by somebody else.
-    Given(Given),
+    /// Generated lines of text.
+    Generated(Lines),
+    /// Generated binary samples.
+    Binary(BinarySamples),
+    /// Lines from standard input or a recording.
+    Input(InputLines),
 }
 
 impl Source {
-    /// The lines asked for. All of standard input is read before the first is recorded, as virtual time does
-    /// not wait.
+    /// Returns the source that the arguments select. Reads standard input to its end before recording starts,
+    /// because virtual time cannot wait for it.
     pub fn of(args: &Record, rate_hz: NonZeroU32) -> Result<Source, Failure> {
-        let count = |length: Duration| Recording::lines_before(rate_hz, length.as_nanos() as u64);
+        let count =
+            |length: Duration| LoggerConfig::samples_before(rate_hz, length.as_nanos() as u64);
         let source = match &args.samples {
-            None if args.format() == FormatArg::Binary => Source::Binary(Samples::new(
+            None if args.format() == FormatArg::Binary => Source::Binary(BinarySamples::new(
                 rate_hz.get(),
-                args.line.unwrap_or(LINE_BYTES),
-                count(args.length.unwrap_or(FOR)),
+                args.sample_bytes.unwrap_or(SAMPLE_BYTES),
+                count(args.length.unwrap_or(DEFAULT_LENGTH)),
             )),
-            None => Source::Made(Lines {
+            None => Source::Generated(Lines {
                 rate_hz: rate_hz.get(),
-                line_bytes: args.line.unwrap_or(LINE_BYTES),
-                count: count(args.length.unwrap_or(FOR)),
+                line_bytes: args.sample_bytes.unwrap_or(SAMPLE_BYTES),
+                count: count(args.length.unwrap_or(DEFAULT_LENGTH)),
             }),
             Some(path) if is_standard_output(path) => {
                 let lines_max = args.length.map_or(u64::MAX, count);
-                Source::Given(from_standard_input(rate_hz.get(), lines_max)?)
+                Source::Input(from_standard_input(rate_hz.get(), lines_max)?)
             }
-            Some(path) => Source::Given(replayed(path, args.length)?),
+            Some(path) => Source::Input(replayed(path, args.length)?),
         };
-        match source.feed().lines() {
+        match source.feed().count() {
             0 => Err(Failure::new(
-                "there are no lines to record; record for longer with --for, or give --samples lines",
+                "no samples to record; increase --for, or add lines to the input of --samples",
             )),
             _ => Ok(source),
         }
     }
 
-    /// The lines.
+    /// Returns the samples.
     pub fn feed(&self) -> &(dyn Feed + Sync) {
         match self {
-            Source::Made(lines) => lines,
+            Source::Generated(lines) => lines,
             Source::Binary(samples) => samples,
-            Source::Given(lines) => lines,
+            Source::Input(lines) => lines,
         }
     }
 }
 
-fn from_standard_input(rate_hz: u32, lines_max: u64) -> Result<Given, Failure> {
-    let mut given = Given::new(Times::Rate(rate_hz));
-    let mut input = std::io::stdin().lock();
+fn from_standard_input(rate_hz: u32, lines_max: u64) -> Result<InputLines, Failure> {
+    let mut input = InputLines::new(Times::Rate(rate_hz));
+    let mut stdin = std::io::stdin().lock();
     let (mut line, mut number) = (Vec::new(), 0);
     while number < lines_max {
         line.clear();
-        // One that does not end is cut off where it is too long anyway.
-        let mut piece = input.by_ref().take(LINE_BYTES_MAX as u64 + 1);
-        let read = piece.read_until(b'\n', &mut line);
+        // Reads no further than one byte above the limit, because an endless line is too long anyway.
+        let mut limited = stdin.by_ref().take(LINE_BYTES_MAX as u64 + 1);
+        let read = limited.read_until(b'\n', &mut line);
         let read = read.map_err(|error| {
             Failure::new(format!(
-                "standard input: {error}; give it lines of text, or name a file"
+                "standard input: {error}; use readable input, or a file"
             ))
         })?;
         if read == 0 {
             break;
         }
         number += 1;
-        let pushed = given.push(&line);
+        let pushed = input.push(&line);
         pushed.map_err(|_| too_long("standard input", number))?;
     }
-    Ok(given)
+    Ok(input)
 }
 
 fn too_long(name: &str, line: u64) -> Failure {
     Failure::new(format!(
-        "{name}, line {line}: longer than {LINE_BYTES_MAX} B with its CR LF; break it into shorter lines"
+        "{name}, line {line}: longer than {LINE_BYTES_MAX} B including CR LF; split it into shorter lines"
     ))
 }
 
-/// The lines of a recording, at its own times.
-fn replayed(path: &Path, length: Option<Duration>) -> Result<Given, Failure> {
+/// Reads the lines of a recording, and their times from its time column.
+fn replayed(path: &Path, length: Option<Duration>) -> Result<InputLines, Failure> {
     let name = path.display().to_string();
-    let text = std::fs::read(path).map_err(|error| {
-        Failure::new(format!(
-            "{name}: {error}; give a recording that can be read"
-        ))
-    })?;
+    let text = std::fs::read(path)
+        .map_err(|error| Failure::new(format!("{name}: {error}; use a readable recording")))?;
     let loaded = read_from(&name, &text[..], &ReadOptions::default()).map_err(Failure::new)?;
     let Loaded::Recording(recording) = loaded else {
         return Err(Failure::new(format!(
-            "{name}: not a recording with a time column, but a trace; read it with `cardiograph analyze`"
+            "{name}: a trace instead of a recording with a time column; use `cardiograph analyze` for traces"
         )));
     };
     let first_ns = recording.trace.first_start_ns();
@@ -118,11 +116,11 @@ fn replayed(path: &Path, length: Option<Duration>) -> Result<Given, Failure> {
         let end = start + sample.length_bytes as usize;
         lines.push((sample.end_ns - first_ns, start..end.min(text.len())));
     }
-    // The first sample stands right before the second.
+    // The trace has no operation for the first sample, which directly precedes the second.
     let second = lines.get(1).map_or(0, |(_, line)| line.start);
     lines[0].1 = line_before(&text, second)..second;
     lines.retain(|(time_ns, _)| *time_ns < length_ns);
-    let mut given = Given::new(Times::Own(
+    let mut input = InputLines::new(Times::PerLine(
         lines.iter().map(|(time_ns, _)| *time_ns).collect(),
     ));
     for (_, line) in lines {
@@ -132,13 +130,13 @@ fn replayed(path: &Path, length: Option<Duration>) -> Result<Given, Failure> {
                 .filter(|&&byte| byte == b'\n')
                 .count() as u64
         };
-        let pushed = given.push(&text[line.clone()]);
+        let pushed = input.push(&text[line.clone()]);
         pushed.map_err(|TooLong { .. }| too_long(&name, number()))?;
     }
-    Ok(given)
+    Ok(input)
 }
 
-/// Where the line begins that ends before `end`.
+/// Returns the start of the line that ends at `end`.
 fn line_before(text: &[u8], end: usize) -> usize {
     let line = &text[..end.saturating_sub(1)];
     line.iter()

@@ -1,29 +1,29 @@
 //! Recordings on simulated cards.
 
+use super::args::{DurabilityWindow, PolicyArg, Record, WhenFullArg};
 use super::checks;
 use super::exit;
-use super::figures::{Asked, Figures};
+use super::figures::{Figures, RunInfo};
 use super::samples::Source;
-use crate::args::{Durability, PolicyArg, Record, WhenFullArg};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use cardiograph_compare::{
-    CardStreamError, Policy, Recording, Streaming, lossless_bound_Bps, record_on_card,
-    stream_on_card,
+    CardStreamError, LoggerConfig, Policy, Streaming, run_logger_on_card, stream_on_card,
+    sustained_bound_bytes_per_s,
 };
-use cardiograph_record::{Feed, Lines, Streamed, line};
+use cardiograph_record::{Feed, Lines, RecordingResult, line};
 use cardiograph_recorder::{Config, Format, WhenFull, Window};
 use cardiograph_report::units;
 use cardiograph_sim_card::{Board, Bus, Card, Profile, Seed, Spi};
-use cardiograph_workload::{Doing, Observer, Operation};
+use cardiograph_workload::{Activity, Observer, Operation};
 use clap::ValueEnum;
 use std::num::NonZeroU32;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-/// How long a recipe is where nobody says.
-const RECIPE: Duration = Duration::from_secs(10);
+/// Default length of a session.
+const SESSION: Duration = Duration::from_secs(10);
 
 /// A simulated card on a board.
 pub struct Simulated {
@@ -43,7 +43,7 @@ impl Simulated {
         }
     }
 
-    /// Records by one policy on a new card.
+    /// Records with one policy on a new card.
     pub fn record(
         &self,
         args: &Record,
@@ -55,30 +55,30 @@ impl Simulated {
         checks::load(args, feed, &self.profile, self.spi())?;
         match (policy, source) {
             (PolicyArg::Stream, _) => self.stream(args, feed, interrupt),
-            (policy, Source::Made(lines)) => self.by_policy(args, policy, lines, interrupt),
-            (_, Source::Binary(_) | Source::Given(_)) => Err(Failure::new(
+            (policy, Source::Generated(lines)) => self.by_policy(args, policy, lines, interrupt),
+            (_, Source::Binary(_) | Source::Input(_)) => Err(Failure::new(
                 "--samples and --format binary work with --policy stream only; remove one",
             )),
         }
     }
 
-    fn asked(&self, args: &Record, policy: PolicyArg, feed: &dyn Feed) -> Result<Asked, Failure> {
+    fn info(&self, args: &Record, policy: PolicyArg, feed: &dyn Feed) -> Result<RunInfo, Failure> {
         let bytes = feed.bytes() * u64::from(args.streams);
         let tracks = match feed.format() {
             Format::Binary(_) => 1,
             Format::Lines { .. } | Format::Csv(_) => args.streams,
         };
-        let bound = self
-            .spi()
-            .map(|spi| lossless_bound_Bps(self.card(args), spi, args.ram, bytes, tracks));
+        let bound = self.spi().map(|spi| {
+            sustained_bound_bytes_per_s(self.card(args), spi, args.buffer, bytes, tracks)
+        });
         let policy = policy.to_possible_value();
         let policy = policy.as_ref().map_or("", |value| value.get_name());
-        Ok(Asked {
+        Ok(RunInfo {
             policy: policy.to_string(),
             seed: Some(args.seed),
-            ram_bytes: args.ram,
+            buffer_bytes: args.buffer,
             format: args.format(),
-            lossless_bound: bound
+            sustained_bound: bound
                 .transpose()
                 .map_err(|error| self.failed(args, error))?,
             interrupted: false,
@@ -89,7 +89,7 @@ impl Simulated {
         Failure::new(format!("{}: {why}", args.target))
     }
 
-    /// By our recorder.
+    /// Records with the recorder.
     fn stream(
         &self,
         args: &Record,
@@ -99,13 +99,13 @@ impl Simulated {
         let streaming = Streaming {
             spi: *checks::spi(args, &self.board)?,
             cluster_bytes: self.board.library.cluster_bytes,
-            ram_bytes: args.ram as usize,
+            buffer_bytes: args.buffer as usize,
             window: window(args),
             config: config(args),
         };
-        let mut progress = Progress::over_lines(feed.lines() * u64::from(args.streams));
+        let mut progress = Progress::over_samples(feed.count() * u64::from(args.streams));
         let mut watch = |now: cardiograph_record::Progress| {
-            progress.show_lines(now.pushed, || said(&now, "on the card"));
+            progress.show_samples(now.pushed, || progress_text(&now, "on the card"));
             match interrupt.is_raised() {
                 true => ControlFlow::Break(()),
                 false => ControlFlow::Continue(()),
@@ -120,9 +120,9 @@ impl Simulated {
             };
             exit::of_error(&args.target, &error.to_string(), cause)
         })?;
-        let mut asked = self.asked(args, PolicyArg::Stream, feed)?;
-        asked.interrupted = interrupt.is_raised();
-        Ok(Figures::of_stream(asked, &streamed))
+        let mut info = self.info(args, PolicyArg::Stream, feed)?;
+        info.interrupted = interrupt.is_raised();
+        Ok(Figures::of_stream(info, &streamed))
     }
 
     fn streams(
@@ -131,7 +131,7 @@ impl Simulated {
         streaming: &Streaming,
         feed: &dyn Feed,
         watch: &mut dyn FnMut(cardiograph_record::Progress) -> ControlFlow<()>,
-    ) -> Result<Streamed, CardStreamError> {
+    ) -> Result<RecordingResult, CardStreamError> {
         let (card, seed) = (self.card(args), Seed::new(args.seed));
         match args.streams {
             1 => stream_on_card::<1>(card, seed, streaming, feed, watch),
@@ -141,7 +141,7 @@ impl Simulated {
         }
     }
 
-    /// By a way of the studies.
+    /// Records with a policy of the studies.
     fn by_policy(
         &self,
         args: &Record,
@@ -149,21 +149,21 @@ impl Simulated {
         lines: &Lines,
         interrupt: &Interrupt,
     ) -> Result<Figures, Failure> {
-        let recording = Recording {
+        let recording = LoggerConfig {
             rate_hz: NonZeroU32::new(lines.rate_hz).unwrap_or(checks::RATE_HZ),
-            line_bytes: lines.line_bytes as u32,
-            lines: lines.count,
-            ram_bytes: args.ram,
+            sample_bytes: lines.line_bytes as u32,
+            samples: lines.count,
+            buffer_bytes: args.buffer,
             policy: match policy {
                 PolicyArg::KeepOpen => Policy::KeepOpen,
-                PolicyArg::AfterRecipe => Policy::AfterRecipe {
-                    recipe_ns: args.recipe.unwrap_or(RECIPE).as_nanos() as u64,
+                PolicyArg::AfterSession => Policy::AfterSession {
+                    session_ns: args.rotate_every.unwrap_or(SESSION).as_nanos() as u64,
                 },
                 PolicyArg::Naive | PolicyArg::Stream => Policy::Naive,
             },
         };
         let mut watch = Watch {
-            progress: Progress::over_lines(lines.count),
+            progress: Progress::over_samples(lines.count),
             written: 0,
             interrupt,
         };
@@ -173,33 +173,33 @@ impl Simulated {
             bytes.copy_from_slice(&whole[..bytes.len()]);
         };
         let card = self.card(args);
-        let run = record_on_card(card, &self.board, &recording, PATH, &mut watch, make);
+        let run = run_logger_on_card(card, &self.board, &recording, PATH, &mut watch, make);
         watch.progress.clear();
         let (run, _) = run.map_err(|error| self.failed(args, error))?;
         let recorded = run.result.map_err(|error| self.failed(args, error))?;
-        let mut asked = self.asked(args, policy, lines)?;
-        asked.interrupted = recorded.stopped;
+        let mut info = self.info(args, policy, lines)?;
+        info.interrupted = recorded.stopped;
         let written_bytes = recorded.written * lines.line_bytes as u64;
-        Ok(Figures::of_policy(asked, &recorded, written_bytes))
+        Ok(Figures::of_policy(info, &recorded, written_bytes))
     }
 }
 
-/// The file of the studies' ways.
+/// File of the studies' policies.
 const PATH: &str = "RECORD.CSV";
 
-/// How much of the newest data a power cut may cost.
+/// Returns the durability window.
 pub fn window(args: &Record) -> Window {
-    match args.durability {
-        Durability::Time(time) => Window::Us(time.as_micros() as u64),
-        Durability::Sample => Window::Sample,
+    match args.durability_window {
+        DurabilityWindow::Time(time) => Window::Us(time.as_micros() as u64),
+        DurabilityWindow::Sample => Window::Sample,
     }
 }
 
-/// Files, and what is done when the card is full.
+/// Returns the settings of files, and the behaviour when the card is full.
 pub fn config(args: &Record) -> Config {
     Config {
         file_bytes: args.file_size as u32,
-        rotate_us: args.recipe.map(|time| time.as_micros() as u64),
+        rotate_us: args.rotate_every.map(|time| time.as_micros() as u64),
         when_full: match args.when_full {
             WhenFullArg::Stop => WhenFull::Wait,
             WhenFullArg::RemoveOldest => WhenFull::RemoveOldest,
@@ -207,17 +207,17 @@ pub fn config(args: &Record) -> Config {
     }
 }
 
-/// What the live line says; `place` tells whose time it is.
-pub fn said(now: &cardiograph_record::Progress, place: &str) -> String {
+/// Formats the progress line; `clock` names the time, such as `on the card`.
+pub fn progress_text(now: &cardiograph_record::Progress, clock: &str) -> String {
     format!(
-        "{} {place}, {} lines not safe yet, {} lost",
+        "{} {clock}, {} samples not durable yet, {} lost",
         units::time(now.at_us as f64),
-        units::count(now.pushed - (now.safe + now.lost).min(now.pushed)),
+        units::count(now.pushed - (now.durable + now.lost).min(now.pushed)),
         units::count(now.lost)
     )
 }
 
-/// Shows how many lines are written, and ends with Ctrl-C.
+/// Shows the number of written samples, and stops the recording on a signal.
 struct Watch<'a> {
     progress: Progress,
     written: u64,
@@ -233,23 +233,26 @@ impl Watch<'_> {
     }
 }
 
-/// Lines from one look at the progress to the next.
-const LOOK_LINES: u64 = 256;
+/// Samples between two updates of the progress.
+const SAMPLES_PER_UPDATE: u64 = 256;
 
 impl Observer for Watch<'_> {
     fn observe(&mut self, operation: &Operation) -> ControlFlow<()> {
         self.written += 1;
-        if self.written.is_multiple_of(LOOK_LINES) {
+        if self.written.is_multiple_of(SAMPLES_PER_UPDATE) {
             let (lines, end_ns) = (self.written, operation.end_ns);
-            self.progress.show_lines(lines, || {
+            self.progress.show_samples(lines, || {
                 let time = units::time(end_ns as f64 / 1e3);
-                format!("{time} on the card, {} lines written", units::count(lines))
+                format!(
+                    "{time} on the card, {} samples written",
+                    units::count(lines)
+                )
             });
         }
         self.go_on()
     }
 
-    fn wait(&mut self, _: Doing, _: u64) -> ControlFlow<()> {
+    fn poll(&mut self, _: Activity, _: u64) -> ControlFlow<()> {
         self.go_on()
     }
 }

@@ -1,14 +1,14 @@
-//! What came of a recording, as people read it.
+//! Text output of a recording.
 
+use super::args::{DurabilityWindow, Record};
 use super::figures::{Figures, GapFigures};
-use crate::args::{Durability, Record};
 use cardiograph_report::table::{Section, section_text};
 use cardiograph_report::units;
 
-/// Gaps that are listed.
+/// Maximum number of listed gaps.
 const GAPS_SHOWN: usize = 10;
 
-/// The table.
+/// Formats the figures as a table.
 pub fn text(args: &Record, figures: &Figures) -> String {
     let streams = match figures.streams {
         1 => String::new(),
@@ -18,11 +18,11 @@ pub fn text(args: &Record, figures: &Figures) -> String {
     let seed = seed.unwrap_or_default();
     let mut out = format!("{} · {}{streams}{seed}\n", args.target, figures.policy);
     if figures.interrupted {
-        out.push_str("warning: interrupted; these are the lines until then\n");
+        out.push_str("warning: interrupted; the figures cover the samples until then\n");
     }
     let mut sections = vec![
-        lines(figures),
-        ram(figures),
+        samples(figures),
+        buffer(figures),
         rate(figures),
         durability(args, figures),
     ];
@@ -40,16 +40,16 @@ fn row(name: &str, value: String) -> (String, String) {
     (name.to_string(), value)
 }
 
-fn lines(figures: &Figures) -> Section {
+fn samples(figures: &Figures) -> Section {
     let mut duration = units::time(figures.duration_us as f64);
     if figures.seed.is_some() {
         duration.push_str(" of virtual time");
     }
     Section {
-        heading: "Lines",
+        heading: "Samples",
         rows: vec![
-            row("pushed", units::count(figures.pushed)),
-            row("written", units::count(figures.written)),
+            row("pushed", units::count(figures.samples_pushed)),
+            row("written", units::count(figures.samples_written)),
             row("lost", lost(figures)),
             row("files", units::count(figures.files)),
             row("elapsed", duration),
@@ -57,34 +57,34 @@ fn lines(figures: &Figures) -> Section {
     }
 }
 
-/// Lines lost, and their part.
+/// Formats the number of lost samples and their percentage.
 pub fn lost(figures: &Figures) -> String {
-    match figures.lost {
+    match figures.samples_lost {
         0 => "none".to_string(),
         lost => format!(
             "{} ({})",
             units::count(lost),
-            units::percent(lost as f64 / figures.pushed as f64)
+            units::percent(lost as f64 / figures.samples_pushed as f64)
         ),
     }
 }
 
-fn ram(figures: &Figures) -> Section {
-    let ring_bytes = figures.ram_bytes / u64::from(figures.streams);
+fn buffer(figures: &Figures) -> Section {
+    let ring_bytes = figures.buffer_bytes / u64::from(figures.streams);
     let each = match figures.streams {
         1 => String::new(),
-        _ => format!(", {} per stream", units::ram(ring_bytes)),
+        _ => format!(", {} per stream", units::binary_bytes(ring_bytes)),
     };
     Section {
-        heading: "RAM",
+        heading: "Buffer",
         rows: vec![
-            row("size", units::ram(figures.ram_bytes) + &each),
+            row("size", units::binary_bytes(figures.buffer_bytes) + &each),
             row(
-                "highest level",
+                "peak",
                 format!(
                     "{} ({})",
-                    units::bytes(figures.ring_peak_bytes as f64),
-                    units::percent(figures.ring_peak_bytes as f64 / ring_bytes as f64)
+                    units::bytes(figures.buffer_peak_bytes as f64),
+                    units::percent(figures.buffer_peak_bytes as f64 / ring_bytes as f64)
                 ),
             ),
         ],
@@ -115,7 +115,7 @@ fn rate(figures: &Figures) -> Section {
     }
 }
 
-/// Describes the write loop whose rate bounds the recording.
+/// Describes the write loop whose sustained rate is the upper bound of the recording.
 fn bound_of(figures: &Figures) -> &'static str {
     match (figures.streams, figures.format) {
         (1, _) | (_, "binary") => "a plain CMD25 loop with this buffer",
@@ -125,17 +125,20 @@ fn bound_of(figures: &Figures) -> &'static str {
 
 fn durability(args: &Record, figures: &Figures) -> Section {
     let mut rows = Vec::new();
-    if let Some(breaches) = figures.window_breaches {
-        let window = match args.durability {
-            Durability::Time(time) => humantime::format_duration(time).to_string(),
-            Durability::Sample => "the newest line".to_string(),
+    if let Some(breaches) = figures.durability_window_exceeded {
+        let window = match args.durability_window {
+            DurabilityWindow::Time(time) => humantime::format_duration(time).to_string(),
+            DurabilityWindow::Sample => "the newest sample".to_string(),
         };
         rows.push(row("window", window));
-        rows.push(row("not kept", format!("{} times", units::count(breaches))));
+        rows.push(row("exceeded", times(breaches)));
     }
-    rows.push(row("a power cut takes", at_risk(figures)));
-    if figures.longest_write_us > 0.0 {
-        rows.push(row("longest write", units::time(figures.longest_write_us)));
+    rows.push(row("power cut loses", at_risk(figures)));
+    if figures.worst_case_write_us > 0.0 {
+        rows.push(row(
+            "worst-case write",
+            units::time(figures.worst_case_write_us),
+        ));
     }
     Section {
         heading: "Durability",
@@ -143,13 +146,21 @@ fn durability(args: &Record, figures: &Figures) -> Section {
     }
 }
 
-/// What a power cut would have taken at the worst moment.
+fn times(count: u64) -> String {
+    match count {
+        0 => "never".to_string(),
+        1 => "once".to_string(),
+        count => format!("{} times", units::count(count)),
+    }
+}
+
+/// Formats the data that a power cut would have lost at the worst moment.
 pub fn at_risk(figures: &Figures) -> String {
-    match figures.at_risk_us_max >= figures.duration_us {
-        true => "all of it".to_string(),
+    match figures.at_risk_max_us >= figures.duration_us {
+        true => "everything".to_string(),
         false => format!(
             "at most the last {}",
-            units::time(figures.at_risk_us_max as f64)
+            units::time(figures.at_risk_max_us as f64)
         ),
     }
 }
@@ -158,16 +169,16 @@ fn gaps(figures: &Figures) -> Section {
     let shown = |gap: &GapFigures| {
         let stream = gap.stream.map(|stream| format!(", stream {stream}"));
         let value = format!(
-            "{} lines from {} on, {}{}",
-            units::count(gap.count),
-            gap.first,
+            "{} from sample {}, {}{}",
+            units::count(gap.samples),
+            gap.first_sample,
             gap.cause,
             stream.unwrap_or_default()
         );
         (format!("at {}", units::time(gap.at_us as f64)), value)
     };
     let mut rows: Vec<_> = figures.gaps.iter().take(GAPS_SHOWN).map(shown).collect();
-    if let Some(more @ 1..) = figures.gap_count.checked_sub(rows.len() as u64) {
+    if let Some(more @ 1..) = figures.gaps_total.checked_sub(rows.len() as u64) {
         rows.push(row("and", format!("{} more", units::count(more))));
     }
     Section {
@@ -177,17 +188,17 @@ fn gaps(figures: &Figures) -> Section {
 }
 
 fn headline(figures: &Figures) -> String {
-    if let Some(why) = figures.unread {
-        return format!("Not read back, as {why}.");
+    if let Some(why) = figures.unverified {
+        return format!("Not verified: {why}.");
     }
-    let verified = match figures.written {
-        0 => "verified: no line was written",
-        _ => "verified: every line read back",
+    let verified = match figures.samples_written {
+        0 => "Verified: no samples written",
+        _ => "Verified: every sample read back",
     };
-    match figures.lost {
+    match figures.samples_lost {
         0 => format!("{verified}, none lost."),
         lost => format!(
-            "{verified}; the {} lost are those of the gaps.",
+            "{verified}; the gaps account for the {} lost.",
             units::count(lost)
         ),
     }

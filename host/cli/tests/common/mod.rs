@@ -127,30 +127,30 @@ pub fn file_system(directory: &Path) -> String {
     Run::from(output.unwrap()).stdout.trim().to_string()
 }
 
-/// What a value of the JSON is. A question mark: null where the trace cannot tell.
+/// Types of the JSON values. A question mark: null if the trace does not provide the value.
 const SCHEMA: &[(&str, &str)] = &[
     ("schema", "integer"),
     ("target", "text"),
     ("workload", "text"),
     ("writes", "integer"),
-    ("bytes", "integer"),
+    ("payload_bytes", "integer"),
     ("elapsed_us", "number?"),
-    ("write_time_us.min", "number?"),
-    ("write_time_us.mean", "number?"),
-    ("write_time_us.p50", "number?"),
-    ("write_time_us.p90", "number?"),
-    ("write_time_us.p99", "number?"),
-    ("write_time_us.p99_9", "number?"),
-    ("write_time_us.p99_99", "number?"),
-    ("write_time_us.max", "number?"),
-    ("throughput_Bps.average", "number?"),
-    ("throughput_Bps.guaranteed", "number?"),
-    ("iops", "number?"),
-    ("peaks.threshold_us", "number?"),
-    ("peaks.count", "integer"),
-    ("peaks.spacing_bytes.median", "integer?"),
-    ("peaks.spacing_bytes.mode", "integer?"),
-    ("peaks.height_us.median", "number?"),
+    ("latency_us.min", "number?"),
+    ("latency_us.mean", "number?"),
+    ("latency_us.median", "number?"),
+    ("latency_us.p90", "number?"),
+    ("latency_us.p99", "number?"),
+    ("latency_us.p99_9", "number?"),
+    ("latency_us.p99_99", "number?"),
+    ("latency_us.worst_case", "number?"),
+    ("throughput_bytes_per_s.mean", "number?"),
+    ("throughput_bytes_per_s.worst_case", "number?"),
+    ("operations_per_s", "number?"),
+    ("stalls.threshold_us", "number?"),
+    ("stalls.count", "integer"),
+    ("stalls.spacing_bytes.median", "integer?"),
+    ("stalls.spacing_bytes.mode", "integer?"),
+    ("stalls.latency_us.median", "number?"),
 ];
 
 /// Without a scope.
@@ -166,46 +166,46 @@ const ENERGY: &[(&str, &str)] = &[
     ("energy.power_mW.between_writes", "number"),
     ("energy.per_write_uJ", "number"),
     ("energy.per_kB_uJ", "number"),
-    ("energy.trace_covered", "number"),
-    ("energy.in_writes.energy", "number"),
-    ("energy.in_writes.time", "number"),
-    ("energy.in_peaks.energy", "number"),
-    ("energy.in_peaks.time", "number"),
+    ("energy.trace_covered_ratio", "number"),
+    ("energy.in_writes.energy_ratio", "number"),
+    ("energy.in_writes.time_ratio", "number"),
+    ("energy.in_stalls.energy_ratio", "number"),
+    ("energy.in_stalls.time_ratio", "number"),
 ];
 
-const FRONTIER: &[(&str, &str)] = &[
-    ("frontier[].ram_bytes", "integer"),
-    ("frontier[].lossless_Bps", "number"),
+const SUSTAINED_RATES: &[(&str, &str)] = &[
+    ("sustained_rates[].buffer_bytes", "integer"),
+    ("sustained_rates[].rate_bytes_per_s", "number"),
 ];
 
 const CADENCE: &[(&str, &str)] = &[
     ("cadence.samples", "integer"),
     ("cadence.median_step_us", "number"),
-    ("cadence.late", "integer"),
-    ("cadence.missing", "integer"),
+    ("cadence.late_steps", "integer"),
+    ("cadence.missing_samples", "integer"),
     ("cadence.longest_gap_us", "number"),
 ];
 
-/// What was read to get the figures.
+/// Source of the figures.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Source {
-    /// Every single write: nothing but the figures of peaks may be null.
+    /// Individual writes: only the figures of stalls may be null.
     Writes,
-    /// The same, and a scope that covers them.
+    /// Individual writes, and a scope that covers them.
     WritesAndScope,
-    /// Figures of whole files.
+    /// Statistics of whole files.
     Aggregate,
     /// A time column.
     Recording,
 }
 
-/// Every key is there, no other is, and each value is of its type.
+/// Checks that exactly the expected keys are present, and the type of each value.
 pub fn assert_schema(figures: &Value, from: Source) {
     let expected: Vec<_> = match from {
-        Source::Writes => [SCHEMA, FRONTIER, NO_ENERGY].concat(),
-        Source::WritesAndScope => [SCHEMA, FRONTIER, ENERGY].concat(),
-        Source::Aggregate => [SCHEMA, NO_ENERGY, &[("frontier", "empty")]].concat(),
-        Source::Recording => [SCHEMA, CADENCE, NO_ENERGY, &[("frontier", "empty")]].concat(),
+        Source::Writes => [SCHEMA, SUSTAINED_RATES, NO_ENERGY].concat(),
+        Source::WritesAndScope => [SCHEMA, SUSTAINED_RATES, ENERGY].concat(),
+        Source::Aggregate => [SCHEMA, NO_ENERGY, &[("sustained_rates", "empty")]].concat(),
+        Source::Recording => [SCHEMA, CADENCE, NO_ENERGY, &[("sustained_rates", "empty")]].concat(),
     };
     let has_writes = matches!(from, Source::Writes | Source::WritesAndScope);
     let mut found = Vec::new();
@@ -217,14 +217,14 @@ pub fn assert_schema(figures: &Value, from: Source) {
     assert_eq!(keys(&found), due);
     for (key, kind) in found {
         let due = expected.iter().find(|(name, _)| *name == key).unwrap().1;
-        let may_be_null = due.ends_with('?') && (!has_writes || key.contains("peaks"));
+        let may_be_null = due.ends_with('?') && (!has_writes || key.contains("stalls"));
         let is_right = kind == due.trim_end_matches('?') || (kind == "null" && may_be_null);
-        assert!(is_right, "{key} is {kind}, due is {due}");
+        assert!(is_right, "{key} is {kind}, expected {due}");
     }
-    assert_eq!(figures["schema"], 1);
+    assert_eq!(figures["schema"], 2);
 }
 
-/// Paths and types of all values that hold no other.
+/// Collects paths and types of all leaf values.
 fn leaves(path: &str, value: &Value, out: &mut Vec<(String, &'static str)>) {
     let kind = match value {
         Value::Object(fields) => {
@@ -250,7 +250,7 @@ fn leaves(path: &str, value: &Value, out: &mut Vec<(String, &'static str)>) {
     out.push((path.to_string(), kind));
 }
 
-/// The command said what is wrong: one line, and exit code 2.
+/// Checks that the command reported an error: one line, and exit code 2.
 pub fn assert_refused(run: &Run, parts: &[&str]) {
     let Run { code, stderr, .. } = run;
     assert_eq!(*code, Some(2), "{stderr}");
@@ -264,7 +264,7 @@ pub fn assert_refused(run: &Run, parts: &[&str]) {
     }
 }
 
-/// The command is refused with these words, and nothing in the directory has changed.
+/// Checks that the command fails with these words and changes nothing in the directory.
 pub fn refused(directory: &Path, args: &[&str], words: &[&str]) {
     let before = tree(directory);
     let run = run(directory, args);
@@ -273,11 +273,11 @@ pub fn refused(directory: &Path, args: &[&str], words: &[&str]) {
     assert!(tree(directory) == before, "{args:?} left something");
 }
 
-/// A browser would fetch nothing from elsewhere.
+/// Checks that a browser would fetch nothing from other sources.
 pub fn assert_self_contained(html: &str) {
     for scheme in ["http://", "https://", "src=\"//", "href=\"//", "@import"] {
         for (at, _) in html.match_indices(scheme) {
-            // The name of a namespace is no address.
+            // The name of a namespace is not an address.
             let is_namespace = html[at..].starts_with("http://www.w3.org/");
             assert!(is_namespace, "{}", &html[at..html.len().min(at + 60)]);
         }

@@ -1,10 +1,10 @@
-//! What the tests of `record` look at: exit codes, figures, and the files that are left.
+//! Helpers for tests of `record`: exit codes and figures.
 
 use super::{Run, command, run};
 use serde_json::Value;
 use std::path::Path;
 
-/// Exit codes of `record`. Where several apply, the first of 1, 2, 4, 3 and the signal's.
+/// Exit codes of `record`. If several apply, the first of 1, 2, 4, 3 and the signal's.
 pub mod code {
     pub const NOTHING_LOST: i32 = 0;
     pub const UNACCOUNTED: i32 = 1;
@@ -24,24 +24,27 @@ pub fn record(directory: &Path, words: &str) -> (Run, Value) {
     (run, figures)
 }
 
-/// `record` in the background, with `--json -`.
+/// Starts `record` in the background, with `--json -`.
 pub fn spawn(directory: &Path, words: &str) -> std::process::Child {
     let args: Vec<_> = ["record"].into_iter().chain(words.split(' ')).collect();
     let mut command = command(directory, &[&args[..], &["--json", "-"]].concat());
     command.spawn().unwrap()
 }
 
-/// The recording ended in order: all is read back, and lost samples are in the gaps.
+/// Asserts that all written samples were read back, and that gaps account for the lost ones.
 pub fn assert_accounted(run: &Run, figures: &Value) {
     assert!(!figures.is_null(), "no figures: {}", run.stderr);
     let number = |name| super::number(figures, name);
-    assert_eq!(number("written") + number("lost"), number("pushed"));
+    assert_eq!(
+        number("samples_written") + number("samples_lost"),
+        number("samples_pushed")
+    );
     assert_eq!(figures["verified"], true, "{}", run.stderr);
 }
 
-/// Nothing is lost, and the command says so.
+/// Asserts that nothing is lost, according to figures and exit code.
 pub fn assert_nothing_lost(run: &Run, figures: &Value) {
     assert_accounted(run, figures);
-    assert_eq!(super::number(figures, "lost"), 0, "{}", run.stderr);
+    assert_eq!(super::number(figures, "samples_lost"), 0, "{}", run.stderr);
     assert_eq!(run.code, Some(code::NOTHING_LOST), "{}", run.stderr);
 }

@@ -1,26 +1,26 @@
-//! Why a directory cannot be recorded to, or recovered.
+//! Errors of directories.
 
 use std::fmt;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-/// Why a directory cannot be recorded to, or recovered.
+/// Reason why a directory cannot be recorded to, or recovered.
 #[derive(Debug)]
 pub enum DirectoryError {
-    /// The file system refused.
+    /// The file system reported an error.
     Io {
         /// The directory, or the file in it.
         path: PathBuf,
-        /// Why.
+        /// Error of the system.
         source: io::Error,
     },
-    /// Another program records here or recovers.
+    /// Another program records to the directory or recovers it.
     InUse(PathBuf),
-    /// There is no recording.
+    /// The directory contains no recording.
     NoRecording(PathBuf),
-    /// As many files as can be are unfinished, or this one is not.
+    /// The limit of unfinished files is reached, or the file is not an unfinished one.
     NotUnfinished(PathBuf),
-    /// Others removed or moved the file while it was recorded to.
+    /// Another program removed or moved the file during the recording.
     Gone(PathBuf),
     /// The prefix of a name is not three capital letters.
     BadName,
@@ -42,14 +42,14 @@ impl DirectoryError {
 
 fn remedy(kind: ErrorKind) -> &'static str {
     match kind {
-        ErrorKind::NotFound => "create it, or check its name",
-        ErrorKind::NotADirectory => "give a directory",
-        ErrorKind::PermissionDenied => "give a directory that you may write to",
+        ErrorKind::NotFound => "create it, or check the name",
+        ErrorKind::NotADirectory => "use a directory",
+        ErrorKind::PermissionDenied => "use a directory with write permission",
         ErrorKind::ReadOnlyFilesystem => "mount it for writing",
-        ErrorKind::StorageFull => "remove files, or record to shorter ones",
-        ErrorKind::QuotaExceeded => "remove files of yours, or ask for a larger quota",
-        ErrorKind::FileTooLarge => "record to shorter files",
-        _ => "check the medium, or give another directory",
+        ErrorKind::StorageFull => "remove files, or use a smaller --file-size",
+        ErrorKind::QuotaExceeded => "remove some of your files, or ask for a larger quota",
+        ErrorKind::FileTooLarge => "use a smaller --file-size",
+        _ => "check the storage device, or use another directory",
     }
 }
 
@@ -61,27 +61,27 @@ impl fmt::Display for DirectoryError {
             }
             DirectoryError::InUse(path) => write!(
                 f,
-                "{}: another program records to this directory; wait for its end, or give another directory",
+                "{}: another program records to this directory; wait until it ends, or use another directory",
                 path.display()
             ),
             DirectoryError::NoRecording(path) => write!(
                 f,
-                "{}: there is no recording of Cardiograph here; check its name",
+                "{}: contains no recording of Cardiograph; check the name",
                 path.display()
             ),
             DirectoryError::NotUnfinished(path) => write!(
                 f,
-                "{}: too many files are unfinished, or this one is not; recover the directory",
+                "{}: too many unfinished files; repair them with `cardiograph recover`",
                 path.display()
             ),
             DirectoryError::Gone(path) => write!(
                 f,
-                "{}: removed or moved while it was recorded to; leave the files of a recording alone until it ends",
+                "{}: removed or moved by another program during the recording; leave the files alone until it ends",
                 path.display()
             ),
-            DirectoryError::BadName => {
-                f.write_str("a name begins with three capital letters; choose others")
-            }
+            DirectoryError::BadName => f.write_str(
+                "the prefix of a file name must be three capital letters; choose another",
+            ),
         }
     }
 }

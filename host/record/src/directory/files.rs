@@ -3,7 +3,7 @@
 use super::names::{
     PART, final_name, folder_of, parse_folder, parse_prepared, parse_recording, prepared_name,
 };
-use super::unfinished::{Left, Unfinished};
+use super::unfinished::{PartFile, Unfinished};
 use super::{Access, DirectoryError, Folder, sync};
 use cardiograph_card::BLOCK_BYTES;
 use cardiograph_recorder::{FileId, Request};
@@ -15,14 +15,14 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-/// Folders of a prefix that may hold unfinished files: the newest. Numbers of unfinished files are
-/// consecutive, and a folder holds many more.
+/// Newest folders of a prefix that are searched for unfinished files. Numbers of unfinished files are
+/// consecutive, and a folder holds many more numbers than there can be unfinished files.
 const FOLDERS_SEARCHED: usize = 2;
-/// Extensions of recordings that may be removed.
+/// Extensions of recordings that may be removed to make room.
 const RECORDINGS: [[u8; 3]; 2] = [*b"CSV", *b"BIN"];
 
 impl Folder {
-    /// Makes a file in its full length, durable. Nothing is left of it if that fails.
+    /// Creates a file at full length and makes it durable. If that fails, removes the file.
     pub(super) fn make(
         &self,
         request: &Request,
@@ -49,10 +49,10 @@ impl Folder {
         })
     }
 
-    /// Creates an empty file with a free name; one that is taken is left alone.
+    /// Creates an empty file under a free name; existing files are not touched.
     fn create(&self, request: &Request) -> Result<(File, PathBuf), DirectoryError> {
-        for place in 0..=u8::MAX {
-            let name = prepared_name(place, request.prefix, request.extension);
+        for index in 0..=u8::MAX {
+            let name = prepared_name(index, request.prefix, request.extension);
             let path = self.path.join(name);
             let mut options = OpenOptions::new();
             match options.read(true).write(true).create_new(true).open(&path) {
@@ -64,7 +64,7 @@ impl Folder {
         Err(DirectoryError::NotUnfinished(self.path.clone()))
     }
 
-    /// Makes the folder of a recording, durable.
+    /// Creates the folder of a recording and makes it durable.
     pub(super) fn make_folder(&self, id: &FileId) -> Result<(), DirectoryError> {
         let folder = self.path.join(folder_of(id));
         match std::fs::create_dir(&folder) {
@@ -93,12 +93,12 @@ impl Folder {
         Ok(())
     }
 
-    /// Gives a file its actual length, durable.
+    /// Truncates a file to its actual length and makes it durable.
     pub(super) fn trim(&mut self, slot: usize, bytes: u64) -> Result<(), DirectoryError> {
         self.stream.take_if(|(open, _)| *open == slot);
         let unfinished = self.unfinished(slot)?;
         let file = &unfinished.file;
-        // Data first: a file that has its actual length is taken as it is.
+        // Data first, because recovery accepts a trimmed file as it is.
         let trimmed = file
             .sync_data()
             .and_then(|()| file.set_len(bytes))
@@ -113,7 +113,7 @@ impl Folder {
         path.parent().map_or(Ok(()), sync)
     }
 
-    /// Gives a trimmed file its final name, durable.
+    /// Gives a trimmed file its final name and makes the name durable.
     pub(super) fn finish(&mut self, slot: usize) -> Result<(), DirectoryError> {
         finish(&self.unfinished(slot)?.path)?;
         self.files[slot] = None;
@@ -128,7 +128,7 @@ impl Folder {
         remove(&path)
     }
 
-    /// Returns true if something was recorded here.
+    /// Returns true if the directory contains files or folders of a recorder.
     pub(super) fn has_recordings(&self) -> Result<bool, DirectoryError> {
         let names = names_in(&self.path)?;
         let is_ours = |name: &String| {
@@ -139,8 +139,8 @@ impl Folder {
         Ok(names.iter().any(is_ours))
     }
 
-    /// Opens the unfinished files, completes those that only want their final names, and returns the number
-    /// that comes next for each prefix.
+    /// Opens the unfinished files, renames those that lack only their final names, and returns the next number of
+    /// each prefix.
     pub(super) fn scan(&mut self) -> Result<BTreeMap<[u8; 3], u32>, DirectoryError> {
         self.files = Default::default();
         let mut next_numbers = BTreeMap::new();
@@ -163,7 +163,7 @@ impl Folder {
         Ok(next_numbers)
     }
 
-    /// Opens an unfinished file, if it is one and there is a slot.
+    /// Opens an unfinished file, if it really is one and a slot is free.
     fn take(
         &mut self,
         path: PathBuf,
@@ -174,14 +174,14 @@ impl Folder {
             return Ok(());
         };
         match Unfinished::open(path.clone(), names, id, self.access)? {
-            Left::Unfinished(unfinished) => self.files[slot] = Some(unfinished),
-            Left::Trimmed if self.access != Access::Look => finish(&path)?,
-            Left::Trimmed | Left::Foreign => (),
+            PartFile::Unfinished(unfinished) => self.files[slot] = Some(unfinished),
+            PartFile::Trimmed if self.access != Access::DryRun => finish(&path)?,
+            PartFile::Trimmed | PartFile::Foreign => (),
         }
         Ok(())
     }
 
-    /// Numbers of the folders of each prefix, in order.
+    /// Returns the numbers of the folders of each prefix, in order.
     fn folders(&self) -> Result<BTreeMap<[u8; 3], Vec<u32>>, DirectoryError> {
         let mut folders: BTreeMap<_, Vec<u32>> = BTreeMap::new();
         for name in names_in(&self.path)? {
@@ -195,7 +195,7 @@ impl Folder {
         Ok(folders)
     }
 
-    /// Recordings in a folder, finished and not.
+    /// Returns the recordings in a folder, finished and unfinished.
     fn recordings(
         &self,
         prefix: [u8; 3],
@@ -217,7 +217,8 @@ impl Folder {
         Ok(found)
     }
 
-    /// The finished recording that was changed first; per prefix the one with the lowest number.
+    /// Returns the finished recording with the earliest modification time, of those with the lowest number of
+    /// each prefix.
     pub(super) fn oldest(&self) -> Result<Option<(FileId, PathBuf)>, DirectoryError> {
         let mut oldest = None;
         for (prefix, folders) in self.folders()? {
@@ -241,7 +242,7 @@ impl Folder {
     }
 }
 
-/// Removes a file, if it is there; durable.
+/// Removes a file if it exists, and makes the removal durable.
 pub(super) fn remove(path: &Path) -> Result<(), DirectoryError> {
     match std::fs::remove_file(path) {
         Ok(()) => path.parent().map_or(Ok(()), sync),
@@ -250,18 +251,18 @@ pub(super) fn remove(path: &Path) -> Result<(), DirectoryError> {
     }
 }
 
-/// Gives a file of its actual length its final name, durable.
+/// Gives a trimmed file its final name and makes the name durable.
 fn finish(path: &Path) -> Result<(), DirectoryError> {
     let text = path.to_string_lossy();
     rename(path, Path::new(text.strip_suffix(PART).unwrap_or(&text)))?;
     path.parent().map_or(Ok(()), sync)
 }
 
-/// Renames a file; one that has the new name stays as it is.
+/// Renames a file; fails if the new name exists.
 fn rename(from: &Path, to: &Path) -> Result<(), DirectoryError> {
     let renamed = renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE);
     let renamed = match renamed {
-        // File systems without this flag: a link replaces nothing either.
+        // For file systems without this flag: creating a link never replaces a file either.
         Err(Errno::INVAL | Errno::NOSYS) => {
             std::fs::hard_link(from, to).and_then(|()| std::fs::remove_file(from))
         }
@@ -284,7 +285,7 @@ fn names_in(directory: &Path) -> Result<Vec<String>, DirectoryError> {
     Ok(names)
 }
 
-/// Gives a file its length, and room for it if the file system can.
+/// Gives a file its length, and allocates its blocks if the file system supports that.
 fn preallocate(file: &File, bytes: u64) -> io::Result<()> {
     match fallocate(file, FallocateFlags::empty(), 0, bytes) {
         Err(Errno::OPNOTSUPP | Errno::NOSYS) => file.set_len(bytes),
@@ -292,7 +293,7 @@ fn preallocate(file: &File, bytes: u64) -> io::Result<()> {
     }
 }
 
-/// A random number: the standard library's hash tables begin with one.
+/// Returns a random number, from the random keys of the standard library's hash tables.
 fn random() -> u32 {
     RandomState::new().build_hasher().finish() as u32
 }

@@ -1,4 +1,4 @@
-//! The first block of a recording: its mark names the epoch.
+//! The first block of a recording, whose mark contains the epoch.
 
 use crate::crc::crc32;
 use cardiograph_card::{BLOCK_BYTES, Block};
@@ -10,7 +10,7 @@ pub(super) enum FirstBlock {
     Unused,
     /// The beginning of a recording.
     Recording { epoch: u32, is_binary: bool },
-    /// Written by others, or damaged.
+    /// Written by another program, or damaged.
     Foreign,
 }
 
@@ -36,14 +36,15 @@ fn binary(block: &Block) -> Option<u32> {
     is_first.then(|| number(0))
 }
 
-/// The mark of a first block is `@epoch index ... crc` and a line end, and covers the whole block.
+/// Parses the mark of a first block, `@epoch index ... crc` and a line end, whose CRC covers the whole block;
+/// returns the epoch.
 fn text_mark(block: &Block) -> Option<u32> {
     let fields = text_fields(block)?;
     let crc = *fields.last()?;
     (fields[1] == 0 && crc == crc32(&block[..TEXT_CRC_AT])).then_some(fields[0])
 }
 
-/// Returns true if the block ends with a mark, of whatever block and recording.
+/// Returns true if the block ends with a mark of any block and recording.
 pub(super) fn ends_with_mark(block: &Block) -> bool {
     text_fields(block).is_some()
 }

@@ -1,23 +1,23 @@
-//! A directory of this computer as a card: preallocated files, renamed when they are finished.
+//! A directory of this computer in place of a card: preallocated files, renamed when they are finished.
 //!
 //! ```text
-//!   Recorder ── Medium ── DirectoryCard ──┐
-//!       │                                 ├── Folder: lock, unfinished files
-//!       └───── Volume ── DirectoryVolume ─┘
+//!   Recorder ── BlockDevice ── DirectoryCard ──┐
+//!       │                                      ├── Folder: lock, unfinished files
+//!       └───── Volume ── DirectoryVolume ──────┘
 //!
-//!   reserve   .cardiograph-0-LOG-CSV.part        full length, not a number
+//!   reserve   .cardiograph-0-LOG-CSV.part        full length, no number yet
 //!   name      LOG00000/LOG00012.CSV.part         renamed, full length
 //!   close     LOG00000/LOG00012.CSV              trimmed, made durable, renamed
 //! ```
 //!
-//! Each unfinished file has a range of blocks, by its slot. There is no journal: after a kill or a power
-//! failure a mount finds the unfinished files by their names, and their first blocks hold the epoch and the
-//! number. A lock file keeps a second recorder out.
+//! Each unfinished file has a slot, which determines its range of block addresses. There is no journal: after
+//! a kill or a power loss, mounting finds the unfinished files by their names; their first blocks contain the
+//! epoch and the number. A lock file keeps a second recorder out.
 
+mod block_device;
 mod error;
 mod files;
 mod first_block;
-mod medium;
 mod names;
 mod unfinished;
 mod volume;
@@ -37,12 +37,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use unfinished::Unfinished;
 
-/// Blocks of the range that a file has: more than one of FAT can have.
+/// Block addresses per file: more blocks than a FAT file can have.
 const RANGE_BLOCKS: u32 = 1 << 23;
-/// Most blocks of a file.
+/// Maximum blocks of a file.
 const BLOCKS_MAX: u32 = RANGE_BLOCKS - 1;
 const _: () = assert!(BLOCKS_MAX as u64 * BLOCK_BYTES as u64 <= u32::MAX as u64);
-/// A block that no file has: a step without effect.
+/// A block address outside all files; reading it has no effect.
 const NO_BLOCK: u32 = CARD_BLOCKS;
 
 const CARD_BLOCKS: u32 = RESERVED_MAX as u32 * RANGE_BLOCKS;
@@ -54,24 +54,24 @@ pub enum Access {
     Record,
     /// To trim interrupted recordings.
     Recover,
-    /// To see what [`Recover`](Access::Recover) would do; nothing is written.
-    Look,
+    /// To find out what [`Recover`](Access::Recover) would do, without writing.
+    DryRun,
 }
 
-/// The blocks of a directory.
+/// The block device of a directory.
 pub struct DirectoryCard {
     folder: Rc<RefCell<Folder>>,
     failure: Failure,
 }
 
 impl DirectoryCard {
-    /// Returns a handle to the first failure, which stays valid when the recorder has the card.
+    /// Returns a handle to the first failure, which stays valid when the recorder owns the card.
     pub fn failure(&self) -> Failure {
         self.failure.clone()
     }
 }
 
-/// The first failure of a directory, which the recorder may survive.
+/// The first failure of a directory. The recorder may continue after it.
 #[derive(Clone, Default)]
 pub struct Failure {
     first: Arc<Mutex<Option<String>>>,
@@ -79,13 +79,13 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// Returns the failure, in a sentence. A full medium is none.
+    /// Returns the failure as a sentence. A full storage device does not count as one.
     pub fn first(&self) -> Option<String> {
         let first = self.first.lock().unwrap_or_else(|held| held.into_inner());
         first.clone()
     }
 
-    /// Returns true if a block found no room.
+    /// Returns true if a block did not fit.
     pub fn is_full(&self) -> bool {
         self.is_full.load(Ordering::Relaxed)
     }
@@ -103,18 +103,18 @@ impl Failure {
     }
 }
 
-/// The files of a directory.
+/// The file system of a directory.
 pub struct DirectoryVolume {
     folder: Rc<RefCell<Folder>>,
     failure: Failure,
-    /// The number that the next recording of a prefix gets.
+    /// Number of the next recording of each prefix.
     next_numbers: BTreeMap<[u8; 3], u32>,
 }
 
-/// Opens a directory that nobody else records to.
+/// Opens a directory and locks it, so that no other program records to it.
 ///
 /// # Errors
-/// [`DirectoryError`], in a sentence with path and remedy.
+/// [`DirectoryError`], which displays as a sentence with path and remedy.
 pub fn open_directory(
     path: &Path,
     access: Access,
@@ -138,21 +138,21 @@ pub fn open_directory(
     Ok((DirectoryCard { folder, failure }, volume))
 }
 
-/// Everything that is open.
+/// The open directory, its lock and its unfinished files.
 struct Folder {
     path: PathBuf,
     access: Access,
-    /// Locked, so that no other program records here. `None` if there was none to look at.
+    /// The lock file, locked. `None` in a dry run of a directory without one.
     lock: Option<File>,
     files: [Option<Unfinished>; RESERVED_MAX],
-    /// Slot of the file that is being written, and the next block in it.
+    /// Slot of the file being written, and index of its next block.
     stream: Option<(usize, u32)>,
-    /// Opened, and not acquired since.
+    /// Opened, and not acquired since then.
     is_fresh: bool,
 }
 
 impl Folder {
-    /// Opens all anew: the medium may have been away.
+    /// Reopens everything, because the storage device may have been removed and put back.
     fn open(&mut self) -> Result<(), DirectoryError> {
         self.lock = None;
         self.stream = None;
@@ -168,10 +168,10 @@ impl Folder {
         }
         let path = self.path.join(LOCK);
         let mut options = OpenOptions::new();
-        options.read(true).write(self.access != Access::Look);
-        let lock = options.create(self.access != Access::Look).open(&path);
+        options.read(true).write(self.access != Access::DryRun);
+        let lock = options.create(self.access != Access::DryRun).open(&path);
         let lock = match lock {
-            Err(error) if error.kind() == ErrorKind::NotFound && self.access == Access::Look => {
+            Err(error) if error.kind() == ErrorKind::NotFound && self.access == Access::DryRun => {
                 return Ok(());
             }
             lock => lock.map_err(DirectoryError::at(&path))?,
@@ -199,7 +199,7 @@ fn sync(directory: &Path) -> Result<(), DirectoryError> {
     synced.map_err(DirectoryError::at(directory))
 }
 
-/// First block of a slot's range.
+/// Returns the first block address of a slot.
 fn start_of(slot: usize) -> u32 {
     slot as u32 * RANGE_BLOCKS
 }

@@ -2,16 +2,16 @@
 
 use cardiograph_recorder::{FOLDER_RECORDINGS_MAX, FileId, Name};
 
-/// The file that a recorder locks.
+/// Name of the lock file.
 pub(super) const LOCK: &str = ".cardiograph.lock";
-/// End of the name of an unfinished file.
+/// Suffix of the name of an unfinished file.
 pub(super) const PART: &str = ".part";
 const PREPARED: &str = ".cardiograph-";
 const DIGITS: usize = 5;
-/// Numbers before a file's name repeats, in another folder.
+/// Numbers until the name of a file repeats, in another folder.
 const NAMES: u32 = 100_000;
 
-/// Returns a short name as people write it: `REC00001.CSV`.
+/// Returns a short name in its usual form: `REC00001.CSV`.
 pub(super) fn file_name(name: &Name) -> String {
     let part = |bytes: &[u8]| bytes.escape_ascii().to_string().trim_end().to_string();
     match part(&name[8..]) {
@@ -35,16 +35,16 @@ pub(super) fn final_name(id: &FileId, session: &str) -> String {
 }
 
 /// Returns the name of a prepared file.
-pub(super) fn prepared_name(place: u8, prefix: [u8; 3], extension: [u8; 3]) -> String {
+pub(super) fn prepared_name(index: u8, prefix: [u8; 3], extension: [u8; 3]) -> String {
     let (prefix, extension) = (prefix.escape_ascii(), extension.escape_ascii());
-    format!("{PREPARED}{place}-{prefix}-{extension}{PART}")
+    format!("{PREPARED}{index}-{prefix}-{extension}{PART}")
 }
 
 /// Parses the name of a prepared file: prefix and extension.
 pub(super) fn parse_prepared(name: &str) -> Option<([u8; 3], [u8; 3])> {
     let rest = name.strip_prefix(PREPARED)?.strip_suffix(PART)?;
     let mut fields = rest.split('-');
-    let _place: u8 = fields.next()?.parse().ok()?;
+    let _index: u8 = fields.next()?.parse().ok()?;
     let letters = |field: Option<&str>| field?.as_bytes().try_into().ok();
     let names = (letters(fields.next())?, letters(fields.next())?);
     fields.next().is_none().then_some(names)
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_parsed_as_they_are_made() {
+    fn parsing_reverses_formatting() {
         for number in [1, 999, 1_000, 99_999, 100_000, 1_234_567] {
             for session in ["", "night-2"] {
                 let id = FileId {
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn other_names_are_not_ours() {
+    fn other_names_are_rejected() {
         let folder = (*b"LOG", 0);
         for name in [
             "LOG01001.CSV",

@@ -1,4 +1,4 @@
-//! An unfinished file.
+//! Unfinished files.
 
 use super::first_block::{FirstBlock, ends_with_mark};
 use super::{Access, DirectoryError};
@@ -9,7 +9,7 @@ use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::PathBuf;
 
-/// An unfinished file.
+/// An open, unfinished file.
 pub(super) struct Unfinished {
     pub(super) file: File,
     pub(super) path: PathBuf,
@@ -22,18 +22,18 @@ pub(super) struct Unfinished {
     pub(super) session: String,
 }
 
-/// An unfinished file as an interrupted recorder left it.
-pub(super) enum Left {
-    /// To be recovered.
+/// State of a file that has the name of an unfinished one.
+pub(super) enum PartFile {
+    /// Unfinished: to be written, or recovered.
     Unfinished(Unfinished),
-    /// It has its actual length; only its name says that it is unfinished.
+    /// Already trimmed to its actual length; only its name still says that it is unfinished.
     Trimmed,
-    /// It belongs to others.
+    /// Not a file of the recorder.
     Foreign,
 }
 
 impl Unfinished {
-    /// Checks that the file is still the one of its name: others may have removed or moved it.
+    /// Checks that the name still refers to this file: another program may have removed or moved it.
     pub(super) fn check_is_there(&self) -> Result<(), DirectoryError> {
         let own = self
             .file
@@ -54,24 +54,29 @@ impl Unfinished {
         (prefix, extension): ([u8; 3], [u8; 3]),
         id: Option<FileId>,
         access: Access,
-    ) -> Result<Left, DirectoryError> {
+    ) -> Result<PartFile, DirectoryError> {
         let mut options = OpenOptions::new();
-        let file = options.read(true).write(access != Access::Look).open(&path);
+        let file = options
+            .read(true)
+            .write(access != Access::DryRun)
+            .open(&path);
         let file = file.map_err(DirectoryError::at(&path))?;
         let (first, is_trimmed, bytes) = look(&file).map_err(DirectoryError::at(&path))?;
         let (epoch, is_binary) = match first {
-            // The mark of a single block goes when the file is trimmed.
-            FirstBlock::Foreign if is_trimmed && id.is_some() => return Ok(Left::Trimmed),
-            FirstBlock::Foreign => return Ok(Left::Foreign),
+            // Trimming a file of a single block removes its mark.
+            FirstBlock::Foreign if is_trimmed && id.is_some() => return Ok(PartFile::Trimmed),
+            FirstBlock::Foreign => return Ok(PartFile::Foreign),
             FirstBlock::Unused => (0, false),
-            FirstBlock::Recording { .. } if is_trimmed && id.is_some() => return Ok(Left::Trimmed),
+            FirstBlock::Recording { .. } if is_trimmed && id.is_some() => {
+                return Ok(PartFile::Trimmed);
+            }
             FirstBlock::Recording { epoch, is_binary } => (epoch, is_binary),
         };
         let blocks = bytes / BLOCK_BYTES as u64;
         if blocks == 0 || blocks > super::BLOCKS_MAX.into() {
-            return Ok(Left::Foreign);
+            return Ok(PartFile::Foreign);
         }
-        Ok(Left::Unfinished(Unfinished {
+        Ok(PartFile::Unfinished(Unfinished {
             file,
             path,
             prefix,
@@ -85,9 +90,9 @@ impl Unfinished {
     }
 }
 
-/// Returns the state of the first block, true if the file was trimmed already, and its length.
+/// Returns the state of the first block, true if the file is already trimmed, and its length in bytes.
 ///
-/// A file in its full length ends with zeros, or with a mark.
+/// A file that still has its full length ends with zeros or with a mark.
 fn look(file: &File) -> io::Result<(FirstBlock, bool, u64)> {
     let bytes = file.metadata()?.len();
     let mut block: Block = [0; BLOCK_BYTES];

@@ -1,4 +1,4 @@
-//! Files: prepared in their full length, named, and trimmed.
+//! File operations of the recorder: files are prepared at full length, named, and trimmed.
 
 use super::files::remove;
 use super::{Access, BLOCKS_MAX, DirectoryError, DirectoryVolume, NO_BLOCK, start_of};
@@ -8,8 +8,8 @@ use cardiograph_recorder::{
 };
 
 impl DirectoryVolume {
-    fn is_look(&self) -> bool {
-        self.folder.borrow().access == Access::Look
+    fn is_dry_run(&self) -> bool {
+        self.folder.borrow().access == Access::DryRun
     }
 
     fn use_number(&mut self, id: &FileId) {
@@ -18,9 +18,9 @@ impl DirectoryVolume {
     }
 }
 
-/// Lets samples go first between two system calls: a step that reads one block of nothing.
+/// Yields to samples between two system calls, by a read of a block that does not exist.
 async fn step<B: Blocks>(card: &mut B) {
-    // What a directory cannot do shows in the system call that follows.
+    // If the directory has failed, the following system call reports it.
     let _ = card.read(NO_BLOCK, &mut [[0; BLOCK_BYTES]]).await;
 }
 
@@ -89,11 +89,11 @@ impl<B: Blocks> Volume<B> for DirectoryVolume {
                     self.folder.borrow_mut().files[slot] = Some(unfinished);
                     break;
                 }
-                // A shorter one may find room.
+                // A shorter file may fit.
                 Err(error) if error.is_full() && blocks / 2 >= request.blocks_min.max(1) => {
                     blocks /= 2;
                 }
-                // No room for another file is no failure.
+                // A full storage device is not a failure.
                 Err(error) if error.is_full() => return Err(error),
                 Err(error) => return self.failure.note(Err(error)),
             }
@@ -110,7 +110,7 @@ impl<B: Blocks> Volume<B> for DirectoryVolume {
         session: &str,
     ) -> Result<(), DirectoryError> {
         let slot = usize::from(slot);
-        if self.is_look() || self.folder.borrow().unfinished(slot)?.id == Some(id) {
+        if self.is_dry_run() || self.folder.borrow().unfinished(slot)?.id == Some(id) {
             return Ok(());
         }
         let made = self.folder.borrow().make_folder(&id);
@@ -130,7 +130,7 @@ impl<B: Blocks> Volume<B> for DirectoryVolume {
         slot: u8,
         record: &FileRecord,
     ) -> Result<(), DirectoryError> {
-        if self.is_look() {
+        if self.is_dry_run() {
             return Ok(());
         }
         Volume::<B>::name(self, card, slot, record.id, record.session.as_str()).await?;
@@ -144,7 +144,7 @@ impl<B: Blocks> Volume<B> for DirectoryVolume {
     }
 
     async fn discard(&mut self, _: &mut B, slot: u8) -> Result<(), DirectoryError> {
-        if self.is_look() {
+        if self.is_dry_run() {
             return Ok(());
         }
         let id = self.folder.borrow().unfinished(slot.into())?.id;
@@ -167,7 +167,7 @@ impl<B: Blocks> Volume<B> for DirectoryVolume {
         Ok(Some(id))
     }
 
-    /// A removal is one system call here.
+    /// Returns `None`: a removal is a single system call here, and leaves nothing pending.
     fn take_removed(&mut self) -> Option<FileId> {
         None
     }

@@ -1,4 +1,4 @@
-//! CSV: the text that the recorder would have written, without marks; a file for each stream.
+//! CSV: the text that the recorder would have written, without marks; one file per stream.
 
 use super::ExportError;
 use super::decode::{CAUSES, Gap, Sink};
@@ -125,7 +125,7 @@ impl<Out: Write> CsvFile<Out> {
     }
 }
 
-/// A value as the recorder writes it; the standard library rounds as it does.
+/// Formats a value as the recorder does. The rounding of the standard library is the same.
 fn text_of(kind: Kind, bytes: &[u8]) -> String {
     let mut wide = [0; 8];
     wide[..bytes.len()].copy_from_slice(bytes);
@@ -141,7 +141,7 @@ fn text_of(kind: Kind, bytes: &[u8]) -> String {
 }
 
 fn float(number: f64, decimals: u8) -> String {
-    // From 2^63 on the recorder has no digits for it.
+    // The recorder writes no digits for numbers from 2^63 on.
     const INFINITE_FROM: f64 = 9_223_372_036_854_775_808.0;
     match number {
         _ if number.is_nan() => "nan".to_string(),

@@ -1,6 +1,6 @@
-//! Goes through a binary recording, and hands samples and gaps of its streams to a sink.
+//! Decodes a binary recording and passes the samples and gaps of its streams to a sink.
 
-use super::header::{Head, Header, NO_SAMPLE, Parsed, Version, parse, version_of};
+use super::header::{BlockHeader, Header, NO_SAMPLE, Parsed, Version, parse, version_of};
 use super::{ExportError, Exported};
 use cardiograph_card::{BLOCK_BYTES, Block};
 use std::collections::BTreeMap;
@@ -14,40 +14,41 @@ pub(crate) const CAUSES: [&str; 7] = [
     "card-full",
     "file-not-ready",
     "read",
-    "bad-sample",
+    "damaged-sample",
 ];
 
-/// Samples that are missing.
+/// A gap: a run of lost samples.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gap {
     pub(crate) first: u64,
     pub(crate) count: u64,
     pub(crate) at_us: u64,
-    /// Not in version 0.1.
+    /// `None` in version 0.1.
     pub(crate) last_us: Option<u64>,
-    /// Place in [`CAUSES`].
+    /// Index in [`CAUSES`].
     pub(crate) cause: u8,
 }
 
 /// Receives the content of a recording.
 pub(crate) trait Sink {
-    /// A stream begins.
+    /// Begins a stream.
     fn stream(&mut self, stream: u8, header: &Header) -> Result<(), ExportError>;
-    /// Samples that end in one block, which was written at the age of the file.
+    /// Receives the samples that end in one block, and the age of the file when the block was written.
     fn samples(&mut self, stream: u8, samples: &[Vec<u8>], age_ms: u32) -> Result<(), ExportError>;
+    /// Receives a gap.
     fn gap(&mut self, stream: u8, gap: &Gap) -> Result<(), ExportError>;
-    /// Blocks that were left out.
+    /// Receives the indices of omitted blocks.
     fn damaged(&mut self, blocks: RangeInclusive<u64>) -> Result<(), ExportError>;
 }
 
 #[derive(Default)]
 struct Stream {
     header: Option<Header>,
-    /// Bytes of a header that goes on in the next block.
+    /// First bytes of a header that continues in the next block.
     header_part: Vec<u8>,
-    /// The beginning of a sample that goes on in the next block.
+    /// First bytes of a sample that continues in the next block.
     carry: Vec<u8>,
-    /// No block is missing: `carry` is what comes before.
+    /// No block is missing, so that `carry` directly precedes the next block.
     is_joined: bool,
 }
 
@@ -55,8 +56,8 @@ struct Decoder<'a, S> {
     sink: &'a mut S,
     version: Version,
     streams: BTreeMap<u8, Stream>,
-    /// Damaged blocks just before this one.
-    bad: Option<RangeInclusive<u64>>,
+    /// Damaged blocks directly before the current one.
+    damaged: Option<RangeInclusive<u64>>,
     exported: Exported,
 }
 
@@ -67,12 +68,12 @@ pub(crate) fn decode(mut input: impl Read, sink: &mut impl Sink) -> Result<Expor
         return Err(ExportError::NoHeader);
     }
     let version = version_of(&block)?;
-    let first = Head::of(&block, version).ok_or(ExportError::NoHeader)?;
+    let first = BlockHeader::of(&block, version).ok_or(ExportError::NoHeader)?;
     let mut decoder = Decoder {
         sink,
         version,
         streams: BTreeMap::new(),
-        bad: None,
+        damaged: None,
         exported: Exported::default(),
     };
     if !decoder.header(&first, first.payload(&block))? {
@@ -83,7 +84,7 @@ pub(crate) fn decode(mut input: impl Read, sink: &mut impl Sink) -> Result<Expor
         if bytes == 0 {
             break;
         }
-        let head = Head::of(&block, version).filter(|head| {
+        let head = BlockHeader::of(&block, version).filter(|head| {
             bytes == BLOCK_BYTES && head.epoch == first.epoch && u64::from(head.index) == index
         });
         let is_used = match head {
@@ -91,14 +92,14 @@ pub(crate) fn decode(mut input: impl Read, sink: &mut impl Sink) -> Result<Expor
             None => false,
         };
         if !is_used {
-            decoder.spoil(index);
+            decoder.omit_block(index);
         }
     }
-    decoder.end_spoiled()?;
+    decoder.report_damage()?;
     Ok(decoder.exported)
 }
 
-/// Reads a block; fewer bytes at the end.
+/// Reads a block; returns its bytes, fewer than a block at the end of the input.
 fn read_block(input: &mut impl Read, block: &mut Block) -> Result<usize, ExportError> {
     let mut len = 0;
     while len < BLOCK_BYTES {
@@ -113,10 +114,13 @@ fn read_block(input: &mut impl Read, block: &mut Block) -> Result<usize, ExportE
 }
 
 impl<S: Sink> Decoder<'_, S> {
-    /// Leaves a block out: it may have been of any stream.
-    fn spoil(&mut self, index: u64) {
-        let first = self.bad.as_ref().map_or(index, |bad| *bad.start());
-        self.bad = Some(first..=index);
+    /// Omits a damaged block, which may belong to any stream.
+    fn omit_block(&mut self, index: u64) {
+        let first = self
+            .damaged
+            .as_ref()
+            .map_or(index, |damaged| *damaged.start());
+        self.damaged = Some(first..=index);
         for stream in self.streams.values_mut() {
             stream.is_joined = false;
             stream.carry.clear();
@@ -125,15 +129,15 @@ impl<S: Sink> Decoder<'_, S> {
         self.exported.damaged_blocks += 1;
     }
 
-    fn end_spoiled(&mut self) -> Result<(), ExportError> {
-        match self.bad.take() {
-            Some(bad) => self.sink.damaged(bad),
+    fn report_damage(&mut self) -> Result<(), ExportError> {
+        match self.damaged.take() {
+            Some(damaged) => self.sink.damaged(damaged),
             None => Ok(()),
         }
     }
 
-    /// Returns false if the block cannot be where it is.
-    fn block(&mut self, head: &Head, payload: &[u8]) -> Result<bool, ExportError> {
+    /// Decodes a block. Returns false if it does not fit its position.
+    fn block(&mut self, head: &BlockHeader, payload: &[u8]) -> Result<bool, ExportError> {
         if head.kind == 0 && self.version == Version::V2 {
             return self.header(head, payload);
         }
@@ -146,7 +150,7 @@ impl<S: Sink> Decoder<'_, S> {
         match head.kind {
             1 if stream.fits(head, payload.len(), sample_bytes) => {
                 let samples = stream.samples(head, payload, sample_bytes);
-                self.end_spoiled()?;
+                self.report_damage()?;
                 self.exported.samples += samples.len() as u64;
                 self.sink.samples(head.stream, &samples, head.age_ms)?;
             }
@@ -154,10 +158,10 @@ impl<S: Sink> Decoder<'_, S> {
                 let Some(gap) = gap_of(payload, self.version) else {
                     return Ok(false);
                 };
-                // A gap lies between samples.
+                // A gap is between two samples, never within one.
                 stream.carry.clear();
                 stream.is_joined = true;
-                self.end_spoiled()?;
+                self.report_damage()?;
                 self.exported.lost = self.exported.lost.saturating_add(gap.count);
                 self.sink.gap(head.stream, &gap)?;
             }
@@ -166,7 +170,7 @@ impl<S: Sink> Decoder<'_, S> {
         Ok(true)
     }
 
-    fn header(&mut self, head: &Head, payload: &[u8]) -> Result<bool, ExportError> {
+    fn header(&mut self, head: &BlockHeader, payload: &[u8]) -> Result<bool, ExportError> {
         let stream = self.streams.entry(head.stream).or_insert_with(|| Stream {
             is_joined: true,
             ..Stream::default()
@@ -176,7 +180,7 @@ impl<S: Sink> Decoder<'_, S> {
             Version::V2 => usize::from(head.first),
         };
         if skip > 0 && skip != stream.header_part.len() {
-            // The second block of a header that is known, or whose first block is damaged.
+            // The second block of a header that is already known, or whose first block is damaged.
             return Ok(stream.header.is_some());
         }
         stream.header_part.truncate(skip);
@@ -201,8 +205,8 @@ impl<S: Sink> Decoder<'_, S> {
 }
 
 impl Stream {
-    /// Returns true if samples begin where the block before makes them begin.
-    fn fits(&self, head: &Head, used: usize, sample_bytes: usize) -> bool {
+    /// Returns true if the first sample of the block begins at the offset that follows from the previous block.
+    fn fits(&self, head: &BlockHeader, used: usize, sample_bytes: usize) -> bool {
         if !self.is_joined {
             return true;
         }
@@ -211,14 +215,14 @@ impl Stream {
             begun => sample_bytes - begun,
         };
         match head.first {
-            // Just as much as there is of one sample, or less.
+            // The block contains at most the rest of one sample.
             NO_SAMPLE => used <= missing,
             first => usize::from(first) == missing,
         }
     }
 
-    /// Samples that end in a block.
-    fn samples(&mut self, head: &Head, payload: &[u8], sample_bytes: usize) -> Vec<Vec<u8>> {
+    /// Returns the samples that end in a block.
+    fn samples(&mut self, head: &BlockHeader, payload: &[u8], sample_bytes: usize) -> Vec<Vec<u8>> {
         let (rest, begun) = match head.first {
             NO_SAMPLE => (payload, &[][..]),
             first => payload.split_at(first.into()),

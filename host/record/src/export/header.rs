@@ -1,4 +1,4 @@
-//! Heads of blocks and headers of streams, of both versions.
+//! Block headers and stream headers of both versions.
 
 use super::ExportError;
 use crate::crc::crc32;
@@ -9,13 +9,13 @@ const DESCRIPTION_V1: &str = "cardiograph recording 1\n";
 const DESCRIPTION_V2: &str = "cardiograph recording 2\n";
 const CRC_AT: usize = BLOCK_BYTES - 4;
 pub(crate) const NO_SAMPLE: u16 = u16::MAX;
-/// Longest header: two blocks.
+/// Maximum length of a stream header: two blocks.
 const HEADER_BYTES_MAX: usize = 2 * 472;
 
 /// Version of the binary format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Version {
-    /// Of release 0.1: one stream, no times.
+    /// Release 0.1: one stream, no times.
     V1,
     V2,
 }
@@ -28,7 +28,7 @@ impl Version {
         }
     }
 
-    /// Bytes of a gap's payload.
+    /// Returns the payload bytes of a gap.
     pub(crate) fn gap_bytes(self) -> usize {
         match self {
             Version::V1 => 25,
@@ -37,9 +37,9 @@ impl Version {
     }
 }
 
-/// Everything before the payload.
+/// The header of a block: the fields before the payload.
 #[derive(Clone, Copy)]
-pub(crate) struct Head {
+pub(crate) struct BlockHeader {
     pub(crate) epoch: u32,
     pub(crate) index: u32,
     pub(crate) kind: u8,
@@ -50,13 +50,13 @@ pub(crate) struct Head {
     version: Version,
 }
 
-impl Head {
-    /// Reads the head of a block whose checksum and lengths are right.
-    pub(crate) fn of(block: &Block, version: Version) -> Option<Head> {
+impl BlockHeader {
+    /// Parses the header of a block. Returns `None` if checksum or lengths are wrong.
+    pub(crate) fn of(block: &Block, version: Version) -> Option<BlockHeader> {
         let number = |at: usize| u32::from_le_bytes(core::array::from_fn(|byte| block[at + byte]));
         let short = |at: usize| u16::from_le_bytes([block[at], block[at + 1]]);
         let is_v2 = version == Version::V2;
-        let head = Head {
+        let head = BlockHeader {
             epoch: number(0),
             index: number(4),
             kind: block[12],
@@ -78,15 +78,15 @@ impl Head {
     }
 }
 
-/// Header of one stream.
+/// Header of a stream.
 #[derive(Clone, Debug)]
 pub(crate) struct Header {
     pub(crate) columns: Vec<(String, Kind)>,
-    /// Not in version 0.1.
+    /// `None` in version 0.1.
     pub(crate) file: Option<FileKeys>,
 }
 
-/// Keys of a header about the file.
+/// Keys of a stream header that describe the file.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FileKeys {
     pub(crate) prefix: String,
@@ -104,10 +104,10 @@ impl Header {
     }
 }
 
-/// Recognises the version of a recording by its block 0.
+/// Detects the version of a recording from its block 0.
 pub(crate) fn version_of(block: &Block) -> Result<Version, ExportError> {
     for (version, description) in [(Version::V2, DESCRIPTION_V2), (Version::V1, DESCRIPTION_V1)] {
-        let head = Head::of(block, version);
+        let head = BlockHeader::of(block, version);
         let head = head.filter(|head| head.kind == 0 && head.index == 0);
         if head.is_some_and(|head| head.payload(block).starts_with(description.as_bytes())) {
             return Ok(version);
@@ -116,10 +116,10 @@ pub(crate) fn version_of(block: &Block) -> Result<Version, ExportError> {
     Err(ExportError::NoHeader)
 }
 
-/// State of a header that may have two blocks.
+/// Result of parsing a header that may span two blocks.
 pub(crate) enum Parsed {
     Whole(Header),
-    /// Its second block is missing.
+    /// The second block is missing.
     Part,
     Bad,
 }
@@ -173,7 +173,7 @@ fn parse_v2(text: &str) -> Option<Parsed> {
     (header.sample_bytes() == sample_bytes).then_some(Parsed::Whole(header))
 }
 
-/// The columns that lines describe.
+/// Parses column descriptions, one per line.
 fn columns_of(text: &str) -> Option<Vec<(String, Kind)>> {
     let columns: Option<Vec<_>> = text.lines().map(column_of).collect();
     columns.filter(|columns| {

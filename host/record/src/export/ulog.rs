@@ -1,11 +1,11 @@
-//! ULog, PX4's self-describing log: a topic for each stream, one for gaps, and dropouts.
+//! ULog, PX4's self-describing log format: one topic per stream, one for gaps, and dropouts.
 //!
 //! ```text
 //!   magic, start ── B flag bits ── I about the file ── F formats ── A topics ── D samples and gaps, O dropouts
 //! ```
 //!
-//! A dropout has a duration only and means the time just before it in the log. So the gaps of all streams
-//! are joined to intervals first; each interval becomes dropouts where its first gap stands.
+//! A dropout contains a duration only, and refers to the time directly before it in the log. The gaps of all
+//! streams are therefore merged to intervals first; the dropouts of an interval are written at its first gap.
 
 use super::ExportError;
 use super::decode::{Gap, Sink};
@@ -15,16 +15,16 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::ops::RangeInclusive;
 
-/// Longest dropout of one message.
+/// Longest dropout that one message can express.
 const DROPOUT_MS_MAX: u64 = u16::MAX as u64;
-/// Longest interval that is told, 49 days: times of damaged files may be anything.
+/// Longest interval that is written, 49 days; damaged files may contain any times.
 const GAP_MS_MAX: u64 = 1 << 32;
 const GAP_FORMAT: &str = "gap:uint64_t timestamp;uint64_t first;uint64_t count;uint64_t last_us;\
                           uint8_t stream;uint8_t cause;";
-/// Identifier of the topic of gaps; streams have those above.
+/// Identifier of the gap topic; streams have the identifiers above it.
 const GAP_ID: u16 = 0;
 
-/// First pass: the start of the log, and the intervals in which samples of any stream are missing.
+/// First pass: collects the start of the log, and the intervals in which samples of any stream are missing.
 #[derive(Default)]
 pub(super) struct Survey {
     start_us: Option<u64>,
@@ -56,7 +56,7 @@ impl Sink for Survey {
 }
 
 impl Survey {
-    /// The union of the gaps, in order.
+    /// Returns the union of the gaps, in order.
     fn intervals(&self) -> Vec<(u64, u64)> {
         let mut gaps = self.gaps.clone();
         gaps.sort_unstable();
@@ -78,7 +78,7 @@ pub(super) struct Ulog<Out, Damaged> {
     topics: BTreeMap<u8, Topic>,
     /// Union of the gaps, in order.
     intervals: Vec<(u64, u64)>,
-    /// For each: its dropouts are written.
+    /// For each interval, true once its dropouts are written.
     are_written: Vec<bool>,
 }
 
@@ -89,21 +89,22 @@ struct Topic {
 
 /// Source of timestamps.
 enum Clock {
-    /// A column with the time.
+    /// A column that contains the time.
     Column {
         at: usize,
         kind: Kind,
         us_per_count: u64,
         last: u64,
-        /// Counted up when the column wraps.
+        /// Added to the column's value; grows each time the column wraps around.
         high: u64,
     },
-    /// The times of blocks, evenly spread over the samples that end in each.
+    /// The times of blocks. The samples that end in a block are spread evenly over the time since the previous
+    /// block.
     Blocks { begun_us: u64, last_us: u64 },
 }
 
 impl<Out: Write, Damaged: FnMut(RangeInclusive<u64>)> Ulog<Out, Damaged> {
-    /// Writes everything before the data.
+    /// Writes the definitions that precede the data.
     pub(super) fn new(out: Out, damaged: Damaged, survey: &Survey) -> Result<Self, ExportError> {
         let intervals = survey.intervals();
         let mut log = Ulog {
@@ -139,7 +140,7 @@ impl<Out: Write, Damaged: FnMut(RangeInclusive<u64>)> Ulog<Out, Damaged> {
     /// Writes a message: its length, its kind and its parts.
     fn message(&mut self, kind: u8, parts: &[&[u8]]) -> Result<(), ExportError> {
         let len: usize = parts.iter().map(|part| part.len()).sum();
-        // Nothing here is as long: columns are at most 32, and names fit a header of 944 bytes.
+        // No message reaches this length: there are at most 32 columns, and their names fit a header of 944 bytes.
         let len = u16::try_from(len).unwrap_or(u16::MAX);
         self.write(&len.to_le_bytes())?;
         self.write(&[kind])?;
@@ -175,19 +176,19 @@ impl<Out: Write, Damaged: FnMut(RangeInclusive<u64>)> Ulog<Out, Damaged> {
         self.message(b'A', &[&[0], &id.to_le_bytes(), name.as_bytes()])
     }
 
-    /// Writes the dropouts of the interval in which a gap lies, with the first of its gaps.
+    /// Writes the dropouts of the interval that contains a gap, unless an earlier gap of the interval did.
     fn dropouts(&mut self, at_us: u64) -> Result<(), ExportError> {
-        let place = self
+        let index = self
             .intervals
             .partition_point(|(from_us, _)| *from_us <= at_us);
-        let Some(place) = place.checked_sub(1) else {
+        let Some(index) = index.checked_sub(1) else {
             return Ok(());
         };
-        if std::mem::replace(&mut self.are_written[place], true) {
+        if std::mem::replace(&mut self.are_written[index], true) {
             return Ok(());
         }
-        let (from_us, to_us) = self.intervals[place];
-        // Even a single sample is a dropout.
+        let (from_us, to_us) = self.intervals[index];
+        // A single lost sample is a dropout too.
         let mut left_ms = (to_us - from_us).div_ceil(1000).clamp(1, GAP_MS_MAX);
         while left_ms > 0 {
             let ms = left_ms.min(DROPOUT_MS_MAX);
@@ -267,7 +268,7 @@ impl Clock {
         })
     }
 
-    /// Timestamps of the samples that end in one block.
+    /// Returns the timestamps of the samples that end in one block.
     fn times_us(&mut self, samples: &[Vec<u8>], age_ms: u32) -> Vec<u64> {
         match self {
             Clock::Blocks { begun_us, last_us } => {
@@ -276,7 +277,7 @@ impl Clock {
                 *last_us = to_us.max(from_us);
                 let span_us = u128::from(*last_us - from_us);
                 let count = samples.len() as u128;
-                let time_us = |place: u128| from_us + (span_us * place / count) as u64;
+                let time_us = |nth: u128| from_us + (span_us * nth / count) as u64;
                 (1..=count).map(time_us).collect()
             }
             Clock::Column {
@@ -290,7 +291,7 @@ impl Clock {
                 for sample in samples {
                     let count = unsigned(*kind, &sample[*at..][..kind.bytes()]);
                     let range = 1_u64.checked_shl(8 * kind.bytes() as u32);
-                    // Half a range back is no jitter: the column wrapped.
+                    // A step back by more than half of the range is not jitter: the column wrapped around.
                     if let Some(range) = range
                         && count < *last
                         && *last - count > range / 2
@@ -307,7 +308,7 @@ impl Clock {
     }
 }
 
-/// A whole number as it counts up, negative ones as 0.
+/// Returns the value of an integer column, with negative values as 0.
 fn unsigned(kind: Kind, bytes: &[u8]) -> u64 {
     let mut wide = [0; 8];
     wide[..bytes.len()].copy_from_slice(bytes);
@@ -321,7 +322,7 @@ fn unsigned(kind: Kind, bytes: &[u8]) -> u64 {
     signed.max(0) as u64
 }
 
-/// Name of a stream's topic: the prefix of its files, and its number.
+/// Returns the name of a stream's topic: the prefix of its files and its number.
 fn topic_name((stream, header): (&u8, &Header)) -> String {
     let prefix = header.file.as_ref().map_or("rec", |file| &file.prefix);
     format!("{}_{stream}", field_name(&prefix.to_ascii_lowercase()))
@@ -352,7 +353,7 @@ fn format_of(name: &str, header: &Header) -> String {
     format
 }
 
-/// A name of letters, digits and underscores.
+/// Converts a name to letters, digits and underscores.
 fn field_name(name: &str) -> String {
     let safe = |letter: char| match letter.is_ascii_alphanumeric() {
         true => letter,
@@ -361,7 +362,7 @@ fn field_name(name: &str) -> String {
     let field: String = name.chars().map(safe).collect();
     match field.starts_with(|first: char| first.is_ascii_alphabetic()) {
         true => field,
-        // Underscores at the start are for padding.
+        // ULog reserves leading underscores for padding.
         false => format!("f{field}"),
     }
 }

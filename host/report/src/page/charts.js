@@ -1,11 +1,11 @@
-// Plots 2 to 5. Each takes a run and gives { plot, text }, or { text } alone where there is nothing to draw.
+// Plots 2 to 5. Each takes a run and returns { plot, text }, or { text } alone if there is nothing to draw.
 
 const sentence = (text) => ({ text });
 
-// 2. The share of writes that take at least so long.
+// 2. Fraction of writes with at least a given latency.
 function distribution(run, words) {
   const curve = (run.ccdf || []).filter(([t, share]) => t > 0 && share > 0);
-  if (curve.length === 0) return sentence("The trace holds no distribution.");
+  if (curve.length === 0) return sentence("The trace contains no distribution.");
   const total = run.points?.total || run.summary.writes || 1;
   const least = Math.min(curve.at(-1)[1], 1 / total);
   const xRange = logRange(curve[0][0], curve.at(-1)[0]);
@@ -24,22 +24,22 @@ function distribution(run, words) {
       xTicks,
       yTicks,
       xTitle: words.quantity.toLowerCase(),
-      yTitle: `share of ${words.noun}s at least this long`,
+      yTitle: `fraction of ${words.noun}s with at least this latency`,
     });
     ctx.strokeStyle = ink.data;
     ctx.lineWidth = 2;
     const steps = [[area.left, y(1)]];
     let level = 1;
     for (const [t, share] of curve) {
-      // Just past t only the next share is left: a step, not a slope.
+      // Just past t, the next share applies: a step, not a slope.
       steps.push([x(t), y(level)], [x(t), y(share)]);
       level = share;
     }
     steps.push([x(curve.at(-1)[0]), area.bottom]);
     stroke(ctx, steps);
     ctx.lineWidth = 1;
-    for (const m of markers) dot(ctx, x(m.t), y(m.share), m.peak ? ink.peak : ink.data, ink.paper);
-    // The longest first: it must not lose its place to a percentile next to it.
+    for (const m of markers) dot(ctx, x(m.t), y(m.share), m.stall ? ink.stall : ink.data, ink.paper);
+    // The worst case first: a percentile next to it must not take its place.
     placeLabels(
       ctx,
       markers.toReversed().map((m) => ({ x: x(m.t), y: y(m.share), text: `${m.name}  ${time(m.t)}` })),
@@ -51,25 +51,25 @@ function distribution(run, words) {
   const probe = (px) => {
     if (!area || px < area.left || px > area.right) return null;
     const t = x.invert(px);
-    // Among equal distances the curve is read at the step the pointer is on.
+    // The curve is read at the step under the pointer.
     const [at, share] = curve.find(([v]) => v >= t) || curve.at(-1);
-    return { x: x(at), y: y(share), lines: [time(at), `${significant(share * 100)}${NBSP}% take as long or longer`] };
+    return { x: x(at), y: y(share), lines: [time(at), `${significant(share * 100)}${NBSP}% take at least this long`] };
   };
 
-  const p = run.summary.write_time_us || {};
-  const said = [];
-  if (isNumber(p.p50)) said.push(`Half take ${time(p.p50)} or more`);
-  if (isNumber(p.p99)) said.push(`one in a hundred ${time(p.p99)} or more`);
-  if (isNumber(p.max)) said.push(`the longest ${time(p.max)}`);
-  const text = said.length ? said.join(", ") + "." : `How often a ${words.noun} is slow.`;
+  const p = run.summary.latency_us || {};
+  const parts = [];
+  if (isNumber(p.median)) parts.push(`Median ${time(p.median)}`);
+  if (isNumber(p.p99)) parts.push(`p99 ${time(p.p99)}`);
+  if (isNumber(p.worst_case)) parts.push(`worst case ${time(p.worst_case)}`);
+  const text = parts.length ? parts.join(", ") + "." : `Latency distribution of the ${words.noun}s.`;
   return { plot: new Plot({ label: `Distribution. ${text}`, draw, probe }), text };
 }
 
-// Percentiles beyond what so few writes can resolve would only repeat the longest.
+// Percentiles beyond the resolution of the number of writes would only repeat the worst case.
 function percentileMarkers(summary, total) {
-  const p = summary.write_time_us || {};
+  const p = summary.latency_us || {};
   const all = [
-    ["p50", p.p50, 0.5],
+    ["median", p.median, 0.5],
     ["p90", p.p90, 0.1],
     ["p99", p.p99, 0.01],
     ["p99.9", p.p99_9, 0.001],
@@ -78,31 +78,32 @@ function percentileMarkers(summary, total) {
   const markers = all
     .filter(([, t, share]) => isNumber(t) && t > 0 && share > 1 / total)
     .map(([name, t, share]) => ({ name, t, share }));
-  if (isNumber(p.max) && p.max > 0) markers.push({ name: "longest", t: p.max, share: 1 / total, peak: true });
+  if (isNumber(p.worst_case) && p.worst_case > 0)
+    markers.push({ name: "worst case", t: p.worst_case, share: 1 / total, stall: true });
   return markers;
 }
 
-// 3. The bytes between one peak and the next.
+// 3. The bytes between one stall and the next.
 function spacings(run) {
-  const peaks = run.summary.peaks || {};
+  const stalls = run.summary.stalls || {};
   const counts = run.spacing?.counts || [];
   const width = run.spacing?.bin_bytes;
   const total = counts.reduce((a, b) => a + b, 0);
-  if (!isNumber(peaks.threshold_us)) return sentence("No threshold for peaks is set.");
-  if (!peaks.count) return sentence(`No peaks above ${time(peaks.threshold_us)}.`);
+  if (!isNumber(stalls.threshold_us)) return sentence("No stall threshold is set.");
+  if (!stalls.count) return sentence(`No stalls above ${time(stalls.threshold_us)}.`);
   if (total === 0 || !(width > 0))
-    return sentence(`${plural(peaks.count, "peak")} above ${time(peaks.threshold_us)}: too few for a spacing.`);
+    return sentence(`${plural(stalls.count, "stall")} above ${time(stalls.threshold_us)}: too few for a spacing.`);
 
   const first = run.spacing.first_bin || 0;
   const shown = tailCut(counts, total);
   const beyond = counts.slice(shown).reduce((a, b) => a + b, 0);
-  const { median, mode } = peaks.spacing_bytes || {};
+  const { median, mode } = stalls.spacing_bytes || {};
   const marks = [
     ["median", median],
     ["mode", mode],
   ].filter(([, v]) => isNumber(v));
   const xRange = [first * width, (first + shown) * width];
-  // A few bins alone would fill the plot with slabs.
+  // A few bins alone would fill the plot with wide slabs.
   const spare = Math.max(0, 12 - shown) * width;
   xRange[0] = Math.max(0, xRange[0] - Math.ceil(spare / width / 2) * width);
   xRange[1] += Math.ceil(spare / width / 2) * width;
@@ -115,7 +116,7 @@ function spacings(run) {
     x = linear(...xRange, area.left, area.right);
     y = linear(0, tallest * 1.04, area.bottom, area.top);
     const xTicks = fittingTicks(ctx, xRange, area.right - area.left, BYTES);
-    drawAxes(ctx, area, ink, { x, y, xTicks, yTicks, xTitle: "bytes from peak to peak", yTitle: "spacings" });
+    drawAxes(ctx, area, ink, { x, y, xTicks, yTicks, xTitle: "bytes from stall to stall", yTitle: "spacings" });
     ctx.fillStyle = ink.data;
     const gap = x(width) - x(0) > 6 ? 1 : 0;
     for (let i = 0; i < shown; i++) {
@@ -140,14 +141,14 @@ function spacings(run) {
     };
   };
 
-  const said = [`${plural(total, "spacing")} between ${plural(peaks.count, "peak")}`];
-  if (isNumber(median)) said.push(`median ${bytes(median)}`);
-  if (isNumber(mode)) said.push(`most often ${bytes(mode)} ± ${bytes(width / 2)}`);
-  const text = said.join(", ") + (beyond ? `; ${count(beyond)} beyond ${bytes(xRange[1])} not drawn.` : ".");
-  return { plot: new Plot({ label: `Peak spacing. ${text}`, draw, probe }), text };
+  const parts = [`${plural(total, "spacing")} between ${plural(stalls.count, "stall")}`];
+  if (isNumber(median)) parts.push(`median ${bytes(median)}`);
+  if (isNumber(mode)) parts.push(`most often ${bytes(mode)} ± ${bytes(width / 2)}`);
+  const text = parts.join(", ") + (beyond ? `; ${count(beyond)} beyond ${bytes(xRange[1])} not drawn.` : ".");
+  return { plot: new Plot({ label: `Stall spacing. ${text}`, draw, probe }), text };
 }
 
-// A long thin tail would squeeze the body into a few pixels; it is cut well past the body and said in words.
+// A long thin tail would squeeze the body into a few pixels; it is cut well past the body and mentioned in the text.
 function tailCut(counts, total) {
   let sum = 0;
   const body = counts.findIndex((n) => (sum += n) >= total * 0.98) + 1;
@@ -159,7 +160,7 @@ function countTicks(tallest, room) {
   return ticks.filter((t) => Number.isInteger(t.value)).map((t) => ({ value: t.value, text: count(t.value) }));
 }
 
-// Names stand above the bars, side by side as far as there is room, so they never cover one another.
+// Labels stand above the bars, side by side as far as there is room, so that they never overlap.
 function drawMarks(ctx, area, ink, x, marks) {
   const placed = marks
     .map(([name, v]) => ({ px: x(v), text: `${name} ${bytes(v)}` }))
@@ -167,7 +168,7 @@ function drawMarks(ctx, area, ink, x, marks) {
   placed.sort((a, b) => a.px - b.px);
   ctx.textBaseline = "bottom";
   placed.forEach((m, i) => {
-    ctx.strokeStyle = ink.peak;
+    ctx.strokeStyle = ink.stall;
     ctx.setLineDash(m.text.startsWith("mode") ? [2, 3] : []);
     ctx.lineWidth = 1.5;
     stroke(ctx, [
@@ -187,45 +188,49 @@ function drawMarks(ctx, area, ink, x, marks) {
   });
 }
 
-// 4. What waits in RAM while the trace is replayed at one rate.
+// 4. Buffer fill level while the trace is replayed at a constant rate.
 function backlog(run) {
   const b = run.backlog;
-  if (!b || !b.t_us?.length) return sentence("No rate was given to replay the trace at.");
+  if (!b || !b.t_us?.length) return sentence("There is no rate at which to replay the trace.");
   const [ts, waiting] = [b.t_us, b.bytes];
   const most = waiting.reduce((a, v) => Math.max(a, v), 0);
-  const has = isNumber(b.ram_bytes);
-  // RAM far above the curve would flatten it; its line is then only named.
-  const near = has && b.ram_bytes < most * 8;
-  const yRange = [0, Math.max(near ? b.ram_bytes : 0, most, 1) * 1.12];
+  const has = isNumber(b.buffer_bytes);
+  // A buffer far above the curve would flatten it; its line is then only labelled.
+  const near = has && b.buffer_bytes < most * 8;
+  const yRange = [0, Math.max(near ? b.buffer_bytes : 0, most, 1) * 1.12];
   const end = ts.at(-1) > ts[0] ? ts.at(-1) : ts[0] + 1;
   let area, x, y;
 
   const draw = (ctx, size, ink) => {
-    const yTicks = linearTicks(yRange, (size.h - 72) / 30, RAM, true);
+    const yTicks = linearTicks(yRange, (size.h - 72) / 30, BINARY_BYTES, true);
     area = areaFor(ctx, size, yTicks);
     [x, y] = [linear(ts[0], end, area.left, area.right), linear(...yRange, area.bottom, area.top)];
     const xTicks = fittingTicks(ctx, [ts[0], end], area.right - area.left, LONG_TIME);
-    drawAxes(ctx, area, ink, { x, y, xTicks, yTicks, xTitle: "time from the start", yTitle: "waiting in RAM" });
+    drawAxes(ctx, area, ink, { x, y, xTicks, yTicks, xTitle: "time from the start", yTitle: "backlog" });
     const line = ts.map((t, i) => [x(t), y(waiting[i])]);
     ctx.lineWidth = line.length > area.right - area.left ? 1 : 1.5;
     ctx.strokeStyle = ink.data;
     stroke(ctx, line);
-    if (has && most > b.ram_bytes) drawOverflow(ctx, area, ink, line, y(b.ram_bytes));
+    if (has && most > b.buffer_bytes) drawOverflow(ctx, area, ink, line, y(b.buffer_bytes));
     ctx.lineWidth = 1;
-    const name = `RAM ${ram(b.ram_bytes)}`;
-    if (near) reference(ctx, area, y(b.ram_bytes), name, ink.peak, ink.paper);
+    const name = `buffer ${binaryBytes(b.buffer_bytes)}`;
+    if (near) reference(ctx, area, y(b.buffer_bytes), name, ink.stall, ink.paper);
     else if (has) reference(ctx, area, area.top, `${name}, far above`, ink.muted, ink.paper);
   };
 
   const probe = (px) => {
     if (!area || px < area.left || px > area.right) return null;
     const i = nearestIndex(ts, x.invert(px));
-    return { x: x(ts[i]), y: y(waiting[i]), lines: [`${inUnit(waiting[i], RAM)} waiting`, `at ${moment(ts[i])}`] };
+    return {
+      x: x(ts[i]),
+      y: y(waiting[i]),
+      lines: [`${binaryBytes(waiting[i])} waiting`, `at ${moment(ts[i])}`],
+    };
   };
 
-  let text = `Replayed at ${rate(b.rate_Bps)}, at most ${ram(most)} wait`;
-  if (has)
-    text += most > b.ram_bytes ? `: more than the ${ram(b.ram_bytes)} of RAM.` : ` in ${ram(b.ram_bytes)} of RAM.`;
+  let text = `Replayed at ${rate(b.rate_bytes_per_s)}, the backlog reaches ${binaryBytes(most)}`;
+  const size = binaryBytes(b.buffer_bytes);
+  if (has) text += most > b.buffer_bytes ? `: more than the ${size} buffer holds.` : ` of the ${size} buffer.`;
   else text += ".";
   return { plot: new Plot({ label: `Backlog over time. ${text}`, draw, probe }), text };
 }
@@ -235,7 +240,7 @@ function drawOverflow(ctx, area, ink, line, limit) {
   ctx.beginPath();
   ctx.rect(area.left, 0, area.right - area.left, limit);
   ctx.clip();
-  ctx.strokeStyle = ink.peak;
+  ctx.strokeStyle = ink.stall;
   stroke(ctx, line);
   ctx.restore();
 }
@@ -250,29 +255,30 @@ function nearestIndex(sorted, v) {
   return lo > 0 && v - sorted[lo - 1] < sorted[lo] - v ? lo - 1 : lo;
 }
 
-// 5. The lossless rate that RAM buys.
-function frontier(run) {
-  const points = (run.summary.frontier || [])
-    .filter((p) => p.ram_bytes > 0 && p.lossless_Bps > 0)
-    .sort((a, b) => a.ram_bytes - b.ram_bytes);
-  if (points.length === 0) return sentence("No lossless rate could be worked out.");
-  const { average, guaranteed } = run.summary.throughput_Bps || {};
-  const given = run.backlog && run.backlog.rate_Bps > 0 && run.backlog.ram_bytes > 0 ? run.backlog : null;
+// 5. Sustained rate versus buffer size.
+function sustainedRates(run) {
+  const points = (run.summary.sustained_rates || [])
+    .filter((p) => p.buffer_bytes > 0 && p.rate_bytes_per_s > 0)
+    .sort((a, b) => a.buffer_bytes - b.buffer_bytes);
+  if (points.length === 0) return sentence("The sustained rate could not be computed.");
+  const { mean, worst_case } = run.summary.throughput_bytes_per_s || {};
+  const given = run.backlog && run.backlog.rate_bytes_per_s > 0 && run.backlog.buffer_bytes > 0 ? run.backlog : null;
   const lines = [
-    ["average", average],
-    ["guaranteed", guaranteed],
+    ["mean", mean],
+    ["worst case", worst_case],
   ].filter(([, v]) => isNumber(v) && v > 0);
-  const values = [...points.map((p) => p.lossless_Bps), ...lines.map(([, v]) => v)];
+  const values = [...points.map((p) => p.rate_bytes_per_s), ...lines.map(([, v]) => v)];
   const yRange = logRange(Math.min(...values), Math.max(...values), 10);
-  const xRange = [Math.min(1024, points[0].ram_bytes), Math.max(points.at(-1).ram_bytes, points[0].ram_bytes * 2)];
+  const [least, most] = [points[0].buffer_bytes, points.at(-1).buffer_bytes];
+  const xRange = [Math.min(1024, least), Math.max(most, least * 2)];
   let area, x, y;
 
   const draw = (ctx, size, ink) => {
     const yTicks = logTicks(yRange, size.h - 72, 20, (v) => tick(v, RATE));
     area = areaFor(ctx, size, yTicks);
     [x, y] = [logarithmic(...xRange, area.left, area.right), logarithmic(...yRange, area.bottom, area.top)];
-    const xTicks = binaryTicks(xRange, area.right - area.left, 58, ram);
-    drawAxes(ctx, area, ink, { x, y, xTicks, yTicks, xTitle: "RAM for the buffer", yTitle: "lossless rate" });
+    const xTicks = binaryTicks(xRange, area.right - area.left, 58, binaryBytes);
+    drawAxes(ctx, area, ink, { x, y, xTicks, yTicks, xTitle: "buffer size", yTitle: "sustained rate" });
     for (const [name, v] of lines) {
       ctx.strokeStyle = ink.second;
       ctx.setLineDash([5, 4]);
@@ -282,49 +288,49 @@ function frontier(run) {
       ]);
       ctx.setLineDash([]);
     }
-    const line = points.map((p) => [x(p.ram_bytes), y(p.lossless_Bps)]);
+    const line = points.map((p) => [x(p.buffer_bytes), y(p.rate_bytes_per_s)]);
     ctx.strokeStyle = ink.data;
     ctx.lineWidth = 2;
     stroke(ctx, line);
     for (const [px, py] of line) dot(ctx, px, py, ink.data, ink.paper, 3);
     if (
       given &&
-      given.ram_bytes >= xRange[0] &&
-      given.ram_bytes <= xRange[1] &&
-      given.rate_Bps > yRange[0] &&
-      given.rate_Bps < yRange[1]
+      given.buffer_bytes >= xRange[0] &&
+      given.buffer_bytes <= xRange[1] &&
+      given.rate_bytes_per_s > yRange[0] &&
+      given.rate_bytes_per_s < yRange[1]
     ) {
-      dot(ctx, x(given.ram_bytes), y(given.rate_Bps), ink.peak, ink.paper, 4.5);
+      dot(ctx, x(given.buffer_bytes), y(given.rate_bytes_per_s), ink.stall, ink.paper, 4.5);
     }
     nameLines(ctx, area, ink, y, lines);
   };
 
   const probe = (px) => {
     if (!area) return null;
-    const p = points.reduce((a, b) => (Math.abs(x(b.ram_bytes) - px) < Math.abs(x(a.ram_bytes) - px) ? b : a));
+    const p = points.reduce((a, b) => (Math.abs(x(b.buffer_bytes) - px) < Math.abs(x(a.buffer_bytes) - px) ? b : a));
     const share =
-      isNumber(average) && average > 0
-        ? [`${significant((p.lossless_Bps / average) * 100, 2)}${NBSP}% of the average`]
+      isNumber(mean) && mean > 0
+        ? [`${significant((p.rate_bytes_per_s / mean) * 100, 2)}${NBSP}% of the mean throughput`]
         : [];
     return {
-      x: x(p.ram_bytes),
-      y: y(p.lossless_Bps),
-      lines: [rate(p.lossless_Bps), `with ${ram(p.ram_bytes)} of RAM`, ...share],
+      x: x(p.buffer_bytes),
+      y: y(p.rate_bytes_per_s),
+      lines: [rate(p.rate_bytes_per_s), `with a ${binaryBytes(p.buffer_bytes)} buffer`, ...share],
     };
   };
 
-  const [low, high] = [points[0], points.at(-1)];
-  let text = `From ${rate(low.lossless_Bps)} with ${ram(low.ram_bytes)} to ${rate(high.lossless_Bps)} with ${ram(high.ram_bytes)}.`;
-  if (points.length === 1) text = `${rate(low.lossless_Bps)} with ${ram(low.ram_bytes)}.`;
-  if (given) text += " The dot is the backlog's rate and RAM.";
-  return { plot: new Plot({ label: `Frontier. ${text}`, draw, probe }), text };
+  const named = (p) => `${rate(p.rate_bytes_per_s)} with a ${binaryBytes(p.buffer_bytes)} buffer`;
+  let text = `From ${named(points[0])} to ${named(points.at(-1))}.`;
+  if (points.length === 1) text = `${named(points[0])}.`;
+  if (given) text += " The dot marks rate and buffer size of the backlog plot.";
+  return { plot: new Plot({ label: `Sustained rate. ${text}`, draw, probe }), text };
 }
 
-// The average is the ceiling and its name goes over it, at the left where the curve is low; the guaranteed rate
-// is the ground, and over it there is room at the right where the curve is high, unless the two are one.
+// The mean is the ceiling and its label goes above it, at the left where the curve is low. The worst case is the floor,
+// with room above it at the right where the curve is high, unless the two coincide.
 function nameLines(ctx, area, ink, y, lines) {
   for (const [name, v] of lines) {
-    const left = name === "average";
+    const left = name === "mean";
     const below = !left && lines.length > 1 && y(v) - y(lines[0][1]) < 24;
     ctx.textAlign = left ? "left" : "right";
     ctx.textBaseline = below ? "top" : "bottom";

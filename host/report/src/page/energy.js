@@ -1,8 +1,8 @@
-// Plot 1, lower part: what the card took from its supply, bin by bin, on the time axis of the writes.
+// Plot 1, lower part: energy that the card drew, bin by bin, on the time axis of the writes.
 
-const SHARED_LEFT = 68; // wider than any label, so that two plots above each other keep one axis
+const SHARED_LEFT = 68; // wider than any label, so that both plots share one axis
 
-// The time of the writes, and of the energy around it as far as that leaves the writes in sight.
+// The time span of the writes, and of the energy around them as far as the writes stay in sight.
 function sharedSpan(energy, end) {
   if (!energy) return [0, end];
   const margin = end / 4;
@@ -10,12 +10,12 @@ function sharedSpan(energy, end) {
 }
 
 class EnergyPlot {
-  // Follows the timeline where there is one, and moves by itself where not.
+  // Follows the timeline if there is one, and zooms on its own otherwise.
   constructor(run, timeline) {
     const { start_us, end_us, bin_us, bins_uJ } = run.energy;
     [this.start, this.end, this.width] = [start_us, end_us, bin_us];
     this.bins = decodeFloats(bins_uJ);
-    if (this.bins.length === 0) throw new Error("there is no energy in it");
+    if (this.bins.length === 0) throw new Error("the energy trace is empty");
     const [least, most] = this.bins.reduce(([a, b], v) => [Math.min(a, v), Math.max(b, v)], [0, 0]);
     this.range = [least, most > least ? most + (most - least) * 0.04 : 1];
     this.full = timeline ? timeline.full : [start_us, end_us];
@@ -69,7 +69,7 @@ class EnergyPlot {
     else this.drawColumns(ctx, area, ink, 1 / perBin);
   }
 
-  // A bin takes a pixel or more: each is a bar.
+  // A bin takes a pixel or more: each is drawn as a bar.
   drawBars(ctx, area, ink, view, perBin) {
     ctx.fillStyle = ink.second;
     const gap = perBin > 6 ? 1 : 0;
@@ -82,8 +82,8 @@ class EnergyPlot {
     }
   }
 
-  // Several bins share a pixel: full colour up to their mean, and lighter up to the greatest, so that no peak
-  // is left out and the area is still the energy.
+  // Several bins share a pixel: full colour up to their mean, and lighter up to their maximum, so that no maximum is
+  // lost and the area still shows the energy.
   drawColumns(ctx, area, ink, perPixel) {
     ctx.fillStyle = ink.second;
     for (let px = area.left; px < area.right; px++) {
@@ -113,10 +113,10 @@ class EnergyPlot {
   probe(px) {
     const at = Math.floor((this.x.invert(px) - this.start) / this.width);
     if (!this.area || px < this.area.left || px > this.area.right || !(at >= 0 && at < this.bins.length)) return null;
-    // The last bin may be filled in part only.
+    // The last bin may be filled only partly.
     const from = this.start + at * this.width;
     const long = Math.min(this.width, this.end - from) || this.width;
-    // Where bins share a pixel, the greatest nearby is the one that is seen.
+    // If bins share a pixel, the maximum nearby is the visible one.
     const reach = Math.round(2 / (this.x(this.width) - this.x(0)));
     let i = at;
     for (let k = Math.max(0, at - reach); k < Math.min(this.bins.length, at + reach + 1); k++)
@@ -128,7 +128,7 @@ class EnergyPlot {
       lines: [
         `${energy(this.bins[i])} in ${this.binName}`,
         `${power((this.bins[i] / (i === at ? long : this.width)) * 1e3)}`,
-        `at ${place(start)}`,
+        `at ${axisTime(start)}`,
       ],
     };
   }
@@ -138,34 +138,34 @@ const percentOf = (share) => (isNumber(share) ? significant(share * 100) + NBSP 
 
 function energyFigure(run, timeline) {
   const s = run.summary.energy;
-  const part = attempt(() => {
+  const result = attempt(() => {
     const { plot } = new EnergyPlot(run, timeline);
-    const said = [`${energy(s.total_uJ)} in ${duration(s.duration_us)}`];
-    const { energy: share, time: long } = s.in_peaks;
-    if (isNumber(share) && isNumber(long) && run.summary.peaks.count)
-      said.push(`peaks have ${percentOf(share)} of the trace's energy in ${percentOf(long)} of its time`);
-    return { plot, text: said.join("; ") + "." };
+    const parts = [`${energy(s.total_uJ)} in ${duration(s.duration_us)}`];
+    const { energy_ratio, time_ratio } = s.in_stalls;
+    if (isNumber(energy_ratio) && isNumber(time_ratio) && run.summary.stalls.count)
+      parts.push(`stalls use ${percentOf(energy_ratio)} of the trace's energy in ${percentOf(time_ratio)} of its time`);
+    return { plot, text: parts.join("; ") + "." };
   });
-  return figure("Energy from the supply", part);
+  return figure("Energy", result);
 }
 
 function energyTable(run, words) {
   const s = run.summary.energy;
-  const ofCovered = "Of what the scope covers of the trace";
+  const ofCovered = "Of the part of the trace that the scope covers";
   const all = [
-    ["in all", energy(s.total_uJ)],
+    ["total", energy(s.total_uJ)],
     ["mean power", power(s.power_mW.mean)],
-    [`most in ${tick(s.bin_us, LONG_TIME)}`, power(s.power_mW.max)],
+    [`peak over ${tick(s.bin_us, LONG_TIME)}`, power(s.power_mW.max)],
   ];
   const ofWrites = [
-    [`power in ${words.noun}s`, power(s.power_mW.in_writes)],
-    ["power between", power(s.power_mW.between_writes)],
-    [`a ${words.noun}`, energy(s.per_write_uJ)],
-    ["a kB of payload", energy(s.per_kB_uJ)],
-    [`energy in ${words.noun}s`, percentOf(s.in_writes.energy), ofCovered],
-    [`time in ${words.noun}s`, percentOf(s.in_writes.time), ofCovered],
-    ["energy in peaks", percentOf(s.in_peaks.energy), ofCovered],
-    ["time in peaks", percentOf(s.in_peaks.time), ofCovered],
+    [`power during ${words.noun}s`, power(s.power_mW.in_writes)],
+    [`power between ${words.noun}s`, power(s.power_mW.between_writes)],
+    [`per ${words.noun}`, energy(s.per_write_uJ)],
+    ["per kB of payload", energy(s.per_kB_uJ)],
+    [`energy in ${words.noun}s`, percentOf(s.in_writes.energy_ratio), ofCovered],
+    [`time in ${words.noun}s`, percentOf(s.in_writes.time_ratio), ofCovered],
+    ["energy in stalls", percentOf(s.in_stalls.energy_ratio), ofCovered],
+    ["time in stalls", percentOf(s.in_stalls.time_ratio), ofCovered],
   ];
-  return table("Energy", isNumber(s.trace_covered) ? [...all, ...ofWrites] : all);
+  return table("Energy", isNumber(s.trace_covered_ratio) ? [...all, ...ofWrites] : all);
 }

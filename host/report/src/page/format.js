@@ -1,5 +1,5 @@
 "use strict";
-// Numbers as text: three significant digits, units that fit, a dash for what is not known.
+// Numbers as text: three significant digits, suitable units, a dash for unknown values.
 
 const DASH = "–";
 const NBSP = "\u00a0";
@@ -18,7 +18,7 @@ const BYTES = [
   [1e9, "GB"],
   [1e12, "TB"],
 ];
-const RAM = [
+const BINARY_BYTES = [
   [1, "B"],
   [1024, "KiB"],
   [1048576, "MiB"],
@@ -66,14 +66,14 @@ function inUnit(v, units, digits = 3) {
   if (!isNumber(v)) return DASH;
   if (v === 0) return "0" + NBSP + (units === TIME ? "µs" : units[0][1]);
   const [factor, name] = unitFor(v, units);
-  // Whole bytes and powers of two have no decimals to show.
-  const exact = Number.isInteger(v / factor) && (units === RAM || name === "B");
+  // Whole bytes and powers of two need no decimals.
+  const exact = Number.isInteger(v / factor) && (units === BINARY_BYTES || name === "B");
   return (exact ? group(String(v / factor)) : significant(v / factor, digits)) + NBSP + name;
 }
 
 const time = (us) => inUnit(us, TIME);
 const bytes = (b) => inUnit(b, BYTES);
-const ram = (b) => inUnit(b, RAM);
+const binaryBytes = (b) => inUnit(b, BINARY_BYTES);
 const rate = (r) => inUnit(r, RATE);
 const energy = (uj) => inUnit(uj, ENERGY);
 const power = (mw) => inUnit(mw, POWER);
@@ -87,7 +87,7 @@ function duration(us) {
   return h ? `${h}${NBSP}h ${m}${NBSP}min` : `${m}${NBSP}min ${s % 60}${NBSP}s`;
 }
 
-// A moment in a run: 7.02 s, 4:23.43, 1:05:32.64.
+// A time within a run: 7.02 s, 4:23.43, 1:05:32.64.
 function moment(us) {
   if (!isNumber(us) || us < 6e7) return inUnit(us, TIME, 4);
   const hundredths = Math.round(us / 1e4);
@@ -97,11 +97,11 @@ function moment(us) {
   return h ? `${h}:${two(m)}:${rest}` : `${m}:${rest}`;
 }
 
-// On a time axis that can be zoomed into, minutes would need too many decimals; the tip speaks as the axis does.
+// On a zoomed time axis, minutes would need too many decimals; the tooltip uses the units of the axis.
 const axisUnits = ([from, to]) => (to - from < 1.2e8 ? TIME : LONG_TIME);
-const place = (us) => inUnit(us, TIME, 6);
+const axisTime = (us) => inUnit(us, TIME, 6);
 
-// Ticks drop the zeros that a table keeps: 1 ms, not 1.00 ms.
+// Ticks omit trailing zeros that a table shows: 1 ms, not 1.00 ms.
 function tick(v, units) {
   const [factor, name] = unitFor(v, units);
   return group(String(Number((v / factor).toPrecision(6)))) + NBSP + name;

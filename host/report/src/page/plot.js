@@ -1,4 +1,4 @@
-// What every plot shares: a canvas sharp on any screen, colours from the style sheet, axes, labels, and a tip.
+// Common parts of all plots: a canvas sharp on any screen, colours from the style sheet, axes, labels and a tooltip.
 
 const FONT = '12px system-ui, -apple-system, "Segoe UI", Roboto, sans-serif';
 
@@ -14,15 +14,15 @@ function element(tag, attributes = {}, ...children) {
 
 function readInks() {
   const style = getComputedStyle(document.documentElement);
-  const names = ["paper", "ink", "muted", "rule", "data", "peak", "second"];
+  const names = ["paper", "ink", "muted", "rule", "data", "stall", "second"];
   return Object.fromEntries(names.map((name) => [name, style.getPropertyValue("--" + name).trim()]));
 }
 
 class Plot {
   static all = new Set();
-  static print = null; // while printing: the scale to draw at
+  static print = null; // drawing scale while printing
 
-  // draw(ctx, size, ink) paints; probe(x, y) finds what the pointer is at: { x, y, lines } or null.
+  // draw(ctx, size, ink) paints; probe(x, y) returns the item under the pointer as { x, y, lines }, or null.
   constructor({ label, draw, probe }) {
     this.paint = draw;
     this.probe = probe;
@@ -32,7 +32,7 @@ class Plot {
     this.host = element("div", { class: "plot" }, this.base, this.over, this.tip);
     this.host.addEventListener("pointermove", (e) => this.hover(e));
     this.host.addEventListener("pointerdown", (e) => this.hover(e));
-    // A finger leaves as soon as it is lifted; what it tapped stays to be read.
+    // A touch pointer leaves as soon as the finger is lifted; its tooltip stays.
     this.host.addEventListener("pointerleave", (e) => e.pointerType === "touch" || this.clearOver());
     new ResizeObserver(() => this.redraw()).observe(this.host);
     Plot.all.add(this);
@@ -121,13 +121,13 @@ function logarithmic(d0, d1, r0, r1) {
   return Object.assign((v) => inner(Math.log(v)), { invert: (p) => Math.exp(inner.invert(p)) });
 }
 
-// A range that has some width even when all the data are one value.
+// A range with some width even if all values are equal.
 function logRange(lo, hi, least = 4) {
   const pad = Math.max(1.2, Math.sqrt(least / (hi / lo)));
   return [lo / pad, hi * pad];
 }
 
-// Ticks: { value, text } with text, or without for the small ones in between.
+// Ticks: { value, text }; minor ticks have no text.
 
 function logTicks([lo, hi], pixels, gap, text) {
   const decade = pixels / Math.log10(hi / lo);
@@ -163,7 +163,7 @@ function linearTicks([lo, hi], room, units, binary = false) {
   return ticks;
 }
 
-// Along x the labels themselves say how many of them fit.
+// Along x, the width of the labels determines how many fit.
 function fittingTicks(ctx, range, width, units) {
   for (let room = width / 56; ; room *= 0.8) {
     const ticks = linearTicks(range, room, units);
@@ -183,7 +183,7 @@ function binaryTicks([lo, hi], pixels, gap, text) {
   return ticks;
 }
 
-// The widest label decides the left margin, so nothing is ever cut off.
+// The widest label sets the left margin, so that no label is clipped.
 function areaFor(ctx, size, yTicks, top = 28, least = 0) {
   ctx.font = FONT;
   const widest = Math.ceil(Math.max(24, ...yTicks.map((t) => (t.text ? ctx.measureText(t.text).width : 0)))) + 12;
@@ -251,7 +251,7 @@ function dot(ctx, x, y, fill, ring, radius = 3.5) {
   ctx.lineWidth = 1;
 }
 
-// Text over data stays readable by a halo of the paper's colour.
+// A halo in the colour of the paper keeps text over data readable.
 function halo(ctx, text, x, y, fill, paper) {
   ctx.strokeStyle = paper;
   ctx.lineWidth = 4;
@@ -261,7 +261,7 @@ function halo(ctx, text, x, y, fill, paper) {
   ctx.fillText(text, x, y);
 }
 
-// A dashed reference line across the plot with its name above it.
+// A dashed reference line across the plot with its label above it.
 function reference(ctx, area, py, text, colour, paper) {
   ctx.strokeStyle = colour;
   ctx.setLineDash([5, 4]);
@@ -275,14 +275,14 @@ function reference(ctx, area, py, text, colour, paper) {
   halo(ctx, text, area.right - 4, py - 3, colour, paper);
 }
 
-// Each label takes the first place around its point where it meets no other.
+// Each label takes the first position around its point at which it overlaps no other.
 function placeLabels(ctx, labels, area, ink) {
   const taken = [];
   ctx.textBaseline = "middle";
   ctx.textAlign = "left";
   for (const { x, y, text } of labels) {
     const w = ctx.measureText(text).width;
-    const places = [
+    const offsets = [
       [9, -9],
       [9, 0],
       [9, -18],
@@ -292,7 +292,7 @@ function placeLabels(ctx, labels, area, ink) {
       [9, 12],
       [-w / 2, -18],
     ];
-    for (const [dx, dy] of places) {
+    for (const [dx, dy] of offsets) {
       const box = { l: x + dx - 3, r: x + dx + w + 3, t: y + dy - 8, b: y + dy + 8 };
       const inside = box.l >= area.left && box.r <= area.right + 14 && box.t >= area.top - 12 && box.b <= area.bottom;
       if (!inside || taken.some((o) => box.l < o.r && o.l < box.r && box.t < o.b && o.t < box.b)) continue;

@@ -1,8 +1,8 @@
-// The page itself: reads the data, builds a panel for every run, keeps theme, tabs and printing in order.
+// The page itself: reads the data, builds a panel for every run, and handles theme, tabs and printing.
 
 const WORDS = {
-  write: { noun: "write", quantity: "Write time", position: "bytes written" },
-  read: { noun: "read", quantity: "Read time", position: "bytes read" },
+  write: { noun: "write", quantity: "Write latency", position: "bytes written" },
+  read: { noun: "read", quantity: "Read latency", position: "bytes read" },
   step: { noun: "step", quantity: "Step between samples", position: "position in the recording" },
 };
 
@@ -20,57 +20,60 @@ function table(caption, rows) {
 
 function figures(run, words) {
   const s = run.summary;
-  const t = s.write_time_us || {};
-  const peaks = s.peaks || {};
-  const spacing = peaks.spacing_bytes || {};
-  const through = s.throughput_Bps || {};
+  const t = s.latency_us || {};
+  const stalls = s.stalls || {};
+  const spacing = stalls.spacing_bytes || {};
+  const throughput = s.throughput_bytes_per_s || {};
   const speed = [
-    ["average", rate(through.average), "Bytes over the sum of the write times"],
-    ["guaranteed", rate(through.guaranteed), "Block size over the longest write time"],
-    [`${words.noun}s a second`, isNumber(s.iops) ? significant(s.iops) : DASH],
+    ["mean", rate(throughput.mean), "Payload divided by the sum of the latencies"],
+    ["worst case", rate(throughput.worst_case), "Payload per write divided by the worst-case latency"],
+    [`${words.noun}s per second`, isNumber(s.operations_per_s) ? significant(s.operations_per_s) : DASH],
   ];
   const tables = [
     table(words.quantity, [
-      ["shortest", time(t.min)],
+      ["min", time(t.min)],
       ["mean", time(t.mean)],
-      ["half (p50)", time(t.p50)],
+      ["median", time(t.median)],
       ["p90", time(t.p90)],
       ["p99", time(t.p99)],
       ["p99.9", time(t.p99_9)],
       ["p99.99", time(t.p99_99)],
-      ["longest", time(t.max)],
+      ["worst case", time(t.worst_case)],
     ]),
     table(words === WORDS.step ? "Extent" : "Throughput", [
       ...(words === WORDS.step ? [] : speed),
       [`${words.noun}s`, count(s.writes)],
-      ["bytes", bytes(s.bytes)],
+      ["payload", bytes(s.payload_bytes)],
       ["elapsed", duration(s.elapsed_us)],
     ]),
-    table("Peaks", [
-      [`threshold (${run.threshold_chosen ? "chosen" : "given"})`, time(peaks.threshold_us)],
-      ["number", count(peaks.count)],
-      ["median height", time(peaks.height_us?.median)],
+    table("Stalls", [
+      [`threshold (${run.threshold_is_default ? "default" : "given"})`, time(stalls.threshold_us)],
+      ["stalls", count(stalls.count)],
+      ["median latency", time(stalls.latency_us?.median)],
       ["median spacing", bytes(spacing.median)],
       ["most frequent spacing", bytes(spacing.mode)],
     ]),
   ];
-  const steps = pickSteps(s.frontier || []);
-  if (steps.length)
+  const rows = everyNth(s.sustained_rates || []);
+  if (rows.length)
     tables.push(
       table(
-        "Lossless rate",
-        // A RAM below one write carries nothing.
-        steps.map((p) => ["with " + ram(p.ram_bytes), p.lossless_Bps ? rate(p.lossless_Bps) : DASH]),
+        "Sustained rate",
+        // A buffer smaller than one write sustains nothing.
+        rows.map((r) => {
+          const sustained = r.rate_bytes_per_s ? rate(r.rate_bytes_per_s) : DASH;
+          return [`${binaryBytes(r.buffer_bytes)} buffer`, sustained];
+        }),
       ),
     );
   if (s.energy) tables.push(energyTable(run, words));
   return element("section", { class: "tables", "aria-label": "Figures" }, ...tables);
 }
 
-// The plot has every step; the table a handful.
-function pickSteps(frontier) {
-  const every = Math.max(1, Math.ceil(frontier.length / 6));
-  return frontier.filter((_, i) => i % every === 0);
+// The plot shows every buffer size; the table only a few.
+function everyNth(rows) {
+  const every = Math.max(1, Math.ceil(rows.length / 6));
+  return rows.filter((_, i) => i % every === 0);
 }
 
 function cadence(run, timeline) {
@@ -80,8 +83,8 @@ function cadence(run, timeline) {
     table("Cadence", [
       ["samples", count(c.samples)],
       ["median step", time(c.median_step_us)],
-      ["late", count(c.late)],
-      ["missing", count(c.missing)],
+      ["late steps", count(c.late_steps)],
+      ["missing samples", count(c.missing_samples)],
       ["longest gap", time(c.longest_gap_us)],
     ]),
   ];
@@ -96,7 +99,7 @@ function gapTable(gaps, timeline, most = 12) {
       "tr",
       {},
       element("td", {}, time(g.length_us)),
-      element("td", {}, isNumber(g.missing) ? count(g.missing) : DASH),
+      element("td", {}, isNumber(g.missing_samples) ? count(g.missing_samples) : DASH),
       element("td", {}, moment(g.at_us)),
       element("td", {}, isNumber(g.at_bytes) ? exactBytes(g.at_bytes) : DASH),
       element(
@@ -109,7 +112,7 @@ function gapTable(gaps, timeline, most = 12) {
     );
   const rest = longest.length - most;
   const caption = rest > 0 ? `Longest gaps (${most} of ${count(longest.length)})` : "Longest gaps";
-  const head = ["Length", "Missing", "From the start", "Position", ""];
+  const head = ["Length", "Missing samples", "Time from start", "Position", ""];
   return listTable(caption, head, longest.slice(0, most).map(row));
 }
 
@@ -127,20 +130,24 @@ function listTable(caption, head, rows) {
   );
 }
 
-// The parts of a workload, as the studies' tables compare them.
-function parts(run) {
-  if (!run.parts?.length) return null;
-  const head = ["Part", "Number", "Median time", "Median rate", "Least rate", "Greatest rate"];
+// The phases of a workload, as the tables of the studies compare them.
+function phases(run) {
+  if (!run.phases?.length) return null;
+  const head = ["Phase", "Operations", "Median latency", "Median throughput", "Min throughput", "Max throughput"];
   const row = (p) =>
     element(
       "tr",
       {},
       element("th", { scope: "row" }, p.label),
-      ...[count(p.count), time(p.median_us), rate(p.rate_Bps), rate(p.rate_Bps_min), rate(p.rate_Bps_max)].map(
-        (value) => element("td", {}, value),
-      ),
+      ...[
+        count(p.count),
+        time(p.median_us),
+        rate(p.throughput_bytes_per_s),
+        rate(p.throughput_bytes_per_s_min),
+        rate(p.throughput_bytes_per_s_max),
+      ].map((value) => element("td", {}, value)),
     );
-  return listTable("Parts of the workload", head, run.parts.map(row));
+  return listTable("Phases of the workload", head, run.phases.map(row));
 }
 
 function figure(title, part, ...tools) {
@@ -152,7 +159,7 @@ function figure(title, part, ...tools) {
   );
 }
 
-// A plot that cannot be drawn says why and leaves the others alone.
+// A plot that cannot be drawn shows the reason and leaves the others alone.
 function attempt(make) {
   try {
     return make();
@@ -163,15 +170,15 @@ function attempt(make) {
 
 function timelineFigure(run, words) {
   const part = attempt(() => {
-    if (!run.points) throw new Error("the data hold no points");
+    if (!run.points) throw new Error("the data contain no points");
     const timeline = new Timeline(run, words);
-    const peaks = run.summary.peaks || {};
+    const stalls = run.summary.stalls || {};
     const grouped =
       timeline.series.group > 1
-        ? ` Each point stands for the shortest or longest of ${timeline.series.group} in a row.`
+        ? ` Each point shows the minimum or maximum of ${timeline.series.group} consecutive ${words.noun}s.`
         : "";
-    const found = isNumber(peaks.threshold_us)
-      ? `, ${peaks.count ? plural(peaks.count, "peak") : "no peaks"} longer than ${time(peaks.threshold_us)}`
+    const found = isNumber(stalls.threshold_us)
+      ? `, ${stalls.count ? plural(stalls.count, "stall") : "no stalls"} above ${time(stalls.threshold_us)}`
       : "";
     return { timeline, plot: timeline.plot, text: `${plural(timeline.series.total, words.noun)}${found}.${grouped}` };
   });
@@ -186,11 +193,11 @@ function timelineFigure(run, words) {
     button("−", "Zoom out", () => timeline.zoomer.zoom(2)),
     button("+", "Zoom in", () => timeline.zoomer.zoom(0.5)),
     button("All", "Show all", () => timeline.zoomer.reset()),
-    button("Longest", "Show the longest", () => timeline.showLongest()),
+    button("Worst case", "Show the worst case", () => timeline.showWorstCase()),
   );
   const node = figure(title, part, tools);
   const hints = [
-    element("span", { class: "mouse" }, "Wheel to zoom, drag to select, shift-drag to move, double-click for all."),
+    element("span", { class: "mouse" }, "Wheel to zoom, drag to select, shift-drag to move, double-click to reset."),
     element("span", { class: "touch" }, "Pinch to zoom, drag to move."),
   ];
   node.append(element("div", { class: "below" }, ...hints, timeline.readout));
@@ -199,13 +206,13 @@ function timelineFigure(run, words) {
 
 function panelFor(run) {
   if (!run || typeof run !== "object" || !run.summary)
-    return element("p", { class: "failure" }, "This run holds no summary, so there is nothing to show.");
+    return element("p", { class: "failure" }, "This run contains no summary, so there is nothing to show.");
   const words = wordsFor(run);
   const list = (items, kind, label) =>
     items?.length
       ? element("ul", { class: kind, "aria-label": label }, ...items.map((text) => element("li", {}, text)))
       : null;
-  const recording = words === WORDS.step; // nothing was written, so nothing waits
+  const recording = words === WORDS.step; // nothing was written, so there is no backlog
   if (run.energy && !run.points) return energyPanel(run, list);
   const { node, timeline } = timelineFigure(run, words);
   if (run.energy) node.append(energyFigure(run, timeline));
@@ -220,7 +227,7 @@ function panelFor(run) {
     node,
     cadence(run, timeline),
     figures(run, words),
-    parts(run),
+    phases(run),
     element(
       "div",
       { class: "pair" },
@@ -229,7 +236,7 @@ function panelFor(run) {
         attempt(() => distribution(run, words)),
       ),
       figure(
-        "Peak spacing",
+        "Stall spacing",
         attempt(() => spacings(run)),
       ),
       recording && !run.backlog
@@ -238,11 +245,11 @@ function panelFor(run) {
             "Backlog",
             attempt(() => backlog(run)),
           ),
-      recording && !run.summary.frontier?.length
+      recording && !run.summary.sustained_rates?.length
         ? null
         : figure(
-            "Frontier",
-            attempt(() => frontier(run)),
+            "Sustained rate",
+            attempt(() => sustainedRates(run)),
           ),
     ),
     about.length
@@ -256,7 +263,7 @@ function panelFor(run) {
   );
 }
 
-// A scope's file alone.
+// A report of a scope's file alone.
 function energyPanel(run, list) {
   return element(
     "article",
@@ -270,15 +277,18 @@ function energyPanel(run, list) {
   );
 }
 
-// Several runs: one table to compare them, whose rows are the way to each.
+// Several runs: one table that compares them, whose rows lead to the runs.
 function overview(runs, tabs) {
   const columns = [
-    ["Half", (s) => time(s.write_time_us?.p50)],
-    ["p99.9", (s) => time(s.write_time_us?.p99_9)],
-    ["Longest", (s) => time(s.write_time_us?.max)],
-    ["Average", (s) => rate(s.throughput_Bps?.average)],
-    ["Guaranteed", (s) => rate(s.throughput_Bps?.guaranteed)],
-    [`Lossless, 64${NBSP}KiB`, (s) => rate(s.frontier?.find((p) => p.ram_bytes === 65536)?.lossless_Bps)],
+    ["Median", (s) => time(s.latency_us?.median)],
+    ["p99.9", (s) => time(s.latency_us?.p99_9)],
+    ["Worst case", (s) => time(s.latency_us?.worst_case)],
+    ["Mean", (s) => rate(s.throughput_bytes_per_s?.mean)],
+    ["Worst-case throughput", (s) => rate(s.throughput_bytes_per_s?.worst_case)],
+    [
+      `Sustained, 64${NBSP}KiB`,
+      (s) => rate(s.sustained_rates?.find((r) => r.buffer_bytes === 65536)?.rate_bytes_per_s),
+    ],
   ];
   const head = ["Run", ...columns.map(([name]) => name)].map((name) => element("th", { scope: "col" }, name));
   const row = (run, i) =>
@@ -301,10 +311,10 @@ function build(data) {
   const main = document.getElementById("report");
   document.getElementById("tool").textContent = data.tool || "";
   const runs = Array.isArray(data.runs) ? data.runs : [];
-  if (runs.length === 0) return fail("The report holds no runs.");
+  if (runs.length === 0) return fail("The report contains no runs.");
   document.title = runs.length === 1 ? `${runs[0]?.title || "Run"} – Cardiograph` : `${runs.length} runs – Cardiograph`;
   const holders = runs.map(() => element("div", { class: "run" }));
-  // Built when first shown: a pyramid for every run at once would only delay the first.
+  // Built when first shown: building a pyramid for every run at once would delay the first one.
   const fill = (i) => holders[i].childElementCount || holders[i].append(panelFor(runs[i]));
   const show = (chosen) => {
     fill(chosen);
@@ -319,7 +329,7 @@ function build(data) {
   if (runs.length > 1) main.append(overview(runs, tabs));
   main.append(...holders);
   show(Math.min(runs.length, Math.max(1, Number(location.hash.match(/run-(\d+)/)?.[1] || 1))) - 1);
-  // On paper: every run, in the light theme.
+  // In print: every run, in the light theme.
   addEventListener("beforeprint", () => {
     runs.forEach((_, i) => fill(i));
     document.documentElement.classList.add("printing");
@@ -333,7 +343,7 @@ function build(data) {
 
 const PRINT_SCALE = 3;
 const systemDark = matchMedia("(prefers-color-scheme: dark)");
-// Asked for by the button, or by #dark or #light in the address; else the system decides.
+// Selected by the button, or by #dark or #light in the address; otherwise by the system.
 let askedTheme = location.hash.match(/\b(dark|light)\b/)?.[1];
 
 const wantedTheme = () => askedTheme || (systemDark.matches ? "dark" : "light");

@@ -1,5 +1,5 @@
-// The trace as the page holds it: log-quantised times and a pyramid over them, so that drawing a view
-// costs the same whether it covers a thousand writes or millions.
+// The trace as the page stores it: log-quantised latencies and a pyramid over them, so that drawing a view costs the
+// same for a thousand writes and for millions.
 
 const STEPS_PER_OCTAVE = 1024;
 
@@ -11,7 +11,7 @@ function decodeBase64(text) {
   try {
     raw = atob(text);
   } catch {
-    throw new Error("its numbers are not valid base64");
+    throw new Error("the data are not valid base64");
   }
   const out = new Uint8Array(raw.length);
   for (let i = 0; i < raw.length; i++) out[i] = raw.charCodeAt(i);
@@ -40,7 +40,7 @@ function decodeFloats(text) {
   return Float32Array.from({ length: view.byteLength >> 2 }, (_, i) => view.getFloat32(4 * i, true));
 }
 
-// A fixed stride would beat against the card's own period, so the child that speaks for two is drawn by lot.
+// A fixed stride would alias with the card's own period, so the child that represents a pair is chosen at random.
 function lot(i) {
   let h = Math.imul(i ^ 0x9e3779b9, 0x85ebca6b);
   h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35);
@@ -65,8 +65,8 @@ class Series {
     const min = decodeCodes(points.min);
     const max = points.max ? decodeCodes(points.max) : min;
     if (min.length === 0) throw new Error("the trace has no points");
-    if (max.length !== min.length) throw new Error("least and greatest times differ in number");
-    // Positions are bytes, or times where another plot shares the axis.
+    if (max.length !== min.length) throw new Error("minima and maxima differ in number");
+    // Positions are bytes, or times if another plot shares the axis.
     this.timed = Boolean(points.x_us);
     const packed = points.x_us || points.x_bytes;
     this.positions = packed ? decodePositions(packed) : null;
@@ -77,7 +77,7 @@ class Series {
     this.group = Math.max(1, points.group || 1);
     this.start = points.start_bytes || 0;
     this.pitch = points.bytes_per_group > 0 ? points.bytes_per_group : 1;
-    // In a group either end may speak for it: the shortest alone would hide every rarer layer.
+    // Either extreme may represent a group: the minima alone would hide every rarer layer.
     const pick = max === min ? min : min.map((code, i) => (lot(i) ? max[i] : code));
     this.levels = [{ min, max, pick }];
     while (this.levels.at(-1).min.length > 1) this.levels.push(halve(this.levels.at(-1), this.levels.length));
@@ -91,7 +91,7 @@ class Series {
     const n = this.length;
     if (!this.positions) return this.x(n);
     if (isNumber(this.end_us)) return Math.max(this.end_us, this.positions[n - 1] + 1e-3);
-    // The length of the last write is not in the data; the mean stands in for it.
+    // The length of the last write is not in the data; the mean is used instead.
     const mean = n > 1 ? (this.positions[n - 1] - this.positions[0]) / (n - 1) : this.pitch;
     return this.positions[n - 1] + (mean || 1);
   }
@@ -108,14 +108,14 @@ class Series {
     return lo;
   }
 
-  // The coarsest need: the level at which `span` points become at most `limit` cells.
+  // The finest level at which `span` points become at most `limit` cells.
   levelFor(span, limit) {
     let k = 0;
     while (k + 1 < this.levels.length && span / 2 ** k > limit) k++;
     return k;
   }
 
-  // Where in a cell its greatest (or least) value stands.
+  // Index of the greatest (or least) value within a cell.
   locate(k, cell, side) {
     const want = this.levels[k][side][cell];
     for (; k > 0; k--) {
@@ -125,7 +125,7 @@ class Series {
     return cell;
   }
 
-  // The point with the greatest time in [from, to).
+  // Index of the maximum in [from, to).
   greatest(from, to) {
     let best = from;
     const max = this.levels[0].max;
@@ -138,7 +138,7 @@ class Series {
     return best;
   }
 
-  // What the points in [from, to) stand for.
+  // Number of writes that the points in [from, to) represent.
   writesIn(from, to) {
     return Math.min(this.total, to * this.group) - Math.min(this.total, from * this.group);
   }

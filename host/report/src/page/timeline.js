@@ -1,16 +1,16 @@
-// Plot 1: every write over the bytes written, or over time where the energy lies under it.
+// Plot 1: the latency of every write over the bytes written, or over time if the energy is plotted below.
 
-const DOTS = 3000; // up to here every point is a round dot of its own
-const SAMPLE = 150000; // above, at most so many points are counted into the picture
+const DOTS = 3000; // up to this number, every point is drawn as a round dot
+const SAMPLE = 150000; // above it, at most this many points are counted into the picture
 
 class Timeline {
   constructor(run, words) {
     this.words = words;
     this.series = new Series(run.points);
-    this.threshold = run.summary.peaks?.threshold_us;
-    this.chosen = run.threshold_chosen;
+    this.threshold = run.summary.stalls?.threshold_us;
+    this.thresholdIsDefault = run.threshold_is_default;
     this.full = this.series.timed ? sharedSpan(run.energy, this.series.end) : [this.series.x(0), this.series.end];
-    this.below = []; // plots that move along
+    this.below = []; // plots that share the view
     this.view = this.full;
     this.range = this.timeRange(run.summary);
     this.plot = new Plot({
@@ -38,15 +38,15 @@ class Timeline {
   timeRange(summary) {
     const top = this.series.levels.at(-1);
     const hi = timeOf(top.max[0]);
-    // A single step of nothing must not press the rest into a corner of the scale.
-    const median = summary.write_time_us?.p50 ?? summary.cadence?.median_step_us;
+    // A single step of 0 must not press the rest into a corner of the scale.
+    const median = summary.latency_us?.median ?? summary.cadence?.median_step_us;
     const floor = isNumber(median) && median > 0 ? median / 1000 : 0;
     const [a, b] = logRange(Math.min(hi, Math.max(timeOf(top.min[0]), floor)), hi);
     const line = this.threshold;
     return isNumber(line) && line > 0 && line < b * 10 ? [Math.min(a, line / 1.2), Math.max(b, line * 1.2)] : [a, b];
   }
 
-  showLongest() {
+  showWorstCase() {
     const i = this.series.greatest(0, this.series.length);
     const half = (this.full[1] - this.full[0]) / Math.min(200, Math.max(2, this.series.length / 20)) / 2;
     this.showAt(this.series.x(i), half);
@@ -80,7 +80,7 @@ class Timeline {
     if (to - from <= DOTS) this.drawDots(ctx, ink, from, to);
     else this.drawDensity(ctx, area, size.scale, width, height, ink, from, to);
     this.drawThreshold(ctx, area, ink);
-    this.sayView(from, to);
+    this.showReadout(from, to);
   }
 
   drawDots(ctx, ink, from, to) {
@@ -88,9 +88,9 @@ class Timeline {
     const cut = isNumber(this.threshold) ? codeOf(this.threshold) - 0.5 : Infinity;
     const radius = to - from <= 400 ? 2.5 : 1.7;
     const ordinary = new Path2D();
-    const peaks = new Path2D();
+    const stalls = new Path2D();
     const put = (px, code) => {
-      const path = code >= cut ? peaks : ordinary;
+      const path = code >= cut ? stalls : ordinary;
       const r = code >= cut ? radius + 0.6 : radius;
       const py = Math.min(this.area.bottom, this.y(timeOf(code)));
       path.moveTo(px + r, py);
@@ -105,12 +105,12 @@ class Timeline {
     ctx.fillStyle = ink.data;
     ctx.fill(ordinary);
     ctx.globalAlpha = 1;
-    ctx.fillStyle = ink.peak;
-    ctx.fill(peaks);
+    ctx.fillStyle = ink.stall;
+    ctx.fill(stalls);
   }
 
-  // Counts points into the pixels they fall on and shades by the count. A fair sample gives the body of the
-  // picture; from the pyramid come the greatest and least of every half pixel column, so no stall is left out.
+  // Counts the points that fall on each pixel and shades by the count. A random sample provides the body of the
+  // picture; the pyramid provides the extremes of every half pixel column, so that no stall is lost.
   drawDensity(ctx, area, scale, width, height, ink, from, to) {
     const [w, h] = [Math.round(width * scale), Math.round(height * scale)];
     const shades = this.shades(w, h);
@@ -144,23 +144,23 @@ class Timeline {
       stamp(series.x(series.locate(edge, i, "min")), min[i], small);
       if (max[i] < cut) stamp(series.x(series.locate(edge, i, "max")), max[i], small);
     }
-    // Peaks are few; looking for them in finer cells costs little and keeps apart all the eye can.
+    // Stalls are few; searching finer cells for them costs little and resolves as many as the eye can.
     const fine = series.levelFor(to - from, width * 16);
-    const peaks = series.levels[fine].max;
+    const stalls = series.levels[fine].max;
     let found = 0;
     for (let i = Math.floor(from / 2 ** fine); i < Math.ceil(to / 2 ** fine); i++) {
-      if (peaks[i] < cut) continue;
-      stamp(series.x(series.locate(fine, i, "max")), peaks[i], large);
+      if (stalls[i] < cut) continue;
+      stamp(series.x(series.locate(fine, i, "max")), stalls[i], large);
       found++;
     }
     const border = Math.max(0, Math.min(h, Math.round((top - cut) * perCode + large / 2)));
-    this.colour(this.pixels.subarray(0, border * w), 0, ink.peak, found < width ? 0.9 : 0.55);
+    this.colour(this.pixels.subarray(0, border * w), 0, ink.stall, found < width ? 0.9 : 0.55);
     this.colour(this.pixels.subarray(border * w), border * w, ink.data, few ? 0.6 : 0.3);
     this.sheet.getContext("2d").putImageData(this.picture, 0, 0);
     ctx.drawImage(this.sheet, area.left, area.top, width, height);
   }
 
-  // One buffer for counts and one picture, kept between frames.
+  // One counter buffer and one picture, reused for every frame.
   shades(w, h) {
     if (this.picture?.width !== w || this.picture?.height !== h) {
       this.picture = new ImageData(w, h);
@@ -172,7 +172,7 @@ class Timeline {
     return this.counts;
   }
 
-  // `offset` is where in the counts these pixels begin.
+  // `offset` is the index of the first of these pixels in the counts.
   colour(pixels, offset, ink, opacity) {
     const table = shadeTable(ink, opacity);
     const { counts } = this;
@@ -183,14 +183,14 @@ class Timeline {
     if (!isNumber(this.threshold)) return;
     const py = this.y(this.threshold);
     if (py < area.top || py > area.bottom) return;
-    ctx.strokeStyle = ctx.fillStyle = ink.peak;
+    ctx.strokeStyle = ctx.fillStyle = ink.stall;
     ctx.setLineDash([5, 4]);
     stroke(ctx, [
       [area.left, Math.round(py) + 0.5],
       [area.right, Math.round(py) + 0.5],
     ]);
-    // Named in the margin: near the line there may be points on either side.
-    const text = `peak threshold ${time(this.threshold)} (${this.chosen ? "chosen" : "given"})`;
+    // Labelled in the margin: near the line there may be points on either side.
+    const text = `stall threshold ${time(this.threshold)} (${this.thresholdIsDefault ? "default" : "given"})`;
     ctx.textAlign = "right";
     ctx.textBaseline = "top";
     ctx.fillText(text, area.right, 0);
@@ -203,11 +203,11 @@ class Timeline {
     ctx.setLineDash([]);
   }
 
-  sayView(from, to) {
+  showReadout(from, to) {
     const whole = from === 0 && to === this.series.length;
-    const longest = timeOf(this.series.levels[0].max[this.series.greatest(from, to)]);
+    const worst = timeOf(this.series.levels[0].max[this.series.greatest(from, to)]);
     const n = plural(this.series.writesIn(from, to), this.words.noun);
-    this.readout.textContent = whole ? "" : `In view: ${n}, longest ${time(longest)}`;
+    this.readout.textContent = whole ? "" : `In view: ${n}, worst case ${time(worst)}`;
   }
 
   probe(px, py) {
@@ -218,13 +218,13 @@ class Timeline {
     const first = i * series.group;
     const one = `${words.noun} ${count(first)}`;
     const many = `${words.noun}s ${count(first)} to ${count(Math.min(first + series.group, series.total) - 1)}`;
-    const least = code === series.levels[0].min[i] ? "shortest" : "longest";
+    const extreme = code === series.levels[0].min[i] ? "min" : "max";
     return {
       x: this.x(series.x(i)),
       y: Math.min(this.area.bottom, this.y(timeOf(code))),
       lines: [
-        time(timeOf(code)) + (series.group > 1 ? ` ${least} of ${series.group}` : ""),
-        `at ${series.timed ? place(series.x(i)) : exactBytes(series.x(i))}`,
+        time(timeOf(code)) + (series.group > 1 ? ` ${extreme} of ${series.group}` : ""),
+        `at ${series.timed ? axisTime(series.x(i)) : exactBytes(series.x(i))}`,
         series.group > 1 ? many : one,
       ],
     };
@@ -248,7 +248,7 @@ class Timeline {
   }
 }
 
-// The opacity of n dots over each other, as little-endian RGBA words.
+// Opacity of n overlapping dots, as little-endian RGBA words.
 function shadeTable(colour, opacity) {
   const [r, g, b] = colour.match(/[\da-f]{2}/gi).map((pair) => parseInt(pair, 16));
   const table = new Uint32Array(256);

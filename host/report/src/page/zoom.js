@@ -1,10 +1,10 @@
-// Moving through a plot along x: wheel, drag, touch and keys, all ending in one setView([x0, x1]).
+// Zooming and panning along x by wheel, drag, touch and keys; all of them call setView([x0, x1]).
 
-// A page being scrolled must not be caught by a plot that slides under the pointer.
+// A plot that slides under the pointer must not capture the scrolling of the page.
 let lastScroll = -Infinity;
 addEventListener("scroll", () => (lastScroll = performance.now()), { passive: true });
 
-// `view` gives full(), get(), set([x0, x1]), least() (the smallest span) and area() (left and right in pixels).
+// `view` provides full(), get(), set([x0, x1]), least() (the smallest span) and area() (left and right in pixels).
 function makeZoomable(plot, view) {
   const { host } = plot;
   const fingers = new Map();
@@ -26,7 +26,7 @@ function makeZoomable(plot, view) {
   const zoom = (factor, about) => {
     const [x0, x1] = view.get();
     const centre = about ?? (x0 + x1) / 2;
-    // Held at the cursor also when the span meets its limits.
+    // Anchored at the cursor even if the span reaches its limits.
     const span = Math.min(view.full()[1] - view.full()[0], Math.max(view.least(), (x1 - x0) * factor));
     const start = centre - ((centre - x0) / (x1 - x0)) * span;
     set(start, start + span);
@@ -43,7 +43,7 @@ function makeZoomable(plot, view) {
   function onWheel(e) {
     if (performance.now() - lastScroll < 250) return;
     const sideways = Math.abs(e.deltaX) > Math.abs(e.deltaY);
-    if (!zoomed() && (sideways || e.deltaY > 0)) return; // nothing to do here: let the page scroll
+    if (!zoomed() && (sideways || e.deltaY > 0)) return; // nothing to zoom or pan: let the page scroll
     e.preventDefault();
     const step = e.deltaMode === 1 ? 16 : 1;
     if (sideways) pan((e.deltaX * step) / host.clientWidth);
@@ -81,7 +81,7 @@ function makeZoomable(plot, view) {
     if (!fingers.delete(e.pointerId) || !drag) return;
     const { from, last, select } = drag;
     if (fingers.size === 0) drag = null;
-    else drag.last = [...fingers.values()][0]; // the finger that stays goes on from where it is
+    else drag.last = [...fingers.values()][0]; // continue from the remaining finger
     if (plot.busy) plot.clearOver();
     plot.busy = false;
     if (select && e.type === "pointerup" && Math.abs(last - from) > 3) {

@@ -1,4 +1,4 @@
-//! Both drivers on cards of both kinds, up to where they give up.
+//! Both drivers on byte-addressed and block-addressed cards, including timeouts.
 
 use super::*;
 use cardiograph_sim_card::{Profile, Seed};
@@ -61,9 +61,9 @@ fn every_bus() -> Vec<Board> {
 }
 
 #[test]
-fn what_is_written_is_read_back_in_bursts_and_alone() {
+fn bursts_and_single_blocks_read_back_identical() {
     for board in every_bus() {
-        // One counts its addresses in bytes, the other in blocks.
+        // The first is byte-addressed, the second block-addressed.
         for capacity_bytes in [64 << 20, 4 << 30] {
             let device = device(&profile(capacity_bytes), &board);
             assert_eq!(
@@ -82,7 +82,7 @@ fn what_is_written_is_read_back_in_bursts_and_alone() {
 }
 
 #[test]
-fn four_lines_and_a_quick_clock_are_quick() {
+fn four_data_lines_and_a_faster_clock_shorten_reads() {
     let ns = |width, clock_hz| {
         let mut board = Board::named("lpc43xx").unwrap();
         board.bus = Bus::Sd(Sd {
@@ -95,7 +95,7 @@ fn four_lines_and_a_quick_clock_are_quick() {
         device.read(0, &mut blocks(0, 64)).unwrap();
         device.clock.now_ns() - start_ns
     };
-    // Clocks of a block on one line and on four.
+    // Clocks per block on one data line and on four.
     assert_eq!(
         ns(1, 25_000_000) - ns(4, 25_000_000),
         64 * (4114 - 1042) * 40
@@ -104,7 +104,7 @@ fn four_lines_and_a_quick_clock_are_quick() {
 }
 
 #[test]
-fn a_block_past_the_end_is_refused_and_the_card_goes_on() {
+fn a_block_past_the_end_is_rejected_and_the_card_stays_usable() {
     for board in every_bus() {
         let device = device(&profile(64 << 20), &board);
         for count in [1, 2] {
@@ -118,23 +118,23 @@ fn a_block_past_the_end_is_refused_and_the_card_goes_on() {
 }
 
 #[test]
-fn a_stall_in_a_burst_is_counted_and_nothing_is_lost() {
+fn a_timeout_in_a_burst_is_counted_and_no_data_is_lost() {
     let mut profile = profile(64 << 20);
-    // A merge takes 64 * 20 ms, all at once.
+    // A merge takes 64 * 20 ms in one stall.
     profile.flash.program_us = vec![20_000];
     profile.controller.stall_limit_us = u32::MAX;
     for name in ["lpc43xx", "esp32-s3-spi"] {
         let device = device(&profile, &Board::named(name).unwrap());
-        // Page by page from the end, so that each goes to the log and a log block holds one unit.
-        let place = |i: u32| BLOCKS - 8 * (i + 1);
+        // Page by page from the end, so that every page goes to a log block, which serves one unit only.
+        let start = |i: u32| BLOCKS - 8 * (i + 1);
         let mut written = 0;
-        while device.time_outs() < 3 {
-            device.write(place(written), &blocks(written, 8)).unwrap();
+        while device.timeouts() < 3 {
+            device.write(start(written), &blocks(written, 8)).unwrap();
             written += 1;
-            assert!(written < BLOCKS / 8, "the log is full sooner or later");
+            assert!(written < BLOCKS / 8, "no stall before the card was full");
         }
         for i in 0..written {
-            assert_holds(&device, place(i), &blocks(i, 8));
+            assert_holds(&device, start(i), &blocks(i, 8));
         }
     }
 }

@@ -1,6 +1,6 @@
-//! What the tests of stores share: a card as an image, and fsck.fat to judge it.
+//! Shared by the store tests: image files of cards, and a check with fsck.fat.
 
-#![allow(dead_code, reason = "each file of tests uses a part")]
+#![allow(dead_code, reason = "each test file uses some of it")]
 
 use cardiograph_sim_card::{BLOCK_BYTES, Card};
 use std::fs::File;
@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The blocks of the card's partition.
+/// Returns the block range of the card's partition.
 pub fn partition_of(card: &Card) -> Range<u64> {
     let mut table = [[0; BLOCK_BYTES]];
     card.load(0, &mut table);
@@ -37,7 +37,7 @@ pub fn image(card: &Card, name: &str) -> PathBuf {
     path
 }
 
-/// What fsck.fat says of a file system that it finds clean.
+/// Asserts that fsck.fat finds no errors in a file system; returns its output.
 pub fn fsck(image: &Path) -> String {
     let path = format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap());
     let output = Command::new("fsck.fat")
@@ -45,7 +45,7 @@ pub fn fsck(image: &Path) -> String {
         .arg(image)
         .env("PATH", path)
         .output();
-    let output = output.expect("fsck.fat is in Debian's package dosfstools");
+    let output = output.expect("install fsck.fat (Debian package dosfstools)");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{text}");
     text

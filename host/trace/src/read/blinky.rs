@@ -1,4 +1,4 @@
-//! The `times-N.csv` of study 5: one write time in milliseconds a line, and nothing else.
+//! The `times-N.csv` of study 5: one latency in milliseconds per line and nothing else.
 
 use super::error::{Fault, Problem};
 use super::lines::Lines;
@@ -23,7 +23,7 @@ pub(super) fn read<R: Read>(
             return Err(line.wrong_fields(1, fields));
         }
         let field = Field {
-            column: "the write time",
+            column: "the latency",
             text: line.text,
             line: &line,
         };

@@ -1,5 +1,5 @@
-//! Columns of a table that another program wrote: separators, quotes, decimal commas, names of time
-//! columns with their units.
+//! Columns of tables that other programs wrote: separators, quotes, decimal commas, and the names and units of
+//! time columns.
 
 use std::borrow::Cow;
 
@@ -38,7 +38,7 @@ pub(super) const NANOSECOND: Unit = Unit {
     power: 0,
 };
 
-/// The fields of a row. A separator between double quotes belongs to the field.
+/// Fields of a row. A separator between double quotes belongs to the field.
 pub(super) fn cells(line: &[u8], separator: u8) -> impl Iterator<Item = &[u8]> {
     let mut quoted = false;
     line.split(move |&byte| {
@@ -55,7 +55,7 @@ pub(super) fn unquoted(cell: &[u8]) -> &[u8] {
         .trim_ascii()
 }
 
-/// The name and the unit of a time column; `None` if the cell names none.
+/// Returns the name and the unit of a time column, or `None` if the cell does not name one.
 pub(super) fn time_column(cell: &[u8]) -> Option<(String, Option<Unit>)> {
     const NAME_BYTES_MAX: usize = 100;
     let cell = unquoted(cell);
@@ -64,7 +64,7 @@ pub(super) fn time_column(cell: &[u8]) -> Option<(String, Option<Unit>)> {
     }
     let name = match std::str::from_utf8(cell) {
         Ok(name) => name.to_owned(),
-        // Loggers that write a micro sign in Latin-1.
+        // Some loggers write a micro sign in Latin-1.
         Err(_) => cell.iter().copied().map(char::from).collect(),
     };
     let mut words = name
@@ -85,14 +85,14 @@ pub(super) fn unit_named(name: &str) -> Option<Unit> {
     match name {
         "s" | "sec" | "secs" | "second" | "seconds" => Some(SECOND),
         "ms" | "msec" | "millis" | "milliseconds" => Some(MILLISECOND),
-        // Unicode has two characters for micro.
+        // Unicode has two code points for the micro sign.
         "us" | "usec" | "\u{b5}s" | "\u{3bc}s" | "micros" | "microseconds" => Some(MICROSECOND),
         "ns" | "nsec" | "nanos" | "nanoseconds" => Some(NANOSECOND),
         _ => None,
     }
 }
 
-/// A number whose decimal comma, if it has one, is a point.
+/// Replaces a decimal comma by a point.
 pub(super) fn pointed(text: &[u8]) -> Cow<'_, [u8]> {
     if !text.contains(&b',') {
         return Cow::Borrowed(text);

@@ -1,4 +1,4 @@
-//! Which format a text has, by its first line.
+//! Format detection by the first line of the text.
 
 use super::error::{Fault, Problem};
 use super::recording::Header;
@@ -14,10 +14,10 @@ pub(super) enum Format {
     Recording(Header),
 }
 
-/// Header of the plainest list of write times.
+/// Header of the plainest list of start and end times.
 const INTEGERS: &[&str] = &["index", "start_us", "end_us"];
 
-/// The format of a text that starts with `head`.
+/// Returns the format of a text that starts with `head`.
 pub(super) fn detect(head: &[u8]) -> Result<Format, Fault> {
     if head.is_empty() {
         return Err(Problem::Empty.in_file());
@@ -62,7 +62,7 @@ fn is_text(byte: u8) -> bool {
     byte.is_ascii_graphic() || byte.is_ascii_whitespace()
 }
 
-/// Whether a line holds these names, whatever their case and the blanks around them.
+/// Returns true if a line consists of these names, ignoring case and surrounding blanks.
 fn names_are(line: &[u8], names: &[&str]) -> bool {
     let mut fields = line.split(|&byte| byte == b',');
     names.iter().all(|name| {

@@ -1,7 +1,7 @@
 //! fio's latency logs: `time_ms, latency_ns, direction, block size[, offset][, priority]`.
 //!
-//! fio stamps an operation when it completes, in whole milliseconds. The latencies are exact, so
-//! they are laid end to end; an operation starts later only where its stamp says so.
+//! fio timestamps an operation when it completes, in whole milliseconds. The latencies are exact, so operations
+//! are laid end to end; an operation starts later only where its timestamp requires it.
 
 use super::error::{Fault, Problem, shown};
 use super::lines::{Line, Lines};
@@ -14,12 +14,12 @@ const NS_PER_MS: u64 = 1_000_000;
 const FIELDS_MIN: usize = 4;
 const FIELDS_MAX: usize = 6;
 
-/// fio's numbers for a direction.
+/// fio's codes for the direction.
 const READ: u64 = 0;
 const WRITE: u64 = 1;
 const TRIM: u64 = 2;
 
-/// Whether a line looks like a row of such a log.
+/// Returns true if the line looks like a row of such a log.
 pub(super) fn is_row(line: &[u8]) -> bool {
     let (texts, count) = split(line);
     (FIELDS_MIN..=FIELDS_MAX).contains(&count)
@@ -30,17 +30,17 @@ pub(super) fn is_row(line: &[u8]) -> bool {
 pub(super) fn read<R: Read>(lines: &mut Lines<R>, about: About) -> Result<Trace, Fault> {
     let has_offsets = has_offsets(lines.in_memory());
     let mut trace = Trace::new(about);
-    let mut due = 0;
+    let mut expected = 0;
     let mut stamp_ms_before = 0;
     let mut next_offset_bytes = 0_u64;
     let mut trims = 0_u64;
     while let Some(line) = lines.next_row()? {
         let (texts, found) = split(line.text);
-        if due == 0 {
-            due = found;
+        if expected == 0 {
+            expected = found;
         }
-        if found != due {
-            return Err(line.wrong_fields(due, found));
+        if found != expected {
+            return Err(line.wrong_fields(expected, found));
         }
         let row = Row::parse(&texts, has_offsets, &line)?;
         if row.stamp_ms < stamp_ms_before {
@@ -71,15 +71,15 @@ pub(super) fn read<R: Read>(lines: &mut Lines<R>, about: About) -> Result<Trace,
         next_offset_bytes = next_offset_bytes.wrapping_add(row.length_bytes);
     }
     trace.about.notes.push(
-        "fio stamps operations in whole milliseconds, so they are laid end to end from their \
-         exact latencies, and later only where a stamp says so; operations that overlapped \
-         (iodepth above 1) come one after the other."
+        "fio timestamps operations in whole milliseconds, so they are laid end to end from their \
+         exact latencies, and later only where a timestamp requires it; operations that overlapped \
+         (iodepth above 1) appear one after the other."
             .to_owned(),
     );
     if !has_offsets {
         trace.about.notes.push(
-            "The log has no offsets: the operations are taken as sequential (record with \
-             --log_offset=1 to keep them)."
+            "The log has no offsets; the operations are assumed to be sequential (run fio with \
+             --log_offset=1 to log offsets)."
                 .to_owned(),
         );
     }
@@ -87,15 +87,15 @@ pub(super) fn read<R: Read>(lines: &mut Lines<R>, about: About) -> Result<Trace,
         trace
             .about
             .notes
-            .push(format!("Left out: {trims} trims, which carry no data."));
+            .push(format!("Skipped {trims} trims, which carry no data."));
     }
     Ok(trace)
 }
 
-/// Whether a log has offsets, from its first lines.
+/// Returns true if the first lines of a log contain offsets.
 ///
-/// Of five fields the last is the offset in older logs and the priority in newer ones. A priority
-/// is the same all through, or written as `0x...`.
+/// In rows of five fields, the last field is the offset in older logs and the priority in newer ones. A priority
+/// is constant, or written as `0x...`.
 fn has_offsets(head: &[u8]) -> bool {
     let mut fifths = head.split(|&byte| byte == b'\n').filter_map(|line| {
         let (texts, count) = split(line);
@@ -121,8 +121,8 @@ fn split(line: &[u8]) -> ([&[u8]; FIELDS_MAX], usize) {
     let mut texts = [&[][..]; FIELDS_MAX];
     let mut count = 0;
     for text in line.split(|&byte| byte == b',') {
-        if let Some(place) = texts.get_mut(count) {
-            *place = text.trim_ascii();
+        if let Some(slot) = texts.get_mut(count) {
+            *slot = text.trim_ascii();
         }
         count += 1;
     }

@@ -1,7 +1,7 @@
-//! Keeps a panic of the Parquet decoder from ending the program.
+//! Keeps a panic of the Parquet decoder from terminating the program.
 //!
-//! The decoder panics on some damaged pages, such as a packed difference whose length never ends.
-//! What can be told beforehand is refused by [`super::parquet_pages`]; this is for the rest.
+//! The decoder panics on some damaged pages, such as a packed delta whose length never ends. Damage that can be
+//! detected beforehand is rejected by [`super::parquet_pages`]; this module catches the rest.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
@@ -11,9 +11,9 @@ thread_local! {
     static GUARDED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs the decoder; `None` if it panicked. What it worked on must not be used again then.
+/// Runs the decoder; returns `None` if it panicked. The decoder's state must not be used after that.
 pub(super) fn guarded<T>(decode: impl FnOnce() -> T) -> Option<T> {
-    // The panic is an error of the file, reported as such: its message must not reach the screen.
+    // The panic is reported as an error of the file; its own message must not reach the terminal.
     static SILENCED: Once = Once::new();
     SILENCED.call_once(|| {
         let hook = take_hook();
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_panic_is_no_result() {
+    fn a_panic_yields_none() {
         assert_eq!(guarded(|| 5), Some(5));
         assert_eq!(guarded(|| -> u32 { panic!("damaged") }), None);
         assert!(!GUARDED.get());

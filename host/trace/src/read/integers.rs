@@ -1,7 +1,7 @@
-//! `index,start_us,end_us`: three whole numbers a row, times in microseconds.
+//! `index,start_us,end_us`: three integers per row, times in microseconds.
 //!
-//! Ten million rows are common, so whole blocks are parsed eight digits at a time. A row that the
-//! quick way does not understand is given to the slow one, which finds out what is wrong with it.
+//! Files of ten million rows are common, so whole blocks are parsed eight digits at a time. A row that the fast
+//! path cannot parse goes to the slow path, which determines the error.
 
 use super::error::{Fault, Problem};
 use super::lines::{Line, Lines};
@@ -31,7 +31,7 @@ pub(super) fn read<R: Read>(
         let (text, whole) = lines.whole_lines();
         let (bytes, rows) = read_quickly(text, whole, &mut trace, &mut operation);
         lines.take(bytes, rows);
-        // A mistake, an unusual row, or the row that goes on in the next block.
+        // An invalid row, an unusual row, or a row that continues in the next block.
         let Some(line) = lines.next_row()? else {
             return Ok(trace);
         };
@@ -39,7 +39,7 @@ pub(super) fn read<R: Read>(
     }
 }
 
-/// Reads rows as long as they are ordinary; returns how many bytes and rows that were.
+/// Reads rows as long as they are ordinary; returns the number of bytes and rows consumed.
 fn read_quickly(
     text: &[u8],
     whole: usize,
@@ -66,11 +66,11 @@ fn read_quickly(
     operation.offset_bytes = operation
         .offset_bytes
         .wrapping_add(operation.length_bytes.wrapping_mul(taken));
-    // A row that lies before the one above it was parsed but not taken.
+    // A row whose time lies before the previous one was parsed but not appended.
     (if taken < rows { last_row } else { at }, taken)
 }
 
-/// The start, the end and the place of the next row.
+/// Returns start, end and the position of the next row.
 #[inline]
 fn row(text: &[u8], at: usize) -> Option<(u64, u64, usize)> {
     let (_, at) = digits(text, at)?;
@@ -89,7 +89,7 @@ fn comma(text: &[u8], at: usize) -> Option<usize> {
     (*text.get(at)? == b',').then_some(at + 1)
 }
 
-/// A number of 1 to 15 digits, and where it ends.
+/// Returns a number of 1 to 15 digits and the position after it.
 #[inline]
 fn digits(text: &[u8], at: usize) -> Option<(u64, usize)> {
     let (high, count) = up_to_eight_digits(text, at)?;
@@ -101,24 +101,24 @@ fn digits(text: &[u8], at: usize) -> Option<(u64, usize)> {
     Some((high * power + low, at + 8 + count))
 }
 
-/// No entry for eight digits: longer numbers are left to the slow way.
+/// No entry for eight digits: longer numbers are left to the slow path.
 const POWERS_OF_TEN: [u64; 8] = [1, 10, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000];
 
-/// The number that the leading digits of eight bytes form, and how many they are.
+/// Returns the number formed by the leading digits of eight bytes, and their count.
 #[inline]
 fn up_to_eight_digits(text: &[u8], at: usize) -> Option<(u64, usize)> {
     let word = u64::from_le_bytes(*text.get(at..)?.first_chunk()?);
     // Every byte that is a digit becomes its value, 0 to 9.
     let values = word ^ 0x3030_3030_3030_3030;
-    // The top bit of the first byte that is no digit; bytes after it may be marked wrongly.
+    // The top bit of the first byte that is not a digit; bytes after it may be marked wrongly.
     let others = (values.wrapping_add(0x7676_7676_7676_7676) | values) & 0x8080_8080_8080_8080;
     let count = (others.trailing_zeros() / 8) as usize;
     if count == 0 {
         return Some((0, 0));
     }
-    // Moves the digits to the end of the word, with zeros before them.
+    // Shifts the digits to the end of the word, with zeros before them.
     let values = values << (64 - 8 * count);
-    // Neighbours are joined: eight digits become four pairs, two fours, one number.
+    // Joins neighbours: eight digits become four pairs, two quadruples, one number.
     let pairs = values.wrapping_mul(10).wrapping_add(values >> 8) & 0x00FF_00FF_00FF_00FF;
     let fours = pairs.wrapping_mul(100).wrapping_add(pairs >> 16) & 0x0000_FFFF_0000_FFFF;
     let number = fours.wrapping_mul(10_000).wrapping_add(fours >> 32) & 0xFFFF_FFFF;
@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quick_digits_agree_with_plain_parsing() {
+    fn fast_digits_agree_with_plain_parsing() {
         for text in [
             "0",
             "7",
@@ -181,13 +181,13 @@ mod tests {
     }
 
     #[test]
-    fn no_other_byte_counts_as_a_digit() {
+    fn only_ascii_digits_count_as_digits() {
         for other in (0..=u8::MAX).filter(|byte| !byte.is_ascii_digit()) {
-            for place in 0..8 {
+            for position in 0..8 {
                 let mut text = *b"1234567890";
-                text[place] = other;
+                text[position] = other;
                 let (_, count) = up_to_eight_digits(&text, 0).unwrap();
-                assert_eq!(count, place, "{other:#x}");
+                assert_eq!(count, position, "{other:#x}");
             }
         }
     }
@@ -204,11 +204,11 @@ mod tests {
             .map_err(|fault| format!("{fault:?}"))
     }
 
-    /// Several blocks long, so that rows lie across their edges, with rows only the slow way reads.
+    /// Several blocks long, so that rows span block boundaries, with rows that only the slow path reads.
     fn long_text() -> (String, Vec<(u64, u64)>) {
         use std::fmt::Write;
         let mut text = "index,start_us,end_us\n".to_owned();
-        let mut due = Vec::new();
+        let mut expected = Vec::new();
         let mut now_us = 99_000_000;
         for index in 0..60_000_u64 {
             let (start_us, end_us) = (now_us + index % 3, now_us + 200 + index % 1000);
@@ -218,20 +218,20 @@ mod tests {
                 2 => writeln!(text, "\n{index},{start_us:020},{end_us}"),
                 _ => writeln!(text, "{index},{start_us},{end_us}"),
             };
-            due.push((start_us, end_us));
+            expected.push((start_us, end_us));
             now_us = end_us;
         }
-        (text, due)
+        (text, expected)
     }
 
     #[test]
     fn ordinary_and_unusual_rows_mix() {
-        let (text, due) = long_text();
-        assert_eq!(read_text(&text), Ok(due));
+        let (text, expected) = long_text();
+        assert_eq!(read_text(&text), Ok(expected));
     }
 
     #[test]
-    fn a_backward_row_is_found_where_it_stands() {
+    fn a_backward_row_is_reported_with_its_line() {
         let (mut text, _) = long_text();
         let number = text.lines().count() + 1;
         text.push_str("60000,5,6\n60001,7,8\n");

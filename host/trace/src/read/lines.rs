@@ -1,15 +1,15 @@
 //! Lines of a text in bounded memory.
 //!
-//! The text comes in blocks. A reader takes line by line, or looks at all whole lines that are in
-//! memory at once and says how much of them it took.
+//! The text is read in blocks. A reader takes one line at a time, or inspects all complete lines in memory at
+//! once and reports how much of them it consumed.
 
 use super::error::{Fault, Problem};
 use std::io::{self, BufRead, ErrorKind, Read};
 
-/// Longest line that is read, its end included.
+/// Longest supported line, including its line ending.
 pub(super) const LINE_BYTES_MAX: usize = 256 * 1024;
 
-/// Bytes after the text in memory, so that a word may be loaded at any byte of it.
+/// Bytes after the text in memory, so that a word can be loaded at any byte of the text.
 const PADDING: usize = 8;
 
 const BOM: &[u8] = b"\xEF\xBB\xBF";
@@ -24,28 +24,28 @@ pub(super) struct Lines<R> {
     bytes_taken: u64,
 }
 
-/// One line and where it lies.
+/// One line and its position in the file.
 #[derive(Clone, Copy)]
 pub(super) struct Line<'a> {
-    /// The line without its end.
+    /// Line without its line ending.
     pub text: &'a [u8],
-    /// Counted from 1.
+    /// Line number, counted from 1.
     pub number: u64,
-    /// Where the line starts, in bytes from the start of the file.
+    /// Start of the line, in bytes from the start of the file.
     pub offset_bytes: u64,
-    /// The line with its end.
+    /// Length of the line including its line ending.
     pub length_bytes: u64,
-    /// Whether a line feed follows; the last line of a file may lack it.
+    /// True if a line feed follows; the last line of a file may lack it.
     pub ended: bool,
 }
 
 impl Line<'_> {
-    /// The row does not have the fields that are due.
-    pub(super) fn wrong_fields(&self, due: usize, found: usize) -> Fault {
-        if self.ended || found >= due {
-            Problem::Fields { due, found }.at_line(self.number)
+    /// Returns the error of a row with a wrong number of fields.
+    pub(super) fn wrong_fields(&self, expected: usize, found: usize) -> Fault {
+        if self.ended || found >= expected {
+            Problem::Fields { expected, found }.at_line(self.number)
         } else {
-            Problem::CutOff { due, found }.at_line(self.number)
+            Problem::Truncated { expected, found }.at_line(self.number)
         }
     }
 }
@@ -70,22 +70,22 @@ impl<R: Read> Lines<R> {
         Ok(lines)
     }
 
-    /// What has been read and not been taken yet: up to the end of the file or a full block.
+    /// Text that has been read and not yet taken: up to the end of the file, or a full block.
     pub(super) fn in_memory(&self) -> &[u8] {
         &self.buffer[self.start..self.end]
     }
 
-    /// What is left, unread part included.
+    /// Returns all remaining text, including the part not read yet.
     pub(super) fn into_rest(self) -> impl Read {
         io::Cursor::new(self.in_memory().to_vec()).chain(self.reader)
     }
 
-    /// The next line that is not blank.
+    /// Returns the next line that is not blank.
     pub(super) fn next_row(&mut self) -> Result<Option<Line<'_>>, Fault> {
         self.next_row_but(|_| false)
     }
 
-    /// The next line that is not blank and not to be skipped.
+    /// Returns the next line that is neither blank nor to be skipped.
     pub(super) fn next_row_but(
         &mut self,
         is_skipped: impl Fn(&[u8]) -> bool,
@@ -118,7 +118,8 @@ impl<R: Read> Lines<R> {
         }
     }
 
-    /// The whole lines in memory, and how many bytes they are; bytes that mean nothing follow them.
+    /// Returns the text in memory and the number of bytes that complete lines occupy; the bytes after them are
+    /// meaningless.
     pub(super) fn whole_lines(&self) -> (&[u8], usize) {
         let whole = self
             .in_memory()
@@ -128,14 +129,14 @@ impl<R: Read> Lines<R> {
         (&self.buffer[self.start..], whole)
     }
 
-    /// Takes lines that [`Lines::whole_lines`] showed.
+    /// Consumes lines that [`Lines::whole_lines`] returned.
     pub(super) fn take(&mut self, bytes: usize, lines: u64) {
         self.start += bytes;
         self.bytes_taken += bytes as u64;
         self.lines_taken += lines;
     }
 
-    /// Length of the next line, its end included, once it is in memory; `None` at the end.
+    /// Loads the next line and returns its length including the line ending; `None` at the end of the file.
     fn line_in_memory(&mut self) -> Result<Option<usize>, Fault> {
         let mut searched = 0;
         loop {
@@ -161,7 +162,7 @@ impl<R: Read> Lines<R> {
         }
     }
 
-    /// Moves what is left to the front and fills the block.
+    /// Moves the remaining text to the front and fills the block.
     fn fill(&mut self) -> Result<(), Fault> {
         self.buffer.copy_within(self.start..self.end, 0);
         self.end -= self.start;
@@ -178,7 +179,7 @@ impl<R: Read> Lines<R> {
     }
 }
 
-/// Skips past the next line feed, or everything; returns how many bytes that was.
+/// Advances past the next line feed, or to the end; returns the number of bytes skipped.
 fn skip_line(rest: &mut &[u8]) -> usize {
     // Reading from memory cannot fail.
     rest.skip_until(b'\n').unwrap_or(0)
@@ -203,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_know_where_they_lie() {
+    fn lines_report_their_position() {
         assert_eq!(
             rows(b"\xEF\xBB\xBFa\r\n\n b\nc"),
             [
@@ -224,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_line_is_read_and_a_longer_one_is_not() {
+    fn the_longest_supported_line_is_read_and_a_longer_one_is_rejected() {
         let mut text = vec![b'x'; LINE_BYTES_MAX - 1];
         text.push(b'\n');
         assert_eq!(rows(&text).len(), 1);

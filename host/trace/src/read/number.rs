@@ -3,10 +3,10 @@
 use super::error::{Fault, Problem, shown};
 use super::lines::Line;
 
-/// Largest number that is read. Sums and differences of times below it stay in range.
+/// Largest supported number. Sums and differences of times below it stay in range.
 pub(super) const NUMBER_MAX: u64 = i64::MAX as u64;
 
-/// Why a text is not taken as a number.
+/// Reason for rejecting a text as a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bad {
     NotANumber,
@@ -17,7 +17,7 @@ pub(super) enum Bad {
 }
 
 impl Bad {
-    /// The fault of a field in a column.
+    /// Converts the reason to the error of a field.
     pub(super) fn in_column(self, column: &str, text: &[u8], line: &Line<'_>) -> Fault {
         let column = column.to_owned();
         let text = shown(text);
@@ -32,7 +32,7 @@ impl Bad {
     }
 }
 
-/// A field of a row and the name of its column, for the errors.
+/// A field of a row and the name of its column, for error messages.
 pub(super) struct Field<'a> {
     pub column: &'a str,
     pub text: &'a [u8],
@@ -40,17 +40,17 @@ pub(super) struct Field<'a> {
 }
 
 impl Field<'_> {
-    /// The field as a whole number.
+    /// Parses the field as an integer.
     pub(super) fn whole(&self) -> Result<u64, Fault> {
         whole(self.text).map_err(|bad| self.fault(bad))
     }
 
-    /// The field as a whole number of 32 bits.
+    /// Parses the field as a 32-bit integer.
     pub(super) fn whole_u32(&self) -> Result<u32, Fault> {
         u32::try_from(self.whole()?).map_err(|_| self.fault(Bad::Above32Bits))
     }
 
-    /// The field as a whole number times a factor.
+    /// Parses the field as an integer and multiplies it by a factor.
     pub(super) fn whole_times(&self, factor: u64) -> Result<u64, Fault> {
         self.whole()?
             .checked_mul(factor)
@@ -58,12 +58,12 @@ impl Field<'_> {
             .ok_or_else(|| self.fault(Bad::TooLarge))
     }
 
-    /// The field times 10^`power`, rounded to a whole number.
+    /// Parses the field as a decimal number times 10^`power`, rounded to an integer.
     pub(super) fn decimal(&self, power: i32) -> Result<u64, Fault> {
         decimal(self.text, power).map_err(|bad| self.fault(bad))
     }
 
-    /// The field as a floating-point number.
+    /// Parses the field as a non-negative floating-point number.
     pub(super) fn float(&self) -> Result<f64, Fault> {
         let number = self.signed_float()?;
         if number < 0.0 {
@@ -72,7 +72,7 @@ impl Field<'_> {
         Ok(number)
     }
 
-    /// The field as a floating-point number that something is to be divided by.
+    /// Parses the field as a positive floating-point number, suitable as a divisor.
     pub(super) fn float_above_zero(&self) -> Result<f64, Fault> {
         let number = self.signed_float()?;
         if number <= 0.0 {
@@ -81,7 +81,7 @@ impl Field<'_> {
         Ok(number)
     }
 
-    /// The field as a floating-point number that may lie below 0.
+    /// Parses the field as a floating-point number of either sign.
     pub(super) fn signed_float(&self) -> Result<f64, Fault> {
         std::str::from_utf8(self.text)
             .ok()
@@ -95,7 +95,7 @@ impl Field<'_> {
     }
 }
 
-/// A whole number of at most [`NUMBER_MAX`], blanks around it allowed.
+/// Parses an integer of at most [`NUMBER_MAX`], with optional blanks around it.
 pub(super) fn whole(text: &[u8]) -> Result<u64, Bad> {
     let text = text.trim_ascii();
     let digits = text.strip_prefix(b"-").unwrap_or(text);
@@ -116,7 +116,7 @@ pub(super) fn whole(text: &[u8]) -> Result<u64, Bad> {
     }
 }
 
-/// A decimal number, with an exponent or without, times 10^`power`, rounded.
+/// Parses a decimal number with an optional exponent, times 10^`power`, rounded.
 pub(super) fn decimal(text: &[u8], power: i32) -> Result<u64, Bad> {
     let text = text.trim_ascii();
     let unsigned = text.strip_prefix(b"-").unwrap_or(text);
@@ -131,7 +131,7 @@ pub(super) fn decimal(text: &[u8], power: i32) -> Result<u64, Bad> {
         match byte {
             b'0'..=b'9' => {
                 digits += 1;
-                // 30 digits are more than any result holds; the others only count.
+                // 30 digits exceed every result; further digits only change the exponent.
                 if mantissa < 10_u128.pow(30) {
                     mantissa = mantissa * 10 + u128::from(byte - b'0');
                     shift -= i64::from(after_point);
@@ -165,7 +165,7 @@ pub(super) fn decimal(text: &[u8], power: i32) -> Result<u64, Bad> {
     let number = if shift >= 0 {
         ten(shift).and_then(|factor| mantissa.checked_mul(factor))
     } else {
-        // What is shifted out of every digit rounds to 0.
+        // A divisor too large for 128 bits rounds the result to 0.
         Some(ten(-shift).map_or(0, |divisor| (mantissa + divisor / 2) / divisor))
     };
     number
@@ -174,7 +174,7 @@ pub(super) fn decimal(text: &[u8], power: i32) -> Result<u64, Bad> {
         .ok_or(Bad::TooLarge)
 }
 
-/// The exponent of a decimal number, kept within ±1000.
+/// Parses the exponent of a decimal number, clamped to ±1000.
 fn exponent(text: &[u8]) -> Result<i64, Bad> {
     let (sign, digits) = match text {
         [b'-', digits @ ..] => (-1, digits),

@@ -1,4 +1,4 @@
-//! Our own CSV, described in docs/formats.md.
+//! Reader of Cardiograph CSV, described in docs/formats.md.
 
 use super::error::{Fault, Problem, shown};
 use super::lines::{Line, Lines};
@@ -43,8 +43,8 @@ fn operation(line: &Line<'_>) -> Result<Operation, Fault> {
     let mut texts = [&[][..]; 6];
     let mut found = 0;
     for text in line.text.split(|&byte| byte == b',') {
-        if let Some(place) = texts.get_mut(found) {
-            *place = text;
+        if let Some(slot) = texts.get_mut(found) {
+            *slot = text;
         }
         found += 1;
     }

@@ -1,7 +1,7 @@
-//! Our Parquet, described in docs/formats.md.
+//! Reader of Cardiograph Parquet, described in docs/formats.md.
 //!
-//! A file from elsewhere may say anything, so what the footer and the page headers claim is checked
-//! against the bytes that are there before the decoder sees it.
+//! A foreign file may contain anything, so the claims of the footer and the page headers are checked against the
+//! actual bytes before the decoder sees them.
 
 use super::COLUMNS;
 use super::error::{Fault, Problem};
@@ -21,16 +21,16 @@ use parquet::file::metadata::{FileMetaData, ParquetMetaData, ParquetMetaDataRead
 use parquet::file::reader::ChunkReader;
 use std::sync::Arc;
 
-/// Rows decoded at once; all columns of them stay in the processor's cache.
+/// Rows decoded at once; all their columns stay in the processor's cache.
 const BATCH_ROWS: usize = 1 << 12;
 
-/// Most rows that a byte of an honest file stands for: in a perfectly even trace 256 rows take some
-/// 30 bytes of packed differences.
+/// Maximum number of rows per byte of a valid file: in a perfectly regular trace, 256 rows take about 30 bytes of
+/// packed deltas.
 const ROWS_PER_BYTE_MAX: u64 = 64;
 
 const FOOTER_MAGIC: &[u8] = b"PAR1";
 
-/// Reads a file; `progress` hears the bytes of the row groups done.
+/// Reads a file; reports the bytes of the finished row groups to `progress`.
 pub(super) fn read<C: ChunkReader + 'static>(
     file: C,
     about: About,
@@ -48,24 +48,24 @@ pub(super) fn read<C: ChunkReader + 'static>(
         Group::new(&file, &metadata, group, length_bytes)?.read(&mut trace)?;
         let group_bytes = metadata.row_group(group).compressed_size();
         done_bytes = done_bytes.saturating_add(u64::try_from(group_bytes).unwrap_or(0));
-        // In a damaged file groups may share their bytes.
+        // In a damaged file, groups may share bytes.
         progress(done_bytes.min(length_bytes));
     }
     Ok(trace)
 }
 
-/// The structure at the end of the file that describes it.
+/// Returns the structure at the end of the file that describes its contents.
 fn footer(file: &impl ChunkReader, length_bytes: u64) -> Result<Bytes, Fault> {
-    // Four bytes of length and the magic number, with another magic number at the file's start.
+    // The file ends with four bytes of length and the magic number, and starts with another magic number.
     let end = length_bytes
         .checked_sub(8)
         .filter(|&end| end >= 4)
         .and_then(|end| file.get_bytes(end, 8).ok());
     let Some((length, magic)) = end.as_deref().and_then(|end| end.split_first_chunk()) else {
-        return Err(Problem::ParquetCutOff.in_file());
+        return Err(Problem::ParquetTruncated.in_file());
     };
     if magic != FOOTER_MAGIC {
-        return Err(Problem::ParquetCutOff.in_file());
+        return Err(Problem::ParquetTruncated.in_file());
     }
     let length = u32::from_le_bytes(*length);
     (length_bytes - 12)
@@ -75,10 +75,10 @@ fn footer(file: &impl ChunkReader, length_bytes: u64) -> Result<Bytes, Fault> {
             file.get_bytes(start, length as usize).ok()
         })
         .filter(|footer| is_sound(footer))
-        .ok_or_else(|| Problem::ParquetDamaged("its footer makes no sense".to_owned()).in_file())
+        .ok_or_else(|| Problem::ParquetDamaged("its footer is malformed".to_owned()).in_file())
 }
 
-/// What the decoder makes of the file.
+/// Runs the decoder and converts its errors and panics.
 fn decoded<T>(decode: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, Fault> {
     match guarded(decode) {
         Some(result) => result.map_err(|error| damaged(&error)),
@@ -87,7 +87,7 @@ fn decoded<T>(decode: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, Fau
 }
 
 fn damaged(error: &ParquetError) -> Fault {
-    // The text may quote the file at length.
+    // The message may quote the file at length.
     let text: String = error.to_string().chars().take(200).collect();
     Problem::ParquetDamaged(text.escape_debug().to_string()).in_file()
 }
@@ -134,7 +134,7 @@ fn check_columns(file: &FileMetaData) -> Result<(), Fault> {
     Err(Problem::ParquetColumns { found }.in_file())
 }
 
-/// The rows must be able to lie in the file, as they are what memory is taken for.
+/// Checks that the file can hold the declared rows, because memory is reserved for them.
 fn check_rows(metadata: &ParquetMetaData, length_bytes: u64) -> Result<(), Fault> {
     let rows = metadata.row_groups().iter().try_fold(0_u64, |rows, group| {
         rows.checked_add(u64::try_from(group.num_rows()).ok()?)
@@ -149,7 +149,7 @@ fn check_rows(metadata: &ParquetMetaData, length_bytes: u64) -> Result<(), Fault
     }
 }
 
-/// The columns of a row group, decoded side by side.
+/// The columns of a row group, decoded in parallel.
 struct Group {
     rows: usize,
     operation: Column<Int32Type>,
@@ -224,7 +224,7 @@ impl Group {
         Ok(())
     }
 
-    /// A row, unless its numbers mean nothing.
+    /// Returns a row, or `None` if its values are invalid.
     fn operation_at(&self, at: usize) -> Option<Operation> {
         let number = |column: &Column<Int64Type>| u64::try_from(column.values[at]).ok();
         Some(Operation {
@@ -241,12 +241,12 @@ impl Group {
         })
     }
 
-    /// How many rows from `at` on form a run whose times are not negative.
+    /// Returns the number of rows from `at` on that form a run without negative times.
     fn run_from(&self, at: usize, first: &Operation) -> usize {
         let (kind, file) = (self.operation.values[at], self.file.values[at]);
         let length = first.length_bytes as i64;
         let mut offset = first.offset_bytes as i64;
-        let places = (self.operation.values[at..]
+        let columns = (self.operation.values[at..]
             .iter()
             .zip(&self.file.values[at..]))
         .zip(
@@ -256,11 +256,11 @@ impl Group {
         )
         .zip(self.start.values[at..].iter().zip(&self.end.values[at..]));
         let mut count = 0;
-        for (((&k, &f), (&o, &l)), (&start, &end)) in places {
+        for (((&k, &f), (&o, &l)), (&start, &end)) in columns {
             if k != kind || f != file || l != length || o != offset || start | end < 0 {
                 break;
             }
-            // An offset that wrapped is negative, and no row that was let through has one.
+            // An offset that wrapped is negative, and no valid row has a negative offset.
             offset = offset.wrapping_add(length);
             if offset < 0 {
                 return count + 1;
@@ -270,7 +270,7 @@ impl Group {
         count
     }
 
-    /// What is wrong with a row that could not be taken.
+    /// Returns the problem of a row that could not be appended.
     #[cold]
     fn mistake(&self, at: usize, trace: &Trace) -> Problem {
         let kind = self.operation.values[at];
@@ -299,7 +299,7 @@ impl Group {
     }
 }
 
-/// One column and the values decoded last.
+/// A column and its most recently decoded values.
 struct Column<T: DataType> {
     reader: ColumnReaderImpl<T>,
     values: Vec<T::T>,
@@ -313,7 +313,7 @@ impl<T: DataType> Column<T> {
         }
     }
 
-    /// Decodes exactly so many values.
+    /// Decodes exactly `rows` values.
     fn decode(&mut self, rows: usize) -> Result<(), Fault> {
         self.values.clear();
         let (reader, values) = (&mut self.reader, &mut self.values);

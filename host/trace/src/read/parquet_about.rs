@@ -1,10 +1,10 @@
-//! What the footer of our Parquet tells about the run.
+//! Description of the run in the footer of Cardiograph Parquet.
 
-use crate::trace::{About, Part};
-use crate::write::{CLOCK_OVERHEAD, CLOCK_RESOLUTION, NOTE, PART, TARGET, WORKLOAD};
+use crate::trace::{About, PhaseLabel};
+use crate::write::{CLOCK_OVERHEAD, CLOCK_RESOLUTION, NOTE, PART_0_1, PHASE, TARGET, WORKLOAD};
 use parquet::file::metadata::FileMetaData;
 
-/// What the footer tells about the run; the given text stands in for what it does not.
+/// Completes `about` with the footer; its values remain where the footer has none.
 pub(super) fn merged(mut about: About, file: &FileMetaData) -> About {
     let Some(pairs) = file.key_value_metadata() else {
         return about;
@@ -28,19 +28,20 @@ pub(super) fn merged(mut about: About, file: &FileMetaData) -> About {
         pairs.filter_map(|pair| pair.value.as_deref())
     };
     about.notes = values(NOTE).map(str::to_owned).collect();
-    for part in values(PART).filter_map(part) {
-        // Parts go up; one that does not would take files from the others.
-        if (about.parts.last()).is_none_or(|last: &Part| last.first_file < part.first_file) {
-            about.parts.push(part);
+    for phase in values(PHASE).chain(values(PART_0_1)).filter_map(phase) {
+        // A phase out of order would take files from the others.
+        if (about.phases.last()).is_none_or(|last: &PhaseLabel| last.first_file < phase.first_file)
+        {
+            about.phases.push(phase);
         }
     }
     about
 }
 
-/// A part as the footer has it, unless it is none.
-fn part(text: &str) -> Option<Part> {
+/// Parses a phase of the footer; returns `None` if it is malformed.
+fn phase(text: &str) -> Option<PhaseLabel> {
     let (first_file, label) = text.split_once(' ')?;
-    Some(Part {
+    Some(PhaseLabel {
         first_file: first_file.parse().ok()?,
         label: label.to_owned(),
     })
@@ -51,15 +52,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_have_a_number_and_a_label() {
-        let due = |first_file, label: &str| {
+    fn phases_have_a_number_and_a_label() {
+        let expected = |first_file, label: &str| {
             let label = label.to_owned();
-            Some(Part { first_file, label })
+            Some(PhaseLabel { first_file, label })
         };
-        assert_eq!(part("0 a b"), due(0, "a b"));
-        assert_eq!(part("4294967295 "), due(u32::MAX, ""));
+        assert_eq!(phase("0 a b"), expected(0, "a b"));
+        assert_eq!(phase("4294967295 "), expected(u32::MAX, ""));
         for text in ["", "0", "a 0", " 0 a", "-1 a", "4294967296 a"] {
-            assert_eq!(part(text), None, "{text}");
+            assert_eq!(phase(text), None, "{text}");
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Pages of a Parquet column, checked before the decoder sees them.
+//! Pages of a Parquet column, validated before the decoder sees them.
 //!
-//! The decoder trusts a page's header where an honest writer would not lie: it reserves memory for
-//! as many values as a dictionary claims, and panics without one. Here such pages are refused.
+//! The decoder trusts page headers: it reserves memory for as many values as a dictionary claims, and panics if
+//! the dictionary is missing. Such pages are rejected here.
 
 use super::error::{Fault, Problem};
 use super::thrift::is_sound;
@@ -15,10 +15,10 @@ use parquet::file::serialized_reader::SerializedPageReader;
 use parquet::schema::types::ColumnDescPtr;
 use std::sync::Arc;
 
-/// A page header of numbers is far shorter.
+/// Upper bound of a page header; headers of numeric columns are far shorter.
 const HEADER_BYTES_MAX: u64 = 4096;
 
-/// Checks that a column is stored plainly and lies in the file.
+/// Checks that a column is uncompressed and lies within the file.
 pub(super) fn check_chunk(column: &ColumnChunkMetaData, length_bytes: u64) -> Result<(), Fault> {
     if column.compression() != Compression::UNCOMPRESSED {
         return Err(Problem::ParquetCompressed.in_file());
@@ -37,7 +37,7 @@ pub(super) fn check_chunk(column: &ColumnChunkMetaData, length_bytes: u64) -> Re
     }
 }
 
-/// A file whose page headers are checked as they are read.
+/// A file whose page headers are validated as they are read.
 struct CheckedHeaders<C>(Arc<C>);
 
 impl<C: ChunkReader> Length for CheckedHeaders<C> {
@@ -49,7 +49,7 @@ impl<C: ChunkReader> Length for CheckedHeaders<C> {
 impl<C: ChunkReader> ChunkReader for CheckedHeaders<C> {
     type T = bytes::buf::Reader<Bytes>;
 
-    /// The decoder reads headers this way, and pages with `get_bytes`.
+    /// Validates a header. The decoder reads headers this way, and pages with `get_bytes`.
     fn get_read(&self, start: u64) -> Result<Self::T, ParquetError> {
         let left = self.len().saturating_sub(start);
         let header = self
@@ -59,7 +59,7 @@ impl<C: ChunkReader> ChunkReader for CheckedHeaders<C> {
             Ok(header.reader())
         } else {
             Err(ParquetError::General(
-                "a page header makes no sense".to_owned(),
+                "a page header is malformed".to_owned(),
             ))
         }
     }
@@ -78,7 +78,7 @@ pub(super) struct CheckedPages {
 }
 
 impl CheckedPages {
-    /// The pages of a column that [`check_chunk`] let through.
+    /// Opens the pages of a column that [`check_chunk`] accepted.
     pub(super) fn open<C: ChunkReader + 'static>(
         file: &Arc<C>,
         group: &RowGroupMetaData,
@@ -115,7 +115,7 @@ impl CheckedPages {
                 buf, num_values, ..
             } => {
                 if *num_values as usize > buf.len() / self.value_bytes {
-                    return refuse("a dictionary is shorter than it says");
+                    return refuse("a dictionary is shorter than its header claims");
                 }
                 self.has_dictionary = true;
             }

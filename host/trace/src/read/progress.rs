@@ -1,8 +1,8 @@
-//! Tells how far the reading of a file has come.
+//! Progress reports while a file is read.
 
 use std::io::{self, Read};
 
-/// A reader that tells how many bytes have been taken from it.
+/// A reader that reports the number of bytes taken from it.
 pub(super) struct Counted<'a, R> {
     reader: R,
     bytes: u64,

@@ -1,4 +1,4 @@
-//! The CSV of study 3, the library comparison: one row of figures for each file written.
+//! The CSV of study 3, the library comparison: one row of statistics per file written.
 
 use super::error::{Fault, Problem};
 use super::lines::{Line, Lines};
@@ -29,7 +29,7 @@ pub(super) fn read<R: Read>(lines: &mut Lines<R>, about: About) -> Result<Aggreg
     let mut total_bytes = 0_u64;
     while let Some(line) = lines.next_row()? {
         let row = row(&line)?;
-        // No write has less than a byte, so the number of writes fits where this does.
+        // Every write has at least one byte, so if the bytes fit, so does the number of writes.
         total_bytes = total_bytes.saturating_add(row.file_size_bytes);
         if total_bytes > NUMBER_MAX {
             return Err(Problem::SizesTooLarge.at_line(line.number));
@@ -58,7 +58,7 @@ fn row(line: &Line<'_>) -> Result<AggregateRow, Fault> {
         iteration: field(0).whole()?,
         file_size_bytes: field(1).whole_times(BYTES_PER_KIB)?,
         block_bytes: field(2).whole()?,
-        speed_Bps: Some(field(3).float_above_zero()? * BYTES_PER_MIB)
+        throughput_bytes_per_s: Some(field(3).float_above_zero()? * BYTES_PER_MIB)
             .filter(|&speed| speed <= NUMBER_MAX as f64)
             .ok_or_else(|| field(3).fault(Bad::TooLarge))?,
         latency_ns_mean: field(4).decimal(POWER)?,
@@ -69,7 +69,7 @@ fn row(line: &Line<'_>) -> Result<AggregateRow, Fault> {
     if row.latency_ns_min > row.latency_ns_max {
         return Err(Problem::MinAboveMax.at_line(line.number));
     }
-    let duration_ns = row.file_size_bytes as f64 * 1e9 / row.speed_Bps;
+    let duration_ns = row.file_size_bytes as f64 * 1e9 / row.throughput_bytes_per_s;
     if duration_ns > NUMBER_MAX as f64 {
         return Err(Problem::TakesTooLong.at_line(line.number));
     }

@@ -1,6 +1,6 @@
 //! Recordings: any table whose header names a time column, such as a data logger's CSV.
 //!
-//! The header may end in `key=value` fields, which the rows lack.
+//! The header may end in `key=value` fields that the rows lack.
 
 use super::Recording;
 use super::columns::{MILLISECOND, Unit, cells, pointed, time_column, unquoted};
@@ -14,18 +14,18 @@ use std::io::Read;
 /// The first line of a recording.
 pub(super) struct Header {
     separator: u8,
-    /// Which column holds the time.
+    /// Index of the time column.
     column: usize,
     name: String,
-    /// `None` if the name does not tell it.
+    /// `None` if the name contains no unit.
     unit: Option<Unit>,
-    /// Columns without the empty and the `key=value` ones at the end.
+    /// Number of columns without the empty and `key=value` ones at the end.
     columns: usize,
     fields: usize,
 }
 
 impl Header {
-    /// The header, if the line names a time column.
+    /// Parses the header; returns `None` if the line does not name a time column.
     pub(super) fn parse(line: &[u8]) -> Option<Header> {
         let separator = separator(line);
         let (column, (name, unit)) = cells(line, separator)
@@ -44,10 +44,10 @@ impl Header {
         })
     }
 
-    fn time_ns(&self, line: &Line<'_>, due: usize, unit: Unit) -> Result<u64, Fault> {
+    fn time_ns(&self, line: &Line<'_>, expected: usize, unit: Unit) -> Result<u64, Fault> {
         let found = cells(line.text, self.separator).count();
-        if found != due {
-            return Err(line.wrong_fields(due, found));
+        if found != expected {
+            return Err(line.wrong_fields(expected, found));
         }
         let text = cells(line.text, self.separator)
             .nth(self.column)
@@ -61,12 +61,12 @@ impl Header {
         if self.separator == b',' || !text.contains(&b',') {
             return field.decimal(unit.power);
         }
-        // With another separator the comma is the decimal point of many a country.
+        // If another character separates the columns, a comma is a decimal comma.
         decimal(&pointed(text), unit.power).map_err(|bad| field.fault(bad))
     }
 
-    /// How many fields the rows have, by the first of them.
-    fn fields_due(&self, first: &Line<'_>) -> Result<usize, Fault> {
+    /// Returns the number of fields that all rows must have, taken from the first row.
+    fn expected_fields(&self, first: &Line<'_>) -> Result<usize, Fault> {
         let found = cells(first.text, self.separator).count();
         if found <= self.column || found < self.columns || found > self.fields {
             return Err(first.wrong_fields(self.columns.max(self.column + 1), found));
@@ -83,26 +83,26 @@ pub(super) fn read<R: Read>(
     let unit = header.unit.unwrap_or(MILLISECOND);
     if header.unit.is_none() {
         about.notes.push(format!(
-            "The column \"{}\" does not tell its unit: its times are taken as milliseconds.",
+            "The column \"{}\" names no unit; its times are read as milliseconds.",
             header.name
         ));
     }
     about.notes.push(
-        "Each operation spans one sample to the next, and its bytes are those of the later \
+        "Each operation spans the interval between two samples; its length is that of the later \
          sample's line."
             .to_owned(),
     );
     lines.next_row()?;
-    // Notes of a recorder stand among the rows.
+    // A recorder's notes may appear among the rows.
     let Some(first) = lines.next_row_but(is_note)? else {
         return Err(Problem::OneSample.in_file());
     };
-    let due = header.fields_due(&first)?;
-    let mut before_ns = header.time_ns(&first, due, unit)?;
+    let expected = header.expected_fields(&first)?;
+    let mut before_ns = header.time_ns(&first, expected, unit)?;
     let mut before = time_shown(&first, &header);
     let mut trace = Trace::new(about);
     while let Some(line) = lines.next_row_but(is_note)? {
-        let time_ns = header.time_ns(&line, due, unit)?;
+        let time_ns = header.time_ns(&line, expected, unit)?;
         let operation = Operation {
             kind: OperationKind::Write,
             file: 0,
@@ -147,10 +147,10 @@ fn time_shown(line: &Line<'_>, header: &Header) -> String {
         .unwrap_or_default()
 }
 
-/// The separator that is most frequent; the comma if there is none.
+/// Returns the most frequent separator, or the comma if there is none.
 fn separator(line: &[u8]) -> u8 {
     let count = |separator: u8| line.iter().filter(|&&byte| byte == separator).count();
-    // Of equals, the last wins.
+    // `max_by_key` returns the last of several maxima, so the comma wins a tie.
     [b'\t', b';', b',']
         .into_iter()
         .max_by_key(|&separator| count(separator))
@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn notes_of_a_recorder_are_told_from_rows() {
+    fn notes_of_a_recorder_are_distinguished_from_rows() {
         for note in [
             ",,#file number=1 first=0 at_us=5",
             ",,\"#file number=1 first=0 at_us=5 session=a settings=b,c\"",
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_may_end_in_free_fields() {
+    fn a_header_may_end_in_key_value_fields() {
         let header = Header::parse(b"Time[ms],Vup[V],Vref=0.31004,Prg=17").unwrap();
         assert_eq!((header.columns, header.fields), (2, 4));
         let header = Header::parse(b"n;Time (s);").unwrap();

@@ -1,4 +1,4 @@
-//! A scope's two channels around a shunt in the card's supply, as power.
+//! Power from a scope's two channels around a shunt in the card's supply.
 
 use super::columns::{cells, pointed, unquoted};
 use super::error::{Fault, Problem, ReadError, shown};
@@ -11,32 +11,32 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// Most lines above the first row.
+/// Maximum number of lines above the first row.
 const LINES_ABOVE_MAX: u64 = 1000;
 
-/// No supply of a card comes near; scopes write 9.9E37 for what they could not see.
+/// Far above any card supply; scopes write 9.9E37 for samples out of range.
 const VOLTS_MAX: f64 = 1000.0;
 
-/// From here on times in ns do not fit in 64 bits.
+/// Limit from which times in ns do not fit in 64 bits.
 const TIME_NS_MAX: f64 = 9.223_372_036_854_775e18;
 
-/// What was read of a scope, besides the power itself.
+/// Description of a scope's samples, apart from the power itself.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scope {
     /// Number of samples, at least two.
     pub samples: u64,
-    /// The longest step from one sample to the next in ns.
+    /// Longest step between two samples in ns.
     pub step_ns_max: f64,
-    /// Sentences a reader of the figures must know.
+    /// Remarks that readers of the figures need to know.
     pub notes: Vec<String>,
 }
 
-/// Reads a scope's CSV of time, V1 before and V2 behind a shunt; `take` gets the power
-/// `V2 (V1 - V2) / shunt` of each sample until the next. The last one lasts as long as the one before
-/// it. `progress` hears now and then how many bytes have been read so far.
+/// Reads a scope's CSV of time, V1 before and V2 after a shunt; passes the power `V2 (V1 - V2) / shunt` from each
+/// sample until the next to `take`. The last step is as long as the one before it. `progress` receives the number
+/// of bytes read so far from time to time.
 ///
 /// # Errors
-/// One sentence that names the file, the line, and the remedy.
+/// One sentence that names the file, the line and the remedy.
 pub fn read_scope(
     path: &Path,
     shunt_ohm: f64,
@@ -56,7 +56,7 @@ pub fn read_scope(
     read_scope_from(&name, Counted::new(file, progress), shunt_ohm, take)
 }
 
-/// Reads from anything, such as a pipe; `name` stands for the file in errors.
+/// Reads from any source, such as a pipe; `name` replaces the file name in errors.
 ///
 /// # Errors
 /// As [`read_scope`].
@@ -71,7 +71,7 @@ pub fn read_scope_from(
         .map_err(|fault| ReadError::new(name, fault))
 }
 
-/// A sample and the power from it on.
+/// A sample and the power that it starts.
 struct Sample {
     time_ns: f64,
     power_mw: f64,
@@ -118,7 +118,7 @@ fn read<R: Read>(
     Ok(scope)
 }
 
-/// Skips what stands above the rows.
+/// Skips the lines above the rows and reads the first sample.
 fn first_sample<R: Read>(lines: &mut Lines<R>, shunt_ohm: f64) -> Result<(Columns, Sample), Fault> {
     let mut above = Above::default();
     for _ in 0..LINES_ABOVE_MAX {
@@ -158,7 +158,7 @@ impl Columns {
     }
 
     fn cell<'a>(&self, line: &Line<'a>, column: usize) -> Option<&'a [u8]> {
-        // A number holds no separator, so that quotes need no look.
+        // A number contains no separator, so quotes can be ignored here.
         let mut cells = line.text.split(|&byte| byte == self.separator);
         cells.nth(column).map(unquoted)
     }
@@ -170,9 +170,9 @@ impl Columns {
     fn number(&self, line: &Line<'_>, column: usize, name: &str) -> Result<f64, Fault> {
         let Some(text) = self.cell(line, column) else {
             let last = self.voltages.map(|v| v.column).into_iter().max();
-            let due = last.unwrap_or(0).max(self.time) + 1;
+            let expected = last.unwrap_or(0).max(self.time) + 1;
             let found = cells(line.text, self.separator).count();
-            return Err(line.wrong_fields(due, found));
+            return Err(line.wrong_fields(expected, found));
         };
         let number = Field {
             column: name,

@@ -1,13 +1,13 @@
-//! Which columns of a scope's CSV are the time and the two voltages, and in which units.
+//! Identification of the time and voltage columns of a scope's CSV, and of their units.
 //!
-//! Above the rows stand a line of names, or names and a line of units, or none of them; above these
-//! what the scope tells about itself.
+//! Above the rows there may be a line of names, or a line of names and one of units, or neither; above these,
+//! the scope may describe itself.
 
 use super::columns::{SECOND, Unit, cells, pointed, time_column, unit_named, unquoted};
 use super::error::{Fault, Problem, shown};
 use super::lines::Line;
 
-/// Fewest columns: the time and two voltages.
+/// Minimum number of columns: the time and two voltages.
 const COLUMNS_MIN: usize = 3;
 
 /// The columns of the rows.
@@ -16,9 +16,9 @@ pub(super) struct Columns {
     pub separator: u8,
     pub time: usize,
     pub time_unit: Unit,
-    /// V1 before the shunt and V2 behind it.
+    /// V1 before the shunt and V2 after it.
     pub voltages: [Voltage; 2],
-    /// What had to be assumed.
+    /// Assumptions that were made.
     pub notes: Vec<String>,
 }
 
@@ -28,18 +28,18 @@ pub(super) struct Voltage {
     pub volts_per_unit: f64,
 }
 
-/// The lines right above the rows, the nearer one last.
+/// The two lines directly above the rows, the nearer one last.
 #[derive(Default)]
 pub(super) struct Above([Option<(u64, Vec<u8>)>; 2]);
 
 impl Above {
-    /// One more line that is no row.
+    /// Remembers one more line that is not a row.
     pub(super) fn push(&mut self, line: &Line<'_>) {
         self.0.swap(0, 1);
         self.0[1] = Some((line.number, line.text.to_vec()));
     }
 
-    /// The columns, as these lines name them.
+    /// Identifies the columns from these lines.
     pub(super) fn columns(&self, first: &Line<'_>) -> Result<Columns, Fault> {
         let separator = separator(first.text);
         let count = numbers(first.text);
@@ -66,19 +66,19 @@ impl Above {
     }
 }
 
-/// Whether a line is a row: a time, two voltages and perhaps more, all numbers.
+/// Returns true if the line is a row: a time, two voltages and possibly more, all numbers.
 pub(super) fn is_row(line: &[u8]) -> bool {
     numbers(line) >= COLUMNS_MIN
 }
 
-/// How many numbers a line holds, if it holds nothing else.
+/// Returns the number of numbers in a line, or 0 if it contains anything else.
 fn numbers(line: &[u8]) -> usize {
     let mut count = 0;
     for cell in cells(line, separator(line)).map(unquoted) {
         let number = std::str::from_utf8(&pointed(cell)).map(str::parse::<f64>);
         match number {
             Ok(Ok(_)) => count += 1,
-            // Some scopes end every row in a separator.
+            // Some scopes end every row with a separator.
             _ if cell.is_empty() => {}
             _ => return 0,
         }
@@ -86,13 +86,13 @@ fn numbers(line: &[u8]) -> usize {
     count
 }
 
-/// A semicolon or tab separates wherever there is one: the comma may then be a decimal comma.
+/// Returns the separator: a semicolon or tab if there is one, because the comma may then be a decimal comma.
 fn separator(line: &[u8]) -> u8 {
     let is_there = |separator: &u8| line.contains(separator);
     [b';', b'\t'].into_iter().find(is_there).unwrap_or(b',')
 }
 
-/// A header may be marked as a comment.
+/// Removes the comment mark that a header may have.
 fn without_mark(line: &[u8]) -> &[u8] {
     let line = line.trim_ascii();
     match line {
@@ -122,13 +122,13 @@ fn unnamed(separator: u8) -> Columns {
         time_unit: SECOND,
         voltages: [volts(1), volts(2)],
         notes: vec![
-            "The scope's columns have no names: they are taken as time in s, V1 and V2 in V."
+            "The scope's columns are unnamed; they are read as time in s, V1 and V2 in V."
                 .to_string(),
         ],
     }
 }
 
-/// The columns by their names; a line of units, where there is one, has the last word on those.
+/// Identifies the columns by their names; a line of units, if present, overrides the units in the names.
 fn named(separator: u8, names: &[String], units: &[String]) -> Option<Columns> {
     let mut columns = names.iter().enumerate();
     let (time, time_unit) =
@@ -141,7 +141,7 @@ fn named(separator: u8, names: &[String], units: &[String]) -> Option<Columns> {
     let others = || (0..names.len()).filter(|&column| column != time);
     let voltages = match (is_channel(0), is_channel(1)) {
         (Some(v1), Some(v2)) => [v1, v2],
-        // With two columns besides the time there is no choice but their order.
+        // With exactly two other columns, their order decides.
         _ if others().count() == 2 => {
             let mut pair = others().map(|i| Some((i, volts_in(&names[i])?)));
             [pair.next()??, pair.next()??]
@@ -156,8 +156,7 @@ fn named(separator: u8, names: &[String], units: &[String]) -> Option<Columns> {
     let notes = match below.or(time_unit) {
         Some(_) => Vec::new(),
         None => vec![
-            "The scope's time column does not tell its unit: its times are taken as seconds."
-                .to_string(),
+            "The scope's time column names no unit; its times are read as seconds.".to_string(),
         ],
     };
     let voltage = |(column, volts_per_unit): (usize, f64)| {
@@ -178,7 +177,7 @@ fn named(separator: u8, names: &[String], units: &[String]) -> Option<Columns> {
     })
 }
 
-/// The columns by a line of units alone: the names above it say nothing of a time, as `x-axis,1,2`.
+/// Identifies the columns by a line of units alone, for names without a time such as `x-axis,1,2`.
 fn by_units(separator: u8, names: &[String], units: &[String]) -> Option<Columns> {
     let time = units
         .iter()
@@ -192,7 +191,7 @@ fn by_units(separator: u8, names: &[String], units: &[String]) -> Option<Columns
     named(separator, &names, units)
 }
 
-/// Which channel a column is, 0 or 1, and volts per unit: `V1`, `CH2 (mV)`, `Channel A`.
+/// Returns the channel of a column, 0 or 1, and volts per unit: `V1`, `CH2 (mV)`, `Channel A`.
 fn channel(name: &str) -> Option<(usize, f64)> {
     const WORDS: &[&str] = &["channel", "chan", "ch", "voltage", "volt", "v", "u", "c"];
     let name: String = name.chars().filter(|c| c.is_alphanumeric()).collect();
@@ -207,11 +206,11 @@ fn channel(name: &str) -> Option<(usize, f64)> {
     Some((which, if unit.is_empty() { 1.0 } else { volts(unit)? }))
 }
 
-/// Volts per unit of a column by the last word of its name; 1 if that is no unit.
+/// Returns volts per unit by the last word of a column's name; 1 if it is not a unit.
 fn volts_in(name: &str) -> Option<f64> {
     let mut words = name.split(|c: char| !c.is_alphanumeric());
     let last = words.rfind(|word| !word.is_empty());
-    // Two times, or a current already worked out, are no voltages.
+    // A second time, or a current or power computed by the scope, is not a voltage.
     match last {
         Some("s" | "ms" | "us" | "ns" | "a" | "ma" | "ua" | "w" | "mw") => None,
         unit => Some(unit.and_then(volts).unwrap_or(1.0)),
@@ -227,7 +226,7 @@ fn volts(unit: &str) -> Option<f64> {
     }
 }
 
-/// A unit without brackets around it.
+/// Removes brackets around a unit.
 fn bare(unit: &str) -> &str {
     unit.trim_matches(|c: char| !c.is_alphanumeric())
 }
@@ -238,7 +237,7 @@ mod tests {
     use super::super::lines::Lines;
     use super::*;
 
-    /// Column and unit of the time, column and volts per unit of V1 and V2.
+    /// Column and unit of the time; column and volts per unit of V1 and V2.
     type Found = (usize, &'static str, [(usize, f64); 2]);
 
     fn columns(text: &str) -> Option<Found> {
@@ -256,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn names_as_scopes_write_them() {
+    fn common_scope_headers_are_recognised() {
         let plain = Some((0, "s", [(1, 1.0), (2, 1.0)]));
         for text in [
             "time,V1,V2\n0,3.3,3.2\n",
@@ -284,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_clear_is_not_guessed() {
+    fn ambiguous_headers_are_rejected() {
         for text in [
             "index,start_us,end_us\n0,0,272\n",
             "X,CH1,CH2,Start,Increment\nSequence,Volt,Volt,0.0,1e-6\n0,1.0,1.0,\n",

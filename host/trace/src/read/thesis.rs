@@ -10,9 +10,9 @@
 //! 5000,27012,99812,...,         one row per line written, start and end of every file
 //! ```
 //!
-//! A row holds what was written minutes apart: all rows of file 0 come first in time, then all of
-//! file 1. The times are 32-bit microseconds that wrap after 71.6 min. Some copies show blanks as
-//! underscores or commas, so all three separate words here.
+//! A row holds values written minutes apart: all rows of file 0 come first in time, then all of file 1. The
+//! times are 32-bit microseconds that wrap after 71.6 min. Some copies have underscores or commas in place of
+//! blanks, so all three separate words here.
 
 use super::error::{Fault, Problem};
 use super::lines::{Line, Lines};
@@ -23,10 +23,10 @@ use std::io::Read;
 
 const NS_PER_US: u64 = 1000;
 
-/// A counter that falls by more than this has wrapped; one that falls by less ran backward.
+/// A counter that falls by more than this has wrapped; a smaller decrease is an error.
 const WRAP_US_MIN: u32 = 1 << 31;
 
-/// Whether a line is the first of such a file.
+/// Returns true if the line is the first of such a file.
 pub(super) fn begins(line: &[u8]) -> bool {
     starts_with(line, &["test", "information:"])
 }
@@ -59,7 +59,7 @@ pub(super) fn read<R: Read>(
     table.into_trace(about, length_bytes)
 }
 
-/// What the `name,value` lines say.
+/// Values of the `name,value` lines.
 #[derive(Default)]
 struct Information {
     bytes_per_line: Option<u64>,
@@ -74,7 +74,7 @@ impl Information {
     fn read<R: Read>(lines: &mut Lines<R>) -> Result<Information, Fault> {
         let mut information = Information::default();
         while let Some(line) = lines.next_row()? {
-            let place = if starts_with(line.text, &["test", "results"]) {
+            let slot = if starts_with(line.text, &["test", "results"]) {
                 return Ok(information);
             } else if starts_with(line.text, &["bytes", "per", "line"]) {
                 &mut information.bytes_per_line
@@ -92,13 +92,13 @@ impl Information {
                 text: words(line.text).last().unwrap_or_default(),
                 line: &line,
             };
-            *place = Some(field.whole()?);
+            *slot = Some(field.whole()?);
         }
         Err(Problem::NoResults.in_file())
     }
 }
 
-/// How many files the header of the results names.
+/// Returns the number of files that the header of the results names.
 fn files_in_header<R: Read>(lines: &mut Lines<R>) -> Result<u64, Fault> {
     let Some(line) = lines.next_row()? else {
         return Err(Problem::NoResults.in_file());
@@ -123,12 +123,12 @@ fn files_in_header<R: Read>(lines: &mut Lines<R>) -> Result<u64, Fault> {
     }
 }
 
-/// The results as they stand in the file.
+/// The results in the order of the file.
 struct Table {
     files: usize,
-    /// Row after row; each holds start and end of every file.
+    /// The rows in order, each with the start and end of every file.
     times_us: Vec<u32>,
-    /// Where each row stands in the file.
+    /// Line number of each row.
     line_numbers: Vec<u64>,
 }
 
@@ -163,10 +163,10 @@ impl Table {
     }
 
     fn read_row(&mut self, line: &Line<'_>) -> Result<(), Fault> {
-        let due = 2 * self.files;
+        let expected = 2 * self.files;
         let found = words(line.text).count();
-        if found != due {
-            return Err(line.wrong_fields(due, found));
+        if found != expected {
+            return Err(line.wrong_fields(expected, found));
         }
         for text in words(line.text) {
             let field = Field {
@@ -180,7 +180,7 @@ impl Table {
         Ok(())
     }
 
-    /// Puts the operations in order of time and undoes the wraps.
+    /// Sorts the operations by time and unwraps the counter.
     fn into_trace(self, about: About, length_bytes: u64) -> Result<Trace, Fault> {
         let mut trace = Trace::new(about);
         let mut clock = Clock::default();
@@ -207,7 +207,7 @@ impl Table {
     }
 }
 
-/// Turns readings of a 32-bit microsecond counter into ns that never wrap.
+/// Converts readings of a 32-bit microsecond counter to ns that never wrap.
 #[derive(Default)]
 struct Clock {
     wraps: u64,
@@ -227,12 +227,12 @@ impl Clock {
             self.wraps += 1;
         }
         self.before_us = time_us;
-        // One wrap takes two numbers of the file, so this stays far below 2^63.
+        // A wrap takes at least two numbers of the file, so this stays far below 2^63.
         Ok(((self.wraps << 32) + u64::from(time_us)) * NS_PER_US)
     }
 }
 
-/// What lies between blanks, underscores and commas.
+/// Words between blanks, underscores and commas.
 fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.split(|byte| b" \t_,".contains(byte))
         .filter(|word| !word.is_empty())
@@ -240,9 +240,9 @@ fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 fn starts_with(line: &[u8], start: &[&str]) -> bool {
     let mut words = words(line);
-    start.iter().all(|due| {
+    start.iter().all(|expected| {
         words
             .next()
-            .is_some_and(|word| word.eq_ignore_ascii_case(due.as_bytes()))
+            .is_some_and(|word| word.eq_ignore_ascii_case(expected.as_bytes()))
     })
 }

@@ -1,7 +1,7 @@
-//! Looks over the Thrift structures of a Parquet file before the decoder reads them.
+//! Validates the Thrift structures of a Parquet file before the decoder reads them.
 //!
-//! The decoder believes the length of a list that it skips. Elements may take no bytes at all, so a
-//! few bytes can keep it busy for minutes; here a structure with more elements than bytes is refused.
+//! The decoder trusts the length of a list that it skips. List elements may take no bytes at all, so a few bytes
+//! can keep it busy for minutes. A structure with more elements than bytes is therefore rejected here.
 
 const STOP: u8 = 0;
 const BYTE: u8 = 3;
@@ -15,10 +15,10 @@ const MAP: u8 = 11;
 const STRUCT: u8 = 12;
 const UUID: u8 = 13;
 
-/// Structures nest no deeper in any Parquet file.
+/// Maximum nesting depth; no Parquet file nests structures deeper.
 const DEPTH_MAX: u32 = 32;
 
-/// Whether the bytes start with a structure whose lists are no longer than they can be.
+/// Returns true if the bytes start with a structure whose lists are no longer than the bytes allow.
 pub(super) fn is_sound(bytes: &[u8]) -> bool {
     let mut walk = Walk {
         rest: bytes,
@@ -36,7 +36,7 @@ impl Walk<'_> {
     fn skip(&mut self, kind: u8, depth: u32) -> Option<()> {
         let depth = depth.checked_sub(1)?;
         match kind {
-            // The two values of a boolean are kinds of their own and have no bytes.
+            // The two boolean values are types of their own, without bytes.
             1 | 2 => Some(()),
             BYTE => self.bytes(1),
             I16..=I64 => self.varint().map(|_| ()),
@@ -66,7 +66,7 @@ impl Walk<'_> {
                     return Some(());
                 }
                 if head >> 4 == 0 {
-                    // The field's number, where it does not follow from the one before.
+                    // Explicit field number, present if it does not follow from the previous one.
                     self.varint()?;
                 }
                 self.skip(head & 15, depth)?;
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_longer_than_the_bytes_are_refused() {
+    fn lists_longer_than_the_bytes_are_rejected() {
         // Field 1, a list of 15 or more booleans: 20 of 24 bytes, then 2^31 - 1.
         let mut sound = vec![0x19, 0xF1, 20, 0];
         sound.resize(24, 0);
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn endless_nesting_and_missing_ends_are_refused() {
+    fn endless_nesting_and_missing_ends_are_rejected() {
         assert!(!is_sound(&[0x1C; 1000]));
         assert!(!is_sound(&[]));
         assert!(!is_sound(&[0x15, 0x80]));

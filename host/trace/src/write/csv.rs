@@ -1,4 +1,4 @@
-//! Our own CSV.
+//! Cardiograph CSV.
 
 use crate::read::COLUMNS;
 use crate::trace::Trace;

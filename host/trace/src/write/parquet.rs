@@ -1,8 +1,7 @@
-//! Our Parquet.
+//! Cardiograph Parquet.
 //!
-//! The encodings make a sequential trace small and quick to read: operation, file and length hardly
-//! change, so a dictionary turns them into runs; offsets and times go up evenly, so they are kept as
-//! packed differences.
+//! The encodings make a sequential trace small and fast to read: operation, file and length rarely change, so a
+//! dictionary reduces them to runs; offsets and times increase evenly, so they are stored as packed deltas.
 
 use crate::read::COLUMNS;
 use crate::trace::{About, Trace};
@@ -17,32 +16,34 @@ use parquet::schema::types::{ColumnPath, Type};
 use std::io::{self, Write};
 use std::sync::Arc;
 
-/// Rows in a row group. One group's columns are encoded in memory before they are written.
+/// Rows per row group. The columns of one group are encoded in memory before they are written.
 const GROUP_ROWS: usize = 1 << 20;
 
-/// Rows that are handed to the encoder at once.
+/// Rows passed to the encoder at once.
 const BATCH_ROWS: usize = 1 << 13;
 
-/// Rows in a page: the least that a reader has to decode.
+/// Rows per page, the smallest unit that a reader has to decode.
 const PAGE_ROWS: usize = 1 << 15;
 
 /// Values of the column `operation`.
 pub(crate) const WRITE: i32 = 0;
 pub(crate) const READ: i32 = 1;
 
-/// Keys of the footer.
+/// Keys of the footer metadata.
 pub(crate) const TARGET: &str = "cardiograph.target";
 pub(crate) const WORKLOAD: &str = "cardiograph.workload";
 pub(crate) const CLOCK_RESOLUTION: &str = "cardiograph.clock_resolution_ns";
 pub(crate) const CLOCK_OVERHEAD: &str = "cardiograph.clock_overhead_ns";
 /// Followed by the number of the note.
 pub(crate) const NOTE: &str = "cardiograph.note.";
-/// Followed by the number of the part.
-pub(crate) const PART: &str = "cardiograph.part.";
+/// Followed by the number of the phase.
+pub(crate) const PHASE: &str = "cardiograph.phase.";
+/// Prefix of the phases in files that version 0.1 wrote.
+pub(crate) const PART_0_1: &str = "cardiograph.part.";
 
 pub(super) fn write(trace: &Trace, out: impl Write + Send) -> io::Result<()> {
     write_groups(trace, out).map_err(|error| match error {
-        // A full disk must be told from a mistake of ours.
+        // Distinguishes a full disk from an encoder error.
         ParquetError::External(error) => match error.downcast::<io::Error>() {
             Ok(error) => *error,
             Err(error) => io::Error::other(error),
@@ -82,7 +83,7 @@ fn write_column(
 ) -> Result<(), ParquetError> {
     match index {
         0 => write_values::<Int32Type>(&mut column, operations.map(|o| Ok(code(o.kind)))),
-        // The schema says that these 32 bits are unsigned.
+        // The schema declares these 32 bits as unsigned.
         1 => write_values::<Int32Type>(&mut column, operations.map(|o| Ok(o.file as i32))),
         2 => write_values::<Int64Type>(&mut column, operations.map(|o| fitting(o.offset_bytes))),
         3 => write_values::<Int64Type>(&mut column, operations.map(|o| fitting(o.length_bytes))),
@@ -180,9 +181,9 @@ fn key_values(about: &About) -> Vec<KeyValue> {
             .zip(&about.notes)
             .map(|(number, note)| pair(&format!("{NOTE}{number}"), note.clone())),
     );
-    pairs.extend((1..).zip(&about.parts).map(|(number, part)| {
-        let value = format!("{} {}", part.first_file, part.label);
-        pair(&format!("{PART}{number}"), value)
+    pairs.extend((1..).zip(&about.phases).map(|(number, phase)| {
+        let value = format!("{} {}", phase.first_file, phase.label);
+        pair(&format!("{PHASE}{number}"), value)
     }));
     pairs
 }

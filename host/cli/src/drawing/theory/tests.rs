@@ -1,10 +1,10 @@
-//! Theory beside numbers by hand and beside simulated cards.
+//! Compares the theory with hand calculations and with simulated cards.
 
 use super::*;
 use cardiograph_sim_card::{CARDS, Controller, Seed};
 
 #[test]
-fn the_card_that_comes_along_has_the_numbers_one_gets_by_hand() {
+fn the_figures_of_the_default_card_match_a_hand_calculation() {
     let profile = Profile::named("class10-16g").unwrap();
     let theory = of_card(&profile);
     let value = |name: &str| {
@@ -12,36 +12,43 @@ fn the_card_that_comes_along_has_the_numbers_one_gets_by_hand() {
         found.map(|derived| derived.value.clone()).unwrap()
     };
     // 64 × (50 + 700) us and two erases of 3 ms.
-    assert_eq!(value("A peak"), "54 ms");
-    assert_eq!(value("A small write"), "650 µs");
-    assert_eq!(value("From peak to peak"), "2 560 log pages");
-    assert_eq!(value("Size of the log"), "10 MiB");
-    assert_eq!(value("Whole pages in order"), "5.85 MB/s");
-    assert_eq!(value("Endurance, written"), "48 TB");
+    assert_eq!(value("Stall: merge"), "54 ms");
+    assert_eq!(value("Small write"), "650 µs");
+    assert_eq!(value("Stall spacing within"), "2 560 log pages");
+    assert_eq!(value("Total size of log blocks"), "10 MiB");
+    assert_eq!(value("Sequential whole pages"), "5.85 MB/s");
+    assert_eq!(value("Endurance, sequential"), "48 TB");
 }
 
 #[test]
-fn a_log_that_is_freed_in_portions_goes_round_in_whole_ones() {
+fn log_blocks_are_reused_in_whole_garbage_collections() {
     let mut profile = Profile::named("class10-16g").unwrap();
-    let mut round = |log_blocks, clean_up_blocks| {
+    let mut cycle_blocks = |log_blocks, gc_log_blocks| {
         profile.controller.log_blocks = log_blocks;
-        profile.controller.clean_up_blocks = clean_up_blocks;
-        round_pages(&profile) / 64
+        profile.controller.gc_log_blocks = gc_log_blocks;
+        cycle_pages(&profile) / 64
     };
-    assert_eq!((round(10, 1), round(10, 3), round(10, 10)), (10, 9, 10));
+    assert_eq!(
+        (
+            cycle_blocks(10, 1),
+            cycle_blocks(10, 3),
+            cycle_blocks(10, 10)
+        ),
+        (10, 9, 10)
+    );
 }
 
-/// Busy times of small writes, in us: a file grows by a page now and then in one unit, and pages of
-/// another are written again and again.
-fn simulated_us(profile: &Profile, round: u64) -> Vec<f64> {
+/// Busy times of small writes in us: a file in one unit grows by a page from time to time, and pages of another
+/// unit are rewritten over and over.
+fn simulated_us(profile: &Profile, cycle: u64) -> Vec<f64> {
     let mut card = Controller::new(profile, Seed::new(1));
     let pages = u64::from(profile.flash.pages_per_block);
     let blocks_per_page = page_bytes(profile) / BLOCK_BYTES as u64;
     let file = u64::from(profile.controller.fast_zone_units) + 1;
     let mut now_ns = 0;
     let mut write = |at: u64| {
-        let step = round / 16;
-        // More pages than fit in RAM, so that each is read first.
+        let step = cycle / 16;
+        // More pages than fit in RAM, so that each has to be read first.
         let page = match at.is_multiple_of(step) {
             true => file * pages + at / step % pages,
             false => (file + 1) * pages + at % 17,
@@ -50,37 +57,37 @@ fn simulated_us(profile: &Profile, round: u64) -> Vec<f64> {
         now_ns += busy.total_ns;
         busy.total_ns as f64 / 1e3
     };
-    (0..5 * round).map(&mut write).collect()
+    (0..5 * cycle).map(&mut write).collect()
 }
 
 #[test]
-fn peaks_come_as_high_and_as_far_apart_as_theory_says() {
+fn latency_and_spacing_of_simulated_stalls_match_the_theory() {
     for (name, _) in CARDS {
         let mut profile = Profile::named(name).unwrap();
-        if profile.controller.clean_up_blocks > 1 {
+        if profile.controller.gc_log_blocks > 1 {
             continue;
         }
         profile.flash.spread_percent = 0;
         profile.controller.stall_limit_us = u32::MAX;
         profile.controller.wear_levelling_erases = u32::MAX;
         profile.controller.log_used_pages = 0;
-        let (times, round) = (Times::of(&profile), round_pages(&profile));
-        let mut peaks = Vec::new();
-        for (at, us) in simulated_us(&profile, round).into_iter().enumerate() {
+        let (times, cycle) = (Times::of(&profile), cycle_pages(&profile));
+        let mut stalls = Vec::new();
+        for (at, us) in simulated_us(&profile, cycle).into_iter().enumerate() {
             let beyond_us = us - times.small_us;
             if beyond_us > times.copy_us / 2.0 {
-                // Worn blocks take a little longer to erase.
-                let ratio = beyond_us / times.peak_us;
+                // Worn blocks take slightly longer to erase.
+                let ratio = beyond_us / times.stall_us;
                 assert!((0.99..1.01).contains(&ratio), "{name}: {ratio}");
-                peaks.push(at as u64);
+                stalls.push(at as u64);
             }
         }
-        assert!(peaks.len() >= 3, "{name}: {peaks:?}");
-        let most = round + round / 16 + u64::from(profile.flash.pages_per_block);
-        let mut steps = peaks.windows(2).map(|pair| pair[1] - pair[0]);
+        assert!(stalls.len() >= 3, "{name}: {stalls:?}");
+        let most = cycle + cycle / 16 + u64::from(profile.flash.pages_per_block);
+        let mut steps = stalls.windows(2).map(|pair| pair[1] - pair[0]);
         assert!(
-            steps.all(|step| (round..=most).contains(&step)),
-            "{name}: {peaks:?}, {round}"
+            steps.all(|step| (cycle..=most).contains(&step)),
+            "{name}: {stalls:?}, {cycle}"
         );
     }
 }

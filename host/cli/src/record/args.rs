@@ -1,0 +1,178 @@
+//! Arguments of `cardiograph record`.
+
+use crate::target::DEFAULT_TARGET;
+use crate::values::duration;
+use clap::ValueEnum;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Record samples to a card and verify that none is lost.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Samples arrive at a fixed rate, even while the card is busy, and wait in a buffer until they are
+written. Afterwards all of them are read back and compared. Simulated cards run in virtual time.
+Directories run in real time and keep their files.
+
+Examples:
+  cardiograph record --rate 860 --sample-bytes 100 --for 120s  the built-in simulated card
+  cardiograph record /media/card --rate 200 --for 1h           a directory of this computer
+  cardiograph record --compare --buffer 16KiB                  compare four ways to record
+  cardiograph record sim:kingston-8g@esp32 --streams 4 --rate 200 --json figures.json
+  cardiograph record --samples recording.csv                   replay a recording at its own times
+  my-sensor | cardiograph record --samples - --rate 100        record lines of another program
+
+Exit codes; if several apply, the first in this list:
+  1    samples are unaccounted for: neither in files nor in reported gaps
+  2    bad input, or the storage device failed
+  4    the storage device is full, and samples were lost
+  3    samples were lost; the reported gaps list all of them
+  130, 143, 129   ended by SIGINT (Ctrl-C), SIGTERM, SIGHUP; nothing was lost
+  0    nothing was lost
+With --compare, losses are a result: the code is 0, 2, or that of a signal.")]
+pub struct Record {
+    /// A simulated card as sim:CARD@BOARD (names or TOML files), or a directory
+    #[arg(default_value = DEFAULT_TARGET)]
+    pub target: String,
+
+    /// Samples per second and stream [default: 860]
+    #[arg(long, value_name = "HZ")]
+    pub rate: Option<u32>,
+
+    /// Bytes per sample; in CSV a sample is a line, including CR LF [default: 100]
+    #[arg(long, value_name = "BYTES")]
+    pub sample_bytes: Option<usize>,
+
+    /// Length of the recording [default: 60s; with --samples, all samples]
+    #[arg(long = "for", value_name = "TIME", value_parser = duration)]
+    pub length: Option<Duration>,
+
+    /// Size of the buffer, divided equally among the streams
+    #[arg(long, value_name = "BYTES", default_value = "64KiB", value_parser = bytes)]
+    pub buffer: u64,
+
+    /// Newest data that a power cut may lose: a time, or `sample` for only the newest sample
+    #[arg(long, value_name = "TIME|sample", default_value = "1s", value_parser = durability_window)]
+    pub durability_window: DurabilityWindow,
+
+    /// Way to write samples to the card
+    #[arg(long, value_enum, default_value = "stream")]
+    pub policy: PolicyArg,
+
+    /// Number of streams, 1 to 4. Binary streams share files; each CSV stream has its own files
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub streams: u32,
+
+    /// File format [default: csv for one stream and with --samples, binary for several streams]
+    #[arg(long, value_enum)]
+    pub format: Option<FormatArg>,
+
+    /// Compare all policies on the same card with the same buffer
+    #[arg(long)]
+    pub compare: bool,
+
+    /// Seed of the simulated card
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    pub seed: u64,
+
+    /// Length of a session: `stream` begins a new file after it, `after-session` writes its samples then
+    /// [default: 10s for after-session]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub rotate_every: Option<Duration>,
+
+    /// Maximum file size, 64 KiB to 4 GiB; a full file is followed by a new one
+    #[arg(long, value_name = "BYTES", default_value = "64MiB", value_parser = bytes)]
+    pub file_size: u64,
+
+    /// Behaviour when the card is full
+    #[arg(long, value_enum, default_value = "stop")]
+    pub when_full: WhenFullArg,
+
+    /// Samples to record: lines of standard input (-), or a recording with a time column, replayed at its times
+    #[arg(long, value_name = "-|FILE")]
+    pub samples: Option<PathBuf>,
+
+    /// Write the figures as JSON; - is standard output
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+}
+
+impl Record {
+    /// Returns the file format: the requested one, or the default.
+    pub fn format(&self) -> FormatArg {
+        let is_binary = self.streams > 1 && self.samples.is_none();
+        let default = if is_binary {
+            FormatArg::Binary
+        } else {
+            FormatArg::Csv
+        };
+        self.format.unwrap_or(default)
+    }
+}
+
+/// File format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FormatArg {
+    /// Blocks with checksums; `cardiograph export` converts them to CSV or ULog
+    Binary,
+    /// Lines of text
+    Csv,
+}
+
+/// Way to write samples to the card.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PolicyArg {
+    /// Open the file, append and close it for every sample
+    Naive,
+    /// Keep the file open until the end
+    KeepOpen,
+    /// Buffer samples until a session is over, then write them
+    AfterSession,
+    /// Cardiograph's recorder: a continuous stream of blocks
+    Stream,
+}
+
+/// Behaviour when the card is full.
+#[derive(Clone, Copy, ValueEnum)]
+pub enum WhenFullArg {
+    /// Lose new samples and report them
+    Stop,
+    /// Remove the oldest recording; other files are never removed
+    RemoveOldest,
+}
+
+/// Newest data that a power cut may lose.
+#[derive(Clone, Copy)]
+pub enum DurabilityWindow {
+    /// Samples of this time.
+    Time(Duration),
+    /// Only the newest sample.
+    Sample,
+}
+
+fn durability_window(text: &str) -> Result<DurabilityWindow, String> {
+    match text {
+        "sample" => Ok(DurabilityWindow::Sample),
+        text => duration(text).map(DurabilityWindow::Time),
+    }
+}
+
+/// Parses a size: `65536`, `64KiB`, `1MB`.
+fn bytes(text: &str) -> Result<u64, String> {
+    const UNITS: [(&str, u64); 7] = [
+        ("KiB", 1 << 10),
+        ("MiB", 1 << 20),
+        ("GiB", 1 << 30),
+        ("kB", 1_000),
+        ("MB", 1_000_000),
+        ("GB", 1_000_000_000),
+        ("B", 1),
+    ];
+    let text = text.trim();
+    let found = UNITS
+        .iter()
+        .find_map(|&(unit, factor)| Some((text.strip_suffix(unit)?, factor)));
+    let (number, factor) = found.unwrap_or((text, 1));
+    let number: Option<u64> = number.trim_end().parse().ok();
+    let size = number.and_then(|number| number.checked_mul(factor));
+    size.ok_or("expected a whole number and a unit, such as 64KiB or 1MB".to_string())
+}

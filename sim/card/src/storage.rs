@@ -1,0 +1,69 @@
+//! The bytes of a card, stored sparsely: chunks that are all zero take no memory, and clones share chunks until
+//! one of them writes.
+
+use crate::BLOCK_BYTES;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Blocks per chunk.
+const CHUNK_BLOCKS: u64 = 8;
+const CHUNK_BYTES: usize = CHUNK_BLOCKS as usize * BLOCK_BYTES;
+
+#[derive(Clone, Default)]
+pub(crate) struct Storage {
+    chunks: HashMap<u64, Arc<[u8; CHUNK_BYTES]>>,
+}
+
+impl Storage {
+    pub(crate) fn read(&self, block: u64, data: &mut [u8; BLOCK_BYTES]) {
+        match self.chunks.get(&(block / CHUNK_BLOCKS)) {
+            Some(chunk) => data.copy_from_slice(&chunk[range(block)]),
+            None => data.fill(0),
+        }
+    }
+
+    pub(crate) fn write(&mut self, block: u64, data: &[u8; BLOCK_BYTES]) {
+        let key = block / CHUNK_BLOCKS;
+        if let Some(chunk) = self.chunks.get_mut(&key) {
+            Arc::make_mut(chunk)[range(block)].copy_from_slice(data);
+        } else if data.iter().any(|&byte| byte != 0) {
+            let mut chunk = Arc::new([0; CHUNK_BYTES]);
+            Arc::make_mut(&mut chunk)[range(block)].copy_from_slice(data);
+            self.chunks.insert(key, chunk);
+        }
+    }
+
+    /// Returns true if all blocks are the same.
+    pub(crate) fn is_same(&self, other: &Storage) -> bool {
+        let zeros = [0; CHUNK_BYTES];
+        let is_in = |one: &Storage, other: &Storage| {
+            one.chunks
+                .iter()
+                .all(|(key, chunk)| match other.chunks.get(key) {
+                    Some(twin) => Arc::ptr_eq(chunk, twin) || chunk == twin,
+                    None => **chunk == zeros,
+                })
+        };
+        is_in(self, other) && is_in(other, self)
+    }
+
+    /// Sets blocks to zero; the time taken depends only on the amount of data stored.
+    pub(crate) fn erase(&mut self, blocks: std::ops::Range<u64>) {
+        self.chunks.retain(|key, chunk| {
+            let first = key * CHUNK_BLOCKS;
+            let from = blocks.start.clamp(first, first + CHUNK_BLOCKS) - first;
+            let to = blocks.end.clamp(first, first + CHUNK_BLOCKS) - first;
+            // Whole chunks are dropped below; only parts of a chunk have to be cleared.
+            if from < to && to - from < CHUNK_BLOCKS {
+                Arc::make_mut(chunk)[from as usize * BLOCK_BYTES..to as usize * BLOCK_BYTES]
+                    .fill(0);
+            }
+            to.saturating_sub(from) < CHUNK_BLOCKS
+        });
+    }
+}
+
+fn range(block: u64) -> std::ops::Range<usize> {
+    let at = (block % CHUNK_BLOCKS) as usize * BLOCK_BYTES;
+    at..at + BLOCK_BYTES
+}

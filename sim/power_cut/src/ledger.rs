@@ -1,0 +1,165 @@
+//! Blocks of cases that were run, written down so that a million power cuts can be run in parts.
+
+use crate::case::Outcome;
+use std::fs;
+use std::io::Write;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+/// Cases of a line.
+pub const BLOCK_CASES: u64 = 1000;
+
+const HEAD: &str = "| cases | power cuts | struck | exchanged | samples found | late windows | failures | s | recorder | judge |
+|---|---|---|---|---|---|---|---|---|---|
+";
+
+/// Runs of a recorder by a judge, each known by the hash of its sources in git.
+pub struct Ledger {
+    path: PathBuf,
+    versions: [String; 2],
+    /// Cases and cuts of lines of these versions.
+    done: Vec<(Range<u64>, u64)>,
+    begun: Instant,
+}
+
+impl Ledger {
+    /// Opens the file of today, and reads those of other days.
+    ///
+    /// # Errors
+    /// That git or a file cannot be read.
+    pub fn open() -> Result<Ledger, String> {
+        let root = capture("git", &["rev-parse", "--show-toplevel"])?;
+        let folder = PathBuf::from(root).join("benchmarks/runs");
+        let version =
+            |path: &str| capture("git", &["rev-parse", "--short=10", &format!("HEAD:{path}")]);
+        let versions = [version("core/recorder/src")?, version("sim/power_cut/src")?];
+        let days = SystemTime::now().duration_since(UNIX_EPOCH);
+        let days = days.map_or(0, |since| since.as_secs() / 86_400);
+        let mut ledger = Ledger {
+            path: folder.join(format!("{}-power-cuts.md", date(days))),
+            versions,
+            done: Vec::new(),
+            begun: Instant::now(),
+        };
+        let files = fs::read_dir(&folder).map_err(|why| format!("{}: {why}", folder.display()))?;
+        for file in files.flatten() {
+            if file
+                .file_name()
+                .to_string_lossy()
+                .ends_with("-power-cuts.md")
+            {
+                let text = fs::read_to_string(file.path()).map_err(|why| why.to_string())?;
+                let lines = text.lines().filter_map(|line| ledger.parse(line));
+                let lines: Vec<_> = lines.collect();
+                ledger.done.extend(lines);
+            }
+        }
+        Ok(ledger)
+    }
+
+    /// Cases and cuts of a line without failures, if it is of these versions.
+    fn parse(&self, line: &str) -> Option<(Range<u64>, u64)> {
+        let fields: Vec<&str> = line.split('|').map(str::trim).collect();
+        let [_, cases, cuts, .., "0", _, recorder, judge, ""] = fields[..] else {
+            return None;
+        };
+        let (from, to) = cases.split_once("..")?;
+        let range = from.parse().ok()?..to.parse().ok()?;
+        let is_own = self.versions == [recorder, judge];
+        is_own.then_some((range, cuts.parse().ok()?))
+    }
+
+    /// Returns true if a block is done.
+    pub fn has(&self, block: &Range<u64>) -> bool {
+        self.done
+            .iter()
+            .any(|(done, _)| done.start <= block.start && block.end <= done.end)
+    }
+
+    /// Writes a block down.
+    ///
+    /// # Errors
+    /// That the file cannot be written.
+    pub fn note(&mut self, block: &Range<u64>, of: &Outcome, failures: u64) -> Result<(), String> {
+        let wrong = |why: std::io::Error| format!("{}: {why}", self.path.display());
+        let is_new = !self.path.exists();
+        let file = fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(&self.path);
+        let mut file = file.map_err(wrong)?;
+        if is_new {
+            write!(file, "# Power cuts\n\n{HEAD}").map_err(wrong)?;
+        }
+        let seconds = self.begun.elapsed().as_secs();
+        self.begun = Instant::now();
+        writeln!(
+            file,
+            "| {}..{} | {} | {} | {} | {} | {} | {failures} | {seconds} | {} | {} |",
+            block.start,
+            block.end,
+            of.cuts,
+            of.struck,
+            of.exchanged,
+            of.found.samples,
+            of.found.late,
+            self.versions[0],
+            self.versions[1],
+        )
+        .map_err(wrong)?;
+        if failures == 0 {
+            self.done.push((block.clone(), of.cuts));
+        }
+        Ok(())
+    }
+
+    /// What is written down of these versions, in a sentence.
+    pub fn about(&self) -> String {
+        let cuts: u64 = self.done.iter().map(|(_, cuts)| cuts).sum();
+        let cases: u64 = self
+            .done
+            .iter()
+            .map(|(range, _)| range.end - range.start)
+            .sum();
+        format!(
+            "{cuts} power cuts in {cases} cases without a failure so far, of recorder {} by judge {}",
+            self.versions[0], self.versions[1]
+        )
+    }
+}
+
+fn capture(program: &str, args: &[&str]) -> Result<String, String> {
+    let output = Command::new(program).args(args).output();
+    let output = output.map_err(|why| format!("{program}: {why}"))?;
+    match output.status.success() {
+        true => Ok(String::from_utf8_lossy(&output.stdout).trim().into()),
+        false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+    }
+}
+
+/// The date of a day since 1970-01-01, by Howard Hinnant's `civil_from_days`.
+fn date(days: u64) -> String {
+    let days = days + 719_468;
+    let (era, of_era) = (days / 146_097, days % 146_097);
+    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    let year = year + era * 400 + u64::from(month <= 2);
+    format!("{year}-{month:02}-{day:02}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::date;
+
+    #[test]
+    fn dates_of_days() {
+        assert_eq!(date(0), "1970-01-01");
+        assert_eq!(date(11_016), "2000-02-29");
+        assert_eq!(date(20_779), "2026-11-22");
+    }
+}

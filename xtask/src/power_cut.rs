@@ -1,0 +1,34 @@
+//! The power-cut test: cuts the power of a data logger in thousands of cases. It is built with optimisation,
+//! because each case simulates a second of card time.
+
+use crate::run::{cargo, check};
+
+/// Cases of `cargo xtask test`.
+const CASES: u32 = 10_000;
+/// Number of cases that count as one test.
+const CASES_OF_TEST: u32 = 100;
+
+/// `--every-write` cuts a second time after one of this many first cuts.
+const EVERY: &str = "40";
+
+/// Runs the power-cut test with these arguments.
+pub fn with(args: &[&str]) -> Result<(), String> {
+    let run = [
+        "run",
+        "--quiet",
+        "--profile",
+        "power-cut",
+        "--package",
+        "cardiograph-sim-power-cut",
+        "--",
+    ];
+    check(&mut cargo(&[&run, args].concat()))
+}
+
+/// Runs the cases of `cargo xtask test`: seeded cuts, and a cut at every write of a short run. Returns their
+/// number as tests.
+pub fn all() -> Result<usize, String> {
+    with(&["--cuts", &CASES.to_string()])?;
+    with(&["--every-write", EVERY])?;
+    Ok((CASES / CASES_OF_TEST) as usize + 1)
+}
