@@ -3,9 +3,9 @@
 use crate::session::{SESSION_NAME_BYTES_MAX, SETTINGS_BYTES_MAX};
 use cardiograph_card::BLOCK_BYTES;
 
-/// A text file has a mark at the end of every block with a multiple of this index, so that recovery finds the
-/// actual end with single reads of those blocks. A mark costs about half a line, which is less than half a
-/// percent of this distance.
+/// Interval in blocks between a text file's mandatory marks, which end block 0 and the last block of each
+/// interval: recovery finds the actual end with single reads of those blocks. A mark costs about half a line,
+/// which is less than half a percent of the interval.
 ///
 /// Checkpoints also end there if samples arrive fast enough: a card whose write stops within a flash page has
 /// to copy the beginning of that page elsewhere and collect the garbage later.

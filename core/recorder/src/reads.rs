@@ -34,7 +34,7 @@ struct Inner<'a> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Free,
-    Asked(ReadRequest),
+    Requested(ReadRequest),
     UnderWay,
     /// The reader of the read in progress was dropped.
     Orphaned,
@@ -93,7 +93,7 @@ impl<'a> ReadDesk<'a> {
     pub async fn read(&self, start: u32, out: &mut [Block]) -> Result<(), ReadFailed> {
         let (mut start, mut out) = (start, out);
         while !out.is_empty() {
-            let count = self.ask(start, out.len()).await?;
+            let count = self.place_request(start, out.len()).await?;
             let _leave = Leave(self);
             self.done().await?;
             let (piece, rest) = out.split_at_mut(count as usize);
@@ -112,7 +112,7 @@ impl<'a> ReadDesk<'a> {
     }
 
     /// Places a request once the desk is free; returns the number of blocks requested.
-    async fn ask(&self, start: u32, wanted: usize) -> Result<u32, ReadFailed> {
+    async fn place_request(&self, start: u32, wanted: usize) -> Result<u32, ReadFailed> {
         poll_fn(|context| {
             let mut inner = self.inner.borrow_mut();
             if inner.is_closed {
@@ -124,7 +124,7 @@ impl<'a> ReadDesk<'a> {
                     if count == 0 {
                         return Poll::Ready(Err(ReadFailed));
                     }
-                    inner.stage = Stage::Asked(ReadRequest { start, count });
+                    inner.stage = Stage::Requested(ReadRequest { start, count });
                     Poll::Ready(Ok(count))
                 }
                 _ => {
@@ -162,9 +162,9 @@ impl<'a> ReadDesk<'a> {
     }
 
     /// Returns the pending request.
-    pub(crate) fn asked(&self) -> Option<ReadRequest> {
+    pub(crate) fn pending(&self) -> Option<ReadRequest> {
         match self.inner.borrow().stage {
-            Stage::Asked(request) => Some(request),
+            Stage::Requested(request) => Some(request),
             _ => None,
         }
     }
@@ -210,7 +210,7 @@ impl<'a> ReadDesk<'a> {
     /// Fails the pending request, because there is no card.
     pub(crate) fn refuse(&self) {
         let mut inner = self.inner.borrow_mut();
-        if let Stage::Asked(_) = inner.stage {
+        if let Stage::Requested(_) = inner.stage {
             inner.stage = Stage::Done(Err(ReadFailed));
             let waker = inner.reader.take();
             drop(inner);

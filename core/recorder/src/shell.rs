@@ -380,7 +380,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         for track in 0..self.state.track_count {
             self.fade_postponed_cost(track, now_us);
         }
-        let is_read_pending = self.reads.is_some_and(|reads| reads.asked().is_some());
+        let is_read_pending = self.reads.is_some_and(|reads| reads.pending().is_some());
         let absorbs_read = is_read_pending && self.absorbs_read();
         if is_read_pending
             && !absorbs_read
@@ -779,7 +779,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
     }
 
     async fn serve_read(&mut self) -> Result<(), M::Error> {
-        let Some((reads, request)) = self.reads.and_then(|reads| Some((reads, reads.asked()?)))
+        let Some((reads, request)) = self.reads.and_then(|reads| Some((reads, reads.pending()?)))
         else {
             return Ok(());
         };

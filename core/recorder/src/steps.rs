@@ -67,7 +67,7 @@ impl Steps {
         self.pending.set(None);
     }
 
-    async fn ask(&self, step: Step) {
+    async fn carry_out(&self, step: Step) {
         self.pending.set(Some(step));
         poll_fn(|_| match self.pending.get() {
             Some(_) => Poll::Pending,
@@ -89,7 +89,7 @@ impl Blocks for Port<'_> {
 
     async fn read(&mut self, start: u32, blocks: &mut [Block]) -> Result<(), Infallible> {
         for (start, block) in (start..).zip(blocks) {
-            self.0.ask(Step::Read { start }).await;
+            self.0.carry_out(Step::Read { start }).await;
             block.copy_from_slice(&*self.0.block());
         }
         Ok(())
@@ -108,7 +108,7 @@ impl Blocks for Port<'_> {
                 count,
                 index,
             };
-            self.0.ask(step).await;
+            self.0.carry_out(step).await;
         }
         Ok(())
     }
@@ -119,7 +119,7 @@ impl Reader for Port<'_> {
     type Error = Infallible;
 
     async fn read(&mut self, start: u32) -> Result<(), Infallible> {
-        self.0.ask(Step::Read { start }).await;
+        self.0.carry_out(Step::Read { start }).await;
         Ok(())
     }
 

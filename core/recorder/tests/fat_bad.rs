@@ -136,7 +136,7 @@ fn a_root_directory_without_an_end_is_not_touched() {
     let mut image = FAT32.make();
     let mut rig = Rig::mounted(image.disk.clone());
     rig.record(10, 100);
-    image.disk = rig.disk.back();
+    image.disk = rig.disk.powered_up();
     put_root_entries(&mut image, 0);
     // Link its only cluster to a free one.
     let fat = image.start + u32::from(image.disk.block(image.start)[14]);
@@ -245,7 +245,7 @@ fn a_corrupted_volume_causes_no_panic_and_no_write_outside_it() {
         ];
         for number in 0..1500 {
             let mut random = Seed::new(seed).nth(number);
-            let mut disk = rig.disk.back();
+            let mut disk = rig.disk.powered_up();
             let is_boot = number % 4 == 0;
             if is_boot {
                 garble(&mut disk, image.start, &mut random);

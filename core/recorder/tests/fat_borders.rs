@@ -81,7 +81,7 @@ fn chains_next_to_a_new_one_stay_intact_wherever_it_begins_and_ends() {
     for clusters in [100, 255, 256, 257, 400, 512, 600, 4_200] {
         for first in borders {
             println!("{clusters} clusters from {first}");
-            let mut disk = before.back();
+            let mut disk = before.powered_up();
             if first + clusters + 1 > fats(&disk).1 {
                 continue;
             }

@@ -158,7 +158,7 @@ impl Run<'_> {
             label: label.into(),
         };
         for step in SCRIPT {
-            run.disks.push(rig.disk.back());
+            run.disks.push(rig.disk.powered_up());
             step.take(&mut rig)
                 .unwrap_or_else(|error| panic!("{step:?}: {error}"));
             let now =
@@ -319,7 +319,7 @@ impl Run<'_> {
             let (step, mut rig) = self.cut(after, torn);
             if after.is_multiple_of(2) {
                 // Mounts the same volume again, as after a card error.
-                rig.disk = rig.disk.back();
+                rig.disk = rig.disk.powered_up();
                 rig.mount().unwrap();
             } else {
                 rig.remount();
@@ -399,7 +399,7 @@ fn on_every_volume(test: impl Fn(&Run)) {
     for (spec, room) in VOLUMES {
         let mut image = spec.make();
         put_root_entries(&mut image, room);
-        image.soil();
+        image.add_stale_data();
         let run = Run::new(&image, &format!("{spec:?}, room for {room}"));
         test(&run);
     }

@@ -59,7 +59,7 @@ fn block_of(index: u32) -> [u8; 512] {
 /// has number 41.
 fn card(under: &Under) -> Image {
     let mut image = FAT16.make();
-    let mut disk = Rig::mounted(image.disk.clone()).disk.back();
+    let mut disk = Rig::mounted(image.disk.clone()).disk.powered_up();
     // As many clusters as are free before the journal.
     let finished = vec![b'x'; 15 * 512];
     disk = with_file(&disk, 0, "REC00040.CSV", &finished);
@@ -212,7 +212,7 @@ fn every_cut_while_an_old_file_is_closed_can_be_recovered() {
     for after in 0.. {
         let mut rig = Rig::new(image.disk.cut_after(after, Torn::Prefix));
         let done_before = done(recover(&mut rig.volume, &mut rig.disk, |_, _| ())).is_ok();
-        let mut rig = Rig::new(rig.disk.back());
+        let mut rig = Rig::new(rig.disk.powered_up());
         done(recover(&mut rig.volume, &mut rig.disk, |_, _| ())).unwrap();
         let listing = assert_sound(&rig, &image);
         assert_eq!(listing.files["REC00042CSV"].size, 2 * 512 + 140);

@@ -929,7 +929,7 @@ fn after_an_error_the_volume_has_to_be_mounted_again() {
         std::error::Error::source(&error).unwrap().to_string(),
         "the power was cut"
     );
-    rig.disk = rig.disk.back();
+    rig.disk = rig.disk.powered_up();
     assert_eq!(rig.reserve(REQUEST).unwrap_err(), Error::NotMounted);
     rig.mount().unwrap();
     assert_eq!(rig.reserve(REQUEST).unwrap().slot, 0);

@@ -65,7 +65,7 @@ fn interrupted(spec: Spec) -> Image {
         let block = block_of(file.epoch, index, 2);
         rig.disk.put(file.extent.start + index, block);
     }
-    image.disk = rig.disk.back();
+    image.disk = rig.disk.powered_up();
     image
 }
 
@@ -139,7 +139,7 @@ fn every_cut_in_recovery_ends_in_one_file() {
     for after in 0.. {
         let mut rig = Rig::new(image.disk.cut_after(after, Torn::Prefix));
         let is_done = recovered(&mut rig).is_ok();
-        let mut rig = Rig::new(rig.disk.back());
+        let mut rig = Rig::new(rig.disk.powered_up());
         let records = recovered(&mut rig).unwrap();
         assert!(records.iter().all(|record| record.id == rec(3)), "{after}");
         judge(&rig, &image, 3);

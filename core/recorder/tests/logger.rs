@@ -72,7 +72,7 @@ fn a_stop_writes_exactly_the_samples_pushed_before_it() {
 
 /// Returns the card as the next mount leaves it after a power cut.
 fn after_cut(durable: &Disk) -> Disk {
-    let mut rig = Rig::new(durable.back());
+    let mut rig = Rig::new(durable.powered_up());
     done(recover(&mut rig.volume, &mut rig.disk, |_, _| ())).unwrap();
     rig.disk
 }

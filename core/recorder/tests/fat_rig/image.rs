@@ -171,7 +171,7 @@ pub fn put_root_entries(image: &mut Image, free: usize) {
 
 impl Image {
     /// Fills free clusters with stale data, as deleted files would.
-    pub fn soil(&mut self) {
+    pub fn add_stale_data(&mut self) {
         const BLOCKS: u32 = 4000;
         let listing = check(&self.disk, self.start).unwrap();
         let first = listing.root_blocks.last().unwrap() + 1;
@@ -297,7 +297,7 @@ fn on_computer(disk: &Disk, start: u32, work: impl FnOnce(&Path)) -> Disk {
     work(&path);
     let bytes = std::fs::read(&path).unwrap();
     std::fs::remove_file(path).unwrap();
-    let mut disk = disk.back();
+    let mut disk = disk.powered_up();
     for (block, data) in (start..).zip(bytes.as_chunks::<512>().0) {
         if disk.block(block) != data {
             disk.put(block, *data);

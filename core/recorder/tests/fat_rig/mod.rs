@@ -124,7 +124,7 @@ impl Disk {
     }
 
     /// Returns the card with its power restored.
-    pub fn back(&self) -> Disk {
+    pub fn powered_up(&self) -> Disk {
         Disk {
             cut: None,
             is_off: false,
@@ -138,7 +138,7 @@ impl Disk {
         Disk {
             cut: Some(blocks),
             torn,
-            ..self.back()
+            ..self.powered_up()
         }
     }
 
@@ -359,7 +359,7 @@ impl Rig {
 
     /// Mounts the card anew with its power restored.
     pub fn remount(&mut self) {
-        *self = Rig::of_logger(self.disk.back(), self.entropy);
+        *self = Rig::of_logger(self.disk.powered_up(), self.entropy);
         self.mount().unwrap();
     }
 }

@@ -132,12 +132,12 @@ fn a_removal_that_a_power_cut_interrupts_is_reported_when_it_is_completed() {
     for _ in 0..4 {
         rig.record(100, 30_000);
     }
-    let before = rig.disk.back();
+    let before = rig.disk.powered_up();
     let count = |disk: &crate::fat_rig::Disk| {
         let files = check(disk, 0).unwrap().files;
         files.keys().filter(|name| name.ends_with("CSV")).count()
     };
-    let mut whole = Rig::mounted(before.back());
+    let mut whole = Rig::mounted(before.powered_up());
     let mounted = whole.disk.writes;
     whole.remove_oldest().unwrap();
     let writes = whole.disk.writes;
@@ -146,7 +146,7 @@ fn a_removal_that_a_power_cut_interrupts_is_reported_when_it_is_completed() {
         let mut rig = Rig::new(before.cut_after(cut, Torn::Prefix));
         rig.mount().unwrap();
         assert!(rig.remove_oldest().is_err(), "the power was cut");
-        let (mut rig, mut removed) = (Rig::new(rig.disk.back()), 0);
+        let (mut rig, mut removed) = (Rig::new(rig.disk.powered_up()), 0);
         done(recover(&mut rig.volume, &mut rig.disk, |_, event| {
             removed += usize::from(matches!(event, Event::Removed { .. }));
         }))

@@ -83,7 +83,7 @@ fn a_number_that_never_became_durable_is_reused() {
             left.replace(Some(moment.durable.clone()));
         }
     });
-    let left = left.take().expect("the recording was cut").back();
+    let left = left.take().expect("the recording was cut").powered_up();
     let control = Control::new();
     let case = crate::logger_rig::Case {
         disk: Some(left),

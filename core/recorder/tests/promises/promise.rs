@@ -18,7 +18,7 @@ pub fn card(blocks: u32) -> Disk {
         has_files: false,
     };
     let mut image = spec.make();
-    image.soil();
+    image.add_stale_data();
     image.disk
 }
 
@@ -44,7 +44,7 @@ pub fn files(disk: &Disk, stream: usize) -> Files {
 
 /// Returns the card as the next recorder's mount leaves it after a power cut.
 pub fn after_cut(durable: &Disk) -> Disk {
-    let mut rig = Rig::new(durable.back());
+    let mut rig = Rig::new(durable.powered_up());
     done(recover(&mut rig.volume, &mut rig.disk, |_, _| ())).unwrap();
     rig.disk
 }
