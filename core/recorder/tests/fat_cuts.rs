@@ -9,9 +9,9 @@ use fat_rig::*;
 use std::collections::BTreeMap;
 
 /// Interval of cuts that are checked with fsck.fat and the crate fatfs.
-const JUDGED: u64 = 17;
+const CHECKED: u64 = 17;
 /// Interval of cuts that are followed by the rest of the script.
-const GONE_ON: u64 = 13;
+const CONTINUED: u64 = 13;
 
 /// Blocks of a new folder.
 const FOLDER_BLOCKS: u64 = 585;
@@ -240,7 +240,7 @@ impl Run<'_> {
                 wrong(format!("block {block} of another file was changed"));
             }
         }
-        if number.is_multiple_of(JUDGED) {
+        if number.is_multiple_of(CHECKED) {
             if let Err(text) = fsck(&rig.disk, self.image.start) {
                 wrong(text);
             }
@@ -287,7 +287,7 @@ impl Run<'_> {
 
     /// Checks that the rest of the script leads to the same states, except for positions: the start of the
     /// search for free clusters is only a hint.
-    fn go_on(&self, mut rig: Rig, from: usize, what: &str) {
+    fn run_rest(&self, mut rig: Rig, from: usize, what: &str) {
         let files = |state: &State| -> Vec<String> {
             let file = |(name, file): (&String, &Entry)| {
                 format!("{name} {} {}", file.attributes, file.size)
@@ -325,8 +325,8 @@ impl Run<'_> {
                 rig.remount();
             }
             let is_after = self.judge(&mut rig, step, after, &what);
-            if after.is_multiple_of(GONE_ON) {
-                self.go_on(rig, if is_after { step + 1 } else { step }, &what);
+            if after.is_multiple_of(CONTINUED) {
+                self.run_rest(rig, if is_after { step + 1 } else { step }, &what);
             }
         }
     }

@@ -27,7 +27,7 @@ const LINES: &[u8] = b"1,2\r\n3,4\r\n5,6\r\n";
 /// Blocks with lines, each ending with a mark.
 const USED_BLOCKS: u32 = 3;
 const BYTES: u32 = (USED_BLOCKS - 1) * 512 + LINES.len() as u32;
-const MINE: &[u8] = b"a file of a computer";
+const FOREIGN: &[u8] = b"a file of a computer";
 
 /// CRC-32 (IEEE 802.3), a bit at a time.
 fn crc32(bytes: &[u8]) -> u32 {
@@ -112,8 +112,8 @@ fn a_recording_whose_name_was_taken_gets_the_next_number() {
         for number in [2, 3, 7] {
             let name = format!("REC0000{number}.CSV");
             let path = format!("REC00000/{name}");
-            image.disk = with_file(&image.disk, start, &path, MINE);
-            image.files.insert(name, MINE.to_vec());
+            image.disk = with_file(&image.disk, start, &path, FOREIGN);
+            image.files.insert(name, FOREIGN.to_vec());
         }
         let mut rig = Rig::new(image.disk.clone());
         let records = recovered(&mut rig).unwrap();
@@ -134,8 +134,8 @@ fn a_recording_whose_name_was_taken_gets_the_next_number() {
 #[test]
 fn every_cut_in_recovery_ends_in_one_file() {
     let mut image = interrupted(VOLUMES[0]);
-    image.disk = with_file(&image.disk, image.start, "REC00000/REC00002.CSV", MINE);
-    image.files.insert("REC00002.CSV".into(), MINE.to_vec());
+    image.disk = with_file(&image.disk, image.start, "REC00000/REC00002.CSV", FOREIGN);
+    image.files.insert("REC00002.CSV".into(), FOREIGN.to_vec());
     for after in 0.. {
         let mut rig = Rig::new(image.disk.cut_after(after, Torn::Prefix));
         let is_done = recovered(&mut rig).is_ok();

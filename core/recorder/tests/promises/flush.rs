@@ -6,7 +6,7 @@ use cardiograph_recorder::{Control, Window};
 use std::cell::Cell;
 
 /// Sets a window so long that only flushes make samples durable.
-fn unhurried(input: Input) -> Input {
+fn with_long_window(input: Input) -> Input {
     let window = Window::Us(30_000_000);
     Input { window, ..input }
 }
@@ -20,7 +20,7 @@ fn the_first_stall_is_within_the_stated_time() {
         let at_us = 3_000_000 + phase_us;
         // Within the limit of the SD specification for one write.
         case.faults.write_stall = Some((at_us, 240_000));
-        let input = unhurried(lines(65_536, LINE_BYTES, 1_000, 5_000));
+        let input = with_long_window(lines(65_536, LINE_BYTES, 1_000, 5_000));
         let (_, flushes) = record_with_flushes(case, input, vec![at_us]);
         assert_eq!(flushes.len(), 1);
         for flush in flushes {
@@ -87,7 +87,7 @@ fn the_stated_time_follows_a_ring_that_fills() {
             push_us: 5_000,
             ..case.costs
         };
-        let input = unhurried(lines(131_072, LINE_BYTES, 500, 12_000));
+        let input = with_long_window(lines(131_072, LINE_BYTES, 500, 12_000));
         let (_, flushes) = record_with_flushes(case, input, vec![at_us]);
         assert_eq!(flushes.len(), 1);
         for flush in flushes {
@@ -108,7 +108,7 @@ fn a_flush_is_durable_when_it_is_acknowledged() {
         let control = Control::new();
         let mut case = case(&control, 256 << 10, 20_000);
         case.config.rotate_us = rotate_us;
-        let input = unhurried(lines(16_384, LINE_BYTES, 700, 8_000));
+        let input = with_long_window(lines(16_384, LINE_BYTES, 700, 8_000));
         let times_us = (500_000..6_000_000).step_by(150_007).collect();
         let (_, flushes) = record_with_flushes(case, input, times_us);
         assert!(flushes.len() >= 25, "{}", flushes.len());
