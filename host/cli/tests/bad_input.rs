@@ -193,11 +193,11 @@ fn results_that_cannot_be_written() {
         for (outputs, words) in [
             (
                 &["--json", "a", "--csv", "a"][..],
-                &["a: asked for twice", "file of its own"][..],
+                &["a: requested twice", "to its own file"][..],
             ),
             (
                 &["--html", "a", "--trace", "./a"],
-                &["./a: asked for twice", "file of its own"],
+                &["./a: requested twice", "to its own file"],
             ),
             (
                 &["--json", "-", "--csv", "-"],

@@ -149,9 +149,9 @@ fn names_and_files_that_cannot_be_drawn() {
         ("both.toml", &["both.toml: contains tables of both"]),
         (
             "neither.toml",
-            &["neither.toml: no tables of a card", "or of a board"],
+            &["neither.toml: neither a card ([flash]", "nor a board"],
         ),
-        ("empty.toml", &["empty.toml: no tables of a card"]),
+        ("empty.toml", &["empty.toml: neither a card ([flash]"]),
     ] {
         refused(own.path(), &["cards", name], words);
     }

@@ -71,7 +71,7 @@ fn every_way_of_writing_leaves_the_directory_as_it_was() {
             assert!(tree(medium.path()) == before, "--io {io} left something");
             if io == "direct" && run.code != Some(0) {
                 // Not every file system can go past the page cache.
-                assert_refused(&run, &[name, "use --io dsync instead of direct"]);
+                assert_refused(&run, &[name, "use --io dsync instead of --io direct"]);
                 continue;
             }
             assert_eq!(run.code, Some(0), "{}", run.stderr);
@@ -85,7 +85,7 @@ fn every_way_of_writing_leaves_the_directory_as_it_was() {
             assert_eq!(figures["target"], name);
             assert_eq!(figures["workload"], "all ways");
             assert_eq!(figures["writes"], WRITES);
-            assert_eq!(figures["bytes"], (WRITES + 3) * 4096);
+            assert_eq!(figures["payload_bytes"], (WRITES + 3) * 4096);
         }
     }
 }
@@ -116,7 +116,7 @@ fn a_run_stops_when_its_time_is_up_and_says_so() {
     // All of it would take more than 80 s.
     assert!(begun.elapsed() < Duration::from_secs(20));
     assert!(table.contains("warning: stopped after 300ms"), "{table}");
-    assert!(table.contains("--for allows more time"), "{table}");
+    assert!(table.contains("allow more time with --for"), "{table}");
     let text = fs::read(own.path().join("f.json")).unwrap();
     let figures: serde_json::Value = serde_json::from_slice(&text).unwrap();
     let writes = figures["writes"].as_u64().unwrap();
@@ -179,7 +179,10 @@ fn a_full_disk_shows_what_was_measured_and_is_left_clean() {
     let file = "writeTimeTemp/test_0/temp_0.txt";
     assert_refused(&run, &[name, file, "free some space"]);
     let Run { stdout, .. } = run;
-    assert!(stdout.contains("the run failed before its end"), "{stdout}");
+    assert!(
+        stdout.contains("the run failed; the figures cover the operations before the failure"),
+        "{stdout}"
+    );
     let writes = stdout.lines().find(|line| line.contains("  writes  "));
     let writes: String = writes.unwrap().matches(char::is_numeric).collect();
     let writes: u64 = writes.parse().unwrap();
@@ -224,7 +227,7 @@ fn a_file_system_without_direct_access_is_left_clean() {
     let name = medium.path().to_str().unwrap();
     let args = ["bench", name, "--io", "direct"];
     let (run, left) = run_mounted("ramfs", "rw", medium.path(), &args);
-    assert_refused(&run, &[name, "use --io dsync instead of direct"]);
+    assert_refused(&run, &[name, "use --io dsync instead of --io direct"]);
     assert_eq!(left, [""; 0]);
 }
 

@@ -21,7 +21,7 @@ fn the_fitted_profile_can_be_measured() {
     let files = ["--profile", "p.toml", "--html", "f.html"];
     let table = done(own.path(), &[args, files].concat());
     for words in [
-        "Model of the host: it ",
+        "Fitted with a host that ",
         "measured",
         "refitted",
         "stall latency",
@@ -62,7 +62,7 @@ fn a_profile_on_standard_output_is_alone_there() {
         "{}",
         run.stdout
     );
-    assert!(run.stderr.contains("simulated"), "{}", run.stderr);
+    assert!(run.stderr.contains("refitted"), "{}", run.stderr);
     fs::write(own.path().join("p.toml"), run.stdout).unwrap();
     done(own.path(), &["cards", "p.toml"]);
 }

@@ -40,7 +40,7 @@ fn assert_ended(run: &Run, code: i32) {
     assert_eq!(run.code, Some(code), "{}", run.stderr);
     assert_eq!(run.stderr, "");
     let table = &run.stdout;
-    assert!(table.contains("warning: interrupted, "), "{table}");
+    assert!(table.contains("warning: interrupted with "), "{table}");
     assert!(table.contains("  writes  "), "{table}");
 }
 

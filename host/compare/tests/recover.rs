@@ -251,7 +251,7 @@ fn foreign_cards_are_left_alone() {
     assert!(
         refused(&at("missing.img"))
             .to_string()
-            .ends_with("check its name")
+            .ends_with("check the name")
     );
 
     // A journal without records, and the journal of another card.

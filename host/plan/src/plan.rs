@@ -11,7 +11,7 @@ use cardiograph_trace::{OperationKind, Trace};
 pub const RISK_MAX: f64 = 1e-3;
 
 /// Version of the JSON layout of [`Plan`].
-const SCHEMA: u32 = 1;
+const SCHEMA: u32 = 2;
 
 /// Requirements of a data logger.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,5 +1,4 @@
-//! Sustained rates of the cards of study 5, and the rates at which Cardiograph's recorder records on them,
-//! compared with the throughput published as guaranteed.
+//! Sustained rates of the cards of study 5, compared with the throughput published as guaranteed.
 //!
 //! `cargo run --release -p cardiograph-reproduce --example sustained [MB] [SEEDS]`
 //!
@@ -8,19 +7,13 @@
 //! sustains with a buffer of 64 KiB, which a recorder on the same card should approach. A stall is a block
 //! that takes longer than the buffer lasts at the mean throughput.
 //!
-//! The second table is the recorder's: samples of 100 B at 95 % of the sustained rate, through a buffer of
-//! the same size, to a new card with the same seed, for the same number of bytes. The recorder prepares eight
-//! files before sampling begins, and the file size is such that these eight hold the run; every sample is
-//! read back. The third table shows the sustained rate of the first part of each stream, that is, how long a
-//! stream must be to include the card's stalls.
+//! The second table shows the sustained rate of the first part of each stream, that is, how long a stream must
+//! be to include the card's stalls.
 
-use cardiograph_compare::{Streaming, plain_stream, stream_on_card, sustained_rate_bytes_per_s};
-use cardiograph_record::Lines;
-use cardiograph_recorder::{Config, Window};
+use cardiograph_compare::{plain_stream, sustained_rate_bytes_per_s};
 use cardiograph_reproduce::{Measure, Study, study};
-use cardiograph_sim_card::{BLOCK_BYTES, Card, Profile, Seed, Spi};
+use cardiograph_sim_card::{BLOCK_BYTES, Card, Profile, Seed};
 use cardiograph_workload::workload;
-use std::ops::ControlFlow;
 
 const CLOCK_HZ: u32 = 25_000_000;
 const BUFFER_BYTES: u64 = 65_536;
@@ -33,16 +26,6 @@ const WORKLOADS: [&str; 3] = ["blinky-naive", "blinky-stream-512", "blinky-strea
 const STALLED: f64 = 0.99;
 
 const MB: u64 = 1_000_000;
-
-/// Share of the sustained rate at which the recorder records.
-const RECORDED: f64 = 0.95;
-const SAMPLE_BYTES: usize = 100;
-const CLUSTER_BYTES: u32 = 32_768;
-/// Files that the recorder prepares before sampling begins.
-const FILES: u64 = 8;
-/// Share of file space beyond the samples: for marks, and for more than 5 s at the end, because with less
-/// free space the recorder prepares further files at any cost.
-const SPARE: f64 = 0.1;
 
 /// A plain stream to a card.
 struct Stream {
@@ -84,28 +67,7 @@ fn main() -> Result<(), String> {
             streams.push(stream);
         }
     }
-    recorded(&study, &streams)?;
     print_prefixes(&streams);
-    Ok(())
-}
-
-/// Prints the table of the recorder at 95 % of each card's sustained rate.
-fn recorded(study: &Study, streams: &[Stream]) -> Result<(), String> {
-    println!(
-        "\n| card |{PUBLISHED} seed | 64 KiB | recorded | samples | lost | buffer peak | window exceeded | \
-         at risk ms |"
-    );
-    println!("|---|---|---|---|---|---|---|---|---|---|---|---|");
-    for stream in streams {
-        let published = WORKLOADS.map(|workload| guaranteed(study, &stream.card, workload));
-        println!(
-            "| {} | {} | {} | {} |",
-            stream.card,
-            published.join(" | "),
-            stream.seed,
-            stream.recorded()?
-        );
-    }
     Ok(())
 }
 
@@ -147,51 +109,6 @@ impl Stream {
             seed,
             times,
         })
-    }
-}
-
-impl Stream {
-    /// Runs the recorder on a card with the same seed; returns a row of the table.
-    fn recorded(&self) -> Result<String, String> {
-        let bytes = (self.times.len() * BLOCK_BYTES) as u64;
-        let sustained = sustained_rate_bytes_per_s(&self.times, BUFFER_BYTES);
-        let lines = Lines {
-            rate_hz: (sustained * RECORDED / SAMPLE_BYTES as f64) as u32,
-            line_bytes: SAMPLE_BYTES,
-            count: bytes / SAMPLE_BYTES as u64,
-        };
-        let streaming = Streaming {
-            spi: Spi {
-                clock_hz: CLOCK_HZ,
-                ncr_bytes: 1,
-                send_gap_ns: 0,
-                receive_gap_ns: 0,
-            },
-            cluster_bytes: CLUSTER_BYTES,
-            buffer_bytes: BUFFER_BYTES as usize,
-            window: Window::default(),
-            config: Config {
-                file_bytes: (bytes as f64 * (1.0 + SPARE) / FILES as f64) as u32,
-                ..Config::default()
-            },
-        };
-        let profile = Profile::named(&self.card).map_err(|error| error.to_string())?;
-        let seed = Seed::new(self.seed.into());
-        let card = Card::new(&profile, seed);
-        let mut go_on = |_| ControlFlow::Continue(());
-        let streamed = stream_on_card::<1>(card, seed, &streaming, &lines, &mut go_on);
-        let streamed = streamed.map_err(|error| format!("{}: {error}", self.card))?;
-        let stream = &streamed.streams[0];
-        Ok(format!(
-            "{:.1} | {:.1} | {} | {} | {:.0} % | {} | {:.0}",
-            sustained / 1e3,
-            f64::from(lines.rate_hz) * SAMPLE_BYTES as f64 / 1e3,
-            stream.pushed,
-            stream.summary.lost,
-            stream.summary.ring_peak_bytes as f64 / BUFFER_BYTES as f64 * 100.0,
-            stream.summary.window_breaches,
-            stream.summary.at_risk_us_max as f64 / 1e3,
-        ))
     }
 }
 

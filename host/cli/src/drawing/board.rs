@@ -8,7 +8,7 @@ use cardiograph_sim_card::{Board, Bus, Driver, Library, LibraryName, Sd, Spi};
 /// Draws a board.
 pub fn board(name: &str, board: &Board) -> String {
     let (title, rows) = bus(&board.bus);
-    let mut left = vec![arrow("calls of the application")];
+    let mut left = vec![arrow("application calls")];
     left.extend(framed("file library", &library(&board.library), true));
     left.extend(framed("card driver", &driver(&board.driver), true));
     left.extend(framed(&title, &rows, true));

@@ -198,7 +198,7 @@ fn power_rows(power: &PowerProfile) -> Vec<String> {
     let nj = |nj: u32| units::energy(f64::from(nj) / 1e3);
     let sleep = time((*sleep_after_us).into());
     let wake = match wake_us {
-        0 => "instantly".to_string(),
+        0 => "at once".to_string(),
         us => format!("in {}", units::time((*us).into())),
     };
     vec![
