@@ -1,4 +1,4 @@
-//! Bookkeeping of one stream: the samples that are in blocks, durable or lost.
+//! Bookkeeping of one stream: which samples are in blocks, durable or lost.
 //!
 //! ```text
 //!   samples   0 ─────────── durable ───────── pushed ───────── encoded ── pending gap ── ring
@@ -6,8 +6,8 @@
 //!                                                     being filled
 //! ```
 //!
-//! Every sample below `encoded` is in a block as a whole, or in a gap that is in a block. A pending gap begins
-//! at `encoded`. Pure data: the encoder and the planner's model checker share it.
+//! Every sample below `encoded` is either completely in a block or in a gap that is in a block. A pending gap
+//! begins at `encoded`. Pure data: shared by the encoder and the planner's model checker.
 
 use crate::gap::{Cause, Gap};
 
@@ -23,7 +23,7 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Samples that are not in gaps.
+    /// Returns the number of samples that are not in gaps.
     pub(crate) fn written(&self) -> u64 {
         self.next.saturating_sub(self.lost)
     }
@@ -45,7 +45,7 @@ pub(crate) struct FileTotals {
     pub(crate) lost: u64,
 }
 
-/// Samples of one stream: encoded, pushed, durable and lost.
+/// Progress of one stream: samples encoded, pushed, durable and lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Account {
     encoded: Tally,
@@ -57,42 +57,42 @@ pub(crate) struct Account {
 }
 
 impl Account {
-    /// Everything that is in blocks, the one being filled included.
+    /// Returns the tally of everything in blocks, including the block being filled.
     pub(crate) fn encoded(&self) -> Tally {
         self.encoded
     }
 
-    /// Everything that is durable.
+    /// Returns the tally of everything durable.
     pub(crate) fn durable(&self) -> Tally {
         self.durable
     }
 
-    /// Index of the first sample in the file, lost ones included.
+    /// Returns the index of the first sample in the file, lost ones included.
     pub(crate) fn first_in_file(&self) -> u64 {
         self.file.next
     }
 
-    /// Totals of the file so far.
+    /// Returns the totals of the file so far.
     pub(crate) fn in_file(&self) -> FileTotals {
         self.encoded.since(&self.file)
     }
 
-    /// The gap that goes to the next block before any sample.
+    /// Returns the gap that has to be encoded before any further sample.
     pub(crate) fn gap(&self) -> Option<Gap> {
         self.gap
     }
 
-    /// Returns true if anything is in blocks, or waits as a gap, that is not durable.
+    /// Returns true if anything that is in blocks or in the pending gap is not durable.
     pub(crate) fn has_unsaved(&self) -> bool {
         self.gap.is_some() || self.durable != self.encoded
     }
 
-    /// A sample is in a block as a whole.
+    /// Notes that a sample is completely in a block.
     pub(crate) fn pass_sample(&mut self) {
         self.encoded.next += 1;
     }
 
-    /// The pending gap is in a block.
+    /// Notes that the pending gap is in a block.
     pub(crate) fn pass_gap(&mut self) {
         if let Some(gap) = self.gap.take() {
             self.encoded.next = end_of(&gap);
@@ -101,7 +101,7 @@ impl Account {
         }
     }
 
-    /// Adds a gap; it joins the one that is pending.
+    /// Adds a gap, merging it with the pending one.
     pub(crate) fn note_gap(&mut self, gap: Gap) {
         self.gap = Some(match self.gap {
             None => gap,
@@ -109,23 +109,23 @@ impl Account {
         });
     }
 
-    /// The block being filled was pushed.
+    /// Notes that the block being filled was pushed.
     pub(crate) fn push(&mut self) {
         self.pushed = self.encoded;
     }
 
-    /// All pushed blocks are durable.
+    /// Notes that all pushed blocks are durable.
     pub(crate) fn commit(&mut self) {
         self.durable = self.pushed;
     }
 
-    /// A file begins; its predecessor's blocks are all pushed. The pending gap goes to the new file.
+    /// Begins a file; all blocks of its predecessor have been pushed. The pending gap goes to the new file.
     pub(crate) fn begin_file(&mut self) {
         self.file = self.encoded;
     }
 
-    /// Gives up everything in blocks that is not durable: it joins the pending gap. Returns that gap if it
-    /// grew.
+    /// Gives up everything in blocks that is not durable: it joins the pending gap. Returns the pending gap
+    /// if it grew.
     pub(crate) fn lose_blocks(&mut self, now_us: u64, cause: Cause) -> Option<Gap> {
         let pending = self.gap;
         let blocks = Gap {
@@ -149,8 +149,8 @@ impl Account {
         self.gap
     }
 
-    /// Gives up the pending gap and the `count` samples after it: they are lost, and no file has the gap.
-    /// Nothing may be in blocks that is not durable. Returns the gap.
+    /// Gives up the pending gap and the `count` samples after it: they are lost, and no file contains the
+    /// gap. Everything in blocks has to be durable. Returns the gap.
     pub(crate) fn give_up(&mut self, count: u64, now_us: u64, cause: Cause) -> Option<Gap> {
         let pending = self.gap.take();
         let gap = Gap {
@@ -175,7 +175,7 @@ fn end_of(gap: &Gap) -> u64 {
     gap.first.saturating_add(gap.count)
 }
 
-/// One gap from the beginning of either to the end of either.
+/// Returns the gap that spans both.
 fn join(one: &Gap, other: &Gap) -> Gap {
     let first = one.first.min(other.first);
     Gap {
@@ -201,7 +201,7 @@ mod tests {
         }
     }
 
-    /// An overflow waits, then the card fails with three samples that were not durable.
+    /// Setup: an overflow is pending, then the card fails with three samples that were not durable.
     #[test]
     fn a_card_failure_keeps_the_count_of_a_pending_gap() {
         let mut account = Account::default();
@@ -225,7 +225,8 @@ mod tests {
         assert_eq!(account.encoded().next, 13);
     }
 
-    /// A gap that was written but not durable is lost with the card, and told again as part of a larger one.
+    /// A gap that was written but not durable is lost with the card, and reported again as part of a larger
+    /// one.
     #[test]
     fn lost_gaps_are_counted_once() {
         let mut account = Account::default();
@@ -243,7 +244,7 @@ mod tests {
         assert!(!account.has_unsaved());
     }
 
-    /// At the end a gap waits, and samples: nothing waits afterwards, and giving up again adds nothing.
+    /// At the end a gap and samples are pending: afterwards nothing is, and giving up again adds nothing.
     #[test]
     fn what_is_given_up_is_lost_once() {
         let mut account = Account::default();

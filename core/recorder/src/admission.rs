@@ -1,21 +1,21 @@
 //! Decides when work other than samples may use the card.
 //!
-//! A ring that takes `rate` bytes per second absorbs an absence of the card as long as
+//! While the card is busy with other work, a ring that receives `rate` bytes per second suffices if
 //!
 //! ```text
 //!   level + rate * (cost + longest stall) <= capacity
 //! ```
 //!
-//! where cost is the recent duration of such an operation on this card, and the stall the longest since the
-//! card was acquired.
+//! where cost is the recent duration of such an operation on this card, and the stall is the longest since
+//! the card was acquired.
 
 use crate::limits::{
     BUSY_US_MAX, COST_US_FIRST, COST_US_MIN, RATE_US, ROOM_PART, STEP_PART_OF_RING, STEP_STALL_US,
 };
 use cardiograph_card::BLOCK_BYTES;
 
-/// Recent duration of one kind of operation, in us. A stall within one doubles the cost at most, because
-/// stalls are accounted for separately.
+/// Recent duration of one kind of operation, in us. A stall during an operation at most doubles the cost,
+/// because stalls are accounted for separately.
 #[derive(Clone, Copy)]
 pub(crate) struct Cost(u32);
 
@@ -28,20 +28,20 @@ impl Cost {
         self.0
     }
 
-    pub(crate) fn saw(&mut self, us: u32) {
+    pub(crate) fn observe(&mut self, us: u32) {
         self.0 = match us > self.0 {
             true => us.min(self.0.saturating_mul(2).max(COST_US_MIN)),
             false => self.0 - (self.0 - us) / 4,
         };
     }
 
-    /// Halves the cost without an observation.
+    /// Halves the cost without a measurement.
     pub(crate) fn fade(&mut self) {
         self.0 /= 2;
     }
 }
 
-/// Bytes per second that arrive in a ring.
+/// Arrival rate of a ring, in bytes per second.
 #[derive(Clone, Copy)]
 pub(crate) struct Rate {
     bytes_per_s: u32,
@@ -58,8 +58,9 @@ impl Rate {
         }
     }
 
-    /// Takes in that `head` bytes, modulo 2^32, were ever pushed by now. A falling rate is followed slowly.
-    pub(crate) fn saw(&mut self, now_us: u64, head: u32) {
+    /// Updates the rate, given that `head` bytes (modulo 2^32) have been pushed by now. Rises apply at once,
+    /// falls gradually.
+    pub(crate) fn observe(&mut self, now_us: u64, head: u32) {
         let us = now_us.saturating_sub(self.since_us);
         if us < RATE_US {
             return;
@@ -71,12 +72,12 @@ impl Rate {
         self.head = head;
     }
 
-    /// Bytes that arrive in `us`.
+    /// Returns the number of bytes that arrive in `us`.
     pub(crate) fn bytes_in(self, us: u32) -> u64 {
         (u64::from(self.bytes_per_s) * u64::from(us)).div_ceil(1_000_000)
     }
 
-    /// Time until `bytes` have arrived, in us; `None` if none arrive.
+    /// Returns the time until `bytes` have arrived, in us; `None` at rate 0.
     pub(crate) fn us_for(self, bytes: u64) -> Option<u64> {
         bytes
             .saturating_mul(1_000_000)
@@ -84,18 +85,18 @@ impl Rate {
     }
 }
 
-/// Costs that the card has shown since it was acquired. Time spent on mounting, on steps of the file system
-/// and on readers is kept apart from that of blocks.
+/// Costs observed since the card was acquired. The time for mounting, file-system steps and reads is kept
+/// apart from that of block writes.
 pub(crate) struct Costs {
-    /// Of a checkpoint: the end of a write.
+    /// Cost of a checkpoint: ending the open write.
     pub(crate) commit: Cost,
-    /// Longest step of the file system, in us.
+    /// Longest file-system step, in us.
     step_longest_us: u32,
-    /// Of a read for somebody else.
+    /// Cost of a read requested by another task.
     pub(crate) read: Cost,
-    /// Longest time of one block, in us.
+    /// Longest latency of one block, in us.
     pub(crate) longest_us: u32,
-    /// Blocks written, and the time that they took.
+    /// Blocks written, and their total latency.
     blocks: u64,
     blocks_us: u64,
 }
@@ -112,31 +113,31 @@ impl Costs {
         }
     }
 
-    /// Takes in the time that `blocks` blocks took.
-    pub(crate) fn saw_block(&mut self, us: u32, blocks: u64) {
+    /// Records the latency of `blocks` blocks.
+    pub(crate) fn observe_block(&mut self, us: u32, blocks: u64) {
         self.longest_us = self.longest_us.max(us);
         self.blocks += blocks;
         self.blocks_us += u64::from(us);
     }
 
-    /// Takes in the time that a step of the file system took.
-    pub(crate) fn saw_step(&mut self, us: u32) {
+    /// Records the duration of a file-system step.
+    pub(crate) fn observe_step(&mut self, us: u32) {
         self.step_longest_us = self.step_longest_us.max(us);
     }
 
-    /// Average time to write `bytes`.
+    /// Returns the mean time to write `bytes`, in us.
     pub(crate) fn us_to_write(&self, bytes: u64) -> u64 {
         (self.blocks_us * bytes.div_ceil(BLOCK_BYTES as u64))
             .checked_div(self.blocks)
             .unwrap_or(0)
     }
 
-    /// A stall to be prepared for: the longest that the specification allows, or that the card has shown.
+    /// Returns the stall to plan for: the specification's limit, or the longest observed if that is longer.
     pub(crate) fn stall_us(&self) -> u32 {
         self.longest_us.max(BUSY_US_MAX)
     }
 
-    /// Returns true if a ring absorbs an absence of the card for `us` and the longest stall after it.
+    /// Returns true if a ring absorbs `us` without the card followed by the longest observed stall.
     pub(crate) fn absorbs(&self, rate: Rate, level: usize, capacity: usize, us: u32) -> bool {
         let kept = rate.bytes_in(self.longest_us);
         let room = (capacity as u64).saturating_sub(kept);
@@ -144,17 +145,17 @@ impl Costs {
         level as u64 + rate.bytes_in(us) <= room
     }
 
-    /// Returns true if a ring absorbs an interruption of the write with the garbage collection that it may
-    /// cause: small writes to other places are what cards stall for. It may come with any of many, so the
-    /// specification's limit counts, not what was seen.
+    /// Returns true if a ring absorbs an interruption of the write plus the garbage collection that this may
+    /// cause: cards stall after small writes to other places. Garbage collection may follow only one of many
+    /// interruptions, so at least the specification's limit is assumed, not just the longest stall observed.
     pub(crate) fn absorbs_garbage(&self, rate: Rate, level: usize, capacity: usize) -> bool {
         let us = BUSY_US_MAX.max(self.longest_us.saturating_mul(2));
         level as u64 + rate.bytes_in(us) <= capacity as u64
     }
 
-    /// Returns true if a ring absorbs a step of the file system. A ring that cannot hold what garbage collection
-    /// may take is let run nearly empty first. Half of it must absorb the longest step that this card has shown
-    /// and a stall after it; the other half is for the stalls that come anyway.
+    /// Returns true if a ring absorbs a file-system step. A ring too small for the worst garbage collection
+    /// has to be nearly empty first. Then half of it must absorb the longest step observed on this card plus
+    /// a stall after it; the other half is for stalls that occur anyway.
     pub(crate) fn absorbs_step(&self, rate: Rate, level: usize, capacity: usize) -> bool {
         let stall_us = self.longest_us.max(STEP_STALL_US);
         let needed = rate.bytes_in(self.step_longest_us.saturating_add(stall_us));

@@ -1,4 +1,4 @@
-//! Boundaries between samples: gaps and sessions, in the order in which they lie in the ring.
+//! Boundaries between samples: gaps and sessions, in ring order.
 //!
 //! ```text
 //!    taken                 put
@@ -11,30 +11,31 @@
 //!     published: fixed   may grow
 //! ```
 //!
-//! A gap is open until the next sample or session follows it. It lives in the slot that will be published
-//! next, and the consumer reads it there under a sequence counter, which is odd during a change.
+//! A gap is open until the next sample or session follows it. It is stored in the slot that will be published
+//! next, where the consumer reads it under a sequence counter that is odd during a change.
 //!
-//! Nothing marks an open gap as taken, or a slot as unused. The consumer knows the index up to which it
-//! took gaps, and ignores what lies below: an open gap that it took a part of, and the leftovers in a slot
-//! that was published eight boundaries ago. So neither side ever waits for the other.
+//! No flag marks an open gap as taken or a slot as unused. The consumer knows the index up to which it has
+//! taken gaps and ignores everything below: the part of an open gap that it has already taken, and stale
+//! contents of a slot that was published eight boundaries ago. So neither side ever waits for the other.
 
 use crate::gap::{Cause, Gap};
 use core::sync::atomic::{AtomicU8, AtomicU32, Ordering, fence};
 
-/// Published boundaries that may wait for the consumer. When all are taken, the last gap grows.
+/// Maximum number of published boundaries that the consumer has not taken. When all slots are used, the last
+/// gap grows.
 pub(crate) const BOUNDARIES_MAX: u32 = 7;
-/// One slot more: the open gap always has one.
+/// One slot more, so that the open gap always has one.
 const SLOTS: usize = BOUNDARIES_MAX as usize + 1;
-// The counters wrap at 2^32: slots must not jump there.
+// The counters wrap at 2^32; a power of two keeps the slot sequence continuous there.
 const _: () = assert!(SLOTS.is_power_of_two());
-/// A gap is split, if its cause changes or the consumer took a part of it, only while fewer boundaries
-/// than this wait. The other slots are for samples that follow gaps.
+/// A gap is split (because its cause changes or the consumer has taken part of it) only while fewer
+/// boundaries than this are queued. The other slots are reserved for samples that follow gaps.
 pub(crate) const SPLIT_MAX: u32 = 3;
 const _: () = assert!(SPLIT_MAX < BOUNDARIES_MAX);
-/// Attempts of the consumer to read the open gap while the producer changes it.
+/// Attempts of the consumer to read an open gap while the producer changes it.
 const READ_ATTEMPTS: u32 = 4;
 
-/// Values of [`Slot::kind`] that are no [`Cause`].
+/// Values of [`Slot::kind`] that are not a [`Cause`].
 const SESSION: u8 = 0x80;
 const REQUESTED_SESSION: u8 = 0x81;
 
@@ -45,24 +46,24 @@ pub(crate) struct Boundaries {
     put: AtomicU32,
     /// Boundaries ever taken, modulo 2^32. Written by the consumer.
     taken: AtomicU32,
-    /// Odd while the producer changes the slot that is published next.
+    /// Odd while the producer changes the slot that will be published next.
     sequence: AtomicU32,
-    /// Index of the first sample behind the last gap taken. Written by the consumer.
+    /// Index of the first sample after the last gap taken. Written by the consumer.
     passed_end: Wide,
-    /// Time of the last sample of that gap. Written and read by the consumer.
+    /// Time of the last sample in that gap. Written and read by the consumer only.
     passed_us: Wide,
 }
 
 /// A boundary as the consumer sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Boundary {
-    /// A gap, without what was taken of it.
+    /// A gap, without the part that was already taken.
     Gap(Gap),
-    /// A session that starts here.
+    /// The start of a session.
     Session(Origin),
 }
 
-/// The side that asked for a session.
+/// The side that started a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
     Producer,
@@ -71,7 +72,7 @@ pub(crate) enum Origin {
 
 struct Slot {
     kind: AtomicU8,
-    place: AtomicU32,
+    position: AtomicU32,
     first: Wide,
     count: Wide,
     at_us: Wide,
@@ -80,7 +81,7 @@ struct Slot {
 
 /// The producer's side.
 impl Boundaries {
-    /// An empty queue with counters that start here, and samples with this index.
+    /// Creates an empty queue whose counters start at `counter` and whose samples start at `index`.
     pub(crate) const fn starting_at(counter: u32, index: u64) -> Self {
         Boundaries {
             slots: [const { Slot::new() }; SLOTS],
@@ -92,17 +93,17 @@ impl Boundaries {
         }
     }
 
-    /// Published boundaries that wait for the consumer.
+    /// Returns the number of published boundaries that the consumer has not taken.
     pub(crate) fn waiting(&self) -> u32 {
         let put = self.put.load(Ordering::Relaxed);
         put.wrapping_sub(self.taken.load(Ordering::Acquire))
     }
 
-    /// Opens a gap of one sample at this place of the ring. There has to be no open gap.
-    pub(crate) fn open(&self, place: u32, first: u64, at_us: u64, cause: Cause) {
+    /// Opens a gap of one sample at this ring position. No gap may be open.
+    pub(crate) fn open(&self, position: u32, first: u64, at_us: u64, cause: Cause) {
         self.change(|slot| {
             slot.kind.store(cause as u8, Ordering::Relaxed);
-            slot.place.store(place, Ordering::Relaxed);
+            slot.position.store(position, Ordering::Relaxed);
             slot.first.store(first);
             slot.count.store(1);
             slot.at_us.store(at_us);
@@ -110,7 +111,7 @@ impl Boundaries {
         });
     }
 
-    /// Lets the open gap grow to so many samples.
+    /// Grows the open gap to `count` samples.
     pub(crate) fn grow(&self, count: u64, last_us: u64) {
         self.change(|slot| {
             slot.count.store(count);
@@ -118,28 +119,29 @@ impl Boundaries {
         });
     }
 
-    /// Publishes the open gap. There has to be a slot for it.
+    /// Publishes the open gap. There has to be a free slot.
     pub(crate) fn publish(&self) {
         let put = self.put.load(Ordering::Relaxed);
-        // The slot was stored before the fence at the end of its last change.
+        // The fence at the end of the slot's last change orders it before this store.
         self.put.store(put.wrapping_add(1), Ordering::Relaxed);
     }
 
-    /// Publishes a session at this place of the ring. There has to be a slot for it, and no open gap.
-    pub(crate) fn publish_session(&self, place: u32, origin: Origin) {
+    /// Publishes a session at this ring position. There has to be a free slot, and no gap may be open.
+    pub(crate) fn publish_session(&self, position: u32, origin: Origin) {
         self.change(|slot| {
             let kind = match origin {
                 Origin::Producer => SESSION,
                 Origin::Consumer => REQUESTED_SESSION,
             };
             slot.kind.store(kind, Ordering::Relaxed);
-            slot.place.store(place, Ordering::Relaxed);
+            slot.position.store(position, Ordering::Relaxed);
         });
         self.publish();
     }
 
-    /// Returns true if the consumer took a part of the open gap, which ends here and has so many samples.
-    /// It is wrong at times where a gap has more than 2^32: it is a reason to split a gap, nothing more.
+    /// Returns true if the consumer has taken part of the open gap, which ends at `end` and has `count`
+    /// samples. Can be wrong for gaps of more than 2^32 samples, which is acceptable because the result only
+    /// decides whether to split a gap.
     pub(crate) fn is_taken_from(&self, end: u64, count: u64) -> bool {
         let passed_end = self.passed_end.low.load(Ordering::Relaxed);
         u64::from((end as u32).wrapping_sub(passed_end)) < count
@@ -149,11 +151,12 @@ impl Boundaries {
         let sequence = self.sequence.load(Ordering::Relaxed);
         self.sequence
             .store(sequence.wrapping_add(1), Ordering::Relaxed);
-        // Whoever sees one of the next stores sees the odd number as well.
+        // A reader that sees one of the following stores also sees the odd sequence number.
         fence(Ordering::Release);
         let put = self.put.load(Ordering::Relaxed);
         write(&self.slots[put as usize % SLOTS]);
-        // Whoever sees one of the next stores, of the number or of `put`, sees the slot as it is now.
+        // A reader that sees the new sequence number or the new `put` also sees the slot in its current
+        // state.
         fence(Ordering::Release);
         self.sequence
             .store(sequence.wrapping_add(2), Ordering::Relaxed);
@@ -162,36 +165,37 @@ impl Boundaries {
 
 /// The consumer's side.
 impl Boundaries {
-    /// Returns the next boundary and its place in the ring. Frees the slot of a gap that was taken while
-    /// it was open.
+    /// Returns the next boundary and its ring position. Frees the slot of a gap that was taken while it was
+    /// open.
     pub(crate) fn first(&self) -> Option<(u32, Boundary)> {
         let mut taken = self.taken.load(Ordering::Relaxed);
-        // Ends: only what was open at the last take can be published and passed, and that is one slot.
+        // This loop ends: only the gap that was open at the last take can be both published and taken, and
+        // that is one slot.
         while self.put.load(Ordering::Acquire) != taken {
             let slot = &self.slots[taken as usize % SLOTS];
             if let Some(boundary) = self.boundary(slot) {
-                return Some((slot.place.load(Ordering::Relaxed), boundary));
+                return Some((slot.position.load(Ordering::Relaxed), boundary));
             }
             taken = taken.wrapping_add(1);
             self.taken.store(taken, Ordering::Release);
         }
-        let (place, gap) = self.read_open(taken)?;
-        Some((place, Boundary::Gap(gap)))
+        let (position, gap) = self.read_open(taken)?;
+        Some((position, Boundary::Gap(gap)))
     }
 
-    /// Reads the open gap. If the producer publishes it meanwhile it stays where it is: no slot is used
-    /// again before the consumer took it.
+    /// Reads the open gap. If the producer publishes it meanwhile, it stays in its slot: no slot is reused
+    /// before the consumer has taken it.
     fn read_open(&self, taken: u32) -> Option<(u32, Gap)> {
         let slot = &self.slots[taken as usize % SLOTS];
         for _ in 0..READ_ATTEMPTS {
             let before = self.sequence.load(Ordering::Acquire);
-            let (place, boundary) = (slot.place.load(Ordering::Relaxed), self.boundary(slot));
-            // Whoever saw one of a change's stores sees its odd number below.
+            let (position, boundary) = (slot.position.load(Ordering::Relaxed), self.boundary(slot));
+            // A reader that saw one of a change's stores sees the odd sequence number below.
             fence(Ordering::Acquire);
             if before.is_multiple_of(2) && self.sequence.load(Ordering::Relaxed) == before {
                 return match boundary {
-                    Some(Boundary::Gap(gap)) => Some((place, gap)),
-                    // A session from eight boundaries ago.
+                    Some(Boundary::Gap(gap)) => Some((position, gap)),
+                    // A stale session from eight boundaries ago.
                     Some(Boundary::Session(_)) | None => None,
                 };
             }
@@ -199,7 +203,7 @@ impl Boundaries {
         None
     }
 
-    /// The boundary in the slot; `None` if it is a gap that was taken.
+    /// Returns the boundary in the slot, or `None` for a gap that was taken.
     fn boundary(&self, slot: &Slot) -> Option<Boundary> {
         let kind = slot.kind.load(Ordering::Relaxed);
         match kind {
@@ -209,7 +213,7 @@ impl Boundaries {
         }
         let passed_end = self.passed_end.load();
         let (first, at_us) = (slot.first.load(), slot.at_us.load());
-        // Wraps only in a read that is repeated, because the slot changed meanwhile.
+        // This wraps only in a torn read, which is repeated because the slot changed meanwhile.
         let end = first.wrapping_add(slot.count.load());
         let is_split = first < passed_end;
         let first = first.max(passed_end);
@@ -228,11 +232,11 @@ impl Boundaries {
         })
     }
 
-    /// Takes all up to the end of this gap.
+    /// Takes everything up to the end of this gap.
     pub(crate) fn pass(&self, gap: &Gap) {
         self.passed_end.store(gap.end());
         self.passed_us.store(gap.last_us);
-        // Frees the slot, if the gap had been published.
+        // Frees the slot if the gap has been published.
         self.first();
     }
 
@@ -247,7 +251,7 @@ impl Slot {
     const fn new() -> Slot {
         Slot {
             kind: AtomicU8::new(0),
-            place: AtomicU32::new(0),
+            position: AtomicU32::new(0),
             first: Wide::new(0),
             count: Wide::new(0),
             at_us: Wide::new(0),
@@ -256,7 +260,7 @@ impl Slot {
     }
 }
 
-/// 64 bits for cores with 32. Not atomic as a whole: the slot is.
+/// A 64-bit value for 32-bit cores. It is not atomic as a whole; the slot's sequence counter protects it.
 struct Wide {
     low: AtomicU32,
     high: AtomicU32,

@@ -3,16 +3,16 @@
 use crate::session::{Session, SessionError, SessionSlot};
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-/// Shared between the recorder and those around it, interrupts included: plain loads and stores. Each kind
-/// of request comes from one place only.
+/// State that the recorder shares with other tasks and interrupts, accessed with plain loads and stores. Only
+/// one caller may make each kind of request.
 #[derive(Default)]
 pub struct Control {
     is_ready: AtomicBool,
     stop: AtomicBool,
-    flush_asked: AtomicU32,
+    flush_requested: AtomicU32,
     flush_durable: AtomicU32,
     flush_failed: AtomicU32,
-    roll_asked: AtomicU32,
+    rotation_requested: AtomicU32,
     session: SessionSlot,
     /// Longest time that a flush would take now, in us.
     flush_us_max: AtomicU32,
@@ -25,44 +25,44 @@ pub enum FlushState {
     Pending,
     /// Everything pushed before the request is durable.
     Durable,
-    /// Something pushed before the request is lost, or there is no card or no room to write it to.
+    /// Samples pushed before the request were lost, or there is no card or no room to write them.
     Failed,
 }
 
 impl Control {
-    /// A control without requests.
+    /// Creates a control without requests.
     pub const fn new() -> Self {
         Control {
             is_ready: AtomicBool::new(false),
             stop: AtomicBool::new(false),
-            flush_asked: AtomicU32::new(0),
+            flush_requested: AtomicU32::new(0),
             flush_durable: AtomicU32::new(0),
             flush_failed: AtomicU32::new(0),
-            roll_asked: AtomicU32::new(0),
+            rotation_requested: AtomicU32::new(0),
             session: SessionSlot::new(),
             flush_us_max: AtomicU32::new(0),
         }
     }
 
-    /// Returns true once files are open and sampling may begin.
+    /// Returns true once all files are open and sampling may begin.
     pub fn is_ready(&self) -> bool {
         self.is_ready.load(Ordering::Acquire)
     }
 
-    /// Ends the recording: what waits is written, and the files are closed.
+    /// Ends the recording: the recorder writes all buffered samples and closes its files.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Release);
     }
 
-    /// Asks for everything pushed so far to become durable before anything else, because the supply is
-    /// failing. Returns the number of the request for [`flush_state`](Control::flush_state).
+    /// Requests that everything pushed so far become durable before anything else, for example because the
+    /// supply is failing. Returns the number of the request for [`flush_state`](Control::flush_state).
     pub fn flush(&self) -> u32 {
-        let number = self.flush_asked.load(Ordering::Relaxed).wrapping_add(1);
-        self.flush_asked.store(number, Ordering::Release);
+        let number = self.flush_requested.load(Ordering::Relaxed).wrapping_add(1);
+        self.flush_requested.store(number, Ordering::Release);
         number
     }
 
-    /// Returns how far a flush is. A request that was followed by one that failed counts as failed.
+    /// Returns the progress of a flush. A request counts as failed if a later one failed.
     pub fn flush_state(&self, number: u32) -> FlushState {
         let is_answered = |last: &AtomicU32| {
             let last = last.load(Ordering::Acquire);
@@ -77,23 +77,26 @@ impl Control {
         }
     }
 
-    /// Returns the longest time that a flush requested now takes, in us: the buffered bytes at the rate that
-    /// this card has written, a stall of 250 ms (the specification's limit) or the longest seen if that is
-    /// longer, and what arrives during it.
+    /// Returns the longest time that a flush requested now takes, in us: the time to write the buffered bytes
+    /// at the rate measured on this card, a stall of 250 ms (the specification's limit) or the longest stall
+    /// seen if that is longer, and the time to write the bytes that arrive during the stall.
     pub fn flush_us_max(&self) -> u32 {
         self.flush_us_max.load(Ordering::Relaxed)
     }
 
-    /// Continues in new files as soon as they are prepared. No sample is lost by it.
+    /// Continues in new files as soon as they are prepared, without losing a sample.
     pub fn rotate(&self) {
-        let number = self.roll_asked.load(Ordering::Relaxed).wrapping_add(1);
-        self.roll_asked.store(number, Ordering::Release);
+        let number = self
+            .rotation_requested
+            .load(Ordering::Relaxed)
+            .wrapping_add(1);
+        self.rotation_requested.store(number, Ordering::Release);
     }
 
-    /// Begins a session of every stream: each producer places its boundary before its next sample.
+    /// Begins a session of every stream: each producer puts a session boundary before its next sample.
     ///
     /// # Errors
-    /// [`SessionError::QueueFull`] if the recorder has not taken the one before yet.
+    /// [`SessionError::QueueFull`] if the recorder has not yet taken the previous session.
     pub fn begin_session(&self, session: &Session) -> Result<(), SessionError> {
         match self.session.put(session) {
             true => Ok(()),
@@ -113,11 +116,11 @@ impl Control {
         self.stop.load(Ordering::Acquire)
     }
 
-    pub(crate) fn flush_asked(&self) -> u32 {
-        self.flush_asked.load(Ordering::Acquire)
+    pub(crate) fn flush_requested(&self) -> u32 {
+        self.flush_requested.load(Ordering::Acquire)
     }
 
-    /// Returns true if this flush has no answer yet.
+    /// Returns true if this flush has not been answered yet.
     pub(crate) fn is_flush_new(&self, number: u32) -> bool {
         self.flush_state(number) == FlushState::Pending
     }
@@ -130,8 +133,8 @@ impl Control {
         answered.store(number, Ordering::Release);
     }
 
-    pub(crate) fn roll_asked(&self) -> u32 {
-        self.roll_asked.load(Ordering::Acquire)
+    pub(crate) fn rotation_requested(&self) -> u32 {
+        self.rotation_requested.load(Ordering::Acquire)
     }
 
     pub(crate) fn set_flush_us_max(&self, us: u32) {

@@ -1,6 +1,6 @@
-//! The checksum of marks, blocks and journals.
+//! The checksum of marks, blocks and journal records.
 
-/// CRC-32 as of IEEE 802.3; begins with 0, and goes on from what it gave.
+/// Continues a CRC-32 (IEEE 802.3) over more bytes; the initial value is 0.
 pub(crate) fn crc32(crc: u32, bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!crc, |crc, byte| {
         crc >> 8 ^ TABLE[(crc as u8 ^ byte) as usize]
@@ -27,7 +27,7 @@ const TABLE: [u32; 256] = {
 mod tests {
     use super::*;
 
-    /// The check value of the catalogue of CRC algorithms, CRC-32/ISO-HDLC.
+    /// Check value from the catalogue of CRC algorithms, CRC-32/ISO-HDLC.
     #[test]
     fn crc32_gives_the_published_check_value() {
         assert_eq!(crc32(0, b"123456789"), 0xCBF4_3926);

@@ -9,17 +9,17 @@ use core::fmt;
 pub enum StartError<CardError, VolumeError> {
     /// The card failed.
     Card(CardError),
-    /// Its file system cannot be used.
+    /// The card's file system cannot be used.
     Volume(VolumeError),
-    /// A ring has less than two blocks.
+    /// A ring is smaller than two blocks.
     RingTooSmall,
     /// There are no streams, or more than [`STREAMS_MAX`](crate::STREAMS_MAX).
     Streams,
-    /// Two tracks would give their files the same names.
+    /// Two tracks have the same file prefix.
     SamePrefix,
     /// Files would be shorter than 64 KiB.
     FileTooSmall,
-    /// A header or a line may be longer than [`LINE_BYTES_MAX`](crate::LINE_BYTES_MAX).
+    /// A header or a line may exceed [`LINE_BYTES_MAX`](crate::LINE_BYTES_MAX).
     LineTooLong,
 }
 
@@ -30,24 +30,24 @@ impl<C: fmt::Display, V: fmt::Display> fmt::Display for StartError<C, V> {
             StartError::Volume(error) => error.fmt(f),
             StartError::RingTooSmall => write!(
                 f,
-                "a ring is too small; give it at least {RING_BYTES_MIN} bytes (two blocks)"
+                "ring buffer too small; it needs at least {RING_BYTES_MIN} bytes (two blocks)"
             ),
             StartError::Streams => write!(
                 f,
-                "a recorder takes 1 to {} streams; change their number",
+                "a recorder supports 1 to {} streams; change the number of streams",
                 crate::STREAMS_MAX
             ),
             StartError::SamePrefix => {
-                f.write_str("two streams have the same file prefix; give each its own")
+                f.write_str("two streams use the same file prefix; give each stream its own prefix")
             }
             StartError::FileTooSmall => write!(
                 f,
-                "files are too short; allow at least {} bytes each",
+                "maximum file length too small; allow at least {} bytes per file",
                 FILE_BLOCKS_MIN as usize * BLOCK_BYTES
             ),
             StartError::LineTooLong => write!(
                 f,
-                "a line or a header is too long; shorten it to {LINE_BYTES_MAX} bytes, line end included"
+                "line or header too long; shorten it to {LINE_BYTES_MAX} bytes, newline included"
             ),
         }
     }

@@ -3,70 +3,71 @@
 use crate::gap::Gap;
 use crate::volume::{FileId, FileRecord};
 
-/// Something that happened. None of it needs an answer.
+/// An event during a recording. Events need no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// An interrupted recording has its actual length now.
+    /// An interrupted recording was trimmed to its actual length.
     Recovered {
         /// Its name and contents.
         record: FileRecord,
     },
-    /// A file is being written. Its number is used again if nothing of it becomes durable.
+    /// The recorder writes to a new file. Its number is reused if nothing in it becomes durable.
     Opened {
         /// Number of the track.
         track: u8,
         /// Its name.
         id: FileId,
-        /// Its length at most, in bytes.
+        /// Maximum length in bytes.
         bytes_max: u64,
     },
-    /// A file has its actual length.
+    /// A file was trimmed to its actual length.
     Closed {
         /// Number of the track.
         track: u8,
         /// Its name and contents.
         record: FileRecord,
     },
-    /// A complete file could not get its name and length, because the card has no room for them. It keeps its
-    /// full length, and the next mount tries again.
+    /// A complete file could not get its name and length because the card has no room for the directory
+    /// entry. The file keeps its preallocated size, and the next mount tries again.
     NotClosed {
         /// Number of the track.
         track: u8,
-        /// The name that it should have.
+        /// The name that it was to get.
         id: FileId,
     },
-    /// Samples are missing. A later gap may contain an earlier one, if the card failed before that one was
-    /// durable.
+    /// Samples are missing. A later gap may contain an earlier one, if the card failed before the earlier one
+    /// was durable.
     Lost {
         /// Number of the stream.
         stream: u8,
-        /// The samples, and the cause.
+        /// The missing samples, and the cause.
         gap: Gap,
     },
-    /// All samples pushed before a certain time are durable.
+    /// All samples pushed before `pushed_before_us` are durable.
     Checkpoint {
         /// Number of the stream.
         stream: u8,
-        /// Samples with a lower index are durable, or in a gap that is.
+        /// Samples with a lower index are durable, or are in a durable gap.
         samples: u64,
-        /// That time, in us.
+        /// Time in us.
         pushed_before_us: u64,
-        /// The durability window was exceeded.
+        /// True if the durability window was exceeded.
         is_late: bool,
     },
-    /// The card does not answer, or fails. The recorder tries it until it works or the recording ends.
+    /// The card does not answer, or reports a failure. The recorder retries until it works or the recording
+    /// ends.
     CardLost,
-    /// The card works again; new files follow.
+    /// The card works again; recording continues in new files.
     CardBack,
-    /// No free run of blocks is as long as wanted: this file will be shorter.
+    /// No free run of blocks is as long as requested: this file will be shorter.
     Short {
         /// Number of the track.
         track: u8,
-        /// Its length at most, in bytes.
+        /// Maximum length in bytes.
         bytes_max: u64,
     },
-    /// There is no room for another file. Reported once; samples that find no room in the ring form one gap
-    /// until there is.
+    /// The card has no room for another file. Reported once; until there is room, samples that the ring
+    /// cannot hold form one gap.
     Full {
         /// Number of the track.
         track: u8,

@@ -1,8 +1,8 @@
-//! Gaps: samples that are missing, and why.
+//! Gaps: missing samples and the reason.
 
 use core::fmt;
 
-/// Samples lost in a row.
+/// Consecutive lost samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gap {
     /// Index of the first lost sample, counted from the start of the stream, lost samples included.
@@ -18,7 +18,7 @@ pub struct Gap {
 }
 
 impl Gap {
-    /// Index of the first sample behind the gap.
+    /// Returns the index of the first sample after the gap.
     pub(crate) const fn end(&self) -> u64 {
         self.first + self.count
     }
@@ -28,19 +28,19 @@ impl Gap {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Cause {
-    /// The card was busy, or slower than the samples, for longer than the ring lasts.
+    /// The card was busy, or slower than the samples, for longer than the ring could absorb.
     Busy = 0,
-    /// There was no card, or it lost power: pulled, or not plugged in.
+    /// There was no card: it was removed, lost power, or was never inserted.
     NoCard = 1,
-    /// The card reports a failure, or garbles data, again and again.
+    /// The card reported failures or returned corrupt data repeatedly.
     CardFailed = 2,
     /// The card has no room left.
     CardFull = 3,
     /// The next file was not ready in time.
     FileNotReady = 4,
-    /// A requested read was in progress.
+    /// A read requested by another task was in progress.
     Read = 5,
-    /// The sample does not have the length of its schema, or is not one line of text.
+    /// The sample does not have the length of its schema, or is not a single line of text.
     BadSample = 6,
 }
 
@@ -57,7 +57,7 @@ impl Cause {
         }
     }
 
-    /// The word for it in files and reports.
+    /// Returns the keyword for the cause in files and reports.
     pub fn word(self) -> &'static str {
         match self {
             Cause::Busy => "busy",

@@ -1,16 +1,17 @@
-//! Operations of the file system, with what they need and what they give.
+//! File-system operations, with their inputs and results.
 
-use crate::recover::{scan, settle};
+use crate::recover::{close_or_discard, scan};
 use crate::steps::{Port, Steps};
 use crate::volume::{FileId, FileRecord, RESERVED_MAX, Request, Reserved, ShortText, Volume};
 
-/// An operation with everything it needs. A job is one; a mount is followed by two for each slot.
+/// An operation with all its inputs. A job is one operation, except that a mount is followed by two for each
+/// slot.
 pub(crate) enum Order {
     Mount,
-    /// Find the end of the file in this slot, if it is an interrupted one.
+    /// Find the end of the file in this slot, if it was interrupted.
     Find(u8),
-    /// Close that file with this record, or give its space back.
-    Settle(u8, Option<FileRecord>),
+    /// Close that file with this record, or discard it if there is none.
+    CloseOrDiscard(u8, Option<FileRecord>),
     Reserve(u8, Request),
     Name(u8, FileId, ShortText),
     Close(u8, u8, FileRecord),
@@ -24,9 +25,9 @@ impl Order {
         let slot = match (self, done) {
             (Order::Mount, _) => 0,
             (Order::Find(slot), Done::Found(Some(record))) => {
-                return Some(Order::Settle(*slot, *record));
+                return Some(Order::CloseOrDiscard(*slot, *record));
             }
-            (Order::Find(slot) | Order::Settle(slot, _), _) => slot + 1,
+            (Order::Find(slot) | Order::CloseOrDiscard(slot, _), _) => slot + 1,
             _ => return None,
         };
         (usize::from(slot) < RESERVED_MAX).then_some(Order::Find(slot))
@@ -37,10 +38,10 @@ impl Order {
 pub(crate) enum Done {
     /// The recording whose interrupted removal was completed, if there was one.
     Mounted(Option<FileId>),
-    /// The interrupted file, if there is one: its record, if anything of it is durable.
+    /// The interrupted file, if there is one: its record, if any of it is durable.
     Found(Option<Option<FileRecord>>),
-    /// The recording that was closed, if anything of it was durable.
-    Settled(Option<FileRecord>),
+    /// The recording that was closed, if any of it was durable.
+    Recovered(Option<FileRecord>),
     Reserved(u8, Reserved),
     Named,
     Closed(u8),
@@ -68,9 +69,9 @@ pub(crate) async fn execute<'s, V: Volume<Port<'s>>>(
             let Ok(found) = scan(Port(steps), &file).await;
             Ok(Done::Found(Some(found.record(&file))))
         }
-        Order::Settle(slot, record) => {
-            settle(volume, card, *slot, record.as_mut()).await?;
-            Ok(Done::Settled(*record))
+        Order::CloseOrDiscard(slot, record) => {
+            close_or_discard(volume, card, *slot, record.as_mut()).await?;
+            Ok(Done::Recovered(*record))
         }
         Order::Reserve(track, request) => {
             let reserved = volume.reserve(card, *request).await?;
@@ -80,7 +81,7 @@ pub(crate) async fn execute<'s, V: Volume<Port<'s>>>(
             volume.name(card, *slot, *id, session.as_str()).await?;
             Ok(Done::Named)
         }
-        // A file in which nothing became durable is none.
+        // Files in which nothing became durable are discarded, not closed.
         Order::Close(track, slot, record) => {
             volume.close(card, *slot, record).await?;
             Ok(Done::Closed(*track))

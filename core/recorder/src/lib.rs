@@ -1,71 +1,77 @@
-//! Records samples to files on a card, and loses none, whatever the card does.
+//! Records samples to files on a card and loses none, whatever the card does.
 //!
 //! ```text
 //!   interrupt ── Producer ──> ring ──> Consumer                            (ring.rs, gap.rs, session.rs)
 //!                                        │
 //!   Recorder ── from the first mount to the last close                     (recorder.rs)
-//!     ├── planner ── state + conditions ──> next action. No I/O            (plan/)
-//!     └── Shell ── carries actions out: the only owner of the card         (shell.rs)
+//!     ├── planner ── state + conditions ──> next action; no I/O            (plan/)
+//!     └── Shell ── carries out actions; only it accesses the card          (shell.rs)
 //!           ├── Stream ── a ring, its encoder, its durability window       (stream.rs, account.rs)
 //!           │     └── Encoder ── samples to blocks: lines, rows, binary    (format/)
-//!           ├── Track ── files written one after another                   (track.rs)
+//!           ├── Track ── a sequence of files, written one after another    (track.rs)
 //!           ├── jobs ── operations of the file system, step by step        (jobs.rs, steps.rs)
 //!           │     └── Volume ── FatVolume: FAT16 and FAT32, a journal      (volume.rs, fat/)
-//!           ├── recovery ── the actual end of an interrupted file          (recover.rs)
-//!           ├── ReadDesk, Control ── reads and requests of others          (reads.rs, control.rs)
+//!           ├── recovery ── finds the actual end of an interrupted file    (recover.rs)
+//!           ├── ReadDesk, Control ── reads and requests from other tasks   (reads.rs, control.rs)
 //!           └── BlockDevice ── a card driver                               (cardiograph-card)
 //! ```
 //!
-//! No allocator, no `unsafe`, no clock of its own and no particular executor: a future that is polled.
-//! Everything is bounded by the numbers in `limits.rs`.
+//! The crate needs no allocator, no `unsafe`, no clock of its own and no particular executor: it is a future
+//! that the caller polls. `limits.rs` holds every numeric limit and the reason for its value.
 //!
 //! # Promises
 //!
 //! 1. [`Producer::push`] is wait-free: a few dozen instructions and a copy, whatever the card does.
-//! 2. At any rate up to 95 % of what a plain saturating write sustains on the same card, bus and ring, no
-//!    sample is lost. Binary streams share one file and one such write. A new file is begun when one is
-//!    prepared; until then samples go to the old one.
-//! 3. Past it, every lost sample is in exactly one [`Gap`]: which, how many, when, why. Gaps are reported as
-//!    events, and are lines or blocks of the file.
-//! 4. After a power loss everything older than the [`Window`] is there, other files are untouched, and the
-//!    file system is consistent once the card has been mounted again. If keeping the window could lose
-//!    samples, the window is exceeded instead, and [`StreamSummary`] counts that.
-//! 5. A new file loses nothing. Up to four streams share a card. Files are ordinary ones.
-//! 6. Others read while it records ([`ReadDesk`]) when the rings have room for it, and the cost is counted.
+//! 2. No sample is lost at any rate up to 95 % of what a plain CMD25 loop sustains on the same card, bus and
+//!    ring, counted in encoded file bytes. Binary streams share one file and one write and reach that bound.
+//!    CSV and line streams have a file each and take turns of up to 16 KiB, which costs throughput: two
+//!    streams with 32 KiB rings were measured without loss at two thirds of the bound. A new file begins once
+//!    one is prepared. Where the ring cannot absorb the file system's steps, the recorder delays rotation
+//!    rather than lose samples.
+//! 3. Above that rate, every lost sample is in exactly one [`Gap`], which states the samples' indices, count,
+//!    time and cause. The recorder reports gaps as events and writes them to the file as lines or blocks.
+//! 4. After a power loss, everything older than the [`Window`] is on the card, other files are untouched, and
+//!    the next mount makes the file system consistent. If meeting the window could lose samples, the recorder
+//!    exceeds the window instead and counts that in [`StreamSummary`].
+//! 5. Starting a new file loses no samples. Up to four streams share a card. The files are ordinary FAT
+//!    files.
+//! 6. Other tasks can read the card during a recording ([`ReadDesk`]) when the rings have room for it; the
+//!    recorder counts what those reads cost.
 //!
-//! These hold in every state: card full, failing, exchanged, fragmented; stopping, flushing, rotating. Data
-//! are durable when the card says so; a card that lies, or loses what it had, is outside the promise. A
-//! card that fails takes with it what was not durable: a gap says so, and recording continues in new files
-//! when the card is back.
+//! These promises hold in every state: with a full, failing, exchanged or fragmented card, and while
+//! stopping, flushing or rotating. Data are durable once the card reports them so; a card that reports
+//! falsely, or loses data that it had stored, is outside the promise. When a card fails, the data that were
+//! not yet durable are lost: a gap reports them, and recording continues in new files once the card is back.
 //!
-//! # How
+//! # Design
 //!
-//! **One write that stays open.** Space for files is prepared before it is needed, each file a run of
-//! consecutive clusters that begins where the card's own units may. Samples go there as one CMD25, the
-//! pattern that cards are fastest with. Nothing else is written meanwhile.
+//! **One write that stays open.** The recorder prepares space for files before it needs it: each file is a
+//! run of consecutive clusters, aligned to the card's own units where possible. Samples go there in a single
+//! CMD25, the pattern that cards write fastest. Nothing else is written meanwhile.
 //!
-//! **A checkpoint is part of the stream.** Marks say which file it is, how far it was, and how much of it was
-//! durable. For a checkpoint the recorder ends a block with a mark and stops the write. It touches no
-//! directory and no table: such small writes elsewhere are what cards collect garbage for.
+//! **A checkpoint is part of the stream.** A mark states which file it belongs to, its block index, and the
+//! number of blocks that were durable. For a checkpoint the recorder ends a block with a mark and stops the
+//! write. It touches neither the directory nor the allocation table, because such small writes elsewhere are
+//! what triggers garbage collection.
 //!
-//! **At the end of a page.** A card that is stopped within a page of its flash has to put the beginning of
-//! that page elsewhere. So a checkpoint waits for a multiple of up to 32 KiB, if samples arrive fast enough;
-//! files begin at such multiples.
+//! **Checkpoints end on page boundaries.** A card whose write stops within a flash page has to copy the
+//! beginning of that page elsewhere. So a checkpoint waits for a multiple of up to 32 KiB if samples arrive
+//! fast enough, and files begin at such multiples.
 //!
-//! **Others wait.** Steps of the file system, reads and checkpoints get the card when all rings absorb them
-//! with the longest stall on top. Urgent steps, such as those of a file that is needed now, wait 20 ms at
-//! most.
+//! **Samples go first.** File-system steps, reads and checkpoints get the card only when all rings can absorb
+//! them plus the longest stall. Urgent steps, such as preparing a file that is needed now, wait at
+//! most 20 ms.
 //!
 //! # A checkpoint, step by step
 //!
-//! | step | a power loss after it leaves |
+//! | step | contents of the card after a power loss here |
 //! |---|---|
 //! | samples are in the ring | the file as of the last checkpoint |
 //! | the block with the mark was sent | the same, or more |
 //! | stop token, busy, CMD13, ACMD22: all clean | **all samples up to the mark** |
 //!
-//! `plan/mod.rs` draws the states, `recover.rs` says what recovery does, and `fat/mod.rs` what an interrupted
-//! operation leaves of a file system.
+//! `plan/mod.rs` draws the states, `recover.rs` describes recovery, and `fat/mod.rs` the state in which an
+//! interrupted operation leaves the file system.
 //!
 //! # An example
 //!
@@ -76,8 +82,9 @@
 //! # use core::sync::atomic::AtomicU8;
 //! static CONTROL: Control = Control::new();
 //!
-//! /// `ring` is a `static Ring<[AtomicU8; 65536]>` on a device; the producer goes to the interrupt.
-//! async fn record<M: BlockDevice, D: DelayNs>(
+//!           ├── recovery ── finds the actual end of an interrupted file    (recover.rs)
+//!           ├── ReadDesk, Control ── reads and requests from other tasks   (reads.rs, control.rs)
+//!           └── BlockDevice ── a card driver                               (cardiograph-card)
 //!     card: M,
 //!     delay: D,
 //!     now_us: impl Fn() -> u64,
@@ -90,7 +97,7 @@
 //!         delay,
 //!         events: |event| {
 //!             if let Event::Lost { gap, .. } = event {
-//!                 // Show it.
+//!                 // Show the gap to the user.
 //!                 let _ = gap.count;
 //!             }
 //!         },
@@ -102,7 +109,7 @@
 //!         format: Format::Csv(&[MAGOD2]),
 //!         window: Window::default(),
 //!     };
-//!     // Until CONTROL.stop(), or the producer is closed. Sampling begins when CONTROL.is_ready().
+//!     // Runs until CONTROL.stop() or until the producer is closed. Start sampling once CONTROL.is_ready().
 //!     let mut recorder = Recorder::new(parts, Config::default(), [(stream, consumer)]);
 //!     let [summary] = recorder.run().await.ok()?;
 //!     Some(summary)
@@ -161,9 +168,9 @@ pub use volume::{
     RESERVED_MAX, Request, Reserved, ShortText, Volume,
 };
 
-/// Source of time.
+/// A source of time.
 pub trait Clock {
-    /// Time since any fixed moment, in us. It never goes back.
+    /// Returns the time since a fixed moment, in us. It never decreases.
     fn now_us(&self) -> u64;
 }
 

@@ -1,40 +1,42 @@
-//! Reads beside a recording: asked for by anyone, done by the recorder when its rings can bear it.
+//! Reads during a recording: other tasks request them, and the recorder carries them out when its rings can
+//! absorb them.
 
 use cardiograph_card::Block;
 use core::cell::RefCell;
 use core::future::poll_fn;
 use core::task::{Poll, Waker};
 
-/// Where readers leave their wishes; for tasks of the recorder's own thread. One wish at a time is seen to.
+/// A queue for reads during a recording, shared with tasks on the recorder's own thread. The recorder serves
+/// one request at a time.
 ///
-/// The memory is the desk's: a read that was begun is finished, even if nobody waits for it any more.
+/// The desk owns the memory, so a read that has begun completes even if its reader was dropped.
 pub struct ReadDesk<'a> {
     inner: RefCell<Inner<'a>>,
 }
 
-/// Readers that may wait for their turn, besides the one whose read is under way.
+/// Maximum number of readers that wait for their turn, not counting the one being served.
 const READERS_WAITING_MAX: usize = 4;
 
 struct Inner<'a> {
     blocks: Option<&'a mut [Block]>,
     stage: Stage,
-    /// Nobody reads any more.
+    /// The recording has ended; no more reads are carried out.
     is_closed: bool,
-    /// Who waits for what was asked.
+    /// Waker of the reader whose request is being served.
     reader: Option<Waker>,
-    /// Who wait until the desk is free.
+    /// Wakers of queued readers.
     next: [Option<Waker>; READERS_WAITING_MAX],
-    /// What is asked for has been put off already.
-    is_put_off: bool,
+    /// The current request was postponed before, and counted.
+    is_postponed: bool,
     tally: ReadTally,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Free,
-    Asked(ReadRequest),
+    Requested(ReadRequest),
     UnderWay,
-    /// Nobody waits for what is under way.
+    /// The reader of the read in progress was dropped.
     Orphaned,
     Done(Result<u32, ReadFailed>),
 }
@@ -46,28 +48,28 @@ pub(crate) struct ReadRequest {
     pub(crate) count: u32,
 }
 
-/// What reads have cost so far.
+/// Cost of the reads so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReadTally {
-    /// Reads that were done.
+    /// Completed reads.
     pub reads: u32,
-    /// Blocks that they gave.
+    /// Blocks read.
     pub blocks: u64,
-    /// Time that the card was away from the samples for them, in us.
+    /// Total time that reads kept the card from writing samples, in us.
     pub card_us: u64,
-    /// The longest of those times, in us.
+    /// Longest of those times, in us.
     pub card_us_max: u32,
-    /// Reads that had to wait because a ring could not bear them at once.
+    /// Reads that were postponed because a ring could not absorb them at once.
     pub put_off: u32,
 }
 
-/// The card could not read.
+/// The card could not read the blocks, or no read was possible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadFailed;
 
 impl<'a> ReadDesk<'a> {
-    /// A desk that reads up to as many blocks at once as there is memory. Each read stops the stream that
-    /// is being written, so that few large ones cost less than many small ones: 16 blocks and more.
+    /// Creates a desk that reads up to `blocks.len()` blocks at once. Each read interrupts the open write, so
+    /// a few large reads cost less than many small ones: use 16 blocks or more.
     pub fn new(blocks: &'a mut [Block]) -> Self {
         ReadDesk {
             inner: RefCell::new(Inner {
@@ -76,22 +78,22 @@ impl<'a> ReadDesk<'a> {
                 is_closed: false,
                 reader: None,
                 next: [const { None }; READERS_WAITING_MAX],
-                is_put_off: false,
+                is_postponed: false,
                 tally: ReadTally::default(),
             }),
         }
     }
 
-    /// Reads blocks of the card into `out`, in as many pieces as the memory makes necessary. Waits until
-    /// the recorder can bear it.
+    /// Reads blocks of the card into `out`, in pieces as large as the desk's memory. Waits until the rings
+    /// can absorb each read.
     ///
     /// # Errors
-    /// [`ReadFailed`] if the card could not, or is gone; if the recording has ended; if the desk has no
-    /// memory, or too many are waiting.
+    /// [`ReadFailed`] if the card is gone or cannot read the blocks, if the recording has ended, if the desk
+    /// has no memory, or if too many readers are waiting.
     pub async fn read(&self, start: u32, out: &mut [Block]) -> Result<(), ReadFailed> {
         let (mut start, mut out) = (start, out);
         while !out.is_empty() {
-            let count = self.ask(start, out.len()).await?;
+            let count = self.place_request(start, out.len()).await?;
             let _leave = Leave(self);
             self.done().await?;
             let (piece, rest) = out.split_at_mut(count as usize);
@@ -104,13 +106,13 @@ impl<'a> ReadDesk<'a> {
         Ok(())
     }
 
-    /// What reads have cost so far.
+    /// Returns the cost of the reads so far.
     pub fn tally(&self) -> ReadTally {
         self.inner.borrow().tally
     }
 
-    /// Asks once nothing else is under way; returns how many blocks it asked for.
-    async fn ask(&self, start: u32, wanted: usize) -> Result<u32, ReadFailed> {
+    /// Places a request once the desk is free; returns the number of blocks requested.
+    async fn place_request(&self, start: u32, wanted: usize) -> Result<u32, ReadFailed> {
         poll_fn(|context| {
             let mut inner = self.inner.borrow_mut();
             if inner.is_closed {
@@ -122,7 +124,7 @@ impl<'a> ReadDesk<'a> {
                     if count == 0 {
                         return Poll::Ready(Err(ReadFailed));
                     }
-                    inner.stage = Stage::Asked(ReadRequest { start, count });
+                    inner.stage = Stage::Requested(ReadRequest { start, count });
                     Poll::Ready(Ok(count))
                 }
                 _ => {
@@ -159,29 +161,29 @@ impl<'a> ReadDesk<'a> {
         .await
     }
 
-    /// The read that somebody waits for.
-    pub(crate) fn asked(&self) -> Option<ReadRequest> {
+    /// Returns the pending request.
+    pub(crate) fn pending(&self) -> Option<ReadRequest> {
         match self.inner.borrow().stage {
-            Stage::Asked(request) => Some(request),
+            Stage::Requested(request) => Some(request),
             _ => None,
         }
     }
 
-    pub(crate) fn put_off(&self) {
+    pub(crate) fn postpone(&self) {
         let mut inner = self.inner.borrow_mut();
-        inner.tally.put_off += u32::from(!inner.is_put_off);
-        inner.is_put_off = true;
+        inner.tally.put_off += u32::from(!inner.is_postponed);
+        inner.is_postponed = true;
     }
 
     /// Takes the memory for a read that begins now.
     pub(crate) fn begin(&self) -> Option<&'a mut [Block]> {
         let mut inner = self.inner.borrow_mut();
         inner.stage = Stage::UnderWay;
-        inner.is_put_off = false;
+        inner.is_postponed = false;
         inner.blocks.take()
     }
 
-    /// Gives the memory back, and the reader what it asked for.
+    /// Returns the memory and hands the result to the reader.
     pub(crate) fn end(
         &self,
         blocks: &'a mut [Block],
@@ -205,10 +207,10 @@ impl<'a> ReadDesk<'a> {
         self.wake_next();
     }
 
-    /// There is no card: whoever waits is told.
+    /// Fails the pending request, because there is no card.
     pub(crate) fn refuse(&self) {
         let mut inner = self.inner.borrow_mut();
-        if let Stage::Asked(_) = inner.stage {
+        if let Stage::Requested(_) = inner.stage {
             inner.stage = Stage::Done(Err(ReadFailed));
             let waker = inner.reader.take();
             drop(inner);
@@ -216,7 +218,7 @@ impl<'a> ReadDesk<'a> {
         }
     }
 
-    /// The recording has ended, and nobody does reads any more.
+    /// Ends all reads, because the recording has ended.
     pub(crate) fn close(&self) {
         self.refuse();
         let mut inner = self.inner.borrow_mut();
@@ -225,14 +227,14 @@ impl<'a> ReadDesk<'a> {
         self.wake_next();
     }
 
-    /// Those who wait look whether it is their turn.
+    /// Wakes all queued readers, which then check whether it is their turn.
     fn wake_next(&self) {
         let next = core::mem::take(&mut self.inner.borrow_mut().next);
         next.into_iter().flatten().for_each(Waker::wake);
     }
 }
 
-/// Leaves the desk free, however a read ends.
+/// Frees the desk however a read ends.
 struct Leave<'a, 'b>(&'b ReadDesk<'a>);
 
 impl Drop for Leave<'_, '_> {

@@ -1,8 +1,8 @@
-//! The recorder: mounts the card, records until it is told to stop, closes all files.
+//! The recorder: mounts the card, records until it is stopped, and closes all files.
 //!
 //! ```text
 //!   run ──> next ──> Action ──┬── carry out (shell.rs) ──> apply ──┐
-//!            ^                └── Start(job): drive it, step by    │
+//!            ^                └── Start(job): advances it step by  │
 //!            │                    step, between other actions      │
 //!            └─────────────────────────────────────────────────────┘
 //! ```
@@ -28,19 +28,19 @@ use core::slice::from_mut;
 use core::task::Poll;
 use embedded_hal_async::delay::DelayNs;
 
-/// Length of files, and what happens when the card is full.
+/// Length of files, and the policy for a full card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Longest file, in bytes: at least 64 KiB, at most what FAT allows.
+    /// Maximum file length in bytes: at least 64 KiB, at most the FAT limit.
     pub file_bytes: u32,
-    /// Time after which a new file is begun, in us; `None` for never. [`Control::rotate`] begins one at any
-    /// time.
+    /// Interval after which a new file begins, in us; `None` for no interval. [`Control::rotate`] requests a
+    /// new file at any time.
     pub rotate_us: Option<u64>,
-    /// What happens when the card is full.
+    /// Policy for a full card.
     pub when_full: WhenFull,
 }
 
-/// Files of up to 64 MiB; nothing is removed.
+/// Files of up to 64 MiB; the recorder removes nothing.
 impl Default for Config {
     fn default() -> Self {
         Config {
@@ -51,30 +51,30 @@ impl Default for Config {
     }
 }
 
-/// What happens when the card is full.
+/// Policy for a full card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WhenFull {
-    /// Recording pauses until there is room; samples that the ring does not hold are lost in one gap.
+    /// Pauses recording until there is room; samples that do not fit the ring are lost in one gap.
     Wait,
-    /// The oldest recording is removed. Other people's files never are.
+    /// Removes the oldest recording. Files of other programs are never removed.
     RemoveOldest,
 }
 
-/// Everything that a recorder works with.
+/// Everything that a recorder needs.
 pub struct Parts<'a, M, V, C, D, E> {
     /// The card.
     pub medium: M,
     /// Its file system.
     pub volume: V,
-    /// Time.
+    /// The clock.
     pub clock: C,
-    /// Sleep; should resolve microseconds.
+    /// Delays; should have microsecond resolution.
     pub delay: D,
-    /// Receives reports.
+    /// Receives events.
     pub events: E,
-    /// Requests from outside.
+    /// Requests from other tasks and interrupts.
     pub control: &'a Control,
-    /// Reads next to the recording, if there are to be any.
+    /// Reads during the recording, if other tasks need them.
     pub reads: Option<&'a ReadDesk<'a>>,
 }
 
@@ -82,7 +82,7 @@ pub struct Parts<'a, M, V, C, D, E> {
 pub struct Recorder<'a, M, V, VE, C, D, E, const N: usize> {
     shell: Shell<'a, M, C, D, E, N>,
     volume: V,
-    /// Reason why the recording cannot start, once what it has prepared is given back.
+    /// Reason why the recording cannot start; reported once the prepared files are discarded.
     refused: Option<VE>,
 }
 
@@ -94,7 +94,7 @@ where
     D: DelayNs,
     E: FnMut(Event),
 {
-    /// Creates a recorder on this card. Nothing happens before [`run`](Recorder::run).
+    /// Creates a recorder for this card. It does nothing before [`run`](Recorder::run).
     pub fn new(
         parts: Parts<'a, M, V, C, D, E>,
         config: Config,
@@ -103,7 +103,7 @@ where
         Recorder::with_limits(parts, config, streams, Limits::PRODUCT)
     }
 
-    /// The same with other limits.
+    /// Creates a recorder with other limits than those of the product.
     pub(crate) fn with_limits(
         parts: Parts<'a, M, V, C, D, E>,
         config: Config,
@@ -131,11 +131,11 @@ where
         }
     }
 
-    /// Records until [`Control::stop`], or until all producers are closed and everything is written.
+    /// Records until [`Control::stop`], or until all producers are closed and all samples are written.
     ///
     /// # Errors
-    /// [`StartError`] if there is no card that can be recorded on. Later the card may fail and come back:
-    /// events and gaps report it.
+    /// [`StartError`] if there is no usable card at the start. A card may fail and come back later: events
+    /// and gaps report that.
     pub async fn run(&mut self) -> Result<[StreamSummary; N], StartError<M::Error, VE>> {
         let result = self.record().await;
         if let Some(reads) = self.shell.reads {
@@ -219,7 +219,7 @@ where
         Ok(())
     }
 
-    /// Takes in how a job ended. Before the recording has started, a failure ends it.
+    /// Evaluates the end of a job. A failure before the recording has started ends it.
     fn finish_job(&mut self, end: JobEnd<M::Error, VE>) -> Result<(), StartError<M::Error, VE>> {
         let is_started = self.shell.is_started();
         let outcome = match end {
@@ -236,13 +236,13 @@ where
                 }
                 outcome
             }
-            // A volume that has no room for its repair is not mounted.
+            // A volume without room for its own repair counts as not mounted.
             JobEnd::Refused(error)
                 if V::error_kind(&error) == ErrorKind::NoRoom && !self.shell.is_mounting() =>
             {
                 self.shell.take_no_room();
                 if !is_started && self.shell.has_no_file() {
-                    // What was prepared for other streams is given back first.
+                    // First discard the files prepared for other streams.
                     self.shell.state.phase = Phase::Ending;
                     self.refused = Some(error);
                 }
@@ -251,7 +251,7 @@ where
             JobEnd::Refused(error) if !is_started => return Err(StartError::Volume(error)),
             JobEnd::CardFailed(error) if !is_started => return Err(StartError::Card(error)),
             JobEnd::Refused(_) | JobEnd::CardFailed(_) => Outcome::Failed,
-            // It was dropped with the card.
+            // The job was dropped with the card; `lose_card` has handled the failure.
             JobEnd::Dropped => return Ok(()),
         };
         self.shell.end_job(outcome);
@@ -268,17 +268,17 @@ where
 
 /// End of a job.
 enum JobEnd<CardError, VolumeError> {
-    /// It is done.
+    /// The job is done.
     Done(Done),
-    /// The volume refused it, or cannot be used.
+    /// The volume refused the operation, or cannot be used.
     Refused(VolumeError),
-    /// The card failed in one of its steps.
+    /// The card failed during one of the steps.
     CardFailed(CardError),
-    /// The card failed in another action, and everything was noted.
+    /// The card failed during another action, which has been handled.
     Dropped,
 }
 
-/// Carries out an operation of the file system, a step whenever the planner says so.
+/// Runs a file-system operation, one step whenever the planner decides on [`Action::Step`].
 async fn drive<M, C, D, E, VE, const N: usize>(
     shell: &mut Shell<'_, M, C, D, E, N>,
     mut operation: Pin<&mut impl Future<Output = Result<Done, VE>>>,
@@ -304,7 +304,7 @@ where
                 Ok(()) => (),
                 Err(error) => return JobEnd::CardFailed(error),
             }
-            shell.saw_step(begun_us);
+            shell.observe_step(begun_us);
             shell.apply(action, Outcome::Done);
             continue;
         }
@@ -318,7 +318,7 @@ where
     }
 }
 
-/// Lets an operation compute up to its next step. Returns its result if it is done.
+/// Polls an operation until it needs its next step. Returns the result once the operation is done.
 async fn advance<T>(mut operation: Pin<&mut impl Future<Output = T>>) -> Option<T> {
     poll_fn(|context| match operation.as_mut().poll(context) {
         Poll::Ready(result) => Poll::Ready(Some(result)),
@@ -327,10 +327,10 @@ async fn advance<T>(mut operation: Pin<&mut impl Future<Output = T>>) -> Option<
     .await
 }
 
-/// Carries out the pending step: a read of one block, or a write of up to 16.
+/// Carries out the pending step: a read of one block, or a write of up to 16 blocks.
 #[expect(
     clippy::await_holding_refcell_ref,
-    reason = "the operation is not polled while a step is carried out, and nobody else has the block"
+    reason = "the operation is not polled during a step, and nothing else borrows the block"
 )]
 async fn serve<M, C, D, E, T, const N: usize>(
     shell: &mut Shell<'_, M, C, D, E, N>,
@@ -359,7 +359,8 @@ where
                     break;
                 }
                 steps.done();
-                // It leaves the next block, and cannot end before it was given them all.
+                // Polling makes the operation supply the next block; it cannot finish before it has supplied
+                // all.
                 let _ = advance(operation.as_mut()).await;
             }
             shell.medium.end().await.map_err(|error| error.cause)?;

@@ -1,18 +1,18 @@
 //! Finds the end and the totals of an interrupted recording.
 //!
 //! ```text
-//!   1  block 0 ends with a mark of this recording?       no: there is nothing
-//!   2  the last block that must have a mark, and has it  by halving: a read each
-//!   3  go back to what that mark knows to be durable
-//!   4  from there on block by block, as long as every mark's checksum fits what came since the one before
-//!   5  totals: text, from the last mark; binary, from the last block and the last header of each stream
+//!   1  block 0 ends with a mark of this recording?       no: the file is empty
+//!   2  the last block that has its mandatory mark        by binary search, one read per step
+//!   3  go back to the block up to which that mark records durability
+//!   4  from there block by block, while every mark's checksum matches the data since the previous mark
+//!   5  read the totals: text, from the last mark; binary, from each stream's last block and last header
 //! ```
 //!
 //! Blocks of older recordings have another epoch. Behind the last durable block a card may have kept some
-//! blocks and not others: what step 2 finds there leads back in step 3, and step 4 stops at the first
-//! block that is missing. So the end is never before the last checkpoint, and all before it is whole.
+//! blocks and not others: step 3 goes back from any such block that step 2 finds, and step 4 stops at the
+//! first missing one. So the end is never before the last checkpoint, and the file has no holes.
 //!
-//! Files of version 0.1 have marks without totals; block 0 tells the version.
+//! Files of version 0.1 have marks without totals; block 0 identifies the version.
 
 use crate::crc32::crc32;
 use crate::error::StartError;
@@ -31,10 +31,10 @@ use cardiograph_card::{BLOCK_BYTES, Block};
 use core::ops::Deref;
 use core::slice::from_mut;
 
-/// Mounts a volume and gives every interrupted recording its actual length: what a recorder does before it
-/// begins, and anybody else can do with its card. `report` receives an [`Event::Recovered`] for each, and an
-/// [`Event::Removed`] for a removal that was interrupted. A recording whose name somebody else has taken gets the
-/// next free number, which the event reports.
+/// Mounts a volume and trims every interrupted recording to its actual length. A recorder does this before it
+/// begins, and any other program can do it too. `report` receives an [`Event::Recovered`] for each recording,
+/// and an [`Event::Removed`] for a removal that was interrupted. If another file has taken a recording's
+/// name, the recording gets the next free number, which the event reports.
 ///
 /// # Errors
 /// [`StartError`] if the card fails, or its file system cannot be used.
@@ -53,8 +53,8 @@ pub async fn recover<B: Blocks, V: Volume<B>>(
         };
         let found = find_end(card, &file).await.map_err(StartError::Card)?;
         let mut record = found.record(&file);
-        let settled = settle(volume, card, slot, record.as_mut()).await;
-        settled.map_err(StartError::Volume)?;
+        let closed = close_or_discard(volume, card, slot, record.as_mut()).await;
+        closed.map_err(StartError::Volume)?;
         if let Some(record) = record {
             report(card, Event::Recovered { record });
         }
@@ -62,9 +62,9 @@ pub async fn recover<B: Blocks, V: Volume<B>>(
     Ok(())
 }
 
-/// Gives the interrupted recording in a slot its actual length, or the space back if nothing of it is
-/// durable. If somebody else has taken its name it gets the next free number.
-pub(crate) async fn settle<B: Blocks, V: Volume<B>>(
+/// Trims the interrupted recording in a slot to its actual length, or discards it if nothing in it is
+/// durable. If another file has taken its name, the recording gets the next free number.
+pub(crate) async fn close_or_discard<B: Blocks, V: Volume<B>>(
     volume: &mut V,
     card: &mut B,
     slot: u8,
@@ -87,32 +87,32 @@ pub(crate) async fn settle<B: Blocks, V: Volume<B>>(
     }
 }
 
-/// Content of an interrupted file. Files of version 0.1 store no number, session, totals or times: these
-/// are `None` and 0.
+/// Contents of an interrupted file. Files of version 0.1 store no number, session, totals or times: these
+/// fields are then `None` and 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Recovered {
-    /// Actual length; 0 if nothing is in the file.
+    /// Actual length in bytes; 0 if the file is empty.
     pub bytes: u64,
     /// Number of the recording.
     pub number: Option<u32>,
-    /// Its session.
+    /// Name of the session.
     pub session: Option<SessionName>,
-    /// Whole samples of all streams.
+    /// Complete samples of all streams.
     pub samples: u64,
     /// Gaps of all streams.
     pub gaps: u32,
     /// Samples in gaps.
     pub lost: u64,
-    /// Time when the file began.
+    /// Time at which the file began.
     pub first_us: u64,
     /// Time of its last mark.
     pub last_us: u64,
 }
 
 impl Recovered {
-    /// Returns the record of the file, if there is anything in it.
+    /// Returns the record of the file, or `None` if it is empty.
     pub(crate) fn record(&self, file: &Reserved) -> Option<FileRecord> {
-        // Recovery may have given it another number before, if somebody else had taken its own.
+        // An earlier recovery may have given it another number, because its own was taken.
         let number = file.id.map(|id| id.number).or(self.number)?;
         let name = self.session.and_then(|name| ShortText::new(name.as_str()));
         (self.bytes > 0).then_some(FileRecord {
@@ -152,7 +152,7 @@ pub(crate) trait Reader {
     fn block(&self) -> impl Deref<Target = Block>;
 }
 
-/// A card with a place for the block that was read last.
+/// A card with a buffer for the block that was read last.
 struct Buffered<'a, B> {
     card: &'a mut B,
     block: Block,
@@ -200,7 +200,7 @@ enum Kind {
     BinaryV2,
 }
 
-/// Recognises a file by its block 0.
+/// Determines format and version of a file from its block 0.
 fn kind_of(block: &Block, is_binary: bool) -> Option<Kind> {
     if !is_binary {
         let is_v2 = mark::read(block).map(|_| Kind::TextV2);
@@ -227,7 +227,8 @@ impl<R: Reader> Scan<'_, R> {
         self.reader.read(start).await
     }
 
-    /// Returns the mark of the block at hand and its checksum, if it belongs at this place of this file.
+    /// Returns the mark of the current block and its checksum, if it belongs to this file and this block
+    /// index.
     fn mark(&self, index: u32) -> Option<(Mark, u32)> {
         let block = self.reader.block();
         let found = match self.kind {
@@ -250,7 +251,7 @@ impl<R: Reader> Scan<'_, R> {
         matches!(self.kind, Kind::BinaryV1 | Kind::BinaryV2)
     }
 
-    /// Steps 1 to 3: the number of the recording, and its blocks that are known to be durable.
+    /// Steps 1 to 3: returns the number of the recording, and the number of blocks known to be durable.
     async fn durable(&mut self) -> Result<Option<(u32, u32)>, R::Error> {
         self.read(0).await?;
         let Some((mark, _)) = self.mark(0) else {
@@ -309,8 +310,8 @@ impl<R: Reader> Scan<'_, R> {
         Ok(recovered)
     }
 
-    /// Totals from the last mark; times and the session from the line about the file, which is whole in
-    /// block 0 or at the start of block 1.
+    /// Returns totals from the last mark, and times and session from the line that describes the file, which
+    /// is complete in block 0 or at the start of block 1.
     async fn totals_of_text(
         &mut self,
         number: u32,
@@ -340,7 +341,8 @@ impl<R: Reader> Scan<'_, R> {
         })
     }
 
-    /// Leaves out the line with the last mark: blanks lead back to its `#`, and commas before it.
+    /// Returns the length without the line of the last mark: scans back over blanks to its `#`, and over the
+    /// commas before that.
     async fn without_mark(&mut self, end: u32) -> Result<u64, R::Error> {
         let tail_bytes = match self.kind {
             Kind::TextV1 => mark::TAIL_V1_BYTES,
@@ -387,8 +389,8 @@ impl<R: Reader> Scan<'_, R> {
         Ok(recovered)
     }
 
-    /// Totals from the last block and the last header of each stream. Streams repeat their headers, so that
-    /// the search may stop after some blocks.
+    /// Returns totals from the last block and the last header of each stream. Streams repeat their headers,
+    /// so the search ends after a bounded number of blocks.
     async fn totals_of_binary(&mut self, number: u32, end: u32) -> Result<Recovered, R::Error> {
         let mut totals = Totals::default();
         self.read(0).await?;
@@ -415,10 +417,10 @@ fn time_of(begun_us: u64, age_ms: u32) -> u64 {
     begun_us.saturating_add(u64::from(age_ms) * 1000)
 }
 
-/// Totals of the streams of a binary file, gathered from its end backwards.
+/// Totals of the streams of a binary file, collected from its end backwards.
 #[derive(Default)]
 struct Totals {
-    /// Streams that share the file.
+    /// Number of streams that share the file.
     streams: u8,
     session: Option<SessionName>,
     of: [OfStream; STREAMS_MAX],
@@ -442,7 +444,7 @@ struct Begin {
 /// The last block of a stream.
 #[derive(Clone, Copy)]
 struct Last {
-    /// Index of the sample that begins there, or of the first one behind the gap that begins there.
+    /// Index of the sample that begins in this block, or of the first one after the gap that begins in it.
     sample: u64,
     /// Bytes of samples from there on.
     bytes: u16,
@@ -452,7 +454,7 @@ struct Last {
 }
 
 impl Totals {
-    /// Notes block 0, which has the header of a stream.
+    /// Evaluates block 0, which has the header of a stream.
     fn note_first(&mut self, block: &Block) {
         let (Some(head), Some(header)) = (
             binary::read(block),
@@ -467,7 +469,7 @@ impl Totals {
         }
     }
 
-    /// Notes a block, later ones first.
+    /// Evaluates a block; later blocks come first.
     fn note(&mut self, head: &Head, block: &Block) {
         let Some(of) = self.of.get_mut(usize::from(head.stream)) else {
             return;
@@ -538,7 +540,7 @@ impl Last {
         }
     }
 
-    /// Whole samples of the stream in the file.
+    /// Returns the number of complete samples of the stream in the file.
     fn samples(&self, begin: &Begin) -> u64 {
         let whole = self.bytes / begin.sample_bytes.max(1);
         let end = self.sample.saturating_add(whole.into());

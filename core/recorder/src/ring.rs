@@ -7,31 +7,31 @@
 //!                   └<── orders: stop, start a session ──────┘
 //! ```
 //!
-//! One side writes each number and the other only reads it: plain loads and stores are enough, which every
-//! core has. The consumer sees a sample as a whole or not at all. Nothing is stored next to its bytes, so
-//! that all of the memory holds samples.
+//! Only one side writes each counter and the other only reads it, so plain loads and stores are enough, which
+//! every core has. The consumer sees either a complete sample or nothing of it. The ring stores nothing next
+//! to the sample bytes, so all of the memory holds samples.
 //!
 //! A sample that finds no room is counted in a gap. Gaps and sessions are boundaries: they have slots of
-//! their own, with their place in the ring. The consumer sees a gap while it still grows, so that nothing is
-//! missing if no sample follows. When all slots are taken the producer accepts no sample that would need
-//! one: the gap grows instead.
+//! their own that store their position in the ring. The consumer also sees a gap that is still growing, so a
+//! gap is reported even if no sample follows it. When all slots are used, the producer accepts no sample that
+//! would need another slot; the gap grows instead.
 //!
 //! # Order of loads and stores
 //!
-//! The producer stores a boundary, then the count of lost samples, or the head behind the boundary; with
-//! release semantics each. The consumer reads them the other way round, with acquire semantics: the count
-//! of lost samples before [`Consumer::next`], and there the head before the boundaries. So no sample that
-//! it sees lies behind a boundary that it does not see, and the gaps taken until the ring is empty hold at
-//! least as many samples as the count that was read before. There is one exception: a gap that a push on
-//! another core changes in this moment is seen as soon as the push has completed.
+//! The producer stores a boundary first, then the count of lost samples or the head behind the boundary, each
+//! with release semantics. The consumer loads them in reverse order with acquire semantics: the count of lost
+//! samples before it calls [`Consumer::next`], and there the head before the boundaries. So no sample that it
+//! sees lies behind a boundary that it does not see, and the gaps taken until the ring is empty hold at least
+//! as many samples as the count read before. There is one exception: the consumer sees a gap that a push on
+//! another core is changing at this moment only after that push has completed.
 //!
 //! # End
 //!
 //! After [`Consumer::stop`] the producer refuses samples without counting them, but a push in progress may
-//! still complete. In an interrupt of the same core none is in progress. For a producer on another core or
-//! thread: stop, drain until [`Next::Empty`], wait for [`Consumer::is_closed`] (the producer has seen the
-//! stop) or for longer than a push takes, and drain until [`Next::Empty`] once more. Then the taken samples
-//! and gaps are all that the producer counted.
+//! still complete. If the producer runs in an interrupt of the same core, no push is in progress. For a
+//! producer on another core or thread: stop, drain until [`Next::Empty`], wait for [`Consumer::is_closed`]
+//! (the producer has seen the stop) or for longer than a push takes, and drain until [`Next::Empty`] once
+//! more. Then the samples and gaps taken are all that the producer counted.
 
 use crate::boundary::{BOUNDARIES_MAX, Boundaries, Boundary, Origin, SPLIT_MAX};
 use crate::format::Format;
@@ -44,24 +44,24 @@ use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 #[cfg(test)]
 mod tests;
 
-/// Largest ring, in bytes: positions are 32 bits and may not overtake each other.
+/// Maximum ring size in bytes: differences between 32-bit positions have to stay below 2^31.
 pub const RING_BYTES_MAX: usize = (1 << 31) - 1;
 
 const _: () = assert!(SAMPLE_BYTES_MAX <= LINE_BYTES_MAX);
 
-/// Orders of the consumer: the lowest bit stops.
+/// Orders of the consumer to the producer: the lowest bit is stop.
 const STOP: u32 = 1;
-/// Then the schema of the last requested session.
+/// The next bits are the schema of the last requested session.
 const SCHEMA_SHIFT: u32 = 1;
 const SCHEMA_MASK: u32 = SCHEMAS_MAX as u32 - 1;
-/// The other bits number the requests.
+/// The remaining bits count the requests.
 const REQUEST_SHIFT: u32 = 4;
 const REQUEST_MASK: u32 = u32::MAX >> REQUEST_SHIFT;
 const _: () = assert!(SCHEMAS_MAX.is_power_of_two());
 const _: () = assert!(SCHEMA_MASK << SCHEMA_SHIFT < 1 << REQUEST_SHIFT);
 
-/// Memory for samples. `Bytes` is where they are: an array for a static ring, a slice that somebody else
-/// owns, or a box on a computer.
+/// Memory for samples. `Bytes` is its storage: an array for a static ring, a borrowed slice, or a box on a
+/// host.
 pub struct Ring<Bytes> {
     bytes: Bytes,
     shared: Shared,
@@ -76,23 +76,23 @@ struct Shared {
     peak: AtomicU32,
     /// Samples lost so far, modulo 2^32.
     lost: AtomicU32,
-    /// Why the ring may be full, as a number of [`Cause`].
+    /// Cause of losses while the ring is full, as a number of [`Cause`].
     cause: AtomicU8,
     is_closed: AtomicBool,
-    /// What the consumer wants of the producer.
+    /// Orders of the consumer to the producer.
     orders: AtomicU32,
     boundaries: Boundaries,
     sessions: Sessions,
-    /// Schemas that a session may choose from.
+    /// Number of schemas that a session may choose from.
     schemas: u8,
 }
 
-/// Where counters begin.
+/// Initial values of the counters.
 #[derive(Clone, Copy, Debug, Default)]
 struct Start {
-    /// Of bytes and boundaries.
+    /// Initial byte and boundary counters.
     counter: u32,
-    /// Of samples.
+    /// Initial sample index.
     index: u64,
 }
 
@@ -121,7 +121,7 @@ impl Shared {
 }
 
 impl<const BYTES: usize> Ring<[AtomicU8; BYTES]> {
-    /// An empty ring of its own memory.
+    /// Creates an empty ring with its own memory.
     pub const fn new() -> Self {
         const { assert!(BYTES > 0 && BYTES <= RING_BYTES_MAX) };
         Ring {
@@ -138,7 +138,7 @@ impl<const BYTES: usize> Default for Ring<[AtomicU8; BYTES]> {
 }
 
 impl<Bytes: AsRef<[AtomicU8]>> Ring<Bytes> {
-    /// An empty ring on this memory. Bytes beyond [`RING_BYTES_MAX`] are not used.
+    /// Creates an empty ring in the given memory. Bytes beyond [`RING_BYTES_MAX`] are not used.
     pub fn over(bytes: Bytes) -> Self {
         let shared = Shared::new();
         Ring { bytes, shared }
@@ -151,7 +151,7 @@ impl<Bytes: AsRef<[AtomicU8]>> Ring<Bytes> {
 
     fn split_at(&mut self, format: Format, start: Start) -> (Producer<'_>, Consumer<'_>) {
         self.shared = Shared::starting_at(start);
-        // A format of lines has one kind of session.
+        // A format of lines has only one kind of session.
         self.shared.schemas = format.schemas().len().clamp(1, SCHEMAS_MAX) as u8;
         let (bytes, shared) = (self.bytes.as_ref(), &self.shared);
         let bytes = &bytes[..bytes.len().min(RING_BYTES_MAX)];
@@ -178,47 +178,48 @@ impl<Bytes: AsRef<[AtomicU8]>> Ring<Bytes> {
     }
 }
 
-/// The end that an interrupt holds.
+/// The producer's end of the ring, owned by an interrupt.
 pub struct Producer<'a> {
     bytes: &'a [AtomicU8],
     shared: &'a Shared,
     format: Format,
     shape: Shape,
-    /// Where the next byte goes.
+    /// Offset of the next byte in the memory.
     at: usize,
     head: u32,
     index: u64,
-    /// The gap that is open.
+    /// The open gap.
     gap: Option<OpenGap>,
     /// Orders carried out.
     orders: u32,
-    /// Sessions put in, modulo 2^32.
+    /// Sessions begun by the producer, modulo 2^32.
     sessions: u32,
 }
 
-/// The producer's part of the gap that is open; the rest is in its slot. It ends with the last sample.
+/// The producer's half of the open gap; the rest is in its slot. The gap ends with the last lost sample.
 struct OpenGap {
     count: u64,
     cause: Cause,
 }
 
 impl OpenGap {
-    /// Returns true if the gap goes on with a sample of this index. It is split if its cause changes or the
-    /// consumer took a part of it, as long as enough slots are left for samples that follow gaps.
+    /// Returns true if the open gap may include the sample with this index. The gap is split if its cause
+    /// changes or the consumer has taken part of it, as long as enough slots remain for samples that follow
+    /// gaps.
     fn may_grow(&self, boundaries: &Boundaries, index: u64, cause: Cause) -> bool {
         let is_same = self.cause == cause && !boundaries.is_taken_from(index, self.count);
         is_same || boundaries.waiting() >= SPLIT_MAX
     }
 }
 
-/// Form of the samples that are accepted.
+/// Required form of the samples.
 #[derive(Clone, Copy)]
 enum Shape {
-    /// Just so many bytes.
+    /// Exactly n bytes.
     Fixed(usize),
-    /// A line of up to so many bytes, its end included.
+    /// A line of up to n bytes, newline included.
     Line(usize),
-    /// None any more.
+    /// No more samples are accepted.
     Closed,
 }
 
@@ -228,7 +229,7 @@ impl Shape {
             Format::Lines { line_bytes_max, .. } => {
                 Shape::Line(usize::from(*line_bytes_max).min(LINE_BYTES_MAX))
             }
-            // No sample is as long as that.
+            // No sample has this length.
             Format::Csv(schemas) | Format::Binary(schemas) => schemas
                 .get(usize::from(schema))
                 .map_or(Shape::Fixed(usize::MAX), |schema| {
@@ -250,7 +251,7 @@ impl Shape {
 /// Reason why a sample was not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PushError {
-    /// The sample is lost and counted, and the recording will have it in a gap.
+    /// The sample is lost and counted; the recording will report it in a gap.
     Lost(Cause),
     /// The recording has ended. The sample is not counted.
     Stopped,
@@ -270,17 +271,17 @@ impl core::error::Error for PushError {}
 impl Producer<'_> {
     /// Pushes a sample; wait-free. `now_us` is used only if the sample is lost.
     ///
-    /// A sample of a schema has just the schema's bytes. A sample of text is one line of up to the
-    /// format's `line_bytes_max` bytes, whose last byte is its only LF. Bytes before the last are looked at
-    /// only if there is room.
+    /// A sample of a schema has exactly the schema's length. A sample of text is one line of up to the
+    /// format's `line_bytes_max` bytes that ends with its only LF. Bytes before the last are checked only if
+    /// there is room for the line.
     ///
     /// # Errors
-    /// [`PushError::Lost`] if there is no room for all of it, or it has another form; [`PushError::Stopped`]
-    /// after [`Producer::close`] or [`Consumer::stop`].
+    /// [`PushError::Lost`] if the ring has no room for the whole sample, or the sample has the wrong form;
+    /// [`PushError::Stopped`] after [`Producer::close`] or [`Consumer::stop`].
     #[inline]
     pub fn push(&mut self, sample: &[u8], now_us: u64) -> Result<(), PushError> {
         if self.shared.orders.load(Ordering::Relaxed) != self.orders {
-            self.obey()?;
+            self.carry_out_orders()?;
         }
         if !self.shape.fits(sample) {
             return self.refuse(now_us);
@@ -310,7 +311,7 @@ impl Producer<'_> {
         Ok(())
     }
 
-    /// Copies a sample behind the head; returns false if it is text with an end of a line within.
+    /// Copies a sample behind the head; returns false if it is text with a newline before its end.
     #[inline]
     fn copy(&self, sample: &[u8]) -> bool {
         if let Shape::Line(_) = self.shape {
@@ -333,7 +334,7 @@ impl Producer<'_> {
         store_line(room, before) && !before.ends_with(b"\n") && store_line(self.bytes, after)
     }
 
-    /// A sample of a wrong form came, or one after the end.
+    /// Handles a sample of the wrong form, or one after the end.
     #[cold]
     fn refuse(&mut self, now_us: u64) -> Result<(), PushError> {
         match self.shape {
@@ -342,7 +343,7 @@ impl Producer<'_> {
         }
     }
 
-    /// A sample of the right length found no room, or no slot for the gap before it.
+    /// Handles a sample of the right form that found no room, or no slot for the gap before it.
     #[cold]
     fn overflow(&mut self, now_us: u64) -> Result<(), PushError> {
         let cause = Cause::of(self.shared.cause.load(Ordering::Relaxed));
@@ -371,30 +372,29 @@ impl Producer<'_> {
         Err(PushError::Lost(cause))
     }
 
-    /// Returns true if there is a slot for a gap that ends.
+    /// Returns true if there is a free slot for ending the open gap.
     #[inline]
     fn has_slot(&self) -> bool {
         self.shared.boundaries.waiting() < BOUNDARIES_MAX
     }
 
-    /// Carries out what the consumer ordered. A requested session that finds no slot waits for the next
-    /// push.
+    /// Carries out the consumer's orders. A requested session that finds no slot waits for the next push.
     #[cold]
-    fn obey(&mut self) -> Result<(), PushError> {
+    fn carry_out_orders(&mut self) -> Result<(), PushError> {
         let orders = self.shared.orders.load(Ordering::Relaxed);
         if orders & STOP != 0 || matches!(self.shape, Shape::Closed) {
             self.close();
             return Err(PushError::Stopped);
         }
         let schema = (orders >> SCHEMA_SHIFT & SCHEMA_MASK) as u8;
-        if orders != self.orders && self.place_session(schema, Origin::Consumer) {
+        if orders != self.orders && self.start_session(schema, Origin::Consumer) {
             self.orders = orders;
         }
         Ok(())
     }
 
-    /// Starts a session between the samples before and behind; returns false if there is no slot.
-    fn place_session(&mut self, schema: u8, origin: Origin) -> bool {
+    /// Starts a session between the previous sample and the next; returns false if there is no slot.
+    fn start_session(&mut self, schema: u8, origin: Origin) -> bool {
         let boundaries = &self.shared.boundaries;
         let slots = 1 + u32::from(self.gap.is_some());
         if boundaries.waiting() + slots > BOUNDARIES_MAX {
@@ -411,10 +411,10 @@ impl Producer<'_> {
     /// Starts a session: samples pushed from now on belong to it, have its schema, and go to new files.
     ///
     /// # Errors
-    /// [`SessionError::QueueFull`] if too many gaps and sessions wait, [`SessionError::Schema`] if the
+    /// [`SessionError::QueueFull`] if too many gaps and sessions are queued, [`SessionError::Schema`] if the
     /// session was made for another format, [`SessionError::Stopped`] after the end.
     pub fn begin_session(&mut self, session: &Session) -> Result<(), SessionError> {
-        self.obey().map_err(|_| SessionError::Stopped)?;
+        self.carry_out_orders().map_err(|_| SessionError::Stopped)?;
         if session.schema() >= self.shared.schemas {
             return Err(SessionError::Schema);
         }
@@ -422,19 +422,19 @@ impl Producer<'_> {
             return Err(SessionError::QueueFull);
         }
         self.shared.sessions.put(self.sessions, session);
-        if !self.place_session(session.schema(), Origin::Producer) {
+        if !self.start_session(session.schema(), Origin::Producer) {
             return Err(SessionError::QueueFull);
         }
         self.sessions = self.sessions.wrapping_add(1);
         Ok(())
     }
 
-    /// Samples pushed so far, lost ones included.
+    /// Returns the number of samples pushed so far, lost ones included.
     pub fn pushed(&self) -> u64 {
         self.index
     }
 
-    /// Announces that no more samples will come: the recorder may finish.
+    /// Announces that no more samples will come, so that the recorder may finish.
     pub fn close(&mut self) {
         self.shape = Shape::Closed;
         self.shared.is_closed.store(true, Ordering::Release);
@@ -448,7 +448,7 @@ fn store(cells: &[AtomicU8], bytes: &[u8]) {
     }
 }
 
-/// Stores text; returns false if it has an end of a line before its last byte.
+/// Stores text; returns false if it has a newline before its last byte.
 #[inline]
 fn store_line(cells: &[AtomicU8], text: &[u8]) -> bool {
     let Some((end, rest)) = text.split_last() else {
@@ -466,51 +466,52 @@ fn store_line(cells: &[AtomicU8], text: &[u8]) -> bool {
     true
 }
 
-/// The end that the recorder holds.
+/// The consumer's end of the ring, owned by the recorder.
 pub struct Consumer<'a> {
     bytes: &'a [AtomicU8],
     shared: &'a Shared,
     at: usize,
     tail: u32,
-    /// Samples in gaps that were taken, modulo 2^32.
+    /// Samples in the gaps taken so far, modulo 2^32.
     lost_taken: u32,
 }
 
-/// What comes next out of a ring.
+/// Next item in a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// So many bytes of samples before the next gap or session; never 0.
+    /// Number of sample bytes before the next gap or session; never 0.
     Samples(usize),
-    /// A gap. It may grow until it is taken, and afterwards: the rest is another gap.
+    /// A gap. It may grow until it is taken, and afterwards: the rest is then another gap.
     Gap(Gap),
     /// A session starts.
     Session,
-    /// Nothing yet.
+    /// Nothing to read yet.
     Empty,
 }
 
 impl Consumer<'_> {
-    /// Bytes of memory.
+    /// Returns the size of the ring in bytes.
     pub fn capacity_bytes(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Bytes that wait.
+    /// Returns the number of buffered bytes.
     pub fn level_bytes(&self) -> usize {
         self.head().wrapping_sub(self.tail) as usize
     }
 
-    /// Highest level so far, in bytes.
+    /// Returns the highest level so far, in bytes.
     pub fn peak_bytes(&self) -> usize {
         self.shared.peak.load(Ordering::Relaxed) as usize
     }
 
-    /// Samples lost so far, modulo 2^32. Once the ring is drained, the gaps taken from it hold as many.
+    /// Returns the number of samples lost so far, modulo 2^32. Once the ring is drained, the gaps taken from
+    /// it hold as many.
     pub fn lost(&self) -> u32 {
         self.shared.lost.load(Ordering::Acquire)
     }
 
-    /// Samples in gaps that were taken, modulo 2^32.
+    /// Returns the number of samples in the gaps taken so far, modulo 2^32.
     pub(crate) fn lost_taken(&self) -> u32 {
         self.lost_taken
     }
@@ -520,34 +521,34 @@ impl Consumer<'_> {
         self.shared.is_closed.load(Ordering::Acquire)
     }
 
-    /// Bytes ever pushed, modulo 2^32.
+    /// Returns the number of bytes ever pushed, modulo 2^32.
     pub(crate) fn head(&self) -> u32 {
         self.shared.head.load(Ordering::Acquire)
     }
 
-    /// Bytes ever taken, modulo 2^32.
+    /// Returns the number of bytes ever taken, modulo 2^32.
     pub(crate) fn tail(&self) -> u32 {
         self.tail
     }
 
-    /// Sets the cause of samples that find no room from now on.
+    /// Sets the cause for samples that find no room from now on.
     pub(crate) fn set_cause(&self, cause: Cause) {
         self.shared.cause.store(cause as u8, Ordering::Relaxed);
     }
 
-    /// Ends the recording: later pushes return [`PushError::Stopped`] and are not counted. A push in
-    /// progress on another core may still complete. Call it and [`Consumer::request_session`] from one
-    /// place only.
+    /// Ends the recording: later pushes return [`PushError::Stopped`] and are not counted. A push in progress
+    /// on another core may still complete. Call this and [`Consumer::request_session`] from the same task
+    /// only.
     pub fn stop(&self) {
         let orders = self.shared.orders.load(Ordering::Relaxed);
         self.shared.orders.store(orders | STOP, Ordering::Release);
     }
 
-    /// Asks the producer to start a session before its next sample. If too many boundaries wait then, it
-    /// starts before the first sample for which there is a slot.
+    /// Asks the producer to start a session before its next sample. If too many boundaries are queued then,
+    /// the session starts before the first sample for which there is a slot.
     ///
     /// # Errors
-    /// [`SessionError::QueueFull`] if the session that was requested before has not begun in a file yet,
+    /// [`SessionError::QueueFull`] if the previously requested session has not begun in a file yet,
     /// [`SessionError::Schema`] if the session was made for another format, [`SessionError::Stopped`] after
     /// the end.
     pub fn request_session(&self, session: &Session) -> Result<(), SessionError> {
@@ -570,13 +571,13 @@ impl Consumer<'_> {
         Ok(())
     }
 
-    /// Returns what comes next.
+    /// Returns the next item in the ring.
     pub(crate) fn next(&self) -> Next {
-        // Before the boundaries: one that is published meanwhile lies behind this head.
+        // Load the level before the boundaries: a boundary published in between lies behind this head.
         let level = self.level_bytes();
         let (before, boundary) = match self.shared.boundaries.first() {
-            Some((place, boundary)) => {
-                let before = place.wrapping_sub(self.tail) as usize;
+            Some((position, boundary)) => {
+                let before = position.wrapping_sub(self.tail) as usize;
                 (before.min(level), (before == 0).then_some(boundary))
             }
             None => (level, None),
@@ -589,7 +590,7 @@ impl Consumer<'_> {
         }
     }
 
-    /// Bytes that wait before the next gap or session.
+    /// Returns the number of bytes before the next gap or session.
     pub(crate) fn waiting_bytes(&self) -> usize {
         match self.next() {
             Next::Samples(bytes) => bytes,
@@ -597,8 +598,8 @@ impl Consumer<'_> {
         }
     }
 
-    /// Takes the gap if it is next, as it is now: it may have grown since [`Consumer::next`]. Returns
-    /// `None` also while a push on another core changes it; call it again then.
+    /// Takes the gap if it is next, in its current length: it may have grown since [`Consumer::next`]. Also
+    /// returns `None` while a push on another core changes the gap; call it again then.
     pub(crate) fn take_gap(&mut self) -> Option<Gap> {
         let Next::Gap(gap) = self.next() else {
             return None;
@@ -610,11 +611,11 @@ impl Consumer<'_> {
 
     /// Takes the session if it is next.
     pub(crate) fn take_session(&mut self) -> Option<Session> {
-        let (place, boundary) = self.shared.boundaries.first()?;
+        let (position, boundary) = self.shared.boundaries.first()?;
         let Boundary::Session(origin) = boundary else {
             return None;
         };
-        if place != self.tail {
+        if position != self.tail {
             return None;
         }
         let session = match origin {
@@ -625,7 +626,8 @@ impl Consumer<'_> {
         Some(session)
     }
 
-    /// Copies what comes `skip` bytes on, and leaves it in the ring. Bytes past the level are stale.
+    /// Copies bytes starting `skip` bytes behind the tail, without taking them. Bytes past the level are
+    /// stale.
     pub(crate) fn peek(&self, skip: usize, out: &mut [u8]) {
         let mut at = self.at + skip;
         if at >= self.bytes.len() {
@@ -637,7 +639,7 @@ impl Consumer<'_> {
         load(self.bytes, after);
     }
 
-    /// Gives the room of the next bytes back, of no more than lie before the next gap or session.
+    /// Frees the given number of bytes, but at most those before the next gap or session.
     pub(crate) fn release(&mut self, bytes: usize) {
         let bytes = bytes.min(self.waiting_bytes());
         self.at += bytes;

@@ -1,19 +1,19 @@
-//! Sessions: named stretches of a stream, each in files of its own.
+//! Sessions: named stretches of a stream, each in its own files.
 
 use crate::format::{Format, Schema};
 use core::fmt;
 use core::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
-/// Longest name of a session, in bytes.
+/// Maximum length of a session name, in bytes.
 pub const SESSION_NAME_BYTES_MAX: usize = 32;
-/// Longest settings of a session, in bytes.
+/// Maximum length of a session's settings, in bytes.
 pub const SETTINGS_BYTES_MAX: usize = 96;
-/// Sessions of the producer that may wait in a ring.
+/// Maximum number of the producer's sessions queued in a ring.
 pub(crate) const SESSIONS_MAX: u32 = 2;
-// The counters wrap at 2^32: slots must not jump there.
+// The counters wrap at 2^32; a power of two keeps the slot sequence continuous there.
 const _: () = assert!(SESSIONS_MAX.is_power_of_two());
 
-/// A stretch of a stream that has a name, settings and a schema. Its samples go to new files.
+/// A stretch of a stream with a name, settings and a schema. Its samples go to new files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Session {
     name: SessionName,
@@ -25,20 +25,20 @@ pub struct Session {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct SessionName(Inline<SESSION_NAME_BYTES_MAX>);
 
-/// Settings of a session, for people to read: up to 96 printable ASCII characters other than `"`.
+/// Human-readable settings of a session: up to 96 printable ASCII characters except `"`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Settings(Inline<SETTINGS_BYTES_MAX>);
 
 /// Reason why a session was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SessionError {
-    /// The name is empty or too long, or has a character other than letters, digits, `-` and `_`.
+    /// The name is empty or too long, or contains a character other than letters, digits, `-` and `_`.
     Name,
-    /// The settings are too long, or have a `"` or a character that is not printable ASCII.
+    /// The settings are too long, or contain a `"` or a character that is not printable ASCII.
     Settings,
     /// The stream's format does not have this schema.
     Schema,
-    /// Too many gaps and sessions wait to be written. Try again later.
+    /// Too many gaps and sessions are queued. Try again later.
     QueueFull,
     /// The recording has ended.
     Stopped,
@@ -48,13 +48,13 @@ impl fmt::Display for SessionError {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str(match self {
             SessionError::Name => {
-                "a session's name needs 1 to 32 letters, digits, hyphens or underscores"
+                "session name must be 1 to 32 letters, digits, hyphens or underscores"
             }
             SessionError::Settings => {
-                "a session's settings may have up to 96 printable ASCII characters, without quotes"
+                "session settings must be at most 96 printable ASCII characters without double quotes"
             }
-            SessionError::Schema => "the stream's format does not have the session's schema",
-            SessionError::QueueFull => "too many sessions wait to be written; try again later",
+            SessionError::Schema => "the stream's format does not include the session's schema",
+            SessionError::QueueFull => "too many gaps and sessions are queued; try again later",
             SessionError::Stopped => "the recording has ended",
         })
     }
@@ -63,8 +63,8 @@ impl fmt::Display for SessionError {
 impl core::error::Error for SessionError {}
 
 impl Session {
-    /// Creates a session for streams of this format. Without a schema it has the format's first; a format
-    /// of lines has none.
+    /// Creates a session for streams of this format. Without a schema, the session has the format's first; a
+    /// format of lines has no schemas.
     ///
     /// # Errors
     /// [`SessionError::Name`], [`SessionError::Settings`] or [`SessionError::Schema`].
@@ -89,24 +89,24 @@ impl Session {
         })
     }
 
-    /// Its name.
+    /// Returns the name.
     pub fn name(&self) -> &SessionName {
         &self.name
     }
 
-    /// Index of its schema in the format's list; 0 for lines.
+    /// Returns the index of its schema in the format's list; 0 for lines.
     pub fn schema(&self) -> u8 {
         self.schema
     }
 
-    /// Its settings.
+    /// Returns the settings.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 }
 
 impl SessionName {
-    /// Checks a name.
+    /// Checks and copies a name.
     ///
     /// # Errors
     /// [`SessionError::Name`].
@@ -120,14 +120,14 @@ impl SessionName {
         }
     }
 
-    /// The name as text.
+    /// Returns the name as text.
     pub fn as_str(&self) -> &str {
         self.0.as_str()
     }
 }
 
 impl Settings {
-    /// Checks settings.
+    /// Checks and copies settings.
     ///
     /// # Errors
     /// [`SessionError::Settings`].
@@ -139,7 +139,7 @@ impl Settings {
         }
     }
 
-    /// The settings as text.
+    /// Returns the settings as text.
     pub fn as_str(&self) -> &str {
         self.0.as_str()
     }
@@ -157,7 +157,7 @@ impl fmt::Debug for Settings {
     }
 }
 
-/// ASCII text of at most so many bytes. Bytes behind it are 0.
+/// ASCII text of at most `BYTES` bytes. The unused bytes are 0.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Inline<const BYTES: usize> {
     len: u8,
@@ -170,7 +170,7 @@ impl<const BYTES: usize> Inline<BYTES> {
         bytes: [0; BYTES],
     };
 
-    /// `None` if the text is too long.
+    /// Returns `None` if the text is too long.
     fn new(text: &[u8]) -> Option<Self> {
         let mut inline = Inline::EMPTY;
         inline.bytes.get_mut(..text.len())?.copy_from_slice(text);
@@ -183,12 +183,12 @@ impl<const BYTES: usize> Inline<BYTES> {
     }
 }
 
-/// Sessions that wait for the consumer: those of the producer, and one that the consumer requested.
+/// Sessions queued for the consumer: those of the producer, and one that the consumer requested.
 pub(crate) struct Sessions {
     slots: [Cells; SESSIONS_MAX as usize],
     /// Sessions of the producer ever taken, modulo 2^32. Written by the consumer.
     taken: AtomicU32,
-    /// Written and read by the consumer: the producer only sets its place.
+    /// The requested session. The consumer writes and reads it; the producer only decides its position.
     requested: Cells,
     /// Requested sessions ever taken, modulo 2^32. Written by the consumer.
     requests_taken: AtomicU32,
@@ -204,7 +204,7 @@ impl Sessions {
         }
     }
 
-    /// Returns true if there is a slot for the next session of a producer that put in so many.
+    /// Returns true if there is a slot for the next session of a producer that has begun `put` sessions.
     pub(crate) fn has_room(&self, put: u32) -> bool {
         put.wrapping_sub(self.taken.load(Ordering::Acquire)) < SESSIONS_MAX
     }
@@ -222,17 +222,17 @@ impl Sessions {
         session
     }
 
-    /// Requests of the consumer that were taken.
+    /// Returns the number of requested sessions taken so far, modulo 2^32.
     pub(crate) fn requests_taken(&self) -> u32 {
         self.requests_taken.load(Ordering::Relaxed)
     }
 
-    /// Keeps a session that is requested.
+    /// Stores a requested session.
     pub(crate) fn keep(&self, session: &Session) {
         self.requested.store(session);
     }
 
-    /// Takes the session that was requested.
+    /// Takes the requested session.
     pub(crate) fn take_requested(&self) -> Session {
         let taken = self.requests_taken().wrapping_add(1);
         self.requests_taken.store(taken, Ordering::Relaxed);
@@ -291,11 +291,11 @@ fn load<const BYTES: usize>(cells: &[AtomicU8; BYTES], len: &AtomicU8) -> Inline
     text
 }
 
-/// A session on its way from one place to another, one at a time.
+/// A mailbox for one session.
 #[derive(Default)]
 pub(crate) struct SessionSlot {
     session: Cells,
-    /// Sessions ever put in, modulo 2^32. Written by the one that asks.
+    /// Sessions ever put in, modulo 2^32. Written by the requesting side.
     put: AtomicU32,
     /// Sessions ever taken, modulo 2^32. Written by the recorder.
     taken: AtomicU32,
@@ -310,7 +310,7 @@ impl SessionSlot {
         }
     }
 
-    /// Puts a session in. Returns false if the one before has not been taken.
+    /// Puts a session in. Returns false if the previous one has not been taken.
     pub(crate) fn put(&self, session: &Session) -> bool {
         let put = self.put.load(Ordering::Relaxed);
         if put != self.taken.load(Ordering::Acquire) {

@@ -1,4 +1,4 @@
-//! Carries out what the planner decides: the only place that touches the card.
+//! Carries out the planner's decisions: the only module that accesses the card.
 //!
 //! ```text
 //!   observe: rings ──> encoders, rates, windows ──> Conditions ──> planner ──> Action
@@ -37,35 +37,35 @@ pub(crate) struct Shell<'a, M, C, D, E, const N: usize> {
     pub(crate) control: &'a Control,
     pub(crate) reads: Option<&'a ReadDesk<'a>>,
     pub(crate) config: Config,
-    /// Outside the tests they are constant, and take no memory.
+    /// Constant outside the tests, where they take no memory.
     #[cfg(test)]
     limits: Limits,
     pub(crate) state: State<N>,
-    /// Conditions of the action that is decided on.
+    /// Conditions of the current decision.
     now: Conditions<N>,
     pub(crate) streams: [Stream<'a>; N],
     pub(crate) tracks: [Track; N],
     pub(crate) files: Files,
     costs: Costs,
     timers: Timers,
-    /// New files that were asked for, by their number.
+    /// Number of rotation requests seen so far.
     rotations: u32,
-    /// Attempts that a card which failed has left once the recording ends.
+    /// Remaining attempts to bring back a failed card once the recording ends.
     attempts: u32,
     /// Cause of losses while the card is away.
     away: Cause,
-    /// Sampling may begin.
+    /// True once sampling may begin.
     is_started: bool,
-    /// Something that was pushed could not be written at the end.
+    /// True if some data could not be written at the end.
     has_given_up: bool,
 }
 
-/// Moments that conditions depend on.
+/// Times that conditions depend on, in us.
 #[derive(Clone, Copy, Default)]
 struct Timers {
     /// Time of the last step of a job.
     step_us: u64,
-    /// Earliest time to try a card that failed, or a full one, again.
+    /// Earliest time of the next attempt with a failed or full card.
     retry_us: u64,
 }
 
@@ -101,7 +101,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             files: Files::new(),
             costs: Costs::new(),
             timers: Timers::default(),
-            rotations: parts.control.roll_asked(),
+            rotations: parts.control.rotation_requested(),
             attempts: ENDING_ATTEMPTS,
             away: Cause::CardFailed,
             is_started: false,
@@ -121,14 +121,14 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         self.clock.now_us()
     }
 
-    /// Takes in what has happened, and returns what to do next.
+    /// Observes the rings and requests, and returns the next action.
     pub(crate) fn next(&mut self) -> Action {
         let now_us = self.now_us();
         self.fill(now_us);
         let mut now = self.conditions(now_us);
-        self.hear(&mut now);
+        self.poll_requests(&mut now);
         plan::update(&mut self.state, &mut now);
-        self.note_targets(&now, now_us);
+        self.note_requested_checkpoints(&now, now_us);
         self.set_causes();
         self.control.set_flush_us_max(self.flush_us_max());
         self.now = now;
@@ -138,19 +138,19 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         action
     }
 
-    /// Takes in what others have asked for.
-    fn hear(&mut self, now: &mut Conditions<N>) {
-        let asked = self.control.flush_asked();
+    /// Polls the control for new requests.
+    fn poll_requests(&mut self, now: &mut Conditions<N>) {
+        let asked = self.control.flush_requested();
         if self.control.is_flush_new(asked) && !self.is_flushing(asked) {
             plan::request(&mut self.state, now, Request::Flush(asked));
         }
-        let rotations = self.control.roll_asked();
+        let rotations = self.control.rotation_requested();
         if core::mem::replace(&mut self.rotations, rotations) != rotations {
             plan::request(&mut self.state, now, Request::Rotate);
         }
         if let Some(session) = self.control.take_session() {
             for stream in &self.streams {
-                // A ring whose queue is full has a session that is as new.
+                // If the request is refused, the ring already has a session pending that is as new.
                 let _ = stream.consumer.request_session(&session);
             }
         }
@@ -171,17 +171,17 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             plan::Flush::Pending(other) | plan::Flush::Answer(other, _) if other == number)
     }
 
-    /// Remembers what checkpoints cover from now on.
-    fn note_targets(&mut self, now: &Conditions<N>, now_us: u64) {
+    /// Marks the time and the ring positions of newly requested checkpoints.
+    fn note_requested_checkpoints(&mut self, now: &Conditions<N>, now_us: u64) {
         for (at, conditions) in now.tracks.iter().enumerate() {
-            if !conditions.is_target_new {
+            if !conditions.is_checkpoint_new {
                 continue;
             }
-            self.tracks[at].target_us = now_us;
+            self.tracks[at].requested_us = now_us;
             let streams = self.streams.iter_mut();
             streams
                 .filter(|stream| usize::from(stream.track) == at)
-                .for_each(Stream::set_target);
+                .for_each(Stream::request_checkpoint);
         }
     }
 
@@ -198,7 +198,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             let limit = match state.checkpoint {
                 _ if holds => continue,
                 Checkpoint::Forced if self.state.phase != Phase::Ending => {
-                    self.streams[at].target_bytes()
+                    self.streams[at].checkpoint_bytes()
                 }
                 _ => usize::MAX,
             };
@@ -210,8 +210,8 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
                 continue;
             };
             let stream = &mut self.streams[at];
-            let source = &mut stream.consumer;
-            if let (_, Some(gap)) = stream.encoder.fill(&position, source, limit) {
+            let consumer = &mut stream.consumer;
+            if let (_, Some(gap)) = stream.encoder.fill(&position, consumer, limit) {
                 (self.events)(Event::Lost {
                     stream: at as u8,
                     gap,
@@ -220,7 +220,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         }
     }
 
-    /// Returns true if no more samples go to the blocks of a track: its checkpoint is to be made here.
+    /// Returns true if a track's blocks take no more samples, because its checkpoint ends here.
     fn is_holding(&self, track: u8, now_us: u64) -> bool {
         let state = &self.state.tracks[usize::from(track)];
         let is_place = match state.checkpoint {
@@ -244,7 +244,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         self.of_track(track).count() as u8
     }
 
-    /// Blocks from mark to mark in text, on top of those that always have one.
+    /// Returns the interval of additional marks in text files, in blocks; 0 for none.
     fn mark_step(&self, track: u8, now_us: u64) -> u32 {
         let state = &self.state.tracks[usize::from(track)];
         match state.checkpoint {
@@ -253,7 +253,8 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         }
     }
 
-    /// Returns true if the next block but those that wait begins a page, or there is no time to wait for it.
+    /// Returns true if the block after the unfinished ones begins a page, or there is no time to wait for
+    /// that.
     fn is_page_end(&self, track: u8, now_us: u64) -> bool {
         let Some(file) = self.state.tracks[usize::from(track)].file else {
             return false;
@@ -265,11 +266,11 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
     }
 
     fn is_step_over(&self, track: u8, now_us: u64) -> bool {
-        let target_us = self.tracks[usize::from(track)].target_us;
-        now_us >= target_us.saturating_add(self.step_us_max(track))
+        let requested_us = self.tracks[usize::from(track)].requested_us;
+        now_us >= requested_us.saturating_add(self.step_us_max(track))
     }
 
-    /// Longest time that a checkpoint waits for the end of a page.
+    /// Returns the longest time that a checkpoint waits for the end of a page.
     fn step_us_max(&self, track: u8) -> u64 {
         let windows = self.of_track(track).map(|stream| match stream.window() {
             Window::Us(window_us) => window_us / STEP_PART,
@@ -278,7 +279,8 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         windows.min().unwrap_or(0)
     }
 
-    /// Blocks between places for checkpoints: a power of two that fills while a checkpoint may wait.
+    /// Returns the interval of positions for checkpoints, in blocks: a power of two that fills while a
+    /// checkpoint may wait.
     fn step_blocks(&self, track: u8) -> u32 {
         let us = u32::try_from(self.step_us_max(track)).unwrap_or(u32::MAX);
         let bytes: u64 = self
@@ -289,7 +291,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         1 << blocks.ilog2()
     }
 
-    /// Time to fill so many blocks.
+    /// Returns the time to fill that many blocks.
     fn step_us(&self, track: u8) -> u64 {
         match self.step_blocks(track) {
             1 => 0,
@@ -302,8 +304,9 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         }
     }
 
-    /// How long before the end of its window a checkpoint becomes pending: twice what it took lately with
-    /// what waits in the ring, until the end of a page, and through a stall.
+    /// Returns the lead time before the end of the window at which a checkpoint is requested: twice the
+    /// recent cost of a checkpoint and of writing the ring's contents, plus the wait for the end of a page
+    /// and the longest stall.
     fn lead_us(&self, stream: &Stream) -> u64 {
         let waiting = stream.consumer.level_bytes() as u64;
         2 * (u64::from(self.costs.commit.us()) + self.costs.us_to_write(waiting))
@@ -311,9 +314,9 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             + u64::from(self.costs.longest_us)
     }
 
-    /// The longest that it takes to make everything durable that waits now, in us: through one stall as
-    /// long as the specification allows, or as the longest since the card was acquired. What arrives
-    /// during such a stall is included.
+    /// Returns the longest time to make everything durable that is pending now, in us, including one stall as
+    /// long as the specification allows or the longest since the card was acquired, and the data that arrive
+    /// during that stall.
     fn flush_us_max(&self) -> u32 {
         let stall_us = self.costs.stall_us();
         let waiting = self.streams.iter().map(|stream| {
@@ -326,15 +329,14 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         u32::try_from(us).unwrap_or(u32::MAX)
     }
 
-    /// Streams that more time on the card would help: those of a full card lose samples whatever it does.
+    /// Returns the streams that more card time would help: streams of a full card lose samples in any case.
     fn absorbing(&self) -> impl Iterator<Item = &Stream<'a>> {
         let tracks = &self.state.tracks;
         let streams = self.streams.iter();
         streams.filter(|stream| !tracks[usize::from(stream.track)].is_hopeless())
     }
 
-    /// Returns true if all rings absorb an absence of the card for so many us, followed by a stall as long
-    /// as the longest.
+    /// Returns true if all rings absorb `us` without the card, followed by the longest stall.
     fn absorbs(&self, us: u32) -> bool {
         self.absorbing().all(|stream| {
             self.costs.absorbs(
@@ -360,9 +362,9 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         })
     }
 
-    /// A read stops the write wherever it is, which the card may have to collect garbage for, unless a
-    /// checkpoint has just stopped it at a good place.
-    fn absorbs_guest(&self) -> bool {
+    /// Returns true if all rings absorb a requested read. A read interrupts the write at any position, which
+    /// may cause garbage collection, unless a checkpoint has just ended the write at a suitable position.
+    fn absorbs_read(&self) -> bool {
         let is_between = !matches!(self.state.card, Card::Writing(_));
         let absorbs_garbage = |stream: &Stream| {
             let (level, capacity) = (
@@ -376,15 +378,15 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
 
     fn conditions(&mut self, now_us: u64) -> Conditions<N> {
         for track in 0..self.state.track_count {
-            self.put_off(track, now_us);
+            self.fade_postponed_cost(track, now_us);
         }
-        let is_guest_waiting = self.reads.is_some_and(|reads| reads.asked().is_some());
-        let absorbs_guest = is_guest_waiting && self.absorbs_guest();
-        if is_guest_waiting
-            && !absorbs_guest
+        let is_read_pending = self.reads.is_some_and(|reads| reads.pending().is_some());
+        let absorbs_read = is_read_pending && self.absorbs_read();
+        if is_read_pending
+            && !absorbs_read
             && let Some(reads) = self.reads
         {
-            reads.put_off();
+            reads.postpone();
         }
         let is_turn_over = self.is_turn_over();
         Conditions {
@@ -395,17 +397,17 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             tracks: core::array::from_fn(|at| self.track_conditions(at as u8, now_us)),
             absorbs_commit: self.absorbs_commit(),
             absorbs_step: self.absorbs_step(),
-            absorbs_guest,
+            absorbs_read,
             is_patience_over: now_us >= self.timers.step_us.saturating_add(PATIENCE_US),
-            is_guest_waiting,
+            is_read_pending,
             is_retry_due: now_us >= self.timers.retry_us,
             may_retry: self.attempts > 0,
             may_remove: self.config.when_full == WhenFull::RemoveOldest,
         }
     }
 
-    /// Returns true unless the open write is inside a turn and goes on. Tracks that alternate more often make the
-    /// card end its write within a page again and again.
+    /// Returns true unless the open write is within a turn and continues. Tracks that alternate more often
+    /// make the card end its writes within a page again and again.
     fn is_turn_over(&self) -> bool {
         let Card::Writing(at) = self.state.card else {
             return true;
@@ -445,12 +447,12 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
                 self.state.track_count,
             ),
             next_blocks: self.next_file(at).map_or(0, |file| file.blocks),
-            is_target_new: false,
+            is_checkpoint_new: false,
         }
     }
 
-    /// Returns true if a stream has something to write and the rest of the file belongs to the others'
-    /// unfinished blocks.
+    /// Returns true if a stream has data to write, but the rest of the file is reserved for the unfinished
+    /// blocks of the other streams.
     fn is_used_up(&self, at: u8, now_us: u64) -> bool {
         let Some(file) = self.state.tracks[usize::from(at)].file else {
             return false;
@@ -466,13 +468,13 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         })
     }
 
-    /// The prepared file that a track takes next.
+    /// Returns the prepared file that a track uses next.
     fn next_file(&self, at: u8) -> Option<&Space> {
         let slot = self.tracks[usize::from(at)].ahead.first()?;
         self.files.space(*slot)
     }
 
-    /// A file is urgent when the prepared ones last no longer than this.
+    /// Returns the remaining room, in us, below which preparing a file is urgent.
     fn urgent_us(&self) -> u64 {
         match self.config.when_full {
             WhenFull::Wait => URGENT_US,
@@ -480,7 +482,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         }
     }
 
-    /// How long there is room in files, in us; `None` if nothing comes.
+    /// Returns how long the room in the files lasts, in us; `None` if nothing arrives.
     fn us_left(&self, at: u8) -> Option<u64> {
         let file = self.state.tracks[usize::from(at)].file;
         let left = file.map_or(0, |file| u64::from(file.blocks - file.index));
@@ -496,9 +498,9 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             .checked_div(rate)
     }
 
-    /// A checkpoint that waits for long because of its cost is believed to cost less: the cost was of one
-    /// time, and fades.
-    fn put_off(&mut self, at: u8, now_us: u64) {
+    /// Lowers the assumed cost of a checkpoint that was postponed for long because of it: the cost may stem
+    /// from a single slow operation.
+    fn fade_postponed_cost(&mut self, at: u8, now_us: u64) {
         if self.state.tracks[usize::from(at)].checkpoint == Checkpoint::None {
             return;
         }
@@ -508,16 +510,16 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         });
         let wait_us = windows.min().unwrap_or(OVERDUE_US_MIN);
         let since_us = self.tracks[usize::from(at)]
-            .target_us
+            .requested_us
             .saturating_add(self.step_us_max(at))
-            .max(self.tracks[usize::from(at)].put_off_us);
+            .max(self.tracks[usize::from(at)].faded_us);
         if now_us >= since_us.saturating_add(wait_us) {
             self.costs.commit.fade();
-            self.tracks[usize::from(at)].put_off_us = now_us;
+            self.tracks[usize::from(at)].faded_us = now_us;
         }
     }
 
-    /// Tells the rings what samples that find no room are lost to from now on.
+    /// Sets the cause of future overflows in the rings.
     pub(crate) fn set_causes(&self) {
         for stream in &self.streams {
             let track = &self.state.tracks[usize::from(stream.track)];
@@ -530,7 +532,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         }
     }
 
-    /// Carries out an action other than those of jobs.
+    /// Carries out any action except those of jobs.
     pub(crate) async fn carry_out(&mut self, action: Action) -> Result<(), M::Error> {
         match action {
             Action::Rest => self.rest().await,
@@ -540,7 +542,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             Action::Commit(at) => self.commit(at).await?,
             Action::Begin(at) => self.begin(at),
             Action::Leave(at) => self.leave(at).await?,
-            Action::Guest => self.guest().await?,
+            Action::Read => self.serve_read().await?,
             Action::AnswerFlush(number, is_durable) => self.control.answer(number, is_durable),
             Action::ReportFull(track) => (self.events)(Event::Full { track }),
             Action::GiveUp(at) => self.give_up(Some(at), Cause::CardFull),
@@ -558,14 +560,14 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         Ok(())
     }
 
-    /// Ends the open write of another track, or any for `None`: its blocks are durable.
+    /// Ends the open write, if there is one: its blocks are then durable.
     pub(crate) async fn end_write(&mut self) -> Result<(), M::Error> {
         if let Card::Writing(_) = self.state.card {
             let begun_us = self.now_us();
             self.medium.end().await.map_err(|error| error.cause)?;
             let us = self.us_since(begun_us);
-            self.costs.commit.saw(us);
-            self.costs.saw_block(us, 0);
+            self.costs.commit.observe(us);
+            self.costs.observe_block(us, 0);
             self.state.card = Card::Idle;
         }
         Ok(())
@@ -601,7 +603,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         let block = self.streams[at].encoder.block(&position);
         let pushed = self.medium.push(block).await;
         pushed.map_err(|error| error.cause)?;
-        self.costs.saw_block(self.us_since(begun_us), 1);
+        self.costs.observe_block(self.us_since(begun_us), 1);
         self.streams[at].encoder.advance(&position);
         Ok(())
     }
@@ -637,24 +639,24 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         let is_complete = is_marked
             && self.state.tracks[usize::from(at)].checkpoint != Checkpoint::None
             && self.of_track(at).all(|stream| !stream.is_behind());
-        let target_us = is_complete.then_some(self.tracks[usize::from(at)].target_us);
+        let requested_us = is_complete.then_some(self.tracks[usize::from(at)].requested_us);
         for (number, stream) in (0..).zip(&mut self.streams) {
             if stream.track != at {
                 continue;
             }
-            if let Some(covered) = stream.cover(now_us, target_us) {
+            if let Some(committed) = stream.commit(now_us, requested_us) {
                 (self.events)(Event::Checkpoint {
                     stream: number,
-                    samples: covered.samples,
-                    pushed_before_us: covered.pushed_before_us,
-                    is_late: covered.is_late,
+                    samples: committed.samples,
+                    pushed_before_us: committed.pushed_before_us,
+                    is_late: committed.is_late,
                 });
             }
         }
         Ok(())
     }
 
-    /// Begins the next prepared file. Sessions whose boundaries have been reached begin with it.
+    /// Begins the next prepared file, and the sessions whose boundaries have been reached.
     fn begin(&mut self, at: u8) {
         let now_us = self.now_us();
         for (number, stream) in (0..).zip(&mut self.streams) {
@@ -684,12 +686,12 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         }
     }
 
-    /// Stream that a track was made for.
+    /// Returns the first stream of a track.
     fn first_of_track(&self, at: u8) -> &Stream<'a> {
         self.of_track(at).next().unwrap_or(&self.streams[0])
     }
 
-    /// Name of the file of a track with this number.
+    /// Returns the name of a track's file with this number.
     fn id(&self, at: u8, number: u32) -> FileId {
         let encoder = &self.first_of_track(at).encoder;
         FileId {
@@ -699,7 +701,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         }
     }
 
-    /// Name of the session that the files of a track belong to.
+    /// Returns the name of the session that a track's files belong to.
     fn session_name(&self, at: u8) -> ShortText {
         let stream = &self.streams[usize::from(self.tracks[usize::from(at)].session_of)];
         let session = stream.encoder.session();
@@ -707,7 +709,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         name.unwrap_or(ShortText::EMPTY)
     }
 
-    /// What is asked of the volume for a file of a track.
+    /// Returns the request to the volume for a file of a track.
     fn request(&self, at: u8) -> volume::Request {
         let encoder = &self.first_of_track(at).encoder;
         volume::Request {
@@ -719,7 +721,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         }
     }
 
-    /// Puts the file aside. One without blocks is used again.
+    /// Puts the file aside. A file without blocks is reused.
     async fn leave(&mut self, at: u8) -> Result<(), M::Error> {
         if self.state.card == Card::Writing(at) {
             self.end_write().await?;
@@ -776,8 +778,8 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         sum
     }
 
-    async fn guest(&mut self) -> Result<(), M::Error> {
-        let Some((reads, request)) = self.reads.and_then(|reads| Some((reads, reads.asked()?)))
+    async fn serve_read(&mut self) -> Result<(), M::Error> {
+        let Some((reads, request)) = self.reads.and_then(|reads| Some((reads, reads.pending()?)))
         else {
             return Ok(());
         };
@@ -798,14 +800,14 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             }
         };
         let us = self.us_since(begun_us);
-        self.costs.read.saw(us);
-        // A reader may ask for blocks that are not there: the next write shows if the card failed.
+        self.costs.read.observe(us);
+        // A failed read may have had a bad block address: the next write shows whether the card failed.
         let answer = result.map(|()| request.count).map_err(|_| ReadFailed);
         reads.end(blocks, answer, us);
         Ok(())
     }
 
-    /// Counts what waits for a track, or for all, as lost.
+    /// Counts the pending data of a track, or of all tracks, as lost.
     fn give_up(&mut self, track: Option<u8>, cause: Cause) {
         let now_us = self.now_us();
         for (number, stream) in (0..).zip(&mut self.streams) {
@@ -822,7 +824,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         }
     }
 
-    /// The card failed: what was not durable becomes gaps.
+    /// Handles a failure of the card: data that were not durable become gaps.
     pub(crate) fn lose_card(&mut self) {
         let was_mounted = matches!(self.state.card, Card::Idle | Card::Writing(_));
         if was_mounted {
@@ -841,7 +843,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             track.forget_files();
         }
         self.files.clear();
-        // The first attempt follows at once: a card that lost contact for a moment is back.
+        // The first attempt follows at once, because the card may have lost contact only for a moment.
         self.timers.retry_us = match was_mounted {
             true => now_us,
             false => now_us.saturating_add(RETRY_US),
@@ -854,7 +856,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         }
     }
 
-    /// Takes an outcome into the planner's state.
+    /// Applies an outcome to the planner's state.
     pub(crate) fn apply(&mut self, action: Action, outcome: Outcome) {
         #[cfg(test)]
         crate::replay::applied(action, self.state.job, outcome);
@@ -871,13 +873,13 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         plan::apply(&mut self.state, &self.now, action, outcome);
     }
 
-    /// Takes note of what a step of a job took.
-    pub(crate) fn saw_step(&mut self, begun_us: u64) {
+    /// Records the duration of a job's step.
+    pub(crate) fn observe_step(&mut self, begun_us: u64) {
         let us = self.us_since(begun_us);
-        self.costs.saw_step(us);
+        self.costs.observe_step(us);
     }
 
-    /// Sleeps until there is something to do.
+    /// Sleeps until there may be something to do.
     async fn rest(&mut self) {
         let now_us = self.now_us();
         let mut us = u64::from(SLEEP_US_MAX);
@@ -898,7 +900,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
     }
 }
 
-/// Parts of a shell that come from outside.
+/// The parts of a shell that the caller supplies.
 pub(crate) struct ShellParts<'a, M, C, D, E> {
     pub(crate) medium: M,
     pub(crate) clock: C,
@@ -912,7 +914,7 @@ pub(crate) struct ShellParts<'a, M, C, D, E> {
 impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
     Shell<'a, M, C, D, E, N>
 {
-    /// Collects what a job needs; `None` if its file is gone.
+    /// Collects the inputs of a job; `None` if its file is gone.
     pub(crate) fn order(&mut self, job: Job) -> Option<Order> {
         match job {
             Job::Mount => Some(Order::Mount),
@@ -939,14 +941,14 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         }
     }
 
-    /// Takes in the result of a job.
+    /// Evaluates the result of a job.
     pub(crate) fn take_done(&mut self, done: Done) {
         match done {
             Done::Mounted(Some(id)) | Done::Removed(Some(id)) => {
                 (self.events)(Event::Removed { id });
             }
-            Done::Settled(Some(record)) => (self.events)(Event::Recovered { record }),
-            Done::Mounted(None) | Done::Found(_) | Done::Settled(None) => (),
+            Done::Recovered(Some(record)) => (self.events)(Event::Recovered { record }),
+            Done::Mounted(None) | Done::Found(_) | Done::Recovered(None) => (),
             Done::Removed(None) | Done::Named => (),
             Done::Reserved(at, reserved) => {
                 if reserved.extent.blocks < self.request(at).blocks {
@@ -980,12 +982,12 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         }
     }
 
-    /// Returns the complete file of a track that is closed next: its slot and record.
+    /// Returns the slot and the record of the complete file of a track that is closed next.
     fn closing(&self, at: u8) -> Option<(u8, FileRecord)> {
         self.files.closing(at, |number| self.id(at, number))
     }
 
-    /// Takes in that the running job found no room.
+    /// Handles a job that found no room.
     pub(crate) fn take_no_room(&mut self) {
         if let Some(Job::Close(at)) = self.state.job
             && let Some((slot, record)) = self.closing(at)
@@ -1003,7 +1005,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         self.apply(Action::Step, outcome);
     }
 
-    /// Takes in that the card is mounted, and what its next numbers are, by prefix and extension.
+    /// Notes that the card is mounted, with its next number for each prefix and extension.
     pub(crate) fn take_mounted(&mut self, next_number: impl Fn([u8; 3], [u8; 3]) -> u32) {
         for at in 0..self.state.track_count {
             let FileId {
@@ -1032,8 +1034,8 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         tracks.iter().any(plan::Track::is_starved)
     }
 
-    /// Lets sampling begin once all files are open, and as many as may be are prepared: later that may have
-    /// to wait.
+    /// Allows sampling to begin once all files are open and as many as possible are prepared: later,
+    /// preparing files may have to wait.
     pub(crate) fn report_ready(&mut self) {
         if self.is_started || self.state.job.is_some() {
             return;
@@ -1048,22 +1050,23 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             self.is_started = true;
             let now_us = self.now_us();
             for stream in &mut self.streams {
-                stream.covered_us = now_us;
+                stream.durable_before_us = now_us;
             }
             self.control.set_ready();
         }
     }
 
-    /// Answers a flush that came too late to be planned: all files are closed, or nothing was recorded.
+    /// Answers a flush that was requested too late to be planned: all files are closed, or nothing was
+    /// recorded.
     pub(crate) fn answer_last_flush(&self, is_recorded: bool) {
-        let asked = self.control.flush_asked();
+        let asked = self.control.flush_requested();
         if self.control.is_flush_new(asked) {
             let is_durable = is_recorded && !self.has_given_up;
             self.control.answer(asked, is_durable);
         }
     }
 
-    /// Final statistics.
+    /// Returns the final statistics.
     pub(crate) fn summaries(&self) -> [StreamSummary; N] {
         self.streams.each_ref().map(|stream| StreamSummary {
             ring_peak_bytes: stream.consumer.peak_bytes(),

@@ -1,4 +1,4 @@
-//! Operations of the file system, one step at a time.
+//! File-system operations, one step at a time.
 //!
 //! ```text
 //!   operation (a future) ──> Port::read, Port::write ──> Steps: one pending step
@@ -8,8 +8,8 @@
 //!                                                     when the planner says Step
 //! ```
 //!
-//! An operation never touches the card: it leaves its next step in the mailbox and waits. If the card fails,
-//! the step is not answered and the operation is dropped; the next mount finishes or undoes what it began.
+//! An operation never accesses the card: it puts its next step into the mailbox and waits. If the card fails,
+//! the step is not answered and the operation is dropped; the next mount completes or undoes it.
 
 use crate::recover::Reader;
 use crate::volume::Blocks;
@@ -20,7 +20,7 @@ use core::future::poll_fn;
 use core::ops::Deref;
 use core::task::Poll;
 
-/// A step that an operation waits for.
+/// The step that an operation waits for.
 #[derive(Clone, Copy)]
 pub(crate) enum Step {
     /// Read this block into the mailbox.
@@ -33,7 +33,7 @@ pub(crate) enum Step {
 pub(crate) struct Steps {
     pending: Cell<Option<Step>>,
     block: RefCell<Block>,
-    /// Blocks of the card.
+    /// Number of blocks of the card.
     blocks: Cell<u32>,
 }
 
@@ -46,28 +46,28 @@ impl Steps {
         }
     }
 
-    /// Forgets the step of an operation that was dropped, and takes the size of the card.
+    /// Clears the step of an operation that was dropped, and stores the number of blocks of the card.
     pub(crate) fn reset(&self, blocks: u32) {
         self.pending.set(None);
         self.blocks.set(blocks);
     }
 
-    /// The step that is pending.
+    /// Returns the pending step.
     pub(crate) fn pending(&self) -> Option<Step> {
         self.pending.get()
     }
 
-    /// Block to be written, or to be filled by a read.
+    /// Borrows the block that is to be written, or to be filled by a read.
     pub(crate) fn block(&self) -> core::cell::RefMut<'_, Block> {
         self.block.borrow_mut()
     }
 
-    /// The step is done: the operation may continue.
+    /// Marks the step as done: the operation may continue.
     pub(crate) fn done(&self) {
         self.pending.set(None);
     }
 
-    async fn ask(&self, step: Step) {
+    async fn carry_out(&self, step: Step) {
         self.pending.set(Some(step));
         poll_fn(|_| match self.pending.get() {
             Some(_) => Poll::Pending,
@@ -77,7 +77,7 @@ impl Steps {
     }
 }
 
-/// The card as an operation sees it.
+/// The card as a file-system operation sees it.
 pub struct Port<'s>(pub(crate) &'s Steps);
 
 impl Blocks for Port<'_> {
@@ -89,7 +89,7 @@ impl Blocks for Port<'_> {
 
     async fn read(&mut self, start: u32, blocks: &mut [Block]) -> Result<(), Infallible> {
         for (start, block) in (start..).zip(blocks) {
-            self.0.ask(Step::Read { start }).await;
+            self.0.carry_out(Step::Read { start }).await;
             block.copy_from_slice(&*self.0.block());
         }
         Ok(())
@@ -108,18 +108,18 @@ impl Blocks for Port<'_> {
                 count,
                 index,
             };
-            self.0.ask(step).await;
+            self.0.carry_out(step).await;
         }
         Ok(())
     }
 }
 
-/// The mailbox keeps the block that was read last until the next step.
+/// The mailbox keeps the block read last until the next step.
 impl Reader for Port<'_> {
     type Error = Infallible;
 
     async fn read(&mut self, start: u32) -> Result<(), Infallible> {
-        self.0.ask(Step::Read { start }).await;
+        self.0.carry_out(Step::Read { start }).await;
         Ok(())
     }
 

@@ -11,21 +11,21 @@ use core::num::NonZeroU64;
 /// Settings of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamConfig {
-    /// First three letters of the names of its files: capital letters. Binary streams with the same prefix
-    /// share their files.
+    /// First three characters of its file names: capital letters. Binary streams with the same prefix share
+    /// their files.
     pub prefix: [u8; 3],
-    /// Format of its samples.
+    /// Format of the samples.
     pub format: Format,
-    /// How much of the newest data a power loss may cost.
+    /// Newest data that a power loss may cost.
     pub window: Window,
 }
 
-/// Durability window: how much of the newest data a power loss may cost.
+/// Durability window: the newest data that a power loss may cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Window {
-    /// Samples pushed in the last so many us; at least 1.
+    /// Samples pushed in the last n us; n is at least 1.
     Us(u64),
-    /// The newest sample.
+    /// Only the newest sample.
     Sample,
 }
 
@@ -39,47 +39,48 @@ impl Default for Window {
 /// Final statistics of a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StreamSummary {
-    /// Samples that are durable.
+    /// Durable samples.
     pub written: u64,
-    /// Samples that are missing; each is in exactly one gap.
+    /// Lost samples; each is in exactly one gap.
     pub lost: u64,
-    /// Bytes of the files of its track that were closed. Files that were repaired after the card failed are
-    /// in [`Event::Recovered`](crate::Event::Recovered).
+    /// Bytes in the closed files of its track. Files recovered after a card failure are reported in
+    /// [`Event::Recovered`](crate::Event::Recovered) instead.
     pub bytes: u64,
-    /// Files of its track that were closed.
+    /// Closed files of its track.
     pub files: u32,
     /// Highest level of the ring, in bytes.
     pub ring_peak_bytes: usize,
-    /// Checkpoints.
+    /// Committed checkpoints.
     pub checkpoints: u32,
-    /// Times that the durability window was exceeded: keeping it could have lost samples, or the card did
-    /// not allow it.
+    /// Number of times that the durability window was exceeded, because meeting it could have lost samples or
+    /// because the card did not allow it.
     pub window_breaches: u32,
-    /// Greatest age of data that a power loss, or a failure of the card, cost or would have cost, in us.
+    /// Greatest age of data that were lost, or could have been lost, to a power loss or a card failure, in
+    /// us.
     pub at_risk_us_max: u64,
 }
 
 pub(crate) struct Stream<'a> {
-    /// Length of its durability window; `None` for the newest sample.
+    /// Length of the durability window; `None` for the newest sample.
     window_us: Option<NonZeroU64>,
     pub(crate) consumer: Consumer<'a>,
     pub(crate) encoder: Encoder,
     pub(crate) rate: Rate,
     pub(crate) track: u8,
-    /// Bytes ever pushed, modulo 2^32, that the pending checkpoint covers.
-    target_head: u32,
-    /// Samples ever lost, modulo 2^32, that it covers.
-    target_lost: u32,
-    /// Everything that was pushed before is durable.
-    pub(crate) covered_us: u64,
+    /// Bytes ever pushed, modulo 2^32, when the pending checkpoint was requested.
+    checkpoint_head: u32,
+    /// Samples ever lost, modulo 2^32, when the pending checkpoint was requested.
+    checkpoint_lost: u32,
+    /// Everything pushed before this time is durable.
+    pub(crate) durable_before_us: u64,
     /// More than the newest sample was not durable at some time since the last checkpoint.
     has_exceeded_sample: bool,
     pub(crate) summary: StreamSummary,
 }
 
-/// A checkpoint that was made.
+/// A committed checkpoint.
 #[derive(Clone, Copy)]
-pub(crate) struct Covered {
+pub(crate) struct Committed {
     pub(crate) samples: u64,
     pub(crate) pushed_before_us: u64,
     pub(crate) is_late: bool,
@@ -96,9 +97,9 @@ impl<'a> Stream<'a> {
             encoder: Encoder::new(config.format, config.prefix, at),
             rate: Rate::new(),
             track,
-            target_head: 0,
-            target_lost: 0,
-            covered_us: 0,
+            checkpoint_head: 0,
+            checkpoint_lost: 0,
+            durable_before_us: 0,
             has_exceeded_sample: false,
             summary: StreamSummary::default(),
         }
@@ -111,51 +112,54 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// Returns true if samples or a gap are not in blocks yet: also a gap behind the boundary of a session.
+    /// Returns true if samples or a gap are not in blocks yet, including a gap behind a session boundary.
     pub(crate) fn is_waiting(&self) -> bool {
         self.encoder.account().gap().is_some()
             || self.consumer.level_bytes() > 0
             || self.consumer.lost() != self.consumer.lost_taken()
     }
 
-    /// Returns true if anything pushed is not durable.
+    /// Returns true if anything pushed is not yet durable.
     pub(crate) fn has_unsaved(&self) -> bool {
         self.is_waiting() || !self.encoder.is_marked() || self.encoder.account().has_unsaved()
     }
 
-    /// Takes the clock into account: the rate, and that nothing is at risk while nothing waits.
+    /// Updates the arrival rate. While everything is durable, nothing is at risk.
     pub(crate) fn observe(&mut self, now_us: u64) {
-        self.rate.saw(now_us, self.consumer.head());
+        self.rate.observe(now_us, self.consumer.head());
         if !self.has_unsaved() {
-            self.covered_us = now_us;
+            self.durable_before_us = now_us;
         }
     }
 
-    /// Everything that the ring holds now belongs to the pending checkpoint.
-    pub(crate) fn set_target(&mut self) {
-        self.target_head = self.consumer.head();
-        self.target_lost = self.consumer.lost();
+    /// Requests a checkpoint of everything in the ring.
+    pub(crate) fn request_checkpoint(&mut self) {
+        self.checkpoint_head = self.consumer.head();
+        self.checkpoint_lost = self.consumer.lost();
     }
 
-    /// Bytes in the ring that the pending checkpoint covers.
-    pub(crate) fn target_bytes(&self) -> usize {
-        let left = self.target_head.wrapping_sub(self.consumer.tail()) as i32;
+    /// Returns the number of bytes in the ring that the pending checkpoint still has to write.
+    pub(crate) fn checkpoint_bytes(&self) -> usize {
+        let left = self.checkpoint_head.wrapping_sub(self.consumer.tail()) as i32;
         usize::try_from(left).unwrap_or(0)
     }
 
-    /// Returns true if the pending checkpoint covers something that is not in blocks.
+    /// Returns true if the pending checkpoint covers something that is not in blocks yet.
     pub(crate) fn is_behind(&self) -> bool {
-        let lost_left = self.target_lost.wrapping_sub(self.consumer.lost_taken()) as i32;
-        self.target_bytes() > 0 || lost_left > 0 || self.encoder.account().gap().is_some()
+        let lost_left = self
+            .checkpoint_lost
+            .wrapping_sub(self.consumer.lost_taken()) as i32;
+        self.checkpoint_bytes() > 0 || lost_left > 0 || self.encoder.account().gap().is_some()
     }
 
-    /// Bytes of a turn, where several tracks share the card: at most half of the ring, which fills meanwhile.
+    /// Returns the bytes of a turn when several tracks share the card: at most half of the ring, because the
+    /// ring keeps filling meanwhile.
     pub(crate) fn turn_bytes(&self) -> usize {
         let half_bytes = self.consumer.capacity_bytes() / 2;
         TURN_BYTES.min(1 << half_bytes.ilog2())
     }
 
-    /// Returns the conditions on which the planner decides about the stream.
+    /// Returns the stream's conditions for the planner.
     pub(crate) fn conditions(&self) -> StreamConditions {
         let level_bytes = self.consumer.level_bytes();
         let capacity_bytes = self.consumer.capacity_bytes();
@@ -170,7 +174,7 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// Blocks that a checkpoint here would write.
+    /// Returns the number of blocks that a checkpoint would write now.
     pub(crate) fn unfinished_blocks(&self) -> u32 {
         self.encoder.unfinished_blocks()
     }
@@ -185,20 +189,20 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// Time at which a checkpoint is due that is begun `lead_us` before the end of the window.
+    /// Returns the time at which a checkpoint is due, `lead_us` before the end of the window.
     pub(crate) fn due_us(&self, lead_us: u64) -> u64 {
         match self.window() {
             Window::Us(window_us) => {
                 let wait_us = window_us - lead_us.min(window_us / 2);
-                self.covered_us.saturating_add(wait_us)
+                self.durable_before_us.saturating_add(wait_us)
             }
-            Window::Sample => self.covered_us,
+            Window::Sample => self.durable_before_us,
         }
     }
 
-    /// Takes note that everything in pushed blocks is durable, and that the checkpoint covers all pushed
-    /// before `target_us` if it is `complete`.
-    pub(crate) fn cover(&mut self, now_us: u64, target_us: Option<u64>) -> Option<Covered> {
+    /// Commits: everything in pushed blocks is durable. If the pending checkpoint is complete, `requested_us` is
+    /// the time of its request.
+    pub(crate) fn commit(&mut self, now_us: u64, requested_us: Option<u64>) -> Option<Committed> {
         let before = self.encoder.account().durable().next;
         self.encoder.commit();
         let durable = self.encoder.account().durable();
@@ -208,23 +212,24 @@ impl<'a> Stream<'a> {
         if self.window() == Window::Sample {
             self.has_exceeded_sample |= durable.next - before + self.waiting_samples() > 1;
         }
-        // A commit at the end of a file may leave nothing at risk, though another stream is still behind.
+        // At the end of a file nothing of this stream may be left at risk, even if another stream is still
+        // behind.
         let is_all = durable.next > before && !self.has_unsaved();
-        let target_us = target_us.or(is_all.then_some(now_us))?;
-        let at_risk_us = now_us.saturating_sub(self.covered_us);
-        self.covered_us = target_us;
+        let requested_us = requested_us.or(is_all.then_some(now_us))?;
+        let at_risk_us = now_us.saturating_sub(self.durable_before_us);
+        self.durable_before_us = requested_us;
         self.risk(at_risk_us);
         self.summary.checkpoints = self.summary.checkpoints.saturating_add(1);
-        // A window of which ten lengths have passed was exceeded once for each.
+        // An age of ten windows counts as ten breaches.
         let breaches = match self.window() {
             Window::Us(window_us) => at_risk_us.saturating_sub(1) / window_us,
             Window::Sample => u64::from(self.has_exceeded_sample),
         };
         self.has_exceeded_sample = false;
         self.breach(breaches);
-        Some(Covered {
+        Some(Committed {
             samples: durable.next,
-            pushed_before_us: target_us,
+            pushed_before_us: requested_us,
             is_late: breaches > 0,
         })
     }
@@ -238,7 +243,7 @@ impl<'a> Stream<'a> {
         self.summary.window_breaches = self.summary.window_breaches.saturating_add(count);
     }
 
-    /// Samples in the ring.
+    /// Returns the number of samples in the ring.
     fn waiting_samples(&self) -> u64 {
         let bytes = self.consumer.level_bytes();
         match self.encoder.schema() {
@@ -247,20 +252,21 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// The card is gone, and with it what was in blocks and not durable. Returns the gap that this makes.
+    /// Handles the loss of the card: blocks that were not durable are lost. Returns the resulting gap.
     pub(crate) fn lose_card(&mut self, now_us: u64, cause: Cause) -> Option<Gap> {
         if self.has_unsaved() {
-            self.risk(now_us.saturating_sub(self.covered_us));
+            self.risk(now_us.saturating_sub(self.durable_before_us));
         }
         self.encoder.lose_blocks(now_us, cause)
     }
 
-    /// Nothing more can be written: what is not durable is lost. Returns the gap that this makes.
+    /// Gives up the rest of the recording: nothing more can be written, and samples that are not durable are
+    /// lost. Returns the resulting gap.
     pub(crate) fn lose_rest(&mut self, now_us: u64, cause: Cause) -> Option<Gap> {
         if self.has_unsaved()
             && let Window::Us(window_us) = self.window()
         {
-            let at_risk_us = now_us.saturating_sub(self.covered_us);
+            let at_risk_us = now_us.saturating_sub(self.durable_before_us);
             self.breach(at_risk_us.saturating_sub(1) / window_us);
             self.risk(at_risk_us);
         }
@@ -273,7 +279,7 @@ impl<'a> Stream<'a> {
         gap
     }
 
-    /// Empties the ring. Returns the number of samples that were in it, or in its gaps.
+    /// Empties the ring. Returns the number of samples in it and in its gaps.
     fn drain(&mut self) -> u64 {
         let mut schema = self.encoder.schema();
         let mut count = 0;
@@ -297,7 +303,7 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// Number of lines in the next bytes of the ring.
+    /// Returns the number of lines in the next bytes of the ring.
     fn lines_in(&self, bytes: usize) -> u64 {
         let mut byte = [0];
         let ends = (0..bytes).filter(|at| {

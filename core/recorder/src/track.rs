@@ -1,4 +1,4 @@
-//! Files of one track: the one being written, prepared ones, and complete ones that are not closed yet.
+//! Files of one track: the one being written, the prepared ones, and complete ones that are not closed yet.
 
 use crate::format::FilePosition;
 use crate::limits::AHEAD_MAX;
@@ -11,28 +11,28 @@ pub(crate) struct Track {
     pub(crate) file: Option<OpenFile>,
     /// Slots of prepared files, in the order in which they will be written.
     pub(crate) ahead: Vec<u8, AHEAD_MAX, u8>,
-    /// Number of the next file that becomes durable.
+    /// Number of the next file, used once the file becomes durable.
     pub(crate) next_number: u32,
     /// Stream whose session the files belong to: the one that began a session last.
     pub(crate) session_of: u8,
-    /// Moment that the pending checkpoint covers.
-    pub(crate) target_us: u64,
-    /// When the pending checkpoint was last given a lower cost.
-    pub(crate) put_off_us: u64,
+    /// Time at which the pending checkpoint was requested.
+    pub(crate) requested_us: u64,
+    /// Time at which the assumed cost of the pending checkpoint was last reduced.
+    pub(crate) faded_us: u64,
 }
 
-/// Files that all tracks share the slots for.
+/// The slots of unfinished files, shared by all tracks.
 pub(crate) struct Files {
     slots: [Slot; RESERVED_MAX],
 }
 
-/// A place in the volume's table of unfinished files.
+/// A slot in the volume's table of unfinished files.
 #[derive(Clone, Copy)]
 enum Slot {
     Free,
-    /// The file is prepared, or being written.
+    /// The file is prepared or being written.
     Prepared(Space),
-    /// The file is complete, and still has its full length.
+    /// The file is complete but still has its preallocated size.
     Complete {
         track: u8,
         session: ShortText,
@@ -48,7 +48,7 @@ pub(crate) struct Space {
     pub(crate) epoch: u32,
 }
 
-/// Number and content of a complete file. It has less than 4 GiB, and at least a byte for each of its samples.
+/// Number and totals of a complete file. It is smaller than 4 GiB and has at least one byte per sample.
 #[derive(Clone, Copy)]
 pub(crate) struct Totals {
     pub(crate) number: u32,
@@ -75,7 +75,7 @@ impl Files {
         }
     }
 
-    /// Notes a file that was prepared.
+    /// Stores a prepared file.
     pub(crate) fn put(&mut self, file: &Reserved) {
         let space = Space {
             start: file.extent.start,
@@ -85,7 +85,7 @@ impl Files {
         self.set(file.slot, Slot::Prepared(space));
     }
 
-    /// Notes that the file in a slot is complete.
+    /// Marks the file in a slot as complete.
     pub(crate) fn put_aside(&mut self, slot: u8, track: u8, session: ShortText, totals: Totals) {
         let file = Slot::Complete {
             track,
@@ -95,7 +95,7 @@ impl Files {
         self.set(slot, file);
     }
 
-    /// Forgets the file in a slot.
+    /// Frees a slot.
     pub(crate) fn free(&mut self, slot: u8) {
         self.set(slot, Slot::Free);
     }
@@ -106,8 +106,8 @@ impl Files {
         }
     }
 
-    /// Returns the slot of the complete file of a track that was written first, and the file's record. The
-    /// track gives the name that belongs to a number.
+    /// Returns the slot and the record of the oldest complete file of a track. `name` returns the track's
+    /// file name for a number.
     pub(crate) fn closing(
         &self,
         track: u8,
@@ -138,7 +138,7 @@ impl Files {
         Some((slot, record))
     }
 
-    /// Forgets all files: the card is gone.
+    /// Clears all slots, because the card is gone.
     pub(crate) fn clear(&mut self) {
         *self = Files::new();
     }
@@ -153,31 +153,31 @@ pub(crate) struct OpenFile {
     pub(crate) name: NameState,
 }
 
-/// Progress of a file towards its name.
+/// State of a file's name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NameState {
-    /// No mark is durable: the number is not used yet.
+    /// No mark is durable yet: the number is still free.
     Unused,
-    /// A mark is durable: the file is to appear under its number.
+    /// A mark is durable: the file needs its name.
     Wanted,
-    /// It appears under its number, or a job is giving it its name.
+    /// The file has its name, or a job is giving it one.
     Given,
 }
 
 impl Track {
-    /// Returns a track without files. Those of `stream` belong to it.
+    /// Creates a track without files, for the files of `stream`.
     pub(crate) fn new(stream: u8) -> Track {
         Track {
             file: None,
             ahead: Vec::new(),
             next_number: 0,
             session_of: stream,
-            target_us: 0,
-            put_off_us: 0,
+            requested_us: 0,
+            faded_us: 0,
         }
     }
 
-    /// Place of the next block in the file.
+    /// Returns the position of the next block in the file.
     pub(crate) fn position(
         &self,
         files: &Files,
@@ -197,7 +197,7 @@ impl Track {
         Some(position)
     }
 
-    /// Takes the next prepared file; it gets the next number.
+    /// Begins the next prepared file, which gets the next number.
     pub(crate) fn begin(&mut self, now_us: u64) -> Option<&OpenFile> {
         if self.ahead.is_empty() {
             return None;
@@ -211,7 +211,7 @@ impl Track {
         self.file.as_ref()
     }
 
-    /// Notes that the file has a durable mark: its number is used.
+    /// Notes that the file has a durable mark, which uses up its number.
     pub(crate) fn set_durable(&mut self) {
         if let Some(file) = &mut self.file
             && file.name == NameState::Unused
@@ -221,7 +221,7 @@ impl Track {
         }
     }
 
-    /// Forgets all files: the card is gone.
+    /// Forgets all files, because the card is gone.
     pub(crate) fn forget_files(&mut self) {
         self.file = None;
         self.ahead.clear();

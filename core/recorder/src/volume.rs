@@ -1,4 +1,4 @@
-//! The file system as the recorder uses it: prepared space, numbered recordings, and an index of them.
+//! The file system as the recorder uses it: preallocated space, numbered recordings, and an index of them.
 //!
 //! ```text
 //!            reserve            name               close
@@ -10,9 +10,9 @@
 use cardiograph_card::Block;
 use core::fmt;
 
-/// Blocks of a card, as a file system needs them. An implementation may write samples before it carries out
-/// a request.
-// Executors have one thread here; the implementation decides if its futures are `Send`.
+/// Block access to a card, for a file system. An implementation may write samples before it carries out a
+/// request.
+// Executors are single-threaded here; the implementation decides whether its futures are `Send`.
 #[allow(async_fn_in_trait)]
 pub trait Blocks {
     /// Error of the card.
@@ -22,8 +22,8 @@ pub trait Blocks {
     fn blocks(&self) -> u32;
     /// Reads consecutive blocks.
     async fn read(&mut self, start: u32, blocks: &mut [Block]) -> Result<(), Self::Error>;
-    /// Writes `count` consecutive blocks, with one command; they are durable when it returns. `make` is
-    /// asked for each in turn, from 0, and may be asked again for one that has to be repeated.
+    /// Writes `count` consecutive blocks with one command; they are durable when it returns. Calls `make` for
+    /// each block in turn, starting at 0, and may call it again for a block that has to be repeated.
     async fn write(
         &mut self,
         start: u32,
@@ -37,29 +37,29 @@ pub trait Blocks {
 pub struct Extent {
     /// The first block.
     pub start: u32,
-    /// How many.
+    /// Number of blocks.
     pub blocks: u32,
 }
 
 /// A short name as a directory stores it: eight and three characters, padded with blanks.
 pub type Name = [u8; 11];
 
-/// Most recordings in one folder.
+/// Maximum number of recordings in one folder.
 pub const FOLDER_RECORDINGS_MAX: u32 = 1_000;
 /// Digits in the names of folders and files.
 const DIGITS: usize = 5;
-/// Numbers before a file's name repeats, in another folder.
+/// Number of file numbers before a file name repeats, in another folder.
 const NAMES: u32 = 10_u32.pow(DIGITS as u32);
 const _: () = assert!(NAMES.is_multiple_of(FOLDER_RECORDINGS_MAX));
-/// The last number that a folder can be named for.
+/// Last number for which a folder name exists.
 pub const NUMBER_LAST: u32 = NAMES * FOLDER_RECORDINGS_MAX - 1;
 
-/// A recording: prefix and number are unique on a card.
+/// Identity of a recording: prefix and number are unique on a card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FileId {
-    /// Three capital letters that the name begins with.
+    /// Prefix of the name: three capital letters.
     pub prefix: [u8; 3],
-    /// Three capital letters or digits that the name ends with.
+    /// Extension of the name: three capital letters or digits.
     pub extension: [u8; 3],
     /// The number, counted per prefix from 1.
     pub number: u32,
@@ -76,7 +76,7 @@ impl FileId {
         name_of(self.prefix, self.number / FOLDER_RECORDINGS_MAX, *b"   ")
     }
 
-    /// Returns true if the characters and the number can be in a name.
+    /// Returns true if the characters and the number are valid in a name.
     pub fn is_valid(&self) -> bool {
         let is_tail = |byte: &u8| byte.is_ascii_uppercase() || byte.is_ascii_digit();
         self.prefix.iter().all(u8::is_ascii_uppercase)
@@ -94,7 +94,7 @@ impl fmt::Display for FileId {
     }
 }
 
-/// Writes a short name as people read it: without padding, with a point before the last three characters.
+/// Writes a short name in readable form: without padding, with a dot before the extension.
 pub(crate) fn write_name(f: &mut fmt::Formatter, name: &Name) -> fmt::Result {
     let (base, extension) = name.split_at(8);
     write!(f, "{}", base.trim_ascii_end().escape_ascii())?;
@@ -124,13 +124,14 @@ pub struct ShortText {
 impl ShortText {
     /// Longest text, in bytes.
     pub const BYTES_MAX: usize = 32;
-    /// No text.
+    /// An empty text.
     pub const EMPTY: ShortText = ShortText {
         bytes: [0; ShortText::BYTES_MAX],
         len: 0,
     };
 
-    /// Copies a text that can be a session's name: letters, digits, `-` and `_`. Returns `None` for others.
+    /// Copies a text of letters, digits, `-` and `_` (as in a session name). Returns `None` for any other
+    /// text.
     pub fn new(text: &str) -> Option<ShortText> {
         let is_good = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
         let mut short = ShortText::EMPTY;
@@ -144,7 +145,7 @@ impl ShortText {
 
     /// Returns the text.
     pub fn as_str(&self) -> &str {
-        // Only `new` fills it, with ASCII.
+        // `new` accepts ASCII only.
         core::str::from_utf8(&self.bytes[..usize::from(self.len)]).unwrap_or_default()
     }
 }
@@ -155,10 +156,10 @@ impl fmt::Debug for ShortText {
     }
 }
 
-/// Space on the card for a recording that is not finished.
+/// Preallocated space on the card for an unfinished recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reserved {
-    /// Place in the table of unfinished files.
+    /// Slot in the table of unfinished files.
     pub slot: u8,
     /// Prefix of its name.
     pub prefix: [u8; 3],
@@ -166,37 +167,37 @@ pub struct Reserved {
     pub extension: [u8; 3],
     /// Its blocks.
     pub extent: Extent,
-    /// A number that no other recording on the card has: old blocks are not mistaken for this one's.
+    /// Number unique to this recording on the card: distinguishes its blocks from old ones.
     pub epoch: u32,
-    /// The recorder's own note, made when the file was reserved.
+    /// The recorder's own value, stored when the file was reserved.
     pub note: u32,
-    /// The recording's name, once it has one.
+    /// Identity of the recording, once it is named.
     pub id: Option<FileId>,
-    /// Version 0.1 reserved this file: it has its final name, and version 0.1 wrote its blocks.
+    /// True for a file reserved by version 0.1: it has its final name, and its blocks have the 0.1 format.
     pub is_version_0_1: bool,
 }
 
 /// A request for space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Three capital letters that the name will begin with.
+    /// Prefix of the name: three capital letters.
     pub prefix: [u8; 3],
-    /// Three capital letters or digits that the name will end with.
+    /// Extension of the name: three capital letters or digits.
     pub extension: [u8; 3],
-    /// Wanted length in blocks. The file is shorter if no free run is as long.
+    /// Requested length in blocks. The file is shorter if no free run is as long.
     pub blocks: u32,
-    /// Shortest useful length in blocks.
+    /// Minimum useful length in blocks.
     pub blocks_min: u32,
-    /// Stored with the file until it is closed.
+    /// Value stored with the file until it is closed.
     pub note: u32,
 }
 
-/// A finished recording, as the index lists it.
+/// A finished recording, as listed in the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileRecord {
-    /// Its name.
+    /// Identity and name.
     pub id: FileId,
-    /// The session's name; empty if there is none.
+    /// Name of the session; empty if there is none.
     pub session: ShortText,
     /// Length in bytes.
     pub bytes: u64,
@@ -208,9 +209,9 @@ pub struct FileRecord {
     pub samples: u64,
     /// Number of gaps in the file.
     pub gaps: u32,
-    /// Number of samples lost in these gaps.
+    /// Number of samples lost in those gaps.
     pub lost: u64,
-    /// The recording was interrupted, and closed by recovery.
+    /// True if the recording was interrupted and then closed by recovery.
     pub is_recovered: bool,
 }
 
@@ -231,25 +232,25 @@ impl FileRecord {
     }
 }
 
-/// Kind of an error of a volume, by what the recorder can do about it.
+/// Kind of a volume error, by the reaction that it requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// No free space is long enough.
+    /// No free run of blocks is long enough.
     NoRoom,
     /// A directory has no room for another entry.
     DirectoryFull,
-    /// Somebody else has taken the name: a recovered recording needs the next number.
+    /// Another file has the name: a recovered recording needs the next number.
     NameTaken,
-    /// The card failed, or is gone.
+    /// The card failed or is gone.
     Card,
-    /// The file system cannot be used as it is.
+    /// The file system cannot be used in its current state.
     Volume,
 }
 
-/// Most files that can be unfinished at once: one being written and one prepared for each stream.
+/// Maximum number of unfinished files: one being written and one prepared per stream.
 pub const RESERVED_MAX: usize = 8;
 
-/// A file system on blocks. If power fails during an operation, or its future is dropped, the next
+/// A file system on a block device. If power fails during an operation, or its future is dropped, the next
 /// [`mount`](Volume::mount) completes or undoes it; until then every other operation fails.
 #[allow(async_fn_in_trait)]
 pub trait Volume<B: Blocks> {
@@ -258,20 +259,20 @@ pub trait Volume<B: Blocks> {
 
     /// Returns the kind of an error.
     fn error_kind(error: &Self::Error) -> ErrorKind;
-    /// Finds the file system and repairs what an interrupted operation left. Files that were reserved and
-    /// not closed are in [`reserved`](Volume::reserved) afterwards.
+    /// Finds the file system and repairs the results of an interrupted operation. Afterwards,
+    /// [`reserved`](Volume::reserved) returns the files that were reserved and not closed.
     async fn mount(&mut self, card: &mut B) -> Result<(), Self::Error>;
-    /// Returns the unfinished file in this slot, of [`RESERVED_MAX`].
+    /// Returns the unfinished file in this slot; slots are below [`RESERVED_MAX`].
     fn reserved(&self, slot: u8) -> Option<Reserved>;
-    /// Returns the number that the next recording with this prefix gets: one more than the highest that
-    /// [`name`](Volume::name) or [`close`](Volume::close) has used. It is known for a prefix of this card
-    /// after a mount, and for any prefix after a [`reserve`](Volume::reserve) with it.
+    /// Returns the number of the next recording with this prefix: one more than the highest that
+    /// [`name`](Volume::name) or [`close`](Volume::close) has used. For a prefix that is already on the card
+    /// it is known after a mount, and for any other after a [`reserve`](Volume::reserve) with it.
     fn next_number(&self, prefix: [u8; 3], extension: [u8; 3]) -> u32;
-    /// Prepares consecutive blocks, with whatever they hold, under a hidden entry without a number.
+    /// Reserves consecutive blocks, without changing their contents, under a hidden entry without a number.
     async fn reserve(&mut self, card: &mut B, request: Request) -> Result<Reserved, Self::Error>;
-    /// Names a prepared file: its entry moves into the folder of its number, still in its full length.
-    /// `session` is the session's name, or empty. Does nothing if the file has this name already. If it
-    /// fails for want of room, the file stays as it was prepared.
+    /// Names a prepared file: moves its entry to the folder of its number, still with its preallocated size.
+    /// `session` is the session's name, or empty. Does nothing if the file already has this name. If this
+    /// fails for lack of room, the file stays as it was prepared.
     async fn name(
         &mut self,
         card: &mut B,
@@ -280,19 +281,19 @@ pub trait Volume<B: Blocks> {
         session: &str,
     ) -> Result<(), Self::Error>;
     /// Finishes a file: names it if it has no name, trims it to its actual length, frees the blocks behind,
-    /// and lists it in the index. If somebody else has taken the name of a recovered recording, this fails with
-    /// [`ErrorKind::NameTaken`], and [`next_number`](Volume::next_number) is one that is free.
+    /// and lists it in the index. If another file has the name of a recovered recording, this fails with
+    /// [`ErrorKind::NameTaken`], and [`next_number`](Volume::next_number) then returns a free number.
     async fn close(
         &mut self,
         card: &mut B,
         slot: u8,
         record: &FileRecord,
     ) -> Result<(), Self::Error>;
-    /// Removes an unfinished file. If it had the last number, the next recording gets it again.
+    /// Removes an unfinished file. If it had the last number, the next recording gets that number again.
     async fn discard(&mut self, card: &mut B, slot: u8) -> Result<(), Self::Error>;
-    /// Removes the oldest finished recording, to make room. Returns `None` if there is none.
+    /// Removes the oldest finished recording to make room. Returns `None` if there is none.
     async fn remove_oldest(&mut self, card: &mut B) -> Result<Option<FileId>, Self::Error>;
-    /// Returns, once, the recording whose interrupted removal the last mount completed. A removal is not
-    /// reported if power failed after its very last block was written, but before the card said so.
+    /// Returns, once, the recording whose interrupted removal the last mount completed. The removal is not
+    /// reported if power failed after its very last block was written but before the card confirmed it.
     fn take_removed(&mut self) -> Option<FileId>;
 }

@@ -1,5 +1,5 @@
-//! Cards that cannot be used, and damaged ones: an error that says what it is, no panic, and nothing
-//! written where it does not belong.
+//! Unusable and damaged cards: mounting returns a specific error, never panics, and writes nothing outside
+//! the volume.
 
 mod fat_rig;
 
@@ -30,7 +30,7 @@ fn card(bytes: &[u8]) -> Disk {
     Disk::new(blocks, count)
 }
 
-/// A card whose only partition is this.
+/// Returns a card with this as its only partition.
 fn in_partition(kind: u8, bytes: &[u8]) -> Disk {
     let mut blocks = vec![[0; 512]; 8];
     blocks.extend_from_slice(bytes.as_chunks::<512>().0);
@@ -39,7 +39,7 @@ fn in_partition(kind: u8, bytes: &[u8]) -> Disk {
     Disk::new(blocks, count)
 }
 
-/// What a mount says that has written nothing.
+/// Returns the error of a failed mount, which must have written nothing.
 fn refused(disk: Disk) -> Error {
     let mut rig = Rig::new(disk);
     let error = rig.mount().unwrap_err();
@@ -50,7 +50,7 @@ fn refused(disk: Disk) -> Error {
 }
 
 #[test]
-fn other_file_systems_are_called_by_name() {
+fn other_file_systems_are_named_in_the_error() {
     let exfat = made_by("mkfs.exfat", &[], 16_384);
     assert_eq!(refused(card(&exfat)), Error::ExFat);
     for kind in [0x07, 0x0C] {
@@ -70,7 +70,7 @@ fn other_file_systems_are_called_by_name() {
 }
 
 #[test]
-fn cards_without_a_volume_are_told_apart() {
+fn cards_without_a_volume_return_specific_errors() {
     let zeros = || vec![[0; 512]; 64];
     assert_eq!(refused(Disk::new(zeros(), 64)), Error::NoFileSystem);
     assert_eq!(
@@ -100,11 +100,11 @@ fn cards_without_a_volume_are_told_apart() {
 }
 
 #[test]
-fn a_damaged_volume_is_called_so() {
+fn a_damaged_volume_is_reported_as_damaged() {
     let mut image = FAT16.make();
     let whole = image.disk.clone();
     let mut boot = *whole.block(0);
-    // No FAT at all.
+    // The volume has no FATs.
     boot[16] = 0;
     image.disk.put(0, boot);
     assert!(matches!(refused(image.disk), Error::DamagedBootSector(_)));
@@ -122,7 +122,7 @@ fn a_damaged_volume_is_called_so() {
     for block in root {
         image.disk.put(block, [b'A'; 512]);
     }
-    // The root directory's cluster is linked to itself.
+    // Link the root directory's cluster to itself.
     let fat = image.start + u32::from(image.disk.block(image.start)[14]);
     let mut first = *image.disk.block(fat);
     first[8] = 2;
@@ -132,13 +132,13 @@ fn a_damaged_volume_is_called_so() {
 }
 
 #[test]
-fn a_root_directory_that_ends_nowhere_is_not_touched() {
+fn a_root_directory_without_an_end_is_not_touched() {
     let mut image = FAT32.make();
     let mut rig = Rig::mounted(image.disk.clone());
     rig.record(10, 100);
-    image.disk = rig.disk.back();
+    image.disk = rig.disk.powered_up();
     put_root_entries(&mut image, 0);
-    // Its only cluster is linked to one that is free.
+    // Link its only cluster to a free one.
     let fat = image.start + u32::from(image.disk.block(image.start)[14]);
     let mut first = *image.disk.block(fat);
     first[8..12].copy_from_slice(&5000_u32.to_le_bytes());
@@ -150,7 +150,7 @@ fn a_root_directory_that_ends_nowhere_is_not_touched() {
     assert_eq!(refused(image.disk), Error::DamagedRoot);
 }
 
-/// Uses a volume as long as it works.
+/// Runs random operations on a volume as long as it mounts.
 fn use_up(mut rig: Rig, random: &mut Random) -> Disk {
     for _ in 0..4 {
         if rig.mount().is_err() {
@@ -190,7 +190,7 @@ fn garble(disk: &mut Disk, block: u32, random: &mut Random) {
 }
 
 #[test]
-fn noise_makes_no_panic() {
+fn random_blocks_cause_no_panic() {
     let seed = 20_261_124;
     println!("seed {seed}");
     for number in 0..2000 {
@@ -214,7 +214,7 @@ fn noise_makes_no_panic() {
 }
 
 #[test]
-fn a_garbled_volume_makes_no_panic_and_is_not_left() {
+fn a_corrupted_volume_causes_no_panic_and_no_write_outside_it() {
     let seed = 20_261_125;
     println!("seed {seed}");
     for spec in [FAT16, FAT32] {
@@ -245,7 +245,7 @@ fn a_garbled_volume_makes_no_panic_and_is_not_left() {
         ];
         for number in 0..1500 {
             let mut random = Seed::new(seed).nth(number);
-            let mut disk = rig.disk.back();
+            let mut disk = rig.disk.powered_up();
             let is_boot = number % 4 == 0;
             if is_boot {
                 garble(&mut disk, image.start, &mut random);
@@ -259,7 +259,7 @@ fn a_garbled_volume_makes_no_panic_and_is_not_left() {
             }
             let before = disk.clone();
             let after = use_up(Rig::new(disk), &mut random);
-            // Nobody but the boot sector says where a volume begins and ends.
+            // Without damage to the boot sector, nothing else determines where the volume begins and ends.
             for block in 0..=image.start {
                 assert_eq!(after.block(block), before.block(block), "number {number}");
             }
@@ -267,7 +267,7 @@ fn a_garbled_volume_makes_no_panic_and_is_not_left() {
     }
 }
 
-/// Gives garbled records of the journal a right checksum.
+/// Gives corrupted journal records a valid checksum.
 fn mend_records(disk: &mut Disk, places: &[u32]) {
     for place in places {
         let mut data = *disk.block(*place);
@@ -278,7 +278,7 @@ fn mend_records(disk: &mut Disk, places: &[u32]) {
     }
 }
 
-/// CRC-32 of IEEE 802.3 as polynomial division: bits in order of sending, the first 32 inverted.
+/// CRC-32 (IEEE 802.3) as polynomial division: bits in transmission order, the first 32 inverted.
 fn crc32(bytes: &[u8]) -> u32 {
     let bits = bytes
         .iter()

@@ -1,14 +1,14 @@
-//! Chains that begin or end at the borders of the FAT's blocks, between chains of others.
+//! Chains that begin or end at the boundaries of FAT blocks, between chains of other files.
 
 mod fat_rig;
 
 use cardiograph_recorder::Request;
 use fat_rig::{Disk, REQUEST, Rig, Spec, check};
 
-/// Entries of a block of a FAT16.
+/// FAT16 entries per block.
 const PER_BLOCK: u32 = 256;
 
-/// A FAT16 of one block a cluster, with its journal.
+/// Returns a card with FAT16, one block per cluster and a journal.
 fn mounted() -> Disk {
     let spec = Spec {
         blocks: 6_000,
@@ -19,7 +19,7 @@ fn mounted() -> Disk {
         has_files: false,
     };
     let mut rig = Rig::mounted(spec.make().disk);
-    // The folder of the first recordings is made with the first file.
+    // Reserving a first file creates the folder of the first recordings.
     let file = rig.reserve(REQUEST).unwrap();
     rig.discard(file.slot).unwrap();
     rig.disk
@@ -29,7 +29,7 @@ fn get16(block: &[u8], at: usize) -> u32 {
     u16::from_le_bytes([block[at], block[at + 1]]).into()
 }
 
-/// First blocks of both FATs, and clusters of the volume.
+/// Returns the first blocks of both FATs, and the number of clusters of the volume.
 fn fats(disk: &Disk) -> ([u32; 2], u32) {
     let boot = *disk.block(0);
     let (reserved, fat_blocks) = (get16(&boot, 14), get16(&boot, 22));
@@ -52,7 +52,7 @@ fn set_entry(disk: &mut Disk, cluster: u32, value: u32) {
     }
 }
 
-/// Gives all free clusters but these to a file of somebody.
+/// Assigns all free clusters except these to another file.
 fn fill_all_but(disk: &mut Disk, left: std::ops::Range<u32>) {
     let end = fats(disk).1 + 2;
     let taken: Vec<u32> = (2..end)
@@ -74,14 +74,14 @@ fn fill_all_but(disk: &mut Disk, left: std::ops::Range<u32>) {
 }
 
 #[test]
-fn chains_beside_a_new_one_stay_wherever_it_begins_and_ends() {
+fn chains_next_to_a_new_one_stay_intact_wherever_it_begins_and_ends() {
     let before = mounted();
     let borders = [4 * PER_BLOCK - 1, 4 * PER_BLOCK, 4 * PER_BLOCK + 1];
-    // A block of the FAT, two, and more than a slice of them.
+    // The chains occupy one FAT block, two, and more than fit into one write command.
     for clusters in [100, 255, 256, 257, 400, 512, 600, 4_200] {
         for first in borders {
             println!("{clusters} clusters from {first}");
-            let mut disk = before.back();
+            let mut disk = before.powered_up();
             if first + clusters + 1 > fats(&disk).1 {
                 continue;
             }

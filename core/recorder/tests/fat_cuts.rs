@@ -1,5 +1,5 @@
-//! Power that goes at every block that is written: a mount afterwards finds the volume as it was before
-//! the operation or as it is after it, and other files as they were.
+//! Power cuts at every block written: the next mount finds the volume as it was before or after the
+//! operation, and all other files unchanged.
 
 mod fat_rig;
 
@@ -8,22 +8,22 @@ use cardiograph_sim_world::Seed;
 use fat_rig::*;
 use std::collections::BTreeMap;
 
-/// One cut in so many is shown to fsck.fat and the crate fatfs.
-const JUDGED: u64 = 17;
-/// One cut in so many is followed by the rest of the script.
-const GONE_ON: u64 = 13;
+/// Interval of cuts that are checked with fsck.fat and the crate fatfs.
+const CHECKED: u64 = 17;
+/// Interval of cuts that are followed by the rest of the script.
+const CONTINUED: u64 = 13;
 
 /// Blocks of a new folder.
 const FOLDER_BLOCKS: u64 = 585;
-/// Blocks before and after it that may be written with it.
+/// Number of blocks before and after the folder's that may be written with it.
 const EDGE: u64 = 24;
 
-/// What is done, slot by slot.
+/// An operation, on a slot where it has one.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Mount,
     Reserve(u32, [u8; 3]),
-    /// The session's name.
+    /// Slot, name, and name of the session.
     Name(u8, FileId, &'static str),
     Close(u8, FileId, u64),
     Discard(u8),
@@ -43,7 +43,7 @@ const SCRIPT: &[Step] = &[
     Step::Reserve(700, *b"BIN"),
     Step::Name(0, rec(1), ""),
     Step::Close(0, rec(1), 100 * 512 + 17),
-    // One that has no name yet is discarded, and one that has.
+    // Discard an unnamed file, and later a named one.
     Step::Discard(1),
     Step::Reserve(64, *b"CSV"),
     Step::Reserve(130, *b"BIN"),
@@ -53,12 +53,12 @@ const SCRIPT: &[Step] = &[
     Step::RemoveOldest,
     Step::Reserve(64, *b"CSV"),
     Step::Name(0, rec(999), "the_longest-name_of_a_session_32"),
-    // The next folder.
+    // Goes to the next folder.
     Step::Reserve(500, *b"BIN"),
     Step::Discard(0),
     Step::Close(1, bin(1000), 3 * 512),
     Step::RemoveOldest,
-    // The first folder goes with its last recording.
+    // The first folder is removed together with its last recording.
     Step::RemoveOldest,
     Step::RemoveOldest,
 ];
@@ -84,10 +84,10 @@ impl Step {
     }
 }
 
-/// What is to be the same after a cut.
+/// State that has to be equal to the one before or after an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct State {
-    /// Without folders that hold no recording, and the root directory's length.
+    /// Without folders that contain no recording, and without the root directory's length.
     files: BTreeMap<String, Entry>,
     reserved: Vec<Reserved>,
     listed: Vec<FileRecord>,
@@ -120,7 +120,7 @@ fn state(rig: &mut Rig, image: &Image) -> Result<State, String> {
     })
 }
 
-/// What must not be touched: all but FATs, root directory, FSInfo and free clusters.
+/// Returns the blocks that must not change: all except FATs, root directory, FSInfo and free clusters.
 fn others(image: &Image) -> Vec<u32> {
     let listing = check(&image.disk, image.start).unwrap();
     let files = listing.files.into_values().flat_map(|file| file.blocks);
@@ -134,18 +134,18 @@ fn name_in_path(id: FileId) -> String {
 struct Run<'a> {
     image: &'a Image,
     others: Vec<u32>,
-    /// What there was after so many steps.
+    /// State after each step.
     states: Vec<State>,
-    /// Blocks that had been written before each step, and after the last.
+    /// Number of blocks written before each step, and after the last.
     writes: Vec<u64>,
-    /// The card before each step.
+    /// Card before each step.
     disks: Vec<Disk>,
     can_tear: [u32; 2],
     label: String,
 }
 
 impl Run<'_> {
-    /// The script without a cut.
+    /// Runs the script without a cut.
     fn new<'a>(image: &'a Image, label: &str) -> Run<'a> {
         let mut rig = Rig::new(image.disk.clone());
         let mut run = Run {
@@ -158,7 +158,7 @@ impl Run<'_> {
             label: label.into(),
         };
         for step in SCRIPT {
-            run.disks.push(rig.disk.back());
+            run.disks.push(rig.disk.powered_up());
             step.take(&mut rig)
                 .unwrap_or_else(|error| panic!("{step:?}: {error}"));
             let now =
@@ -174,7 +174,7 @@ impl Run<'_> {
         run
     }
 
-    /// Cuts that are made. Of those while a new folder is filled, which shows nowhere yet, a few will do.
+    /// Returns the cuts to make. While a new folder is filled, which changes nothing visible, a few suffice.
     fn cuts(&self) -> impl Iterator<Item = u64> {
         let steps = self.writes.windows(2);
         steps.flat_map(|step| {
@@ -187,8 +187,8 @@ impl Run<'_> {
         })
     }
 
-    /// The step in which power goes after so many blocks of the script, and the volume. It begins with what
-    /// the steps before have left, since their cuts are others.
+    /// Returns the step that a cut after this many blocks of the script interrupts, and the volume. The step
+    /// starts from the state left by the previous steps, whose cuts are tested separately.
     fn cut(&self, after: u64, torn: Torn) -> (usize, Rig) {
         let step = self.writes.partition_point(|writes| *writes <= after) - 1;
         let mut rig = Rig::new(self.disks[step].clone());
@@ -203,7 +203,7 @@ impl Run<'_> {
         (step, rig)
     }
 
-    /// Holds what a mount has left against what there was before and after the step.
+    /// Compares the state after a mount with the states before and after the step.
     fn judge(&self, rig: &mut Rig, step: usize, number: u64, what: &str) -> bool {
         let disk = rig.disk.clone();
         let wrong = |text: String| -> ! {
@@ -215,11 +215,11 @@ impl Run<'_> {
         };
         let now = state(rig, self.image).unwrap_or_else(|text| wrong(text));
         let is_after = now == self.states[step];
-        // The journal is there after any mount.
+        // After any mount the journal exists.
         if !is_after && (step == 0 || !self.is_before(&now, step)) {
             wrong(format!("neither before nor after: {now:#?}"));
         }
-        // A mount says which removal it has completed.
+        // The mount reports which removal it has completed.
         let gone = self.states[step.saturating_sub(1)]
             .listed
             .iter()
@@ -228,17 +228,19 @@ impl Run<'_> {
                 is_removal && is_after && !now.listed.contains(it)
             });
         let removed = rig.take_removed();
-        // Unless its very last block was written just as power went.
+        // It cannot know if the very last block was written just as power failed.
         let is_known = removed.is_some() || !what.starts_with("Any");
         if is_known && removed != gone.map(|it| it.id) {
-            wrong(format!("{removed:?} was said to be removed, not {gone:?}"));
+            wrong(format!(
+                "{removed:?} was reported as removed, expected {gone:?}"
+            ));
         }
         for block in &self.others {
             if rig.disk.block(*block) != self.image.disk.block(*block) {
-                wrong(format!("block {block} is another's"));
+                wrong(format!("block {block} of another file was changed"));
             }
         }
-        if number.is_multiple_of(JUDGED) {
+        if number.is_multiple_of(CHECKED) {
             if let Err(text) = fsck(&rig.disk, self.image.start) {
                 wrong(text);
             }
@@ -256,7 +258,7 @@ impl Run<'_> {
         is_after
     }
 
-    /// Whether nothing of a step is seen, or only that a file was named that is to be closed.
+    /// Returns true if the step has no visible effect, except that the file to be closed may have been named.
     fn is_before(&self, now: &State, step: usize) -> bool {
         let before = &self.states[step - 1];
         let Step::Close(slot, id, _) = SCRIPT[step] else {
@@ -283,8 +285,9 @@ impl Run<'_> {
             && now.next == before.next.max(id.number + 1)
     }
 
-    /// The rest of the script comes to the same, places apart: where to look for free clusters is a hint.
-    fn go_on(&self, mut rig: Rig, from: usize, what: &str) {
+    /// Checks that the rest of the script leads to the same states, except for positions: the start of the
+    /// search for free clusters is only a hint.
+    fn run_rest(&self, mut rig: Rig, from: usize, what: &str) {
         let files = |state: &State| -> Vec<String> {
             let file = |(name, file): (&String, &Entry)| {
                 format!("{name} {} {}", file.attributes, file.size)
@@ -315,20 +318,20 @@ impl Run<'_> {
             let what = format!("{torn:?} after {after}");
             let (step, mut rig) = self.cut(after, torn);
             if after.is_multiple_of(2) {
-                // The same volume, as after an error of the card.
-                rig.disk = rig.disk.back();
+                // Mounts the same volume again, as after a card error.
+                rig.disk = rig.disk.powered_up();
                 rig.mount().unwrap();
             } else {
-                rig.again();
+                rig.remount();
             }
             let is_after = self.judge(&mut rig, step, after, &what);
-            if after.is_multiple_of(GONE_ON) {
-                self.go_on(rig, if is_after { step + 1 } else { step }, &what);
+            if after.is_multiple_of(CONTINUED) {
+                self.run_rest(rig, if is_after { step + 1 } else { step }, &what);
             }
         }
     }
 
-    /// Cuts, and other cuts in each mount that follows.
+    /// Makes each cut, and further cuts in each mount that follows.
     fn every_cut_in_recovery(&self, torn: Torn, every: usize) {
         let mut number = 0;
         for after in self.cuts().step_by(every) {
@@ -339,7 +342,7 @@ impl Run<'_> {
                     break;
                 }
                 assert!(rig.disk.is_off());
-                rig.again();
+                rig.remount();
                 number += 1;
                 self.judge(
                     &mut rig,
@@ -351,12 +354,12 @@ impl Run<'_> {
         }
         assert!(
             3 * number > self.cuts().count() as u64 / every as u64,
-            "{number} mounts were cut off"
+            "only {number} mounts were interrupted"
         );
     }
 }
 
-/// A volume, and how many entries its root directory has room for.
+/// Volumes, and the number of free entries in their root directories.
 const VOLUMES: [(Spec, usize); 7] = [
     (spec(6000, 16, 2, 1), 40),
     (with_table(spec(24_000, 16, 1, 4)), 40),
@@ -396,19 +399,19 @@ fn on_every_volume(test: impl Fn(&Run)) {
     for (spec, room) in VOLUMES {
         let mut image = spec.make();
         put_root_entries(&mut image, room);
-        image.soil();
+        image.add_stale_data();
         let run = Run::new(&image, &format!("{spec:?}, room for {room}"));
         test(&run);
     }
 }
 
 #[test]
-fn a_mount_brings_every_cut_in_order() {
+fn a_mount_repairs_every_cut() {
     on_every_volume(|run| run.every_cut(Torn::Prefix));
 }
 
 #[test]
-fn any_part_of_a_burst_may_be_there() {
+fn any_subset_of_a_burst_may_be_written() {
     let seed = 20_261_121;
     println!("seed {seed}");
     on_every_volume(|run| {
@@ -417,17 +420,17 @@ fn any_part_of_a_burst_may_be_there() {
 }
 
 #[test]
-fn a_torn_record_leaves_the_one_before() {
+fn a_torn_record_leaves_the_previous_one() {
     on_every_volume(|run| run.every_cut(Torn::Within));
 }
 
-/// Its long name takes two entries before its own.
+/// Its long name needs two directory entries in addition to the short one.
 const PHOTO: &str = "a photo of the site.jpg";
 
-/// A computer repairs the card in between, in its way, and writes a file where there is room: one that
-/// takes the clusters of what was under way, or one that takes its place in the directory alone.
+/// A computer repairs the card after the cut in its own way and writes a file: one that takes the clusters of
+/// the interrupted operation, or one that takes only its directory entry.
 #[test]
-fn what_a_computer_did_in_between_is_kept() {
+fn changes_made_by_a_computer_are_kept() {
     for (volume, every, bytes) in [(0, 1, 60_000), (0, 1, 2_000), (2, 11, 60_000)] {
         let mut data = vec![0; bytes];
         let mut random = Seed::new(20_261_123).stream("file");
@@ -446,7 +449,7 @@ fn what_a_computer_did_in_between_is_kept() {
             check(&rig.disk, image.start)
                 .map(drop)
                 .unwrap_or_else(wrong);
-            // Compares the contents as well.
+            // Also compares the contents.
             let files = image.as_fatfs_sees(&rig.disk);
             assert_eq!(files["APHOTO~1JPG"].1, data.len() as u64);
         }
@@ -454,7 +457,7 @@ fn what_a_computer_did_in_between_is_kept() {
 }
 
 #[test]
-fn a_mount_can_be_cut_off_itself() {
+fn a_mount_can_be_interrupted_itself() {
     let seed = 20_261_122;
     println!("seed {seed}");
     on_every_volume(|run| {

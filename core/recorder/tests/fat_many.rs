@@ -1,11 +1,11 @@
-//! Many recordings: nothing that is done for one may depend on how many there are.
+//! Many recordings: the cost of an operation must not depend on their number.
 
 mod fat_rig;
 
 use cardiograph_recorder::{FileRecord, Request, ShortText};
 use fat_rig::*;
 
-/// A card of 16 GB, as the SD Association formats it.
+/// A 16 GB card as formatted by the SD Association's tool.
 const CARD: Spec = Spec {
     blocks: 31_116_288 - 8192,
     fat_bits: 32,
@@ -15,12 +15,12 @@ const CARD: Spec = Spec {
     has_files: false,
 };
 const RECORDINGS: u32 = 10_000;
-/// 2 s at 4 MHz, which reads 0.35 MB/s.
+/// Takes 2 s at 4 MHz, where cards read 0.35 MB/s.
 const MOUNT_READS_MAX: u64 = 1_000;
 
 const SESSION: &str = "a-session_with-a-long-name_32byt";
 
-/// Blocks that something reads and writes.
+/// Returns the numbers of blocks that `work` reads and writes.
 fn cost(rig: &mut Rig, work: impl FnOnce(&mut Rig)) -> (u64, u64) {
     let before = (rig.disk.reads, rig.disk.writes);
     work(rig);
@@ -50,7 +50,7 @@ fn record(rig: &mut Rig) -> [(u64, u64); 3] {
 
 fn mount(rig: &mut Rig) -> u64 {
     rig.disk.reads = 0;
-    rig.again();
+    rig.remount();
     rig.disk.reads
 }
 
@@ -66,7 +66,7 @@ fn ten_thousand_recordings_cost_no_more_than_ten() {
         record(&mut rig);
     }
     let mount_reads = mount(&mut rig);
-    // The first one looks for its folder.
+    // The first recording looks for its folder.
     record(&mut rig);
     let late = record(&mut rig);
     println!("reserve, name, close: {early:?} early, {late:?} late; mount {mount_reads}");
@@ -83,8 +83,8 @@ fn ten_thousand_recordings_cost_no_more_than_ten() {
     while rig.next(REQUEST).number <= RECORDINGS {
         record(&mut rig);
     }
-    // A computer may have written to the card, which left no count of free clusters: numbers are found in
-    // the last folder.
+    // A computer may have written to the card, which left no count of free clusters: the mount determines
+    // numbers from the last folder.
     let mut fs_info = *rig.disk.block(image.start + 1);
     fs_info[488..492].fill(0xFF);
     rig.disk.put(image.start + 1, fs_info);
@@ -93,7 +93,7 @@ fn ten_thousand_recordings_cost_no_more_than_ten() {
     assert!(mount_reads < MOUNT_READS_MAX, "{mount_reads}");
     assert_eq!(rig.next(REQUEST), rec(RECORDINGS + 1));
 
-    // The journal is lost.
+    // The journal is deleted.
     let root = check(&rig.disk, image.start).unwrap().root_blocks;
     for block in root {
         let mut data = *rig.disk.block(block);

@@ -1,4 +1,4 @@
-//! Cards that version 0.1 has recorded to, made by hand after its docs/formats.md.
+//! Cards recorded by version 0.1, constructed by hand according to its docs/formats.md.
 
 mod fat_rig;
 
@@ -15,11 +15,11 @@ const FAT16: Spec = Spec {
 };
 const EPOCH: u32 = 0x5F3A_9C01;
 const FILE_BLOCKS: u32 = 200;
-/// Blocks that hold lines, each with a mark.
+/// Blocks with lines, each ending with a mark.
 const USED_BLOCKS: u32 = 3;
 const LINE: &[u8] = b"0,1,2\r\n";
 
-/// What was under way: the number in the journal, and the field behind the sequence.
+/// An interrupted operation: its code in the journal, and the field after the sequence number.
 struct Under {
     kind: u8,
     first: u32,
@@ -42,7 +42,7 @@ fn crc32(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(u32::MAX, step)
 }
 
-/// A block of lines that ends with a mark, as version 0.1 wrote it.
+/// Returns a block of lines that ends with a mark of version 0.1.
 fn block_of(index: u32) -> [u8; 512] {
     let mut block = [b' '; 512];
     let lines = LINE.repeat(20);
@@ -55,16 +55,17 @@ fn block_of(index: u32) -> [u8; 512] {
     block
 }
 
-/// A card on which version 0.1 has finished REC00040.CSV and left REC00042.CSV; a photo is numbered 41.
+/// Returns a card on which version 0.1 has finished REC00040.CSV and left REC00042.CSV unfinished; a photo
+/// has number 41.
 fn card(under: &Under) -> Image {
     let mut image = FAT16.make();
-    let mut disk = Rig::mounted(image.disk.clone()).disk.back();
-    // As many as there are free clusters before the journal.
+    let mut disk = Rig::mounted(image.disk.clone()).disk.powered_up();
+    // As many clusters as are free before the journal.
     let finished = vec![b'x'; 15 * 512];
     disk = with_file(&disk, 0, "REC00040.CSV", &finished);
     let mut bytes = Vec::new();
     (0..USED_BLOCKS).for_each(|index| bytes.extend(block_of(index)));
-    // Old blocks of another recording.
+    // Stale blocks of another recording.
     bytes.resize(FILE_BLOCKS as usize * 512, b'o');
     disk = with_file(&disk, 0, "REC00042.CSV", &bytes);
     let listing = check(&disk, 0).unwrap();
@@ -74,7 +75,7 @@ fn card(under: &Under) -> Image {
         "{blocks:?}"
     );
     let data = listing.root_blocks.last().unwrap() + 1;
-    // Version 0.1 gave no long names.
+    // Version 0.1 wrote no long names.
     let mut place = None;
     for block in &listing.root_blocks {
         let mut entries = *disk.block(*block);
@@ -159,27 +160,27 @@ fn an_unfinished_file_is_closed_under_its_old_name() {
     assert!(file.is_version_0_1);
     assert_eq!((file.id, file.epoch, file.note), (Some(old(42)), EPOCH, 0));
     let mut events = Vec::new();
-    let tell = |_: &mut Disk, event| events.push(event);
-    done(recover(&mut rig.volume, &mut rig.disk, tell)).unwrap();
+    let report = |_: &mut Disk, event| events.push(event);
+    done(recover(&mut rig.volume, &mut rig.disk, report)).unwrap();
     let bytes = u64::from(USED_BLOCKS - 1) * 512 + 20 * LINE.len() as u64;
     let is_it = |event: &Event| matches!(event, Event::Recovered { record } if record.id == old(42) && record.bytes == bytes);
     assert!(events.len() == 1 && is_it(&events[0]), "{events:?}");
     let listing = assert_sound(&rig, &image);
     let entry = &listing.files["REC00042CSV"];
     assert_eq!((u64::from(entry.size), entry.attributes), (bytes, 0x20));
-    // Old recordings neither count nor are removed.
+    // Recordings of version 0.1 neither count nor are they removed.
     assert_eq!(rig.record(10, 100), rec(1));
     assert_eq!(rig.remove_oldest().unwrap(), Some(rec(1)));
     assert_eq!(rig.remove_oldest().unwrap(), None);
     let listing = assert_sound(&rig, &image);
     assert!(listing.files.contains_key("REC00040CSV"));
     assert!(listing.files.contains_key("REC00042CSV"));
-    rig.again();
+    rig.remount();
     assert_eq!(rig.reserved(), []);
 }
 
 #[test]
-fn what_version_0_1_was_at_is_completed_or_undone() {
+fn interrupted_operations_of_version_0_1_are_completed_or_undone() {
     let under = |kind, first, has_file| Under {
         kind,
         first,
@@ -199,7 +200,7 @@ fn what_version_0_1_was_at_is_completed_or_undone() {
         assert_eq!(rig.reserved(), []);
         let removed = (under.kind == 4).then_some(old(42));
         assert_eq!(rig.take_removed(), removed);
-        rig.again();
+        rig.remount();
         assert_eq!(rig.record(10, 100), rec(1));
         assert_sound(&rig, &image);
     }
@@ -211,7 +212,7 @@ fn every_cut_while_an_old_file_is_closed_can_be_recovered() {
     for after in 0.. {
         let mut rig = Rig::new(image.disk.cut_after(after, Torn::Prefix));
         let done_before = done(recover(&mut rig.volume, &mut rig.disk, |_, _| ())).is_ok();
-        let mut rig = Rig::new(rig.disk.back());
+        let mut rig = Rig::new(rig.disk.powered_up());
         done(recover(&mut rig.volume, &mut rig.disk, |_, _| ())).unwrap();
         let listing = assert_sound(&rig, &image);
         assert_eq!(listing.files["REC00042CSV"].size, 2 * 512 + 140);

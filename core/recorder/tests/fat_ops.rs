@@ -1,4 +1,5 @@
-//! What each operation leaves on a FAT volume, judged by fsck.fat, the crate fatfs and a checker.
+//! Results of each operation on a FAT volume, checked by fsck.fat, the crate fatfs and an independent
+//! checker.
 
 mod fat_rig;
 
@@ -22,7 +23,7 @@ const FAT32: Spec = Spec {
     has_table: true,
     ..FAT16
 };
-/// More than a file can have.
+/// Larger than the largest file.
 const LARGE: Spec = Spec {
     blocks: 9 << 20,
     fat_bits: 32,
@@ -34,7 +35,7 @@ const LARGE: Spec = Spec {
 const HIDDEN: u8 = 0x26;
 const UNFINISHED: u8 = 0x24;
 const FINISHED: u8 = 0x20;
-/// Blocks of a folder and its index.
+/// Number of blocks of a folder and its index.
 const FOLDER_BLOCKS: u32 = 335 + 250;
 
 fn judge(rig: &Rig, image: &Image) -> Listing {
@@ -58,14 +59,14 @@ fn blocks_of(extent: Extent) -> Vec<u32> {
     (extent.start..extent.start + extent.blocks).collect()
 }
 
-/// The name of a recording as the checker shows it.
+/// Returns the path of a recording as the checker lists it.
 fn path_of(id: FileId) -> String {
     let folder = String::from_utf8(id.folder_name().to_vec()).unwrap();
     let name = String::from_utf8(id.short_name().to_vec()).unwrap();
     format!("{}/{name}", folder.trim_end())
 }
 
-/// Changes an entry of the root directory or a folder, as a computer would.
+/// Changes an entry of the root directory or of a folder, as a computer would.
 fn edit(disk: &mut Disk, start: u32, path: &str, change: impl Fn(&mut [u8; 32])) {
     let listing = check(disk, start).unwrap();
     let (blocks, name) = match path.split_once('/') {
@@ -82,7 +83,7 @@ fn edit(disk: &mut Disk, start: u32, path: &str, change: impl Fn(&mut [u8; 32]))
             }
         }
     }
-    panic!("no such entry");
+    panic!("no entry has the name {name}");
 }
 
 #[test]
@@ -95,10 +96,10 @@ fn a_file_is_prepared_named_and_closed() {
         let entry = &judge(&rig, &image).files["CARDIOGRR00"];
         assert_eq!((entry.attributes, entry.size), (HIDDEN, 200 * 512));
         assert_eq!(entry.blocks, blocks_of(file.extent));
-        rig.again();
+        rig.remount();
         assert_eq!(rig.reserved(), [file]);
 
-        // DSC00041.JPG is there, and does not count.
+        // DSC00041.JPG exists and does not affect the numbering.
         assert_eq!(rig.next(REQUEST), rec(1));
         rig.name(file.slot, rec(1), "First-flight_2").unwrap();
         assert_eq!(rig.next(REQUEST), rec(2));
@@ -108,7 +109,7 @@ fn a_file_is_prepared_named_and_closed() {
         assert_eq!((entry.attributes, entry.size), (UNFINISHED, 200 * 512));
         assert_eq!(entry.blocks, blocks_of(file.extent));
         assert_eq!(entry.long_name, "REC00001 First-flight_2.CSV");
-        rig.again();
+        rig.remount();
         assert_eq!(rig.reserved()[0].id, Some(rec(1)));
 
         let record = FileRecord {
@@ -126,7 +127,7 @@ fn a_file_is_prepared_named_and_closed() {
         let entry = &listing.files["REC00000/REC00001CSV"];
         assert_eq!((entry.attributes, entry.size), (FINISHED, 12_345));
         assert_eq!(entry.blocks, blocks_of(file.extent)[..25]);
-        rig.again();
+        rig.remount();
         let list = rig.list(0);
         assert_eq!(list.len(), 1);
         assert_eq!((list[0].record, list[0].created), (record, Some(noon())));
@@ -146,13 +147,13 @@ fn a_file_without_a_session_has_a_short_name_alone_and_close_names_it() {
     rig.close(file.slot, record).unwrap();
     let entry = &judge(&rig, &image).files["REC00000/REC00001CSV"];
     assert_eq!((entry.size, entry.long_name.as_str()), (700, ""));
-    // Nobody knows when it began.
+    // The creation date is unknown.
     assert_eq!(rig.list(0)[0].created, None);
     assert_eq!(rig.list(0)[0].record, record);
 }
 
 #[test]
-fn without_a_clock_the_day_is_unknown() {
+fn without_a_clock_the_date_is_unknown() {
     let mut rig = Rig::mounted(FAT16.make().disk);
     rig.volume = FatVolume::new(|| cardiograph_recorder::DosTime::NO_CLOCK, 1);
     rig.mount().unwrap();
@@ -162,7 +163,7 @@ fn without_a_clock_the_day_is_unknown() {
 }
 
 #[test]
-fn a_mount_changes_nothing_but_to_make_the_journal() {
+fn a_mount_only_creates_the_journal() {
     let image = FAT32.make();
     let mut rig = Rig::mounted(image.disk.clone());
     let free = check(&image.disk, image.start).unwrap().free_clusters;
@@ -170,7 +171,7 @@ fn a_mount_changes_nothing_but_to_make_the_journal() {
     let journal = &listing.files["CARDIOGRJNL"];
     assert_eq!((journal.attributes, journal.size), (0x06, 129 * 512));
     assert_eq!(listing.free_clusters, free - 129);
-    rig.again();
+    rig.remount();
     assert_eq!(rig.disk.writes, 0);
 }
 
@@ -191,10 +192,10 @@ fn epochs_differ() {
                 .unwrap();
             assert!(epochs.insert(file.epoch));
             rig.discard(file.slot).unwrap();
-            rig.again();
+            rig.remount();
         }
     }
-    // Without its journal the volume does not begin again where it has been, wherever the next one is.
+    // Without its journal the volume does not repeat epochs, wherever the next journal is.
     let file = rig.reserve(REQUEST).unwrap();
     assert!(epochs.insert(file.epoch));
     let id = rig.next(REQUEST);
@@ -204,12 +205,12 @@ fn epochs_differ() {
         entry[0] = 0xE5
     });
     rig.disk = repaired(&rig.disk, image.start, "A", &[]);
-    rig.again();
+    rig.remount();
     assert!(epochs.insert(rig.reserve(REQUEST).unwrap().epoch));
 }
 
 #[test]
-fn as_much_as_there_is_will_do() {
+fn a_request_larger_than_the_card_gets_the_longest_run() {
     let image = FAT16.make();
     let mut rig = Rig::mounted(image.disk.clone());
     let all = check(&rig.disk, image.start).unwrap().free_clusters;
@@ -219,13 +220,13 @@ fn as_much_as_there_is_will_do() {
             ..REQUEST
         })
         .unwrap();
-    // The holes of the file that was removed are left.
+    // Only the holes left by the removed file stay free.
     let left = judge(&rig, &image).free_clusters;
     assert_eq!(whole.extent.blocks, all - left - FOLDER_BLOCKS);
     assert!(left > 20);
-    // Several files in the way, then one of them removed: the longest run is its.
+    // Reserve several files and discard one of them: the longest free run is then its space.
     rig.discard(whole.slot).unwrap();
-    // Each ends where the next may begin.
+    // Each ends at an alignment boundary of the next.
     for blocks in [704, 320, 896, u32::MAX] {
         rig.reserve(Request { blocks, ..REQUEST }).unwrap();
     }
@@ -278,7 +279,7 @@ fn a_run_may_lie_across_the_hint() {
         ..REQUEST
     })
     .unwrap();
-    // Both are free again, and the hint is between them.
+    // Free both; the search hint is between them.
     rig.discard(0).unwrap();
     let half = rig
         .reserve(Request {
@@ -313,7 +314,7 @@ fn a_file_is_as_long_as_fat_allows() {
     let file = rig.reserve(all).unwrap();
     assert_eq!(file.extent.blocks, (4 << 21) - 128);
     judge(&rig, &image);
-    rig.again();
+    rig.remount();
     assert_eq!(rig.reserved(), [file]);
     let bytes = u64::from(u32::MAX) - 65_535 - 700;
     rig.close(file.slot, FileRecord::of_length(rec(1), bytes))
@@ -327,7 +328,7 @@ fn a_file_is_as_long_as_fat_allows() {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn invalid_requests_are_refused() {
     let image = FAT16.make();
     let mut rig = Rig::new(image.disk.clone());
     let length = |bytes| FileRecord::of_length(rec(1), bytes);
@@ -391,7 +392,7 @@ fn what_cannot_be_is_refused() {
 }
 
 #[test]
-fn numbers_go_on_past_99999_and_end_where_folders_do() {
+fn numbers_continue_past_99999_up_to_the_last_folder() {
     let image = FAT16.make();
     let mut rig = Rig::mounted(image.disk.clone());
     for number in [99_999, 100_000] {
@@ -410,10 +411,10 @@ fn numbers_go_on_past_99999_and_end_where_folders_do() {
     let listing = judge(&rig, &image);
     assert!(listing.files.contains_key("REC00099/REC99999CSV"));
     assert!(listing.files.contains_key("REC00100/REC00000CSV"));
-    // Without its journal it finds the number again.
+    // Without its journal the volume determines the number again.
     edit(&mut rig.disk, 0, "CARDIOGRJNL", |entry| entry[0] = 0xE5);
     rig.disk = repaired(&rig.disk, 0, "A", &[]);
-    rig.again();
+    rig.remount();
     assert_eq!(rig.next(REQUEST), rec(100_001));
 
     let image = FAT32.make();
@@ -435,7 +436,7 @@ fn numbers_go_on_past_99999_and_end_where_folders_do() {
 }
 
 #[test]
-fn numbers_of_others_do_not_count() {
+fn numbers_of_other_files_do_not_count() {
     let mut image = FAT16.make();
     let taken = [
         ("IMG99988.JPG", 900),
@@ -449,7 +450,7 @@ fn numbers_of_others_do_not_count() {
     let mut rig = Rig::mounted(image.disk.clone());
     for number in 1..4 {
         assert_eq!(rig.record(10, 100), rec(number));
-        rig.again();
+        rig.remount();
         judge(&rig, &image);
     }
     assert_eq!(rig.remove_oldest().unwrap(), Some(rec(1)));
@@ -460,7 +461,7 @@ fn each_prefix_has_numbers_of_its_own() {
     let image = FAT32.make();
     let mut rig = Rig::mounted(image.disk.clone());
     let mut expected = Vec::new();
-    // More prefixes than the journal remembers.
+    // More prefixes than the journal stores.
     for letter in b'A'..=b'L' {
         let request = Request {
             prefix: [letter; 3],
@@ -474,7 +475,7 @@ fn each_prefix_has_numbers_of_its_own() {
         }
         expected.push((request, u32::from(letter % 3 + 2)));
     }
-    rig.again();
+    rig.remount();
     for (request, number) in expected {
         let file = rig.reserve(request).unwrap();
         assert_eq!(rig.next(request).number, number, "{:?}", request.prefix);
@@ -484,22 +485,22 @@ fn each_prefix_has_numbers_of_its_own() {
 }
 
 #[test]
-fn a_number_that_was_not_used_comes_again() {
+fn an_unused_number_is_reused() {
     let image = FAT16.make();
     let mut rig = Rig::mounted(image.disk.clone());
     rig.record(10, 100);
     let (one, two) = (rig.reserve(REQUEST).unwrap(), rig.reserve(REQUEST).unwrap());
-    // Prepared space has no number.
+    // Preallocated space has no number.
     assert_eq!(rig.next(REQUEST), rec(2));
     rig.name(one.slot, rec(2), "").unwrap();
     rig.name(two.slot, rec(3), "x").unwrap();
-    rig.again();
+    rig.remount();
     assert_eq!(rig.next(REQUEST), rec(4));
     rig.discard(two.slot).unwrap();
     assert_eq!(rig.next(REQUEST), rec(3));
     rig.discard(one.slot).unwrap();
     assert_eq!(rig.next(REQUEST), rec(2));
-    rig.again();
+    rig.remount();
     assert_eq!(rig.next(REQUEST), rec(2));
     assert_eq!(rig.record(10, 100), rec(2));
     let listing = judge(&rig, &image);
@@ -514,11 +515,11 @@ fn a_root_directory_grows_if_it_can() {
     let mut rig = Rig::mounted(image.disk.clone());
     rig.record(10, 100);
     let file = rig.reserve(REQUEST).unwrap();
-    // Journal, folder, and one hidden entry.
+    // The free entries are used by the journal, the folder and one hidden entry.
     let error = rig.reserve(REQUEST).unwrap_err();
     assert!(matches!(error, Error::DirectoryFull(_)), "{error}");
     judge(&rig, &image);
-    // Named files take no place there.
+    // Named files need no entry in the root directory.
     rig.name(file.slot, rec(2), "a").unwrap();
     rig.reserve(REQUEST).unwrap();
     judge(&rig, &image);
@@ -559,16 +560,16 @@ fn a_full_card_keeps_what_is_prepared() {
         .is_ok()
     {}
     let before = judge(&rig, &image);
-    // A number far ahead needs another folder, and there is no room.
+    // A number far ahead needs another folder, for which there is no room.
     for _ in 0..2 {
         let error = rig.name(file.slot, rec(5000), "x").unwrap_err();
         assert!(matches!(error, Error::NoSpace { .. }), "{error}");
         assert_eq!(judge(&rig, &image), before);
         assert!(rig.reserved().contains(&file));
     }
-    rig.again();
+    rig.remount();
     assert!(rig.reserved().contains(&file));
-    // The next one has its folder already.
+    // The next number's folder already exists.
     rig.name(file.slot, rec(3), "x").unwrap();
     rig.close(file.slot, FileRecord::of_length(rec(3), 200 * 512))
         .unwrap();
@@ -577,7 +578,7 @@ fn a_full_card_keeps_what_is_prepared() {
 }
 
 #[test]
-fn folders_are_made_ahead_and_go_when_they_are_empty() {
+fn folders_are_created_ahead_and_removed_when_empty() {
     let image = FAT32.make();
     let mut rig = Rig::mounted(image.disk.clone());
     let small = Request {
@@ -607,7 +608,7 @@ fn folders_are_made_ahead_and_go_when_they_are_empty() {
     let listing = judge(&rig, &image);
     assert!(!listing.files.contains_key("REC00000"));
     assert_eq!(listing.free_clusters, free + FOLDER_BLOCKS + 6);
-    // The current one stays, and the last recording.
+    // The current folder and the last recording remain.
     assert_eq!(rig.list(1).len(), 1);
     assert_eq!(rig.remove_oldest().unwrap(), Some(rec(1003)));
     assert_eq!(rig.remove_oldest().unwrap(), None);
@@ -617,7 +618,7 @@ fn folders_are_made_ahead_and_go_when_they_are_empty() {
 }
 
 #[test]
-fn a_folder_with_other_things_in_it_stays() {
+fn a_folder_with_other_files_stays() {
     let image = FAT16.make();
     let mut rig = Rig::mounted(image.disk.clone());
     rig.record(10, 100);
@@ -627,10 +628,10 @@ fn a_folder_with_other_things_in_it_stays() {
         "REC00000/somebody was here too.txt",
         b"theirs",
     );
-    rig.again();
-    // Somebody's file is in the way of number 2.
+    rig.remount();
+    // Another file occupies the entries of number 2.
     rig.disk = with_file(&rig.disk, 0, "REC00000/x.txt", b"");
-    rig.again();
+    rig.remount();
     let file = rig.reserve(REQUEST).unwrap();
     rig.close(file.slot, FileRecord::of_length(rec(1000), 5))
         .unwrap();
@@ -643,13 +644,13 @@ fn a_folder_with_other_things_in_it_stays() {
     assert!(listing.files.iter().any(theirs));
 }
 
-/// A computer fills a folder's free entries; names go wherever there is room.
+/// A computer fills a folder's free entries; names are put wherever there is room.
 #[test]
 fn names_find_room_among_others() {
     let image = FAT32.make();
     let mut rig = Rig::mounted(image.disk.clone());
     rig.record(1, 100);
-    // 13 free entries are in the first block, so that these reach those of the first numbers.
+    // The first block has 13 free entries, so these files reach the entries of the first numbers.
     for number in 0..20 {
         rig.disk = with_file(
             &rig.disk,
@@ -658,7 +659,7 @@ fn names_find_room_among_others() {
             b"",
         );
     }
-    rig.again();
+    rig.remount();
     for number in 2..20 {
         let file = rig
             .reserve(Request {
@@ -678,7 +679,7 @@ fn names_find_room_among_others() {
     judge(&rig, &image);
 }
 
-/// A computer that copies a card puts indexes elsewhere, and not in one piece.
+/// A computer that copies a card puts indexes elsewhere, and not in consecutive clusters.
 #[test]
 fn a_copied_card_is_recorded_to_in_other_folders() {
     let image = FAT32.make();
@@ -691,7 +692,7 @@ fn a_copied_card_is_recorded_to_in_other_folders() {
     let mut boot = *rig.disk.block(image.start);
     boot[67] ^= 1;
     rig.disk.put(image.start, boot);
-    rig.again();
+    rig.remount();
     assert_eq!(rig.next(REQUEST), rec(1));
     assert_eq!(rig.record(10, 100), rec(1000));
     assert_eq!(rig.remove_oldest().unwrap(), Some(rec(1000)));
@@ -702,15 +703,15 @@ fn a_copied_card_is_recorded_to_in_other_folders() {
 }
 
 #[test]
-fn numbers_that_a_computer_put_there_are_passed_over() {
+fn numbers_used_by_a_computer_are_skipped() {
     for spec in [FAT16, FAT32] {
         let image = spec.make();
         let mut rig = Rig::mounted(image.disk.clone());
         rig.record(10, 100);
         rig.disk = with_file(&rig.disk, image.start, "REC00000/REC00005.CSV", b"moved");
-        rig.again();
+        rig.remount();
         assert_eq!(rig.record(10, 100), rec(6));
-        // It is not in the index.
+        // The foreign file is not in the index.
         assert_eq!(rig.remove_oldest().unwrap(), Some(rec(1)));
         assert_eq!(rig.remove_oldest().unwrap(), Some(rec(6)));
         assert_eq!(rig.remove_oldest().unwrap(), None);
@@ -728,7 +729,8 @@ fn the_oldest_recording_goes_first_and_others_stay() {
     let unfinished = rig.reserved();
     let start = image.start;
     let path = |at: usize| path_of(ids[at]);
-    // A foreign name, a protected one, one that moved where it is no more in one piece, another length.
+    // A renamed file, a protected one, one whose clusters are no longer consecutive, and one with another
+    // length.
     edit(&mut rig.disk, start, &path(0), |entry| {
         entry[8..11].copy_from_slice(b"TXT")
     });
@@ -740,7 +742,7 @@ fn the_oldest_recording_goes_first_and_others_stay() {
     edit(&mut rig.disk, start, &path(7), |entry| entry[28] += 1);
     check(&rig.disk, start).unwrap();
     let free = judge(&rig, &image).free_clusters;
-    rig.again();
+    rig.remount();
     for (index, removed) in [1, 3, 5, 6].into_iter().enumerate() {
         assert_eq!(rig.remove_oldest().unwrap(), Some(ids[removed]));
         assert_eq!(
@@ -755,7 +757,7 @@ fn the_oldest_recording_goes_first_and_others_stay() {
 }
 
 #[test]
-fn of_two_prefixes_the_recording_that_was_finished_first_goes_first() {
+fn of_two_prefixes_the_recording_finished_first_is_removed_first() {
     let image = FAT32.make();
     let mut rig = Rig::mounted(image.disk.clone());
     let mut order = Vec::new();
@@ -770,14 +772,14 @@ fn of_two_prefixes_the_recording_that_was_finished_first_goes_first() {
         rig.close(file.slot, FileRecord::of_length(id, 10)).unwrap();
         order.push(id);
     }
-    rig.again();
+    rig.remount();
     for id in order {
         assert_eq!(rig.remove_oldest().unwrap(), Some(id));
     }
     assert_eq!(rig.remove_oldest().unwrap(), None);
 }
 
-/// Exchanges two clusters of 1 block in a chain of consecutive ones, on FAT32.
+/// Swaps two one-block clusters of a consecutive chain on FAT32.
 fn swap_links(disk: &mut Disk, start: u32, a: u32, b: u32) {
     let boot = *disk.block(start);
     let u16_at = |at: usize| u32::from(u16::from_le_bytes([boot[at], boot[at + 1]]));
@@ -796,7 +798,7 @@ fn swap_links(disk: &mut Disk, start: u32, a: u32, b: u32) {
 }
 
 #[test]
-fn an_unfinished_file_that_somebody_took_is_theirs() {
+fn an_unfinished_file_changed_by_a_computer_is_left_alone() {
     let image = FAT16.make();
     let mut rig = Rig::mounted(image.disk.clone());
     for _ in 0..3 {
@@ -809,18 +811,18 @@ fn an_unfinished_file_that_somebody_took_is_theirs() {
     edit(&mut rig.disk, 0, "CARDIOGRR02", |entry| {
         entry[..3].copy_from_slice(b"OLD")
     });
-    rig.again();
+    rig.remount();
     let slots: Vec<_> = rig.reserved().iter().map(|file| file.slot).collect();
     assert_eq!(slots, [1]);
     let listing = judge(&rig, &image);
     assert_eq!(listing.files["OLDDIOGRR02"].size, 200 * 512);
-    // Their names are not given to anybody else.
+    // Their names are not reused.
     assert_eq!(rig.reserve(REQUEST).unwrap().slot, 0);
     judge(&rig, &image);
 }
 
 #[test]
-fn a_journal_that_was_removed_says_nothing() {
+fn a_removed_journal_has_no_effect() {
     for discarded in 0..2 {
         let image = FAT16.make();
         let mut rig = Rig::mounted(image.disk.clone());
@@ -833,19 +835,19 @@ fn a_journal_that_was_removed_says_nothing() {
         let before = check(&rig.disk, 0).unwrap();
         rig.disk = without(&rig.disk, 0, "CARDIOGR.JNL");
         let removed = rig.disk.clone();
-        rig.again();
+        rig.remount();
         for after in 0..rig.disk.writes {
             let mut cut = Rig::new(removed.cut_after(after, Torn::Prefix));
             assert_eq!(cut.mount(), Err(Error::Card(NoPower)));
-            cut.again();
+            cut.remount();
             assert_eq!(cut.reserved(), [], "cut after {after}");
             judge(&cut, &image);
         }
         let after = judge(&rig, &image);
-        // The records of the one before are where those of this one are.
+        // The new journal's records are at the same position as the old one's.
         assert_eq!(before.files["CARDIOGRJNL"], after.files["CARDIOGRJNL"]);
         assert_eq!(rig.reserved(), []);
-        // The index tells what was recorded before. Prepared space keeps its names.
+        // The index lists the earlier recording. Preallocated space keeps its names.
         assert_eq!(rig.record(10, 100), rec(2));
         assert_eq!(rig.remove_oldest().unwrap(), Some(rec(1)));
         assert_eq!(rig.remove_oldest().unwrap(), Some(rec(2)));
@@ -854,9 +856,9 @@ fn a_journal_that_was_removed_says_nothing() {
     }
 }
 
-/// A computer that copies a card puts the journal elsewhere, and not in one piece.
+/// A computer that copies a card puts the journal elsewhere, and not in consecutive clusters.
 #[test]
-fn a_journal_that_was_copied_is_begun_anew() {
+fn a_copied_journal_is_started_anew() {
     let image = FAT32.make();
     let mut rig = Rig::mounted(image.disk.clone());
     rig.reserve(REQUEST).unwrap();
@@ -865,14 +867,14 @@ fn a_journal_that_was_copied_is_begun_anew() {
         .blocks
         .clone();
     swap_links(&mut rig.disk, start, journal[3], journal[64]);
-    // Another volume's.
+    // Make it another volume.
     let mut boot = *rig.disk.block(start);
     boot[67] ^= 1;
     rig.disk.put(start, boot);
-    rig.again();
+    rig.remount();
     assert_eq!(rig.reserved(), []);
     let file = rig.reserve(REQUEST).unwrap();
-    rig.again();
+    rig.remount();
     assert_eq!(rig.reserved(), [file]);
     let listing = check(&rig.disk, start).unwrap();
     let copy = &listing.files["CARDIOGRJNL"].blocks;
@@ -881,7 +883,7 @@ fn a_journal_that_was_copied_is_begun_anew() {
 }
 
 #[test]
-fn a_count_that_is_unknown_stays_unknown() {
+fn an_unknown_count_of_free_clusters_stays_unknown() {
     let mut image = FAT32.make();
     let fs_info = image.start + 1;
     let mut block = *image.disk.block(fs_info);
@@ -894,7 +896,7 @@ fn a_count_that_is_unknown_stays_unknown() {
 }
 
 #[test]
-fn only_the_active_fat_is_written_where_they_are_not_the_same() {
+fn only_the_active_fat_is_written_without_mirroring() {
     let mut image = FAT32.make();
     let mut boot = *image.disk.block(image.start);
     // BPB_ExtFlags: no mirroring, the second FAT is active.
@@ -908,7 +910,7 @@ fn only_the_active_fat_is_written_where_they_are_not_the_same() {
     for block in fat..fat + fat_blocks {
         assert_eq!(rig.disk.block(block), image.disk.block(block));
     }
-    // Judged as if the second were the first.
+    // Check the second FAT in place of the first.
     for block in fat..fat + fat_blocks {
         let active = *rig.disk.block(block + fat_blocks);
         rig.disk.put(block, active);
@@ -917,7 +919,7 @@ fn only_the_active_fat_is_written_where_they_are_not_the_same() {
 }
 
 #[test]
-fn after_an_error_it_is_mounted_again() {
+fn after_an_error_the_volume_has_to_be_mounted_again() {
     let image = FAT16.make();
     let mut rig = Rig::mounted(image.disk.clone());
     rig.disk = rig.disk.cut_after(3, Torn::Prefix);
@@ -925,9 +927,9 @@ fn after_an_error_it_is_mounted_again() {
     assert_eq!(error, Error::Card(NoPower));
     assert_eq!(
         std::error::Error::source(&error).unwrap().to_string(),
-        "there is no power"
+        "the power was cut"
     );
-    rig.disk = rig.disk.back();
+    rig.disk = rig.disk.powered_up();
     assert_eq!(rig.reserve(REQUEST).unwrap_err(), Error::NotMounted);
     rig.mount().unwrap();
     assert_eq!(rig.reserve(REQUEST).unwrap().slot, 0);
@@ -939,7 +941,7 @@ fn bytes_of(future: impl Future) -> usize {
 }
 
 #[test]
-fn it_and_its_futures_are_small() {
+fn the_volume_and_its_futures_are_small() {
     const BYTES_MAX: usize = 1536;
     let image = FAT16.make();
     let mut rig = Rig::new(image.disk.clone());

@@ -1,4 +1,4 @@
-//! Cards on which a computer has taken the name of a recording that was interrupted.
+//! Cards on which a computer has used the name of an interrupted recording.
 
 mod fat_rig;
 
@@ -24,10 +24,10 @@ const VOLUMES: [Spec; 2] = [
     },
 ];
 const LINES: &[u8] = b"1,2\r\n3,4\r\n5,6\r\n";
-/// Blocks that hold lines, each with a mark.
+/// Blocks with lines, each ending with a mark.
 const USED_BLOCKS: u32 = 3;
 const BYTES: u32 = (USED_BLOCKS - 1) * 512 + LINES.len() as u32;
-const MINE: &[u8] = b"a file of a computer";
+const FOREIGN: &[u8] = b"a file of a computer";
 
 /// CRC-32 (IEEE 802.3), a bit at a time.
 fn crc32(bytes: &[u8]) -> u32 {
@@ -39,7 +39,7 @@ fn crc32(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(u32::MAX, step)
 }
 
-/// A block of lines that ends with a mark. Block 0 has the number of the recording.
+/// Returns a block of lines that ends with a mark. Block 0 contains the number of the recording.
 fn block_of(epoch: u32, index: u32, number: u32) -> [u8; 512] {
     let mut block = [b' '; 512];
     block[..LINES.len()].copy_from_slice(LINES);
@@ -54,8 +54,8 @@ fn block_of(epoch: u32, index: u32, number: u32) -> [u8; 512] {
     block
 }
 
-/// A card whose power was cut while recording 2 was written, before it had its name. Recording 1 is
-/// finished.
+/// Returns a card whose power was cut while recording 2 was being written, before it was named. Recording 1
+/// is finished.
 fn interrupted(spec: Spec) -> Image {
     let mut image = spec.make();
     let mut rig = Rig::mounted(image.disk.clone());
@@ -65,22 +65,22 @@ fn interrupted(spec: Spec) -> Image {
         let block = block_of(file.epoch, index, 2);
         rig.disk.put(file.extent.start + index, block);
     }
-    image.disk = rig.disk.back();
+    image.disk = rig.disk.powered_up();
     image
 }
 
 fn recovered(rig: &mut Rig) -> Result<Vec<FileRecord>, String> {
     let mut records = Vec::new();
-    let tell = |_: &mut Disk, event| match event {
+    let report = |_: &mut Disk, event| match event {
         Event::Recovered { record } => records.push(record),
         other => panic!("{other:?}"),
     };
-    let result = done(recover(&mut rig.volume, &mut rig.disk, tell));
+    let result = done(recover(&mut rig.volume, &mut rig.disk, report));
     result.map_err(|error| error.to_string())?;
     Ok(records)
 }
 
-/// Everything is there: recording 2 under this number, and the computer's file as it was.
+/// Checks that recording 2 exists under this number, and that the computer's file is unchanged.
 fn judge(rig: &Rig, image: &Image, number: u32) {
     fsck(&rig.disk, image.start).unwrap_or_else(|text| panic!("{text}"));
     image.as_fatfs_sees(&rig.disk);
@@ -103,7 +103,7 @@ fn a_recording_whose_name_is_free_keeps_its_number() {
     }
 }
 
-/// The computer puts its file at the beginning of the folder, not where the recorder would have.
+/// The computer puts its file at the beginning of the folder, not at the recorder's position for it.
 #[test]
 fn a_recording_whose_name_was_taken_gets_the_next_number() {
     for spec in VOLUMES {
@@ -112,8 +112,8 @@ fn a_recording_whose_name_was_taken_gets_the_next_number() {
         for number in [2, 3, 7] {
             let name = format!("REC0000{number}.CSV");
             let path = format!("REC00000/{name}");
-            image.disk = with_file(&image.disk, start, &path, MINE);
-            image.files.insert(name, MINE.to_vec());
+            image.disk = with_file(&image.disk, start, &path, FOREIGN);
+            image.files.insert(name, FOREIGN.to_vec());
         }
         let mut rig = Rig::new(image.disk.clone());
         let records = recovered(&mut rig).unwrap();
@@ -124,8 +124,8 @@ fn a_recording_whose_name_was_taken_gets_the_next_number() {
             rig.list(0).last().map(|listed| listed.record),
             Some(records[0])
         );
-        // Numbers go on behind it.
-        rig.again();
+        // Numbering continues after it.
+        rig.remount();
         assert_eq!((rig.reserved(), rig.record(10, 100)), (vec![], rec(9)));
         judge(&rig, &image, 8);
     }
@@ -134,12 +134,12 @@ fn a_recording_whose_name_was_taken_gets_the_next_number() {
 #[test]
 fn every_cut_in_recovery_ends_in_one_file() {
     let mut image = interrupted(VOLUMES[0]);
-    image.disk = with_file(&image.disk, image.start, "REC00000/REC00002.CSV", MINE);
-    image.files.insert("REC00002.CSV".into(), MINE.to_vec());
+    image.disk = with_file(&image.disk, image.start, "REC00000/REC00002.CSV", FOREIGN);
+    image.files.insert("REC00002.CSV".into(), FOREIGN.to_vec());
     for after in 0.. {
         let mut rig = Rig::new(image.disk.cut_after(after, Torn::Prefix));
         let is_done = recovered(&mut rig).is_ok();
-        let mut rig = Rig::new(rig.disk.back());
+        let mut rig = Rig::new(rig.disk.powered_up());
         let records = recovered(&mut rig).unwrap();
         assert!(records.iter().all(|record| record.id == rec(3)), "{after}");
         judge(&rig, &image, 3);

@@ -1,5 +1,4 @@
-//! Whole recordings in virtual time, on a card that fails when it is told to: each of these once went
-//! wrong.
+//! Complete recordings in virtual time, on a card with injected failures. Each test reproduces a former bug.
 
 mod fat_rig;
 mod logger_rig;
@@ -11,7 +10,7 @@ use std::cell::{Cell, RefCell};
 
 const LINE_BYTES: u16 = 60;
 
-/// A card of which operations take longer than what a fast stream leaves of the time.
+/// A card whose operations take longer than the time that a fast stream leaves.
 const SLOW: Costs = Costs {
     read_us: 2_000,
     begin_us: 1_000,
@@ -19,7 +18,7 @@ const SLOW: Costs = Costs {
     end_us: 3_000,
 };
 
-/// Every sample of a stream is in its files, or in a gap that is.
+/// Checks that every sample of a stream is in its files or in a gap in them.
 fn assert_all_known<const N: usize>(outcome: &Outcome<N>, stream: usize) {
     let files = Files::read(&outcome.disk, stream, LINE_BYTES.into());
     let pushed = outcome.pushed[stream];
@@ -30,7 +29,7 @@ fn assert_all_known<const N: usize>(outcome: &Outcome<N>, stream: usize) {
     assert!(summary.written <= files.samples.len() as u64);
 }
 
-/// Operations of the card until the samplers may begin.
+/// Returns the number of card operations until sampling may begin.
 fn operations_until_ready<const N: usize>(inputs: fn() -> [Input; N]) -> u64 {
     let (control, operations) = (Control::new(), Cell::new(0));
     record(Case::new(&control), inputs(), |moment| {
@@ -43,7 +42,7 @@ fn operations_until_ready<const N: usize>(inputs: fn() -> [Input; N]) -> u64 {
 }
 
 #[test]
-fn a_stop_leaves_what_was_pushed_before_it_and_nothing_else() {
+fn a_stop_writes_exactly_the_samples_pushed_before_it() {
     for stop_us in (1_000_000..3_000_000).step_by(300_100) {
         println!("stop at {stop_us} us");
         let (control, before) = (Control::new(), RefCell::new(Vec::new()));
@@ -62,7 +61,7 @@ fn a_stop_leaves_what_was_pushed_before_it_and_nothing_else() {
             files.assert_sound(outcome.pushed[stream]);
             assert!((0..summary.written).eq(files.samples.iter().copied()));
             assert_eq!((summary.bytes, summary.lost), (files.bytes, 0));
-            // The card may finish what it is at: less than 20 ms.
+            // The card may finish its current operation: less than 20 ms.
             let before = before.borrow()[stream];
             assert!((before..before + 40).contains(&summary.written));
             // Pushes after the stop are refused, and not counted.
@@ -71,9 +70,9 @@ fn a_stop_leaves_what_was_pushed_before_it_and_nothing_else() {
     }
 }
 
-/// What a power cut leaves once the volume was mounted again.
+/// Returns the card as the next mount leaves it after a power cut.
 fn after_cut(durable: &Disk) -> Disk {
-    let mut rig = Rig::new(durable.back());
+    let mut rig = Rig::new(durable.powered_up());
     done(recover(&mut rig.volume, &mut rig.disk, |_, _| ())).unwrap();
     rig.disk
 }
@@ -100,7 +99,7 @@ fn a_flush_during_which_the_card_fails_is_done_when_all_is_durable() {
             }
             Some((number, _)) if left.is_none() => match control.flush_state(number) {
                 FlushState::Pending => (),
-                // The caller asks again once it knows that the card failed.
+                // The caller requests the flush again once it knows that the card failed.
                 FlushState::Failed => asked = Some((control.flush(), moment.pushed[0])),
                 FlushState::Durable => {
                     left = Some(moment.durable.clone());
@@ -139,7 +138,7 @@ fn files_are_closed_before_a_card_is_given_up_as_full() {
         let is = |wanted: fn(&Event) -> bool| outcome.events.iter().any(|(_, event)| wanted(event));
         assert!(is(|event| matches!(event, Event::Removed { .. })));
         assert!(!is(|event| matches!(event, Event::Full { .. })));
-        // The newest are there, up to the last.
+        // The newest samples are in the files, up to the last.
         let files = Files::read(&outcome.disk, 0, LINE_BYTES.into());
         files.assert_sound(100_000);
         let first = files.samples[0];
@@ -148,7 +147,7 @@ fn files_are_closed_before_a_card_is_given_up_as_full() {
 }
 
 #[test]
-fn a_flush_takes_no_longer_than_was_said_while_files_change() {
+fn a_flush_takes_no_longer_than_stated_while_files_change() {
     for (file_bytes, rotate_us) in [(128 << 10, None), (1 << 20, None), (1 << 20, Some(500_000))] {
         for phase_us in (0..300_000).step_by(50_021) {
             println!("files of {file_bytes} bytes and {rotate_us:?} us, phase {phase_us} us");
@@ -199,7 +198,7 @@ fn two_readers_take_turns_and_none_waits_for_a_desk_without_memory() {
         let outcome = record(case, inputs, |_| ());
         assert_all_known(&outcome, 0);
         assert_eq!(outcome.summaries.unwrap()[0].lost, 0);
-        // The boot sector stays as it is.
+        // The boot sector is unchanged.
         let expected = match memory_blocks {
             0 => Err(ReadFailed),
             _ => Ok(*outcome.disk.block(0)),
@@ -237,14 +236,14 @@ fn a_sample_of_a_wrong_length_does_not_hang_a_stream_of_a_schema() {
             ..lines(16_384, LINE_BYTES, 5_000, 300)
         };
         let outcome = record(Case::new(&control), [input], |_| ());
-        // It is refused, and nothing shifts.
+        // The sample is refused, and all others stay in place.
         let [summary] = outcome.summaries.unwrap();
         assert_eq!((summary.written, summary.lost), (299, 1));
     }
 }
 
 #[test]
-fn samples_that_are_empty_are_gaps() {
+fn empty_samples_become_gaps() {
     let control = Control::new();
     let make = |index: u64| match index % 10 {
         0 => Vec::new(),
@@ -263,7 +262,7 @@ fn samples_that_are_empty_are_gaps() {
 }
 
 #[test]
-fn a_slow_stream_gets_its_files_beside_one_that_saturates_the_card() {
+fn a_slow_stream_gets_its_files_next_to_one_that_saturates_the_card() {
     let control = Control::new();
     let case = Case {
         config: Config {
@@ -287,7 +286,7 @@ fn a_slow_stream_gets_its_files_beside_one_that_saturates_the_card() {
     let [fast, slow] = outcome.summaries.unwrap();
     assert!(fast.lost > 0, "the card was not saturated");
     assert_eq!((slow.written, slow.lost), (7_000, 0));
-    // More than were prepared before the samplers began.
+    // More files than were prepared before sampling began.
     assert!(slow.files > 4, "{} files", slow.files);
 }
 

@@ -1,9 +1,9 @@
-//! Errors, with remedies.
+//! Errors, with remedies in their messages.
 
 use crate::volume::{FileId, Name, write_name};
 use core::fmt;
 
-/// Error of a FAT volume. `Card` is the error of the blocks below.
+/// Error of a FAT volume. `Card` is the error type of the block device below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error<Card> {
     /// The card failed.
@@ -14,7 +14,7 @@ pub enum Error<Card> {
     NoFileSystem,
     /// The partition table is a GPT.
     Gpt,
-    /// No partition is of a FAT type; this is the type of the first.
+    /// No partition has a FAT type; the value is the type of the first partition.
     NoFatPartition(u8),
     /// The file system is exFAT.
     ExFat,
@@ -22,52 +22,52 @@ pub enum Error<Card> {
     Ntfs,
     /// The file system is FAT12.
     Fat12,
-    /// Sectors have another size, in bytes, than the blocks of a card.
+    /// Sectors are not 512 bytes; the value is their size in bytes.
     SectorBytes(u32),
-    /// The volume ends beyond the card. Both in blocks.
+    /// The volume ends beyond the end of the card. Both are in blocks.
     LargerThanCard {
         /// End of the volume.
         end: u64,
         /// End of the card.
         card_blocks: u32,
     },
-    /// A field of the boot sector is impossible; the text names it.
+    /// A field of the boot sector has an invalid value; the text names the field.
     DamagedBootSector(&'static str),
-    /// The root directory's chain of clusters is broken.
+    /// The root directory's cluster chain is broken.
     DamagedRoot,
-    /// There is no journal, and none is to be made: nothing was recorded here.
+    /// The card has no journal, and this volume must not create one: nothing was recorded here.
     NoJournal,
-    /// The journal belongs to another volume.
+    /// The journal was made for another volume.
     ForeignJournal,
-    /// No record of the journal is whole, or its file is not as it was made.
+    /// The journal has no valid record, or its file was changed.
     DamagedJournal,
     /// No free run is long enough.
     NoSpace {
-        /// Blocks of the longest free run.
+        /// Length of the longest free run, in blocks.
         longest_blocks: u32,
     },
     /// A directory is full and cannot grow. The name is that of the folder, or blank for the root directory.
     DirectoryFull(Name),
-    /// A recording with this prefix has the last number, 99,999,999.
+    /// A recording with this prefix has the highest possible number, 99,999,999.
     NumbersUsedUp([u8; 3]),
-    /// As many files as possible are unfinished.
+    /// The maximum number of unfinished files is reached.
     TooManyUnfinished,
-    /// No file is unfinished in this slot.
+    /// There is no unfinished file in this slot.
     NoSuchFile(u8),
-    /// The file is shorter than the length to close it at, or the shortest useful length is more than FAT
-    /// allows.
+    /// The file is shorter than the length at which to close it, or the shortest useful length exceeds the
+    /// FAT limit.
     TooLong,
-    /// Prefix, extension or session have characters that a name cannot have, or the number is too high.
+    /// Prefix, extension or session contain invalid characters, or the number is too high.
     BadName,
-    /// A file or folder with this name exists already.
+    /// A file or folder with this name already exists.
     NameTaken(Name),
-    /// The file already has this other name.
+    /// The file is already named; this is its name.
     NamedAlready(FileId),
-    /// Somebody else changed the directory entry of this unfinished file while the volume was mounted.
+    /// Another program changed the directory entry of this unfinished file while the volume was mounted.
     Changed(Name),
 }
 
-/// Shows a short name as people read it.
+/// Displays a short name in readable form.
 struct Shown<'a>(&'a Name);
 
 impl fmt::Display for Shown<'_> {
@@ -81,7 +81,7 @@ impl<Card: fmt::Display> fmt::Display for Error<Card> {
         match self {
             Error::Card(error) => write!(f, "the card failed: {error}"),
             Error::NotMounted => {
-                f.write_str("the card's file system is not mounted, or an operation on it was interrupted; mount it")
+                f.write_str("the card's file system is not mounted, or an operation on it was interrupted; mount it again")
             }
             Error::NoFileSystem => {
                 f.write_str("the card has no file system; format it as FAT32 or FAT16")
@@ -91,7 +91,7 @@ impl<Card: fmt::Display> fmt::Display for Error<Card> {
             ),
             Error::NoFatPartition(kind) => write!(
                 f,
-                "the card has no FAT partition, the first partition is of type {kind:#04x}; format the card as FAT32 or FAT16"
+                "the card has no FAT partition (the first partition has type {kind:#04x}); format the card as FAT32 or FAT16"
             ),
             Error::ExFat => f.write_str("the card is formatted as exFAT; format it as FAT32 or FAT16"),
             Error::Ntfs => f.write_str("the card is formatted as NTFS; format it as FAT32 or FAT16"),
@@ -115,14 +115,14 @@ impl<Card: fmt::Display> fmt::Display for Error<Card> {
                 "the card has no recordings of Cardiograph (no CARDIOGR.JNL); check that this is the right card",
             ),
             Error::ForeignJournal => f.write_str(
-                "CARDIOGR.JNL was copied from another card; use the card that it was made on",
+                "CARDIOGR.JNL was copied from another card; use the original card",
             ),
             Error::DamagedJournal => f.write_str(
-                "CARDIOGR.JNL is damaged; copy the recordings off the card, including hidden files, and format it",
+                "CARDIOGR.JNL is damaged; copy all recordings off the card, including hidden files, then format it",
             ),
             Error::NoSpace { longest_blocks } => write!(
                 f,
-                "the card is full: its longest free run has {longest_blocks} blocks of 512 bytes; delete files from it"
+                "the card is full: its longest free run is {longest_blocks} blocks of 512 bytes; delete files from the card"
             ),
             Error::DirectoryFull(name) if name.trim_ascii().is_empty() => f.write_str(
                 "the card's root directory is full; delete files from it, or move them into folders",
@@ -134,20 +134,20 @@ impl<Card: fmt::Display> fmt::Display for Error<Card> {
             ),
             Error::NumbersUsedUp(prefix) => write!(
                 f,
-                "recording {} 99999999 exists and no number is left; use another prefix or card",
+                "recording {} 99999999 exists, so no numbers are left; use another prefix or another card",
                 prefix.escape_ascii()
             ),
             Error::TooManyUnfinished => {
                 f.write_str("too many files are unfinished; close or discard one first")
             }
             Error::NoSuchFile(slot) => {
-                write!(f, "slot {slot} has no unfinished file; reserve one first")
+                write!(f, "there is no unfinished file in slot {slot}; reserve one first")
             }
             Error::TooLong => f.write_str(
-                "the file cannot have this length; choose one within its blocks and below 4 GiB",
+                "invalid file length; choose a length within the file's blocks and below 4 GiB",
             ),
             Error::BadName => f.write_str(
-                "a name needs three capital letters, a number below 100000000 and an extension of three capital letters or digits; a session's name has up to 32 letters, digits, - or _",
+                "invalid name; use a prefix of three capital letters, a number below 100000000, an extension of three capital letters or digits, and a session name of at most 32 letters, digits, - or _",
             ),
             Error::NameTaken(name) => write!(
                 f,
@@ -155,7 +155,7 @@ impl<Card: fmt::Display> fmt::Display for Error<Card> {
                 Shown(name)
             ),
             Error::NamedAlready(id) => {
-                write!(f, "the file is named {id} already; close it under that name")
+                write!(f, "the file is already named {id}; close it under that name")
             }
             Error::Changed(name) => write!(
                 f,

@@ -1,4 +1,4 @@
-//! Files of consecutive clusters: room for them, their entries, and their ends.
+//! Files of consecutive clusters: allocation, directory entries, and trimming.
 
 use super::layout::Layout;
 use super::record::{File, Intent, Kind, Place};
@@ -9,7 +9,7 @@ use crate::volume::{Blocks, FileId, FileRecord, Name, Request};
 use hadris_fat_raw::{ATTR_ARCHIVE, ATTR_SYSTEM, ShortEntry};
 
 impl File {
-    /// Returns the chain of the file if so many of its clusters are kept.
+    /// Returns the chain of the file of which the first `kept` clusters are kept.
     pub(super) fn chain(&self, layout: &Layout, kept: u32) -> Chain {
         Chain {
             first: self.first,
@@ -24,7 +24,7 @@ impl File {
 }
 
 impl FatVolume {
-    /// Returns the number of clusters for so many bytes.
+    /// Returns the number of clusters that `bytes` bytes need.
     pub(super) fn clusters_of(&self, bytes: u64) -> u32 {
         bytes.div_ceil(self.layout.cluster_bytes().into()) as u32
     }
@@ -38,7 +38,7 @@ impl FatVolume {
         entry
     }
 
-    /// Finds a place for a new entry in the root directory, which grows if need be.
+    /// Finds a slot for a new entry in the root directory, which grows if necessary.
     pub(super) async fn place_for_entry<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -64,7 +64,7 @@ impl FatVolume {
         })
     }
 
-    /// Finds the run for a request: as long as wanted, or the longest there is.
+    /// Finds a free run for a request: of the requested length, or the longest available.
     pub(super) async fn run_for<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -86,7 +86,7 @@ impl FatVolume {
         Ok((first, clusters))
     }
 
-    /// Deletes a file's entry, if it is there, and frees its clusters.
+    /// Deletes a file's entry if it exists, and frees its clusters.
     pub(super) async fn erase<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -114,7 +114,7 @@ impl FatVolume {
         self.move_to_folder(card, slot, id, session, folder).await
     }
 
-    /// Returns true if a file is to be given this name, and false if it has it.
+    /// Returns true if the file has to be given this name, and false if it already has it.
     fn is_unnamed<E>(&self, slot: u8, id: FileId) -> Result<bool, Error<E>> {
         let file = self.file(slot)?;
         match file.id() {
@@ -158,8 +158,8 @@ impl FatVolume {
         self.done_unchanged(card).await
     }
 
-    /// Names a file that recovery closes. If somebody else has taken its name meanwhile, the next number is
-    /// one that nobody has.
+    /// Names a file that recovery closes. If another file has taken its name, raises the next number to a
+    /// free one.
     async fn name_recovered<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -177,7 +177,7 @@ impl FatVolume {
         named
     }
 
-    /// Removes the hidden entry of a file that has its name.
+    /// Removes the hidden entry of a file that has been named.
     pub(super) async fn finish_name<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -193,7 +193,8 @@ impl FatVolume {
         Ok(())
     }
 
-    /// Deletes a file's entry if it still is the file's, or if a repair has emptied it.
+    /// Deletes a file's entry if it still belongs to the file, or if a repair tool has truncated it to length
+    /// 0.
     pub(super) async fn delete_if_own<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -228,12 +229,12 @@ impl FatVolume {
         }
         let file = self.file(slot)?;
         if file.kind == Kind::Named {
-            // A file that recovery has to name may have begun on any day.
+            // The creation date is unknown for a file that recovery names: it may have begun on any day.
             let is_dated = is_named || !record.is_recovered;
             self.list(card, file, record, is_dated).await?;
         }
         if let Some(series) = self.series_mut(record.id.prefix) {
-            // Recordings need not be closed in the order of their numbers.
+            // Recordings may be closed in any order.
             series.low = series.low.min(record.id.number);
         }
         self.begin(card, Intent::Close { slot, bytes }).await?;
@@ -244,7 +245,7 @@ impl FatVolume {
         self.done_freeing(card, file, kept).await
     }
 
-    /// Takes an unfinished file out of the table.
+    /// Removes an unfinished file from the table.
     pub(super) fn forget_discarded(&mut self, slot: u8) {
         let file = self.record.reserved.get_mut(usize::from(slot));
         if let Some(file) = file.and_then(Option::take)
@@ -255,8 +256,7 @@ impl FatVolume {
         }
     }
 
-    /// Gives an unfinished file its length, and frees the clusters behind. Returns false if its entry is
-    /// gone.
+    /// Sets an unfinished file's length and frees the clusters behind it. Returns false if its entry is gone.
     pub(super) async fn shorten<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -286,14 +286,14 @@ impl FatVolume {
         Ok(true)
     }
 
-    /// Notes that a file's clusters are free again, from its cluster number `kept` on.
+    /// Completes an operation that freed a file's clusters from number `kept` on.
     pub(super) async fn done_freeing<B: Blocks>(
         &mut self,
         card: &mut B,
         file: File,
         kept: u32,
     ) -> Result<(), Error<B::Error>> {
-        // What was reserved last is taken again at once.
+        // If this file was reserved last, its free clusters are used next.
         if self.record.hint == file.first + file.clusters {
             self.record.hint = file.first + kept;
         }
@@ -304,7 +304,7 @@ impl FatVolume {
         self.done(card, free).await
     }
 
-    /// Returns true if a file has just the clusters that its entry says, in one run.
+    /// Returns true if a file has exactly the clusters that its entry implies, in one run.
     pub(super) async fn is_consecutive<B: Blocks>(
         &mut self,
         card: &mut B,

@@ -1,4 +1,4 @@
-//! Folders: at most 1,000 recordings each, an index, and a fixed place for every name.
+//! Folders: up to 1,000 recordings each, an index, and a fixed position for every name.
 //!
 //! ```text
 //!   cluster   first                                  first + directory_clusters
@@ -9,8 +9,8 @@
 //!             2: the next 3, and so on: recording n is in block 1 + n % 1000 / 3
 //! ```
 //!
-//! Free entries are marked as deleted, so that no entry has to be written before another one. All entries
-//! of a name are in one block: a power cut leaves all of them or none.
+//! Free entries are marked as deleted, so no entry has to be written before another one. All entries of a
+//! name are in one block, so a power cut leaves either all of them or none.
 
 use super::index::INDEX_BLOCKS;
 use super::names::{INDEX, LongName, NAME_ENTRIES_MAX};
@@ -24,9 +24,9 @@ use hadris_fat_raw::{
     ATTR_DIRECTORY, ATTR_HIDDEN, ATTR_SYSTEM, ENTRY_FREE, ENTRY_SIZE, ShortEntry, Slot,
 };
 
-/// Recordings with their names in one block of a directory.
+/// Recordings whose names share one block of a directory.
 const NAMES_OF_BLOCK: u32 = (ENTRIES_OF_BLOCK / NAME_ENTRIES_MAX) as u32;
-/// Blocks of a directory.
+/// Number of blocks of a directory.
 pub(super) const DIRECTORY_BLOCKS: u32 = 1 + FOLDER_RECORDINGS_MAX.div_ceil(NAMES_OF_BLOCK);
 const DOT: Name = *b".          ";
 const DOT_DOT: Name = *b"..         ";
@@ -35,9 +35,9 @@ const INDEX_ENTRY: usize = 2;
 
 /// Result of a search for a folder.
 pub(super) enum Found {
-    /// A folder of this recorder, which begins with this cluster.
+    /// A folder of this recorder that begins at this cluster.
     Own(u32),
-    /// A file or folder of somebody else.
+    /// A file or folder of another program.
     Foreign,
     Nothing,
 }
@@ -67,15 +67,15 @@ impl FatVolume {
         Ok(Found::Own(first))
     }
 
-    /// Remembers the folder that was used last.
+    /// Caches the most recently used folder.
     fn know_folder(&mut self, prefix: [u8; 3], number: u32, first: u32) {
         if let Some(series) = self.series_mut(prefix) {
             series.folder = Some((number, first));
         }
     }
 
-    /// Returns true if a directory is a folder of this recorder: its index is in it, and both are where
-    /// they were made. A copy made by a computer is not.
+    /// Returns true if a directory is a folder of this recorder: it contains its index, and both are at their
+    /// original positions. A copy made by a computer is not.
     pub(super) async fn is_own_folder<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -116,7 +116,7 @@ impl FatVolume {
         }
     }
 
-    /// Finds the folder of a recording, or makes it.
+    /// Finds the folder of a recording, or creates it.
     pub(super) async fn folder_for<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -129,7 +129,7 @@ impl FatVolume {
         }
     }
 
-    /// Makes a folder: its contents in free clusters, its chain, then its entry.
+    /// Creates a folder: writes its contents to free clusters, then its chain, then its entry.
     async fn make_folder<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -195,7 +195,7 @@ impl FatVolume {
         let kind = self.layout.kind;
         let mut dot = self.new_entry(DOT, ATTR_DIRECTORY);
         dot.set_first_cluster(kind, first);
-        // The root directory is cluster 0 here, whatever it is elsewhere.
+        // In this field the root directory is cluster 0, even on FAT32.
         let dot_dot = self.new_entry(DOT_DOT, ATTR_DIRECTORY);
         let mut index = self.new_entry(INDEX, ATTR_HIDDEN | ATTR_SYSTEM);
         index.set_first_cluster(kind, first + self.layout.directory_clusters());
@@ -203,8 +203,8 @@ impl FatVolume {
         [dot, dot_dot, index]
     }
 
-    /// Finds consecutive free entries for a name in one block, which is at hand afterwards: those of its
-    /// number, or any if somebody else has put something there.
+    /// Finds consecutive free entries for a name in one block and leaves that block in the buffer: the
+    /// entries at the number's own position, or any others if those are occupied.
     pub(super) async fn place_for_name<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -233,7 +233,7 @@ impl FatVolume {
         Err(Error::DirectoryFull(id.folder_name()))
     }
 
-    /// Reads a block of a directory in which nothing may have a recording's name.
+    /// Reads a directory block and checks that no entry in it has the recording's name.
     async fn read_names<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -250,7 +250,7 @@ impl FatVolume {
         }
     }
 
-    /// Refuses a name that an entry of its folder has, wherever a computer has put it.
+    /// Fails if any entry of the folder has the name, even if a computer has put it elsewhere.
     pub(super) async fn check_name<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -274,7 +274,7 @@ impl FatVolume {
         entries[index..index + count].iter().all(is_free)
     }
 
-    /// Writes a name's entries into the block at hand, from `begin` on.
+    /// Writes a name's entries to the buffered block, from `begin` on.
     pub(super) async fn write_name<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -291,7 +291,7 @@ impl FatVolume {
         self.write_back(card, begin.block).await
     }
 
-    /// Removes a folder that holds nothing but its index. Returns false if it holds more.
+    /// Removes a folder that contains nothing but its index. Returns false if it contains more.
     pub(super) async fn remove_folder<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -366,7 +366,7 @@ impl FatVolume {
         Ok(highest)
     }
 
-    /// Returns the long name that a session gives to a recording.
+    /// Returns the long name of a recording that belongs to a session.
     pub(super) fn long_name<E>(id: FileId, session: &str) -> Result<LongName, Error<E>> {
         let session = ShortText::new(session).ok_or(Error::BadName)?;
         Ok(LongName::new(id, session))

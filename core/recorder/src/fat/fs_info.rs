@@ -1,11 +1,11 @@
-//! FSInfo, where FAT32 keeps the count of free clusters.
+//! FSInfo, where FAT32 stores the number of free clusters.
 
 use super::record::{UNKNOWN, get, put};
 use super::{Error, FatVolume};
 use crate::volume::Blocks;
 use hadris_fat_raw::{FIRST_DATA_CLUSTER, FSINFO_LEAD_SIG, FSINFO_STRUC_SIG, FSINFO_TRAIL_SIG};
 
-/// Places in FSInfo.
+/// Offsets in FSInfo.
 const LEAD_AT: usize = 0;
 const STRUCTURE_AT: usize = 484;
 const FREE_AT: usize = 488;
@@ -13,7 +13,7 @@ const NEXT_AT: usize = 492;
 const TRAIL_AT: usize = 508;
 
 impl FatVolume {
-    /// Reads the number of free clusters from FSInfo, if there is one that knows it.
+    /// Reads the number of free clusters from FSInfo; `None` if there is no FSInfo or it does not know.
     pub(super) async fn read_free<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -27,7 +27,7 @@ impl FatVolume {
         Ok((self.is_fs_info() && free <= most).then_some(free))
     }
 
-    /// Writes the number of free clusters to FSInfo, and where to look next.
+    /// Writes the number of free clusters and the next cluster to search to FSInfo.
     pub(super) async fn write_free<B: Blocks>(
         &mut self,
         card: &mut B,

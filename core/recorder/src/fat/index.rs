@@ -1,8 +1,8 @@
-//! The index of a folder: a hidden file of 1,000 records, one for each number. docs/formats.md has it byte
-//! by byte.
+//! The index of a folder: a hidden file of 1,000 records, one for each number. docs/formats.md documents it
+//! byte by byte.
 //!
-//! A record is written before its file is closed, and means nothing until then: a mount clears the records
-//! of unfinished files. Its place follows from the number, so that writing it again changes nothing.
+//! A record is written before its file is closed and is not valid until then: a mount clears the records of
+//! unfinished files. The number determines a record's position, so writing it again changes nothing.
 
 use super::folder::Found;
 use super::record::{File, Kind, get, put};
@@ -11,11 +11,11 @@ use crate::crc32::crc32;
 use crate::volume::{Blocks, FOLDER_RECORDINGS_MAX, FileId, FileRecord, ShortText};
 use cardiograph_card::BLOCK_BYTES;
 
-/// Bytes of a record.
+/// Size of a record in bytes.
 pub const INDEX_RECORD_BYTES: usize = 128;
 const RECORDS_OF_BLOCK: u32 = (BLOCK_BYTES / INDEX_RECORD_BYTES) as u32;
 const _: () = assert!(BLOCK_BYTES.is_multiple_of(INDEX_RECORD_BYTES));
-/// Blocks of an index.
+/// Number of blocks of an index.
 pub(super) const INDEX_BLOCKS: u32 = FOLDER_RECORDINGS_MAX.div_ceil(RECORDS_OF_BLOCK);
 
 const CRC_AT: usize = 0;
@@ -42,23 +42,23 @@ const _: () = assert!(SESSION_AT + ShortText::BYTES_MAX <= INDEX_RECORD_BYTES);
 const VERSION: u8 = 2;
 const IS_RECOVERED: u8 = 1;
 
-/// A record of an index.
+/// A record of the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IndexRecord {
     /// The recording.
     pub record: FileRecord,
     /// Date and time at which the recording began; `None` if the device had no clock.
     pub created: Option<DosTime>,
-    /// The file's first cluster, 0 if it is empty.
+    /// The file's first cluster; 0 if the file is empty.
     pub(super) first: u32,
-    /// Number of its entry in the folder's directory.
+    /// Position of its entry in the folder's directory.
     pub(super) place: u16,
-    /// Epochs used when it was closed: the lowest is the oldest.
+    /// Number of epochs used when it was closed: the lowest is the oldest.
     pub(super) order: u32,
 }
 
 impl IndexRecord {
-    /// Reads a record. Returns `None` if it is empty or damaged.
+    /// Decodes a record. Returns `None` if it is empty or damaged.
     pub fn decode(bytes: &[u8; INDEX_RECORD_BYTES]) -> Option<IndexRecord> {
         let get16 = |at: usize| u16::from_le_bytes([bytes[at], bytes[at + 1]]);
         let get64 = |at: usize| u64::from(get(bytes, at)) | u64::from(get(bytes, at + 4)) << 32;
@@ -134,12 +134,12 @@ fn checksum(bytes: &[u8; INDEX_RECORD_BYTES]) -> u32 {
 }
 
 impl FatVolume {
-    /// Shows the finished recordings of a folder in the order of their numbers, from its index alone: no
-    /// recording is opened. `folder` is the number in the folder's name. Recordings that a computer has
-    /// removed or renamed are shown too.
+    /// Calls `show` for each finished recording of a folder, in the order of their numbers. Reads only the
+    /// index and opens no recording. `folder` is the number in the folder's name. Also lists recordings that
+    /// another program has since deleted or renamed.
     ///
     /// # Errors
-    /// Those of the card, and [`Error::NotMounted`].
+    /// Card errors, and [`Error::NotMounted`].
     pub async fn list_folder<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -158,7 +158,8 @@ impl FatVolume {
         Ok(())
     }
 
-    /// Reads the index block of a recording; returns its number. `None` if the folder is not there.
+    /// Reads the index block of a recording and returns its block address, or `None` if the folder does not
+    /// exist.
     async fn index_block<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -183,7 +184,7 @@ impl FatVolume {
         is_it.then_some(found)
     }
 
-    /// Finds the first recording that the index of one folder lists, of these numbers.
+    /// Returns the first recording with one of these numbers in the index of one folder.
     pub(super) async fn next_indexed<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -209,8 +210,8 @@ impl FatVolume {
         Ok(None)
     }
 
-    /// Lists a file in the index, or takes it out of it. Without an index of this recorder's it does
-    /// nothing.
+    /// Writes a file's record to the index, or clears it. Does nothing if the folder has no index of this
+    /// recorder.
     pub(super) async fn write_index<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -245,7 +246,7 @@ impl FatVolume {
         }
     }
 
-    /// Returns the record of a file that is about to be closed.
+    /// Returns the index record of a file that is about to be closed.
     async fn record_of<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -272,7 +273,7 @@ impl FatVolume {
         }))
     }
 
-    /// Clears the records of files that are not finished.
+    /// Clears the records of unfinished files.
     pub(super) async fn clear_unfinished<B: Blocks>(
         &mut self,
         card: &mut B,

@@ -1,10 +1,10 @@
-//! The journal: writing to it, finding it, and making it.
+//! The journal: creating, finding and writing it.
 
 use super::record::{
-    File, Intent, JOURNAL_BLOCKS, Kind, PLACE_STEP_BLOCKS, Place, Record, epochs_of, is_whole,
+    COPY_STEP_BLOCKS, File, Intent, JOURNAL_BLOCKS, Kind, Place, Record, epochs_of, is_whole,
     sequence_of,
 };
-use super::root::{JOURNAL, Room, Seen};
+use super::root::{JOURNAL, Room, RootContents};
 use super::table::Chain;
 use super::{Error, FatVolume};
 use crate::volume::Blocks;
@@ -12,17 +12,17 @@ use cardiograph_card::BLOCK_BYTES;
 use hadris_fat_raw::{ATTR_HIDDEN, ATTR_SYSTEM, ShortEntry};
 
 impl FatVolume {
-    /// Writes the record to the place whose turn it is.
+    /// Writes the record to the older of the two copies.
     pub(super) async fn commit<B: Blocks>(&mut self, card: &mut B) -> Result<(), Error<B::Error>> {
         self.record.sequence = self.record.sequence.wrapping_add(1);
-        let place = self.places[(self.record.sequence % 2) as usize];
+        let place = self.copies[(self.record.sequence % 2) as usize];
         let (record, layout) = (&self.record, &self.layout);
         card.write(place, 1, &mut |_, out| record.encode(layout, out))
             .await
             .map_err(Error::Card)
     }
 
-    /// Says what is under way from now on: until it is done only a mount may follow.
+    /// Records an operation before it begins: until it is done, only a mount may follow.
     pub(super) async fn begin<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -33,7 +33,7 @@ impl FatVolume {
         self.commit(card).await
     }
 
-    /// Says that it is done.
+    /// Records that the operation is done.
     pub(super) async fn done<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -44,7 +44,7 @@ impl FatVolume {
         self.done_unchanged(card).await
     }
 
-    /// Says that it is done, and that as much is free as before.
+    /// Records that the operation is done, with an unchanged number of free clusters.
     pub(super) async fn done_unchanged<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -55,11 +55,11 @@ impl FatVolume {
         Ok(())
     }
 
-    /// Reads the journal, or makes one.
+    /// Loads the journal, or creates one.
     pub(super) async fn load_journal<B: Blocks>(
         &mut self,
         card: &mut B,
-        seen: &Seen,
+        seen: &RootContents,
     ) -> Result<(), Error<B::Error>> {
         if let Some((place, entry)) = seen.journal {
             if self.is_journal(card, &entry).await? {
@@ -76,31 +76,31 @@ impl FatVolume {
         self.make_journal(card).await
     }
 
-    /// Returns true if this file is a journal, or can be: it is then in use.
+    /// Returns true if this file is a usable journal, and loads it.
     async fn is_journal<B: Blocks>(
         &mut self,
         card: &mut B,
         entry: &ShortEntry,
     ) -> Result<bool, Error<B::Error>> {
         let first = entry.first_cluster(self.layout.kind);
-        let bytes_min = (PLACE_STEP_BLOCKS + 1) * BLOCK_BYTES as u32;
+        let bytes_min = (COPY_STEP_BLOCKS + 1) * BLOCK_BYTES as u32;
         if !self.layout.has(first, 1) || entry.size() < bytes_min {
             return Ok(false);
         }
         let start = self.layout.block_of(first);
-        let second = self.second_place(card, first, entry.size()).await?;
+        let second = self.second_copy(card, first, entry.size()).await?;
         let is_run = self.layout.has(first, self.journal_clusters());
         if second.is_none() && !is_run {
             return Ok(false);
         }
-        self.places = [start, second.unwrap_or(start + PLACE_STEP_BLOCKS)];
+        self.copies = [start, second.unwrap_or(start + COPY_STEP_BLOCKS)];
         let mut is_found = self.load_newest(card, first).await?;
         if let Intent::MakeJournal { .. } = self.record.intent {
             let chain = self.journal_chain();
             if self.is_own(card, chain, &JOURNAL).await? {
                 return Ok(true);
             }
-            // A computer has made of it what it could.
+            // Another program has repaired the file, so its record is not valid.
             is_found = false;
         }
         if second.is_none() {
@@ -116,12 +116,12 @@ impl FatVolume {
         Ok(true)
     }
 
-    /// Returns the error for a journal that has no record for this volume.
+    /// Returns the error for a journal without a record for this volume.
     async fn why_unusable<B: Blocks>(
         &mut self,
         card: &mut B,
     ) -> Result<Error<B::Error>, Error<B::Error>> {
-        for place in self.places {
+        for place in self.copies {
             self.read(card, place).await?;
             if is_whole(&self.block) {
                 return Ok(Error::ForeignJournal);
@@ -130,16 +130,16 @@ impl FatVolume {
         Ok(Error::DamagedJournal)
     }
 
-    /// Finds the journal's second place, if its file is long enough and its chain just as long. It need
-    /// not be consecutive: a computer may have copied it.
-    async fn second_place<B: Blocks>(
+    /// Returns the block address of the journal's second copy, if the file is long enough and its chain
+    /// matches its length. The chain need not be consecutive: a computer may have copied the file.
+    async fn second_copy<B: Blocks>(
         &mut self,
         card: &mut B,
         first: u32,
         bytes: u32,
     ) -> Result<Option<u32>, Error<B::Error>> {
-        let index = PLACE_STEP_BLOCKS / self.layout.cluster_blocks;
-        let within = PLACE_STEP_BLOCKS % self.layout.cluster_blocks;
+        let index = COPY_STEP_BLOCKS / self.layout.cluster_blocks;
+        let within = COPY_STEP_BLOCKS % self.layout.cluster_blocks;
         let clusters = self.clusters_of(bytes.into());
         let mut second = None;
         let mut cluster = first;
@@ -157,7 +157,8 @@ impl FatVolume {
         Ok(None)
     }
 
-    /// Removes a file that cannot be the journal. Its clusters are freed only if all are surely its own.
+    /// Removes a file that cannot be the journal. Frees its clusters only if all of them are certainly its
+    /// own.
     async fn remove_journal<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -188,7 +189,7 @@ impl FatVolume {
             .await
     }
 
-    /// Loads the record that was written last, if there is any.
+    /// Loads the newer record, if there is any.
     async fn load_newest<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -196,10 +197,10 @@ impl FatVolume {
     ) -> Result<bool, Error<B::Error>> {
         self.record = Record::NEW;
         let mut is_found = false;
-        for place in self.places {
+        for place in self.copies {
             self.read(card, place).await?;
             let age = self.record.sequence.wrapping_sub(sequence_of(&self.block));
-            // Of two records the later one's number is ahead, also when it has wrapped.
+            // The sequence number wraps; the newer of two records is less than half the range ahead.
             if is_found && age < u32::MAX / 2 {
                 continue;
             }
@@ -211,10 +212,9 @@ impl FatVolume {
         Ok(is_found)
     }
 
-    /// Writes the first record of a journal. What was in the other place counts no more, but for its
-    /// count of epochs. Each recording of version 0.1 took a number and an epoch, so that the highest number
-    /// tells of as many epochs, at least, if the journal before was elsewhere. The index tells of later
-    /// ones.
+    /// Writes the first record of a journal. Of the old records only the epoch count remains in use. Each
+    /// recording of version 0.1 took one number and one epoch, so the highest number is a lower bound of the
+    /// epochs if the previous journal was elsewhere. The index provides the bound for later recordings.
     async fn start_journal<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -222,7 +222,7 @@ impl FatVolume {
     ) -> Result<(), Error<B::Error>> {
         let journal = self.record.journal;
         let mut epochs = self.epochs_least;
-        for place in self.places {
+        for place in self.copies {
             self.read(card, place).await?;
             if is_whole(&self.block) {
                 epochs = epochs_of(&self.block).max(epochs);
@@ -237,12 +237,12 @@ impl FatVolume {
             ..Record::NEW
         };
         self.block.fill(0);
-        self.write_back(card, self.places[0]).await?;
+        self.write_back(card, self.copies[0]).await?;
         self.commit(card).await
     }
 
-    /// Makes the journal's file: its contents, its entry, then its chain. From the entry on a mount goes
-    /// on with it.
+    /// Creates the journal's file: writes its contents, its entry, then its chain. Once the entry is written,
+    /// a mount completes the rest.
     async fn make_journal<B: Blocks>(&mut self, card: &mut B) -> Result<(), Error<B::Error>> {
         self.record = Record::NEW;
         let clusters = self.journal_clusters();
@@ -255,7 +255,7 @@ impl FatVolume {
             });
         }
         let start = self.layout.block_of(first);
-        self.places = [start, start + PLACE_STEP_BLOCKS];
+        self.copies = [start, start + COPY_STEP_BLOCKS];
         self.record.journal = first;
         let mut entry = self.new_entry(JOURNAL, ATTR_HIDDEN | ATTR_SYSTEM);
         entry.set_first_cluster(self.layout.kind, first);
@@ -282,7 +282,7 @@ impl FatVolume {
         JOURNAL_BLOCKS.div_ceil(self.layout.cluster_blocks)
     }
 
-    /// The chain of a journal that is being made.
+    /// Returns the chain of a journal that is being created.
     pub(super) fn journal_chain(&self) -> Chain {
         let clusters = self.journal_clusters();
         Chain {

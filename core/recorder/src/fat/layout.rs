@@ -1,4 +1,4 @@
-//! Finding a FAT volume on a card.
+//! Locates a FAT volume on a card.
 
 use super::Error;
 use super::folder::DIRECTORY_BLOCKS;
@@ -11,50 +11,50 @@ use hadris_fat_raw::{
 
 const _: () = assert!(BOOT_SECTOR_LEN == BLOCK_BYTES);
 
-/// Places in a master boot record (UEFI 2.10, 5.2.1).
+/// Offsets in a master boot record (UEFI 2.10, 5.2.1).
 const PARTITIONS_AT: usize = 446;
 const PARTITION_BYTES: usize = 16;
 const SIGNATURE_AT: usize = 510;
-/// Types of a partition with FAT: 01 FAT12, 04, 06 and 0E FAT16, 0B and 0C FAT32.
+/// Partition types with FAT: 01 FAT12; 04, 06 and 0E FAT16; 0B and 0C FAT32.
 const FAT_TYPES: [u8; 6] = [0x01, 0x04, 0x06, 0x0B, 0x0C, 0x0E];
 const GPT_TYPE: u8 = 0xEE;
-/// NTFS and exFAT share it.
+/// Partition type of both NTFS and exFAT.
 const NTFS_TYPE: u8 = 0x07;
-/// Place of the file system's name in a boot sector.
+/// Offset of the file system's name in a boot sector.
 const OEM_AT: usize = 3;
 const EXFAT: &[u8] = b"EXFAT   ";
 const NTFS: &[u8] = b"NTFS    ";
 
-/// Place of the root directory.
+/// Location of the root directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Root {
-    /// So many blocks from this one on.
+    /// The given number of blocks from `start` on.
     Fixed { start: u32, blocks: u32 },
-    /// A chain that begins with this cluster.
+    /// A chain that begins at this cluster.
     Cluster(u32),
 }
 
-/// Places of a volume's parts. Blocks are those of the card.
+/// Locations of the parts of a volume, in blocks of the card.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
     pub(super) kind: FatKind,
-    /// First block of the FAT that is read.
+    /// First block of the active FAT, which is the one that is read.
     pub(super) fat: u32,
-    /// First block of the other FAT, if it is to be kept the same.
+    /// First block of the other FAT, if it is mirrored.
     pub(super) mirror: Option<u32>,
     pub(super) root: Root,
     /// First block of the first cluster.
     pub(super) data: u32,
     pub(super) cluster_blocks: u32,
-    /// One more than the highest cluster.
+    /// Highest cluster number plus one.
     pub(super) clusters_end: u32,
-    /// The FSInfo block. FAT32 alone has one.
+    /// The FSInfo block. Only FAT32 has one.
     pub(super) fs_info: Option<u32>,
     pub(super) serial: u32,
 }
 
 impl Layout {
-    /// Of no volume: it has no cluster.
+    /// Layout of an empty volume without clusters.
     pub(super) const NONE: Layout = Layout {
         kind: FatKind::Fat16,
         fat: 0,
@@ -70,7 +70,7 @@ impl Layout {
         serial: 0,
     };
 
-    /// Of the volume whose boot sector is block `start` of a card.
+    /// Returns the layout of the volume whose boot sector is block `start` of a card.
     pub(super) fn of<E>(boot: &Block, start: u32, card_blocks: u32) -> Result<Layout, Error<E>> {
         let geometry = geometry_of(boot)?;
         let in_blocks = |bytes: u64| bytes / BLOCK_BYTES as u64;
@@ -78,7 +78,7 @@ impl Layout {
         if end > u64::from(card_blocks) {
             return Err(Error::LargerThanCard { end, card_blocks });
         }
-        // All that follows is before the end.
+        // All offsets below are before the end.
         let at = |bytes: u64| start + in_blocks(bytes) as u32;
         let active = geometry.active_fat();
         let mirror = (geometry.mirrored() && geometry.fat_count() == 2)
@@ -104,12 +104,12 @@ impl Layout {
         })
     }
 
-    /// Bytes of a cluster.
+    /// Returns the size of a cluster in bytes.
     pub(super) fn cluster_bytes(&self) -> u32 {
         self.cluster_blocks * BLOCK_BYTES as u32
     }
 
-    /// First block of a cluster.
+    /// Returns the first block of a cluster.
     pub(super) fn block_of(&self, cluster: u32) -> u32 {
         self.data + (cluster - FIRST_DATA_CLUSTER) * self.cluster_blocks
     }
@@ -122,7 +122,7 @@ impl Layout {
                 .is_some_and(|end| end <= self.clusters_end)
     }
 
-    /// Returns true if entries of directories can be in this block.
+    /// Returns true if this block can contain directory entries.
     pub(super) fn is_block(&self, block: u32) -> bool {
         let data_blocks = (self.clusters_end - FIRST_DATA_CLUSTER) * self.cluster_blocks;
         let is_root = match self.root {
@@ -132,7 +132,7 @@ impl Layout {
         is_root || block.wrapping_sub(self.data) < data_blocks
     }
 
-    /// Returns the number of clusters for so many blocks.
+    /// Returns the number of clusters that `blocks` blocks need.
     pub(super) fn clusters_for(&self, blocks: u32) -> u32 {
         blocks.div_ceil(self.cluster_blocks)
     }
@@ -142,12 +142,12 @@ impl Layout {
         self.clusters_for(DIRECTORY_BLOCKS)
     }
 
-    /// Returns the number of clusters of a folder: its directory, and the index after it.
+    /// Returns the number of clusters of a folder: its directory and the index after it.
     pub(super) fn folder_clusters(&self) -> u32 {
         self.directory_clusters() + self.clusters_for(INDEX_BLOCKS)
     }
 
-    /// Entries of a FAT in a block.
+    /// Returns the number of FAT entries per block.
     pub(super) fn entries_of_block(&self) -> u32 {
         (BLOCK_BYTES / self.kind.entry_len()) as u32
     }
@@ -155,18 +155,18 @@ impl Layout {
 
 /// Contents of block 0 of a card.
 pub(super) enum First {
-    /// It is a boot sector.
+    /// A boot sector.
     Boot,
-    /// It is a partition table; a boot sector should be here.
+    /// A partition table; the volume's boot sector is at this block.
     Partition(u32),
 }
 
-/// Tells a boot sector from a partition table.
-pub(super) fn look_at_first<E>(block: &Block) -> Result<First, Error<E>> {
+/// Distinguishes a boot sector from a partition table.
+pub(super) fn identify_first<E>(block: &Block) -> Result<First, Error<E>> {
     let is_volume = has_jump(block) && (parse_boot(block).is_ok() || is_other_kind(block));
     let table = table_of(block).filter(|_| !is_volume);
     let Some(table) = table else {
-        // A boot sector says itself what is wrong with it.
+        // For an unusable boot sector, `geometry_of` returns the specific error.
         return geometry_of(block).map(|_| First::Boot);
     };
     let is_kind = |kinds: &[u8]| {
@@ -188,7 +188,7 @@ pub(super) fn look_at_first<E>(block: &Block) -> Result<First, Error<E>> {
     }
 }
 
-/// Types and first blocks of the partitions, if the block is a table of them.
+/// Returns types and first blocks of the partitions, if the block is a partition table.
 fn table_of(block: &Block) -> Option<[(u8, u32); 4]> {
     let partition = |index: usize| &block[PARTITIONS_AT + index * PARTITION_BYTES..];
     let is_table = is_signed(block)
@@ -217,7 +217,7 @@ fn has_jump(block: &Block) -> bool {
     matches!(block[0], 0xEB | 0xE9)
 }
 
-/// The geometry of a volume that can be used, from its boot sector.
+/// Returns the geometry of a usable volume from its boot sector.
 fn geometry_of<E>(boot: &Block) -> Result<Geometry, Error<E>> {
     if boot[OEM_AT..].starts_with(EXFAT) {
         return Err(Error::ExFat);

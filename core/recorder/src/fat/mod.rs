@@ -1,20 +1,20 @@
-//! FAT16 and FAT32 volumes: every operation can be interrupted at any block, and the next mount completes
-//! or undoes it.
+//! FAT16 and FAT32 volumes: every operation may be interrupted at any block, and the next mount completes or
+//! undoes it.
 //!
 //! ```text
 //!   FatVolume ── Volume for the recorder                               (mod.rs)
-//!     ├── finding the volume on the card                               (layout.rs)
-//!     ├── files: room, entry, name, length                             (file.rs, names.rs)
+//!     ├── locates the volume on the card                               (layout.rs)
+//!     ├── files: space, entry, name, length                            (file.rs, names.rs)
 //!     ├── folders, the index in each, and numbers            (folder.rs, index.rs, series.rs)
-//!     ├── removing the oldest recording                                (oldest.rs)
+//!     ├── removes the oldest recording                                 (oldest.rs)
 //!     ├── the journal, and its records                                 (journal.rs, record.rs)
-//!     ├── after a cut                                                  (recovery.rs)
+//!     ├── after a power cut                                            (recovery.rs)
 //!     └── root directory, FAT, FSInfo, a block at a time               (root.rs, table.rs, fs_info.rs)
 //!           │
 //!   Blocks ── the card, behind the scheduler that writes samples first
 //! ```
 //!
-//! # Where things are
+//! # Files on the card
 //!
 //! ```text
 //!   CARDIOGR.JNL          the journal, hidden
@@ -30,7 +30,7 @@
 //!
 //! ```text
 //!                   journal:                                             FSInfo,
-//!                   what is begun                                        journal: done
+//!                   operation begins                                     journal: done
 //!   reserve ───────────(1)────── chain ─────(2)──── entry ──────(3)───────────(4)──────> prepared
 //!   name    ───────────(1)────── name ──────(2)──── hidden entry (3)──────────(4)──────> named
 //!   close   ─ index ───(1)────── entry ─────(2)──── chain ──────(3)───────────(4)──────> finished
@@ -41,61 +41,63 @@
 //!   empty   ───────────(1)────── entry ─────(2)──── chain ──────(3)───────────(4)──────> gone
 //! ```
 //!
-//! Each of these is durable before the next is begun. Of the two FATs the one that is read is written
-//! last. A cut leaves:
+//! Each step is durable before the next begins. Of the two FATs, the active one is written last. A power cut
+//! leaves:
 //!
 //! | cut | reserve | name | close | discard, remove | grow | folder | empty |
 //! |---|---|---|---|---|---|---|---|
-//! | before (1) | nothing | the prepared file | the file, perhaps in the index | the file | nothing | nothing | the folder |
-//! | (1) to (2) | part of a chain | the prepared file | the unfinished file | the file | a cluster without owner | part of a chain | the folder |
-//! | (2) to (3) | a chain without owner | two entries of one chain | its length, too long a chain | part of a chain | the same | a chain without owner | part of a chain |
+//! | before (1) | nothing | the prepared file | the file, possibly in the index | the file | nothing | nothing | the folder |
+//! | (1) to (2) | part of a chain | the prepared file | the unfinished file | the file | an orphaned cluster | part of a chain | the folder |
+//! | (2) to (3) | an orphaned chain | two entries for one chain | its length, too long a chain | part of a chain | an orphaned cluster | an orphaned chain | part of a chain |
 //! | (3) to (4) | the prepared file | the named file | the file, FSInfo old | FSInfo old | FSInfo old | the folder, FSInfo old | FSInfo old |
 //! | after (4) | the prepared file | the named file | the file | nothing | a longer directory | the folder | nothing |
 //!
-//! The next mount clears the index records of unfinished files. It undoes a reserve; a name if the file has
-//! only its hidden entry; a folder without an entry. It keeps a folder whose entry is still there, as a
-//! computer may have put files into it. It does the rest again. A mount that is interrupted does the same
-//! again.
+//! The next mount clears the index records of unfinished files. It undoes a reserve; a name, if only the
+//! hidden entry exists; and a folder without an entry. It keeps a folder whose entry still exists, because a
+//! computer may have put files into it. It completes all other operations. An interrupted mount repeats the
+//! same steps.
 //!
-//! "grow" is the root directory of FAT32 getting a cluster; a reserve and a folder do it first when there is
-//! no room. "folder" is done by a reserve, ahead of the name that needs it, so that naming a file needs no
-//! free cluster. "empty" is the removal of a folder whose recordings have all been removed as the oldest.
+//! "grow" adds a cluster to the root directory of FAT32; a reserve or a folder does it first if there is no
+//! room. "folder" is part of a reserve, ahead of the name that needs the folder, so that naming a file needs
+//! no free cluster. "empty" removes a folder after all its recordings were removed as the oldest.
 //!
-//! # Making the journal
+//! # Creating the journal
 //!
-//! It is the file `CARDIOGR.JNL`, hidden, in the root directory; docs/formats.md has it byte by byte. Its
-//! first record is written to free clusters and says that it is being made. The entry comes next: from
-//! then on a mount finds the record, and writes the chain. If the root directory is full the entry is
-//! put into a new cluster, and linking that is what counts; it gets its end mark afterwards.
+//! The journal is the hidden file `CARDIOGR.JNL` in the root directory; docs/formats.md documents it byte by
+//! byte. Its first record is written to free clusters and states that the journal is being created. The entry
+//! comes next: from then on a mount finds the record and writes the chain. If the root directory is full, the
+//! entry is put into a new cluster, and linking that cluster is the decisive step; its end-of-chain mark
+//! follows.
 //!
-//! # Other people's files
+//! # Files of other programs
 //!
-//! A computer may have worked on the card after a cut. So nothing is done again or undone unless all
-//! clusters are free or linked as the operation links them, and no other entry of the root directory
-//! begins in them. A count in FSInfo that is neither that from before nor that from after becomes
-//! unknown. Not covered: a file in a folder, put just there after a repair, that ends in the very
-//! cluster where the operation's file did.
+//! A computer may have written to the card after a power cut. So a mount completes or undoes nothing unless
+//! all clusters of the operation are free or linked as the operation links them, and no other entry of the
+//! root directory begins in them. If the count in FSInfo is neither the one before the operation nor the one
+//! after it, it becomes unknown. Not covered: a file that a repair has put at that place in a folder and that
+//! ends in the same cluster as the operation's file.
 //!
-//! An unfinished file whose entry or chain has changed is forgotten and stays as it is. A folder is used
-//! only if its index is in it and both are where they were made: a copy made by a computer is somebody
-//! else's, and numbers go on in the next folder. oldest.rs says which recordings
-//! [`remove_oldest`](Volume::remove_oldest) takes. A recording that was interrupted before it had its name, and whose
-//! name a computer has taken since, gets the next free number; its header keeps the old one.
+//! An unfinished file whose entry or chain has changed is forgotten and left as it is. A folder is used only
+//! if it contains its index and both are at their original positions: a copy made by a computer counts as
+//! foreign, and numbering continues in the next folder. oldest.rs describes which recordings
+//! [`remove_oldest`](Volume::remove_oldest) removes. If a recording was interrupted before it was named, and
+//! a computer has since used its name, it gets the next free number; its header keeps the old one.
 //!
-//! If somebody deletes the journal the next mount makes another one, and what was unfinished is no longer
-//! known to be; prepared space stays hidden then. Numbers go on from the highest in the folders, and epochs
-//! with them; if all recordings are deleted too, only another `entropy` keeps their epochs from coming again.
+//! If somebody deletes the journal, the next mount creates a new one and no longer knows which files were
+//! unfinished; their preallocated space then stays hidden. Numbering continues after the highest number in
+//! the folders, and epochs are derived from it; if all recordings were deleted as well, only a different
+//! `entropy` keeps their epochs from recurring.
 //!
-//! Files that version 0.1 left unfinished keep their names in the root directory, and are closed there.
+//! Unfinished files of version 0.1 keep their names in the root directory, and are closed there.
 //!
-//! # What it costs
+//! # Cost
 //!
-//! Two blocks of journal per operation, one or two of directory, one of FSInfo, and a FAT's entries twice,
-//! at most 16 blocks with one command. Nothing depends on how many recordings there are: a recording's
-//! place in its folder and in the index follows from its number. A mount reads the root directory, the
-//! journal, and both ends of the chains of unfinished files; where numbers have to be found again, one folder
-//! for each prefix. Looking for free clusters reads the FAT a block at a time, from where the last search
-//! ended, up to the first run that is long enough. A folder takes 585 blocks.
+//! An operation writes two journal blocks, one or two directory blocks, one FSInfo block, and its FAT entries
+//! twice, with at most 16 blocks per command. The cost does not depend on the number of recordings: a
+//! recording's number determines its position in its folder and in the index. A mount reads the root
+//! directory, the journal, and both ends of the chains of unfinished files; if numbers have to be determined
+//! again, also one folder per prefix. A search for free clusters reads the FAT one block at a time, from the
+//! end of the last search up to the first run that is long enough. A folder takes 585 blocks.
 
 mod error;
 mod file;
@@ -120,10 +122,10 @@ use crate::volume::{
 };
 use cardiograph_card::{BLOCK_BYTES, Block};
 use hadris_fat_raw::{ATTR_ARCHIVE, ATTR_HIDDEN, ATTR_SYSTEM};
-use layout::{First, Layout, look_at_first};
+use layout::{First, Layout, identify_first};
 use record::{File, Intent, Kind, Record};
 
-/// A time as a directory holds it.
+/// Date and time in the format of a directory entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DosTime {
     /// Years since 1980 in 7 bits, month in 4, day in 5.
@@ -133,7 +135,7 @@ pub struct DosTime {
 }
 
 impl DosTime {
-    /// The earliest time, 1980-01-01: for devices without a clock. The index calls it unknown.
+    /// The earliest time, 1980-01-01, for devices without a clock. The index treats it as unknown.
     pub const NO_CLOCK: DosTime = DosTime {
         date: 1 << 5 | 1,
         time: 0,
@@ -145,30 +147,30 @@ pub struct FatVolume {
     clock: fn() -> DosTime,
     entropy: u32,
     layout: Layout,
-    /// The journal's two places, blocks of the card.
-    places: [u32; 2],
+    /// Block addresses of the journal's two copies.
+    copies: [u32; 2],
     record: Record,
-    /// As many epochs are in use at least, by the names in the root directory.
+    /// Minimum number of epochs in use, derived from the names in the root directory.
     epochs_least: u32,
-    /// The recording whose removal the last mount has completed.
+    /// The recording whose interrupted removal the last mount completed.
     removed: Option<FileId>,
-    /// Nothing is under way.
+    /// True if no operation is in progress.
     is_ready: bool,
-    /// A journal is made if there is none.
+    /// True if a missing journal is to be created.
     makes_journal: bool,
-    /// The only block there is: each step reads what it needs.
+    /// The only block buffer: each step reads what it needs.
     block: Block,
 }
 
 impl FatVolume {
-    /// A volume that is not mounted. `clock` tells the time for directory entries. `entropy` is a number
-    /// that other loggers do not have, such as a chip's serial number: it sets their epochs apart.
+    /// Creates an unmounted volume. `clock` returns the time for directory entries. `entropy` is a number
+    /// that differs between loggers, such as a chip's serial number: it keeps their epochs distinct.
     pub const fn new(clock: fn() -> DosTime, entropy: u32) -> FatVolume {
         FatVolume {
             clock,
             entropy,
             layout: Layout::NONE,
-            places: [0; 2],
+            copies: [0; 2],
             record: Record::NEW,
             epochs_least: 1,
             removed: None,
@@ -178,8 +180,8 @@ impl FatVolume {
         }
     }
 
-    /// Makes no journal: [`mount`](Volume::mount) refuses a card without one, and writes nothing to it. This
-    /// is for programs that only read recordings.
+    /// Never creates a journal: [`mount`](Volume::mount) fails on a card without one and writes nothing to
+    /// it. For programs that only read recordings.
     pub const fn with_journal_only(mut self) -> FatVolume {
         self.makes_journal = false;
         self
@@ -188,7 +190,7 @@ impl FatVolume {
     async fn find<B: Blocks>(&mut self, card: &mut B) -> Result<Layout, Error<B::Error>> {
         let card_blocks = card.blocks();
         self.read(card, 0).await?;
-        let start = match look_at_first(&self.block)? {
+        let start = match identify_first(&self.block)? {
             First::Boot => 0,
             First::Partition(start) => start,
         };
@@ -231,12 +233,12 @@ impl FatVolume {
         }
     }
 
-    /// Returns true if a computer may have written to the card since the last operation here.
+    /// Returns true if another system may have written to the card since the last operation here.
     fn is_changed(&self, free: Option<u32>) -> bool {
         free.is_none() || free != self.record.free
     }
 
-    /// Returns a number that differs with each count, on each volume, for each logger.
+    /// Returns a number that is unique to each epoch count, volume and logger.
     fn epoch(&self) -> u32 {
         let key = mix(self.layout.serial ^ mix(self.entropy));
         mix(self.record.epochs ^ key)
@@ -263,7 +265,7 @@ impl<B: Blocks> Volume<B> for FatVolume {
         self.layout = Layout::NONE;
         self.layout = self.find(card).await?;
         {
-            let seen = self.look_at_root(card).await?;
+            let seen = self.survey_root(card).await?;
             self.epochs_least = seen.number_last + 1;
             self.load_journal(card, &seen).await?;
         }
@@ -379,7 +381,8 @@ impl<B: Blocks> Volume<B> for FatVolume {
 const _: () = assert!(RESERVED_MAX <= u8::MAX as usize);
 const _: () = assert!(size_of::<FatVolume>() <= 1536);
 
-/// A permutation of the numbers in which each bit depends on all: the end of MurmurHash3 (Appleby).
+/// A permutation of the 32-bit numbers in which each bit depends on all: the finalizer of MurmurHash3
+/// (Appleby).
 const fn mix(mut number: u32) -> u32 {
     number ^= number >> 16;
     number = number.wrapping_mul(0x85EB_CA6B);

@@ -1,15 +1,15 @@
-//! Names: of hidden entries, and the long names of recordings.
+//! Names of hidden entries, and long names of recordings.
 
 use crate::volume::{FileId, Name, ShortText};
 use hadris_fat_raw::{LFN_LAST_ENTRY, LFN_UNITS_PER_ENTRY, LongEntry};
 
-/// The index of a folder.
+/// Name of a folder's index.
 pub(super) const INDEX: Name = *b"CARDIOGRIDX";
-/// Prepared space is `CARDIOGR.R00` to `CARDIOGR.R99`.
+/// Preallocated space is named `CARDIOGR.R00` to `CARDIOGR.R99`.
 pub(super) const HIDDEN_NAMES: u32 = 100;
 const HIDDEN: Name = *b"CARDIOGRR00";
 
-/// Returns the hidden name of this number.
+/// Returns the hidden name with this number.
 pub(super) fn hidden_name(number: u32) -> Name {
     let mut name = HIDDEN;
     name[9] += (number / 10 % 10) as u8;
@@ -32,12 +32,12 @@ pub(super) fn number_of(name: &Name) -> Option<u32> {
     is_pattern.then(|| digits().fold(0, |number, digit| 10 * number + digit))
 }
 
-/// Bytes of the longest long name: `LOG00012 session.CSV`.
+/// Length of the longest long name, in bytes: `LOG00012 session.CSV`.
 const LONG_BYTES_MAX: usize = 8 + 1 + ShortText::BYTES_MAX + 1 + 3;
-/// Entries of a directory that the longest name takes, the short one included.
+/// Directory entries of the longest name, including the short one.
 pub(super) const NAME_ENTRIES_MAX: usize = LONG_BYTES_MAX.div_ceil(LFN_UNITS_PER_ENTRY) + 1;
 
-/// A recording's long name, if it belongs to a session.
+/// Long name of a recording that belongs to a session.
 pub(super) struct LongName {
     bytes: [u8; LONG_BYTES_MAX],
     len: usize,
@@ -72,7 +72,7 @@ impl LongName {
         self.len.div_ceil(LFN_UNITS_PER_ENTRY)
     }
 
-    /// Returns an entry, counted from the one that comes first in the directory.
+    /// Returns an entry; index 0 is the first in the directory.
     pub(super) fn entry(&self, index: usize) -> [u8; 32] {
         let number = self.entries() - index;
         let last = if index == 0 { LFN_LAST_ENTRY } else { 0 };

@@ -1,8 +1,9 @@
-//! Removing the oldest recording.
+//! Removes the oldest recording.
 //!
-//! The index tells which files are recordings of this recorder. One is removed only if its entry is where
-//! the index says, with the same name, first cluster and length, neither system nor read-only, and in one
-//! run: what a computer has changed, renamed or protected stays. The search begins where the last one ended.
+//! The index lists which files are recordings of this recorder. A recording is removed only if its entry is
+//! at the position in the index, has the same name, first cluster and length, is neither system nor
+//! read-only, and its clusters are consecutive: files that a computer has changed, renamed or protected stay.
+//! The search begins where the last one ended.
 
 use super::folder::Found;
 use super::index::IndexRecord;
@@ -12,7 +13,7 @@ use super::{Error, FatVolume};
 use crate::volume::{Blocks, FOLDER_RECORDINGS_MAX, FileId};
 use hadris_fat_raw::{ATTR_READ_ONLY, ATTR_SYSTEM};
 
-/// What the index says of a recording's file.
+/// Index data of a recording's file.
 struct Listed {
     id: FileId,
     bytes: u64,
@@ -34,7 +35,7 @@ impl Listed {
 }
 
 impl FatVolume {
-    /// Removes the recording that was finished first of those with the lowest number of each prefix.
+    /// Removes the recording that was finished first among those with the lowest number of each prefix.
     pub(super) async fn remove_one<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -60,7 +61,7 @@ impl FatVolume {
         Ok(file.id())
     }
 
-    /// Takes a recording out of the index.
+    /// Removes a recording from the index.
     pub(super) async fn unlist<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -72,8 +73,8 @@ impl FatVolume {
         }
     }
 
-    /// Finds the finished recording with the lowest number of a series, and when it was closed. Folders
-    /// that are empty by then are removed.
+    /// Returns the finished recording with the lowest number of a series, and its closing order. Removes
+    /// folders found empty.
     async fn lowest<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -106,7 +107,7 @@ impl FatVolume {
                 self.remove_folder(card, in_folder(prefix, folder)).await?;
             }
             low = end;
-            // A folder that is still used gets more recordings, with lower numbers than the next one's.
+            // A folder still in use will get more recordings, with numbers lower than those of the next one.
             if !is_used {
                 self.set_low(prefix, low);
             }
@@ -119,7 +120,7 @@ impl FatVolume {
         }
     }
 
-    /// Returns true if recordings that are not finished, or not begun, belong into a folder.
+    /// Returns true if an unfinished or future recording belongs into the folder.
     fn is_folder_used(&self, prefix: [u8; 3], folder: u32) -> bool {
         let next = self.series(prefix).map_or(0, |series| series.next);
         let is_in = |id: FileId| id.prefix == prefix && id.number / FOLDER_RECORDINGS_MAX == folder;
@@ -128,7 +129,7 @@ impl FatVolume {
             || unfinished.any(|file| file.id().is_some_and(is_in))
     }
 
-    /// Returns the file of a record of the index, if it is as it was closed.
+    /// Returns the file of an index record, if it is unchanged since it was closed.
     async fn listed_file<B: Blocks>(
         &mut self,
         card: &mut B,

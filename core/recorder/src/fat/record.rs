@@ -1,4 +1,4 @@
-//! Records of the journal, and their encoding. docs/formats.md has it byte by byte.
+//! Records of the journal and their encoding; docs/formats.md documents it byte by byte.
 
 use super::layout::Layout;
 use super::names::{HIDDEN_NAMES, hidden_name, number_of};
@@ -8,14 +8,13 @@ use crate::volume::{FileId, Name, RESERVED_MAX, name_of};
 use cardiograph_card::{BLOCK_BYTES, Block};
 use hadris_fat_raw::{ENTRY_SIZE, FIRST_DATA_CLUSTER};
 
-/// Blocks from the first place of the journal to the second: a write that fails takes no more of a
-/// card's flash with it.
-pub(super) const PLACE_STEP_BLOCKS: u32 = 64;
-/// Blocks of the journal: both places, and as much behind the second as lies between them.
-pub(super) const JOURNAL_BLOCKS: u32 = 2 * PLACE_STEP_BLOCKS + 1;
+/// Blocks from the journal's first copy to the second, so that a failed write does not damage both.
+pub(super) const COPY_STEP_BLOCKS: u32 = 64;
+/// Blocks of the journal: two copies, and as many blocks behind the second as between them.
+pub(super) const JOURNAL_BLOCKS: u32 = 2 * COPY_STEP_BLOCKS + 1;
 
 const MAGIC: [u8; 8] = *b"CARDIOJ2";
-/// Version 0.1 wrote names instead of numbers, and had no series.
+/// Magic of version 0.1, which stored names instead of numbers and had no series.
 const MAGIC_0_1: [u8; 8] = *b"CARDIOJ1";
 const INTENT_AT: usize = 8;
 const SLOT_AT: usize = 9;
@@ -35,34 +34,34 @@ const SERIES_AT: usize = TABLE_AT + RESERVED_MAX * FILE_BYTES;
 const SERIES_BYTES: usize = 16;
 const _: () = assert!(SERIES_AT + SERIES_MAX * SERIES_BYTES <= BLOCK_BYTES);
 
-/// Prefixes whose numbers the journal remembers. Every unfinished file's is among them.
+/// Number of prefixes whose numbers the journal stores; those of unfinished files are always among them.
 pub(super) const SERIES_MAX: usize = RESERVED_MAX;
 
-/// Count of free clusters where FSInfo or the journal does not know it.
+/// Number of free clusters if FSInfo or the journal does not know it.
 pub(super) const UNKNOWN: u32 = 0xFFFF_FFFF;
 
-/// Entries of a directory in a block.
+/// Directory entries per block.
 pub(super) const ENTRIES_OF_BLOCK: usize = BLOCK_BYTES / ENTRY_SIZE;
 
-/// Position of an entry of a directory.
+/// Position of a directory entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
-    /// Block of the card.
+    /// Block address on the card.
     pub(super) block: u32,
-    /// Number of the entry in the block, below [`ENTRIES_OF_BLOCK`].
+    /// Index of the entry in the block, below [`ENTRIES_OF_BLOCK`].
     pub(super) index: u8,
 }
 
-/// Purpose of a run of clusters, and the rule for its name.
+/// Purpose of a run of clusters, which determines its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Space under a hidden entry in the root directory; the number is that in the entry's name.
+    /// Space under a hidden entry in the root directory; the number is part of that entry's name.
     Prepared,
     /// A recording with its number, in its folder.
     Named,
-    /// A recording that version 0.1 reserved, in the root directory.
+    /// A recording reserved by version 0.1, in the root directory.
     Version0_1,
-    /// A folder and the index in it; the number is the folder's.
+    /// A folder and its index; the number is the folder's.
     Folder,
     /// The journal itself.
     Journal,
@@ -76,7 +75,7 @@ pub(super) struct File {
     pub(super) extension: [u8; 3],
     pub(super) number: u32,
     pub(super) place: Place,
-    /// The first cluster, or 0 if there is none.
+    /// The first cluster; 0 if there is none.
     pub(super) first: u32,
     pub(super) clusters: u32,
     pub(super) epoch: u32,
@@ -95,7 +94,7 @@ impl File {
         }
     }
 
-    /// Returns the name of the recording, if it has one.
+    /// Returns the identity of the recording, if it is named.
     pub(super) fn id(&self) -> Option<FileId> {
         matches!(self.kind, Kind::Named | Kind::Version0_1).then_some(self.file_id())
     }
@@ -109,74 +108,74 @@ impl File {
     }
 }
 
-/// Numbers of the recordings with one prefix.
+/// Numbering of the recordings with one prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Series {
     pub(super) prefix: [u8; 3],
-    /// The number of the next recording.
+    /// Number of the next recording.
     pub(super) next: u32,
-    /// No finished recording of the index has a lower number.
+    /// Lower bound of the numbers of finished recordings in the index.
     pub(super) low: u32,
-    /// The folder that was used last: its number and first cluster. The journal does not hold it.
+    /// Number and first cluster of the most recently used folder. The journal does not store it.
     pub(super) folder: Option<(u32, u32)>,
 }
 
-/// The operation under way.
+/// The operation in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Intent {
     Nothing,
-    /// A file gets its chain, then its entry.
+    /// Writes a file's chain, then its entry.
     Reserve(File),
-    /// The file in this slot gets its length, then loses the rest of its chain.
+    /// Sets the length of the file in this slot, then frees the rest of its chain.
     Close {
         slot: u8,
         bytes: u32,
     },
-    /// The file in this slot loses its entry, then its chain.
+    /// Deletes the entry of the file in this slot, then frees its chain.
     Discard {
         slot: u8,
     },
-    /// This file does.
+    /// Deletes the entry of this file, then frees its chain.
     Remove(File),
-    /// The root directory gets another cluster after its last.
+    /// Appends a cluster to the root directory.
     ExtendRoot {
         last: u32,
         new: u32,
     },
-    /// The journal's own file has its entry and gets its chain. If the root directory was full the
-    /// entry is in a cluster that is new to it, and linked to its last; else both are 0.
+    /// The journal's own file has its entry and gets its chain. If the root directory was full, the entry is
+    /// in the new cluster `new`, which is linked to `last`; otherwise both are 0.
     MakeJournal {
         last: u32,
         new: u32,
     },
-    /// The file in this slot gets an entry in a folder, then loses its hidden one.
+    /// Adds the folder entry of the file in this slot, then deletes its hidden entry.
     Name {
         slot: u8,
         file: File,
     },
-    /// A folder gets its chain, then its entry.
+    /// Writes a folder's chain, then its entry.
     MakeFolder(File),
-    /// An empty folder loses its entry, then its chain.
+    /// Deletes the entry of an empty folder, then frees its chain.
     RemoveFolder(File),
 }
 
 /// A record of the journal.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Record {
-    /// One more with each write.
+    /// Sequence number, incremented with each write.
     pub(super) sequence: u32,
     /// First cluster of the journal's file.
     pub(super) journal: u32,
     pub(super) intent: Intent,
     /// Number of epochs used so far.
     pub(super) epochs: u32,
-    /// Free clusters before the intent, if FSInfo says.
+    /// Number of free clusters before the operation, if FSInfo knows it.
     pub(super) free: Option<u32>,
-    /// The cluster at which the search for free ones begins.
+    /// Cluster at which the next search for free clusters begins.
     pub(super) hint: u32,
     /// The unfinished files.
     pub(super) reserved: [Option<File>; RESERVED_MAX],
-    /// Known prefixes, the latest first.
+    /// Known prefixes, most recent first.
     pub(super) series: [Option<Series>; SERIES_MAX],
 }
 
@@ -192,7 +191,7 @@ impl Record {
         series: [None; SERIES_MAX],
     };
 
-    /// Writes it to a block.
+    /// Encodes the record into a block.
     pub(super) fn encode(&self, layout: &Layout, block: &mut Block) {
         block.fill(0);
         block[..MAGIC.len()].copy_from_slice(&MAGIC);
@@ -239,8 +238,7 @@ impl Record {
         put(block, CRC_AT, crc);
     }
 
-    /// Reads a block, if it is a whole record of a journal on this volume that begins with this
-    /// cluster.
+    /// Decodes a block, if it is a valid record of this volume's journal at this first cluster.
     pub(super) fn decode(block: &Block, layout: &Layout, journal: u32) -> Option<Record> {
         if !is_whole(block)
             || get(block, SERIAL_AT) != layout.serial
@@ -294,24 +292,24 @@ impl Record {
         })
     }
 
-    /// The file in a slot.
+    /// Returns the file in a slot.
     pub(super) fn file(&self, slot: u8) -> Option<File> {
         self.reserved.get(usize::from(slot)).copied().flatten()
     }
 }
 
-/// Returns true if a block is a whole record of any journal.
+/// Returns true if a block is a valid record of any journal.
 pub(super) fn is_whole(block: &Block) -> bool {
     let is_known = block.starts_with(&MAGIC) || block.starts_with(&MAGIC_0_1);
     is_known && get(block, CRC_AT) == checksum(block)
 }
 
-/// The number that a record has in order of writing.
+/// Returns the sequence number of a record.
 pub(super) fn sequence_of(block: &Block) -> u32 {
     get(block, SEQUENCE_AT)
 }
 
-/// Epochs that a record says were given out.
+/// Returns the number of epochs used according to a record.
 pub(super) fn epochs_of(block: &Block) -> u32 {
     get(block, EPOCHS_AT)
 }
@@ -397,7 +395,7 @@ pub(super) fn get(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(core::array::from_fn(|index| bytes[at + index]))
 }
 
-/// CRC-32 over a block, its own place taken as zeros.
+/// Returns the CRC-32 of a block, with the checksum field taken as zeros.
 fn checksum(block: &Block) -> u32 {
     let before = crc32(0, &block[..CRC_AT]);
     crc32(crc32(before, &[0; 4]), &block[CRC_AT + 4..])

@@ -1,4 +1,4 @@
-//! After a cut: a mount completes or undoes the operation that was under way.
+//! After a power cut: a mount completes or undoes the interrupted operation.
 
 use super::record::{File, Intent, Kind};
 use super::table::Chain;
@@ -6,23 +6,23 @@ use super::{Error, FatVolume};
 use crate::volume::{Blocks, Name};
 use hadris_fat_raw::ATTR_SYSTEM;
 
-/// No entry has this name.
+/// A name that no entry has.
 const NOBODY: Name = [0; 11];
 
 /// Change of the number of free clusters.
 struct Change {
-    /// Of the whole operation.
+    /// Change if the whole operation is completed.
     whole: i32,
     is_undone: bool,
 }
 
 impl FatVolume {
-    /// Completes or undoes the operation that was under way when power went.
+    /// Completes or undoes the operation that a power cut interrupted.
     pub(super) async fn recover<B: Blocks>(&mut self, card: &mut B) -> Result<(), Error<B::Error>> {
         let now = self.read_free(card).await?;
         let before = self.record.free;
         let Some(change) = self.finish(card).await? else {
-            // Somebody else worked on the card in between, and has repaired it. A name may still be in use.
+            // Another program has repaired the card in between. It may have used the name.
             if let Intent::Close { slot, .. } | Intent::Discard { slot } = self.record.intent {
                 self.forget(slot);
             }
@@ -35,7 +35,7 @@ impl FatVolume {
             Intent::Discard { slot } => self.forget_discarded(slot),
             _ => (),
         }
-        // Another count is somebody else's, who did not know of what was under way.
+        // Any other count was written by a system that did not know of the operation.
         let is_own = now == before || now == whole;
         self.done(card, free.filter(|_| is_own)).await
     }
@@ -46,7 +46,8 @@ impl FatVolume {
         }
     }
 
-    /// Completes an operation, or undoes it. None if the card is not as the operation left it.
+    /// Completes or undoes an operation. Returns `None` if the card is not in a state that the operation
+    /// leaves.
     async fn finish<B: Blocks>(&mut self, card: &mut B) -> Result<Option<Change>, Error<B::Error>> {
         let change = match self.record.intent {
             Intent::Nothing => Some(0),
@@ -88,7 +89,7 @@ impl FatVolume {
             },
             Intent::ExtendRoot { last, new } => self.finish_extending(card, last, new).await?,
             Intent::MakeJournal { last, new } => {
-                // A computer may have made the directory longer.
+                // A computer may have extended the directory.
                 if new != 0 && self.is_last(card, new).await? {
                     self.link(card, last, Some(new)).await?;
                     self.link(card, new, None).await?;
@@ -106,8 +107,8 @@ impl FatVolume {
         }))
     }
 
-    /// Leaves a folder as it is if it has its entry: a computer may have put something into it. Else frees
-    /// its clusters.
+    /// Leaves a folder as it is if its entry exists, because a computer may have put something into it.
+    /// Otherwise frees its clusters.
     async fn finish_folder<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -123,7 +124,7 @@ impl FatVolume {
         Ok(Some(Change { whole, is_undone }))
     }
 
-    /// Completes a name if its entry is there. Else the file stays under its hidden entry.
+    /// Completes a name if its entry exists. Otherwise the file stays under its hidden entry.
     async fn finish_naming<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -141,13 +142,13 @@ impl FatVolume {
         if is_there && self.is_chain(card, chain).await? {
             self.finish_name(card, slot, hidden, named).await?;
         } else if !is_there {
-            // A repair may have emptied it: both entries had the same clusters.
+            // A repair tool may have truncated the entry, because both entries had the same clusters.
             self.delete_if_own(card, named).await?;
         }
         Ok(Some(0))
     }
 
-    /// Returns true if nothing follows a cluster, marked or not.
+    /// Returns true if no cluster follows this one, with or without an end mark.
     async fn is_last<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -158,7 +159,7 @@ impl FatVolume {
         Ok(entry == 0 || kind.is_end_of_chain(entry))
     }
 
-    /// Returns true if clusters are as an operation on this file left them.
+    /// Returns true if the clusters are in a state that an operation on this file leaves.
     pub(super) async fn is_own<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -214,7 +215,7 @@ impl FatVolume {
         if !is_own {
             return Ok(None);
         }
-        // Once it is linked somebody may have put entries into it.
+        // Once it is linked, another program may have put entries into it.
         if !is_linked {
             self.write_directory(card, new, None).await?;
         }
@@ -223,7 +224,7 @@ impl FatVolume {
         Ok(Some(-1))
     }
 
-    /// Forgets unfinished files that are not as they were left.
+    /// Removes unfinished files that have changed from the table.
     pub(super) async fn forget_changed<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -244,7 +245,7 @@ impl FatVolume {
         }
     }
 
-    /// Returns true if a file is as it was reserved: its entry, and both ends of its chain.
+    /// Returns true if a file is unchanged since it was reserved: its entry, and both ends of its chain.
     async fn is_unfinished<B: Blocks>(
         &mut self,
         card: &mut B,

@@ -1,4 +1,4 @@
-//! The root directory: looking for entries, places for new ones, and changing them.
+//! The root directory: finding entries, slots for new ones, and changing them.
 
 use super::layout::Root;
 use super::names::{HIDDEN_NAMES, hidden_number, number_of};
@@ -11,7 +11,7 @@ use hadris_fat_raw::{
     Slot,
 };
 
-/// The journal's file.
+/// Name of the journal's file.
 pub(super) const JOURNAL: Name = *b"CARDIOGRJNL";
 /// Name of the root directory in errors.
 pub(super) const ROOT: Name = *b"           ";
@@ -21,28 +21,28 @@ const BLOCKS_MAX: u32 = MAX_DIR_ENTRIES / ENTRIES_OF_BLOCK as u32;
 /// End of a root directory without an end mark.
 #[derive(Clone, Copy)]
 pub(super) struct RootEnd {
-    /// Its last cluster, or 0 if it has a fixed place.
+    /// Its last cluster, or 0 if it has a fixed location.
     pub(super) last: u32,
-    /// It has as many entries as a directory can have.
+    /// True if it has the maximum number of entries of a directory.
     pub(super) is_longest: bool,
 }
 
-/// A place for a new entry.
+/// Position for a new entry.
 pub(super) enum Room {
     At(Place),
     Full(RootEnd),
 }
 
 /// Contents of the root directory.
-pub(super) struct Seen {
+pub(super) struct RootContents {
     pub(super) journal: Option<(Place, ShortEntry)>,
-    /// The highest number in a name of the pattern LLLddddd.
+    /// Highest number in a name of the pattern LLLddddd.
     pub(super) number_last: u32,
 }
 
 impl FatVolume {
-    /// Shows every entry, until one is not passed over or the end mark was shown. Gives the end of a
-    /// directory that has been shown in full and has no end mark.
+    /// Calls `pass` for every entry up to and including the end mark, or until `pass` returns false. Returns
+    /// the end of a directory that was scanned completely and has no end mark.
     pub(super) async fn scan_root<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -87,11 +87,11 @@ impl FatVolume {
         }
     }
 
-    /// Finds the journal, and numbers that version 0.1 has used.
-    pub(super) async fn look_at_root<B: Blocks>(
+    /// Finds the journal, and the numbers that version 0.1 has used.
+    pub(super) async fn survey_root<B: Blocks>(
         &mut self,
         card: &mut B,
-    ) -> Result<Seen, Error<B::Error>> {
+    ) -> Result<RootContents, Error<B::Error>> {
         let mut journal = None;
         let mut number_last = 0;
         self.scan_root(card, &mut |place, slot| {
@@ -104,13 +104,13 @@ impl FatVolume {
             true
         })
         .await?;
-        Ok(Seen {
+        Ok(RootContents {
             journal,
             number_last,
         })
     }
 
-    /// Finds a place for a new entry.
+    /// Finds a position for a new entry.
     pub(super) async fn room<B: Blocks>(&mut self, card: &mut B) -> Result<Room, Error<B::Error>> {
         let mut place = None;
         let end = self
@@ -149,7 +149,7 @@ impl FatVolume {
         Ok(found)
     }
 
-    /// Returns a hidden name for this slot that no entry has. Lost journals leave some behind.
+    /// Returns a hidden name for this slot that no entry has. Entries of lost journals may remain.
     pub(super) async fn hidden_name_for<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -171,8 +171,8 @@ impl FatVolume {
             .ok_or(Error::NameTaken(super::names::hidden_name(slot as u32)))
     }
 
-    /// Returns true if an entry of another name begins with one of these clusters: a computer that repairs a
-    /// card makes files of chains without an owner.
+    /// Returns true if an entry with another name begins at one of these clusters: repair tools make files of
+    /// orphaned chains.
     pub(super) async fn is_claimed<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -193,7 +193,7 @@ impl FatVolume {
         Ok(is_claimed)
     }
 
-    /// Reads an entry; its block is at hand afterwards.
+    /// Reads an entry and leaves its block in the buffer.
     pub(super) async fn slot<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -204,7 +204,7 @@ impl FatVolume {
         Ok(Slot::parse(&entries[usize::from(place.index)]))
     }
 
-    /// The entry of a file, if it is still there.
+    /// Returns the entry of a file, if it still exists.
     pub(super) async fn entry_of<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -225,7 +225,7 @@ impl FatVolume {
         Ok(is_it.then_some(entry))
     }
 
-    /// Writes an entry, whose block is at hand.
+    /// Writes an entry whose block is in the buffer.
     pub(super) async fn write_entry<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -237,7 +237,7 @@ impl FatVolume {
         self.write_back(card, place.block).await
     }
 
-    /// Deletes an entry, whose block is at hand, and its long name.
+    /// Deletes an entry whose block is in the buffer, and its long name.
     pub(super) async fn delete_entry<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -259,7 +259,7 @@ impl FatVolume {
         self.write_back(card, place.block).await
     }
 
-    /// Empties a cluster, but for an entry at its start.
+    /// Clears a cluster, except for an optional entry at its start.
     pub(super) async fn write_directory<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -285,12 +285,12 @@ impl FatVolume {
     }
 }
 
-/// Returns true if an entry is a file's.
+/// Returns true if an entry is a file.
 pub(super) fn is_file(entry: &ShortEntry) -> bool {
     entry.attributes() & (ATTR_DIRECTORY | ATTR_VOLUME_ID) == 0
 }
 
-/// Returns true if a new entry can go here.
+/// Returns true if the entry is free.
 pub(super) fn is_free(raw: &[u8; ENTRY_SIZE]) -> bool {
     matches!(raw[0], ENTRY_FREE | ENTRY_END)
 }

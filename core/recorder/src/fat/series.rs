@@ -1,7 +1,7 @@
-//! Numbers: each prefix has its own, without holes.
+//! Recording numbers: consecutive per prefix.
 //!
-//! The journal remembers the next number of each prefix. Where it cannot know, it is found again from the
-//! names in the highest folder: after the journal was lost, and after a computer has written to the card.
+//! The journal stores the next number of each prefix. If the journal was lost, or a computer has written to
+//! the card, the number is determined again from the names in the highest folder.
 
 use super::folder::Found;
 use super::names::number_of;
@@ -10,7 +10,7 @@ use super::{Error, FatVolume};
 use crate::volume::{Blocks, FOLDER_RECORDINGS_MAX, FileId, NUMBER_LAST, RESERVED_MAX};
 use hadris_fat_raw::ATTR_DIRECTORY;
 
-/// A name in this folder.
+/// Returns the first name in this folder.
 pub(super) fn in_folder(prefix: [u8; 3], folder: u32) -> FileId {
     FileId {
         prefix,
@@ -30,14 +30,14 @@ impl FatVolume {
         all.find(|series| series.prefix == prefix)
     }
 
-    /// Notes that a number is in use.
+    /// Marks a number as used.
     pub(super) fn use_number(&mut self, id: FileId) {
         if let Some(series) = self.series_mut(id.prefix) {
             series.next = series.next.max(id.number + 1);
         }
     }
 
-    /// Notes that a number is free: the next recording gets it if it was the last.
+    /// Frees a number: if it was the last, the next recording gets it.
     pub(super) fn free_number(&mut self, id: FileId) {
         if let Some(series) = self.series_mut(id.prefix)
             && series.next == id.number + 1
@@ -46,7 +46,7 @@ impl FatVolume {
         }
     }
 
-    /// Returns the number of unfinished files with a prefix that have no name yet.
+    /// Returns the number of unfinished files with this prefix that are not named yet.
     pub(super) fn unnamed(&self, prefix: [u8; 3]) -> u32 {
         let files = self.record.reserved.iter().flatten();
         files
@@ -54,7 +54,7 @@ impl FatVolume {
             .count() as u32
     }
 
-    /// Makes the numbers of a prefix known.
+    /// Determines the numbers of a prefix, if they are not known.
     pub(super) async fn know_series<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -72,7 +72,7 @@ impl FatVolume {
             let mut files = self.record.reserved.iter().flatten();
             files.any(|file| file.prefix == series.prefix)
         };
-        // The oldest that has no unfinished file makes room. There is one: a slot is free.
+        // Replaces the oldest series without unfinished files. There is one, because a slot is free.
         let all = &self.record.series;
         let free = all.iter().position(Option::is_none).or_else(|| {
             let is_idle = |series: &Option<Series>| series.is_some_and(|it| !is_in_use(&it));
@@ -92,7 +92,7 @@ impl FatVolume {
         Ok(())
     }
 
-    /// Finds the number after the highest in the folders of a prefix.
+    /// Returns the number after the highest in the folders of a prefix.
     async fn find_next<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -105,7 +105,7 @@ impl FatVolume {
         Ok((number + 1).min(NUMBER_LAST + 1))
     }
 
-    /// Finds the highest number in the folders of a prefix.
+    /// Returns the highest number in the folders of a prefix.
     async fn find_highest<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -125,8 +125,8 @@ impl FatVolume {
         Ok(None)
     }
 
-    /// Raises the next number above one that somebody else has used, and above all in the same folder. If
-    /// the folder is somebody else's, numbers go on behind it.
+    /// Raises the next number above one that another program has used, and above all others in its folder. If
+    /// the folder is foreign, numbering continues in the next folder.
     pub(super) async fn pass_taken<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -147,7 +147,7 @@ impl FatVolume {
         Ok(())
     }
 
-    /// Counts the epochs that a recording's place in the index tells of: none may come again.
+    /// Raises the epoch count to the one implied by a recording's index record, so that no epoch recurs.
     async fn count_epochs<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -162,7 +162,7 @@ impl FatVolume {
         Ok(())
     }
 
-    /// Finds the directory with the highest number below this one: its number and first cluster.
+    /// Returns number and first cluster of the directory with the highest number below `below`.
     async fn folder_below<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -180,7 +180,7 @@ impl FatVolume {
         Ok(highest)
     }
 
-    /// Finds the directory with the lowest number from this one on.
+    /// Returns the lowest directory number that is at least `from`.
     pub(super) async fn folder_from<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -197,7 +197,7 @@ impl FatVolume {
         Ok(lowest)
     }
 
-    /// Shows prefix, number and entry of every directory that is named like a folder.
+    /// Calls `show` with prefix, number and entry of every directory whose name has the form of a folder.
     async fn scan_folders<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -218,7 +218,7 @@ impl FatVolume {
         .map(drop)
     }
 
-    /// Finds out about the prefixes on a card of which the journal knows none.
+    /// Determines the prefixes on a card whose journal stores none.
     pub(super) async fn discover_series<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -235,7 +235,7 @@ impl FatVolume {
         .await?;
         for prefix in prefixes.into_iter().flatten() {
             let next = self.find_next(card, prefix).await?;
-            // A prefix without a recording takes no place from others.
+            // Do not store prefixes without recordings.
             if next > 1 {
                 self.add_series(prefix, next)?;
             }
@@ -243,7 +243,7 @@ impl FatVolume {
         Ok(())
     }
 
-    /// Raises the next numbers above those that somebody else has used.
+    /// Raises the next numbers above those that another program has used.
     pub(super) async fn check_series<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -264,7 +264,7 @@ impl FatVolume {
         Ok(())
     }
 
-    /// Sees to it that the recordings which prepared files become have a folder, one more included.
+    /// Creates the folders for all prepared files and for the file being reserved.
     pub(super) async fn prepare_folder<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -280,7 +280,7 @@ impl FatVolume {
             let folder = number / FOLDER_RECORDINGS_MAX;
             let taken = self.folder_for(card, in_folder(prefix, folder)).await;
             match taken {
-                // Somebody else's folder is in the way: numbers go on behind it.
+                // A foreign folder has this name: numbering continues in the next one.
                 Err(Error::NameTaken(_)) => {
                     if let Some(series) = self.series_mut(prefix) {
                         series.next = (folder + 1) * FOLDER_RECORDINGS_MAX;

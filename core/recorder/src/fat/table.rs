@@ -5,11 +5,11 @@ use crate::volume::Blocks;
 use core::slice::from_mut;
 use hadris_fat_raw::{FIRST_DATA_CLUSTER, FatKind};
 
-/// Blocks written with one command at most, so that samples can go in between.
+/// Maximum number of blocks per write command, so that samples can be written in between.
 pub(super) const SLICE_BLOCKS: u32 = 16;
 
-/// Consecutive clusters. Of those that are kept, the first `head` make a chain, and the others a second
-/// one. The rest is free.
+/// A run of consecutive clusters. The first `kept` clusters stay allocated: the first `head` of them form one
+/// chain and the others a second one. The rest is free.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Chain {
     pub(super) first: u32,
@@ -23,7 +23,7 @@ impl Chain {
         self.first + self.clusters
     }
 
-    /// Returns the entry of the FAT for this cluster.
+    /// Returns the FAT entry for this cluster.
     fn entry(&self, kind: FatKind, cluster: u32) -> u32 {
         let end = cluster + 1 - self.first;
         match end.cmp(&self.kept) {
@@ -35,14 +35,13 @@ impl Chain {
     }
 }
 
-/// The largest unit of a card that a file's beginning is aligned to, in blocks: 4 MiB, the allocation unit
-/// of cards up to 32 GB.
+/// Largest alignment of a file's beginning, in blocks: 4 MiB, the allocation unit of cards up to 32 GB.
 const UNIT_BLOCKS_MAX: u32 = 8192;
-/// Least units of a file that is aligned to them, so that little room is lost between files.
+/// Minimum length of a file in units to which it is aligned, so that little space is lost between files.
 const UNITS_OF_FILE_MIN: u32 = 8;
 
 impl FatVolume {
-    /// Reads the block of the FAT with this cluster's entry, and gives all bits of the entry.
+    /// Reads the FAT block with this cluster's entry, and returns the entry with all its bits.
     pub(super) async fn entry<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -53,14 +52,14 @@ impl FatVolume {
         Ok(self.entry_here(cluster))
     }
 
-    /// An entry from the block that was read last.
+    /// Returns an entry from the block that was read last.
     fn entry_here(&self, cluster: u32) -> u32 {
         let kind = self.layout.kind;
         let at = (cluster % self.layout.entries_of_block()) as usize * kind.entry_len();
         kind.decode(cluster.into(), &self.block[at..])
     }
 
-    /// Returns true if all entries of some clusters are as they should be.
+    /// Returns true if `is_right` accepts all entries of the given clusters.
     pub(super) async fn all_entries<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -82,7 +81,7 @@ impl FatVolume {
         Ok(true)
     }
 
-    /// Returns true if a chain is exactly this one.
+    /// Returns true if the FAT contains exactly this chain.
     pub(super) async fn is_chain<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -96,9 +95,9 @@ impl FatVolume {
         .await
     }
 
-    /// Returns true if each cluster is free, or as it is in the whole chain, or as it is in the part that is
-    /// kept: the state that an interrupted operation leaves. Another file that has taken some of the
-    /// clusters shows, unless it ends just where the chain does.
+    /// Returns true if each cluster is free, or linked as in the whole chain, or linked as in the kept part:
+    /// the states that an interrupted operation leaves. Detects another file that has taken some of the
+    /// clusters, unless it ends at the same cluster as the chain.
     pub(super) async fn is_part_done<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -116,8 +115,8 @@ impl FatVolume {
         .await
     }
 
-    /// Writes a chain to the FATs, from its cluster number `from` on. Only blocks that hold other entries
-    /// too are read, so that no entry may have bits above its value.
+    /// Writes a chain to the FATs, from its cluster number `from` on. Reads only blocks that also contain
+    /// other entries, so no entry may have bits above its value.
     pub(super) async fn write_chain<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -134,7 +133,7 @@ impl FatVolume {
         let mut at = begin / per_block;
         while at <= last {
             let mut count = (last - at + 1).min(SLICE_BLOCKS);
-            // There is room for one block that has to be read.
+            // The buffer holds only one block that has to be preserved.
             if count > 1 && is_part(at) && is_part(at + count - 1) {
                 count -= 1;
             }
@@ -151,7 +150,7 @@ impl FatVolume {
         Ok(())
     }
 
-    /// Writes some blocks to the FATs, with the entries of some clusters.
+    /// Writes the given blocks to the FATs, with the entries of the given clusters.
     async fn write_slice<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -163,7 +162,7 @@ impl FatVolume {
         let kind = self.layout.kind;
         let per_block = self.layout.entries_of_block();
         let old = &self.block;
-        // What is read is written last: it is right only when the other is, too.
+        // Write the active FAT last, so that once it is correct the other is too.
         for fat in self.layout.mirror.into_iter().chain([self.layout.fat]) {
             card.write(
                 fat + blocks.start,
@@ -207,11 +206,11 @@ impl FatVolume {
         Ok(())
     }
 
-    /// The first free run of so many clusters from the hint on, or the longest there is. Its first
-    /// cluster and its length, which is 0 if nothing is free.
+    /// Returns the first cluster and the length of the first free run of `wanted` clusters from the hint on,
+    /// or of the longest if none is long enough. The length is 0 if no cluster is free.
     ///
-    /// A long run begins where one of the card's own units may, if there is such a run: a unit that is
-    /// written from its middle on is slower on many cards.
+    /// A long run begins at a multiple of the card's allocation unit if there is such a run: on many cards a
+    /// unit is slower when it is not written from its beginning.
     pub(super) async fn free_run<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -220,11 +219,11 @@ impl FatVolume {
         let blocks = wanted.saturating_mul(self.layout.cluster_blocks);
         let unit = 1 << (blocks / UNITS_OF_FILE_MIN).max(1).ilog2();
         let clusters = unit.min(UNIT_BLOCKS_MAX) / self.layout.cluster_blocks;
-        let is_even = self
+        let is_aligned = self
             .layout
             .block_of(FIRST_DATA_CLUSTER)
             .is_multiple_of(self.layout.cluster_blocks);
-        if clusters > 1 && is_even {
+        if clusters > 1 && is_aligned {
             let found = self.free_run_at(card, wanted, clusters).await?;
             if found.1 == wanted {
                 return Ok(found);
@@ -233,8 +232,8 @@ impl FatVolume {
         self.free_run_at(card, wanted, 1).await
     }
 
-    /// The same, of runs that begin at a multiple of so many clusters of the card; of 1 they begin anywhere,
-    /// since clusters need not lie at multiples of their own size.
+    /// Like [`free_run`](Self::free_run), for runs that begin at a multiple of `unit` clusters of the card.
+    /// With a `unit` of 1 they begin anywhere, because clusters need not be aligned to their own size.
     async fn free_run_at<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -277,9 +276,9 @@ impl FatVolume {
             } else {
                 self.entry_here(cluster)
             };
-            // Bits above the value would be lost.
-            let is_even = unit == 1 || self.layout.block_of(cluster).is_multiple_of(unit_blocks);
-            let may_be_in = run > 0 || is_even;
+            // A nonzero reserved upper nibble counts as used, because rewriting the entry would clear it.
+            let is_aligned = unit == 1 || self.layout.block_of(cluster).is_multiple_of(unit_blocks);
+            let may_be_in = run > 0 || is_aligned;
             run = if entry == 0 && may_be_in { run + 1 } else { 0 };
             if run > longest.1 {
                 longest = (cluster + 1 - run, run);
@@ -291,7 +290,7 @@ impl FatVolume {
         Ok(longest)
     }
 
-    /// Reads a block.
+    /// Reads a block into the buffer.
     pub(super) async fn read<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -301,7 +300,7 @@ impl FatVolume {
         read.map_err(Error::Card)
     }
 
-    /// Writes the block that was read last, with what was changed in it.
+    /// Writes the buffered block back.
     pub(super) async fn write_back<B: Blocks>(
         &mut self,
         card: &mut B,

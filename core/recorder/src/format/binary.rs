@@ -7,24 +7,24 @@
 //!    36  payload, 472 bytes                                      508  crc u32
 //! ```
 //!
-//! All little endian. `first` is where in the payload the first sample begins that begins there, 0xFFFF if
-//! none does; `sample` is the index of the first sample that begins there or later. `gaps` and `lost` are
-//! the stream's totals in this file, this block included, both with an upper limit.
+//! All fields are little endian. `first` is the offset in the payload of the first sample that begins there,
+//! or 0xFFFF if none does; `sample` is the index of the first sample that begins there or later. `gaps` and
+//! `lost` are the stream's totals in this file, this block included; both saturate.
 
 use crate::crc32::crc32;
 use crate::gap::Gap;
 use cardiograph_card::{BLOCK_BYTES, Block};
 
-/// Bytes of samples in a block.
+/// Size of a block's payload in bytes.
 pub(crate) const PAYLOAD_BYTES: usize = 472;
 pub(crate) const PAYLOAD_AT: usize = 36;
 const CRC_AT: usize = BLOCK_BYTES - 4;
 const _: () = assert!(PAYLOAD_AT + PAYLOAD_BYTES == CRC_AT);
 
-/// Bytes of a gap: four numbers and the cause.
+/// Size of a gap in bytes: four numbers and the cause.
 pub(crate) const GAP_BYTES: usize = 4 * 8 + 1;
 
-/// Means that no sample begins in a block.
+/// Value of `first` if no sample begins in the block.
 pub(crate) const NO_SAMPLE: u16 = u16::MAX;
 
 /// Content of a block.
@@ -36,12 +36,12 @@ pub(crate) enum BlockKind {
     Gap = 2,
 }
 
-/// Everything before the payload.
+/// All fields before the payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
     pub(crate) epoch: u32,
     pub(crate) index: u32,
-    /// Durable blocks; in block 0 the number of the recording.
+    /// Number of durable blocks; in block 0, the number of the recording.
     pub(crate) durable: u32,
     pub(crate) kind: u8,
     pub(crate) stream: u8,
@@ -53,7 +53,7 @@ pub(crate) struct Head {
     pub(crate) age_ms: u32,
 }
 
-/// Fills in everything but the payload.
+/// Writes everything except the payload.
 pub(crate) fn seal(block: &mut Block, head: &Head) {
     block[0..4].copy_from_slice(&head.epoch.to_le_bytes());
     block[4..8].copy_from_slice(&head.index.to_le_bytes());
@@ -71,8 +71,8 @@ pub(crate) fn seal(block: &mut Block, head: &Head) {
     block[CRC_AT..].copy_from_slice(&crc.to_le_bytes());
 }
 
-/// Returns the head of a block whose checksum and lengths are right. Fields that version 0.1 did not have
-/// mean nothing there.
+/// Returns the head of a block with a valid checksum. In blocks of version 0.1 the fields that it did not
+/// have are meaningless.
 pub(crate) fn read(block: &Block) -> Option<Head> {
     if u32_at(block, CRC_AT) != crc32(0, &block[..CRC_AT]) {
         return None;

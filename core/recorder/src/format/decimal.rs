@@ -1,12 +1,13 @@
-//! Numbers as text, without floating point: small cores have none, and take thousands of cycles for it.
+//! Numbers as text, without floating-point arithmetic: small cores have no FPU and need thousands of cycles
+//! per operation.
 
-/// Text of bounded length.
+/// Text in a buffer of fixed size.
 pub(crate) struct Text<'a> {
     bytes: &'a mut [u8],
     len: usize,
-    /// Bytes that are still to be left out.
+    /// Bytes that are still to be skipped.
     skip: usize,
-    /// Bytes pushed, whether there was room for them or not.
+    /// Bytes pushed, including those skipped and those without room.
     pushed: usize,
 }
 
@@ -15,7 +16,7 @@ impl<'a> Text<'a> {
         Text::behind(bytes, 0)
     }
 
-    /// Leaves out the first `skip` bytes of the text.
+    /// Creates a text that skips its first `skip` bytes.
     pub(crate) fn behind(bytes: &'a mut [u8], skip: usize) -> Self {
         Text {
             bytes,
@@ -29,12 +30,12 @@ impl<'a> Text<'a> {
         self.len
     }
 
-    /// Length of the whole text, with what was left out and what had no room.
+    /// Returns the length of the whole text, including skipped bytes and those without room.
     pub(crate) fn pushed(&self) -> usize {
         self.pushed
     }
 
-    /// Appends as much as there is room for.
+    /// Appends as many bytes as there is room for.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.pushed += bytes.len();
         let skipped = self.skip.min(bytes.len());
@@ -63,8 +64,8 @@ impl<'a> Text<'a> {
         self.push_unsigned(number.unsigned_abs());
     }
 
-    /// An IEEE 754 double with so many digits behind the point, at most [`DECIMALS_MAX`]; halves go to
-    /// the even digit. What is 2^63 or larger is written as infinite.
+    /// Appends an IEEE 754 double with this number of decimal places, at most [`DECIMALS_MAX`], rounded half
+    /// to even. Magnitudes of 2^63 and above are written as infinity.
     pub(crate) fn push_f64(&mut self, number: f64, decimals: u8) {
         let bits = number.to_bits();
         let exponent = (bits >> 52) as i32 & 0x7FF;
@@ -86,7 +87,7 @@ impl<'a> Text<'a> {
         self.push_digits(scaled(mantissa, exponent, decimals), decimals);
     }
 
-    /// A number of 10^-decimals.
+    /// Appends a number in units of 10^-decimals.
     fn push_digits(&mut self, number: u128, decimals: u8) {
         let mut digits = [b'0'; DIGITS_MAX];
         let (mut at, mut rest) = (DIGITS_MAX, number);
@@ -94,7 +95,7 @@ impl<'a> Text<'a> {
             let (left, nine) = split(rest);
             let end = at;
             at = write_digits(nine, &mut digits[..end], end);
-            // Zeros at the front of nine digits count, but for the first nine.
+            // Keep leading zeros of a group of nine digits, except in the first group.
             at = if left > 0 { end - 9 } else { at };
             rest = left;
         }
@@ -109,11 +110,11 @@ impl<'a> Text<'a> {
     }
 }
 
-/// Digits of the largest number.
+/// Maximum number of digits.
 const DIGITS_MAX: usize = 45;
 
-/// What is left of a number above its last nine digits, and those. Small cores divide 32 bits at once, and
-/// take hundreds of instructions for more.
+/// Splits a number into the part above its last nine digits, and those digits. Small cores divide 32 bits
+/// with one instruction and need hundreds for more.
 fn split(number: u128) -> (u128, u32) {
     const NINE_DIGITS: u32 = 1_000_000_000;
     if let Ok(short) = u32::try_from(number) {
@@ -128,7 +129,7 @@ fn split(number: u128) -> (u128, u32) {
     (number / nine_digits, (number % nine_digits) as u32)
 }
 
-/// Writes digits that end at `at`; returns where they begin.
+/// Writes the digits so that they end at `at`; returns the position of the first.
 fn write_digits(mut number: u32, digits: &mut [u8], mut at: usize) -> usize {
     while number > 0 && at > 0 {
         at -= 1;
@@ -138,12 +139,12 @@ fn write_digits(mut number: u32, digits: &mut [u8], mut at: usize) -> usize {
     at
 }
 
-/// Most digits behind the point of a number with one.
+/// Maximum number of decimal places.
 pub const DECIMALS_MAX: u8 = 9;
 
-/// mantissa * 2^exponent * 10^decimals, rounded.
+/// Returns mantissa * 2^exponent * 10^decimals, rounded half to even.
 fn scaled(mantissa: u64, exponent: i32, decimals: u8) -> u128 {
-    // 53 bits and 30 bits; shifted left by 10 at most, since the whole is below 2^63.
+    // 53 bits and 30 bits, shifted left by at most 10, because the value is below 2^63.
     let product = u128::from(mantissa) * u128::from(10_u64.pow(u32::from(decimals)));
     if exponent >= 0 {
         return product << exponent;
@@ -176,7 +177,7 @@ mod tests {
         String::from_utf8(bytes[..len].to_vec()).unwrap()
     }
 
-    /// The standard library rounds the exact value, halves to even.
+    /// The standard library rounds the exact value, half to even.
     #[test]
     fn doubles_are_written_as_the_standard_library_does() {
         let mut random = Seed::new(1).stream("doubles");
@@ -184,7 +185,7 @@ mod tests {
         while tried < 200_000 {
             let mut bits = random.next_u64();
             if tried % 2 == 0 {
-                // Of the size of measurements.
+                // Exponents typical of measurements.
                 let exponent = 1023 - 40 + random.below(80);
                 bits = bits & !(0x7FF << 52) | exponent << 52;
             }

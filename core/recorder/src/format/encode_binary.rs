@@ -9,21 +9,21 @@ use super::schema::Schema;
 use crate::limits::HEADER_BLOCKS;
 use crate::ring::Consumer;
 
-/// Blocks of a header, at most.
+/// Maximum number of blocks of a header.
 pub(super) const BLOCKS_OF_HEADER_MAX: u32 = 2;
 
 impl Encoder {
     pub(super) fn fill_binary(
         &mut self,
         position: &FilePosition,
-        source: &mut Consumer,
+        consumer: &mut Consumer,
         intake: &mut Intake,
     ) -> Filled {
         let Some(schema) = self.schema() else {
             return Filled::Dry;
         };
         if self.len == 0 && self.written == 0 {
-            if let Some(filled) = self.begin_header(position, source, intake) {
+            if let Some(filled) = self.begin_header(position, consumer, intake) {
                 return filled;
             }
             if self.item != Item::Header && !position.may_begin(1) {
@@ -36,38 +36,38 @@ impl Encoder {
         }
         while self.len < PAYLOAD_BYTES {
             if self.written == 0 {
-                self.choose(source, intake);
+                self.choose_item(consumer, intake);
             }
             if self.item == Item::Gap {
-                // Samples before it have a block of their own.
+                // The samples before it stay in a block of their own.
                 if self.len > 0 {
                     break;
                 }
                 self.write_gap();
                 return Filled::Full;
             }
-            if !self.write_sample(source, schema.sample_bytes(), intake) {
-                return self.dry(source);
+            if !self.write_sample(consumer, schema.sample_bytes(), intake) {
+                return self.dry(consumer);
             }
         }
         self.state = State::Full(Seal::Binary(BlockKind::Samples));
         Filled::Full
     }
 
-    /// Decides if a header comes first: where the file begins, and again every so many blocks, so that
-    /// recovery finds it near the end. Returns a result if nothing can be written at all.
+    /// Decides whether a header comes next: at the beginning of the file, and at fixed intervals, so that
+    /// recovery finds one near the end. Returns a result if nothing can be written.
     fn begin_header(
         &mut self,
         position: &FilePosition,
-        source: &Consumer,
+        consumer: &Consumer,
         intake: &Intake,
     ) -> Option<Filled> {
-        // One that has no second block, or no samples behind it, is no use.
+        // A header without a second block, or without samples after it, is useless.
         let may_begin = position.may_begin(BLOCKS_OF_HEADER_MAX);
         if self.item == Item::Header {
-            // A file that nothing comes to stays empty.
-            if !self.is_wanted(source, intake) {
-                return Some(self.dry(source));
+            // A file without data stays empty.
+            if !self.is_wanted(consumer, intake) {
+                return Some(self.dry(consumer));
             }
             return (!may_begin).then_some(Filled::Boundary);
         }
@@ -77,7 +77,7 @@ impl Encoder {
         None
     }
 
-    /// Writes the header, or the part of it that one block has no room for.
+    /// Writes the header, or the part of it that did not fit into the previous block.
     fn write_header(&mut self, position: &FilePosition, schema: &'static Schema) {
         let header = Header {
             prefix: self.prefix,
@@ -103,7 +103,7 @@ impl Encoder {
         self.state = State::Full(Seal::Binary(BlockKind::Header));
     }
 
-    /// Notes where in the block the sample or gap of this index begins.
+    /// Sets the offset at which the sample or gap with this index begins.
     fn set_first(&mut self, at: usize, index: u64) {
         (self.first_at, self.first) = (Some(at as u16), index);
     }
@@ -120,16 +120,16 @@ impl Encoder {
         self.state = State::Full(Seal::Binary(BlockKind::Gap));
     }
 
-    /// Writes as much of a sample as there is room for; returns true if there was any.
-    fn write_sample(&mut self, source: &mut Consumer, bytes: usize, intake: &mut Intake) -> bool {
-        if source.waiting_bytes().min(intake.left_bytes) < bytes {
+    /// Writes as much of a sample as fits; returns false if no whole sample is available.
+    fn write_sample(&mut self, consumer: &mut Consumer, bytes: usize, intake: &mut Intake) -> bool {
+        if consumer.waiting_bytes().min(intake.left_bytes) < bytes {
             return false;
         }
         let count = (bytes - self.written).min(PAYLOAD_BYTES - self.len);
         if self.written == 0 && self.first_at.is_none() {
             self.set_first(self.len, self.account.encoded().next);
         }
-        source.peek(
+        consumer.peek(
             self.written,
             &mut self.block[PAYLOAD_AT + self.len..][..count],
         );
@@ -137,7 +137,7 @@ impl Encoder {
         self.is_marked = false;
         self.written += count;
         if self.written == bytes {
-            source.release(bytes);
+            consumer.release(bytes);
             intake.left_bytes -= bytes;
             self.written = 0;
             self.account.pass_sample();
@@ -145,8 +145,8 @@ impl Encoder {
         true
     }
 
-    /// Seals a block that is not full, behind the end of the sample that was begun.
-    pub(super) fn mark_binary(&mut self, position: &FilePosition, source: &mut Consumer) {
+    /// Completes the unfinished sample and marks the partial block as full.
+    pub(super) fn mark_binary(&mut self, position: &FilePosition, consumer: &mut Consumer) {
         let Some(schema) = self.schema() else {
             return;
         };
@@ -155,10 +155,10 @@ impl Encoder {
             return;
         }
         let mut intake = Intake::REST;
-        // The sample is in the ring as a whole.
+        // The whole sample is still in the ring.
         while self.written > 0
             && self.len < PAYLOAD_BYTES
-            && self.write_sample(source, schema.sample_bytes(), &mut intake)
+            && self.write_sample(consumer, schema.sample_bytes(), &mut intake)
         {}
         self.state = State::Full(Seal::Binary(BlockKind::Samples));
     }
@@ -188,7 +188,7 @@ impl Encoder {
         binary::seal(&mut self.block, &head);
     }
 
-    /// Leaves out a sample that has no block left to go on in: it is still in the ring.
+    /// Removes the beginning of a sample that has no block to continue in; the ring still holds the sample.
     fn cut_sample(&mut self) {
         let part = self.written.min(self.len);
         self.len -= part;
@@ -196,7 +196,7 @@ impl Encoder {
         self.first_at = self.first_at.filter(|at| usize::from(*at) < self.len);
     }
 
-    /// Index of the first sample that begins behind the block.
+    /// Returns the index of the first sample that begins after the block.
     fn next_to_begin(&self) -> u64 {
         let next = self.account.encoded().next;
         next + u64::from(self.written > 0)

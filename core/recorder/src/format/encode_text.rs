@@ -1,7 +1,7 @@
-//! Blocks of lines.
+//! Blocks of text lines.
 //!
-//! A line may go on in the next block; a mark has to wait for its end. In a block with a mark lines begin
-//! only while the longest one still leaves room for it.
+//! A line may continue in the next block, but not past a mark. In a block with a mark, a new line begins only
+//! while it leaves enough room for the mark.
 
 use super::encoder::{Encoder, Filled, Intake, Item, Seal, State};
 use super::mark::is_mark_block;
@@ -15,11 +15,11 @@ use cardiograph_card::BLOCK_BYTES;
 /// Result of writing a line.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Wrote {
-    /// Some of it, or all, is in the block.
+    /// Some or all of the line is in the block.
     Some,
-    /// There was none.
+    /// There was no line.
     Nothing,
-    /// It would leave no room for the mark of this block.
+    /// The line would leave no room for the mark of this block.
     NoRoom,
 }
 
@@ -27,7 +27,7 @@ impl Encoder {
     pub(super) fn fill_text(
         &mut self,
         position: &FilePosition,
-        source: &mut Consumer,
+        consumer: &mut Consumer,
         intake: &mut Intake,
     ) -> Filled {
         if position.is_full() {
@@ -38,20 +38,20 @@ impl Encoder {
                 self.write_mark();
                 break;
             }
-            match self.write_line(position, source, intake) {
+            match self.write_line(position, consumer, intake) {
                 Wrote::Some => (),
-                Wrote::Nothing => return self.dry(source),
+                Wrote::Nothing => return self.dry(consumer),
                 Wrote::NoRoom => self.write_mark(),
             }
         }
         Filled::Full
     }
 
-    pub(super) fn mark_text(&mut self, position: &FilePosition, source: &mut Consumer) {
+    pub(super) fn mark_text(&mut self, position: &FilePosition, consumer: &mut Consumer) {
         let mut intake = Intake::REST;
-        // The rest of a line that was begun is in the ring.
+        // The rest of the unfinished line is in the ring.
         while self.written > 0 && self.item != Item::Mark {
-            let wrote = self.write_line(position, source, &mut intake);
+            let wrote = self.write_line(position, consumer, &mut intake);
             if self.is_full() {
                 return;
             }
@@ -62,17 +62,18 @@ impl Encoder {
         self.write_mark();
     }
 
-    /// Returns true if this block has to end with a mark, so that no line goes on behind it.
+    /// Returns true if this block has to end with a mark, so that no line may continue past it.
     fn is_mark_block(position: &FilePosition) -> bool {
         is_mark_block(position.index)
             || position.left() == 1
             || (position.step > 0 && (position.index + 1).is_multiple_of(position.step))
     }
 
-    /// Writes the line with the mark, or as much of it as the block holds. The fields come with the seal.
+    /// Writes the line with the mark, or as much of it as fits into the block. Sealing adds the fields.
     fn write_mark(&mut self) {
         let indent = text::indent(self.schema());
-        // A line that began in the block before goes on with blanks: `written` counts its first bytes.
+        // If the line began in the previous block, it continues with blanks; `written` counts its first
+        // bytes.
         let begun = match self.item {
             Item::Mark => self.written,
             _ => 0,
@@ -102,18 +103,18 @@ impl Encoder {
         }
     }
 
-    /// Writes the line that is due, or goes on with the one that was begun.
+    /// Writes the next line, or continues the unfinished one.
     fn write_line(
         &mut self,
         position: &FilePosition,
-        source: &mut Consumer,
+        consumer: &mut Consumer,
         intake: &mut Intake,
     ) -> Wrote {
-        if self.is_bulk(position) && self.copy_lines(position, source, intake) {
+        if self.is_bulk(position) && self.copy_lines(position, consumer, intake) {
             return Wrote::Some;
         }
         let mut line = [0; LINE_BYTES_MAX];
-        let Some(len) = self.make_line(position, source, intake, &mut line) else {
+        let Some(len) = self.make_line(position, consumer, intake, &mut line) else {
             return Wrote::Nothing;
         };
         let content_max = BLOCK_BYTES - self.mark_line_bytes();
@@ -129,7 +130,7 @@ impl Encoder {
         self.is_marked = false;
         self.written += count;
         if count == left.len() {
-            self.end_line(position, source, intake, len);
+            self.end_line(position, consumer, intake, len);
         }
         self.note_full();
         Wrote::Some
@@ -141,7 +142,7 @@ impl Encoder {
         }
     }
 
-    /// Returns true if lines may be copied as they lie in the ring, many at once.
+    /// Returns true if many lines may be copied from the ring at once, unchanged.
     fn is_bulk(&self, position: &FilePosition) -> bool {
         matches!(self.format, Format::Lines { .. })
             && self.item == Item::Sample
@@ -149,22 +150,22 @@ impl Encoder {
             && !Self::is_mark_block(position)
     }
 
-    /// Fills the block with whole lines and the beginning of one; returns true if there were any.
+    /// Fills the block with complete lines and the beginning of one; returns false if there were none.
     fn copy_lines(
         &mut self,
         position: &FilePosition,
-        source: &mut Consumer,
+        consumer: &mut Consumer,
         intake: &mut Intake,
     ) -> bool {
         let room = &mut self.block[self.len..];
-        let waiting = source.waiting_bytes().min(intake.left_bytes);
+        let waiting = consumer.waiting_bytes().min(intake.left_bytes);
         let count = waiting.saturating_sub(self.written).min(room.len());
         if count == 0 {
             return false;
         }
         let lines = &mut room[..count];
-        source.peek(self.written, lines);
-        // Bytes of the ring that are in the block as whole lines.
+        consumer.peek(self.written, lines);
+        // Number of bytes of the ring whose lines are complete in the block.
         let mut whole = 0;
         let begun = self.written;
         for (byte, at) in lines.iter().zip(1..) {
@@ -176,7 +177,7 @@ impl Encoder {
             }
         }
         self.written = begun + count - whole;
-        source.release(whole);
+        consumer.release(whole);
         intake.left_bytes -= whole;
         self.len += count;
         self.is_marked = false;
@@ -184,18 +185,18 @@ impl Encoder {
         true
     }
 
-    /// Makes the line that is due; returns its length. `None` if nothing waits.
+    /// Formats the next line and returns its length, or `None` if there is nothing to write.
     fn make_line(
         &mut self,
         position: &FilePosition,
-        source: &mut Consumer,
+        consumer: &mut Consumer,
         intake: &mut Intake,
         line: &mut [u8; LINE_BYTES_MAX],
     ) -> Option<usize> {
         let schema = self.schema();
         if self.item == Item::Header {
-            // A file that nothing comes to stays empty.
-            if self.written == 0 && !self.is_wanted(source, intake) {
+            // A file without data stays empty.
+            if self.written == 0 && !self.is_wanted(consumer, intake) {
                 return None;
             }
             let place = self.session.map_or(0, |session| session.schema());
@@ -214,21 +215,21 @@ impl Encoder {
             return Some(text::about(schema, &about, line));
         }
         if self.written == 0 {
-            self.choose(source, intake);
+            self.choose_item(consumer, intake);
         }
         if let (Item::Gap, Some(gap)) = (self.item, self.account.gap()) {
             return Some(text::gap(schema, &gap, line));
         }
-        let Next::Samples(waiting) = source.next() else {
+        let Next::Samples(waiting) = consumer.next() else {
             return None;
         };
-        sample_line(source, schema, waiting.min(intake.left_bytes), line)
+        sample_line(consumer, schema, waiting.min(intake.left_bytes), line)
     }
 
     fn end_line(
         &mut self,
         position: &FilePosition,
-        source: &mut Consumer,
+        consumer: &mut Consumer,
         intake: &mut Intake,
         len: usize,
     ) {
@@ -242,7 +243,7 @@ impl Encoder {
             }
             Item::Sample => {
                 let bytes = self.schema().map_or(len, |schema| schema.sample_bytes());
-                source.release(bytes);
+                consumer.release(bytes);
                 intake.left_bytes = intake.left_bytes.saturating_sub(bytes);
                 self.account.pass_sample();
                 Item::Sample
@@ -252,14 +253,14 @@ impl Encoder {
     }
 }
 
-/// Bytes of the file before a block.
+/// Returns the file offset of a block.
 fn bytes_at(position: &FilePosition) -> u32 {
     position.index * BLOCK_BYTES as u32
 }
 
-/// Makes the line of the sample that is next in the ring; returns its length.
+/// Formats the next sample of the ring as a line and returns its length.
 fn sample_line(
-    source: &Consumer,
+    consumer: &Consumer,
     schema: Option<&super::Schema>,
     waiting: usize,
     line: &mut [u8; LINE_BYTES_MAX],
@@ -270,14 +271,14 @@ fn sample_line(
             return None;
         }
         let mut sample = [0; SAMPLE_BYTES_MAX];
-        source.peek(0, &mut sample[..bytes]);
+        consumer.peek(0, &mut sample[..bytes]);
         let mut text = decimal::Text::new(line);
         schema.write_row(&sample[..bytes], &mut text);
         return Some(text.len());
     }
-    // The ring takes lines of this length at most.
+    // The ring accepts no longer lines.
     let count = waiting.min(line.len());
-    source.peek(0, &mut line[..count]);
+    consumer.peek(0, &mut line[..count]);
     let end = line[..count].iter().position(|byte| *byte == b'\n');
     match end {
         Some(at) => Some(at + 1),

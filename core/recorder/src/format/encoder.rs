@@ -1,4 +1,4 @@
-//! Turns what waits in a ring into blocks of a file.
+//! Turns the contents of a ring into blocks of a file.
 //!
 //! ```text
 //!              ┌──── header, gap, sample ────┐
@@ -8,11 +8,11 @@
 //!                                             └────────── Open <─────────┘
 //! ```
 //!
-//! An encoder makes the blocks of one stream and does no I/O. The file's position belongs to whoever pushes
-//! blocks: binary streams share a file, so a block gets its index and its checksum just before the push.
+//! An encoder produces the blocks of one stream and does no I/O. The caller that pushes blocks owns the file
+//! position: binary streams share a file, so a block gets its index and checksum just before the push.
 //!
-//! A line or a binary sample may go on in the next block. Its bytes stay in the ring until its end is in a
-//! block: a card that fails takes blocks only, and a sample never goes on in another file.
+//! A line or a binary sample may continue in the next block. Its bytes stay in the ring until its end is in a
+//! block, so that a card failure loses only data in blocks and no sample continues in another file.
 
 use super::binary::BlockKind;
 use super::mark::{self, Mark};
@@ -27,7 +27,7 @@ use crate::ring::{Consumer, Next};
 use crate::session::Session;
 use cardiograph_card::{BLOCK_BYTES, Block};
 
-/// Makes the blocks of one stream.
+/// Encoder of one stream.
 pub(crate) struct Encoder {
     pub(super) format: Format,
     pub(super) prefix: [u8; 3],
@@ -35,20 +35,20 @@ pub(crate) struct Encoder {
     pub(super) session: Option<Session>,
     pub(super) account: Account,
     pub(super) block: Block,
-    /// Bytes of the block, or of its payload, that are filled.
+    /// Number of bytes filled in the block, or in its payload.
     pub(super) len: usize,
-    /// Content that is being written, or comes next.
+    /// Item that is being written, or comes next.
     pub(super) item: Item,
-    /// Bytes of that content that are in blocks already.
+    /// Number of bytes of that item that are already in blocks.
     pub(super) written: usize,
     pub(super) state: State,
     /// Text: CRC-32 of the blocks since the last mark.
     crc: u32,
-    /// The block before this one ends with a mark, or there is none.
+    /// True if the previous block ends with a mark, or there is no previous block.
     pub(super) is_marked: bool,
-    /// Text: bytes of the file, which has less than 4 GiB, up to the end of its last line that is not a mark.
+    /// Text: file offset of the end of the last line that is not a mark; files are smaller than 4 GiB.
     pub(super) content_bytes: u32,
-    /// Binary: where in the block the first sample begins.
+    /// Binary: offset of the first sample that begins in the block.
     pub(super) first_at: Option<u16>,
     /// Binary: index of that sample.
     pub(super) first: u64,
@@ -56,40 +56,40 @@ pub(crate) struct Encoder {
     pub(super) header_index: u32,
 }
 
-/// What a call takes out of the ring.
+/// Limits and result of taking data from the ring.
 pub(super) struct Intake {
-    /// Bytes of samples that it may still take.
+    /// Number of sample bytes that may still be taken.
     pub(super) left_bytes: usize,
-    /// The gap that it took. The next one stays in the ring.
+    /// The gap that was taken. A second one stays in the ring.
     pub(super) gap: Option<Gap>,
 }
 
 impl Intake {
-    /// Takes the rest of a line or sample that was begun.
+    /// For the rest of an unfinished line or sample.
     pub(super) const REST: Intake = Intake {
         left_bytes: usize::MAX,
         gap: None,
     };
 }
 
-/// Content of a file.
+/// Items of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Item {
-    /// Text: the names of the columns. Binary: the header.
+    /// Text: the column names. Binary: the header.
     Header,
     /// Text: number and session of the file.
     About,
     Gap,
     Sample,
-    /// Text: a mark whose line began in the block before.
+    /// Text: a mark whose line began in the previous block.
     Mark,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// There is room in the block.
+    /// The block has room.
     Open,
-    /// The block waits to be pushed.
+    /// The block is ready to be pushed.
     Full(Seal),
 }
 
@@ -104,12 +104,12 @@ pub(super) enum Seal {
 /// Result of filling a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Filled {
-    /// The block waits to be pushed.
+    /// The block is ready to be pushed.
     Full,
-    /// There is nothing more to put into it.
+    /// There is nothing more to put into the block.
     Dry,
-    /// What comes next belongs in another file: a session begins, or this file has no room left for the
-    /// stream. An unfinished block has to be marked first.
+    /// The next data belong in another file: a session begins, or this file has no room left for the stream.
+    /// The caller has to mark a partial block first.
     Boundary,
 }
 
@@ -135,8 +135,8 @@ impl Encoder {
         }
     }
 
-    /// Begins a file: its header is due. Without a new session the one before goes on. Nothing of the stream
-    /// may be unfinished; a gap that is pending goes to the new file.
+    /// Begins a file, starting with its header. Without a new session, the previous one continues. Nothing of
+    /// the stream may be unfinished; a pending gap goes to the new file.
     pub(crate) fn start(&mut self, session: Option<Session>) {
         self.session = session.or(self.session);
         self.reset();
@@ -151,7 +151,7 @@ impl Encoder {
         self.first_at = None;
     }
 
-    /// Seals the block that is full.
+    /// Seals the full block and returns it.
     pub(crate) fn block(&mut self, position: &FilePosition) -> &Block {
         match self.state {
             State::Full(Seal::Mark) => {
@@ -164,7 +164,7 @@ impl Encoder {
         &self.block
     }
 
-    /// Notes that the block was pushed at this position: the next one begins.
+    /// Notes that the block was pushed at this position, and begins the next one.
     pub(crate) fn advance(&mut self, position: &FilePosition) {
         match self.state {
             State::Full(Seal::Binary(kind)) => {
@@ -196,22 +196,22 @@ impl Encoder {
         }
     }
 
-    /// Format of the samples.
+    /// Returns the format of the samples.
     pub(crate) fn format(&self) -> &Format {
         &self.format
     }
 
-    /// Prefix of the file's name.
+    /// Returns the prefix of the file names.
     pub(crate) fn prefix(&self) -> [u8; 3] {
         self.prefix
     }
 
-    /// Session of the file.
+    /// Returns the session of the file.
     pub(crate) fn session(&self) -> Option<&Session> {
         self.session.as_ref()
     }
 
-    /// Samples and gaps of the stream.
+    /// Returns the bookkeeping of the stream's samples and gaps.
     pub(crate) fn account(&self) -> &Account {
         &self.account
     }
@@ -221,13 +221,13 @@ impl Encoder {
         self.account.commit();
     }
 
-    /// Returns true if everything that was taken is in pushed blocks, and the last of them ends with a mark.
+    /// Returns true if all data taken are in pushed blocks, and the last of these ends with a mark.
     pub(crate) fn is_marked(&self) -> bool {
         self.len == 0 && self.is_marked && self.written == 0
     }
 
-    /// Blocks that a checkpoint here would write: one that waits or is unfinished, and one for the rest of what
-    /// does not end in a block that is full.
+    /// Returns the number of blocks that a checkpoint would write now: the full or partial block, and one
+    /// more for an item that continues after a full block.
     pub(crate) fn unfinished_blocks(&self) -> u32 {
         match self.is_full() {
             true => 1 + u32::from(self.written > 0),
@@ -235,13 +235,13 @@ impl Encoder {
         }
     }
 
-    /// Returns true if the block waits to be pushed.
+    /// Returns true if the block is ready to be pushed.
     pub(crate) fn is_full(&self) -> bool {
         self.state != State::Open
     }
 
-    /// Blocks that a file must have left for the stream to begin one: a header needs a second block, for
-    /// samples or for its rest.
+    /// Returns the number of blocks that a file must have left before the stream may begin one: a header
+    /// needs a second block, for samples or for its own rest.
     pub(crate) fn blocks_to_begin(&self) -> u32 {
         match self.format {
             Format::Binary(_) if self.item == Item::Header => encode_binary::BLOCKS_OF_HEADER_MAX,
@@ -249,8 +249,8 @@ impl Encoder {
         }
     }
 
-    /// Bytes of the file that hold content: all pushed blocks if binary, and else up to the end of the last
-    /// line that is not a mark.
+    /// Returns the length of the file's content: all pushed blocks for binary, and the end of the last line
+    /// that is not a mark for text.
     pub(crate) fn content_bytes(&self, position: &FilePosition) -> u64 {
         match self.format {
             Format::Binary(_) => u64::from(position.index) * BLOCK_BYTES as u64,
@@ -258,23 +258,25 @@ impl Encoder {
         }
     }
 
-    /// Gives up everything that is not durable, the card having failed. Returns the gap, if it has grown.
+    /// Gives up everything that is not durable, because the card failed. Returns the pending gap if it grew.
     pub(crate) fn lose_blocks(&mut self, now_us: u64, cause: Cause) -> Option<Gap> {
         self.reset();
         self.account.lose_blocks(now_us, cause)
     }
 
-    /// Gives up the pending gap and the `count` samples after it: they are lost, and in no file. Returns them.
+    /// Gives up the pending gap and the `count` samples after it: they are lost, and no file contains the
+    /// gap. Returns the gap.
     pub(crate) fn give_up(&mut self, count: u64, now_us: u64, cause: Cause) -> Option<Gap> {
         self.account.give_up(count, now_us, cause)
     }
 
-    /// Fills the block with what waits in the ring, at most `limit_bytes` of it: those of whole samples.
-    /// Returns the gap that it took, one at most: gaps are reported as they come.
+    /// Fills the block with at most `limit_bytes` of samples from the ring; `limit_bytes` has to end at a
+    /// sample boundary. Returns the gap that was taken, if any: at most one per call, so that gaps are
+    /// reported in order.
     pub(crate) fn fill(
         &mut self,
         position: &FilePosition,
-        source: &mut Consumer,
+        consumer: &mut Consumer,
         limit_bytes: usize,
     ) -> (Filled, Option<Gap>) {
         if self.is_full() {
@@ -285,15 +287,15 @@ impl Encoder {
             gap: None,
         };
         let filled = match self.format {
-            Format::Binary(_) => self.fill_binary(position, source, &mut intake),
-            _ => self.fill_text(position, source, &mut intake),
+            Format::Binary(_) => self.fill_binary(position, consumer, &mut intake),
+            _ => self.fill_text(position, consumer, &mut intake),
         };
         (filled, intake.gap)
     }
 
-    /// Ends the block with a mark, and the line or sample that is unfinished before. Full: the block has to
-    /// be pushed, and this called again. Dry: all is marked.
-    pub(crate) fn mark(&mut self, position: &FilePosition, source: &mut Consumer) -> Filled {
+    /// Completes the unfinished line or sample and ends the block with a mark. `Full`: push the block and
+    /// call this again. `Dry`: everything is marked.
+    pub(crate) fn mark(&mut self, position: &FilePosition, consumer: &mut Consumer) -> Filled {
         if self.is_full() {
             return Filled::Full;
         }
@@ -304,35 +306,35 @@ impl Encoder {
             return Filled::Boundary;
         }
         match self.format {
-            Format::Binary(_) => self.mark_binary(position, source),
-            _ => self.mark_text(position, source),
+            Format::Binary(_) => self.mark_binary(position, consumer),
+            _ => self.mark_text(position, consumer),
         }
         Filled::Full
     }
 
-    /// The schema of the file; none for lines.
+    /// Returns the schema of the file; `None` for lines.
     pub(crate) fn schema(&self) -> Option<&'static Schema> {
         let place = self.session.map_or(0, |session| session.schema());
         self.format.schema(place)
     }
 
-    /// Bytes that a mark takes at least.
+    /// Returns the minimum length of a line with a mark.
     pub(super) fn mark_line_bytes(&self) -> usize {
         text::indent(self.schema()) + 1 + MARK_TAIL_BYTES
     }
 
-    /// The result where nothing more can be taken from the ring now.
-    pub(super) fn dry(&self, source: &Consumer) -> Filled {
-        let is_session = self.account.gap().is_none() && source.next() == Next::Session;
+    /// Returns the result if nothing more can be taken from the ring now.
+    pub(super) fn dry(&self, consumer: &Consumer) -> Filled {
+        let is_session = self.account.gap().is_none() && consumer.next() == Next::Session;
         match is_session {
             true => Filled::Boundary,
             false => Filled::Dry,
         }
     }
 
-    /// Returns true if there is a gap or a sample to write down.
-    pub(super) fn is_wanted(&self, source: &Consumer, intake: &Intake) -> bool {
-        match source.next() {
+    /// Returns true if there is a gap or a sample to write.
+    pub(super) fn is_wanted(&self, consumer: &Consumer, intake: &Intake) -> bool {
+        match consumer.next() {
             _ if self.account.gap().is_some() => true,
             Next::Samples(_) => intake.left_bytes > 0,
             Next::Gap(_) => intake.gap.is_none(),
@@ -340,11 +342,11 @@ impl Encoder {
         }
     }
 
-    /// Decides between lines or samples what comes next.
-    pub(super) fn choose(&mut self, source: &mut Consumer, intake: &mut Intake) {
+    /// Chooses the next item after a complete line or sample: a gap or a sample.
+    pub(super) fn choose_item(&mut self, consumer: &mut Consumer, intake: &mut Intake) {
         if self.account.gap().is_none()
             && intake.gap.is_none()
-            && let Some(gap) = source.take_gap()
+            && let Some(gap) = consumer.take_gap()
         {
             self.account.note_gap(gap);
             intake.gap = Some(gap);

@@ -1,4 +1,4 @@
-//! Header of a stream in a binary file: lines of text, in one or two blocks.
+//! Header of a stream in a binary file: lines of text in one or two blocks.
 //!
 //! ```text
 //!   cardiograph recording 2
@@ -8,16 +8,16 @@
 //!   first 0
 //!   at_us 60012345
 //!   sample_bytes 6
-//!   session run-3            with a session only
-//!   settings gain=4          with settings only
+//!   session run-3            only with a session
+//!   settings gain=4          only with settings
 //!   columns 2
 //!   time_ms u32
 //!   level i16
 //! ```
 //!
-//! `first` is the index of the stream's first sample in the file, lost ones included, and `at_us` when the
-//! file began. A header that goes on in a second block has the number of bytes before it as `first` of that
-//! block's head.
+//! `first` is the index of the stream's first sample in the file, lost ones included, and `at_us` the time at
+//! which the file began. If a header continues in a second block, the `first` field of that block's head is
+//! the number of header bytes before it.
 
 use super::binary::PAYLOAD_BYTES;
 use super::decimal::Text;
@@ -28,8 +28,8 @@ use crate::session::{Session, SessionName};
 /// First line of a header.
 const DESCRIPTION: &str = "cardiograph recording 2\n";
 
-/// Longest text before the columns: description, prefix, number, streams, first, at_us, sample_bytes,
-/// session, settings, columns.
+/// Maximum length of the text before the columns: description, prefix, number, streams, first, at_us,
+/// sample_bytes, session, settings, columns.
 pub(crate) const FILE_BYTES_MAX: usize = DESCRIPTION.len()
     + 11
     + 18
@@ -42,7 +42,7 @@ pub(crate) const FILE_BYTES_MAX: usize = DESCRIPTION.len()
     + 10
     + SETTINGS_BYTES_MAX
     + 11;
-// What recovery needs is in the first block.
+// Everything that recovery needs is in the first block.
 const _: () = assert!(FILE_BYTES_MAX <= PAYLOAD_BYTES);
 
 /// Content of a header.
@@ -87,7 +87,7 @@ impl Header<'_> {
     }
 }
 
-/// The part of a header that recovery needs.
+/// The fields of a header that recovery needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Summary {
     pub(crate) number: u32,
@@ -98,7 +98,7 @@ pub(crate) struct Summary {
     pub(crate) session: Option<SessionName>,
 }
 
-/// Reads the payload of a header's first block.
+/// Parses the payload of a header's first block.
 pub(crate) fn read(payload: &[u8]) -> Option<Summary> {
     let lines = payload.strip_prefix(DESCRIPTION.as_bytes())?;
     let mut summary = Summary::default();
@@ -112,7 +112,7 @@ pub(crate) fn read(payload: &[u8]) -> Option<Summary> {
             "at_us" => summary.at_us = value.parse().ok()?,
             "sample_bytes" => summary.sample_bytes = value.parse().ok()?,
             "session" => summary.session = Some(SessionName::new(value).ok()?),
-            // Columns may have any name, and go on in the next block.
+            // Columns may have any name, and may continue in the next block.
             "columns" => return (summary.sample_bytes > 0).then_some(summary),
             _ => (),
         }

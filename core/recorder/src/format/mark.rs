@@ -1,16 +1,16 @@
-//! Marks of text files: they tell which recording this is, how far it was, and how much was durable.
+//! Marks of text files: they record the recording's epoch, the position, and how much was durable.
 //!
-//! A mark is the end of a block, and of a line that begins with `#`:
+//! A mark ends a block and a line that begins with `#`:
 //!
 //! ```text
 //!   #   @5F3A9C01 000001C0 00000180 00002F1A 00000001 00000025 0001D4C0 9C01B2D4\r\n
 //!        epoch    index    durable  samples  gaps     lost     age_ms   checksum
 //! ```
 //!
-//! `index` is the block's number in the file; `durable`, the number of blocks known to be durable when the
-//! mark was made, or in block 0 the number of the recording; samples, gaps and lost samples are totals of
-//! the file; `age_ms` is the time since it began. The checksum is the CRC-32 of all that follows the mark
-//! before. Version 0.1 had no totals and no age.
+//! `index` is the block's index in the file; `durable` is the number of blocks known to be durable when the
+//! mark was made, or in block 0 the number of the recording; samples, gaps and lost samples are totals of the
+//! file; `age_ms` is the time since the file began. The checksum is the CRC-32 of all bytes since the
+//! previous mark. Version 0.1 had no totals and no age.
 
 use crate::crc32::crc32;
 use crate::limits::{MARK_BLOCKS, MARK_TAIL_BYTES};
@@ -21,7 +21,7 @@ use cardiograph_card::{BLOCK_BYTES, Block};
 pub(crate) struct Mark {
     pub(crate) epoch: u32,
     pub(crate) index: u32,
-    /// Durable blocks; in block 0 the number of the recording.
+    /// Number of durable blocks; in block 0, the number of the recording.
     pub(crate) durable: u32,
     pub(crate) samples: u32,
     pub(crate) gaps: u32,
@@ -29,25 +29,25 @@ pub(crate) struct Mark {
     pub(crate) age_ms: u32,
 }
 
-/// Position of the checksum in a block.
+/// Offset of the checksum in a block.
 const CHECKSUM_AT: usize = BLOCK_BYTES - 2 - 8;
 const TAIL_AT: usize = BLOCK_BYTES - MARK_TAIL_BYTES;
-/// Bytes of a mark's fields in version 0.1.
+/// Length of a mark's fields in version 0.1, in bytes.
 pub(crate) const TAIL_V1_BYTES: usize = 1 + 4 * 8 + 3 + 2;
 const TAIL_V1_AT: usize = BLOCK_BYTES - TAIL_V1_BYTES;
 
-/// Returns true if every text file has a mark in this block: the first, and the last of every
-/// [`MARK_BLOCKS`](crate::limits::MARK_BLOCKS).
+/// Returns true if every text file has a mark in this block: block 0, and the last of every
+/// [`MARK_BLOCKS`](crate::limits::MARK_BLOCKS) blocks.
 pub(crate) fn is_mark_block(index: u32) -> bool {
     index == 0 || (index + 1).is_multiple_of(MARK_BLOCKS)
 }
 
-/// The mark block of this number, from 0.
+/// Returns the index of the mark block with this number; numbers start at 0.
 pub(crate) fn mark_block(number: u32) -> u32 {
     (number * MARK_BLOCKS).saturating_sub(1)
 }
 
-/// Writes a mark at the end of a block. `crc` is that of the bytes between the mark before and this
+/// Writes a mark at the end of a block. `crc` is the CRC of the bytes between the previous mark and this
 /// block.
 pub(crate) fn write(block: &mut Block, mark: &Mark, crc: u32) {
     let numbers = [
@@ -70,7 +70,7 @@ pub(crate) fn write(block: &mut Block, mark: &Mark, crc: u32) {
     block[BLOCK_BYTES - 2..].copy_from_slice(b"\r\n");
 }
 
-/// Returns the mark at the end of a block, and its checksum, if it looks like one.
+/// Returns the mark at the end of a block and its checksum, if the block has the form of one.
 pub(crate) fn read(block: &Block) -> Option<(Mark, u32)> {
     let [epoch, index, durable, samples, gaps, lost, age_ms, crc] = fields(block, TAIL_AT)?;
     let mark = Mark {
@@ -85,7 +85,7 @@ pub(crate) fn read(block: &Block) -> Option<(Mark, u32)> {
     Some((mark, crc))
 }
 
-/// Reads a mark of version 0.1.
+/// Returns a mark of version 0.1 and its checksum.
 pub(crate) fn read_v1(block: &Block) -> Option<(Mark, u32)> {
     let [epoch, index, durable, crc] = fields(block, TAIL_V1_AT)?;
     let mark = Mark {
@@ -97,7 +97,7 @@ pub(crate) fn read_v1(block: &Block) -> Option<(Mark, u32)> {
     Some((mark, crc))
 }
 
-/// The numbers behind an `@` at this place, up to the end of the block.
+/// Returns the numbers from the `@` at this offset to the end of the block.
 fn fields<const N: usize>(block: &Block, tail_at: usize) -> Option<[u32; N]> {
     if block[tail_at] != b'@' || !block.ends_with(b"\r\n") {
         return None;
@@ -113,7 +113,7 @@ fn fields<const N: usize>(block: &Block, tail_at: usize) -> Option<[u32; N]> {
     Some(numbers)
 }
 
-/// The checksum that a mark at the end of this block has to have.
+/// Returns the checksum that a mark at the end of this block must have.
 pub(crate) fn checksum(crc: u32, block: &Block) -> u32 {
     crc32(crc, &block[..CHECKSUM_AT])
 }

@@ -1,4 +1,4 @@
-//! What stands in files: text with marks, or blocks with checksums. docs/formats.md has every byte.
+//! File contents: text with marks, or blocks with checksums. docs/formats.md documents every byte.
 
 pub(crate) mod binary;
 pub(crate) mod decimal;
@@ -23,25 +23,25 @@ pub(crate) use encoder::Encoder;
 pub(crate) use position::FilePosition;
 pub use schema::{Column, Kind, MAGOD2, Schema};
 
-/// How a stream's samples are written down.
+/// Format of a stream's samples in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// Samples are lines of text already, of any length up to `line_bytes_max`, each with its end.
+    /// Samples are already lines of text, of any length up to `line_bytes_max`, newline included.
     Lines {
-        /// The first line of each file without its end, or nothing.
+        /// First line of each file without its newline; empty for none.
         header: &'static str,
-        /// Longest line, its end included; at most [`LINE_BYTES_MAX`](crate::LINE_BYTES_MAX).
+        /// Maximum length of a line, newline included; at most [`LINE_BYTES_MAX`](crate::LINE_BYTES_MAX).
         line_bytes_max: u16,
     },
-    /// Samples of one of 1 to 8 schemas, written as rows of text. The first one holds until a session
+    /// Samples of one of 1 to 8 schemas, written as rows of text. The first schema applies until a session
     /// chooses another.
     Csv(&'static [Schema]),
-    /// The same, as they are, in blocks with checksums.
+    /// Samples of one of 1 to 8 schemas, stored unchanged in blocks with checksums.
     Binary(&'static [Schema]),
 }
 
 impl Format {
-    /// What file names end with.
+    /// Returns the extension of the file names.
     pub fn extension(&self) -> [u8; 3] {
         match self {
             Format::Lines { .. } | Format::Csv(_) => *b"CSV",
@@ -49,7 +49,7 @@ impl Format {
         }
     }
 
-    /// Returns true if no line of it is longer than lines may be, and its number of schemas is allowed.
+    /// Returns true if all lines and the number of schemas are within their limits.
     pub(crate) fn fits(&self) -> bool {
         match self {
             Format::Lines {
@@ -59,14 +59,14 @@ impl Format {
                 let line_bytes_max = usize::from(*line_bytes_max);
                 header.len() + 2 <= LINE_BYTES_MAX && line_bytes_max <= LINE_BYTES_MAX
             }
-            // Each was checked when it was made.
+            // `Schema::new` has checked each schema.
             Format::Csv(schemas) | Format::Binary(schemas) => {
                 (1..=SCHEMAS_MAX).contains(&schemas.len())
             }
         }
     }
 
-    /// The schemas; none for lines.
+    /// Returns the schemas; none for lines.
     pub fn schemas(&self) -> &'static [Schema] {
         match self {
             Format::Lines { .. } => &[],
@@ -74,12 +74,13 @@ impl Format {
         }
     }
 
-    /// The schema at this place of the list.
+    /// Returns the schema at this index.
     pub(crate) fn schema(&self, place: u8) -> Option<&'static Schema> {
         self.schemas().get(usize::from(place))
     }
 
-    /// Kept with an unfinished file, so that its end can be found by anyone: whether it is binary.
+    /// Returns the value stored with an unfinished file, from which recovery knows whether the file is
+    /// binary.
     pub(crate) fn note(&self) -> u32 {
         u32::from(matches!(self, Format::Binary(_)))
     }

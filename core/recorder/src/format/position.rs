@@ -1,6 +1,6 @@
-//! Place of the next block in a file that streams may share.
+//! Position of the next block in a file that streams may share.
 
-/// Position in a file. The owner of the file moves it on; encoders only look at it.
+/// Position in a file. The owner of the file advances it; encoders only read it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FilePosition {
     /// Epoch of the file.
@@ -9,22 +9,22 @@ pub(crate) struct FilePosition {
     pub(crate) number: u32,
     /// Index of the next block.
     pub(crate) index: u32,
-    /// Blocks that are known to be durable.
+    /// Number of blocks known to be durable.
     pub(crate) durable: u32,
     /// Length of the file in blocks.
     pub(crate) blocks: u32,
-    /// Text: besides the blocks that always end with a mark, the last of every so many does; 0 for none.
+    /// Text: interval of additional marks in blocks, on top of the mandatory ones; 0 for none.
     pub(crate) step: u32,
-    /// Streams that share the file, at least 1.
+    /// Number of streams that share the file; at least 1.
     pub(crate) streams: u8,
-    /// Time when the file began.
+    /// Time at which the file began, in us.
     pub(crate) begun_us: u64,
-    /// Time since then.
+    /// Time since then, in ms.
     pub(crate) age_ms: u32,
 }
 
 impl FilePosition {
-    /// The beginning of a file that begins at `begun_us`.
+    /// Returns the position at the beginning of a file.
     pub(crate) fn new(epoch: u32, number: u32, blocks: u32, streams: u8, begun_us: u64) -> Self {
         FilePosition {
             epoch,
@@ -45,7 +45,7 @@ impl FilePosition {
         self.age_ms = u32::try_from(age_ms).unwrap_or(u32::MAX);
     }
 
-    /// Blocks that are not pushed yet.
+    /// Returns the number of blocks that are not pushed yet.
     pub(crate) fn left(&self) -> u32 {
         self.blocks.saturating_sub(self.index)
     }
@@ -55,19 +55,20 @@ impl FilePosition {
         self.left() == 0
     }
 
-    /// Returns true if a stream without an unfinished block may begin `count` of them. The last blocks of a
-    /// shared file are for samples and blocks that are unfinished: one block for each stream.
+    /// Returns true if a stream without an unfinished block may begin `count` blocks. The last blocks of a
+    /// shared file are reserved for unfinished samples and blocks: one per stream.
     pub(crate) fn may_begin(&self, count: u32) -> bool {
         self.left() >= u32::from(self.streams) + count - 1
     }
 
-    /// Returns true if a sample may go on behind the next block: a block is left for it then, and for each
-    /// of the other streams.
+    /// Returns true if a sample may continue after the next block: then there has to be one block for it and
+    /// one for each of the other streams.
     pub(crate) fn may_split(&self) -> bool {
         self.left() > u32::from(self.streams)
     }
 
-    /// The field `durable` of the next block: in block 0, which has nothing before it, the file's number.
+    /// Returns the field `durable` of the next block: in block 0, which has nothing before it, the file's
+    /// number.
     pub(crate) fn durable_or_number(&self) -> u32 {
         match self.index {
             0 => self.number,

@@ -1,26 +1,26 @@
-//! What a sample is made of.
+//! Sample layouts.
 
 use super::binary::PAYLOAD_BYTES;
 use super::decimal::{DECIMALS_MAX, Text};
 use crate::limits::{COLUMNS_MAX, LINE_BYTES_MAX, SAMPLE_BYTES_MAX};
 
-/// The columns of a sample. In the ring a sample is its values one after the other, little endian, without
-/// anything between.
+/// The columns of a sample. In the ring, a sample is the sequence of its values, little endian and without
+/// padding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Schema {
     columns: &'static [Column],
 }
 
-/// One value of every sample.
+/// One value of each sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// What the first row of a CSV file calls it; unit last.
+    /// Name in the first row of a CSV file, with the unit last.
     pub name: &'static str,
-    /// How it is stored.
+    /// Type and text format.
     pub kind: Kind,
 }
 
-/// How a value is stored, and written as text.
+/// Type of a value, and its text format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// One byte.
@@ -37,14 +37,14 @@ pub enum Kind {
     I32,
     /// Eight bytes, signed.
     I64,
-    /// An IEEE 754 single, written with so many digits behind the point (at most 9).
+    /// An IEEE 754 single, written with the given number of decimal places (at most 9).
     F32(u8),
-    /// An IEEE 754 double, written likewise.
+    /// An IEEE 754 double, written with the given number of decimal places (at most 9).
     F64(u8),
 }
 
 impl Kind {
-    /// Bytes of a value.
+    /// Returns the size of a value in bytes.
     pub const fn bytes(self) -> usize {
         match self {
             Kind::U8 => 1,
@@ -54,7 +54,7 @@ impl Kind {
         }
     }
 
-    /// The word for it in the header of a binary file.
+    /// Returns the keyword for the type in the header of a binary file.
     pub const fn word(self) -> &'static str {
         match self {
             Kind::U8 => "u8",
@@ -69,7 +69,7 @@ impl Kind {
         }
     }
 
-    /// Longest text of a value.
+    /// Returns the maximum length of a value as text.
     const fn text_bytes_max(self) -> usize {
         match self {
             Kind::U8 => 3,
@@ -100,11 +100,11 @@ impl Kind {
 }
 
 impl Schema {
-    /// A schema of these columns.
+    /// Creates a schema with these columns.
     ///
     /// # Panics
-    /// At compile time in a constant: if there are none or too many columns, or a sample, a row or the
-    /// row of names is too long.
+    /// Panics (at compile time in a constant) if there are no columns or too many, or if a sample, a row or
+    /// the row of names is too long.
     pub const fn new(columns: &'static [Column]) -> Schema {
         assert!(!columns.is_empty() && columns.len() <= COLUMNS_MAX);
         let (mut bytes, mut row, mut names, mut at) = (0, 1, 1, 0);
@@ -119,17 +119,17 @@ impl Schema {
         }
         assert!(bytes <= SAMPLE_BYTES_MAX && row <= LINE_BYTES_MAX);
         assert!(names + NOTE.len() < LINE_BYTES_MAX);
-        // Name, blank, kind, point, digit, line end: a header has two blocks at most.
+        // Name, blank, type, dot, digit, newline: a header has at most two blocks.
         assert!(super::header::FILE_BYTES_MAX + names + 6 * columns.len() <= 2 * PAYLOAD_BYTES);
         Schema { columns }
     }
 
-    /// The columns.
+    /// Returns the columns.
     pub const fn columns(&self) -> &'static [Column] {
         self.columns
     }
 
-    /// Bytes of a sample in the ring.
+    /// Returns the size of a sample in the ring, in bytes.
     pub const fn sample_bytes(&self) -> usize {
         let (mut bytes, mut at) = (0, 0);
         while at < self.columns.len() {
@@ -139,7 +139,7 @@ impl Schema {
         bytes
     }
 
-    /// The row of names; a column for notes comes last.
+    /// Writes the row of names; the last column is for notes.
     pub(crate) fn write_names(&self, text: &mut Text) {
         for column in self.columns {
             text.push(column.name.as_bytes());
@@ -149,7 +149,7 @@ impl Schema {
         text.push(b"\r\n");
     }
 
-    /// A line for each column, its name and its kind.
+    /// Writes a line with name and type for each column.
     pub(crate) fn describe(&self, text: &mut Text) {
         for column in self.columns {
             text.push(column.name.as_bytes());
@@ -180,11 +180,11 @@ impl Schema {
 // A sample that begins in one block ends in the next one at the latest.
 const _: () = assert!(SAMPLE_BYTES_MAX <= PAYLOAD_BYTES);
 
-/// Name of the last column, in which marks and gaps stand.
+/// Name of the last column, which contains marks and gaps.
 const NOTE: &str = "note";
 
-/// A measurement of the MagOD2, 100 bytes: a spectrometer for magnetic bacteria (thesis of the University
-/// of Twente, 2020, section 2.2).
+/// A measurement of the MagOD2, a spectrometer for magnetic bacteria: 100 bytes (thesis of the University of
+/// Twente, 2020, section 2.2).
 pub const MAGOD2: Schema = {
     const fn double(name: &'static str) -> Column {
         Column {

@@ -1,5 +1,5 @@
-//! Several binary streams in one file: random schedules, card failures, rolls, sessions and small files
-//! that are filled to their ends, against an independent decoder.
+//! Several binary streams in one file: random schedules, card failures, rotations, sessions, and small files
+//! that are filled to their ends, compared with an independent decoder.
 
 use super::encoder::Filled;
 use super::test_decoder::{Part, assert_closed, check_order, decode};
@@ -29,7 +29,7 @@ const SMALL: Schema = Schema::new(&[
     column("level", Kind::I16),
     column("state", Kind::U8),
 ]);
-/// Long names: its header has two blocks.
+/// Long names: its header needs two blocks.
 const WIDE: Schema = Schema::new(&[
     column("the_first_of_many_columns_with_a_long_name_v", Kind::U64),
     column("the_second_of_many_columns_with_a_long_name_v", Kind::U64),
@@ -43,7 +43,7 @@ static SCHEMAS: [Schema; 3] = [SMALL, MAGOD2, WIDE];
 const FORMAT: Format = Format::Binary(&SCHEMAS);
 const NUMBER: u32 = 40;
 
-/// Bytes of a sample, which its stream and index decide.
+/// Returns the bytes of a sample, derived from its stream and index.
 fn sample(stream: u8, index: u64, bytes: usize) -> Vec<u8> {
     let mut state = index * 131 + u64::from(stream) + 1;
     let next = |_| {
@@ -57,11 +57,11 @@ fn sample(stream: u8, index: u64, bytes: usize) -> Vec<u8> {
 
 struct Stream<'a> {
     encoder: Encoder,
-    sampler: Producer<'a>,
-    source: Consumer<'a>,
-    /// Schema of the samples that are pushed now.
+    producer: Producer<'a>,
+    consumer: Consumer<'a>,
+    /// Schema of the samples being pushed.
     schema: u8,
-    /// A session is in the ring.
+    /// True while a session is in the ring.
     is_changing: bool,
     sessions: u32,
 }
@@ -73,7 +73,7 @@ struct File {
     durable: usize,
 }
 
-/// What a planner does, without a card.
+/// A simplified planner, without a card.
 struct Track<'a> {
     streams: Vec<Stream<'a>>,
     position: FilePosition,
@@ -88,11 +88,11 @@ impl<'a> Track<'a> {
         let streams: Vec<Stream> = (0..)
             .zip(rings)
             .map(|(at, ring)| {
-                let (sampler, source) = ring.split(FORMAT);
+                let (producer, consumer) = ring.split(FORMAT);
                 Stream {
                     encoder: Encoder::new(FORMAT, *b"LOG", at),
-                    sampler,
-                    source,
+                    producer,
+                    consumer,
                     schema: 0,
                     is_changing: false,
                     sessions: 0,
@@ -112,7 +112,7 @@ impl<'a> Track<'a> {
     }
 
     fn begin(&mut self, session: Option<(usize, Session)>) {
-        assert!(self.files.len() < 5000, "files without progress");
+        assert!(self.files.len() < 5000, "too many files: no progress");
         let number = self.files.len() as u32;
         let streams = self.streams.len() as u8;
         let (epoch, own_number) = (0xE000 + number, NUMBER + number);
@@ -133,14 +133,17 @@ impl<'a> Track<'a> {
     fn push(&mut self, at: usize) {
         let stream = &mut self.streams[at];
         let bytes = SCHEMAS[usize::from(stream.schema)].sample_bytes();
-        let sample = sample(at as u8, stream.sampler.pushed(), bytes);
-        let _ = stream.sampler.push(&sample, self.now_us);
+        let sample = sample(at as u8, stream.producer.pushed(), bytes);
+        let _ = stream.producer.push(&sample, self.now_us);
         self.now_us += 700;
     }
 
     fn write(&mut self, at: usize) {
         let stream = &mut self.streams[at];
-        assert!(!self.position.is_full(), "no room for an unfinished block");
+        assert!(
+            !self.position.is_full(),
+            "the file has no room for a partial block"
+        );
         self.position.set_age(self.now_us);
         let file = self.files.last_mut().unwrap();
         file.blocks.push(*stream.encoder.block(&self.position));
@@ -148,11 +151,11 @@ impl<'a> Track<'a> {
         self.position.index += 1;
     }
 
-    /// Fills one block of a stream; true if it wrote something.
+    /// Fills one block of a stream; returns true if it made progress.
     fn fill(&mut self, at: usize) -> bool {
         let stream = &mut self.streams[at];
-        let source = &mut stream.source;
-        let (filled, _) = stream.encoder.fill(&self.position, source, usize::MAX);
+        let consumer = &mut stream.consumer;
+        let (filled, _) = stream.encoder.fill(&self.position, consumer, usize::MAX);
         match filled {
             Filled::Full => self.write(at),
             Filled::Dry => return false,
@@ -161,15 +164,15 @@ impl<'a> Track<'a> {
         true
     }
 
-    /// Makes everything that is in blocks durable.
+    /// Makes everything in blocks durable.
     fn checkpoint(&mut self) {
         for at in 0..self.streams.len() {
             loop {
                 let stream = &mut self.streams[at];
-                match stream.encoder.mark(&self.position, &mut stream.source) {
+                match stream.encoder.mark(&self.position, &mut stream.consumer) {
                     Filled::Full => self.write(at),
                     Filled::Dry => break,
-                    Filled::Boundary => panic!("no room to finish"),
+                    Filled::Boundary => panic!("the file has no room to complete partial blocks"),
                 }
             }
         }
@@ -187,8 +190,8 @@ impl<'a> Track<'a> {
         let mut session = None;
         for (at, stream) in self.streams.iter_mut().enumerate() {
             if session.is_none()
-                && stream.source.next() == Next::Session
-                && let Some(taken) = stream.source.take_session()
+                && stream.consumer.next() == Next::Session
+                && let Some(taken) = stream.consumer.take_session()
             {
                 stream.is_changing = false;
                 session = Some((at, taken));
@@ -197,7 +200,7 @@ impl<'a> Track<'a> {
         self.begin(session);
     }
 
-    /// The card fails and comes back: only what was durable is left.
+    /// The card fails and comes back: only durable data are left.
     fn fail(&mut self) {
         let file = self.files.last_mut().unwrap();
         file.blocks.truncate(file.durable);
@@ -218,7 +221,7 @@ impl<'a> Track<'a> {
         let name = format!("s-{at}-{}", stream.sessions);
         let schema_of = &SCHEMAS[usize::from(schema)];
         let session = Session::new(&name, Some(schema_of), &settings, &FORMAT).unwrap();
-        if stream.sampler.begin_session(&session).is_err() {
+        if stream.producer.begin_session(&session).is_err() {
             return;
         }
         (stream.schema, stream.is_changing) = (schema, true);
@@ -226,7 +229,7 @@ impl<'a> Track<'a> {
 
     fn finish(&mut self) {
         for stream in &mut self.streams {
-            stream.sampler.close();
+            stream.producer.close();
         }
         loop {
             let mut wrote = false;
@@ -240,7 +243,7 @@ impl<'a> Track<'a> {
         self.checkpoint();
     }
 
-    /// Everything pushed is in exactly one place, in order and as it was.
+    /// Checks that everything pushed is in exactly one place, in order and unchanged.
     fn check(&self) {
         let mut files = vec![];
         for file in &self.files {
@@ -250,7 +253,7 @@ impl<'a> Track<'a> {
             files.push(parts);
         }
         for (at, stream) in (0_u8..).zip(&self.streams) {
-            check_order(&files, at, stream.sampler.pushed()).unwrap();
+            check_order(&files, at, stream.producer.pushed()).unwrap();
             let mut lost = 0;
             for part in files.iter().filter_map(|file| file.get(&at)) {
                 lost += part.lost();
@@ -264,12 +267,12 @@ impl<'a> Track<'a> {
             let durable = stream.encoder.account().durable();
             assert_eq!(
                 (durable.next, durable.lost),
-                (stream.sampler.pushed(), lost)
+                (stream.producer.pushed(), lost)
             );
         }
     }
 
-    /// Recovers each file as it is, and interrupted at some place.
+    /// Recovers each file, both complete and truncated at some block.
     fn check_recovery(&self, cut: usize) {
         for file in &self.files {
             let cut = cut % (file.blocks.len() + 1);
@@ -350,13 +353,13 @@ fn recover_as(blocks: &[Block], epoch: u32, file_blocks: u32, note: u32) -> Reco
     let future = pin!(find_end(&mut card, &file));
     match future.poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(recovered) => recovered.unwrap(),
-        Poll::Pending => unreachable!("nothing is waited for"),
+        Poll::Pending => unreachable!("a card in memory never waits"),
     }
 }
 
 fn recover(blocks: &[Block], epoch: u32, file_blocks: u32) -> Recovered {
     let recovered = recover_as(blocks, epoch, file_blocks, 1);
-    // Compared elsewhere.
+    // The session is compared elsewhere.
     Recovered {
         session: None,
         ..recovered
@@ -423,12 +426,12 @@ proptest! {
         ops in prop::collection::vec(op(), 1..200),
         cut in 0..1000_usize,
     ) {
-        // Room for the header of each stream, and a block behind it.
+        // Room for the header of each stream, and a block after it.
         let file_blocks = 4 * streams as u32 + spare;
         run(streams, file_blocks, ring_bytes, &ops, cut);
     }
 
-    /// Recovery ends and does not panic, whatever is on the card. Checksums are right now and then.
+    /// Recovery ends and does not panic, whatever the card contains. Some cases have valid checksums.
     #[test]
     fn garbage_is_recovered_without_a_panic(
         mut bytes in prop::collection::vec(any::<u8>(), 512 * 6),
@@ -471,8 +474,8 @@ proptest! {
     }
 }
 
-/// Every file of 2 to 5 blocks of one stream, and of twice as many of two, with samples of both lengths
-/// coming in bursts of any size, is filled to its end.
+/// Fills every file of 2 to 5 blocks of one stream, and of twice as many of two, to its end with samples of
+/// both lengths in bursts of any size.
 #[test]
 fn small_files_are_filled_to_their_ends() {
     for streams in [1, 2] {
@@ -490,7 +493,7 @@ fn small_files_are_filled_to_their_ends() {
 fn fill_small(streams: usize, file_blocks: u32, schema: u8, burst: u32) {
     let mut rings = rings(streams, 6000);
     let mut track = Track::new(&mut rings, file_blocks);
-    // The header has one block then.
+    // Without settings the header needs one block.
     track.settings_bytes = 0;
     for at in 0..streams {
         track.session(at, schema);
@@ -507,17 +510,17 @@ fn fill_small(streams: usize, file_blocks: u32, schema: u8, burst: u32) {
     track.finish();
     track.check();
     track.check_recovery(file_blocks as usize / 2);
-    // The first ones end where sessions begin.
+    // The first files end where sessions begin.
     let full = track.files.iter().skip(streams + 1).rev().skip(1);
     for file in full {
         let left = file_blocks as usize - file.blocks.len();
-        // A stream without a header needs more room than one block.
+        // A stream without a header yet needs more room than one block.
         let most = if streams == 1 { 0 } else { streams };
         assert!(left <= most, "{left} of {file_blocks} blocks are empty");
     }
 }
 
-/// A stream that says little has its header and totals near the end all the same.
+/// A stream with few samples still has its header and totals near the end of the file.
 #[test]
 fn totals_of_a_quiet_stream_are_found_near_the_end() {
     let mut rings = rings(3, 4000);
@@ -542,9 +545,9 @@ fn totals_of_a_quiet_stream_are_found_near_the_end() {
     }
 }
 
-/// Fields of the header, as they were given.
+/// The header contains the given fields.
 #[test]
-fn a_header_tells_its_session() {
+fn a_header_contains_its_session() {
     let mut rings = rings(1, 4000);
     let mut track = Track::new(&mut rings, 64);
     (0..5).for_each(|_| track.push(0));

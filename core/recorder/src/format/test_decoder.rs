@@ -1,4 +1,4 @@
-//! Reads binary files by docs/formats.md, without the encoder's code.
+//! Decodes binary files according to docs/formats.md, without the encoder's code.
 
 use crate::crc32::crc32;
 use cardiograph_card::Block;
@@ -12,7 +12,7 @@ use std::{format, vec};
 pub(crate) struct Part {
     pub(super) keys: BTreeMap<String, String>,
     header: Vec<u8>,
-    /// Both blocks of the header are there.
+    /// All blocks of the header have been read.
     is_complete: bool,
     /// Index and bytes of each sample.
     pub(crate) samples: Vec<(u64, Vec<u8>)>,
@@ -39,7 +39,7 @@ fn number(bytes: &[u8], at: usize, len: usize) -> u64 {
     u64::from_le_bytes(wide)
 }
 
-/// Decodes a file up to its end, or to where it was interrupted.
+/// Decodes a file up to its end, or up to the block at which it was truncated.
 pub(crate) fn decode(blocks: &[Block], epoch: u32, file_number: u32) -> BTreeMap<u8, Part> {
     let mut parts: BTreeMap<u8, Part> = BTreeMap::new();
     for (index, block) in blocks.iter().enumerate() {
@@ -80,10 +80,13 @@ pub(crate) fn decode(blocks: &[Block], epoch: u32, file_number: u32) -> BTreeMap
     parts
 }
 
-/// Asserts that no sample goes on in another file.
+/// Asserts that no sample continues in another file.
 pub(super) fn assert_closed(parts: &BTreeMap<u8, Part>) {
     for (stream, part) in parts {
-        assert!(part.carry.is_empty(), "stream {stream} is cut");
+        assert!(
+            part.carry.is_empty(),
+            "stream {stream} ends within a sample"
+        );
     }
 }
 
@@ -133,7 +136,8 @@ fn take_samples(part: &mut Part, payload: &[u8], first: usize, sample: u64) {
     }
 }
 
-/// Describes where samples and gaps of consecutive files do not follow each other.
+/// Checks that samples and gaps of consecutive files follow each other; the error describes the first
+/// violation.
 pub(super) fn check_order(
     files: &[BTreeMap<u8, Part>],
     stream: u8,
@@ -153,13 +157,13 @@ pub(super) fn check_order(
         }
         for (first, count) in spans {
             if first != next || count == 0 {
-                return Err(format!("{first} comes where {next} is due"));
+                return Err(format!("expected index {next}, found {first}"));
             }
             next += count;
         }
     }
     match next == end {
         true => Ok(()),
-        false => Err(format!("it ends at {next}, not {end}")),
+        false => Err(format!("the stream ends at {next}, not {end}")),
     }
 }

@@ -1,4 +1,4 @@
-//! Files made by the encoder, read by other code, and cut off anywhere.
+//! Files written by the encoder, read by independent code, and truncated at every block.
 
 use super::encoder::Filled;
 use super::{Encoder, FilePosition, Format, MAGOD2, mark};
@@ -22,14 +22,14 @@ const EPOCH: u32 = 0x1234_ABCD;
 const NUMBER: u32 = 77;
 const BEGUN_US: u64 = 5_000_000;
 
-/// What became of a stream of samples.
+/// An encoded stream and its expected contents.
 struct Written {
     blocks: Vec<Block>,
-    /// For each block: the content up to its end, if the block ends with a mark.
+    /// For each block that ends with a mark: the expected recovery result up to its end.
     marks: Vec<Option<Recovered>>,
-    /// Blocks known to be durable when all were written.
+    /// Number of blocks known to be durable when the last block was written.
     durable: u32,
-    /// What the lines have to be, gaps included.
+    /// Expected lines, gaps included.
     lines: Vec<String>,
 }
 
@@ -38,14 +38,14 @@ struct Maker<'a> {
     format: Format,
     encoder: Encoder,
     position: FilePosition,
-    source: Consumer<'a>,
-    sampler: Producer<'a>,
+    consumer: Consumer<'a>,
+    producer: Producer<'a>,
     written: Written,
     index: u64,
 }
 
 impl Maker<'_> {
-    /// Lines of all lengths; some find no room.
+    /// Pushes lines of all lengths; some do not fit the ring.
     fn sample(&mut self) {
         let sample = match self.format {
             Format::Lines { line_bytes_max, .. } => {
@@ -58,7 +58,7 @@ impl Maker<'_> {
                 .map(|_| self.random.next_u64() as u8)
                 .collect(),
         };
-        if self.sampler.push(&sample, 9).is_ok() {
+        if self.producer.push(&sample, 9).is_ok() {
             self.written.lines.push(line_of(&self.format, &sample));
         } else {
             self.note_lost();
@@ -102,17 +102,17 @@ impl Maker<'_> {
     }
 
     fn checkpoint(&mut self) {
-        // Up to what waits in the ring now: whole samples. A call takes one gap at most.
+        // Up to the current contents of the ring, whole samples only. A call takes at most one gap.
         loop {
-            let source = &mut self.source;
-            match self.encoder.fill(&self.position, source, usize::MAX) {
+            let consumer = &mut self.consumer;
+            match self.encoder.fill(&self.position, consumer, usize::MAX) {
                 (Filled::Full, _) => self.take_block(),
                 (Filled::Dry, None) => break,
                 (Filled::Dry, Some(_)) => (),
                 (Filled::Boundary, _) => panic!("the file is long enough"),
             }
         }
-        while self.encoder.mark(&self.position, &mut self.source) == Filled::Full {
+        while self.encoder.mark(&self.position, &mut self.consumer) == Filled::Full {
             self.take_block();
         }
         assert!(self.encoder.is_marked());
@@ -124,10 +124,10 @@ impl Maker<'_> {
         match self.random.below(100) {
             0..60 => self.sample(),
             60..96 => {
-                // A limit is behind a sample: nothing, or all that waits.
-                let limit = self.random.below(2) as usize * self.source.waiting_bytes();
-                let source = &mut self.source;
-                if let (Filled::Full, _) = self.encoder.fill(&self.position, source, limit) {
+                // A limit ends at a sample boundary: no samples, or all that are waiting.
+                let limit = self.random.below(2) as usize * self.consumer.waiting_bytes();
+                let consumer = &mut self.consumer;
+                if let (Filled::Full, _) = self.encoder.fill(&self.position, consumer, limit) {
                     self.take_block();
                 }
             }
@@ -140,7 +140,7 @@ impl Maker<'_> {
     }
 }
 
-/// A sample as text, by the standard library's formatting.
+/// Formats a sample as text with the standard library.
 fn line_of(format: &Format, sample: &[u8]) -> String {
     let Some(schema) = format.schema(0) else {
         return String::from_utf8(sample[..sample.len() - 1].to_vec()).unwrap();
@@ -185,7 +185,7 @@ fn gap_of(line: &str) -> Option<(u64, u64)> {
 fn make(seed: u64, format: Format, blocks: usize) -> Written {
     let bytes: Vec<AtomicU8> = (0..3000).map(|_| AtomicU8::new(0)).collect();
     let mut ring = Ring::over(bytes);
-    let (sampler, source) = ring.split(format);
+    let (producer, consumer) = ring.split(format);
     let mut encoder = Encoder::new(format, *b"LOG", 0);
     encoder.start(None);
     let mut maker = Maker {
@@ -193,8 +193,8 @@ fn make(seed: u64, format: Format, blocks: usize) -> Written {
         format,
         encoder,
         position: FilePosition::new(EPOCH, NUMBER, 100_000, 1, BEGUN_US),
-        source,
-        sampler,
+        consumer,
+        producer,
         index: 0,
         written: Written {
             blocks: Vec::new(),
@@ -206,10 +206,9 @@ fn make(seed: u64, format: Format, blocks: usize) -> Written {
     while maker.written.blocks.len() < blocks {
         maker.step();
     }
-    maker.sampler.close();
+    maker.producer.close();
     maker.written.durable = maker.position.durable;
     maker.checkpoint();
-    // A gap that nobody was told of before the end.
     maker.written
 }
 
@@ -222,7 +221,7 @@ const SHORT_LINES: Format = Format::Lines {
     line_bytes_max: 30,
 };
 
-/// Shows the first difference only: the whole is long.
+/// Reports only the first difference, because the whole text is long.
 fn same(read: &[impl AsRef<str>], expected: &[String]) {
     let read: Vec<&str> = read.iter().map(AsRef::as_ref).collect();
     for (at, expected) in expected.iter().enumerate() {
@@ -231,7 +230,7 @@ fn same(read: &[impl AsRef<str>], expected: &[String]) {
     assert_eq!(read.len(), expected.len());
 }
 
-/// A mark is the end of a line that holds nothing else, and of a block.
+/// A mark ends both a block and a line that contains nothing else.
 #[test]
 fn text_files_hold_all_lines_and_marks_where_they_have_to_be() {
     for seed in 0..60 {
@@ -270,7 +269,7 @@ fn text_files_hold_all_lines_and_marks_where_they_have_to_be() {
     }
 }
 
-/// Read as docs/formats.md has it.
+/// Decodes according to docs/formats.md.
 #[test]
 fn binary_files_hold_all_samples() {
     for seed in 0..60 {
@@ -312,7 +311,7 @@ fn binary_files_hold_all_samples() {
     }
 }
 
-/// A card with a file at block 10, and data of another recording behind what is written.
+/// A card with a truncated file at block 10, followed by blocks of another recording.
 struct Cut<'a> {
     written: &'a Written,
     kept: Vec<bool>,
@@ -366,14 +365,14 @@ fn recovered(mut card: Cut, format: &Format) -> Recovered {
         .poll(&mut Context::from_waker(Waker::noop()))
     {
         Poll::Ready(recovered) => recovered.unwrap(),
-        Poll::Pending => unreachable!("nothing is waited for"),
+        Poll::Pending => unreachable!("a card in memory never waits"),
     }
 }
 
-/// The file is cut off behind any of its blocks, and behind the cut some blocks are there and others not: the
-/// end is that of a mark, and no earlier than the last checkpoint.
+/// Truncates the file after each of its blocks, and leaves random blocks behind the end: the end that
+/// recovery finds is a mark, and is not before the last checkpoint.
 #[test]
-fn the_true_end_is_found_wherever_a_file_is_cut_off() {
+fn the_actual_end_is_found_wherever_a_file_is_truncated() {
     for seed in 0..12 {
         for format in [
             LINES,
@@ -384,7 +383,7 @@ fn the_true_end_is_found_wherever_a_file_is_cut_off() {
             let written = make(seed, format, 200);
             let mut old = make(seed + 1000, format, 300);
             for block in &mut old.blocks {
-                // Of another recording: the epoch is the only thing that tells.
+                // Another recording, distinguishable only by its epoch.
                 for at in 0..BLOCK_BYTES - 8 {
                     if block[at..].starts_with(b"1234ABCD") {
                         block[at] = b'F';

@@ -1,4 +1,4 @@
-//! Lines: the names, the file, gaps, samples, and where a mark goes.
+//! Lines of text files: column names, the line that describes the file, gaps, and indentation of marks.
 
 use super::decimal::Text;
 use super::{Format, Schema};
@@ -6,10 +6,10 @@ use crate::gap::Gap;
 use crate::limits::LINE_BYTES_MAX;
 use crate::session::{Session, SessionName};
 
-/// What the line about a file begins with, behind its commas.
+/// Beginning of the line that describes a file, after its commas.
 const FILE: &str = "#file number=";
 
-/// The first line of a file; no bytes if there is none.
+/// Writes the first line of a file and returns its length; 0 if there is none.
 pub(crate) fn names(format: &Format, schema: u8, line: &mut [u8; LINE_BYTES_MAX]) -> usize {
     let mut text = Text::new(line);
     match (format, format.schema(schema)) {
@@ -23,12 +23,12 @@ pub(crate) fn names(format: &Format, schema: u8, line: &mut [u8; LINE_BYTES_MAX]
     text.len()
 }
 
-/// Number of commas before a note, so that it stands in the last column.
+/// Returns the number of commas before a note, which puts it in the last column.
 pub(crate) fn indent(schema: Option<&Schema>) -> usize {
     schema.map_or(0, |schema| schema.columns().len())
 }
 
-/// Content of the line about a file.
+/// Content of the line that describes a file.
 pub(crate) struct About<'a> {
     pub(crate) number: u32,
     pub(crate) first: u64,
@@ -36,14 +36,14 @@ pub(crate) struct About<'a> {
     pub(crate) session: Option<&'a Session>,
 }
 
-/// Writes the line that tells the file's number and session.
+/// Writes the line with the file's number and session.
 pub(crate) fn about(
     schema: Option<&Schema>,
     about: &About,
     line: &mut [u8; LINE_BYTES_MAX],
 ) -> usize {
     let settings = about.session.map_or("", |it| it.settings().as_str());
-    // In rows of columns a comma within a field needs quotes; settings have none of their own.
+    // A field with a comma needs quotes in CSV; settings contain no quotes themselves.
     let quote: &[u8] = match schema.is_some() && settings.contains(',') {
         true => b"\"",
         false => b"",
@@ -72,14 +72,14 @@ pub(crate) fn about(
     text.len()
 }
 
-/// The line about a file, as recovery needs it.
+/// The fields of that line that recovery needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FileLine {
     pub(crate) at_us: u64,
     pub(crate) session: Option<SessionName>,
 }
 
-/// Reads a line if it is the one about a file.
+/// Parses a line, if it is the one that describes a file.
 pub(crate) fn read_about(line: &[u8]) -> Option<FileLine> {
     let line = core::str::from_utf8(line).ok()?;
     let line = line.trim_start_matches(',').trim_start_matches('"');
@@ -92,7 +92,7 @@ pub(crate) fn read_about(line: &[u8]) -> Option<FileLine> {
     Some(FileLine { at_us, session })
 }
 
-/// Writes the line of a gap.
+/// Writes the line that reports a gap.
 pub(crate) fn gap(schema: Option<&Schema>, gap: &Gap, line: &mut [u8; LINE_BYTES_MAX]) -> usize {
     let mut text = Text::new(line);
     text.push_repeated(b',', indent(schema));

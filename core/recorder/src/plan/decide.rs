@@ -1,13 +1,14 @@
-//! The decision: one action for a state and its conditions.
+//! Chooses the next action for a state and its conditions.
 
 use super::{
     Action, Block, Card, Checkpoint, Conditions, File, Flush, Job, Leave, Phase, Room, State,
 };
 
-/// Ring level from which samples go before everything else, in thousandths.
+/// Ring level above which samples have priority over everything else, in thousandths.
 const LEVEL_URGENT: u16 = 500;
 
-/// Returns what to do next. Call [`update`](super::update) first: it takes new conditions into the state.
+/// Returns the next action. Call [`update`](super::update) first, which updates the state with new
+/// conditions.
 pub fn next_action<const N: usize>(state: &State<N>, now: &Conditions<N>) -> Action {
     if let Flush::Answer(number, is_durable) = state.flush {
         return Action::AnswerFlush(number, is_durable);
@@ -23,9 +24,9 @@ pub fn next_action<const N: usize>(state: &State<N>, now: &Conditions<N>) -> Act
     }
 }
 
-/// Returns what to do with a mounted card.
+/// Returns the next action with a mounted card.
 fn with_card<const N: usize>(state: &State<N>, now: &Conditions<N>) -> Action {
-    let wish = strongest_wish(state, now);
+    let candidate = strongest_candidate(state, now);
     let job = next_job(state, now);
     let is_forced = state.is_forced_with_room();
     if let Some((true, action)) = job
@@ -34,20 +35,20 @@ fn with_card<const N: usize>(state: &State<N>, now: &Conditions<N>) -> Action {
     {
         return action;
     }
-    if let Some(wish) = wish.filter(|wish| wish.is_pressing) {
-        return wish.action;
+    if let Some(candidate) = candidate.filter(|candidate| candidate.is_pressing) {
+        return candidate.action;
     }
-    if now.is_guest_waiting && now.absorbs_guest && !is_forced {
-        return Action::Guest;
+    if now.is_read_pending && now.absorbs_read && !is_forced {
+        return Action::Read;
     }
     if let Some((is_urgent, action)) = job {
         let is_free = now.absorbs_step && !is_saving(state);
-        if is_free || is_urgent && wish.is_none() {
+        if is_free || is_urgent && candidate.is_none() {
             return action;
         }
     }
-    if let Some(wish) = wish {
-        return wish.action;
+    if let Some(candidate) = candidate {
+        return candidate.action;
     }
     match state.job {
         None => when_stuck(state, now).unwrap_or(Action::Rest),
@@ -55,9 +56,9 @@ fn with_card<const N: usize>(state: &State<N>, now: &Conditions<N>) -> Action {
     }
 }
 
-/// Something that a track needs the card for.
+/// Work of a track that needs the card.
 #[derive(Clone, Copy)]
-struct Wish {
+struct Candidate {
     /// A ring fills, or data must become durable at any cost.
     is_pressing: bool,
     /// Highest level of the track's rings.
@@ -65,16 +66,22 @@ struct Wish {
     action: Action,
 }
 
-fn strongest_wish<const N: usize>(state: &State<N>, now: &Conditions<N>) -> Option<Wish> {
-    let wishes = state.indices().filter_map(|at| wish_of(state, now, at));
-    // Of equals the first is served.
-    wishes.reduce(|best, other| {
+fn strongest_candidate<const N: usize>(state: &State<N>, now: &Conditions<N>) -> Option<Candidate> {
+    let candidates = state
+        .indices()
+        .filter_map(|at| candidate_of(state, now, at));
+    // Among equals the first is served.
+    candidates.reduce(|best, other| {
         let is_stronger = (other.is_pressing, other.level) > (best.is_pressing, best.level);
         if is_stronger { other } else { best }
     })
 }
 
-fn wish_of<const N: usize>(state: &State<N>, now: &Conditions<N>, at: u8) -> Option<Wish> {
+fn candidate_of<const N: usize>(
+    state: &State<N>,
+    now: &Conditions<N>,
+    at: u8,
+) -> Option<Candidate> {
     let track = &state.tracks[usize::from(at)];
     let level = now.of_track(at).map(|(_, stream)| stream.level).max()?;
     let is_forced = track.checkpoint == Checkpoint::Forced;
@@ -89,14 +96,14 @@ fn wish_of<const N: usize>(state: &State<N>, now: &Conditions<N>, at: u8) -> Opt
             (track.ahead > 0 && is_needed).then_some(Action::Begin(at))?
         }
     };
-    Some(Wish {
+    Some(Candidate {
         is_pressing: is_forced || level > LEVEL_URGENT,
         level,
         action,
     })
 }
 
-/// Returns what a track does with a file that has room.
+/// Returns the action of a track whose file has room.
 fn write_or_commit<const N: usize>(
     state: &State<N>,
     now: &Conditions<N>,
@@ -107,7 +114,7 @@ fn write_or_commit<const N: usize>(
         .of_track(at)
         .filter(|(_, stream)| stream.block == Block::Full);
     if let Some((stream, _)) = full.max_by_key(|(_, stream)| stream.level) {
-        // A change of tracks ends one write and begins another.
+        // Switching tracks ends one write and begins another.
         let is_open = !matches!(state.card, Card::Writing(other) if other != at);
         let has_turn = now.of_track(at).any(|(_, stream)| stream.has_turn);
         let may_write = is_open || has_turn || track.checkpoint != Checkpoint::None;
@@ -121,7 +128,7 @@ fn write_or_commit<const N: usize>(
     if !is_time || !now.is_drained(at) {
         return None;
     }
-    // The rest of what the checkpoint covers belongs to the next session, and to the next file.
+    // The remaining data of the checkpoint belong to the next session, and so to the next file.
     let is_saved = track.file.is_none_or(File::is_durable) && now.is_marked(at);
     if is_saved && now.is_behind(at) && track.leave != Leave::Sealing {
         return None;
@@ -132,17 +139,17 @@ fn write_or_commit<const N: usize>(
     })
 }
 
-/// Returns true if a checkpoint is pending that samples can still be written for.
+/// Returns true if a checkpoint is pending whose track has a file to write to.
 fn is_saving<const N: usize>(state: &State<N>) -> bool {
     let mut tracks = state.tracks().iter();
     tracks.any(|track| track.checkpoint != Checkpoint::None && track.file.is_some())
 }
 
-/// Returns the next step of the running job, or the job to start, and whether it is urgent.
+/// Returns the next step of the running job or the next job to start, and whether it is urgent.
 fn next_job<const N: usize>(state: &State<N>, now: &Conditions<N>) -> Option<(bool, Action)> {
     let wanted = wanted_job(state, now);
     match state.job {
-        // What is urgent waits for it.
+        // If another job is urgent, the running one has to finish first.
         Some(job) => {
             let is_supply = matches!(job, Job::Reserve(at) if is_short(state, now, at));
             let is_urgent = is_supply || wanted.is_some_and(|(is_urgent, _)| is_urgent);
@@ -152,7 +159,7 @@ fn next_job<const N: usize>(state: &State<N>, now: &Conditions<N>) -> Option<(bo
     }
 }
 
-/// Returns the job that is wanted most: urgent ones first, then in turn, so that no track is left out.
+/// Returns the most important pending job: urgent ones first, then round-robin, so that no track starves.
 fn wanted_job<const N: usize>(state: &State<N>, now: &Conditions<N>) -> Option<(bool, Job)> {
     let count = state.track_count;
     let mut first = None;
@@ -188,7 +195,7 @@ fn job_of<const N: usize>(state: &State<N>, now: &Conditions<N>, at: u8) -> Opti
     can_reserve.then_some((false, Job::Reserve(at)))
 }
 
-/// Returns true if a track needs its next file. One that only rotates has a file until then.
+/// Returns true if a track needs its next file. A track that only rotates keeps its file until then.
 fn is_short<const N: usize>(state: &State<N>, now: &Conditions<N>, at: u8) -> bool {
     let track = &state.tracks[usize::from(at)];
     let is_stopped = track.is_starved() || track.leave == Leave::Session;
@@ -202,7 +209,7 @@ fn supply_job<const N: usize>(state: &State<N>, now: &Conditions<N>, at: u8) -> 
     if may_reserve && state.room == Room::Unknown {
         return Some(Job::Reserve(at));
     }
-    // To close a file frees space, and a place for the next.
+    // Closing a file frees space and a slot for the next one.
     let mut others = state.indices();
     if let Some(closing) = others.find(|at| state.tracks[usize::from(*at)].closing > 0) {
         return Some(Job::Close(closing));
@@ -214,7 +221,7 @@ fn supply_job<const N: usize>(state: &State<N>, now: &Conditions<N>, at: u8) -> 
     }
 }
 
-/// Returns the job of a track at the end: room for what still waits, then every file gets its length.
+/// Returns the job of a track at the end: first room for pending samples, then every file is closed.
 fn job_at_end<const N: usize>(
     state: &State<N>,
     now: &Conditions<N>,
@@ -235,7 +242,7 @@ fn job_at_end<const N: usize>(
     (track.file.is_none() && track.ahead > 0).then_some((true, Job::Discard(at)))
 }
 
-/// Returns true if something waits that neither the file nor a prepared one has room for.
+/// Returns true if pending data have no room in the current file, and no file is prepared.
 fn needs_file<const N: usize>(state: &State<N>, now: &Conditions<N>, at: u8) -> bool {
     let track = &state.tracks[usize::from(at)];
     let is_stopped = track.is_starved() || track.ahead == 0 && now.is_at_session(at);
@@ -245,7 +252,7 @@ fn needs_file<const N: usize>(state: &State<N>, now: &Conditions<N>, at: u8) -> 
             .any(|(_, stream)| stream.is_waiting || stream.block != Block::Clean)
 }
 
-/// Returns what to do when no job runs, and neither samples nor a job can go on.
+/// Returns the next action when no job runs and neither samples nor jobs can proceed.
 fn when_stuck<const N: usize>(state: &State<N>, now: &Conditions<N>) -> Option<Action> {
     let starved =
         |at: &u8| state.tracks[usize::from(*at)].is_starved() && needs_file(state, now, *at);

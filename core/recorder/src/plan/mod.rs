@@ -1,5 +1,5 @@
-//! Decides what happens next on the card. No I/O and no clock: a [`State`], the [`Conditions`] of the
-//! moment, and one [`Action`] at a time.
+//! Decides the next action on the card. No I/O and no clock: a [`State`], the current [`Conditions`], and one
+//! [`Action`] at a time.
 //!
 //! ```text
 //!            ┌──────────────────────────────────────────────────────────────┐
@@ -15,7 +15,7 @@
 //!              Acquire               Start(Mount), Step ...              Write
 //!   Absent ───────────────> Unmounted ─────────────────────> Idle ─────────────────> Writing(track)
 //!     ^                          │                            ^ │ <── Commit, Step ──────┘
-//!     │                          │                            │ └─ Step, Guest
+//!     │                          │                            │ └─ Step, Read
 //!     └───── any failure ────────┴────────────────────────────┘
 //! ```
 //!
@@ -26,12 +26,12 @@
 //!   free space ─────────> ahead ──────────> file ────────────────> closing ─────────> closed
 //!                                            │  Write: index + 1
 //!                                            │  Commit: durable = index
-//!                                            └─ Name: it appears under its number
+//!                                            └─ Name: it gets its final name
 //! ```
 //!
-//! A full file is committed and left at once; it does not wait for its successor. A file that has room is
-//! never left because its successor is missing, unless a session ends in it: samples of the next session
-//! may not follow in the same file.
+//! A full file is committed and left at once, without waiting for its successor. A file with room is never
+//! left while its successor is missing, unless a session ends in it: samples of the next session may not
+//! follow in the same file.
 //!
 //! # A checkpoint of a track
 //!
@@ -40,8 +40,8 @@
 //!     └──── flush, leave, end ───> Forced ──┘              absorb it (Wanted) ──> Mark ──> Commit
 //! ```
 //!
-//! Jobs are operations of the file system. Each is a list of steps of one bounded read or write; between
-//! two steps the planner is asked again, so samples go first whenever their ring needs it.
+//! Jobs are file-system operations: sequences of steps, each of which is one bounded read or write. The
+//! planner decides again between any two steps, so samples go first whenever their ring needs it.
 
 mod decide;
 #[cfg(test)]
@@ -51,21 +51,21 @@ mod update;
 pub use decide::next_action;
 pub use update::{apply, request, update};
 
-/// Stage of a recording.
+/// Phase of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Phase {
-    /// Samples are written as they come.
+    /// Samples are written as they arrive.
     Recording,
-    /// No more samples come: what waits is written, all files are closed.
+    /// No more samples arrive: pending ones are written and all files closed.
     Ending,
-    /// All is done, or given up.
+    /// Everything is done, or was given up.
     Ended,
 }
 
 /// State of the card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Card {
-    /// Not there, or it failed: it must be acquired.
+    /// Absent or failed: it has to be acquired.
     Absent,
     /// Acquired; its file system is being mounted and repaired.
     Unmounted,
@@ -75,14 +75,14 @@ pub enum Card {
     Writing(u8),
 }
 
-/// Checkpoint of a track: everything pushed up to a moment becomes durable.
+/// Checkpoint of a track: makes everything pushed up to its request durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Checkpoint {
     /// None is pending.
     None,
-    /// Pending; it waits for the end of a page, and for rings that absorb it.
+    /// Pending; waits for the end of a page, and until the rings can absorb it.
     Wanted,
-    /// Pending, at any cost.
+    /// Pending, and not to be delayed.
     Forced,
 }
 
@@ -91,11 +91,11 @@ pub enum Checkpoint {
 pub enum Leave {
     /// Samples stay in this file.
     Stay,
-    /// A new file is wanted as soon as one is prepared. Until then samples go to this one.
+    /// A new file is to begin once one is prepared. Until then samples go to the current one.
     Rotate,
-    /// The next sample belongs to another session: it may not go to this file.
+    /// The next sample belongs to another session and may not go to this file.
     Session,
-    /// A forced checkpoint of everything that belongs to this file is pending.
+    /// A forced checkpoint of the remaining data of this file is pending.
     Sealing,
     /// The file is complete and durable.
     Sealed,
@@ -104,22 +104,22 @@ pub enum Leave {
 /// Room for files on the card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Room {
-    /// There may be some.
+    /// There may be room.
     Unknown,
-    /// The last attempt to prepare a file found none, but the oldest recording may be removed.
+    /// The last attempt to prepare a file found no room, but the oldest recording may be removed.
     Tight,
-    /// The last attempt to prepare a file found none, and nothing may be removed.
+    /// The last attempt to prepare a file found no room, and nothing may be removed.
     None,
 }
 
-/// Answer to a request that data become durable at once.
+/// State of a flush request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Flush {
-    /// Nothing is asked.
+    /// There is no request.
     None,
     /// This request is pending.
     Pending(u32),
-    /// This request has its answer: true if all that was pushed before it is durable.
+    /// This request is ready to be answered: true if everything pushed before it is durable.
     Answer(u32, bool),
 }
 
@@ -128,9 +128,9 @@ pub enum Flush {
 pub struct File {
     /// Its length, in blocks.
     pub blocks: u32,
-    /// Blocks written.
+    /// Number of blocks written.
     pub index: u32,
-    /// Blocks known to be durable.
+    /// Number of blocks known to be durable.
     pub durable: u32,
 }
 
@@ -151,13 +151,13 @@ pub struct Track {
     pub file: Option<File>,
     /// Prepared files.
     pub ahead: u8,
-    /// Complete files that still have their full length.
+    /// Complete files that still have their preallocated size.
     pub closing: u8,
     /// Pending checkpoint.
     pub checkpoint: Checkpoint,
     /// Progress towards the next file.
     pub leave: Leave,
-    /// It was reported that this track has no room left.
+    /// True if the missing room for this track was reported.
     pub is_full: bool,
 }
 
@@ -171,70 +171,70 @@ impl Track {
         is_full: false,
     };
 
-    /// The file, if samples may still go to its blocks.
+    /// Returns the file if samples may still go to its blocks.
     pub fn open_file(&self) -> Option<File> {
         let file = self.file.filter(|file| !file.is_full());
         file.filter(|_| self.leave != Leave::Sealed)
     }
 
-    /// Returns true if the next block has no file to go to, and none is prepared.
+    /// Returns true if there is no file for the next block, and none is prepared.
     pub fn is_starved(&self) -> bool {
         self.ahead == 0 && self.file.is_none_or(File::is_full)
     }
 
-    /// Returns true if there is no room for the next block, and this was reported.
+    /// Returns true if there is no room for the next block, and that was reported.
     pub fn is_hopeless(&self) -> bool {
         self.is_full && self.is_starved()
     }
 }
 
-/// An operation of the file system, carried out in steps.
+/// A file-system operation, carried out in steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Job {
-    /// Mounts the volume, repairs what a power loss left, closes interrupted files.
+    /// Mounts the volume, repairs the results of a power loss, and closes interrupted files.
     Mount,
     /// Prepares a file of a track.
     Reserve(u8),
     /// Gives the file being written its name.
     Name(u8),
-    /// Gives a complete file its actual length.
+    /// Trims a complete file to its actual length.
     Close(u8),
-    /// Gives a prepared file back.
+    /// Discards a prepared file.
     Discard(u8),
     /// Removes the oldest recording.
     Remove,
 }
 
-/// Next thing to do.
+/// Next action of the shell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
-    /// Nothing now: sleep until something may have changed.
+    /// Nothing to do: sleep until something may have changed.
     Rest,
     /// Power up and identify the card.
     Acquire,
-    /// Begin an operation of the file system; costs no card time.
+    /// Start a file-system operation; needs no card time.
     Start(Job),
-    /// Carry out the next step of the running job. Closes an open write first.
+    /// Carry out the next step of the running job. Ends an open write first.
     Step,
     /// Write the full block of a stream to the file of its track. Opens a write if none is open there.
     Write(u8),
     /// Complete the partial blocks of a track with marks.
     Mark(u8),
-    /// Close the open write, if it is this track's: its blocks are durable.
+    /// End the open write if it is this track's: its blocks are then durable.
     Commit(u8),
-    /// Take the next prepared file of a track, and the sessions whose boundaries are next.
+    /// Begin the next prepared file of a track, and the sessions whose boundaries are next.
     Begin(u8),
-    /// Put the file of a track aside: to be closed, or to be used again if it is empty.
+    /// Put the file of a track aside: to be closed, or to be reused if it is empty.
     Leave(u8),
-    /// Carry out a step that somebody else asked for.
-    Guest,
-    /// Tell who asked for a flush how it ended.
+    /// Carry out a read that another task requested.
+    Read,
+    /// Answer a flush request.
     AnswerFlush(u32, bool),
     /// Report that a track has no room left.
     ReportFull(u8),
-    /// Give up what waits for a track: there is no room, and no more time.
+    /// Give up the pending data of a track: there is no room, and no more time.
     GiveUp(u8),
-    /// Give up everything: the card does not come back.
+    /// Give up all pending data: the card does not come back.
     Abandon,
     /// The recording has ended.
     End,
@@ -243,11 +243,11 @@ pub enum Action {
 /// Result of an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome {
-    /// Done. Of a step: the job has more steps.
+    /// Done. For a step: the job has more steps.
     Done,
     /// The job is done.
     JobDone,
-    /// The job is over and found no room; a removal found nothing to remove.
+    /// The job ended and found no room; or a removal found nothing to remove.
     NoRoom,
     /// The card or its file system failed.
     Failed,
@@ -269,9 +269,9 @@ pub enum Request {
 pub enum Block {
     /// Everything taken from the ring is in written blocks that end with a mark.
     Clean,
-    /// Something is not in a written block, or has no mark yet.
+    /// Some data are not in a written block, or have no mark yet.
     Partial,
-    /// It waits to be written.
+    /// The block is full and ready to be written.
     Full,
 }
 
@@ -282,15 +282,15 @@ pub struct StreamConditions {
     pub track: u8,
     /// Content of its block.
     pub block: Block,
-    /// Samples or a gap are not in blocks yet, those behind a session's boundary included.
+    /// Samples or a gap are not in blocks yet, including those behind a session boundary.
     pub is_waiting: bool,
-    /// The ring still holds something that the pending checkpoint covers.
+    /// The ring still holds data that the pending checkpoint covers.
     pub is_behind: bool,
-    /// Next in the ring is the boundary of a session.
+    /// The next item in the ring is a session boundary.
     pub is_at_session: bool,
-    /// Enough waits to take the card from another track.
+    /// Enough data are buffered to take the card from another track.
     pub has_turn: bool,
-    /// Level of the ring, from 0 to 1000.
+    /// Fill level of the ring, from 0 to 1000.
     pub level: u16,
 }
 
@@ -309,24 +309,25 @@ impl StreamConditions {
 /// Conditions of one track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TrackConditions {
-    /// The durability window ends soon, and something is not durable.
+    /// The durability window ends soon, and some data are not durable.
     pub is_checkpoint_due: bool,
-    /// Stopping the write here costs the card least, or the checkpoint cannot wait for such a place.
+    /// Stopping the write here costs the card least, or the checkpoint cannot wait for such a position.
     pub is_page_end: bool,
-    /// A stream has something to write, and what is left of the file is for unfinished blocks of others.
+    /// A stream has data to write, but the rest of the file is reserved for unfinished blocks of other
+    /// streams.
     pub is_used_up: bool,
-    /// The file has been written for as long as it may.
+    /// The file has reached its maximum age.
     pub is_rotation_due: bool,
     /// The prepared files will soon be used up.
     pub is_short: bool,
-    /// The file has a durable mark, and does not appear under its number yet.
+    /// The file has a durable mark, but not its name yet.
     pub needs_name: bool,
     /// Another file may be prepared for this track.
     pub may_reserve: bool,
     /// Length of the next prepared file, in blocks.
     pub next_blocks: u32,
-    /// Set by [`update`] and [`request`]: from now on the pending checkpoint covers everything in the rings.
-    pub is_target_new: bool,
+    /// Set by [`update`] and [`request`]: the pending checkpoint now covers everything in the rings.
+    pub is_checkpoint_new: bool,
 }
 
 impl TrackConditions {
@@ -339,30 +340,30 @@ impl TrackConditions {
         needs_name: false,
         may_reserve: false,
         next_blocks: 0,
-        is_target_new: false,
+        is_checkpoint_new: false,
     };
 }
 
-/// Everything a decision depends on that is not state.
+/// All inputs of a decision other than the state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Conditions<const N: usize> {
-    /// Of each stream.
+    /// Conditions of each stream.
     pub streams: [StreamConditions; N],
-    /// Of each track; those beyond `State::track_count` are not looked at.
+    /// Conditions of each track; entries from `State::track_count` on are ignored.
     pub tracks: [TrackConditions; N],
     /// All rings absorb a checkpoint.
     pub absorbs_commit: bool,
     /// All rings absorb a step of a job.
     pub absorbs_step: bool,
-    /// All rings absorb a guest's step.
-    pub absorbs_guest: bool,
-    /// An urgent job has waited for the rings as long as it may.
+    /// All rings absorb a read requested by another task.
+    pub absorbs_read: bool,
+    /// An urgent job has waited for the rings for as long as it may.
     pub is_patience_over: bool,
-    /// A guest waits.
-    pub is_guest_waiting: bool,
-    /// A card that failed, or a full one, may be tried again now.
+    /// Another task waits for a read.
+    pub is_read_pending: bool,
+    /// A failed or full card may be tried again now.
     pub is_retry_due: bool,
-    /// A card that failed may be tried again at all.
+    /// A failed card may still be tried again at all.
     pub may_retry: bool,
     /// The oldest recording may be removed to make room.
     pub may_remove: bool,
@@ -379,9 +380,9 @@ pub struct State<const N: usize> {
     pub job: Option<Job>,
     /// Room for files.
     pub room: Room,
-    /// Request to make data durable.
+    /// The pending flush request.
     pub flush: Flush,
-    /// Tracks; those beyond `track_count` are not used.
+    /// Tracks; entries from `track_count` on are not used.
     pub tracks: [Track; N],
     /// Number of tracks.
     pub track_count: u8,
@@ -390,7 +391,7 @@ pub struct State<const N: usize> {
 }
 
 impl<const N: usize> State<N> {
-    /// State before the card is acquired.
+    /// Returns the state before the card is acquired.
     pub const fn new(track_count: u8) -> State<N> {
         State {
             phase: Phase::Recording,
@@ -412,13 +413,13 @@ impl<const N: usize> State<N> {
         0..self.track_count
     }
 
-    /// Returns true if a checkpoint is pending at any cost.
+    /// Returns true if a forced checkpoint is pending.
     pub fn is_forced(&self) -> bool {
         let mut tracks = self.tracks().iter();
         tracks.any(|track| track.checkpoint == Checkpoint::Forced)
     }
 
-    /// Returns true if such a checkpoint finds room.
+    /// Returns true if a forced checkpoint is pending that can still be written.
     fn is_forced_with_room(&self) -> bool {
         let mut tracks = self.tracks().iter();
         tracks.any(|track| track.checkpoint == Checkpoint::Forced && !track.is_hopeless())
@@ -426,16 +427,16 @@ impl<const N: usize> State<N> {
 }
 
 impl<const N: usize> Conditions<N> {
-    /// Conditions of a recording of which nothing is known yet.
+    /// Returns the conditions of a recording about which nothing is known yet.
     pub const fn new() -> Conditions<N> {
         Conditions {
             streams: [StreamConditions::NEW; N],
             tracks: [TrackConditions::NEW; N],
             absorbs_commit: false,
             absorbs_step: false,
-            absorbs_guest: false,
+            absorbs_read: false,
             is_patience_over: false,
-            is_guest_waiting: false,
+            is_read_pending: false,
             is_retry_due: false,
             may_retry: false,
             may_remove: false,
@@ -447,7 +448,7 @@ impl<const N: usize> Conditions<N> {
         streams.filter(move |(_, stream)| stream.track == track)
     }
 
-    /// Returns true if something of this track is in no durable block.
+    /// Returns true if some data of this track are not in a durable block.
     fn has_unsaved(&self, track: u8, file: Option<File>) -> bool {
         let is_written = file.is_some_and(|file| !file.is_durable());
         is_written
@@ -456,13 +457,13 @@ impl<const N: usize> Conditions<N> {
                 .any(|(_, stream)| stream.is_waiting || stream.block != Block::Clean)
     }
 
-    /// Returns true if a ring holds something that the pending checkpoint of this track covers.
+    /// Returns true if a ring holds data that the pending checkpoint of this track covers.
     fn is_behind(&self, track: u8) -> bool {
         self.of_track(track).any(|(_, stream)| stream.is_behind)
     }
 
-    /// Returns true if everything that a pending checkpoint covers is in blocks, as far as this file may
-    /// hold it.
+    /// Returns true if everything that a pending checkpoint covers is in blocks, as far as it may go to this
+    /// file.
     fn is_drained(&self, track: u8) -> bool {
         let is_used_up = self.tracks[usize::from(track)].is_used_up;
         self.of_track(track).all(|(_, stream)| {
@@ -471,12 +472,12 @@ impl<const N: usize> Conditions<N> {
         })
     }
 
-    /// Returns true if a stream of this track is stopped by the boundary of a session.
+    /// Returns true if a session boundary stops a stream of this track.
     fn is_at_session(&self, track: u8) -> bool {
         self.of_track(track).any(|(_, stream)| stream.is_at_session)
     }
 
-    /// Returns true if the blocks of this track have their marks.
+    /// Returns true if all blocks of this track have their marks.
     fn is_marked(&self, track: u8) -> bool {
         self.of_track(track)
             .all(|(_, stream)| stream.block == Block::Clean)

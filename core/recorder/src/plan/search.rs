@@ -1,38 +1,40 @@
-//! Searches every state that the planner can reach, with a small world around it.
+//! Searches every state that the planner can reach, within a small model of its environment.
 //!
 //! # Faults
 //!
-//! Any action that touches the card may fail, any number of times. Then everything that is not durable is lost
-//! and becomes a gap, and nothing is known of the files. Acquiring may fail for any time: the card is gone. The
-//! next mount finds room or none: the same card, or another. Something else may use up the volume, and free
-//! room, while a file is being prepared. A power cut ends a path; what it has to leave is an invariant of every
-//! state instead: the planner takes nothing for durable that a power cut would lose.
+//! Any action that accesses the card may fail, any number of times. Then everything that is not durable is
+//! lost and becomes a gap, and nothing is known about the files. Acquiring the card may keep failing: the
+//! card is gone. The next mount finds room or none: it may be the same card or another. Something else may
+//! use up the volume, and free room again, while a file is being prepared. A power cut is not a step of its
+//! own; its consequence is an invariant of every state instead: the planner never considers data durable that
+//! a power cut would lose.
 //!
 //! # The world
 //!
-//! | what | how it is modelled |
+//! | item | model |
 //! |---|---|
-//! | sample | as large as a block: it may fill one, leave room in it, or go on in the next one |
+//! | sample | as large as a block: it may fill a block, leave room in it, or continue in the next one |
 //! | ring | one to three samples, gaps, and the boundary of a session |
-//! | encoder | a gap that a failure left, an open or full block, written blocks that lack a mark |
-//! | file | one to three blocks; what is written is volatile until it is committed |
-//! | shared file | its last blocks, one per stream, are for blocks that are unfinished |
+//! | encoder | a gap left by a failure, an open or full block, written blocks without a mark |
+//! | file | one to three blocks; written blocks are volatile until they are committed |
+//! | shared file | its last blocks, one per stream, are reserved for unfinished blocks |
 //! | volume | has room for files, or none; slots for two or three files per track |
 //! | job | begun, in the middle, done |
-//! | clocks, costs, guests | predicates that may be true or false wherever that is consistent |
-//! | counts of samples and of lost ones | none, or some: no decision depends on more |
+//! | clocks, costs, reads | predicates that may be true or false wherever consistent |
+//! | counts of samples and of lost ones | none or some, because no decision depends on more |
 //!
-//! A full ring absorbs nothing, unless its track is reported to have no room. Samples that come while the shell
-//! fills blocks could as well have come before or after, and are left out. The shell fills blocks before it acts,
-//! except where a checkpoint may hold samples back, or where a request has just covered more. It never fills
-//! blocks of a file that is sealed, and with a forced checkpoint only as far as that covers the ring.
+//! A full ring absorbs nothing, unless its track was reported to have no room. Samples that arrive while the
+//! shell fills blocks are omitted, because they could as well arrive before or after. The shell fills blocks
+//! before it acts, except where a checkpoint may hold samples back, or where a request has just extended the
+//! checkpoint. It never fills blocks of a sealed file, and with a forced checkpoint it takes only the samples
+//! that the checkpoint covers.
 //!
 //! # What is checked
 //!
-//! `check.rs`: that each action is possible, and right in ways that do not depend on how the planner decides;
-//! in every state that pushed samples are durable, waiting, in one gap, or given up. `live.rs` looks at the steps
-//! that need nothing from outside: every cycle tries again what failed, and a run ends where nothing is left to
-//! do, if the card answers and also if it does not.
+//! `check.rs` checks that each action is possible and correct, independently of how the planner decides, and
+//! that in every state each pushed sample is durable, pending, in exactly one gap, or given up. `live.rs`
+//! looks at the steps that need nothing from outside: every cycle retries something that failed, and every
+//! run ends with nothing left to do, both if the card answers and if it does not.
 
 mod check;
 mod explore;
@@ -45,36 +47,36 @@ use crate::limits::Limits;
 use explore::Graph;
 use steps::Event;
 
-/// What was violated.
+/// Description of the violated property.
 type Violation = &'static str;
 
-/// A world to search.
+/// A model to search.
 struct Config<const N: usize> {
     name: &'static str,
     /// Track of each stream.
     tracks: [u8; N],
     track_count: u8,
-    /// Samples that a ring holds.
+    /// Samples per ring.
     ring: usize,
-    /// Gaps that a ring holds.
+    /// Gaps per ring.
     gaps: usize,
     /// Blocks of a file.
     blocks: u32,
-    /// Files that a track may have: prepared, being written, closing.
+    /// Maximum number of files per track: prepared, being written, closing.
     slots: u8,
-    /// Others read from the card.
-    has_guests: bool,
-    /// Files get names, and are left when they are old.
+    /// Other tasks read from the card.
+    has_reads: bool,
+    /// Files get names, and are left at their maximum age.
     has_names_and_ages: bool,
     may_remove: bool,
-    /// Samples may go on in the next block, and marks may need a block of their own.
+    /// Samples may continue in the next block, and marks may need a block of their own.
     is_text: bool,
     events: &'static [Event],
     states_max: usize,
 }
 
 impl<const N: usize> Config<N> {
-    /// Limits of files, of all tracks together.
+    /// Returns the limits of files, for all tracks together.
     fn limits(&self) -> Limits {
         Limits {
             file_blocks_min: self.blocks,
@@ -82,13 +84,13 @@ impl<const N: usize> Config<N> {
         }
     }
 
-    /// Streams that share a track.
+    /// Returns the number of streams that share a track.
     fn sharing(&self, at: u8) -> u32 {
         self.tracks.iter().filter(|track| **track == at).count() as u32
     }
 }
 
-/// Searches a world; panics with the path to what is wrong.
+/// Searches a model; panics with the path to a violation.
 fn search<const N: usize>(config: &Config<N>) -> Graph<N> {
     let name = config.name;
     let start = std::time::Instant::now();
@@ -120,7 +122,7 @@ const ONE: Config<1> = Config {
     gaps: 1,
     blocks: 2,
     slots: 3,
-    has_guests: true,
+    has_reads: true,
     has_names_and_ages: true,
     may_remove: false,
     is_text: true,
@@ -140,7 +142,7 @@ fn one_stream() {
         Action::Commit(0),
         Action::Begin(0),
         Action::Leave(0),
-        Action::Guest,
+        Action::Read,
         Action::AnswerFlush(1, true),
         Action::ReportFull(0),
         Action::GiveUp(0),
@@ -148,7 +150,7 @@ fn one_stream() {
         Action::End,
     ];
     for action in kinds {
-        assert!(graph.has_seen(action), "{action:?} was never decided");
+        assert!(graph.has_seen(action), "{action:?} was never chosen");
     }
 }
 
@@ -178,7 +180,7 @@ const SHARED: Config<2> = Config {
     gaps: 1,
     blocks: 3,
     slots: 2,
-    has_guests: false,
+    has_reads: false,
     has_names_and_ages: false,
     may_remove: false,
     is_text: false,
@@ -213,7 +215,7 @@ const APART: Config<2> = Config {
     gaps: 1,
     blocks: 1,
     slots: 2,
-    has_guests: false,
+    has_reads: false,
     has_names_and_ages: false,
     may_remove: false,
     is_text: false,

@@ -1,11 +1,11 @@
-//! Changes of the state: by conditions and requests, and by the outcome of an action.
+//! State transitions: by conditions and requests, and by the outcome of an action.
 
 use super::{
     Action, Block, Card, Checkpoint, Conditions, File, Flush, Job, Leave, Outcome, Phase, Request,
     Room, State, Track,
 };
 
-/// Takes a request into the state.
+/// Applies a request to the state.
 pub fn request<const N: usize>(state: &mut State<N>, now: &mut Conditions<N>, request: Request) {
     match request {
         Request::Flush(number) => {
@@ -20,9 +20,9 @@ pub fn request<const N: usize>(state: &mut State<N>, now: &mut Conditions<N>, re
     }
 }
 
-/// Takes new conditions into the state: checkpoints and new files that are due, and a flush that has its
-/// answer. A checkpoint that becomes pending covers everything that the rings hold: `is_behind` of its
-/// streams is set.
+/// Updates the state with new conditions: requests checkpoints and new files that are due, and answers a
+/// flush that has its result. A new pending checkpoint covers everything in the rings: `is_behind` is set for
+/// its streams.
 pub fn update<const N: usize>(state: &mut State<N>, now: &mut Conditions<N>) {
     match state.card {
         Card::Absent => return answer(state, false),
@@ -39,7 +39,7 @@ pub fn update<const N: usize>(state: &mut State<N>, now: &mut Conditions<N>) {
         let has_file = track.file.is_some();
         if conditions.is_checkpoint_due && has_file && track.checkpoint == Checkpoint::None {
             track.checkpoint = Checkpoint::Wanted;
-            cover_rings(now, at);
+            request_checkpoint(now, at);
         }
         if state.phase == Phase::Ending {
             force(state, now, at);
@@ -64,23 +64,23 @@ fn answer<const N: usize>(state: &mut State<N>, is_durable: bool) {
     }
 }
 
-/// Makes a checkpoint of everything pushed so far pending, at any cost.
+/// Forces a checkpoint of everything pushed so far.
 fn force<const N: usize>(state: &mut State<N>, now: &mut Conditions<N>, at: u8) {
     let track = &mut state.tracks[usize::from(at)];
     if now.has_unsaved(at, track.file) {
         track.checkpoint = Checkpoint::Forced;
-        cover_rings(now, at);
+        request_checkpoint(now, at);
     }
 }
 
-fn cover_rings<const N: usize>(now: &mut Conditions<N>, at: u8) {
-    now.tracks[usize::from(at)].is_target_new = true;
+fn request_checkpoint<const N: usize>(now: &mut Conditions<N>, at: u8) {
+    now.tracks[usize::from(at)].is_checkpoint_new = true;
     for stream in now.streams.iter_mut().filter(|stream| stream.track == at) {
         stream.is_behind = stream.is_waiting;
     }
 }
 
-/// Wants a new file, unless this one is empty or another is wanted already.
+/// Requests a new file, unless the current one is empty or a request is already pending.
 fn rotate<const N: usize>(state: &mut State<N>, now: &Conditions<N>, at: u8) {
     let track = &mut state.tracks[usize::from(at)];
     let is_begun = track.file.is_some_and(|file| file.index > 0)
@@ -93,8 +93,8 @@ fn rotate<const N: usize>(state: &mut State<N>, now: &Conditions<N>, at: u8) {
     }
 }
 
-/// Seals the file once its successor is there. For a new session it is also sealed if there is no room
-/// for another: what it does not need becomes free.
+/// Seals the file once its successor is prepared. For a new session it is also sealed if there is no room for
+/// another file, because closing it frees its unused blocks.
 fn leave_when_possible<const N: usize>(state: &mut State<N>, now: &mut Conditions<N>, at: u8) {
     let room = state.room;
     let track = &mut state.tracks[usize::from(at)];
@@ -121,7 +121,7 @@ fn leave_when_possible<const N: usize>(state: &mut State<N>, now: &mut Condition
     }
 }
 
-/// Takes the outcome of an action into the state.
+/// Applies the outcome of an action to the state.
 pub fn apply<const N: usize>(
     state: &mut State<N>,
     now: &Conditions<N>,
@@ -140,7 +140,7 @@ pub fn apply<const N: usize>(
         Action::Commit(at) => commit(state, now, at),
         Action::Begin(at) => begin(state, now, at),
         Action::Leave(at) => leave(state, at),
-        Action::Guest => state.card = Card::Idle,
+        Action::Read => state.card = Card::Idle,
         Action::AnswerFlush(..) => state.flush = Flush::None,
         Action::ReportFull(at) => state.tracks[usize::from(at)].is_full = true,
         Action::GiveUp(at) => give_up(state, at),
@@ -152,7 +152,7 @@ pub fn apply<const N: usize>(
     }
 }
 
-/// The card is gone: what was not durable is lost, and nothing is known of its files.
+/// Handles the loss of the card: data that were not durable are lost, and nothing is known about the files.
 fn lose_card<const N: usize>(state: &mut State<N>) {
     state.card = Card::Absent;
     state.job = None;
@@ -195,7 +195,7 @@ fn step<const N: usize>(state: &mut State<N>, now: &Conditions<N>, outcome: Outc
 }
 
 fn write<const N: usize>(state: &mut State<N>, at: u8) {
-    // The write that was open ends first: its blocks are durable, but not yet known to be complete.
+    // A write to another track ends first: its blocks are then durable, but not yet committed.
     state.card = Card::Writing(at);
     if let Some(file) = &mut state.tracks[usize::from(at)].file {
         file.index += 1;
@@ -228,15 +228,15 @@ fn begin<const N: usize>(state: &mut State<N>, now: &Conditions<N>, at: u8) {
     });
     track.leave = Leave::Stay;
     track.is_full = false;
-    // The file before was sealed at any cost. What its checkpoint still covers is newer, and a write that stops
-    // in the new file's first page costs the card much.
+    // The previous file was sealed with a forced checkpoint. The data that this checkpoint still covers are
+    // newer, and stopping a write in the first page of the new file is expensive for the card.
     let is_urgent = matches!(state.flush, Flush::Pending(_)) || state.phase != Phase::Recording;
     if track.checkpoint == Checkpoint::Forced && !is_urgent {
         track.checkpoint = Checkpoint::Wanted;
     }
 }
 
-/// An empty file is used again.
+/// Leaves a file; an empty one is reused.
 fn leave<const N: usize>(state: &mut State<N>, at: u8) {
     let track = &mut state.tracks[usize::from(at)];
     match track.file.take() {

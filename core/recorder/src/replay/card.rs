@@ -1,4 +1,4 @@
-//! Cards in memory, and the slot that one of them is in.
+//! Cards in memory, and the slot that holds one of them.
 
 use super::watch::OPEN;
 use crate::Blocks;
@@ -13,20 +13,20 @@ use embedded_hal_async::delay::DelayNs;
 use std::sync::Arc;
 use std::vec::Vec;
 
-/// Blocks of a card: FAT16 needs as many.
+/// Number of blocks of a card: the minimum for FAT16.
 pub(super) const CARD_BLOCKS: u32 = 4_300;
 
-/// Costs of a healthy card, in us.
+/// Durations of operations on a healthy card, in us.
 const ACQUIRE_US: u64 = 2_000;
 const READ_US: u64 = 100;
 const BEGIN_US: u64 = 60;
 const PUSH_US: u64 = 80;
 const END_US: u64 = 300;
 
-/// The recorder may look at the clock so often without anything that takes time.
+/// Maximum number of clock readings without any operation that takes time.
 const LOOKS_MAX: u32 = 20_000;
 
-/// Content of a card: what it held at first, and what was written.
+/// Contents of a card: the initial blocks, and those written.
 #[derive(Clone)]
 pub(crate) struct Disk {
     first: Arc<Vec<Block>>,
@@ -102,28 +102,28 @@ impl Blocks for Disk {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Refused;
 
-/// The slot for a card, and time.
+/// The card slot, and the virtual time.
 pub(super) struct Slot {
     pub(super) now_us: Cell<u64>,
     looks: Cell<u32>,
     pub(super) cards: [RefCell<Disk>; 2],
-    /// Cards that were ever in the slot.
+    /// True for each card that was ever in the slot.
     pub(super) was_in: [Cell<bool>; 2],
     card: Cell<Option<usize>>,
-    /// The card was acquired, and has not failed since.
+    /// The card was acquired and has not failed since.
     pub(super) is_up: Cell<bool>,
-    /// The next operation fails.
+    /// True if the next operation is to fail.
     fails: Cell<bool>,
-    /// So many operations take so much longer, in us.
+    /// Number of slow operations left, and their extra time in us.
     slow: Cell<(u32, u64)>,
-    /// Where the next block of the open write goes.
+    /// Block address of the next block of the open write.
     next: Cell<Option<u32>>,
-    /// Blocks of the open write: not durable.
+    /// Blocks of the open write, which are not durable.
     volatile: RefCell<Vec<(u32, Block)>>,
-    /// A card that fails may keep the beginning of what was not durable.
+    /// True if a failing card may keep the beginning of the blocks that were not durable.
     keeps_some: bool,
     random: RefCell<Random>,
-    /// Something else uses up the volume.
+    /// True while something else uses up the volume.
     pub(super) is_taken: Cell<bool>,
 }
 
@@ -154,7 +154,7 @@ impl Slot {
         self.next.get().is_some()
     }
 
-    /// Puts a card in the slot, or none.
+    /// Inserts a card, or removes it.
     pub(super) fn insert(&self, card: Option<usize>) {
         self.fail();
         self.card.set(card);
@@ -211,7 +211,10 @@ impl Slot {
 
     pub(super) fn look_us(&self) -> u64 {
         self.looks.set(self.looks.get() + 1);
-        assert!(self.looks.get() < LOOKS_MAX, "no time passes");
+        assert!(
+            self.looks.get() < LOOKS_MAX,
+            "the recorder polls without time passing"
+        );
         self.now_us.get()
     }
 
@@ -220,7 +223,7 @@ impl Slot {
         self.looks.set(0);
     }
 
-    /// Spends the time of an operation, and lets it fail if it is to.
+    /// Spends the time of an operation, and makes it fail if requested.
     async fn operate(&self, us: u64) -> Result<(), Refused> {
         step_aside().await;
         let (operations, more_us) = self.slow.get();
@@ -251,7 +254,7 @@ impl BlockDevice for Driver<'_> {
     type Error = Refused;
 
     async fn acquire(&mut self) -> Result<(), Refused> {
-        assert!(!self.0.is_open(), "acquired with an open write");
+        assert!(!self.0.is_open(), "acquired during an open write");
         step_aside().await;
         self.0.pass(ACQUIRE_US);
         let is_there = self.0.card().is_some() && !self.0.fails.take();
@@ -265,7 +268,7 @@ impl BlockDevice for Driver<'_> {
     }
 
     async fn read(&mut self, start: u32, blocks: &mut [Block]) -> Result<(), Refused> {
-        assert!(!self.0.is_open(), "a read within a write");
+        assert!(!self.0.is_open(), "a read during an open write");
         self.0.operate(READ_US).await?;
         let disk = self.0.cards[self.0.card().ok_or(Refused)?].borrow();
         for (at, block) in (start..CARD_BLOCKS).zip(blocks) {
@@ -283,7 +286,7 @@ impl BlockDevice for Driver<'_> {
     }
 
     async fn begin(&mut self, start: u32, _: u32) -> Result<(), WriteError<Refused>> {
-        assert!(!self.0.is_open(), "a write within a write");
+        assert!(!self.0.is_open(), "a write during an open write");
         self.0.operate(BEGIN_US).await.map_err(refused)?;
         self.0.set_next(Some(start));
         Ok(())
@@ -315,7 +318,7 @@ impl DelayNs for Sleep<'_> {
     }
 }
 
-/// Lets events happen.
+/// Yields once, so that events can happen.
 async fn step_aside() {
     let mut is_second = false;
     poll_fn(|_| {

@@ -1,4 +1,4 @@
-//! Short paths on which recorders have failed.
+//! Regression tests: short paths on which recorders have failed.
 
 use super::path::{Event, Path, Pause, Setup, Shape};
 use super::{run, volume};
@@ -18,12 +18,12 @@ const SETUP: Setup = Setup {
     keeps_some: false,
 };
 
-/// Index of a card with too little room for a recorder.
+/// Returns the index of a card with too little room for a recorder.
 fn tiny() -> usize {
     volume::cards().len() - 1
 }
 
-/// Replays events, each so many us after the one before.
+/// Replays events, each the given time in us after the previous one.
 fn keeps(setup: Setup, is_early: bool, events: &[(u64, Event)]) {
     let events = events.iter().map(|(us, event)| (Pause::Us(*us), *event));
     let path = Path {
@@ -38,7 +38,7 @@ fn keeps(setup: Setup, is_early: bool, events: &[(u64, Event)]) {
 }
 
 #[test]
-fn samples_lost_right_behind_a_session_are_in_a_gap() {
+fn samples_lost_right_after_a_session_starts_are_in_a_gap() {
     let events = [
         (0, Event::Burst(0)),
         (0, Event::Session(0)),
@@ -109,7 +109,7 @@ fn a_card_without_room_for_its_repair_is_not_mounted() {
     keeps(setup, false, &events);
 }
 
-/// There is room for a block of each stream, but a header and its samples are two.
+/// The file has room for one block of each stream, but a header and its samples need two.
 #[test]
 fn a_stream_that_was_silent_begins_in_the_next_file() {
     let setup = Setup {
@@ -135,7 +135,7 @@ fn a_stream_that_was_silent_begins_in_the_next_file() {
 }
 
 #[test]
-fn whoever_waits_is_answered_when_a_recorder_cannot_start() {
+fn pending_requests_are_answered_when_a_recorder_cannot_start() {
     let setup = Setup {
         cards: [tiny(), 0],
         ..SETUP

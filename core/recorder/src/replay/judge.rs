@@ -1,4 +1,5 @@
-//! Compares what cards hold with what was pushed. Reads files without the recorder's code.
+//! Compares the files on the cards with the samples that were pushed. Reads files without the recorder's
+//! code.
 
 use super::card::Disk;
 use super::check::{Listing, check};
@@ -12,26 +13,26 @@ use std::string::{String, ToString};
 use std::vec::Vec;
 use std::{format, vec};
 
-/// One stream of one recorder, as its producer knows it.
+/// One stream of one recorder, as its producer sees it.
 #[derive(Clone, Debug)]
 pub(super) struct Fed {
     pub(super) prefix: [u8; 3],
     pub(super) stream: u8,
     pub(super) is_text: bool,
     pub(super) bytes: usize,
-    /// When each sample was pushed, in us.
+    /// Time at which each sample was pushed, in us.
     pub(super) pushed_us: Vec<u64>,
     /// Session of each sample.
     pub(super) sessions: Vec<u32>,
     /// Session of the next sample.
     pub(super) session: u32,
-    /// Samples with a lower index were reported to be durable.
+    /// Samples with a lower index were reported durable.
     pub(super) claimed: u64,
-    /// First sample and count of what was given up at the end.
+    /// First index and number of the samples given up at the end.
     pub(super) given_up: Option<(u64, u64)>,
-    /// Samples that a card may have kept though the recorder counts them as lost: first and end.
+    /// Samples that a card may have kept although the recorder counts them as lost: first index and end.
     pub(super) unsure: Vec<(u64, u64)>,
-    /// The oldest files may have been removed.
+    /// True if the oldest files may have been removed.
     pub(super) may_lack_oldest: bool,
 }
 
@@ -56,7 +57,7 @@ impl Fed {
 struct Content {
     /// Samples of each file.
     files: Vec<Vec<u64>>,
-    /// First sample and count of each gap.
+    /// First index and number of samples of each gap.
     gaps: Vec<(u64, u64)>,
 }
 
@@ -64,19 +65,19 @@ struct Content {
 pub(super) struct Judge {
     disk: Disk,
     listing: Listing,
-    /// Prefix of a recording whose removal was interrupted.
+    /// Prefix of a recording whose interrupted removal was completed.
     removed: Option<[u8; 3]>,
 }
 
 fn done<T>(future: impl Future<Output = T>) -> T {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(result) => result,
-        Poll::Pending => panic!("a card in memory waits for nothing"),
+        Poll::Pending => panic!("a card in memory never waits"),
     }
 }
 
 impl Judge {
-    /// Recovers a copy of a card. `None` if it has no room for that.
+    /// Recovers a copy of a card. Returns `None` if the card has no room for that.
     pub(super) fn new(disk: &Disk) -> Result<Option<Judge>, String> {
         let mut disk = disk.clone();
         let mut removed = None;
@@ -88,7 +89,7 @@ impl Judge {
         match done(crate::recover(&mut volume(), &mut disk, report)) {
             Ok(()) => (),
             Err(StartError::Volume(Error::NoSpace { .. })) => return Ok(None),
-            Err(error) => return Err(format!("recovery fails: {error:?}")),
+            Err(error) => return Err(format!("recovery failed: {error:?}")),
         }
         let listing = check(&disk, 0)?;
         Ok(Some(Judge {
@@ -127,7 +128,9 @@ impl Judge {
                 if let Some(part) = parts.get(&fed.stream) {
                     for (index, bytes) in &part.samples {
                         if *bytes != fed.sample(*index) {
-                            return Err(format!("{path}: sample {index} is not what was pushed"));
+                            return Err(format!(
+                                "{path}: sample {index} differs from the one pushed"
+                            ));
                         }
                         samples.push(*index);
                     }
@@ -164,16 +167,16 @@ fn take_line(
     Ok(())
 }
 
-/// What has to be in the files.
+/// Requirements on the contents of the files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Demand {
-    /// All that was pushed, not only what was reported to be durable.
+    /// Everything pushed has to be there, not only samples reported durable.
     pub(super) everything: bool,
-    /// All that was pushed before this time, in us.
+    /// Everything pushed before this time has to be there, in us.
     pub(super) before_us: u64,
 }
 
-/// Checks one stream on all cards. Returns the samples in the files, and those in gaps.
+/// Checks one stream on all cards. Returns the number of samples in the files and the number in gaps.
 pub(super) fn judge(cards: &[Judge], fed: &Fed, demand: Demand) -> Result<(u64, u64), String> {
     let pushed = fed.pushed();
     let mut places = vec![0_u32; fed.pushed_us.len()];
@@ -183,16 +186,16 @@ pub(super) fn judge(cards: &[Judge], fed: &Fed, demand: Demand) -> Result<(u64, 
         let content = card.content(fed)?;
         let samples: Vec<u64> = content.files.concat();
         if !samples.is_sorted_by(|one, next| one < next) {
-            return Err(format!("samples are not in order: {samples:?}"));
+            return Err(format!("samples are out of order: {samples:?}"));
         }
         for file in &content.files {
             let sessions = |index: &u64| fed.sessions.get(*index as usize);
             if file.first().map(sessions) != file.last().map(sessions) {
-                return Err("samples of two sessions are in a file".into());
+                return Err("a file contains samples of two sessions".into());
             }
         }
         if samples.iter().any(|index| samples_seen.contains(index)) {
-            return Err("a sample is written twice".into());
+            return Err("a sample was written twice".into());
         }
         samples_seen.extend(&samples);
         written += samples.len() as u64;
@@ -226,13 +229,15 @@ pub(super) fn judge(cards: &[Judge], fed: &Fed, demand: Demand) -> Result<(u64, 
         let is_removed = may_lack_oldest && oldest.is_none_or(|oldest| index < oldest as u64);
         if index < wanted && *places == 0 && !is_removed {
             return Err(format!(
-                "sample {index} of {pushed} is missing, {} are claimed, {} before {} us",
+                "sample {index} of {pushed} is missing: {} reported durable, {} required (pushed before {} us)",
                 fed.claimed, wanted, demand.before_us
             ));
         }
         let is_unsure = |(first, end): &(u64, u64)| (*first..*end).contains(&index);
         if *places > 1 && !fed.unsure.iter().any(is_unsure) {
-            return Err(format!("sample {index} of {pushed} is in {places} places"));
+            return Err(format!(
+                "sample {index} of {pushed} is in {places} files or gaps"
+            ));
         }
     }
     Ok((written, lost))

@@ -1,18 +1,18 @@
-//! Replays random paths of the search's events through the real recorder.
+//! Replays random paths of the search's events with the real recorder.
 //!
 //! ```text
 //!   seed ──> Path: events and pauses ──> producers, Control, ReadDesk ──> Recorder ──> FatVolume
 //!                  │                                                        │  ^           │
-//!                  └──> Slot: cards fail, are slow, gone, exchanged <───────│──┴───────────┘
+//!                  └──> Slot: cards fail, slow down, vanish, change <───────│──┴───────────┘
 //!                                                                           v
 //!   judge: files of all cards, read independently             watch: every decision and outcome
 //! ```
 //!
-//! The search proves properties of the planner in a model of everything around it. Here the same events and
-//! limits drive the shell, the encoders and the file system, and the same properties are checked from the
-//! files: pushed = written + lost + waiting; each lost sample in one gap; durable never goes back; a flush is
-//! durable only if its samples are in the files; after a power cut nothing that was reported to be durable,
-//! and nothing older than the window, is missing; a recording ends.
+//! The search proves properties of the planner in a model of its environment. Here the same events and limits
+//! drive the real shell, encoders and file system, and the same properties are checked from the files: pushed
+//! = written + lost + pending; each lost sample is in exactly one gap; the durable index never decreases; a
+//! flush is reported durable only if its samples are in the files; after a power cut nothing that was
+//! reported durable and nothing older than the window is missing; every recording ends.
 
 mod card;
 #[path = "../../tests/fat_rig/check.rs"]
@@ -34,14 +34,14 @@ use std::string::{String, ToString};
 use std::vec::Vec;
 pub(crate) use watch::{applied, decided};
 
-/// Seed of all paths; any other has to do as well.
+/// Seed of all paths; every other seed has to pass as well.
 const SEED: u64 = 1;
 const PATHS: u64 = 10_000;
 
 #[test]
 fn random_paths_keep_the_promises() {
     let number = |name: &str, or: u64| match std::env::var(name) {
-        Ok(number) => number.parse().expect("a number"),
+        Ok(number) => number.parse().expect("REPLAY_* variables must be numbers"),
         Err(_) => or,
     };
     let seed = number("REPLAY_SEED", SEED);
@@ -69,13 +69,17 @@ fn random_paths_keep_the_promises() {
             Ok(Err(why)) => why,
             Err(_) => "a panic, printed above".to_string(),
         };
-        // Numbers differ from path to path.
+        // Group failures by their text without numbers, which differ from path to path.
         let kind = why.replace(|at: char| at.is_ascii_digit(), "");
         println!("path {number}: {why}");
         failures.entry(kind).or_default().push(number);
     }
     for (why, paths) in &failures {
-        println!("{} paths, the first is {}: {why}", paths.len(), paths[0]);
+        println!(
+            "{} paths failed, first path {}: {why}",
+            paths.len(),
+            paths[0]
+        );
     }
     println!("{totals:?}");
     watch::WATCH.with_borrow_mut(|watch| {
@@ -83,7 +87,11 @@ fn random_paths_keep_the_promises() {
         watch.counts.print();
         assert!(failures.is_empty(), "{} kinds of failures", failures.len());
         if only == u64::MAX {
-            assert_eq!(watch.counts.missing(), None, "never occurred");
+            assert_eq!(
+                watch.counts.missing(),
+                None,
+                "an action and outcome that must occur never did"
+            );
         }
     });
 }

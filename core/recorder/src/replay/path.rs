@@ -1,10 +1,10 @@
-//! Random paths: a recorder with small limits, and what happens to it.
+//! Random paths: a recorder with small limits, and the events around it.
 
 use crate::recorder::WhenFull;
 use cardiograph_sim_world::{Random, Seed};
 use std::vec::Vec;
 
-/// Faults of a path, at most.
+/// Maximum number of faults per path.
 const FAULTS_MAX: u32 = 2;
 
 /// Streams and their tracks.
@@ -24,23 +24,23 @@ pub(super) enum Shape {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Setup {
     pub(super) shape: Shape,
-    /// Bytes of a sample: 40, or so many that a block holds few.
+    /// Size of a sample: 40 bytes, or so large that a block holds only a few.
     pub(super) is_large: bool,
     pub(super) ring_bytes: usize,
     pub(super) file_blocks: u32,
-    /// Unfinished files of a track.
+    /// Maximum number of unfinished files per track.
     pub(super) slots: u8,
     /// `None` for [`Window::Sample`](crate::Window::Sample).
     pub(super) window_us: Option<u64>,
     pub(super) rotate_us: Option<u64>,
     pub(super) when_full: WhenFull,
-    /// Index of the card that is in the slot first, and of the other, in the list of cards.
+    /// Indices of the initial card and of the other card in the list of cards.
     pub(super) cards: [usize; 2],
-    /// A card that fails keeps some of what was not durable.
+    /// A failing card keeps some of the data that were not durable.
     pub(super) keeps_some: bool,
 }
 
-/// Something that happens outside the recorder.
+/// An event outside the recorder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Event {
     Sample(u8),
@@ -51,18 +51,18 @@ pub(super) enum Event {
     Rotate,
     Stop,
     Read,
-    /// So many operations take so much longer, in us.
+    /// Number of operations that are slow, and their extra time in us.
     CardSlow(u32, u64),
-    /// The next operation fails, and the card until it is acquired again.
+    /// The next operation fails, and so does the card until it is acquired again.
     CardFails,
     CardGone,
     CardBack,
-    /// Another card is in the slot.
+    /// The other card is inserted.
     OtherCard,
     RoomTaken,
     RoomFreed,
     PowerCut,
-    /// Nothing for so long that everything has to become durable.
+    /// A pause long enough for everything to become durable.
     Quiet,
 }
 
@@ -78,7 +78,7 @@ impl Event {
 /// Time from one event to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pause {
-    /// So many operations of the card, or sleeps.
+    /// Number of card operations or sleeps.
     Polls(u32),
     Us(u64),
 }
@@ -88,7 +88,7 @@ pub(super) enum Pause {
 pub(super) struct Path {
     pub(super) setup: Setup,
     pub(super) events: Vec<(Pause, Event)>,
-    /// The card that is gone at the end does not come back.
+    /// A card that is gone at the end does not come back.
     pub(super) stays_gone: bool,
     /// Events begin before the recorder is ready.
     pub(super) is_early: bool,
@@ -98,7 +98,7 @@ fn pick<T: Copy>(random: &mut Random, of: &[T]) -> T {
     of[random.below(of.len() as u64) as usize]
 }
 
-/// Returns the path of a number.
+/// Returns the path with this number.
 pub(super) fn path(seed: Seed, number: u64, cards: usize) -> Path {
     let mut random = seed.nth(number);
     let random = &mut random;
@@ -123,7 +123,7 @@ pub(super) fn path(seed: Seed, number: u64, cards: usize) -> Path {
             };
         }
         let is_removing = setup.when_full == WhenFull::RemoveOldest;
-        // What is removed is the oldest on its card: with one card, the oldest of all.
+        // The oldest recording of its card is removed; only with one card is that the oldest of all.
         let is_unclear = is_removing && matches!(event, Event::PowerCut | Event::OtherCard);
         if event.is_fault() && (faults == FAULTS_MAX || is_unclear) {
             event = Event::Sample(0);
@@ -157,12 +157,12 @@ fn setup(random: &mut Random, cards: usize) -> Setup {
         &[Shape::Lines, Shape::Binary, Shape::Shared, Shape::Apart],
     );
     let may_remove = matches!(shape, Shape::Lines | Shape::Binary) && random.below(3) == 0;
-    // A shared file has two headers and a last block for each stream.
+    // A shared file contains two headers, and a last block for each stream.
     let file_blocks = match shape {
         Shape::Shared => pick(random, &[6, 7]),
         _ => pick(random, &[2, 3]),
     };
-    // The last card has too little room for a recorder to start on.
+    // The last card has too little room to start a recorder.
     let tight = |random: &mut Random, cards: usize| match random.below(4) {
         0 => 1 + random.below(cards as u64 - 1) as usize,
         _ => 0,

@@ -1,4 +1,4 @@
-//! Runs one path.
+//! Runs a path.
 
 use super::card::{Disk, Driver, Sleep, Slot};
 use super::judge::{Demand, Fed, Judge, judge};
@@ -21,15 +21,15 @@ use std::format;
 use std::string::String;
 use std::vec::Vec;
 
-/// Polls that a path may take, and those after its last event.
+/// Maximum number of polls per path, and of those after its last event.
 const POLLS_MAX: u32 = 100_000;
 const POLLS_AFTER_MAX: u32 = 20_000;
-/// Everything is durable after this time on a card that works, in us.
+/// Time after which everything is durable on a working card, in us.
 const QUIET_US: u64 = 600_000;
-/// What a window may be exceeded by on a healthy card: operations in progress, in us.
+/// Allowed excess of a window on a healthy card, for operations in progress, in us.
 const SLACK_US: u64 = 5_000;
 
-/// What all paths did.
+/// Totals of all paths.
 #[derive(Debug, Default)]
 pub(super) struct Totals {
     recorders: u64,
@@ -100,14 +100,14 @@ struct Replay<'p> {
     path: &'p Path,
     /// Index of the next event.
     next: usize,
-    /// Streams of recorders that power was cut of.
+    /// Streams of recorders that lost power.
     before: Vec<Fed>,
     totals: &'p mut Totals,
-    /// Nothing but samples, flushes and requests has happened.
+    /// True as long as there were only samples, flushes and requests.
     is_calm: bool,
 }
 
-/// How a recorder ended.
+/// End of a recorder's run.
 enum End {
     Over,
     PowerCut,
@@ -141,28 +141,28 @@ pub(super) fn replay(
     Ok(())
 }
 
-/// A flush that was asked for.
+/// A flush request.
 #[derive(Clone, Copy)]
 struct Asked {
     number: u32,
     pushed: [u64; 2],
 }
 
-/// A recorder that runs, seen from outside.
+/// The environment of a running recorder.
 struct Outside<'a> {
     control: &'a Control,
     producers: Vec<Producer<'a>>,
     fed: Vec<Fed>,
     ring_bytes: usize,
     asked: Vec<Asked>,
-    /// Samples pushed when quiet began, and when it ends.
+    /// End of the quiet time, and the numbers of samples pushed before it.
     quiet: Option<(u64, Vec<u64>)>,
     was_taken: bool,
-    /// Files begun, track by track.
+    /// Number of files begun per track.
     begun: [u32; 2],
-    /// As many files must have been begun at the end of a quiet time.
+    /// Number of files that must have begun by the end of a quiet time.
     wanted: [u32; 2],
-    /// When the next event may happen: after so many polls, or at a time.
+    /// Earliest time of the next event: after a number of polls, or at a time.
     polls_left: u32,
     until_us: u64,
     is_stopped: bool,
@@ -283,7 +283,7 @@ impl Replay<'_> {
             self.note_flushes(&mut outside, slot)?;
             if let Poll::Ready(result) = polled {
                 if reader.is_some() {
-                    return Err("a reader is never answered".into());
+                    return Err("a read was never answered".into());
                 }
                 return match result {
                     Ok(summaries) => self.judge_end(&outside, slot, &summaries),
@@ -291,7 +291,7 @@ impl Replay<'_> {
                         Err("the recording ended with an error".into())
                     }
                     Err(_) if !outside.asked.is_empty() => {
-                        Err("a flush is not answered when the recorder cannot start".into())
+                        Err("a flush was not answered when the recorder could not start".into())
                     }
                     Err(_) => {
                         self.totals.refused += 1;
@@ -300,7 +300,7 @@ impl Replay<'_> {
                 };
             }
             if polls > POLLS_MAX {
-                return Err("it does not end".into());
+                return Err("the path does not end".into());
             }
             if self.next == self.path.events.len() {
                 if !self.path.stays_gone && slot.card().is_none() {
@@ -308,7 +308,7 @@ impl Replay<'_> {
                 }
                 polls_after += 1;
                 if polls_after > POLLS_AFTER_MAX {
-                    return Err("it does not end after the stop".into());
+                    return Err("the recorder does not end after the stop".into());
                 }
                 continue;
             }
@@ -335,7 +335,11 @@ impl Replay<'_> {
                         reader = Some(Box::pin(async move {
                             let mut blocks = [[0; 512]; 3];
                             if desk.read(0, &mut blocks).await.is_ok() {
-                                assert_eq!(blocks[0][510..], [0x55, 0xAA], "read something else");
+                                assert_eq!(
+                                    blocks[0][510..],
+                                    [0x55, 0xAA],
+                                    "the read returned wrong data"
+                                );
                             }
                         }));
                     }
@@ -346,7 +350,7 @@ impl Replay<'_> {
         }
     }
 
-    /// Takes in what the recorder reported.
+    /// Processes the recorder's events.
     fn note_events(&mut self, outside: &mut Outside, log: &Log) -> Result<(), String> {
         for (now_us, is_last, event) in log.borrow_mut().drain(..) {
             match event {
@@ -365,7 +369,7 @@ impl Replay<'_> {
                             fed.claimed
                         ));
                     }
-                    // Before the recorder is ready there is no window.
+                    // The window applies only once the recorder is ready.
                     let oldest = fed.pushed_us.get(fed.claimed as usize);
                     if let (Some(us), Some(window_us)) = (oldest, self.path.setup.window_us)
                         && samples > fed.claimed
@@ -374,14 +378,14 @@ impl Replay<'_> {
                         && !is_late
                     {
                         return Err(format!(
-                            "an exceeded window is not reported: {} to {samples} at {now_us} us, \
+                            "an exceeded window was not reported: {} to {samples} at {now_us} us, \
                              pushed at {us} us",
                             fed.claimed
                         ));
                     }
                     let newer = fed.pushed_us.get(samples as usize);
                     if newer.is_some_and(|us| *us < pushed_before_us) {
-                        return Err("a checkpoint is said to cover what it does not".into());
+                        return Err("a checkpoint reports samples as durable that are not".into());
                     }
                     fed.claimed = samples;
                 }
@@ -407,7 +411,7 @@ impl Replay<'_> {
             match outside.control.flush_state(asked.number) {
                 FlushState::Pending => return Ok(()),
                 FlushState::Failed if self.is_calm => {
-                    return Err("a flush fails without reason".into());
+                    return Err("a flush failed without reason".into());
                 }
                 FlushState::Failed => self.totals.flushes_failed += 1,
                 FlushState::Durable => {
@@ -423,7 +427,7 @@ impl Replay<'_> {
         Ok(())
     }
 
-    /// Recovers copies of all cards. `None` if one has no room for that.
+    /// Recovers copies of all cards. Returns `None` if one has no room for that.
     fn cards(&mut self, slot: &Slot) -> Result<Option<Vec<Judge>>, String> {
         let cards = slot.cards.iter().zip(&slot.was_in);
         let cards = cards.filter(|(_, was_in)| was_in.get());
@@ -436,7 +440,7 @@ impl Replay<'_> {
         Ok(judges)
     }
 
-    /// Checks what a power cut leaves now.
+    /// Checks the contents of the cards after a power cut at this moment.
     fn judge_cut(&mut self, outside: &Outside, slot: &Slot) -> Result<(), String> {
         let Some(cards) = self.cards(slot)? else {
             return Ok(());
@@ -479,7 +483,7 @@ impl Replay<'_> {
         summaries: &[StreamSummary; N],
     ) -> Result<End, String> {
         if !outside.asked.is_empty() {
-            return Err("a flush is never answered".into());
+            return Err("a flush was never answered".into());
         }
         let Some(cards) = self.cards(slot)? else {
             return Ok(End::Over);
@@ -496,7 +500,7 @@ impl Replay<'_> {
             }
             let is_exact = fed.unsure.is_empty() && !fed.may_lack_oldest;
             if is_exact && written != summary.written {
-                return Err(format!("{written} samples are in the files, {summary:?}"));
+                return Err(format!("the files contain {written} samples, {summary:?}"));
             }
         }
         Ok(End::Over)
@@ -504,7 +508,7 @@ impl Replay<'_> {
 }
 
 impl Outside<'_> {
-    /// Plans when the next event happens.
+    /// Schedules the next event.
     fn plan(&mut self, replay: &Replay, slot: &Slot) {
         if let Some((pause, _)) = replay.path.events.get(replay.next) {
             (self.polls_left, self.until_us) = match pause {
@@ -529,7 +533,7 @@ impl Outside<'_> {
         Ok(replay.path.events.get(replay.next).map(|(_, event)| *event))
     }
 
-    /// Checks what must have happened in a quiet time.
+    /// Checks everything that must have happened by the end of a quiet time.
     fn end_quiet(&mut self, replay: &Replay, slot: &Slot) -> Result<(), String> {
         let Some((_, pushed)) = self.quiet.take() else {
             return Ok(());
@@ -539,15 +543,15 @@ impl Outside<'_> {
             return Ok(());
         }
         if !self.asked.is_empty() {
-            return Err("a flush is not answered in a quiet time".into());
+            return Err("a flush was not answered in a quiet time".into());
         }
         let mut begun = self.begun.iter().zip(&self.wanted);
         if begun.any(|(begun, wanted)| begun < wanted) {
-            return Err("a new file is never begun".into());
+            return Err("a new file was never begun".into());
         }
         WATCH.with_borrow(|watch| {
             if !watch.is_mounted {
-                return Err("the card does not come back".into());
+                return Err("the card did not come back".into());
             }
             let is_durable = watch
                 .seen
@@ -557,7 +561,7 @@ impl Outside<'_> {
             if is_durable {
                 Ok(())
             } else {
-                Err("nothing becomes durable in a quiet time".into())
+                Err("samples did not become durable in a quiet time".into())
             }
         })
     }
@@ -573,7 +577,7 @@ impl Outside<'_> {
         }
     }
 
-    /// A card fails: it may keep what is written and not known to be durable.
+    /// A failing card may keep written blocks that are not known to be durable.
     fn note_fault(&mut self) {
         WATCH.with_borrow(|watch| {
             for (fed, seen) in self.fed.iter_mut().zip(&watch.seen) {
@@ -644,7 +648,7 @@ impl Outside<'_> {
             Event::RoomFreed => slot.is_taken.set(false),
             Event::Quiet => {
                 let pushed = self.fed.iter().map(Fed::pushed).collect();
-                // A full card is tried again each second.
+                // The recorder retries a full card only once per second.
                 let quiet_us = if self.was_taken {
                     2 * QUIET_US
                 } else {

@@ -1,4 +1,4 @@
-//! The real volume, on which something else may use up the room; and the cards to begin with.
+//! The real volume with its room used up by something else, and the initial cards.
 
 use super::card::{CARD_BLOCKS, Disk, Slot};
 use crate::fat::Error;
@@ -24,7 +24,7 @@ impl<'w> Rooms<'w> {
     }
 }
 
-/// A volume that is not mounted.
+/// Returns an unmounted volume.
 pub(super) fn volume() -> FatVolume {
     FatVolume::new(|| DosTime::NO_CLOCK, 7)
 }
@@ -49,7 +49,7 @@ impl<B: Blocks> Volume<B> for Rooms<'_> {
     }
 
     async fn reserve(&mut self, card: &mut B, request: Request) -> Result<Reserved, Self::Error> {
-        // A search that finds nothing.
+        // Models a search that finds nothing.
         let mut block = [[0; 512]];
         card.read(0, &mut block).await.map_err(Error::Card)?;
         if self.slot.is_taken.get() {
@@ -94,7 +94,7 @@ impl<B: Blocks> Volume<B> for Rooms<'_> {
     }
 }
 
-/// A card of FAT16 with so many free clusters of a block, or all of them.
+/// Returns a FAT16 card with this number of free one-block clusters, or with all of them.
 pub(super) fn formatted(free: Option<u32>) -> Disk {
     let mut bytes = std::vec![0; CARD_BLOCKS as usize * 512];
     let options = FormatVolumeOptions::new()
@@ -114,7 +114,7 @@ pub(super) fn formatted(free: Option<u32>) -> Disk {
     Disk::new(blocks)
 }
 
-/// Cards to begin with: an empty one, others with little room, and with recordings that may be removed.
+/// Returns the initial cards: an empty one, and others with little room.
 pub(super) fn cards() -> Vec<Disk> {
     let mut cards = Vec::new();
     cards.push(formatted(None));

@@ -1,5 +1,5 @@
-//! Looks at every decision of the real recorder: counts it, and compares the shell with the planner's state
-//! and with what the search assumes of the conditions.
+//! Observes every decision of the real recorder: counts it, and compares the shell with the planner's state
+//! and with the search's assumptions about conditions.
 
 use crate::plan::{Action, Block, Card, Conditions, Job, Outcome};
 use crate::shell::Shell;
@@ -30,7 +30,7 @@ const KINDS: [&str; 24] = [
     "Commit",
     "Begin",
     "Leave",
-    "Guest",
+    "Read",
     "AnswerFlush",
     "ReportFull",
     "GiveUp",
@@ -38,11 +38,11 @@ const KINDS: [&str; 24] = [
 ];
 const OUTCOMES: [&str; 4] = ["Done", "JobDone", "NoRoom", "Failed"];
 
-/// Outcomes of a kind of action that paths must have had: of [`OUTCOMES`], in this order.
+/// Returns which of the [`OUTCOMES`] a kind of action must have had on the paths.
 fn needed(kind: usize) -> [bool; 4] {
     let name = KINDS[kind];
     let is_step = name.starts_with("Step");
-    let may_fail = is_step || matches!(name, "Acquire" | "Write" | "Commit" | "Guest");
+    let may_fail = is_step || matches!(name, "Acquire" | "Write" | "Commit" | "Read");
     let may_lack_room = matches!(name, "Step(Reserve)" | "Step(Remove)");
     [true, is_step, may_lack_room, may_fail]
 }
@@ -69,7 +69,7 @@ fn kind(action: Action, job: Option<Job>) -> usize {
         Action::Commit(_) => 16,
         Action::Begin(_) => 17,
         Action::Leave(_) => 18,
-        Action::Guest => 19,
+        Action::Read => 19,
         Action::AnswerFlush(..) => 20,
         Action::ReportFull(_) => 21,
         Action::GiveUp(_) => 22,
@@ -78,7 +78,7 @@ fn kind(action: Action, job: Option<Job>) -> usize {
     }
 }
 
-/// Decisions of paths.
+/// Counts of the decisions on all paths.
 #[derive(Default)]
 pub(super) struct Counts {
     of: [[u64; 4]; KINDS.len()],
@@ -99,7 +99,7 @@ impl Counts {
         println!("{:16} {}", "End", self.ends);
     }
 
-    /// Returns the first kind of action, with its outcome, that never occurred.
+    /// Returns the first kind of action and outcome that must occur and never did.
     pub(super) fn missing(&self) -> Option<(&'static str, &'static str)> {
         for (at, counts) in self.of.iter().enumerate() {
             let outcome = (0..4).find(|outcome| needed(at)[*outcome] && counts[*outcome] == 0);
@@ -111,42 +111,42 @@ impl Counts {
     }
 }
 
-/// One stream at the last decision.
+/// State of one stream at the last decision.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Seen {
     /// Samples with a lower index are durable, or in a durable gap.
     pub(super) durable: u64,
 }
 
-/// What is known of the recorder that runs on this thread.
+/// Observations of the recorder on this thread.
 #[derive(Default)]
 pub(super) struct Watch {
     pub(super) counts: Counts,
-    /// Samples pushed, and bytes of one, stream by stream.
+    /// Number of samples pushed, and size of a sample, per stream.
     pub(super) pushed: Vec<(u64, usize)>,
     pub(super) seen: Vec<Seen>,
-    /// Blocks in the file of each track.
+    /// Number of blocks in the file of each track.
     pub(super) blocks: [u32; 2],
     pub(super) is_mounted: bool,
     pub(super) has_given_up: bool,
-    /// The last decision gives samples up.
+    /// The last decision gave up samples.
     pub(super) is_giving_up: bool,
     /// Decisions are printed.
     pub(super) is_traced: bool,
     /// Set while a path is replayed.
     pub(super) is_on: bool,
-    /// The first thing that was wrong.
+    /// The first violation.
     pub(super) violation: Option<&'static str>,
 }
 
 thread_local! {
     pub(super) static WATCH: RefCell<Watch> = RefCell::default();
-    /// A write is open on the card; `None` if it has failed.
+    /// True while a write is open on the card; `None` if it has failed.
     pub(super) static OPEN: Cell<Option<bool>> = const { Cell::new(None) };
 }
 
 impl Watch {
-    /// A recorder begins.
+    /// Begins observing a recorder.
     pub(super) fn begin(&mut self) {
         self.seen.clear();
         OPEN.set(None);
@@ -160,7 +160,7 @@ impl Watch {
     }
 }
 
-/// Takes in a decision.
+/// Observes a decision.
 pub(crate) fn decided<M: BlockDevice, C, D: DelayNs, E, const N: usize>(
     shell: &Shell<'_, M, C, D, E, N>,
     now: &Conditions<N>,
@@ -188,7 +188,7 @@ pub(crate) fn decided<M: BlockDevice, C, D: DelayNs, E, const N: usize>(
     });
 }
 
-/// Every sample is in a block, lost, or waits; what is durable stays so.
+/// Checks that every sample is in a block, lost, or pending, and that durable samples stay durable.
 fn streams<M: BlockDevice, C, D: DelayNs, E, const N: usize>(
     watch: &mut Watch,
     shell: &Shell<'_, M, C, D, E, N>,
@@ -198,7 +198,7 @@ fn streams<M: BlockDevice, C, D: DelayNs, E, const N: usize>(
         let (encoded, durable) = (account.encoded().next, account.durable().next);
         let gap = account.gap();
         let follows = gap.is_none_or(|gap| gap.first == encoded);
-        watch.ensure(follows, "a pending gap does not follow what is in blocks");
+        watch.ensure(follows, "a pending gap does not follow the encoded samples");
         let (pushed, bytes) = watch.pushed[at];
         let waiting = (stream.consumer.level_bytes() / bytes) as u64;
         let lost = stream
@@ -208,10 +208,10 @@ fn streams<M: BlockDevice, C, D: DelayNs, E, const N: usize>(
         let held = encoded + gap.map_or(0, |gap| gap.count) + waiting + u64::from(lost);
         watch.ensure(
             held == pushed || watch.has_given_up,
-            "pushed is not written + lost + waiting",
+            "pushed differs from written + lost + pending",
         );
         let before = watch.seen.get(at).map_or(0, |seen| seen.durable);
-        watch.ensure(durable >= before, "durable goes back");
+        watch.ensure(durable >= before, "the durable index decreases");
         let seen = Seen { durable };
         match watch.seen.get_mut(at) {
             Some(place) => *place = seen,
@@ -220,7 +220,7 @@ fn streams<M: BlockDevice, C, D: DelayNs, E, const N: usize>(
     }
 }
 
-/// The planner knows the files that there are.
+/// Checks that the planner's view of the files is correct.
 fn tracks<M: BlockDevice, C, D: DelayNs, E, const N: usize>(
     watch: &mut Watch,
     shell: &Shell<'_, M, C, D, E, N>,
@@ -239,13 +239,13 @@ fn tracks<M: BlockDevice, C, D: DelayNs, E, const N: usize>(
             let is_right = file.durable <= file.index && file.index <= file.blocks;
             watch.ensure(
                 is_right,
-                "written past the end, or durable past what is written",
+                "written past the end of the file, or more durable than written",
             );
         }
     }
 }
 
-/// What the search takes for granted.
+/// Checks the search's assumptions.
 fn conditions<M: BlockDevice, C, D: DelayNs, E, const N: usize>(
     watch: &mut Watch,
     shell: &Shell<'_, M, C, D, E, N>,
@@ -257,11 +257,11 @@ fn conditions<M: BlockDevice, C, D: DelayNs, E, const N: usize>(
             stream.encoder.account().gap().is_some() || stream.consumer.level_bytes() > 0 || lost;
         watch.ensure(
             facts.is_waiting == is_waiting,
-            "is_waiting is not what the search takes it for",
+            "is_waiting differs from the search's assumption",
         );
         watch.ensure(
             !facts.is_behind || facts.is_waiting,
-            "behind, and nothing waits",
+            "a checkpoint is behind although no data are pending",
         );
         let track = &shell.state.tracks[usize::from(facts.track)];
         let is_held = facts.block != Block::Clean;
@@ -272,7 +272,7 @@ fn conditions<M: BlockDevice, C, D: DelayNs, E, const N: usize>(
     }
 }
 
-/// Takes in the outcome of an action, before the planner does.
+/// Observes the outcome of an action, before the planner does.
 pub(crate) fn applied(action: Action, job: Option<Job>, outcome: Outcome) {
     WATCH.with_borrow_mut(|watch| {
         if !watch.is_on {
@@ -287,6 +287,6 @@ pub(crate) fn applied(action: Action, job: Option<Job>, outcome: Outcome) {
         let kind = kind(action, job);
         watch.counts.of[kind][outcome_at] += 1;
         let is_mounted = kind == 8 && outcome == Outcome::NoRoom;
-        watch.ensure(!is_mounted, "a volume counts as mounted, and is not");
+        watch.ensure(!is_mounted, "an unmounted volume counts as mounted");
     });
 }

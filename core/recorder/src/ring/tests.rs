@@ -1,4 +1,4 @@
-//! The ring against a model without any cleverness, and across threads.
+//! The ring compared with a simple model, and across threads.
 
 mod model;
 mod threads;
@@ -10,7 +10,7 @@ use crate::session::{Session, SessionError};
 use core::sync::atomic::AtomicU8;
 use std::vec::Vec;
 
-/// Later than 2^32 us, which are 72 minutes.
+/// Later than 2^32 us, which is 72 minutes.
 const LATE_US: u64 = 3 << 32 | 0xFFFF_FFF0;
 
 const fn schema(columns: &'static [Column]) -> Schema {
@@ -49,7 +49,7 @@ fn samples(consumer: &mut Consumer) -> Vec<u8> {
     taken
 }
 
-/// Pushes at a time, and expects the loss.
+/// Pushes a sample and expects its loss.
 fn lose(producer: &mut Producer, sample: &[u8], now_us: u64, cause: Cause) {
     assert_eq!(producer.push(sample, now_us), Err(PushError::Lost(cause)));
 }
@@ -76,9 +76,9 @@ fn a_gap_at_the_very_end_is_seen_without_a_close() {
     assert_eq!(consumer.lost(), 2);
 }
 
-/// The rest of a gap is another gap, with its own times, also if its slot is published afterwards.
+/// The rest of a gap is another gap with its own times, even if its slot is published afterwards.
 #[test]
-fn what_an_open_gap_grows_by_after_it_was_taken_is_another_gap() {
+fn samples_lost_after_an_open_gap_was_taken_form_another_gap() {
     let mut ring = Ring::over(memory(4));
     let (mut producer, mut consumer) = ring.split(BYTES);
     for round in 0..50 {
@@ -122,12 +122,15 @@ fn each_cause_is_the_one_that_was_set_and_a_change_ends_the_gap() {
         lose(&mut producer, b"aa", at, Cause::BadSample);
         lose(&mut producer, b"a", at, cause);
     }
-    // Slots for what follows a gap are not used up by causes: the last gap grows.
+    // Changes of the cause do not use up the slots for samples that follow gaps: the last gap grows.
     assert_eq!(samples(&mut consumer), b"aa");
     let gaps: Vec<Gap> = core::iter::from_fn(|| consumer.take_gap()).collect();
-    let told: Vec<_> = gaps.iter().map(|gap| (gap.cause, gap.count)).collect();
+    let reported: Vec<_> = gaps.iter().map(|gap| (gap.cause, gap.count)).collect();
     let [busy, bad] = [Cause::Busy, Cause::BadSample];
-    assert_eq!(told, [(busy, 1), (bad, 1), (busy, 1), (Cause::NoCard, 33)]);
+    assert_eq!(
+        reported,
+        [(busy, 1), (bad, 1), (busy, 1), (Cause::NoCard, 33)]
+    );
     for cause in causes {
         consumer.set_cause(cause);
         producer.push(b"a", 0).unwrap();
@@ -163,7 +166,7 @@ fn a_sample_of_another_form_is_refused_and_nothing_is_shifted() {
     assert_eq!(producer.pushed(), 4);
 }
 
-/// Lines are checked where they go around the ring's end, too.
+/// Lines that wrap around the end of the ring are checked, too.
 #[test]
 fn lines_go_around_the_end_of_a_ring_of_any_size() {
     for bytes in 1..30 {
@@ -203,7 +206,7 @@ fn no_sample_crosses_a_session() {
     assert_eq!(consumer.next(), Next::Session);
     assert_eq!(consumer.take_session(), Some(five));
     assert_eq!(consumer.take_gap().map(|gap| gap.at_us), Some(2));
-    // No more is given back than lies before the next boundary.
+    // `release` frees no more than lies before the next boundary.
     consumer.release(100);
     assert_eq!(consumer.take_session(), Some(one));
     consumer.request_session(&five).unwrap();
@@ -229,7 +232,7 @@ fn a_full_queue_of_sessions_is_an_error_and_changes_nothing() {
     assert_eq!(samples(&mut consumer), b"1");
 }
 
-/// Where all slots wait, a requested session begins as soon as there is one.
+/// If all slots are used, a requested session begins as soon as one is free.
 #[test]
 fn a_request_waits_for_a_slot() {
     let mut ring = Ring::over(memory(64));

@@ -1,4 +1,4 @@
-//! A checker of FAT volumes, written for itself: it shares no code with what it judges.
+//! An independent checker of FAT volumes: it shares no code with the implementation under test.
 
 use super::Disk;
 use std::collections::BTreeMap;
@@ -6,21 +6,21 @@ use std::string::String;
 use std::vec::Vec;
 use std::{format, vec};
 
-/// A file, as its entry and its chain say.
+/// A file according to its entry and its chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     pub attributes: u8,
     pub size: u32,
-    /// Blocks of the card, in order.
+    /// Block addresses on the card, in order.
     pub blocks: Vec<u32>,
-    /// Empty if it has none.
+    /// Long name; empty if there is none.
     pub long_name: String,
 }
 
-/// What is on a volume.
+/// Contents of a volume.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listing {
-    /// Short names without a point, such as `LOG00000/LOG00001CSV`. Folders are here too.
+    /// Files by short name without a dot, such as `LOG00000/LOG00001CSV`. Includes folders.
     pub files: BTreeMap<String, Entry>,
     pub root_blocks: Vec<u32>,
     pub free_clusters: u32,
@@ -40,7 +40,7 @@ impl Fat {
         if self.is_32 { 0x0FFF_FFF8 } else { 0xFFF8 }
     }
 
-    /// Clusters of a chain, each of which nobody had before.
+    /// Returns the clusters of a chain, none of which may belong to another.
     fn chain(&mut self, first: u32, whose: &str) -> Result<Vec<u32>, String> {
         let mut chain = Vec::new();
         let mut at = first;
@@ -76,7 +76,7 @@ fn get32(bytes: &[u8], at: usize) -> u32 {
     get16(bytes, at) | get16(bytes, at + 2) << 16
 }
 
-/// What is on the volume that begins with block `start`, or what is wrong with it.
+/// Returns the contents of the volume that begins with block `start`, or a description of the damage.
 pub fn check(disk: &Disk, start: u32) -> Result<Listing, String> {
     let boot = disk.block(start);
     let (reserved, fats, roots) = (get16(boot, 14), u32::from(boot[16]), get16(boot, 17));
@@ -129,7 +129,9 @@ pub fn check(disk: &Disk, start: u32) -> Result<Listing, String> {
     if is_32 {
         let free = get32(disk.block(start + get16(boot, 48)), 488);
         if free != free_clusters && free != u32::MAX {
-            return Err(format!("FSInfo says {free} are free, not {free_clusters}"));
+            return Err(format!(
+                "FSInfo has {free} free clusters, expected {free_clusters}"
+            ));
         }
     }
     Ok(Listing {
@@ -140,7 +142,7 @@ pub fn check(disk: &Disk, start: u32) -> Result<Listing, String> {
     })
 }
 
-/// Entries of a directory, and of those in it.
+/// Returns the entries of a directory and of its subdirectories.
 fn files_of(
     disk: &Disk,
     blocks: &[u32],
@@ -156,7 +158,7 @@ fn files_of(
     for entry in entries {
         has_ended |= entry[0] == 0;
         if has_ended && entry[0] != 0 {
-            return Err("an entry is behind the end".into());
+            return Err("an entry is after the end mark".into());
         }
         let attributes = entry[11];
         let is_used = !matches!(entry[0], 0 | 0xE5);
@@ -179,7 +181,10 @@ fn files_of(
         };
         let due = size.div_ceil(fat.cluster_blocks * 512) as usize;
         if !is_folder && chain.len() != due {
-            return Err(format!("{name} has {} clusters, not {due}", chain.len()));
+            return Err(format!(
+                "{name} has {} clusters, expected {due}",
+                chain.len()
+            ));
         }
         let blocks = fat.blocks(&chain);
         if is_folder {
@@ -197,17 +202,17 @@ fn files_of(
             long_name,
         };
         if files.insert(name.clone(), file).is_some() {
-            return Err(format!("{name} is there twice"));
+            return Err(format!("{name} exists twice"));
         }
     }
     Ok(files)
 }
 
-/// Puts a long name together.
+/// Assembles a long name from its entries.
 fn long_name(parts: Vec<[u8; 32]>, short: &[u8; 32], is_used: bool) -> Result<String, String> {
     let name = String::from_utf8_lossy(&short[..11]).into_owned();
     if !is_used && !parts.is_empty() {
-        return Err("a long name has no entry behind it".into());
+        return Err("a long name has no short entry after it".into());
     }
     let sum = short[..11].iter().fold(0_u8, |sum, byte| {
         (sum << 7).wrapping_add(sum >> 1).wrapping_add(*byte)

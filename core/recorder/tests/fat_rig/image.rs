@@ -1,4 +1,4 @@
-//! Volumes made by mkfs.fat, with files that the crate fatfs puts there.
+//! Volumes made by mkfs.fat, with files written by the crate fatfs.
 
 use super::{Disk, check};
 use cardiograph_card::Block;
@@ -11,12 +11,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Where a partition begins.
+/// First block of a partition.
 const PARTITION_START: u32 = 63;
-/// No program that makes a file system writes behind this.
+/// No formatting program writes beyond this offset.
 const READ_BYTES_MAX: u64 = 40 << 20;
 
-/// A volume to be made.
+/// Parameters of a volume.
 #[derive(Clone, Copy, Debug)]
 pub struct Spec {
     pub blocks: u32,
@@ -24,7 +24,7 @@ pub struct Spec {
     pub fats: u32,
     pub cluster_blocks: u32,
     pub has_table: bool,
-    /// Files of others, in pieces. The crate fatfs takes FAT32 for what has many clusters alone.
+    /// Contains fragmented files of other programs. The crate fatfs accepts FAT32 only with many clusters.
     pub has_files: bool,
 }
 
@@ -34,9 +34,9 @@ pub struct Image {
     pub disk: Disk,
     /// The volume's first block.
     pub start: u32,
-    /// Whether the crate fatfs can read it.
+    /// True if the crate fatfs can read the volume.
     pub is_for_fatfs: bool,
-    /// What files of others hold.
+    /// Contents of the other programs' files.
     pub files: BTreeMap<String, Vec<u8>>,
 }
 
@@ -57,7 +57,7 @@ fn command(program: &str) -> Command {
     command
 }
 
-/// What a program makes of an empty card.
+/// Returns an empty card after formatting it with a program.
 pub fn made_by(program: &str, args: &[&str], blocks: u32) -> Vec<u8> {
     let path = temporary();
     let file = File::create(&path).unwrap();
@@ -112,7 +112,7 @@ impl Spec {
     }
 }
 
-/// A partition table with one partition.
+/// Returns a partition table with one partition.
 pub fn table(start: u32, blocks: u32, kind: u8) -> Block {
     let mut table = [0; 512];
     table[446 + 4] = kind;
@@ -122,7 +122,7 @@ pub fn table(start: u32, blocks: u32, kind: u8) -> Block {
     table
 }
 
-/// Files in pieces, with long names and short ones, and holes between them.
+/// Writes fragmented files with long and short names, and holes between them.
 fn put_files(bytes: &mut [u8]) -> BTreeMap<String, Vec<u8>> {
     let mut files = BTreeMap::new();
     let file_system = FileSystem::new(Cursor::new(bytes), FsOptions::new()).unwrap();
@@ -143,14 +143,13 @@ fn put_files(bytes: &mut [u8]) -> BTreeMap<String, Vec<u8>> {
     root.remove("HOLES.BIN").unwrap();
     files.remove("HOLES.BIN");
     drop(root);
-    // Makes FSInfo right.
+    // Corrects FSInfo.
     file_system.stats().unwrap();
     file_system.unmount().unwrap();
     files
 }
 
-/// Puts entries of empty files into the first block of the root directory on, until so many are free in
-/// its first `blocks` blocks.
+/// Adds entries of empty files to the root directory until only `free` entries are left in its blocks.
 pub fn put_root_entries(image: &mut Image, free: usize) {
     let listing = check(&image.disk, image.start).unwrap();
     let mut count = 0;
@@ -171,8 +170,8 @@ pub fn put_root_entries(image: &mut Image, free: usize) {
 }
 
 impl Image {
-    /// Leaves something of files that were removed in free clusters.
-    pub fn soil(&mut self) {
+    /// Fills free clusters with stale data, as deleted files would.
+    pub fn add_stale_data(&mut self) {
         const BLOCKS: u32 = 4000;
         let listing = check(&self.disk, self.start).unwrap();
         let first = listing.root_blocks.last().unwrap() + 1;
@@ -189,8 +188,8 @@ impl Image {
         self.disk = Disk::new(blocks.collect(), self.disk.count());
     }
 
-    /// What the crate fatfs says is on the volume: long names and sizes by short names without a point.
-    /// Files of others must hold what they did.
+    /// Returns the files that the crate fatfs finds: long names and sizes by short name without a dot. The
+    /// other programs' files must be unchanged.
     pub fn as_fatfs_sees(&self, disk: &Disk) -> BTreeMap<String, (String, u64)> {
         let bytes = disk.bytes(self.start..disk.used());
         let file_system = FileSystem::new(Cursor::new(bytes), FsOptions::new()).unwrap();
@@ -219,7 +218,11 @@ impl Image {
                 files.insert(name, (long, file.len()));
             }
         }
-        assert_eq!(theirs, self.files.len(), "a file of others is gone");
+        assert_eq!(
+            theirs,
+            self.files.len(),
+            "a file of another program is missing"
+        );
         files
     }
 }
@@ -240,7 +243,7 @@ fn to_file(disk: &Disk, start: u32) -> PathBuf {
     path
 }
 
-/// What fsck.fat has to say against a volume.
+/// Returns the complaints of fsck.fat about a volume.
 pub fn fsck(disk: &Disk, start: u32) -> Result<(), String> {
     let path = to_file(disk, start);
     let output = command("fsck.fat").arg("-n").arg(&path).output().unwrap();
@@ -251,7 +254,7 @@ pub fn fsck(disk: &Disk, start: u32) -> Result<(), String> {
     Err(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// A volume as a computer leaves it that was asked to repair it and to write a file.
+/// Returns the volume after a computer has repaired it and written a file to it.
 pub fn repaired(disk: &Disk, start: u32, name: &str, data: &[u8]) -> Disk {
     on_computer(disk, start, |path| {
         command("fsck.fat").arg("-a").arg(path).output().unwrap();
@@ -264,7 +267,7 @@ pub fn repaired(disk: &Disk, start: u32, name: &str, data: &[u8]) -> Disk {
     })
 }
 
-/// A volume to which a computer has written a file, and its folders.
+/// Returns the volume after a computer has written a file, and its folders.
 pub fn with_file(disk: &Disk, start: u32, name: &str, data: &[u8]) -> Disk {
     on_computer(disk, start, |path| {
         let file = File::options().read(true).write(true).open(path).unwrap();
@@ -279,7 +282,7 @@ pub fn with_file(disk: &Disk, start: u32, name: &str, data: &[u8]) -> Disk {
     })
 }
 
-/// A volume on which a computer was asked to remove a file.
+/// Returns the volume after a computer has deleted a file.
 pub fn without(disk: &Disk, start: u32, name: &str) -> Disk {
     on_computer(disk, start, |path| {
         let file = File::options().read(true).write(true).open(path).unwrap();
@@ -294,7 +297,7 @@ fn on_computer(disk: &Disk, start: u32, work: impl FnOnce(&Path)) -> Disk {
     work(&path);
     let bytes = std::fs::read(&path).unwrap();
     std::fs::remove_file(path).unwrap();
-    let mut disk = disk.back();
+    let mut disk = disk.powered_up();
     for (block, data) in (start..).zip(bytes.as_chunks::<512>().0) {
         if disk.block(block) != data {
             disk.put(block, *data);
@@ -303,7 +306,7 @@ fn on_computer(disk: &Disk, start: u32, work: impl FnOnce(&Path)) -> Disk {
     disk
 }
 
-/// Paths of all files of a volume by their long names, as the crate fatfs reads them.
+/// Returns the paths of all files of a volume by their long names, as read by the crate fatfs.
 pub fn long_names(disk: &Disk) -> Vec<String> {
     let bytes = disk.bytes(0..disk.used());
     let file_system = FileSystem::new(Cursor::new(bytes), FsOptions::new()).unwrap();

@@ -1,4 +1,4 @@
-//! A card in memory whose power can be cut, volumes on it, and who judges them.
+//! A card in memory whose power can be cut, volumes on it, and their checkers.
 #![allow(dead_code, reason = "each file of tests uses a part")]
 
 mod check;
@@ -24,37 +24,37 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-/// Blocks that a volume may write with one command.
+/// Maximum number of blocks that a volume may write with one command.
 const SLICE_BLOCKS: u32 = 16;
 
-/// Bytes of a block that is written in part. They end within the checksum of a record: a later end can
-/// leave the record whole.
+/// Bytes of a partially written block. They end within the checksum of a record: a later end could leave the
+/// record intact.
 const TORN_BYTES: usize = 18;
 
-/// What of a burst is written when power goes in it.
+/// The blocks of a burst that are written before power fails.
 #[derive(Clone, Copy, Debug)]
 pub enum Torn {
     /// All blocks before the cut.
     Prefix,
-    /// Any of its blocks.
+    /// Any subset of its blocks.
     Any(Seed),
-    /// All blocks before the cut; of the next its first bytes, if it is the journal's alone.
+    /// All blocks before the cut, and the first bytes of the next one if it is the journal's.
     Within,
 }
 
-/// Why a card does not do what it is told.
+/// The card has no power.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoPower;
 
 impl fmt::Display for NoPower {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str("there is no power")
+        f.write_str("the power was cut")
     }
 }
 
 impl std::error::Error for NoPower {}
 
-/// A card: what it held at first, and what was written since.
+/// A card: its initial contents, and the blocks written since.
 #[derive(Clone)]
 pub struct Disk {
     first: Arc<Vec<Block>>,
@@ -64,16 +64,16 @@ pub struct Disk {
     pub writes: u64,
     /// Blocks read so far.
     pub reads: u64,
-    /// After so many blocks written power goes.
+    /// Number of blocks after which power fails.
     pub cut: Option<u64>,
     pub torn: Torn,
-    /// Blocks of which the first bytes can be written alone.
+    /// Blocks of which only the first bytes may be written.
     pub can_tear: [u32; 2],
     is_off: bool,
 }
 
 impl Disk {
-    /// A card of so many blocks. Those that are not given hold zeros.
+    /// Creates a card with this number of blocks. Blocks that are not given are zero.
     pub fn new(mut first: Vec<Block>, count: u32) -> Disk {
         let zeros = first.iter().rev().take_while(|block| **block == [0; 512]);
         first.truncate(first.len() - zeros.count());
@@ -91,12 +91,12 @@ impl Disk {
     }
 
     pub fn block(&self, block: u32) -> &Block {
-        assert!(block < self.count, "block {block} is not there");
+        assert!(block < self.count, "block {block} does not exist");
         let first = || self.first.get(block as usize).unwrap_or(&[0; 512]);
         self.changed.get(&block).unwrap_or_else(first)
     }
 
-    /// What some blocks hold.
+    /// Returns the contents of the given blocks.
     pub fn bytes(&self, blocks: Range<u32>) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(blocks.len() * 512);
         blocks.for_each(|block| bytes.extend_from_slice(self.block(block)));
@@ -104,7 +104,7 @@ impl Disk {
     }
 
     pub fn put(&mut self, block: u32, data: Block) {
-        assert!(block < self.count, "block {block} is not there");
+        assert!(block < self.count, "block {block} does not exist");
         self.changed.insert(block, data);
     }
 
@@ -112,19 +112,19 @@ impl Disk {
         self.count
     }
 
-    /// Blocks that were written, at any time.
+    /// Returns all blocks that were ever written.
     pub fn written(&self) -> impl Iterator<Item = u32> {
         self.changed.keys().copied()
     }
 
-    /// Blocks before this one can be other than zeros.
+    /// Returns the end of the blocks that may be nonzero.
     pub fn used(&self) -> u32 {
         let changed = self.changed.keys().max().map_or(0, |last| last + 1);
         changed.max(self.first.len() as u32)
     }
 
-    /// With power again.
-    pub fn back(&self) -> Disk {
+    /// Returns the card with its power restored.
+    pub fn powered_up(&self) -> Disk {
         Disk {
             cut: None,
             is_off: false,
@@ -133,12 +133,12 @@ impl Disk {
         }
     }
 
-    /// The card of which power goes after so many blocks.
+    /// Returns the card with a power cut after this number of blocks.
     pub fn cut_after(&self, blocks: u64, torn: Torn) -> Disk {
         Disk {
             cut: Some(blocks),
             torn,
-            ..self.back()
+            ..self.powered_up()
         }
     }
 
@@ -216,7 +216,7 @@ impl Blocks for Disk {
         );
         let burst: Vec<Block> = (0..count)
             .map(|index| {
-                // What it held before must not matter, nor how often it is asked for.
+                // The result must depend neither on the buffer's contents nor on the number of calls.
                 let mut data = [0xA5; 512];
                 make(index, &mut data);
                 let mut again = [0x5A; 512];
@@ -230,13 +230,13 @@ impl Blocks for Disk {
     }
 }
 
-/// Polls until it is done: nothing here waits for anybody.
+/// Polls a future that never waits.
 pub fn done<T>(future: impl Future<Output = T>) -> T {
     let mut future = pin!(future);
     let mut context = Context::from_waker(Waker::noop());
     match future.as_mut().poll(&mut context) {
         Poll::Ready(output) => output,
-        Poll::Pending => panic!("a card in memory keeps nobody waiting"),
+        Poll::Pending => panic!("a card in memory never waits"),
     }
 }
 
@@ -256,7 +256,7 @@ pub fn noon() -> DosTime {
     }
 }
 
-/// A recording that [`REQUEST`] is for.
+/// Identity of a recording with [`REQUEST`]'s prefix and extension.
 pub const fn rec(number: u32) -> FileId {
     FileId {
         prefix: REQUEST.prefix,
@@ -286,7 +286,7 @@ impl Rig {
         }
     }
 
-    /// A volume that is mounted.
+    /// Creates and mounts a volume.
     pub fn mounted(disk: Disk) -> Rig {
         let mut rig = Rig::new(disk);
         rig.mount().unwrap();
@@ -309,7 +309,7 @@ impl Rig {
         done(self.volume.close(&mut self.disk, slot, &record))
     }
 
-    /// The name that the next recording gets from this request.
+    /// Returns the identity of the next recording for this request.
     pub fn next(&self, request: Request) -> FileId {
         let (prefix, extension) = (request.prefix, request.extension);
         let volume = &self.volume;
@@ -324,7 +324,7 @@ impl Rig {
         Volume::<Disk>::take_removed(&mut self.volume)
     }
 
-    /// The finished recordings of a folder, by its index.
+    /// Returns the finished recordings in a folder's index.
     pub fn list(&mut self, folder: u32) -> Vec<IndexRecord> {
         let mut list = Vec::new();
         let show = |record: &IndexRecord| list.push(*record);
@@ -347,7 +347,7 @@ impl Rig {
             .collect()
     }
 
-    /// Makes a recording of so many bytes, with the next number.
+    /// Makes a recording of this length, with the next number.
     pub fn record(&mut self, blocks: u32, bytes: u64) -> FileId {
         let file = self.reserve(Request { blocks, ..REQUEST }).unwrap();
         let id = self.next(REQUEST);
@@ -357,9 +357,9 @@ impl Rig {
         id
     }
 
-    /// Mounts what is on the card anew.
-    pub fn again(&mut self) {
-        *self = Rig::of_logger(self.disk.back(), self.entropy);
+    /// Mounts the card anew with its power restored.
+    pub fn remount(&mut self) {
+        *self = Rig::of_logger(self.disk.powered_up(), self.entropy);
         self.mount().unwrap();
     }
 }

@@ -1,45 +1,45 @@
-//! A card in memory: a stream's blocks are durable once it has ended, and gone if the card fails before.
+//! A card in memory: blocks are durable once their write has ended, and lost if the card fails before.
 
 use super::{World, step_aside};
 use cardiograph_card::{Block, BlockDevice, WriteError};
 use std::ops::Range;
 
-/// To initialise a card, in us.
+/// Duration of initialising a card, in us.
 const ACQUIRE_US: u64 = 5_000;
 
-/// Blocks of the longest write of a file system.
+/// Maximum number of blocks in a write of the file system.
 const SLICE_BLOCKS: u32 = 16;
 
-/// Faults of a card, in true time.
+/// Faults of a card; times are true times.
 #[derive(Clone, Default)]
 pub struct Faults {
-    /// The card is pulled out in this time, in us.
+    /// Time range in which the card is removed, in us.
     pub gone: Option<Range<u64>>,
-    /// It refuses recordings, though not the file system, in this time, in us.
+    /// Time range in which the card refuses recordings but not the file system, in us.
     pub refuses_streams: Option<Range<u64>>,
-    /// The first write that begins at or after the time takes longer: both in us.
+    /// The first write that begins at or after this time takes this much longer, both in us.
     pub write_stall: Option<(u64, u64)>,
-    /// The first read that begins at or after the time takes longer: both in us.
+    /// The first read that begins at or after this time takes this much longer, both in us.
     pub read_stall: Option<(u64, u64)>,
-    /// Each write in this time takes so much longer, in us.
+    /// Each write in this time range takes this much longer, in us.
     pub slow: Option<(Range<u64>, u64)>,
 }
 
-/// Why the card did nothing.
+/// Reason why the card did nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// It has failed, and was not acquired again.
+    /// The card has failed and was not acquired again.
     Failed,
-    /// There are no such blocks.
+    /// The blocks do not exist.
     NotThere,
 }
 
-/// What operations take.
+/// Durations of the operations.
 #[derive(Clone, Copy)]
 pub struct Costs {
     pub read_us: u64,
     pub begin_us: u64,
-    /// Each block of a stream.
+    /// Per block of a write.
     pub push_us: u64,
     pub end_us: u64,
 }
@@ -50,7 +50,7 @@ pub struct Memory<'a, 'w> {
     failures: Vec<u64>,
     faults: Faults,
     has_failed: bool,
-    /// Where the next block of the open stream goes.
+    /// Block address of the next block of the open write.
     next: Option<u32>,
     /// Blocks that are not durable.
     pending: Vec<(u32, Block)>,
@@ -87,7 +87,7 @@ impl<'a, 'w> Memory<'a, 'w> {
         time.as_ref().is_some_and(|time| time.contains(&now_us))
     }
 
-    /// Time of a write with its stalls, in us.
+    /// Returns the duration of a write including its stalls, in us.
     fn write_us(&mut self, us: u64) -> u64 {
         let now_us = self.world.now_us.get();
         let slow = self
@@ -119,7 +119,7 @@ impl<'a, 'w> Memory<'a, 'w> {
     }
 }
 
-/// Takes a stall that is due.
+/// Takes the stall if it is due.
 fn stall_us(stall: &mut Option<(u64, u64)>, now_us: u64) -> u64 {
     let due = stall.take_if(|(from_us, _)| now_us >= *from_us);
     due.map_or(0, |(_, us)| us)
@@ -147,7 +147,7 @@ impl BlockDevice for Memory<'_, '_> {
     async fn read(&mut self, start: u32, blocks: &mut [Block]) -> Result<(), Refused> {
         let stall_us = stall_us(&mut self.faults.read_stall, self.world.now_us.get());
         self.pass(self.costs.read_us + stall_us).await?;
-        // A stream that is open is stopped for it, and its next block opens it again.
+        // A read ends the open write, and the next block opens it again.
         self.settle();
         let disk = self.world.disk.borrow();
         if u64::from(start) + blocks.len() as u64 > u64::from(disk.count()) {
@@ -168,7 +168,7 @@ impl BlockDevice for Memory<'_, '_> {
     }
 
     async fn begin(&mut self, start: u32, hint: u32) -> Result<(), WriteError<Refused>> {
-        assert!(self.next.is_none(), "a stream is open");
+        assert!(self.next.is_none(), "a write is already open");
         self.pass(self.costs.begin_us)
             .await
             .map_err(Self::refused)?;
@@ -181,7 +181,7 @@ impl BlockDevice for Memory<'_, '_> {
     }
 
     async fn push(&mut self, block: &Block) -> Result<(), WriteError<Refused>> {
-        let next = self.next.expect("a stream is open");
+        let next = self.next.expect("a write is open");
         let us = self.write_us(self.costs.push_us);
         self.pass(us).await.map_err(Self::refused)?;
         self.pending.push((next, *block));
@@ -190,7 +190,7 @@ impl BlockDevice for Memory<'_, '_> {
     }
 
     async fn end(&mut self) -> Result<(), WriteError<Refused>> {
-        assert!(self.next.is_some(), "no stream is open");
+        assert!(self.next.is_some(), "no write is open");
         let us = self.write_us(self.costs.end_us);
         self.pass(us).await.map_err(Self::refused)?;
         self.settle();

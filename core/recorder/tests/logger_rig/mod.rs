@@ -1,5 +1,5 @@
-//! A recorder in virtual time: producers that push whenever time passes, and a card in memory that loses
-//! what is not durable when it fails.
+//! A recorder in virtual time: producers that push whenever time passes, and a card in memory that loses data
+//! that are not durable when it fails.
 #![allow(dead_code, reason = "each file of tests uses a part")]
 
 mod memory;
@@ -23,13 +23,13 @@ use std::pin::pin;
 use std::sync::atomic::AtomicU8;
 use std::task::{Context, Poll, Waker};
 
-/// So often the recorder may look at the clock without doing anything that takes time.
+/// Maximum number of clock readings without any operation that takes time.
 const LOOKS_MAX: u32 = 100_000;
 
-/// Makes the sample of an index.
+/// Returns the sample with the given index.
 pub type Make = Box<dyn Fn(u64) -> Vec<u8>>;
 
-/// A stream, and who pushes to it.
+/// A stream and its producer.
 pub struct Input {
     pub format: Format,
     pub window: Window,
@@ -37,16 +37,16 @@ pub struct Input {
     pub period_us: u64,
     pub samples: u64,
     pub make: Make,
-    /// Closes the sampler after its last sample.
+    /// Closes the producer after its last sample.
     pub closes: bool,
 }
 
-/// A line of so many bytes that begins with its index.
+/// Returns a line of this length that begins with its index.
 pub fn line(index: u64, bytes: usize) -> Vec<u8> {
     format!("{index:011},{}\n", "x".repeat(bytes - 13)).into_bytes()
 }
 
-/// Numbered lines of so many bytes.
+/// Returns a stream of numbered lines of this length.
 pub fn lines(ring_bytes: usize, line_bytes: u16, period_us: u64, samples: u64) -> Input {
     Input {
         format: Format::Lines {
@@ -62,39 +62,39 @@ pub fn lines(ring_bytes: usize, line_bytes: u16, period_us: u64, samples: u64) -
     }
 }
 
-/// What is seen whenever time has passed.
+/// Observations whenever time has passed.
 pub struct Moment<'a> {
     pub now_us: u64,
-    /// Operations of the card so far.
+    /// Number of card operations so far.
     pub operations: u64,
-    /// Samples pushed so far, stream by stream.
+    /// Number of samples pushed so far, per stream.
     pub pushed: &'a [u64],
-    /// What a power cut would leave.
+    /// Contents of the card after a power cut at this moment.
     pub durable: &'a Disk,
 }
 
 type Watch<'a> = Box<dyn FnMut(&Moment) + 'a>;
 
-/// A recording to be made.
+/// Parameters of a recording.
 pub struct Case<'a> {
     pub config: Config,
     pub control: &'a Control,
     pub card_blocks: u32,
     pub costs: Costs,
-    /// Operations of the card at which it fails, until it is acquired again.
+    /// Numbers of the card operations at which it fails, until it is acquired again.
     pub failures: Vec<u64>,
-    /// Faults of the card beside those.
+    /// Additional faults of the card.
     pub faults: Faults,
-    /// The card at first, if it is not an empty one.
+    /// Initial card, if it is not empty.
     pub disk: Option<Disk>,
-    /// The recorder's clock, given the true time in us.
+    /// Reading of the recorder's clock at a true time in us.
     pub clock: fn(u64) -> u64,
     /// Sampling begins before the recorder is ready.
     pub is_early: bool,
-    /// It hangs if it takes longer.
+    /// Time after which the recording counts as hung, in us.
     pub until_us: u64,
     pub readers: Readers,
-    /// Sessions that producers begin: number of the stream, and of the first sample.
+    /// Sessions that producers begin: index of the stream, index of the first sample, and session.
     pub sessions: Vec<(usize, u64, Session)>,
 }
 
@@ -125,16 +125,16 @@ impl<'a> Case<'a> {
     }
 }
 
-/// What became of a recording.
+/// Result of a recording.
 pub struct Outcome<const N: usize> {
     pub summaries: Result<[StreamSummary; N], String>,
     pub events: Vec<(u64, Event)>,
     pub disk: Disk,
-    /// Samples pushed, stream by stream.
+    /// Number of samples pushed, per stream.
     pub pushed: Vec<u64>,
-    /// How often the recorder acquired the card.
+    /// Number of times that the recorder acquired the card.
     pub acquired: u32,
-    /// What the readers were told, one after the other.
+    /// Results of the reads, in order.
     pub reads: Vec<Result<Block, ReadFailed>>,
 }
 
@@ -144,15 +144,15 @@ struct Feed<'a> {
     samples: u64,
     make: Make,
     closes: bool,
-    /// Sessions to begin, by the number of their first sample.
+    /// Sessions to begin, by the index of their first sample.
     sessions: BTreeMap<u64, Session>,
 }
 
-/// What card, producers and clock share.
+/// State shared by card, producers and clock.
 struct World<'a> {
     now_us: Cell<u64>,
     looks: Cell<u32>,
-    /// When the producers began.
+    /// Time at which the producers began.
     begun_us: Cell<Option<u64>>,
     control: &'a Control,
     feeds: RefCell<Vec<Feed<'a>>>,
@@ -192,7 +192,7 @@ impl World<'_> {
                     feed.producer.begin_session(session).unwrap();
                 }
                 let sample = (feed.make)(feed.producer.pushed());
-                // A sample that is lost is found in a gap.
+                // Lost samples are checked as gaps.
                 let pushed = feed.producer.push(&sample, (self.clock)(now_us));
                 if pushed == Err(PushError::Stopped) {
                     break;
@@ -213,7 +213,7 @@ impl World<'_> {
         self.looks.set(self.looks.get() + 1);
         assert!(
             self.looks.get() < LOOKS_MAX,
-            "it goes round without time passing"
+            "the recorder polls without time passing"
         );
         (self.clock)(self.now_us.get())
     }
@@ -228,7 +228,7 @@ impl DelayNs for Sleep<'_, '_> {
     }
 }
 
-/// Lets others be polled.
+/// Yields once, so that others are polled.
 async fn step_aside() {
     let mut is_second = false;
     poll_fn(|_| {
@@ -241,7 +241,7 @@ async fn step_aside() {
     .await;
 }
 
-/// Records, and panics if it hangs. `watch` is called whenever time has passed.
+/// Records, and panics if the recorder hangs. `watch` is called whenever time has passed.
 pub fn record<'a, const N: usize>(
     case: Case<'a>,
     inputs: [Input; N],
@@ -303,7 +303,7 @@ pub fn record<'a, const N: usize>(
     }
 }
 
-/// An empty card with FAT16.
+/// Returns an empty FAT16 card.
 pub fn volume(blocks: u32) -> Disk {
     let spec = Spec {
         blocks,
@@ -340,11 +340,14 @@ fn run<const N: usize>(
     let mut context = Context::from_waker(Waker::noop());
     loop {
         if let Poll::Ready(result) = running.as_mut().poll(&mut context) {
-            // What a reader is told at the end.
+            // Readers get their results at the end.
             executor.poll();
             return result.map_err(|error| format!("{error:?}"));
         }
         executor.poll();
-        assert!(world.now_us.get() < case.until_us, "it does not end");
+        assert!(
+            world.now_us.get() < case.until_us,
+            "the recording does not end"
+        );
     }
 }

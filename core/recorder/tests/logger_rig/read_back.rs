@@ -1,4 +1,4 @@
-//! What files hold, read without the recorder's help.
+//! Contents of files, read without the recorder's code.
 
 use crate::fat_rig::{Disk, check};
 
@@ -13,14 +13,14 @@ pub struct Files {
     pub causes: Vec<String>,
     /// Names of the files.
     pub names: Vec<String>,
-    /// Lines that are neither samples nor the recorder's.
+    /// Lines that are neither samples nor written by the recorder itself.
     pub others: Vec<String>,
-    /// Lengths of the files together.
+    /// Total length of the files.
     pub bytes: u64,
 }
 
 impl Files {
-    /// Reads the files of a stream of [`line`](super::line)s of so many bytes.
+    /// Reads the files of a stream of [`line`](super::line)s of this length.
     pub fn read(disk: &Disk, stream: usize, line_bytes: usize) -> Files {
         let listing = check(disk, 0).unwrap();
         let letter = b'A' + stream as u8;
@@ -60,7 +60,7 @@ impl Files {
         }
     }
 
-    /// The first sample below `end` that is neither there nor in a gap.
+    /// Returns the first sample below `end` that is neither in the files nor in a gap.
     pub fn missing(&self, end: u64) -> Option<u64> {
         let mut is_known = vec![false; end as usize];
         for index in self.samples.iter().filter(|index| **index < end) {
@@ -73,7 +73,7 @@ impl Files {
         is_known.iter().position(|is| !is).map(|at| at as u64)
     }
 
-    /// Nothing but samples below `end`, each once and in order.
+    /// Checks that the files contain only samples below `end`, each once and in order.
     pub fn assert_sound(&self, end: u64) {
         assert!(self.others.is_empty(), "{:?}", self.others.first());
         assert!(self.samples.is_sorted_by(|one, next| one < next));

@@ -1,4 +1,4 @@
-//! Readers beside a recording, and what polls them.
+//! Readers during a recording, and their executor.
 
 use cardiograph_card::Block;
 use cardiograph_recorder::{ReadDesk, ReadFailed};
@@ -10,13 +10,13 @@ use std::task::{Context, Wake, Waker};
 
 type Task<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
 
-/// Readers at one desk.
+/// Readers that share one desk.
 #[derive(Clone, Copy, Default)]
 pub struct Readers {
     pub count: usize,
-    /// How often each reads the card's first block, and some behind it.
+    /// Number of times that each reads the card's first blocks.
     pub reads: usize,
-    /// Memory of the desk.
+    /// Number of blocks of the desk's memory.
     pub memory_blocks: usize,
 }
 
@@ -24,18 +24,18 @@ impl Readers {
     pub(super) fn tasks<'a>(
         self,
         desk: &'a ReadDesk<'a>,
-        told: &'a RefCell<Vec<Result<Block, ReadFailed>>>,
+        results: &'a RefCell<Vec<Result<Block, ReadFailed>>>,
     ) -> Vec<Task<'a>> {
         (0..self.count)
-            .map(|_| Box::pin(self.read(desk, told)) as Task)
+            .map(|_| Box::pin(self.read(desk, results)) as Task)
             .collect()
     }
 
-    async fn read(self, desk: &ReadDesk<'_>, told: &RefCell<Vec<Result<Block, ReadFailed>>>) {
+    async fn read(self, desk: &ReadDesk<'_>, results: &RefCell<Vec<Result<Block, ReadFailed>>>) {
         for _ in 0..self.reads {
             let mut blocks = [[0; 512]; 4];
             let read = desk.read(0, &mut blocks).await;
-            told.borrow_mut().push(read.map(|()| blocks[0]));
+            results.borrow_mut().push(read.map(|()| blocks[0]));
         }
     }
 }
@@ -48,7 +48,7 @@ impl Wake for Flag {
     }
 }
 
-/// Polls tasks when they were woken, as an executor does.
+/// Polls tasks that were woken, as an executor does.
 pub(super) struct Executor<'a>(Vec<(Arc<Flag>, Task<'a>)>);
 
 impl<'a> Executor<'a> {

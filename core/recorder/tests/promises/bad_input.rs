@@ -1,11 +1,11 @@
-//! Input that is wrong, cards that are full of other things, and clocks that are not clocks.
+//! Invalid input, cards full of other files, and broken clocks.
 
 use crate::fat_rig::{Spec, check};
 use crate::logger_rig::{Case, Files, Input, line, lines, record};
 use crate::promise::*;
 use cardiograph_recorder::{Control, Event, Format, MAGOD2};
 
-/// Samples of wrong lengths at some indices.
+/// Returns the wrong length of the sample at some indices.
 fn wrong_at(index: u64) -> Option<usize> {
     [(0, 99), (100, 101), (101, 0), (250, 1), (299, 250)]
         .into_iter()
@@ -32,7 +32,7 @@ fn a_sample_that_does_not_fit_its_schema_is_a_gap_and_shifts_nothing() {
 }
 
 #[test]
-fn lines_that_are_none_are_gaps() {
+fn invalid_lines_become_gaps() {
     let control = Control::new();
     let make = |index: u64| match index % 50 {
         10 => b"no end".to_vec(),
@@ -53,7 +53,7 @@ fn lines_that_are_none_are_gaps() {
 }
 
 #[test]
-fn a_clock_that_stands_still_hangs_nothing_and_loses_nothing() {
+fn a_clock_that_stops_neither_hangs_the_recorder_nor_loses_samples() {
     let control = Control::new();
     let mut case = case(&control, 256 << 10, 20_000);
     case.clock = |now_us| now_us.min(2_000_000);
@@ -62,7 +62,7 @@ fn a_clock_that_stands_still_hangs_nothing_and_loses_nothing() {
 }
 
 #[test]
-fn a_clock_that_stood_still_all_along_hangs_nothing() {
+fn a_clock_that_never_runs_does_not_hang_the_recorder() {
     let control = Control::new();
     let mut case = case(&control, 256 << 10, 20_000);
     case.clock = |_| 0;
@@ -88,7 +88,7 @@ fn a_clock_that_jumps_forward_loses_nothing() {
 }
 
 #[test]
-fn gaps_after_72_minutes_have_their_times() {
+fn gaps_after_72_minutes_have_the_right_times() {
     let control = Control::new();
     let mut case = case(&control, 1 << 20, 20_000);
     // Beyond 2^32 us.
@@ -110,10 +110,10 @@ fn gaps_after_72_minutes_have_their_times() {
 }
 
 #[test]
-fn a_card_in_fragments_takes_what_fits() {
+fn a_fragmented_card_is_recorded_to_in_shorter_files() {
     let mut disk = card(20_000);
     let before = check(&disk, 0).unwrap();
-    // Every 200th cluster is somebody's, in both FATs: runs of 199 blocks are free.
+    // Every 200th cluster belongs to another file, in both FATs: runs of 199 blocks are free.
     let boot = *disk.block(0);
     let of = |at: usize| u32::from(u16::from_le_bytes([boot[at], boot[at + 1]]));
     let (reserved, fat_blocks) = (of(14), of(22));
@@ -169,7 +169,7 @@ fn a_card_full_of_other_files_is_refused_and_left_alone() {
     let boot = *disk.block(0);
     let of = |at: usize| u32::from(u16::from_le_bytes([boot[at], boot[at + 1]]));
     let (reserved, fat_blocks) = (of(14), of(22));
-    // One file has all clusters.
+    // One file owns all clusters.
     let root = check(&disk, 0).unwrap().root_blocks;
     let clusters = check(&disk, 0).unwrap().free_clusters;
     for fat in 0..2 {

@@ -1,4 +1,4 @@
-//! Cards that fail, are pulled, or are lacking something.
+//! Cards that fail, are removed, or lack free entries.
 
 use crate::fat_rig::{Rig, Spec, Torn, check, done, put_root_entries};
 use crate::logger_rig::{Input, Readers, lines, record};
@@ -23,7 +23,7 @@ fn data_are_at_risk_while_the_card_is_away() {
     let mut case = case(&control, 1 << 20, 20_000);
     case.faults.gone = Some(3_000_000..6_000_000);
     let window = Window::Us(500_000);
-    // The ring lasts for all the time: what is in it is at risk.
+    // The ring lasts for the whole time: its contents are at risk.
     let input = lines(524_288, LINE_BYTES, 1_000, 10_000);
     let outcome = record(case, [Input { window, ..input }], |_| ());
     let summary = outcome.summaries.unwrap()[0];
@@ -33,7 +33,7 @@ fn data_are_at_risk_while_the_card_is_away() {
 }
 
 #[test]
-fn what_a_card_that_stays_away_took_was_at_risk() {
+fn samples_lost_with_a_card_that_stays_away_count_as_at_risk() {
     let control = Control::new();
     let mut case = case(&control, 1 << 20, 20_000);
     case.faults.gone = Some(3_000_000..u64::MAX);
@@ -47,7 +47,7 @@ fn what_a_card_that_stays_away_took_was_at_risk() {
 }
 
 #[test]
-fn what_is_lost_during_a_read_has_it_as_its_cause() {
+fn samples_lost_during_a_read_have_cause_read() {
     let control = Control::new();
     let mut case = case(&control, 1 << 20, 20_000);
     case.readers = Readers {
@@ -64,7 +64,7 @@ fn what_is_lost_during_a_read_has_it_as_its_cause() {
 }
 
 #[test]
-fn time_before_the_first_sample_is_no_risk() {
+fn time_before_the_first_sample_does_not_count_as_at_risk() {
     let control = Control::new();
     let mut case = case(&control, 1 << 20, 20_000);
     case.clock = |now_us| now_us + 3_600_000_000;
@@ -77,7 +77,7 @@ fn time_before_the_first_sample_is_no_risk() {
 }
 
 #[test]
-fn a_gap_that_waits_when_the_card_fails_keeps_its_count() {
+fn a_gap_pending_when_the_card_fails_keeps_its_count() {
     let mut overflown = 0;
     for failure in (1_500..3_500).step_by(37) {
         let control = Control::new();
@@ -97,7 +97,7 @@ fn a_gap_that_waits_when_the_card_fails_keeps_its_count() {
 
 #[test]
 fn a_root_directory_without_a_free_entry_loses_nothing() {
-    // One entry is the journal's, one may be a folder's; as files they are few.
+    // One entry is used by the journal and one by a folder; few are left for files.
     for free in [3, 6] {
         println!("{free} free entries");
         let spec = Spec {
@@ -132,12 +132,12 @@ fn a_removal_that_a_power_cut_interrupts_is_reported_when_it_is_completed() {
     for _ in 0..4 {
         rig.record(100, 30_000);
     }
-    let before = rig.disk.back();
+    let before = rig.disk.powered_up();
     let count = |disk: &crate::fat_rig::Disk| {
         let files = check(disk, 0).unwrap().files;
         files.keys().filter(|name| name.ends_with("CSV")).count()
     };
-    let mut whole = Rig::mounted(before.back());
+    let mut whole = Rig::mounted(before.powered_up());
     let mounted = whole.disk.writes;
     whole.remove_oldest().unwrap();
     let writes = whole.disk.writes;
@@ -146,7 +146,7 @@ fn a_removal_that_a_power_cut_interrupts_is_reported_when_it_is_completed() {
         let mut rig = Rig::new(before.cut_after(cut, Torn::Prefix));
         rig.mount().unwrap();
         assert!(rig.remove_oldest().is_err(), "the power was cut");
-        let (mut rig, mut removed) = (Rig::new(rig.disk.back()), 0);
+        let (mut rig, mut removed) = (Rig::new(rig.disk.powered_up()), 0);
         done(recover(&mut rig.volume, &mut rig.disk, |_, event| {
             removed += usize::from(matches!(event, Event::Removed { .. }));
         }))
@@ -165,7 +165,7 @@ fn recordings_that_are_older_than_the_journal_stay() {
     for _ in 0..8 {
         rig.record(100, 30_000);
     }
-    rig.again();
+    rig.remount();
     while rig.remove_oldest().unwrap().is_some() {}
     let files = check(&rig.disk, 0).unwrap().files;
     assert!(files.contains_key("REC00007CSV"), "{:?}", files.keys());

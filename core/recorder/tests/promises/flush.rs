@@ -5,8 +5,8 @@ use crate::promise::*;
 use cardiograph_recorder::{Control, Window};
 use std::cell::Cell;
 
-/// A window so long that only flushes make anything durable.
-fn unhurried(input: Input) -> Input {
+/// Sets a window so long that only flushes make samples durable.
+fn with_long_window(input: Input) -> Input {
     let window = Window::Us(30_000_000);
     Input { window, ..input }
 }
@@ -18,9 +18,9 @@ fn the_first_stall_is_within_the_stated_time() {
         let control = Control::new();
         let mut case = case(&control, 1 << 20, 20_000);
         let at_us = 3_000_000 + phase_us;
-        // Within what the SD specification allows for one write.
+        // Within the limit of the SD specification for one write.
         case.faults.write_stall = Some((at_us, 240_000));
-        let input = unhurried(lines(65_536, LINE_BYTES, 1_000, 5_000));
+        let input = with_long_window(lines(65_536, LINE_BYTES, 1_000, 5_000));
         let (_, flushes) = record_with_flushes(case, input, vec![at_us]);
         assert_eq!(flushes.len(), 1);
         for flush in flushes {
@@ -36,7 +36,7 @@ fn the_first_stall_is_within_the_stated_time() {
     }
 }
 
-/// Highest stated time, in us, from `from_us` after the recorder was ready.
+/// Returns the highest stated time in us, from `from_us` after the recorder became ready.
 fn highest_stated_us(case: crate::logger_rig::Case<'_>, from_us: u64) -> u32 {
     let (control, highest) = (case.control, Cell::new(0));
     let ready_us = Cell::new(None);
@@ -55,7 +55,7 @@ fn highest_stated_us(case: crate::logger_rig::Case<'_>, from_us: u64) -> u32 {
 }
 
 #[test]
-fn a_stall_while_mounting_is_not_one_of_writing() {
+fn a_stall_while_mounting_does_not_count_as_a_write_stall() {
     let control = Control::new();
     let mut case = case(&control, 1 << 20, 20_000);
     case.faults.read_stall = Some((0, 3_000_000));
@@ -71,7 +71,7 @@ fn slow_mounting_does_not_make_blocks_slow() {
         read_us: 20_000,
         ..case.costs
     };
-    // From the start: a supply may fail in the first second too.
+    // From the start, because a supply may fail in the first second too.
     let stated_us = highest_stated_us(case, 10_000);
     assert!((1..1_500_000).contains(&stated_us), "{stated_us} us");
 }
@@ -82,12 +82,12 @@ fn the_stated_time_follows_a_ring_that_fills() {
         println!("flush at {at_us} us");
         let control = Control::new();
         let mut case = case(&control, 1 << 20, 20_000);
-        // 98 kB/s, where 120 kB/s come: the ring fills for 6 s, and the recorder is never idle.
+        // 98 kB/s written, 120 kB/s arriving: the ring fills for 6 s, and the recorder is never idle.
         case.costs = Costs {
             push_us: 5_000,
             ..case.costs
         };
-        let input = unhurried(lines(131_072, LINE_BYTES, 500, 12_000));
+        let input = with_long_window(lines(131_072, LINE_BYTES, 500, 12_000));
         let (_, flushes) = record_with_flushes(case, input, vec![at_us]);
         assert_eq!(flushes.len(), 1);
         for flush in flushes {
@@ -108,7 +108,7 @@ fn a_flush_is_durable_when_it_is_acknowledged() {
         let control = Control::new();
         let mut case = case(&control, 256 << 10, 20_000);
         case.config.rotate_us = rotate_us;
-        let input = unhurried(lines(16_384, LINE_BYTES, 700, 8_000));
+        let input = with_long_window(lines(16_384, LINE_BYTES, 700, 8_000));
         let times_us = (500_000..6_000_000).step_by(150_007).collect();
         let (_, flushes) = record_with_flushes(case, input, times_us);
         assert!(flushes.len() >= 25, "{}", flushes.len());

@@ -1,4 +1,4 @@
-//! Cards on which no other file has room.
+//! Cards without room for another file.
 
 use crate::logger_rig::{lines, record};
 use crate::promise::*;
@@ -6,7 +6,7 @@ use cardiograph_recorder::{Cause, Control, Event, WhenFull, Window};
 use std::cell::RefCell;
 
 #[test]
-fn the_only_file_that_fits_takes_all_samples() {
+fn the_only_file_that_fits_holds_all_samples() {
     for when_full in [WhenFull::Wait, WhenFull::RemoveOldest] {
         println!("{when_full:?}");
         let control = Control::new();
@@ -20,7 +20,7 @@ fn the_only_file_that_fits_takes_all_samples() {
 
 #[test]
 fn a_stop_shortly_before_the_end_of_the_last_file_loses_nothing() {
-    // 2 MB at 60 kB/s: the last file ends after some 33 s. With files of 1 MiB there would be one to remove.
+    // 2 MB at 60 kB/s: the last file ends after about 33 s. With files of 1 MiB there would be one to remove.
     let cases = [
         (WhenFull::Wait, 1 << 20),
         (WhenFull::Wait, 4 << 20),
@@ -55,7 +55,7 @@ fn a_flush_in_the_only_file_that_fits_is_durable_when_it_is_acknowledged() {
     }
 }
 
-/// Fills all files of a small card; returns the outcome and what a power cut 3 s before the end leaves.
+/// Fills all files of a small card; returns the outcome and the files after a power cut 3 s before the end.
 fn filled(when_full: WhenFull) -> (crate::logger_rig::Outcome<1>, crate::logger_rig::Files) {
     let (control, left) = (Control::new(), RefCell::new(None));
     let mut case = case(&control, 1 << 20, SMALL_BLOCKS);
@@ -63,13 +63,13 @@ fn filled(when_full: WhenFull) -> (crate::logger_rig::Outcome<1>, crate::logger_
     let input = lines(16_384, LINE_BYTES, 500, 80_000);
     let window = Window::Us(300_000);
     let input = crate::logger_rig::Input { window, ..input };
-    // 2 MB at 120 kB/s take some 17 s.
+    // 2 MB at 120 kB/s take about 17 s.
     let outcome = record(case, [input], |moment| {
         if moment.now_us > 37_000_000 && left.borrow().is_none() {
             left.replace(Some(moment.durable.clone()));
         }
     });
-    let left = left.take().expect("it went on");
+    let left = left.take().expect("the recording continued for 37 s");
     let left = files(&after_cut(&left), 0);
     (outcome, left)
 }
@@ -85,7 +85,7 @@ fn the_tail_of_the_last_file_becomes_durable_within_the_window() {
 }
 
 #[test]
-fn what_is_in_the_last_file_counts_as_written() {
+fn samples_in_the_last_file_count_as_written() {
     let (outcome, _) = filled(WhenFull::Wait);
     let whole = files(&outcome.disk, 0);
     let summary = outcome.summaries.as_ref().unwrap()[0];
@@ -94,7 +94,7 @@ fn what_is_in_the_last_file_counts_as_written() {
 }
 
 #[test]
-fn a_full_card_is_reported_once_and_what_follows_is_one_gap() {
+fn a_full_card_is_reported_once_and_causes_one_gap() {
     let (outcome, _) = filled(WhenFull::Wait);
     assert_eq!(count(&outcome, |it| matches!(it, Event::Full { .. })), 1);
     let written = files(&outcome.disk, 0).samples.len() as u64;
@@ -107,7 +107,7 @@ fn a_full_card_is_reported_once_and_what_follows_is_one_gap() {
 }
 
 #[test]
-fn the_oldest_go_until_the_last_sample_is_written() {
+fn the_oldest_recordings_are_removed_until_the_last_sample_is_written() {
     let (outcome, left) = filled(WhenFull::RemoveOldest);
     let summary = outcome.summaries.as_ref().unwrap()[0];
     assert_eq!((summary.written, summary.lost), (80_000, 0));

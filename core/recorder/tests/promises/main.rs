@@ -1,6 +1,6 @@
-//! The recorder's promises in every state, seen from outside: cards, files, events and summaries alone.
+//! The recorder's promises in every state, tested from outside: only by cards, files, events and summaries.
 //!
-//! All that these tests know of names in the code is in `promise.rs` and in the rigs.
+//! Only `promise.rs` and the rigs depend on names of the API.
 
 #[path = "../fat_rig/mod.rs"]
 mod fat_rig;

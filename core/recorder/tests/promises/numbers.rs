@@ -1,4 +1,4 @@
-//! Numbers of files: in order, without holes, and not of other people's files.
+//! File numbers: in order, without holes, and independent of other programs' files.
 
 use crate::fat_rig::{Disk, check};
 use crate::logger_rig::{lines, record};
@@ -6,7 +6,7 @@ use crate::promise::*;
 use cardiograph_recorder::{Control, Event};
 use std::cell::RefCell;
 
-/// Puts an empty file of somebody into the root directory.
+/// Puts an empty file of another program into the root directory.
 pub fn put_file(disk: &mut Disk, name: &[u8; 11]) {
     let listing = check(disk, 0).unwrap();
     for block in listing.root_blocks {
@@ -24,7 +24,7 @@ pub fn put_file(disk: &mut Disk, name: &[u8; 11]) {
 }
 
 #[test]
-fn files_of_others_do_not_end_a_recording() {
+fn files_of_other_programs_do_not_end_a_recording() {
     for name in [
         b"IMG99988JPG",
         b"DSC99999JPG",
@@ -47,7 +47,7 @@ fn files_of_others_do_not_end_a_recording() {
 }
 
 #[test]
-fn files_of_others_do_not_count() {
+fn files_of_other_programs_do_not_count() {
     let control = Control::new();
     let mut case = case(&control, 64 << 10, 8_000);
     put_file(case.disk.as_mut().unwrap(), b"IMG00041JPG");
@@ -57,7 +57,7 @@ fn files_of_others_do_not_count() {
 }
 
 #[test]
-fn each_stream_counts_for_itself() {
+fn each_stream_has_its_own_numbers() {
     let control = Control::new();
     let case = case(&control, 64 << 10, 12_000);
     let inputs = [
@@ -74,7 +74,7 @@ fn each_stream_counts_for_itself() {
 }
 
 #[test]
-fn a_number_that_never_became_durable_is_used_again() {
+fn a_number_that_never_became_durable_is_reused() {
     let (control, left) = (Control::new(), RefCell::new(None));
     let first = case(&control, 64 << 10, 8_000);
     let cut_after = 40;
@@ -83,7 +83,7 @@ fn a_number_that_never_became_durable_is_used_again() {
             left.replace(Some(moment.durable.clone()));
         }
     });
-    let left = left.take().expect("it was cut").back();
+    let left = left.take().expect("the recording was cut").powered_up();
     let control = Control::new();
     let case = crate::logger_rig::Case {
         disk: Some(left),
@@ -96,7 +96,7 @@ fn a_number_that_never_became_durable_is_used_again() {
 }
 
 #[test]
-fn a_card_that_refuses_streams_is_tried_in_peace_and_costs_no_number() {
+fn a_card_that_refuses_writes_is_retried_slowly_and_uses_up_no_numbers() {
     let control = Control::new();
     let mut case = case(&control, 64 << 10, 12_000);
     case.faults.refuses_streams = Some(1_500_000..6_500_000);

@@ -5,12 +5,11 @@ use crate::logger_rig::{Case, Input, line, lines, record};
 use crate::promise::*;
 use cardiograph_recorder::Control;
 
-/// Blocks of the card that do not hold zeros: the number, little endian, and the block. Version 0.1
-/// (786a145) recorded lines of 60 bytes to it, one every 10 ms, in files of 64 KiB and 1 s, and its power was
-/// cut.
+/// The nonzero blocks of the card: block address, little endian, and contents. Version 0.1 (786a145) recorded
+/// lines of 60 bytes to it, one every 10 ms, in files of 64 KiB and 1 s, until its power was cut.
 const CARD: &[u8] = include_bytes!("../data/unfinished-0.1.blocks");
 
-/// Lines that were durable, of which the last are in an unfinished file.
+/// Number of durable lines, the last of which are in an unfinished file.
 const LINES: u64 = 378;
 
 fn old_card() -> Disk {
@@ -25,7 +24,7 @@ fn old_card() -> Disk {
 }
 
 #[test]
-fn what_version_0_1_left_is_kept_beside_a_new_recording() {
+fn files_of_version_0_1_are_kept_next_to_a_new_recording() {
     let left = files(&after_cut(&old_card()), 0);
     assert!((0..LINES).all(|index| left.samples.contains(&index)));
     let control = Control::new();

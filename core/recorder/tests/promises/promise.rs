@@ -1,4 +1,4 @@
-//! What the tests look at.
+//! Helpers and checks shared by the tests.
 
 use crate::fat_rig::{Disk, Rig, Spec, done};
 use crate::logger_rig::{Case, Files, Input, Moment, Outcome, record};
@@ -7,7 +7,7 @@ use std::cell::RefCell;
 
 pub const LINE_BYTES: u16 = 60;
 
-/// A card of FAT16 with bytes of old in its free clusters.
+/// Returns a FAT16 card with stale data in its free clusters.
 pub fn card(blocks: u32) -> Disk {
     let spec = Spec {
         blocks,
@@ -18,14 +18,14 @@ pub fn card(blocks: u32) -> Disk {
         has_files: false,
     };
     let mut image = spec.make();
-    image.soil();
+    image.add_stale_data();
     image.disk
 }
 
-/// The smallest volume with FAT16: 2 MiB.
+/// Size of the smallest FAT16 volume: 2 MiB.
 pub const SMALL_BLOCKS: u32 = 4_200;
 
-/// Files of so many bytes on a card of so many blocks.
+/// Returns a case with files of this length on a card of this size.
 pub fn case(control: &Control, file_bytes: u32, card_blocks: u32) -> Case<'_> {
     Case {
         config: Config {
@@ -37,19 +37,19 @@ pub fn case(control: &Control, file_bytes: u32, card_blocks: u32) -> Case<'_> {
     }
 }
 
-/// Files of a stream of lines.
+/// Returns the files of a stream of lines.
 pub fn files(disk: &Disk, stream: usize) -> Files {
     Files::read(disk, stream, LINE_BYTES.into())
 }
 
-/// What a power cut leaves, once a recorder has mounted the volume again.
+/// Returns the card as the next recorder's mount leaves it after a power cut.
 pub fn after_cut(durable: &Disk) -> Disk {
-    let mut rig = Rig::new(durable.back());
+    let mut rig = Rig::new(durable.powered_up());
     done(recover(&mut rig.volume, &mut rig.disk, |_, _| ())).unwrap();
     rig.disk
 }
 
-/// First index and count of all gaps that a stream reported, in order of time.
+/// Returns first index and count of all gaps that a stream reported, in order of time.
 pub fn reported_gaps<const N: usize>(outcome: &Outcome<N>, wanted: usize) -> Vec<(u64, u64)> {
     let gap = |(_, event): &(u64, Event)| match event {
         Event::Lost { stream, gap } if usize::from(*stream) == wanted => {
@@ -65,7 +65,7 @@ pub fn count<const N: usize>(outcome: &Outcome<N>, wanted: fn(&Event) -> bool) -
     events.filter(|(_, event)| wanted(event)).count()
 }
 
-/// All of the first `end` samples are either in the files or in exactly one of these gaps.
+/// Checks that each of the first `end` samples is either in the files or in exactly one of these gaps.
 pub fn assert_in_one_place(files: &Files, gaps: &[(u64, u64)], end: u64) {
     let mut places = vec![0; end as usize];
     for index in &files.samples {
@@ -87,7 +87,8 @@ pub fn assert_in_one_place(files: &Files, gaps: &[(u64, u64)], end: u64) {
     );
 }
 
-/// The files hold whole samples and nothing else, and every sample is there or in one gap of the files.
+/// Checks that the files contain only whole samples, and that every sample is in them or in one of their
+/// gaps.
 pub fn assert_kept<const N: usize>(outcome: &Outcome<N>, stream: usize) {
     let files = files(&outcome.disk, stream);
     let pushed = outcome.pushed[stream];
@@ -98,7 +99,7 @@ pub fn assert_kept<const N: usize>(outcome: &Outcome<N>, stream: usize) {
     assert_eq!(summary.lost, pushed - summary.written);
 }
 
-/// The files hold all samples of a stream, and nothing else.
+/// Checks that the files contain all samples of a stream, and nothing else.
 pub fn assert_all_written<const N: usize>(outcome: &Outcome<N>, stream: usize) {
     assert_kept(outcome, stream);
     let lost = outcome.summaries.as_ref().unwrap()[stream].lost;
@@ -106,25 +107,26 @@ pub fn assert_all_written<const N: usize>(outcome: &Outcome<N>, stream: usize) {
     assert_eq!(lost, 0, "of {}: {gaps:?}", outcome.pushed[stream]);
 }
 
-/// Numbers in the names of a stream's files.
+/// Returns the numbers in the names of a stream's files.
 pub fn numbers<const N: usize>(outcome: &Outcome<N>, stream: usize) -> Vec<u32> {
     let names = files(&outcome.disk, stream).names;
     let numbers = names.iter().map(|name| name[3..8].parse().unwrap());
     numbers.collect()
 }
 
-/// A flush that somebody asked for.
+/// A completed flush.
 pub struct Flushed {
     pub asked_us: u64,
     pub done_us: u64,
-    /// How long it was to take at most.
+    /// Stated maximum duration.
     pub stated_us: u64,
-    /// Samples pushed when it was asked for, and those that a power cut at its end leaves.
+    /// Number of samples pushed before the request, and the first of them missing after a power cut at its
+    /// end.
     pub pushed: u64,
     pub missing: Option<u64>,
 }
 
-/// Records one stream, and asks for a flush as soon as it may after each of these times.
+/// Records one stream, and requests a flush as soon as possible after each of these times.
 pub fn record_with_flushes(
     case: Case<'_>,
     input: Input,

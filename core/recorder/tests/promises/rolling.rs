@@ -1,11 +1,11 @@
-//! Files that follow each other.
+//! Consecutive files.
 
 use crate::logger_rig::{Costs, Input, line, lines, record};
 use crate::promise::*;
 use cardiograph_recorder::{Control, Event};
 use std::cell::Cell;
 
-/// A card of which operations take longer than what a fast stream leaves of the time.
+/// A card whose operations take longer than the time that a fast stream leaves.
 const SLOW: Costs = Costs {
     read_us: 2_000,
     begin_us: 1_000,
@@ -14,8 +14,8 @@ const SLOW: Costs = Costs {
 };
 
 #[test]
-fn a_file_with_room_is_written_while_its_successor_has_none() {
-    // Few files fit at once, and each is left after some 20 kB.
+fn a_file_with_room_is_written_while_there_is_no_room_for_its_successor() {
+    // Few files fit at once, and each is left after about 20 kB.
     for (file_bytes, rotate_us) in [(512 << 10, 200_000), (1 << 20, 200_000), (1 << 20, 500_000)] {
         for ring_bytes in [8_192, 16_384, 32_768] {
             println!("files of {file_bytes} bytes and {rotate_us} us, ring of {ring_bytes} bytes");
@@ -30,8 +30,8 @@ fn a_file_with_room_is_written_while_its_successor_has_none() {
 }
 
 #[test]
-fn room_that_appears_is_used() {
-    // One file takes the card until it is left and closed.
+fn room_that_becomes_free_is_used() {
+    // One file occupies the card until it is left and closed.
     let control = Control::new();
     let mut case = case(&control, 4 << 20, SMALL_BLOCKS);
     case.config.rotate_us = Some(1_000_000);

@@ -1,4 +1,4 @@
-//! Sessions from the producer to the files on the card.
+//! Sessions, from the producer to the files on the card.
 
 use crate::fat_rig::{Rig, check, done};
 use crate::logger_rig::{Case, Input, Moment, Outcome, lines, record};
@@ -15,7 +15,7 @@ fn session(name: &str, settings: &str) -> Session {
     Session::new(name, None, settings, &FORMAT).unwrap()
 }
 
-/// Index records of a stream's files.
+/// Returns the index records of a stream's files.
 fn index<const N: usize>(outcome: &Outcome<N>, stream: usize) -> Vec<IndexRecord> {
     let mut rig = Rig::mounted(outcome.disk.clone());
     let (mut records, prefix) = (Vec::new(), [b'A' + stream as u8; 3]);
@@ -24,7 +24,7 @@ fn index<const N: usize>(outcome: &Outcome<N>, stream: usize) -> Vec<IndexRecord
     records
 }
 
-/// Contents of a file of the first folder of a stream.
+/// Returns the contents of a file in the first folder of a stream.
 fn content<const N: usize>(outcome: &Outcome<N>, stream: usize, number: u32) -> Vec<u8> {
     let listing = check(&outcome.disk, 0).unwrap();
     let wanted = format!("{0}{0}{0}{number:05}", (b'A' + stream as u8) as char);
@@ -39,7 +39,7 @@ fn content<const N: usize>(outcome: &Outcome<N>, stream: usize, number: u32) -> 
     bytes
 }
 
-/// Numbers of the samples of a text file.
+/// Returns the indices of the samples in a text file.
 fn samples(content: &[u8]) -> Vec<u64> {
     let lines = content.split(|byte| *byte == b'\n');
     let text = lines.filter_map(|line| std::str::from_utf8(line.get(..11)?).ok());
@@ -80,7 +80,7 @@ fn a_producer_begins_a_session_at_its_sample_in_a_file_of_its_own() {
         assert_eq!(
             listed[number as usize - 1].created,
             None,
-            "a day without a clock"
+            "a date without a clock"
         );
     }
     assert!(listed.is_sorted_by(|one, next| one.record.last_us <= next.record.first_us));
@@ -153,7 +153,7 @@ fn rotation_keeps_the_session_and_its_columns() {
 }
 
 #[test]
-fn a_session_that_begins_while_the_card_is_full_loses_no_boundary() {
+fn a_session_that_begins_on_a_full_card_keeps_every_sample_accounted_for() {
     let control = Control::new();
     let case = Case {
         sessions: vec![(0, 38_000, session("late", ""))],

@@ -7,7 +7,7 @@ use std::cell::RefCell;
 
 #[test]
 fn streams_that_fill_a_card_use_all_of_it() {
-    // One has a file that fills slowly; the other must not stop because of it.
+    // The file of one stream fills slowly; the other must not stop because of that.
     let control = Control::new();
     let case = case(&control, 512 << 10, SMALL_BLOCKS);
     let inputs = [
@@ -19,7 +19,7 @@ fn streams_that_fill_a_card_use_all_of_it() {
 }
 
 #[test]
-fn a_flush_is_of_all_streams() {
+fn a_flush_covers_all_streams() {
     let (control, asked, left) = (Control::new(), RefCell::new(None), RefCell::new(None));
     let inputs = || {
         let window = Window::Us(20_000_000);

@@ -12,7 +12,7 @@ fn a_gap_that_still_grows_at_a_stop_is_in_the_files() {
         println!("silent after {samples} samples");
         let control = Control::new();
         let mut case = case(&control, 1 << 20, 20_000);
-        // The ring lasts 70 ms. Nothing is pushed after the last loss that would close its gap.
+        // The ring lasts 70 ms. After the last loss nothing is pushed that would close its gap.
         case.faults.write_stall = Some((3_000_000, 700_000));
         let input = Input {
             closes: false,
@@ -50,7 +50,7 @@ fn a_gap_that_still_grows_at_a_flush_is_durable() {
         _ => (),
     });
     let left = files(&after_cut(&left.take().unwrap()), 0);
-    assert!(left.samples.len() < 2_500, "it did not overflow");
+    assert!(left.samples.len() < 2_500, "the ring did not overflow");
     assert_eq!(left.missing(2_500), None);
 }
 
@@ -71,7 +71,7 @@ fn a_gap_alone_is_durable_within_the_window() {
         }
     });
     let left = files(&after_cut(&left.take().unwrap()), 0);
-    assert!(left.samples.len() < 2_500, "it did not overflow");
+    assert!(left.samples.len() < 2_500, "the ring did not overflow");
     assert_eq!(left.missing(2_500), None);
 }
 

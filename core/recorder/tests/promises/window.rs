@@ -1,4 +1,4 @@
-//! The durability window: what a power cut may cost, at any time.
+//! The durability window: the data that a power cut may cost at any time.
 
 use crate::fat_rig::Disk;
 use crate::logger_rig::{Input, lines, record};
@@ -6,7 +6,7 @@ use crate::promise::*;
 use cardiograph_recorder::{Control, Window};
 use std::cell::RefCell;
 
-/// Samples that a power cut at `moment_us` costs, of those pushed by then: `(age in us, count)`.
+/// Returns the loss due to a power cut, of the samples pushed so far: `(age in us, count)`.
 fn cost(left: &Disk, pushed: u64, period_us: u64) -> (u64, u64) {
     let left = files(&after_cut(left), 0);
     left.assert_sound(pushed);
@@ -45,7 +45,7 @@ fn a_power_cut_at_any_time_costs_no_more_than_the_window() {
 fn a_window_of_one_sample_costs_one_sample() {
     let (control, lefts) = (Control::new(), RefCell::new(Vec::new()));
     let mut next_us = 1_000_000;
-    // A checkpoint takes some 2 ms.
+    // A checkpoint takes about 2 ms.
     let input = Input {
         window: Window::Sample,
         ..lines(16_384, LINE_BYTES, 10_000, 500)
@@ -86,7 +86,7 @@ fn windows_that_cannot_be_met_are_counted() {
 
 #[test]
 fn the_last_samples_before_a_pause_become_durable() {
-    // Some of them fill a block with a mark to its end.
+    // In some cases they fill a block with a mark exactly.
     for samples in 500..580 {
         let (control, left) = (Control::new(), RefCell::new(None));
         let input = Input {
@@ -104,7 +104,7 @@ fn the_last_samples_before_a_pause_become_durable() {
                 }
             }
         });
-        let left = left.take().expect("it was silent");
+        let left = left.take().expect("the producer was silent for the window");
         assert_eq!(cost(&left, samples, 1_000).1, 0, "of {samples}");
     }
 }

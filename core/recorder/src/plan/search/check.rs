@@ -1,4 +1,4 @@
-//! What must hold: before an action, and in every state.
+//! Invariants of actions and states.
 
 use super::world::{Asked, Layout, World};
 use super::{Config, Violation};
@@ -22,7 +22,7 @@ pub(super) fn state<const N: usize>(
     let is_over = world.plan.phase == Phase::Ended;
     ensure(
         !is_over || world.counts() == 0,
-        "ended with samples waiting",
+        "ended with pending samples",
     )?;
     for at in 0..config.track_count {
         let index = usize::from(at);
@@ -43,14 +43,14 @@ pub(super) fn state<const N: usize>(
             || before.is_used_up(config, at);
         ensure(
             may_seal || is_sealed(before) || !is_sealed(world),
-            "a file is sealed before room for the next was looked for",
+            "a file is sealed before the planner has looked for room for the next",
         )?;
         let Some(file) = track.file else {
             let is_writing = world.plan.card == Card::Writing(at);
-            ensure(!is_writing, "a write is open to no file")?;
+            ensure(!is_writing, "a write is open without a file")?;
             let mut streams = world.streams.iter().zip(config.tracks);
             let is_empty = streams.all(|(stream, of)| of != at || stream.volatile.is_empty());
-            ensure(is_empty, "written and not durable, in a file that was left")?;
+            ensure(is_empty, "a file was left with blocks that are not durable")?;
             continue;
         };
         ensure(file.index <= file.blocks, "written past the end of a file")?;
@@ -59,19 +59,21 @@ pub(super) fn state<const N: usize>(
         let is_saved = streams.all(|(stream, of)| of != at || stream.volatile.is_empty());
         ensure(
             is_saved || file.durable < file.index,
-            "the planner takes for durable what a power cut would lose",
+            "the planner considers data durable that a power cut would lose",
         )?;
         if let Some(old) = before.plan.tracks[index].file {
-            // An index of 0 may be that of the next file.
+            // At index 0 it may be the next file.
             let is_same = file.index >= old.index && file.index > 0;
-            ensure(!is_same || file.durable >= old.durable, "durable goes back")?;
+            ensure(
+                !is_same || file.durable >= old.durable,
+                "the durable index decreases",
+            )?;
         }
     }
     Ok(())
 }
 
-/// Checks that an action is possible, and that it is the right one in ways that do not depend on how the
-/// planner decides.
+/// Checks that an action is possible and correct, independently of how the planner decides.
 pub(super) fn action<const N: usize>(
     config: &Config<N>,
     world: &World<N>,
@@ -83,7 +85,7 @@ pub(super) fn action<const N: usize>(
     let needs_mount = match action {
         Action::Start(job) => job != Job::Mount,
         Action::Write(_) | Action::Mark(_) | Action::Commit(_) | Action::Begin(_) => true,
-        Action::Leave(_) | Action::Guest | Action::ReportFull(_) | Action::GiveUp(_) => true,
+        Action::Leave(_) | Action::Read | Action::ReportFull(_) | Action::GiveUp(_) => true,
         _ => false,
     };
     ensure(is_mounted || !needs_mount, "the card is not mounted")?;
@@ -99,7 +101,7 @@ pub(super) fn action<const N: usize>(
         Action::Commit(at) => commit(config, world, now, at),
         Action::Begin(at) => begin(config, world, at),
         Action::Leave(at) => leave(config, world, at),
-        Action::Guest => guest(now),
+        Action::Read => read(now),
         Action::AnswerFlush(_, is_durable) => answer(config, world, is_durable),
         Action::ReportFull(at) => report_full(config, world, at),
         Action::GiveUp(at) => give_up(world, at),
@@ -111,28 +113,28 @@ pub(super) fn action<const N: usize>(
     }
 }
 
-/// Returns true if a block waits, and its file has room.
+/// Returns true if a block is full and its file has room.
 fn has_block<const N: usize>(config: &Config<N>, world: &World<N>, stream: usize) -> bool {
     let file = world.file(config.tracks[stream]);
     let has_room = file.is_some_and(|file| file.index < file.blocks);
     has_room && world.streams[stream].state_of_block() == Block::Full
 }
 
-/// Returns true if the block of a stream can be written to the write that is open, or to an idle card.
+/// Returns true if the block of a stream can be written to the open write, or to an idle card.
 fn can_write<const N: usize>(config: &Config<N>, world: &World<N>, stream: usize) -> bool {
     let at = config.tracks[stream];
     let is_open = world.plan.card == Card::Idle || world.plan.card == Card::Writing(at);
     is_open && has_block(config, world, stream)
 }
 
-/// Samples go first.
+/// Checks that samples go first.
 fn priorities<const N: usize>(
     config: &Config<N>,
     world: &World<N>,
     now: &Conditions<N>,
     action: Action,
 ) -> Result<(), Violation> {
-    let is_other = matches!(action, Action::Guest | Action::Start(_) | Action::Step);
+    let is_other = matches!(action, Action::Read | Action::Start(_) | Action::Step);
     if !is_other || now.is_patience_over || world.plan.card == Card::Unmounted {
         return Ok(());
     }
@@ -140,20 +142,20 @@ fn priorities<const N: usize>(
         let is_forced = world.plan.tracks[usize::from(at)].checkpoint == Checkpoint::Forced;
         is_forced && !world.is_hopeless(at)
     });
-    let is_guest = action == Action::Guest;
-    ensure(!is_guest || !is_forced, "a guest goes before a flush")?;
+    let is_read = action == Action::Read;
+    ensure(!is_read || !is_forced, "a read goes before a flush")?;
     for stream in 0..N {
         if can_write(config, world, stream) {
             let is_urgent = now.streams[stream].level > 500;
-            ensure(!is_urgent, "something else goes before an urgent block")?;
-            let is_step = action != Action::Guest;
+            ensure(!is_urgent, "another action goes before an urgent block")?;
+            let is_step = action != Action::Read;
             ensure(!is_step || now.absorbs_step, "rings do not absorb this job")?;
         }
     }
     Ok(())
 }
 
-/// A file that will soon be needed is prepared, even if the rings never absorb that.
+/// Checks that a file that will soon be needed is prepared, even if the rings never absorb the steps.
 fn patience<const N: usize>(
     config: &Config<N>,
     world: &World<N>,
@@ -193,7 +195,10 @@ fn rest<const N: usize>(
         let is_left_open = world
             .file(at)
             .is_some_and(|file| file.index == file.blocks && file.durable < file.index);
-        ensure(!is_left_open, "a full file waits to become durable")?;
+        ensure(
+            !is_left_open,
+            "the planner rests although a full file is not durable",
+        )?;
     }
     for stream in 0..N {
         let at = config.tracks[stream];
@@ -202,7 +207,10 @@ fn rest<const N: usize>(
             true => has_block(config, world, stream),
             false => can_write(config, world, stream),
         };
-        ensure(!may_write, "a full block waits for nothing")?;
+        ensure(
+            !may_write,
+            "the planner rests although a full block can be written",
+        )?;
     }
     Ok(())
 }
@@ -246,7 +254,7 @@ fn write<const N: usize>(
     let at = config.tracks[usize::from(stream)];
     let block = world.streams[usize::from(stream)].state_of_block();
     ensure(block == Block::Full, "a block that is not full is written")?;
-    let file = world.file(at).ok_or("written to no file")?;
+    let file = world.file(at).ok_or("written without a file")?;
     ensure(file.index < file.blocks, "written past the end of a file")?;
     if let Card::Writing(other) = world.plan.card
         && other != at
@@ -255,19 +263,19 @@ fn write<const N: usize>(
         let has_turn = now.of_track(at).any(|(_, stream)| stream.has_turn);
         ensure(
             has_turn || track.checkpoint != Checkpoint::None,
-            "the card changes tracks without need",
+            "the card switches tracks without need",
         )?;
     }
     Ok(())
 }
 
 fn mark<const N: usize>(config: &Config<N>, world: &World<N>, at: u8) -> Result<(), Violation> {
-    let file = world.file(at).ok_or("a mark in no file")?;
+    let file = world.file(at).ok_or("a mark without a file")?;
     ensure(file.index < file.blocks, "a mark past the end of a file")?;
     let mut streams = world.streams.iter().zip(config.tracks);
     ensure(
         streams.any(|(stream, of)| of == at && stream.state_of_block() == Block::Partial),
-        "a mark for nothing",
+        "a mark without a partial block",
     )
 }
 
@@ -277,7 +285,7 @@ fn commit<const N: usize>(
     now: &Conditions<N>,
     at: u8,
 ) -> Result<(), Violation> {
-    let file = world.file(at).ok_or("committed no file")?;
+    let file = world.file(at).ok_or("committed without a file")?;
     let mut streams = world.streams.iter().zip(config.tracks);
     let is_marked = streams.all(|(stream, of)| of != at || !lacks_mark(stream.layout));
     ensure(is_marked, "committed before the mark is written")?;
@@ -286,7 +294,7 @@ fn commit<const N: usize>(
     let is_good_time = now.absorbs_commit && now.tracks[usize::from(at)].is_page_end;
     ensure(
         is_full || !is_wanted || is_good_time,
-        "committed at a bad time",
+        "committed although the rings do not absorb it or the page continues",
     )
 }
 
@@ -300,12 +308,12 @@ fn begin<const N: usize>(config: &Config<N>, world: &World<N>, at: u8) -> Result
     ensure(track.file.is_none(), "begun before the last file was left")?;
     ensure(track.ahead > 0, "begun without a prepared file")?;
     let is_crossed = !{ *world }.take_sessions(config, at);
-    ensure(!is_crossed, "samples cross the boundary of a session")
+    ensure(!is_crossed, "samples cross a session boundary")
 }
 
 fn leave<const N: usize>(config: &Config<N>, world: &World<N>, at: u8) -> Result<(), Violation> {
     let track = &world.plan.tracks[usize::from(at)];
-    ensure(track.file.is_some(), "left no file")?;
+    ensure(track.file.is_some(), "left without a file")?;
     let has_room = world.may_begin(config, at);
     for (stream, _) in world
         .streams
@@ -320,7 +328,7 @@ fn leave<const N: usize>(config: &Config<N>, world: &World<N>, at: u8) -> Result
         ensure(!lacks_mark(stream.layout), "left a file without its mark")?;
         ensure(
             !stream.holds_samples(),
-            "left a file before its samples were in it",
+            "left a file before its samples were written",
         )?;
     }
     let is_rotating = world.files[usize::from(at)].is_rotation_asked && track.ahead > 0;
@@ -329,9 +337,9 @@ fn leave<const N: usize>(config: &Config<N>, world: &World<N>, at: u8) -> Result
     ensure(may_leave, "left a file that has room")
 }
 
-fn guest<const N: usize>(now: &Conditions<N>) -> Result<(), Violation> {
-    ensure(now.is_guest_waiting, "no guest waits")?;
-    ensure(now.absorbs_guest, "rings do not absorb this guest")
+fn read<const N: usize>(now: &Conditions<N>) -> Result<(), Violation> {
+    ensure(now.is_read_pending, "no read is pending")?;
+    ensure(now.absorbs_read, "the rings do not absorb this read")
 }
 
 fn answer<const N: usize>(
@@ -343,16 +351,16 @@ fn answer<const N: usize>(
     if is_durable {
         ensure(
             world.asked == Asked::Open,
-            "a flush counts as durable though some of it is lost",
+            "a flush is reported durable although some of its samples are lost",
         )?;
         return ensure(
             !world.has_asked(),
-            "a flush counts as durable before it is durable",
+            "a flush is reported durable before it is",
         );
     }
     let is_full = (0..config.track_count).any(|at| world.is_hopeless(at));
     let is_hopeless = world.asked == Asked::Lost || world.plan.card == Card::Absent || is_full;
-    ensure(is_hopeless, "a flush counts as failed without reason")
+    ensure(is_hopeless, "a flush is reported failed without reason")
 }
 
 fn report_full<const N: usize>(
@@ -361,15 +369,18 @@ fn report_full<const N: usize>(
     at: u8,
 ) -> Result<(), Violation> {
     let is_reported = world.files[usize::from(at)].is_full_reported;
-    ensure(!is_reported, "full is reported twice")?;
-    ensure(world.is_starved(at), "full is reported while there is room")?;
+    ensure(!is_reported, "a full card is reported twice")?;
+    ensure(
+        world.is_starved(at),
+        "a full card is reported while there is room",
+    )?;
     ensure(
         world.is_known_full,
-        "full is reported before room was looked for",
+        "a full card is reported before the planner has looked for room",
     )?;
     ensure(
         world.has_unsaved(config, at),
-        "full is reported while nothing waits",
+        "a full card is reported while no samples are pending",
     )
 }
 
@@ -379,20 +390,23 @@ fn give_up<const N: usize>(world: &World<N>, at: u8) -> Result<(), Violation> {
         "given up while recording",
     )?;
     ensure(world.is_starved(at), "given up while there is room")?;
-    ensure(world.is_known_full, "given up before room was looked for")
+    ensure(
+        world.is_known_full,
+        "given up before the planner has looked for room",
+    )
 }
 
 fn end<const N: usize>(config: &Config<N>, world: &World<N>) -> Result<(), Violation> {
-    ensure(!world.is_flush_open(), "ended with a flush unanswered")?;
-    ensure(world.plan.job.is_none(), "ended with a job unfinished")?;
+    ensure(!world.is_flush_open(), "ended with an unanswered flush")?;
+    ensure(world.plan.job.is_none(), "ended with an unfinished job")?;
     for at in 0..config.track_count {
-        ensure(world.slots(at) == 0, "ended with files unfinished")?;
-        ensure(!world.has_unsaved(config, at), "ended with samples waiting")?;
+        ensure(world.slots(at) == 0, "ended with unfinished files")?;
+        ensure(!world.has_unsaved(config, at), "ended with pending samples")?;
     }
     Ok(())
 }
 
-/// Checks a state that the recorder never leaves as long as nothing happens outside: nothing is left to do.
+/// Checks a state that the recorder never leaves without outside events: nothing may be left to do.
 pub(super) fn settled<const N: usize>(
     config: &Config<N>,
     world: &World<N>,
@@ -402,7 +416,7 @@ pub(super) fn settled<const N: usize>(
     if plan.phase == Phase::Ended {
         return Ok(());
     }
-    ensure(plan.phase == Phase::Recording, "never ends")?;
+    ensure(plan.phase == Phase::Recording, "the recording never ends")?;
     ensure(
         !world.is_flush_open() && plan.flush == Flush::None,
         "a flush is never answered",
@@ -413,7 +427,7 @@ pub(super) fn settled<const N: usize>(
     }
     ensure(
         matches!(plan.card, Card::Idle | Card::Writing(_)),
-        "never comes back",
+        "the card never comes back",
     )?;
     let has_room = world.has_room || config.may_remove && world.removable;
     for at in 0..config.track_count {
@@ -422,11 +436,14 @@ pub(super) fn settled<const N: usize>(
         ensure(!world.needs_name(config, at), "a file is never named")?;
         let is_waiting = world.has_unsaved(config, at) || world.is_at_session(config, at);
         if world.is_starved(at) {
-            ensure(!is_waiting || !has_room, "waits although there is room")?;
+            ensure(
+                !is_waiting || !has_room,
+                "a track waits although there is room",
+            )?;
             let is_reported = world.files[usize::from(at)].is_full_reported;
             ensure(
                 is_reported || !world.has_unsaved(config, at),
-                "full is never reported",
+                "a full card is never reported",
             )?;
         } else {
             let is_stopped = world.is_at_session(config, at) && !has_room;
@@ -445,7 +462,7 @@ pub(super) fn settled<const N: usize>(
     Ok(())
 }
 
-/// Returns true if tracks that wait for room look for it in some of these worlds.
+/// Returns true if each track that waits for room looks for it in one of these worlds.
 pub(super) fn looks_for_room<'a, const N: usize>(
     config: &Config<N>,
     worlds: impl Iterator<Item = &'a World<N>> + Clone,

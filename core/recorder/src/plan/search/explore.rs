@@ -1,4 +1,4 @@
-//! Visits every world that can be reached, and prints the path to one that is wrong.
+//! Visits every reachable world, and prints the path to a violation.
 
 use super::Config;
 use super::steps::{Step, Steps};
@@ -9,21 +9,21 @@ use std::hash::{Hash, Hasher};
 use std::string::String;
 use std::vec::Vec;
 
-/// Marks an edge whose step tries again what failed: Acquire, or room for a file.
+/// Marks an edge whose step retries something that failed: acquiring the card, or finding room for a file.
 pub(super) const RETRY: u32 = 1 << 31;
 
-/// Marks an edge whose step needs a card that answers: not taken while it is gone.
+/// Marks an edge whose step needs a card that answers: not taken while the card is gone.
 pub(super) const CARD: u32 = 1 << 30;
 
-/// All worlds that can be reached, and the steps between them that need nothing new from outside.
+/// All reachable worlds, and the steps between them that need nothing new from outside.
 pub(super) struct Graph<const N: usize> {
     pub(super) worlds: Vec<World<N>>,
     parents: Vec<u32>,
     /// Indices of worlds by hash; `u32::MAX` is free.
     table: Vec<u32>,
-    /// Targets of internal steps, in the order of their sources.
+    /// Targets of the internal steps, in the order of their sources.
     pub(super) edges: Vec<u32>,
-    /// Where the edges of each world begin.
+    /// Index of the first edge of each world.
     pub(super) starts: Vec<u32>,
     /// Kinds of actions that were carried out.
     actions: Vec<Discriminant<Action>>,
@@ -62,7 +62,7 @@ impl<const N: usize> Graph<N> {
                 }
             }
             at += 1;
-            assert!(at <= config.states_max, "more states than planned");
+            assert!(at <= config.states_max, "more states than expected");
         }
         graph.starts.push(graph.edges.len() as u32);
         Ok(graph)
@@ -82,7 +82,7 @@ impl<const N: usize> Graph<N> {
         self.actions.contains(&discriminant(&action))
     }
 
-    /// Returns the index of a world, new or known.
+    /// Returns the index of a world, adding it if it is new.
     fn insert(&mut self, world: World<N>, parent: u32) -> u32 {
         if self.worlds.len() * 2 >= self.table.len() {
             self.grow();
@@ -119,7 +119,7 @@ impl<const N: usize> Graph<N> {
         hasher.finish() as usize & (self.table.len() - 1)
     }
 
-    /// Returns the steps from the first world to this one, a line each.
+    /// Returns the steps from the first world to this one, one per line.
     pub(super) fn path(&self, config: &Config<N>, at: u32) -> String {
         let mut chain = std::vec![at];
         while let Some(last) = chain.last().filter(|last| **last != 0) {
@@ -140,7 +140,7 @@ impl<const N: usize> Graph<N> {
     }
 }
 
-/// A hash function that is quick on small numbers.
+/// A hash function that is fast for small numbers.
 struct Mix(u64);
 
 impl Hasher for Mix {

@@ -1,7 +1,7 @@
 //! Liveness: strongly connected components of the steps that need nothing new from outside.
 //!
-//! Every predicate is eventually true, and every one eventually false: a run ends in a component that no step
-//! leaves. There nothing may be left to do. And a cycle may only be one that tries again what failed.
+//! Every predicate is eventually true and eventually false, so a run ends in a component that no step leaves.
+//! Nothing may be left to do there, and every cycle has to retry something that failed.
 
 use super::explore::{CARD, Graph, RETRY};
 use super::steps::Steps;
@@ -14,7 +14,7 @@ const NEW: u32 = u32::MAX;
 /// The component of this world is complete.
 const DONE: u32 = u32::MAX - 1;
 
-/// Checks all components. The error is the path to one that is wrong.
+/// Checks all components. The error is the path to a violation.
 pub(super) fn check<const N: usize>(config: &Config<N>, graph: &Graph<N>) -> Result<(), String> {
     check_with(config, graph, false)?;
     check_with(config, graph, true)
@@ -44,18 +44,18 @@ fn check_with<const N: usize>(
 struct Search {
     /// A card that has to be acquired does not answer.
     is_card_gone: bool,
-    /// When each world was found.
+    /// Order in which each world was found.
     order: Vec<u32>,
     /// The earliest world known to be in the same component.
     low: Vec<u32>,
-    /// Used while one component is checked.
+    /// Membership flags of the component being checked.
     is_member: Vec<bool>,
     stack: Vec<u32>,
     count: u32,
 }
 
 impl Search {
-    /// Tarjan's algorithm, with a stack of its own.
+    /// Tarjan's algorithm with an explicit stack.
     fn visit<const N: usize>(
         &mut self,
         config: &Config<N>,
@@ -102,7 +102,7 @@ impl Search {
         self.stack.push(world);
     }
 
-    /// Takes a complete component from the stack, and checks it.
+    /// Takes a complete component from the stack and checks it.
     fn leave<const N: usize>(
         &mut self,
         config: &Config<N>,
@@ -123,10 +123,10 @@ impl Search {
             let is_served = self.is_card_gone
                 || members.iter().any(|member| {
                     let world = graph.worlds[*member as usize];
-                    world.plan.phase == Phase::Ended || Steps::new(config, world).serves_guest()
+                    world.plan.phase == Phase::Ended || Steps::new(config, world).serves_read()
                 });
-            if config.has_guests && !is_served {
-                return Err(report(config, graph, first, "a guest waits for ever"));
+            if config.has_reads && !is_served {
+                return Err(report(config, graph, first, "a read waits forever"));
             }
             let worlds = members.iter().map(|member| &graph.worlds[*member as usize]);
             if !self.is_card_gone && !check::looks_for_room(config, worlds) {
@@ -134,7 +134,7 @@ impl Search {
                     config,
                     graph,
                     first,
-                    "room is never looked for again",
+                    "the planner never looks for room again",
                 ));
             }
             for member in &members {
@@ -153,8 +153,8 @@ impl Search {
         Ok(())
     }
 
-    /// Returns a world on a cycle that tries nothing again: one that remains when worlds without steps to
-    /// the rest are taken away.
+    /// Returns a world on a cycle without retries: one that remains after repeatedly removing worlds without
+    /// steps to the rest.
     fn busy<const N: usize>(&self, graph: &Graph<N>, members: &[u32]) -> Option<u32> {
         let mut left: Vec<u32> = members.to_vec();
         let mut is_left = self.is_member.clone();

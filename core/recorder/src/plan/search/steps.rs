@@ -1,4 +1,4 @@
-//! Steps of the world: each is one event, one move of the shell, or one action of the planner.
+//! Steps of the world: an event, a move of the shell, or an action of the planner.
 
 use super::check;
 use super::world::{Asked, Item, Layout, Tally, World};
@@ -10,7 +10,7 @@ use crate::plan::{
 use core::fmt;
 use std::vec::Vec;
 
-/// Something that happens outside the recorder.
+/// An event outside the recorder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Event {
     Sample(u8),
@@ -30,7 +30,7 @@ pub(super) enum Event {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     Event(Event),
-    /// New conditions were taken into the state: nothing is due.
+    /// The state is updated with conditions in which nothing is due.
     Update,
     CheckpointDue(u8),
     RotationDue(u8),
@@ -41,21 +41,21 @@ pub(super) enum Step {
     Act {
         action: Action,
         outcome: Outcome,
-        /// Predicates that were true.
+        /// The predicates that were true.
         choice: Choice,
         is_fault: bool,
     },
 }
 
 impl Step {
-    /// Returns true if it happens without anything new from outside.
+    /// Returns true if the step needs nothing new from outside.
     pub(super) fn is_internal(self) -> bool {
         !matches!(self, Step::Event(_) | Step::Act { is_fault: true, .. })
     }
 }
 
 impl Step {
-    /// Returns true if it tries again what failed.
+    /// Returns true if the step retries something that failed.
     pub(super) fn is_retry<const N: usize>(self, world: &World<N>) -> bool {
         match self {
             Step::Act { action, .. } => match action {
@@ -67,7 +67,7 @@ impl Step {
         }
     }
 
-    /// Returns true if it needs a card that answers.
+    /// Returns true if the step needs a card that answers.
     pub(super) fn needs_card(self) -> bool {
         match self {
             Step::Act {
@@ -103,11 +103,11 @@ pub(super) struct Choice(u32);
 impl Choice {
     const ABSORBS_COMMIT: u32 = 1 << 0;
     const ABSORBS_STEP: u32 = 1 << 1;
-    const ABSORBS_GUEST: u32 = 1 << 2;
+    const ABSORBS_READ: u32 = 1 << 2;
     const PATIENCE_OVER: u32 = 1 << 3;
     const RETRY_DUE: u32 = 1 << 4;
     const NO_RETRY: u32 = 1 << 5;
-    const GUEST: u32 = 1 << 6;
+    const READ: u32 = 1 << 6;
     const PAGE_END: u32 = 1 << 8;
     const SHORT: u32 = 1 << 12;
     const TURN: u32 = 1 << 20;
@@ -120,8 +120,8 @@ impl Choice {
     fn apply<const N: usize>(self, now: &mut Conditions<N>) {
         now.absorbs_commit = self.has(Self::ABSORBS_COMMIT);
         now.absorbs_step = self.has(Self::ABSORBS_STEP);
-        now.absorbs_guest = self.has(Self::ABSORBS_GUEST);
-        now.is_guest_waiting = self.has(Self::GUEST);
+        now.absorbs_read = self.has(Self::ABSORBS_READ);
+        now.is_read_pending = self.has(Self::READ);
         now.is_patience_over = self.has(Self::PATIENCE_OVER);
         now.is_retry_due = self.has(Self::RETRY_DUE);
         now.may_retry = !self.has(Self::NO_RETRY);
@@ -143,8 +143,8 @@ impl fmt::Display for Choice {
         let names = [
             (Choice::ABSORBS_COMMIT, "absorbs-commit"),
             (Choice::ABSORBS_STEP, "absorbs-step"),
-            (Choice::ABSORBS_GUEST, "absorbs-guest"),
-            (Choice::GUEST, "guest"),
+            (Choice::ABSORBS_READ, "absorbs-read"),
+            (Choice::READ, "read"),
             (Choice::PATIENCE_OVER, "patience-over"),
             (Choice::RETRY_DUE, "retry-due"),
             (Choice::NO_RETRY, "no-retry"),
@@ -165,7 +165,7 @@ impl fmt::Display for Choice {
     }
 }
 
-/// Collects the steps that are possible in a world.
+/// Collects the possible steps of a world.
 pub(super) struct Steps<'a, const N: usize> {
     config: &'a Config<N>,
     world: World<N>,
@@ -197,11 +197,11 @@ impl<'a, const N: usize> Steps<'a, N> {
         Ok(steps)
     }
 
-    /// Adds a step, unless it changes nothing. Checks what must hold after every step.
+    /// Adds a step unless it changes nothing. Checks the invariants of every step.
     fn add(&mut self, step: Step, next: World<N>, tally: Tally) -> Result<(), (Step, Violation)> {
         let fail = |violation| (step, violation);
         if self.world.counts() + tally.pushed != next.counts() + tally.durable + tally.given_up {
-            return Err(fail("pushed is not written + lost + waiting"));
+            return Err(fail("pushed differs from written + lost + pending"));
         }
         let next = next.canonical(self.config);
         check::state(self.config, &self.world, &next).map_err(fail)?;
@@ -214,7 +214,7 @@ impl<'a, const N: usize> Steps<'a, N> {
     fn events(&mut self) -> Result<(), (Step, Violation)> {
         let is_filling = (0..N).any(|at| self.world.may_fill(self.config, at));
         for event in self.config.events {
-            // What comes while blocks are being filled could as well have come before or after.
+            // Samples that arrive while blocks are being filled could as well arrive before or after.
             let is_request = matches!(event, Event::Flush | Event::Stop);
             if is_filling && !is_request {
                 continue;
@@ -226,7 +226,7 @@ impl<'a, const N: usize> Steps<'a, N> {
         Ok(())
     }
 
-    /// Returns the world after an event, if it is possible.
+    /// Returns the world after an event, if the event is possible.
     fn after(&self, event: Event) -> Option<(World<N>, Tally)> {
         let config = self.config;
         let mut next = self.world;
@@ -237,7 +237,7 @@ impl<'a, const N: usize> Steps<'a, N> {
             Event::Sample(_) | Event::Burst(_) | Event::Stop | Event::Rotate => is_recording,
             Event::Session(at) => is_recording && !next.streams[usize::from(at)].ring.has_session(),
             Event::Flush => true,
-            // Room matters when a file is being prepared.
+            // Room matters only while a file is being prepared.
             Event::RoomTaken => next.has_room && is_reserving,
             Event::RoomFreed => !next.has_room && is_reserving,
         };
@@ -269,13 +269,13 @@ impl<'a, const N: usize> Steps<'a, N> {
 
     fn request(&self, next: &mut World<N>, what: Request) {
         let now = next.facts(self.config);
-        next.cover_with(now, |plan, now| request(plan, now, what));
+        next.update_with(now, |plan, now| request(plan, now, what));
     }
 
-    /// Takes the conditions into the state. True if that changed it.
+    /// Updates the state with the conditions. Returns true if that changed it.
     fn update(&mut self) -> Result<bool, (Step, Violation)> {
         let mut next = self.world;
-        next.cover_with(next.facts(self.config), update);
+        next.update_with(next.facts(self.config), update);
         let count = self.found.len();
         self.add(Step::Update, next, Tally::default())?;
         Ok(self.found.len() > count)
@@ -287,7 +287,7 @@ impl<'a, const N: usize> Steps<'a, N> {
             let mut next = self.world;
             let mut now = next.facts(self.config);
             now.tracks[index].is_checkpoint_due = next.has_unsaved(self.config, at);
-            next.cover_with(now, update);
+            next.update_with(now, update);
             self.add(Step::CheckpointDue(at), next, Tally::default())?;
 
             if !self.config.has_names_and_ages {
@@ -297,7 +297,7 @@ impl<'a, const N: usize> Steps<'a, N> {
             let mut now = next.facts(self.config);
             now.tracks[index].is_rotation_due = next.file(at).is_some();
             next.files[index].is_rotation_asked |= next.is_begun(self.config, at);
-            next.cover_with(now, update);
+            next.update_with(now, update);
             if next.plan != self.world.plan {
                 self.add(Step::RotationDue(at), next, Tally::default())?;
             }
@@ -323,7 +323,7 @@ impl<'a, const N: usize> Steps<'a, N> {
             if !is_last && self.config.is_text {
                 layouts.push(Layout::Unmarked);
             }
-            // A sample that is larger than a block begins where it can go on.
+            // A sample larger than a block begins only where it can continue.
             let is_behind = !is_last || !stream.block.is_empty();
             if is_behind && stream.pending.is_empty() && stream.ring.first() == Item::Sample {
                 layouts.push(Layout::Split);
@@ -355,13 +355,13 @@ impl<'a, const N: usize> Steps<'a, N> {
             Card::Idle | Card::Writing(_) => (),
         }
         let mut free = Choice::PATIENCE_OVER;
-        if config.has_guests {
-            free |= Choice::GUEST;
+        if config.has_reads {
+            free |= Choice::READ;
         }
         if plan.room != Room::Unknown {
             free |= Choice::RETRY_DUE;
         }
-        // A full ring absorbs nothing, unless there is no room for what it holds, and this was reported.
+        // A full ring absorbs nothing, unless there is no room for its contents and that was reported.
         let is_pressed = (0..N)
             .any(|at| world.is_ring_full(config, at) && !world.is_hopeless(config.tracks[at]));
         if !is_pressed {
@@ -373,8 +373,8 @@ impl<'a, const N: usize> Steps<'a, N> {
             {
                 free |= Choice::ABSORBS_COMMIT;
             }
-            if config.has_guests {
-                free |= Choice::ABSORBS_GUEST;
+            if config.has_reads {
+                free |= Choice::ABSORBS_READ;
             }
         }
         for at in 0..config.track_count {
@@ -396,14 +396,14 @@ impl<'a, const N: usize> Steps<'a, N> {
         free
     }
 
-    /// Returns true if a guest that waits here may be served.
-    pub(super) fn serves_guest(&self) -> bool {
+    /// Returns true if a pending read may be served here.
+    pub(super) fn serves_read(&self) -> bool {
         let free = self.free_choices();
         let mut subset = free;
         while subset != 0 {
             let mut now = self.world.facts(self.config);
             Choice(subset).apply(&mut now);
-            if next_action(&self.world.plan, &now) == Action::Guest {
+            if next_action(&self.world.plan, &now) == Action::Read {
                 return true;
             }
             subset = (subset - 1) & free;
@@ -416,7 +416,7 @@ impl<'a, const N: usize> Steps<'a, N> {
         let free = self.free_choices();
         let may_act = (0..N).all(|at| self.may_wait(at));
         let mut seen: Vec<Action> = Vec::new();
-        // All subsets of the free predicates, the full set first.
+        // All subsets of the free predicates, starting with the full set.
         let mut subset = free;
         loop {
             let choice = Choice(subset);
@@ -442,13 +442,14 @@ impl<'a, const N: usize> Steps<'a, N> {
         }
     }
 
-    /// Returns true if the shell may leave the ring of a stream as it is: a checkpoint may hold it back.
+    /// Returns true if the shell may leave the ring of a stream untouched because a checkpoint holds samples
+    /// back.
     fn may_wait(&self, at: usize) -> bool {
         let track = self.config.tracks[at];
         let is_held = match self.world.plan.tracks[usize::from(track)].checkpoint {
             Checkpoint::None => false,
             Checkpoint::Wanted => self.world.is_drained(self.config, track),
-            // What a request has just covered is not in blocks yet.
+            // A request may just have covered samples that are not in blocks yet.
             Checkpoint::Forced => true,
         };
         is_held || !self.world.may_fill(self.config, at)
@@ -463,11 +464,11 @@ impl<'a, const N: usize> Steps<'a, N> {
     ) -> Result<(), (Step, Violation)> {
         let is_on_card = match action {
             Action::Acquire | Action::Step | Action::Write(_) | Action::Commit(_) => true,
-            Action::Guest => true,
+            Action::Read => true,
             Action::Leave(at) => self.world.plan.card == Card::Writing(at),
             _ => false,
         };
-        // A card that failed may be gone for any time.
+        // Acquiring may keep failing, which is not a fault of its own.
         let is_fault = action != Action::Acquire;
         if is_on_card {
             let mut next = self.world;
@@ -490,12 +491,12 @@ impl<'a, const N: usize> Steps<'a, N> {
                 choice,
                 is_fault: false,
             };
-            // Time stood still meanwhile: nothing else has changed.
+            // No time has passed: the predicates have not changed.
             let mut after = next.facts(self.config);
             choice.apply(&mut after);
             after.tracks = now.tracks;
             apply(&mut next.plan, &after, action, outcome);
-            let is_effect_outside = matches!(action, Action::Rest | Action::Guest);
+            let is_effect_outside = matches!(action, Action::Rest | Action::Read);
             if next == self.world && !is_effect_outside {
                 return Err((step, "an action without effect"));
             }
@@ -504,7 +505,7 @@ impl<'a, const N: usize> Steps<'a, N> {
         Ok(())
     }
 
-    /// Collects the worlds after an action that succeeds, before the planner takes its outcome.
+    /// Collects the worlds after a successful action, before the planner gets the outcome.
     fn results(
         &self,
         action: Action,
@@ -515,7 +516,7 @@ impl<'a, const N: usize> Steps<'a, N> {
         let mut tally = Tally::default();
         match action {
             Action::Rest | Action::Acquire => (),
-            Action::Guest => next.open = None,
+            Action::Read => next.open = None,
             Action::Start(_) => next.is_midway = false,
             Action::Step => return self.step_job(results),
             Action::Write(at) => next.write(config, at.into()),
@@ -523,7 +524,7 @@ impl<'a, const N: usize> Steps<'a, N> {
             Action::Commit(at) => next.commit(config, at, &mut tally),
             Action::Begin(at) => {
                 let is_clean = next.take_sessions(config, at);
-                debug_assert!(is_clean, "checked before");
+                debug_assert!(is_clean, "check::action has verified this");
                 let files = &mut next.files[usize::from(at)];
                 files.ahead -= 1;
                 (files.is_named, files.is_full_reported) = (false, false);
@@ -553,7 +554,7 @@ impl<'a, const N: usize> Steps<'a, N> {
         Ok(())
     }
 
-    /// A mark fills the block. Once it may need another one.
+    /// A mark fills the block. It may spill into a second block once.
     fn mark(
         &self,
         at: u8,
@@ -595,7 +596,7 @@ impl<'a, const N: usize> Steps<'a, N> {
         match next.plan.job {
             None => (),
             Some(Job::Mount) => {
-                // Another card may be there, with more room or less.
+                // The card may be another one, with more room or less.
                 for (has_room, removable) in
                     [(true, true), (true, false), (false, true), (false, false)]
                 {
@@ -649,7 +650,7 @@ impl<'a, const N: usize> Steps<'a, N> {
 }
 
 impl<const N: usize> World<N> {
-    /// Returns true if something of a track is not durable.
+    /// Returns true if some data of a track are not durable.
     pub(super) fn has_unsaved(&self, config: &Config<N>, at: u8) -> bool {
         let mut streams = self.streams.iter().zip(config.tracks);
         streams.any(|(stream, track)| {
@@ -657,7 +658,7 @@ impl<const N: usize> World<N> {
         }) || self.file(at).is_some_and(|file| file.durable < file.index)
     }
 
-    /// Returns true if all rings of a track hold nothing that its checkpoint covers.
+    /// Returns true if no ring of a track holds data that its checkpoint covers.
     fn is_drained(&self, config: &Config<N>, at: u8) -> bool {
         let mut streams = self.streams.iter().zip(config.tracks);
         streams.all(|(stream, track)| track != at || stream.ring.covered == 0)
@@ -671,7 +672,7 @@ impl<const N: usize> World<N> {
         self.file(at).is_some_and(|file| file.index > 0 || is_held)
     }
 
-    /// Returns true if a track waits for the session that is next in a ring.
+    /// Returns true if the next item in a ring of the track is a session.
     pub(super) fn is_at_session(&self, config: &Config<N>, at: u8) -> bool {
         let mut streams = self.streams.iter().zip(config.tracks);
         streams.any(|(stream, track)| track == at && stream.ring.first() == Item::Session)

@@ -1,4 +1,4 @@
-//! The world around the planner: rings, encoders, files, the volume, the card, whoever asks for a flush.
+//! The planner's environment: rings, encoders, files, the volume, the card, and flush requests.
 
 use super::Config;
 use crate::plan::{
@@ -24,15 +24,15 @@ impl Item {
     }
 }
 
-/// Most items in a ring.
+/// Maximum number of items in a ring.
 const ITEMS_MAX: usize = 6;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Ring {
     items: [Item; ITEMS_MAX],
-    /// The first items up to here are covered by the pending checkpoint.
+    /// Number of items at the front that the pending checkpoint covers.
     pub(super) covered: u8,
-    /// The first items up to here were pushed before the flush that is pending.
+    /// Number of items at the front that were pushed before the pending flush.
     pub(super) asked: u8,
 }
 
@@ -91,7 +91,7 @@ impl Ring {
         self.items[len] = item;
     }
 
-    /// Pushes a sample. Lost if there is no room, or no slot for the end of the last gap.
+    /// Pushes a sample, which is lost if there is no room, or no slot for the end of the last gap.
     fn push<const N: usize>(&mut self, config: &Config<N>) {
         let len = self.len();
         let last = len.checked_sub(1).map(|at| self.items[at]);
@@ -118,7 +118,7 @@ impl Ring {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Held {
     pub(super) count: u8,
-    /// Some of it was pushed before the flush that is pending.
+    /// Some of these samples were pushed before the pending flush.
     pub(super) is_asked: bool,
 }
 
@@ -141,7 +141,7 @@ impl Held {
         self.is_asked |= other.is_asked;
     }
 
-    /// Counts beyond one are one: no decision depends on them.
+    /// Limits the count to one: no decision depends on more.
     fn saturate(&mut self) {
         self.count = self.count.min(1);
     }
@@ -150,26 +150,26 @@ impl Held {
 /// State of the block that an encoder fills.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Layout {
-    /// It has room. True if written blocks lack a mark.
+    /// It has room. The value is true if written blocks lack a mark.
     Open(bool),
-    /// It waits to be written, and ends with a mark.
+    /// Ready to be written; ends with a mark.
     Marked,
-    /// It waits to be written; a mark has to follow.
+    /// Ready to be written; a mark has to follow.
     Unmarked,
-    /// It waits to be written, and ends with the beginning of the next sample of the ring. If the file has
-    /// no room for the rest of that sample, the write leaves it out.
+    /// Ready to be written; ends with the beginning of the ring's next sample. If the file has no room for
+    /// the rest of that sample, the write omits it.
     Split,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Stream {
     pub(super) ring: Ring,
-    /// A gap that is in no block yet: what a card failure took.
+    /// A gap that is not in a block yet, left by a card failure.
     pub(super) pending: Held,
     /// Content of the block.
     pub(super) block: Held,
     pub(super) layout: Layout,
-    /// Written, and not durable.
+    /// Written but not durable.
     pub(super) volatile: Held,
 }
 
@@ -182,13 +182,13 @@ impl Stream {
         volatile: Held::NONE,
     };
 
-    /// Samples pushed, lost ones included, that are not durable.
+    /// Returns the number of pushed samples that are not durable, lost ones included.
     pub(super) fn counts(&self) -> u32 {
         let held = [self.pending, self.block, self.volatile];
         self.ring.counts() + held.iter().map(|held| held.counts()).sum::<u32>()
     }
 
-    /// Returns true if something is not in blocks yet.
+    /// Returns true if some data are not in blocks yet.
     fn is_waiting(&self) -> bool {
         self.ring.is_waiting() || !self.pending.is_empty()
     }
@@ -201,7 +201,7 @@ impl Stream {
         }
     }
 
-    /// Returns true if samples that are in no file were taken from the ring.
+    /// Returns true if samples taken from the ring are in a block that is not written.
     pub(super) fn holds_samples(&self) -> bool {
         !self.block.is_empty()
     }
@@ -229,7 +229,7 @@ impl Stream {
         [&mut self.pending, &mut self.block, &mut self.volatile]
     }
 
-    /// Drops everything that was taken from the ring and is not durable; returns it.
+    /// Drops and returns everything that was taken from the ring and is not durable.
     fn drop_taken(&mut self) -> Held {
         let mut dropped = Held::default();
         for held in self.held() {
@@ -240,29 +240,29 @@ impl Stream {
     }
 }
 
-/// Facts about the files of a track that the planner does not hold.
+/// Facts about the files of a track that the planner does not store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Files {
     /// Prepared files.
     pub(super) ahead: u8,
-    /// Complete files that still have their full length.
+    /// Complete files that still have their preallocated size.
     pub(super) closing: u8,
-    /// The file being written appears under its number.
+    /// The file being written has its name.
     pub(super) is_named: bool,
-    /// The running job gives its name to the file before this one.
+    /// The running job names the previous file.
     pub(super) is_naming_previous: bool,
-    /// It was reported that there is no room.
+    /// The missing room was reported.
     pub(super) is_full_reported: bool,
-    /// A new file was asked for.
+    /// A new file was requested.
     pub(super) is_rotation_asked: bool,
 }
 
-/// The flush that is pending.
+/// State of the flush request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Asked {
     None,
     Open,
-    /// Something that it covers was lost.
+    /// Some of its samples were lost.
     Lost,
 }
 
@@ -277,14 +277,14 @@ pub(super) struct World<const N: usize> {
     pub(super) is_midway: bool,
     /// The volume has room for files.
     pub(super) has_room: bool,
-    /// A recording may be removed.
+    /// There is a recording that may be removed.
     pub(super) removable: bool,
-    /// The last attempt to make room found none, and nothing has freed any since.
+    /// The last attempt found no room, and nothing has freed any since.
     pub(super) is_known_full: bool,
     pub(super) asked: Asked,
 }
 
-/// What became of samples in one step.
+/// Changes of the sample counts in one step.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tally {
     pub(super) pushed: u32,
@@ -331,19 +331,19 @@ impl<const N: usize> World<N> {
         self.plan.tracks[usize::from(at)].file
     }
 
-    /// Returns true if nothing that waits for this track has a place to go.
+    /// Returns true if the pending data of this track have no file to go to.
     pub(super) fn is_starved(&self, at: u8) -> bool {
         let track = &self.plan.tracks[usize::from(at)];
         let has_room = track.file.is_some_and(|file| file.index < file.blocks);
         track.ahead == 0 && !has_room
     }
 
-    /// Returns true if this was reported.
+    /// Returns true if that was reported.
     pub(super) fn is_hopeless(&self, at: u8) -> bool {
         self.is_starved(at) && self.files[usize::from(at)].is_full_reported
     }
 
-    /// Files of a track that the volume keeps a slot for.
+    /// Returns the number of a track's files that occupy slots of the volume.
     pub(super) fn slots(&self, at: u8) -> u8 {
         let track = &self.plan.tracks[usize::from(at)];
         track.ahead + track.closing + u8::from(track.file.is_some())
@@ -358,16 +358,16 @@ impl<const N: usize> World<N> {
         self.streams[stream].ring.samples() == config.ring
     }
 
-    /// Returns the facts; predicates that are free are false.
+    /// Returns the facts; free predicates are false.
     pub(super) fn facts(&self, config: &Config<N>) -> Conditions<N> {
         Conditions {
             streams: core::array::from_fn(|at| self.facts_of_stream(config, at)),
             tracks: core::array::from_fn(|at| self.facts_of_track(config, at as u8)),
             absorbs_commit: false,
             absorbs_step: false,
-            absorbs_guest: false,
+            absorbs_read: false,
             is_patience_over: false,
-            is_guest_waiting: false,
+            is_read_pending: false,
             is_retry_due: false,
             may_retry: true,
             may_remove: config.may_remove,
@@ -397,7 +397,7 @@ impl<const N: usize> World<N> {
             is_checkpoint_due: false,
             is_page_end: false,
             is_used_up: self.is_used_up(config, at),
-            is_target_new: false,
+            is_checkpoint_new: false,
             is_rotation_due: false,
             is_short: false,
             needs_name: at < config.track_count && self.needs_name(config, at),
@@ -410,15 +410,15 @@ impl<const N: usize> World<N> {
         }
     }
 
-    /// Calls a function that may let a checkpoint cover the rings, and takes that over.
-    pub(super) fn cover_with(
+    /// Calls a function that may request a checkpoint, and updates the rings accordingly.
+    pub(super) fn update_with(
         &mut self,
         mut now: Conditions<N>,
         function: impl FnOnce(&mut State<N>, &mut Conditions<N>),
     ) {
         function(&mut self.plan, &mut now);
         for (stream, facts) in self.streams.iter_mut().zip(now.streams) {
-            if now.tracks[usize::from(facts.track)].is_target_new {
+            if now.tracks[usize::from(facts.track)].is_checkpoint_new {
                 stream.ring.covered = stream.ring.len() as u8;
             }
         }
@@ -449,8 +449,8 @@ impl<const N: usize> World<N> {
         self.streams.iter_mut().for_each(Stream::forget_asked);
     }
 
-    /// Returns true if a stream of a track may begin a block. The last blocks of a file that streams share
-    /// are for blocks that are unfinished.
+    /// Returns true if a stream of a track may begin a block. The last blocks of a shared file are reserved
+    /// for unfinished blocks.
     pub(super) fn may_begin(&self, config: &Config<N>, at: u8) -> bool {
         let file = self.file(at);
         file.is_some_and(|file| file.blocks - file.index >= config.sharing(at))
@@ -484,7 +484,7 @@ impl<const N: usize> World<N> {
         stream.ring.first().count() > 0 && !is_held
     }
 
-    /// Moves one item to the block. The beginning of a sample stays in the ring.
+    /// Moves one item to the block. The beginning of a split sample stays in the ring.
     pub(super) fn fill(&mut self, at: usize, layout: Layout) {
         if layout != Layout::Split {
             self.take_item(at);
@@ -527,7 +527,7 @@ impl<const N: usize> World<N> {
         self.open = self.open.filter(|open| *open != at);
     }
 
-    /// What was written to the file of a track becomes durable.
+    /// Makes the blocks written to the file of a track durable.
     pub(super) fn commit(&mut self, config: &Config<N>, at: u8, tally: &mut Tally) {
         self.end_write(at);
         for stream in self.streams_of(config, at) {
@@ -535,7 +535,8 @@ impl<const N: usize> World<N> {
         }
     }
 
-    /// Takes the sessions that are next in their rings. False if a block holds samples of the one before.
+    /// Takes the sessions that are next in their rings. Returns false if a block still holds samples of the
+    /// previous session.
     pub(super) fn take_sessions(&mut self, config: &Config<N>, at: u8) -> bool {
         for stream in self.streams_of(config, at) {
             if stream.ring.first() != Item::Session {
@@ -549,7 +550,7 @@ impl<const N: usize> World<N> {
         true
     }
 
-    /// The card is gone, and with it everything that is not durable.
+    /// The card fails, and everything that is not durable is lost.
     pub(super) fn fail(&mut self) {
         for stream in &mut self.streams {
             let dropped = stream.drop_taken();
@@ -571,7 +572,7 @@ impl<const N: usize> World<N> {
         (self.has_room, self.removable) = (false, false);
     }
 
-    /// Loses everything that waits for a track.
+    /// Gives up all pending data of a track.
     pub(super) fn give_up(&mut self, config: &Config<N>, at: u8, tally: &mut Tally) {
         let mut is_asked = false;
         for stream in self.streams_of(config, at) {
@@ -586,7 +587,7 @@ impl<const N: usize> World<N> {
         }
     }
 
-    /// Brings states that nothing can tell apart to one form.
+    /// Maps states that are indistinguishable to the same representative.
     pub(super) fn canonical(mut self, config: &Config<N>) -> World<N> {
         for (stream, track) in self.streams.iter_mut().zip(config.tracks) {
             stream.held().into_iter().for_each(Held::saturate);

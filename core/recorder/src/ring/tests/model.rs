@@ -6,11 +6,11 @@ use proptest::test_runner::{Config, RngSeed};
 use std::collections::VecDeque;
 use std::{format, vec};
 
-/// Published boundaries that may wait.
+/// Maximum number of published boundaries that are waiting.
 const BOUNDARIES_MAX: usize = 7;
-/// Waiting boundaries from which on a gap is not split any more.
+/// Number of waiting boundaries from which a gap is no longer split.
 const SPLIT_MAX: usize = 3;
-/// Sessions of the producer that may wait.
+/// Maximum number of waiting sessions of the producer.
 const SESSIONS_MAX: usize = 2;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,7 +29,7 @@ enum Side {
 #[derive(Clone, Copy, PartialEq)]
 enum State {
     Recording,
-    /// The producer has not seen it yet.
+    /// The producer has not seen the stop yet.
     Stopped,
     Closed,
 }
@@ -41,7 +41,7 @@ struct Model {
     cause: Cause,
     state: State,
     queue: VecDeque<Item>,
-    /// The open gap behind all of the queue, and how many samples of it were taken.
+    /// The open gap at the end of the queue, and the number of its samples that were taken.
     open: Option<(Gap, u64)>,
     requested: Option<Session>,
     is_request_waiting: bool,
@@ -60,7 +60,7 @@ impl Model {
         self.queue.len() - self.boundaries()
     }
 
-    /// The part of the open gap that was not taken.
+    /// Returns the part of the open gap that was not taken.
     fn rest(&self) -> Option<Gap> {
         let (gap, taken) = self.open?;
         (taken < gap.count).then(|| Gap {
@@ -95,8 +95,8 @@ impl Model {
         Err(PushError::Lost(cause))
     }
 
-    /// The producer looks at what the consumer wants.
-    fn obey(&mut self) -> bool {
+    /// Carries out the consumer's orders.
+    fn carry_out_orders(&mut self) -> bool {
         if self.state == State::Stopped {
             self.state = State::Closed;
         }
@@ -122,7 +122,7 @@ impl Model {
     }
 
     fn push(&mut self, sample: &[u8], now_us: u64) -> Result<(), PushError> {
-        if !self.obey() {
+        if !self.carry_out_orders() {
             return Err(PushError::Stopped);
         }
         let is_good_length = match self.format {
@@ -151,7 +151,7 @@ impl Model {
     }
 
     fn begin(&mut self, session: Session) -> Result<(), SessionError> {
-        if !self.obey() {
+        if !self.carry_out_orders() {
             return Err(SessionError::Stopped);
         }
         let is_own = |item: &&Item| matches!(item, Item::Session(_, Side::Producer));
@@ -260,7 +260,7 @@ fn sessions(format: Format) -> Vec<Session> {
     (0..3).map(session).collect()
 }
 
-/// A good sample: a number that its bytes show.
+/// Returns a valid sample whose bytes show its number.
 fn good(model: &Model, seed: u8) -> Vec<u8> {
     match model.format {
         Format::Lines { .. } => {
@@ -335,7 +335,7 @@ fn apply(
     }
 }
 
-/// Takes all there is; returns samples of gaps.
+/// Drains the ring; returns the number of samples in gaps.
 fn drain(model: &mut Model, consumer: &mut Consumer) -> u64 {
     let mut lost = 0;
     loop {

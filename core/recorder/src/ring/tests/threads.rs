@@ -1,4 +1,4 @@
-//! The ring between two threads, for as long as it takes to push so many samples.
+//! The ring between two threads, for a fixed number of samples.
 
 use super::*;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 use std::{format, println};
 
 const SAMPLES: u64 = 200_000;
-/// More than are ever pushed before a stop.
+/// More samples than are ever pushed before a stop.
 const FOREVER: u64 = 50_000_000;
-/// Every so many samples there is a run of ones that are too short.
+/// Interval at which a run of samples that are too short begins.
 const BAD_EVERY: u64 = 97;
 const BAD_RUN: u64 = 32;
-/// Every so many samples a session starts.
+/// Interval at which a session begins.
 const SESSION_EVERY: u64 = 1009;
 
 const WIDE: Schema = schema(&[column(Kind::U64)]);
@@ -26,15 +26,15 @@ fn time_us(index: u64) -> u64 {
     LATE_US + 3 * index
 }
 
-/// Pushes numbered samples until the end; returns how many, and how many of them went in.
+/// Pushes numbered samples until the end; returns the numbers of pushed and of accepted samples.
 ///
-/// After every 64 samples it calls `pause`.
+/// Calls `pause` after every 64 samples.
 fn push_all(producer: &mut Producer, samples: u64, pause: impl Fn()) -> (u64, u64) {
     let mut accepted = 0;
     for index in 0..samples {
         if index.is_multiple_of(SESSION_EVERY) {
             let session = Session::new(&format!("s{index}"), None, "", &FORMAT).unwrap();
-            // A full queue is no error here.
+            // A full queue is not an error here.
             let _ = producer.begin_session(&session);
         }
         let sample = index.to_le_bytes();
@@ -53,7 +53,7 @@ fn push_all(producer: &mut Producer, samples: u64, pause: impl Fn()) -> (u64, u6
 }
 
 /// Waits until the consumer has drained the ring, so that the number of gaps does not depend on the
-/// scheduler. Gives up after 10 s: the consumer has panicked.
+/// scheduler. Gives up after 10 s, because the consumer has panicked then.
 fn wait_for_a_turn(turns: &AtomicU64) {
     let (seen, began) = (turns.load(Ordering::Acquire), Instant::now());
     while turns.load(Ordering::Acquire) == seen && began.elapsed() < Duration::from_secs(10) {
@@ -61,7 +61,7 @@ fn wait_for_a_turn(turns: &AtomicU64) {
     }
 }
 
-/// Closes in any case, so that the other thread goes on if this one panics.
+/// Closes the producer on drop, so that the other thread continues if this one panics.
 struct Closed<'a>(Producer<'a>);
 
 impl Drop for Closed<'_> {
@@ -70,13 +70,13 @@ impl Drop for Closed<'_> {
     }
 }
 
-/// The consumer's end: each sample once and in order, or in a gap.
+/// The consumer's records: each sample exactly once and in order, or in a gap.
 struct Taken {
     index: u64,
     written: u64,
     lost: u64,
     gaps: u64,
-    /// Gaps that began where a part of them had been taken.
+    /// Gaps that are the rest of a gap that was taken in part.
     rests: u64,
     sessions: u64,
     last_session: Option<u64>,
@@ -98,7 +98,7 @@ impl Taken {
     fn take_gap(&mut self, gap: Gap) {
         assert_eq!(gap.first, self.index, "a gap begins where samples end");
         assert!(gap.count > 0);
-        // Torn values would not fit together.
+        // Torn values would be inconsistent.
         let end = gap.first + gap.count;
         assert_eq!(gap.last_us, time_us(end - 1));
         if gap.at_us != time_us(gap.first) {
@@ -114,12 +114,12 @@ impl Taken {
         self.gaps += 1;
     }
 
-    /// Takes until the ring is empty; `pause` after each sample.
+    /// Drains the ring, calling `pause` after each item.
     fn drain(&mut self, consumer: &mut Consumer, pause: impl Fn()) {
         loop {
             match consumer.next() {
                 Next::Samples(bytes) => {
-                    assert!(bytes >= 8, "a part of a sample");
+                    assert!(bytes >= 8, "an incomplete sample");
                     let mut sample = [0; 8];
                     consumer.peek(0, &mut sample);
                     consumer.release(8);
@@ -128,7 +128,7 @@ impl Taken {
                     self.written += 1;
                 }
                 Next::Gap(seen) => {
-                    // It is being changed: again.
+                    // The producer is changing the gap: retry.
                     let Some(gap) = consumer.take_gap() else {
                         continue;
                     };
@@ -138,7 +138,11 @@ impl Taken {
                 Next::Session => {
                     let session = consumer.take_session().unwrap();
                     let name = session.name().as_str();
-                    assert_eq!(name[1..].parse(), Ok(self.index), "a session at its place");
+                    assert_eq!(
+                        name[1..].parse(),
+                        Ok(self.index),
+                        "the session is at the wrong position"
+                    );
                     assert_ne!(self.last_session, Some(self.index));
                     self.last_session = Some(self.index);
                     self.sessions += 1;
@@ -150,7 +154,7 @@ impl Taken {
     }
 }
 
-/// A tiny ring of an odd size, so that gaps come all the time, and one that is long enough for most.
+/// A tiny ring, one of an odd size so that gaps are frequent, and two larger ones.
 const RINGS: [usize; 4] = [8, 17, 203, 4001];
 
 #[test]
@@ -182,7 +186,7 @@ fn all_is_taken_up_to_the_close() {
             pushing.join().unwrap()
         });
         println!(
-            "{bytes} B: {} written, {} lost in {} gaps, {} of them rests, {} sessions",
+            "{bytes} B: {} written, {} lost in {} gaps, {} of them split, {} sessions",
             taken.written, taken.lost, taken.gaps, taken.rests, taken.sessions
         );
         assert_eq!((pushed, taken.index), (SAMPLES, SAMPLES));
@@ -195,7 +199,8 @@ fn all_is_taken_up_to_the_close() {
     }
 }
 
-/// The consumer stops amid pushes: what was counted by then is found, and no more is counted.
+/// The consumer stops during pushes: everything counted until then is taken, and nothing is counted
+/// afterwards.
 #[test]
 fn all_is_taken_after_a_stop() {
     for round in 0..40 {
@@ -227,7 +232,7 @@ fn all_is_taken_after_a_stop() {
     }
 }
 
-/// The producer falls silent without a close, amid a gap.
+/// The producer falls silent during a gap, without closing.
 #[test]
 fn all_is_taken_when_the_producer_falls_silent() {
     for round in 0..40 {
