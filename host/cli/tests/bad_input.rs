@@ -201,7 +201,7 @@ fn results_that_cannot_be_written() {
             ),
             (
                 &["--json", "-", "--csv", "-"],
-                &["only one", "give the other a file"],
+                &["only one", "write the others to files"],
             ),
             (&["--html", "-"], &["--html and --trace need a file"]),
             (&["--trace", "-"], &["--html and --trace need a file"]),

@@ -39,7 +39,7 @@ const CASES: &[(&str, &str)] = &[
     ),
     (
         "index,start_us,end_us\n0,0,5\nwrite,0,0,512,5,9\n",
-        ", line 3: expected 3 fields, found 6;  correct the row, or split the file here if two \
+        ", line 3: expected 3 fields, found 6; correct the row, or split the file here if two \
          were joined",
     ),
     (
@@ -111,7 +111,7 @@ const CASES: &[(&str, &str)] = &[
     ),
     (
         "0, 50, 1, 512, 0\n5, 60, 1, 512\n",
-        ", line 2: expected 5 fields, found 4;  correct the row, or split the file here if two \
+        ", line 2: expected 5 fields, found 4; correct the row, or split the file here if two \
          were joined",
     ),
     (

@@ -4,6 +4,7 @@
 use crate::content::Progress;
 use crate::session::{CheckpointReport, Session};
 use cardiograph_recorder::{Cause, Event, Format, Gap, Window};
+use std::collections::BTreeMap;
 
 /// Checks that checkpoints cover the samples that they report, never move backwards, and are late if and only
 /// if the window was exceeded.
@@ -20,12 +21,17 @@ pub fn judge_checkpoints(session: &Session, stream: usize) -> Result<(), String>
     let plan = &session.plans[stream];
     let pushed_before = |us: u64| plan.due_before((us * 1000).saturating_sub(started_ns));
     let pushed_us = |sample| (started_ns + plan.due_ns(sample)) / 1000;
-    // Sampling may begin once the last file is open; the recorder does not know when it does.
-    let opened = session.events.iter().filter_map(|timed| match timed.event {
-        Event::Opened { .. } => Some(timed.at_us),
-        _ => None,
-    });
-    let ready_us = opened.take_while(|us| *us <= started_ns / 1000).last();
+    // Sampling may begin once every track has a file; the recorder does not know when it does. Files that are
+    // opened again at that moment belong to a session that begins with the first sample.
+    let mut tracks = BTreeMap::new();
+    for timed in &session.events {
+        if let Event::Opened { track, .. } = timed.event
+            && timed.at_us <= started_ns / 1000
+        {
+            tracks.entry(track).or_insert(timed.at_us);
+        }
+    }
+    let ready_us = tracks.into_values().max();
     let mut before = CheckpointReport {
         done_us: started_ns / 1000,
         samples: 0,
