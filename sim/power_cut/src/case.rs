@@ -572,8 +572,8 @@ impl Chain<'_> {
         }
     }
 
-    /// Cuts the next recording at every point that leaves different contents on the card, judges each result, and
-    /// passes it to `each`: the chain, or the first broken promise.
+    /// Cuts the next recording at every point that leaves different contents on the card, judges each result,
+    /// and passes it to `each`: the chain, or the first broken promise.
     pub fn cut_each(&self, mut each: impl FnMut(Result<Self, String>)) {
         let mut before = self.clone();
         let mut setup = before.next_setup();
@@ -685,8 +685,8 @@ fn rerun(setup: &Setup, seconds: f64, random: &mut Random) -> Setup {
     }
 }
 
-/// Returns the bytes at which a case cuts the power: the first anywhere, at the beginning or end of a busy phase,
-/// or near an event; in some cases, further ones that interrupt the recovery too.
+/// Returns the bytes at which a case cuts the power: the first anywhere, at the beginning or end of a busy
+/// phase, or near an event; in some cases, further ones that interrupt the recovery too.
 pub fn cuts_of(reference: &Session, seed: u64) -> Vec<u64> {
     let random = &mut Seed::new(seed).stream("cuts");
     let kind = match reference.events.is_empty() || reference.busy_edges.is_empty() {

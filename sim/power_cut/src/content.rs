@@ -1,5 +1,5 @@
-//! Reads recordings according to docs/formats.md, independently of the recorder's code, and compares them with
-//! the samples that were pushed.
+//! Reads recordings according to docs/formats.md, independently of the recorder's code, and compares them
+//! with the samples that were pushed.
 
 use crate::plan::{HEADER, Plan, SESSIONS, SETTINGS, session_name};
 use crate::rules::merged;
@@ -13,8 +13,8 @@ pub struct Progress {
     pub next: Option<u64>,
     /// Samples that gaps report as missing: index of the first, and count.
     pub gaps: Vec<(u64, u64)>,
-    /// True if the card failed or was removed: a file may end with samples that the recorder reports as lost in
-    /// the next file.
+    /// True if the card failed or was removed: a file may end with samples that the recorder reports as lost
+    /// in the next file.
     pub may_overlap: bool,
 }
 
@@ -41,9 +41,9 @@ impl Progress {
     }
 }
 
-/// Reads the samples of one stream in a file. `stream` is its number in a shared file, and `streams` the number of
-/// streams that share it. With `may_end_early`, power was cut, so that the last sample of a binary file may be
-/// incomplete.
+/// Reads the samples of one stream in a file. `stream` is its number in a shared file, and `streams` the
+/// number of streams that share it. With `may_end_early`, power was cut, so that the last sample of a binary
+/// file may be incomplete.
 ///
 /// # Errors
 /// The first deviation, and its location.
@@ -60,8 +60,8 @@ pub fn read(
     }
 }
 
-/// Returns the session that the note or the header of a file names, if it exists. Reading the samples shows if
-/// the name is correct.
+/// Returns the session that the note or the header of a file names, if it exists. Reading the samples shows
+/// if the name is correct.
 fn session_of(plan: &Plan, begin: &str, word: &str) -> Option<usize> {
     let is_named = |session: &usize| begin.contains(&format!("{word}{}", session_name(*session)));
     (0..SESSIONS)

@@ -124,8 +124,8 @@ impl<'a, D: Disk> BlockStream<'a, D> {
         (self.blocks.end - self.blocks.start) * BLOCK_BYTES as u64
     }
 
-    /// Returns the block of the current byte, the byte's offset within it, and the number of the `wanted` bytes that
-    /// it contains.
+    /// Returns the block of the current byte, the byte's offset within it, and the number of the `wanted`
+    /// bytes that it contains.
     fn position(&self, wanted: usize) -> (u64, usize, usize) {
         let within = (self.at % BLOCK_BYTES as u64) as usize;
         let left = (BLOCK_BYTES - within).min((self.len() - self.at) as usize);

@@ -67,14 +67,14 @@ fn get32(bytes: &[u8], at: usize) -> u32 {
 /// Checks and lists the volume that begins with block `start`.
 ///
 /// # Errors
-/// The first inconsistency: different FATs, chains that are broken, shared, lost or do not match the length of their
-/// file, duplicate names, a wrong count in FSInfo.
+/// The first inconsistency: different FATs, chains that are broken, shared, lost or do not match the length
+/// of their file, duplicate names, a wrong count in FSInfo.
 pub fn check(disk: &impl Disk, start: u64) -> Result<Listing, String> {
     check_in(disk, start, State::Mounted)
 }
 
-/// Checks and lists a volume after a power cut, before recovery. An interrupted operation of the recorder may leave
-/// lost clusters, chains that are longer than their files, and different FATs.
+/// Checks and lists a volume after a power cut, before recovery. An interrupted operation of the recorder may
+/// leave lost clusters, chains that are longer than their files, and different FATs.
 ///
 /// # Errors
 /// The first inconsistency: chains that are shared, broken or shorter than their files, or duplicate names.

@@ -122,8 +122,8 @@ fn fill(image: &mut Image, blocks: Range<u64>, free_bytes: u64) -> io::Result<Ve
     Ok(filler)
 }
 
-/// Removes the long names of `.` and `..`, and sets the cluster of `..` to 0. The crate fatfs writes long names and
-/// the cluster of the root directory, and fsck.fat rejects both.
+/// Removes the long names of `.` and `..`, and sets the cluster of `..` to 0. The crate fatfs writes long
+/// names and the cluster of the root directory, and fsck.fat rejects both.
 fn fix_dot_entries(block: &mut [u8; 512]) {
     let (entries, _) = block.as_chunks::<32>();
     let is_dots = |at: usize| entries[at][11] == 0x10 && entries[at].starts_with(b".");

@@ -111,8 +111,8 @@ impl History<'_> {
         }
     }
 
-    /// Returns the recordings on a card after checking that its volume is consistent and its foreign files are
-    /// unchanged.
+    /// Returns the recordings on a card after checking that its volume is consistent and its foreign files
+    /// are unchanged.
     fn recordings(&self, card: &mut Card) -> Result<Files, String> {
         let listing = fat::check(card, self.volume.start)?;
         let read = self.volume.read(card);
@@ -141,8 +141,8 @@ impl History<'_> {
         }
     }
 
-    /// Returns the end of a stream in a removed file, if the stream has files of its own: only closed files are
-    /// removed, and the report of their closing gives the number of their samples.
+    /// Returns the end of a stream in a removed file, if the stream has files of its own: only closed files
+    /// are removed, and the report of their closing gives the number of their samples.
     fn end_of_closed(&self, number: usize, of: usize, id: FileId) -> Result<Option<u64>, String> {
         let session = &self.sessions[number];
         let (track, streams) = session.track_of(of);
@@ -321,8 +321,8 @@ impl History<'_> {
         rules::merged(&no_room)
     }
 
-    /// Judges a card after a power cut, before recovery: foreign files are unchanged, and no file contains clusters of
-    /// another or free ones.
+    /// Judges a card after a power cut, before recovery: foreign files are unchanged, and no file contains
+    /// clusters of another or free ones.
     ///
     /// # Errors
     /// The first broken promise.

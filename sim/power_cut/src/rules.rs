@@ -1,12 +1,13 @@
-//! Rules that compare the reports of a recorder with the samples it received and with the contents of its files.
+//! Rules that compare the reports of a recorder with the samples it received and with the contents of its
+//! files.
 
 use crate::content::Progress;
 use crate::session::{CheckpointReport, Session};
 use cardiograph_recorder::{Cause, Event, Format, Gap, Window};
 use std::collections::BTreeMap;
 
-/// Checks that checkpoints cover the samples that they report, never move backwards, and are late if and only if the
-/// window was exceeded.
+/// Checks that checkpoints cover the samples that they report, never move backwards, and are late if and only
+/// if the window was exceeded.
 ///
 /// # Errors
 /// The first checkpoint that violates this.

@@ -190,8 +190,8 @@ impl Session {
         }
     }
 
-    /// Returns the track of a stream, and the number of streams in it: binary streams with the same prefix share
-    /// files.
+    /// Returns the track of a stream, and the number of streams in it: binary streams with the same prefix
+    /// share files.
     pub fn track_of(&self, stream: usize) -> (usize, u64) {
         let shares = |one: &Plan, other: &Plan| {
             let are_binary =
@@ -214,8 +214,8 @@ impl Session {
         (track, streams.max(1) as u64)
     }
 
-    /// Returns the files of a stream in order, each with the number of its card. A file number that was reused
-    /// appears once, at its last position.
+    /// Returns the files of a stream in order, each with the number of its card. A file number that was
+    /// reused appears once, at its last position.
     pub fn files(&self, of: usize) -> Vec<(usize, FileId)> {
         if of >= self.plans.len() {
             return Vec::new();

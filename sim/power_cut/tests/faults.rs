@@ -10,8 +10,9 @@ use cardiograph_sim_power_cut::session::{End, Session, Setup, TimedEvent};
 use cardiograph_sim_world::{Clock, Seed};
 use std::ops::Range;
 
-/// Injects faults into the cards of some scenes, from the first file on, because most bytes of a short recording come
-/// before it. Judges each card. Returns the sum of `count`, the number of faults that took effect.
+/// Injects faults into the cards of some scenes, from the first file on, because most bytes of a short
+/// recording come before it. Judges each card. Returns the sum of `count`, the number of faults that took
+/// effect.
 fn inject_into_scenes(
     scenes: Range<u64>,
     faults: impl Fn(Seed, Range<u64>) -> FaultSchedule,
