@@ -35,7 +35,7 @@ pub struct Args {
     #[arg(long, value_name = "NAME|FILE", default_value = cardiograph_workload::DEFAULT)]
     pub workload: String,
 
-    /// How writes to a directory reach the storage device [default: dsync; buffered if the workload times its syncs]
+    /// Method by which writes to a directory reach the storage device [default: dsync; buffered if the workload times its syncs]
     #[arg(long, value_enum)]
     pub io: Option<IoArg>,
 

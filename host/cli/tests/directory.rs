@@ -9,7 +9,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Whole blocks, so that they may go past the page cache; every way to time and to lay out files.
+/// Whole blocks, because these can bypass the page cache; every way to time and to lay out files.
 const WORKLOAD: &str = r#"
 name = "all ways"
 [[phase]]
@@ -250,7 +250,7 @@ fn two_runs_in_one_directory_do_not_disturb_each_other() {
         let run = Run::from(child.wait_with_output().unwrap());
         assert_eq!(run.code, Some(0), "{}", run.stderr);
     }
-    // Who finds the common folder in use may leave it, but nothing in it.
+    // A run that finds the common folder in use may leave the folder, but nothing in it.
     let left = tree(medium.path());
     assert!(left.len() <= 1, "{left:?}");
 }

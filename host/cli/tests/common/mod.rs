@@ -1,4 +1,4 @@
-//! What the tests of the command share.
+//! Helpers that the tests of the command share.
 
 #![allow(dead_code, reason = "each file of tests uses a part")]
 
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
-/// How a run of the command ended.
+/// Exit code and output of a run of the command.
 pub struct Run {
     pub code: Option<i32>,
     pub stdout: String,

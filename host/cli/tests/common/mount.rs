@@ -32,7 +32,7 @@ pub fn run_mounted(
     (run, left)
 }
 
-/// How this user gets a mount namespace.
+/// Command prefix that gives this user a mount namespace.
 pub fn namespace(directory: &Path) -> &'static [&'static str] {
     const AS_ROOT: &[&str] = &["--mount"];
     const AS_ANYBODY: &[&str] = &["--user", "--map-root-user", "--mount"];
