@@ -1,4 +1,4 @@
-/// CRC-32 as of IEEE 802.3.
+/// Returns the CRC-32 of IEEE 802.3.
 pub fn crc32(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(u32::MAX, |sum, byte| {
         (0..8).fold(sum ^ u32::from(*byte), |sum, _| {

@@ -1,4 +1,4 @@
-//! Any bytes, as a binary recording: an error is fine, a panic is not, and rows have their ends.
+//! Arbitrary bytes as a binary recording: errors are fine, panics are not, and rows must be complete.
 
 #![no_main]
 
@@ -9,7 +9,7 @@ use std::io::{Cursor, Write};
 
 fuzz_target!(|bytes: &[u8]| {
     let mut sealed = bytes.to_vec();
-    // A checksum that is right lets more through.
+    // Correcting the checksum lets more inputs through.
     for block in sealed.as_chunks_mut::<512>().0 {
         let crc = crc::crc32(&block[..508]);
         block[508..].copy_from_slice(&crc.to_le_bytes());

@@ -1,4 +1,4 @@
-//! Any bytes that are a trace, as figures in every form: nothing panics, no figure is absurd.
+//! Statistics and plots of arbitrary bytes that parse as a trace: no panics, no absurd results.
 
 #![no_main]
 

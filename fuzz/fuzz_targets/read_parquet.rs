@@ -1,4 +1,4 @@
-//! Any bytes, as a Parquet file: an error is fine, a panic or a huge allocation is not.
+//! Arbitrary bytes as a Parquet file: errors are fine, panics and huge allocations are not.
 
 #![no_main]
 
@@ -6,7 +6,7 @@ use cardiograph_trace::{ReadOptions, read_from};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    // Without the magic number at both ends nothing of the format is reached.
+    // Without the magic number at both ends, the parser rejects the file at once.
     let body = bytes.strip_prefix(b"PAR1").unwrap_or(bytes);
     let body = body.strip_suffix(b"PAR1").unwrap_or(body);
     let file = [b"PAR1", body, b"PAR1"].concat();

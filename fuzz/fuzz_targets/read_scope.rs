@@ -1,4 +1,4 @@
-//! Any bytes, as a scope's CSV: an error is fine, a panic or time that goes back is not.
+//! Arbitrary bytes as CSV from an oscilloscope: errors are fine, panics and decreasing times are not.
 
 #![no_main]
 
@@ -21,7 +21,7 @@ fuzz_target!(|bytes: &[u8]| {
     match (read, energy) {
         (Ok(scope), Some(energy)) => {
             assert!(scope.samples >= 2);
-            // What is lost where bins meet is rounding.
+            // Differences at the borders of bins are rounding errors.
             assert!((energy.total_uj() - sum_uj).abs() <= 1e-3 * size_uj);
         }
         (Ok(_), None) => panic!("samples without a step"),

@@ -1,4 +1,4 @@
-//! Any bytes, as a trace of any format: an error is fine, a panic or a wrong trace is not.
+//! Arbitrary bytes as a trace in any format: errors are fine, panics and inconsistent traces are not.
 
 #![no_main]
 
@@ -21,7 +21,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// What was read is in order, and survives being written and read again.
+/// Checks that a trace is in order, and survives being written and read again.
 fn check(trace: &Trace) {
     let mut before_ns = 0;
     for operation in trace.operations() {
@@ -29,9 +29,9 @@ fn check(trace: &Trace) {
         before_ns = operation.end_ns;
     }
     let mut csv = Vec::new();
-    write_csv_to(trace, &mut csv).expect("memory takes everything");
+    write_csv_to(trace, &mut csv).expect("writing to memory cannot fail");
     let Ok(Loaded::Trace(again)) = read_from("again", &csv[..], &ReadOptions::default()) else {
-        panic!("our own CSV is not read");
+        panic!("cannot read the CSV written by write_csv_to");
     };
     assert!(again.operations().eq(trace.operations()));
 }

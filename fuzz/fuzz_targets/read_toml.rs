@@ -1,4 +1,4 @@
-//! Any text as a card, a board and a workload.
+//! Arbitrary text as a card, a board and a workload.
 #![no_main]
 
 use cardiograph_sim_card::{Board, Profile, parse_toml};

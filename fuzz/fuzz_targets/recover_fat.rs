@@ -1,8 +1,9 @@
-//! A small FAT card with unfinished recordings, of which any bytes are changed: recovery ends, without a
-//! panic, and writes nothing behind the end.
+//! A small FAT card with unfinished recordings and arbitrary changes: recovery must terminate without a
+//! panic, and must not write past the end of the card.
 //!
-//! Each six bytes are a change: bit 0 of the first says whether the journal's checksums are made right again
-//! in the end; then come which of the blocks that hold something, which byte of it, and its value.
+//! Every six bytes are one change: bit 0 of the first byte requests that the journal's checksums be
+//! corrected afterwards; then follow which of the non-empty blocks to change, which byte of it, and the new
+//! value.
 
 #![no_main]
 
@@ -22,10 +23,10 @@ type Block = [u8; 512];
 
 /// Just enough clusters for FAT16.
 const BLOCKS: u32 = 4300;
-/// A recovery of so few files reads and writes less.
+/// Recovering these few files takes fewer reads and writes.
 const STEPS_MAX: u32 = 1_000_000;
 
-/// A card that keeps its first content apart.
+/// A card that stores changes separately from its initial contents.
 struct Card<'a> {
     base: &'a [Block],
     changed: BTreeMap<u32, Block>,
@@ -50,7 +51,7 @@ impl Blocks for Card<'_> {
 
     async fn read(&mut self, start: u32, blocks: &mut [Block]) -> Result<(), ()> {
         self.steps += 1;
-        assert!(self.steps < STEPS_MAX, "it goes round in circles");
+        assert!(self.steps < STEPS_MAX, "recovery does not terminate");
         for (number, block) in (start..).zip(blocks) {
             *block = self.block(number);
         }
@@ -64,7 +65,7 @@ impl Blocks for Card<'_> {
         make: &mut dyn FnMut(u32, &mut Block),
     ) -> Result<(), ()> {
         self.steps += 1;
-        assert!(start + count <= BLOCKS, "a write behind the end");
+        assert!(start + count <= BLOCKS, "write past the end of the card");
         for index in 0..count {
             let mut block = [0; 512];
             make(index, &mut block);
@@ -77,7 +78,7 @@ impl Blocks for Card<'_> {
 fn block_on<T>(future: impl Future<Output = T>) -> T {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(result) => result,
-        Poll::Pending => panic!("nothing here waits"),
+        Poll::Pending => panic!("no future here waits"),
     }
 }
 
@@ -85,7 +86,7 @@ fn volume() -> FatVolume {
     FatVolume::new(|| DosTime::NO_CLOCK, 1)
 }
 
-/// Formatted by another library, with a journal and two unfinished files.
+/// A card formatted by another library, with a journal and two unfinished files.
 fn base() -> &'static (Vec<Block>, Vec<u32>) {
     static BASE: OnceLock<(Vec<Block>, Vec<u32>)> = OnceLock::new();
     BASE.get_or_init(|| {
@@ -122,7 +123,7 @@ fn base() -> &'static (Vec<Block>, Vec<u32>) {
     })
 }
 
-/// The first block of a recording: a mark and nothing else, or a header.
+/// Returns the first block of a recording: a mark and nothing else, or a header.
 fn first_block(epoch: u32, is_binary: bool) -> Block {
     let mut block = [b' '; 512];
     if is_binary {

@@ -1,4 +1,4 @@
-//! Any bytes as a host on the SD bus: the card answers, and never panics.
+//! Arbitrary bytes as actions of a host on the SD bus: the card must respond and never panic.
 #![no_main]
 
 #[path = "../../sim/card/tests/sd_script/mod.rs"]

@@ -1,4 +1,4 @@
-//! Any bytes and chip select as a host on the wire: the card answers, and never panics.
+//! Arbitrary bytes as actions of a host on the SPI bus: the card must respond and never panic.
 #![no_main]
 
 #[path = "../../sim/card/tests/script/mod.rs"]

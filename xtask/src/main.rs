@@ -4,7 +4,7 @@
 //!
 //! `cargo xtask firmware`: the firmware tests only, in QEMU.
 //!
-//! `cargo xtask storm`: the power-cut test only, with a given number of cases, or one case again.
+//! `cargo xtask power-cut`: the power-cut test only, with a given number of cases, or one case again.
 //!
 //! `cargo xtask mutants`: mutates the device crates and lists the mutants that no test detects.
 //!
@@ -16,14 +16,14 @@ mod firmware;
 mod fuzz;
 mod mutants;
 mod packages;
+mod power_cut;
 mod readme;
 mod run;
-mod storm;
 mod test;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask test | english | readme | firmware | storm | bench [overhead|analyze|card|recorder] | mutants [SHARDS] | fuzz SECONDS";
+const USAGE: &str = "usage: cargo xtask test | english | readme | firmware | power-cut | bench [overhead|analyze|card|recorder] | mutants [SHARDS] | fuzz SECONDS";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -32,7 +32,7 @@ fn main() -> ExitCode {
         ["test"] => test::everything(),
         ["english"] => english::all(),
         ["readme"] => readme::commands().map(drop),
-        ["storm", args @ ..] => storm::with(args),
+        ["power-cut", args @ ..] => power_cut::with(args),
         ["mutants", args @ ..] => mutants::with(args),
         ["firmware"] => firmware::all().map(drop),
         ["bench"] => bench::all(),

@@ -1,41 +1,41 @@
-//! The card: what is known of it, acquiring it, reading, and bringing it back.
+//! The card driver: known card state, initialisation, reading and recovery.
 
 use crate::csd::Csd;
 use crate::error::Error;
-use crate::limits::{RECOVERIES, RETRIES};
-use crate::line::{Failure, ILLEGAL, Line};
+use crate::limits::{RECOVERY_ATTEMPTS, RETRIES};
 use crate::stream::Stream;
+use crate::transport::{R1_ILLEGAL_COMMAND, Transport, TransportError};
 use crate::{Block, SetClock};
 use embedded_hal::digital::OutputPin;
 use embedded_hal_async::delay::DelayNs;
 use embedded_hal_async::spi::SpiBus;
 
-/// What the card does just now, as far as is known.
+/// State of the card as far as the driver knows it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
-    /// Nothing is known: not acquired yet, or gone.
+    /// Unknown: not initialised yet, or removed.
     Absent,
-    /// It waits for a command.
+    /// The card is waiting for a command.
     Idle,
-    /// CMD25 is open, and the card selected.
+    /// CMD25 is open and the card is selected.
     Streaming,
-    /// A transaction was begun, and nobody saw its end.
-    Unsettled(Begun),
+    /// A transaction was started and its end was not observed.
+    Unknown(Operation),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Begun {
+pub(crate) enum Operation {
     Read,
     Write,
 }
 
-/// An SD card over SPI. Nobody else may use its wires.
+/// SD card driver over SPI. Needs the bus to itself.
 ///
-/// It owns bus, chip select, delay and the hook that sets the clock. Nothing of a call outlives it but
-/// what is stored here, so a future may be dropped anywhere: the next call brings the card back first.
-/// A block whose write was dropped is old or new, or was never taken.
+/// Owns the bus, the chip select, the delay and the hook that sets the clock. No call keeps state anywhere
+/// but in this struct, so a future may be dropped at any point: the next call recovers the card first.
+/// After a dropped write, each of its blocks holds either the old or the new data.
 pub struct Card<Bus, Pin, Delay, Clock> {
-    pub(crate) line: Line<Bus, Pin, Delay, Clock>,
+    pub(crate) transport: Transport<Bus, Pin, Delay, Clock>,
     pub(crate) state: State,
     pub(crate) csd: Csd,
     pub(crate) stream: Option<Stream>,
@@ -43,11 +43,11 @@ pub struct Card<Bus, Pin, Delay, Clock> {
 }
 
 impl<Bus, Pin, Delay, Clock> Card<Bus, Pin, Delay, Clock> {
-    /// A driver on these wires. `clock_hz` is the clock of the bus once a card is acquired; 25 MHz
-    /// ([`CLOCK_HZ`](crate::CLOCK_HZ)) is the most that every card takes.
+    /// Creates a driver. `clock_hz` is the bus clock after initialisation; 25 MHz
+    /// ([`CLOCK_HZ`](crate::CLOCK_HZ)) is the highest that every card supports.
     pub fn new(bus: Bus, pin: Pin, delay: Delay, clock: Clock, clock_hz: u32) -> Self {
         Card {
-            line: Line::new(bus, pin, delay, clock),
+            transport: Transport::new(bus, pin, delay, clock),
             state: State::Absent,
             csd: Csd {
                 blocks: 0,
@@ -59,26 +59,26 @@ impl<Bus, Pin, Delay, Clock> Card<Bus, Pin, Delay, Clock> {
         }
     }
 
-    /// Blocks of the card that was acquired last.
+    /// Returns the capacity in blocks of the most recently initialised card.
     pub fn blocks(&self) -> u32 {
         self.csd.blocks
     }
 
-    /// Gives the wires back. A stream that is open is left open.
+    /// Returns the bus, pin, delay and clock. An open stream is left open on the card.
     pub fn into_parts(self) -> (Bus, Pin, Delay, Clock) {
-        self.line.into_parts()
+        self.transport.into_parts()
     }
 
-    pub(crate) fn check(&self, start: u32, blocks: usize) -> bool {
+    pub(crate) fn is_in_range(&self, start: u32, blocks: usize) -> bool {
         let left = self.csd.blocks.saturating_sub(start);
         u32::try_from(blocks).is_ok_and(|blocks| blocks <= left)
     }
 
-    /// What a command says to mean this block.
-    pub(crate) fn place(&self, block: u32) -> u32 {
+    /// Returns the command argument that addresses this block.
+    pub(crate) fn block_address(&self, block: u32) -> u32 {
         match self.csd.has_high_capacity {
             true => block,
-            // Such cards have at most 2 GiB.
+            // Standard-capacity cards hold at most 2 GiB, so a byte address fits into 32 bits.
             false => block.wrapping_mul(crate::BLOCK_BYTES as u32),
         }
     }
@@ -87,43 +87,44 @@ impl<Bus, Pin, Delay, Clock> Card<Bus, Pin, Delay, Clock> {
 impl<Bus: SpiBus, Pin: OutputPin, Delay: DelayNs, Clock: SetClock<Bus>>
     Card<Bus, Pin, Delay, Clock>
 {
-    /// Initialises the card that is there, whatever went on before, and sets the full clock. A stream
-    /// that was open is given up: its last blocks may be lost.
+    /// Initialises the card from any state and switches to the full clock. Abandons an open stream: its
+    /// last blocks may be lost.
     ///
     /// # Errors
-    /// [`Error::NoCard`], [`Error::Unusable`], [`Error::Busy`], or what went wrong again and again.
-    pub async fn acquire(&mut self) -> Result<(), Failure<Bus, Pin>> {
+    /// [`Error::NoCard`], [`Error::Unsupported`], [`Error::Busy`], or the last error once all retries
+    /// have failed.
+    pub async fn acquire(&mut self) -> Result<(), TransportError<Bus, Pin>> {
         self.state = State::Absent;
         self.stream = None;
         let mut retries = RETRIES;
         self.csd = loop {
-            match self.line.initialise().await {
+            match self.transport.initialise().await {
                 Ok(csd) => break csd,
                 Err(error @ (Error::Bus(_) | Error::Pin(_) | Error::Busy)) => return Err(error),
                 Err(error) if retries == 0 => return Err(error),
                 Err(_) => retries -= 1,
             }
         };
-        self.line.set_clock_hz(self.clock_hz);
+        self.transport.set_clock_hz(self.clock_hz);
         self.state = State::Idle;
         Ok(())
     }
 
-    /// Reads blocks. A stream that is open is stopped for it, which makes its blocks durable; its next
-    /// block opens it again.
+    /// Reads consecutive blocks. An open stream is stopped first, which makes its blocks durable; its next
+    /// block reopens it.
     ///
     /// # Errors
-    /// [`Error::OutOfRange`], [`Error::NotReady`], [`Error::ReadFailed`], or what went wrong again and
-    /// again. Blocks before the one that failed have been read.
+    /// [`Error::OutOfRange`], [`Error::NotReady`], [`Error::ReadFailed`], or the last error once
+    /// all retries have failed. Blocks before the failed one have been read.
     pub async fn read(
         &mut self,
         start: u32,
         blocks: &mut [Block],
-    ) -> Result<(), Failure<Bus, Pin>> {
+    ) -> Result<(), TransportError<Bus, Pin>> {
         if self.state == State::Absent {
             return Err(Error::NotReady);
         }
-        if !self.check(start, blocks.len()) {
+        if !self.is_in_range(start, blocks.len()) {
             return Err(Error::OutOfRange);
         }
         let (mut done, mut retries) = (0, RETRIES);
@@ -131,92 +132,96 @@ impl<Bus: SpiBus, Pin: OutputPin, Delay: DelayNs, Clock: SetClock<Bus>>
             let before = done;
             if let Err(error) = self.read_run(start, blocks, &mut done).await {
                 retries = if done > before { RETRIES } else { retries };
-                self.may_retry(error, &mut retries)?;
+                self.consume_retry(error, &mut retries)?;
             }
         }
         Ok(())
     }
 
-    /// One CMD17 or CMD18, from the first block that is not there yet.
+    /// Sends one CMD17 or CMD18 for the blocks not read yet.
     async fn read_run(
         &mut self,
         start: u32,
         blocks: &mut [Block],
         done: &mut usize,
-    ) -> Result<(), Failure<Bus, Pin>> {
-        self.settle().await?;
-        self.state = State::Unsettled(Begun::Read);
-        self.line.select()?;
+    ) -> Result<(), TransportError<Bus, Pin>> {
+        self.resynchronise().await?;
+        self.state = State::Unknown(Operation::Read);
+        self.transport.select()?;
         let left = &mut blocks[*done..];
-        let is_many = left.len() > 1;
-        let place = self.place(start + *done as u32);
-        self.line
-            .clear(if is_many { 18 } else { 17 }, place)
+        let is_multiple = left.len() > 1;
+        let address = self.block_address(start + *done as u32);
+        self.transport
+            .command_ok(if is_multiple { 18 } else { 17 }, address)
             .await?;
         for block in left {
-            self.line.receive(block).await?;
+            self.transport.receive_data(block).await?;
             *done += 1;
         }
-        // The blocks are right, whatever becomes of this: who comes next settles it.
-        let is_settled = match is_many {
+        // The blocks have been checked already. If stopping fails, the next call resynchronises the card.
+        let is_stopped = match is_multiple {
             true => {
-                matches!(self.line.stop_command().await, Ok(0)) && self.line.wait().await.is_ok()
+                matches!(self.transport.stop_command().await, Ok(0))
+                    && self.transport.wait_ready().await.is_ok()
             }
             false => true,
         };
-        if is_settled {
-            self.line.release().await?;
+        if is_stopped {
+            self.transport.deselect().await?;
             self.state = State::Idle;
         }
         Ok(())
     }
 
-    /// Takes one attempt off; the error if there is none left or no sense in it.
-    pub(crate) fn may_retry(
+    /// Consumes one retry; returns the error if none is left or a retry cannot help.
+    pub(crate) fn consume_retry(
         &self,
-        error: Failure<Bus, Pin>,
+        error: TransportError<Bus, Pin>,
         retries: &mut u32,
-    ) -> Result<(), Failure<Bus, Pin>> {
-        if *retries == 0 || !error.may_pass() || self.state == State::Absent {
+    ) -> Result<(), TransportError<Bus, Pin>> {
+        if *retries == 0 || !error.is_transient() || self.state == State::Absent {
             return Err(error);
         }
         *retries -= 1;
         Ok(())
     }
 
-    /// Makes the card wait for a command, and a stream's blocks durable.
-    pub(crate) async fn settle(&mut self) -> Result<(), Failure<Bus, Pin>> {
+    /// Brings the card into the idle state and makes the blocks of a stream durable.
+    pub(crate) async fn resynchronise(&mut self) -> Result<(), TransportError<Bus, Pin>> {
         if self.stream.is_some() {
             return self.close().await;
         }
         match self.state {
             State::Absent => Err(Error::NotReady),
             State::Idle => Ok(()),
-            State::Streaming => self.recover(Begun::Write).await.map(|_| ()),
-            State::Unsettled(begun) => self.recover(begun).await.map(|_| ()),
+            State::Streaming => self.recover(Operation::Write).await.map(|_| ()),
+            State::Unknown(operation) => self.recover(operation).await.map(|_| ()),
         }
     }
 
-    /// Brings a card back of which nobody knows what it does; returns the second byte of R2.
+    /// Recovers a card that may be doing anything; returns the second byte of R2.
     ///
-    /// It is there again if it answers CMD12 as if it were in a transfer or in none, and CMD13. One
-    /// that lost power answers neither.
-    pub(crate) async fn recover(&mut self, begun: Begun) -> Result<u8, Failure<Bus, Pin>> {
-        self.state = State::Unsettled(begun);
+    /// The card counts as recovered if it answers CMD12 as a card inside or outside a transfer would, and
+    /// then CMD13. A card that has lost power answers neither.
+    pub(crate) async fn recover(
+        &mut self,
+        operation: Operation,
+    ) -> Result<u8, TransportError<Bus, Pin>> {
+        self.state = State::Unknown(operation);
         let mut status = 0;
-        for _ in 0..RECOVERIES {
-            self.line.release().await?;
-            self.line.select()?;
-            if begun == Begun::Write {
-                self.line.drain().await?;
-                self.line.wait().await?;
+        for _ in 0..RECOVERY_ATTEMPTS {
+            self.transport.deselect().await?;
+            self.transport.select()?;
+            if operation == Operation::Write {
+                self.transport.drain().await?;
+                self.transport.wait_ready().await?;
             }
-            let stopped = self.line.stop_command().await;
-            self.line.wait().await?;
-            let told = self.line.status().await;
-            status |= *told.as_ref().unwrap_or(&0);
-            if matches!(stopped, Ok(0 | ILLEGAL)) && told.is_ok() {
-                self.line.release().await?;
+            let stopped = self.transport.stop_command().await;
+            self.transport.wait_ready().await?;
+            let reported = self.transport.status().await;
+            status |= *reported.as_ref().unwrap_or(&0);
+            if matches!(stopped, Ok(0 | R1_ILLEGAL_COMMAND)) && reported.is_ok() {
+                self.transport.deselect().await?;
                 self.state = State::Idle;
                 return Ok(status);
             }

@@ -1,14 +1,15 @@
-//! The two checksums of the bus (4.5).
+//! The two checksums of the SPI bus protocol (4.5).
 
-/// x^7 + x^3 + 1, one bit up: so that the sum fills a byte.
+/// x^7 + x^3 + 1, shifted left by one bit so that the checksum fills a byte.
 const CRC7_POLYNOMIAL: u8 = 0x09 << 1;
 /// x^16 + x^12 + x^5 + 1.
 const CRC16_POLYNOMIAL: u16 = 0x1021;
 
-/// What a byte does to the sum. Half a KiB of flash: a block goes by byte, not by bit.
+/// CRC16 of each byte value. The table takes 512 bytes of flash and processes a block byte by byte instead
+/// of bit by bit.
 const CRC16_TABLE: [u16; 256] = crc16_table();
 
-/// Last byte of a command: CRC7 and the bit that ends it.
+/// Returns the last byte of a command: CRC7 and the end bit.
 pub(crate) fn crc7_and_end(bytes: &[u8]) -> u8 {
     let mut sum = 0;
     for byte in bytes {
@@ -24,7 +25,7 @@ pub(crate) fn crc7_and_end(bytes: &[u8]) -> u8 {
     sum | 1
 }
 
-/// Checksum of a data block.
+/// Returns the checksum of a data block.
 pub(crate) fn crc16(bytes: &[u8]) -> u16 {
     bytes.iter().fold(0, |sum: u16, byte| {
         sum << 8 ^ CRC16_TABLE[usize::from(*byte ^ (sum >> 8) as u8)]
@@ -56,8 +57,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn they_are_those_of_the_examples_in_the_specification() {
-        // 4.5: CMD0, CMD17, the answer to CMD17; a block of ones.
+    fn checksums_match_the_examples_of_the_specification() {
+        // Examples from 4.5: CMD0, CMD17, the response to CMD17; a block of 0xFF.
         assert_eq!(crc7_and_end(&[0x40, 0, 0, 0, 0]), 0b1001010 << 1 | 1);
         assert_eq!(crc7_and_end(&[0x51, 0, 0, 0, 0]), 0b0101010 << 1 | 1);
         assert_eq!(crc7_and_end(&[0x11, 0, 0, 9, 0]), 0b0110011 << 1 | 1);

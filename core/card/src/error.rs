@@ -1,49 +1,49 @@
-//! What can go wrong.
+//! Errors of the driver.
 
 use core::fmt;
 
-/// Why something was not done. `Bus` and `Pin` are the errors of the wires.
+/// Driver error. `Bus` and `Pin` are the errors of the SPI bus and of chip select.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error<Bus, Pin> {
-    /// The bus failed.
+    /// The SPI bus failed.
     Bus(Bus),
-    /// Chip select failed.
+    /// Driving chip select failed.
     Pin(Pin),
-    /// Nothing answers: no card, or one that lost power. [`acquire`](crate::Card::acquire) again.
+    /// No response: there is no card, or it has lost power. Call [`acquire`](crate::Card::acquire) again.
     NoCard,
-    /// There is no card that was acquired, or it went away since.
+    /// No card has been initialised, or it has been removed since.
     NotReady,
-    /// A card answers that this driver cannot use: its voltage, its capacity or its checksums.
-    Unusable,
-    /// The blocks are not on the card.
+    /// The card does not support what this driver needs: its voltage, its CSD version, or checksums.
+    Unsupported,
+    /// The blocks are past the end of the card.
     OutOfRange,
-    /// The card's CSD forbids writing.
+    /// The CSD write-protects the card.
     WriteProtected,
     /// A stream is open: end it first.
     StreamOpen,
     /// No stream is open.
     NoStream,
-    /// The card is busy for longer than any good card.
+    /// The card stayed busy for longer than [`BUSY_NS_MAX`](crate::BUSY_NS_MAX).
     Busy,
-    /// No data came for longer than any good card needs.
+    /// No data arrived within [`READ_NS_MAX`](crate::READ_NS_MAX).
     NoData,
-    /// The R1 that a command got (7.3.2.1).
+    /// The card rejected a command; the value is its R1 (7.3.2.1).
     Refused(u8),
-    /// A checksum, a token or an answer was wrong, again and again.
+    /// A checksum, a token or a response was wrong on every attempt.
     Garbled,
     /// The card could not write a block (7.3.3.1).
     WriteFailed,
-    /// The error token in place of a block (7.3.3.3).
+    /// The card sent this error token instead of a block (7.3.3.3).
     ReadFailed(u8),
-    /// What the second byte of R2 says after a write (7.3.2.3).
+    /// The card reported an error after a write; the value is the second byte of R2 (7.3.2.3).
     Status(u8),
-    /// The card kept fewer blocks of a stream than it took.
+    /// The card wrote fewer blocks of a stream than it had accepted.
     BlocksMissing,
 }
 
 impl<Bus, Pin> Error<Bus, Pin> {
-    /// Whether another attempt may do better.
-    pub(crate) fn may_pass(&self) -> bool {
+    /// Returns true if a retry may succeed.
+    pub(crate) fn is_transient(&self) -> bool {
         matches!(
             self,
             Error::NoCard
@@ -59,41 +59,52 @@ impl<Bus, Pin> Error<Bus, Pin> {
 impl<Bus: fmt::Debug, Pin: fmt::Debug> fmt::Display for Error<Bus, Pin> {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
-            Error::Bus(error) => write!(f, "the bus failed: {error:?}"),
-            Error::Pin(error) => write!(f, "chip select failed: {error:?}"),
-            Error::NoCard => f.write_str("no card answers"),
-            Error::NotReady => f.write_str("no card is acquired"),
-            Error::Unusable => f.write_str("the card cannot be used over SPI by this driver"),
-            Error::OutOfRange => f.write_str("the blocks are not on the card"),
+            Error::Bus(error) => write!(f, "the SPI bus failed: {error:?}"),
+            Error::Pin(error) => write!(f, "driving chip select failed: {error:?}"),
+            Error::NoCard => f.write_str("no card responds"),
+            Error::NotReady => f.write_str("no card is initialised"),
+            Error::Unsupported => f.write_str("this driver does not support the card"),
+            Error::OutOfRange => f.write_str("the blocks are past the end of the card"),
             Error::WriteProtected => f.write_str("the card is write-protected"),
-            Error::StreamOpen => f.write_str("a stream is open"),
+            Error::StreamOpen => f.write_str("a stream is open; end it first"),
             Error::NoStream => f.write_str("no stream is open"),
-            Error::Busy => f.write_str("the card is busy for too long"),
-            Error::NoData => f.write_str("the card sends no data"),
-            Error::Refused(r1) => write!(f, "the card refused a command: R1 is {r1:#04x}"),
-            Error::Garbled => f.write_str("what comes over the wire is garbled"),
+            Error::Busy => f.write_str("the card stayed busy for too long"),
+            Error::NoData => f.write_str("the card sent no data in time"),
+            Error::Refused(r1) => write!(f, "the card rejected a command: R1 is {r1:#04x}"),
+            Error::Garbled => f.write_str("transfers on the bus are corrupted"),
             Error::WriteFailed => f.write_str("the card could not write a block"),
-            Error::ReadFailed(token) => write!(f, "the card could not read: {token:#04x}"),
-            Error::Status(status) => write!(f, "the card reports a failed write: {status:#04x}"),
-            Error::BlocksMissing => f.write_str("the card kept fewer blocks than it took"),
+            Error::ReadFailed(token) => {
+                write!(
+                    f,
+                    "the card could not read a block: error token {token:#04x}"
+                )
+            }
+            Error::Status(status) => {
+                write!(f, "the card reports a failed write: status {status:#04x}")
+            }
+            Error::BlocksMissing => f.write_str("the card wrote fewer blocks than it accepted"),
         }
     }
 }
 
 impl<Bus: fmt::Debug, Pin: fmt::Debug> core::error::Error for Error<Bus, Pin> {}
 
-/// Why a write of several blocks was not done, and how much of it was.
+/// Error of a write of several blocks, with the number of blocks that are durable nevertheless.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WriteError<E> {
-    /// What went wrong.
+    /// The error.
     pub cause: E,
-    /// So many blocks from the start are durable, at least.
-    pub kept_blocks: u32,
+    /// Number of blocks from the start that are durable; possibly more are.
+    pub durable_blocks: u32,
 }
 
 impl<E: fmt::Display> fmt::Display for WriteError<E> {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        write!(f, "{}; {} blocks are durable", self.cause, self.kept_blocks)
+        write!(
+            f,
+            "{}; {} blocks are durable",
+            self.cause, self.durable_blocks
+        )
     }
 }
 

@@ -1,21 +1,21 @@
-//! An SD card over SPI, for async code: a write stays open across calls, and while the card is busy
-//! others run.
+//! An async driver for SD cards over SPI. A write stays open across calls, and other tasks run while the
+//! card is busy.
 //!
 //! ```text
-//!   recorder, file system ── Medium ── a native SD host               (medium.rs: the seam)
+//!   recorder, file system ── BlockDevice ── a native SD host          (block_device.rs)
 //!                              │
-//!   Card ── what the card is doing, as far as known                   (card.rs)
-//!     ├── acquiring: from power to full speed                         (acquire.rs, csd.rs)
-//!     ├── reading, and bringing back a card after trouble             (card.rs)
+//!   Card ── the state of the card as far as the driver knows it       (card.rs)
+//!     ├── initialisation: from power-on to full clock                 (acquire.rs, csd.rs)
+//!     ├── reading, and recovery after an error                        (card.rs)
 //!     └── writing: one block, or a stream                             (stream.rs)
 //!           │
-//!   Line ── bytes, commands, blocks, checksums, waiting               (line.rs, crc.rs)
+//!   Transport ── bytes, commands, blocks, checksums, busy waits       (transport.rs, crc.rs)
 //!           │
-//!   SpiBus, OutputPin, DelayNs, SetClock ── yours
+//!   SpiBus, OutputPin, DelayNs, SetClock ── provided by the application
 //! ```
 //!
-//! No allocator, no `unsafe`, no clock of its own, and no executor in particular. Section numbers, here
-//! and in the files below, are those of the SD Physical Layer Simplified Specification, version 9.00.
+//! Uses no allocator, no `unsafe`, no clock and no particular executor. Section numbers, here and in the
+//! modules, refer to the SD Physical Layer Simplified Specification, version 9.00.
 //!
 //! # States
 //!
@@ -32,53 +32,57 @@
 //!            │                                             └──────│ Streaming │            │     │
 //!            │                                                    └───────────┘ <─ taken ──┤     │
 //!            │                                                                             │     │
-//!            │ no answer                       ┌───────────┐   dropped, or anything wrong  v     v
-//!            └──────────────────────────────── │ Unsettled │ <────────────────────────── (under way)
+//!            │ no response                     ┌───────────┐   dropped, or any error       v     v
+//!            └──────────────────────────────── │  Unknown  │ <────────────────────────── (under way)
 //!                                              └───────────┘
-//!                        answers: Idle  <────────────┘  rest of a block, busy, CMD12, busy, CMD13
+//!                        responds: Idle <────────────┘  rest of a block, busy, CMD12, busy, CMD13
 //! ```
 //!
-//! Before anything is begun the state says `Unsettled`, and what it came to only once that was seen. So
-//! a future may be dropped anywhere; the next call finishes or ends what was begun, then does its own.
-//! A task that owns the card and takes requests from others needs none of this. Busy is waited for with
-//! nothing begun: dropping [`Card::push`] there costs nothing.
+//! Before a transaction starts, the state is set to `Unknown`; only after its end has been observed does
+//! the state say what the card is doing. A future may therefore be dropped at any point: the next call
+//! first finishes or aborts the interrupted transaction, then runs its own. A task that owns the card and
+//! serves the requests of others does not depend on this. No transaction is open during a busy wait, so
+//! dropping [`Card::push`] there costs nothing.
 //!
-//! A card that does not answer is not initialised behind the caller's back, since it may be another one:
-//! everything fails with [`Error::NotReady`] until [`Card::acquire`].
+//! The driver never initialises a card on its own after it stopped responding, because it may be a
+//! different card: every call fails with [`Error::NotReady`] until [`Card::acquire`].
 //!
-//! # Durable
+//! # Durability
 //!
-//! There is no command to empty a card's cache. Data are durable once the stop token was sent, busy has
-//! ended and CMD13 is clean. A card that did not hear the token is clean in CMD13 too, so that the blocks
-//! are counted as well (ACMD22).
+//! The basic command set has no command that flushes the cache of a card. Data are durable once the stop
+//! token has been sent, busy has ended and CMD13 reports no error. A card that missed the token reports no
+//! error in CMD13 either, so the driver also checks the number of written blocks (ACMD22).
 //!
 //! # Bytes on the wire
 //!
 //! ```text
 //!   CMD24                    536 + 2 NCR
-//!   a stream of n            517 n + 61 + 6 NCR + NAC
+//!   a stream of n blocks     517 n + 61 + 6 NCR + NAC
 //! ```
 //!
-//! each plus busy. 517 are NWR, token, 512, checksum, answer; NWR is the look that sees the card ready.
+//! Busy time comes on top. The 517 bytes are NWR, token, 512 data bytes, checksum (2) and data response;
+//! NWR is the poll that finds the card ready.
 //!
-//! # Noticing the end of busy
+//! # Detecting the end of busy
 //!
-//! The card is looked at, a byte at a time, between sleeps that grow with the wait. How much may be lost
-//! by the last of them is earned, block by block, up to 1 ms: short waits are followed closely, a stall
-//! after many blocks is slept through. So a stream keeps 98 % of the wire as long as busy is below a
-//! quarter of a millisecond a block in the mean, and loses less than half a percent of busy beyond.
-//! This wants a delay that resolves microseconds; one that is coarser costs its resolution each time.
+//! The driver polls the card one byte at a time and sleeps between polls; the pauses grow with the wait.
+//! The time that the last pause may overshoot is a budget that each block increases, up to 1 ms: short
+//! waits are polled closely, a stall after many blocks is mostly slept through. As a result, a stream uses
+//! 98 % of the bus bandwidth as long as busy is below a quarter of a millisecond per block on average, and
+//! beyond that it loses less than half a percent of the busy time. This requires a delay with microsecond
+//! resolution; a coarser one adds its resolution to each wait.
 //!
-//! Time is what was asked for of the delay and the bus: limits are no shorter than they say, and longer
-//! if timers are late.
+//! The driver measures time as the sum of the delays and bus transfers that it requested: timeouts are
+//! never shorter than stated, and longer if timers fire late.
 //!
 //! # Checksums
 //!
-//! They are always on, and it is made sure that they are. What was garbled is tried again, a few times.
-//! A block that was dropped in the middle is filled up with 0xFF; one in 65,536 of such has the checksum
-//! by chance, and is then neither old nor new.
+//! Checksums are always on; initialisation verifies that the card checks them. Corrupted transfers are
+//! retried a few times. After a write future was dropped in mid-block, the driver completes the block with
+//! 0xFF; with a probability of 1 in 65,536 the checksum matches by chance, and the block then holds neither
+//! the old nor the new data.
 //!
-//! # An example
+//! # Example
 //!
 //! ```
 //! # use cardiograph_card::{Block, Card, SetClock, WriteError};
@@ -95,7 +99,7 @@
 //!     for block in blocks {
 //!         card.push(block).await?;
 //!     }
-//!     // A checkpoint: all of them are durable.
+//!     // A checkpoint: all blocks are durable.
 //!     card.end().await?;
 //!     Ok(())
 //! }
@@ -105,29 +109,29 @@
 extern crate std;
 
 mod acquire;
+mod block_device;
 mod card;
 mod crc;
 mod csd;
 mod error;
 mod limits;
-mod line;
-mod medium;
 mod stream;
+mod transport;
 
+pub use block_device::BlockDevice;
 pub use card::Card;
 pub use error::{Error, WriteError};
 pub use limits::{ACQUIRE_CLOCK_HZ, BUSY_NS_MAX, CLOCK_HZ, READ_NS_MAX};
-pub use medium::Medium;
 
 /// Bytes in a block, the unit of every command.
 pub const BLOCK_BYTES: usize = 512;
 
-/// What a block holds.
+/// The data of one block.
 pub type Block = [u8; BLOCK_BYTES];
 
-/// Sets the clock of a bus. Closures of bus and Hz do.
+/// Sets the clock of a bus. Implemented by closures that take the bus and the frequency in Hz.
 pub trait SetClock<Bus> {
-    /// Sets the clock of `bus` to at most so many Hz.
+    /// Sets the clock of `bus` to at most `hz`.
     fn set_clock_hz(&mut self, bus: &mut Bus, hz: u32);
 }
 

@@ -1,42 +1,45 @@
 //! Writing: single blocks, and a stream that stays open across calls.
 
-use crate::card::{Begun, Card, State};
+use crate::card::{Card, Operation, State};
 use crate::error::{Error, WriteError};
 use crate::limits::RETRIES;
-use crate::line::{Failure, START, START_OF_MANY};
+use crate::transport::{START_BLOCK, START_MULTIPLE_WRITE, TransportError};
 use crate::{Block, SetClock};
 use embedded_hal::digital::OutputPin;
 use embedded_hal_async::delay::DelayNs;
 use embedded_hal_async::spi::SpiBus;
 
-/// A write of consecutive blocks. Over its life the card may be stopped and asked to go on.
+/// A write of consecutive blocks. A stream may be stopped and reopened on the card any number of times.
 #[derive(Clone, Copy)]
 pub(crate) struct Stream {
     start: u32,
-    /// The block that comes next.
+    /// Address of the next block.
     next: u32,
-    /// Blocks from the start that are durable.
-    kept: u32,
-    /// Blocks that are told to the card as to come.
+    /// Number of blocks from the start that are durable.
+    durable_blocks: u32,
+    /// Number of blocks announced to the card (ACMD23).
     hint: u32,
-    /// First block since CMD25, if the end of that is not known yet.
-    opened: Option<u32>,
-    /// What the card said of it; asked for once, since the card forgets it.
+    /// First block of the open CMD25, until its outcome is known.
+    command_start: Option<u32>,
+    /// Status bits that the card has reported for the stream. Accumulated here, because reading the status
+    /// clears it in the card.
     status: u8,
-    /// Whether it belongs to `write`, so that nobody else goes on with it.
-    is_inner: bool,
+    /// The stream belongs to a call of `write`; `push` and `end` must not continue it.
+    belongs_to_write: bool,
 }
 
-type WriteFailure<Bus, Pin> = WriteError<Failure<Bus, Pin>>;
+type WriteFailure<Bus, Pin> = WriteError<TransportError<Bus, Pin>>;
 
 impl<Bus: SpiBus, Pin: OutputPin, Delay: DelayNs, Clock: SetClock<Bus>>
     Card<Bus, Pin, Delay, Clock>
 {
-    /// Writes blocks; they are durable when it returns. One goes by CMD24, more by a stream.
+    /// Writes consecutive blocks; they are durable when it returns. Uses CMD24 for a single block and a
+    /// stream for more.
     ///
     /// # Errors
-    /// [`Error::StreamOpen`], [`Error::OutOfRange`], [`Error::WriteProtected`], [`Error::NotReady`],
-    /// [`Error::Busy`], [`Error::Status`], or what went wrong again and again.
+    /// [`Error::StreamOpen`], [`Error::OutOfRange`], [`Error::WriteProtected`],
+    /// [`Error::NotReady`], [`Error::Busy`], [`Error::Status`], or the last error once all retries have
+    /// failed.
     pub async fn write(
         &mut self,
         start: u32,
@@ -46,7 +49,7 @@ impl<Bus: SpiBus, Pin: OutputPin, Delay: DelayNs, Clock: SetClock<Bus>>
             let written = self.write_one(start, block).await;
             return written.map_err(|cause| WriteError {
                 cause,
-                kept_blocks: 0,
+                durable_blocks: 0,
             });
         }
         if blocks.is_empty() {
@@ -54,32 +57,42 @@ impl<Bus: SpiBus, Pin: OutputPin, Delay: DelayNs, Clock: SetClock<Bus>>
         }
         self.open(start, blocks.len(), true).await?;
         for block in blocks {
-            if let Err(cause) = self.push_any(block).await {
+            if let Err(cause) = self.push_block(block).await {
                 return Err(self.give_up(cause));
             }
         }
-        self.end_any().await
+        self.end_stream().await
     }
 
-    async fn write_one(&mut self, start: u32, block: &Block) -> Result<(), Failure<Bus, Pin>> {
+    async fn write_one(
+        &mut self,
+        start: u32,
+        block: &Block,
+    ) -> Result<(), TransportError<Bus, Pin>> {
         self.check_write(start, 1)?;
         let mut retries = RETRIES;
         while let Err(error) = self.try_write_one(start, block).await {
-            self.may_retry(error, &mut retries)?;
+            self.consume_retry(error, &mut retries)?;
         }
         Ok(())
     }
 
-    async fn try_write_one(&mut self, start: u32, block: &Block) -> Result<(), Failure<Bus, Pin>> {
-        self.settle().await?;
-        self.state = State::Unsettled(Begun::Write);
-        self.line.select()?;
-        self.line.clear(24, self.place(start)).await?;
-        self.line.wait().await?;
-        self.line.transmit(START, block).await?;
-        self.line.wait().await?;
-        let status = self.line.status().await?;
-        self.line.release().await?;
+    async fn try_write_one(
+        &mut self,
+        start: u32,
+        block: &Block,
+    ) -> Result<(), TransportError<Bus, Pin>> {
+        self.resynchronise().await?;
+        self.state = State::Unknown(Operation::Write);
+        self.transport.select()?;
+        self.transport
+            .command_ok(24, self.block_address(start))
+            .await?;
+        self.transport.wait_ready().await?;
+        self.transport.send_block(START_BLOCK, block).await?;
+        self.transport.wait_ready().await?;
+        let status = self.transport.status().await?;
+        self.transport.deselect().await?;
         self.state = State::Idle;
         match status {
             0 => Ok(()),
@@ -87,9 +100,9 @@ impl<Bus: SpiBus, Pin: OutputPin, Delay: DelayNs, Clock: SetClock<Bus>>
         }
     }
 
-    /// Opens a stream of consecutive blocks. `hint` is how many will come, as far as known: the card may
-    /// erase so many ahead (ACMD23), and what of them is not written is undefined afterwards. Less than
-    /// two is no hint.
+    /// Opens a stream of consecutive blocks. `hint` is the number of blocks expected: the card may erase
+    /// that many ahead (ACMD23), and those that are never written hold undefined data afterwards. Below
+    /// two, no hint is sent.
     ///
     /// # Errors
     /// Those of [`write`](Card::write).
@@ -98,65 +111,68 @@ impl<Bus: SpiBus, Pin: OutputPin, Delay: DelayNs, Clock: SetClock<Bus>>
         self.open(start, hint as usize, false).await
     }
 
-    /// Writes the next block of the stream. Returns once the card has taken it, which is before it is
-    /// durable; the busy time after it is waited for by who comes next.
+    /// Writes the next block of the stream. Returns once the card has accepted it, before it is durable;
+    /// the next call waits for the busy time that follows.
     ///
     /// # Errors
-    /// [`Error::NoStream`], or those of [`write`](Card::write). The stream stays: the same block may be
-    /// tried again, but for [`Error::Status`] and [`Error::BlocksMissing`], which come for ever.
+    /// [`Error::NoStream`], or those of [`write`](Card::write). The stream stays open and the same
+    /// block may be retried, except after [`Error::Status`] and [`Error::BlocksMissing`], which are
+    /// permanent.
     pub async fn push(&mut self, block: &Block) -> Result<(), WriteFailure<Bus, Pin>> {
         let pushed = match self.stream {
             Some(Stream {
-                is_inner: false, ..
-            }) => self.push_any(block).await,
+                belongs_to_write: false,
+                ..
+            }) => self.push_block(block).await,
             _ => Err(Error::NoStream),
         };
-        pushed.map_err(|cause| self.kept(cause))
+        pushed.map_err(|cause| self.write_error(cause))
     }
 
-    /// Ends the stream. All its blocks are durable when it returns: the stop token was sent, busy has
-    /// ended, CMD13 is clean, and the card counts as many blocks as it was sent.
+    /// Ends the stream. All its blocks are durable when it returns: the stop token has been sent, busy has
+    /// ended, CMD13 reports no error, and the card has counted as many written blocks as it was sent.
     ///
     /// # Errors
-    /// [`Error::NoStream`], or those of [`write`](Card::write). After [`Error::Busy`] it may be tried
-    /// again; else the stream is gone.
+    /// [`Error::NoStream`], or those of [`write`](Card::write). After [`Error::Busy`] the call may
+    /// be repeated; after any other error the stream is gone.
     pub async fn end(&mut self) -> Result<(), WriteFailure<Bus, Pin>> {
         match self.stream {
             Some(Stream {
-                is_inner: false, ..
-            }) => self.end_any().await,
-            _ => Err(self.kept(Error::NoStream)),
+                belongs_to_write: false,
+                ..
+            }) => self.end_stream().await,
+            _ => Err(self.write_error(Error::NoStream)),
         }
     }
 
-    /// Whether a stream is open.
+    /// Returns true while a stream is open.
     pub fn is_streaming(&self) -> bool {
-        self.stream.is_some_and(|stream| !stream.is_inner)
+        self.stream.is_some_and(|stream| !stream.belongs_to_write)
     }
 
-    fn kept(&self, cause: Failure<Bus, Pin>) -> WriteFailure<Bus, Pin> {
+    fn write_error(&self, cause: TransportError<Bus, Pin>) -> WriteFailure<Bus, Pin> {
         WriteError {
             cause,
-            kept_blocks: self.stream.map_or(0, |stream| stream.kept),
+            durable_blocks: self.stream.map_or(0, |stream| stream.durable_blocks),
         }
     }
 
-    fn give_up(&mut self, cause: Failure<Bus, Pin>) -> WriteFailure<Bus, Pin> {
-        let error = self.kept(cause);
+    fn give_up(&mut self, cause: TransportError<Bus, Pin>) -> WriteFailure<Bus, Pin> {
+        let error = self.write_error(cause);
         self.stream = None;
         error
     }
 
-    fn check_write(&mut self, start: u32, blocks: usize) -> Result<(), Failure<Bus, Pin>> {
+    fn check_write(&mut self, start: u32, blocks: usize) -> Result<(), TransportError<Bus, Pin>> {
         if self.state == State::Absent {
             return Err(Error::NotReady);
         }
         if self.is_streaming() {
             return Err(Error::StreamOpen);
         }
-        // What a dropped write left behind.
+        // Discard the stream of a `write` whose future was dropped.
         self.stream = None;
-        if !self.check(start, blocks) {
+        if !self.is_in_range(start, blocks) {
             return Err(Error::OutOfRange);
         }
         match self.csd.is_write_protected {
@@ -169,75 +185,81 @@ impl<Bus: SpiBus, Pin: OutputPin, Delay: DelayNs, Clock: SetClock<Bus>>
         &mut self,
         start: u32,
         blocks: usize,
-        is_inner: bool,
+        belongs_to_write: bool,
     ) -> Result<(), WriteFailure<Bus, Pin>> {
         if let Err(cause) = self.check_write(start, blocks) {
             return Err(WriteError {
                 cause,
-                kept_blocks: 0,
+                durable_blocks: 0,
             });
         }
         self.stream = None;
         let stream = Stream {
             start,
             next: start,
-            kept: 0,
+            durable_blocks: 0,
             hint: blocks as u32,
-            opened: None,
+            command_start: None,
             status: 0,
-            is_inner,
+            belongs_to_write,
         };
         let mut retries = RETRIES;
         while let Err(error) = self.try_open(stream).await {
-            if let Err(cause) = self.may_retry(error, &mut retries) {
+            if let Err(cause) = self.consume_retry(error, &mut retries) {
                 return Err(self.give_up(cause));
             }
         }
         Ok(())
     }
 
-    /// ACMD23 and CMD25. The stream is there once the card has taken them.
-    async fn try_open(&mut self, stream: Stream) -> Result<(), Failure<Bus, Pin>> {
-        self.settle().await?;
-        self.state = State::Unsettled(Begun::Write);
-        self.line.select()?;
+    /// Sends ACMD23 and CMD25. The stream exists once the card has accepted both.
+    async fn try_open(&mut self, stream: Stream) -> Result<(), TransportError<Bus, Pin>> {
+        self.resynchronise().await?;
+        self.state = State::Unknown(Operation::Write);
+        self.transport.select()?;
         let left = (stream.start.saturating_add(stream.hint)).saturating_sub(stream.next);
         if left > 1 {
-            self.line.clear(55, 0).await?;
+            self.transport.command_ok(55, 0).await?;
             // The count has 23 bits (table 7-4).
-            self.line.clear(23, left.min((1 << 23) - 1)).await?;
+            self.transport
+                .command_ok(23, left.min((1 << 23) - 1))
+                .await?;
         }
-        self.line.clear(25, self.place(stream.next)).await?;
+        self.transport
+            .command_ok(25, self.block_address(stream.next))
+            .await?;
         self.stream = Some(Stream {
-            opened: Some(stream.next),
+            command_start: Some(stream.next),
             ..stream
         });
         self.state = State::Streaming;
         Ok(())
     }
 
-    async fn push_any(&mut self, block: &Block) -> Result<(), Failure<Bus, Pin>> {
+    async fn push_block(&mut self, block: &Block) -> Result<(), TransportError<Bus, Pin>> {
         let mut retries = RETRIES;
         while let Err(error) = self.try_push(block).await {
-            self.may_retry(error, &mut retries)?;
+            self.consume_retry(error, &mut retries)?;
         }
         Ok(())
     }
 
-    async fn try_push(&mut self, block: &Block) -> Result<(), Failure<Bus, Pin>> {
+    async fn try_push(&mut self, block: &Block) -> Result<(), TransportError<Bus, Pin>> {
         let stream = self.stream.ok_or(Error::NoStream)?;
-        if !self.check(stream.next, 1) {
+        if !self.is_in_range(stream.next, 1) {
             return Err(Error::OutOfRange);
         }
         if self.state != State::Streaming {
-            self.settle().await?;
+            self.resynchronise().await?;
             let stream = self.stream.ok_or(Error::NoStream)?;
             self.try_open(stream).await?;
         }
-        // Nothing is begun by looking: a future dropped here costs nothing.
-        self.line.wait().await?;
-        self.state = State::Unsettled(Begun::Write);
-        self.line.transmit(START_OF_MANY, block).await?;
+        // Polling starts no transaction: dropping the future here costs nothing.
+        self.transport.wait_ready().await?;
+        self.state = State::Unknown(Operation::Write);
+        self.transport
+            .send_block(START_MULTIPLE_WRITE, block)
+            .await?;
         self.state = State::Streaming;
         if let Some(stream) = &mut self.stream {
             stream.next += 1;
@@ -245,12 +267,12 @@ impl<Bus: SpiBus, Pin: OutputPin, Delay: DelayNs, Clock: SetClock<Bus>>
         Ok(())
     }
 
-    async fn end_any(&mut self) -> Result<(), WriteFailure<Bus, Pin>> {
+    async fn end_stream(&mut self) -> Result<(), WriteFailure<Bus, Pin>> {
         let mut retries = RETRIES;
         while let Err(error) = self.close().await {
-            match self.may_retry(error, &mut retries) {
+            match self.consume_retry(error, &mut retries) {
                 Ok(()) => (),
-                Err(Error::Busy) => return Err(self.kept(Error::Busy)),
+                Err(Error::Busy) => return Err(self.write_error(Error::Busy)),
                 Err(cause) => return Err(self.give_up(cause)),
             }
         }
@@ -258,56 +280,61 @@ impl<Bus: SpiBus, Pin: OutputPin, Delay: DelayNs, Clock: SetClock<Bus>>
         Ok(())
     }
 
-    /// Stops the stream's CMD25, if one is open, and finds out what the card has kept.
-    pub(crate) async fn close(&mut self) -> Result<(), Failure<Bus, Pin>> {
+    /// Stops the open CMD25, if any, and determines how many blocks are durable.
+    pub(crate) async fn close(&mut self) -> Result<(), TransportError<Bus, Pin>> {
         let status = match self.state {
             State::Absent => return Err(Error::NotReady),
             State::Idle => 0,
             State::Streaming => self.stop().await?,
-            State::Unsettled(begun) => self.recover(begun).await?,
+            State::Unknown(operation) => self.recover(operation).await?,
         };
         let Some(stream) = &mut self.stream else {
             return Ok(());
         };
-        let Some(opened) = stream.opened else {
+        let Some(command_start) = stream.command_start else {
             return Ok(());
         };
         stream.status |= status;
-        let (status, before, sent) = (stream.status, opened - stream.start, stream.next - opened);
+        let (status, before, sent) = (
+            stream.status,
+            command_start - stream.start,
+            stream.next - command_start,
+        );
         let written = self.count_written().await?.min(sent);
         let Some(stream) = &mut self.stream else {
             return Ok(());
         };
-        stream.kept = before + written;
+        stream.durable_blocks = before + written;
         if status != 0 {
             return Err(Error::Status(status));
         }
         if written < sent {
             return Err(Error::BlocksMissing);
         }
-        stream.opened = None;
+        stream.command_start = None;
         Ok(())
     }
 
-    /// The stop token; returns the second byte of R2.
-    async fn stop(&mut self) -> Result<u8, Failure<Bus, Pin>> {
-        self.line.wait().await?;
-        self.state = State::Unsettled(Begun::Write);
-        self.line.stop_token().await?;
-        self.line.wait().await?;
-        let status = self.line.status().await?;
+    /// Sends the stop token; returns the second byte of R2.
+    async fn stop(&mut self) -> Result<u8, TransportError<Bus, Pin>> {
+        self.transport.wait_ready().await?;
+        self.state = State::Unknown(Operation::Write);
+        self.transport.stop_token().await?;
+        self.transport.wait_ready().await?;
+        let status = self.transport.status().await?;
         if let Some(stream) = &mut self.stream {
             stream.status |= status;
         }
         Ok(status)
     }
 
-    /// ACMD22. A card that did not hear the stop token is clean in CMD13, but refuses this.
-    async fn count_written(&mut self) -> Result<u32, Failure<Bus, Pin>> {
-        self.state = State::Unsettled(Begun::Write);
-        self.line.select()?;
-        let written = self.line.blocks_written().await?;
-        self.line.release().await?;
+    /// Reads the number of written blocks (ACMD22). A card that missed the stop token reports no error in
+    /// CMD13, but rejects this command.
+    async fn count_written(&mut self) -> Result<u32, TransportError<Bus, Pin>> {
+        self.state = State::Unknown(Operation::Write);
+        self.transport.select()?;
+        let written = self.transport.blocks_written().await?;
+        self.transport.deselect().await?;
         self.state = State::Idle;
         Ok(written)
     }

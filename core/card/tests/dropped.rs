@@ -1,4 +1,5 @@
-//! Futures that are dropped half-way: at every poll, on a bus that stops after every few bytes.
+//! Futures dropped half-way: after every possible number of polls, on a bus that yields after every few
+//! bytes.
 
 mod rig;
 
@@ -13,10 +14,10 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-/// Bytes that go over between two polls: a transfer that is dropped has gone part of its way.
+/// Bytes transferred between two polls: a dropped transfer stops part of the way.
 const PIECE_BYTES: usize = 100;
 
-/// Lets others run once.
+/// Yields to the caller once.
 async fn pause() {
     let mut has_paused = false;
     poll_fn(|_| match std::mem::replace(&mut has_paused, true) {
@@ -34,7 +35,7 @@ impl ErrorType for SlowBus {
 
 impl spi::SpiBus for SlowBus {
     async fn read(&mut self, _: &mut [u8]) -> Result<(), Infallible> {
-        unreachable!("what is sent meanwhile would be left to the bus");
+        unreachable!("the driver must choose the bytes it sends while it receives");
     }
 
     async fn write(&mut self, words: &[u8]) -> Result<(), Infallible> {
@@ -47,7 +48,7 @@ impl spi::SpiBus for SlowBus {
     }
 
     async fn transfer(&mut self, _: &mut [u8], _: &[u8]) -> Result<(), Infallible> {
-        unreachable!("not of use here");
+        unreachable!("not used by the driver");
     }
 
     async fn transfer_in_place(&mut self, words: &mut [u8]) -> Result<(), Infallible> {
@@ -87,7 +88,7 @@ fn driver(wire: &Wire) -> Driver {
     )
 }
 
-/// Polls so often and drops; what came of it, if it was done.
+/// Polls at most this often, then drops the future; returns its output if it completed.
 fn polls<T>(future: impl Future<Output = T>, polls: u64) -> Option<T> {
     let mut future = pin!(future);
     let mut context = Context::from_waker(Waker::noop());
@@ -105,26 +106,27 @@ fn done<T>(future: impl Future<Output = T>) -> T {
 
 const BLOCKS: u32 = 12;
 
-fn held(wire: &Wire, block: u32) -> Block {
+fn stored(wire: &Wire, block: u32) -> Block {
     let mut data = [[0; 512]];
     wire.card().card().load(block.into(), &mut data);
     data[0]
 }
 
-/// The blocks of a range are of one of two versions, all others old; returns whether all are new.
+/// Asserts that blocks in the range hold the old or the new version and all others the old one; returns
+/// whether all are new.
 fn check(wire: &Wire, new: std::ops::Range<u32>, version: u8, polls: u64) -> bool {
     let mut is_new = true;
     for block in 0..BLOCKS {
-        let held = held(wire, block);
-        let is_old = held == data(0, block);
+        let stored = stored(wire, block);
+        let is_old = stored == data(0, block);
         is_new &= !new.contains(&block) || !is_old;
-        let may_be = is_old || new.contains(&block) && held == data(version, block);
+        let may_be = is_old || new.contains(&block) && stored == data(version, block);
         assert!(may_be, "block {block} after {polls} polls");
     }
     is_new
 }
 
-/// Drops what `act` makes after 0, 1, 2.. polls until it is done, each time from the start.
+/// Drops the future that `act` makes after 0, 1, 2 ... polls, starting over each time, until it completes.
 fn at_every_poll(mut act: impl FnMut(&mut Driver, &Wire, u64) -> bool) {
     let wire = Rig::new().wire;
     let mut driver = driver(&wire);
@@ -139,7 +141,7 @@ fn at_every_poll(mut act: impl FnMut(&mut Driver, &Wire, u64) -> bool) {
 }
 
 #[test]
-fn a_dropped_write_leaves_old_or_new_blocks_and_a_card_that_works() {
+fn after_a_dropped_write_blocks_are_old_or_new_and_the_card_works() {
     for blocks in [1, 3] {
         at_every_poll(|driver, wire, budget| {
             let new = run(1, 4, blocks);
@@ -151,7 +153,7 @@ fn a_dropped_write_leaves_old_or_new_blocks_and_a_card_that_works() {
             assert!(
                 (0..)
                     .zip(&back)
-                    .all(|(block, read)| *read == held(wire, block))
+                    .all(|(block, read)| *read == stored(wire, block))
             );
             done(driver.write(4, &new)).unwrap();
             assert!(check(wire, 4..4 + blocks, 1, budget));
@@ -161,7 +163,7 @@ fn a_dropped_write_leaves_old_or_new_blocks_and_a_card_that_works() {
 }
 
 #[test]
-fn a_dropped_read_hurts_nothing() {
+fn a_dropped_read_has_no_effect() {
     at_every_poll(|driver, wire, budget| {
         let mut back = [[0; 512]; 3];
         let is_done = polls(driver.read(4, &mut back), budget).is_some();
@@ -174,7 +176,7 @@ fn a_dropped_read_hurts_nothing() {
 }
 
 #[test]
-fn a_stream_goes_on_after_a_push_was_dropped() {
+fn a_stream_continues_after_a_dropped_push() {
     at_every_poll(|driver, wire, budget| {
         done(driver.begin(4, 4)).unwrap();
         done(driver.push(&data(1, 4))).unwrap();
@@ -192,7 +194,7 @@ fn a_stream_goes_on_after_a_push_was_dropped() {
 }
 
 #[test]
-fn an_end_that_was_dropped_is_made_up_for_by_another() {
+fn an_end_that_was_dropped_can_be_repeated() {
     at_every_poll(|driver, wire, budget| {
         done(driver.begin(4, 4)).unwrap();
         for block in 4..7 {
@@ -212,11 +214,11 @@ fn an_end_that_was_dropped_is_made_up_for_by_another() {
 }
 
 #[test]
-fn acquiring_may_be_dropped() {
+fn a_dropped_acquire_can_be_repeated() {
     at_every_poll(|driver, _, budget| {
         let is_done = polls(driver.acquire(), budget).is_some();
         let is_there = done(driver.read(0, &mut [[0; 512]])).is_ok();
-        // What was never polled has not begun.
+        // A future that was never polled has not started.
         assert_eq!(is_there, is_done || budget == 0);
         done(driver.acquire()).unwrap();
         is_done

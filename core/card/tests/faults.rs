@@ -1,13 +1,13 @@
-//! What the driver does when something strikes: at every byte, and every bit.
+//! Behaviour of the driver under injected faults, at every byte of a workload.
 
 mod rig;
 
 use cardiograph_card::Error;
-use cardiograph_sim_card::wire::{Options, Strike};
+use cardiograph_sim_card::wire::{Fault, Options};
 use cardiograph_sim_card::{Card as Flash, Seed};
 use rig::{OPTIONS, Rig, data, flash, run};
 
-/// Blocks 0 to 10 are known; 5, 8 and 9 are written by what is struck.
+/// Blocks 0 to 10 hold known data; the workload with the fault writes 5, 8 and 9.
 const BLOCKS: u32 = 11;
 
 fn prepared() -> Rig {
@@ -16,13 +16,14 @@ fn prepared() -> Rig {
     rig
 }
 
-/// The same card again, with the old blocks.
-fn anew(rig: &mut Rig) {
+/// Prepares the same card again, with the old blocks.
+fn reset(rig: &mut Rig) {
     rig.acquire().unwrap();
     rig.write(0, &run(0, 0, BLOCKS)).unwrap();
 }
 
-/// One block alone, then a stream with a checkpoint; what was said to be durable, with its version.
+/// Writes a single block, then a stream with a checkpoint; returns the blocks reported as durable, with
+/// their versions.
 fn workload(rig: &mut Rig) -> (Vec<(u32, u8)>, Result<(), rig::Error>) {
     let mut durable = Vec::new();
     let done = work(rig, 1, &mut durable);
@@ -45,29 +46,29 @@ fn now_ns(rig: &Rig) -> u64 {
     rig.wire.card().clock().now_ns()
 }
 
-/// Lets bytes pass until the strike at this one has happened.
-fn pass(rig: &Rig, place: u64) {
+/// Clocks bytes until the fault injected at this one has happened.
+fn pass(rig: &Rig, byte: u64) {
     let mut card = rig.wire.card();
     card.select(false);
-    while card.count().bytes <= place {
+    while card.count().bytes <= byte {
         card.exchange(0xFF);
     }
 }
 
-/// Blocks are old or new in whole, and new where that was promised.
+/// Asserts that each block is entirely old or entirely new, and new if it was reported as durable.
 fn check(rig: &mut Rig, durable: &[(u32, u8)], what: &str) {
     let mut versions = [0; BLOCKS as usize];
     for (block, version) in durable {
         versions[*block as usize] = *version;
     }
     for (block, read) in (0..).zip(rig.read(0, BLOCKS as usize).unwrap()) {
-        let promised = versions[block as usize];
+        let durable_version = versions[block as usize];
         let may_be_new = match block {
             5 => 1,
             8..10 => 2,
             _ => 0,
         };
-        let is_old = promised == 0 && read == data(0, block);
+        let is_old = durable_version == 0 && read == data(0, block);
         assert!(
             is_old || read == data(may_be_new, block),
             "{what}: block {block}"
@@ -83,64 +84,64 @@ fn bytes_of_workload() -> u64 {
 }
 
 #[test]
-fn a_power_cut_at_every_byte_costs_nothing_that_was_durable() {
+fn a_power_cut_at_any_byte_loses_no_durable_block() {
     let mut rig = prepared();
     for cut in 0..bytes_of_workload() - 1 {
-        let place = rig.bytes() + cut;
-        rig.strike(cut, Strike::PowerCut);
+        let byte = rig.bytes() + cut;
+        rig.inject(cut, Fault::PowerCut);
         let (durable, done) = workload(&mut rig);
-        // Busy varies: the workload may be over before.
+        // Busy times vary: the workload may end before the cut.
         if done.is_err() {
             assert_eq!(done, Err(Error::NoCard), "cut {cut}");
             assert_eq!(rig.read(0, 1), Err(Error::NotReady));
             assert_eq!(rig.acquire(), Err(Error::NoCard));
         }
-        pass(&rig, place);
+        pass(&rig, byte);
         rig.wire.card().power_on();
         rig.acquire().unwrap();
         check(&mut rig, &durable, &format!("cut {cut}"));
-        anew(&mut rig);
+        reset(&mut rig);
     }
 }
 
 #[test]
-fn a_card_pulled_and_put_back_is_never_written_to_unasked() {
+fn a_card_pulled_and_reinserted_is_not_written_before_acquire() {
     let mut rig = prepared();
     for pull in (0..bytes_of_workload() - 20).step_by(3) {
         let out_ns = [1_000, 90_000_000][pull as usize % 2];
-        let place = rig.bytes() + pull;
-        rig.strike(pull, Strike::Pull { out_ns });
+        let byte = rig.bytes() + pull;
+        rig.inject(pull, Fault::Pull { out_ns });
         let (durable, done) = workload(&mut rig);
         if done.is_err() {
             assert_eq!(rig.write(0, &run(9, 0, 1)), Err(Error::NotReady));
         }
-        pass(&rig, place);
+        pass(&rig, byte);
         rig.wire.card().clock().advance_ns(out_ns);
         rig.acquire().unwrap();
         check(&mut rig, &durable, &format!("pulled at {pull}"));
-        anew(&mut rig);
+        reset(&mut rig);
     }
 }
 
 #[test]
-fn a_lost_command_is_made_up_for() {
+fn a_lost_command_is_retried() {
     let mut rig = prepared();
-    for place in 0..bytes_of_workload() {
-        rig.strike(place, Strike::LoseCommand);
+    for byte in 0..bytes_of_workload() {
+        rig.inject(byte, Fault::LoseCommand);
         let (durable, done) = workload(&mut rig);
         done.unwrap();
-        check(&mut rig, &durable, &format!("lost at {place}"));
-        anew(&mut rig);
+        check(&mut rig, &durable, &format!("lost at {byte}"));
+        reset(&mut rig);
     }
 }
 
 #[test]
-fn two_seconds_of_busy_are_waited_for_and_ten_are_not() {
-    for place in (0..bytes_of_workload()).step_by(50) {
+fn two_seconds_of_busy_are_tolerated_and_ten_are_an_error() {
+    for byte in (0..bytes_of_workload()).step_by(50) {
         let mut rig = prepared();
-        rig.strike(
-            place,
-            Strike::Busy {
+        rig.inject(
+            byte,
+            Fault::Busy {
                 extra_ns: 2_000_000_000,
             },
         );
@@ -148,14 +149,14 @@ fn two_seconds_of_busy_are_waited_for_and_ten_are_not() {
     }
     let mut rig = prepared();
     let extra_ns = 10_000_000_000;
-    rig.strike(0, Strike::Busy { extra_ns });
+    rig.inject(0, Fault::Busy { extra_ns });
     let began_ns = now_ns(&rig);
     assert_eq!(rig.write(5, &run(1, 5, 1)), Err(Error::Busy));
     assert!(now_ns(&rig) - began_ns < 3_100_000_000);
     assert_eq!(rig.read(5, 1), Err(Error::Busy));
     rig.wire.card().clock().advance_ns(extra_ns);
     assert!(rig.read(5, 1).unwrap() == run(1, 5, 1));
-    rig.strike(0, Strike::Busy { extra_ns: u64::MAX });
+    rig.inject(0, Fault::Busy { extra_ns: u64::MAX });
     rig.begin(1, 4).unwrap();
     rig.push(&data(1, 1)).unwrap();
     assert_eq!(rig.end(), Err(Error::Busy));
@@ -163,7 +164,7 @@ fn two_seconds_of_busy_are_waited_for_and_ten_are_not() {
 }
 
 #[test]
-fn what_the_card_cannot_do_is_an_error() {
+fn write_protection_range_and_unreadable_blocks_are_errors() {
     let mut rig = Rig::with(
         flash(),
         Options {
@@ -185,7 +186,7 @@ fn what_the_card_cannot_do_is_an_error() {
     assert_eq!(rig.read(0, 3), Err(Error::ReadFailed(4)));
     assert_eq!(rig.read(1, 1), Err(Error::ReadFailed(4)));
     assert!(rig.read(2, 1).unwrap() == run(1, 2, 1));
-    // A stream runs into the end of the card.
+    // A stream that runs past the end of the card.
     rig.begin(32 * 1024 - 1, 2).unwrap();
     rig.push(&data(1, 0)).unwrap();
     assert_eq!(rig.push(&data(1, 0)), Err(Error::OutOfRange));
@@ -193,7 +194,7 @@ fn what_the_card_cannot_do_is_an_error() {
 }
 
 #[test]
-fn a_worn_out_card_says_how_much_it_kept() {
+fn a_worn_out_card_reports_the_number_of_durable_blocks() {
     let mut profile = rig::PROFILE.clone();
     profile.flash.endurance_cycles = 1;
     profile.flash.endurance_spread_percent = 0;
@@ -204,6 +205,6 @@ fn a_worn_out_card_says_how_much_it_kept() {
     let error = (0..100).find_map(|at| rig::done(rig.driver.write(at % 32 * 1024, &unit)).err());
     let error = error.unwrap();
     assert!(matches!(error.cause, Error::Status(4)), "{error:?}");
-    assert!(error.kept_blocks < 1024);
+    assert!(error.durable_blocks < 1024);
     assert!(rig.read(5, 1).unwrap() == [[1; 512]]);
 }

@@ -1,12 +1,12 @@
-//! Every bit on the wire flipped in turn: wrong data are never written, nor believed.
+//! Every bit on the bus flipped in turn: corrupted data is never written and never accepted.
 
 mod rig;
 
 use cardiograph_card::Error;
-use cardiograph_sim_card::wire::Strike;
+use cardiograph_sim_card::wire::Fault;
 use rig::{Rig, data, run};
 
-/// Blocks 0 to 10 are known; 5, 8 and 9 are written by what is struck.
+/// Blocks 0 to 10 hold known data; the workload with the fault writes 5, 8 and 9.
 const BLOCKS: u32 = 11;
 
 fn prepared() -> Rig {
@@ -15,7 +15,7 @@ fn prepared() -> Rig {
     rig
 }
 
-/// One block alone, then a stream.
+/// Writes a single block, then a stream.
 fn work(rig: &mut Rig, version: u8) -> Result<(), rig::Error> {
     rig.write(5, &run(version, 5, 1))?;
     rig.write(8, &run(version + 1, 8, 2))
@@ -28,13 +28,14 @@ fn bytes_of_work() -> u64 {
     rig.bytes() - before
 }
 
-/// Every bit in turn; returns how many made it an error. None may make it wrong.
-fn flips(flip: fn(u8) -> Strike) -> (u64, u64) {
+/// Flips every bit in turn; returns the number of flips and of the resulting errors. None may cause wrong
+/// data.
+fn flips(flip: fn(u8) -> Fault) -> (u64, u64) {
     let (mut flips, mut errors) = (0, 0);
     let mut rig = prepared();
     for bit in 0..8 * bytes_of_work() {
         let version = 1 + 2 * (bit % 2) as u8;
-        rig.strike(bit / 8, flip((bit % 8) as u8));
+        rig.inject(bit / 8, flip((bit % 8) as u8));
         let done = work(&mut rig, version);
         flips += 1;
         if let Err(error) = done {
@@ -49,7 +50,7 @@ fn flips(flip: fn(u8) -> Strike) -> (u64, u64) {
                 _ => 0,
             };
             assert!(
-                rig.held(block) == data(version, block),
+                rig.stored(block) == data(version, block),
                 "bit {bit}: block {block}"
             );
         }
@@ -58,73 +59,73 @@ fn flips(flip: fn(u8) -> Strike) -> (u64, u64) {
 }
 
 #[test]
-fn a_bit_flipped_to_the_card_is_never_written() {
-    let (flips, errors) = flips(|bit| Strike::FlipToCard { bit });
+fn a_bit_flipped_towards_the_card_is_never_written() {
+    let (flips, errors) = flips(|bit| Fault::FlipToCard { bit });
     println!("{flips} flips, {errors} errors");
     assert_eq!(errors, 0);
 }
 
 #[test]
-fn a_bit_flipped_to_the_host_is_never_believed() {
-    let (flips, errors) = flips(|bit| Strike::FlipToHost { bit });
+fn a_bit_flipped_towards_the_host_never_hides_a_failure() {
+    let (flips, errors) = flips(|bit| Fault::FlipToHost { bit });
     println!("{flips} flips, {errors} errors");
-    // A status that reports an error is believed.
+    // The driver does report an error when the flip sets an error bit of the status.
     assert!(errors * 500 < flips);
 }
 
 #[test]
-fn a_flip_while_reading_is_made_up_for() {
+fn a_read_with_a_flipped_bit_is_retried() {
     let mut rig = prepared();
     let before = rig.bytes();
     rig.read(4, 1).unwrap();
     rig.read(4, 3).unwrap();
     let bytes = rig.bytes() - before;
     for bit in 0..8 * bytes {
-        for strike in [
-            Strike::FlipToCard {
+        for fault in [
+            Fault::FlipToCard {
                 bit: (bit % 8) as u8,
             },
-            Strike::FlipToHost {
+            Fault::FlipToHost {
                 bit: (bit % 8) as u8,
             },
         ] {
-            rig.strike(bit / 8, strike);
+            rig.inject(bit / 8, fault);
             assert!(rig.read(4, 1).unwrap() == run(0, 4, 1), "bit {bit}");
             assert!(rig.read(4, 3).unwrap() == run(0, 4, 3), "bit {bit}");
         }
     }
 }
 
-/// Whether the card refuses a CMD13 with a wrong checksum.
+/// Returns true if the card rejects a CMD13 with a wrong checksum.
 fn has_checksums(rig: &Rig) -> bool {
-    let mut line = [0xFF, 0x4D, 0, 0, 0, 0, 1, 0xFF, 0xFF, 0xFF];
+    let mut frame = [0xFF, 0x4D, 0, 0, 0, 0, 1, 0xFF, 0xFF, 0xFF];
     let mut card = rig.wire.card();
     card.select(true);
-    card.exchange_in_place(&mut line);
+    card.exchange_in_place(&mut frame);
     card.select(false);
-    line[7..].contains(&(1 << 3))
+    frame[7..].contains(&(1 << 3))
 }
 
 #[test]
-fn acquiring_gets_over_any_flip_and_any_lost_command() {
+fn acquire_survives_any_flipped_bit_and_any_lost_command() {
     let mut rig = prepared();
     let before = rig.bytes();
     rig.acquire().unwrap();
     let bytes = rig.bytes() - before;
     for bit in 0..8 * bytes {
-        let (place, bit) = (bit / 8, (bit % 8) as u8);
-        for strike in [
-            Strike::FlipToCard { bit },
-            Strike::FlipToHost { bit },
-            Strike::LoseCommand,
+        let (byte, bit) = (bit / 8, (bit % 8) as u8);
+        for fault in [
+            Fault::FlipToCard { bit },
+            Fault::FlipToHost { bit },
+            Fault::LoseCommand,
         ] {
-            rig.strike(place, strike);
+            rig.inject(byte, fault);
             rig.acquire().unwrap();
             let blocks = rig.driver.blocks();
-            assert_eq!(blocks, 32 * 1024, "{strike:?} at {place}");
-            // The first may be the command that is lost.
-            let is_checked = has_checksums(&rig) || has_checksums(&rig);
-            assert!(is_checked, "{strike:?} at {place}");
+            assert_eq!(blocks, 32 * 1024, "{fault:?} at {byte}");
+            // The pending fault may lose the first command.
+            let checks_checksums = has_checksums(&rig) || has_checksums(&rig);
+            assert!(checks_checksums, "{fault:?} at {byte}");
         }
     }
 }

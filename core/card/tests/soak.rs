@@ -1,26 +1,26 @@
-//! Strikes of all kinds at random, from seeds, over a long run: what was said to be durable stays.
+//! Random faults of all kinds, from seeds, over a long run: durable data is never lost.
 
 mod rig;
 
 use cardiograph_card::{Block, Error};
 use cardiograph_sim_card::Seed;
-use cardiograph_sim_card::wire::{Mix, Strikes};
+use cardiograph_sim_card::wire::{FaultMix, FaultSchedule};
 use rig::{Rig, data};
 
 const BLOCKS: u32 = 64;
 
-const MIX: Mix = Mix {
+const MIX: FaultMix = FaultMix {
     power_cuts: 2,
     pulls: 4,
     out_ns_max: 2_000_000,
     lost_commands: 12,
     flips_to_card: 20,
     flips_to_host: 20,
-    busies: 10,
+    long_busies: 10,
     extra_ns_max: 2_000_000_000,
 };
 
-/// What each block may hold: what is durable first, then what was tried since.
+/// The possible contents of each block: the durable version first, then the writes attempted since.
 struct Model(Vec<Vec<Block>>);
 
 impl Model {
@@ -35,7 +35,7 @@ impl Model {
         }
     }
 
-    /// What was read is what the card holds from now on, in every block.
+    /// Asserts that each block read has one of its possible contents, which becomes the only one.
     fn check(&mut self, read: &[Block], seed: u64) {
         for (block, (known, read)) in self.0.iter_mut().zip(read).enumerate() {
             assert!(known.contains(read), "seed {seed}: block {block}");
@@ -44,7 +44,7 @@ impl Model {
     }
 }
 
-/// A write alone or a stream with checkpoints.
+/// Writes a single block or a stream with a checkpoint.
 fn act(rig: &mut Rig, model: &mut Model, version: u8, start: u32) -> Result<(), rig::Error> {
     if version.is_multiple_of(3) {
         model.tried(start, data(version, start));
@@ -63,22 +63,22 @@ fn act(rig: &mut Rig, model: &mut Model, version: u8, start: u32) -> Result<(), 
 }
 
 #[test]
-fn what_is_durable_stays_whatever_strikes() {
-    let (mut errors, mut acts) = (0, 0);
+fn durable_data_survives_any_fault() {
+    let (mut errors, mut writes) = (0, 0);
     for seed in 0..150 {
         let mut rig = Rig::ready();
         let mut model = Model(vec![vec![[0; 512]]; BLOCKS as usize]);
         let bytes = rig.bytes();
-        let strikes = Strikes::random(Seed::new(seed), &MIX, bytes..bytes + 200_000);
-        rig.wire.card().schedule(&strikes);
+        let faults = FaultSchedule::random(Seed::new(seed), &MIX, bytes..bytes + 200_000);
+        rig.wire.card().schedule(&faults);
         for version in 1..60 {
             let start = (u32::from(version) * 17 + seed as u32) % (BLOCKS - 12);
             let done = act(&mut rig, &mut model, version, start);
-            acts += 1;
+            writes += 1;
             if let Err(error) = done {
                 errors += 1;
                 assert_ne!(error, Error::OutOfRange);
-                // As a user would: whatever it was, from the start.
+                // As an application would: reinitialise the card, whatever the error was.
                 while rig.acquire().is_err() {
                     rig.wire.card().power_on();
                 }
@@ -88,5 +88,5 @@ fn what_is_durable_stays_whatever_strikes() {
             }
         }
     }
-    println!("{errors} errors in {acts} acts");
+    println!("{errors} errors in {writes} writes");
 }

@@ -1,9 +1,9 @@
-//! What the driver does on the wire when all is well: bytes, time, memory.
+//! Bytes, time and memory that the driver uses when nothing fails.
 
 mod rig;
 
 use cardiograph_card::Error;
-use cardiograph_sim_card::wire::{Count, Kind, Options, Strike};
+use cardiograph_sim_card::wire::{Count, Fault, Kind, Options};
 use cardiograph_sim_card::{Card as Flash, Profile, Seed};
 use cardiograph_sim_world::World;
 use embedded_sdmmc::{BlockDevice, BlockIdx, SdCard};
@@ -11,7 +11,7 @@ use rig::{BYTE_NS, OPTIONS, Rig, data, flash, run};
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// Bytes beside those of busy.
+/// Returns the bytes transferred so far, without busy bytes.
 fn quiet(rig: &Rig) -> u64 {
     let Count { bytes, busy, .. } = rig.wire.card().count();
     bytes - busy
@@ -33,7 +33,7 @@ fn every_kind_of_card_is_acquired_written_and_read_back() {
             rig.write(5, &run(1, 5, 1)).unwrap();
             rig.write(6, &run(1, 6, 20)).unwrap();
             rig.write(32 * 1024 - 1, &run(1, 9, 1)).unwrap();
-            assert!((5..26).all(|block| rig.held(block) == data(1, block)));
+            assert!((5..26).all(|block| rig.stored(block) == data(1, block)));
             assert!(rig.read(5, 21).unwrap() == run(1, 5, 21));
             assert!(rig.read(7, 1).unwrap() == run(1, 7, 1));
             assert!(rig.read(32 * 1024 - 1, 1).unwrap() == run(1, 9, 1));
@@ -52,7 +52,7 @@ fn another_driver_reads_what_was_written() {
     for (block, read) in (100..).zip(&blocks) {
         assert!(read.contents == data(3, block));
     }
-    // And the other way round; this driver finds the card as that one left it.
+    // The reverse direction; this driver takes the card over in the state the other one left it in.
     let contents = data(4, 7);
     let block = embedded_sdmmc::Block { contents };
     card.write(&[block.clone(), block], BlockIdx(7)).unwrap();
@@ -61,7 +61,7 @@ fn another_driver_reads_what_was_written() {
 }
 
 #[test]
-fn a_single_block_takes_534_bytes_and_two_ncr() {
+fn a_single_block_takes_536_bytes_and_two_ncr() {
     for ncr in [1, 2, 8] {
         let options = Options {
             ncr_bytes: ncr,
@@ -72,7 +72,8 @@ fn a_single_block_takes_534_bytes_and_two_ncr() {
         for block in 0..20 {
             let before = quiet(&rig);
             rig.write(block, &[data(1, block)]).unwrap();
-            // CMD24 8 + NCR; NWR and block 517; the look that sees the end 1; CMD13 9 + NCR; 1 to let go.
+            // CMD24 8 + NCR; NWR and block 517; the poll that finds the card ready 1; CMD13 9 + NCR;
+            // deselecting 1.
             assert_eq!(quiet(&rig) - before, 536 + 2 * u64::from(ncr));
         }
     }
@@ -97,11 +98,11 @@ fn a_stream_takes_517_bytes_a_block() {
 }
 
 /// CMD55, CMD23, CMD25 24; stop token and what follows 4; CMD13 9; CMD55, CMD22 16 and the count 7;
-/// 1 to let go.
+/// deselecting 1.
 const FIXED: u64 = 61;
 
-/// Share of the wire that a stream leaves to data, busy aside.
-fn efficiency(rig: &mut Rig, blocks: u32, looks: &mut u64) -> f64 {
+/// Returns the share of the bus time, without busy, that a stream uses for data.
+fn efficiency(rig: &mut Rig, blocks: u32, polls: &mut u64) -> f64 {
     rig.begin(0, blocks).unwrap();
     let clock = rig.wire.card().clock().clone();
     let (began_ns, mut busy_ns, busy) = (clock.now_ns(), 0, rig.wire.card().count().busy);
@@ -113,9 +114,9 @@ fn efficiency(rig: &mut Rig, blocks: u32, looks: &mut u64) -> f64 {
             .busy_until_ns()
             .saturating_sub(clock.now_ns());
     }
-    // The end of the last busy is noticed by whoever comes next.
+    // The next call detects the end of the last busy time.
     let end_ns = rig.wire.card().busy_until_ns().max(clock.now_ns());
-    *looks = rig.wire.card().count().busy - busy;
+    *polls = rig.wire.card().count().busy - busy;
     let wire_ns = end_ns - began_ns - busy_ns;
     rig.end().unwrap();
     f64::from(blocks) * 512.0 * BYTE_NS as f64 / wire_ns as f64 / (512.0 / 517.0)
@@ -123,7 +124,7 @@ fn efficiency(rig: &mut Rig, blocks: u32, looks: &mut u64) -> f64 {
 
 #[test]
 fn a_stream_leaves_98_percent_of_the_wire_to_data() {
-    // They differ in their pages, and in how long which blocks keep them busy.
+    // These cards differ in page size and in busy times.
     for name in [
         "class10-16g",
         "kioxia-16g",
@@ -135,10 +136,10 @@ fn a_stream_leaves_98_percent_of_the_wire_to_data() {
         for blocks in [64, 100, 256, 1024] {
             let mut rig = Rig::with(Flash::new(&profile, Seed::new(1)), OPTIONS);
             rig.acquire().unwrap();
-            let mut looks = 0;
-            let share = efficiency(&mut rig, blocks, &mut looks);
+            let mut polls = 0;
+            let share = efficiency(&mut rig, blocks, &mut polls);
             println!(
-                "{name}, {blocks} blocks: {:.2} %, {looks} looks",
+                "{name}, {blocks} blocks: {:.2} %, {polls} polls",
                 100.0 * share
             );
             assert!(share >= 0.98, "{name}, {blocks} blocks: {share}");
@@ -147,23 +148,23 @@ fn a_stream_leaves_98_percent_of_the_wire_to_data() {
 }
 
 #[test]
-fn a_long_busy_takes_few_looks() {
+fn a_long_busy_time_takes_few_polls() {
     let mut rig = Rig::ready();
-    rig.strike(
+    rig.inject(
         0,
-        Strike::Busy {
+        Fault::Busy {
             extra_ns: 250_000_000,
         },
     );
     let before = rig.wire.card().count().busy;
     rig.write(5, &[data(1, 5)]).unwrap();
-    let looks = rig.wire.card().count().busy - before;
-    println!("{looks} looks at 250 ms of busy");
-    assert!(looks < 1_500);
+    let polls = rig.wire.card().count().busy - before;
+    println!("{polls} polls during 250 ms of busy");
+    assert!(polls < 1_500);
 }
 
 #[test]
-fn a_read_stops_a_stream_and_its_next_block_opens_it_again() {
+fn a_read_stops_a_stream_and_the_next_block_reopens_it() {
     let mut rig = Rig::ready();
     rig.write(200, &run(2, 200, 3)).unwrap();
     rig.begin(10, 20).unwrap();
@@ -178,12 +179,12 @@ fn a_read_stops_a_stream_and_its_next_block_opens_it_again() {
     assert_eq!(rig.write(1, &run(1, 1, 1)), Err(Error::StreamOpen));
     rig.end().unwrap();
     assert_eq!(rig.end(), Err(Error::NoStream));
-    assert!((10..30).all(|block| rig.held(block) == data(1, block)));
-    assert!(rig.held(30) == [0; 512]);
+    assert!((10..30).all(|block| rig.stored(block) == data(1, block)));
+    assert!(rig.stored(30) == [0; 512]);
 }
 
 #[test]
-fn the_driver_fits_into_little_memory() {
+fn driver_and_futures_fit_into_1536_bytes() {
     let mut rig = Rig::ready();
     let driver_bytes = size_of_val(&rig.driver);
     let (block, blocks) = ([0; 512], [[0; 512]; 2]);
@@ -200,7 +201,7 @@ fn the_driver_fits_into_little_memory() {
 }
 
 #[test]
-fn others_run_while_the_card_is_busy() {
+fn other_tasks_run_while_the_card_is_busy() {
     let rig = Rig::new();
     let mut world = World::on_clock(Seed::new(1), rig.wire.card().clock().clone());
     let mut driver = rig::driver(&rig.wire, world.handle());
@@ -214,11 +215,11 @@ fn others_run_while_the_card_is_busy() {
     });
     world.block_on(driver.acquire()).unwrap().unwrap();
     let extra_ns = 250_000_000;
-    rig.strike(0, Strike::Busy { extra_ns });
+    rig.inject(0, Fault::Busy { extra_ns });
     ticks.set(0);
     let block = [data(1, 5)];
     world.block_on(driver.write(5, &block)).unwrap().unwrap();
-    // One every 100 us, and as punctual as the shortest of looks.
+    // One tick per 100 us, as punctual as the shortest poll interval.
     assert!(ticks.get() >= 2_490, "{} ticks", ticks.get());
-    assert!(rig.held(5) == data(1, 5));
+    assert!(rig.stored(5) == data(1, 5));
 }

@@ -13,7 +13,7 @@
 //!           │     └── Volume ── FatVolume: FAT16 and FAT32, a journal      (volume.rs, fat/)
 //!           ├── recovery ── the actual end of an interrupted file          (recover.rs)
 //!           ├── ReadDesk, Control ── reads and requests of others          (reads.rs, control.rs)
-//!           └── Medium ── a card driver                                    (cardiograph-card)
+//!           └── BlockDevice ── a card driver                               (cardiograph-card)
 //! ```
 //!
 //! No allocator, no `unsafe`, no clock of its own and no particular executor: a future that is polled.
@@ -71,13 +71,13 @@
 //!
 //! ```
 //! # use cardiograph_recorder::*;
-//! # use cardiograph_card::Medium;
+//! # use cardiograph_card::BlockDevice;
 //! # use embedded_hal_async::delay::DelayNs;
 //! # use core::sync::atomic::AtomicU8;
 //! static CONTROL: Control = Control::new();
 //!
 //! /// `ring` is a `static Ring<[AtomicU8; 65536]>` on a device; the producer goes to the interrupt.
-//! async fn record<M: Medium, D: DelayNs>(
+//! async fn record<M: BlockDevice, D: DelayNs>(
 //!     card: M,
 //!     delay: D,
 //!     now_us: impl Fn() -> u64,

@@ -21,7 +21,7 @@ use crate::shell::{Shell, ShellParts};
 use crate::steps::{Port, Step, Steps};
 use crate::stream::{Stream, StreamConfig, StreamSummary};
 use crate::volume::{ErrorKind, Volume};
-use cardiograph_card::{BLOCK_BYTES, Medium};
+use cardiograph_card::{BLOCK_BYTES, BlockDevice};
 use core::future::poll_fn;
 use core::pin::{Pin, pin};
 use core::slice::from_mut;
@@ -88,7 +88,7 @@ pub struct Recorder<'a, M, V, VE, C, D, E, const N: usize> {
 
 impl<'a, M, V, VE, C, D, E, const N: usize> Recorder<'a, M, V, VE, C, D, E, N>
 where
-    M: Medium,
+    M: BlockDevice,
     V: for<'s> Volume<Port<'s>, Error = VE>,
     C: Clock,
     D: DelayNs,
@@ -285,7 +285,7 @@ async fn drive<M, C, D, E, VE, const N: usize>(
     steps: &Steps,
 ) -> JobEnd<M::Error, VE>
 where
-    M: Medium,
+    M: BlockDevice,
     C: Clock,
     D: DelayNs,
     E: FnMut(Event),
@@ -338,7 +338,7 @@ async fn serve<M, C, D, E, T, const N: usize>(
     steps: &Steps,
 ) -> Result<(), M::Error>
 where
-    M: Medium,
+    M: BlockDevice,
     C: Clock,
     D: DelayNs,
     E: FnMut(Event),

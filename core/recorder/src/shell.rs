@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   observe: rings ──> encoders, rates, windows ──> Conditions ──> planner ──> Action
-//!   carry out: Action ──> Medium, encoders, events ──> Outcome ──> planner
+//!   carry out: Action ──> BlockDevice, encoders, events ──> Outcome ──> planner
 //! ```
 
 use crate::Clock;
@@ -25,7 +25,7 @@ use crate::ring::Next;
 use crate::stream::{Stream, StreamSummary, Window};
 use crate::track::{Files, NameState, OpenFile, Space, Totals, Track};
 use crate::volume::{self, FileId, FileRecord, ShortText};
-use cardiograph_card::{BLOCK_BYTES, Medium};
+use cardiograph_card::{BLOCK_BYTES, BlockDevice};
 use embedded_hal_async::delay::DelayNs;
 
 /// The card, the streams, and the planner's state.
@@ -69,7 +69,7 @@ struct Timers {
     retry_us: u64,
 }
 
-impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
+impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
     Shell<'a, M, C, D, E, N>
 {
     pub(crate) fn new(
@@ -909,7 +909,7 @@ pub(crate) struct ShellParts<'a, M, C, D, E> {
 }
 
 /// Jobs, and the beginning and end of a recording.
-impl<'a, M: Medium, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
+impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
     Shell<'a, M, C, D, E, N>
 {
     /// Collects what a job needs; `None` if its file is gone.

@@ -3,7 +3,7 @@
 use crate::card::TestCard;
 use crate::producer::{self, CONTROL, FORMAT};
 use crate::time::{Delay, block_on, idle_us, now_us};
-use cardiograph_card::Medium;
+use cardiograph_card::BlockDevice;
 use cardiograph_recorder::{
     Clock, Config, DosTime, Event, FatVolume, Parts, Port, Recorder, StreamConfig, Volume, Window,
 };
@@ -74,7 +74,7 @@ fn print(event: Event) {
 /// Returns the sizes in bytes of the same recorder with four streams, the maximum, and of its future.
 fn with_four_streams<M, V, VE, C, D, E>(_: &Recorder<'_, M, V, VE, C, D, E, 1>) -> (usize, usize)
 where
-    M: Medium + 'static,
+    M: BlockDevice + 'static,
     V: for<'s> Volume<Port<'s>, Error = VE> + 'static,
     VE: 'static,
     C: Clock + 'static,

@@ -190,7 +190,7 @@ impl Files<'_> {
         };
         compared.map_err(|mismatch| StreamError::Differs { file, mismatch })?;
         for run in blocks {
-            wire.forget_data(run.start, run.end - run.start);
+            wire.release_memory(run.start, run.end - run.start);
         }
         Ok(())
     }

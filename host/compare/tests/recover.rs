@@ -2,7 +2,7 @@
 
 use cardiograph_record::{RecoverError, TargetKind, recover_path};
 use cardiograph_recorder::{Event, FatError, Format, StreamConfig, Window};
-use cardiograph_sim_card::wire::Strike;
+use cardiograph_sim_card::wire::Fault;
 use cardiograph_sim_card::{BLOCK_BYTES, Card, Profile, Seed};
 use cardiograph_sim_device::{Device, Lines, Outcome, StreamSetup, line};
 use cardiograph_store::format;
@@ -174,7 +174,7 @@ fn a_computer_recovers_as_the_device_does() {
     ] {
         let directory = directory();
         let cut = device(card(maker, directory.path()), None);
-        cut.wire.card().strike(cut_byte, Strike::PowerCut);
+        cut.wire.card().inject(cut_byte, Fault::PowerCut);
         let (finished, durable) = log(&cut, u64::MAX);
         assert!(
             matches!(finished, Outcome::PowerCut),

@@ -6,7 +6,7 @@
 
 use crate::experiment::{Experiment, ExperimentError};
 use crate::recording::Recording;
-use cardiograph_sim_card::Ask;
+use cardiograph_sim_card::Operation;
 use cardiograph_workload::Span;
 
 /// Mean values per operation of an experiment.
@@ -49,16 +49,16 @@ impl Breakdown {
             let duration_ns = operation.duration_ns() as f64;
             let (mut card_ns, mut blocks_read, mut blocks_written, mut commands) = (0, 0, 0, 0);
             while calls
-                .next_if(|call| call.at_ns < operation.start_ns)
+                .next_if(|call| call.start_ns < operation.start_ns)
                 .is_some()
             {}
-            while let Some(call) = calls.next_if(|call| call.at_ns < operation.end_ns) {
+            while let Some(call) = calls.next_if(|call| call.start_ns < operation.end_ns) {
                 card_ns += call.busy_ns;
-                match call.ask {
-                    Ask::Command => commands += 1,
-                    Ask::Read { count, .. } => blocks_read += count,
-                    Ask::Write { count, .. } => blocks_written += count,
-                    Ask::Forget { .. } => {}
+                match call.operation {
+                    Operation::Command => commands += 1,
+                    Operation::Read { count, .. } => blocks_read += count,
+                    Operation::Write { count, .. } => blocks_written += count,
+                    Operation::Discard { .. } => {}
                 }
             }
             let blocks = blocks_read + blocks_written;

@@ -1,6 +1,6 @@
 //! Experiments: a workload on a card on a board, and the operations of a run.
 
-use cardiograph_sim_card::{Board, Call, Card, Profile, Seed};
+use cardiograph_sim_card::{Board, Card, Profile, Seed, TimedOperation};
 use cardiograph_store::{Download, run_on_card};
 use cardiograph_workload::{Activity, Observer, Operation, Workload, workload};
 use std::fmt;
@@ -167,12 +167,15 @@ impl Experiment {
     ///
     /// # Errors
     /// As for [`Experiment::run`].
-    pub fn run_recorded(&self, seed: u64) -> Result<(Operations, Vec<Call>), ExperimentError> {
+    pub fn run_recorded(
+        &self,
+        seed: u64,
+    ) -> Result<(Operations, Vec<TimedOperation>), ExperimentError> {
         let (_, profile, _) = self.set_up()?;
         let mut card = Card::new(&profile, Seed::new(seed));
-        card.controller_mut().record();
+        card.controller_mut().start_trace();
         let (operations, mut card) = self.run_on(card)?;
-        Ok((operations, card.controller_mut().take_record()))
+        Ok((operations, card.controller_mut().take_trace()))
     }
 
     /// Returns true if the card's commands depend on the workload only and not on their durations. Only such

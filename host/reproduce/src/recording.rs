@@ -6,13 +6,13 @@
 //! that poll differ, by less than their polling period per wait.
 
 use crate::experiment::{Experiment, ExperimentError, Operations};
-use cardiograph_sim_card::{Call, Controller, Profile, Seed};
+use cardiograph_sim_card::{Controller, Profile, Seed, TimedOperation};
 use cardiograph_trace::{EnergyCounter, EnergyTrace};
 
 /// A run of an experiment with the commands that its card received.
 pub struct Recording {
     operations: Operations,
-    calls: Vec<Call>,
+    calls: Vec<TimedOperation>,
 }
 
 impl Recording {
@@ -37,7 +37,7 @@ impl Recording {
     }
 
     /// Returns the commands that the card received, in order.
-    pub fn calls(&self) -> &[Call] {
+    pub fn calls(&self) -> &[TimedOperation] {
         &self.calls
     }
 
@@ -48,9 +48,9 @@ impl Recording {
         let mut energy = EnergyTrace::from_ns(0.0);
         let mut now_ns = 0;
         for call in &self.calls {
-            now_ns = call.at_ns.max(now_ns);
+            now_ns = call.start_ns.max(now_ns);
             let before = counter.read(now_ns, controller.energy(now_ns).total_pj());
-            let busy_ns = controller.call(now_ns, call.ask);
+            let busy_ns = controller.run_operation(now_ns, call.operation);
             now_ns += busy_ns;
             let during = counter.read(now_ns, controller.energy(now_ns).total_pj());
             before
@@ -68,18 +68,18 @@ impl Recording {
         let mut calls = self.calls.iter().peekable();
         // Delay relative to the recording.
         let mut delay_ns = 0_i64;
-        let shift = |controller: &mut Controller, call: &Call, delay_ns: &mut i64| {
-            let now_ns = call.at_ns.saturating_add_signed(*delay_ns);
-            let busy_ns = controller.call(now_ns, call.ask);
+        let shift = |controller: &mut Controller, call: &TimedOperation, delay_ns: &mut i64| {
+            let now_ns = call.start_ns.saturating_add_signed(*delay_ns);
+            let busy_ns = controller.run_operation(now_ns, call.operation);
             *delay_ns += busy_ns as i64 - call.busy_ns as i64;
         };
         for operation in &mut operations.all {
             let (start_ns, end_ns) = (operation.start_ns, operation.end_ns);
-            while let Some(call) = calls.next_if(|call| call.at_ns < start_ns) {
+            while let Some(call) = calls.next_if(|call| call.start_ns < start_ns) {
                 shift(&mut controller, call, &mut delay_ns);
             }
             operation.start_ns = start_ns.saturating_add_signed(delay_ns);
-            while let Some(call) = calls.next_if(|call| call.at_ns < end_ns) {
+            while let Some(call) = calls.next_if(|call| call.start_ns < end_ns) {
                 shift(&mut controller, call, &mut delay_ns);
             }
             operation.end_ns = end_ns.saturating_add_signed(delay_ns);

@@ -268,7 +268,7 @@ impl SdHost {
         let clocks_max = self.clocks_in_ms(READ_MS_MAX);
         let sums = self.bus.read_block(data, clocks_max);
         let sums = sums.ok_or(SdHostError::ReadTimeout)?;
-        match self.width.sums_hold(data, &sums) {
+        match self.width.sums_match(data, &sums) {
             true => Ok(()),
             false => Err(SdHostError::ReadChecksum),
         }

@@ -1,6 +1,6 @@
-//! How many writes of 512 bytes a simulated card takes in a second of real time, on one core.
+//! Throughput of a simulated card in writes of 512 bytes per second of real time, on one core.
 //!
-//! `cargo xtask bench card` keeps a dated run.
+//! `cargo xtask bench card` records a dated run.
 
 use cardiograph_sim_card::wire::{Options, SpiCard, Wire, crc};
 use cardiograph_sim_card::{Block, Card, Clock, Controller, Profile, Seed};
@@ -8,14 +8,14 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use embedded_sdmmc::sdcard::spi::AcquireOpts;
 use embedded_sdmmc::{BlockDevice, BlockIdx, SdCard};
 
-/// Writes that are timed together.
+/// Writes per iteration.
 const WRITES: u64 = 10_000;
 
 fn profile() -> Profile {
-    Profile::named("class10-16g").expect("it comes along")
+    Profile::named("class10-16g").expect("class10-16g is a bundled card")
 }
 
-/// How long each write takes, and nothing stored.
+/// Timing only; no data is stored.
 fn timing_only(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("timing only");
     group.throughput(Throughput::Elements(WRITES));
@@ -45,7 +45,7 @@ fn timing_only(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// With data.
+/// Timing and storing the data.
 fn stored(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("data stored");
     group.throughput(Throughput::Elements(WRITES));
@@ -55,7 +55,9 @@ fn stored(criterion: &mut Criterion) {
         bencher.iter(|| {
             for _ in 0..WRITES {
                 let data = [next as u8; 512];
-                now_ns += card.write(now_ns, next, &data).expect("it is on the card");
+                now_ns += card
+                    .write(now_ns, next, &data)
+                    .expect("the block is on the card");
                 next = (next + 1) % WIRE_BLOCKS;
             }
         });
@@ -63,18 +65,18 @@ fn stored(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Blocks that benchmarks with data write to in turn, so that they fit in memory.
+/// Range of blocks that benchmarks with data write in turn, so that the data fit in memory.
 const WIRE_BLOCKS: u64 = 500_000;
 
 fn wire() -> Wire {
     let card = Card::new(&profile(), Seed::new(1));
     let card = SpiCard::new(card, Options::default(), Clock::default(), 25_000_000);
-    let wire = Wire::new(card.expect("these options are possible"));
+    let wire = Wire::new(card.expect("the options are in range"));
     wire.power_up();
     wire
 }
 
-/// With data, every byte of the wire, and a driver.
+/// Timing, storing the data, every byte on the bus, and a driver.
 fn over_the_wire(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("data and wire bytes");
     group.throughput(Throughput::Elements(WRITES));
@@ -85,7 +87,7 @@ fn over_the_wire(criterion: &mut Criterion) {
             ..AcquireOpts::default()
         };
         let card = SdCard::new_with_options(wire.device(), wire.delay(), options);
-        card.num_bytes().expect("the card answers");
+        card.num_bytes().expect("the card responds");
         let checksums = if use_crc { "checksums" } else { "no checksums" };
         let mut next = 0;
         let driver = BenchmarkId::new("embedded-sdmmc", checksums);
@@ -94,7 +96,8 @@ fn over_the_wire(criterion: &mut Criterion) {
                 for _ in 0..WRITES {
                     let contents = [next as u8; 512];
                     let data = [embedded_sdmmc::Block { contents }];
-                    card.write(&data, BlockIdx(next)).expect("it is taken");
+                    card.write(&data, BlockIdx(next))
+                        .expect("the card accepts the block");
                     next = (next + 1) % WIRE_BLOCKS as u32;
                 }
             });
@@ -109,7 +112,7 @@ fn over_the_wire(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// A host that costs nothing: it knows when the card is no longer busy.
+/// A host without overhead: it reads the end of busy from the simulation.
 fn by_hand(wire: &Wire, next: &mut u64) {
     let mut card = wire.card();
     card.select(true);

@@ -1,11 +1,11 @@
-//! What a 16 GB card takes of the computer's memory: ten million random writes, nothing stored.
+//! Memory that the simulation of a 16 GB card takes: ten million random writes, without storing data.
 //!
 //! `cargo xtask bench card` runs it under GNU time.
 
 use cardiograph_sim_card::{Controller, Profile, Seed};
 
 fn main() {
-    let profile = Profile::named("class10-16g").expect("it comes along");
+    let profile = Profile::named("class10-16g").expect("class10-16g is a bundled card");
     let mut controller = Controller::new(&profile, Seed::new(1));
     let mut random = Seed::new(1).stream("places");
     let mut now_ns = 0;

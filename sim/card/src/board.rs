@@ -1,12 +1,12 @@
-//! What sits in front of a card: bus, driver habits, library, CPU.
+//! Boards: everything between the application and a card, that is bus, driver, file library and CPU.
 
 use crate::toml_file::{self, Range, TomlError};
 use serde::Deserialize;
 
-/// A board: physical quantities and habits only.
+/// A board, described by physical quantities and driver behaviour only.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Board {
-    /// Which board it is, in a few words.
+    /// Short description of the board.
     pub about: String,
     /// The bus.
     pub bus: Bus,
@@ -16,12 +16,12 @@ pub struct Board {
     pub library: Library,
 }
 
-/// What the card is connected with.
+/// Bus that connects the card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bus {
-    /// SPI, in hardware or bit by bit.
+    /// SPI, by a hardware controller or bit-banged.
     Spi(Spi),
-    /// The SD bus, with a host controller.
+    /// The SD bus, by a host controller.
     Sd(Sd),
 }
 
@@ -31,7 +31,7 @@ pub enum Bus {
 pub struct Spi {
     /// Clock in Hz; a byte takes eight.
     pub clock_hz: u32,
-    /// Bytes clocked before the card answers a command (NCR).
+    /// Bytes clocked before the card responds to a command (NCR).
     pub ncr_bytes: u32,
     /// CPU time between two bytes sent, in ns.
     #[serde(default)]
@@ -45,11 +45,11 @@ pub struct Spi {
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct Sd {
-    /// Clock in Hz; above 25 MHz the card is switched to high speed.
+    /// Clock in Hz; above 25 MHz the host switches the card to high speed.
     pub clock_hz: u32,
     /// Data lines: 1 or 4.
     pub width: u32,
-    /// Clocks before the card answers a command (NCR).
+    /// Clocks before the card responds to a command (NCR).
     pub ncr_clocks: u32,
 }
 
@@ -57,25 +57,25 @@ pub struct Sd {
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct Driver {
-    /// CPU time for a command that moves blocks, in us.
+    /// CPU time per command that transfers blocks, in us.
     pub command_us: u32,
-    /// CPU time for a block, in us.
+    /// CPU time per block, in us.
     pub block_us: u32,
-    /// Whether it asks for the card's status after each write (CMD13).
+    /// The driver reads the card's status after each write (CMD13).
     pub checks_status: bool,
-    /// Most blocks that it moves with one command.
+    /// Most blocks that the driver transfers with one command.
     pub burst_blocks: u32,
 }
 
-/// Which library makes files of blocks.
+/// The file library.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum LibraryName {
-    /// embedded-sdmmc, the stand-in for SD.h and SdFat: files go to the card block by block.
+    /// embedded-sdmmc, standing in for SD.h and SdFat: files are written to the card block by block.
     EmbeddedSdmmc,
-    /// A window of one block as ChaN's FatFs has it: whole blocks of a call go out as one burst.
+    /// One sector buffer as in ChaN's FatFs: whole blocks of a call are written as one burst.
     Fatfs,
-    /// A page cache as Linux has it: what is written stays in memory until it is synced.
+    /// A page cache as in Linux: written data stay in memory until they are synced.
     Linux,
 }
 
@@ -83,27 +83,27 @@ pub enum LibraryName {
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct Library {
-    /// Which it is.
+    /// The library.
     pub name: LibraryName,
-    /// Bytes each open file gathers before blocks are written; 0 for none.
+    /// Bytes that each open file buffers before blocks are written; 0 for none.
     pub file_buffer_bytes: u32,
-    /// All files share one buffer: who needs another block has the one in it written back.
+    /// All files share one buffer: accessing another block writes the buffered one back.
     pub shared_buffer: bool,
-    /// How often a path is walked from the root to open a file.
+    /// Path walks from the root to open a file.
     pub path_walks_per_open: u32,
-    /// Cluster size the card is formatted with, in bytes.
+    /// Cluster size of the card's file system, in bytes.
     pub cluster_bytes: u32,
-    /// CPU time for a call, in us.
+    /// CPU time per call, in us.
     pub call_us: u32,
-    /// CPU time for a byte of payload that is written, in ns.
+    /// CPU time per byte of payload written, in ns.
     pub byte_ns: u32,
-    /// CPU time for a byte of payload that is read, in ns.
+    /// CPU time per byte of payload read, in ns.
     pub read_byte_ns: u32,
-    /// Bytes that a page cache holds back at most before they must go out.
+    /// Most bytes that a page cache holds back before it writes them out.
     pub dirty_bytes_max: Option<u32>,
 }
 
-/// A board as its TOML has it.
+/// TOML representation of a board.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Text {
@@ -115,19 +115,19 @@ struct Text {
 }
 
 impl Board {
-    /// The board of this name among [`BOARDS`](crate::BOARDS).
+    /// Returns the bundled board of this name; see [`BOARDS`](crate::BOARDS).
     ///
     /// # Errors
-    /// If there is none; the message lists those there are.
+    /// If there is none; the message lists the bundled boards.
     pub fn named(name: &str) -> Result<Board, TomlError> {
         let text = toml_file::find(name, crate::BOARDS, "board", "description")?;
         Board::from_toml(name, text)
     }
 
-    /// Reads a board; `name` stands in messages.
+    /// Parses a board; error messages start with `name`.
     ///
     /// # Errors
-    /// If it is not TOML, a key is unknown or missing, or a value is impossible.
+    /// If the text is not TOML, a key is unknown or missing, or a value is out of range.
     pub fn from_toml(name: &str, text: &str) -> Result<Board, TomlError> {
         let text: Text = toml_file::parse(name, text)?;
         let bus = match (text.spi, text.sd) {
@@ -137,7 +137,7 @@ impl Board {
                 return Err(TomlError::value(
                     name,
                     "[spi] or [sd]",
-                    "there, one of them",
+                    "given: exactly one of them",
                 ));
             }
         };
@@ -154,22 +154,22 @@ impl Board {
         Ok(board)
     }
 
-    /// CPU time of a library call that writes so many bytes of payload, in ns.
+    /// Returns the CPU time of a library call that writes `payload_bytes`, in ns.
     pub fn write_call_ns(&self, payload_bytes: u64) -> u64 {
         self.call_ns() + u64::from(self.library.byte_ns) * payload_bytes
     }
 
-    /// CPU time of a library call that reads so many bytes of payload, in ns.
+    /// Returns the CPU time of a library call that reads `payload_bytes`, in ns.
     pub fn read_call_ns(&self, payload_bytes: u64) -> u64 {
         self.call_ns() + u64::from(self.library.read_byte_ns) * payload_bytes
     }
 
-    /// CPU time of a library call without payload, in ns.
+    /// Returns the CPU time of a library call without payload, in ns.
     pub fn call_ns(&self) -> u64 {
         u64::from(self.library.call_us) * 1000
     }
 
-    /// What depends on more than one number.
+    /// Checks values that depend on each other.
     fn check(&self, name: &str) -> Result<(), TomlError> {
         let must = |holds: bool, field: &str, allowed: &str| match holds {
             true => Ok(()),
@@ -186,7 +186,7 @@ impl Board {
             Bus::Spi(_) => must(
                 driver.checks_status,
                 "driver.checks_status",
-                "true on SPI, where the driver always asks",
+                "true on SPI, where the driver always reads the status",
             )?,
         }
         let buffer_bytes = library.file_buffer_bytes;
@@ -210,12 +210,12 @@ impl Board {
         must(
             !is_linux || buffer_bytes == 0,
             "library.file_buffer_bytes",
-            "0 where a page cache gathers what is written",
+            "0 with library.name linux, where the page cache buffers writes",
         )?;
         must(
             is_linux == library.dirty_bytes_max.is_some(),
             "library.dirty_bytes_max",
-            "there where library.name is linux, and nowhere else",
+            "given with library.name linux, and only there",
         )
     }
 }
@@ -277,7 +277,7 @@ impl Library {
     }
 }
 
-/// Fewer would write every page by itself, and more would fill the computer's memory.
+/// Less would write every page on its own, and more would fill host memory.
 const DIRTY_BYTES_MIN: u32 = 1 << 20;
 const DIRTY_BYTES_MAX: u32 = 1 << 30;
 
@@ -285,7 +285,7 @@ const DIRTY_BYTES_MAX: u32 = 1 << 30;
 mod tests {
     use super::*;
 
-    /// What is said of a board with another value for a key, or without it.
+    /// Returns the error for a board with another value for a key, or without the key.
     fn changed(board: &str, key: &str, value: &str) -> String {
         let (_, text) = crate::BOARDS
             .iter()
@@ -293,19 +293,19 @@ mod tests {
             .unwrap();
         let (mut changed, mut found) = (String::new(), 0);
         for line in text.lines() {
-            let is_it = line.split(" = ").next() == Some(key);
-            found += usize::from(is_it);
-            match (is_it, value) {
+            let is_key = line.split(" = ").next() == Some(key);
+            found += usize::from(is_key);
+            match (is_key, value) {
                 (true, "") => {}
                 (true, value) => changed += &format!("{key} = {value}\n"),
                 (false, _) => changed += &format!("{line}\n"),
             }
         }
-        assert_eq!(found, 1, "{board} has one {key}");
-        said_of(&changed)
+        assert_eq!(found, 1, "{board} must have exactly one {key}");
+        message_for(&changed)
     }
 
-    fn said_of(text: &str) -> String {
+    fn message_for(text: &str) -> String {
         match Board::from_toml("b.toml", text) {
             Ok(_) => String::from("accepted"),
             Err(error) => error.to_string(),
@@ -313,14 +313,14 @@ mod tests {
     }
 
     #[test]
-    fn every_board_that_comes_along_is_possible() {
+    fn every_bundled_board_is_valid() {
         for (name, _) in crate::BOARDS {
             Board::named(name).unwrap();
         }
     }
 
     #[test]
-    fn every_impossible_value_is_refused_by_name_and_range() {
+    fn values_out_of_range_are_rejected_with_name_and_range() {
         for (board, key, value, part) in [
             (
                 "esp32",
@@ -385,7 +385,7 @@ mod tests {
                 "linux-reader",
                 "file_buffer_bytes",
                 "512",
-                "`library.file_buffer_bytes` must be 0 where a page cache",
+                "`library.file_buffer_bytes` must be 0 with library.name linux",
             ),
             (
                 "lpc43xx",
@@ -429,13 +429,13 @@ mod tests {
                 "linux-reader",
                 "dirty_bytes_max",
                 "",
-                "`library.dirty_bytes_max` must be there where library.name is linux",
+                "`library.dirty_bytes_max` must be given with library.name linux",
             ),
             (
                 "lpc43xx",
                 "name",
                 "\"fatfs\"\ndirty_bytes_max = 1048576",
-                "and nowhere else",
+                "and only there",
             ),
             (
                 "lpc43xx",
@@ -453,12 +453,12 @@ mod tests {
     }
 
     #[test]
-    fn a_board_has_one_bus() {
+    fn a_board_has_exactly_one_bus() {
         let (_, text) = crate::BOARDS[0];
         let sd = "[sd]\nclock_hz = 25_000_000\nwidth = 4\nncr_clocks = 2\n\n[driver]";
-        let expected = "b.toml: `[spi] or [sd]` must be there, one of them";
-        assert_eq!(said_of(&text.replace("[driver]", sd)), expected);
+        let expected = "b.toml: `[spi] or [sd]` must be given: exactly one of them";
+        assert_eq!(message_for(&text.replace("[driver]", sd)), expected);
         let spi = &text[text.find("[spi]").unwrap()..text.find("[driver]").unwrap()];
-        assert_eq!(said_of(&text.replace(spi, "")), expected);
+        assert_eq!(message_for(&text.replace(spi, "")), expected);
     }
 }

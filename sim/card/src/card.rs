@@ -1,18 +1,19 @@
-//! What a card stores, and how long it is busy storing it.
+//! Data stored on a card, and the busy time of each access.
 //!
 //! ```text
 //!   accepted ──> in flight ──────── busy ends ──> durable
 //!                    │
-//!                    └── power fails before the page is programmed ──> as it was before
+//!                    └── power fails before the page is programmed ──> old data
 //! ```
 //!
-//! That is a card that keeps its word. [`Defects`] are the ways in which cards do not; the data that a
-//! card without them would hold is kept apart, so that a checker can tell ([`Card::promised`]).
+//! This is a card that meets the specification. [`Defects`] describe cards that do not. For these, the card
+//! also stores the data that a card without defects would hold, so that a test can compare
+//! ([`Card::load_ideal`]).
 
 mod in_flight;
 
 use crate::defects::{BitErrors, Counterfeit, Defects, TornPage};
-use crate::medium::Medium;
+use crate::storage::Storage;
 use crate::{BLOCK_BYTES, Busy, Controller, Profile};
 use cardiograph_sim_world::{Random, Seed};
 use in_flight::{InFlight, Torn};
@@ -23,25 +24,25 @@ use std::ops::Range;
 /// The bytes of one block.
 pub type Block = [u8; BLOCK_BYTES];
 
-/// How often a page is read until its wrong bits can be corrected.
+/// Number of reads of a page before its bit errors can be corrected.
 const READS_TO_CORRECT: u32 = 8;
 
-/// Why a card did not do what it was told. It stays as it was.
+/// Error of a card operation. The card is unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CardError {
-    /// A block past the end of the card.
+    /// A block is past the end of the card.
     OutOfRange {
-        /// The block asked for.
+        /// The requested block.
         block: u64,
-        /// Blocks there are.
+        /// Capacity of the card in blocks.
         blocks: u64,
     },
-    /// The page holds more wrong bits than the controller can correct.
+    /// A page has more bit errors than the controller can correct.
     Unreadable {
-        /// The block asked for.
+        /// The requested block.
         block: u64,
     },
-    /// No block of flash is left to write to: the card is worn out, and can only be read.
+    /// No flash block is left to write to: the card is worn out and can only be read.
     WornOut,
 }
 
@@ -51,12 +52,15 @@ impl fmt::Display for CardError {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
             CardError::OutOfRange { block, blocks } => {
-                write!(f, "block {block} is past the card's {blocks} blocks")
+                write!(
+                    f,
+                    "block {block} is past the end of the card, which has {blocks} blocks"
+                )
             }
             CardError::Unreadable { block } => {
                 write!(
                     f,
-                    "block {block} holds more wrong bits than can be corrected"
+                    "block {block} has more bit errors than the card can correct"
                 )
             }
             CardError::WornOut => f.write_str("the card is worn out and can only be read"),
@@ -64,16 +68,17 @@ impl fmt::Display for CardError {
     }
 }
 
-/// A simulated card at the level of blocks.
+/// A simulated card, addressed by blocks.
 ///
-/// Times are of one clock, in ns, and never go back. Who drives the card starts nothing before the
-/// busy time of what came before is over. A clone is another card that goes on from the same state.
+/// All times are in ns of one clock and must not decrease. The caller must not start a command before the
+/// busy time of the previous one is over.
 #[derive(Clone)]
 pub struct Card {
-    /// What the card holds.
-    medium: Medium,
-    /// What a card without defects would hold; kept only where there are any, or damage was done.
-    promised: Option<Medium>,
+    /// Current contents.
+    storage: Storage,
+    /// Contents that a card without defects would have. Stored only for a card that has defects or has been
+    /// damaged.
+    ideal: Option<Storage>,
     unreadable: HashSet<u64>,
     defects: Defects,
     random: Random,
@@ -83,27 +88,27 @@ pub struct Card {
     in_flight: InFlight,
 }
 
-/// A write of consecutive blocks that is under way, its length not yet known.
+/// A write of consecutive blocks in progress; its length is not yet known.
 #[derive(Clone, Default)]
 struct Stream {
-    /// The first block that is not in flash yet.
+    /// First block that is not in flash yet.
     first: u64,
-    /// Blocks of one page, in the controller's RAM: lost if the stream is not ended.
+    /// Blocks of one page in the controller's RAM: lost unless the stream is ended.
     pending: Vec<Block>,
 }
 
 impl Card {
-    /// A card of this profile, filled once and then cleaned up: every page holds data, the log is
-    /// as used as the profile says. `seed` decides the spread of its times.
+    /// Creates a card that has been filled once and then garbage collected: every page holds data, and the
+    /// log is used as far as the profile says. `seed` determines the spread of its times.
     pub fn new(profile: &Profile, seed: Seed) -> Card {
         Card::with_defects(profile, Defects::default(), seed)
     }
 
-    /// A card that does not keep its word.
+    /// Creates a card with defects.
     pub fn with_defects(profile: &Profile, defects: Defects, seed: Seed) -> Card {
         Card {
-            medium: Medium::default(),
-            promised: (!defects.is_none()).then(Medium::default),
+            storage: Storage::default(),
+            ideal: (!defects.is_none()).then(Storage::default),
             unreadable: HashSet::new(),
             in_flight: InFlight::new(defects.volatile_blocks),
             defects,
@@ -114,13 +119,13 @@ impl Card {
         }
     }
 
-    /// Number of blocks, as the card tells it.
+    /// Returns the capacity in blocks that the card reports.
     pub fn blocks(&self) -> u64 {
         self.blocks
     }
 
-    /// Reads one block of consecutive ones; returns how long the host waits, in ns. A page is fetched
-    /// once, the `first` block of a command after the command's own time.
+    /// Reads one of several consecutive blocks; returns how long the host waits, in ns. Each page is
+    /// fetched once; the `first` block of a command also takes the command time.
     ///
     /// # Errors
     /// [`CardError::OutOfRange`] and [`CardError::Unreadable`].
@@ -131,12 +136,12 @@ impl Card {
         first: bool,
         data: &mut Block,
     ) -> Result<u64, CardError> {
-        self.check(block, 1)?;
-        let place = self.place(block);
-        if self.unreadable.contains(&place) {
+        self.check_range(block, 1)?;
+        let physical_block = self.physical_block(block);
+        if self.unreadable.contains(&physical_block) {
             return Err(CardError::Unreadable { block });
         }
-        self.hold(block, data);
+        self.read_stored(block, data);
         let command_ns = match first {
             true => self.controller.command(now_ns),
             false => 0,
@@ -147,7 +152,7 @@ impl Card {
         Ok(0)
     }
 
-    /// Fetches the page of a block, with what bit errors do to it; returns how long that takes.
+    /// Fetches the page of a block and applies bit errors; returns how long that takes.
     fn fetch(&mut self, now_ns: u64, block: u64, data: &mut Block) -> Result<u64, CardError> {
         let mut fetch_ns = self.controller.read(now_ns, block, 1);
         let errors = self.defects.bit_errors;
@@ -169,22 +174,22 @@ impl Card {
         Ok(fetch_ns)
     }
 
-    /// Writes one block by a command of its own; returns how long the card is busy, in ns. It is
-    /// durable when that is over.
+    /// Writes one block with a command of its own; returns how long the card is busy, in ns. The block is
+    /// durable once the busy time is over.
     ///
     /// # Errors
     /// [`CardError::OutOfRange`] and [`CardError::WornOut`].
     pub fn write(&mut self, now_ns: u64, block: u64, data: &Block) -> Result<u64, CardError> {
-        self.check(block, 1)?;
-        self.check_worn_out()?;
+        self.check_range(block, 1)?;
+        self.check_not_worn_out()?;
         let busy = self.controller.write_by_command(now_ns, block, 1);
-        self.keep(now_ns, busy, block, std::slice::from_ref(data));
+        self.program(now_ns, busy, block, std::slice::from_ref(data));
         Ok(busy.total_ns)
     }
 
-    /// Writes the next block of a stream, or the first of a new one; returns how long the card is
-    /// busy, in ns. It is durable only once the stream has ended and that busy is over: blocks are
-    /// gathered in RAM until their page is whole.
+    /// Writes the next block of a stream, or the first of a new one; returns how long the card is busy, in
+    /// ns. The block is durable only once the stream has ended and the busy time after that is over: the
+    /// card collects blocks in RAM until their page is complete.
     ///
     /// # Errors
     /// [`CardError::OutOfRange`] and [`CardError::WornOut`].
@@ -194,8 +199,8 @@ impl Card {
         block: u64,
         data: &Block,
     ) -> Result<u64, CardError> {
-        self.check(block, 1)?;
-        self.check_worn_out()?;
+        self.check_range(block, 1)?;
+        self.check_not_worn_out()?;
         let (mut stream, mut busy_ns) = match self.stream.take() {
             Some(stream) => (stream, 0),
             None => (Stream::default(), self.controller.command(now_ns)),
@@ -220,108 +225,112 @@ impl Card {
         }
     }
 
-    /// Forgets a stream of writes with what is in RAM only, as a reset in its midst does.
+    /// Discards a stream of writes with the data still in RAM, as a reset in mid-stream does.
     pub fn stream_abandon(&mut self) {
         self.stream = None;
     }
 
-    /// Erases consecutive blocks, which read as zeros from now on; returns how long the card is busy,
-    /// in ns.
+    /// Erases consecutive blocks, which read as zeros from now on; returns how long the card is busy, in
+    /// ns.
     ///
     /// # Errors
     /// [`CardError::OutOfRange`]; nothing is erased.
     pub fn erase(&mut self, now_ns: u64, start: u64, count: u64) -> Result<u64, CardError> {
-        self.check(start, count)?;
-        self.in_flight.settle();
-        for places in self.places(start, count) {
-            self.unreadable.retain(|place| !places.contains(place));
-            self.medium.erase(places);
+        self.check_range(start, count)?;
+        self.in_flight.complete();
+        for physical_ranges in self.physical_ranges(start, count) {
+            self.unreadable
+                .retain(|physical_block| !physical_ranges.contains(physical_block));
+            self.storage.erase(physical_ranges);
         }
-        if let Some(promised) = &mut self.promised {
-            promised.erase(start..start + count);
+        if let Some(ideal) = &mut self.ideal {
+            ideal.erase(start..start + count);
         }
         let command_ns = self.controller.command(now_ns);
-        Ok(command_ns + self.controller.forget(now_ns + command_ns, start, count))
+        Ok(command_ns + self.controller.discard(now_ns + command_ns, start, count))
     }
 
-    /// Takes the power away. What is in RAM only is lost, and what is in flight is as it was before;
-    /// see [`Defects`] for cards that lose more.
+    /// Cuts the power. Data in RAM are lost, and blocks in flight keep their old contents; see [`Defects`]
+    /// for cards that lose more.
     pub fn power_cut(&mut self, now_ns: u64) {
         self.stream = None;
         self.controller.power_cut(now_ns);
-        let torn = self.in_flight.undo(
+        let torn = self.in_flight.roll_back(
             now_ns,
-            &mut self.medium,
+            &mut self.storage,
             &mut self.unreadable,
-            self.promised.as_mut(),
+            self.ideal.as_mut(),
         );
         if let Some(torn) = torn {
-            self.tear(torn);
+            self.tear_page(torn);
         }
     }
 
-    /// Gives the power back.
+    /// Restores the power.
     pub fn power_on(&mut self, now_ns: u64) {
         self.controller.power_on(now_ns);
     }
 
-    /// Lets the busy time under way last longer: what is in flight stays there.
-    pub(crate) fn stall(&mut self, now_ns: u64, extra_ns: u64) {
-        self.in_flight.stall(now_ns, extra_ns);
+    /// Extends the current busy time: blocks in flight stay in flight.
+    pub(crate) fn extend_busy(&mut self, now_ns: u64, extra_ns: u64) {
+        self.in_flight.extend_busy(now_ns, extra_ns);
     }
 
-    /// Blocks as the card holds them, past the controller and outside time.
+    /// Reads stored blocks directly, bypassing the controller and without taking time.
     pub fn load(&self, start: u64, data: &mut [Block]) {
         for (block, data) in (start..).zip(data) {
-            self.hold(block, data);
+            self.read_stored(block, data);
         }
     }
 
-    /// What the card holds for a block; zeros where it has no place.
-    fn hold(&self, block: u64, data: &mut Block) {
-        match self.place(block) {
-            place if place < self.blocks => self.medium.read(place, data),
+    /// Reads the stored contents of a block; zeros if no storage backs it.
+    fn read_stored(&self, block: u64, data: &mut Block) {
+        match self.physical_block(block) {
+            physical_block if physical_block < self.blocks => {
+                self.storage.read(physical_block, data)
+            }
             _ => data.fill(0),
         }
     }
 
-    /// Blocks as a card without defects would hold them.
-    pub fn promised(&self, start: u64, data: &mut [Block]) {
-        let medium = self.promised.as_ref().unwrap_or(&self.medium);
+    /// Reads the blocks that a card without defects would hold.
+    pub fn load_ideal(&self, start: u64, data: &mut [Block]) {
+        let storage = self.ideal.as_ref().unwrap_or(&self.storage);
         for (block, data) in (start..).zip(data) {
-            medium.read(block, data);
+            storage.read(block, data);
         }
     }
 
-    /// Returns true if another card holds the same; fast if it is a clone.
+    /// Returns true if another card holds the same data; fast if it is a clone.
     pub fn holds_same(&self, other: &Card) -> bool {
-        self.unreadable == other.unreadable && self.medium.is_same(&other.medium)
+        self.unreadable == other.unreadable && self.storage.is_same(&other.storage)
     }
 
-    /// Stores blocks past the controller and outside time, as a card comes formatted from its maker.
+    /// Stores blocks directly, bypassing the controller and without taking time, like the factory format of
+    /// a card.
     pub fn store(&mut self, start: u64, data: &[Block]) {
         for (block, data) in (start..).zip(data) {
-            self.put(block, data);
+            self.store_block(block, data);
         }
     }
 
-    /// Gives back the memory of consecutive blocks, which are zeros from now on. Of the simulation only: the
-    /// card does not notice, and takes no longer or shorter for it.
-    pub fn forget_data(&mut self, start: u64, count: u64) {
-        for places in self.places(start, count) {
-            self.medium.erase(places);
+    /// Releases the simulation's memory for consecutive blocks, which read as zeros from now on. The
+    /// simulated card does not notice: its timing is unchanged.
+    pub fn release_memory(&mut self, start: u64, count: u64) {
+        for physical_ranges in self.physical_ranges(start, count) {
+            self.storage.erase(physical_ranges);
         }
-        if let Some(promised) = &mut self.promised {
-            promised.erase(start..start + count);
+        if let Some(ideal) = &mut self.ideal {
+            ideal.erase(start..start + count);
         }
     }
 
-    /// How long things take, and what they take of the supply.
+    /// Returns the controller: timing and energy.
     pub fn controller(&self) -> &Controller {
         &self.controller
     }
 
-    /// The same, to be recorded.
+    /// Returns the controller mutably, to record a trace of its operations.
     pub fn controller_mut(&mut self) -> &mut Controller {
         &mut self.controller
     }
@@ -332,73 +341,74 @@ impl Card {
             return 0;
         }
         let busy = self.controller.write(now_ns, stream.first, count);
-        self.keep(now_ns, busy, stream.first, &stream.pending);
+        self.program(now_ns, busy, stream.first, &stream.pending);
         stream.pending.clear();
         stream.first += count;
         busy.total_ns
     }
 
-    /// Stores blocks of one page that are durable once the busy time is over.
-    fn keep(&mut self, now_ns: u64, busy: Busy, start: u64, data: &[Block]) {
+    /// Programs blocks of one page, which become durable at the end of the busy time.
+    fn program(&mut self, now_ns: u64, busy: Busy, start: u64, data: &[Block]) {
         let end_ns = now_ns.saturating_add(busy.total_ns);
         self.in_flight.begin(end_ns - busy.program_ns..end_ns);
         for (block, data) in (start..).zip(data) {
-            let place = self.place(block);
-            self.in_flight.note(
+            let physical_block = self.physical_block(block);
+            self.in_flight.save_old(
                 block,
-                place,
-                &self.medium,
+                physical_block,
+                &self.storage,
                 &self.unreadable,
-                self.promised.as_ref(),
+                self.ideal.as_ref(),
             );
-            self.put(block, data);
+            self.store_block(block, data);
         }
     }
 
-    fn put(&mut self, block: u64, data: &Block) {
-        let place = self.place(block);
-        if place < self.blocks {
-            self.medium.write(place, data);
-            self.unreadable.remove(&place);
+    fn store_block(&mut self, block: u64, data: &Block) {
+        let physical_block = self.physical_block(block);
+        if physical_block < self.blocks {
+            self.storage.write(physical_block, data);
+            self.unreadable.remove(&physical_block);
         }
-        if let Some(promised) = &mut self.promised {
-            promised.write(block, data);
+        if let Some(ideal) = &mut self.ideal {
+            ideal.write(block, data);
         }
     }
 
-    /// Flips a bit of what the card holds, as a charge that leaks away does: nobody notices.
+    /// Flips a stored bit without the card noticing, like charge leaking from a cell.
     pub fn flip_bit(&mut self, block: u64, bit: usize) {
-        self.promised.get_or_insert_with(|| self.medium.clone());
-        let place = self.place(block);
+        self.ideal.get_or_insert_with(|| self.storage.clone());
+        let physical_block = self.physical_block(block);
         let mut data = [0; BLOCK_BYTES];
-        self.hold(block, &mut data);
+        self.read_stored(block, &mut data);
         data[bit / 8 % BLOCK_BYTES] ^= 1 << (bit % 8);
-        if place < self.blocks {
-            self.medium.write(place, &data);
+        if physical_block < self.blocks {
+            self.storage.write(physical_block, &data);
         }
     }
 
-    /// Lets a block fail to read until it is written anew.
+    /// Makes reads of a block fail until it is rewritten.
     pub fn make_unreadable(&mut self, block: u64) {
-        self.unreadable.insert(self.place(block));
+        self.unreadable.insert(self.physical_block(block));
     }
 
-    /// What is left of a page that was being programmed when power failed.
-    fn tear(&mut self, torn: Torn) {
-        // What vanishes is on no page.
-        let is_somewhere = |(place, _): &&(u64, Block)| *place < self.blocks;
+    /// Damages a page whose programming was interrupted by a power failure, according to the card's
+    /// defects.
+    fn tear_page(&mut self, torn: Torn) {
+        // Blocks without backing storage are on no page.
+        let is_somewhere = |(physical_block, _): &&(u64, Block)| *physical_block < self.blocks;
         let Some(&(some, _)) = torn.blocks.iter().find(is_somewhere) else {
             return;
         };
         let per_page = self.controller.blocks_per_page();
         let first = some - some % per_page;
         let new_bytes = (per_page * BLOCK_BYTES as u64 * torn.done) >> 16;
-        for place in first..first + per_page {
+        for physical_block in first..first + per_page {
             let mut data = [0; BLOCK_BYTES];
             match self.defects.torn_page {
                 TornPage::Old => return,
                 TornPage::Unreadable => {
-                    self.unreadable.insert(place);
+                    self.unreadable.insert(physical_block);
                     continue;
                 }
                 TornPage::Garbage => {
@@ -406,20 +416,21 @@ impl Card {
                     words.fill_with(|| self.random.next_u64().to_le_bytes());
                 }
                 TornPage::Mixed => {
-                    match torn.new_data(place) {
+                    match torn.new_data(physical_block) {
                         Some(new) => data = *new,
-                        None => self.medium.read(place, &mut data),
+                        None => self.storage.read(physical_block, &mut data),
                     }
-                    let new = new_bytes.saturating_sub((place - first) * BLOCK_BYTES as u64);
+                    let new =
+                        new_bytes.saturating_sub((physical_block - first) * BLOCK_BYTES as u64);
                     data[(new as usize).min(BLOCK_BYTES)..].fill(0xFF);
                 }
             }
-            self.medium.write(place, &data);
+            self.storage.write(physical_block, &data);
         }
     }
 
-    /// Where a block is in truth; past the end if nowhere.
-    fn place(&self, block: u64) -> u64 {
+    /// Returns the physical block that backs a block; past the end if none does.
+    fn physical_block(&self, block: u64) -> u64 {
         match self.defects.counterfeit {
             Some(Counterfeit::Wraps { real_blocks }) => block % real_blocks,
             Some(Counterfeit::Vanishes { real_blocks }) if block >= real_blocks.get() => u64::MAX,
@@ -427,8 +438,8 @@ impl Card {
         }
     }
 
-    /// Where consecutive blocks are in truth.
-    fn places(&self, start: u64, count: u64) -> [Range<u64>; 2] {
+    /// Returns the physical ranges that back consecutive blocks.
+    fn physical_ranges(&self, start: u64, count: u64) -> [Range<u64>; 2] {
         match self.defects.counterfeit {
             None => [start..start + count, 0..0],
             Some(Counterfeit::Vanishes { real_blocks }) => {
@@ -443,14 +454,14 @@ impl Card {
         }
     }
 
-    fn check_worn_out(&self) -> Result<(), CardError> {
+    fn check_not_worn_out(&self) -> Result<(), CardError> {
         match self.controller.is_worn_out() {
             true => Err(CardError::WornOut),
             false => Ok(()),
         }
     }
 
-    fn check(&self, start: u64, count: u64) -> Result<(), CardError> {
+    fn check_range(&self, start: u64, count: u64) -> Result<(), CardError> {
         let end = start.saturating_add(count);
         if end > self.blocks {
             return Err(CardError::OutOfRange {

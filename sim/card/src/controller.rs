@@ -1,4 +1,4 @@
-//! The controller: when things happen, and what they take of the supply. It knows no data.
+//! The controller: busy times, power states and energy. It stores no data.
 //!
 //! ```text
 //!                         power
@@ -10,8 +10,8 @@
 //!        └── busy over ──> idle
 //! ```
 //!
-//! Each state draws its own current; what flash does costs energy on top. While idle the controller may
-//! clean up, so that later writes need not wait.
+//! Each state draws its own current; flash operations take energy on top. While idle, the controller may
+//! run garbage collection so that later writes do not have to wait for it.
 
 use crate::Profile;
 use crate::energy::{Energy, Meter};
@@ -20,59 +20,59 @@ use crate::translation::{Translation, Written};
 use cardiograph_sim_world::Seed;
 use std::ops::RangeInclusive;
 
-/// What a controller was asked.
+/// An operation of the controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ask {
-    /// To take a command.
+pub enum Operation {
+    /// Accept a command.
     Command,
-    /// To write consecutive blocks.
+    /// Write consecutive blocks.
     Write {
-        /// The first of them.
+        /// First block.
         start: u64,
-        /// How many.
+        /// Number of blocks.
         count: u64,
     },
-    /// To fetch consecutive blocks.
+    /// Fetch consecutive blocks.
     Read {
-        /// The first of them.
+        /// First block.
         start: u64,
-        /// How many.
+        /// Number of blocks.
         count: u64,
     },
-    /// To note that consecutive blocks are empty.
-    Forget {
-        /// The first of them.
+    /// Mark consecutive blocks as empty.
+    Discard {
+        /// First block.
         start: u64,
-        /// How many.
+        /// Number of blocks.
         count: u64,
     },
 }
 
-/// What a controller was asked, when, and for how long that kept it busy. The same asked of another
-/// card shows what that would have done.
+/// An operation of a trace with its time and busy time. Replaying the trace on another card shows how that
+/// card would have performed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Call {
-    /// What.
-    pub ask: Ask,
-    /// When, in ns.
-    pub at_ns: u64,
-    /// How long it was busy, in ns.
+pub struct TimedOperation {
+    /// The operation.
+    pub operation: Operation,
+    /// Start, in ns.
+    pub start_ns: u64,
+    /// Busy time, in ns.
     pub busy_ns: u64,
 }
 
-/// How long the card is busy.
+/// Busy time of an operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Busy {
-    /// All of it, in ns.
+    /// Total, in ns.
     pub total_ns: u64,
-    /// The last part of it, in which the page is programmed, in ns.
+    /// Last phase of it, in which the page is programmed, in ns.
     pub program_ns: u64,
 }
 
-/// A card without data: how long each command keeps it busy.
+/// A card without data: the busy time of each command.
 ///
-/// Times are of one clock, in ns, and never go back. Nothing starts before the busy time of what came
-/// before is over.
+/// All times are in ns of one clock and must not decrease. The caller must not start a command before the
+/// busy time of the previous one is over.
 #[derive(Clone)]
 pub struct Controller {
     translation: Translation,
@@ -81,19 +81,20 @@ pub struct Controller {
     idle_after_ns: u64,
     sleep_after_ns: u64,
     wake_ns: u64,
-    /// When the last command was done with.
+    /// End of the last command.
     ready_ns: u64,
-    /// Up to when the time since then is accounted for.
-    rested_ns: u64,
+    /// Time up to which idle time has been accounted for.
+    accounted_ns: u64,
     awake_until_ns: u64,
     is_off: bool,
     busy_ns: u64,
-    record: Option<Vec<Call>>,
+    trace: Option<Vec<TimedOperation>>,
 }
 
 impl Controller {
-    /// A card of this profile, filled once and then cleaned up: every page holds data, the log is
-    /// as used as the profile says. `seed` decides the spread of its times.
+    /// Creates the controller of a card that has been filled once and then garbage collected: every page
+    /// holds data, and the log is used as far as the profile says. `seed` determines the spread of its
+    /// times.
     pub fn new(profile: &Profile, seed: Seed) -> Controller {
         let (controller, power) = (profile.controller, profile.power);
         Controller {
@@ -104,71 +105,71 @@ impl Controller {
             sleep_after_ns: u64::from(power.sleep_after_us) * 1000,
             wake_ns: u64::from(power.wake_us) * 1000,
             ready_ns: 0,
-            rested_ns: 0,
+            accounted_ns: 0,
             awake_until_ns: u64::from(power.sleep_after_us) * 1000,
             is_off: false,
             busy_ns: 0,
-            record: None,
+            trace: None,
         }
     }
 
-    /// Keeps a record of all calls from now on.
-    pub fn record(&mut self) {
-        self.record = Some(Vec::new());
+    /// Starts a trace of all operations.
+    pub fn start_trace(&mut self) {
+        self.trace = Some(Vec::new());
     }
 
-    /// The calls recorded so far; none are from now on.
-    pub fn take_record(&mut self) -> Vec<Call> {
-        self.record.take().unwrap_or_default()
+    /// Ends the trace and returns its operations.
+    pub fn take_trace(&mut self) -> Vec<TimedOperation> {
+        self.trace.take().unwrap_or_default()
     }
 
-    /// Does what is asked; returns how long the card is busy, in ns.
-    pub fn call(&mut self, now_ns: u64, ask: Ask) -> u64 {
-        match ask {
-            Ask::Command => self.command(now_ns),
-            Ask::Write { start, count } => self.write(now_ns, start, count).total_ns,
-            Ask::Read { start, count } => self.read(now_ns, start, count),
-            Ask::Forget { start, count } => self.forget(now_ns, start, count),
+    /// Performs an operation; returns how long the card is busy, in ns.
+    pub fn run_operation(&mut self, now_ns: u64, operation: Operation) -> u64 {
+        match operation {
+            Operation::Command => self.command(now_ns),
+            Operation::Write { start, count } => self.write(now_ns, start, count).total_ns,
+            Operation::Read { start, count } => self.read(now_ns, start, count),
+            Operation::Discard { start, count } => self.discard(now_ns, start, count),
         }
     }
 
-    /// Time that the card has been busy so far, in ns.
+    /// Returns the total busy time so far, in ns.
     pub fn busy_ns(&self) -> u64 {
         self.busy_ns
     }
 
-    /// When it was, or will be, done with the last command, in ns.
+    /// Returns the end of the last command, in ns; may be in the future.
     pub fn ready_ns(&self) -> u64 {
         self.ready_ns
     }
 
-    /// Blocks that share a page.
+    /// Returns the number of blocks per page.
     pub fn blocks_per_page(&self) -> u64 {
         self.translation.blocks_per_page()
     }
 
-    /// Takes a command; returns the time until the controller works on it, in ns.
+    /// Accepts a command; returns the time until the controller works on it, in ns.
     pub fn command(&mut self, now_ns: u64) -> u64 {
-        let woken_ns = self.arrive(now_ns);
+        let wake_up_ns = self.advance_to_command(now_ns);
         self.work(
             now_ns,
-            Ask::Command,
+            Operation::Command,
             Work::default(),
-            woken_ns + self.command_ns,
+            wake_up_ns + self.command_ns,
         )
     }
 
-    /// Writes consecutive blocks, from the time they are in; returns how long the card is busy.
+    /// Writes consecutive blocks that have been received; returns how long the card is busy.
     pub fn write(&mut self, now_ns: u64, start: u64, count: u64) -> Busy {
-        let woken_ns = self.arrive(now_ns);
+        let wake_up_ns = self.advance_to_command(now_ns);
         let Written { work, program_ns } = self.translation.write(start, count);
         Busy {
-            total_ns: self.work(now_ns, Ask::Write { start, count }, work, woken_ns),
+            total_ns: self.work(now_ns, Operation::Write { start, count }, work, wake_up_ns),
             program_ns,
         }
     }
 
-    /// Writes consecutive blocks by a command of their own.
+    /// Writes consecutive blocks with a command of their own.
     pub fn write_by_command(&mut self, now_ns: u64, start: u64, count: u64) -> Busy {
         let command_ns = self.command(now_ns);
         let mut busy = self.write(now_ns + command_ns, start, count);
@@ -178,108 +179,113 @@ impl Controller {
 
     /// Fetches consecutive blocks; returns how long that takes, in ns.
     pub fn read(&mut self, now_ns: u64, start: u64, count: u64) -> u64 {
-        let woken_ns = self.arrive(now_ns);
+        let wake_up_ns = self.advance_to_command(now_ns);
         let work = self.translation.read(start, count);
-        self.work(now_ns, Ask::Read { start, count }, work, woken_ns)
+        self.work(now_ns, Operation::Read { start, count }, work, wake_up_ns)
     }
 
-    /// Notes that consecutive blocks are empty; returns how long that takes, in ns.
-    pub fn forget(&mut self, now_ns: u64, start: u64, count: u64) -> u64 {
-        let woken_ns = self.arrive(now_ns);
-        let work = self.translation.forget(start, count);
-        self.work(now_ns, Ask::Forget { start, count }, work, woken_ns)
+    /// Marks consecutive blocks as empty; returns how long that takes, in ns.
+    pub fn discard(&mut self, now_ns: u64, start: u64, count: u64) -> u64 {
+        let wake_up_ns = self.advance_to_command(now_ns);
+        let work = self.translation.discard(start, count);
+        self.work(
+            now_ns,
+            Operation::Discard { start, count },
+            work,
+            wake_up_ns,
+        )
     }
 
-    /// Takes the power away.
+    /// Cuts the power.
     pub fn power_cut(&mut self, now_ns: u64) {
-        self.rest(now_ns);
+        self.account_idle(now_ns);
         self.meter.power_cut(now_ns);
         self.translation.power_cut();
         self.is_off = true;
     }
 
-    /// Gives the power back.
+    /// Restores the power.
     pub fn power_on(&mut self, now_ns: u64) {
         self.meter.power_on(now_ns);
         self.is_off = false;
-        self.be_ready(now_ns);
+        self.idle_from(now_ns);
     }
 
-    /// Whether the card takes no more writes, because too many blocks have given out.
+    /// Returns true if the card rejects writes because too many blocks are worn out.
     pub fn is_worn_out(&self) -> bool {
         self.translation.is_worn_out()
     }
 
-    /// What it has taken from the supply until this time, clean-up while idle included.
+    /// Returns the energy drawn from the supply until this time, including garbage collection while idle.
     pub fn energy(&mut self, now_ns: u64) -> Energy {
-        self.rest(now_ns);
-        self.meter.until(now_ns)
+        self.account_idle(now_ns);
+        self.meter.energy_until(now_ns)
     }
 
-    /// Blocks of flash erased so far.
+    /// Returns the number of flash block erases so far.
     pub fn erases(&self) -> u64 {
         self.translation.erases()
     }
 
-    /// Erases of the blocks that were erased least and most often.
+    /// Returns the erase counts of the least and the most erased block.
     pub fn cycles(&self) -> RangeInclusive<u32> {
         self.translation.cycles()
     }
 
-    /// Spare blocks that have not stood in for one that gave out.
+    /// Returns the number of spare blocks that have not yet replaced a worn-out one.
     pub fn spares_left(&self) -> u32 {
         self.translation.spares_left()
     }
 
-    /// Lets the time until a command pass; returns how long waking up takes, in ns.
-    fn arrive(&mut self, now_ns: u64) -> u64 {
-        self.rest(now_ns);
+    /// Accounts for the idle time before a command; returns the wake-up time, in ns.
+    fn advance_to_command(&mut self, now_ns: u64) -> u64 {
+        self.account_idle(now_ns);
         match now_ns > self.awake_until_ns {
             true => self.wake_ns,
             false => 0,
         }
     }
 
-    /// Lets time pass in which the host wants nothing.
-    fn rest(&mut self, now_ns: u64) {
-        if now_ns <= self.rested_ns || self.is_off {
+    /// Accounts for time without a command, and runs garbage collection in it.
+    fn account_idle(&mut self, now_ns: u64) {
+        if now_ns <= self.accounted_ns || self.is_off {
             return;
         }
-        let may_clean_ns = self
-            .rested_ns
+        let gc_start_ns = self
+            .accounted_ns
             .max(self.ready_ns.saturating_add(self.idle_after_ns));
-        if now_ns > may_clean_ns {
-            let work = self.translation.idle(now_ns - may_clean_ns);
-            self.meter.clean_up(work);
+        if now_ns > gc_start_ns {
+            let work = self.translation.idle(now_ns - gc_start_ns);
+            self.meter.garbage_collection(work);
             if work.ns > 0 {
-                self.awake_until_ns = self.awake_until_ns.max(may_clean_ns + work.ns);
+                self.awake_until_ns = self.awake_until_ns.max(gc_start_ns + work.ns);
             }
         }
         let awake_ns = now_ns
             .min(self.awake_until_ns)
-            .saturating_sub(self.rested_ns);
-        self.meter.quiet(self.rested_ns, awake_ns, now_ns);
-        self.rested_ns = now_ns;
+            .saturating_sub(self.accounted_ns);
+        self.meter.idle(self.accounted_ns, awake_ns, now_ns);
+        self.accounted_ns = now_ns;
     }
 
-    /// Nothing is asked from now on.
-    fn be_ready(&mut self, now_ns: u64) {
-        (self.ready_ns, self.rested_ns) = (now_ns, now_ns);
+    /// Starts idle time at this time.
+    fn idle_from(&mut self, now_ns: u64) {
+        (self.ready_ns, self.accounted_ns) = (now_ns, now_ns);
         self.awake_until_ns = now_ns.saturating_add(self.sleep_after_ns);
     }
 
-    fn work(&mut self, now_ns: u64, ask: Ask, work: Work, beside_ns: u64) -> u64 {
-        let busy_ns = work.ns + beside_ns;
+    fn work(&mut self, now_ns: u64, operation: Operation, work: Work, overhead_ns: u64) -> u64 {
+        let busy_ns = work.ns + overhead_ns;
         self.busy_ns += busy_ns;
-        if let Some(record) = &mut self.record {
-            record.push(Call {
-                ask,
-                at_ns: now_ns,
+        if let Some(trace) = &mut self.trace {
+            trace.push(TimedOperation {
+                operation,
+                start_ns: now_ns,
                 busy_ns,
             });
         }
         self.meter.busy(now_ns, busy_ns, work.nj);
-        self.be_ready(now_ns.saturating_add(busy_ns));
+        self.idle_from(now_ns.saturating_add(busy_ns));
         busy_ns
     }
 }
@@ -299,7 +305,7 @@ mod tests {
         profile
     }
 
-    /// A card whose log is full of pages of many units.
+    /// Returns a controller whose log is full of pages of many units.
     fn used() -> (Controller, u64) {
         let mut controller = Controller::new(&profile(), Seed::new(1));
         let mut now_ns = 0;
@@ -311,14 +317,14 @@ mod tests {
     }
 
     #[test]
-    fn looking_at_the_energy_changes_nothing_and_clean_up_while_idle_is_in_it() {
+    fn polling_the_energy_changes_nothing_and_includes_garbage_collection_while_idle() {
         let ((mut watched, start_ns), (mut other, _)) = (used(), used());
         let end_ns = start_ns + 30 * SECOND_NS;
         let before = watched.energy(start_ns).total_pj();
         let mut last = before;
         for step in 1..=3000 {
             let total = watched.energy(start_ns + step * SECOND_NS / 100).total_pj();
-            // No more than working and flash can take in 10 ms.
+            // Bounded by the power of controller and flash in 10 ms.
             assert!((last..last + 20_000_000_000).contains(&total));
             last = total;
         }
@@ -330,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn a_card_that_slept_wakes_up_first() {
+    fn a_sleeping_card_takes_time_to_wake_up() {
         let mut controller = Controller::new(&profile(), Seed::new(1));
         let awake_ns = controller.command(SECOND_NS);
         let slept_ns = controller.command(10 * SECOND_NS);

@@ -1,66 +1,67 @@
-//! Ways in which cards do not keep their word.
+//! Defects: ways in which cards violate the specification.
 //!
-//! These are properties of a card. What happens to one, such as a power cut, a flipped bit on the wire
-//! or a card that is pulled, is a [`Strike`](crate::wire::Strike).
+//! These are properties of a card. Events, such as a power cut, a bit flipped on the bus or a card that is
+//! pulled, are [`Fault`](crate::wire::Fault)s.
 
 use std::num::NonZeroU64;
 
-/// What is wrong with a card; nothing by default.
+/// Defects of a card; none by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Defects {
-    /// What is left of a page that was being programmed when power failed.
+    /// State of a page whose programming was interrupted by a power failure.
     pub torn_page: TornPage,
-    /// The card says that data is durable while the newest so many blocks are in RAM only.
+    /// Number of blocks that the card reports as durable although they are only in RAM: the most recent
+    /// ones.
     pub volatile_blocks: u32,
-    /// The card tells of more blocks than it has.
+    /// Forged capacity, if any.
     pub counterfeit: Option<Counterfeit>,
-    /// How reading goes wrong.
+    /// Error rates of reads.
     pub bit_errors: BitErrors,
 }
 
-/// What is left of a page that was being programmed when power failed.
+/// State of a page whose programming was interrupted by a power failure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TornPage {
-    /// The page as it was: the controller finds the torn one when power returns, and drops it.
+    /// The old page: at power-on the controller detects the torn page and discards it.
     #[default]
     Old,
-    /// New bytes up to some point, erased ones (0xFF) after it, in all blocks of the page: those that
-    /// nobody wrote are damaged too.
+    /// New bytes up to some point and erased bytes (0xFF) after it, in all blocks of the page: this also
+    /// damages blocks that were not being written.
     Mixed,
     /// Random bytes in all blocks of the page.
     Garbage,
-    /// All blocks of the page fail to read until they are written anew.
+    /// All blocks of the page fail to read until they are rewritten.
     Unreadable,
 }
 
-/// A card with a forged capacity.
+/// Behaviour of a card with a forged capacity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counterfeit {
-    /// Addresses past the real end begin again at the first block.
+    /// Addresses past the actual end wrap around to the first block.
     Wraps {
-        /// Blocks there are in truth.
+        /// Actual capacity in blocks.
         real_blocks: NonZeroU64,
     },
-    /// What is written past the real end is lost, and reads as zeros.
+    /// Writes past the actual end are lost; reads return zeros.
     Vanishes {
-        /// Blocks there are in truth.
+        /// Actual capacity in blocks.
         real_blocks: NonZeroU64,
     },
 }
 
-/// How many of a million pages fetched have wrong bits.
+/// Bit errors, per million page fetches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BitErrors {
-    /// Corrected after reading the page eight times over.
+    /// Corrected after eight reads of the page.
     pub corrected_ppm: u32,
-    /// Not to be corrected: this read fails, the next may not.
+    /// Uncorrectable: this read fails, the next may succeed.
     pub unreadable_ppm: u32,
-    /// Not noticed: one bit of the block is wrong on its way to the host; what is held is not.
+    /// Undetected: one bit of the block is wrong in the data sent to the host; the stored data are intact.
     pub silent_ppm: u32,
 }
 
 impl Defects {
-    /// Whether the card is as it should be.
+    /// Returns true if the card has no defect.
     pub fn is_none(&self) -> bool {
         *self == Defects::default()
     }

@@ -1,27 +1,27 @@
-//! What a card takes from its supply.
+//! Energy that a card draws from its supply.
 
 use crate::nand::Work;
 use crate::profile::Power;
 
-/// Picojoules of a nanosecond at one microwatt are a thousandth.
+/// Microwatts times nanoseconds in a picojoule.
 const UW_NS_PER_PJ: u128 = 1000;
 const PJ_PER_NJ: u64 = 1000;
 
-/// Energy since the card got power, in pJ.
+/// Energy since power-on, in pJ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Energy {
-    /// The controller asleep.
+    /// Controller asleep.
     pub asleep_pj: u64,
-    /// The controller idle.
+    /// Controller idle.
     pub idle_pj: u64,
-    /// The controller at work.
+    /// Controller working.
     pub working_pj: u64,
     /// Reading, programming and erasing flash.
     pub flash_pj: u64,
 }
 
 impl Energy {
-    /// All of it, in pJ.
+    /// Returns the total, in pJ.
     pub fn total_pj(&self) -> u64 {
         let states = self.asleep_pj.saturating_add(self.idle_pj);
         states
@@ -30,14 +30,14 @@ impl Energy {
     }
 }
 
-/// Adds up, and knows what the card is just doing.
+/// Accumulates energy and tracks what the card is doing.
 #[derive(Clone)]
 pub(crate) struct Meter {
     asleep_uw: u64,
     idle_uw: u64,
     working_uw: u64,
-    /// Up to the start of the last busy time.
-    spent: Energy,
+    /// Energy up to the start of the last busy time.
+    consumed: Energy,
     busy_from_ns: u64,
     busy_ns: u64,
     busy_flash_pj: u64,
@@ -51,7 +51,7 @@ impl Meter {
             asleep_uw: uw(power.asleep_ua),
             idle_uw: uw(power.idle_ua),
             working_uw: uw(power.working_ua),
-            spent: Energy::default(),
+            consumed: Energy::default(),
             busy_from_ns: 0,
             busy_ns: 0,
             busy_flash_pj: 0,
@@ -59,47 +59,50 @@ impl Meter {
         }
     }
 
-    /// The card is busy for so long from now on, and flash takes so much meanwhile.
+    /// Starts a busy time, during which flash takes `flash_nj`.
     pub(crate) fn busy(&mut self, now_ns: u64, busy_ns: u64, flash_nj: u64) {
-        self.settle();
+        self.book_busy();
         (self.busy_from_ns, self.busy_ns) = (now_ns, busy_ns);
         self.busy_flash_pj = flash_nj.saturating_mul(PJ_PER_NJ);
     }
 
-    /// The controller cleaned up while the host wanted nothing.
-    pub(crate) fn clean_up(&mut self, work: Work) {
-        self.settle();
+    /// Adds garbage collection that ran while the host was idle.
+    pub(crate) fn garbage_collection(&mut self, work: Work) {
+        self.book_busy();
         add(
-            &mut self.spent.working_pj,
+            &mut self.consumed.working_pj,
             pj(work.ns, self.working_uw - self.idle_uw),
         );
-        add(&mut self.spent.flash_pj, work.nj.saturating_mul(PJ_PER_NJ));
+        add(
+            &mut self.consumed.flash_pj,
+            work.nj.saturating_mul(PJ_PER_NJ),
+        );
     }
 
-    /// Nothing was asked from a time on: awake for so long, then asleep until the other time.
-    pub(crate) fn quiet(&mut self, from_ns: u64, awake_ns: u64, until_ns: u64) {
-        self.settle();
+    /// Adds idle time: awake for `awake_ns`, then asleep until `until_ns`.
+    pub(crate) fn idle(&mut self, from_ns: u64, awake_ns: u64, until_ns: u64) {
+        self.book_busy();
         let asleep_ns = until_ns - from_ns - awake_ns;
-        add(&mut self.spent.idle_pj, pj(awake_ns, self.idle_uw));
-        add(&mut self.spent.asleep_pj, pj(asleep_ns, self.asleep_uw));
+        add(&mut self.consumed.idle_pj, pj(awake_ns, self.idle_uw));
+        add(&mut self.consumed.asleep_pj, pj(asleep_ns, self.asleep_uw));
         (self.busy_from_ns, self.busy_ns) = (until_ns, 0);
     }
 
-    /// Nothing is taken from now on.
+    /// Stops consumption.
     pub(crate) fn power_cut(&mut self, now_ns: u64) {
-        self.spent = self.until(now_ns);
+        self.consumed = self.energy_until(now_ns);
         (self.busy_from_ns, self.busy_ns, self.busy_flash_pj) = (u64::MAX, 0, 0);
     }
 
-    /// The controller is idle from now on.
+    /// Starts idling.
     pub(crate) fn power_on(&mut self, now_ns: u64) {
         self.busy_from_ns = now_ns;
     }
 
-    /// Energy until a time no earlier than the start of the last busy time. What flash takes is spread
-    /// evenly over it.
-    pub(crate) fn until(&self, now_ns: u64) -> Energy {
-        let mut energy = self.spent;
+    /// Returns the energy until a time that is not before the start of the last busy time. Flash energy is
+    /// spread evenly over the busy time.
+    pub(crate) fn energy_until(&self, now_ns: u64) -> Energy {
+        let mut energy = self.consumed;
         let passed_ns = now_ns.saturating_sub(self.busy_from_ns);
         let worked_ns = passed_ns.min(self.busy_ns);
         add(&mut energy.working_pj, pj(worked_ns, self.working_uw));
@@ -111,32 +114,32 @@ impl Meter {
             }
         };
         add(&mut energy.flash_pj, flash_pj);
-        let quiet_ns = passed_ns - worked_ns;
-        let awake_ns = quiet_ns.min(self.sleep_after_ns);
+        let idle_ns = passed_ns - worked_ns;
+        let awake_ns = idle_ns.min(self.sleep_after_ns);
         add(&mut energy.idle_pj, pj(awake_ns, self.idle_uw));
         add(
             &mut energy.asleep_pj,
-            pj(quiet_ns - awake_ns, self.asleep_uw),
+            pj(idle_ns - awake_ns, self.asleep_uw),
         );
         energy
     }
 
-    /// Books the last busy time.
-    fn settle(&mut self) {
+    /// Adds the last busy time to the total.
+    fn book_busy(&mut self) {
         let end_ns = self.busy_from_ns.saturating_add(self.busy_ns);
-        self.spent = self.until(end_ns);
+        self.consumed = self.energy_until(end_ns);
         self.busy_from_ns = end_ns;
         (self.busy_ns, self.busy_flash_pj) = (0, 0);
     }
 }
 
-/// Energy of a time at a power.
+/// Returns the energy of a power over a time.
 fn pj(ns: u64, uw: u64) -> u64 {
     let pj = u128::from(ns) * u128::from(uw) / UW_NS_PER_PJ;
     pj.try_into().unwrap_or(u64::MAX)
 }
 
-/// Stays at the most there is: half a year at 1 W.
+/// Saturates: a u64 of pJ is half a year at 1 W.
 fn add(sum: &mut u64, pj: u64) {
     *sum = sum.saturating_add(pj);
 }
@@ -156,11 +159,11 @@ mod tests {
     }
 
     #[test]
-    fn each_state_takes_its_current_times_the_voltage() {
+    fn each_state_draws_its_current_times_the_voltage() {
         let mut meter = meter();
         meter.busy(0, 2 * MS_NS, 1000);
-        // 60 mW for 2 ms, 3 mW for 5 ms, 0.3 mW for 3 ms; 1 mW is 1 uJ a ms.
-        let energy = meter.until(10 * MS_NS);
+        // 60 mW for 2 ms, 3 mW for 5 ms, 0.3 mW for 3 ms; 1 mW is 1 uJ per ms.
+        let energy = meter.energy_until(10 * MS_NS);
         assert_eq!(energy.working_pj, 120_000_000);
         assert_eq!(energy.idle_pj, 15_000_000);
         assert_eq!(energy.asleep_pj, 900_000);
@@ -168,22 +171,22 @@ mod tests {
     }
 
     #[test]
-    fn half_way_through_a_busy_time_half_of_it_is_spent() {
+    fn half_way_through_a_busy_time_half_of_its_energy_is_consumed() {
         let mut meter = meter();
         meter.busy(0, 2 * MS_NS, 1000);
-        let energy = meter.until(MS_NS);
+        let energy = meter.energy_until(MS_NS);
         assert_eq!((energy.working_pj, energy.flash_pj), (60_000_000, 500_000));
     }
 
     #[test]
-    fn without_power_nothing_is_taken() {
+    fn nothing_is_consumed_without_power() {
         let mut meter = meter();
         meter.busy(0, 2 * MS_NS, 1000);
         meter.power_cut(MS_NS);
-        let cut = meter.until(MS_NS);
-        assert_eq!(meter.until(1000 * MS_NS), cut);
+        let cut = meter.energy_until(MS_NS);
+        assert_eq!(meter.energy_until(1000 * MS_NS), cut);
         meter.power_on(1000 * MS_NS);
-        let later = meter.until(1001 * MS_NS);
+        let later = meter.energy_until(1001 * MS_NS);
         assert_eq!(later.total_pj() - cut.total_pj(), 3_000_000);
     }
 }

@@ -1,32 +1,33 @@
-//! A simulated SD card: physics rather than a table of answers.
+//! A simulated SD card that models the flash and its controller instead of replaying a table of latencies.
 //!
 //! ```text
-//!   Board ── the bus and its clock, the driver's CPU time, the library's habits (board.rs)
+//!   Board ── the bus and its clock, the driver's CPU time, the file library    (board.rs)
 //!     │
-//!   wire ─── the card over SPI or the SD bus, to any driver                      (wire/)
+//!   wire ─── the card over SPI or the SD bus, for any driver                      (wire/)
 //!     │
-//!   Card ─── what is stored, what a power cut takes back, defects               (card.rs)
-//!     ├── Medium: the bytes, kept sparsely                                      (medium.rs)
-//!     └── Controller: how long a command keeps the card busy, power states  (controller.rs)
-//!           ├── Meter: energy                                                  (energy.rs)
-//!           └── Translation: open units, logs, RAM pages, clean-up         (translation.rs)
-//!                 ├── Blocks: where units lie, wear, spares         (translation/blocks.rs)
-//!                 └── Nand: pages and blocks, how long they take, with spread    (nand.rs)
+//!   Card ─── stored data, effects of a power cut, defects                       (card.rs)
+//!     ├── Storage: the bytes, stored sparsely                                (storage.rs)
+//!     └── Controller: busy time of each command, power states             (controller.rs)
+//!           ├── Meter: energy                                                 (energy.rs)
+//!           └── Translation: open units, log blocks, RAM pages,          (translation.rs)
+//!                 │          garbage collection
+//!                 ├── Blocks: mapping of units, wear, spares        (translation/blocks.rs)
+//!                 └── Nand: pages and blocks, operation times with spread       (nand.rs)
 //! ```
 //!
-//! Everything happens in virtual time: an operation returns how long it takes, and whoever drives
-//! the card moves the [`Clock`] on. The same seed gives the same times.
+//! Everything happens in virtual time: an operation returns how long it takes, and the caller advances the
+//! [`Clock`]. The same seed gives the same times.
 //!
-//! [`Profile`]s and [`Board`]s are TOML with physical quantities only.
+//! [`Profile`]s and [`Board`]s are TOML files with physical quantities only.
 
 mod board;
 mod card;
 mod controller;
 mod defects;
 mod energy;
-mod medium;
 mod nand;
 mod profile;
+mod storage;
 mod toml_file;
 mod translation;
 pub mod wire;
@@ -34,7 +35,7 @@ pub mod wire;
 pub use board::{Board, Bus, Driver, Library, LibraryName, Sd, Spi};
 pub use card::{Block, Card, CardError};
 pub use cardiograph_sim_world::{Clock, Random, Seed};
-pub use controller::{Ask, Busy, Call, Controller};
+pub use controller::{Busy, Controller, Operation, TimedOperation};
 pub use defects::{BitErrors, Counterfeit, Defects, TornPage};
 pub use energy::Energy;
 pub use profile::{

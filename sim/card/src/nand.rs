@@ -1,26 +1,25 @@
-//! A NAND flash chip: how long its operations take, and how much energy.
+//! A NAND flash chip: time and energy of its operations.
 //!
 //! ```text
-//!   plane 0   plane 1      Planes work at the same time: their pages side by side are one page to
-//!   ┌─────┐   ┌─────┐      the controller, and so are their blocks.
+//!   plane 0   plane 1      Planes work in parallel: their adjacent pages form one page for the
+//!   ┌─────┐   ┌─────┐      controller, and their adjacent blocks one block.
 //!   │block│   │block│
-//!   └─────┘   └─────┘      Cells of 1, 2 or 3 bits hold a page for each bit. The first is programmed
-//!    pages:                quickly, the last slowly: pages of a block take turns.
+//!   └─────┘   └─────┘      Cells of 1, 2 or 3 bits hold one page per bit. The first is the fastest to
+//!    pages:                program and the last the slowest; pages of a block alternate.
 //!    lower, upper, lower, upper ...
 //! ```
 //!
-//! A log block holds one bit a cell, whatever the cells could hold. Each operation takes its mean time,
-//! give or take a spread that is uniform; many in a row take the sum, whose spread is drawn at once
-//! from a sum of four uniform numbers of the same variance. Erasing takes longer as a block wears
-//! (Grupp et al., "Characterizing Flash Memory", 2009). That programming gets a little quicker then is
-//! not modelled.
+//! A log block holds one bit per cell, whatever the cells could hold. Each operation takes its mean time
+//! plus or minus a uniform spread; a series of operations takes the sum, whose spread is drawn at once from
+//! a sum of four uniform numbers of the same variance. Erasing takes longer as a block wears (Grupp et al.,
+//! "Characterizing Flash Memory", 2009). Not modelled: programming becomes slightly faster with wear.
 
 use crate::profile;
 use cardiograph_sim_world::{Random, Seed};
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Range};
 
-/// What an operation takes.
+/// Time and energy of an operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Work {
     pub(crate) ns: u64,
@@ -50,7 +49,7 @@ impl Sum for Work {
     }
 }
 
-/// One chip.
+/// One flash chip.
 #[derive(Clone)]
 pub(crate) struct Nand {
     profile: profile::Flash,
@@ -83,12 +82,12 @@ impl Nand {
         self.work(us, self.energy.program_nj)
     }
 
-    /// Programs a page of a log block, which holds one bit a cell.
+    /// Programs a page of a log block, which holds one bit per cell.
     pub(crate) fn log_program(&mut self) -> Work {
         self.work(self.profile.log_program_us, self.energy.log_program_nj)
     }
 
-    /// Erases a block that was erased so many times before.
+    /// Erases a block that has been erased `cycles` times before.
     pub(crate) fn erase(&mut self, cycles: u32) -> Work {
         let flash = &self.profile;
         let mean_ns = u64::from(flash.erase_us) * 1000;
@@ -96,43 +95,43 @@ impl Nand {
             / (100 * u64::from(flash.endurance_cycles));
         let nj = self.energy.erase_nj;
         Work {
-            ns: self.one_ns(mean_ns + worn_ns),
+            ns: self.operation_ns(mean_ns + worn_ns),
             nj: self.in_all_planes(nj, 1),
         }
     }
 
-    /// Reads pages and programs them at the same places of another data block, one after the other.
+    /// Copies pages to the same positions of another data block, one after the other.
     pub(crate) fn copy(&mut self, pages: Range<u32>) -> Work {
-        let many = u64::from(pages.end - pages.start);
+        let count = u64::from(pages.end - pages.start);
         let times = &self.profile.program_us;
         let bits = times.len() as u32;
-        // Pages of each kind in the range, counted from the start of the block.
+        // Number of pages of each kind in the range, counted from the start of the block.
         let before = |page: u32, bit: u32| u64::from(page / bits + u32::from(page % bits > bit));
         let program_us: u64 = (0..bits)
             .zip(times)
             .map(|(bit, &us)| (before(pages.end, bit) - before(pages.start, bit)) * u64::from(us))
             .sum();
-        let mean_ns = (many * u64::from(self.profile.read_us) + program_us) * 1000;
+        let mean_ns = (count * u64::from(self.profile.read_us) + program_us) * 1000;
         let nj = self.energy.read_nj + self.energy.program_nj;
         Work {
-            ns: self.many_ns(mean_ns, 2 * many),
-            nj: self.in_all_planes(nj, many),
+            ns: self.total_ns(mean_ns, 2 * count),
+            nj: self.in_all_planes(nj, count),
         }
     }
 
-    /// Reads pages and programs them in a log block.
+    /// Copies pages to a log block.
     pub(crate) fn copy_to_log(&mut self, pages: u64) -> Work {
         let each_us = self.profile.read_us + self.profile.log_program_us;
         let nj = self.energy.read_nj + self.energy.log_program_nj;
         Work {
-            ns: self.many_ns(pages * u64::from(each_us) * 1000, 2 * pages),
+            ns: self.total_ns(pages * u64::from(each_us) * 1000, 2 * pages),
             nj: self.in_all_planes(nj, pages),
         }
     }
 
     fn work(&mut self, us: u32, nj: u32) -> Work {
         Work {
-            ns: self.one_ns(u64::from(us) * 1000),
+            ns: self.operation_ns(u64::from(us) * 1000),
             nj: self.in_all_planes(nj, 1),
         }
     }
@@ -141,19 +140,19 @@ impl Nand {
         u64::from(nj) * u64::from(self.profile.planes) * times
     }
 
-    fn one_ns(&mut self, mean_ns: u64) -> u64 {
+    fn operation_ns(&mut self, mean_ns: u64) -> u64 {
         let width_ns = (mean_ns as f64 * self.spread * 2.0) as u64;
         mean_ns - width_ns / 2 + self.random.below(width_ns + 1)
     }
 
-    /// The time of so many operations together.
-    fn many_ns(&mut self, mean_ns: u64, operations: u64) -> u64 {
+    /// Draws the total time of several operations.
+    fn total_ns(&mut self, mean_ns: u64, operations: u64) -> u64 {
         if operations == 0 {
             return 0;
         }
         let bits = self.random.next_u64();
         let lanes = (0..4).map(|lane| ((bits >> (16 * lane)) & 0xFFFF) as f64);
-        // From -4 to 4, with a variance of 4/3; that of one operation is spread squared, over 3.
+        // From -4 to 4, with a variance of 4/3; that of one operation is the squared spread divided by 3.
         let sum = lanes.sum::<f64>() / 32_767.5 - 4.0;
         let share = sum * self.spread / (2.0 * (operations as f64).sqrt());
         (mean_ns as f64 * (1.0 + share)) as u64
@@ -187,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn many_at_once_spread_as_many_one_by_one() {
+    fn many_operations_at_once_spread_like_many_single_ones() {
         let deviation = |totals: Vec<f64>| {
             let mean = totals.iter().sum::<f64>() / totals.len() as f64;
             let squares = totals.iter().map(|total| (total - mean).powi(2));
@@ -211,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_take_turns_in_their_cells_and_planes_add_energy_not_time() {
+    fn pages_of_a_cell_alternate_and_planes_add_energy_but_no_time() {
         let even = |profile: &mut Profile| profile.flash.spread_percent = 0;
         let mut mlc = nand(1, even);
         assert_eq!(mlc.program(6).ns, 400_000);

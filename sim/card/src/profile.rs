@@ -1,22 +1,22 @@
-//! What a card is made of.
+//! Profiles: the physical properties of a card.
 
 use crate::toml_file::{self, Range, TomlError};
 use serde::{Deserialize, Serialize};
 use std::ops::RangeInclusive;
 
-/// A card: physical quantities only.
+/// A card, described by physical quantities only.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
-    /// Which card it is, in a few words.
+    /// Short description of the card.
     pub about: String,
-    /// Capacity in bytes; a multiple of a flash block of all planes.
+    /// Capacity in bytes; a multiple of a flash block across all planes.
     pub capacity_bytes: u64,
     /// The flash chip.
     pub flash: Flash,
-    /// The controller in front of it.
+    /// The controller.
     pub controller: Controller,
-    /// What it takes from the supply.
+    /// Power consumption.
     pub power: Power,
 }
 
@@ -28,81 +28,82 @@ pub struct Flash {
     pub page_bytes: u32,
     /// Pages in a block, the unit of erasing.
     pub pages_per_block: u32,
-    /// Planes that read, program and erase at the same time.
+    /// Planes that read, program and erase in parallel.
     pub planes: u32,
     /// Time to read a page, in us.
     pub read_us: u32,
-    /// Time to program a page of a data block, in us: one for each bit that a cell holds, the lower
-    /// page first. One is SLC, two are MLC, three are TLC.
+    /// Time to program a page of a data block, in us: one entry per bit of a cell, lower page first. One
+    /// entry is SLC, two are MLC, three are TLC.
     pub program_us: Vec<u32>,
-    /// Time to program a page of a log block, one bit a cell, in us.
+    /// Time to program a page of a log block, one bit per cell, in us.
     pub log_program_us: u32,
     /// Time to erase a new block, in us.
     pub erase_us: u32,
-    /// How far each of these times varies to either side, in percent.
+    /// Spread of each of these times to either side, in percent.
     pub spread_percent: u32,
-    /// Erases that a block bears.
+    /// Mean number of erases that a block endures.
     pub endurance_cycles: u32,
-    /// How far that varies to either side from block to block, in percent.
+    /// Spread of the endurance to either side from block to block, in percent.
     pub endurance_spread_percent: u32,
-    /// How much longer a block takes to erase at the end of its life, in percent.
+    /// Increase of the erase time by the end of a block's life, in percent.
     pub erase_wear_percent: u32,
-    /// Erases that every block has behind it.
+    /// Erases of every block before the simulation.
     pub cycles_used: u32,
-    /// Blocks that stand in for those that give out.
+    /// Blocks that replace worn-out ones.
     pub spare_blocks: u32,
 }
 
-/// The controller and its translation layer.
+/// The controller and its flash translation layer.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct Controller {
-    /// Time its firmware takes for a command, in us.
+    /// Time its firmware takes per command, in us.
     pub command_us: u32,
-    /// Units that can be written in order at the same time; with none, all goes to the log first.
+    /// Units that can be open for writing in order at the same time; with 0, everything goes to the log
+    /// first.
     pub open_units: u32,
-    /// Pages it keeps in RAM.
+    /// Pages buffered in its RAM.
     pub ram_pages: u32,
-    /// Blocks of the shared log.
+    /// Number of shared log blocks.
     pub log_blocks: u32,
-    /// Pages of the log that are used when the card comes to us: the more, the sooner its first stall.
+    /// Log pages in use at the start of the simulation: the more, the earlier the first stall.
     pub log_used_pages: u32,
-    /// Blocks of the log that are freed together when it is full.
-    pub clean_up_blocks: u32,
-    /// Units at the start of the card that are mapped page by page, as the FAT lies there.
+    /// Log blocks freed together by garbage collection when the log is full.
+    pub gc_log_blocks: u32,
+    /// Units at the start of the card, where the FAT is, that are mapped page by page.
     pub fast_zone_units: u32,
-    /// Clean-up that one write waits for at most, in us; the rest waits for the next, as long as there
-    /// is a free log block.
+    /// Longest garbage collection that one write waits for, in us; the rest waits for the next write, as
+    /// long as a log block is free.
     pub stall_limit_us: u32,
-    /// Time without a command after which it cleans up by itself, in us.
+    /// Idle time after which the controller collects garbage, in us.
     pub idle_after_us: u32,
-    /// Log blocks it frees then; none if it does not clean up by itself.
+    /// Log blocks freed by garbage collection while idle; 0 for none.
     pub idle_free_blocks: u32,
-    /// Erases from one move of a cold block to the next.
+    /// Erases between two moves of a cold block.
     pub wear_levelling_erases: u32,
 }
 
-/// What a card takes from the supply.
+/// Power consumption of a card.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct Power {
-    /// Voltage of the supply, in mV.
+    /// Supply voltage, in mV.
     pub supply_mv: u32,
     /// Current while the controller is asleep, in uA.
     pub asleep_ua: u32,
-    /// Current while it is idle, in uA.
+    /// Current while the controller is idle, in uA.
     pub idle_ua: u32,
-    /// Current while it works, without what flash takes, in uA.
+    /// Current while the controller works, excluding flash operations, in uA.
     pub working_ua: u32,
-    /// Time without a command after which it falls asleep, in us.
+    /// Idle time after which the controller falls asleep, in us.
     pub sleep_after_us: u32,
-    /// Time it takes to wake up, in us.
+    /// Wake-up time, in us.
     pub wake_us: u32,
-    /// What flash takes on top.
+    /// Additional energy of flash operations.
     pub flash: FlashEnergy,
 }
 
-/// Energy of flash operations in one plane, in nJ.
+/// Energy of flash operations per plane, in nJ.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct FlashEnergy {
@@ -116,52 +117,53 @@ pub struct FlashEnergy {
     pub erase_nj: u32,
 }
 
-/// Blocks of the largest chip: a few tables of the computer's memory have four bytes for each.
+/// Blocks of the largest chip: some tables in host memory take four bytes per block.
 const BLOCKS_MAX: u64 = 1 << 21;
-/// Pages of the largest logs: each takes some thirty bytes of the computer's memory.
+/// Pages of the largest logs: each takes some thirty bytes of host memory.
 const LOG_PAGES_MAX: u64 = 1 << 20;
-/// Blocks of 512 bytes in the largest page of all planes: each has a bit in a word of 64.
+/// Largest page across all planes: its 512-byte blocks are bits of a 64-bit word.
 const PAGE_BYTES_MAX: u64 = 32 << 10;
 
 impl Profile {
-    /// The profile of this name among [`CARDS`](crate::CARDS).
+    /// Returns the bundled profile of this name; see [`CARDS`](crate::CARDS).
     ///
     /// # Errors
-    /// If there is none; the message lists those there are.
+    /// If there is none; the message lists the bundled profiles.
     pub fn named(name: &str) -> Result<Profile, TomlError> {
         let text = toml_file::find(name, crate::CARDS, "card", "profile")?;
         Profile::from_toml(name, text)
     }
 
-    /// Reads a profile; `name` stands in messages.
+    /// Parses a profile; error messages start with `name`.
     ///
     /// # Errors
-    /// If it is not TOML, a key is unknown or missing, or a value is impossible.
+    /// If the text is not TOML, a key is unknown or missing, or a value is out of range.
     pub fn from_toml(name: &str, text: &str) -> Result<Profile, TomlError> {
         let profile: Profile = toml_file::parse(name, text)?;
         profile.check(name)?;
         Ok(profile)
     }
 
-    /// The profile as TOML, to be read again.
+    /// Returns the profile as TOML.
     ///
     /// # Errors
-    /// If a number has no place in TOML, which none of a checked profile is.
+    /// If a number cannot be represented in TOML, which cannot happen for a profile that passes
+    /// [`check`](Profile::check).
     pub fn to_toml(&self) -> Result<String, TomlError> {
         toml_file::write(self)
     }
 
-    /// Bytes in a page of all planes, side by side.
+    /// Returns the bytes of a page across all planes.
     pub(crate) fn page_bytes(&self) -> u64 {
         u64::from(self.flash.page_bytes) * u64::from(self.flash.planes)
     }
 
-    /// Units: blocks of all planes that addresses are divided into.
+    /// Returns the number of units: blocks across all planes into which addresses are divided.
     pub(crate) fn units(&self) -> u32 {
         (self.capacity_bytes / self.unit_bytes()) as u32
     }
 
-    /// Flash blocks of all planes that are written and erased, spare ones included.
+    /// Returns the number of flash blocks across all planes, including spares.
     pub fn blocks(&self) -> u64 {
         u64::from(self.units()) + u64::from(self.flash.spare_blocks)
     }
@@ -170,10 +172,10 @@ impl Profile {
         self.page_bytes() * u64::from(self.flash.pages_per_block)
     }
 
-    /// Whether such a card can be; `name` stands in the message.
+    /// Checks all values; error messages start with `name`.
     ///
     /// # Errors
-    /// The first value that is impossible, and what it may be.
+    /// The first value out of range, with the allowed range.
     pub fn check(&self, name: &str) -> Result<(), TomlError> {
         toml_file::check_ranges(name, &self.flash.ranges())?;
         toml_file::check_ranges(name, &self.controller.ranges())?;
@@ -209,7 +211,7 @@ impl Profile {
         )
     }
 
-    /// What depends on the size of a flash block.
+    /// Checks the values that depend on the size of a flash block.
     fn check_sizes(
         &self,
         must: &dyn Fn(bool, &str, &str) -> Result<(), TomlError>,
@@ -224,7 +226,7 @@ impl Profile {
         must(
             self.capacity_bytes / unit_bytes <= BLOCKS_MAX,
             "flash.pages_per_block",
-            "larger for this capacity: at most 2097152 flash blocks in all",
+            "larger for this capacity: at most 2097152 flash blocks in total",
         )?;
         let zone_blocks = 2 * u64::from(controller.fast_zone_units);
         let log_blocks = u64::from(controller.log_blocks) + zone_blocks;
@@ -250,14 +252,14 @@ impl Profile {
             "no more than the pages of the log",
         )?;
         must(
-            (1..=controller.log_blocks).contains(&controller.clean_up_blocks),
-            "controller.clean_up_blocks",
+            (1..=controller.log_blocks).contains(&controller.gc_log_blocks),
+            "controller.gc_log_blocks",
             "1 to controller.log_blocks",
         )
     }
 }
 
-/// A page leaves the chip over a bus, and charge takes its time: no chip programs quicker.
+/// Limited by the transfer to the chip and by the physics of programming: no chip programs faster.
 const PROGRAM_US: RangeInclusive<u32> = 10..=100_000;
 
 impl Flash {
@@ -360,14 +362,14 @@ mod tests {
     }
 
     #[test]
-    fn every_card_that_comes_along_is_possible() {
+    fn every_bundled_card_is_valid() {
         for (name, _) in crate::CARDS {
             Profile::named(name).unwrap();
         }
     }
 
     #[test]
-    fn impossible_values_are_refused_by_name_and_range() {
+    fn values_out_of_range_are_rejected_with_name_and_range() {
         assert_eq!(
             changed("pages_per_block = 64", "pages_per_block = 0"),
             "my.toml: `flash.pages_per_block` is 0; it must be 4 to 4096"
@@ -382,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_that_do_not_fit_each_other_are_refused() {
+    fn sizes_that_do_not_fit_together_are_rejected() {
         for (from, to, part) in [
             (
                 "planes = 1",
@@ -447,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_and_missing_keys_are_refused_with_their_line() {
+    fn unknown_and_missing_keys_are_rejected_with_their_line() {
         let unknown = changed("erase_us = 3000", "erase_us = 3000\ncolour = 1");
         assert!(unknown.starts_with("my.toml, line "), "{unknown}");
         assert!(unknown.contains("unknown field `colour`"), "{unknown}");
@@ -456,7 +458,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_card_lists_those_there_are() {
+    fn an_unknown_card_name_lists_the_bundled_cards() {
         let error = Profile::named("class11").unwrap_err().to_string();
         assert!(
             error.contains("class11") && error.contains("class10-16g"),

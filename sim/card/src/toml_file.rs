@@ -1,11 +1,11 @@
-//! Profiles and boards as TOML, and what is wrong with them.
+//! Profiles and boards as TOML, and their error messages.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt;
 use std::ops::RangeInclusive;
 
-/// Cards that come along: name and TOML.
+/// Bundled cards: name and TOML.
 pub const CARDS: &[(&str, &str)] = &[
     ("class10-16g", include_str!("../profiles/class10-16g.toml")),
     ("class4", include_str!("../profiles/class4.toml")),
@@ -41,7 +41,7 @@ pub const CARDS: &[(&str, &str)] = &[
     ("kioxia-16g", include_str!("../profiles/kioxia-16g.toml")),
 ];
 
-/// Boards that come along: name and TOML.
+/// Bundled boards: name and TOML.
 pub const BOARDS: &[(&str, &str)] = &[
     ("esp32", include_str!("../boards/esp32.toml")),
     ("esp32-s3-spi", include_str!("../boards/esp32-s3-spi.toml")),
@@ -56,7 +56,7 @@ pub const BOARDS: &[(&str, &str)] = &[
     ("linux-reader", include_str!("../boards/linux-reader.toml")),
 ];
 
-/// Why a profile or board is not usable: one sentence with place and remedy.
+/// Error in a profile or board: one sentence with location and remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TomlError(String);
 
@@ -74,7 +74,7 @@ impl TomlError {
     }
 }
 
-/// A number and what it may be.
+/// A number with its allowed range.
 pub(crate) struct Range {
     field: &'static str,
     value: u32,
@@ -118,28 +118,28 @@ pub(crate) fn find(
     found.map(|(_, text)| *text).ok_or_else(|| {
         let known: Vec<_> = all.iter().map(|(name, _)| *name).collect();
         TomlError(format!(
-            "there is no {kind} named {name}; there are: {}, or give a TOML file with its {content}",
+            "there is no {kind} named {name}; choose one of: {}; or pass a TOML file with a {content}",
             known.join(", ")
         ))
     })
 }
 
-/// Writes TOML.
+/// Serialises a value as TOML.
 pub(crate) fn write<T: Serialize>(value: &T) -> Result<String, TomlError> {
     toml::to_string(value).map_err(|error| TomlError(error.to_string()))
 }
 
-/// Reads TOML; `name` stands in messages.
+/// Parses TOML; error messages start with `name`.
 ///
 /// # Errors
-/// If it is not TOML, or not what `T` wants: with the line, in one sentence.
+/// If the text is not TOML or does not match `T`: one sentence with the line.
 pub fn parse<T: DeserializeOwned>(name: &str, text: &str) -> Result<T, TomlError> {
     toml::from_str(text).map_err(|error| {
-        let place = error.span().map(|span| {
+        let location = error.span().map(|span| {
             let line = 1 + text[..span.start].matches('\n').count();
             format!(", line {line}")
         });
         let message = error.message().replace('\n', ", ");
-        TomlError(format!("{name}{}: {message}", place.unwrap_or_default()))
+        TomlError(format!("{name}{}: {message}", location.unwrap_or_default()))
     })
 }

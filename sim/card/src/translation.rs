@@ -1,9 +1,9 @@
-//! The flash translation layer: page-mapped log blocks over block-mapped data.
+//! The flash translation layer (FTL): a hybrid mapping with page-mapped log blocks over block-mapped data.
 //!
-//! Flash is written in pages, in order within a block, and erased in whole blocks. A logical unit
-//! (one block's worth of addresses) is held by one data block. What does not come in order goes to a
-//! small shared log, page by page, until the log is full and has to be cleaned up. That clean-up is
-//! the stall.
+//! Flash is programmed in pages, in order within a block, and erased in whole blocks. One data block holds
+//! a logical unit (one block's worth of addresses). Pages that do not arrive in order go to a small set of
+//! shared log blocks until these are full and have to be garbage collected. That garbage collection is the
+//! write stall.
 //!
 //! ```text
 //!             block written
@@ -12,27 +12,28 @@
 //!             in the fast zone? ── yes ──> program it to the zone's own log ── full? ──> free the
 //!                   │ no                   oldest block: copy its valid pages to the head
 //!                   v
-//!        page whole, next in an open unit? ── yes ──> program it there ── unit full? ──> switch
-//!                   │ no (or page 0: opens a unit)                        merge: erase the old block
+//!      page complete, next in an open unit? ── yes ──> program it there ── unit full? ──> switch
+//!                   │ no (or page 0: opens a unit)                         merge: erase the old block
 //!                   v
-//!        program it to the log, so that it is durable
+//!        program it to a log block, so that it is durable
 //!                   │  log block full
 //!                   v
 //!        next log block; too many? ──> free the oldest, or several: every unit with a valid page in
-//!                                      one is merged whole (read and program all its pages, erase),
+//!                                      one gets a full merge (read and program all its pages, erase),
 //!                                      then the log block is erased
 //! ```
 //!
-//! Opening a unit beyond the limit closes the oldest one: the pages it still lacks are copied
-//! (partial merge). After so many erases a cold block is moved to even out wear.
+//! Opening a unit beyond the limit closes the oldest one: the pages it still lacks are copied (partial
+//! merge). After a fixed number of erases, a cold block is moved to even out wear.
 //!
-//! All of this is *clean-up*. It happens while the host waits, up to a limit for each write; what is
-//! left is owed, and paid by later writes, or when the host is idle if the controller cleans up then.
-//! What it begins by itself it puts aside when the host comes back. A log takes its next block only
-//! when its share of what is owed is paid, because that block is what clean-up frees.
+//! All of this is *garbage collection*. It runs while the host waits, up to a limit per write. The
+//! remainder is *garbage-collection debt*: later writes run it, or the controller does when the host is
+//! idle, if it collects garbage then. Garbage collection begun while idle is postponed when the host
+//! returns. The log takes its next block only after the corresponding share of the debt has been run,
+//! because that garbage collection is what frees the block.
 //!
-//! How cheap cards work inside is told in "Flash memory card design" (Linaro wiki) and "Optimizing
-//! Linux with cheap flash drives" (LWN, 2011): open units, the zone for the FAT, clean-up.
+//! References on cheap cards: "Flash memory card design" (Linaro wiki) and "Optimizing Linux with cheap
+//! flash drives" (LWN, 2011), which describe open units, the zone for the FAT, and garbage collection.
 
 mod blocks;
 mod log;
@@ -45,7 +46,7 @@ use log::Log;
 use std::collections::VecDeque;
 use std::ops::{Range, RangeInclusive};
 
-/// A unit that is being written in order into a fresh block.
+/// A unit that is being written in order to a fresh block.
 #[derive(Clone)]
 struct OpenUnit {
     unit: u32,
@@ -57,16 +58,16 @@ struct OpenUnit {
 #[derive(Clone)]
 struct RamPage {
     page: u32,
-    /// A bit for each block written since the page was last whole.
+    /// One bit per block written since the page was last complete.
     written: u64,
 }
 
-/// What a write keeps the host waiting for.
+/// Work of a write that the host waits for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Written {
-    /// All of it.
+    /// Total work.
     pub(crate) work: Work,
-    /// The last part of it, in which the page is programmed.
+    /// Last phase of it, in which the page is programmed.
     pub(crate) program_ns: u64,
 }
 
@@ -76,23 +77,24 @@ pub(crate) struct Translation {
     blocks: Blocks,
     log: Log,
     log_blocks_max: u32,
-    /// Blocks of the log that are freed together when it is full.
-    clean_up_blocks: u32,
+    /// Log blocks freed together when the log is full.
+    gc_log_blocks: u32,
     zone: Log,
     zone_units: u32,
     /// Oldest first.
     open: VecDeque<OpenUnit>,
     /// Least recently written first.
     ram: VecDeque<RamPage>,
-    /// Clean-up that writes wait for and that is not done yet.
-    owed: Work,
-    /// Log blocks that what is owed will have freed.
-    blocks_owed: u64,
-    /// Clean-up begun while the host was idle; the host waits for it only if the log has no block left.
-    begun_idle: Work,
-    /// Clean-up that one write may wait for, in ns.
+    /// Garbage-collection debt: work that writes have to wait for.
+    gc_debt: Work,
+    /// Log blocks that the debt will have freed.
+    debt_blocks: u64,
+    /// Garbage collection begun while the host was idle; the host waits for it only if the log has no block
+    /// left.
+    idle_gc: Work,
+    /// Longest garbage collection that one write waits for, in ns.
     stall_limit_ns: u64,
-    /// Log blocks that are kept free when the host is idle.
+    /// Log blocks that garbage collection keeps free while the host is idle.
     idle_free_blocks: u32,
     blocks_per_page: u64,
     pages_per_unit: u32,
@@ -100,30 +102,30 @@ pub(crate) struct Translation {
     ram_pages_max: usize,
     wear_levelling_erases: u64,
     next_wear_move: u64,
-    /// The unit whose block is moved next.
+    /// Unit whose block is moved next.
     next_cold_unit: u32,
 }
 
-/// What a fast zone takes of flash: its cells hold one bit where others may hold two, and half of its
-/// pages are superseded when clean-up comes by.
+/// Blocks per unit of the fast zone: its cells hold one bit where others may hold two, and half of its
+/// pages have been superseded when they are garbage collected.
 const ZONE_BLOCKS_PER_UNIT: u32 = 2;
 
 impl Translation {
     pub(crate) fn new(profile: &Profile, seed: Seed) -> Translation {
         let (flash, controller) = (&profile.flash, profile.controller);
         let zone_blocks_max = controller.fast_zone_units * ZONE_BLOCKS_PER_UNIT;
-        // Each log has a block more: it is written to while the oldest is cleaned up.
-        let beside_units = controller.log_blocks + 1 + zone_blocks_max + 1 + controller.open_units;
+        // Each log has one extra block, which is written to while the oldest is garbage collected.
+        let other_blocks = controller.log_blocks + 1 + zone_blocks_max + 1 + controller.open_units;
         let mut translation = Translation {
             nand: Nand::new(profile, seed),
-            blocks: Blocks::new(profile, beside_units, seed),
+            blocks: Blocks::new(profile, other_blocks, seed),
             log: Log::new(
                 controller.log_blocks + 1,
                 flash.pages_per_block,
                 profile.units(),
             ),
             log_blocks_max: controller.log_blocks,
-            clean_up_blocks: controller.clean_up_blocks,
+            gc_log_blocks: controller.gc_log_blocks,
             zone: Log::new(
                 zone_blocks_max + 1,
                 flash.pages_per_block,
@@ -132,9 +134,9 @@ impl Translation {
             zone_units: controller.fast_zone_units,
             open: VecDeque::new(),
             ram: VecDeque::new(),
-            owed: Work::default(),
-            blocks_owed: 0,
-            begun_idle: Work::default(),
+            gc_debt: Work::default(),
+            debt_blocks: 0,
+            idle_gc: Work::default(),
             stall_limit_ns: u64::from(controller.stall_limit_us) * 1000,
             idle_free_blocks: controller.idle_free_blocks,
             blocks_per_page: profile.page_bytes() / BLOCK_BYTES as u64,
@@ -149,13 +151,13 @@ impl Translation {
         translation
     }
 
-    /// Leaves the log as who had the card before left it: each block with pages of a unit of its own, the
-    /// units spread over the card.
+    /// Fills the log as previous use of the card has left it: each block holds pages of one unit, and the
+    /// units are spread over the card.
     fn use_log(&mut self, pages: u32) {
         let distance = self.blocks.units() / (self.log_blocks_max + 1);
         for page in 0..pages {
             if self.log.is_full() {
-                self.log.extend(self.blocks.take());
+                self.log.extend(self.blocks.allocate());
             }
             let (block, within) = (page / self.pages_per_unit, page % self.pages_per_unit);
             let unit = ((block + 1) * distance).min(self.blocks.units() - 1);
@@ -179,7 +181,7 @@ impl Translation {
         self.blocks.is_worn_out()
     }
 
-    /// Blocks that share a page.
+    /// Returns the number of blocks per page.
     pub(crate) fn blocks_per_page(&self) -> u64 {
         self.blocks_per_page
     }
@@ -195,7 +197,7 @@ impl Translation {
         work
     }
 
-    /// Writes consecutive blocks by one command, until they are durable.
+    /// Writes consecutive blocks of one command until they are durable.
     pub(crate) fn write(&mut self, start: u64, count: u64) -> Written {
         let mut written = Written::default();
         for page in self.pages(start, count) {
@@ -207,45 +209,45 @@ impl Translation {
             written.program_ns = program.ns;
         }
         self.level_wear();
-        written.work += pay(&mut self.owed, self.stall_limit_ns);
+        written.work += run_gc(&mut self.gc_debt, self.stall_limit_ns);
         written
     }
 
-    /// Forgets consecutive blocks. Nothing is erased now: one page notes that they are empty, and pages
-    /// of the log that hold nothing else need not be merged later.
-    pub(crate) fn forget(&mut self, start: u64, count: u64) -> Work {
+    /// Marks consecutive blocks as empty. Nothing is erased: one page records that they are empty, and log
+    /// pages that hold only such blocks need no merge later.
+    pub(crate) fn discard(&mut self, start: u64, count: u64) -> Work {
         let first = start.div_ceil(self.blocks_per_page) as u32;
         let end = ((start + count) / self.blocks_per_page) as u32;
         if first < end {
-            self.log.forget_range(first..end);
+            self.log.invalidate_range(first..end);
             let zone_pages = self.zone_units * self.pages_per_unit;
             self.zone
-                .forget_range(first.min(zone_pages)..end.min(zone_pages));
+                .invalidate_range(first.min(zone_pages)..end.min(zone_pages));
             self.ram
                 .retain(|buffer| !(first..end).contains(&buffer.page));
         }
         self.nand.log_program()
     }
 
-    /// Cleans up while the host wants nothing for so long, in ns; tells what was done.
+    /// Runs garbage collection while the host is idle for `idle_ns`; returns the work done.
     pub(crate) fn idle(&mut self, idle_ns: u64) -> Work {
         let mut done = Work::default();
         if self.idle_free_blocks == 0 {
             return done;
         }
         loop {
-            done += pay(&mut self.owed, idle_ns - done.ns);
-            done += pay(&mut self.begun_idle, idle_ns - done.ns);
+            done += run_gc(&mut self.gc_debt, idle_ns - done.ns);
+            done += run_gc(&mut self.idle_gc, idle_ns - done.ns);
             let has_enough = self.log.blocks() + self.idle_free_blocks <= self.log_blocks_max;
             if done.ns == idle_ns || has_enough {
                 return done;
             }
             self.free_oldest_log_block();
-            self.begun_idle = std::mem::take(&mut self.owed);
+            self.idle_gc = std::mem::take(&mut self.gc_debt);
         }
     }
 
-    /// What is in RAM is lost; it is in flash already.
+    /// Discards the RAM; its contents are in flash already.
     pub(crate) fn power_cut(&mut self) {
         self.ram.clear();
     }
@@ -255,9 +257,9 @@ impl Translation {
         (start / self.blocks_per_page) as u32..end as u32
     }
 
-    /// Writes blocks of one page; returns what comes before it is programmed, and its programming.
+    /// Writes blocks of one page; returns the work before it is programmed, and its programming.
     fn write_page(&mut self, page: u32, first_block: u64, blocks: u64) -> (Work, Work) {
-        let whole = u64::MAX >> (64 - self.blocks_per_page);
+        let complete = u64::MAX >> (64 - self.blocks_per_page);
         let written = (u64::MAX >> (64 - blocks)) << first_block;
         let mut before = Work::default();
         let is_newest = self.ram.back().is_some_and(|buffer| buffer.page == page);
@@ -265,36 +267,36 @@ impl Translation {
             let ram_page = match self.ram.iter().position(|buffer| buffer.page == page) {
                 Some(at) => self.ram.remove(at).unwrap_or(RamPage { page, written: 0 }),
                 None => {
-                    // The rest of the page is fetched, unless all of it is written.
-                    if written != whole {
+                    // Fetch the rest of the page, unless it is overwritten entirely.
+                    if written != complete {
                         before = self.nand.read();
                     }
                     RamPage { page, written: 0 }
                 }
             };
-            // What is evicted is in flash already.
+            // The evicted page is in flash already.
             if self.ram.len() == self.ram_pages_max {
                 self.ram.pop_front();
             }
             self.ram.push_back(ram_page);
         }
-        let mut is_whole = false;
+        let mut is_complete = false;
         if let Some(buffer) = self.ram.back_mut() {
             buffer.written |= written;
-            is_whole = buffer.written == whole;
-            if is_whole {
+            is_complete = buffer.written == complete;
+            if is_complete {
                 buffer.written = 0;
             }
         }
-        let (room, program) = match is_whole {
+        let (room, program) = match is_complete {
             _ if page / self.pages_per_unit < self.zone_units => self.append_to_zone(page),
-            true => self.place_whole_page(page),
+            true => self.write_complete_page(page),
             false => self.append_to_log(page),
         };
         (before + room, program)
     }
 
-    fn place_whole_page(&mut self, page: u32) -> (Work, Work) {
+    fn write_complete_page(&mut self, page: u32) -> (Work, Work) {
         let (unit, within) = (page / self.pages_per_unit, page % self.pages_per_unit);
         if within == 0 && self.open_units_max > 0 {
             self.open_unit(unit);
@@ -307,28 +309,28 @@ impl Translation {
     }
 
     fn append_to_unit(&mut self, at: usize, page: u32) -> Work {
-        self.log.forget(page);
+        self.log.invalidate(page);
         let open = &mut self.open[at];
         let program = self.nand.program(open.next_page);
         open.next_page += 1;
         if open.next_page == self.pages_per_unit {
             let (unit, block) = (open.unit, open.block);
             self.open.remove(at);
-            let old = self.blocks.place_unit(unit, block);
-            self.owe_erase(old);
+            let old = self.blocks.map_unit(unit, block);
+            self.defer_erase(old);
         }
         program
     }
 
-    /// Starts a unit in a fresh block. One that was under way, of this unit or the oldest beyond the
-    /// limit, is closed first.
+    /// Opens a unit in a fresh block. If the same unit is open already, or the limit is reached, that unit
+    /// or the oldest is closed first.
     fn open_unit(&mut self, unit: u32) {
         if let Some(at) = self.open.iter().position(|open| open.unit == unit) {
             self.close_unit(at);
         } else if self.open.len() == self.open_units_max {
             self.close_unit(0);
         }
-        let block = self.blocks.take();
+        let block = self.blocks.allocate();
         self.open.push_back(OpenUnit {
             unit,
             next_page: 0,
@@ -336,9 +338,9 @@ impl Translation {
         });
     }
 
-    /// Copies the pages that the fresh block lacks (partial merge) and erases the old one. A page of
-    /// the fresh block that was written again since is in the log; flash cannot program it twice, so
-    /// then all pages go to yet another block (full merge).
+    /// Copies the pages that the fresh block lacks (partial merge) and erases the old block. If a page of
+    /// the fresh block has been rewritten since, its newest version is in the log; because flash cannot
+    /// program it twice, all pages then go to another block (full merge).
     fn close_unit(&mut self, at: usize) {
         let Some(OpenUnit {
             unit,
@@ -351,29 +353,29 @@ impl Translation {
         let first = unit * self.pages_per_unit;
         if self.log.holds_any(unit, first..first + next_page) {
             self.copy_unit(unit);
-            return self.owe_erase(block);
+            return self.defer_erase(block);
         }
-        self.log.forget_unit(unit);
-        self.owed += self.nand.copy(next_page..self.pages_per_unit);
-        let old = self.blocks.place_unit(unit, block);
-        self.owe_erase(old);
+        self.log.invalidate_unit(unit);
+        self.gc_debt += self.nand.copy(next_page..self.pages_per_unit);
+        let old = self.blocks.map_unit(unit, block);
+        self.defer_erase(old);
     }
 
     fn append_to_log(&mut self, page: u32) -> (Work, Work) {
         let mut room = Work::default();
         if self.log.is_full() {
-            room = self.pay_for_log_block();
-            self.log.extend(self.blocks.take());
+            room = self.run_gc_for_log_block();
+            self.log.extend(self.blocks.allocate());
             if self.log.blocks() > self.log_blocks_max {
-                (0..self.clean_up_blocks).for_each(|_| self.free_oldest_log_block());
-                self.blocks_owed = self.clean_up_blocks.into();
+                (0..self.gc_log_blocks).for_each(|_| self.free_oldest_log_block());
+                self.debt_blocks = self.gc_log_blocks.into();
             }
         }
         self.log.push(page);
         (room, self.nand.log_program())
     }
 
-    /// Merges every unit that has a valid page in the oldest block of the log.
+    /// Merges every unit that has a valid page in the oldest log block.
     fn free_oldest_log_block(&mut self) {
         let mut from = 0;
         while let Some((slot, page)) = self.log.next_in_oldest(from) {
@@ -385,27 +387,27 @@ impl Translation {
             }
         }
         if let Some(block) = self.log.drop_oldest() {
-            self.owe_erase(block);
+            self.defer_erase(block);
         }
     }
 
-    /// Full merge: all pages of the unit, the newest version of each, go to a fresh block.
+    /// Performs a full merge: copies the newest version of every page of the unit to a fresh block.
     fn copy_unit(&mut self, unit: u32) {
-        self.log.forget_unit(unit);
-        let block = self.blocks.take();
-        self.owed += self.nand.copy(0..self.pages_per_unit);
-        let old = self.blocks.place_unit(unit, block);
-        self.owe_erase(old);
+        self.log.invalidate_unit(unit);
+        let block = self.blocks.allocate();
+        self.gc_debt += self.nand.copy(0..self.pages_per_unit);
+        let old = self.blocks.map_unit(unit, block);
+        self.defer_erase(old);
     }
 
-    /// The fast zone is mapped page by page, so that no unit of it is ever merged.
+    /// Appends a page to the fast zone, which is mapped page by page so that no unit of it is ever merged.
     fn append_to_zone(&mut self, page: u32) -> (Work, Work) {
         let mut room = Work::default();
-        // An oldest block whose pages are all valid fills the newest; the next oldest has its turn
-        // then. No more than half of all are valid.
+        // If all pages of the oldest block are valid, they fill the new block at once, and the next oldest
+        // follows. At most half of all pages are valid, so the loop ends.
         while self.zone.is_full() {
-            room += self.pay_all();
-            self.zone.extend(self.blocks.take());
+            room += self.run_all_gc();
+            self.zone.extend(self.blocks.allocate());
             if self.zone.blocks() > self.zone_units * ZONE_BLOCKS_PER_UNIT {
                 self.free_oldest_zone_block();
             }
@@ -414,65 +416,65 @@ impl Translation {
         (room, self.nand.log_program())
     }
 
-    /// Copies the valid pages of the oldest block to the newest, which has just been begun.
+    /// Copies the valid pages of the oldest block to the block just added.
     fn free_oldest_zone_block(&mut self) {
         let (mut copied, mut from) = (0, 0);
         while let Some((slot, page)) = self.zone.next_in_oldest(from) {
             self.zone.push(page);
             (copied, from) = (copied + 1, slot + 1);
         }
-        self.owed += self.nand.copy_to_log(copied);
+        self.gc_debt += self.nand.copy_to_log(copied);
         if let Some(block) = self.zone.drop_oldest() {
-            self.owe_erase(block);
+            self.defer_erase(block);
         }
     }
 
-    fn owe_erase(&mut self, block: u32) {
-        self.owed += self.blocks.erase(block, &mut self.nand);
+    fn defer_erase(&mut self, block: u32) {
+        self.gc_debt += self.blocks.erase(block, &mut self.nand);
     }
 
-    /// The next block of the log is the first that clean-up frees.
-    fn pay_for_log_block(&mut self) -> Work {
-        if self.blocks_owed <= 1 {
-            return self.pay_all();
+    /// Runs the share of the debt that frees the next log block.
+    fn run_gc_for_log_block(&mut self) -> Work {
+        if self.debt_blocks <= 1 {
+            return self.run_all_gc();
         }
-        let share_ns = self.owed.ns / self.blocks_owed;
-        self.blocks_owed -= 1;
-        pay(&mut self.owed, share_ns)
+        let share_ns = self.gc_debt.ns / self.debt_blocks;
+        self.debt_blocks -= 1;
+        run_gc(&mut self.gc_debt, share_ns)
     }
 
-    fn pay_all(&mut self) -> Work {
-        self.blocks_owed = 0;
-        std::mem::take(&mut self.owed) + std::mem::take(&mut self.begun_idle)
+    fn run_all_gc(&mut self) -> Work {
+        self.debt_blocks = 0;
+        std::mem::take(&mut self.gc_debt) + std::mem::take(&mut self.idle_gc)
     }
 
-    /// Moves a block that is seldom written, so that its place wears as well: one unit after the other.
+    /// Moves a rarely written block, one unit after the other, so that its old place wears as well.
     fn level_wear(&mut self) {
         if self.blocks.erases() < self.next_wear_move {
             return;
         }
-        let block = self.blocks.take_most_worn();
-        self.owed += self.nand.copy(0..self.pages_per_unit);
-        let old = self.blocks.place_unit(self.next_cold_unit, block);
-        self.owe_erase(old);
+        let block = self.blocks.allocate_most_worn();
+        self.gc_debt += self.nand.copy(0..self.pages_per_unit);
+        let old = self.blocks.map_unit(self.next_cold_unit, block);
+        self.defer_erase(old);
         self.next_cold_unit = (self.next_cold_unit + 1) % self.blocks.units();
         self.next_wear_move = self.blocks.erases() + self.wear_levelling_erases;
     }
 }
 
-/// Works off what is owed, for at most so long; returns what was done.
-fn pay(owed: &mut Work, limit_ns: u64) -> Work {
-    if owed.ns <= limit_ns {
-        return std::mem::take(owed);
+/// Reduces the debt by at most `limit_ns`; returns the work done.
+fn run_gc(gc_debt: &mut Work, limit_ns: u64) -> Work {
+    if gc_debt.ns <= limit_ns {
+        return std::mem::take(gc_debt);
     }
-    let share = limit_ns as f64 / owed.ns as f64;
-    let paid = Work {
+    let share = limit_ns as f64 / gc_debt.ns as f64;
+    let done = Work {
         ns: limit_ns,
-        nj: (owed.nj as f64 * share) as u64,
+        nj: (gc_debt.nj as f64 * share) as u64,
     };
-    owed.ns -= paid.ns;
-    owed.nj -= paid.nj;
-    paid
+    gc_debt.ns -= done.ns;
+    gc_debt.nj -= done.nj;
+    done
 }
 
 #[cfg(test)]

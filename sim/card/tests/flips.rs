@@ -1,29 +1,29 @@
-//! Each bit on the line flipped, one at a time: with checksums on no driver takes wrong data for right.
+//! Every bit on the bus flipped in turn: with checksums on, no driver accepts wrong data.
 
 mod reference;
 mod rig;
 
-use cardiograph_sim_card::wire::{Strike, Wire};
+use cardiograph_sim_card::wire::{Fault, Wire};
 use cardiograph_sim_card::{Block, Defects};
 use embedded_sdmmc::{BlockDevice, BlockIdx};
-use rig::{bytes, data, held};
+use rig::{bytes, data, stored};
 
-/// Slow, so that waiting takes few bytes.
+/// Slow, so that busy times take few bytes.
 const CLOCK_HZ: u32 = 1_000_000;
 const BLOCK: u32 = 5;
 const BLOCKS: u64 = 8;
 
-/// A block written and read back by a driver.
+/// Result of a driver that writes a block and reads it back.
 struct Driven {
     wire: Wire,
-    /// Bytes that it took after initialisation.
+    /// Bytes exchanged after initialisation.
     bytes: u64,
     is_written: bool,
     back: Option<Block>,
 }
 
-/// A strike so many bytes after initialisation.
-type Flip = Option<(u64, Strike)>;
+/// A fault with its number of bytes after initialisation.
+type Flip = Option<(u64, Fault)>;
 type Drive = fn(crc: bool, flip: Flip) -> Driven;
 
 fn wire() -> Wire {
@@ -33,11 +33,11 @@ fn wire() -> Wire {
     rig::wire_of(card, CLOCK_HZ)
 }
 
-/// Bytes so far; the strike comes after so many more.
+/// Injects the fault; returns the number of bytes so far.
 fn begin(wire: &Wire, flip: Flip) -> u64 {
     let bytes = bytes(wire);
-    if let Some((after, strike)) = flip {
-        wire.card().strike(bytes + after, strike);
+    if let Some((after, fault)) = flip {
+        wire.card().inject(bytes + after, fault);
     }
     bytes
 }
@@ -75,16 +75,16 @@ fn by_embedded_sdmmc(crc: bool, flip: Flip) -> Driven {
     }
 }
 
-/// How many flips of how many a driver took for nothing, although data were wrong.
+/// Number of flips, and of those after which a driver reported success although data were wrong.
 #[derive(Debug, Default)]
 struct Outcome {
     flips: u32,
     noticed: u32,
-    /// The write was taken, and the card holds something else.
+    /// The write succeeded, but the card holds other data.
     wrong_on_card: u32,
-    /// The read was taken, and is not what the card holds.
+    /// The read succeeded, but returned other data than the card holds.
     wrong_at_host: u32,
-    /// A block that nobody wrote has changed.
+    /// A block that was not written has changed.
     neighbours: u32,
 }
 
@@ -92,12 +92,12 @@ fn flip_each_bit(drive: Drive, crc: bool) -> Outcome {
     let mut outcome = Outcome::default();
     for byte in 0..drive(crc, None).bytes {
         for bit in 0..8 {
-            for strike in [Strike::FlipToCard { bit }, Strike::FlipToHost { bit }] {
-                let driven = drive(crc, Some((byte, strike)));
-                let new = held(&driven.wire, BLOCK.into());
+            for fault in [Fault::FlipToCard { bit }, Fault::FlipToHost { bit }] {
+                let driven = drive(crc, Some((byte, fault)));
+                let new = stored(&driven.wire, BLOCK.into());
                 let is_new = new == data(1, BLOCK.into());
                 let others = (0..BLOCKS).filter(|block| *block != BLOCK.into());
-                let is_apart = |block| held(&driven.wire, block) == data(0, block);
+                let is_apart = |block| stored(&driven.wire, block) == data(0, block);
                 outcome.flips += 1;
                 outcome.noticed += u32::from(!driven.is_written || driven.back.is_none());
                 outcome.wrong_on_card += u32::from(driven.is_written && !is_new);
@@ -109,7 +109,7 @@ fn flip_each_bit(drive: Drive, crc: bool) -> Outcome {
     outcome
 }
 
-/// Flips that meet the 514 bytes of data and checksum, on their way to the card and back.
+/// Flips in the 514 bytes of data and checksum, in both directions.
 const FLIPS_OF_DATA: u32 = 2 * 8 * 514;
 
 fn check_with_checksums(drive: Drive) {
@@ -122,24 +122,24 @@ fn check_with_checksums(drive: Drive) {
 }
 
 #[test]
-fn with_checksums_a_driver_of_ours_notices_each_flip_that_matters() {
+fn with_checksums_the_reference_driver_detects_each_relevant_flip() {
     check_with_checksums(by_ours);
 }
 
 #[test]
-fn with_checksums_embedded_sdmmc_notices_each_flip_that_matters() {
+fn with_checksums_embedded_sdmmc_detects_each_relevant_flip() {
     check_with_checksums(by_embedded_sdmmc);
 }
 
-/// Why they should be on.
+/// The reason for keeping checksums on.
 #[test]
-fn without_checksums_each_flip_of_data_goes_through() {
+fn without_checksums_flips_of_data_are_not_detected() {
     for drive in [by_ours as Drive, by_embedded_sdmmc] {
         let outcome = flip_each_bit(drive, false);
         println!("{outcome:?}");
         assert!(outcome.wrong_on_card >= 8 * 512);
         assert!(outcome.wrong_at_host >= 8 * 512);
-        // An address that is wrong hits another block.
+        // A wrong address hits another block.
         assert!(outcome.neighbours > 0);
     }
 }

@@ -1,21 +1,21 @@
-//! Power is cut at every byte: every block is old or new, and new if it was durable.
+//! Power cuts at every byte: each block is old or new, and new if it was durable.
 
 mod reference;
 mod rig;
 
-use cardiograph_sim_card::wire::{ChipSelect, SpiBus, Strike, Wire, crc};
+use cardiograph_sim_card::wire::{ChipSelect, Fault, SpiBus, Wire, crc};
 use cardiograph_sim_card::{BitErrors, Block, Counterfeit, Defects, TornPage};
 use embedded_sdmmc::{BlockDevice, BlockIdx};
 use reference::{Driver, Failure};
-use rig::{data, held, promised};
+use rig::{data, ideal, stored};
 use std::num::NonZeroU64;
 
-/// Slow, so that busy takes few bytes.
+/// Slow, so that busy times take few bytes.
 const CLOCK_HZ: u32 = 1_000_000;
-/// Blocks looked at: two whole pages, more than are written.
+/// Blocks checked: two whole pages, which includes blocks that are not written.
 const BLOCKS: u64 = 16;
 
-/// A card that holds version 0 of all blocks.
+/// Returns a card that holds version 0 of all blocks.
 fn wire(defects: Defects) -> Wire {
     let mut card = rig::card(defects);
     let first: Vec<Block> = (0..BLOCKS).map(|block| data(0, block)).collect();
@@ -23,7 +23,7 @@ fn wire(defects: Defects) -> Wire {
     rig::wire_of(card, CLOCK_HZ)
 }
 
-/// Version of a block after so many writes of the workload.
+/// Returns the version of a block after this many writes of the workload.
 fn version(writes: u8, block: u64) -> u8 {
     match (writes, block) {
         (1 | 2, 5) => writes,
@@ -32,7 +32,7 @@ fn version(writes: u8, block: u64) -> u8 {
     }
 }
 
-/// A block twice, then ten blocks in a stream that begins and ends within a page; reads last.
+/// Writes a block twice, then ten blocks in a stream that begins and ends within a page; then reads.
 fn workload(driver: &mut Driver<SpiBus, ChipSelect>, writes: &mut u8) -> Result<(), Failure> {
     driver.init()?;
     for number in 1..3 {
@@ -46,10 +46,10 @@ fn workload(driver: &mut Driver<SpiBus, ChipSelect>, writes: &mut u8) -> Result<
     driver.read(5, &mut [[0; 512]])
 }
 
-/// Runs the workload until power is cut at a byte; tells how many writes were done.
+/// Runs the workload with a power cut at a byte; returns the number of completed writes.
 fn cut_at(byte: u64, defects: Defects) -> (Wire, u8) {
     let wire = wire(defects);
-    wire.card().strike(byte, Strike::PowerCut);
+    wire.card().inject(byte, Fault::PowerCut);
     let mut writes = 0;
     let result = workload(&mut rig::driver(&wire, false), &mut writes);
     assert!(result.is_err() || writes == 3);
@@ -64,7 +64,7 @@ fn bytes_of_workload() -> u64 {
     wire.card().count().bytes
 }
 
-/// What a host that comes back reads must be the last version written, or the one that was under way.
+/// Checks for each cut that a host reads the last version written, or the one being written.
 fn check_each_cut(read: impl Fn(&Wire) -> Vec<Block>) {
     let bytes = bytes_of_workload();
     assert!(bytes > 8_000);
@@ -77,11 +77,11 @@ fn check_each_cut(read: impl Fn(&Wire) -> Vec<Block>) {
             let is_whole = *back == version(writes) || *back == version(3.min(writes + 1));
             assert!(is_whole, "cut at byte {byte}: block {block}");
         }
-        wire.card().card().promised(0, &mut back);
+        wire.card().card().load_ideal(0, &mut back);
         assert!(
             (0..)
                 .zip(&back)
-                .all(|(block, data)| held(&wire, block) == *data)
+                .all(|(block, data)| stored(&wire, block) == *data)
         );
         seen[usize::from(writes)] = true;
     }
@@ -89,7 +89,7 @@ fn check_each_cut(read: impl Fn(&Wire) -> Vec<Block>) {
 }
 
 #[test]
-fn a_cut_at_any_byte_leaves_whole_blocks_to_a_driver_of_ours() {
+fn after_a_cut_at_any_byte_the_reference_driver_reads_whole_blocks() {
     check_each_cut(|wire| {
         let mut back = vec![[0; 512]; BLOCKS as usize];
         let mut driver = rig::driver(wire, false);
@@ -100,7 +100,7 @@ fn a_cut_at_any_byte_leaves_whole_blocks_to_a_driver_of_ours() {
 }
 
 #[test]
-fn a_cut_at_any_byte_leaves_whole_blocks_to_embedded_sdmmc() {
+fn after_a_cut_at_any_byte_embedded_sdmmc_reads_whole_blocks() {
     check_each_cut(|wire| {
         let mut back = vec![embedded_sdmmc::Block::new(); BLOCKS as usize];
         let card = rig::embedded_sdmmc(wire, false);
@@ -109,7 +109,8 @@ fn a_cut_at_any_byte_leaves_whole_blocks_to_embedded_sdmmc() {
     });
 }
 
-/// Bytes of a host that does not look: a block alone, then a stream, each with time for its busy.
+/// Returns the bytes of a host that does not poll: a single block, then a stream, each followed by filler
+/// for its busy time.
 fn blind_host() -> Vec<u8> {
     let command = |index: u8, argument: u8| {
         let mut frame = [0x40 | index, 0, 0, 0, argument, 0];
@@ -126,9 +127,9 @@ fn blind_host() -> Vec<u8> {
     bytes
 }
 
-/// The tables of `docs/faults.md`: what is new at each cut follows from what the line shows.
+/// The tables of `docs/faults.md`: the bus traffic determines which blocks are new after each cut.
 #[test]
-fn blocks_are_new_from_the_byte_on_that_shows_the_end_of_busy() {
+fn blocks_are_new_from_the_byte_that_shows_the_end_of_busy() {
     let play = |cut: Option<usize>| {
         let wire = wire(Defects::default());
         rig::driver(&wire, false).init().unwrap();
@@ -136,23 +137,23 @@ fn blocks_are_new_from_the_byte_on_that_shows_the_end_of_busy() {
         card.select(true);
         if let Some(cut) = cut {
             let byte = card.count().bytes + cut as u64;
-            card.strike(byte, Strike::PowerCut);
+            card.inject(byte, Fault::PowerCut);
         }
-        let mut line = blind_host();
-        card.exchange_in_place(&mut line);
+        let mut traffic = blind_host();
+        card.exchange_in_place(&mut traffic);
         drop(card);
-        (wire, line)
+        (wire, traffic)
     };
-    let (_, line) = play(None);
-    let ends = |at: &usize| line[at - 1] == 0 && line[*at] == 0xFF;
-    // R1 is 0x00 too, and the third byte of silence after a command: no busy is that short.
-    let ends: Vec<usize> = (20..line.len())
-        .filter(|at| ends(at) && line[at - 20..*at].iter().all(|byte| *byte == 0))
+    let (_, traffic) = play(None);
+    let ends = |at: &usize| traffic[at - 1] == 0 && traffic[*at] == 0xFF;
+    // R1 is 0x00 as well, but every busy time is longer.
+    let ends: Vec<usize> = (20..traffic.len())
+        .filter(|at| ends(at) && traffic[at - 20..*at].iter().all(|byte| *byte == 0))
         .collect();
     let [single, first_page, second_page] = ends[..] else {
-        panic!("busy ends at {ends:?}");
+        panic!("expected three busy times, found ends at {ends:?}");
     };
-    for cut in 0..line.len() {
+    for cut in 0..traffic.len() {
         let (wire, _) = play(Some(cut));
         for block in 0..BLOCKS {
             let version = match block {
@@ -162,7 +163,7 @@ fn blocks_are_new_from_the_byte_on_that_shows_the_end_of_busy() {
                 _ => 0,
             };
             assert!(
-                held(&wire, block) == data(version, block),
+                stored(&wire, block) == data(version, block),
                 "cut {cut}: {block}"
             );
         }
@@ -170,7 +171,7 @@ fn blocks_are_new_from_the_byte_on_that_shows_the_end_of_busy() {
 }
 
 #[test]
-fn a_cut_at_any_instant_of_busy_leaves_the_block_old() {
+fn a_cut_during_busy_leaves_the_block_old() {
     for sixteenths in 0..=16 {
         let wire = wire(Defects::default());
         let mut driver = rig::driver(&wire, true);
@@ -181,12 +182,16 @@ fn a_cut_at_any_instant_of_busy_leaves_the_block_old() {
         clock.advance_ns(left_ns * sixteenths / 16);
         wire.card().power_cut();
         let version = u8::from(sixteenths == 16);
-        assert_eq!(held(&wire, 5), data(version, 5), "{sixteenths}/16 of busy");
+        assert_eq!(
+            stored(&wire, 5),
+            data(version, 5),
+            "{sixteenths}/16 of busy"
+        );
     }
 }
 
 #[test]
-fn a_burst_by_embedded_sdmmc_is_given_for_written_before_it_is_durable() {
+fn embedded_sdmmc_reports_a_burst_as_written_before_it_is_durable() {
     for waits in [false, true] {
         let wire = wire(Defects::default());
         let card = rig::embedded_sdmmc(&wire, false);
@@ -200,13 +205,13 @@ fn a_burst_by_embedded_sdmmc_is_given_for_written_before_it_is_durable() {
             wire.card().clock().advance_to_ns(until_ns);
         }
         wire.card().power_cut();
-        assert!(held(&wire, 7) == data(3, 7));
+        assert!(stored(&wire, 7) == data(3, 7));
         let version = if waits { 3 } else { 0 };
-        assert!((8..13).all(|block| held(&wire, block) == data(version, block)));
+        assert!((8..13).all(|block| stored(&wire, block) == data(version, block)));
     }
 }
 
-/// Cuts, after each of which a checker reads back, at which it finds other than what was promised.
+/// Returns the number of cuts after which the contents differ from the ideal ones.
 fn damaged_cuts(defects: Defects) -> usize {
     let is_damaged = |byte: &u64| {
         let (wire, _) = cut_at(*byte, defects);
@@ -215,10 +220,10 @@ fn damaged_cuts(defects: Defects) -> usize {
         (0..BLOCKS).any(|block| {
             let mut back = [[0; 512]];
             let read = driver.read(block as u32, &mut back);
-            read.is_err() || back[0] != promised(&wire, block)
+            read.is_err() || back[0] != ideal(&wire, block)
         })
     };
-    // Busy is some 75 bytes long.
+    // The busy time is about 75 bytes long.
     (0..bytes_of_workload())
         .step_by(23)
         .filter(is_damaged)
@@ -226,7 +231,7 @@ fn damaged_cuts(defects: Defects) -> usize {
 }
 
 #[test]
-fn a_checker_sees_what_each_defect_does_and_nothing_on_a_card_without() {
+fn each_defect_causes_detectable_damage_and_a_card_without_defects_has_none() {
     let none = Defects::default();
     assert_eq!(damaged_cuts(none), 0);
     let real_blocks = NonZeroU64::new(8).unwrap();

@@ -1,6 +1,6 @@
-//! Clocks of the SD bus, counted one by one. The formulas are written from the SD Physical Layer
-//! Simplified Specification: 4.7.2 and 4.9 for commands and responses, 3.6.1 for blocks, 4.12 for what
-//! lies between. How long the card takes comes from its twin, which has the same seed and no bus.
+//! Clocks of the SD bus, counted one by one. The formulas are derived from the SD Physical Layer Simplified
+//! Specification: 4.7.2 and 4.9 for commands and responses, 3.6.1 for blocks, 4.12 for the gaps between
+//! them. The busy time of the card is taken from a twin with the same seed and no bus.
 
 mod controller;
 
@@ -16,20 +16,20 @@ const LINES: [u64; 2] = [1, 4];
 
 const NWR: u64 = 2;
 const NAC: u64 = 2;
-/// NCRC, and start bit, status and end bit.
+/// NCRC, and the start bit, status and end bit.
 const CRC_STATUS: u64 = 2 + 5;
 
-/// Command, NCR and a response of 48 bits.
+/// Returns the clocks of a command, NCR and a response of 48 bits.
 fn exchange(ncr: u64) -> u64 {
     48 + ncr + 48
 }
 
-/// Start bit, data of one line, CRC16, end bit.
+/// Returns the clocks of a block: start bit, data of one line, CRC16, end bit.
 fn block(lines: u64) -> u64 {
     1 + 512 * 8 / lines + 16 + 1
 }
 
-/// What is seen of busy when so many clocks pass beforehand: the clocks that it lasts, and an end bit.
+/// Returns the clocks of busy that remain visible after `hidden` clocks, including the end bit.
 fn busy(busy_ns: u64, hidden: u64) -> u64 {
     match busy_ns.div_ceil(CLOCK_NS).saturating_sub(hidden) {
         0 => 0,
@@ -48,7 +48,7 @@ fn options(ncr_clocks: u8) -> Options {
     }
 }
 
-/// A card that is ready, rested for NRC, and its twin.
+/// Returns an initialised card, idle for NRC, and its twin.
 fn ready(lines: u64, ncr: u8) -> (Controller, Card) {
     let mut host = Controller::new(controller::card(1), options(ncr), CLOCK_HZ);
     host.start(width(lines));
@@ -56,14 +56,14 @@ fn ready(lines: u64, ncr: u8) -> (Controller, Card) {
     (host, controller::card(1))
 }
 
-/// Clocks that `act` takes.
+/// Returns the clocks that `act` takes.
 fn counted(host: &mut Controller, act: impl FnOnce(&mut Controller)) -> u64 {
     let before = host.card.clocks();
     act(host);
     host.card.clocks() - before
 }
 
-/// Every width with every NCR.
+/// Runs a test with every width and every NCR.
 fn each(test: impl Fn(u64, u8)) {
     for lines in LINES {
         for ncr in NCR {
@@ -78,7 +78,7 @@ fn put(host: &mut Controller, data: &Block) {
 }
 
 #[test]
-fn cmd24_takes_an_exchange_nwr_a_block_its_status_and_busy() {
+fn cmd24_takes_an_exchange_nwr_a_block_its_crc_status_and_busy() {
     each(|lines, ncr| {
         let (mut host, mut twin) = ready(lines, ncr);
         for number in 0..20 {
@@ -97,7 +97,7 @@ fn cmd24_takes_an_exchange_nwr_a_block_its_status_and_busy() {
 }
 
 #[test]
-fn a_burst_of_cmd25_takes_two_exchanges_and_per_block_nwr_itself_its_status_and_busy() {
+fn a_burst_of_cmd25_takes_two_exchanges_and_per_block_nwr_the_block_its_crc_status_and_busy() {
     each(|lines, ncr| {
         for blocks in [1, 2, 8, 64] {
             let (mut host, mut twin) = ready(lines, ncr);
@@ -105,7 +105,7 @@ fn a_burst_of_cmd25_takes_two_exchanges_and_per_block_nwr_itself_its_status_and_
             let clocks = counted(&mut host, |host| {
                 host.command(25, 3).unwrap();
                 (0..blocks).for_each(|_| put(host, &data));
-                // No gap before it: the last response was long ago.
+                // No gap before CMD25: the last response was long ago.
                 host.command(12, 0).unwrap();
                 assert!(host.wait());
             });
@@ -114,7 +114,7 @@ fn a_burst_of_cmd25_takes_two_exchanges_and_per_block_nwr_itself_its_status_and_
                 let busy_ns = twin.stream_write(0, block_at, &data).unwrap();
                 formula += NWR + block(lines) + CRC_STATUS + busy(busy_ns, CRC_STATUS);
             }
-            // Busy begins with the end of CMD12.
+            // Busy begins at the end of CMD12.
             formula += busy(twin.stream_end(0), u64::from(ncr) + 48);
             assert_eq!(clocks, formula, "{blocks} blocks");
         }
@@ -132,7 +132,7 @@ fn cmd17_takes_a_command_the_access_time_and_a_block() {
                 assert!(host.read(&mut data));
             });
             let wait_ns = twin.read(0, number.into(), true, &mut data).unwrap();
-            // The access time counts from the end of the command, and hides the response.
+            // The access time counts from the end of the command and covers the response.
             let access = wait_ns.div_ceil(CLOCK_NS).max(NAC);
             assert!(access > u64::from(ncr) + 48);
             assert_eq!(clocks, 48 + access + block(lines));
@@ -142,7 +142,7 @@ fn cmd17_takes_a_command_the_access_time_and_a_block() {
 }
 
 #[test]
-fn cmd18_takes_a_command_per_block_an_access_time_and_itself_and_an_exchange() {
+fn cmd18_takes_a_command_an_exchange_and_per_block_an_access_time_and_the_block() {
     each(|lines, ncr| {
         for blocks in [1, 2, 8, 64] {
             let (mut host, mut twin) = ready(lines, ncr);
@@ -163,12 +163,13 @@ fn cmd18_takes_a_command_per_block_an_access_time_and_itself_and_an_exchange() {
 }
 
 #[test]
-fn a_register_comes_beside_its_response() {
+fn a_register_is_sent_in_parallel_with_its_response() {
     each(|lines, ncr| {
         let (mut host, _) = ready(lines, ncr);
         host.command(55, 1 << 16).unwrap();
         host.card.idle(8);
-        // SCR: 64 bits. On one line 82 clocks and NAC, on four 34; the response may outlast both.
+        // SCR: 64 bits. On one line 82 clocks and NAC, on four 34; the response may take longer than
+        // either.
         let clocks = counted(&mut host, |host| {
             host.command(51, 0).unwrap();
             assert!(host.read(&mut [0; 8]));
@@ -179,7 +180,7 @@ fn a_register_comes_beside_its_response() {
 }
 
 #[test]
-fn a_register_is_as_late_as_nac_wants() {
+fn a_register_is_delayed_by_nac() {
     for nac in [2, 200, 255] {
         let late = Options {
             nac_clocks: nac,
@@ -197,7 +198,7 @@ fn a_register_is_as_late_as_nac_wants() {
 }
 
 #[test]
-fn identification_waits_for_nid_and_a_register_in_a_response_takes_136() {
+fn identification_waits_for_nid_and_a_long_response_takes_136_clocks() {
     for ncr in NCR {
         let ncr_clocks = u64::from(ncr);
         let mut host = Controller::new(controller::card(1), options(ncr), CLOCK_HZ);
@@ -230,7 +231,7 @@ fn identification_waits_for_nid_and_a_register_in_a_response_takes_136() {
 }
 
 #[test]
-fn time_is_clocks_and_the_pauses_of_the_host() {
+fn time_is_the_sum_of_clocks_and_pauses_of_the_host() {
     for clock_hz in [400_000, 23_000_000, 25_000_000] {
         let card = controller::card(1);
         let mut host = Controller::new(card, Options::default(), clock_hz);
@@ -243,14 +244,14 @@ fn time_is_clocks_and_the_pauses_of_the_host() {
         host.wait();
         host.command(17, 9).unwrap();
         assert!(host.read(&mut [0; 512]));
-        // Rounded down to whole nanoseconds, and one second that `start` lets pass.
+        // Rounded down to whole nanoseconds, plus the second that `start` waits.
         let on_bus_ns = host.card.clocks() * 1_000_000_000 / u64::from(clock_hz);
         assert_eq!(host.card.clock().now_ns(), on_bus_ns + 1_000_000_000);
     }
 }
 
 #[test]
-fn a_host_that_stops_the_clock_finds_its_block_waiting() {
+fn a_block_is_ready_after_a_host_has_stopped_the_clock() {
     let (mut host, _) = ready(4, 2);
     host.command(17, 0).unwrap();
     host.card.clock().advance_ns(10_000_000);

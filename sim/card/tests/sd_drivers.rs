@@ -1,11 +1,11 @@
-//! A driver that was not written for this card: that of the crate sdio 0.5, unchanged.
+//! An independent driver on the SD bus: the crate sdio 0.5, unmodified.
 //!
-//! Known of it, and kept out of the way: a card of version 1 does not answer CMD8, which it takes for an
-//! error; the capacity of a standard card above 1 GiB is told as half of it (the CSD then counts 1024
-//! bytes a block); four errors of the card status are read one bit off, and out of range goes by the
-//! name of another; after an error it sends CMD12 before all else, so that where the card is in `tran`
-//! already (a block out of range, a checksum of CMD24) it is not answered, and never recovers; and to
-//! acquire a card anew it sends CMD55 with the address that CMD0 has taken away.
+//! These tests avoid its known bugs: a version 1 card does not answer CMD8, which the driver treats as an
+//! error; it reports half the capacity of a standard card above 1 GiB (whose CSD counts 1024-byte blocks);
+//! it reads four errors of the card status one bit off, and out of range under the name of another error;
+//! after an error it sends CMD12 first, so that if the card is in `tran` already (a block out of range, a
+//! wrong checksum of CMD24) it gets no response and never recovers; and to reinitialise a card it sends
+//! CMD55 with the address that CMD0 has cleared.
 
 mod controller;
 mod mmc_bus;
@@ -27,7 +27,7 @@ const SEED: u64 = 7;
 type Device = BlockDevice<Registers, Bus, Delay, 512>;
 type Buffer = Aligned<A4, Block>;
 
-/// The driver with a card that it has acquired, and the bus between them.
+/// Returns the driver with an initialised card, and the bus between them.
 fn acquired(kind: Kind, width: BusWidth, clock_hz: u32) -> (Device, Bus) {
     let options = Options {
         kind,
@@ -45,7 +45,7 @@ fn acquired(kind: Kind, width: BusWidth, clock_hz: u32) -> (Device, Bus) {
     (device.unwrap(), bus)
 }
 
-/// Both kinds, on one line and on four, with and without high speed.
+/// Runs a test with both card types, on one line and on four, with and without high speed.
 fn each(test: impl Fn(Device, Bus)) {
     for kind in [Kind::Standard, Kind::High] {
         for width in [BusWidth::W1, BusWidth::W4] {
@@ -57,7 +57,7 @@ fn each(test: impl Fn(Device, Bus)) {
     }
 }
 
-/// Blocks that differ from each other and in themselves.
+/// Returns blocks that differ from each other and within themselves.
 fn pattern(seed: u32, count: u32) -> Vec<Buffer> {
     let block = |number: u32| {
         Aligned(std::array::from_fn(|at| {
@@ -68,13 +68,13 @@ fn pattern(seed: u32, count: u32) -> Vec<Buffer> {
     (0..count).map(block).collect()
 }
 
-fn held(bus: &Bus, start: u64, count: usize) -> Vec<Block> {
+fn stored(bus: &Bus, start: u64, count: usize) -> Vec<Block> {
     let mut data = vec![[0; 512]; count];
     bus.controller.borrow().card.card().load(start, &mut data);
     data
 }
 
-/// Writes, of one block and of several, across pages and over each other.
+/// Writes of one and of several blocks, across pages and overlapping.
 const WRITES: [(u32, u32); 7] = [
     (0, 1),
     (1, 2),
@@ -86,7 +86,7 @@ const WRITES: [(u32, u32); 7] = [
 ];
 
 #[test]
-fn the_registers_are_read_as_they_are() {
+fn the_registers_are_read_correctly() {
     each(|mut device, bus| {
         let Registers {
             ocr, cid, csd, scr, ..
@@ -106,12 +106,12 @@ fn the_registers_are_read_as_they_are() {
 }
 
 #[test]
-fn the_sd_status_tells_the_width() {
+fn the_sd_status_reports_the_bus_width() {
     each(|device, bus| {
         let status: SDStatus = device.card().status;
-        let told = status.bus_width().map(|width| width as u8);
-        assert_eq!(told, Some(bus.width as u8));
-        // Class 10 and units of 4 MiB.
+        let reported = status.bus_width().map(|width| width as u8);
+        assert_eq!(reported, Some(bus.width as u8));
+        // Class 10 and allocation units of 4 MiB.
         assert_eq!(
             (status.speed_class(), status.allocation_unit_size()),
             (4, 9)
@@ -120,7 +120,7 @@ fn the_sd_status_tells_the_width() {
 }
 
 #[test]
-fn what_is_written_is_held_and_read_back() {
+fn written_blocks_are_stored_and_read_back() {
     each(|mut device, bus| {
         for (seed, (start, count)) in WRITES.into_iter().enumerate() {
             let data = pattern(seed as u32, count);
@@ -129,13 +129,13 @@ fn what_is_written_is_held_and_read_back() {
             block_on(device.read(start, &mut read)).unwrap();
             let plain = |blocks: &[Buffer]| blocks.iter().map(|block| **block).collect::<Vec<_>>();
             assert_eq!(plain(&read), plain(&data));
-            assert_eq!(held(&bus, start.into(), data.len()), plain(&data));
+            assert_eq!(stored(&bus, start.into(), data.len()), plain(&data));
         }
     });
 }
 
 #[test]
-fn after_a_read_across_the_end_it_goes_on() {
+fn the_driver_continues_after_a_read_across_the_end() {
     each(|mut device, _| {
         let mut two = pattern(0, 2);
         assert!(block_on(device.read(BLOCKS - 1, &mut two)).is_err());
@@ -147,7 +147,7 @@ fn after_a_read_across_the_end_it_goes_on() {
 }
 
 #[test]
-fn four_lines_and_high_speed_are_quicker() {
+fn four_lines_and_high_speed_are_faster() {
     let took_ns = |width, clock_hz| {
         let (mut device, bus) = acquired(Kind::High, width, clock_hz);
         let data = pattern(1, 64);
@@ -159,13 +159,13 @@ fn four_lines_and_high_speed_are_quicker() {
     let one = took_ns(BusWidth::W1, 25_000_000);
     let four = took_ns(BusWidth::W4, 25_000_000);
     let four_fast = took_ns(BusWidth::W4, 50_000_000);
-    // 64 blocks of 4114, 1042 and half as many clocks of 40 ns; the rest is the card's.
+    // 64 blocks of 4114, 1042 and half as many clocks of 40 ns; the rest is the time of the card.
     assert_eq!(one - four, 64 * (4114 - 1042) * 40);
     assert!(four - four_fast > 64 * 1042 * 19, "{four} {four_fast}");
 }
 
 #[test]
-fn over_spi_embedded_sdmmc_leaves_the_same_bytes() {
+fn embedded_sdmmc_over_spi_leaves_the_same_contents() {
     let (mut device, bus) = acquired(Kind::High, BusWidth::W4, 25_000_000);
     let options = Options::default();
     let card = controller::card(SEED);
@@ -182,14 +182,14 @@ fn over_spi_embedded_sdmmc_leaves_the_same_bytes() {
             .map(|data| SpiBlock { contents: **data })
             .collect();
         spi.write(&blocks, BlockIdx(start)).unwrap();
-        // It does not wait after a stop token, and takes busy for the answer to its next command.
+        // It does not wait after a stop token, and takes busy for the response to its next command.
         wire.card().clock().advance_ns(1_000_000_000);
     }
     let mut over_spi = vec![[0; 512]; BLOCKS as usize];
     wire.card().card().load(0, &mut over_spi);
-    assert!(held(&bus, 0, BLOCKS as usize) == over_spi);
+    assert!(stored(&bus, 0, BLOCKS as usize) == over_spi);
     let written = over_spi.iter().filter(|block| **block != [0; 512]).count();
     let distinct: u32 = WRITES.iter().map(|(_, count)| count).sum();
-    // Two of them went over blocks written before.
+    // Two of them overwrote earlier blocks.
     assert_eq!(written as u32, distinct - 1 - 8);
 }

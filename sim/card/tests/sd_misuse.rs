@@ -1,23 +1,23 @@
-//! Misuse of the SD bus: nothing that a host does makes the card panic, and time is clocks throughout.
+//! Misuse of the SD bus: no host makes the card panic, and time is always the sum of clocks.
 
 mod sd_script;
 
 use cardiograph_sim_card::Seed;
 
 #[test]
-fn a_random_host_is_answered() {
+fn a_random_host_gets_responses() {
     let mut random = Seed::new(1).stream("hosts");
     let (mut writing, mut reading) = (0, 0);
     for _ in 0..1000 {
         let length = random.next_u64() % 300;
-        // Initialised first.
+        // Initialise the card first.
         let mut bytes = vec![random.next_u64() as u8, 4, 5];
         bytes.extend((0..length).map(|_| random.next_u64() as u8));
         let outcome = sd_script::play(&bytes);
         writing += u32::from(outcome.written > 0);
         reading += u32::from(outcome.read > 0);
     }
-    // Enough of these hosts come as far as that.
+    // Enough of these hosts get as far as transferring blocks.
     assert!(
         writing > 50 && reading > 50,
         "{writing} and {reading} of 1000"
@@ -25,7 +25,7 @@ fn a_random_host_is_answered() {
 }
 
 #[test]
-fn a_random_line_is_answered() {
+fn random_bytes_get_responses() {
     let (mut random, mut answered) = (Seed::new(2).stream("lines"), 0);
     for _ in 0..1000 {
         let length = random.next_u64() % 1000;

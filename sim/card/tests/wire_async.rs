@@ -1,5 +1,5 @@
-//! The async ends of the wire: the same bytes at the same time as the blocking ones, and which delay is
-//! for which host.
+//! The async host side of the bus: the same bytes at the same time as the blocking one, and the delay for
+//! each kind of host.
 
 mod reference;
 mod rig;
@@ -10,14 +10,14 @@ use cardiograph_sim_world::World;
 use embedded_hal::spi::{Operation, SpiBus as _, SpiDevice as _};
 use embedded_hal_async::delay::DelayNs;
 use embedded_hal_async::spi as asynchronous;
-use rig::{data, held};
+use rig::{data, stored};
 use std::cell::RefCell;
 use std::convert::Infallible;
 use std::rc::Rc;
 
 const CLOCK_HZ: u32 = 25_000_000;
 
-/// A command with time for its answer.
+/// Returns a command with filler for its response.
 fn command(index: u8, argument: u8) -> [u8; 10] {
     let mut bytes = [0xFF; 10];
     bytes[..5].copy_from_slice(&[0x40 | index, 0, 0, 0, argument]);
@@ -25,7 +25,7 @@ fn command(index: u8, argument: u8) -> [u8; 10] {
     bytes
 }
 
-/// Writes a block and reads it back by every operation there is; returns what came back.
+/// Writes a block and reads it back using every operation; returns the bytes received.
 fn write_and_read(mut act: impl FnMut(&mut [Operation<u8>])) -> Vec<u8> {
     let mut r1 = command(24, 5);
     let block = [&[0xFE], &data(1, 5)[..], &[0, 0]].concat();
@@ -36,7 +36,7 @@ fn write_and_read(mut act: impl FnMut(&mut [Operation<u8>])) -> Vec<u8> {
         Operation::Read(&mut response),
         Operation::DelayNs(2_000_000),
     ]);
-    // More goes out than comes back, and less.
+    // Transfers that send more than they receive, and vice versa.
     act(&mut [Operation::Transfer(&mut short, &command(13, 0))]);
     act(&mut [Operation::Transfer(&mut long, &command(17, 5))]);
     [&r1[..], &response, &short, &long].concat()
@@ -71,11 +71,11 @@ async fn through_async_bus(wire: &Wire, bus: &mut SpiBus, operation: &mut Operat
     done.unwrap();
 }
 
-/// Carries out operations with the card selected.
+/// Performs operations with the card selected.
 type Act = fn(&Wire, &mut World, &mut [Operation<u8>]);
 
 #[test]
-fn async_and_blocking_ends_exchange_the_same_bytes_at_the_same_time() {
+fn async_and_blocking_hosts_exchange_the_same_bytes_at_the_same_time() {
     let run = |act: Act| {
         let wire = rig::wire(CLOCK_HZ);
         rig::driver(&wire, false).init().unwrap();
@@ -85,7 +85,7 @@ fn async_and_blocking_ends_exchange_the_same_bytes_at_the_same_time() {
             act(&wire, &mut world, operations);
             wire.card().select(false);
         });
-        assert!(held(&wire, 5) == data(1, 5));
+        assert!(stored(&wire, 5) == data(1, 5));
         (back, world.now_ns(), wire.card().count())
     };
     let expected = run(|wire, _, operations| wire.device().transaction(operations).unwrap());
@@ -115,7 +115,7 @@ fn async_and_blocking_ends_exchange_the_same_bytes_at_the_same_time() {
     }
 }
 
-/// When a task that sleeps 1 ms at a time ran, in ms, while another waited 10 ms.
+/// Returns the times, in ms, at which a task with sleeps of 1 ms ran while another waited 10 ms.
 fn ticks_during<D: DelayNs>(delay: impl Fn(&Wire, &World) -> D) -> Vec<u64> {
     let wire = rig::wire(CLOCK_HZ);
     let mut world = World::on_clock(Seed::new(1), wire.card().clock().clone());
@@ -137,7 +137,7 @@ fn ticks_during<D: DelayNs>(delay: impl Fn(&Wire, &World) -> D) -> Vec<u64> {
 }
 
 #[test]
-fn the_delay_of_a_world_lets_other_tasks_run_and_the_delay_of_the_wire_does_not() {
+fn the_delay_of_a_world_lets_other_tasks_run_and_that_of_the_bus_does_not() {
     let expected: Vec<u64> = (1..=10).collect();
     assert_eq!(ticks_during(|_, world| world.handle()), expected);
     assert_eq!(ticks_during(|wire, _| wire.delay()), []);

@@ -1,4 +1,4 @@
-//! Bytes on the wire, counted one by one: the formulas hold exactly.
+//! Bytes on the bus, counted one by one: the formulas hold exactly.
 
 mod reference;
 
@@ -22,7 +22,7 @@ fn wire(ncr_bytes: u8) -> Wire {
     wire
 }
 
-/// Bytes that `act` clocks, without and with busy.
+/// Returns the bytes that `act` exchanges, without busy and busy only.
 fn counted(wire: &Wire, act: impl FnOnce()) -> (u64, u64) {
     let Count { bytes, busy, .. } = wire.card().count();
     act();
@@ -68,7 +68,7 @@ fn a_burst_by_embedded_sdmmc_takes_517_bytes_a_block_and_27_and_three_ncr() {
 }
 
 #[test]
-fn a_burst_of_one_is_a_single_block_to_embedded_sdmmc() {
+fn embedded_sdmmc_writes_a_burst_of_one_as_a_single_block() {
     for ncr in NCR {
         let wire = wire(ncr);
         let card = SdCard::new(wire.device(), wire.delay());
@@ -81,7 +81,7 @@ fn a_burst_of_one_is_a_single_block_to_embedded_sdmmc() {
 }
 
 #[test]
-fn the_same_burst_by_hand_holds_from_one_block_on() {
+fn the_same_burst_by_the_reference_driver_matches_from_one_block_on() {
     for ncr in NCR {
         for blocks in [1, 2, 8, 64] {
             let wire = wire(ncr);
@@ -104,7 +104,7 @@ fn cmd24_alone_takes_523_bytes_ncr_and_nwr() {
             driver.init().unwrap();
             let (bytes, _) = counted(&wire, || driver.begin_write(7, &[1; 512]).unwrap());
             assert_eq!(bytes, 523 + u64::from(ncr) + nwr as u64);
-            // The byte that shows the end of busy is one more.
+            // One more byte shows the end of busy.
             let (after, busy) = counted(&wire, || driver.wait());
             assert_eq!(after, 1);
             assert!(busy > 0);
@@ -116,7 +116,7 @@ fn cmd24_alone_takes_523_bytes_ncr_and_nwr() {
 fn a_block_of_cmd25_takes_516_bytes_and_nwr() {
     for ncr in NCR {
         for nwr in [1, 2] {
-            // What is the same whatever the number of blocks falls out of the difference.
+            // The difference cancels everything that does not depend on the number of blocks.
             let burst = |blocks: usize| {
                 let wire = wire(ncr);
                 let mut driver = reference::Driver::new(wire.bus(), wire.chip_select(), true);
@@ -126,7 +126,7 @@ fn a_block_of_cmd25_takes_516_bytes_and_nwr() {
                 counted(&wire, || driver.write(7, &data).unwrap()).0
             };
             for blocks in [8, 64] {
-                // This driver looks once more after each block.
+                // This driver polls once more after each block.
                 let per_block = 516 + nwr as u64 + 1;
                 assert_eq!(burst(blocks) - burst(2), (blocks as u64 - 2) * per_block);
             }
@@ -135,7 +135,7 @@ fn a_block_of_cmd25_takes_516_bytes_and_nwr() {
 }
 
 #[test]
-fn time_is_bytes_and_delays() {
+fn time_is_the_sum_of_bytes_and_delays() {
     let wire = wire(1);
     let clock = wire.card().clock().clone();
     let mut driver = reference::Driver::new(wire.bus(), wire.chip_select(), false);
@@ -147,7 +147,7 @@ fn time_is_bytes_and_delays() {
 }
 
 #[test]
-fn without_busy_the_wire_carries_3_mb_a_second_at_25_mhz() {
+fn without_busy_the_bus_carries_3_mb_per_second_at_25_mhz() {
     // 512 of 517 bytes at 3.125 MB/s.
     let wire = wire(1);
     let mut driver = reference::Driver::new(wire.bus(), wire.chip_select(), true);

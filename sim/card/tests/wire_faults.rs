@@ -1,14 +1,14 @@
-//! What strikes and bad blocks show on the wire, byte by byte, and what they leave. Power is in
-//! `wire_power.rs`.
+//! Effects of faults and bad blocks on the bus traffic, byte by byte, and on the contents. `wire_power.rs`
+//! tests power faults.
 
 mod reference;
 mod rig;
 
-use cardiograph_sim_card::wire::Strike;
+use cardiograph_sim_card::wire::Fault;
 use cardiograph_sim_card::{Card, Counterfeit, Defects, Seed};
 use embedded_sdmmc::{Block, BlockDevice, BlockIdx, SdCardError as Error};
 use reference::Failure;
-use rig::{BYTE_NS, CLOCK_HZ, STATUS, data, held, line, ready, strike, write_5};
+use rig::{BYTE_NS, CLOCK_HZ, STATUS, data, exchange, inject, ready, stored, write_5};
 use std::num::NonZeroU64;
 
 /// Data responses.
@@ -18,97 +18,97 @@ const CRC_ERROR: u8 = 0b01011;
 const READ_5: [u8; 6] = [0x51, 0, 0, 0, 5, 0xFF];
 
 #[test]
-fn a_command_lost_is_not_answered_and_the_next_is() {
+fn a_lost_command_gets_no_response_and_the_next_one_does() {
     let wire = ready(false);
-    strike(&wire, 3, Strike::LoseCommand);
-    assert_eq!(line(&wire, &STATUS, 9), [0xFF; 15]);
-    assert_eq!(line(&wire, &STATUS, 3)[6..], [0xFF, 0, 0]);
-    // What a busy card does not hear is not lost.
-    line(&wire, &write_5(1), 0);
-    strike(&wire, 0, Strike::LoseCommand);
-    assert_eq!(line(&wire, &STATUS, 0), [0; 6]);
+    inject(&wire, 3, Fault::LoseCommand);
+    assert_eq!(exchange(&wire, &STATUS, 9), [0xFF; 15]);
+    assert_eq!(exchange(&wire, &STATUS, 3)[6..], [0xFF, 0, 0]);
+    // A command that a busy card ignores anyway does not use the fault up.
+    exchange(&wire, &write_5(1), 0);
+    inject(&wire, 0, Fault::LoseCommand);
+    assert_eq!(exchange(&wire, &STATUS, 0), [0; 6]);
     rig::driver(&wire, false).wait();
-    assert_eq!(line(&wire, &STATUS, 9), [0xFF; 15]);
-    assert_eq!(line(&wire, &STATUS, 3)[6..], [0xFF, 0, 0]);
+    assert_eq!(exchange(&wire, &STATUS, 9), [0xFF; 15]);
+    assert_eq!(exchange(&wire, &STATUS, 3)[6..], [0xFF, 0, 0]);
 }
 
 #[test]
-fn drivers_try_again_after_a_command_is_lost() {
+fn drivers_retry_after_a_lost_command() {
     let wire = ready(true);
     let mut driver = rig::driver(&wire, true);
     driver.init().unwrap();
-    strike(&wire, 0, Strike::LoseCommand);
-    assert_eq!(driver.write(5, &[data(1, 5)]), Err(Failure::Silence));
+    inject(&wire, 0, Fault::LoseCommand);
+    assert_eq!(driver.write(5, &[data(1, 5)]), Err(Failure::NoResponse));
     driver.write(5, &[data(1, 5)]).unwrap();
 
     let card = rig::embedded_sdmmc(&wire, true);
     card.num_blocks().unwrap();
     let contents = data(2, 5);
     let write = || card.write(&[Block { contents }], BlockIdx(5));
-    strike(&wire, 0, Strike::LoseCommand);
+    inject(&wire, 0, Fault::LoseCommand);
     assert!(matches!(write(), Err(Error::TimeoutCommand(_))));
-    assert_eq!(held(&wire, 5), data(1, 5));
+    assert_eq!(stored(&wire, 5), data(1, 5));
     write().unwrap();
-    assert_eq!(held(&wire, 5), data(2, 5));
+    assert_eq!(stored(&wire, 5), data(2, 5));
 }
 
 #[test]
-fn a_bit_flipped_to_the_card_is_one_bit() {
+fn a_bit_flipped_to_the_card_changes_one_bit() {
     for bit in 0..8 {
         let wire = ready(false);
-        // Six bytes of command, three of silence, a token; then the data.
-        strike(&wire, 10 + 100, Strike::FlipToCard { bit });
-        let said = line(&wire, &write_5(1), 0);
-        assert_eq!(said.last(), Some(&ACCEPTED));
+        // Six bytes of command, three filler bytes, a token; then the data.
+        inject(&wire, 10 + 100, Fault::FlipToCard { bit });
+        let received = exchange(&wire, &write_5(1), 0);
+        assert_eq!(received.last(), Some(&ACCEPTED));
         rig::driver(&wire, false).wait();
         let mut expected = data(1, 5);
         expected[100] ^= 1 << bit;
-        assert_eq!(held(&wire, 5), expected);
+        assert_eq!(stored(&wire, 5), expected);
     }
 }
 
 #[test]
-fn with_checksums_on_the_card_refuses_a_flipped_bit() {
+fn with_checksums_on_the_card_rejects_a_flipped_bit() {
     let wire = ready(true);
     let mut driver = rig::driver(&wire, true);
     driver.init().unwrap();
-    strike(&wire, 3, Strike::FlipToCard { bit: 0 });
-    assert_eq!(driver.write(5, &[data(1, 5)]), Err(Failure::Refused(8)));
+    inject(&wire, 3, Fault::FlipToCard { bit: 0 });
+    assert_eq!(driver.write(5, &[data(1, 5)]), Err(Failure::Rejected(8)));
     // Command, NCR, R1, NWR, token.
-    strike(&wire, 10 + 511, Strike::FlipToCard { bit: 7 });
+    inject(&wire, 10 + 511, Fault::FlipToCard { bit: 7 });
     let refused = Err(Failure::Block(CRC_ERROR));
     assert_eq!(driver.write(5, &[data(1, 5)]), refused);
-    assert_eq!(held(&wire, 5), [0; 512]);
+    assert_eq!(stored(&wire, 5), [0; 512]);
     driver.write(5, &[data(1, 5)]).unwrap();
 }
 
 #[test]
-fn a_bit_flipped_to_the_host_is_one_bit_and_the_card_does_not_know() {
-    let read = |place| {
+fn a_bit_flipped_to_the_host_changes_one_bit_and_not_the_card() {
+    let read = |byte| {
         let wire = ready(false);
-        line(&wire, &write_5(1), 10_000);
-        if let Some(place) = place {
-            strike(&wire, place, Strike::FlipToHost { bit: 3 });
+        exchange(&wire, &write_5(1), 10_000);
+        if let Some(byte) = byte {
+            inject(&wire, byte, Fault::FlipToHost { bit: 3 });
         }
-        (line(&wire, &READ_5, 1_000), held(&wire, 5))
+        (exchange(&wire, &READ_5, 1_000), stored(&wire, 5))
     };
     let (sound, _) = read(None);
-    for place in [0, 7, 8, 300, 999] {
+    for byte in [0, 7, 8, 300, 999] {
         let mut expected = sound.clone();
-        expected[place as usize] ^= 8;
-        let (said, held) = read(Some(place));
-        assert!(said == expected && held == data(1, 5), "byte {place}");
+        expected[byte as usize] ^= 8;
+        let (received, stored) = read(Some(byte));
+        assert!(received == expected && stored == data(1, 5), "byte {byte}");
     }
 }
 
 #[test]
-fn busy_lasts_longer_by_what_was_asked_for_and_only_once() {
+fn busy_is_extended_by_the_requested_time_and_only_once() {
     let busy = |extra_ns| {
         let wire = ready(false);
-        strike(&wire, 0, Strike::Busy { extra_ns });
+        inject(&wire, 0, Fault::Busy { extra_ns });
         let busy = |version| {
             wire.card().select(true);
-            line(&wire, &write_5(version), 0);
+            exchange(&wire, &write_5(version), 0);
             let before = wire.card().count().busy;
             rig::driver(&wire, false).wait();
             wire.card().count().busy - before
@@ -119,18 +119,18 @@ fn busy_lasts_longer_by_what_was_asked_for_and_only_once() {
     // 100 bytes of busy are 32 us.
     assert_eq!(busy(100 * BYTE_NS), [first + 100, second]);
     let wire = ready(false);
-    strike(&wire, 0, Strike::Busy { extra_ns: u64::MAX });
-    line(&wire, &write_5(1), 0);
+    inject(&wire, 0, Fault::Busy { extra_ns: u64::MAX });
+    exchange(&wire, &write_5(1), 0);
     assert_eq!(wire.card().busy_until_ns(), u64::MAX);
 }
 
 #[test]
-fn a_block_refused_leaves_the_long_busy_to_the_next() {
+fn a_rejected_block_leaves_the_long_busy_to_the_next_one() {
     let wire = ready(true);
     let mut driver = rig::driver(&wire, true);
     driver.init().unwrap();
-    strike(&wire, 0, Strike::Busy { extra_ns: 1 << 40 });
-    strike(&wire, 300, Strike::FlipToCard { bit: 0 });
+    inject(&wire, 0, Fault::Busy { extra_ns: 1 << 40 });
+    inject(&wire, 300, Fault::FlipToCard { bit: 0 });
     let refused = Err(Failure::Block(CRC_ERROR));
     assert_eq!(driver.write(5, &[data(1, 5)]), refused);
     assert!(wire.card().busy_until_ns() < 1 << 40);
@@ -139,67 +139,67 @@ fn a_block_refused_leaves_the_long_busy_to_the_next() {
 }
 
 #[test]
-fn data_are_in_flight_for_as_long_as_busy_lasts() {
+fn data_are_in_flight_for_the_whole_extended_busy_time() {
     for (left_ns, version) in [(1, 0), (0, 1)] {
         let wire = ready(false);
         let extra_ns = 2_000_000_000;
-        strike(&wire, 0, Strike::Busy { extra_ns });
-        line(&wire, &write_5(1), 0);
+        inject(&wire, 0, Fault::Busy { extra_ns });
+        exchange(&wire, &write_5(1), 0);
         let until_ns = wire.card().busy_until_ns();
         wire.card().clock().advance_to_ns(until_ns - left_ns);
         wire.card().power_cut();
         let expected = if version == 1 { data(1, 5) } else { [0; 512] };
-        assert_eq!(held(&wire, 5), expected);
+        assert_eq!(stored(&wire, 5), expected);
     }
 }
 
 #[test]
-fn a_busy_of_a_block_in_ram_does_not_unsettle_the_page_before_it() {
+fn busy_after_a_block_in_ram_does_not_affect_the_page_before_it() {
     let wire = ready(false);
     let mut driver = rig::driver(&wire, false);
     driver.init().unwrap();
     driver.write(5, &[data(1, 5)]).unwrap();
-    // CMD25, R1, and a block that waits in RAM for its page.
+    // CMD25, R1, and a block that stays in RAM until its page is complete.
     wire.card().select(true);
-    strike(&wire, 0, Strike::Busy { extra_ns: 1 << 40 });
-    line(&wire, &[0x59, 0, 0, 0, 8, 0xFF], 3);
-    line(&wire, &[0xFC], 515);
+    inject(&wire, 0, Fault::Busy { extra_ns: 1 << 40 });
+    exchange(&wire, &[0x59, 0, 0, 0, 8, 0xFF], 3);
+    exchange(&wire, &[0xFC], 515);
     assert!(wire.card().busy_until_ns() > 1 << 40);
     wire.card().power_cut();
-    assert_eq!(held(&wire, 5), data(1, 5));
+    assert_eq!(stored(&wire, 5), data(1, 5));
 }
 
 #[test]
-fn two_seconds_of_busy_are_too_long_for_embedded_sdmmc() {
+fn two_seconds_of_busy_exceed_the_timeout_of_embedded_sdmmc() {
     let extra_ns = 2_000_000_000;
     let wire = ready(true);
     let mut driver = rig::driver(&wire, true);
     driver.init().unwrap();
-    strike(&wire, 0, Strike::Busy { extra_ns });
+    inject(&wire, 0, Fault::Busy { extra_ns });
     driver.write(5, &[data(1, 5)]).unwrap();
     assert!(wire.card().clock().now_ns() > extra_ns);
 
     let card = rig::embedded_sdmmc(&wire, true);
     card.num_blocks().unwrap();
-    strike(&wire, 0, Strike::Busy { extra_ns });
+    inject(&wire, 0, Fault::Busy { extra_ns });
     let contents = data(2, 5);
     let written = card.write(&[Block { contents }], BlockIdx(5));
     assert!(matches!(written, Err(Error::TimeoutWaitNotBusy)));
-    // The card goes on with its work.
+    // The card continues its work.
     wire.card().clock().advance_ns(extra_ns);
     wire.card().power_cut();
-    assert_eq!(held(&wire, 5), data(2, 5));
+    assert_eq!(stored(&wire, 5), data(2, 5));
 }
 
 #[test]
-fn a_strike_at_a_byte_that_has_passed_comes_with_the_next() {
+fn a_fault_at_a_byte_that_has_passed_happens_at_the_next() {
     let wire = ready(false);
-    wire.card().strike(0, Strike::FlipToHost { bit: 0 });
-    assert_eq!(line(&wire, &[], 2), [0xFE, 0xFF]);
+    wire.card().inject(0, Fault::FlipToHost { bit: 0 });
+    assert_eq!(exchange(&wire, &[], 2), [0xFE, 0xFF]);
 }
 
 #[test]
-fn a_block_that_cannot_be_read_is_an_error_token_and_a_bit_of_r2() {
+fn an_unreadable_block_gives_an_error_token_and_a_bit_of_r2() {
     let mut card = rig::card(Defects::default());
     card.store(0, &[data(1, 0), data(1, 1), data(1, 2)]);
     card.make_unreadable(1);
@@ -209,16 +209,16 @@ fn a_block_that_cannot_be_read_is_an_error_token_and_a_bit_of_r2() {
     let mut back = [[0; 512]; 3];
     assert_eq!(driver.read(1, &mut back[..1]), Err(Failure::Token(4)));
     assert_eq!(driver.check(), Err(Failure::Status(0x10)));
-    // The status is clear once it is read.
+    // Reading the status clears it.
     driver.check().unwrap();
-    // A read of many stops there and can be ended.
+    // CMD18 stops at that block and can be ended.
     assert_eq!(driver.read(0, &mut back), Err(Failure::Token(4)));
     assert_eq!(back[..2], [data(1, 0), [0; 512]]);
     assert_eq!(driver.check(), Err(Failure::Status(0x10)));
     let card = rig::embedded_sdmmc(&wire, true);
     let read = card.read(&mut [Block::new()], BlockIdx(1));
     assert!(matches!(read, Err(Error::ReadError)));
-    // Written anew it can be read.
+    // After it is rewritten, it can be read.
     driver.init().unwrap();
     driver.write(1, &[data(2, 1)]).unwrap();
     driver.read(0, &mut back).unwrap();
@@ -226,7 +226,7 @@ fn a_block_that_cannot_be_read_is_an_error_token_and_a_bit_of_r2() {
 }
 
 #[test]
-fn a_counterfeit_tells_of_its_forged_capacity() {
+fn a_counterfeit_card_reports_its_forged_capacity() {
     let real_blocks = NonZeroU64::new(1_000).unwrap();
     let card = rig::card(Defects {
         counterfeit: Some(Counterfeit::Wraps { real_blocks }),
@@ -245,11 +245,11 @@ fn a_counterfeit_tells_of_its_forged_capacity() {
     let mut back = [[0; 512]];
     driver.read(5, &mut back).unwrap();
     assert!(back[0] == data(2, 5));
-    assert!(rig::promised(&wire, 5) == data(1, 5));
+    assert!(rig::ideal(&wire, 5) == data(1, 5));
 }
 
 #[test]
-fn a_worn_out_card_refuses_blocks_and_goes_on_reading() {
+fn a_worn_out_card_rejects_writes_and_can_still_be_read() {
     let mut profile = rig::PROFILE.clone();
     profile.flash.endurance_cycles = 1;
     profile.flash.endurance_spread_percent = 0;
@@ -258,7 +258,7 @@ fn a_worn_out_card_refuses_blocks_and_goes_on_reading() {
     let wire = rig::wire_of(card, CLOCK_HZ);
     let mut driver = rig::driver(&wire, true);
     driver.init().unwrap();
-    // Whole units in order: each erases the block that held it before.
+    // Complete units in order: each erases the block that held it before.
     let unit = vec![[1; 512]; 1024];
     let refused = (0..100).find_map(|at| driver.write(at % 32 * 1024, &unit).err());
     assert_eq!(refused, Some(Failure::Block(0x0D)));

@@ -1,25 +1,26 @@
-//! Misuse of the wire: no bytes make the card panic, and bytes in one go are the same as one by one.
+//! Misuse of the SPI bus: no bytes make the card panic, and runs of bytes give the same result as single
+//! ones.
 
 mod script;
 
 use cardiograph_sim_card::Seed;
 
 #[test]
-fn a_random_host_is_answered() {
+fn a_random_host_gets_responses() {
     let (mut random, mut busy) = (Seed::new(1).stream("hosts"), 0);
     for _ in 0..600 {
         let length = random.next_u64() % 300;
-        // Powered up first, mostly: clocks with chip select high, chip select low, initialisation.
+        // Usually powered up first: clocks with chip select high, chip select low, initialisation.
         let mut bytes = vec![random.next_u64() as u8, 11, 2, 0, 1, 3, 12];
         bytes.extend((0..length).map(|_| random.next_u64() as u8));
         busy += u64::from(script::play(&bytes).busy > 0);
     }
-    // Enough of these hosts come as far as writing something.
+    // Enough of these hosts get as far as writing.
     assert!(busy > 60, "{busy} of 600");
 }
 
 #[test]
-fn a_random_line_is_answered() {
+fn random_bytes_get_responses() {
     let mut random = Seed::new(2).stream("lines");
     for _ in 0..300 {
         let length = random.next_u64() % 2000;

@@ -3,24 +3,24 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// A clock that only moves when it is told to; clones show the same time.
+/// A clock that moves only when it is advanced; clones share the same time.
 #[derive(Clone, Debug, Default)]
 pub struct Clock {
     ns: Rc<Cell<u64>>,
 }
 
 impl Clock {
-    /// Time since the start of the simulation, in ns.
+    /// Returns the time since the start of the simulation, in ns.
     pub fn now_ns(&self) -> u64 {
         self.ns.get()
     }
 
-    /// Lets time pass, in ns.
+    /// Advances the clock by `ns`.
     pub fn advance_ns(&self, ns: u64) {
         self.ns.set(self.ns.get().saturating_add(ns));
     }
 
-    /// Lets time pass until `ns`; a time in the past changes nothing.
+    /// Advances the clock to `ns`; no effect if that time has passed.
     pub fn advance_to_ns(&self, ns: u64) {
         self.ns.set(self.ns.get().max(ns));
     }

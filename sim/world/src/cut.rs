@@ -1,38 +1,38 @@
-//! Power cuts, enumerated.
+//! Systematic power cuts.
 
 use crate::{Clock, Seed, Stuck, World};
 
-/// Cuts the power at every place between two polls of a scenario, before the first and after the
-/// last included; returns how many cuts.
+/// Runs a scenario repeatedly and cuts the power at every point between two polls, including before the
+/// first and after the last; returns the number of cuts.
 ///
-/// For every cut, `medium` makes what survives it, on the clock of the world to come, and `start`
-/// spawns the tasks, both anew. After so many polls the world is dropped, and `check` gets the number
-/// of polls, the clock and the medium, restarts and judges. What happens inside a poll is cut by the
-/// medium's own fault model.
+/// For each cut, `storage` creates the state that survives the cut, on the clock of the next world, and
+/// `start` spawns the tasks. After the given number of polls, the world is dropped, and `check` receives
+/// the number of polls, the clock and the storage to restart from and to verify. Cuts within a poll are up
+/// to the fault model of the storage itself.
 ///
-/// The scenario must come to rest by itself, done or waiting for ever. It is run once for each of its
-/// polls: keep it short.
+/// The scenario must end on its own, with all tasks finished or waiting forever. It runs once per poll:
+/// keep it short.
 ///
 /// # Errors
 /// [`Stuck::Livelock`] of the scenario.
 pub fn cut_at_every_poll<M>(
     seed: Seed,
-    medium: impl Fn(&Clock) -> M,
+    storage: impl Fn(&Clock) -> M,
     start: impl Fn(&World, &M),
     mut check: impl FnMut(u64, Clock, M),
 ) -> Result<u64, Stuck> {
     let mut polls = 0;
     loop {
         let clock = Clock::default();
-        let medium = medium(&clock);
+        let storage = storage(&clock);
         let mut world = World::on_clock(seed, clock.clone());
-        start(&world, &medium);
+        start(&world, &storage);
         let done = world.run_polls(polls)?;
         drop(world);
         if done < polls {
             return Ok(polls);
         }
-        check(polls, clock, medium);
+        check(polls, clock, storage);
         polls += 1;
     }
 }

@@ -1,4 +1,4 @@
-//! What a task holds of its world.
+//! Access of a task to its world.
 
 use crate::task::{Name, Tasks};
 use crate::timer::{Sleep, Timers};
@@ -11,19 +11,19 @@ use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::Poll;
 
-/// What world and handles share.
+/// State shared by the world and its handles.
 pub(crate) struct Core {
     pub(crate) clock: Clock,
     pub(crate) seed: Seed,
     pub(crate) tasks: RefCell<Tasks>,
     pub(crate) timers: RefCell<Timers>,
-    /// The world is gone: no task is taken any more.
+    /// The world has been dropped and accepts no more tasks.
     pub(crate) closed: Cell<bool>,
 }
 
-/// Access to a world from inside it; clones are the same.
+/// A handle to a world for its tasks; clones are equivalent.
 ///
-/// It outlives its world without harm: time stands still, and what is spawned is dropped.
+/// A handle may outlive its world: time then stands still, and spawned tasks are dropped.
 #[derive(Clone)]
 pub struct Handle {
     pub(crate) core: Rc<Core>,
@@ -43,22 +43,22 @@ impl Handle {
         }
     }
 
-    /// The world's clock.
+    /// Returns the world's clock.
     pub fn clock(&self) -> &Clock {
         &self.core.clock
     }
 
-    /// The world's seed.
+    /// Returns the world's seed.
     pub fn seed(&self) -> Seed {
         self.core.seed
     }
 
-    /// Time since the start of the simulation, in ns.
+    /// Returns the time since the start of the simulation, in ns.
     pub fn now_ns(&self) -> u64 {
         self.core.clock.now_ns()
     }
 
-    /// Adds a task; it runs after all that can run already. The name is for [`Stuck`](crate::Stuck).
+    /// Adds a task, which runs after all tasks that are ready. [`Stuck`](crate::Stuck) reports the name.
     pub fn spawn(&self, name: impl Into<Name>, future: impl Future<Output = ()> + 'static) {
         if !self.core.closed.get() {
             let future = Box::pin(future);
@@ -77,8 +77,8 @@ impl Handle {
         Sleep::new(self.clone(), ns)
     }
 
-    /// Lets this time pass at once if nothing else wants to run before it is over, its end included. Returns
-    /// true if it did; otherwise the caller sleeps. Cheaper than a sleep, with the same effect.
+    /// Advances the clock by `ns` at once if nothing else is due by then, and returns true; otherwise the caller
+    /// has to sleep. Has the same effect as a sleep and is cheaper.
     pub fn skip_ns(&self, ns: u64) -> bool {
         let until_ns = self.now_ns().saturating_add(ns);
         let next_ns = self.core.timers.borrow().next_ns();
@@ -91,7 +91,7 @@ impl Handle {
         is_free
     }
 
-    /// Lets every other task run that can, without letting time pass.
+    /// Lets every other ready task run, without advancing time.
     pub async fn yield_now(&self) {
         let mut yielded = false;
         poll_fn(|context| {
@@ -105,12 +105,12 @@ impl Handle {
         .await;
     }
 
-    /// Waits for a future, but at most `ns`, counted from this call; then the future is dropped.
+    /// Waits for a future for at most `ns`, counted from this call; then drops it.
     ///
-    /// At the very deadline the future is asked once more, first.
+    /// At the deadline itself, the future is polled once more first.
     ///
     /// # Errors
-    /// [`TimedOut`] if it was not done by then.
+    /// [`TimedOut`] if the future did not complete in time.
     pub fn with_timeout<F: Future>(
         &self,
         ns: u64,
@@ -130,7 +130,7 @@ impl Handle {
     }
 }
 
-/// A future was not done in its time.
+/// A future did not complete in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimedOut;
 
@@ -142,7 +142,7 @@ impl fmt::Display for TimedOut {
 
 impl std::error::Error for TimedOut {}
 
-/// So that drivers written for devices sleep in virtual time.
+/// Lets drivers written for devices sleep in virtual time.
 impl DelayNs for Handle {
     async fn delay_ns(&mut self, ns: u32) {
         self.sleep_ns(ns.into()).await;

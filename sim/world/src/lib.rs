@@ -1,15 +1,15 @@
-//! A world of its own: virtual time, tasks, seeds and a network link, in one thread.
+//! A deterministic simulation: virtual time, tasks, seeds and a network link, in a single thread.
 //!
 //! ```text
-//!   test, sweep ── builds a World, spawns tasks, runs it, asks who is stuck
+//!   test, sweep ── builds a World, spawns tasks, runs it, gets stuck tasks reported
 //!     │
-//!   World ── polls one task after the other; lets time pass when none can run        (world.rs)
-//!     ├── Tasks:  futures with names, woken first come first served                  (task.rs)
-//!     ├── Timers: who wakes when, ordered by time, then by who asked first           (timer.rs)
-//!     ├── Clock:  the only time there is; a simulated card moves it too              (clock.rs)
-//!     └── Seed:   where all chance comes from, one stream for every consumer         (seed.rs)
+//!   World ── polls one task at a time; advances time when none is ready              (world.rs)
+//!     ├── Tasks:  named futures, polled in the order of waking                       (task.rs)
+//!     ├── Timers: wakers, ordered by deadline and then by registration               (timer.rs)
+//!     ├── Clock:  the only time source; a simulated card advances it too             (clock.rs)
+//!     └── Seed:   the only source of randomness, with one stream per consumer        (seed.rs)
 //!     ▲
-//!   Handle ── what a task holds of its world: sleep, time-outs, spawn, seed          (handle.rs)
+//!   Handle ── access of a task to its world: sleep, timeouts, spawn, seed            (handle.rs)
 //!     ▲
 //!   Link ── packets between two ends: bandwidth, delay, loss, reordering             (link.rs)
 //! ```
@@ -23,7 +23,7 @@
 //! world.spawn("device", async move {
 //!     let request = device.receiver.recv().await;
 //!     handle.sleep_ns(2_000_000).await;
-//!     device.sender.send(&request).await.expect("no longer than the request");
+//!     device.sender.send(&request).await.expect("the request fits the MTU too");
 //! });
 //! let mut answers = client.receiver;
 //! let answer = world.block_on(async {
@@ -31,30 +31,30 @@
 //!     Ok::<_, cardiograph_sim_world::link::SendError>(answers.recv().await)
 //! })??;
 //! assert_eq!(answer, b"status");
-//! // Twice 480 ns on the wire and 100 µs on the way, and 2 ms of work.
+//! // 480 ns of transmission and 100 µs of delay in each direction, and 2 ms of work.
 //! assert_eq!(world.now_ns(), 2 * (480 + 100_000) + 2_000_000);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! # Determinism
 //!
-//! A world has no global state, starts no thread and never looks at the computer's clock. What runs
-//! next follows from what was spawned, what was woken and the timers alone, so the same seed gives the
-//! same trace to the last bit, on any number of threads with as many worlds. A world stays in the
-//! thread that built it. Two things would break this: a task that looks outside (the computer's time,
-//! the order of a `HashMap`, an address), and a waker called from another thread.
+//! A world has no global state, starts no thread and never reads the host's clock. The order of execution
+//! depends only on what was spawned, what was woken and the timers, so the same seed gives the same trace
+//! to the last bit, on any number of threads with any number of worlds. A world stays in the thread that
+//! created it. Two things would break this: a task that depends on anything outside (the host's time, the
+//! order of a `HashMap`, an address), and a waker called from another thread.
 //!
 //! # Time
 //!
-//! Time passes in two ways. When no task can run, the clock moves to the next timer. A task may move
-//! the clock itself while it runs, as a simulated card does for every byte on its wire: the processor
-//! is busy so long, and timers that fell due meanwhile are late by as much, as on a device.
+//! Time passes in two ways. When no task is ready, the clock advances to the next timer. A task may also
+//! advance the clock while it runs, as a simulated card does for every byte on its bus: the processor is
+//! busy for that time, and timers that fall due meanwhile are late, as on a device.
 //!
 //! # Power cuts
 //!
-//! Dropping a world drops its tasks and all they own, in the order they were spawned: volatile state
-//! is gone. What outlives it is what the caller holds on to, such as a card's medium. A new world
-//! [on the same clock](World::on_clock) is the restart; [`cut_at_every_poll`] enumerates the cuts.
+//! Dropping a world drops its tasks and everything they own, in the order in which they were spawned:
+//! volatile state is lost. State that the caller holds, such as the storage of a card, survives. A new
+//! world [on the same clock](World::on_clock) is the restart; [`cut_at_every_poll`] tries all cuts.
 
 mod clock;
 mod cut;

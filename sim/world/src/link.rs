@@ -2,34 +2,35 @@
 //!
 //! # Fault model
 //!
-//! Both directions have the same figures and chances of their own. A packet meets, in this order:
+//! Both directions have the same parameters and independent random streams. A packet passes, in this order:
 //!
 //! ```text
 //!   send ──> queue ──> transmitter ──> path ──────────────────────────> inbox ──> recv
 //!            bounded:  one packet at   lost | copied | held back,       bounded:
-//!            full is   a time, at the  always the delay and the jitter  full drops
-//!            told      bandwidth
+//!            send      a time, at the  then delay and jitter            packets are
+//!            waits     bandwidth                                        dropped if full
 //! ```
 //!
-//! - **Length.** A packet longer than the MTU is refused; nothing is split up.
-//! - **Queue.** It holds `queue_packets`, the one in the transmitter included. [`Sender::try_send`]
-//!   says when it is full, [`Sender::send`] waits.
-//! - **Transmitter.** A packet takes `bytes * 8 / bandwidth`, rounded up to a whole ns. It leaves when
-//!   its last bit has.
-//! - **Delay.** `delay_ns`, and evenly 0 to `jitter_ns` more. Jitter alone changes no order: a packet
+//! - **Length.** A packet longer than the MTU is rejected; there is no fragmentation.
+//! - **Queue.** Holds `queue_packets`, including the one in the transmitter. If it is full,
+//!   [`Sender::try_send`] returns an error and [`Sender::send`] waits.
+//! - **Transmitter.** A packet takes `bytes * 8 / bandwidth`, rounded up to a whole ns, and leaves after
+//!   its last bit.
+//! - **Delay.** `delay_ns` plus a uniform 0 to `jitter_ns`. Jitter alone does not reorder packets: each
 //!   waits for the one before it, as in a router's queue.
-//! - **Loss.** Each packet with `loss_ppm`, independent of all others. A lost packet has used the
-//!   transmitter. Bit errors are losses: a link's checksum drops such packets.
-//! - **Copies.** With `duplicate_ppm` a packet that is not lost arrives a second time, with a jitter
-//!   of its own, in its turn.
-//! - **Reordering.** With `reorder_ppm` a packet comes evenly 1 to `reorder_ns` later than it would,
-//!   and nobody waits for it: those behind may overtake it.
-//! - **Inbox.** It holds `queue_packets` that nobody has received; what comes then is dropped.
+//! - **Loss.** Each packet is lost with `loss_ppm`, independently of all others. A lost packet has used the
+//!   transmitter. Bit errors count as losses, because the checksum of a link drops such packets.
+//! - **Copies.** With `duplicate_ppm`, a packet that is not lost arrives a second time, in order and with
+//!   its own jitter.
+//! - **Reordering.** With `reorder_ppm`, a packet arrives a uniform 1 to `reorder_ns` later than it would
+//!   otherwise, and later packets may overtake it.
+//! - **Inbox.** Holds `queue_packets` that have not been received; packets that arrive when it is full are
+//!   dropped.
 //!
-//! Every packet takes the same number of draws from its direction's stream, whatever befalls it: packet
-//! k is lost with a seed or it is not, whether there is jitter or not.
+//! Every packet takes the same number of draws from the random stream of its direction, whatever happens to
+//! it: whether packet k is lost depends on the seed, but not on the jitter.
 //!
-//! Not modelled: losses in bursts, collisions between the directions, a link that goes down.
+//! Not modelled: burst losses, collisions between the directions, a link that goes down.
 
 mod direction;
 
@@ -42,28 +43,28 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::Poll;
 
-/// What a link is like, the same in both directions.
+/// Parameters of a link, the same in both directions.
 ///
 /// [`Link::default`] is a cable: 100 Mbit/s, 100 µs, an MTU of 1500 bytes, 64 packets, no faults.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
-    /// Bits a second.
+    /// Bandwidth in bits per second.
     pub bandwidth_bps: u64,
-    /// Time from the last bit's leaving to its arrival.
+    /// Time from the departure of the last bit to its arrival.
     pub delay_ns: u64,
-    /// At most so much more, evenly spread.
+    /// Maximum additional delay, uniformly distributed.
     pub jitter_ns: u64,
-    /// Packets in a million that are lost.
+    /// Lost packets per million.
     pub loss_ppm: u32,
-    /// Packets in a million that arrive twice.
+    /// Duplicated packets per million.
     pub duplicate_ppm: u32,
-    /// Packets in a million that are held back.
+    /// Packets per million that are held back.
     pub reorder_ppm: u32,
-    /// At most so long are they held back, evenly spread; at least 1 ns.
+    /// Maximum time for which packets are held back, uniformly distributed; at least 1 ns.
     pub reorder_ns: u64,
-    /// Longest packet.
+    /// Maximum length of a packet.
     pub mtu_bytes: usize,
-    /// Packets that a direction's queue holds, and its inbox.
+    /// Capacity of each direction's queue and of its inbox, in packets.
     pub queue_packets: usize,
 }
 
@@ -83,16 +84,16 @@ impl Default for Link {
     }
 }
 
-/// An hour: longer delays are slips of the unit.
+/// One hour: longer delays are mistaken units.
 const DELAY_NS_MAX: u64 = 3_600_000_000_000;
 
 impl Link {
-    /// Two ends joined by this link. Chance comes from the world's seed and `name`, so every link of
-    /// a world has its own.
+    /// Creates the two ends of this link. The random streams depend on the world's seed and on `name`, so
+    /// each link of a world needs its own name.
     ///
     /// # Errors
-    /// [`Impossible`] if a figure is out of its range.
-    pub fn connect(self, handle: &Handle, name: &str) -> Result<(End, End), Impossible> {
+    /// [`InvalidLink`] if a parameter is out of range.
+    pub fn connect(self, handle: &Handle, name: &str) -> Result<(End, End), InvalidLink> {
         self.check()?;
         let seed = handle.seed().child("link").child(name);
         let there = Direction::shared(self.clone(), seed.stream("there"));
@@ -103,7 +104,7 @@ impl Link {
         ))
     }
 
-    fn check(&self) -> Result<(), Impossible> {
+    fn check(&self) -> Result<(), InvalidLink> {
         let ppm = |field, value: u32| (field, value.into(), 0, 1_000_000);
         let count = |field, value: usize, max| (field, value as u64, 1, max);
         let figures = [
@@ -119,7 +120,7 @@ impl Link {
         ];
         for (field, value, min, max) in figures {
             if !(min..=max).contains(&value) {
-                return Err(Impossible {
+                return Err(InvalidLink {
                     field,
                     value,
                     min,
@@ -131,18 +132,18 @@ impl Link {
     }
 }
 
-/// A figure of a [`Link`] that no link has.
+/// A parameter of a [`Link`] out of range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Impossible {
+pub struct InvalidLink {
     field: &'static str,
     value: u64,
     min: u64,
     max: u64,
 }
 
-impl fmt::Display for Impossible {
+impl fmt::Display for InvalidLink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Impossible {
+        let InvalidLink {
             field,
             value,
             min,
@@ -152,7 +153,7 @@ impl fmt::Display for Impossible {
     }
 }
 
-impl std::error::Error for Impossible {}
+impl std::error::Error for InvalidLink {}
 
 /// One end of a link.
 pub struct End {
@@ -189,7 +190,7 @@ impl Sender {
     /// Queues a packet.
     ///
     /// # Errors
-    /// [`SendError`]; the packet is not sent then.
+    /// [`SendError`]; the packet is not sent.
     pub fn try_send(&self, packet: &[u8]) -> Result<(), SendError> {
         let now_ns = self.handle.now_ns();
         let receiver = self.direction.borrow_mut().send(now_ns, packet)?;
@@ -199,7 +200,7 @@ impl Sender {
         Ok(())
     }
 
-    /// Queues a packet, when there is room.
+    /// Queues a packet; waits until there is room.
     ///
     /// # Errors
     /// [`SendError::TooLong`].
@@ -212,7 +213,7 @@ impl Sender {
         }
     }
 
-    /// What became of the packets sent from this end.
+    /// Returns the statistics of packets sent from this end.
     pub fn statistics(&self) -> Statistics {
         self.direction.borrow_mut().statistics(self.handle.now_ns())
     }
@@ -225,7 +226,7 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// The next packet, as soon as there is one. Dropping the future loses none.
+    /// Waits for the next packet. Dropping the future loses no packet.
     pub async fn recv(&mut self) -> Vec<u8> {
         let mut arrival = None;
         poll_fn(|context| {
@@ -234,29 +235,29 @@ impl Receiver {
                 Ok(packet) => return Poll::Ready(packet),
                 Err(next_ns) => next_ns,
             };
-            // Asked for anew each time: another packet may have become the first. A sleep is never
-            // done when first polled.
+            // Set anew on each poll, because another packet may have become the first. A sleep is never
+            // ready at its first poll.
             let sleep = next_ns.map(|ns| self.handle.sleep_until_ns(ns));
             let sleep = arrival.insert(sleep).as_mut();
             let _ = sleep.map(|sleep| Pin::new(sleep).poll(context));
-            self.direction.borrow_mut().wait(context.waker());
+            self.direction.borrow_mut().set_waker(context.waker());
             Poll::Pending
         })
         .await
     }
 }
 
-/// Why a packet was not sent.
+/// Error of sending a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SendError {
-    /// Longer than the MTU.
+    /// The packet is longer than the MTU.
     TooLong {
-        /// Longest packet.
+        /// Maximum length of a packet.
         mtu_bytes: usize,
     },
     /// The queue is full.
     Full {
-        /// When the next packet leaves it.
+        /// Time at which the next packet leaves the queue.
         until_ns: u64,
     },
 }
@@ -279,27 +280,27 @@ impl fmt::Display for SendError {
 
 impl std::error::Error for SendError {}
 
-/// What became of the packets of one direction.
+/// Packet statistics of one direction.
 ///
 /// `sent + copied = lost + overflowed + received + on_the_way`, at any time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
-    /// Packets taken into the queue.
+    /// Packets accepted into the queue.
     pub sent: u64,
-    /// Their bytes.
+    /// Bytes of these packets.
     pub sent_bytes: u64,
-    /// Lost on the path.
+    /// Packets lost on the path.
     pub lost: u64,
-    /// Second copies made by the path.
+    /// Copies made on the path.
     pub copied: u64,
-    /// Held back by the path.
+    /// Packets held back on the path.
     pub held_back: u64,
-    /// Dropped at a full inbox.
+    /// Packets dropped because the inbox was full.
     pub overflowed: u64,
-    /// Handed out by [`Receiver::recv`].
+    /// Packets returned by [`Receiver::recv`].
     pub received: u64,
-    /// Their bytes.
+    /// Bytes of these packets.
     pub received_bytes: u64,
-    /// Not lost and not received yet: in the queue, on the path or in the inbox.
+    /// Packets neither lost nor received yet: in the queue, on the path or in the inbox.
     pub on_the_way: u64,
 }

@@ -1,42 +1,42 @@
-//! Where chance comes from.
+//! Seeds and random streams.
 //!
 //! ```text
 //!   Seed ──child("link")──> Seed ──stream("there")──> Random
 //!     └────stream("card")──> Random
 //! ```
 //!
-//! A child is `mix(mix(seed) + fnv1a(name))`: `mix` is the finalizer of SplitMix64 (Steele, Lea and
-//! Flood, 2014), `fnv1a` the 64-bit FNV-1a hash of the name's UTF-8 bytes. A stream is SplitMix64
-//! started at the child. Who draws from one stream does not disturb another, so that a new consumer
-//! changes nothing for those there were.
+//! A child is `mix(mix(seed) + fnv1a(name))`: `mix` is the finalizer of SplitMix64 (Steele, Lea and Flood,
+//! 2014), `fnv1a` the 64-bit FNV-1a hash of the name's UTF-8 bytes. A stream is SplitMix64 started at the
+//! child. Drawing from one stream does not affect another, so that adding a consumer changes nothing for
+//! the existing ones.
 
 /// The gamma of SplitMix64: 2^64 over the golden ratio, odd.
 const GAMMA: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// Decides all chance in a world.
+/// Determines all randomness in a world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seed(u64);
 
 impl Seed {
-    /// Any number will do; neighbours are as different as any two.
+    /// Creates a seed. Neighbouring numbers give unrelated seeds.
     pub fn new(seed: u64) -> Seed {
         Seed(seed)
     }
 
-    /// The seed of a part that has several streams.
+    /// Returns the seed of a component with several streams of its own.
     #[must_use]
     pub fn child(self, name: &str) -> Seed {
         Seed(mix(mix(self.0).wrapping_add(fnv1a(name))))
     }
 
-    /// The stream of one among many alike, which have numbers instead of names.
+    /// Returns the stream of one of many identical consumers, which have numbers instead of names.
     pub fn nth(self, number: u64) -> Random {
         Random {
             state: mix(self.0.wrapping_add(number.wrapping_mul(GAMMA))),
         }
     }
 
-    /// The stream of one consumer, from its start.
+    /// Returns the stream of a consumer, from its start.
     pub fn stream(self, name: &str) -> Random {
         Random {
             state: self.child(name).0,
@@ -44,28 +44,28 @@ impl Seed {
     }
 }
 
-/// A stream of random numbers: SplitMix64. Not for secrets.
+/// A stream of random numbers: SplitMix64. Not for cryptography.
 #[derive(Clone, Debug)]
 pub struct Random {
     state: u64,
 }
 
 impl Random {
-    /// The next 64 bits.
+    /// Returns the next 64 bits.
     pub fn next_u64(&mut self) -> u64 {
         self.state = self.state.wrapping_add(GAMMA);
         mix(self.state)
     }
 
-    /// A number below `bound`, 0 for 0; takes exactly one draw.
+    /// Returns a number below `bound`, or 0 for 0; takes exactly one draw.
     ///
-    /// By multiplication (Lemire, 2019) without rejection: the bias is at most `bound` / 2^64.
+    /// Uses multiplication (Lemire, 2019) without rejection: the bias is at most `bound` / 2^64.
     pub fn below(&mut self, bound: u64) -> u64 {
         let wide = u128::from(self.next_u64()) * u128::from(bound);
         (wide >> 64) as u64
     }
 
-    /// True in `ppm` of a million cases; takes exactly one draw.
+    /// Returns true with a probability of `ppm` per million; takes exactly one draw.
     pub fn chance_ppm(&mut self, ppm: u32) -> bool {
         self.below(1_000_000) < u64::from(ppm)
     }
@@ -87,8 +87,8 @@ fn fnv1a(name: &str) -> u64 {
 mod tests {
     use super::*;
 
-    /// The first numbers that the reference `splitmix64.c` (Vigna, 2015) gives from 1234567; also
-    /// on Rosetta Code, "Pseudo-random numbers/Splitmix64".
+    /// The first numbers of the reference `splitmix64.c` (Vigna, 2015) from 1234567; also on Rosetta Code,
+    /// "Pseudo-random numbers/Splitmix64".
     #[test]
     fn splitmix64_gives_the_published_numbers() {
         let mut random = Random { state: 1_234_567 };
@@ -111,10 +111,10 @@ mod tests {
         assert_eq!(fnv1a("foobar"), 0x8594_4171_F739_67E8);
     }
 
-    /// From the formula at the top, worked out in another language. A change would change what every
-    /// recorded seed gives.
+    /// Computed from the formula at the top in another language. A change would change the result of every
+    /// recorded seed.
     #[test]
-    fn a_stream_stays_what_it_was() {
+    fn a_stream_never_changes() {
         let mut random = Seed::new(1).stream("link");
         assert_eq!(random.next_u64(), 12_706_544_175_279_347_340);
         assert_eq!(random.next_u64(), 1_675_796_106_598_277_698);
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn below_is_even_and_in_range() {
+    fn below_is_uniform_and_in_range() {
         let mut random = Seed::new(3).stream("below");
         let mut counts = [0_u32; 10];
         for _ in 0..100_000 {

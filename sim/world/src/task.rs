@@ -1,4 +1,4 @@
-//! Tasks, and the queue of those that can run.
+//! Tasks, and the queue of those that are ready.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -10,17 +10,17 @@ use std::task::{Wake, Waker};
 pub(crate) type Name = Cow<'static, str>;
 pub(crate) type TaskFuture = Pin<Box<dyn Future<Output = ()>>>;
 
-/// A task's place, and a number no other task of the world has: a waker that outlives its task
-/// does not wake the next one in the same place.
+/// A task's slot with a unique number: a waker that outlives its task does not wake the next task in the
+/// same slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TaskId {
     slot: usize,
     serial: u64,
 }
 
-/// Tasks to poll, in the order they were woken.
+/// Tasks to poll, in the order in which they were woken.
 ///
-/// Behind a lock because a [`Waker`] must be allowed to cross threads; in a world it never does.
+/// Behind a lock because a [`Waker`] must be `Send`; in a world it never leaves its thread.
 #[derive(Default)]
 struct Ready(Mutex<VecDeque<TaskId>>);
 
@@ -32,7 +32,7 @@ impl Ready {
 
 struct Wakeup {
     id: TaskId,
-    /// In the queue already: woken twice, polled once.
+    /// The task is in the queue already: woken twice, it is polled once.
     queued: AtomicBool,
     ready: Arc<Ready>,
 }
@@ -49,9 +49,9 @@ impl Wake for Wakeup {
     }
 }
 
-/// What is taken out of its slot while it is polled.
+/// Part of a task that is taken out of its slot while the task is polled.
 pub(crate) struct Body {
-    /// None for the future of a `block_on`, which stays with its caller.
+    /// `None` for the future of a `block_on`, which stays with its caller.
     pub(crate) future: Option<TaskFuture>,
     pub(crate) waker: Waker,
     wakeup: Arc<Wakeup>,
@@ -60,9 +60,9 @@ pub(crate) struct Body {
 struct Entry {
     serial: u64,
     name: Name,
-    /// None while the task is polled.
+    /// `None` while the task is polled.
     body: Option<Body>,
-    /// Polls since the clock showed `instant_ns`.
+    /// Number of polls at the time `instant_ns`.
     polls: u32,
     instant_ns: u64,
 }
@@ -77,7 +77,7 @@ pub(crate) struct Tasks {
 }
 
 impl Tasks {
-    /// Adds a task and puts it last in the queue.
+    /// Adds a task at the end of the queue.
     pub(crate) fn add(&mut self, name: Name, future: Option<TaskFuture>) -> TaskId {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
@@ -108,7 +108,7 @@ impl Tasks {
         id
     }
 
-    /// The longest woken task that is still there.
+    /// Removes and returns the first task of the queue that still exists.
     pub(crate) fn next(&mut self) -> Option<TaskId> {
         let mut queue = self.ready.queue();
         while let Some(id) = queue.pop_front() {
@@ -120,12 +120,12 @@ impl Tasks {
         None
     }
 
-    /// Returns true if a task was woken and not polled yet.
+    /// Returns true if a task was woken and has not been polled since.
     pub(crate) fn is_any_ready(&self) -> bool {
         !self.ready.queue().is_empty()
     }
 
-    /// Takes a task out to be polled; from now on it can be woken again.
+    /// Takes a task out to poll it; from now on it can be woken again.
     pub(crate) fn take(&mut self, id: TaskId, now_ns: u64) -> Option<Body> {
         let entry = self.slots[id.slot].as_mut()?;
         if entry.instant_ns != now_ns {
@@ -137,20 +137,20 @@ impl Tasks {
         Some(body)
     }
 
-    /// Puts back a task that is not done.
+    /// Puts back a task that has not completed.
     pub(crate) fn put_back(&mut self, id: TaskId, body: Body) {
         if let Some(entry) = &mut self.slots[id.slot] {
             entry.body = Some(body);
         }
     }
 
-    /// Forgets a task. Its future must be gone already, or be dropped by the caller.
+    /// Removes a task. Its future must have been dropped, or be dropped by the caller.
     pub(crate) fn remove(&mut self, id: TaskId) {
         self.slots[id.slot] = None;
         self.free.push(id.slot);
     }
 
-    /// Takes all futures, in the order they were spawned.
+    /// Takes all futures, in the order in which they were spawned.
     pub(crate) fn take_all(&mut self) -> Vec<Body> {
         let mut entries: Vec<Entry> = self.slots.iter_mut().filter_map(Option::take).collect();
         entries.sort_by_key(|entry| entry.serial);
@@ -161,7 +161,7 @@ impl Tasks {
         self.slots.len() == self.free.len()
     }
 
-    /// Names in the order of spawning.
+    /// Returns the names in the order of spawning.
     pub(crate) fn names(&self) -> Vec<String> {
         let mut entries: Vec<&Entry> = self.slots.iter().flatten().collect();
         entries.sort_by_key(|entry| entry.serial);
@@ -169,7 +169,7 @@ impl Tasks {
         names.collect()
     }
 
-    /// The name of the task polled most often since the clock shows `now_ns`.
+    /// Returns the name of the task with the most polls at the time `now_ns`.
     pub(crate) fn busiest(&self, now_ns: u64) -> Option<String> {
         let now = |entry: &&Entry| entry.instant_ns == now_ns;
         let entries = self.slots.iter().flatten().filter(now);

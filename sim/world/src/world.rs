@@ -1,4 +1,4 @@
-//! The executor: polls tasks, lets time pass, and says who is stuck.
+//! The executor: polls tasks, advances time, and reports stuck tasks.
 
 use crate::handle::{Core, Handle};
 use crate::task::{Name, TaskId};
@@ -7,38 +7,38 @@ use std::fmt;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 
-/// So many polls without time passing are a livelock.
+/// Number of polls at the same time that count as a livelock.
 pub const POLLS_MAX: u32 = 1_000_000;
 
-/// A clock, tasks and timers, run in the thread that calls.
+/// A clock, tasks and timers; runs in the calling thread.
 ///
 /// ```text
 ///                 woken
 ///         ┌──────────────────────┐
-///         v                      │            all due timers wake their tasks
-///   ┌───────────┐  poll   ┌──────┴──────┐     before each poll; when no task is
-///   │ can run   │ ──────> │ waiting     │     ready, the clock moves to the next
-///   │ (a queue) │ ──┐     │ (for timer, │     timer; with no timer either, the
-///   └───────────┘   │     │ packet, ..) │     world is idle
+///         v                      │            Before each poll, all due timers wake
+///   ┌───────────┐  poll   ┌──────┴──────┐     their tasks. If no task is ready, the
+///   │ ready     │ ──────> │ waiting     │     clock advances to the next timer; with
+///   │ (a queue) │ ──┐     │ (for timer, │     no timer either, the world is idle.
+///   └───────────┘   │     │ packet, ..) │
 ///                   v     └─────────────┘
-///                  done
+///                completed
 /// ```
 ///
-/// A panic of a task goes on to whoever runs the world, which is to be dropped then.
+/// A panic of a task propagates to the caller that runs the world; the world must then be dropped.
 pub struct World {
     handle: Handle,
-    /// Polls since the clock showed `instant_ns`.
+    /// Number of polls at the time `instant_ns`.
     polls: u32,
     instant_ns: u64,
 }
 
 impl World {
-    /// An empty world at time 0.
+    /// Creates an empty world at time 0.
     pub fn new(seed: Seed) -> World {
         World::on_clock(seed, Clock::default())
     }
 
-    /// An empty world that goes on at the time `clock` shows: a restart after a power cut.
+    /// Creates an empty world that continues at the time of `clock`: a restart after a power cut.
     pub fn on_clock(seed: Seed, clock: Clock) -> World {
         World {
             handle: Handle::new(seed, clock),
@@ -47,12 +47,12 @@ impl World {
         }
     }
 
-    /// What tasks need of their world.
+    /// Returns a handle for the tasks.
     pub fn handle(&self) -> Handle {
         self.handle.clone()
     }
 
-    /// Time since the start of the simulation, in ns.
+    /// Returns the time since the start of the simulation, in ns.
     pub fn now_ns(&self) -> u64 {
         self.handle.now_ns()
     }
@@ -62,11 +62,12 @@ impl World {
         self.handle.spawn(name, future);
     }
 
-    /// Runs until every task is done. Tasks that are meant to wait or tick for ever call for
+    /// Runs until every task has completed. If tasks wait or tick forever by design, use
     /// [`World::block_on`] or [`World::run_until`] instead.
     ///
     /// # Errors
-    /// [`Stuck`] if some wait and nothing will wake them, or run for ever without time passing.
+    /// [`Stuck`] if tasks wait for something that never happens, or run forever without time
+    /// passing.
     pub fn run_until_idle(&mut self) -> Result<(), Stuck> {
         self.run_polls(u64::MAX)?;
         if self.core().tasks.borrow().is_empty() {
@@ -76,7 +77,7 @@ impl World {
         }
     }
 
-    /// Runs everything up to and at `ns`; the clock shows `ns` then, or later if a task moved it on.
+    /// Runs everything up to and including `ns`; the clock then shows `ns`, or later if a task advanced it.
     ///
     /// # Errors
     /// [`Stuck::Livelock`].
@@ -88,7 +89,8 @@ impl World {
         Ok(())
     }
 
-    /// Polls tasks at most so often; returns how often. Less means that nothing is left to do.
+    /// Polls tasks at most `polls` times; returns the number of polls. A lower number means that nothing is
+    /// left to do.
     ///
     /// # Errors
     /// [`Stuck::Livelock`].
@@ -102,10 +104,10 @@ impl World {
         Ok(polls)
     }
 
-    /// Runs until `future` is done; other tasks may be left waiting. The future may borrow.
+    /// Runs until `future` completes; other tasks may still be waiting. The future may borrow.
     ///
     /// # Errors
-    /// [`Stuck`] if it waits and nothing will wake it, or some task runs for ever without time
+    /// [`Stuck`] if it waits for something that never happens, or a task runs forever without time
     /// passing.
     pub fn block_on<F: Future>(&mut self, future: F) -> Result<F::Output, Stuck> {
         let mut future = pin!(future);
@@ -124,7 +126,7 @@ impl World {
         &self.handle.core
     }
 
-    /// The task to poll next, no later than `until_ns`; lets time pass when none can run.
+    /// Returns the task to poll next, no later than `until_ns`; advances time when none is ready.
     fn next(&self, until_ns: u64) -> Option<TaskId> {
         let core = self.core();
         loop {
@@ -132,7 +134,7 @@ impl World {
             if now_ns > until_ns {
                 return None;
             }
-            // Woken outside the borrow: a waker is somebody else's code.
+            // Woken outside the borrow: a waker may run arbitrary code.
             while let Some(waker) = { core.timers.borrow_mut().take_due(now_ns) } {
                 waker.wake();
             }
@@ -157,7 +159,7 @@ impl World {
         let future = body.future.as_mut().map(Pin::as_mut);
         match future.map(|future| future.poll(&mut context)) {
             Some(Poll::Ready(())) => {
-                // Dropped outside the borrow: it may spawn or wake.
+                // Dropped outside the borrow: its destructor may spawn or wake.
                 drop(body);
                 core.tasks.borrow_mut().remove(id);
             }
@@ -216,7 +218,7 @@ impl Drop for World {
     }
 }
 
-/// The place of a `block_on` among the tasks; free again however it ends.
+/// The slot of a `block_on` among the tasks; freed however it ends.
 struct Main {
     handle: Handle,
     id: TaskId,
@@ -236,21 +238,21 @@ impl Drop for Main {
     }
 }
 
-/// A world that will not get any further.
+/// Error: a world that cannot make progress.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stuck {
     /// Tasks wait, and neither a timer nor another task will wake them.
     Deadlock {
-        /// When, in ns.
+        /// Time in ns.
         at_ns: u64,
-        /// Names of the waiting tasks, in the order they were spawned; `block_on` for its future.
+        /// Names of the waiting tasks, in the order of spawning; `block_on` for its future.
         tasks: Vec<String>,
     },
-    /// [`POLLS_MAX`] polls did not let time pass.
+    /// [`POLLS_MAX`] polls did not advance time.
     Livelock {
-        /// When, in ns.
+        /// Time in ns.
         at_ns: u64,
-        /// The task that was polled most often at that time.
+        /// The task with the most polls at that time.
         task: String,
     },
 }
@@ -260,11 +262,14 @@ impl fmt::Display for Stuck {
         match self {
             Stuck::Deadlock { at_ns, tasks } => {
                 let tasks = tasks.join("`, `");
-                write!(f, "at {at_ns} ns nothing will wake the tasks `{tasks}`")
+                write!(
+                    f,
+                    "deadlock at {at_ns} ns: nothing will wake the tasks `{tasks}`"
+                )
             }
             Stuck::Livelock { at_ns, task } => write!(
                 f,
-                "at {at_ns} ns the task `{task}` runs for ever: {POLLS_MAX} polls and no time passed"
+                "livelock at {at_ns} ns: task `{task}` keeps running; time did not advance in {POLLS_MAX} polls"
             ),
         }
     }

@@ -6,66 +6,66 @@ use std::rc::Rc;
 
 const ENTRIES: u32 = 20;
 
-/// A medium that keeps its entries: a log of numbers, and how many of them were promised.
+/// Storage with a log of numbers, and the number of entries reported as durable.
 #[derive(Default)]
-struct Medium {
+struct Storage {
     log: RefCell<Vec<u32>>,
-    promised: RefCell<u32>,
+    durable: RefCell<u32>,
 }
 
-/// Takes numbers into RAM and stores three at a time; promises them once they are stored.
-async fn record(handle: Handle, medium: Rc<Medium>) {
+/// Takes numbers into RAM and stores three at a time; reports them as durable once they are stored.
+async fn record(handle: Handle, storage: Rc<Storage>) {
     let mut ram = Vec::new();
-    let first = medium.log.borrow().len() as u32;
+    let first = storage.log.borrow().len() as u32;
     for number in first..ENTRIES {
         ram.push(number);
         handle.sleep_ns(1_000).await;
         if ram.len() == 3 || number + 1 == ENTRIES {
             for number in ram.drain(..) {
-                medium.log.borrow_mut().push(number);
+                storage.log.borrow_mut().push(number);
                 handle.sleep_ns(50).await;
             }
-            *medium.promised.borrow_mut() = number + 1;
+            *storage.durable.borrow_mut() = number + 1;
         }
     }
 }
 
 #[test]
-fn what_was_promised_is_there_after_every_cut_and_a_restart_finishes() {
+fn durable_entries_survive_every_cut_and_a_restart_completes() {
     let seed = Seed::new(1);
     let mut lengths = Vec::new();
     let cuts = cut_at_every_poll(
         seed,
-        |_| Rc::new(Medium::default()),
-        |world, medium| world.spawn("recorder", record(world.handle(), medium.clone())),
-        |polls, clock, medium: Rc<Medium>| {
-            assert_eq!(Rc::strong_count(&medium), 1, "cut {polls}: a task is left");
-            let left = medium.log.borrow().len() as u32;
-            assert!(left >= *medium.promised.borrow(), "cut {polls}");
+        |_| Rc::new(Storage::default()),
+        |world, storage| world.spawn("recorder", record(world.handle(), storage.clone())),
+        |polls, clock, storage: Rc<Storage>| {
+            assert_eq!(Rc::strong_count(&storage), 1, "cut {polls}: a task is left");
+            let left = storage.log.borrow().len() as u32;
+            assert!(left >= *storage.durable.borrow(), "cut {polls}");
             lengths.push(left);
 
             let cut_ns = clock.now_ns();
             let mut world = World::on_clock(seed, clock);
-            world.spawn("recorder", record(world.handle(), medium.clone()));
+            world.spawn("recorder", record(world.handle(), storage.clone()));
             world.run_until_idle().unwrap();
             let expected: Vec<u32> = (0..ENTRIES).collect();
-            assert_eq!(*medium.log.borrow(), expected, "cut {polls}");
+            assert_eq!(*storage.log.borrow(), expected, "cut {polls}");
             assert!(world.now_ns() >= cut_ns, "cut {polls}");
         },
     );
-    // One poll to begin with, one for each of 20 samples and 20 stores; a cut before each and after
-    // the last.
+    // One poll to start, and one for each of 20 samples and 20 stores; a cut before each and after the
+    // last.
     assert_eq!(cuts, Ok(1 + 20 + 20 + 1));
     let mut all = lengths.clone();
     all.dedup();
     assert_eq!(
         all,
         (0..=ENTRIES).collect::<Vec<_>>(),
-        "a state was never cut"
+        "no cut left this state"
     );
 }
 
-/// Tells when it is dropped.
+/// Records its own drop.
 struct Owned(&'static str, Rc<RefCell<Vec<&'static str>>>);
 
 impl Drop for Owned {
@@ -75,7 +75,7 @@ impl Drop for Owned {
 }
 
 #[test]
-fn a_cut_drops_all_in_the_order_of_spawning_and_nothing_starts_anew() {
+fn a_cut_drops_tasks_in_the_order_of_spawning_and_accepts_no_new_ones() {
     let dropped = Rc::new(RefCell::new(Vec::new()));
     let world = World::new(Seed::new(1));
     for name in ["a", "b"] {

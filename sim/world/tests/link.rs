@@ -1,9 +1,9 @@
-//! The link: exact without faults, near its figures with them.
+//! The link: exact without faults, statistically correct with them.
 
 use cardiograph_sim_world::link::{SendError, Statistics};
 use cardiograph_sim_world::{Link, Seed, World};
 
-/// Sends so many packets of four bytes, each its number, and returns what arrives and when.
+/// Sends packets of four bytes that contain their number; returns the arriving ones with their times.
 fn arrivals(link: Link, seed: u64, packets: u32) -> (Vec<(u64, u32)>, Statistics) {
     let mut world = World::new(Seed::new(seed));
     let handle = world.handle();
@@ -16,7 +16,7 @@ fn arrivals(link: Link, seed: u64, packets: u32) -> (Vec<(u64, u32)>, Statistics
     });
     let received = world.block_on(async {
         let mut received = Vec::new();
-        // Longer than anything can take.
+        // Longer than the slowest packet.
         while let Ok(packet) = handle
             .with_timeout(1_000_000_000, there.receiver.recv())
             .await
@@ -29,7 +29,7 @@ fn arrivals(link: Link, seed: u64, packets: u32) -> (Vec<(u64, u32)>, Statistics
     (received.unwrap(), here.sender.statistics())
 }
 
-/// One packet of four bytes every 4 µs, 10 µs away.
+/// One packet of four bytes per 4 µs, with a delay of 10 µs.
 fn slow() -> Link {
     Link {
         bandwidth_bps: 8_000_000,
@@ -39,7 +39,7 @@ fn slow() -> Link {
 }
 
 #[test]
-fn without_faults_all_arrive_in_order_and_to_the_nanosecond() {
+fn without_faults_all_packets_arrive_in_order_and_exactly_on_time() {
     let (received, statistics) = arrivals(slow(), 1, 1000);
     let expected: Vec<_> = (0..1000)
         .map(|number| ((u64::from(number) + 1) * 4_000 + 10_000, number))
@@ -56,7 +56,7 @@ fn without_faults_all_arrive_in_order_and_to_the_nanosecond() {
 }
 
 #[test]
-fn a_bit_time_that_is_no_whole_number_is_rounded_up() {
+fn fractional_bit_times_are_rounded_up() {
     let link = Link {
         bandwidth_bps: 7_000_000,
         delay_ns: 0,
@@ -84,7 +84,7 @@ fn both_directions_are_independent() {
 }
 
 #[test]
-fn jitter_spreads_evenly_and_changes_no_order() {
+fn jitter_is_uniform_and_keeps_the_order() {
     let link = Link {
         jitter_ns: 1_000,
         ..slow()
@@ -96,12 +96,12 @@ fn jitter_spreads_evenly_and_changes_no_order() {
     assert!(received.iter().any(|event| late(event) == 0));
     assert!(received.iter().any(|event| late(event) == 1_000));
     let mean = received.iter().map(late).sum::<u64>() as f64 / 100_000.0;
-    // The mean of 100,000 even draws from 0 to 1000 has a standard deviation of 0.91.
+    // The mean of 100,000 uniform draws from 0 to 1000 has a standard deviation of 0.91.
     assert!((mean - 500.0).abs() < 5.5, "{mean}");
 }
 
 #[test]
-fn jitter_longer_than_the_spacing_changes_no_order_either() {
+fn jitter_longer_than_the_spacing_keeps_the_order() {
     let link = Link {
         jitter_ns: 50_000,
         duplicate_ppm: 100_000,
@@ -114,7 +114,7 @@ fn jitter_longer_than_the_spacing_changes_no_order_either() {
 }
 
 #[test]
-fn a_receiver_that_waits_is_told_also_of_a_packet_that_overtakes() {
+fn a_waiting_receiver_is_woken_for_a_packet_that_overtakes() {
     let link = Link {
         reorder_ppm: 500_000,
         reorder_ns: 1_000_000_000,
@@ -138,14 +138,14 @@ fn a_receiver_that_waits_is_told_also_of_a_packet_that_overtakes() {
         }
         times
     });
-    // Those not held back are exactly on time; a coin thrown 200 times, four standard deviations.
+    // Packets that are not held back are exactly on time: 200 fair coin tosses, four standard deviations.
     let on_time = |&&ns: &&u64| ns % 100_000 == 14_000 && ns <= 20_014_000;
     let on_time = times.unwrap().iter().filter(on_time).count();
     assert!(on_time.abs_diff(100) < 28, "{on_time}");
 }
 
 #[test]
-fn losses_and_copies_come_near_their_chance() {
+fn losses_and_copies_occur_at_their_rates() {
     for ppm in [0, 1_000, 10_000, 200_000, 1_000_000] {
         let link = Link {
             loss_ppm: ppm,
@@ -163,12 +163,12 @@ fn losses_and_copies_come_near_their_chance() {
         near(statistics.copied, 200_000 - statistics.lost, "copied");
         let whole = 200_000 - statistics.lost + statistics.copied;
         assert_eq!(received.len() as u64, whole);
-        assert!(received.is_sorted(), "copies come in their turn");
+        assert!(received.is_sorted(), "copies arrive in order");
     }
 }
 
 #[test]
-fn packets_held_back_are_overtaken_and_nothing_else_is_disturbed() {
+fn packets_held_back_are_overtaken_and_others_are_unaffected() {
     let link = Link {
         reorder_ppm: 100_000,
         reorder_ns: 20_000,
@@ -186,7 +186,7 @@ fn packets_held_back_are_overtaken_and_nothing_else_is_disturbed() {
 }
 
 #[test]
-fn a_packet_is_held_back_by_a_nanosecond_at_least() {
+fn a_packet_is_held_back_by_at_least_a_nanosecond() {
     let link = Link {
         reorder_ppm: 1_000_000,
         reorder_ns: 1,
@@ -197,7 +197,7 @@ fn a_packet_is_held_back_by_a_nanosecond_at_least() {
 }
 
 #[test]
-fn the_fate_of_a_packet_does_not_hang_on_other_faults() {
+fn the_outcome_of_a_packet_is_independent_of_other_faults() {
     let lossy = Link {
         loss_ppm: 100_000,
         ..slow()
@@ -220,7 +220,7 @@ fn the_fate_of_a_packet_does_not_hang_on_other_faults() {
 }
 
 #[test]
-fn a_full_queue_says_until_when() {
+fn a_full_queue_reports_when_it_has_room() {
     let world = World::new(Seed::new(1));
     let link = Link {
         queue_packets: 2,
@@ -236,7 +236,7 @@ fn a_full_queue_says_until_when() {
 }
 
 #[test]
-fn what_nobody_receives_overflows_and_all_is_accounted_for() {
+fn unreceived_packets_overflow_and_the_statistics_add_up() {
     let mut world = World::new(Seed::new(1));
     let link = Link {
         queue_packets: 8,
@@ -272,7 +272,7 @@ fn what_nobody_receives_overflows_and_all_is_accounted_for() {
 }
 
 #[test]
-fn too_long_a_packet_is_refused() {
+fn a_packet_longer_than_the_mtu_is_rejected() {
     let mut world = World::new(Seed::new(1));
     let (here, _there) = Link::default().connect(&world.handle(), "link").unwrap();
     let error = world
@@ -287,7 +287,7 @@ fn too_long_a_packet_is_refused() {
 }
 
 #[test]
-fn impossible_links_are_refused_by_field_and_range() {
+fn parameters_out_of_range_are_rejected_by_name_and_range() {
     let world = World::new(Seed::new(1));
     let refused = |link: Link| {
         let ends = link.connect(&world.handle(), "link");

@@ -1,11 +1,11 @@
-//! What runs when, against traces written down by hand.
+//! The order of execution, against traces written by hand.
 
 use cardiograph_sim_world::{Clock, Handle, Seed, TimedOut, World};
 use embedded_hal_async::delay::DelayNs;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// What happened: time in ns, and who.
+/// Events: time in ns, and name.
 #[derive(Clone, Default)]
 struct Trace(Rc<RefCell<Vec<(u64, &'static str)>>>);
 
@@ -26,7 +26,7 @@ fn world() -> (World, Handle, Trace) {
 }
 
 #[test]
-fn tasks_take_turns_in_the_order_they_were_spawned_and_woken() {
+fn tasks_run_in_the_order_they_were_spawned_and_woken() {
     let (mut world, handle, trace) = world();
     for (name, rounds) in [("a", 3), ("b", 1), ("c", 2)] {
         let (handle, trace) = (handle.clone(), trace.clone());
@@ -43,7 +43,7 @@ fn tasks_take_turns_in_the_order_they_were_spawned_and_woken() {
 }
 
 #[test]
-fn a_spawned_task_runs_after_those_that_could_run_before_it() {
+fn a_spawned_task_runs_after_those_that_were_ready_before_it() {
     let (mut world, handle, trace) = world();
     let (inner, inner_trace) = (handle.clone(), trace.clone());
     world.spawn("parent", async move {
@@ -58,7 +58,7 @@ fn a_spawned_task_runs_after_those_that_could_run_before_it() {
 }
 
 #[test]
-fn of_equal_deadlines_the_first_to_ask_wakes_first() {
+fn equal_deadlines_fire_in_the_order_of_registration() {
     let (mut world, handle, trace) = world();
     for (name, naps) in [("late", [20, 10]), ("twice", [10, 20]), ("first", [5, 25])] {
         let (handle, trace) = (handle.clone(), trace.clone());
@@ -70,7 +70,7 @@ fn of_equal_deadlines_the_first_to_ask_wakes_first() {
         });
     }
     world.run_until_idle().unwrap();
-    // For 30 ns `first` asked at 5, `twice` at 10, `late` at 20.
+    // For 30 ns, `first` registered at 5, `twice` at 10, `late` at 20.
     let expected = [
         (5, "first"),
         (10, "twice"),
@@ -83,7 +83,7 @@ fn of_equal_deadlines_the_first_to_ask_wakes_first() {
 }
 
 #[test]
-fn a_task_that_moves_the_clock_makes_others_late() {
+fn a_task_that_advances_the_clock_makes_others_late() {
     let (mut world, handle, trace) = world();
     let (busy, busy_trace) = (handle.clone(), trace.clone());
     world.spawn("busy", async move {
@@ -99,7 +99,7 @@ fn a_task_that_moves_the_clock_makes_others_late() {
         late_trace.add(&late, "late");
     });
     world.run_until_idle().unwrap();
-    // `busy` queued up while it ran, before the timer was looked at.
+    // `busy` was queued again while it ran, before the timers were checked.
     assert_eq!(
         trace.events(),
         [(110, "busy"), (110, "busy again"), (110, "late")]
@@ -107,7 +107,7 @@ fn a_task_that_moves_the_clock_makes_others_late() {
 }
 
 #[test]
-fn run_until_stops_at_the_time_and_goes_on() {
+fn run_until_stops_at_the_time_and_can_be_continued() {
     let (mut world, handle, trace) = world();
     let (inner, inner_trace) = (handle.clone(), trace.clone());
     world.spawn("ticks", async move {
@@ -146,18 +146,18 @@ fn a_timeout_drops_the_future_and_leaves_no_timer() {
     }));
     assert_eq!(result, Ok(Ok("done")));
     world.run_until_idle().unwrap();
-    assert_eq!(world.now_ns(), 57, "waited for a time-out nobody waits for");
+    assert_eq!(world.now_ns(), 57, "waited for a timeout that was dropped");
 }
 
 #[test]
-fn done_at_the_very_deadline_is_in_time() {
+fn completing_exactly_at_the_deadline_is_in_time() {
     let (mut world, handle, _) = world();
     let result = world.block_on(handle.with_timeout(50, handle.sleep_ns(50)));
     assert_eq!(result, Ok(Ok(())));
 }
 
 #[test]
-fn block_on_may_borrow_and_leaves_the_others_waiting() {
+fn block_on_may_borrow_and_leaves_other_tasks_waiting() {
     let (mut world, handle, trace) = world();
     let (server, server_trace) = (handle.clone(), trace.clone());
     world.spawn("server", async move {
@@ -194,7 +194,7 @@ fn delays_of_embedded_hal_are_virtual_and_exact() {
 }
 
 #[test]
-fn a_stale_waker_does_not_wake_the_next_task_in_its_place() {
+fn a_stale_waker_does_not_wake_the_next_task_in_its_slot() {
     let (mut world, handle, trace) = world();
     let kept = Rc::new(RefCell::new(None));
     let keeper = Rc::clone(&kept);
@@ -221,7 +221,7 @@ fn a_stale_waker_does_not_wake_the_next_task_in_its_place() {
 }
 
 #[test]
-fn a_restart_goes_on_at_the_same_time() {
+fn a_restart_continues_at_the_same_time() {
     let clock = Clock::default();
     let mut world = World::on_clock(Seed::new(1), clock.clone());
     world.run_until(500).unwrap();

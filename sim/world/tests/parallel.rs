@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 const WORLDS: u64 = 4_000;
 
-/// A device that answers requests over a bad link, with a client that asks again. Returns the whole
-/// trace: time, who, what.
+/// Runs a device that answers requests over a bad link, and a client that repeats them. Returns the whole
+/// trace: time, sender, value.
 fn trace_of(seed: u64) -> Vec<(u64, u8, u64)> {
     let mut world = World::new(Seed::new(seed));
     let handle = world.handle();
@@ -83,7 +83,7 @@ fn one_thread_and_eight_threads_give_the_same_traces() {
     for (seed, trace) in &together {
         assert_eq!(trace, &alone[*seed as usize], "seed {seed}");
     }
-    // Seeds differ, and faults were met.
+    // Traces of different seeds differ, and there were faults.
     let mut different = alone.clone();
     different.sort();
     different.dedup();
@@ -92,9 +92,9 @@ fn one_thread_and_eight_threads_give_the_same_traces() {
     assert!(alone.iter().filter(timed_out).count() as u64 > WORLDS / 2);
 }
 
-/// All alive at the same time in one thread, run in turns: none sees another.
+/// Worlds that exist at the same time in one thread and run in turns do not affect each other.
 #[test]
-fn worlds_side_by_side_do_not_disturb_each_other() {
+fn interleaved_worlds_do_not_affect_each_other() {
     let build = |seed: u64| {
         let world = World::new(Seed::new(seed));
         let handle = world.handle();

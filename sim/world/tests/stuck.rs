@@ -1,10 +1,10 @@
-//! Deadlocks and livelocks end with a name.
+//! Deadlocks and livelocks are reported with the name of a task.
 
 use cardiograph_sim_world::{POLLS_MAX, Seed, Stuck, World};
 use std::future::pending;
 
 #[test]
-fn a_deadlock_names_who_waits() {
+fn a_deadlock_reports_the_waiting_tasks() {
     let mut world = World::new(Seed::new(1));
     let handle = world.handle();
     world.spawn("done", async {});
@@ -18,12 +18,12 @@ fn a_deadlock_names_who_waits() {
     assert_eq!(stuck, Stuck::Deadlock { at_ns: 30, tasks });
     assert_eq!(
         stuck.to_string(),
-        "at 30 ns nothing will wake the tasks `card`, `recorder`"
+        "deadlock at 30 ns: nothing will wake the tasks `card`, `recorder`"
     );
 }
 
 #[test]
-fn a_main_future_that_waits_for_ever_is_one_of_them() {
+fn a_deadlock_includes_the_future_of_block_on() {
     let mut world = World::new(Seed::new(1));
     world.spawn("idle", pending());
     let tasks = vec!["idle".to_string(), "block_on".to_string()];
@@ -31,7 +31,7 @@ fn a_main_future_that_waits_for_ever_is_one_of_them() {
         world.block_on(pending::<()>()),
         Err(Stuck::Deadlock { at_ns: 0, tasks })
     );
-    // Its place is free again.
+    // Its slot is free again.
     let tasks = vec!["idle".to_string()];
     assert_eq!(
         world.run_until_idle(),
@@ -40,7 +40,7 @@ fn a_main_future_that_waits_for_ever_is_one_of_them() {
 }
 
 #[test]
-fn a_livelock_names_the_task_that_spins() {
+fn a_livelock_reports_the_task_that_spins() {
     let mut world = World::new(Seed::new(1));
     for name in ["sleeper", "spinner", "bystander"] {
         let handle = world.handle();
@@ -59,12 +59,12 @@ fn a_livelock_names_the_task_that_spins() {
     assert_eq!(stuck, Stuck::Livelock { at_ns: 5, task });
     assert_eq!(
         stuck.to_string(),
-        "at 5 ns the task `spinner` runs for ever: 1000000 polls and no time passed"
+        "livelock at 5 ns: task `spinner` keeps running; time did not advance in 1000000 polls"
     );
 }
 
 #[test]
-fn a_loop_of_empty_sleeps_is_found_too() {
+fn a_loop_of_zero_sleeps_is_detected_too() {
     let mut world = World::new(Seed::new(1));
     let handle = world.handle();
     let spin = async {
@@ -77,7 +77,7 @@ fn a_loop_of_empty_sleeps_is_found_too() {
     assert_eq!(stuck, Err(Stuck::Livelock { at_ns: 0, task }));
 }
 
-/// As long as time passes, however slowly, a task may go on for ever.
+/// As long as time passes, however slowly, a task may run forever.
 #[test]
 fn a_slow_loop_is_no_livelock() {
     let mut world = World::new(Seed::new(1));

@@ -1,8 +1,8 @@
-//! A simulated card, and the driver on its wires.
+//! A simulated card with the driver on its SPI bus.
 #![allow(dead_code)]
 
 use cardiograph_card::{Block, Card};
-use cardiograph_sim_card::wire::{self, ChipSelect, Kind, Options, SpiBus, SpiCard, Strike, Wire};
+use cardiograph_sim_card::wire::{self, ChipSelect, Fault, Kind, Options, SpiBus, SpiCard, Wire};
 use cardiograph_sim_card::{Card as Flash, Clock, Defects, Profile, Seed};
 use std::convert::Infallible;
 use std::pin::pin;
@@ -16,7 +16,7 @@ pub type Error = cardiograph_card::Error<Infallible, Infallible>;
 pub type SetClock = Box<dyn FnMut(&mut SpiBus, u32)>;
 pub type Driver<Delay = wire::Delay> = Card<SpiBus, ChipSelect, Delay, SetClock>;
 
-/// Eight blocks a page; as few pages as can be, since each takes time to make.
+/// A card with eight blocks per page and as few pages as possible, because creating each takes time.
 pub static PROFILE: LazyLock<Profile> = LazyLock::new(|| {
     let mut profile = Profile::named("class10-16g").unwrap();
     profile.capacity_bytes = 16 << 20;
@@ -51,7 +51,7 @@ pub fn driver<Delay>(wire: &Wire, delay: Delay) -> Driver<Delay> {
     Card::new(bus, pin, delay, set_clock, CLOCK_HZ)
 }
 
-/// Polls until it is done: nothing here waits for anybody.
+/// Polls until the future completes: no future here waits for another task.
 pub fn done<T>(future: impl Future<Output = T>) -> T {
     let mut future = pin!(future);
     loop {
@@ -74,7 +74,7 @@ impl Rig {
         Rig::with(flash(), OPTIONS)
     }
 
-    /// A card that is acquired.
+    /// A rig with an initialised card.
     pub fn ready() -> Rig {
         let mut rig = Rig::new();
         rig.acquire().unwrap();
@@ -110,20 +110,20 @@ impl Rig {
         self.wire.card().count().bytes
     }
 
-    /// A strike so many bytes from now.
-    pub fn strike(&self, after: u64, strike: Strike) {
+    /// Injects a fault this many bytes from now.
+    pub fn inject(&self, after: u64, fault: Fault) {
         let byte = self.bytes() + after;
-        self.wire.card().strike(byte, strike);
+        self.wire.card().inject(byte, fault);
     }
 
-    pub fn held(&self, block: u32) -> Block {
+    pub fn stored(&self, block: u32) -> Block {
         let mut data = [[0; 512]];
         self.wire.card().card().load(block.into(), &mut data);
         data[0]
     }
 }
 
-/// What a block holds: no two blocks or versions are alike at any byte.
+/// Returns the test data of a block: no two blocks or versions agree at any byte.
 pub fn data(version: u8, block: u32) -> Block {
     std::array::from_fn(|at| {
         (at as u8)

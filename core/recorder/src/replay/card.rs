@@ -2,7 +2,7 @@
 
 use super::watch::OPEN;
 use crate::Blocks;
-use cardiograph_card::{Block, Medium, WriteError};
+use cardiograph_card::{Block, BlockDevice, WriteError};
 use cardiograph_sim_world::Random;
 use core::cell::{Cell, RefCell};
 use core::convert::Infallible;
@@ -240,14 +240,14 @@ impl Slot {
 fn refused(cause: Refused) -> WriteError<Refused> {
     WriteError {
         cause,
-        kept_blocks: 0,
+        durable_blocks: 0,
     }
 }
 
 /// The recorder's driver of the slot.
 pub(super) struct Driver<'w>(pub(super) &'w Slot);
 
-impl Medium for Driver<'_> {
+impl BlockDevice for Driver<'_> {
     type Error = Refused;
 
     async fn acquire(&mut self) -> Result<(), Refused> {

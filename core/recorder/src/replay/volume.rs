@@ -101,7 +101,7 @@ pub(super) fn formatted(free: Option<u32>) -> Disk {
         .fat_type(FatType::Fat16)
         .bytes_per_cluster(512)
         .total_sectors(CARD_BLOCKS);
-    fatfs::format_volume(&mut Cursor::new(&mut bytes[..]), options).unwrap();
+    fatfs::format_volume(Cursor::new(&mut bytes[..]), options).unwrap();
     if let Some(free) = free {
         let system = FileSystem::new(Cursor::new(&mut bytes[..]), FsOptions::new()).unwrap();
         let all = system.stats().unwrap().free_clusters();

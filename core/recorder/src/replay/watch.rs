@@ -3,7 +3,7 @@
 
 use crate::plan::{Action, Block, Card, Conditions, Job, Outcome};
 use crate::shell::Shell;
-use cardiograph_card::Medium;
+use cardiograph_card::BlockDevice;
 use core::cell::{Cell, RefCell};
 use embedded_hal_async::delay::DelayNs;
 use std::vec::Vec;
@@ -161,7 +161,7 @@ impl Watch {
 }
 
 /// Takes in a decision.
-pub(crate) fn decided<M: Medium, C, D: DelayNs, E, const N: usize>(
+pub(crate) fn decided<M: BlockDevice, C, D: DelayNs, E, const N: usize>(
     shell: &Shell<'_, M, C, D, E, N>,
     now: &Conditions<N>,
     action: Action,
@@ -189,7 +189,7 @@ pub(crate) fn decided<M: Medium, C, D: DelayNs, E, const N: usize>(
 }
 
 /// Every sample is in a block, lost, or waits; what is durable stays so.
-fn streams<M: Medium, C, D: DelayNs, E, const N: usize>(
+fn streams<M: BlockDevice, C, D: DelayNs, E, const N: usize>(
     watch: &mut Watch,
     shell: &Shell<'_, M, C, D, E, N>,
 ) {
@@ -221,7 +221,7 @@ fn streams<M: Medium, C, D: DelayNs, E, const N: usize>(
 }
 
 /// The planner knows the files that there are.
-fn tracks<M: Medium, C, D: DelayNs, E, const N: usize>(
+fn tracks<M: BlockDevice, C, D: DelayNs, E, const N: usize>(
     watch: &mut Watch,
     shell: &Shell<'_, M, C, D, E, N>,
 ) {
@@ -246,7 +246,7 @@ fn tracks<M: Medium, C, D: DelayNs, E, const N: usize>(
 }
 
 /// What the search takes for granted.
-fn conditions<M: Medium, C, D: DelayNs, E, const N: usize>(
+fn conditions<M: BlockDevice, C, D: DelayNs, E, const N: usize>(
     watch: &mut Watch,
     shell: &Shell<'_, M, C, D, E, N>,
     now: &Conditions<N>,

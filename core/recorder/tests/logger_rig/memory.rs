@@ -1,7 +1,7 @@
 //! A card in memory: a stream's blocks are durable once it has ended, and gone if the card fails before.
 
 use super::{World, step_aside};
-use cardiograph_card::{Block, Medium, WriteError};
+use cardiograph_card::{Block, BlockDevice, WriteError};
 use std::ops::Range;
 
 /// To initialise a card, in us.
@@ -114,7 +114,7 @@ impl<'a, 'w> Memory<'a, 'w> {
     fn refused(cause: Refused) -> WriteError<Refused> {
         WriteError {
             cause,
-            kept_blocks: 0,
+            durable_blocks: 0,
         }
     }
 }
@@ -125,7 +125,7 @@ fn stall_us(stall: &mut Option<(u64, u64)>, now_us: u64) -> u64 {
     due.map_or(0, |(_, us)| us)
 }
 
-impl Medium for Memory<'_, '_> {
+impl BlockDevice for Memory<'_, '_> {
     type Error = Refused;
 
     async fn acquire(&mut self) -> Result<(), Refused> {

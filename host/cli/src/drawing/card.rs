@@ -106,7 +106,7 @@ fn controller_rows(controller: &ControllerProfile) -> Vec<String> {
         row("time per command", &time(controller.command_us)),
         row(
             "when full, frees",
-            &plural(controller.clean_up_blocks, "block"),
+            &plural(controller.gc_log_blocks, "block"),
         ),
         row(
             "stall limit",

@@ -49,7 +49,7 @@ pub fn energies(profile: &Profile, times: &Times) -> Vec<Derived> {
     let energy = power.flash;
     let nj = |nj: u32| f64::from(nj);
     let copy_nj = f64::from(flash.pages_per_block) * (nj(energy.read_nj) + nj(energy.program_nj));
-    let erases = 1.0 + f64::from(profile.controller.clean_up_blocks);
+    let erases = 1.0 + f64::from(profile.controller.gc_log_blocks);
     vec![
         Derived::new(
             "Energy of a small write",

@@ -77,14 +77,14 @@ impl Times {
             small_us: f64::from(controller.command_us) + read_us + f64::from(flash.log_program_us),
             copy_us,
             erase_us,
-            stall_us: copy_us + (1.0 + f64::from(controller.clean_up_blocks)) * erase_us,
+            stall_us: copy_us + (1.0 + f64::from(controller.gc_log_blocks)) * erase_us,
         }
     }
 }
 
 fn stalls(profile: &Profile, times: &Times) -> Vec<Derived> {
     let controller = profile.controller;
-    let erases = units::count(u64::from(controller.clean_up_blocks) + 1);
+    let erases = units::count(u64::from(controller.gc_log_blocks) + 1);
     let limit_us = f64::from(controller.stall_limit_us);
     let mut stalls = vec![Derived::new(
         "Stall: merge of one unit",
@@ -108,7 +108,7 @@ fn stalls(profile: &Profile, times: &Times) -> Vec<Derived> {
 /// Worst case of a garbage collection: every page freed belongs to a different unit.
 fn worst_case(profile: &Profile, times: &Times) -> Derived {
     let controller = profile.controller;
-    let freed = f64::from(controller.clean_up_blocks);
+    let freed = f64::from(controller.gc_log_blocks);
     let units = (profile.capacity_bytes / unit_bytes(profile)) as f64;
     let merges = (freed * f64::from(profile.flash.pages_per_block)).min(units);
     let all_us = merges * (times.copy_us + times.erase_us) + freed * times.erase_us;
@@ -134,7 +134,7 @@ fn worst_case(profile: &Profile, times: &Times) -> Derived {
 /// garbage collection finds another one only after all log blocks have been reused.
 fn cycle_pages(profile: &Profile) -> u64 {
     let controller = profile.controller;
-    let freed = controller.clean_up_blocks.max(1);
+    let freed = controller.gc_log_blocks.max(1);
     let blocks = controller.log_blocks / freed * freed;
     u64::from(blocks) * u64::from(profile.flash.pages_per_block)
 }
@@ -145,7 +145,7 @@ fn log(profile: &Profile) -> Vec<Derived> {
     let cycle = cycle_pages(profile);
     let is_whole = controller
         .log_blocks
-        .is_multiple_of(controller.clean_up_blocks.max(1));
+        .is_multiple_of(controller.gc_log_blocks.max(1));
     let blocks = match is_whole {
         true => "log blocks",
         false => "log blocks, rounded down to whole garbage collections,",
@@ -169,7 +169,7 @@ fn log(profile: &Profile) -> Vec<Derived> {
             "Stall spacing, worst case",
             format!(
                 "{} log pages",
-                units::count(u64::from(controller.clean_up_blocks) * pages)
+                units::count(u64::from(controller.gc_log_blocks) * pages)
             ),
             "freed blocks × pages per block: each page belongs to a unit that is not merged yet",
         ),

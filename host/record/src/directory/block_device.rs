@@ -1,7 +1,7 @@
 //! Block access: each block is written to its file immediately, and is durable when its stream has ended.
 
 use super::{CARD_BLOCKS, DirectoryCard, DirectoryError, Folder, NO_BLOCK, RANGE_BLOCKS};
-use cardiograph_card::{BLOCK_BYTES, Block, Medium, WriteError};
+use cardiograph_card::{BLOCK_BYTES, Block, BlockDevice, WriteError};
 use cardiograph_recorder::Blocks;
 use std::os::unix::fs::FileExt;
 
@@ -58,11 +58,11 @@ fn slot_and_index(block: u32) -> (usize, u32) {
 fn write_error(cause: DirectoryError) -> WriteError<DirectoryError> {
     WriteError {
         cause,
-        kept_blocks: 0,
+        durable_blocks: 0,
     }
 }
 
-impl Medium for DirectoryCard {
+impl BlockDevice for DirectoryCard {
     type Error = DirectoryError;
 
     async fn acquire(&mut self) -> Result<(), DirectoryError> {

@@ -1,9 +1,9 @@
 //! A directory of this computer in place of a card: preallocated files, renamed when they are finished.
 //!
 //! ```text
-//!   Recorder ── Medium ── DirectoryCard ──┐
-//!       │                                 ├── Folder: lock, unfinished files
-//!       └───── Volume ── DirectoryVolume ─┘
+//!   Recorder ── BlockDevice ── DirectoryCard ──┐
+//!       │                                      ├── Folder: lock, unfinished files
+//!       └───── Volume ── DirectoryVolume ──────┘
 //!
 //!   reserve   .cardiograph-0-LOG-CSV.part        full length, no number yet
 //!   name      LOG00000/LOG00012.CSV.part         renamed, full length

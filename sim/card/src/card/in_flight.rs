@@ -1,40 +1,43 @@
-//! What a power cut takes back.
+//! Blocks in flight, and their rollback after a power cut.
 
 use crate::Block;
-use crate::medium::Medium;
+use crate::storage::Storage;
 use std::collections::{HashSet, VecDeque};
 
-/// Blocks as they were before they were written, for as long as their flash may not hold them.
+/// Old contents of blocks whose new contents may not be in flash yet.
 #[derive(Clone)]
 pub(super) struct InFlight {
-    /// Blocks that are said to be durable and are not.
+    /// Number of blocks that the card reports as durable although they are only in RAM.
     volatile_blocks: usize,
-    /// Oldest first; the last `current` belong to the page being programmed.
-    before: VecDeque<Before>,
+    /// Oldest first; the last `current` entries belong to the page being programmed.
+    old_blocks: VecDeque<OldBlock>,
     current: usize,
     program_ns: std::ops::Range<u64>,
 }
 
 #[derive(Clone)]
-struct Before {
+struct OldBlock {
     block: u64,
-    place: u64,
-    held: Block,
+    physical_block: u64,
+    stored: Block,
     was_unreadable: bool,
-    promised: Option<Box<Block>>,
+    ideal: Option<Box<Block>>,
 }
 
-/// A page that was being programmed when power failed.
+/// A page whose programming was interrupted by a power failure.
 pub(super) struct Torn {
-    /// Blocks of it that were to be new: where they lie, and what.
+    /// Blocks being written to the page: physical address and new data.
     pub(super) blocks: Vec<(u64, Block)>,
-    /// How far it had come, of 2^16.
+    /// Progress of the programming, in units of 2^-16.
     pub(super) done: u64,
 }
 
 impl Torn {
-    pub(super) fn new_data(&self, place: u64) -> Option<&Block> {
-        let found = self.blocks.iter().find(|(known, _)| *known == place);
+    pub(super) fn new_data(&self, physical_block: u64) -> Option<&Block> {
+        let found = self
+            .blocks
+            .iter()
+            .find(|(known, _)| *known == physical_block);
         found.map(|(_, data)| data)
     }
 }
@@ -43,84 +46,84 @@ impl InFlight {
     pub(super) fn new(volatile_blocks: u32) -> InFlight {
         InFlight {
             volatile_blocks: volatile_blocks as usize,
-            before: VecDeque::new(),
+            old_blocks: VecDeque::new(),
             current: 0,
             program_ns: 0..0,
         }
     }
 
-    /// Begins to program a page; the one before it is done.
+    /// Starts programming a page; the previous page is complete.
     pub(super) fn begin(&mut self, program_ns: std::ops::Range<u64>) {
-        self.settle();
+        self.complete();
         self.program_ns = program_ns;
     }
 
-    /// Lets the page under way take longer; one that is done stays so.
-    pub(super) fn stall(&mut self, now_ns: u64, extra_ns: u64) {
+    /// Extends the programming in progress; a completed page stays complete.
+    pub(super) fn extend_busy(&mut self, now_ns: u64, extra_ns: u64) {
         if now_ns < self.program_ns.end {
             self.program_ns.end = self.program_ns.end.saturating_add(extra_ns);
         }
     }
 
-    /// Nothing is in flight any more.
-    pub(super) fn settle(&mut self) {
+    /// Completes the page in flight, if any.
+    pub(super) fn complete(&mut self) {
         self.current = 0;
-        let surplus = self.before.len().saturating_sub(self.volatile_blocks);
-        self.before.drain(..surplus);
+        let surplus = self.old_blocks.len().saturating_sub(self.volatile_blocks);
+        self.old_blocks.drain(..surplus);
     }
 
-    /// Keeps a block of the page as it was before.
-    pub(super) fn note(
+    /// Saves the old contents of a block of the page.
+    pub(super) fn save_old(
         &mut self,
         block: u64,
-        place: u64,
-        medium: &Medium,
+        physical_block: u64,
+        storage: &Storage,
         unreadable: &HashSet<u64>,
-        promised: Option<&Medium>,
+        ideal: Option<&Storage>,
     ) {
-        let mut before = Before {
+        let mut old = OldBlock {
             block,
-            place,
-            held: [0; _],
-            was_unreadable: unreadable.contains(&place),
-            promised: promised.map(|medium| {
+            physical_block,
+            stored: [0; _],
+            was_unreadable: unreadable.contains(&physical_block),
+            ideal: ideal.map(|storage| {
                 let mut data = Box::new([0; _]);
-                medium.read(block, &mut data);
+                storage.read(block, &mut data);
                 data
             }),
         };
-        medium.read(place, &mut before.held);
-        self.before.push_back(before);
+        storage.read(physical_block, &mut old.stored);
+        self.old_blocks.push_back(old);
         self.current += 1;
     }
 
-    /// Takes back what flash does not hold at this time; tells which page was torn.
-    pub(super) fn undo(
+    /// Rolls back blocks that are not in flash at this time; returns the torn page, if any.
+    pub(super) fn roll_back(
         &mut self,
         now_ns: u64,
-        medium: &mut Medium,
+        storage: &mut Storage,
         unreadable: &mut HashSet<u64>,
-        mut promised: Option<&mut Medium>,
+        mut ideal: Option<&mut Storage>,
     ) -> Option<Torn> {
         if now_ns >= self.program_ns.end {
-            self.settle();
+            self.complete();
         }
         let current = std::mem::take(&mut self.current);
         let mut blocks = Vec::new();
-        for (age, before) in self.before.drain(..).rev().enumerate() {
+        for (age, old) in self.old_blocks.drain(..).rev().enumerate() {
             if age < current {
                 let mut new = [0; _];
-                medium.read(before.place, &mut new);
-                blocks.push((before.place, new));
-                if let Some(promised) = promised.as_mut() {
-                    // Both were the same as long as only one was kept.
-                    let data = before.promised.as_deref().unwrap_or(&before.held);
-                    promised.write(before.block, data);
+                storage.read(old.physical_block, &mut new);
+                blocks.push((old.physical_block, new));
+                if let Some(ideal) = ideal.as_mut() {
+                    // No separate copy existed: ideal and actual contents were the same.
+                    let data = old.ideal.as_deref().unwrap_or(&old.stored);
+                    ideal.write(old.block, data);
                 }
             }
-            medium.write(before.place, &before.held);
-            if before.was_unreadable {
-                unreadable.insert(before.place);
+            storage.write(old.physical_block, &old.stored);
+            if old.was_unreadable {
+                unreadable.insert(old.physical_block);
             }
         }
         let begun = self.program_ns.contains(&now_ns) && !blocks.is_empty();
@@ -131,7 +134,7 @@ impl InFlight {
     }
 }
 
-/// How much of a time that has begun is over, of 2^16.
+/// Returns the elapsed fraction of a time span that has begun, in units of 2^-16.
 fn done_of_2_16(now_ns: u64, program_ns: &std::ops::Range<u64>) -> u64 {
     let done_ns = u128::from(now_ns - program_ns.start) << 16;
     (done_ns / u128::from(program_ns.end - program_ns.start)) as u64

@@ -1,23 +1,23 @@
-//! Physical blocks: which unit lies where, how often each was erased, and which are left.
+//! Physical blocks: the mapping of units, erase counts, and free blocks.
 
 use crate::Profile;
 use crate::nand::{Nand, Work};
 use cardiograph_sim_world::Seed;
 use std::collections::VecDeque;
 
-/// Blocks that may be in use beside those of units, logs and open units: one that clean-up copies to,
-/// and one that stands in while the last spare gives out.
+/// Blocks in use in addition to those of units, logs and open units: the destination of garbage collection,
+/// and one in use while the last spare wears out.
 const WORKING_BLOCKS: u32 = 2;
 
-/// Every block is in use, free, or retired.
+/// Physical blocks. Every block is in use, free, or retired.
 #[derive(Clone)]
 pub(crate) struct Blocks {
-    /// Erases of each block so far.
+    /// Erases of each block so far, in the simulation.
     cycles: Vec<u32>,
-    /// Erases behind each block when the card was new to us.
+    /// Erases of each block before the simulation.
     cycles_used: u32,
-    of_unit: Vec<u32>,
-    /// Longest free first: so each has its turn, and none wears ahead of the others.
+    block_of_unit: Vec<u32>,
+    /// Longest free first, so that blocks are used in turn and none wears faster than the others.
     free: VecDeque<u32>,
     spares_left: u32,
     is_worn_out: bool,
@@ -25,7 +25,7 @@ pub(crate) struct Blocks {
     erases: u64,
 }
 
-/// How many erases a block bears: each its own number, as blocks of one chip differ.
+/// Endurance in erases: differs from block to block, as on a real chip.
 #[derive(Clone)]
 struct Endurance {
     mean_cycles: u64,
@@ -35,7 +35,7 @@ struct Endurance {
 
 impl Endurance {
     fn of(&self, block: u32) -> u64 {
-        // A stream for each block costs no memory; it is asked for once an erase.
+        // One random stream per block takes no memory; it is needed only once per erase.
         let mut random = self.seed.nth(block.into());
         let width = self.mean_cycles * self.spread_percent / 50;
         self.mean_cycles - width / 2 + random.below(width + 1)
@@ -43,15 +43,15 @@ impl Endurance {
 }
 
 impl Blocks {
-    /// Blocks for a profile whose logs and open units take `beside_units`.
-    pub(crate) fn new(profile: &Profile, beside_units: u32, seed: Seed) -> Blocks {
+    /// Creates the blocks for a profile whose logs and open units take `other_blocks` blocks.
+    pub(crate) fn new(profile: &Profile, other_blocks: u32, seed: Seed) -> Blocks {
         let flash = &profile.flash;
         let units = profile.units();
-        let all = units + beside_units + WORKING_BLOCKS + flash.spare_blocks;
+        let all = units + other_blocks + WORKING_BLOCKS + flash.spare_blocks;
         Blocks {
             cycles: vec![0; all as usize],
             cycles_used: flash.cycles_used,
-            of_unit: (0..units).collect(),
+            block_of_unit: (0..units).collect(),
             free: (units..all).collect(),
             spares_left: flash.spare_blocks,
             is_worn_out: false,
@@ -64,25 +64,25 @@ impl Blocks {
         }
     }
 
-    /// Takes a free block.
-    pub(crate) fn take(&mut self) -> u32 {
-        // Where none is left the card takes no writes from now on; the one under way still ends.
+    /// Allocates a free block.
+    pub(crate) fn allocate(&mut self) -> u32 {
+        // Without a free block, the card accepts no more writes; the write in progress still completes.
         self.free.pop_front().unwrap_or_else(|| {
             self.is_worn_out = true;
             0
         })
     }
 
-    /// Takes the free block that was erased most often: data that is seldom written lets it rest.
-    pub(crate) fn take_most_worn(&mut self) -> u32 {
+    /// Allocates the free block with the most erases: rarely written data lets it rest.
+    pub(crate) fn allocate_most_worn(&mut self) -> u32 {
         let worn = |at: &usize| self.cycles[self.free[*at] as usize];
         match (0..self.free.len()).max_by_key(worn) {
             Some(at) => self.free.remove(at).unwrap_or_default(),
-            None => self.take(),
+            None => self.allocate(),
         }
     }
 
-    /// Erases a block; it is free again, or retired if it has given out.
+    /// Erases a block, which then is free again, or retired if it is worn out.
     pub(crate) fn erase(&mut self, block: u32, nand: &mut Nand) -> Work {
         let cycles = &mut self.cycles[block as usize];
         let before = self.cycles_used.saturating_add(*cycles);
@@ -97,32 +97,32 @@ impl Blocks {
         nand.erase(before)
     }
 
-    /// Lets a unit lie in another block from now on; returns the one it lay in.
-    pub(crate) fn place_unit(&mut self, unit: u32, block: u32) -> u32 {
-        std::mem::replace(&mut self.of_unit[unit as usize], block)
+    /// Maps a unit to another block; returns the old block.
+    pub(crate) fn map_unit(&mut self, unit: u32, block: u32) -> u32 {
+        std::mem::replace(&mut self.block_of_unit[unit as usize], block)
     }
 
-    /// Units there are.
+    /// Returns the number of units.
     pub(crate) fn units(&self) -> u32 {
-        self.of_unit.len() as u32
+        self.block_of_unit.len() as u32
     }
 
-    /// Whether more blocks have given out than there are spares.
+    /// Returns true if more blocks are worn out than there were spares.
     pub(crate) fn is_worn_out(&self) -> bool {
         self.is_worn_out
     }
 
-    /// Spare blocks that are left.
+    /// Returns the number of spare blocks left.
     pub(crate) fn spares_left(&self) -> u32 {
         self.spares_left
     }
 
-    /// Erases of all blocks together.
+    /// Returns the total number of erases.
     pub(crate) fn erases(&self) -> u64 {
         self.erases
     }
 
-    /// Least and most erases of a block since the card was new to us.
+    /// Returns the erase counts of the least and the most erased block, in the simulation.
     pub(crate) fn cycles(&self) -> std::ops::RangeInclusive<u32> {
         let least = self.cycles.iter().min().copied().unwrap_or_default();
         let most = self.cycles.iter().max().copied().unwrap_or_default();

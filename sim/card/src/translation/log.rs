@@ -1,23 +1,23 @@
-//! A log: blocks that take pages in the order they are written, whatever their addresses.
+//! A log: log blocks that take pages in the order of writing, whatever their addresses.
 //!
 //! ```text
 //!   oldest                         newest
 //!   ┌───────┬───────┬───────┬──────────┐
 //!   │ 7 - 9 │ 4 7 - │ 5 8 9 │ 4 head─> │     numbers: pages whose newest version is here
-//!   └───────┴───────┴───────┴──────────┘     dashes: pages written again since
+//!   └───────┴───────┴───────┴──────────┘     dashes: pages rewritten since
 //! ```
 //!
-//! The pages of one unit are linked to each other, so that a merge finds them without a search.
+//! The pages of a unit are linked, so that a merge finds them without a search.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 
-/// No slot.
+/// Marks an empty slot or the end of a list.
 const NONE: u32 = u32::MAX;
 
-/// Multiplies by the golden ratio: page numbers need no more than that. The upper half of the product
-/// is the better one, and the table looks at the lower.
+/// Multiplies by the golden ratio, which is sufficient for page numbers. The upper half of the product is
+/// better distributed, and the table uses the lower bits.
 #[derive(Default)]
 struct PageHasher(u64);
 
@@ -39,7 +39,7 @@ impl Hasher for PageHasher {
 struct Slot {
     /// The page whose newest version is here, or `NONE`.
     page: u32,
-    /// Neighbours among the slots of the same unit.
+    /// Neighbours in the list of slots of the same unit.
     newer: u32,
     older: u32,
 }
@@ -53,20 +53,20 @@ const EMPTY: Slot = Slot {
 #[derive(Clone)]
 pub(crate) struct Log {
     pages_per_block: u32,
-    /// A ring of blocks.
+    /// Ring of blocks.
     slots: Vec<Slot>,
     /// Physical blocks in use, oldest first; the last has the head.
     blocks: VecDeque<u32>,
-    /// Block of the ring that is the oldest.
+    /// Ring index of the oldest block.
     oldest: u32,
-    /// Pages that the newest block takes yet.
+    /// Pages left in the newest block.
     room: u32,
     slot_of_page: HashMap<u32, u32, BuildHasherDefault<PageHasher>>,
     newest_of_unit: Vec<u32>,
 }
 
 impl Log {
-    /// A log of at most so many blocks for the first `units` of a card.
+    /// Creates a log of at most `blocks_max` blocks for the first `units` units of a card.
     pub(crate) fn new(blocks_max: u32, pages_per_block: u32, units: u32) -> Log {
         Log {
             pages_per_block,
@@ -79,25 +79,25 @@ impl Log {
         }
     }
 
-    /// Blocks in use.
+    /// Returns the number of blocks in use.
     pub(crate) fn blocks(&self) -> u32 {
         self.blocks.len() as u32
     }
 
-    /// Whether the next page needs a block first.
+    /// Returns true if the next page needs a new block.
     pub(crate) fn is_full(&self) -> bool {
         self.room == 0
     }
 
-    /// Takes a physical block to write to next.
+    /// Adds a physical block, which is written to next.
     pub(crate) fn extend(&mut self, block: u32) {
         self.blocks.push_back(block);
         self.room = self.pages_per_block;
     }
 
-    /// Puts the newest version of a page at the head; there must be room.
+    /// Appends the newest version of a page at the head; there must be room.
     pub(crate) fn push(&mut self, page: u32) {
-        self.forget(page);
+        self.invalidate(page);
         let at = (self.oldest + self.blocks()) * self.pages_per_block - self.room;
         let slot = at % self.slots.len() as u32;
         self.room -= 1;
@@ -114,8 +114,8 @@ impl Log {
         self.slot_of_page.insert(page, slot);
     }
 
-    /// Forgets a page whose newest version is elsewhere now.
-    pub(crate) fn forget(&mut self, page: u32) {
+    /// Invalidates a page whose newest version is elsewhere.
+    pub(crate) fn invalidate(&mut self, page: u32) {
         let Some(slot) = self.slot_of_page.remove(&page) else {
             return;
         };
@@ -130,8 +130,8 @@ impl Log {
         }
     }
 
-    /// Forgets all pages of a unit.
-    pub(crate) fn forget_unit(&mut self, unit: u32) {
+    /// Invalidates all pages of a unit.
+    pub(crate) fn invalidate_unit(&mut self, unit: u32) {
         let mut slot = std::mem::replace(&mut self.newest_of_unit[unit as usize], NONE);
         while slot != NONE {
             let Slot { page, older, .. } = std::mem::replace(&mut self.slots[slot as usize], EMPTY);
@@ -140,17 +140,19 @@ impl Log {
         }
     }
 
-    /// Forgets consecutive pages.
-    pub(crate) fn forget_range(&mut self, pages: Range<u32>) {
+    /// Invalidates consecutive pages.
+    pub(crate) fn invalidate_range(&mut self, pages: Range<u32>) {
         if (pages.len()) < self.slots.len() {
-            return pages.for_each(|page| self.forget(page));
+            return pages.for_each(|page| self.invalidate(page));
         }
-        let held = self.slot_of_page.keys().copied();
-        let forgotten: Vec<u32> = held.filter(|page| pages.contains(page)).collect();
-        forgotten.into_iter().for_each(|page| self.forget(page));
+        let logged = self.slot_of_page.keys().copied();
+        let invalidated: Vec<u32> = logged.filter(|page| pages.contains(page)).collect();
+        invalidated
+            .into_iter()
+            .for_each(|page| self.invalidate(page));
     }
 
-    /// Whether the newest version of any of these pages, all of one unit, is here.
+    /// Returns true if the log holds the newest version of any of these pages, all of one unit.
     pub(crate) fn holds_any(&self, unit: u32, pages: Range<u32>) -> bool {
         let mut slot = self.newest_of_unit[unit as usize];
         while slot != NONE {
@@ -163,8 +165,7 @@ impl Log {
         false
     }
 
-    /// The first page, from slot `from` of the oldest block on, whose newest version is there; and
-    /// its slot.
+    /// Returns the first valid page of the oldest block, starting from slot `from`, with its slot.
     pub(crate) fn next_in_oldest(&self, from: u32) -> Option<(u32, u32)> {
         let first = self.oldest * self.pages_per_block;
         let block = first + from..first + self.pages_per_block;
@@ -173,7 +174,7 @@ impl Log {
         Some((slot - first, page(slot)))
     }
 
-    /// Gives up the oldest block, of which nothing is needed any more.
+    /// Removes the oldest block, which must hold no valid page.
     pub(crate) fn drop_oldest(&mut self) -> Option<u32> {
         let block = self.blocks.pop_front()?;
         if self.blocks.is_empty() {

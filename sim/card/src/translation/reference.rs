@@ -1,6 +1,7 @@
-//! The same rules with nothing clever: every table is searched from end to end. The tests compare.
+//! A reference model with the same rules and no optimisations: it searches every table from end to end. The
+//! tests compare the two.
 
-/// Mean times in us of a chip without spread, and the sizes that matter.
+/// Mean operation times in us of a chip without spread, and the relevant sizes.
 #[derive(Clone, Copy)]
 pub(super) struct Rules {
     pub(super) pages_per_unit: u32,
@@ -8,7 +9,7 @@ pub(super) struct Rules {
     pub(super) open_units: usize,
     pub(super) ram_pages: usize,
     pub(super) log_blocks: u32,
-    pub(super) clean_up_blocks: u32,
+    pub(super) gc_log_blocks: u32,
     pub(super) wear_levelling_erases: u64,
     pub(super) read_us: u64,
     pub(super) program_us: u64,
@@ -18,7 +19,7 @@ pub(super) struct Rules {
 
 pub(super) struct Reference {
     rules: Rules,
-    /// Blocks of the log, oldest first; a page in each slot, written in order.
+    /// Log blocks, oldest first; one page per slot, in the order of writing.
     log: Vec<Vec<u32>>,
     open: Vec<(u32, u32)>,
     ram: Vec<(u32, Vec<bool>)>,
@@ -61,32 +62,32 @@ impl Reference {
     }
 
     fn write_page(&mut self, page: u32, blocks: &[usize]) {
-        let whole = self.rules.blocks_per_page as usize;
+        let complete = self.rules.blocks_per_page as usize;
         let mut written = match self.ram.iter().position(|(known, _)| *known == page) {
             Some(at) => self.ram.remove(at).1,
             None => {
-                if blocks.len() < whole {
+                if blocks.len() < complete {
                     self.us += self.rules.read_us;
                 }
-                vec![false; whole]
+                vec![false; complete]
             }
         };
         blocks.iter().for_each(|&block| written[block] = true);
-        let is_whole = written.iter().all(|&written| written);
-        if is_whole {
+        let is_complete = written.iter().all(|&written| written);
+        if is_complete {
             written.fill(false);
         }
         self.ram.push((page, written));
         if self.ram.len() > self.rules.ram_pages {
             self.ram.remove(0);
         }
-        match is_whole {
-            true => self.place(page),
-            false => self.append(page),
+        match is_complete {
+            true => self.write_complete_page(page),
+            false => self.append_to_log(page),
         }
     }
 
-    fn place(&mut self, page: u32) {
+    fn write_complete_page(&mut self, page: u32) {
         let (unit, within) = (
             page / self.rules.pages_per_unit,
             page % self.rules.pages_per_unit,
@@ -101,7 +102,7 @@ impl Reference {
         }
         match self.open.iter().position(|&open| open == (unit, within)) {
             Some(at) => {
-                self.forget(|other| other == page);
+                self.invalidate(|other| other == page);
                 self.us += self.rules.program_us;
                 self.open[at].1 += 1;
                 if self.open[at].1 == self.rules.pages_per_unit {
@@ -109,19 +110,19 @@ impl Reference {
                     self.erase();
                 }
             }
-            None => self.append(page),
+            None => self.append_to_log(page),
         }
     }
 
-    fn append(&mut self, page: u32) {
+    fn append_to_log(&mut self, page: u32) {
         let block_is_full = |block: &Vec<u32>| block.len() as u32 == self.rules.pages_per_unit;
         if self.log.last().is_none_or(block_is_full) {
             self.log.push(Vec::new());
             if self.log.len() as u32 > self.rules.log_blocks {
-                (0..self.rules.clean_up_blocks).for_each(|_| self.free_oldest());
+                (0..self.rules.gc_log_blocks).for_each(|_| self.free_oldest());
             }
         }
-        self.forget(|other| other == page);
+        self.invalidate(|other| other == page);
         if let Some(newest) = self.log.last_mut() {
             newest.push(page);
         }
@@ -142,7 +143,7 @@ impl Reference {
 
     fn merge(&mut self, unit: u32) {
         let per_unit = self.rules.pages_per_unit;
-        self.forget(|page| page / per_unit == unit);
+        self.invalidate(|page| page / per_unit == unit);
         self.copy(per_unit);
         self.erase();
     }
@@ -156,13 +157,13 @@ impl Reference {
             return self.erase();
         }
         let per_unit = self.rules.pages_per_unit;
-        self.forget(|page| page / per_unit == unit);
+        self.invalidate(|page| page / per_unit == unit);
         self.copy(per_unit - next);
         self.erase();
     }
 
-    /// Marks pages of the log as written again elsewhere.
-    fn forget(&mut self, is: impl Fn(u32) -> bool) {
+    /// Marks log pages as rewritten elsewhere.
+    fn invalidate(&mut self, is: impl Fn(u32) -> bool) {
         let pages = self.log.iter_mut().flatten();
         pages
             .filter(|page| **page != u32::MAX && is(**page))

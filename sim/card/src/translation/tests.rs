@@ -9,7 +9,7 @@ const LOG_US: u64 = 500;
 const READ_US: u64 = 50;
 const ERASE_US: u64 = 3000;
 
-/// No spread, no limit to a stall, pages that all take the same time.
+/// Returns a translation without spread and stall limit, with equal times for all pages.
 fn translation(change: impl FnOnce(&mut Profile)) -> Translation {
     let mut profile = Profile::named("class10-16g").unwrap();
     profile.flash.spread_percent = 0;
@@ -28,7 +28,7 @@ impl Translation {
 }
 
 #[test]
-fn whole_pages_in_order_cost_one_program_and_one_erase_a_unit() {
+fn complete_pages_in_order_cost_one_program_each_and_one_erase_per_unit() {
     let mut card = translation(|_| ());
     let times: Vec<u64> = (0..64)
         .map(|page| card.write_us(page * BLOCKS_PER_PAGE, BLOCKS_PER_PAGE))
@@ -38,7 +38,7 @@ fn whole_pages_in_order_cost_one_program_and_one_erase_a_unit() {
 }
 
 #[test]
-fn single_blocks_go_to_the_log_until_their_page_is_whole() {
+fn single_blocks_go_to_the_log_until_their_page_is_complete() {
     let mut card = translation(|_| ());
     let times: Vec<u64> = (0..8).map(|block| card.write_us(block, 1)).collect();
     assert_eq!(times[0], READ_US + LOG_US);
@@ -47,9 +47,9 @@ fn single_blocks_go_to_the_log_until_their_page_is_whole() {
 }
 
 #[test]
-fn the_merge_comes_after_all_log_blocks_and_copies_the_unit() {
+fn a_merge_follows_when_all_log_blocks_are_full_and_copies_the_unit() {
     let mut card = translation(|profile| profile.controller.log_blocks = 3);
-    // The first page stays valid in the oldest log block; the other fills the log over and over.
+    // The first page stays valid in the oldest log block; the other one fills the log repeatedly.
     card.write_us(1, 1);
     let mut writes = 1;
     let merge_us = loop {
@@ -61,7 +61,7 @@ fn the_merge_comes_after_all_log_blocks_and_copies_the_unit() {
     };
     assert_eq!(writes, 3 * 64);
     assert_eq!(merge_us, 64 * (READ_US + PAGE_US) + 2 * ERASE_US + LOG_US);
-    // From now on the log holds nothing valid of old, and freeing a block is one erase.
+    // From now on, the log holds no old valid page, and freeing a block takes one erase.
     let worst = (0..1000)
         .map(|_| card.write_us(1000 * UNIT_BLOCKS, 1))
         .max();
@@ -69,7 +69,7 @@ fn the_merge_comes_after_all_log_blocks_and_copies_the_unit() {
 }
 
 #[test]
-fn a_unit_beyond_the_limit_closes_the_oldest() {
+fn opening_a_unit_beyond_the_limit_closes_the_oldest() {
     let mut card = translation(|_| ());
     for unit in 0..2 {
         assert_eq!(card.write_us(unit * UNIT_BLOCKS, BLOCKS_PER_PAGE), PAGE_US);
@@ -79,7 +79,7 @@ fn a_unit_beyond_the_limit_closes_the_oldest() {
 }
 
 #[test]
-fn a_page_in_ram_is_read_without_the_flash() {
+fn reading_a_page_in_ram_does_not_access_flash() {
     let mut card = translation(|_| ());
     card.write_us(0, 1);
     assert_eq!(card.read(1, 1).ns, 0);
@@ -90,13 +90,13 @@ fn a_page_in_ram_is_read_without_the_flash() {
 }
 
 #[test]
-fn a_stall_limit_spreads_clean_up_over_later_writes() {
+fn a_stall_limit_spreads_garbage_collection_over_later_writes() {
     let run = |limit_us| {
         let mut card = translation(|profile| {
             profile.controller.log_blocks = 3;
             profile.controller.stall_limit_us = limit_us;
         });
-        // Every page of the log belongs to a unit of its own: the worst that can be.
+        // Worst case: every page of the log belongs to a different unit.
         (0..64 * 20)
             .map(|write| card.write_us(write * 37 % 1000 * UNIT_BLOCKS, 1))
             .collect::<Vec<u64>>()
@@ -108,17 +108,17 @@ fn a_stall_limit_spreads_clean_up_over_later_writes() {
         Some(&(merges_us + LOG_US + READ_US))
     );
     assert_eq!(limited.iter().max(), Some(&(100_000 + LOG_US + READ_US)));
-    // It is the same work, but for what is still owed.
-    let (all, paid): (u64, u64) = (unlimited.iter().sum(), limited.iter().sum());
-    assert!(paid <= all && all - paid <= merges_us);
+    // The total work is the same, except for the remaining debt.
+    let (all, done): (u64, u64) = (unlimited.iter().sum(), limited.iter().sum());
+    assert!(done <= all && all - done <= merges_us);
 }
 
 #[test]
-fn a_log_that_is_cleaned_up_whole_is_quick_until_it_is_full_and_again_after_a_rest() {
+fn a_log_collected_as_a_whole_is_fast_until_it_is_full_and_after_a_pause() {
     let mut card = translation(|profile| {
         profile.controller.open_units = 0;
         profile.controller.log_blocks = 8;
-        profile.controller.clean_up_blocks = 8;
+        profile.controller.gc_log_blocks = 8;
         profile.controller.idle_free_blocks = 8;
         profile.controller.stall_limit_us = 500_000;
     });
@@ -135,14 +135,14 @@ fn a_log_that_is_cleaned_up_whole_is_quick_until_it_is_full_and_again_after_a_re
     assert_eq!(card.log.blocks(), 0);
     assert_eq!(card.write_us(0, 1), READ_US + LOG_US);
     card.idle(60_000_000_000);
-    // Nine units in a row are one too many: the first stall of many.
+    // Nine units in a row are one too many: the first of many stalls.
     let times = (0..12).map(|at| card.write_us((unit + at) * UNIT_BLOCKS, UNIT_BLOCKS));
     let slow = times.filter(|&us| us > 64 * LOG_US).count();
-    assert!(slow >= 1 && card.owed.ns < 8 * 64 * (READ_US + PAGE_US) * 1000);
+    assert!(slow >= 1 && card.gc_debt.ns < 8 * 64 * (READ_US + PAGE_US) * 1000);
 }
 
 #[test]
-fn a_used_log_stalls_the_sooner() {
+fn a_log_that_is_partly_used_stalls_earlier() {
     let first_us = |log_used_pages| {
         let mut card = translation(|profile| {
             profile.controller.log_blocks = 3;
@@ -157,7 +157,7 @@ fn a_used_log_stalls_the_sooner() {
 }
 
 #[test]
-fn clean_up_that_cannot_wait_passes_the_limit() {
+fn garbage_collection_that_cannot_be_postponed_exceeds_the_limit() {
     let mut card = translation(|profile| {
         profile.controller.log_blocks = 3;
         profile.controller.stall_limit_us = 1;
@@ -169,7 +169,7 @@ fn clean_up_that_cannot_wait_passes_the_limit() {
 }
 
 #[test]
-fn an_idle_controller_cleans_up_before_the_next_write() {
+fn an_idle_controller_collects_garbage_before_the_next_write() {
     let run = |idle_free_blocks| {
         let mut card = translation(|profile| {
             profile.controller.log_blocks = 8;
@@ -192,7 +192,7 @@ fn an_idle_controller_cleans_up_before_the_next_write() {
 }
 
 #[test]
-fn the_fast_zone_takes_random_writes_without_merges() {
+fn the_fast_zone_absorbs_random_writes_without_merges() {
     let longest_us = |fast_zone_units| {
         let mut card = translation(|profile| {
             profile.controller.fast_zone_units = fast_zone_units;
@@ -205,12 +205,12 @@ fn the_fast_zone_takes_random_writes_without_merges() {
             .unwrap()
     };
     assert!(longest_us(0) > 64 * (READ_US + PAGE_US));
-    // At worst one block of valid pages is copied within the log, and then erased.
+    // Worst case: one block of valid pages is copied within the log and then erased.
     assert!(longest_us(4) <= 64 * (READ_US + LOG_US) + ERASE_US + LOG_US + READ_US);
 }
 
 #[test]
-fn a_fast_zone_of_nothing_but_valid_pages_goes_on() {
+fn a_fast_zone_with_only_valid_pages_keeps_working() {
     let mut card = translation(|profile| profile.controller.fast_zone_units = 1);
     for write in 0..64 * 100 {
         card.write_us(write % 64 * BLOCKS_PER_PAGE, 1);
@@ -219,7 +219,7 @@ fn a_fast_zone_of_nothing_but_valid_pages_goes_on() {
 }
 
 #[test]
-fn blocks_give_out_at_their_endurance_and_wear_levelling_puts_that_off() {
+fn blocks_wear_out_at_their_endurance_and_wear_levelling_delays_it() {
     let worn_out = |wear_levelling_erases| {
         let mut card = translation(|profile| {
             profile.capacity_bytes = 64 << 20;
@@ -228,7 +228,7 @@ fn blocks_give_out_at_their_endurance_and_wear_levelling_puts_that_off() {
             profile.flash.spare_blocks = 20;
             profile.controller.wear_levelling_erases = wear_levelling_erases;
         });
-        // One unit over and over.
+        // Rewrites a single unit.
         while !card.is_worn_out() {
             card.write_us(0, UNIT_BLOCKS);
         }
@@ -237,16 +237,16 @@ fn blocks_give_out_at_their_endurance_and_wear_levelling_puts_that_off() {
     };
     let (left, levelled) = (worn_out(u32::MAX), worn_out(5));
     for card in [&left, &levelled] {
-        // 36 to 44, and the last erase is the one that fails.
+        // 36 to 44 erases, and the last one fails.
         assert!((36..=45).contains(card.cycles().end()));
     }
-    // Without, the free blocks alone take turns: the other 255 units stay where they are.
+    // Without wear levelling, only the free blocks are used in turn: the other 255 units keep their blocks.
     assert_eq!(*left.cycles().start(), 0);
     assert!(levelled.erases() > 2 * left.erases());
 }
 
 #[test]
-fn planes_make_pages_larger_and_cost_no_time() {
+fn planes_multiply_the_page_size_and_cost_no_time() {
     let mut card = translation(|profile| {
         profile.flash.planes = 4;
         profile.capacity_bytes = 16_013_852_672 / (1 << 20) * (1 << 20);
@@ -255,12 +255,12 @@ fn planes_make_pages_larger_and_cost_no_time() {
     assert_eq!(card.write_us(0, 4 * BLOCKS_PER_PAGE), PAGE_US);
 }
 
-/// Random writes of all sorts, with the log forgetting what it held.
+/// Returns a random write; small and large ones, sequential and rewriting.
 fn random_write(random: &mut Random, units: u64) -> (u64, u64) {
     let blocks = units * UNIT_BLOCKS;
     match random.below(4) {
         0 => (random.below(blocks), 1),
-        // Near the start, so that pages are written again.
+        // Near the start, so that pages are rewritten.
         1 => (random.below(40), 1 + random.below(10)),
         2 => (
             random.below(units) * UNIT_BLOCKS,
@@ -271,17 +271,17 @@ fn random_write(random: &mut Random, units: u64) -> (u64, u64) {
 }
 
 #[test]
-fn times_are_those_of_the_rules_without_shortcuts() {
+fn times_match_the_reference_model() {
     for seed in 0..20 {
         let mut random = Seed::new(seed).stream("writes");
         let log_blocks = 1 + random.below(6) as u32;
         let open_units = random.below(4) as u32;
-        let clean_up_blocks = 1 + random.below(log_blocks.into()) as u32;
+        let gc_log_blocks = 1 + random.below(log_blocks.into()) as u32;
         let ram_pages = 1 + random.below(4) as u32;
         let mut card = translation(|profile| {
             profile.controller.log_blocks = log_blocks;
             profile.controller.open_units = open_units;
-            profile.controller.clean_up_blocks = clean_up_blocks;
+            profile.controller.gc_log_blocks = gc_log_blocks;
             profile.controller.ram_pages = ram_pages;
             profile.controller.wear_levelling_erases = 50;
         });
@@ -291,7 +291,7 @@ fn times_are_those_of_the_rules_without_shortcuts() {
             open_units: open_units as usize,
             ram_pages: ram_pages as usize,
             log_blocks,
-            clean_up_blocks,
+            gc_log_blocks,
             wear_levelling_erases: 50,
             read_us: READ_US,
             program_us: PAGE_US,

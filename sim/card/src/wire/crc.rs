@@ -1,14 +1,14 @@
 //! The two checksums of the bus (SD Physical Layer Simplified Specification, 4.5).
 
-/// Bytes that one step of [`crc16`] takes together.
+/// Bytes per step of [`crc16`].
 const LANES: usize = 8;
 
 const CRC16_TABLES: [[u16; 256]; LANES] = crc16_tables();
 
-/// What a byte makes of the sum, which is kept one bit up so that it fills a byte.
+/// CRC7 of each byte value, shifted left by one bit so that the checksum fills a byte.
 const CRC7_TABLE: [u8; 256] = crc7_table();
 
-/// CRC7 of a command or register, x^7 + x^3 + 1, in the low seven bits.
+/// Returns the CRC7 of a command or register, x^7 + x^3 + 1, in the low seven bits.
 pub fn crc7(bytes: &[u8]) -> u8 {
     let step = |crc: u8, byte: &u8| CRC7_TABLE[usize::from(crc ^ byte)];
     bytes.iter().fold(0, step) >> 1
@@ -34,7 +34,7 @@ const fn crc7_table() -> [u8; 256] {
     table
 }
 
-/// CRC16 of a data block, x^16 + x^12 + x^5 + 1.
+/// Returns the CRC16 of a data block, x^16 + x^12 + x^5 + 1.
 pub fn crc16(bytes: &[u8]) -> u16 {
     let (lanes, rest) = bytes.as_chunks::<LANES>();
     let crc = lanes.iter().fold(0, |crc: u16, lane| {
@@ -55,7 +55,7 @@ pub fn crc16(bytes: &[u8]) -> u16 {
     })
 }
 
-/// Table `n` holds what a byte does to the sum when `n` bytes follow it.
+/// Table `n` holds the contribution of each byte value to the checksum when `n` bytes follow it.
 const fn crc16_tables() -> [[u16; 256]; LANES] {
     let mut tables = [[0; 256]; LANES];
     let mut byte = 0;
@@ -91,8 +91,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_examples_of_the_specification() {
-        // 4.5: CMD0, CMD17 and the answer to CMD17.
+    fn checksums_match_the_examples_of_the_specification() {
+        // 4.5: CMD0, CMD17 and the response to CMD17.
         assert_eq!(crc7(&[0x40, 0, 0, 0, 0]), 0b100_1010);
         assert_eq!(crc7(&[0x51, 0, 0, 0, 0]), 0b010_1010);
         assert_eq!(crc7(&[0x11, 0, 0, 0x09, 0]), 0b011_0011);
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn eight_bytes_at_a_time_are_the_same_as_one() {
+    fn eight_bytes_per_step_give_the_same_checksum_as_one() {
         let bytes: Vec<u8> = (0..100u32).map(|i| (i * i * 7 + 3) as u8).collect();
         for length in 0..bytes.len() {
             let slow = bytes[..length].iter().fold(0u16, |crc, byte| {

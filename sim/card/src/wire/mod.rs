@@ -1,27 +1,29 @@
-//! The wire: what a card says of itself, and how it is spoken to.
+//! The card's interface: registers, commands and data transfers over SPI or the SD bus.
 //!
-//! Section numbers, here and in the files below, are those of the SD Physical Layer Simplified
-//! Specification, version 9.00.
+//! Section numbers, here and in the modules, refer to the SD Physical Layer Simplified Specification,
+//! version 9.00.
 //!
 //! ```text
-//!   spi/ ── a byte answers a byte                         ──┐
+//!   spi/ ── full-duplex bytes                              ──┐
 //!   sd/  ── a command has a response, a block a CRC status ──┤
 //!                                                            ├── Card
-//!   CSD, CID, SCR, OCR, SD status (registers.rs), checksums ─┘
-//!   (crc.rs), clocks as virtual time (pace.rs), strikes (strike.rs): common ground
+//!   shared: CSD, CID, SCR, OCR, SD status (registers.rs),   ─┘
+//!   checksums (crc.rs), bus clocks as virtual time (pace.rs), faults (fault.rs)
 //! ```
 //!
-//! A [`Strike`] is a fault that happens at the wire: power that fails, a flipped bit, a lost command.
-//! What each does, and what a card holds after it, is written down in `docs/faults.md`.
+//! A [`Fault`] is injected at the interface: a power failure, a flipped bit, a lost command.
+//! `docs/faults.md` describes each fault and the state of the card after it.
 
 pub mod crc;
+mod fault;
 mod options;
 mod pace;
 mod registers;
 pub mod sd;
 pub mod spi;
-mod strike;
 
+pub use fault::{Fault, FaultMix, FaultSchedule};
 pub use options::{Kind, Options, OptionsError};
-pub use spi::{ChipSelect, Copied, Count, Delay, Effects, SpiBus, SpiCard, SpiDevice, Wire};
-pub use strike::{Mix, Strike, Strikes};
+pub use spi::{
+    ChipSelect, Count, Delay, FaultCounts, InterruptedCard, SpiBus, SpiCard, SpiDevice, Wire,
+};

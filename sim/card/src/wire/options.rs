@@ -1,9 +1,9 @@
-//! What a card is at the wire, beyond what its flash is.
+//! Properties of a card at its interface, independent of its flash.
 
 use crate::BLOCK_BYTES;
 use std::fmt;
 
-/// What a card says it is, and how it counts.
+/// Card type: version of the specification and addressing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Version 1 of the specification: CMD8 is illegal, addresses count bytes, at most 2 GiB.
@@ -15,7 +15,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Byte of the card that a command's argument means.
+    /// Returns the byte address that a command argument refers to.
     pub(in crate::wire) fn address_of(self, argument: u32) -> u64 {
         match self {
             Kind::High => u64::from(argument) * BLOCK_BYTES as u64,
@@ -24,24 +24,25 @@ impl Kind {
     }
 }
 
-/// How a card behaves at the wire.
+/// Behaviour of a card at its interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// What it says it is.
+    /// Card type.
     pub kind: Kind,
-    /// SPI: bytes of 0xFF between a command and its answer (NCR of 7.5.4): 0 to 8.
+    /// SPI: filler bytes (0xFF) between a command and its response (NCR of 7.5.4): 0 to 8.
     pub ncr_bytes: u8,
-    /// SPI: least bytes of 0xFF between an answer and a data block (NAC of 7.5.4): 0 to 255.
+    /// SPI: least number of filler bytes (0xFF) between a response and a data block (NAC of 7.5.4): 0 to
+    /// 255.
     pub nac_bytes: u8,
-    /// SD bus: clocks between a command and its answer (NCR of 4.12.4): 2 to 64.
+    /// SD bus: clocks between a command and its response (NCR of 4.12.4): 2 to 64.
     pub ncr_clocks: u8,
-    /// SD bus: least clocks between a command, or a block, and the data block after it (NAC of
+    /// SD bus: least number of clocks between a command, or a block, and the following data block (NAC of
     /// 4.12.4): 2 to 255.
     pub nac_clocks: u8,
-    /// Time from the first ACMD41 until the card is ready, in us. At most 1 s by the specification
+    /// Time from the first ACMD41 until the card is ready, in us. The specification allows at most 1 s
     /// (4.2.3).
     pub init_us: u32,
-    /// Whether the CSD forbids writing.
+    /// The CSD write-protects the card.
     pub write_protected: bool,
     /// Speed class of the SD status (4.10.2): 0, 2, 4, 6 or 10.
     pub speed_class: u8,
@@ -68,12 +69,12 @@ impl Default for Options {
     }
 }
 
-/// A setting that no card has.
+/// An option out of range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OptionsError {
-    /// Name of the field.
+    /// Name of the option.
     pub field: &'static str,
-    /// What it may be.
+    /// Allowed values.
     pub allowed: &'static str,
 }
 
@@ -113,7 +114,7 @@ impl Options {
     }
 }
 
-/// Whether a bus has such a clock, in Hz.
+/// Checks that a bus clock, in Hz, is possible.
 pub(in crate::wire) fn check_clock(clock_hz: u32) -> Result<(), OptionsError> {
     match clock_hz {
         1_000..=50_000_000 => Ok(()),

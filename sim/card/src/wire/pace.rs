@@ -1,13 +1,12 @@
-//! How much virtual time the clocks of a bus take.
+//! Conversion of bus clocks to virtual time.
 
 use crate::Clock;
 
-/// One period of the bus in ns, times its clock in Hz.
+/// One clock period of the bus in ns, times its frequency in Hz.
 const PERIOD_NS_HZ: u64 = 1_000_000_000;
 const BYTE_NS_HZ: u64 = 8 * PERIOD_NS_HZ;
 
-/// Moves the clock on by periods of the bus, a byte being eight; what is less than a nanosecond is
-/// kept.
+/// Advances the clock by bus periods, eight per byte; carries fractions of a nanosecond over.
 pub(in crate::wire) struct Pace {
     clock: Clock,
     clock_hz: u64,
@@ -49,14 +48,14 @@ impl Pace {
         self.clocks(8 * count as u64);
     }
 
-    /// At most 18 billion of them at once.
+    /// Advances by at most 18 billion periods.
     pub(in crate::wire) fn clocks(&mut self, count: u64) {
         let total = PERIOD_NS_HZ * count + self.remainder;
         self.remainder = total % self.clock_hz;
         self.clock.advance_ns(total / self.clock_hz);
     }
 
-    /// Clocks that begin before this time, in ns.
+    /// Returns the number of periods that begin before this time, in ns.
     pub(in crate::wire) fn clocks_until(&self, ns: u64) -> u64 {
         let left_ns = ns.saturating_sub(self.now_ns());
         let left = u128::from(left_ns) * u128::from(self.clock_hz);
@@ -76,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_time_is_lost_at_clocks_that_do_not_divide_a_nanosecond() {
+    fn fractions_of_a_nanosecond_add_up() {
         let (one, many) = (Clock::default(), Clock::default());
         let mut bytewise = Pace::new(one.clone(), 26_000_000);
         (0..26).for_each(|_| bytewise.byte());
@@ -85,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn clocks_until_a_time_are_those_that_begin_before_it() {
+    fn clocks_until_counts_the_periods_that_begin_before_a_time() {
         for clock_hz in [25_000_000, 26_000_000, 49_999_999] {
             for ns in [0, 1, 39, 40, 41, 1000, 123_456] {
                 let mut pace = Pace::new(Clock::default(), clock_hz);

@@ -1,4 +1,4 @@
-//! What a card says about itself (SD Physical Layer Simplified Specification, 4.10.2 and 5).
+//! The registers of a card (SD Physical Layer Simplified Specification, 4.10.2 and 5).
 
 use super::crc::crc7;
 use super::options::{Kind, Options};
@@ -12,22 +12,22 @@ const OCR_POWERED_UP: u32 = 1 << 31;
 /// Class 0 basic, 2 block read, 4 block write, 5 erase, 8 application specific (table 4-21).
 const COMMAND_CLASSES: u128 = 0x135;
 
-/// Blocks of one step of the capacity in a CSD of version 2.
+/// Blocks per unit of C_SIZE in a CSD of version 2.
 const CSD2_STEP_BLOCKS: u64 = 1024;
-/// Steps of the capacity in a CSD of version 1: 12 bits.
+/// Largest C_SIZE + 1 in a CSD of version 1: 12 bits.
 const CSD1_STEPS_MAX: u64 = 4096;
 
-/// The registers that never change.
+/// The constant registers.
 pub(in crate::wire) struct Registers {
     pub(in crate::wire) csd: [u8; 16],
     pub(in crate::wire) cid: [u8; 16],
     pub(in crate::wire) scr: [u8; 8],
     pub(in crate::wire) sd_status: [u8; 64],
-    /// Blocks that the CSD tells of; the rest of the card cannot be reached.
+    /// Capacity in blocks according to the CSD; the rest of the card is inaccessible.
     pub(in crate::wire) blocks: u64,
 }
 
-/// A register of 128 bits, put together field by field.
+/// A 128-bit register, assembled field by field.
 struct Fields(u128);
 
 impl Fields {
@@ -36,7 +36,7 @@ impl Fields {
         self.0 |= value << bits.start();
     }
 
-    /// With its checksum and the bit that ends it.
+    /// Appends the checksum and the end bit.
     fn finish(self) -> [u8; 16] {
         let mut bytes = self.0.to_be_bytes();
         bytes[15] = crc7(&bytes[..15]) << 1 | 1;
@@ -60,7 +60,7 @@ impl Registers {
     }
 }
 
-/// OCR (5.1); the capacity is told only once the card is ready.
+/// Returns the OCR (5.1); it shows the capacity only once the card is ready.
 pub(in crate::wire) fn ocr(kind: Kind, ready: bool) -> [u8; 4] {
     let state = match (ready, kind) {
         (false, _) => 0,
@@ -70,19 +70,19 @@ pub(in crate::wire) fn ocr(kind: Kind, ready: bool) -> [u8; 4] {
     (OCR_VOLTAGES | state).to_be_bytes()
 }
 
-/// The CSD as the SD bus has it (5.3.2): there is CMD6, and the speed is the one switched to.
+/// Returns the CSD as seen on the SD bus (5.3.2): CMD6 is supported, and the speed is the selected one.
 pub(in crate::wire) fn csd_on_sd_bus(csd: [u8; 16], high_speed: bool) -> [u8; 16] {
     let mut csd = Fields(u128::from_be_bytes(csd) & !0xFF);
     // CCC: class 10, switch.
     csd.put(94..=94, 1);
     if high_speed {
-        // TRAN_SPEED: 50 MHz in place of 25.
+        // TRAN_SPEED: 50 MHz instead of 25.
         csd.0 ^= (0x32 ^ 0x5A) << 96;
     }
     csd.finish()
 }
 
-/// What both versions of the CSD have alike (5.3.2, 5.3.3).
+/// Fields that both versions of the CSD share (5.3.2, 5.3.3).
 fn csd_common(options: &Options, block_length: u128) -> Fields {
     let mut csd = Fields(0);
     // TRAN_SPEED: 25 MHz.
@@ -101,20 +101,20 @@ fn csd_common(options: &Options, block_length: u128) -> Fields {
     csd
 }
 
-/// CSD of version 2 (5.3.3), and the blocks it tells of.
+/// Returns a CSD of version 2 (5.3.3) and its capacity in blocks.
 fn csd2(options: &Options, blocks: u64) -> ([u8; 16], u64) {
     let steps = (blocks / CSD2_STEP_BLOCKS).min(1 << 22);
     let mut csd = csd_common(options, 9);
     csd.put(126..=127, 1);
-    // TAAC: 1 ms, as this version has it always.
+    // TAAC: 1 ms, which is fixed in this version.
     csd.put(112..=119, 0x0E);
     csd.put(48..=69, u128::from(steps - 1));
     (csd.finish(), steps * CSD2_STEP_BLOCKS)
 }
 
-/// CSD of version 1 (5.3.2), and the blocks it tells of.
+/// Returns a CSD of version 1 (5.3.2) and its capacity in blocks.
 fn csd1(options: &Options, blocks: u64) -> ([u8; 16], u64) {
-    // C_SIZE_MULT 7 is 512 READ_BL_LENs a step. Above 1 GiB these are 1024 bytes.
+    // C_SIZE_MULT 7 means 512 times READ_BL_LEN per unit of C_SIZE. Above 1 GiB, READ_BL_LEN is 1024 bytes.
     let step_blocks = if blocks <= CSD1_STEPS_MAX * 512 {
         512
     } else {
@@ -124,14 +124,14 @@ fn csd1(options: &Options, blocks: u64) -> ([u8; 16], u64) {
     let mut csd = csd_common(options, if step_blocks == 512 { 9 } else { 10 });
     // TAAC: 1.5 ms.
     csd.put(112..=119, 0x26);
-    // READ_BL_PARTIAL: always so in this version.
+    // READ_BL_PARTIAL: always set in this version.
     csd.put(79..=79, 1);
     csd.put(62..=73, u128::from(steps - 1));
     csd.put(47..=49, 7);
     (csd.finish(), steps * step_blocks)
 }
 
-/// CID (5.2): a maker that does not exist, January 2026.
+/// CID (5.2): a fictitious manufacturer, January 2026.
 fn cid(options: &Options) -> [u8; 16] {
     let mut cid = Fields(0);
     cid.put(104..=119, u16::from_be_bytes(*b"CG").into());
@@ -139,7 +139,7 @@ fn cid(options: &Options) -> [u8; 16] {
     // Revision 1.0.
     cid.put(56..=63, 0x10);
     cid.put(24..=55, options.serial.into());
-    // Years since 2000, and the month.
+    // Year since 2000, and month.
     cid.put(12..=19, 26);
     cid.put(8..=11, 1);
     cid.finish()
@@ -162,7 +162,8 @@ fn sd_status(options: &Options) -> [u8; 64] {
         10 => 4,
         class => class / 2,
     };
-    // AU_SIZE: 1 is 16 KiB, each step doubles it up to 0xA; past it lie sizes that are not doubled.
+    // AU_SIZE: 1 is 16 KiB, and each step doubles it up to 0xA; the codes above include sizes that are not
+    // powers of two.
     let doublings = (options.au_bytes >> 14).trailing_zeros() as u8;
     status[10] = match doublings {
         0..=9 => doublings + 1,
@@ -186,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn the_capacity_is_rounded_down_to_what_the_csd_can_tell() {
+    fn the_capacity_is_rounded_down_to_a_value_the_csd_can_represent() {
         let bytes = |kind, bytes: u64| registers(kind, bytes / 512).blocks * 512;
         assert_eq!(bytes(Kind::High, 16_013_852_672), 16_013_852_672);
         assert_eq!(bytes(Kind::High, (64 << 20) + 4096), 64 << 20);
@@ -196,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn au_sizes_and_classes_have_the_codes_of_the_specification() {
+    fn au_sizes_and_speed_classes_use_the_codes_of_the_specification() {
         let code = |speed_class, au_bytes| {
             let status = sd_status(&Options {
                 speed_class,

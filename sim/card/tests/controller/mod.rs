@@ -1,5 +1,5 @@
-//! A host controller for the SD bus as hardware has it: it keeps the clocks between things, checks
-//! responses and blocks, and waits no longer than a host does. What to send is for others to know.
+//! A host controller for the SD bus like a hardware one: it keeps the minimum clocks between transfers,
+//! checks responses and blocks, and has the timeouts of a host. The caller decides what to send.
 #![allow(dead_code)]
 
 use cardiograph_sim_card::wire::sd::{Command, CrcStatus, Response, SdBusCard, Width};
@@ -9,9 +9,9 @@ use cardiograph_sim_card::{Block, Card, Clock, Profile, Seed};
 /// Least clocks from a response to the next command, and from a response to a block (4.12.4).
 const NRC: u64 = 8;
 const NWR: u32 = 2;
-/// Most clocks from a command to its response.
+/// Most clocks from a command to its response (NCR).
 const NCR_MAX: u32 = 64;
-/// 100 ms for a block read, and far more than 250 ms for busy (4.6.2), at 50 MHz.
+/// Timeouts: 100 ms for a block that is read, and far more than 250 ms for busy (4.6.2), at 50 MHz.
 const READ_CLOCKS_MAX: u32 = 5_000_000;
 const BUSY_CLOCKS_MAX: u32 = 1_000_000_000;
 
@@ -23,7 +23,7 @@ pub struct Controller {
     next_command: u64,
 }
 
-/// A card of 64 MiB, the same for the same seed.
+/// Returns a card of 64 MiB, the same for the same seed.
 pub fn card(seed: u64) -> Card {
     let mut profile = Profile::named("class10-16g").unwrap();
     profile.capacity_bytes = u64::from(BLOCKS) * 512;
@@ -40,7 +40,7 @@ impl Controller {
         }
     }
 
-    /// The clocks that a card wants first.
+    /// Sends the clocks that a card needs after power-on.
     pub fn power_up(&mut self) {
         self.card.idle(80);
     }
@@ -50,7 +50,7 @@ impl Controller {
         self.card.set_width(width);
     }
 
-    /// Sends a command when its turn has come, and waits for the response or the end of its time.
+    /// Sends a command after NRC, and waits for the response or its timeout.
     pub fn send(&mut self, command: Command) -> Response {
         let early = self.next_command.saturating_sub(self.card.clocks());
         self.card.idle(early as u32);
@@ -62,7 +62,7 @@ impl Controller {
         response
     }
 
-    /// Sends a command; gives what a short response carries, if there is one and its checksum holds.
+    /// Sends a command and checks the response; returns the 32 bits of a short one.
     pub fn command(&mut self, index: u8, argument: u32) -> Option<u32> {
         let response = self.send(Command::new(index, argument));
         if let Response::Short(bytes) = response {
@@ -74,33 +74,33 @@ impl Controller {
         response.argument()
     }
 
-    /// An application command for the card of this address.
+    /// Sends an application command to the card with this address.
     pub fn app(&mut self, rca: u16, index: u8, argument: u32) -> Option<u32> {
         self.command(55, u32::from(rca) << 16)?;
         self.command(index, argument)
     }
 
-    /// A block to the card, which takes NWR clocks before it.
+    /// Sends a block to the card, after NWR clocks.
     pub fn write(&mut self, data: &Block) -> Option<CrcStatus> {
         self.card.idle(NWR);
         self.card.write_block(data, self.width.sums(data))
     }
 
-    /// A block from the card; whether one came. Its checksums must hold.
+    /// Receives a block from the card and checks its checksums; returns false if none arrived.
     pub fn read(&mut self, data: &mut [u8]) -> bool {
         let sums = self.card.read_block(data, READ_CLOCKS_MAX);
         if let Some(sums) = &sums {
-            assert!(self.width.sums_hold(data, sums));
+            assert!(self.width.sums_match(data, sums));
         }
         sums.is_some()
     }
 
-    /// Waits until the card is no longer busy; whether it is.
+    /// Waits for the end of busy; returns false on timeout.
     pub fn wait(&mut self) -> bool {
         self.card.wait(BUSY_CLOCKS_MAX)
     }
 
-    /// From power to `tran`, with the address 1 (4.2.3, figure 4-2).
+    /// Initialises the card from power-on to `tran`, with the address 1 (4.2.3, figure 4-2).
     pub fn start(&mut self, width: Width) {
         self.power_up();
         self.command(0, 0);

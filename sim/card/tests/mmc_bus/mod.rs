@@ -1,5 +1,5 @@
-//! The host controller as the trait `MmcBus` of the crate sdio has it. Which commands there are, what
-//! they answer and in what order they come is the driver's to know.
+//! The host controller as an implementation of `MmcBus` of the crate sdio. The commands, their responses
+//! and their order are up to the driver.
 
 use crate::controller::Controller;
 use cardiograph_sim_card::Clock;
@@ -15,7 +15,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-/// A controller that the test looks at while a driver has it.
+/// A controller shared between the driver and the test.
 #[derive(Clone)]
 pub struct Bus {
     pub controller: Rc<RefCell<Controller>>,
@@ -23,7 +23,7 @@ pub struct Bus {
     pub clock_hz_max: u32,
 }
 
-/// Waits in virtual time.
+/// A delay in virtual time.
 pub struct Delay(pub Clock);
 
 impl DelayNs for Delay {
@@ -32,7 +32,7 @@ impl DelayNs for Delay {
     }
 }
 
-/// Polls until it is ready: time moves when the future itself moves it.
+/// Polls until the future completes: only the future itself advances time.
 pub fn block_on<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
     let mut context = Context::from_waker(Waker::noop());
@@ -56,7 +56,7 @@ impl Bus {
                 words[0] = u32::from_be_bytes([a, b, c, d]);
             }
             (ResponseLen::R136, Bits::Long(_)) => {
-                // The driver has the lowest word first.
+                // The driver expects the lowest word first.
                 let register = bits.register().unwrap_or_default();
                 let parts = register.as_chunks::<4>().0.iter().rev();
                 for (word, part) in words.iter_mut().zip(parts) {
@@ -85,7 +85,7 @@ impl MmcBus for Bus {
     where
         C: BlockReadCommand + 'a,
     {
-        assert!(!auto_stop, "it is not said to be supported");
+        assert!(!auto_stop, "the controller does not claim to support it");
         let response = self.exchange(cmd.index(), cmd.arg())?;
         let bytes = cmd.block_size().len();
         for block in cmd.buf().chunks_mut(bytes) {
@@ -104,12 +104,12 @@ impl MmcBus for Bus {
     where
         C: BlockWriteCommand + 'a,
     {
-        assert!(!auto_stop, "it is not said to be supported");
+        assert!(!auto_stop, "the controller does not claim to support it");
         let response = self.exchange(cmd.index(), cmd.arg())?;
         let mut controller = self.controller.borrow_mut();
         for block in cmd.buf().as_chunks().0 {
-            // Busy between blocks is the controller's; that after the last one is left to the driver,
-            // who asks with CMD13.
+            // The controller waits for busy between blocks; the driver waits after the last one, using
+            // CMD13.
             if !controller.wait() {
                 return Err(MmcError::Busy);
             }

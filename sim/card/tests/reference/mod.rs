@@ -1,8 +1,8 @@
 //! A small SD card driver over SPI, written from the SD Physical Layer Simplified Specification for
 //! these tests: chapter 7, figures 7-2 (initialisation), 7-3 to 7-7 (reading and writing).
 //!
-//! It holds chip select for a whole transfer, keeps NWR, skips the byte after the stop token and has
-//! no limit of time but for a start token: in all of these it differs from embedded-sdmmc.
+//! It keeps chip select asserted for a whole transfer, keeps NWR, skips the byte after the stop token and
+//! has no timeout except for a start token: in all of these it differs from embedded-sdmmc.
 #![allow(dead_code)]
 
 use embedded_hal::digital::OutputPin;
@@ -10,21 +10,21 @@ use embedded_hal::spi::SpiBus;
 
 pub type Block = [u8; 512];
 
-/// Bytes to wait for a start token; without power none comes.
+/// Timeout for a start token, in bytes; without power none arrives.
 const TOKEN_BYTES_MAX: u32 = 20_000;
 
-/// What went wrong.
+/// Error of the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// No answer within eight bytes, or no start token within very many.
-    Silence,
-    /// An R1 that is not clear.
-    Refused(u8),
-    /// A data response that is not "accepted".
+    /// No response within eight bytes, or no start token before the timeout.
+    NoResponse,
+    /// An R1 that reports an error.
+    Rejected(u8),
+    /// A data response other than "accepted".
     Block(u8),
-    /// Not a start token.
+    /// A token other than the start token.
     Token(u8),
-    /// The data do not fit their checksum.
+    /// The checksum does not match the data.
     Checksum,
     /// Second byte of R2.
     Status(u8),
@@ -43,11 +43,11 @@ pub struct Driver<Bus, Pin> {
     pin: Pin,
     has_high_capacity: bool,
     crc: bool,
-    /// Bytes between R1 and a start token.
+    /// Filler bytes between R1 and a start token.
     pub nwr: usize,
 }
 
-/// Bit by bit, as 4.5 defines it: nothing shared with the card.
+/// CRC bit by bit, as 4.5 defines it; shares no code with the card.
 fn crc(bits: u32, polynomial: u32, bytes: &[u8]) -> u32 {
     let mut sum = 0;
     for byte in bytes {
@@ -82,12 +82,12 @@ impl<Bus: SpiBus, Pin: OutputPin> Driver<Bus, Pin> {
         byte[0]
     }
 
-    /// Bytes until the card is no longer busy.
+    /// Waits for the end of busy.
     pub fn wait(&mut self) {
         while self.byte(0xFF) != 0xFF {}
     }
 
-    /// Selects the card, acts, and lets it go with the eight clocks it may need.
+    /// Runs `act` with the card selected, then sends the eight clocks that it may need.
     fn selected<T>(&mut self, act: impl FnOnce(&mut Self) -> T) -> T {
         self.pin.set_low().unwrap();
         let result = act(self);
@@ -103,22 +103,22 @@ impl<Bus: SpiBus, Pin: OutputPin> Driver<Bus, Pin> {
         self.bus.write(&frame).unwrap();
     }
 
-    fn answer(&mut self) -> Result<u8, Failure> {
+    fn response(&mut self) -> Result<u8, Failure> {
         (0..9)
             .map(|_| self.byte(0xFF))
             .find(|byte| byte & 0x80 == 0)
-            .ok_or(Failure::Silence)
+            .ok_or(Failure::NoResponse)
     }
 
     fn command(&mut self, index: u8, argument: u32) -> Result<u8, Failure> {
         self.send(index, argument);
-        self.answer()
+        self.response()
     }
 
-    fn clear(&mut self, index: u8, argument: u32) -> Result<(), Failure> {
+    fn command_ok(&mut self, index: u8, argument: u32) -> Result<(), Failure> {
         match self.command(index, argument)? {
             0 => Ok(()),
-            r1 => Err(Failure::Refused(r1)),
+            r1 => Err(Failure::Rejected(r1)),
         }
     }
 
@@ -127,40 +127,40 @@ impl<Bus: SpiBus, Pin: OutputPin> Driver<Bus, Pin> {
         self.command(index, argument)
     }
 
-    fn four(&mut self) -> [u8; 4] {
+    fn read_four(&mut self) -> [u8; 4] {
         [(); 4].map(|()| self.byte(0xFF))
     }
 
-    /// Figure 7-2.
+    /// Initialises the card (figure 7-2).
     pub fn init(&mut self) -> Result<(), Failure> {
         self.pin.set_high().unwrap();
         self.bus.write(&[0xFF; 10]).unwrap();
         self.selected(|card| {
             let r1 = card.command(0, 0)?;
             if r1 != 1 {
-                return Err(Failure::Refused(r1));
+                return Err(Failure::Rejected(r1));
             }
             let is_version_2 = card.command(8, 0x15A)? & 4 == 0;
-            if is_version_2 && card.four() != [0, 0, 1, 0x5A] {
+            if is_version_2 && card.read_four() != [0, 0, 1, 0x5A] {
                 return Err(Failure::Status(8));
             }
-            card.clear_in_idle(59, u32::from(card.crc))?;
+            card.command_ok_in_idle(59, u32::from(card.crc))?;
             let argument = if is_version_2 { 1 << 30 } else { 0 };
             while card.app_command(41, argument)? & 1 == 1 {}
-            card.clear(58, 0)?;
-            card.has_high_capacity = card.four()[0] & 0x40 != 0;
-            card.clear(16, 512)
+            card.command_ok(58, 0)?;
+            card.has_high_capacity = card.read_four()[0] & 0x40 != 0;
+            card.command_ok(16, 512)
         })
     }
 
-    fn clear_in_idle(&mut self, index: u8, argument: u32) -> Result<(), Failure> {
+    fn command_ok_in_idle(&mut self, index: u8, argument: u32) -> Result<(), Failure> {
         match self.command(index, argument)? {
             1 => Ok(()),
-            r1 => Err(Failure::Refused(r1)),
+            r1 => Err(Failure::Rejected(r1)),
         }
     }
 
-    fn place(&self, block: u32) -> u32 {
+    fn block_address(&self, block: u32) -> u32 {
         if self.has_high_capacity {
             block
         } else {
@@ -168,10 +168,10 @@ impl<Bus: SpiBus, Pin: OutputPin> Driver<Bus, Pin> {
         }
     }
 
-    fn receive(&mut self, data: &mut [u8]) -> Result<(), Failure> {
+    fn receive_data(&mut self, data: &mut [u8]) -> Result<(), Failure> {
         let mut line = (0..TOKEN_BYTES_MAX).map(|_| self.byte(0xFF));
         let token = line.find(|byte| *byte != 0xFF);
-        let token = token.ok_or(Failure::Silence)?;
+        let token = token.ok_or(Failure::NoResponse)?;
         if token != 0xFE {
             return Err(Failure::Token(token));
         }
@@ -183,7 +183,7 @@ impl<Bus: SpiBus, Pin: OutputPin> Driver<Bus, Pin> {
         Ok(())
     }
 
-    fn transmit(&mut self, token: u8, data: &Block) -> Result<(), Failure> {
+    fn send_block(&mut self, token: u8, data: &Block) -> Result<(), Failure> {
         self.bus.write(&[0xFF; 4][..self.nwr]).unwrap();
         self.byte(token);
         self.bus.write(data).unwrap();
@@ -199,117 +199,117 @@ impl<Bus: SpiBus, Pin: OutputPin> Driver<Bus, Pin> {
         }
     }
 
-    /// CSD (9), CID (10), or after CMD55 the SCR (51).
+    /// Reads the CSD (9), the CID (10) or, after CMD55, the SCR (51).
     pub fn register<const N: usize>(&mut self, index: u8) -> Result<[u8; N], Failure> {
         self.selected(|card| {
             if index == 51 {
                 card.command(55, 0)?;
             }
             let mut data = [0; N];
-            card.clear(index, 0)?;
-            card.receive(&mut data)?;
+            card.command_ok(index, 0)?;
+            card.receive_data(&mut data)?;
             Ok(data)
         })
     }
 
-    /// ACMD13.
+    /// Reads the SD status (ACMD13).
     pub fn sd_status(&mut self) -> Result<[u8; 64], Failure> {
         self.selected(|card| {
             let mut data = [0; 64];
             card.command(55, 0)?;
             card.status(13)?;
-            card.receive(&mut data)?;
+            card.receive_data(&mut data)?;
             Ok(data)
         })
     }
 
-    /// ACMD22.
+    /// Reads the number of written blocks (ACMD22).
     pub fn blocks_written(&mut self) -> Result<u32, Failure> {
         self.selected(|card| {
             let mut data = [0; 4];
             card.app_command(22, 0)?;
-            card.receive(&mut data)?;
+            card.receive_data(&mut data)?;
             Ok(u32::from_be_bytes(data))
         })
     }
 
     fn status(&mut self, index: u8) -> Result<(), Failure> {
-        self.clear(index, 0)?;
+        self.command_ok(index, 0)?;
         match self.byte(0xFF) {
             0 => Ok(()),
             status => Err(Failure::Status(status)),
         }
     }
 
-    /// CMD13.
+    /// Checks the status (CMD13).
     pub fn check(&mut self) -> Result<(), Failure> {
         self.selected(|card| card.status(13))
     }
 
     pub fn read(&mut self, block: u32, data: &mut [Block]) -> Result<(), Failure> {
-        let place = self.place(block);
+        let address = self.block_address(block);
         self.selected(|card| {
             if let [data] = data {
-                card.clear(17, place)?;
-                return card.receive(data);
+                card.command_ok(17, address)?;
+                return card.receive_data(data);
             }
-            card.clear(18, place)?;
-            let result = data.iter_mut().try_for_each(|data| card.receive(data));
+            card.command_ok(18, address)?;
+            let result = data.iter_mut().try_for_each(|data| card.receive_data(data));
             card.send(12, 0);
             card.byte(0xFF);
-            card.answer()?;
+            card.response()?;
             card.wait();
             result
         })
     }
 
-    /// CMD24 without anything after the data response: the card is still busy.
+    /// Sends CMD24 up to the data response: the card is still busy.
     pub fn begin_write(&mut self, block: u32, data: &Block) -> Result<(), Failure> {
-        let place = self.place(block);
+        let address = self.block_address(block);
         self.pin.set_low().unwrap();
-        self.clear(24, place)?;
-        self.transmit(0xFE, data)
+        self.command_ok(24, address)?;
+        self.send_block(0xFE, data)
     }
 
     pub fn write(&mut self, block: u32, data: &[Block]) -> Result<(), Failure> {
-        let place = self.place(block);
+        let address = self.block_address(block);
         self.selected(|card| {
             if let [data] = data {
-                card.clear(24, place)?;
-                card.transmit(0xFE, data)?;
+                card.command_ok(24, address)?;
+                card.send_block(0xFE, data)?;
                 card.wait();
                 return card.status(13);
             }
-            card.clear(25, place)?;
+            card.command_ok(25, address)?;
             let result = data.iter().try_for_each(|data| {
-                card.transmit(0xFC, data)?;
+                card.send_block(0xFC, data)?;
                 card.wait();
                 Ok(())
             });
             card.byte(0xFD);
-            // Not defined: skipped before busy is looked for.
+            // Skips the undefined byte before polling for busy.
             card.byte(0xFF);
             card.wait();
             result.and(card.status(13))
         })
     }
 
-    /// The burst of embedded-sdmmc: a look at the line before all that is sent, ACMD23 first, and the
-    /// end of busy not waited for. That driver does so from two blocks on, this one from one.
+    /// Writes a burst like embedded-sdmmc: polls before each transfer, sends ACMD23 first, and does not
+    /// wait for the end of busy. That driver uses bursts from two blocks on, this one from one.
     pub fn burst(&mut self, block: u32, data: &[Block]) -> Result<(), Failure> {
-        let place = self.place(block);
+        let address = self.block_address(block);
         self.nwr = 0;
         self.pin.set_low().unwrap();
         for (index, argument) in [(55, 0), (23, data.len() as u32)] {
             self.wait();
-            self.clear(index, argument)?;
+            self.command_ok(index, argument)?;
         }
         self.wait();
         self.wait();
-        self.clear(25, place)?;
+        self.command_ok(25, address)?;
         for data in data {
             self.wait();
-            self.transmit(0xFC, data)?;
+            self.send_block(0xFC, data)?;
         }
         self.wait();
         self.byte(0xFD);
@@ -317,11 +317,11 @@ impl<Bus: SpiBus, Pin: OutputPin> Driver<Bus, Pin> {
     }
 
     pub fn erase(&mut self, first: u32, last: u32) -> Result<(), Failure> {
-        let (first, last) = (self.place(first), self.place(last));
+        let (first, last) = (self.block_address(first), self.block_address(last));
         self.selected(|card| {
-            card.clear(32, first)?;
-            card.clear(33, last)?;
-            card.clear(38, 0)?;
+            card.command_ok(32, first)?;
+            card.command_ok(33, last)?;
+            card.command_ok(38, 0)?;
             card.wait();
             card.status(13)
         })

@@ -1,22 +1,22 @@
-//! A small card on a wire, for tests of faults, and data that tell where they belong.
+//! A small card on a bus for fault tests, with data that identify their block.
 #![allow(dead_code)]
 
 use crate::reference;
 use cardiograph_sim_card::wire::{
-    ChipSelect, Delay, Options, SpiBus, SpiCard, SpiDevice, Strike, Wire,
+    ChipSelect, Delay, Fault, Options, SpiBus, SpiCard, SpiDevice, Wire,
 };
 use cardiograph_sim_card::{Block, Card, Clock, Defects, Profile, Seed};
 use embedded_sdmmc::SdCard;
 use embedded_sdmmc::sdcard::spi::AcquireOpts;
 use std::sync::LazyLock;
 
-/// Of [`ready`].
+/// Clock of [`ready`].
 pub const CLOCK_HZ: u32 = 25_000_000;
 pub const BYTE_NS: u64 = 320;
 /// CMD13 with its checksum.
 pub const STATUS: [u8; 6] = [0x4D, 0, 0, 0, 0, 0x0D];
 
-/// Eight blocks a page; as few pages as can be, since each takes time to make.
+/// Eight blocks per page; as few pages as possible, because creating each takes time.
 pub static PROFILE: LazyLock<Profile> = LazyLock::new(|| {
     let mut profile = Profile::named("class10-16g").unwrap();
     profile.capacity_bytes = 16 << 20;
@@ -27,7 +27,8 @@ pub fn card(defects: Defects) -> Card {
     Card::with_defects(&PROFILE, defects, Seed::new(1))
 }
 
-/// On a bus of this clock. Ready at once: only what is tested takes bytes.
+/// Puts a card on a bus with this clock. It needs no initialisation time, so that bytes are spent on the
+/// test only.
 pub fn wire_of(card: Card, clock_hz: u32) -> Wire {
     let options = Options {
         init_us: 0,
@@ -40,12 +41,12 @@ pub fn wire(clock_hz: u32) -> Wire {
     wire_of(card(Defects::default()), clock_hz)
 }
 
-/// A driver of ours; the card is not initialised.
+/// Returns the reference driver; the card is not initialised.
 pub fn driver(wire: &Wire, crc: bool) -> reference::Driver<SpiBus, ChipSelect> {
     reference::Driver::new(wire.bus(), wire.chip_select(), crc)
 }
 
-/// A driver that was not written for this card, after the clocks that it cannot send.
+/// Returns an independent driver, after the clocks that it cannot send itself.
 pub fn embedded_sdmmc(wire: &Wire, use_crc: bool) -> SdCard<SpiDevice, Delay> {
     wire.power_up();
     let options = AcquireOpts {
@@ -55,7 +56,7 @@ pub fn embedded_sdmmc(wire: &Wire, use_crc: bool) -> SdCard<SpiDevice, Delay> {
     SdCard::new_with_options(wire.device(), wire.delay(), options)
 }
 
-/// What a block holds: no two blocks or versions are alike at any byte.
+/// Returns the test data of a block: no two blocks or versions agree at any byte.
 pub fn data(version: u8, block: u64) -> Block {
     std::array::from_fn(|at| {
         (at as u8)
@@ -64,19 +65,19 @@ pub fn data(version: u8, block: u64) -> Block {
     })
 }
 
-pub fn held(wire: &Wire, block: u64) -> Block {
+pub fn stored(wire: &Wire, block: u64) -> Block {
     let mut data = [[0; 512]];
     wire.card().card().load(block, &mut data);
     data[0]
 }
 
-pub fn promised(wire: &Wire, block: u64) -> Block {
+pub fn ideal(wire: &Wire, block: u64) -> Block {
     let mut data = [[0; 512]];
-    wire.card().card().promised(block, &mut data);
+    wire.card().card().load_ideal(block, &mut data);
     data[0]
 }
 
-/// A card that a driver of ours has initialised, selected.
+/// Returns a selected card, initialised by the reference driver.
 pub fn ready(crc: bool) -> Wire {
     let wire = wire(CLOCK_HZ);
     driver(&wire, crc).init().unwrap();
@@ -88,20 +89,20 @@ pub fn bytes(wire: &Wire) -> u64 {
     wire.card().count().bytes
 }
 
-/// A strike so many bytes from now.
-pub fn strike(wire: &Wire, after: u64, strike: Strike) {
+/// Injects a fault this many bytes from now.
+pub fn inject(wire: &Wire, after: u64, fault: Fault) {
     let byte = bytes(wire) + after;
-    wire.card().strike(byte, strike);
+    wire.card().inject(byte, fault);
 }
 
-/// Sends bytes and so many of silence; what comes back.
-pub fn line(wire: &Wire, sent: &[u8], silence: usize) -> Vec<u8> {
-    let mut line = [sent, &vec![0xFF; silence]].concat();
-    wire.card().exchange_in_place(&mut line);
-    line
+/// Sends bytes and filler; returns the bytes received.
+pub fn exchange(wire: &Wire, sent: &[u8], filler: usize) -> Vec<u8> {
+    let mut exchange = [sent, &vec![0xFF; filler]].concat();
+    wire.card().exchange_in_place(&mut exchange);
+    exchange
 }
 
-/// CMD24 of block 5 with its block, checksums off; the data response is the last byte.
+/// Returns CMD24 for block 5 with its data, checksums off; the data response is the last byte.
 pub fn write_5(version: u8) -> Vec<u8> {
     let command = [0x58, 0, 0, 0, 5, 0xFF];
     let block = data(version, 5);

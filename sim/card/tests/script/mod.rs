@@ -1,10 +1,10 @@
-//! Any bytes as what a host does to a card, right, wrong or random, and as what befalls the card.
+//! Interprets arbitrary bytes as actions of a host, correct, wrong or random, and as faults of a card.
 
-use cardiograph_sim_card::wire::{Count, Kind, Options, SpiCard, Strike, crc};
+use cardiograph_sim_card::wire::{Count, Fault, Kind, Options, SpiCard, crc};
 use cardiograph_sim_card::{Card, Clock, Profile, Seed};
 use std::sync::LazyLock;
 
-/// Takes bytes one by one; zeros when there are none left.
+/// Reads bytes one at a time; zeros after the end.
 struct Bytes<'a>(&'a [u8]);
 
 impl Bytes<'_> {
@@ -19,18 +19,18 @@ impl Bytes<'_> {
     }
 }
 
-/// Commands there are, so that a random number is often one of them.
+/// Supported commands, so that a random number is often one of them.
 const COMMANDS: [u8; 19] = [
     0, 8, 9, 10, 12, 13, 16, 17, 18, 22, 23, 24, 25, 32, 33, 38, 41, 51, 55,
 ];
 
-/// Bytes that one script may take on the wire: quick scripts find more.
+/// Most bytes that a script sends over the bus: short scripts find more per time.
 const BYTES_MAX: u64 = 6000;
 
 fn card(options: Options) -> (SpiCard, Clock) {
     static PROFILE: LazyLock<Profile> = LazyLock::new(|| {
-        let mut profile = Profile::named("class10-16g").expect("it comes along");
-        // As few pages as can be: a new card takes time for each.
+        let mut profile = Profile::named("class10-16g").expect("class10-16g is a bundled card");
+        // As few pages as possible, because creating each takes time.
         profile.capacity_bytes = 64 << 20;
         profile.flash.page_bytes = 16 << 10;
         profile
@@ -42,11 +42,11 @@ fn card(options: Options) -> (SpiCard, Clock) {
         clock.clone(),
         26_000_000,
     );
-    (card.expect("these options are possible"), clock)
+    (card.expect("the options are in range"), clock)
 }
 
-/// Plays the bytes to two cards, one byte at a time and many at a time; both must say the same at
-/// the same time. Returns what went over the wire.
+/// Plays the script to two cards, one byte at a time and in runs; both must send the same bytes at the same
+/// time. Returns the number of bytes exchanged.
 pub fn play(bytes: &[u8]) -> Count {
     let mut bytes = Bytes(bytes);
     let first = bytes.next();
@@ -57,49 +57,49 @@ pub fn play(bytes: &[u8]) -> Count {
         ..Options::default()
     };
     let (mut slow, slow_clock) = card(options);
-    let (mut quick, quick_clock) = card(options);
+    let (mut fast, fast_clock) = card(options);
     while !bytes.0.is_empty() && slow.count().bytes < BYTES_MAX {
         let mut step = step(&mut bytes);
-        for (card, clock) in [(&mut slow, &slow_clock), (&mut quick, &quick_clock)] {
+        for (card, clock) in [(&mut slow, &slow_clock), (&mut fast, &fast_clock)] {
             clock.advance_ns(step.delay_ns);
             if let Some(select) = step.select {
                 card.select(select);
             }
-            if let Some(fault) = step.fault {
-                suffer(card, fault);
+            if let Some(event) = step.event {
+                apply(card, event);
             }
         }
-        let said: Vec<u8> = step.sent.iter().map(|&byte| slow.exchange(byte)).collect();
-        quick.exchange_in_place(&mut step.sent);
-        assert_eq!(said, step.sent);
-        assert_eq!(slow_clock.now_ns(), quick_clock.now_ns());
-        assert_eq!(slow.count(), quick.count());
-        assert_eq!(slow.is_powered(), quick.is_powered());
+        let received: Vec<u8> = step.sent.iter().map(|&byte| slow.exchange(byte)).collect();
+        fast.exchange_in_place(&mut step.sent);
+        assert_eq!(received, step.sent);
+        assert_eq!(slow_clock.now_ns(), fast_clock.now_ns());
+        assert_eq!(slow.count(), fast.count());
+        assert_eq!(slow.is_powered(), fast.is_powered());
     }
-    let held = |card: &SpiCard| {
+    let stored = |card: &SpiCard| {
         let mut data = [[0; 512]; 64];
         card.card().load(0, &mut data);
         data
     };
-    assert!(held(&slow) == held(&quick));
+    assert!(stored(&slow) == stored(&fast));
     slow.count()
 }
 
-/// One thing that a host does, or that befalls the card.
+/// One step of the script.
 #[derive(Default)]
 struct Step {
     select: Option<bool>,
     delay_ns: u64,
-    fault: Option<Fault>,
+    event: Option<Event>,
     sent: Vec<u8>,
 }
 
 #[derive(Clone, Copy)]
-enum Fault {
+enum Event {
     PowerCut,
     PowerOn,
-    /// So many bytes from now.
-    Strike(u64, Strike),
+    /// A fault this many bytes from now.
+    Fault(u64, Fault),
 }
 
 fn step(bytes: &mut Bytes) -> Step {
@@ -109,7 +109,7 @@ fn step(bytes: &mut Bytes) -> Step {
         0 => step.select = Some(!bytes.next().is_multiple_of(4)),
         1 => step.delay_ns = u64::from(bytes.next()) * 1_000_000,
         2 => sent.push(bytes.next()),
-        // Resets and begins to initialise; 12 ends it.
+        // Reset and start of the initialisation; 12 completes it.
         3 => {
             for (index, argument) in [(0, 0), (8, 0x1AA), (55, 0), (41, 1 << 30)] {
                 command(sent, index, argument);
@@ -121,9 +121,9 @@ fn step(bytes: &mut Bytes) -> Step {
             any_command(sent, known, bytes);
         }
         6 => {
-            let many = bytes.next() % 2 == 1;
-            any_command(sent, if many { 25 } else { 24 }, bytes);
-            block(sent, if many { 0xFC } else { 0xFE }, bytes);
+            let is_multiple = bytes.next() % 2 == 1;
+            any_command(sent, if is_multiple { 25 } else { 24 }, bytes);
+            block(sent, if is_multiple { 0xFC } else { 0xFE }, bytes);
         }
         7 => command(sent, bytes.next(), u32::from(bytes.next()) << 24),
         8 | 9 => {
@@ -139,44 +139,44 @@ fn step(bytes: &mut Bytes) -> Step {
                 sent.extend([0xFF; 16]);
             }
         }
-        _ => step.fault = Some(fault(bytes)),
+        _ => step.event = Some(event(bytes)),
     }
     step
 }
 
-fn fault(bytes: &mut Bytes) -> Fault {
+fn event(bytes: &mut Bytes) -> Event {
     let (kind, number) = (bytes.next() % 16, bytes.next());
     // Up to a block and a half from now.
     let after = u64::from(number) * 3;
     let bit = number % 8;
-    Fault::Strike(
+    Event::Fault(
         after,
         match kind {
-            0 => return Fault::PowerCut,
-            1 => return Fault::PowerOn,
-            2 => Strike::PowerCut,
-            3 => Strike::Pull {
+            0 => return Event::PowerCut,
+            1 => return Event::PowerOn,
+            2 => Fault::PowerCut,
+            3 => Fault::Pull {
                 out_ns: u64::from(bytes.next()) * 1_000,
             },
-            4 => Strike::LoseCommand,
-            5..8 => Strike::FlipToCard { bit },
-            8..13 => Strike::FlipToHost { bit },
-            _ => Strike::Busy {
+            4 => Fault::LoseCommand,
+            5..8 => Fault::FlipToCard { bit },
+            8..13 => Fault::FlipToHost { bit },
+            _ => Fault::Busy {
                 extra_ns: u64::MAX >> (bytes.next() % 64),
             },
         },
     )
 }
 
-fn suffer(card: &mut SpiCard, fault: Fault) {
-    match fault {
-        Fault::PowerCut => card.power_cut(),
-        Fault::PowerOn => card.power_on(),
-        Fault::Strike(after, strike) => card.strike(card.count().bytes + after, strike),
+fn apply(card: &mut SpiCard, event: Event) {
+    match event {
+        Event::PowerCut => card.power_cut(),
+        Event::PowerOn => card.power_on(),
+        Event::Fault(after, fault) => card.inject(card.count().bytes + after, fault),
     }
 }
 
-/// A block of one value, its checksum right more often than not.
+/// Sends a block of one value, usually with the right checksum.
 fn block(sent: &mut Vec<u8>, token: u8, bytes: &mut Bytes) {
     let data = [bytes.next(); 512];
     sent.push(token);
@@ -185,7 +185,8 @@ fn block(sent: &mut Vec<u8>, token: u8, bytes: &mut Bytes) {
     sent.extend(sum.to_be_bytes());
 }
 
-/// A command near the start of the card, now and then past its end, with time for the answer.
+/// Sends a command to a block near the start of the card, sometimes past its end, with filler for the
+/// response.
 fn any_command(sent: &mut Vec<u8>, index: u8, bytes: &mut Bytes) {
     let argument = u32::from_be_bytes([bytes.next() / 224, 0, bytes.next(), bytes.next()]);
     command(sent, index, argument);

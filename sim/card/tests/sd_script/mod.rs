@@ -1,11 +1,11 @@
-//! Any bytes as what a host does to a card on the SD bus: right, wrong or random.
+//! Interprets arbitrary bytes as actions of a host on the SD bus: correct, wrong or random.
 
 use cardiograph_sim_card::wire::sd::{Command, CrcStatus, Response, SdBusCard, Width};
 use cardiograph_sim_card::wire::{Kind, Options, crc};
 use cardiograph_sim_card::{BLOCK_BYTES, Card, Clock, Profile, Seed};
 use std::sync::LazyLock;
 
-/// Takes bytes one by one; zeros when there are none left.
+/// Reads bytes one at a time; zeros after the end.
 struct Bytes<'a>(&'a [u8]);
 
 impl Bytes<'_> {
@@ -20,22 +20,22 @@ impl Bytes<'_> {
     }
 }
 
-/// Commands there are, so that a random number is often one of them; some mean two.
+/// Supported commands, so that a random number is often one of them; some have two meanings.
 const COMMANDS: [u8; 22] = [
     0, 2, 3, 6, 7, 8, 9, 10, 12, 13, 16, 17, 18, 22, 23, 24, 25, 32, 33, 38, 41, 51,
 ];
 const CLOCKS_HZ: [u32; 4] = [400_000, 23_000_000, 25_000_000, 50_000_000];
-/// The host's patience.
+/// Timeouts of the host.
 const WAIT_CLOCKS: u32 = 10_000_000;
 
-/// What came of a script.
+/// Outcome of a script.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// Commands that had a response.
+    /// Commands that got a response.
     pub responses: u32,
-    /// Blocks that the card took.
+    /// Blocks that the card accepted.
     pub written: u32,
-    /// Blocks that came from the card.
+    /// Blocks that the card sent.
     pub read: u32,
 }
 
@@ -48,19 +48,18 @@ struct Host {
 
 fn card(options: Options) -> SdBusCard {
     static PROFILE: LazyLock<Profile> = LazyLock::new(|| {
-        let mut profile = Profile::named("class10-16g").expect("it comes along");
-        // As few pages as can be: a new card takes time for each.
+        let mut profile = Profile::named("class10-16g").expect("class10-16g is a bundled card");
+        // As few pages as possible, because creating each takes time.
         profile.capacity_bytes = 64 << 20;
         profile.flash.page_bytes = 16 << 10;
         profile
     });
     let mut card = Card::new(&PROFILE, Seed::new(1));
     card.make_unreadable(13);
-    SdBusCard::new(card, options, Clock::default(), CLOCKS_HZ[2])
-        .expect("these options are possible")
+    SdBusCard::new(card, options, Clock::default(), CLOCKS_HZ[2]).expect("the options are in range")
 }
 
-/// Plays the bytes; time must be clocks, and what the card says must be whole.
+/// Plays the script; time must be the sum of clocks, and responses must be well-formed.
 pub fn play(bytes: &[u8]) -> Outcome {
     let mut bytes = Bytes(bytes);
     let first = bytes.next();
@@ -82,7 +81,7 @@ pub fn play(bytes: &[u8]) -> Outcome {
         let pause_ns = host.step(&mut bytes);
         let clocks = u128::from(host.card.clocks() - clocks);
         let took_ns = u128::from(host.card.clock().now_ns() - now_ns - pause_ns);
-        // A part of a nanosecond may have been kept from before.
+        // A fraction of a nanosecond may have been carried over.
         let exact_ns = clocks * 1_000_000_000 / u128::from(host.clock_hz);
         assert!(took_ns == exact_ns || took_ns == exact_ns + 1);
     }
@@ -90,7 +89,7 @@ pub fn play(bytes: &[u8]) -> Outcome {
 }
 
 impl Host {
-    /// One thing that a host does; returns how long it pauses besides, in ns.
+    /// Runs one step; returns its additional pause, in ns.
     fn step(&mut self, bytes: &mut Bytes) -> u64 {
         match bytes.next() % 16 {
             0 => {
@@ -105,11 +104,13 @@ impl Host {
             }
             2 => {
                 self.clock_hz = CLOCKS_HZ[usize::from(bytes.next()) % CLOCKS_HZ.len()];
-                self.card.set_clock_hz(self.clock_hz).expect("such a clock");
+                self.card
+                    .set_clock_hz(self.clock_hz)
+                    .expect("the clock is in range");
             }
             3 => self.card.idle(u32::from(bytes.next()) * 8),
             4 => self.begin(),
-            // Lets the card get ready, and selects it; two steps, as time passes between.
+            // Completes the initialisation and selects the card, in two steps with time in between.
             5 => {
                 self.card.clock().advance_ns(1_000_000_000);
                 self.identify();
@@ -148,7 +149,7 @@ impl Host {
         0
     }
 
-    /// Resets and begins to initialise.
+    /// Resets the card and starts its initialisation.
     fn begin(&mut self) {
         self.card.idle(74);
         for (index, argument) in [(0, 0), (8, 0x1AA), (55, 0), (41, 0x40FF_8000)] {
@@ -156,7 +157,7 @@ impl Host {
         }
     }
 
-    /// Ends to initialise, and selects the card, which is the first to have an address.
+    /// Completes the initialisation and selects the card, which has the first address.
     fn identify(&mut self) {
         let all = [(55, 0), (41, 0x40FF_8000), (2, 0), (3, 0), (7, 1 << 16)];
         for (index, argument) in all {
@@ -176,19 +177,19 @@ impl Host {
         self.outcome.responses += 1;
     }
 
-    /// A block of one value, its checksums right more often than not.
+    /// Sends a block of one value, usually with the right checksums.
     fn write(&mut self, bytes: &mut Bytes) {
         let data = [bytes.next(); BLOCK_BYTES];
         let mut sums = self.width.sums(&data);
-        let spoilt = bytes.next();
-        sums[usize::from(spoilt) % 4] ^= u16::from(spoilt / 224);
+        let with_bad_crc = bytes.next();
+        sums[usize::from(with_bad_crc) % 4] ^= u16::from(with_bad_crc / 224);
         let was_busy = self.card.is_busy();
         let status = self.card.write_block(&data, sums);
         assert!(!was_busy || status.is_none());
         self.outcome.written += u32::from(status == Some(CrcStatus::Positive));
     }
 
-    /// A block of a length that mostly fits.
+    /// Receives a block, usually of the right length.
     fn read(&mut self, bytes: &mut Bytes) {
         let mut data = [0; BLOCK_BYTES];
         let length = match bytes.next() {
@@ -206,7 +207,8 @@ impl Host {
     }
 }
 
-/// An address of the first cards; or a place near the start of the card, now and then past its end.
+/// Returns the address of one of the first cards, or a block near the start of the card and sometimes past
+/// its end.
 fn argument(index: u8, bytes: &mut Bytes) -> u32 {
     match index {
         7 | 9 | 10 | 13 => u32::from(bytes.next() / 86) << 16,

@@ -1,7 +1,7 @@
 //! One direction of a link.
 //!
-//! Nothing runs here on its own: when a packet is sent, all that will befall it is decided, and what
-//! has happened since is made up for at every call, in the order of time.
+//! Nothing runs in the background: sending a packet determines everything that happens to it, and every
+//! call first applies the events up to the current time, in order.
 
 use super::{Link, SendError, Statistics};
 use crate::Random;
@@ -13,21 +13,21 @@ use std::task::Waker;
 pub(super) struct Direction {
     link: Link,
     random: Random,
-    /// When each packet in the queue will have left it, in ns.
+    /// Departure time of each packet in the queue, in ns.
     departures_ns: VecDeque<u64>,
-    /// Packets on the path by arrival in ns; the same arrival in the order they were sent.
+    /// Packets on the path, ordered by arrival in ns, then by sending.
     path: BTreeMap<(u64, u64), Vec<u8>>,
-    /// Packets and copies so far.
-    numbered: u64,
-    /// The latest arrival of all that keep their order, in ns.
+    /// Number of packets and copies so far.
+    next_number: u64,
+    /// Latest arrival of all packets that are not held back, in ns.
     last_arrival_ns: u64,
     inbox: VecDeque<Vec<u8>>,
     receiver: Option<Waker>,
     counts: Statistics,
 }
 
-/// What the path does to a packet.
-struct Fate {
+/// Random outcome for a packet on the path.
+struct Outcome {
     lost: bool,
     jitter_ns: u64,
     held_back_ns: Option<u64>,
@@ -41,7 +41,7 @@ impl Direction {
             random,
             departures_ns: VecDeque::new(),
             path: BTreeMap::new(),
-            numbered: 0,
+            next_number: 0,
             last_arrival_ns: 0,
             inbox: VecDeque::new(),
             receiver: None,
@@ -49,9 +49,9 @@ impl Direction {
         }))
     }
 
-    /// Queues a packet; returns the receiver if it must be told.
+    /// Queues a packet; returns the waker of the receiver if it must be woken.
     pub(super) fn send(&mut self, now_ns: u64, packet: &[u8]) -> Result<Option<Waker>, SendError> {
-        self.settle(now_ns);
+        self.apply_events(now_ns);
         let mtu_bytes = self.link.mtu_bytes;
         if packet.len() > mtu_bytes {
             return Err(SendError::TooLong { mtu_bytes });
@@ -69,14 +69,14 @@ impl Direction {
 
         let first = self.path.keys().next().copied();
         self.dispatch(departure_ns, packet);
-        // An arrival that became the first changes what the receiver waits for.
+        // A new first arrival changes the time that the receiver waits for.
         let changed = self.path.keys().next().copied() != first;
         Ok(if changed { self.receiver.take() } else { None })
     }
 
-    /// The next packet that has arrived, or when one will, in ns.
+    /// Returns the next packet that has arrived, or the arrival time of the next one, in ns.
     pub(super) fn receive(&mut self, now_ns: u64) -> Result<Vec<u8>, Option<u64>> {
-        self.settle(now_ns);
+        self.apply_events(now_ns);
         match self.inbox.pop_front() {
             Some(packet) => {
                 self.counts.received += 1;
@@ -87,21 +87,21 @@ impl Direction {
         }
     }
 
-    /// Whom to tell when another packet will be the next.
-    pub(super) fn wait(&mut self, waker: &Waker) {
+    /// Registers the waker for changes of the next arrival.
+    pub(super) fn set_waker(&mut self, waker: &Waker) {
         self.receiver = Some(waker.clone());
     }
 
     pub(super) fn statistics(&mut self, now_ns: u64) -> Statistics {
-        self.settle(now_ns);
+        self.apply_events(now_ns);
         Statistics {
             on_the_way: (self.path.len() + self.inbox.len()) as u64,
             ..self.counts
         }
     }
 
-    /// Makes up for all that happened until now.
-    fn settle(&mut self, now_ns: u64) {
+    /// Applies all events up to this time.
+    fn apply_events(&mut self, now_ns: u64) {
         while self.departures_ns.front().is_some_and(|&ns| ns <= now_ns) {
             self.departures_ns.pop_front();
         }
@@ -123,14 +123,14 @@ impl Direction {
     }
 
     fn dispatch(&mut self, departure_ns: u64, packet: &[u8]) {
-        let fate = self.fate();
-        if fate.lost {
+        let outcome = self.draw_outcome();
+        if outcome.lost {
             self.counts.lost += 1;
             return;
         }
         let soonest_ns = departure_ns.saturating_add(self.link.delay_ns);
-        let in_turn_ns = self.in_turn_ns(soonest_ns, fate.jitter_ns);
-        match fate.held_back_ns {
+        let in_turn_ns = self.in_turn_ns(soonest_ns, outcome.jitter_ns);
+        match outcome.held_back_ns {
             Some(held_back_ns) => {
                 self.counts.held_back += 1;
                 self.put_on_path(in_turn_ns.saturating_add(held_back_ns), packet);
@@ -140,27 +140,27 @@ impl Direction {
                 self.put_on_path(in_turn_ns, packet);
             }
         }
-        if let Some(jitter_ns) = fate.copy_jitter_ns {
+        if let Some(jitter_ns) = outcome.copy_jitter_ns {
             self.counts.copied += 1;
             self.last_arrival_ns = self.in_turn_ns(soonest_ns, jitter_ns);
             self.put_on_path(self.last_arrival_ns, packet);
         }
     }
 
-    /// No earlier than the packet before it.
+    /// Returns the arrival time of a packet that stays behind the one before it.
     fn in_turn_ns(&self, soonest_ns: u64, jitter_ns: u64) -> u64 {
         let arrival_ns = soonest_ns.saturating_add(jitter_ns);
         arrival_ns.max(self.last_arrival_ns)
     }
 
     fn put_on_path(&mut self, arrival_ns: u64, packet: &[u8]) {
-        let key = (arrival_ns, self.numbered);
+        let key = (arrival_ns, self.next_number);
         self.path.insert(key, packet.to_vec());
-        self.numbered += 1;
+        self.next_number += 1;
     }
 
-    /// Six draws, needed or not.
-    fn fate(&mut self) -> Fate {
+    /// Always takes six draws.
+    fn draw_outcome(&mut self) -> Outcome {
         let (link, random) = (&self.link, &mut self.random);
         let lost = random.chance_ppm(link.loss_ppm);
         let jitter_ns = random.below(link.jitter_ns + 1);
@@ -168,7 +168,7 @@ impl Direction {
         let held_back_ns = 1 + random.below(link.reorder_ns);
         let copied = random.chance_ppm(link.duplicate_ppm);
         let copy_jitter_ns = random.below(link.jitter_ns + 1);
-        Fate {
+        Outcome {
             lost,
             jitter_ns,
             held_back_ns: held_back.then_some(held_back_ns),

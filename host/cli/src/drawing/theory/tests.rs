@@ -23,9 +23,9 @@ fn the_figures_of_the_default_card_match_a_hand_calculation() {
 #[test]
 fn log_blocks_are_reused_in_whole_garbage_collections() {
     let mut profile = Profile::named("class10-16g").unwrap();
-    let mut cycle_blocks = |log_blocks, clean_up_blocks| {
+    let mut cycle_blocks = |log_blocks, gc_log_blocks| {
         profile.controller.log_blocks = log_blocks;
-        profile.controller.clean_up_blocks = clean_up_blocks;
+        profile.controller.gc_log_blocks = gc_log_blocks;
         cycle_pages(&profile) / 64
     };
     assert_eq!(
@@ -64,7 +64,7 @@ fn simulated_us(profile: &Profile, cycle: u64) -> Vec<f64> {
 fn latency_and_spacing_of_simulated_stalls_match_the_theory() {
     for (name, _) in CARDS {
         let mut profile = Profile::named(name).unwrap();
-        if profile.controller.clean_up_blocks > 1 {
+        if profile.controller.gc_log_blocks > 1 {
             continue;
         }
         profile.flash.spread_percent = 0;

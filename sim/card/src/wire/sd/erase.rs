@@ -5,19 +5,19 @@ use super::status::{State, bits};
 use crate::BLOCK_BYTES;
 
 impl SdBusCard {
-    /// CMD32 and CMD33: first and last block to erase; returns errors for the response.
-    pub(super) fn mark_erase(&mut self, first: bool, argument: u32) -> u32 {
+    /// CMD32 and CMD33: set the first and last block to erase; returns error bits for the response.
+    pub(super) fn set_erase_bound(&mut self, first: bool, argument: u32) -> u32 {
         let address = self.options.kind.address_of(argument);
         let block = Some(address / BLOCK_BYTES as u64);
         if !first && self.session.erase_first.is_none() {
             return bits::ERASE_SEQ_ERROR;
         }
         if !self.is_in_range(address) {
-            self.forget_erase();
+            self.clear_erase_range();
             return bits::OUT_OF_RANGE;
         }
         if first {
-            self.forget_erase();
+            self.clear_erase_range();
             self.session.erase_first = block;
         } else {
             self.session.erase_last = block;
@@ -25,10 +25,10 @@ impl SdBusCard {
         0
     }
 
-    /// CMD38; returns errors for the response.
+    /// CMD38: erases the blocks; returns error bits for the response.
     pub(super) fn erase(&mut self) -> u32 {
         let marked = self.session.erase_first.zip(self.session.erase_last);
-        self.forget_erase();
+        self.clear_erase_range();
         let Some((first, last)) = marked else {
             return bits::ERASE_SEQ_ERROR;
         };
@@ -36,15 +36,15 @@ impl SdBusCard {
             return bits::ERASE_PARAM;
         }
         if self.options.write_protected {
-            self.status.note(bits::WP_ERASE_SKIP);
+            self.status.set_error(bits::WP_ERASE_SKIP);
         } else if let Ok(busy_ns) = self.card.erase(self.pace.now_ns(), first, last - first + 1) {
-            self.be_busy(busy_ns);
+            self.start_busy(busy_ns);
             self.state = State::Prg;
         }
         0
     }
 
-    pub(super) fn forget_erase(&mut self) {
+    pub(super) fn clear_erase_range(&mut self) {
         self.session.erase_first = None;
         self.session.erase_last = None;
     }

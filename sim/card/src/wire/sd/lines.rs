@@ -1,11 +1,11 @@
-//! What goes over the DAT lines: how a block lies on them, and what guards it.
+//! The DAT lines: bus width, block length in clocks, and checksums.
 
 use crate::wire::crc::crc16;
 
-/// Checksums of a block, that of DAT0 first. With one line the others do not count.
+/// Checksums of a block, DAT0 first. With one line, the others are ignored.
 pub type LineSums = [u16; 4];
 
-/// Start bit, CRC16 and end bit, on each line at once (3.6.1).
+/// Start bit, CRC16 and end bit, on all lines at once (3.6.1).
 const AROUND_CLOCKS: u64 = 1 + 16 + 1;
 
 /// DAT lines that carry data (3.6.1, ACMD6).
@@ -19,12 +19,12 @@ pub enum Width {
 }
 
 impl Width {
-    /// Clocks of a block: start bit, data, CRC16 and end bit of one line.
+    /// Returns the clocks of a block: start bit, data, CRC16 and end bit of one line.
     pub fn block_clocks(self, bytes: usize) -> u64 {
         AROUND_CLOCKS + 8 * bytes as u64 / self.lines()
     }
 
-    /// The checksums that belong to a block (4.5): each line has one of its own.
+    /// Returns the checksums of a block (4.5): one per line.
     pub fn sums(self, data: &[u8]) -> LineSums {
         match self {
             Width::One => [crc16(data), 0, 0, 0],
@@ -32,8 +32,8 @@ impl Width {
         }
     }
 
-    /// Whether a block came as it was sent.
-    pub fn sums_hold(self, data: &[u8], sums: &LineSums) -> bool {
+    /// Returns true if the checksums match the block.
+    pub fn sums_match(self, data: &[u8], sums: &LineSums) -> bool {
         let lines = self.lines() as usize;
         self.sums(data)[..lines] == sums[..lines]
     }
@@ -46,10 +46,23 @@ impl Width {
     }
 }
 
-/// Bytes that one step of [`four_sums`] takes together.
+/// CRC status of a block on DAT0 (4.12.3): the three bits between start and end bit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum CrcStatus {
+    /// The checksums match, and the block was accepted.
+    Positive = 0b010,
+    /// A checksum does not match.
+    Negative = 0b101,
+    /// The block could not be programmed; these bits have that meaning over SPI (7.3.3.1). The card status
+    /// contains the reason.
+    Failed = 0b110,
+}
+
+/// Bytes per step of [`four_sums`].
 const LANES: usize = 8;
 
-/// Table `n` holds what a byte does to the four sums when `n` bytes follow it.
+/// Table `n` holds the contribution of each byte value to the four checksums when `n` bytes follow it.
 const FOUR_SUMS_TABLES: [[u64; 256]; LANES] = {
     let mut tables = [[0; 256]; LANES];
     let mut byte = 0;
@@ -66,19 +79,19 @@ const FOUR_SUMS_TABLES: [[u64; 256]; LANES] = {
     tables
 };
 
-/// A byte is two clocks: bits 7 to 4 on DAT3 to DAT0, then bits 3 to 0 (3.6.1). The four sums grow
-/// side by side, four bits for each bit of one.
+/// Adds a byte to four interleaved checksums, which take four bits for each bit of one. A byte takes two
+/// clocks: bits 7 to 4 on DAT3 to DAT0, then bits 3 to 0 (3.6.1).
 const fn after(woven: u64, byte: u8) -> u64 {
-    // x^16 + x^12 + x^5 + 1; no bit comes back within two clocks.
+    // x^16 + x^12 + x^5 + 1; no bit feeds back within two clocks.
     let out = woven >> 56 ^ byte as u64;
     woven << 8 ^ out << (4 * 12) ^ out << (4 * 5) ^ out
 }
 
 fn four_sums(data: &[u8]) -> LineSums {
     let (lanes, rest) = data.as_chunks::<LANES>();
-    // Zeros in front change nothing.
-    let begin = lanes.iter().position(|lane| *lane != [0; LANES]);
-    let lanes = &lanes[begin.unwrap_or(lanes.len())..];
+    // Leading zeros do not change the checksums.
+    let start = lanes.iter().position(|lane| *lane != [0; LANES]);
+    let lanes = &lanes[start.unwrap_or(lanes.len())..];
     let woven = lanes.iter().fold(0u64, |woven, lane| {
         let mixed = woven ^ u64::from_be_bytes(*lane);
         let tables = FOUR_SUMS_TABLES.iter().rev().zip(mixed.to_be_bytes());
@@ -88,7 +101,7 @@ fn four_sums(data: &[u8]) -> LineSums {
     std::array::from_fn(|line| every_fourth_bit(woven >> line))
 }
 
-/// Bits 0, 4, 8 and so on, moved together.
+/// Returns bits 0, 4, 8 and so on, packed.
 fn every_fourth_bit(woven: u64) -> u16 {
     let mut bits = woven & 0x1111_1111_1111_1111;
     bits = (bits | bits >> 3) & 0x0303_0303_0303_0303;
@@ -101,14 +114,14 @@ fn every_fourth_bit(woven: u64) -> u16 {
 mod tests {
     use super::*;
 
-    /// One bit into a sum.
+    /// Adds one bit to a checksum.
     fn shift(sum: u16, bit: u8) -> u16 {
         let carry = (sum >> 15) as u8 ^ bit;
         sum << 1 ^ if carry == 1 { 0x1021 } else { 0 }
     }
 
     #[test]
-    fn each_line_has_the_sum_of_its_own_bits() {
+    fn each_line_has_the_checksum_of_its_own_bits() {
         let data: Vec<u8> = (0..518u32).map(|i| (i * i * 7 + i / 3) as u8).collect();
         for length in [1, 2, 3, 4, 8, 64, 511, 512, 518] {
             let sums = Width::Four.sums(&data[..length]);
@@ -122,17 +135,17 @@ mod tests {
     }
 
     #[test]
-    fn the_example_of_the_specification_on_four_lines() {
-        // 4.5: 512 bytes of ones. A line of four carries a quarter of them.
+    fn checksums_of_four_lines_match_the_example_of_the_specification() {
+        // 4.5: 512 bytes of 0xFF. Each of four lines carries a quarter of them.
         assert_eq!(Width::One.sums(&[0xFF; 512])[0], 0x7FA1);
         assert_eq!(Width::Four.sums(&[0xFF; 512]), [crc16(&[0xFF; 128]); 4]);
     }
 
     #[test]
-    fn with_one_line_the_other_sums_do_not_count() {
+    fn with_one_line_the_other_checksums_are_ignored() {
         let data = [7; 512];
         let [sum, ..] = Width::One.sums(&data);
-        assert!(Width::One.sums_hold(&data, &[sum, 1, 2, 3]));
-        assert!(!Width::Four.sums_hold(&data, &[sum, 1, 2, 3]));
+        assert!(Width::One.sums_match(&data, &[sum, 1, 2, 3]));
+        assert!(!Width::Four.sums_match(&data, &[sum, 1, 2, 3]));
     }
 }

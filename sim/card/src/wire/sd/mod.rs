@@ -1,18 +1,18 @@
-//! A card that answers over the SD bus, one bit or four, command by command.
+//! A card on the SD bus, 1 or 4 bits wide, simulated command by command.
 //!
 //! ```text
 //!   host controller ── SdBusCard ── Card
 //!                        │
-//!                        ├── when: clocks as virtual time          (pace.rs)
+//!                        ├── clocks as virtual time                (pace.rs)
 //!                        ├── clocks of commands, blocks and busy   (card.rs)
 //!                        ├── commands and responses                (frame.rs, execute.rs)
 //!                        ├── card status and states                (status.rs)
 //!                        ├── blocks, CRC status                    (transfer.rs, erase.rs, switch.rs)
-//!                        └── blocks on one line or four            (lines.rs)
+//!                        └── blocks on one or four data lines      (lines.rs)
 //! ```
 //!
-//! The states are those of 4.2 and 4.3, and which command is taken in which is 4.8. CMD0 leads to `idle`
-//! from anywhere, and a command that is not in the drawing changes nothing.
+//! The states are those of 4.2 and 4.3; section 4.8 lists the commands allowed in each. CMD0 leads to
+//! `idle` from any state, and a command that is not in the diagram does not change the state.
 //!
 //! ```text
 //!   power, 74 clocks
@@ -27,7 +27,7 @@
 //!    │    CMD17, CMD18, CMD6, ACMD13, 22, 51   │  └──────────┼────┼───────────────────┤
 //!    │                    ┌────────────────────┤             │    │                   │
 //!    │                    v                    │             │    │                   │
-//!    ├─ block out; ───── data ─────────────────┼─────────────┼────┼───────────────────┘
+//!    ├─ block sent; ──── data ─────────────────┼─────────────┼────┼───────────────────┘
 //!    │  CMD18: CMD12                           │             │    │
 //!    │                                         │             │    │
 //!    │            CMD24, CMD25                 │             │    │
@@ -36,12 +36,12 @@
 //!    ├─ CMD24: refused ─ rcv                   │             │    │
 //!    │                    │                    v             │    │
 //!    │                    └────────────────>  prg ───────────┘    │
-//!    │    CMD24: block in; CMD25: CMD12        │ ^   CMD7,        │
+//!    │    CMD24: block received; CMD25: CMD12  │ ^   CMD7,        │
 //!    └───────────────────── done ──────────────┘ │   another's    │
 //!                                                └────────────────┘
 //! ```
 //!
-//! Where the numbers come from, in clocks of the bus (3.6.1, 4.7.2, 4.9, 4.12):
+//! Sources of the timings, in clocks of the bus (3.6.1, 4.7.2, 4.9, 4.12):
 //!
 //! ```text
 //!   command                48   CMD   SSSSS────RRRRR                  NCR 2 to 64, NID 5
@@ -50,29 +50,31 @@
 //!   CRC status    NCRC 2 and 5                                        NCRC before the status, then busy
 //! ```
 //!
-//! `bits` are those of one line: 4096 or 1024 for 512 bytes. A block read runs beside the response to
-//! its command. Busy begins, in time, with the end of the block or command that caused it; on DAT0 it
-//! shows after the CRC status or the response. It hides nothing: CMD13 is answered meanwhile.
+//! `bits` are those on one line: 4096 or 1024 for 512 bytes. A block that is read runs in parallel with the
+//! response to its command. Busy begins, in time, with the end of the block or command that caused it; on
+//! DAT0 it appears after the CRC status or the response. The card accepts commands while busy: CMD13 is
+//! answered meanwhile.
 //!
-//! # What a card may do as it likes, and this one does so
+//! # Implementation-defined behaviour
 //!
 //! - Its address is 1, then 2, and so on with each CMD3.
-//! - It does not gather writes behind its back: READY_FOR_DATA is 0 whenever it is busy.
-//! - A block that is refused for another reason than its checksum gets the CRC status 110, which means
-//!   that over SPI (7.3.3.1). Those after it get none (4.3.4).
-//! - A read that fails stays in `data` until CMD12, with one block as with many.
-//! - CMD18 looks a block ahead: after the last block of the card the status says out of range (4.3.3).
-//! - A function switched to by CMD6 is there at once.
+//! - It does not buffer writes in the background: READY_FOR_DATA is 0 whenever it is busy.
+//! - A block that is rejected for another reason than its checksum gets the CRC status 110, which has this
+//!   meaning over SPI (7.3.3.1). The blocks after it get none (4.3.4).
+//! - A read that fails stays in `data` until CMD12, for single and multiple blocks.
+//! - CMD18 reads one block ahead: after the last block of the card, the status reports out of range
+//!   (4.3.3).
+//! - A function selected by CMD6 takes effect at once.
 //!
-//! # What is the host's
+//! # Responsibilities of the host
 //!
-//! NRC, NCC and NWR, which nobody checks; how long it waits; and its number of lines and its clock, which
-//! must fit what the card was told. A clock above what the card is switched to drowns all commands.
+//! NRC, NCC and NWR, which are not checked; timeouts; the bus width and the clock, which must match the
+//! state of the card. If the clock is above the selected speed, the card receives no commands.
 //!
-//! # What is not there
+//! # Not implemented
 //!
-//! CMD4, CMD11, CMD15, CMD19, CMD20, CMD23, CMD27 to CMD30, CMD42, CMD56 and ACMD42, which are illegal
-//! commands to this card; more than one card on the lines; the inactive state; 1.8 V.
+//! CMD4, CMD11, CMD15, CMD19, CMD20, CMD23, CMD27 to CMD30, CMD42, CMD56 and ACMD42, which this card
+//! rejects as illegal commands; more than one card on the bus; the inactive state; 1.8 V.
 
 mod card;
 mod erase;
@@ -85,5 +87,4 @@ mod transfer;
 
 pub use card::SdBusCard;
 pub use frame::{Command, Response};
-pub use lines::{LineSums, Width};
-pub use transfer::CrcStatus;
+pub use lines::{CrcStatus, LineSums, Width};

@@ -1,8 +1,6 @@
 //! The card status (4.10.1) and the states of a card (4.8).
 
-use super::transfer::{Sending, Write};
-
-/// Errors and events of the card status.
+/// Error and event bits of the card status.
 pub(super) mod bits {
     pub(crate) const OUT_OF_RANGE: u32 = 1 << 31;
     pub(crate) const ADDRESS_ERROR: u32 = 1 << 30;
@@ -20,10 +18,10 @@ pub(super) mod bits {
     pub(super) const APP_CMD: u32 = 1 << 5;
 }
 
-/// Where CURRENT_STATE is.
+/// Position of CURRENT_STATE.
 const STATE_SHIFT: u32 = 9;
 
-/// What a card is at, with what it needs for that.
+/// State of a card (4.8), with its data.
 #[derive(Clone, Copy)]
 pub(super) enum State {
     Idle,
@@ -35,6 +33,32 @@ pub(super) enum State {
     Rcv(Write),
     Prg,
     Dis,
+}
+
+/// A block being sent to the host, or a failed read.
+#[derive(Clone, Copy)]
+pub(super) struct Sending {
+    /// Length of the block in the buffer; `None` if the read failed and the card waits for CMD12.
+    pub(super) bytes: Option<usize>,
+    /// Earliest time of the start bit, ...
+    pub(super) ready_ns: u64,
+    /// ... and earliest clock.
+    pub(super) earliest: u64,
+    /// Clock of the start bit, once that has passed.
+    pub(super) began: Option<u64>,
+    /// Byte address of the next block.
+    pub(super) next: Option<u64>,
+}
+
+/// A write command in progress.
+#[derive(Clone, Copy)]
+pub(super) struct Write {
+    /// The command is CMD25.
+    pub(super) is_multiple: bool,
+    /// Next block.
+    pub(super) block: u64,
+    /// A block was rejected; those that follow are ignored.
+    pub(super) failed: bool,
 }
 
 impl State {
@@ -52,59 +76,59 @@ impl State {
         }
     }
 
-    /// Whether this is the data transfer mode, in which a card has an address.
+    /// Returns true in the data transfer mode, in which a card has an address.
     pub(super) fn has_address(&self) -> bool {
         !matches!(self, State::Idle | State::Ready | State::Ident)
     }
 }
 
-/// What is told by the next response, and when it is forgotten.
+/// Status bits for the next response, by the condition that clears them.
 #[derive(Default)]
 pub(super) struct Status {
-    /// State and READY_FOR_DATA when the command came, and APP_CMD (conditions A and B).
-    now: u32,
-    /// What was wrong with the command before: gone after one command (condition B).
-    before: u32,
-    /// What waits for a response that tells of it (condition C).
-    kept: u32,
+    /// State and READY_FOR_DATA at the arrival of the command, and APP_CMD (conditions A and B).
+    current: u32,
+    /// Errors of the previous command; cleared by the next one (condition B).
+    command_error: u32,
+    /// Errors that are pending until a response reports them (condition C).
+    pending: u32,
 }
 
 impl Status {
-    /// A command has come whose checksum holds.
-    pub(super) fn begin(&mut self, state: &State, is_ready: bool) {
+    /// Records the arrival of a command with a correct checksum.
+    pub(super) fn begin_command(&mut self, state: &State, is_ready: bool) {
         let ready = if is_ready { bits::READY_FOR_DATA } else { 0 };
-        self.now = state.code() << STATE_SHIFT | ready;
+        self.current = state.code() << STATE_SHIFT | ready;
     }
 
-    /// It is or comes before an application command.
-    pub(super) fn mark_app(&mut self) {
-        self.now |= bits::APP_CMD;
+    /// Marks the command as an application command or as CMD55.
+    pub(super) fn set_app_command(&mut self) {
+        self.current |= bits::APP_CMD;
     }
 
-    /// The command that has come was not taken; told once, with the command after it.
-    pub(super) fn blame(&mut self, error: u32) {
-        self.before = error;
+    /// Sets an error of a command that was rejected; reported only with the next command.
+    pub(super) fn set_command_error(&mut self, error: u32) {
+        self.command_error = error;
     }
 
-    /// Told by the next response that has room for it.
-    pub(super) fn note(&mut self, error: u32) {
-        self.kept |= error;
+    /// Sets an error that stays pending until a response can report it.
+    pub(super) fn set_error(&mut self, error: u32) {
+        self.pending |= error;
     }
 
-    /// A response that tells nothing of the status.
-    pub(super) fn pass_over(&mut self) {
-        self.before = 0;
+    /// Records a response that does not contain the status.
+    pub(super) fn clear_command_error(&mut self) {
+        self.command_error = 0;
     }
 
-    /// For R1 and R1b.
-    pub(super) fn tell(&mut self) -> u32 {
-        self.now | std::mem::take(&mut self.before) | std::mem::take(&mut self.kept)
+    /// Returns the status for R1 and R1b, and clears the reported errors.
+    pub(super) fn take_r1(&mut self) -> u32 {
+        self.current | std::mem::take(&mut self.command_error) | std::mem::take(&mut self.pending)
     }
 
-    /// For R6 (4.9.5): bits 23, 22, 19 and 12 to 0. What it has no room for is kept.
-    pub(super) fn tell_short(&mut self) -> u32 {
-        let all = self.now | std::mem::take(&mut self.before) | self.kept;
-        self.kept &= !bits::ERROR;
+    /// Returns the status for R6 (4.9.5): bits 23, 22, 19 and 12 to 0. Errors in other bits stay pending.
+    pub(super) fn take_r6(&mut self) -> u32 {
+        let all = self.current | std::mem::take(&mut self.command_error) | self.pending;
+        self.pending &= !bits::ERROR;
         all >> 8 & 0xC000 | all >> 6 & 0x2000 | all & 0x1FFF
     }
 }
@@ -114,25 +138,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_illegal_command_is_told_by_the_next_command_only() {
+    fn an_illegal_command_is_reported_by_the_next_command_only() {
         let mut status = Status::default();
-        status.begin(&State::Tran, true);
-        status.blame(bits::ILLEGAL_COMMAND);
-        status.begin(&State::Tran, true);
-        assert_eq!(status.tell(), bits::ILLEGAL_COMMAND | 0x900);
-        assert_eq!(status.tell(), 0x900);
-        status.blame(bits::ILLEGAL_COMMAND);
-        status.pass_over();
-        assert_eq!(status.tell(), 0x900);
+        status.begin_command(&State::Tran, true);
+        status.set_command_error(bits::ILLEGAL_COMMAND);
+        status.begin_command(&State::Tran, true);
+        assert_eq!(status.take_r1(), bits::ILLEGAL_COMMAND | 0x900);
+        assert_eq!(status.take_r1(), 0x900);
+        status.set_command_error(bits::ILLEGAL_COMMAND);
+        status.clear_command_error();
+        assert_eq!(status.take_r1(), 0x900);
     }
 
     #[test]
-    fn r6_tells_three_errors_and_keeps_the_others() {
+    fn r6_reports_three_errors_and_the_others_stay_pending() {
         let mut status = Status::default();
-        status.begin(&State::Ident, true);
-        status.blame(bits::COM_CRC_ERROR);
-        status.note(bits::ERROR | bits::OUT_OF_RANGE);
-        assert_eq!(status.tell_short(), 0x8000 | 0x2000 | 0x500);
-        assert_eq!(status.tell(), bits::OUT_OF_RANGE | 0x500);
+        status.begin_command(&State::Ident, true);
+        status.set_command_error(bits::COM_CRC_ERROR);
+        status.set_error(bits::ERROR | bits::OUT_OF_RANGE);
+        assert_eq!(status.take_r6(), 0x8000 | 0x2000 | 0x500);
+        assert_eq!(status.take_r1(), bits::OUT_OF_RANGE | 0x500);
     }
 }

@@ -1,11 +1,11 @@
-//! Switching functions, and what the card tells of the outcome (4.3.10, 4.10.2).
+//! Selecting functions (CMD6), and the SD status (4.3.10, 4.10.2).
 
 use super::card::SdBusCard;
 use super::lines::Width;
 
-/// Groups of functions.
+/// Number of function groups.
 const GROUPS: u32 = 6;
-/// Functions of a group, a bit each. All groups have 0, the default; and 15 stands for "as it is".
+/// Functions of a group, one bit each. All groups have 0, the default; 15 means "no change".
 const DEFAULT_ONLY: u16 = 1 << KEEP | 1;
 /// Group 1, the bus speed: function 1 is high speed.
 const SPEEDS: u16 = DEFAULT_ONLY | 1 << 1;
@@ -14,8 +14,8 @@ const KEEP: u32 = 15;
 const CURRENT_MA: [u16; 2] = [100, 200];
 
 impl SdBusCard {
-    /// CMD6: what would be, or with the highest bit set what is from now on. One function that is not
-    /// there, and nothing changes (4.3.10.3).
+    /// CMD6: reports the result of selecting functions and, if the highest bit is set, selects them. If any
+    /// function is unsupported, nothing changes (4.3.10.3).
     pub(super) fn switch(&mut self, argument: u32) -> u32 {
         let speed_now = u32::from(self.session.high_speed);
         let chosen = |group: u32| match (argument >> (4 * group) & 0xF, group) {
@@ -47,7 +47,7 @@ impl SdBusCard {
         0
     }
 
-    /// ACMD13: the SD status, which tells the width of the bus.
+    /// ACMD13: sends the SD status, which reports the bus width.
     pub(super) fn send_sd_status(&mut self) {
         let mut status = self.registers.sd_status;
         if self.session.width == Width::Four {

@@ -1,64 +1,27 @@
-//! Blocks in both directions (SD Physical Layer Simplified Specification, 4.3.3, 4.3.4, 4.12.2, 4.12.3).
+//! Data blocks in both directions (SD Physical Layer Simplified Specification, 4.3.3, 4.3.4, 4.12.2,
+//! 4.12.3).
 
 use super::card::SdBusCard;
-use super::lines::LineSums;
-use super::status::{State, bits};
+use super::lines::{CrcStatus, LineSums};
+use super::status::{Sending, State, Write, bits};
 use crate::{BLOCK_BYTES, Block, CardError};
 
-/// What the card says of a block on DAT0 (4.12.3): the three bits between start and end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum CrcStatus {
-    /// It came as it was sent, and was taken.
-    Positive = 0b010,
-    /// A checksum does not hold.
-    Negative = 0b101,
-    /// It could not be programmed, as the bits say over SPI (7.3.3.1). The card status tells why.
-    Failed = 0b110,
-}
-
-/// A block on its way to the host, or the lack of one.
-#[derive(Clone, Copy)]
-pub(super) struct Sending {
-    /// Length of the block in the buffer; none if the card failed, and waits for CMD12.
-    pub(super) bytes: Option<usize>,
-    /// It begins no earlier than this, ...
-    pub(super) ready_ns: u64,
-    /// ... and than this clock.
-    pub(super) earliest: u64,
-    /// Clock of its start bit, once that has passed.
-    pub(super) began: Option<u64>,
-    /// Byte of the card at which the next block is.
-    next: Option<u64>,
-}
-
-/// A write under way.
-#[derive(Clone, Copy)]
-pub(super) struct Write {
-    /// Whether it is CMD25.
-    pub(super) many: bool,
-    /// Block that comes next.
-    pub(super) block: u64,
-    /// A block was refused: those after it are left alone.
-    pub(super) failed: bool,
-}
-
 impl SdBusCard {
-    /// CMD17 and CMD18; returns errors for the response.
-    pub(super) fn begin_read(&mut self, argument: u32, many: bool) -> u32 {
+    /// CMD17 and CMD18; returns error bits for the response.
+    pub(super) fn begin_read(&mut self, argument: u32, is_multiple: bool) -> u32 {
         let address = self.options.kind.address_of(argument);
         if !self.is_in_range(address) {
             bits::OUT_OF_RANGE
         } else if self.straddles(address) {
             bits::ADDRESS_ERROR
         } else {
-            self.send_block(address, many, true);
+            self.send_block(address, is_multiple, true);
             0
         }
     }
 
-    /// CMD24 and CMD25; returns errors for the response.
-    pub(super) fn begin_write(&mut self, argument: u32, many: bool) -> u32 {
+    /// CMD24 and CMD25; returns error bits for the response.
+    pub(super) fn begin_write(&mut self, argument: u32, is_multiple: bool) -> u32 {
         let address = self.options.kind.address_of(argument);
         if !self.is_in_range(address) {
             bits::OUT_OF_RANGE
@@ -70,7 +33,7 @@ impl SdBusCard {
         } else {
             self.session.blocks_written = 0;
             self.state = State::Rcv(Write {
-                many,
+                is_multiple,
                 block: address / BLOCK_BYTES as u64,
                 failed: false,
             });
@@ -78,13 +41,13 @@ impl SdBusCard {
         }
     }
 
-    /// Sends a register or a status.
+    /// Starts sending a register or a status.
     pub(super) fn send_bytes(&mut self, bytes: &[u8]) {
         self.buffer[..bytes.len()].copy_from_slice(bytes);
         self.send(Some(bytes.len()), 0, None);
     }
 
-    /// The block was taken: the next one follows, or the card is done.
+    /// Called after a block was transferred: starts the next one or ends the read.
     pub(super) fn next_block(&mut self) {
         let State::Data(sending) = self.state else {
             return;
@@ -95,9 +58,9 @@ impl SdBusCard {
         }
     }
 
-    /// Sends the block at this byte of the card. If it cannot, it notes why and stays in `data`
-    /// (4.3.3): the host's time runs out, and CMD12 ends it.
-    fn send_block(&mut self, address: u64, many: bool, first: bool) {
+    /// Starts sending the block at this byte address. On failure, sets the status bit and stays in `data`
+    /// (4.3.3): the host times out and sends CMD12.
+    fn send_block(&mut self, address: u64, is_multiple: bool, first: bool) {
         let (block, within) = (address / BLOCK_BYTES as u64, address % BLOCK_BYTES as u64);
         let error = if !self.is_in_range(address) {
             bits::OUT_OF_RANGE
@@ -109,7 +72,7 @@ impl SdBusCard {
                 Ok(wait_ns) => {
                     let (from, length) = (within as usize, self.session.block_bytes as usize);
                     self.buffer.copy_within(from..from + length, 0);
-                    let next = many.then_some(address + length as u64);
+                    let next = is_multiple.then_some(address + length as u64);
                     return self.send(Some(length), wait_ns, next);
                 }
                 Err(CardError::OutOfRange { .. }) => bits::OUT_OF_RANGE,
@@ -117,7 +80,7 @@ impl SdBusCard {
                 Err(CardError::WornOut) => bits::ERROR,
             }
         };
-        self.status.note(error);
+        self.status.set_error(error);
         self.send(None, 0, None);
     }
 
@@ -131,14 +94,14 @@ impl SdBusCard {
         });
     }
 
-    /// Takes a block of a write; returns what the CRC status says.
-    pub(super) fn take_block(
+    /// Receives a block of a write; returns the CRC status.
+    pub(super) fn receive_block(
         &mut self,
         mut write: Write,
         data: &Block,
         sums: &LineSums,
     ) -> CrcStatus {
-        let stored = match self.session.width.sums_hold(data, sums) {
+        let stored = match self.session.width.sums_match(data, sums) {
             true => self.store(&write, data),
             false => Err(CrcStatus::Negative),
         };
@@ -146,7 +109,7 @@ impl SdBusCard {
             Ok(busy_ns) => {
                 write.block += 1;
                 self.session.blocks_written += 1;
-                self.be_busy(busy_ns);
+                self.start_busy(busy_ns);
                 CrcStatus::Positive
             }
             Err(status) => {
@@ -154,7 +117,7 @@ impl SdBusCard {
                 status
             }
         };
-        self.state = match (write.many, write.failed) {
+        self.state = match (write.is_multiple, write.failed) {
             (true, _) => State::Rcv(write),
             (false, false) => State::Prg,
             (false, true) => State::Tran,
@@ -162,7 +125,7 @@ impl SdBusCard {
         status
     }
 
-    /// Stores a block; returns how long the card is busy, in ns, or how it refuses.
+    /// Stores a block; returns how long the card is busy, in ns, or the CRC status that rejects it.
     fn store(&mut self, write: &Write, data: &Block) -> Result<u64, CrcStatus> {
         let error = if self.options.write_protected {
             bits::WP_VIOLATION
@@ -170,7 +133,7 @@ impl SdBusCard {
             bits::OUT_OF_RANGE
         } else {
             let now_ns = self.pace.now_ns();
-            let stored = match write.many {
+            let stored = match write.is_multiple {
                 true => self.card.stream_write(now_ns, write.block, data),
                 false => self.card.write(now_ns, write.block, data),
             };
@@ -180,19 +143,19 @@ impl SdBusCard {
                 Err(CardError::Unreadable { .. } | CardError::WornOut) => bits::ERROR,
             }
         };
-        self.status.note(error);
+        self.status.set_error(error);
         Err(CrcStatus::Failed)
     }
 
-    /// Ends a write: what was accepted is durable once the card is no longer busy.
+    /// Ends a write: accepted blocks are durable once the busy time is over.
     pub(super) fn end_write(&mut self) {
-        // CMD12 may come while the block before it keeps the card busy.
+        // CMD12 may arrive while the card is still busy with the previous block.
         let start_ns = self.pace.now_ns().max(self.busy_until_ns);
         self.busy_until_ns = start_ns + self.card.stream_end(start_ns);
         self.state = State::Prg;
     }
 
-    pub(super) fn be_busy(&mut self, busy_ns: u64) {
+    pub(super) fn start_busy(&mut self, busy_ns: u64) {
         self.busy_until_ns = self.pace.now_ns() + busy_ns;
     }
 
@@ -200,7 +163,7 @@ impl SdBusCard {
         address / (BLOCK_BYTES as u64) < self.registers.blocks
     }
 
-    /// READ_BLK_MISALIGN is 0: no block of the host lies in two of the card.
+    /// Returns true if a host block would cross a card block boundary: READ_BLK_MISALIGN is 0.
     fn straddles(&self, address: u64) -> bool {
         address % BLOCK_BYTES as u64 + self.session.block_bytes > BLOCK_BYTES as u64
     }

@@ -1,8 +1,8 @@
-//! The host's end of the wire, as the `embedded-hal` traits have it: blocking and async.
+//! The host's end of the SPI bus as `embedded-hal` traits, blocking and async.
 //!
-//! Both exchange their bytes at once and move the clock on by them: the processor does nothing else
-//! meanwhile, and timers of a world that fall due are late by as much. Between two calls of the async
-//! ends a driver may wait as it likes.
+//! Both exchange their bytes at once and advance the clock accordingly: the processor does nothing else
+//! meanwhile, and timers of a world that fall due meanwhile are late. Between two calls, an async driver
+//! may wait for as long as it likes.
 
 use super::card::SpiCard;
 use crate::{Card, Clock};
@@ -13,11 +13,11 @@ use std::cell::{Cell, RefCell, RefMut};
 use std::convert::Infallible;
 use std::rc::Rc;
 
-/// A card with the wires to it; clones lead to the same card.
+/// A card with its bus; clones share the card.
 #[derive(Clone)]
 pub struct Wire(Rc<RefCell<SpiCard>>, Rc<Cell<Gaps>>);
 
-/// CPU time that passes with each byte, in ns.
+/// CPU time per byte, in ns.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct Gaps {
     send_ns: u64,
@@ -30,14 +30,14 @@ pub struct SpiBus(Wire);
 /// Chip select: low is selected.
 pub struct ChipSelect(Wire);
 
-/// The bus with chip select pulled low for each transaction.
+/// The bus with chip select asserted for each transaction.
 pub struct SpiDevice(SpiBus);
 
-/// Waits in virtual time, by moving the clock on: a processor that spins.
+/// A delay in virtual time that advances the clock, like a processor in a busy loop.
 ///
-/// Nothing else runs meanwhile, not even where the wait is async. Tasks of a
-/// [`World`](cardiograph_sim_world::World) on this clock wait with its
-/// [`Handle`](cardiograph_sim_world::Handle), which is a delay too and lets others run.
+/// Nothing else runs meanwhile, not even during an async wait. Tasks of a
+/// [`World`](cardiograph_sim_world::World) on this clock use its [`Handle`](cardiograph_sim_world::Handle)
+/// instead, which is a delay too and lets other tasks run.
 #[derive(Clone)]
 pub struct Delay(Clock);
 
@@ -47,8 +47,8 @@ impl Wire {
         Wire(Rc::new(RefCell::new(card)), Rc::default())
     }
 
-    /// CPU time that passes with each byte sent and with each received, in ns, on top of its clocks:
-    /// what a slow CPU needs between bytes.
+    /// Sets the CPU time per byte sent and per byte received, in ns, in addition to the clocks of the byte:
+    /// the overhead of a slow CPU.
     pub fn set_gaps(&self, send_ns: u32, receive_ns: u32) {
         self.1.set(Gaps {
             send_ns: send_ns.into(),
@@ -56,51 +56,51 @@ impl Wire {
         });
     }
 
-    /// The card, to exchange bytes with in one go.
-    fn line(&self) -> Line<'_> {
-        Line {
+    /// Borrows the card for a series of transfers.
+    fn bus_transfer(&self) -> BusTransfer<'_> {
+        BusTransfer {
             card: self.card(),
             gaps: self.1.get(),
         }
     }
 
-    /// The card's end of the wire.
+    /// Borrows the card, the other end of the bus.
     ///
     /// # Panics
-    /// If it is held already.
+    /// If it is borrowed already.
     pub fn card(&self) -> RefMut<'_, SpiCard> {
         self.0.borrow_mut()
     }
 
-    /// The bus, for drivers that move chip select themselves.
+    /// Returns the bus, for drivers that control chip select themselves.
     pub fn bus(&self) -> SpiBus {
         SpiBus(self.clone())
     }
 
-    /// The pin for such drivers.
+    /// Returns the chip select pin for such drivers.
     pub fn chip_select(&self) -> ChipSelect {
         ChipSelect(self.clone())
     }
 
-    /// The bus, for drivers that do not.
+    /// Returns the bus with chip select, for drivers that do not.
     pub fn device(&self) -> SpiDevice {
         SpiDevice(self.bus())
     }
 
-    /// A delay on the same clock.
+    /// Returns a delay on the same clock.
     pub fn delay(&self) -> Delay {
         Delay(self.card().clock().clone())
     }
 
-    /// The 80 clocks with chip select high that a card wants first. Drivers that see an `SpiDevice`
-    /// cannot send them.
+    /// Sends the 80 clocks with chip select high that a card needs after power-on. Drivers with an
+    /// `SpiDevice` cannot send them.
     pub fn power_up(&self) {
         let mut card = self.card();
         card.select(false);
         card.write(&[0xFF; 10]);
     }
 
-    /// Takes the card off the wire, once nothing else holds it.
+    /// Takes the card off the bus; returns `None` if the bus is still shared.
     pub fn into_card(self) -> Option<Card> {
         let card = Rc::into_inner(self.0)?;
         Some(card.into_inner().into_card())
@@ -111,32 +111,32 @@ impl spi::ErrorType for SpiBus {
     type Error = Infallible;
 }
 
-/// A card that is held, and what time passes between its bytes.
-struct Line<'a> {
+/// A borrowed card with the CPU time between its bytes.
+struct BusTransfer<'a> {
     card: RefMut<'a, SpiCard>,
     gaps: Gaps,
 }
 
-impl Line<'_> {
+impl BusTransfer<'_> {
     fn write(&mut self, words: &[u8]) {
         self.card.write(words);
-        self.pass(self.gaps.send_ns, words.len());
+        self.advance(self.gaps.send_ns, words.len());
     }
 
     fn read(&mut self, words: &mut [u8]) {
         words.fill(0xFF);
         self.card.exchange_in_place(words);
-        self.pass(self.gaps.receive_ns, words.len());
+        self.advance(self.gaps.receive_ns, words.len());
     }
 
     fn exchange(&mut self, words: &mut [u8]) {
-        // Who only listens leaves the line high.
+        // A host that only receives keeps MOSI high.
         let gap_ns = match self.gaps == Gaps::default() || words.iter().all(|&word| word == 0xFF) {
             true => self.gaps.receive_ns,
             false => self.gaps.send_ns,
         };
         self.card.exchange_in_place(words);
-        self.pass(gap_ns, words.len());
+        self.advance(gap_ns, words.len());
     }
 
     fn transfer(&mut self, read: &mut [u8], write: &[u8]) {
@@ -148,7 +148,7 @@ impl Line<'_> {
         self.write(more);
     }
 
-    fn pass(&mut self, gap_ns: u64, bytes: usize) {
+    fn advance(&mut self, gap_ns: u64, bytes: usize) {
         if gap_ns > 0 {
             self.card.clock().advance_ns(gap_ns * bytes as u64);
         }
@@ -157,22 +157,22 @@ impl Line<'_> {
 
 impl spi::SpiBus for SpiBus {
     fn read(&mut self, words: &mut [u8]) -> Result<(), Infallible> {
-        self.0.line().read(words);
+        self.0.bus_transfer().read(words);
         Ok(())
     }
 
     fn write(&mut self, words: &[u8]) -> Result<(), Infallible> {
-        self.0.line().write(words);
+        self.0.bus_transfer().write(words);
         Ok(())
     }
 
     fn transfer(&mut self, read: &mut [u8], write: &[u8]) -> Result<(), Infallible> {
-        self.0.line().transfer(read, write);
+        self.0.bus_transfer().transfer(read, write);
         Ok(())
     }
 
     fn transfer_in_place(&mut self, words: &mut [u8]) -> Result<(), Infallible> {
-        self.0.line().exchange(words);
+        self.0.bus_transfer().exchange(words);
         Ok(())
     }
 
@@ -225,18 +225,18 @@ impl spi::ErrorType for SpiDevice {
 
 impl spi::SpiDevice for SpiDevice {
     fn transaction(&mut self, operations: &mut [Operation<u8>]) -> Result<(), Infallible> {
-        let mut line = self.0.0.line();
-        line.card.select(true);
+        let mut bus_transfer = self.0.0.bus_transfer();
+        bus_transfer.card.select(true);
         for operation in operations {
             match operation {
-                Operation::Read(words) => line.read(words),
-                Operation::Write(words) => line.write(words),
-                Operation::Transfer(read, write) => line.transfer(read, write),
-                Operation::TransferInPlace(words) => line.exchange(words),
-                Operation::DelayNs(ns) => line.card.clock().advance_ns((*ns).into()),
+                Operation::Read(words) => bus_transfer.read(words),
+                Operation::Write(words) => bus_transfer.write(words),
+                Operation::Transfer(read, write) => bus_transfer.transfer(read, write),
+                Operation::TransferInPlace(words) => bus_transfer.exchange(words),
+                Operation::DelayNs(ns) => bus_transfer.card.clock().advance_ns((*ns).into()),
             }
         }
-        line.card.select(false);
+        bus_transfer.card.select(false);
         Ok(())
     }
 }

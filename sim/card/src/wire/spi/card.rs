@@ -1,41 +1,38 @@
-//! The card as one end of an SPI bus, a byte at a time.
+//! The card's end of an SPI bus, one byte at a time.
 
-use super::command::{Answer, Frame};
-use super::faults::Faults;
-use super::transfer::{BUFFER_BYTES, Task};
+use super::command::{Frame, Response};
+use super::faults::FaultState;
+use super::levels::{BUSY, RELEASED};
+use super::state::{BUFFER_BYTES, Transfer};
 use crate::wire::options::{Options, OptionsError, check_clock};
 use crate::wire::pace::Pace;
 use crate::wire::registers::Registers;
 use crate::{Card, Clock};
 
-/// What the host reads while the card drives nothing: the line is pulled up.
-pub(super) const RELEASED: u8 = 0xFF;
-/// What it reads while the card is busy.
-const BUSY: u8 = 0;
-/// Clocks with chip select high that a card wants after power came (6.4.1.1).
+/// Clocks with chip select high that a card needs after power-on (6.4.1.1).
 const POWER_UP_CLOCKS: u32 = 74;
 
-/// Bytes that went over the wire.
+/// Number of bytes on the bus.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
-    /// All of them.
+    /// All bytes.
     pub bytes: u64,
-    /// Those with chip select low.
+    /// Bytes with chip select low.
     pub selected: u64,
-    /// Those that the card answered with busy.
+    /// Bytes that the card answered with busy.
     pub busy: u64,
 }
 
-/// What a reset does away with.
+/// State that a reset clears.
 #[derive(Default)]
 pub(super) struct Session {
-    /// Before the first CMD0 a card speaks the SD bus and leaves this one alone.
+    /// Until the first CMD0, a card is in SD mode and ignores this bus.
     pub(super) in_spi_mode: bool,
     pub(super) is_ready: bool,
     pub(super) crc_on: bool,
-    /// The command before was CMD55.
+    /// The previous command was CMD55.
     pub(super) app_command: bool,
-    pub(super) knows_host: bool,
+    pub(super) cmd8_received: bool,
     pub(super) init_began_ns: Option<u64>,
     pub(super) block_bytes: u64,
     pub(super) erase_first: Option<u64>,
@@ -46,33 +43,33 @@ pub(super) struct Session {
     pub(super) blocks_written: u32,
 }
 
-/// A card on an SPI bus: it answers every byte as a card would, and never panics.
+/// A card on an SPI bus. Responds to any byte as a card would, and never panics.
 ///
-/// Exchanging a byte takes eight periods of the bus clock on the virtual [`Clock`]. Time that passes
-/// between bytes is the host's; the card goes on with its work meanwhile.
+/// Exchanging a byte takes eight bus periods on the virtual [`Clock`]. The host controls the time between
+/// bytes; the card keeps working meanwhile.
 pub struct SpiCard {
     pub(super) card: Card,
     pub(super) options: Options,
     pub(super) registers: Registers,
     pub(super) session: Session,
-    pub(super) task: Task,
-    pub(super) answer: Answer,
-    /// The block under way, with what goes around it.
+    pub(super) transfer: Transfer,
+    pub(super) response: Response,
+    /// The current block with its token and checksum.
     pub(super) buffer: [u8; BUFFER_BYTES],
     pub(super) busy_until_ns: u64,
     pub(super) pace: Pace,
     pub(super) power_up_clocks: u32,
-    pub(super) faults: Faults,
+    pub(super) faults: FaultState,
     frame: Frame,
     is_selected: bool,
     count: Count,
 }
 
 impl SpiCard {
-    /// Puts a card on a bus of this clock, in Hz. Power has just come, chip select is high.
+    /// Puts a card on a bus with this clock, in Hz. The card has just been powered on; chip select is high.
     ///
     /// # Errors
-    /// [`OptionsError`] if no card has such options.
+    /// [`OptionsError`] if an option is out of range.
     pub fn new(
         card: Card,
         options: Options,
@@ -86,13 +83,13 @@ impl SpiCard {
             card,
             options,
             session: Session::default(),
-            task: Task::None,
-            answer: Answer::default(),
+            transfer: Transfer::None,
+            response: Response::default(),
             buffer: [0; BUFFER_BYTES],
             busy_until_ns: 0,
             pace: Pace::new(clock, clock_hz),
             power_up_clocks: 0,
-            faults: Faults::default(),
+            faults: FaultState::default(),
             frame: Frame::default(),
             is_selected: false,
             count: Count::default(),
@@ -108,17 +105,17 @@ impl SpiCard {
         self.is_selected
     }
 
-    /// The card itself.
+    /// Returns the card.
     pub fn card(&self) -> &Card {
         &self.card
     }
 
-    /// [`Card::forget_data`] of the card behind this wire.
-    pub fn forget_data(&mut self, start: u64, count: u64) {
-        self.card.forget_data(start, count);
+    /// Calls [`Card::release_memory`] of the card.
+    pub fn release_memory(&mut self, start: u64, count: u64) {
+        self.card.release_memory(start, count);
     }
 
-    /// The clock that bytes move on.
+    /// Returns the clock that bytes advance.
     pub fn clock(&self) -> &Clock {
         self.pace.clock()
     }
@@ -126,27 +123,27 @@ impl SpiCard {
     /// Changes the clock of the bus, in Hz.
     ///
     /// # Errors
-    /// [`OptionsError`] if no bus has such a clock.
+    /// [`OptionsError`] if the clock is out of range.
     pub fn set_clock_hz(&mut self, clock_hz: u32) -> Result<(), OptionsError> {
         check_clock(clock_hz)?;
         self.pace = Pace::new(self.clock().clone(), clock_hz);
         Ok(())
     }
 
-    /// Bytes exchanged so far.
+    /// Returns the number of bytes exchanged so far.
     pub fn count(&self) -> Count {
         self.count
     }
 
-    /// When the card is no longer busy, in ns of the virtual clock; may have passed.
+    /// Returns the end of the busy time, in ns of the virtual clock; may be in the past.
     pub fn busy_until_ns(&self) -> u64 {
         self.busy_until_ns
     }
 
-    /// Pulls chip select low (`true`) or lets it go high.
+    /// Asserts chip select (`true`) or deasserts it.
     ///
-    /// A command that was cut short is forgotten: commands are aligned to chip select (7.2). Answers,
-    /// data and busy stay (7.2.4); drivers let go of the card between the bytes of one answer.
+    /// Discards an incomplete command, because commands are aligned to chip select (7.2). Responses, data
+    /// and busy remain (7.2.4): drivers may deselect the card between the bytes of a response.
     pub fn select(&mut self, select: bool) {
         self.is_selected = select;
         self.frame.clear();
@@ -155,12 +152,12 @@ impl SpiCard {
     /// Clocks one byte in each direction.
     pub fn exchange(&mut self, out: u8) -> u8 {
         if self.count.bytes >= self.faults.next_byte {
-            return self.exchange_struck(out);
+            return self.exchange_with_faults(out);
         }
-        self.exchange_unharmed(out)
+        self.exchange_without_faults(out)
     }
 
-    pub(super) fn exchange_unharmed(&mut self, out: u8) -> u8 {
+    pub(super) fn exchange_without_faults(&mut self, out: u8) -> u8 {
         let start_ns = self.pace.now_ns();
         self.pace.byte();
         self.count_bytes(1);
@@ -171,43 +168,43 @@ impl SpiCard {
         if self.power_up_clocks < POWER_UP_CLOCKS {
             return RELEASED;
         }
-        // While it answers or is busy a card takes no commands (7.2.4).
-        if let Some(byte) = self.answer.next() {
+        // The card ignores commands while it responds or is busy (7.2.4).
+        if let Some(byte) = self.response.next() {
             return byte;
         }
         if start_ns < self.busy_until_ns {
             self.count.busy += 1;
             return BUSY;
         }
-        let byte = self.drive(start_ns);
-        self.hear(out);
+        let byte = self.next_data_byte(start_ns);
+        self.receive_byte(out);
         byte
     }
 
-    /// Clocks bytes out of the host; what comes back is lost.
+    /// Clocks bytes out of the host and discards those received.
     pub fn write(&mut self, mut bytes: &[u8]) {
         while let Some(&first) = bytes.first() {
-            let many = self.receive_run(bytes);
-            if many == 0 {
+            let run_bytes = self.receive_run(bytes);
+            if run_bytes == 0 {
                 self.exchange(first);
             }
-            bytes = &bytes[many.max(1)..];
+            bytes = &bytes[run_bytes.max(1)..];
         }
     }
 
-    /// Clocks bytes in each direction; what comes back takes the place of what went out.
+    /// Clocks bytes in each direction; the received bytes replace those sent.
     pub fn exchange_in_place(&mut self, mut bytes: &mut [u8]) {
-        // Hosts that poll ask for one byte after the other.
+        // Hosts that poll exchange single bytes.
         if let [byte] = bytes {
             *byte = self.exchange(*byte);
             return;
         }
         while let Some(&first) = bytes.first() {
-            let many = self.run_in_place(bytes);
-            if many == 0 {
+            let run_bytes = self.run_in_place(bytes);
+            if run_bytes == 0 {
                 bytes[0] = self.exchange(first);
             }
-            bytes = &mut bytes[many.max(1)..];
+            bytes = &mut bytes[run_bytes.max(1)..];
         }
     }
 
@@ -220,54 +217,56 @@ impl SpiCard {
         self.send_run(bytes)
     }
 
-    /// The inside of a block received, all bytes at once; returns how many.
+    /// Receives the inner bytes of a block at once; returns their number.
     fn receive_run(&mut self, bytes: &[u8]) -> usize {
-        let Task::Receive { write, at } = self.task else {
+        let Transfer::Receive { write, at } = self.transfer else {
             return 0;
         };
-        // The last byte has consequences.
-        let many = self
-            .unharmed(bytes.len())
-            .min(Task::RECEIVED_BYTES - 1 - at);
-        if !self.is_selected || !self.answer.is_empty() {
+        // The last byte completes the block and is handled separately.
+        let run_bytes = self
+            .bytes_before_fault(bytes.len())
+            .min(Transfer::RECEIVED_BYTES - 1 - at);
+        if !self.is_selected || !self.response.is_empty() {
             return 0;
         }
-        self.buffer[at..at + many].copy_from_slice(&bytes[..many]);
-        self.task = Task::Receive {
+        self.buffer[at..at + run_bytes].copy_from_slice(&bytes[..run_bytes]);
+        self.transfer = Transfer::Receive {
             write,
-            at: at + many,
+            at: at + run_bytes,
         };
-        self.pass(many);
-        many
+        self.advance(run_bytes);
+        run_bytes
     }
 
-    /// The inside of a block sent, all bytes at once; returns how many.
+    /// Sends the inner bytes of a block at once; returns their number.
     fn send_run(&mut self, bytes: &mut [u8]) -> usize {
-        let Task::Send(mut send) = self.task else {
+        let Transfer::Sending(mut send) = self.transfer else {
             return 0;
         };
-        let is_quiet = self.is_selected && self.answer.is_empty() && self.frame.is_empty();
+        let is_quiet = self.is_selected && self.response.is_empty() && self.frame.is_empty();
         if !is_quiet || send.at == 0 {
             return 0;
         }
-        let many = self.unharmed(bytes.len()).min(send.end - 1 - send.at);
-        if bytes[..many].iter().any(|&byte| byte != RELEASED) {
+        let run_bytes = self
+            .bytes_before_fault(bytes.len())
+            .min(send.end - 1 - send.at);
+        if bytes[..run_bytes].iter().any(|&byte| byte != RELEASED) {
             return 0;
         }
-        bytes[..many].copy_from_slice(&self.buffer[send.at..send.at + many]);
-        send.at += many;
-        self.task = Task::Send(send);
-        self.pass(many);
-        many
+        bytes[..run_bytes].copy_from_slice(&self.buffer[send.at..send.at + run_bytes]);
+        send.at += run_bytes;
+        self.transfer = Transfer::Sending(send);
+        self.advance(run_bytes);
+        run_bytes
     }
 
-    /// How many of so many bytes pass before a strike.
-    fn unharmed(&self, bytes: usize) -> usize {
+    /// Returns how run_bytes of these bytes pass before the next fault.
+    fn bytes_before_fault(&self, bytes: usize) -> usize {
         let left = self.faults.next_byte.saturating_sub(self.count.bytes);
         bytes.min(usize::try_from(left).unwrap_or(usize::MAX))
     }
 
-    pub(super) fn pass(&mut self, bytes: usize) {
+    pub(super) fn advance(&mut self, bytes: usize) {
         self.pace.bytes(bytes);
         self.count_bytes(bytes);
     }
@@ -279,12 +278,12 @@ impl SpiCard {
         }
     }
 
-    /// What the host says; the task decides what it means.
-    fn hear(&mut self, byte: u8) {
-        if let Task::Receive { write, at } = self.task {
-            return self.receive(write, at, byte);
+    /// Handles a byte from the host, according to the transfer state.
+    fn receive_byte(&mut self, byte: u8) {
+        if let Transfer::Receive { write, at } = self.transfer {
+            return self.receive_data_byte(write, at, byte);
         }
-        if let Task::Await(write) = self.task
+        if let Transfer::AwaitToken(write) = self.transfer
             && self.frame.is_empty()
             && self.begin_block(write, byte)
         {
@@ -293,7 +292,7 @@ impl SpiCard {
         if let Some(command) = self.frame.push(byte)
             && !self.faults.lose_command()
         {
-            self.obey(command);
+            self.execute(command);
         }
     }
 }

@@ -1,6 +1,6 @@
-//! Commands as they come over the wire, and answers as they go back.
+//! Command frames from the host, and responses to it.
 
-use super::card::RELEASED;
+use super::levels::RELEASED;
 use crate::wire::crc::crc7;
 
 /// Bits of R1 (7.3.2.1).
@@ -24,15 +24,15 @@ pub(super) mod r2 {
     pub(crate) const OUT_OF_RANGE: u8 = 1 << 7;
 }
 
-/// A command as it was sent (7.3.1.1).
+/// A received command (7.3.1.1).
 #[derive(Clone, Copy)]
 pub(super) struct Command {
     pub(super) index: u8,
     pub(super) argument: u32,
-    pub(super) crc_holds: bool,
+    pub(super) crc_matches: bool,
 }
 
-/// Gathers the six bytes of a command.
+/// Assembles the six bytes of a command.
 #[derive(Default)]
 pub(super) struct Frame {
     bytes: [u8; 6],
@@ -48,9 +48,9 @@ impl Frame {
         self.len = 0;
     }
 
-    /// Takes a byte from the host; gives the command that it completes.
+    /// Takes a byte from the host; returns the command that it completes.
     pub(super) fn push(&mut self, byte: u8) -> Option<Command> {
-        // A command begins with a start bit and a transmission bit; all else is silence.
+        // A command begins with a start bit and a transmission bit; any other byte is filler.
         if self.len == 0 && byte & 0xC0 != 0x40 {
             return None;
         }
@@ -64,29 +64,29 @@ impl Frame {
         Some(Command {
             index: head & 0x3F,
             argument: u32::from_be_bytes(argument),
-            crc_holds: sum == crc7(&self.bytes[..5]) << 1 | 1,
+            crc_matches: sum == crc7(&self.bytes[..5]) << 1 | 1,
         })
     }
 }
 
-/// Bytes that an answer takes at most: stuff, NCR, R1 and what R3 and R7 add.
-const ANSWER_BYTES_MAX: usize = 1 + 8 + 1 + 4;
+/// Most bytes of a response: stuff, NCR, R1 and the additional bytes of R3 and R7.
+const RESPONSE_BYTES_MAX: usize = 1 + 8 + 1 + 4;
 
-/// What goes back to the host before anything else.
+/// A response in progress, which precedes all other data.
 #[derive(Default)]
-pub(super) struct Answer {
-    bytes: [u8; ANSWER_BYTES_MAX],
+pub(super) struct Response {
+    bytes: [u8; RESPONSE_BYTES_MAX],
     at: usize,
     len: usize,
 }
 
-impl Answer {
-    /// An answer after so many bytes of silence.
-    pub(super) fn after(silence: usize, answer: &[u8]) -> Answer {
-        let mut bytes = [RELEASED; ANSWER_BYTES_MAX];
-        let len = silence + answer.len();
-        bytes[silence..len].copy_from_slice(answer);
-        Answer { bytes, at: 0, len }
+impl Response {
+    /// Creates a response that follows `filler` filler bytes.
+    pub(super) fn after(filler: usize, response: &[u8]) -> Response {
+        let mut bytes = [RELEASED; RESPONSE_BYTES_MAX];
+        let len = filler + response.len();
+        bytes[filler..len].copy_from_slice(response);
+        Response { bytes, at: 0, len }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -105,15 +105,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_begins_at_its_start_bits_and_is_checked() {
+    fn a_command_begins_at_its_start_bits_and_its_checksum_is_verified() {
         let mut frame = Frame::default();
         assert!(frame.push(0xFF).is_none());
         let bytes = [0x48, 0, 0, 1, 0xAA, 0x87];
         let command = bytes.iter().find_map(|byte| frame.push(*byte)).unwrap();
         assert_eq!((command.index, command.argument), (8, 0x1AA));
-        assert!(command.crc_holds);
+        assert!(command.crc_matches);
         let bytes = [0x48, 0, 0, 1, 0xAB, 0x87];
         let command = bytes.iter().find_map(|byte| frame.push(*byte)).unwrap();
-        assert!(!command.crc_holds);
+        assert!(!command.crc_matches);
     }
 }

@@ -1,60 +1,63 @@
-//! A card that answers over SPI, byte by byte.
+//! A card on an SPI bus, simulated byte by byte.
 //!
 //! ```text
 //!   driver ── embedded-hal traits ── Wire ── SpiCard ── Card
 //!             (bus.rs)                        │
-//!                                             ├── when: bytes as virtual time              (pace.rs)
-//!                                             ├── what a byte means just now              (card.rs)
-//!                                             ├── commands and their answers  (command.rs, execute.rs)
-//!                                             ├── data blocks                          (transfer.rs)
-//!                                             ├── strikes, power                         (faults.rs)
+//!                                             ├── bytes as virtual time                    (pace.rs)
+//!                                             ├── bytes in and out                         (card.rs)
+//!                                             ├── commands and responses    (command.rs, execute.rs)
+//!                                             ├── data blocks                (state.rs, transfer.rs)
+//!                                             ├── faults, power                (faults.rs, power.rs)
 //!                                             ├── CSD, CID, SCR, OCR, SD status       (registers.rs)
 //!                                             └── CRC7 and CRC16                            (crc.rs)
 //! ```
 //!
-//! What the card does with data is one of five tasks:
+//! A data transfer is in one of five states:
 //!
 //! ```text
 //!                     ┌───────────────────── CMD0, from anywhere ─────────────────────┐
 //!                     v                                                               │
-//!   power ──> deaf ──> None ── CMD17, CMD18, registers ──> Send ── block out: CMD18 ──┐
+//!   power ─> silent ─> None ── CMD17, CMD18, registers ─> Sending ─ block out: CMD18 ─┐
 //!      74 clocks, CMD0 │ ^ ^                               │  ^                       │
 //!                      │ │ └── block out: CMD17; CMD12 ────┤  └── next block ─────────┘
-//!                      │ │                                 └── no such block ──> Stalled ── CMD12 ─> None
+//!                      │ │                                 └── no such block ──> AwaitStop ─ CMD12 ─> None
 //!                      │ │
 //!        CMD24, CMD25  │ │ stop token, CMD12
 //!                      v │
-//!                     Await ── start token ──> Receive
+//!                   AwaitToken ── start token ──> Receive
 //!                      ^                          │
-//!                      └── CMD25: block answered ─┴── CMD24: block answered ──> None
+//!                      └─ CMD25: block received ──┴── CMD24: block received ──> None
 //! ```
 //!
-//! Over it lie two states that hide what is below. While an *answer* is on its way (silence of NCR
-//! bytes included), and after it while the card is *busy*, the host is not heard. Busy is 0x00 on the
-//! wire for every byte that begins before the busy time ends. It begins when the last byte that caused
-//! it is in, so that the answer to a block and the stuff byte after a stop token pass meanwhile.
+//! Two more states take precedence. While a *response* is being sent (including the filler bytes of NCR),
+//! and after it while the card is *busy*, the card ignores the host. Busy is 0x00 on the bus for every byte
+//! that begins before the busy time ends. It begins at the end of the byte that caused it, so that the data
+//! response of a block and the stuff byte after a stop token are sent meanwhile.
 //!
-//! # What a card may do as it likes, and this one does so
+//! # Implementation-defined behaviour
 //!
-//! - The byte after the stop token is 0xFF, although busy has begun: a host that looks at once takes
-//!   the card for ready (7.3.3.2). Its next command is lost, and busy reads as an R1 without errors.
+//! - The byte after the stop token is 0xFF although the card is already busy: a host that polls at once
+//!   takes the card for ready (7.3.3.2). Its next command is lost, and busy reads as an R1 without errors.
 //! - The upper three bits of a data response are ones.
 //! - An address past the end is a parameter error in R1, and out of range in R2.
-//! - A transfer that runs past the end ends by an error token (reading) or a write error.
-//! - A token is taken right after R1; NWR is the host's to keep.
+//! - A transfer that runs past the end is terminated by an error token (reading) or a write error.
+//! - A token is accepted right after R1; keeping NWR is up to the host.
 //! - ACMD23 is accepted and has no effect.
 //!
-//! # What is not there
+//! # Not implemented
 //!
-//! CMD1, CMD6, CMD27 to CMD30, CMD42 and CMD56, which are illegal commands to this card.
+//! CMD1, CMD6, CMD27 to CMD30, CMD42 and CMD56, which this card rejects as illegal commands.
 
 mod bus;
 mod card;
 mod command;
 mod execute;
 mod faults;
+mod levels;
+mod power;
+mod state;
 mod transfer;
 
 pub use bus::{ChipSelect, Delay, SpiBus, SpiDevice, Wire};
 pub use card::{Count, SpiCard};
-pub use faults::{Copied, Effects};
+pub use faults::{FaultCounts, InterruptedCard};

@@ -1,143 +1,96 @@
 //! Data blocks in both directions (SD Physical Layer Simplified Specification, 7.2.3, 7.2.4, 7.3.3).
 
-use super::card::{RELEASED, SpiCard};
-use super::command::{Answer, r2};
+use super::card::SpiCard;
+use super::command::{Response, r2};
+use super::levels::RELEASED;
+use super::state::{Next, Sending, Transfer, Write};
 use crate::wire::crc::crc16;
 use crate::{BLOCK_BYTES, CardError};
 
-/// Token before a block, except the blocks of CMD25 (7.3.3.2).
+/// Start token of a block, except those of CMD25 (7.3.3.2).
 const START_BLOCK: u8 = 0xFE;
-/// Token before a block of CMD25.
-const START_BLOCK_OF_MANY: u8 = 0xFC;
+/// Start token of a block of CMD25.
+const START_MULTIPLE_WRITE: u8 = 0xFC;
 /// Token after the last block of CMD25.
-const STOP: u8 = 0xFD;
+const STOP_TRANSMISSION: u8 = 0xFD;
 /// Data error token (7.3.3.3): out of range.
 const ERROR_OUT_OF_RANGE: u8 = 1 << 3;
-/// Data error token: more wrong bits than can be corrected.
+/// Data error token: more bit errors than can be corrected.
 const ERROR_CARD_ECC_FAILED: u8 = 1 << 2;
-/// Data error token: an error of no other kind.
+/// Data error token: any other error.
 const ERROR: u8 = 1;
 
-/// Answers to a block (7.3.3.1); the upper three bits are not defined.
+/// Data responses (7.3.3.1); the upper three bits are undefined.
 const ACCEPTED: u8 = 0xE5;
 const CRC_ERROR: u8 = 0xEB;
 const WRITE_ERROR: u8 = 0xED;
 
-/// Token, data and checksum.
-pub(super) const BUFFER_BYTES: usize = 1 + BLOCK_BYTES + 2;
-
-/// What the card does with data.
-#[derive(Clone, Copy)]
-pub(super) enum Task {
-    /// Nothing.
-    None,
-    /// Sends the buffer.
-    Send(Send),
-    /// Sent an error token where a block was due; waits for CMD12.
-    Stalled,
-    /// Waits for a token from the host.
-    Await(Write),
-    /// Takes a block; `at` bytes of it are there.
-    Receive { write: Write, at: usize },
-}
-
-impl Task {
-    /// Data and checksum.
-    pub(super) const RECEIVED_BYTES: usize = BLOCK_BYTES + 2;
-}
-
-/// A block on its way to the host.
-#[derive(Clone, Copy)]
-pub(super) struct Send {
-    /// The token comes no earlier than this, ...
-    ready_ns: u64,
-    /// ... and after so many bytes more.
-    gap_bytes: u8,
-    /// Next byte of the buffer.
-    pub(super) at: usize,
-    /// Where it ends.
-    pub(super) end: usize,
-    then: Then,
-}
-
-/// What follows a block sent.
-#[derive(Clone, Copy)]
-enum Then {
-    Nothing,
-    /// The block at this byte.
-    Block(u64),
-    Stall,
-}
-
-/// A write under way.
-#[derive(Clone, Copy)]
-pub(super) struct Write {
-    /// Whether it is CMD25.
-    pub(super) many: bool,
-    /// Block that comes next.
-    pub(super) block: u64,
-    /// A block was refused: so are all after it.
-    pub(super) failed: bool,
-}
-
 impl SpiCard {
-    /// What the card puts on the wire beside answers and busy.
-    pub(super) fn drive(&mut self, start_ns: u64) -> u8 {
-        let Task::Send(mut send) = self.task else {
+    /// Returns the byte that the card sends apart from responses and busy.
+    pub(super) fn next_data_byte(&mut self, start_ns: u64) -> u8 {
+        let Transfer::Sending(mut send) = self.transfer else {
             return RELEASED;
         };
         if send.gap_bytes > 0 || start_ns < send.ready_ns {
             send.gap_bytes = send.gap_bytes.saturating_sub(1);
-            self.task = Task::Send(send);
+            self.transfer = Transfer::Sending(send);
             return RELEASED;
         }
         let byte = self.buffer[send.at];
         send.at += 1;
-        self.task = Task::Send(send);
+        self.transfer = Transfer::Sending(send);
         if send.at == send.end {
-            match send.then {
-                Then::Nothing => self.task = Task::None,
-                Then::Block(address) => self.send_block(address, true, false),
-                Then::Stall => self.task = Task::Stalled,
+            match send.next {
+                Next::Nothing => self.transfer = Transfer::None,
+                Next::Block(address) => self.send_block(address, true, false),
+                Next::AwaitStop => self.transfer = Transfer::AwaitStop,
             }
         }
         byte
     }
 
-    /// Sends a register.
+    /// Starts sending a register.
     pub(super) fn send_register(&mut self, bytes: &[u8]) {
         self.fill_buffer(bytes);
-        self.send_buffer(bytes.len() + 3, 0, Then::Nothing);
+        self.send_buffer(bytes.len() + 3, 0, Next::Nothing);
     }
 
-    /// Sends the block at this byte of the card, or an error token if that cannot be.
-    pub(super) fn send_block(&mut self, address: u64, many: bool, first: bool) {
+    /// Starts sending the block at this byte address, or an error token.
+    pub(super) fn send_block(&mut self, address: u64, is_multiple: bool, first: bool) {
         let length = self.session.block_bytes;
         match self.fetch(address, length, first) {
             Ok(wait_ns) => {
-                let then = match many {
-                    true => Then::Block(address + length),
-                    false => Then::Nothing,
+                let next = match is_multiple {
+                    true => Next::Block(address + length),
+                    false => Next::Nothing,
                 };
-                self.send_buffer(length as usize + 3, wait_ns, then);
+                self.send_buffer(length as usize + 3, wait_ns, next);
             }
             Err((status, token)) => {
                 self.session.status |= status;
                 self.buffer[0] = token;
-                self.send_buffer(1, 0, if many { Then::Stall } else { Then::Nothing });
+                self.send_buffer(
+                    1,
+                    0,
+                    if is_multiple {
+                        Next::AwaitStop
+                    } else {
+                        Next::Nothing
+                    },
+                );
             }
         }
     }
 
-    /// Reads a block into the buffer; returns how long that takes, in ns, or what R2 and an error token
-    /// say of it.
+    /// Reads a block into the buffer; returns how long that takes, in ns, or the R2 bits and error token of
+    /// the failure.
     fn fetch(&mut self, address: u64, length: u64, first: bool) -> Result<u64, (u8, u8)> {
         let (block, within) = (address / BLOCK_BYTES as u64, address % BLOCK_BYTES as u64);
         if block >= self.registers.blocks {
             return Err((r2::OUT_OF_RANGE, ERROR_OUT_OF_RANGE));
         }
         if within + length > BLOCK_BYTES as u64 {
-            // READ_BLK_MISALIGN is 0: no block of the host straddles two of the card.
+            // READ_BLK_MISALIGN is 0: a host block must not cross a card block boundary.
             return Err((r2::ERROR, ERROR));
         }
         let (now_ns, mut data) = (self.pace.now_ns(), [0; BLOCK_BYTES]);
@@ -154,76 +107,77 @@ impl SpiCard {
         self.buffer[end..end + 2].copy_from_slice(&sum);
     }
 
-    fn send_buffer(&mut self, bytes: usize, wait_ns: u64, then: Then) {
-        self.task = Task::Send(Send {
+    fn send_buffer(&mut self, bytes: usize, wait_ns: u64, next: Next) {
+        self.transfer = Transfer::Sending(Sending {
             ready_ns: self.pace.now_ns().saturating_add(wait_ns),
             gap_bytes: self.options.nac_bytes,
             at: 0,
             end: bytes,
-            then,
+            next,
         });
     }
 
-    /// Takes a token for a write; `false` if it is none.
+    /// Accepts a token of a write; returns `false` if the byte is not a token.
     pub(super) fn begin_block(&mut self, write: Write, token: u8) -> bool {
-        match (token, write.many) {
-            (START_BLOCK, false) | (START_BLOCK_OF_MANY, true) => {
-                self.task = Task::Receive { write, at: 0 };
+        match (token, write.is_multiple) {
+            (START_BLOCK, false) | (START_MULTIPLE_WRITE, true) => {
+                self.transfer = Transfer::Receive { write, at: 0 };
             }
-            (STOP, true) => {
+            (STOP_TRANSMISSION, true) => {
                 self.end_write();
-                // The byte after the token is not defined: some cards do not show busy yet.
-                self.answer = Answer::after(1, &[]);
+                // The byte after the token is undefined: some cards do not show busy yet.
+                self.response = Response::after(1, &[]);
             }
             _ => return false,
         }
         true
     }
 
-    /// Ends a write: what was accepted is durable once the card is no longer busy.
+    /// Ends a write: accepted blocks are durable once the busy time is over.
     pub(super) fn end_write(&mut self) {
         let busy_ns = self.card.stream_end(self.pace.now_ns());
-        self.be_busy(busy_ns);
-        self.task = Task::None;
+        self.start_busy(busy_ns);
+        self.transfer = Transfer::None;
     }
 
-    pub(super) fn be_busy(&mut self, busy_ns: u64) {
+    pub(super) fn start_busy(&mut self, busy_ns: u64) {
         let (now_ns, extra_ns) = (self.pace.now_ns(), self.faults.take_extra_busy_ns());
-        self.card.stall(now_ns, extra_ns);
+        self.card.extend_busy(now_ns, extra_ns);
         self.busy_until_ns = now_ns.saturating_add(busy_ns).saturating_add(extra_ns);
     }
 
-    /// Takes a byte of a block.
-    pub(super) fn receive(&mut self, mut write: Write, at: usize, byte: u8) {
+    /// Receives a byte of a block.
+    pub(super) fn receive_data_byte(&mut self, mut write: Write, at: usize, byte: u8) {
         self.buffer[at] = byte;
         let at = at + 1;
-        if at < Task::RECEIVED_BYTES {
-            self.task = Task::Receive { write, at };
+        if at < Transfer::RECEIVED_BYTES {
+            self.transfer = Transfer::Receive { write, at };
             return;
         }
-        let answer = match self.store_block(&write) {
+        let response = match self.store_block(&write) {
             Ok(busy_ns) => {
                 write.block += 1;
                 self.session.blocks_written += 1;
-                self.be_busy(busy_ns);
+                self.start_busy(busy_ns);
                 ACCEPTED
             }
-            Err(answer) => {
+            Err(response) => {
                 write.failed = true;
-                answer
+                response
             }
         };
-        self.answer = Answer::after(0, &[answer]);
-        self.task = if write.many {
-            Task::Await(write)
+        self.response = Response::after(0, &[response]);
+        self.transfer = if write.is_multiple {
+            Transfer::AwaitToken(write)
         } else {
-            Task::None
+            Transfer::None
         };
     }
 
-    /// Stores the block in the buffer; returns how long the card is busy, in ns, or how it refuses.
+    /// Stores the block in the buffer; returns how long the card is busy, in ns, or the data response that
+    /// rejects it.
     fn store_block(&mut self, write: &Write) -> Result<u64, u8> {
-        let (data, sum) = self.buffer[..Task::RECEIVED_BYTES].split_at(BLOCK_BYTES);
+        let (data, sum) = self.buffer[..Transfer::RECEIVED_BYTES].split_at(BLOCK_BYTES);
         if self.session.crc_on && crc16(data).to_be_bytes() != sum {
             return Err(CRC_ERROR);
         }
@@ -242,7 +196,7 @@ impl SpiCard {
             return Err(WRITE_ERROR);
         }
         let now_ns = self.pace.now_ns();
-        let stored = match write.many {
+        let stored = match write.is_multiple {
             true => self.card.stream_write(now_ns, write.block, data),
             false => self.card.write(now_ns, write.block, data),
         };
@@ -253,7 +207,7 @@ impl SpiCard {
     }
 }
 
-/// What R2 says, and the error token where the block was to be read.
+/// Returns the R2 bits and the error token of a failed read.
 fn error_bits(error: CardError) -> (u8, u8) {
     match error {
         CardError::OutOfRange { .. } => (r2::OUT_OF_RANGE, ERROR_OUT_OF_RANGE),
@@ -267,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_error_of_a_card_has_bits_of_its_own() {
+    fn each_card_error_has_its_own_bits() {
         let (block, blocks) = (5, 5);
         // R2 and data error token: 7.3.2.3 and 7.3.3.3.
         assert_eq!(

@@ -1,9 +1,9 @@
-//! Strikes at random: the same seed gives the same trace to the last bit, on any number of threads.
+//! Random faults: the same seed gives the same trace to the last bit, on any number of threads.
 
 mod reference;
 mod rig;
 
-use cardiograph_sim_card::wire::{Mix, Strikes, Wire};
+use cardiograph_sim_card::wire::{FaultMix, FaultSchedule, Wire};
 use cardiograph_sim_card::{Block, Defects, Seed};
 use embedded_sdmmc::{BlockDevice, BlockIdx};
 use rig::data;
@@ -13,33 +13,33 @@ const SEEDS: u64 = 200;
 const CLOCK_HZ: u32 = 4_000_000;
 const WRITES: u8 = 20;
 
-const MIX: Mix = Mix {
+const MIX: FaultMix = FaultMix {
     power_cuts: 1,
     pulls: 2,
     out_ns_max: 2_000_000,
     lost_commands: 2,
     flips_to_card: 20,
     flips_to_host: 20,
-    busies: 2,
+    long_busies: 2,
     extra_ns_max: 200_000_000,
 };
 
-/// What went on in one run: time, bytes and result of each write and read; at last what the card holds.
+/// Trace of one run: time, bytes and result of each write and read, and the final contents of the card.
 #[derive(PartialEq)]
 struct Trace {
     events: Vec<(u64, u64, String)>,
-    held: Vec<Block>,
+    stored: Vec<Block>,
     is_wrong: bool,
 }
 
-/// A host that starts anew when something fails.
+/// Runs a host that reinitialises the card after each error.
 fn trace_of(seed: u64) -> Trace {
     let wire = rig::wire_of(rig::card(Defects::default()), CLOCK_HZ);
-    let strikes = Strikes::random(Seed::new(seed), &MIX, 0..60_000);
-    wire.card().schedule(&strikes);
+    let faults = FaultSchedule::random(Seed::new(seed), &MIX, 0..60_000);
+    wire.card().schedule(&faults);
     let card = rig::embedded_sdmmc(&wire, true);
     let (mut events, mut is_wrong) = (Vec::new(), false);
-    let mut note = |wire: &Wire, failure: Option<String>| {
+    let mut log_event = |wire: &Wire, failure: Option<String>| {
         let now_ns = wire.card().clock().now_ns();
         let bytes = wire.card().count().bytes;
         let is_failed = failure.is_some();
@@ -58,17 +58,17 @@ fn trace_of(seed: u64) -> Trace {
             BlockIdx(block as u32),
         );
         let is_written = written.is_ok();
-        note(&wire, written.err().map(|error| format!("{error:?}")));
+        log_event(&wire, written.err().map(|error| format!("{error:?}")));
         let mut back = [embedded_sdmmc::Block::new()];
         let read = card.read(&mut back, BlockIdx(block as u32));
         is_wrong |= is_written && read.is_ok() && back[0].contents != contents;
-        note(&wire, read.err().map(|error| format!("{error:?}")));
+        log_event(&wire, read.err().map(|error| format!("{error:?}")));
     }
-    let mut held = vec![[0; 512]; 16];
-    wire.card().card().load(0, &mut held);
+    let mut stored = vec![[0; 512]; 16];
+    wire.card().card().load(0, &mut stored);
     Trace {
         events,
-        held,
+        stored,
         is_wrong,
     }
 }
@@ -88,7 +88,7 @@ fn one_thread_and_eight_threads_give_the_same_traces() {
             scope.spawn(work);
         }
     });
-    // Seeds differ, and most of them meet faults that a driver reports.
+    // Traces of different seeds differ, and most runs meet faults that a driver reports.
     let mut events: Vec<_> = alone.iter().map(|trace| &trace.events).collect();
     events.sort();
     events.dedup();
@@ -101,7 +101,7 @@ fn one_thread_and_eight_threads_give_the_same_traces() {
             .count()
     };
     assert!(alone.iter().filter(|trace| failures(trace) > 2).count() as u64 > SEEDS / 2);
-    // What was written and read without an error was right.
+    // Every write and read without an error was correct.
     for (seed, trace) in alone.iter().enumerate() {
         assert!(!trace.is_wrong, "seed {seed}");
     }

@@ -17,9 +17,9 @@ pub fn with(args: &[&str]) -> Result<(), String> {
         "run",
         "--quiet",
         "--profile",
-        "storm",
+        "power-cut",
         "--package",
-        "cardiograph-sim-storm",
+        "cardiograph-sim-power-cut",
         "--",
     ];
     check(&mut cargo(&[&run, args].concat()))

@@ -1,42 +1,43 @@
-//! The seam for hosts that speak to a card in another way.
+//! The block device interface, for hosts that access a card in another way than over SPI.
 
-use crate::line::Failure;
+use crate::transport::TransportError;
 use crate::{Block, Card, SetClock, WriteError};
 use embedded_hal::digital::OutputPin;
 use embedded_hal_async::delay::DelayNs;
 use embedded_hal_async::spi::SpiBus;
 
-/// What a card is to those above: blocks, and one stream of writes. [`Card`] is one over SPI; a native
-/// SD host is another.
+/// A block device with one stream of writes. [`Card`] implements it over SPI; a native SD host is another
+/// implementation.
 ///
-/// The same rules hold for all: a stream's blocks are durable when [`end`](Medium::end) returns, a
-/// future may be dropped anywhere, and a call after that finds a card that can be used.
-// Executors are of one thread here: whether futures can be sent is the implementation's.
+/// All implementations follow the same rules: the blocks of a stream are durable when
+/// [`end`](BlockDevice::end) returns; a future may be dropped at any point, and the next call finds a
+/// usable card.
+// Executors are single-threaded here: whether the futures are Send is up to the implementation.
 #[allow(async_fn_in_trait)]
-pub trait Medium {
-    /// Why something was not done.
+pub trait BlockDevice {
+    /// Error of the device.
     type Error;
 
-    /// Initialises the card that is there; see [`Card::acquire`].
+    /// Initialises the card; see [`Card::acquire`].
     async fn acquire(&mut self) -> Result<(), Self::Error>;
-    /// Blocks of the card that was acquired last.
+    /// Returns the capacity in blocks of the most recently initialised card.
     fn blocks(&self) -> u32;
-    /// Reads blocks; see [`Card::read`].
+    /// Reads consecutive blocks; see [`Card::read`].
     async fn read(&mut self, start: u32, blocks: &mut [Block]) -> Result<(), Self::Error>;
-    /// Writes blocks and makes them durable; see [`Card::write`].
+    /// Writes consecutive blocks and makes them durable; see [`Card::write`].
     async fn write(&mut self, start: u32, blocks: &[Block]) -> Result<(), WriteError<Self::Error>>;
     /// Opens a stream; see [`Card::begin`].
     async fn begin(&mut self, start: u32, hint: u32) -> Result<(), WriteError<Self::Error>>;
-    /// Writes the stream's next block; see [`Card::push`].
+    /// Writes the next block of the stream; see [`Card::push`].
     async fn push(&mut self, block: &Block) -> Result<(), WriteError<Self::Error>>;
-    /// Ends the stream and makes it durable; see [`Card::end`].
+    /// Ends the stream and makes its blocks durable; see [`Card::end`].
     async fn end(&mut self) -> Result<(), WriteError<Self::Error>>;
 }
 
-impl<Bus: SpiBus, Pin: OutputPin, Delay: DelayNs, Clock: SetClock<Bus>> Medium
+impl<Bus: SpiBus, Pin: OutputPin, Delay: DelayNs, Clock: SetClock<Bus>> BlockDevice
     for Card<Bus, Pin, Delay, Clock>
 {
-    type Error = Failure<Bus, Pin>;
+    type Error = TransportError<Bus, Pin>;
 
     async fn acquire(&mut self) -> Result<(), Self::Error> {
         Card::acquire(self).await

@@ -1,4 +1,4 @@
-//! What the card answers on the SD bus, to hosts that are right and hosts that are wrong.
+//! Responses of the card on the SD bus to correct and wrong hosts.
 
 mod controller;
 
@@ -37,7 +37,7 @@ fn host(change: impl FnOnce(&mut Options)) -> Controller {
     Controller::new(controller::card(1), options, 25_000_000)
 }
 
-/// A host whose card is selected.
+/// Returns a host whose card is selected.
 fn ready(change: impl FnOnce(&mut Options)) -> Controller {
     let mut host = host(change);
     host.start(Width::One);
@@ -48,20 +48,20 @@ fn status(host: &mut Controller) -> u32 {
     host.command(13, RCA).unwrap()
 }
 
-fn held(host: &Controller, block: u64) -> [u8; 512] {
+fn stored(host: &Controller, block: u64) -> [u8; 512] {
     let mut data = [[0; 512]];
     host.card.card().load(block, &mut data);
     data[0]
 }
 
 #[test]
-fn nothing_is_heard_before_74_clocks() {
+fn nothing_is_received_before_74_clocks() {
     for (clocks, state) in [(73, None), (74, Some(IDLE | APP_CMD))] {
         let mut host = host(|_| ());
         host.card.idle(clocks);
-        // The time of a command without an answer must not count for the next one.
-        let answer = host.card.command(Command::new(55, 0)).argument();
-        assert_eq!(answer, state, "{clocks} clocks");
+        // The clocks of an unanswered command must not count for the next one.
+        let response = host.card.command(Command::new(55, 0)).argument();
+        assert_eq!(response, state, "{clocks} clocks");
     }
 }
 
@@ -71,9 +71,9 @@ fn a_card_is_identified_step_by_step() {
     host.power_up();
     assert_eq!(host.command(0, 0), None);
     assert_eq!(host.command(8, 0x1AA), Some(0x1AA));
-    // Another voltage, and nobody answers.
+    // A card does not respond to an unsupported voltage.
     assert_eq!(host.command(8, 0x2AA), None);
-    // Without voltages ACMD41 only asks.
+    // ACMD41 without voltages is only a query.
     assert_eq!(host.app(0, 41, 0), Some(0x00FF_8000));
     host.card.clock().advance_ns(1_000_000_000);
     assert_eq!(host.app(0, 41, 0x40FF_8000), Some(0x00FF_8000));
@@ -88,7 +88,7 @@ fn a_card_is_identified_step_by_step() {
     assert_eq!(host.command(3, 0), Some(2 << 16 | STBY));
     assert_eq!(host.send(Command::new(10, 2 << 16)).register(), Some(cid));
     let csd = host.send(Command::new(9, 2 << 16)).register().unwrap();
-    // 25 MHz, class 10 among the classes.
+    // 25 MHz; class 10 is among the command classes.
     assert_eq!((csd[3], csd[4] & 0x40), (0x32, 0x40));
     assert_eq!(host.command(7, 2 << 16), Some(STBY));
     assert_eq!(host.command(13, 2 << 16), Some(TRAN));
@@ -97,7 +97,7 @@ fn a_card_is_identified_step_by_step() {
 }
 
 #[test]
-fn a_large_card_waits_for_a_host_that_knows_of_such() {
+fn a_high_capacity_card_waits_for_a_host_that_supports_it() {
     for (asks, argument, ready) in [
         (true, 0x40FF_8000, true),
         (true, 0x00FF_8000, false),
@@ -122,20 +122,20 @@ fn cmd8_is_illegal_to_version_1() {
 }
 
 #[test]
-fn what_is_not_taken_is_not_answered_and_told_once() {
+fn an_illegal_command_gets_no_response_and_is_reported_once() {
     let mut host = ready(|_| ());
     for index in [1, 2, 4, 5, 8, 9, 11, 12, 23, 42, 56, 58, 63] {
         assert_eq!(host.command(index, RCA), None, "CMD{index}");
         assert_eq!(status(&mut host), ILLEGAL_COMMAND | TRAN, "CMD{index}");
         assert_eq!(status(&mut host), TRAN);
     }
-    // Another card's affair: no error of this one.
+    // A command to another card is no error of this one.
     assert_eq!(host.command(13, 2 << 16), None);
     assert_eq!(status(&mut host), TRAN);
 }
 
 #[test]
-fn a_card_that_is_not_selected_takes_no_data_commands() {
+fn a_deselected_card_rejects_data_commands() {
     let mut host = ready(|_| ());
     assert_eq!(host.command(7, 0), None);
     for index in [6, 16, 17, 18, 24, 25, 32, 33, 38] {
@@ -147,21 +147,24 @@ fn a_card_that_is_not_selected_takes_no_data_commands() {
 }
 
 #[test]
-fn a_command_with_a_wrong_checksum_is_not_heard_but_noted() {
+fn a_command_with_a_wrong_checksum_is_ignored_but_reported() {
     let mut host = ready(|_| ());
-    assert_eq!(host.send(Command::new(24, 0).spoilt()), Response::None);
+    assert_eq!(
+        host.send(Command::new(24, 0).with_bad_crc()),
+        Response::None
+    );
     assert_eq!(status(&mut host), COM_CRC_ERROR | TRAN);
     assert_eq!(status(&mut host), TRAN);
-    // Bits of an answer are no command at all.
-    let answer = Command {
+    // A frame with the start bits of a response is not a command.
+    let response = Command {
         bytes: [13, 0, 1, 0, 0, 0xFF],
     };
-    assert_eq!(host.send(answer), Response::None);
+    assert_eq!(host.send(response), Response::None);
     assert_eq!(status(&mut host), TRAN);
 }
 
 #[test]
-fn an_application_command_is_marked_and_others_pass_as_they_are() {
+fn application_commands_are_marked_and_others_execute_as_usual() {
     let mut host = ready(|_| ());
     assert_eq!(host.command(55, RCA), Some(TRAN | APP_CMD));
     assert_eq!(host.command(23, 8), Some(TRAN | APP_CMD));
@@ -171,7 +174,7 @@ fn an_application_command_is_marked_and_others_pass_as_they_are() {
 }
 
 #[test]
-fn a_block_written_is_read_back_on_one_line_and_on_four() {
+fn a_written_block_is_read_back_on_one_line_and_on_four() {
     for (width, lines) in [(Width::One, 0), (Width::Four, 0x80)] {
         let mut host = host(|_| ());
         host.start(width);
@@ -179,7 +182,7 @@ fn a_block_written_is_read_back_on_one_line_and_on_four() {
         assert_eq!(host.command(24, 5), Some(TRAN));
         assert_eq!(host.write(&data), Some(CrcStatus::Positive));
         host.wait();
-        assert_eq!(held(&host, 5), data);
+        assert_eq!(stored(&host, 5), data);
         let mut read = [0; 512];
         host.command(17, 5).unwrap();
         assert!(host.read(&mut read));
@@ -192,7 +195,7 @@ fn a_block_written_is_read_back_on_one_line_and_on_four() {
 }
 
 #[test]
-fn a_stream_tells_how_many_blocks_were_written() {
+fn a_stream_reports_the_number_of_written_blocks() {
     let mut host = ready(|_| ());
     host.command(25, 40).unwrap();
     for number in 0..10 {
@@ -202,7 +205,7 @@ fn a_stream_tells_how_many_blocks_were_written() {
     }
     assert_eq!(host.command(12, 0), Some(RCV));
     host.wait();
-    assert_eq!(held(&host, 49), [9; 512]);
+    assert_eq!(stored(&host, 49), [9; 512]);
     let mut blocks = [0; 4];
     host.app(1, 22, 0).unwrap();
     assert!(host.read(&mut blocks));
@@ -210,13 +213,13 @@ fn a_stream_tells_how_many_blocks_were_written() {
 }
 
 #[test]
-fn busy_hides_no_command_but_refuses_a_block() {
+fn a_busy_card_accepts_commands_but_rejects_blocks() {
     let mut host = ready(|_| ());
     host.command(24, 0).unwrap();
     host.write(&[1; 512]).unwrap();
     assert!(host.card.is_busy());
     assert_eq!(status(&mut host), PRG);
-    // Not selected it goes on, off the line.
+    // After deselection it continues off the bus.
     assert_eq!(host.command(7, 0), None);
     assert!(!host.card.is_busy());
     assert_eq!(status(&mut host), DIS);
@@ -228,22 +231,22 @@ fn busy_hides_no_command_but_refuses_a_block() {
     assert_eq!(status(&mut host), TRAN);
 
     host.command(25, 0).unwrap();
-    // Until a page is programmed: before, it only gathers blocks.
+    // Before the page is programmed, the card only collects blocks.
     while host.card.busy_until_ns() < host.card.clock().now_ns() + 100_000 {
         host.wait();
         host.write(&[2; 512]).unwrap();
     }
     assert_eq!(status(&mut host), RCV & !READY);
     assert_eq!(host.write(&[3; 512]), None);
-    // The stop is taken although the card is busy, and comes after.
+    // The stop is accepted while the card is busy, and takes effect afterwards.
     assert_eq!(host.command(12, 0), Some(RCV & !READY));
     assert_eq!(status(&mut host), PRG);
     assert!(host.wait());
-    assert_eq!(held(&host, 0), [2; 512]);
+    assert_eq!(stored(&host, 0), [2; 512]);
 }
 
 #[test]
-fn programming_that_ends_off_the_line_leaves_the_card_in_standby() {
+fn programming_that_ends_off_the_bus_leaves_the_card_in_standby() {
     let mut host = ready(|_| ());
     host.command(24, 0).unwrap();
     host.write(&[1; 512]).unwrap();
@@ -253,15 +256,15 @@ fn programming_that_ends_off_the_line_leaves_the_card_in_standby() {
 }
 
 #[test]
-fn a_broken_block_is_refused_and_so_are_those_after_it() {
+fn a_corrupted_block_and_those_after_it_are_rejected() {
     for line in 0..4 {
         let mut host = host(|_| ());
         host.start(Width::Four);
         let mut sums = Width::Four.sums(&[1; 512]);
         sums[line] ^= 1;
         host.command(24, 7).unwrap();
-        let answer = host.card.write_block(&[1; 512], sums);
-        assert_eq!(answer, Some(CrcStatus::Negative));
+        let response = host.card.write_block(&[1; 512], sums);
+        assert_eq!(response, Some(CrcStatus::Negative));
         assert_eq!(status(&mut host), TRAN);
         host.command(25, 7).unwrap();
         host.card.write_block(&[1; 512], sums);
@@ -269,17 +272,17 @@ fn a_broken_block_is_refused_and_so_are_those_after_it() {
         assert_eq!(status(&mut host), RCV);
         host.command(12, 0).unwrap();
         assert_eq!(status(&mut host), TRAN);
-        assert_eq!(held(&host, 7), [0; 512]);
+        assert_eq!(stored(&host, 7), [0; 512]);
     }
 }
 
 #[test]
-fn a_block_that_nobody_expects_is_not_answered() {
+fn an_unexpected_block_gets_no_crc_status() {
     let mut host = ready(|_| ());
     assert_eq!(host.write(&[1; 512]), None);
     assert_eq!(status(&mut host), TRAN);
     assert!(!host.read(&mut [0; 512]));
-    // Lines that do not fit.
+    // The bus widths differ.
     host.command(24, 0).unwrap();
     host.set_width(Width::Four);
     assert_eq!(host.write(&[1; 512]), None);
@@ -293,11 +296,11 @@ fn a_block_that_nobody_expects_is_not_answered() {
 }
 
 #[test]
-fn addresses_past_the_end_are_refused_and_transfers_across_it_end_there() {
+fn addresses_past_the_end_are_rejected_and_transfers_end_there() {
     let mut host = ready(|_| ());
     for index in [17, 18, 24, 25, 32] {
-        let answer = host.command(index, BLOCKS);
-        assert_eq!(answer, Some(OUT_OF_RANGE | TRAN), "CMD{index}");
+        let response = host.command(index, BLOCKS);
+        assert_eq!(response, Some(OUT_OF_RANGE | TRAN), "CMD{index}");
         assert_eq!(status(&mut host), TRAN);
     }
     host.command(18, BLOCKS - 1).unwrap();
@@ -311,11 +314,11 @@ fn addresses_past_the_end_are_refused_and_transfers_across_it_end_there() {
     assert_eq!(host.write(&[3; 512]), None);
     assert_eq!(host.command(12, 0), Some(OUT_OF_RANGE | RCV));
     host.wait();
-    assert_eq!(held(&host, u64::from(BLOCKS) - 1), [1; 512]);
+    assert_eq!(stored(&host, u64::from(BLOCKS) - 1), [1; 512]);
 }
 
 #[test]
-fn standard_cards_count_bytes_and_read_parts_of_blocks() {
+fn standard_cards_use_byte_addresses_and_read_partial_blocks() {
     let mut host = ready(|options| options.kind = Kind::Standard);
     host.command(24, 3 * 512).unwrap();
     host.write(&std::array::from_fn(|i| i as u8)).unwrap();
@@ -339,7 +342,7 @@ fn standard_cards_count_bytes_and_read_parts_of_blocks() {
 }
 
 #[test]
-fn a_protected_card_says_so_and_changes_nothing() {
+fn a_write_protected_card_reports_it_and_changes_nothing() {
     let mut host = ready(|options| options.write_protected = true);
     host.command(24, 0).unwrap();
     assert_eq!(host.write(&[1; 512]), Some(CrcStatus::Failed));
@@ -349,11 +352,11 @@ fn a_protected_card_says_so_and_changes_nothing() {
         host.command(index, argument).unwrap();
     }
     assert_eq!(status(&mut host), WP_ERASE_SKIP | TRAN);
-    assert_eq!(held(&host, 0), [0; 512]);
+    assert_eq!(stored(&host, 0), [0; 512]);
 }
 
 #[test]
-fn blocks_are_erased_in_order_only() {
+fn the_erase_sequence_must_be_in_order() {
     let mut host = ready(|_| ());
     for block in 0..4 {
         host.command(24, block).unwrap();
@@ -372,12 +375,12 @@ fn blocks_are_erased_in_order_only() {
     assert_eq!(host.command(38, 0), Some(TRAN));
     assert_eq!(status(&mut host), PRG);
     assert!(host.wait());
-    let blocks: Vec<u8> = (0..4).map(|block| held(&host, block)[0]).collect();
+    let blocks: Vec<u8> = (0..4).map(|block| stored(&host, block)[0]).collect();
     assert_eq!(blocks, [1, 0, 0, 1]);
 }
 
 #[test]
-fn a_block_that_cannot_be_read_does_not_come_and_the_status_tells() {
+fn an_unreadable_block_is_not_sent_and_the_status_reports_it() {
     for index in [17, 18] {
         let mut card = controller::card(1);
         card.make_unreadable(6);
@@ -391,7 +394,7 @@ fn a_block_that_cannot_be_read_does_not_come_and_the_status_tells() {
 }
 
 #[test]
-fn cmd0_loses_a_stream_and_leaves_one_line_and_default_speed() {
+fn cmd0_loses_a_stream_and_restores_one_line_and_default_speed() {
     let mut host = host(|_| ());
     host.start(Width::Four);
     host.command(25, 0).unwrap();
@@ -399,14 +402,14 @@ fn cmd0_loses_a_stream_and_leaves_one_line_and_default_speed() {
     host.command(0, 0);
     host.set_width(Width::One);
     host.start(Width::One);
-    assert_eq!(held(&host, 0), [0; 512]);
+    assert_eq!(stored(&host, 0), [0; 512]);
     host.app(1, 51, 0).unwrap();
     let mut scr = [0; 8];
     assert!(host.read(&mut scr));
     assert_eq!(scr, [2, 0x35, 0, 0, 0, 0, 0, 0]);
 }
 
-/// CMD6; gives the current in mA, what group 1 has and what it is at.
+/// Sends CMD6; returns the current in mA, the functions of group 1 and the selected one.
 fn switch(host: &mut Controller, argument: u32) -> (u16, u16, u8) {
     host.command(6, argument).unwrap();
     let mut status = [0; 64];
@@ -417,15 +420,15 @@ fn switch(host: &mut Controller, argument: u32) -> (u16, u16, u8) {
 }
 
 #[test]
-fn high_speed_is_asked_for_switched_to_and_left() {
+fn high_speed_is_queried_selected_and_left() {
     let mut host = host(|_| ());
     host.start(Width::Four);
     assert_eq!(switch(&mut host, 0x00FF_FFFF), (100, 0x8003, 0));
     assert_eq!(switch(&mut host, 0x00FF_FFF1), (200, 0x8003, 1));
     host.card.set_clock_hz(50_000_000).unwrap();
-    assert_eq!(host.command(13, RCA), None, "it was only asked");
+    assert_eq!(host.command(13, RCA), None, "it was only queried");
     host.card.set_clock_hz(25_000_000).unwrap();
-    // One function that is not there, and nothing changes.
+    // If one function is unsupported, nothing changes.
     assert_eq!(switch(&mut host, 0x80FF_FFF2), (0, 0x8003, 0xF));
     assert_eq!(switch(&mut host, 0x80FF_FF11), (0, 0x8003, 1));
     assert_eq!(switch(&mut host, 0x00FF_FFFF), (100, 0x8003, 0));
@@ -441,11 +444,11 @@ fn high_speed_is_asked_for_switched_to_and_left() {
     assert_eq!(csd[3], 0x5A);
     host.command(7, RCA).unwrap();
     assert_eq!(switch(&mut host, 0x80FF_FFF0), (100, 0x8003, 0));
-    assert_eq!(host.command(13, RCA), None, "too fast again");
+    assert_eq!(host.command(13, RCA), None, "the clock is too high again");
 }
 
 #[test]
-fn impossible_options_are_refused_by_name() {
+fn options_out_of_range_are_rejected_by_name() {
     let profile = Profile::named("class10-16g").unwrap();
     let refused = |options, clock_hz| {
         let card = cardiograph_sim_card::Card::new(&profile, cardiograph_sim_card::Seed::new(1));
@@ -465,7 +468,7 @@ fn impossible_options_are_refused_by_name() {
 }
 
 #[test]
-fn without_power_nothing_is_heard_and_what_was_in_flight_is_old() {
+fn without_power_nothing_is_received_and_blocks_in_flight_are_old() {
     let mut host = ready(|_| ());
     host.command(24, 7).unwrap();
     assert_eq!(host.write(&[1; 512]), Some(CrcStatus::Positive));
@@ -474,7 +477,7 @@ fn without_power_nothing_is_heard_and_what_was_in_flight_is_old() {
     assert!(!host.card.is_busy());
     host.card.power_on();
     host.card.set_width(Width::One);
-    assert_eq!(host.command(55, 0), None, "74 clocks come first");
+    assert_eq!(host.command(55, 0), None, "74 clocks are required first");
     host.start(Width::One);
-    assert_eq!(held(&host, 7), [0; 512]);
+    assert_eq!(stored(&host, 7), [0; 512]);
 }

@@ -3,7 +3,7 @@
 use crate::disk::Image;
 use crate::plan::{Plan, SESSIONS};
 use cardiograph_recorder::{Config, Control, Event, FileId, FlushState, Format, ReadDesk};
-use cardiograph_sim_card::wire::{Copied, Effects, Options, Strikes, Wire};
+use cardiograph_sim_card::wire::{FaultCounts, FaultSchedule, InterruptedCard, Options, Wire};
 use cardiograph_sim_card::{Card, Profile};
 use cardiograph_sim_device::{
     BackgroundTask, Device, Outcome, RunResult, StreamSetup, Watch, card_kind,
@@ -39,7 +39,7 @@ pub struct Setup {
     /// What is asked of it, so many ns after the one before.
     pub asks: Vec<(u64, Ask)>,
     /// What happens to the card.
-    pub strikes: Strikes,
+    pub strikes: FaultSchedule,
     /// Another card that is put in.
     pub exchange: Option<Exchange>,
     /// Whether the card says that it must not be written to.
@@ -105,10 +105,10 @@ pub struct Session {
     pub busies: Vec<(u64, u64)>,
     /// Blocks were read beside the recording.
     pub has_reads: bool,
-    /// Strikes were to come.
+    /// FaultSchedule were to come.
     pub was_struck: bool,
     /// How often they had an effect.
-    pub effects: Effects,
+    pub effects: FaultCounts,
     /// Number of the card that it began with; another one that is put in is the next.
     pub card: usize,
     /// What a card held that was exchanged, and bytes until then.
@@ -176,7 +176,7 @@ impl Session {
             busies: Vec::new(),
             has_reads: false,
             was_struck: false,
-            effects: Effects::default(),
+            effects: FaultCounts::default(),
             card: 0,
             taken_out: None,
         }
@@ -303,7 +303,11 @@ impl Setup {
     ///
     /// # Panics
     /// If there are no streams, or more than four.
-    pub fn run_with_copies(&self, card: Card, clock: &Clock) -> (Card, Session, Vec<Copied>) {
+    pub fn run_with_copies(
+        &self,
+        card: Card,
+        clock: &Clock,
+    ) -> (Card, Session, Vec<InterruptedCard>) {
         let mut device = self.device(card, clock);
         device.config = self.config;
         device.entropy = 7;
@@ -362,7 +366,7 @@ impl Setup {
             Some(match exchange {
                 None => asking,
                 Some(exchange) => Box::pin(async move {
-                    exchange_card(exchange, slot, seed, control, handle, out).await;
+                    swap_card(exchange, slot, seed, control, handle, out).await;
                     asking.await;
                 }),
             })
@@ -382,7 +386,7 @@ impl Setup {
         };
         let flushes = flushes.borrow().clone();
         let count = wire.card().count();
-        let effects = wire.card().effects();
+        let effects = wire.card().fault_counts();
         let plans = self.plans.iter().zip(&begun);
         Session {
             plans: plans
@@ -401,7 +405,7 @@ impl Setup {
                 .asks
                 .iter()
                 .any(|(_, ask)| matches!(ask, Ask::Read(..))),
-            was_struck: self.strikes.next_place() != u64::MAX || self.exchange.is_some(),
+            was_struck: self.strikes.next_byte() != u64::MAX || self.exchange.is_some(),
             effects,
             card: 0,
             taken_out: taken_out.take(),
@@ -416,7 +420,7 @@ struct Borders {
     busies: Vec<(u64, u64)>,
     /// The busy time seen last, and whether it was not over.
     seen: (u64, bool),
-    copies: Vec<Copied>,
+    copies: Vec<InterruptedCard>,
 }
 
 fn border_watch(borders: Rc<RefCell<Borders>>, copies_each: bool) -> Box<Watch> {
@@ -433,7 +437,7 @@ fn border_watch(borders: Rc<RefCell<Borders>>, copies_each: bool) -> Box<Watch> 
         }
         borders.seen = now;
         if copies_each {
-            let copied = card.copied();
+            let copied = card.interrupted_copy();
             // Of those that hold the same the latest counts: most was promised by then.
             borders
                 .copies
@@ -444,7 +448,7 @@ fn border_watch(borders: Rc<RefCell<Borders>>, copies_each: bool) -> Box<Watch> 
 }
 
 /// Takes the card out, and puts another one in.
-async fn exchange_card(
+async fn swap_card(
     exchange: Exchange,
     wire: Wire,
     seed: Seed,
@@ -458,7 +462,7 @@ async fn exchange_card(
     handle.sleep_ns(exchange.after_ns).await;
     let mut other = Card::new(&exchange.profile, seed.child("another card"));
     exchange.image.store(&mut other);
-    let card = wire.card().exchange_card(other);
+    let card = wire.card().swap_card(other);
     let bytes = wire.card().count().bytes;
     taken_out.replace(Some((bytes, Image::of(&card))));
     handle.sleep_ns(exchange.out_ns).await;

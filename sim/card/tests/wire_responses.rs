@@ -1,11 +1,11 @@
-//! What the card answers, byte by byte, to hosts that are right and hosts that are wrong.
+//! Responses of the card over SPI, byte by byte, to correct and wrong hosts.
 
 use cardiograph_sim_card::wire::{Kind, Options, SpiCard, crc};
 use cardiograph_sim_card::{Block, Card, Clock, Profile, Seed};
 
 const BLOCKS: u32 = (64 << 20) / 512;
 
-/// A host that sends what it is told.
+/// A host that sends the given bytes.
 struct Host {
     card: SpiCard,
     clock: Clock,
@@ -22,7 +22,7 @@ fn host(change: impl FnOnce(&mut Options)) -> Host {
     Host { card, clock }
 }
 
-/// A host whose card is ready.
+/// Returns a host whose card is initialised.
 fn ready(change: impl FnOnce(&mut Options)) -> Host {
     let mut host = host(change);
     host.power_up();
@@ -57,7 +57,7 @@ impl Host {
         self.card.write(&frame);
     }
 
-    /// The first byte that is an R1; 0xFF if none comes.
+    /// Returns the first byte that is an R1; 0xFF if there is none.
     fn r1(&mut self) -> u8 {
         let mut bytes = (0..9).map(|_| self.card.exchange(0xFF));
         bytes.find(|byte| byte & 0x80 == 0).unwrap_or(0xFF)
@@ -73,7 +73,7 @@ impl Host {
         self.command(index, argument)
     }
 
-    /// CMD13: both bytes of R2.
+    /// Sends CMD13; returns both bytes of R2.
     fn status(&mut self) -> (u8, u8) {
         (self.command(13, 0), self.card.exchange(0xFF))
     }
@@ -84,19 +84,19 @@ impl Host {
         self.card.write(&sum.to_be_bytes());
     }
 
-    /// A block with its token; the data response.
+    /// Sends a block with its token; returns the data response.
     fn block(&mut self, token: u8, data: &Block) -> u8 {
         self.send_block(token, data, crc::crc16(data));
         self.card.exchange(0xFF) & 0x1F
     }
 
-    /// Bytes of busy until the line is free.
+    /// Returns the number of busy bytes until the card is ready.
     fn wait(&mut self) -> usize {
         let mut bytes = (0..1_000_000).map(|_| self.card.exchange(0xFF));
         bytes.position(|byte| byte == 0xFF).unwrap()
     }
 
-    /// What comes for the first byte that is not silence.
+    /// Returns the first byte that is not filler.
     fn token(&mut self) -> u8 {
         let mut bytes = (0..1_000_000).map(|_| self.card.exchange(0xFF));
         bytes.find(|&byte| byte != 0xFF).unwrap_or(0xFF)
@@ -117,7 +117,7 @@ const CRC_ERROR: u8 = 0b01011;
 const WRITE_ERROR: u8 = 0b01101;
 
 #[test]
-fn nothing_is_heard_before_74_clocks_with_chip_select_high() {
+fn nothing_is_received_before_74_clocks_with_chip_select_high() {
     let mut host = host(|_| ());
     host.card.select(true);
     // Clocks with chip select low do not count.
@@ -134,7 +134,7 @@ fn nothing_is_heard_before_74_clocks_with_chip_select_high() {
 }
 
 #[test]
-fn a_card_on_the_sd_bus_hears_only_cmd0_and_only_whole() {
+fn a_card_in_sd_mode_accepts_only_a_valid_cmd0() {
     let mut host = host(|_| ());
     host.power_up();
     assert_eq!(host.command(8, 0x1AA), 0xFF);
@@ -144,7 +144,7 @@ fn a_card_on_the_sd_bus_hears_only_cmd0_and_only_whole() {
 }
 
 #[test]
-fn until_it_is_ready_a_card_takes_few_commands() {
+fn before_initialisation_a_card_accepts_few_commands() {
     let mut host = host(|_| ());
     host.power_up();
     host.command(0, 0);
@@ -157,7 +157,7 @@ fn until_it_is_ready_a_card_takes_few_commands() {
 }
 
 #[test]
-fn ready_comes_after_its_time_and_is_seen_in_the_ocr() {
+fn initialisation_takes_its_time_and_shows_in_the_ocr() {
     let mut host = host(|options| options.init_us = 5000);
     host.power_up();
     host.command(0, 0);
@@ -172,11 +172,11 @@ fn ready_comes_after_its_time_and_is_seen_in_the_ocr() {
 }
 
 #[test]
-fn a_large_card_waits_for_a_host_that_knows_of_such() {
+fn a_high_capacity_card_waits_for_a_host_that_supports_it() {
     let mut host = host(|_| ());
     host.power_up();
     host.command(0, 0);
-    // Neither without CMD8 nor without the bit.
+    // Neither without CMD8 nor without the capacity bit.
     for cmd8 in [false, true] {
         if cmd8 {
             host.command(8, 0x1AA);
@@ -192,7 +192,7 @@ fn a_large_card_waits_for_a_host_that_knows_of_such() {
 }
 
 #[test]
-fn cmd8_is_illegal_to_version_1_and_echoes_for_the_others() {
+fn version_1_rejects_cmd8_and_others_echo_it() {
     let mut old = host(|options| options.kind = Kind::Version1);
     old.power_up();
     old.command(0, 0);
@@ -202,7 +202,7 @@ fn cmd8_is_illegal_to_version_1_and_echoes_for_the_others() {
     new.power_up();
     new.command(0, 0);
     new.command(8, 0x25A);
-    // A voltage it does not have is not echoed.
+    // An unsupported voltage is not echoed.
     assert_eq!(new.read(4), [0, 0, 0, 0x5A]);
     new.initialise(0);
     new.command(58, 0);
@@ -210,7 +210,7 @@ fn cmd8_is_illegal_to_version_1_and_echoes_for_the_others() {
 }
 
 #[test]
-fn ncr_is_the_silence_before_r1_and_cmd12_has_a_byte_of_stuff_more() {
+fn ncr_filler_bytes_precede_r1_and_cmd12_has_an_additional_stuff_byte() {
     for ncr in 0..=8 {
         let mut host = ready(|options| options.ncr_bytes = ncr);
         host.send(16, 512);
@@ -226,7 +226,7 @@ fn ncr_is_the_silence_before_r1_and_cmd12_has_a_byte_of_stuff_more() {
 }
 
 #[test]
-fn commands_are_checked_when_it_is_on_and_cmd0_and_cmd8_always() {
+fn command_checksums_are_checked_when_on_and_always_for_cmd0_and_cmd8() {
     let mut host = ready(|_| ());
     let broken = [0x50, 0, 0, 2, 0, 0x01];
     host.card.write(&broken);
@@ -242,7 +242,7 @@ fn commands_are_checked_when_it_is_on_and_cmd0_and_cmd8_always() {
 }
 
 #[test]
-fn a_block_is_checked_when_it_is_on() {
+fn block_checksums_are_checked_when_on() {
     let mut host = ready(|_| ());
     host.command(24, 5);
     host.send_block(START, &[1; 512], 0xFFFF);
@@ -257,17 +257,17 @@ fn a_block_is_checked_when_it_is_on() {
 }
 
 #[test]
-fn a_block_written_is_read_back() {
+fn a_written_block_is_read_back() {
     for kind in [Kind::Version1, Kind::Standard, Kind::High] {
         let mut host = ready(|options| options.kind = kind);
-        let place = if kind == Kind::High { 9 } else { 9 * 512 };
-        assert_eq!(host.command(24, place), 0);
-        // Bytes between the answer and the token do not matter.
+        let byte = if kind == Kind::High { 9 } else { 9 * 512 };
+        assert_eq!(host.command(24, byte), 0);
+        // Filler bytes between response and token do not matter.
         host.read(3);
         assert_eq!(host.block(START, &[7; 512]), ACCEPTED);
         host.wait();
         assert_eq!(host.stored(9), [7; 512]);
-        assert_eq!(host.command(17, place), 0);
+        assert_eq!(host.command(17, byte), 0);
         assert_eq!(host.token(), START);
         let data = host.read(514);
         assert_eq!(data[..512], [7; 512]);
@@ -277,17 +277,17 @@ fn a_block_written_is_read_back() {
 }
 
 #[test]
-fn a_stream_is_durable_when_the_busy_after_its_stop_token_has_ended() {
+fn a_stream_is_durable_when_busy_after_its_stop_token_has_ended() {
     let mut host = ready(|_| ());
     assert_eq!(host.command(25, 0), 0);
     for value in 1..=10 {
         assert_eq!(host.block(START_OF_MANY, &[value; 512]), ACCEPTED);
         host.wait();
     }
-    // The first page is whole, the second is in RAM only.
+    // The first page is complete, the second is only in RAM.
     assert_eq!((host.stored(7), host.stored(8)), ([8; 512], [0; 512]));
     host.card.write(&[STOP]);
-    // Not defined: free before it is busy.
+    // Undefined byte: ready before it is busy.
     assert_eq!(host.read(2), [0xFF, 0x00]);
     assert!(host.wait() > 0);
     assert_eq!(host.stored(9), [10; 512]);
@@ -297,7 +297,7 @@ fn a_stream_is_durable_when_the_busy_after_its_stop_token_has_ended() {
 }
 
 #[test]
-fn a_stream_is_also_ended_by_cmd12_and_lost_by_cmd0() {
+fn cmd12_ends_a_stream_too_and_cmd0_loses_it() {
     let mut host = ready(|_| ());
     host.command(25, 0);
     host.block(START_OF_MANY, &[1; 512]);
@@ -313,7 +313,7 @@ fn a_stream_is_also_ended_by_cmd12_and_lost_by_cmd0() {
 }
 
 #[test]
-fn a_stream_with_a_broken_block_takes_no_more() {
+fn a_stream_accepts_no_block_after_a_corrupted_one() {
     let mut host = ready(|_| ());
     host.command(59, 1);
     host.command(25, 0);
@@ -330,7 +330,7 @@ fn a_stream_with_a_broken_block_takes_no_more() {
 }
 
 #[test]
-fn a_busy_card_hears_nothing_whether_selected_or_not() {
+fn a_busy_card_ignores_commands_selected_or_not() {
     let mut host = ready(|_| ());
     host.command(24, 0);
     host.block(START, &[1; 512]);
@@ -346,7 +346,7 @@ fn a_busy_card_hears_nothing_whether_selected_or_not() {
 }
 
 #[test]
-fn the_command_after_a_stop_token_is_lost_if_only_one_byte_is_looked_at() {
+fn the_command_after_a_stop_token_is_lost_if_only_one_byte_is_polled() {
     let mut host = ready(|_| ());
     host.command(25, 0);
     host.block(START_OF_MANY, &[1; 512]);
@@ -360,12 +360,12 @@ fn the_command_after_a_stop_token_is_lost_if_only_one_byte_is_looked_at() {
 }
 
 #[test]
-fn addresses_past_the_end_are_refused_and_transfers_across_it_end_there() {
+fn addresses_past_the_end_are_rejected_and_transfers_end_there() {
     let mut host = ready(|_| ());
     for index in [17, 18, 24, 25, 32] {
         assert_eq!(host.command(index, BLOCKS), 0x40, "CMD{index}");
         assert_eq!(host.status(), (0, 0x80));
-        assert_eq!(host.status(), (0, 0), "it is clear once it is read");
+        assert_eq!(host.status(), (0, 0), "reading the status clears it");
     }
     assert_eq!(host.command(18, BLOCKS - 1), 0);
     assert_eq!(host.token(), START);
@@ -384,7 +384,7 @@ fn addresses_past_the_end_are_refused_and_transfers_across_it_end_there() {
 }
 
 #[test]
-fn standard_cards_read_parts_of_blocks_and_write_whole_ones() {
+fn standard_cards_read_partial_blocks_and_write_whole_ones() {
     let mut host = ready(|options| options.kind = Kind::Standard);
     let data: Block = std::array::from_fn(|i| i as u8);
     host.command(24, 512);
@@ -398,7 +398,7 @@ fn standard_cards_read_parts_of_blocks_and_write_whole_ones() {
     assert_eq!(host.read(16), data[33..49]);
     let sum = host.read(2);
     assert_eq!(sum, crc::crc16(&data[33..49]).to_be_bytes());
-    // Across two blocks of the card; and writing is for whole ones.
+    // Reads must not cross card blocks, and writes must be whole blocks.
     assert_eq!(host.command(17, 512 - 8), 0b10_0000);
     assert_eq!(host.command(24, 512), 0x40);
     host.command(16, 512);
@@ -407,7 +407,7 @@ fn standard_cards_read_parts_of_blocks_and_write_whole_ones() {
 }
 
 #[test]
-fn a_protected_card_says_so_and_changes_nothing() {
+fn a_write_protected_card_reports_it_and_changes_nothing() {
     let mut host = ready(|options| options.write_protected = true);
     host.command(24, 0);
     assert_eq!(host.block(START, &[1; 512]), WRITE_ERROR);
@@ -420,7 +420,7 @@ fn a_protected_card_says_so_and_changes_nothing() {
 }
 
 #[test]
-fn blocks_are_erased_in_order_only() {
+fn the_erase_sequence_must_be_in_order() {
     let mut host = ready(|_| ());
     for block in 0..4 {
         host.command(24, block);
@@ -431,7 +431,7 @@ fn blocks_are_erased_in_order_only() {
     assert_eq!(host.command(38, 0), 0b1_0000);
     host.command(32, 1);
     host.command(33, 2);
-    // Any other command ends the sequence, and says so once.
+    // Any other command aborts the sequence, which the card reports once.
     assert_eq!(host.command(16, 512), 0b10);
     assert_eq!(host.command(38, 0), 0b1_0000);
     host.command(32, 2);
@@ -447,22 +447,22 @@ fn blocks_are_erased_in_order_only() {
 }
 
 #[test]
-fn what_is_not_known_is_illegal_and_cmd12_out_of_turn_is_too() {
+fn unknown_commands_are_illegal_and_so_is_cmd12_outside_a_transfer() {
     let mut host = ready(|_| ());
     for index in [1, 6, 7, 27, 28, 42, 56, 63] {
         assert_eq!(host.command(index, 0), 0b100, "CMD{index}");
     }
     assert_eq!(host.command(12, 0), 0b100);
-    // After CMD55 a number of no application command is that of the usual one.
+    // After CMD55, the number of no application command means the usual command.
     assert_eq!(host.app(16, 512), 0);
-    // CMD55 counts for one command only.
+    // CMD55 applies to one command only.
     host.command(55, 0);
     host.command(16, 512);
     assert_eq!(host.command(41, 0), 0b100);
 }
 
 #[test]
-fn while_data_is_due_only_a_stop_or_a_reset_is_taken() {
+fn during_a_read_only_a_stop_or_a_reset_is_accepted() {
     let mut host = ready(|_| ());
     host.command(24, 0);
     assert_eq!(host.command(17, 0), 0b100);
@@ -476,7 +476,7 @@ fn while_data_is_due_only_a_stop_or_a_reset_is_taken() {
 }
 
 #[test]
-fn a_command_cut_short_by_chip_select_is_forgotten() {
+fn deasserting_chip_select_discards_an_incomplete_command() {
     let mut host = ready(|_| ());
     host.card.write(&[0x51, 0, 0]);
     host.card.select(false);
@@ -485,7 +485,7 @@ fn a_command_cut_short_by_chip_select_is_forgotten() {
 }
 
 #[test]
-fn impossible_options_are_refused_by_name() {
+fn options_out_of_range_are_rejected_by_name() {
     let refused = |change: fn(&mut Options), blocks_bytes: u64, clock_hz| {
         let mut profile = Profile::named("class10-16g").unwrap();
         profile.capacity_bytes = blocks_bytes;

@@ -1,19 +1,20 @@
-//! The bytes of a card, kept only where they are not zero. Clones share chunks until one of them writes.
+//! The bytes of a card, stored sparsely: chunks that are all zero take no memory, and clones share chunks until
+//! one of them writes.
 
 use crate::BLOCK_BYTES;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Blocks kept together.
+/// Blocks per chunk.
 const CHUNK_BLOCKS: u64 = 8;
 const CHUNK_BYTES: usize = CHUNK_BLOCKS as usize * BLOCK_BYTES;
 
 #[derive(Clone, Default)]
-pub(crate) struct Medium {
+pub(crate) struct Storage {
     chunks: HashMap<u64, Arc<[u8; CHUNK_BYTES]>>,
 }
 
-impl Medium {
+impl Storage {
     pub(crate) fn read(&self, block: u64, data: &mut [u8; BLOCK_BYTES]) {
         match self.chunks.get(&(block / CHUNK_BLOCKS)) {
             Some(chunk) => data.copy_from_slice(&chunk[range(block)]),
@@ -33,9 +34,9 @@ impl Medium {
     }
 
     /// Returns true if all blocks are the same.
-    pub(crate) fn is_same(&self, other: &Medium) -> bool {
+    pub(crate) fn is_same(&self, other: &Storage) -> bool {
         let zeros = [0; CHUNK_BYTES];
-        let is_in = |one: &Medium, other: &Medium| {
+        let is_in = |one: &Storage, other: &Storage| {
             one.chunks
                 .iter()
                 .all(|(key, chunk)| match other.chunks.get(key) {
@@ -46,13 +47,13 @@ impl Medium {
         is_in(self, other) && is_in(other, self)
     }
 
-    /// Makes blocks zero again; costs no more than what is stored.
+    /// Sets blocks to zero; the time taken depends only on the amount of data stored.
     pub(crate) fn erase(&mut self, blocks: std::ops::Range<u64>) {
         self.chunks.retain(|key, chunk| {
             let first = key * CHUNK_BLOCKS;
             let from = blocks.start.clamp(first, first + CHUNK_BLOCKS) - first;
             let to = blocks.end.clamp(first, first + CHUNK_BLOCKS) - first;
-            // A whole chunk goes; only a part of one has to be cleared.
+            // Whole chunks are dropped below; only parts of a chunk have to be cleared.
             if from < to && to - from < CHUNK_BLOCKS {
                 Arc::make_mut(chunk)[from as usize * BLOCK_BYTES..to as usize * BLOCK_BYTES]
                     .fill(0);

@@ -143,10 +143,7 @@ impl History<'_> {
     fn end_of_closed(&self, number: usize, of: usize, id: FileId) -> Result<Option<u64>, String> {
         let session = &self.sessions[number];
         let (track, streams) = session.track_of(of);
-        let closed = |said: &Said| match said.event {
-            Event::Closed { record, .. } | Event::Recovered { record } if record.id == id => true,
-            _ => false,
-        };
+        let closed = |said: &Said| matches!(said.event, Event::Closed { record, .. } | Event::Recovered { record } if record.id == id);
         let later = self.sessions[number..].iter();
         if !later.flat_map(|session| &session.said).any(closed) {
             return Err(format!("{id} was removed and had not been closed"));
@@ -384,7 +381,7 @@ pub(crate) fn is_full(why: &str) -> bool {
 /// What it says.
 pub fn fsck(disk: &impl Disk, volume: &Volume, name: &str) -> Result<(), String> {
     use std::os::unix::fs::FileExt;
-    let path = std::env::temp_dir().join(format!("storm-{}-{name}.img", std::process::id()));
+    let path = std::env::temp_dir().join(format!("power-cut-{}-{name}.img", std::process::id()));
     let made = std::fs::File::create(&path).and_then(|file| {
         let blocks = volume.blocks();
         file.set_len((blocks.end - blocks.start) * 512)?;

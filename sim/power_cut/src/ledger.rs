@@ -34,7 +34,7 @@ impl Ledger {
         let folder = PathBuf::from(root).join("benchmarks/runs");
         let version =
             |path: &str| capture("git", &["rev-parse", "--short=10", &format!("HEAD:{path}")]);
-        let versions = [version("core/recorder/src")?, version("sim/storm/src")?];
+        let versions = [version("core/recorder/src")?, version("sim/power_cut/src")?];
         let days = SystemTime::now().duration_since(UNIX_EPOCH);
         let days = days.map_or(0, |since| since.as_secs() / 86_400);
         let mut ledger = Ledger {

@@ -1,9 +1,9 @@
 //! One seed, one card, to the last byte: on one thread and on eight.
 
-use cardiograph_sim_card::wire::{Strike, Strikes};
-use cardiograph_sim_storm::case::{Scene, cuts_of};
-use cardiograph_sim_storm::disk::Image;
-use cardiograph_sim_storm::session::Setup;
+use cardiograph_sim_card::wire::{Fault, FaultSchedule};
+use cardiograph_sim_power_cut::case::{Scene, cuts_of};
+use cardiograph_sim_power_cut::disk::Image;
+use cardiograph_sim_power_cut::session::Setup;
 use cardiograph_sim_world::Clock;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,8 +14,8 @@ const WORLDS: u64 = 200;
 fn cut_card(number: u64) -> (Image, String) {
     let scene = Scene::short().unwrap();
     let (_, uncut) = scene.setup.run(scene.card(), &Clock::default());
-    let mut strikes = Strikes::default();
-    strikes.add(cuts_of(&uncut, number)[0], Strike::PowerCut);
+    let mut strikes = FaultSchedule::default();
+    strikes.add(cuts_of(&uncut, number)[0], Fault::PowerCut);
     let setup = Setup {
         strikes,
         ..scene.setup.clone()

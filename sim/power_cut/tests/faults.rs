@@ -2,19 +2,19 @@
 
 use cardiograph_recorder::{Config, Event, Format, WhenFull, Window};
 use cardiograph_sim_card::Card;
-use cardiograph_sim_card::wire::{Mix, Strike, Strikes};
-use cardiograph_sim_storm::case::{Scene, run_scene};
-use cardiograph_sim_storm::disk::{Disk, Image};
-use cardiograph_sim_storm::plan::{Plan, SMALL};
-use cardiograph_sim_storm::session::{End, Said, Session, Setup};
+use cardiograph_sim_card::wire::{Fault, FaultMix, FaultSchedule};
+use cardiograph_sim_power_cut::case::{Scene, run_scene};
+use cardiograph_sim_power_cut::disk::{Disk, Image};
+use cardiograph_sim_power_cut::plan::{Plan, SMALL};
+use cardiograph_sim_power_cut::session::{End, Said, Session, Setup};
 use cardiograph_sim_world::{Clock, Seed};
 use std::ops::Range;
 
-/// Strikes the devices of some scenes from their first file on, since what comes before takes most of the
+/// FaultSchedule the devices of some scenes from their first file on, since what comes before takes most of the
 /// bytes of a short recording; each is judged. Returns how often the strikes had an effect, as `count` says.
 fn strike_scenes(
     scenes: Range<u64>,
-    strikes: impl Fn(Seed, Range<u64>) -> Strikes,
+    strikes: impl Fn(Seed, Range<u64>) -> FaultSchedule,
     count: impl Fn(&Session) -> u64,
 ) -> u64 {
     let counts = scenes.map(|number| {
@@ -32,8 +32,8 @@ fn strike_scenes(
     counts.sum()
 }
 
-fn at_random(mix: Mix) -> impl Fn(Seed, Range<u64>) -> Strikes {
-    move |seed, places| Strikes::random(seed, &mix, places)
+fn at_random(mix: FaultMix) -> impl Fn(Seed, Range<u64>) -> FaultSchedule {
+    move |seed, places| FaultSchedule::random(seed, &mix, places)
 }
 
 fn times_lost(session: &Session) -> u64 {
@@ -48,10 +48,10 @@ fn times_back(session: &Session) -> u64 {
 
 #[test]
 fn flipped_bits_in_both_directions() {
-    let mix = Mix {
+    let mix = FaultMix {
         flips_to_card: 30,
         flips_to_host: 30,
-        ..Mix::default()
+        ..FaultMix::default()
     };
     let flips = strike_scenes(100..130, at_random(mix), |session| {
         session
@@ -65,9 +65,9 @@ fn flipped_bits_in_both_directions() {
 
 #[test]
 fn lost_commands() {
-    let mix = Mix {
+    let mix = FaultMix {
         lost_commands: 20,
-        ..Mix::default()
+        ..FaultMix::default()
     };
     let lost = strike_scenes(200..220, at_random(mix), |session| {
         session.effects.lost_commands
@@ -78,22 +78,22 @@ fn lost_commands() {
 #[test]
 fn a_card_that_is_busy_for_two_seconds() {
     let busy = |seed: Seed, places: Range<u64>| {
-        let mut strikes = Strikes::default();
+        let mut strikes = FaultSchedule::default();
         let extra_ns = 2_000_000_000;
         let place = places.start + seed.stream("busy").below(places.end - places.start);
-        strikes.add(place, Strike::Busy { extra_ns });
+        strikes.add(place, Fault::Busy { extra_ns });
         strikes
     };
-    let busies = strike_scenes(300..320, busy, |session| session.effects.busies);
+    let busies = strike_scenes(300..320, busy, |session| session.effects.long_busies);
     assert!(busies >= 15, "{busies} times it was busy for longer");
 }
 
 #[test]
 fn a_card_that_is_pulled_and_put_back() {
-    let mix = Mix {
+    let mix = FaultMix {
         pulls: 2,
         out_ns_max: 700_000_000,
-        ..Mix::default()
+        ..FaultMix::default()
     };
     let pulls = |session: &Session| session.effects.power_losses;
     let pulled = strike_scenes(400..410, at_random(mix), pulls);
@@ -104,15 +104,15 @@ fn a_card_that_is_pulled_and_put_back() {
 
 #[test]
 fn all_of_it_together() {
-    let mix = Mix {
+    let mix = FaultMix {
         pulls: 1,
         out_ns_max: 300_000_000,
         lost_commands: 10,
         flips_to_card: 20,
         flips_to_host: 20,
-        busies: 3,
+        long_busies: 3,
         extra_ns_max: 600_000_000,
-        ..Mix::default()
+        ..FaultMix::default()
     };
     let effects = strike_scenes(500..530, at_random(mix), |session| session.effects.total());
     assert!(effects >= 30 * 25, "{effects} strikes had an effect");
@@ -121,9 +121,9 @@ fn all_of_it_together() {
 #[test]
 fn a_card_that_is_pulled_for_good() {
     let pulled = |seed: Seed, places: Range<u64>| {
-        let mut strikes = Strikes::default();
+        let mut strikes = FaultSchedule::default();
         let place = places.start + seed.stream("pull").below(places.end - places.start);
-        strikes.add(place, Strike::PowerCut);
+        strikes.add(place, Fault::PowerCut);
         strikes
     };
     let lost = strike_scenes(600..620, pulled, times_lost);
@@ -180,7 +180,7 @@ fn full(seed: u64, when_full: WhenFull) -> Scene {
         },
         plans: plans.collect(),
         asks: Vec::new(),
-        strikes: Strikes::default(),
+        strikes: FaultSchedule::default(),
         exchange: None,
         write_protected: false,
         stops_without_power: false,
@@ -193,7 +193,7 @@ fn full(seed: u64, when_full: WhenFull) -> Scene {
 #[test]
 fn a_full_card_is_told_and_all_that_comes_then_is_counted() {
     for seed in 0..3 {
-        let session = full(seed, WhenFull::Wait).struck(&Strikes::default());
+        let session = full(seed, WhenFull::Wait).struck(&FaultSchedule::default());
         let session = session.unwrap_or_else(|why| panic!("seed {seed}: {why}"));
         assert!(session.is_full());
         let End::Done(streams) = session.end else {
@@ -206,7 +206,7 @@ fn a_full_card_is_told_and_all_that_comes_then_is_counted() {
 #[test]
 fn the_oldest_recordings_give_way_and_nothing_is_lost() {
     for seed in 0..3 {
-        let session = full(seed, WhenFull::RemoveOldest).struck(&Strikes::default());
+        let session = full(seed, WhenFull::RemoveOldest).struck(&FaultSchedule::default());
         let session = session.unwrap_or_else(|why| panic!("seed {seed}: {why}"));
         let is_removed = |event| matches!(event, Event::Removed { .. });
         let removed = session.said.iter().filter(|said| is_removed(said.event));

@@ -1,4 +1,4 @@
-//! The storm: power is cut at any byte of a data logger's life, and the card is judged.
+//! The power-cut test: power is cut at any byte of a data logger's life, and the card is judged.
 //!
 //! ```text
 //!   seed ──> Scene: a formatted card, files of others, a device ──> uncut: its bytes and events

@@ -1,14 +1,14 @@
 //! Cuts the power in as many cases as asked for, on all cores.
 
-use cardiograph_sim_storm::case::{CASES_OF_SETUP, Outcome, Scene, run_scene};
-use cardiograph_sim_storm::ledger::{BLOCK_CASES, Ledger};
+use cardiograph_sim_power_cut::case::{CASES_OF_SETUP, Outcome, Scene, run_scene};
+use cardiograph_sim_power_cut::ledger::{BLOCK_CASES, Ledger};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-const USAGE: &str = "usage: cargo xtask storm [--cuts N] [--seed S] | --replay SEED \
+const USAGE: &str = "usage: cargo xtask power-cut [--cuts N] [--seed S] | --replay SEED \
                      | --cases FROM..TO | --every-write [EVERY]; [--threads N]";
 /// As many failures are told in full.
 const TOLD_MAX: u64 = 10;
@@ -41,7 +41,7 @@ fn main() -> ExitCode {
     let tally = match task {
         Task::Cases(seeds) => {
             let count = seeds.end - seeds.start;
-            println!("storm: {count} cases from seed {}", seeds.start);
+            println!("power-cut test: {count} cases from seed {}", seeds.start);
             cases(&seeds, threads)
         }
         Task::Blocks(seeds) => match blocks(seeds, threads) {
@@ -161,7 +161,7 @@ fn one_scene(scene: u64, asked: &Range<u64>, tally: &Mutex<Tally>) {
     let seeds = first..((scene + 1) * CASES_OF_SETUP).min(asked.end);
     let count = seeds.end - seeds.start;
     let noted = AtomicU64::new(0);
-    let again = |seed| format!("\n  again: cargo xtask storm --replay {seed}\n");
+    let again = |seed| format!("\n  again: cargo xtask power-cut --replay {seed}\n");
     let run = || {
         run_scene(scene, seeds, |seed, result| {
             noted.fetch_add(1, Ordering::Relaxed);
@@ -177,7 +177,7 @@ fn one_scene(scene: u64, asked: &Range<u64>, tally: &Mutex<Tally>) {
     note(
         Err(format!(
             "{why}\n  in scene {scene}, after {noted} of its {count} cases\n  \
-             again: cargo xtask storm --seed {first} --cuts {count}\n"
+             again: cargo xtask power-cut --seed {first} --cuts {count}\n"
         )),
         tally,
     );
@@ -187,7 +187,7 @@ fn one_scene(scene: u64, asked: &Range<u64>, tally: &Mutex<Tally>) {
 /// these cuts what follows too.
 fn every_write(every: u64, threads: usize) -> Tally {
     let tally = Mutex::new(Tally::default());
-    let told = |why| format!("{why}\n  again: cargo xtask storm --every-write {every}\n");
+    let told = |why| format!("{why}\n  again: cargo xtask power-cut --every-write {every}\n");
     for (name, scene) in [("short", Scene::short()), ("shared", Scene::shared())] {
         let prepared = scene.and_then(|scene| {
             let uncut = scene.uncut()?;
@@ -221,7 +221,7 @@ fn every_write(every: u64, threads: usize) -> Tally {
             note(result.map_err(told), &tally);
         });
         println!(
-            "storm: {name}: {} borders, {} cuts that leave something else, {} second cuts after 1 of {every}",
+            "power-cut test: {name}: {} borders, {} cuts that leave something else, {} second cuts after 1 of {every}",
             uncut.borders.len(),
             copies.len(),
             seconds.into_inner()

@@ -9,7 +9,7 @@ use crate::session::{Ask, End, Exchange, Session, Setup};
 use cardiograph_recorder::{
     Config, DosTime, Event, FatVolume, Format, StartError, WhenFull, Window, recover,
 };
-use cardiograph_sim_card::wire::{Copied, Mix, Strike, Strikes};
+use cardiograph_sim_card::wire::{Fault, FaultMix, FaultSchedule, InterruptedCard};
 use cardiograph_sim_card::{Card, Profile};
 use cardiograph_sim_world::{Clock, Random, Seed};
 use std::collections::BTreeMap;
@@ -98,7 +98,7 @@ impl Scene {
     /// # Errors
     /// What is wrong already: a recording without any fault.
     pub fn random(number: u64) -> Result<Scene, String> {
-        let seed = Seed::new(number).child("storm");
+        let seed = Seed::new(number).child("power-cut");
         let random = &mut seed.stream("scene");
         let volumes = [(64, 512), (64, 2048), (64, 4096), (64, 8192), (128, 1024)];
         let (card_mib, cluster_bytes) = pick(random, &volumes);
@@ -190,7 +190,7 @@ impl Scene {
             },
             plans: plans.collect(),
             asks: vec![(70_000_000, Ask::Roll)],
-            strikes: Strikes::default(),
+            strikes: FaultSchedule::default(),
             exchange: None,
             write_protected: false,
             stops_without_power: true,
@@ -220,7 +220,7 @@ impl Scene {
             },
             plans: plans.collect(),
             asks: vec![(40_000_000, Ask::Flush)],
-            strikes: Strikes::default(),
+            strikes: FaultSchedule::default(),
             exchange: None,
             write_protected: false,
             stops_without_power: true,
@@ -235,7 +235,7 @@ impl Scene {
     ///
     /// # Errors
     /// What is wrong.
-    pub fn struck(&self, strikes: &Strikes) -> Result<Session, String> {
+    pub fn struck(&self, strikes: &FaultSchedule) -> Result<Session, String> {
         let clock = Clock::default();
         let setup = Setup {
             strikes: strikes.clone(),
@@ -303,18 +303,18 @@ impl Scene {
         let seed = Seed::new(seed).child("struck");
         let random = &mut seed.stream("mix");
         let mut some = |most: u64| random.below(most + 1) as u32;
-        let mix = Mix {
+        let mix = FaultMix {
             power_cuts: some(1) * some(1),
             pulls: some(2),
             out_ns_max: 300_000_000,
             lost_commands: some(4),
             flips_to_card: some(8),
             flips_to_host: some(8),
-            busies: some(2),
+            long_busies: some(2),
             extra_ns_max: 600_000_000,
         };
         let places = uncut.first_file_byte().min(uncut.bytes - 1)..uncut.bytes;
-        let strikes = Strikes::random(seed, &mix, places);
+        let strikes = FaultSchedule::random(seed, &mix, places);
         let session = self.struck(&strikes);
         let session = session.map_err(|why| format!("{why}\n  {strikes:?}"))?;
         Ok(Outcome {
@@ -381,16 +381,16 @@ impl Scene {
     }
 
     /// The card as power cuts before these bytes leave it, in their order.
-    pub fn copies(&self, bytes: impl IntoIterator<Item = u64>) -> Vec<Copied> {
+    pub fn copies(&self, bytes: impl IntoIterator<Item = u64>) -> Vec<InterruptedCard> {
         let mut setup = self.setup.clone();
-        let strikes = bytes.into_iter().map(|byte| (byte, Strike::Copy));
-        setup.strikes = Strikes::default();
+        let strikes = bytes.into_iter().map(|byte| (byte, Fault::Copy));
+        setup.strikes = FaultSchedule::default();
         setup.strikes.extend(strikes);
         setup.run_with_copies(self.card(), &Clock::default()).2
     }
 
     /// The card wherever a power cut leaves something else on it.
-    pub fn copies_each(&self) -> Vec<Copied> {
+    pub fn copies_each(&self) -> Vec<InterruptedCard> {
         let mut setup = self.setup.clone();
         setup.copies_each = true;
         setup.run_with_copies(self.card(), &Clock::default()).2
@@ -403,7 +403,7 @@ impl Scene {
     pub fn first_cut<'a>(
         &'a self,
         uncut: &Arc<Session>,
-        copied: &Copied,
+        copied: &InterruptedCard,
     ) -> Result<Chain<'a>, String> {
         let mut chain = Chain {
             scene: self,
@@ -440,7 +440,7 @@ impl Scene {
     fn case(
         &self,
         uncut: &Arc<Session>,
-        copied: &Copied,
+        copied: &InterruptedCard,
         more: &[u64],
         asks_fsck: bool,
     ) -> Result<Outcome, String> {
@@ -492,7 +492,7 @@ pub struct Chain<'a> {
 
 impl Chain<'_> {
     /// Takes a power cut into the history, and judges what it left.
-    fn cut(&mut self, uncut: &Arc<Session>, copied: &Copied) -> Result<(), String> {
+    fn cut(&mut self, uncut: &Arc<Session>, copied: &InterruptedCard) -> Result<(), String> {
         self.card = copied.card.clone();
         self.clock = Clock::default();
         self.clock.advance_to_ns(copied.at_ns);
@@ -546,7 +546,7 @@ impl Chain<'_> {
     /// What is wrong.
     pub fn cut_again(&mut self, byte: u64) -> Result<(), String> {
         let mut setup = self.next_setup();
-        setup.strikes.add(byte, Strike::Copy);
+        setup.strikes.add(byte, Fault::Copy);
         let (card, session, copies) = setup.run_with_copies(self.card.clone(), &self.clock);
         match copies.first() {
             Some(copied) => self.cut(&Arc::new(session), copied),
@@ -651,7 +651,7 @@ fn random_setup(seed: Seed, volume: &Volume, random: &mut Random) -> Setup {
         asks: asks.collect(),
         config,
         plans,
-        strikes: Strikes::default(),
+        strikes: FaultSchedule::default(),
         exchange: None,
         write_protected: false,
         stops_without_power: true,
@@ -667,7 +667,7 @@ fn again(setup: &Setup, seconds: f64, random: &mut Random) -> Setup {
         plans: plans.collect(),
         asks: Vec::new(),
         exchange: None,
-        strikes: Strikes::default(),
+        strikes: FaultSchedule::default(),
         ..setup.clone()
     }
 }
