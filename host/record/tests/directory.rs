@@ -2,7 +2,7 @@
 
 use cardiograph_record::{
     Access, DirectoryError, DirectoryStream, Feed, Lines, LiveError, LiveFeed, LiveProgress,
-    LiveResult, LiveSetup, LiveStreaming, StreamError, block_on, line, open_directory,
+    LiveResult, LiveSetup, LiveStreaming, Repair, StreamError, block_on, line, open_directory,
     record_in_directory, stream_in_directory,
 };
 use cardiograph_recorder::{
@@ -445,6 +445,64 @@ fn files_of_other_programs_are_not_mistaken_for_unfinished_ones() {
         let bytes = fs::read(directory.path().join(&name)).unwrap();
         assert_eq!(bytes, b"foreign, without a line end", "{name}");
     }
+}
+
+/// Recovers a directory; returns the names in the list of repairs.
+fn repairs(directory: &Path, access: Access) -> Vec<Repair> {
+    let (mut card, mut volume) = open_directory(directory, access).unwrap();
+    block_on(recover(&mut volume, &mut card, |_, _| ())).unwrap();
+    volume.take_repairs()
+}
+
+#[test]
+fn only_provable_recordings_are_renamed_or_removed() {
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let at = |name: &str| directory.path().join(name);
+    fs::create_dir(at("REC00000")).unwrap();
+    let mut behind = vec![0; 1 << 20];
+    behind[700_000] = 1;
+    let ours = "time_us,x\r\n,,\"#file number=2 first=0 at_us=1 settings=a,b\"\r\n1,2\r\n";
+    for (name, bytes) in [
+        ("REC00000/REC00001.CSV.part", &b"a user report\n"[..]),
+        ("REC00000/REC00002.CSV.part", ours.as_bytes()),
+        ("REC00000/REC00003.CSV.part", &[0; 2048]),
+        ("REC00000/REC00005.CSV.part", &behind),
+        (".cardiograph-0-REC-CSV.part", &behind),
+        (".cardiograph-1-REC-CSV.part", &[0; 2048]),
+        (".cardiograph-01-REC-CSV.part", &[0; 2048]),
+        (".cardiograph-2-REC-CSV.part", &[0; 2047]),
+    ] {
+        fs::write(at(name), bytes).unwrap();
+    }
+    for name in ["REC00000/REC00004.CSV.part", ".cardiograph-3-REC-CSV.part"] {
+        std::os::unix::fs::symlink(at(".cardiograph-1-REC-CSV.part"), at(name)).unwrap();
+    }
+    let before = files(directory.path());
+    let expected = [
+        Repair::LeftAlone(".cardiograph-0-REC-CSV.part".to_string()),
+        Repair::LeftAlone(".cardiograph-2-REC-CSV.part".to_string()),
+        Repair::LeftAlone(".cardiograph-3-REC-CSV.part".to_string()),
+        Repair::LeftAlone("REC00000/REC00001.CSV.part".to_string()),
+        Repair::Renamed("REC00000/REC00002.CSV".to_string(), ours.len() as u64),
+        Repair::LeftAlone("REC00000/REC00005.CSV.part".to_string()),
+        Repair::Removed(".cardiograph-1-REC-CSV.part".to_string()),
+        Repair::Removed("REC00000/REC00003.CSV.part".to_string()),
+    ];
+    assert_eq!(repairs(directory.path(), Access::DryRun), expected);
+    assert_eq!(files(directory.path()), before, "the dry run changed files");
+    assert_eq!(repairs(directory.path(), Access::Recover), expected);
+    for name in ["REC00000/REC00004.CSV.part", ".cardiograph-3-REC-CSV.part"] {
+        assert!(at(name).is_symlink(), "{name}");
+        fs::remove_file(at(name)).unwrap();
+    }
+    let mut left = before;
+    left.retain(|name, _| !name.contains("04.") && !name.contains("-3-"));
+    let renamed = left.remove("REC00000/REC00002.CSV.part").unwrap();
+    left.insert("REC00000/REC00002.CSV".to_string(), renamed);
+    left.remove(".cardiograph-1-REC-CSV.part");
+    left.remove("REC00000/REC00003.CSV.part");
+    left.insert(".cardiograph.lock".to_string(), Vec::new());
+    assert_eq!(files(directory.path()), left);
 }
 
 /// Returns the number of unfinished files with lines.

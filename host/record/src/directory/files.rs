@@ -4,7 +4,7 @@ use super::names::{
     PART, final_name, folder_of, parse_folder, parse_prepared, parse_recording, prepared_name,
 };
 use super::unfinished::{PartFile, Unfinished};
-use super::{Access, DirectoryError, Folder, sync};
+use super::{Access, DirectoryError, Folder, Repair, sync};
 use cardiograph_card::BLOCK_BYTES;
 use cardiograph_recorder::{FileId, Request};
 use rustix::fs::{CWD, FallocateFlags, RenameFlags, fallocate, renameat_with};
@@ -120,6 +120,15 @@ impl Folder {
         Ok(())
     }
 
+    /// Notes that recovery removes an unfinished file.
+    pub(super) fn note_removal(&mut self, slot: usize) -> Result<(), DirectoryError> {
+        let name = self.name_in(&self.unfinished(slot)?.path);
+        if self.access != Access::Record {
+            self.repairs.push(Repair::Removed(name));
+        }
+        Ok(())
+    }
+
     /// Removes an unfinished file.
     pub(super) fn discard(&mut self, slot: usize) -> Result<(), DirectoryError> {
         self.stream.take_if(|(open, _)| *open == slot);
@@ -143,6 +152,7 @@ impl Folder {
     /// each prefix.
     pub(super) fn scan(&mut self) -> Result<BTreeMap<[u8; 3], u32>, DirectoryError> {
         self.files = Default::default();
+        self.repairs.clear();
         let mut next_numbers = BTreeMap::new();
         for name in names_in(&self.path)? {
             if let Some(names) = parse_prepared(&name) {
@@ -175,8 +185,17 @@ impl Folder {
         };
         match Unfinished::open(path.clone(), names, id, self.access)? {
             PartFile::Unfinished(unfinished) => self.files[slot] = Some(unfinished),
-            PartFile::Trimmed if self.access != Access::DryRun => finish(&path)?,
-            PartFile::Trimmed | PartFile::Foreign => (),
+            PartFile::Trimmed(bytes) => {
+                if self.access != Access::DryRun {
+                    finish(&path)?;
+                }
+                let name = self.name_in(&final_path(&path));
+                self.repairs.push(Repair::Renamed(name, bytes));
+            }
+            PartFile::Foreign => {
+                let name = self.name_in(&path);
+                self.repairs.push(Repair::LeftAlone(name));
+            }
         }
         Ok(())
     }
@@ -253,9 +272,15 @@ pub(super) fn remove(path: &Path) -> Result<(), DirectoryError> {
 
 /// Gives a trimmed file its final name and makes the name durable.
 fn finish(path: &Path) -> Result<(), DirectoryError> {
-    let text = path.to_string_lossy();
-    rename(path, Path::new(text.strip_suffix(PART).unwrap_or(&text)))?;
+    rename(path, &final_path(path))?;
     path.parent().map_or(Ok(()), sync)
+}
+
+/// Returns the path of an unfinished file without the suffix of its name.
+fn final_path(path: &Path) -> PathBuf {
+    let name = path.file_name().and_then(|name| name.to_str());
+    let name = name.and_then(|name| name.strip_suffix(PART));
+    name.map_or_else(|| path.to_path_buf(), |name| path.with_file_name(name))
 }
 
 /// Renames a file; fails if the new name exists.

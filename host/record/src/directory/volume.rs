@@ -144,6 +144,7 @@ impl<B: Blocks> Volume<B> for DirectoryVolume {
     }
 
     async fn discard(&mut self, _: &mut B, slot: u8) -> Result<(), DirectoryError> {
+        self.folder.borrow_mut().note_removal(slot.into())?;
         if self.is_dry_run() {
             return Ok(());
         }
