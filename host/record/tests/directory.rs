@@ -483,8 +483,8 @@ fn only_provable_recordings_are_renamed_or_removed() {
         Repair::LeftAlone(".cardiograph-2-REC-CSV.part".to_string()),
         Repair::LeftAlone(".cardiograph-3-REC-CSV.part".to_string()),
         Repair::LeftAlone("REC00000/REC00001.CSV.part".to_string()),
-        Repair::Renamed("REC00000/REC00002.CSV".to_string(), ours.len() as u64),
         Repair::LeftAlone("REC00000/REC00005.CSV.part".to_string()),
+        Repair::Renamed("REC00000/REC00002.CSV".to_string(), ours.len() as u64),
         Repair::Removed(".cardiograph-1-REC-CSV.part".to_string()),
         Repair::Removed("REC00000/REC00003.CSV.part".to_string()),
     ];
@@ -530,6 +530,14 @@ fn a_finished_recording_is_never_replaced() {
     assert_eq!(fs::read(&taken).unwrap(), b"foreign");
     // This is a failure of the storage device; no sample is silently counted as written.
     let result = result.unwrap();
+    let counted = summary(&result).written + summary(&result).lost;
+    assert_eq!(counted, result.pushed[0]);
+    assert_eq!(unfinished(directory.path()), [""; 0]);
+    fs::remove_file(&taken).unwrap();
+    let kept = numbers(directory.path()).len() as u64;
+    assert!(kept >= summary(&result).written, "{kept}: {result:?}");
+    fs::write(&taken, "foreign").unwrap();
+    assert_eq!(repairs(directory.path(), Access::Recover), []);
     assert!(
         result
             .failure
@@ -538,6 +546,84 @@ fn a_finished_recording_is_never_replaced() {
         "{:?}",
         result.failure
     );
+}
+
+#[test]
+fn a_recovered_recording_passes_taken_names() {
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let durable = kill_after(directory.path(), 2);
+    let at = |name: &str| directory.path().join(name);
+    let parts = unfinished(directory.path()).into_iter();
+    let named = parts.filter(|name| name.starts_with("REC"));
+    let finals = named.map(|name| name.strip_suffix(".part").unwrap().to_string());
+    let finals = Vec::from_iter(finals);
+    assert!(!finals.is_empty());
+    for name in &finals {
+        fs::write(at(name), "foreign").unwrap();
+    }
+    // Neither files nor other things with the next names are replaced.
+    fs::create_dir(at("REC00000/REC00090.CSV")).unwrap();
+    std::os::unix::fs::symlink("nowhere", at("REC00000/REC00091.CSV")).unwrap();
+    let seen = recovered(directory.path(), Access::DryRun).unwrap();
+    assert_eq!(recovered(directory.path(), Access::Recover).unwrap(), seen);
+    assert!(
+        seen.iter().any(|(name, _)| name == "REC00000/REC00092.CSV"),
+        "{seen:?}"
+    );
+    for name in &finals {
+        assert_eq!(fs::read(at(name)).unwrap(), b"foreign");
+        fs::remove_file(at(name)).unwrap();
+    }
+    assert!(at("REC00000/REC00091.CSV").is_symlink());
+    fs::remove_file(at("REC00000/REC00091.CSV")).unwrap();
+    let mut numbers = numbers(directory.path());
+    numbers.sort_unstable();
+    assert_eq!(numbers, Vec::from_iter(0..numbers.len() as u64));
+    assert!(numbers.len() as u64 >= durable);
+    assert_eq!(repairs(directory.path(), Access::Recover), []);
+}
+
+#[test]
+fn numbers_pass_names_of_other_programs() {
+    for taken in ["REC99999/REC99999.CSV", "REC99999/REC99998.CSV"] {
+        let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        fs::create_dir(directory.path().join("REC99999")).unwrap();
+        fs::write(directory.path().join(taken), "foreign").unwrap();
+        for number in 1..=2 {
+            log(directory.path(), lines(1_000, 10), |_, _| ()).unwrap();
+            let name = format!("REC00000/REC0000{number}.CSV");
+            assert!(directory.path().join(&name).is_file(), "{name}");
+        }
+        assert_eq!(fs::read(directory.path().join(taken)).unwrap(), b"foreign");
+    }
+    // A file has the name of the first folder.
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    fs::write(directory.path().join("REC00000"), "foreign").unwrap();
+    for number in 0..2 {
+        let result = log(directory.path(), lines(1_000, 10), |_, _| ()).unwrap();
+        assert_eq!((summary(&result).written, result.failure), (10, None));
+        let name = format!("REC00001/REC0100{number}.CSV");
+        assert!(directory.path().join(&name).is_file(), "{name}");
+    }
+    assert_eq!(unfinished(directory.path()), [""; 0]);
+    let foreign = fs::read(directory.path().join("REC00000")).unwrap();
+    assert_eq!(foreign, b"foreign");
+}
+
+#[test]
+fn a_trimmed_recording_passes_a_taken_name() {
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    log(directory.path(), lines(1_000, 10), |_, _| ()).unwrap();
+    let taken = directory.path().join("REC00000/REC00001.CSV");
+    let whole = fs::read(&taken).unwrap();
+    fs::rename(&taken, taken.with_extension("CSV.part")).unwrap();
+    fs::write(&taken, "foreign").unwrap();
+    let name = "REC00000/REC00002.CSV";
+    let expected = [Repair::Renamed(name.to_string(), whole.len() as u64)];
+    assert_eq!(repairs(directory.path(), Access::DryRun), expected);
+    assert_eq!(repairs(directory.path(), Access::Recover), expected);
+    assert_eq!(fs::read(&taken).unwrap(), b"foreign");
+    assert_eq!(fs::read(directory.path().join(name)).unwrap(), whole);
 }
 
 #[test]
