@@ -62,6 +62,7 @@ fn log_until_full(
             rotate_us: None,
             when_full,
         },
+        length: None,
         is_stopped: &|| false,
     };
     record_in_directory(directory, &setup, [stream(feed)], events)
@@ -280,6 +281,7 @@ fn a_recording_stops_at_once_and_keeps_all_samples() {
     let begun = Instant::now();
     let setup = LiveSetup {
         config: Config::default(),
+        length: None,
         is_stopped: &|| begun.elapsed() > Duration::from_millis(300),
     };
     // One line per minute, and a pipe that never ends.
@@ -291,6 +293,31 @@ fn a_recording_stops_at_once_and_keeps_all_samples() {
     assert_eq!(result.pushed, [1, 0]);
     assert!(begun.elapsed() < Duration::from_secs(20));
     assert_eq!(numbers(directory.path()), [0]);
+}
+
+#[test]
+fn the_length_counts_from_the_start_of_sampling() {
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let length = Duration::from_millis(100);
+    let setup = LiveSetup {
+        config: Config::default(),
+        length: Some(length),
+        is_stopped: &|| false,
+    };
+    // An input that never ends, and a start that takes longer than the recording.
+    let (reader, _writer) = std::io::pipe().unwrap();
+    let streams = [stream(LiveFeed::Lines(Box::new(reader)))];
+    let slow = |_, event| {
+        if matches!(event, Event::Opened { .. }) {
+            std::thread::sleep(3 * length);
+        }
+    };
+    let result = record_in_directory(directory.path(), &setup, streams, slow).unwrap();
+    let recorded_ns = result.ended_ns - result.started_ns.unwrap();
+    assert!(
+        u128::from(recorded_ns) >= length.as_nanos(),
+        "{recorded_ns}"
+    );
 }
 
 /// Lines of which one differs each time it is generated.
@@ -334,7 +361,8 @@ fn a_file_with_other_contents_is_detected() {
         window: Window::Us(50_000),
         setup: LiveSetup {
             config: Config::default(),
-                is_stopped: &|| false,
+            length: None,
+            is_stopped: &|| false,
         },
         progress: &LiveProgress::default(),
     };
