@@ -2,7 +2,7 @@
 
 use crate::failure::{Failure, print, print_error};
 use crate::outputs::{check_files, is_standard_output, write_text};
-use cardiograph_record::{Recovery, TargetKind, recover_path};
+use cardiograph_record::{Recovery, RecoveryAction, TargetKind, recover_path};
 use serde::Serialize;
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -40,6 +40,9 @@ struct Summary<'a> {
     /// A pending operation of the card's file system, other than those on the files, was completed or undone.
     file_system_repaired: bool,
     files: Vec<File<'a>>,
+    /// Files with the names of unfinished ones that are not provably recordings; absent if there are none.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    left_alone: &'a [String],
 }
 
 #[derive(Serialize)]
@@ -66,10 +69,11 @@ pub fn run(args: &Recover) -> Result<(), Failure> {
     write_text(path, &(json + "\n"))
 }
 
-fn action(bytes: u64) -> &'static str {
-    match bytes {
-        0 => "removed",
-        _ => "trimmed",
+fn action(action: RecoveryAction) -> &'static str {
+    match action {
+        RecoveryAction::Trimmed => "trimmed",
+        RecoveryAction::Renamed => "renamed",
+        RecoveryAction::Removed => "removed",
     }
 }
 
@@ -77,7 +81,7 @@ fn summary<'a>(args: &Recover, recovery: &'a Recovery) -> Summary<'a> {
     let files = recovery.files.iter().map(|file| File {
         name: &file.name,
         bytes: file.bytes,
-        action: action(file.bytes),
+        action: action(file.action),
     });
     Summary {
         target: args.target.display().to_string(),
@@ -88,6 +92,7 @@ fn summary<'a>(args: &Recover, recovery: &'a Recovery) -> Summary<'a> {
         dry_run: args.dry_run,
         file_system_repaired: recovery.is_repaired,
         files: files.collect(),
+        left_alone: &recovery.left_alone,
     }
 }
 
@@ -98,14 +103,22 @@ fn table(args: &Recover, recovery: &Recovery) -> String {
         false => ("", "was"),
     };
     for file in &recovery.files {
-        let _ = match file.bytes {
-            0 => writeln!(text, "{}  {would}removed: empty", file.name),
-            bytes => writeln!(
-                text,
-                "{}  {would}trimmed to its actual length, {bytes} B",
-                file.name
-            ),
+        let (name, bytes) = (&file.name, file.bytes);
+        let _ = match file.action {
+            RecoveryAction::Removed => writeln!(text, "{name}  {would}removed: empty"),
+            RecoveryAction::Renamed => {
+                writeln!(text, "{name}  {would}renamed: already complete, {bytes} B")
+            }
+            RecoveryAction::Trimmed => {
+                writeln!(
+                    text,
+                    "{name}  {would}trimmed to its actual length, {bytes} B"
+                )
+            }
         };
+    }
+    for name in &recovery.left_alone {
+        let _ = writeln!(text, "{name}  left alone: not a recording of Cardiograph");
     }
     if recovery.is_repaired {
         let _ = writeln!(

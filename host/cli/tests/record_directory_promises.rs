@@ -139,6 +139,39 @@ fn a_recording_whose_directory_is_removed_is_not_reported_as_complete() {
     }
 }
 
+/// Returns true if a mark in a file lists earlier blocks as durable.
+fn is_durable(path: &std::path::PathBuf) -> bool {
+    let is_mark = |bytes: &[u8]| {
+        let hex =
+            |at: usize| u32::from_str_radix(str::from_utf8(&bytes[at..at + 8]).ok()?, 16).ok();
+        let is_one = bytes[0] == b'@' && bytes[9] == b' ' && bytes[18] == b' ' && bytes[27] == b' ';
+        is_one && hex(1).is_some() && hex(10).is_some() && hex(19).is_some_and(|blocks| blocks > 0)
+    };
+    fs::read(path).is_ok_and(|bytes| bytes.windows(28).any(is_mark))
+}
+
+#[test]
+fn samples_of_a_removed_unfinished_file_are_unaccounted_for() {
+    let own = directory();
+    let words = ". --rate 500 --for 10min --buffer 4MiB --durability-window 100ms";
+    let child = spawn(own.path(), words);
+    wait_until(|| recordings(own.path()).iter().any(is_durable));
+    for path in recordings(own.path()) {
+        fs::remove_file(path).unwrap();
+    }
+    // The recording continues in another file.
+    wait_until(|| recordings(own.path()).iter().any(is_durable));
+    signal(&child, "-INT");
+    let (run, figures) = ended(child);
+    assert_eq!(run.code, Some(code::UNACCOUNTED), "{}", run.stderr);
+    assert!(run.stderr.contains("unaccounted for"), "{}", run.stderr);
+    assert_eq!(figures["verified"], false);
+    let number = |name| number(&figures, name);
+    let known = number("samples_written") + number("samples_lost");
+    assert!(number("samples_written") > 0, "{figures}");
+    assert!(known < number("samples_pushed"), "{figures}");
+}
+
 /// Runs `record` on a tmpfs of this size; the last result is the contents of its files.
 fn on_small(size: &str, words: &str) -> (Run, Value, String) {
     const SCRIPT: &str = r#"

@@ -219,3 +219,29 @@ fn the_intact_blocks_of_a_damaged_recording_are_exported() {
     assert_eq!(output.unwrap().status.code(), Some(2));
     assert_eq!(names(directory.path()), ["REC00001.BIN", "other.bin"]);
 }
+
+#[test]
+fn files_of_other_programs_are_reported_and_left_alone() {
+    let directory = directory();
+    killed(directory.path());
+    let report = directory.path().join("REC00000/REC00002.CSV.part");
+    fs::write(&report, "a user report\n").unwrap();
+    let prepared = directory.path().join(".cardiograph-0-REC-CSV.part");
+    fs::write(&prepared, [0; 1024]).unwrap();
+    let output = done(directory.path(), &["recover", ".", "--dry-run"]);
+    let expected = "\
+REC00000/REC00001.CSV  would be trimmed to its actual length, 30 B
+.cardiograph-0-REC-CSV.part  would be removed: empty
+REC00000/REC00002.CSV.part  left alone: not a recording of Cardiograph
+";
+    assert_eq!(output, expected);
+    let output = done(directory.path(), &["recover", "."]);
+    assert_eq!(output, expected.replace("would be ", ""));
+    assert_eq!(fs::read_to_string(&report).unwrap(), "a user report\n");
+    assert!(!prepared.exists());
+    let output = done(directory.path(), &["recover", "."]);
+    assert!(
+        output.ends_with("Nothing to do: no interrupted recordings.\n"),
+        "{output}"
+    );
+}

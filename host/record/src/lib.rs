@@ -36,7 +36,7 @@ pub const REPORT_BUG: &str = "please report this as a bug, with the command line
 
 pub use card_file::{CardFile, CardFileError};
 pub use directory::{
-    Access, DirectoryCard, DirectoryError, DirectoryVolume, Failure, open_directory,
+    Access, DirectoryCard, DirectoryError, DirectoryVolume, Failure, Repair, open_directory,
 };
 pub use export::{ExportError, Exported, export_csv, export_ulog};
 pub use feed::{Feed, InputLines, Times, TooLong};
@@ -45,7 +45,9 @@ pub use live::{
     DirectoryStream, LiveError, LiveFeed, LiveResult, LiveSetup, block_on, record_in_directory,
 };
 pub use live_stream::{LiveProgress, LiveStreaming, input_in_directory, stream_in_directory};
-pub use recovery::{RecoverError, RecoveredFile, Recovery, TargetKind, recover_path};
+pub use recovery::{
+    RecoverError, RecoveredFile, Recovery, RecoveryAction, TargetKind, recover_path,
+};
 pub use result::{Problem, Progress, RecordingResult, StreamError, StreamResult};
 pub use samples::{BINARY_SAMPLE_BYTES_MAX, BINARY_SAMPLE_BYTES_MIN, BinarySamples};
 pub use stream_report::{StreamReport, prefix};

@@ -53,6 +53,8 @@ pub enum LiveFeed<'a> {
 pub struct LiveSetup<'a> {
     /// The recorder's settings.
     pub config: Config,
+    /// Maximum length of the recording, counted from the start of sampling; `None` for no limit.
+    pub length: Option<Duration>,
     /// Returns true if the recording should end. Several threads call it, at least every 20 ms.
     pub is_stopped: &'a (dyn Fn() -> bool + Sync),
 }
@@ -134,6 +136,7 @@ pub fn record_in_directory<const N: usize>(
     let run = Run {
         origin,
         control: &control,
+        length: setup.length,
         is_stopped: setup.is_stopped,
         is_full: &is_full,
         failure: &failure,
@@ -179,6 +182,7 @@ pub fn record_in_directory<const N: usize>(
 struct Run<'a> {
     origin: Instant,
     control: &'a Control,
+    length: Option<Duration>,
     is_stopped: &'a (dyn Fn() -> bool + Sync),
     /// The recorder reported that no further file fits.
     is_full: &'a AtomicBool,
@@ -212,7 +216,13 @@ impl Run<'_> {
     }
 
     fn is_ending(&self) -> bool {
-        self.is_over.load(Ordering::Acquire) || (self.is_stopped)()
+        let started_ns = self.started_ns.load(Ordering::Relaxed);
+        let elapsed_ns = self.now_ns().saturating_sub(started_ns);
+        let is_long = |length: Duration| u128::from(elapsed_ns) >= length.as_nanos();
+        // Before the start nothing has elapsed, even of an empty length.
+        started_ns != u64::MAX && self.length.is_some_and(is_long)
+            || self.is_over.load(Ordering::Acquire)
+            || (self.is_stopped)()
     }
 
     fn push_when_due(

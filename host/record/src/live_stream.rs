@@ -14,7 +14,7 @@ use crate::{
     StreamError, StreamReport, StreamResult, prefix, record_in_directory, verify_file,
 };
 use cardiograph_recorder::{
-    Event, FileId, Format, LINE_BYTES_MAX, StreamConfig, StreamSummary, Window,
+    Event, FileId, FileRecord, Format, LINE_BYTES_MAX, StreamConfig, StreamSummary, Window,
 };
 use std::fs::File;
 use std::io::{self, Read};
@@ -58,7 +58,8 @@ impl LiveProgress {
 /// with the samples.
 ///
 /// # Errors
-/// [`StreamError`], also if the contents of a file differ from the samples.
+/// [`StreamError::Refused`]. If the contents of a file differ from the samples, the result contains a
+/// [`Problem`].
 pub fn stream_in_directory<const N: usize>(
     directory: &Path,
     streaming: &LiveStreaming,
@@ -68,16 +69,16 @@ pub fn stream_in_directory<const N: usize>(
     let feeds =
         core::array::from_fn(|_| LiveFeed::Clock(Box::new(CountingFeed { feed, progress })));
     let run: FinishedRun<N> = FinishedRun::new(directory, streaming, feeds, feed.format())?;
-    run.finish(directory, |streams, file| {
+    Ok(run.finish(directory, |streams, file| {
         file.verify(directory, streams, feed)
-    })
+    }))
 }
 
 /// Records lines of text in a directory as they arrive, until they end. The files cannot be compared, because
 /// the input cannot be read twice.
 ///
 /// # Errors
-/// [`StreamError`].
+/// [`StreamError::Refused`].
 pub fn input_in_directory(
     directory: &Path,
     streaming: &LiveStreaming,
@@ -86,7 +87,7 @@ pub fn input_in_directory(
     let feeds = [LiveFeed::Lines(input)];
     let mut run = FinishedRun::new(directory, streaming, feeds, text_format(LINE_BYTES_MAX))?;
     run.events.unverified = Some("the input cannot be read twice");
-    run.finish(directory, |_, _| Ok(()))
+    Ok(run.finish(directory, |_, _| Ok(())))
 }
 
 /// Samples of one stream; counts the progress as the producer takes them.
@@ -126,6 +127,12 @@ struct Events<'a> {
     streams: Vec<StreamReport>,
     /// Closed files, in the order in which they were closed.
     files: Vec<ClosedFile>,
+    /// Prefixes of the tracks.
+    prefixes: Vec<[u8; 3]>,
+    /// Files that have been opened, and neither closed nor recovered.
+    opened: Vec<FileId>,
+    /// Samples of each track in files that have been closed or recovered.
+    in_files: Vec<u64>,
     unverified: Option<&'static str>,
     /// The storage device failed or was full. Samples reported as lost since then may be in a file.
     is_card_lost: bool,
@@ -142,8 +149,55 @@ impl Events<'_> {
         gone.map(|file| file.id.to_string()).collect()
     }
 
+    /// Returns the durable samples of each track that are in no file any more: those of `gone` files, and those
+    /// that were neither in a closed nor in a recovered file, unless an unfinished one is left.
+    fn missing(
+        &self,
+        directory: &Path,
+        gone: &[String],
+        written: impl Fn(usize) -> u64,
+    ) -> Vec<u64> {
+        let is_left = |id: &FileId| {
+            let path = directory.join(id.to_string());
+            let part = directory.join(format!("{id}.part"));
+            [path, part]
+                .iter()
+                .any(|path| path.symlink_metadata().is_ok())
+        };
+        let tracks = self.prefixes.iter().enumerate();
+        let missing = tracks.map(|(track, prefix)| {
+            let own = self
+                .files
+                .iter()
+                .filter(|file| file.track as usize == track);
+            let of_gone = own.filter(|file| gone.contains(&file.id.to_string()));
+            let mut missing: u64 = of_gone.map(|file| file.samples).sum();
+            let mut opened = self.opened.iter().filter(|id| id.prefix == *prefix);
+            if !opened.any(is_left) {
+                missing += written(track).saturating_sub(self.in_files[track]);
+            }
+            missing
+        });
+        missing.collect()
+    }
+
+    /// Counts the samples of a file that has been closed or recovered.
+    fn account(&mut self, record: &FileRecord) {
+        self.opened.retain(|id| *id != record.id);
+        let track = self.prefixes.iter().position(|it| *it == record.id.prefix);
+        if let Some(track) = track {
+            self.in_files[track] += record.samples;
+        }
+    }
+
     fn handle(&mut self, event: Event) {
         match event {
+            Event::Opened { id, .. } => {
+                self.opened.retain(|other| *other != id);
+                self.opened.push(id);
+            }
+            // The first mount recovers earlier recordings, before any file is opened.
+            Event::Recovered { record } if self.is_card_lost => self.account(&record),
             Event::Lost { stream, gap } => {
                 self.streams[stream as usize].gaps.push(gap);
                 let lost = &self.progress.lost;
@@ -158,6 +212,7 @@ impl Events<'_> {
                 durable.fetch_add(samples.saturating_sub(before), Ordering::Relaxed);
             }
             Event::Closed { track, record } => {
+                self.account(&record);
                 let report = &mut self.streams[track as usize];
                 report.files += 1;
                 report.file_bytes += record.bytes;
@@ -165,6 +220,7 @@ impl Events<'_> {
                     track,
                     id: record.id,
                     bytes: record.bytes,
+                    samples: record.samples,
                 });
             }
             // The removed file may belong to an earlier recording, which does not matter here.
@@ -195,6 +251,8 @@ impl<'a, const N: usize> FinishedRun<'a, N> {
         feeds: [LiveFeed; N],
         format: Format,
     ) -> Result<FinishedRun<'a, N>, StreamError> {
+        let mut prefixes = Vec::from_iter((0..N).map(|at| prefix(at, N, &format)));
+        prefixes.dedup();
         let mut at = 0;
         let streams = feeds.map(|feed| {
             let prefix = prefix(at, N, &format);
@@ -213,6 +271,9 @@ impl<'a, const N: usize> FinishedRun<'a, N> {
             progress: streaming.progress,
             streams: vec![StreamReport::default(); N],
             files: Vec::new(),
+            opened: Vec::new(),
+            in_files: vec![0; prefixes.len()],
+            prefixes,
             unverified: None,
             is_card_lost: false,
             is_full: false,
@@ -228,41 +289,69 @@ impl<'a, const N: usize> FinishedRun<'a, N> {
         self,
         directory: &Path,
         mut verify: impl FnMut(&mut [StreamReport], &ClosedFile) -> Result<(), StreamError>,
-    ) -> Result<RecordingResult, StreamError> {
+    ) -> RecordingResult {
         let FinishedRun { result, events } = self;
         let mut unverified = events.unverified;
+        let mut problems = Vec::new();
         let gone = events.gone(directory);
-        if !gone.is_empty() {
+        let tracks = events.prefixes.len();
+        // Streams of text have a track each, binary ones share one.
+        let written_in = |track: usize| match tracks {
+            1 => result.summaries.iter().map(|one| one.written).sum(),
+            _ => result.summaries[track].written,
+        };
+        let missing = events.missing(directory, &gone, written_in);
+        let is_gone = !gone.is_empty() || missing.iter().any(|samples| *samples > 0);
+        if is_gone {
             unverified = Some("another program removed or changed files of the recording");
+            problems.push(Problem::FilesGone(gone));
         }
         let is_full = events.is_full || result.is_full;
         let is_card_lost = events.is_card_lost;
         let started_ns = result.started_ns.unwrap_or(result.ended_ns);
-        let results = |streams: Vec<StreamReport>, of: Check| -> Result<Vec<_>, StreamError> {
+        let checked = |streams: Vec<StreamReport>, check: Check| -> Result<Vec<_>, StreamError> {
             let rest = streams.into_iter().zip(result.summaries).zip(result.pushed);
-            rest.map(|((report, summary), pushed)| of(report, summary, pushed, started_ns / 1000))
-                .collect()
+            rest.map(|((report, summary), pushed)| {
+                check(report, summary, pushed, started_ns / 1000)
+            })
+            .collect()
         };
         let mut compared = None;
         if unverified.is_none() {
             let mut streams = events.streams.clone();
             let mut files = events.files.iter();
             let read = files.try_for_each(|file| verify(&mut streams, file));
-            match read.and_then(|()| results(streams, StreamReport::check_with_files)) {
+            match read.and_then(|()| checked(streams, StreamReport::check_with_files)) {
                 Ok(streams) => compared = Some(streams),
                 Err(_) if is_card_lost => {
-                    unverified = Some("the storage device failed during the recording")
+                    unverified = Some("the storage device failed during the recording");
                 }
-                Err(error) => return Err(error),
+                Err(error) => {
+                    unverified = Some("the files and the reports disagree");
+                    problems.push(problem_of(&error));
+                }
             }
         }
-        let streams = match compared {
-            Some(streams) => streams,
-            None => results(events.streams, StreamReport::check_counts)?,
-        };
-        let mut problems = Vec::new();
-        if !gone.is_empty() {
-            problems.push(Problem::FilesGone(gone));
+        let mut streams = compared.unwrap_or_else(|| {
+            let counted = checked(events.streams.clone(), StreamReport::check_counts);
+            counted.unwrap_or_else(|error| {
+                problems.push(problem_of(&error));
+                let rest = events.streams.into_iter().zip(result.summaries);
+                let rest = rest.zip(result.pushed);
+                rest.map(|((report, summary), pushed)| {
+                    report.unchecked(summary, pushed, started_ns / 1000)
+                })
+                .collect()
+            })
+        });
+        for (at, missing) in missing.into_iter().enumerate() {
+            let mut missing = missing;
+            let own = streams.iter_mut().skip(at);
+            for stream in own.take(if tracks == 1 { N } else { 1 }) {
+                let taken = missing.min(stream.summary.written);
+                stream.summary.written -= taken;
+                missing -= taken;
+            }
         }
         // A full storage device has not failed.
         if is_card_lost && !(result.is_full && result.failure.is_none()) {
@@ -275,12 +364,20 @@ impl<'a, const N: usize> FinishedRun<'a, N> {
         if is_full && streams.iter().any(|one| one.lost() > 0) {
             problems.push(Problem::Full);
         }
-        Ok(RecordingResult {
+        RecordingResult {
             streams,
             duration_us: (result.ended_ns - started_ns) / 1000,
             unverified,
             problems,
-        })
+        }
+    }
+}
+
+/// Returns the problem of files that were read back.
+fn problem_of(error: &StreamError) -> Problem {
+    match error {
+        StreamError::Unaccounted { .. } => Problem::Unaccounted(error.to_string()),
+        _ => Problem::Differs(error.to_string()),
     }
 }
 
@@ -292,6 +389,7 @@ struct ClosedFile {
     track: u8,
     id: FileId,
     bytes: u64,
+    samples: u64,
 }
 
 impl ClosedFile {

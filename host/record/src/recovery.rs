@@ -1,7 +1,7 @@
 //! Repair of interrupted recordings on a computer: the same recovery that a recorder runs when it mounts.
 
 use crate::card_file::{CardFile, CardFileError};
-use crate::directory::{Access, DirectoryError, open_directory};
+use crate::directory::{Access, DirectoryError, Repair, open_directory};
 use crate::live::block_on;
 use cardiograph_recorder::{
     Blocks, DosTime, Event, FatError, FatVolume, StartError, Volume, recover,
@@ -27,19 +27,35 @@ pub enum TargetKind {
 pub struct Recovery {
     /// Kind of the target.
     pub kind: TargetKind,
-    /// Interrupted recordings.
+    /// Interrupted recordings, and prepared files.
     pub files: Vec<RecoveredFile>,
+    /// Files of a directory that have the names of unfinished ones, but are not provably recordings. They are
+    /// untouched.
+    pub left_alone: Vec<String>,
     /// A pending operation of the card's file system, other than those on the files, was completed or undone.
     pub is_repaired: bool,
 }
 
-/// An interrupted recording.
+/// An interrupted recording, or a prepared file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecoveredFile {
     /// Name of the file.
     pub name: String,
     /// Actual length in bytes; 0 if the file was empty and has been removed.
     pub bytes: u64,
+    /// Change to the file.
+    pub action: RecoveryAction,
+}
+
+/// Change that recovery makes to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecoveryAction {
+    /// The file is trimmed to its actual length.
+    Trimmed,
+    /// The file had its actual length already, and gets its final name.
+    Renamed,
+    /// The file is empty, and is removed.
+    Removed,
 }
 
 /// Reason why a recovery failed; files may already have been repaired.
@@ -107,6 +123,7 @@ fn recover_card(path: &Path, is_dry: bool) -> Result<Recovery, RecoverError> {
         kind: TargetKind::Card,
         is_repaired: files.is_empty() && card.written_blocks() > 0,
         files,
+        left_alone: Vec::new(),
     })
 }
 
@@ -123,7 +140,7 @@ fn recover_directory(path: &Path, is_dry: bool) -> Result<Recovery, RecoverError
         error => RecoverError::Directory(error),
     });
     let (mut card, mut volume) = opened?;
-    let files = files_of(&mut volume, &mut card).map_err(|error| match error {
+    let mut files = files_of(&mut volume, &mut card).map_err(|error| match error {
         StartError::Card(error) | StartError::Volume(error) => RecoverError::Directory(error),
         StartError::RingTooSmall
         | StartError::Streams
@@ -133,9 +150,26 @@ fn recover_directory(path: &Path, is_dry: bool) -> Result<Recovery, RecoverError
             unreachable!("only starting a recording returns this error")
         }
     })?;
+    let mut left_alone = Vec::new();
+    for repair in volume.take_repairs() {
+        let (name, bytes, action) = match repair {
+            Repair::Renamed(name, bytes) => (name, bytes, RecoveryAction::Renamed),
+            Repair::Removed(name) => (name, 0, RecoveryAction::Removed),
+            Repair::LeftAlone(name) => {
+                left_alone.push(name);
+                continue;
+            }
+        };
+        files.push(RecoveredFile {
+            name,
+            bytes,
+            action,
+        });
+    }
     Ok(Recovery {
         kind: TargetKind::Directory,
         files,
+        left_alone,
         is_repaired: false,
     })
 }
@@ -150,6 +184,10 @@ fn files_of<B: Blocks, V: Volume<B>>(
             files.push(RecoveredFile {
                 name: record.id.to_string(),
                 bytes: record.bytes,
+                action: match record.bytes {
+                    0 => RecoveryAction::Removed,
+                    _ => RecoveryAction::Trimmed,
+                },
             });
         }
     }))?;

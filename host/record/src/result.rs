@@ -34,8 +34,14 @@ pub struct RecordingResult {
 /// A problem of a recording that nevertheless ended in an orderly way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Problem {
-    /// Another program removed, moved or changed closed files. Their samples are neither in files nor in gaps.
+    /// Another program removed, moved or changed files; contains the names of those that are known. Their samples
+    /// are neither in files nor in gaps.
     FilesGone(Vec<String>),
+    /// Samples are neither in files nor in gaps, or in both; contains the numbers as a sentence.
+    Unaccounted(String),
+    /// A file could not be read back, or differs from the samples; contains the file and the difference as a
+    /// sentence.
+    Differs(String),
     /// The storage device failed temporarily or until the end; contains the first error as a sentence.
     Device(String),
     /// The input could not be read to its end; contains the error of the system.
@@ -60,6 +66,7 @@ impl fmt::Display for Problem {
                      unaccounted for; leave the files alone until the recording ends",
                 )
             }
+            Problem::Unaccounted(sentence) | Problem::Differs(sentence) => f.write_str(sentence),
             Problem::Device(error) => write!(
                 f,
                 "the storage device failed during the recording ({error}); check the device and its connection"

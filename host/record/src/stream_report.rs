@@ -32,29 +32,27 @@ impl StreamReport {
         pushed: u64,
         started_us: u64,
     ) -> Result<StreamResult, StreamError> {
-        let gaps = merged(self.gaps);
-        let mut missing = self.found.missing;
+        let sample_bytes = self.found.bytes;
+        let found = self.found.count;
+        let mut missing = self.found.missing.clone();
         // The files do not mention samples lost after the last one written.
         if self.found.next < pushed {
             missing.push(self.found.next..pushed);
         }
+        let gaps = merged(self.gaps.clone());
         let lost = lost(&gaps);
         let agrees =
             lines_of(missing) == lines_of(gaps.iter().map(|gap| gap.first..gap.first + gap.count));
-        if !agrees || self.found.count + lost != pushed || self.found.count != summary.written {
+        if !agrees || found + lost != pushed || found != summary.written {
             return Err(StreamError::Unaccounted {
                 pushed,
-                found: self.found.count,
+                found,
                 lost,
             });
         }
         Ok(StreamResult {
-            pushed,
-            gaps: from_start(gaps, started_us),
-            sample_bytes: self.found.bytes,
-            files: self.files,
-            file_bytes: self.file_bytes,
-            summary,
+            sample_bytes,
+            ..self.unchecked(summary, pushed, started_us)
         })
     }
 
@@ -68,8 +66,7 @@ impl StreamReport {
         pushed: u64,
         started_us: u64,
     ) -> Result<StreamResult, StreamError> {
-        let gaps = merged(self.gaps);
-        let lost = lost(&gaps);
+        let lost = lost(&merged(self.gaps.clone()));
         if summary.written + lost != pushed {
             return Err(StreamError::Unaccounted {
                 pushed,
@@ -77,14 +74,24 @@ impl StreamReport {
                 lost,
             });
         }
-        Ok(StreamResult {
+        Ok(self.unchecked(summary, pushed, started_us))
+    }
+
+    /// Returns the reports as they are.
+    pub(crate) fn unchecked(
+        self,
+        summary: StreamSummary,
+        pushed: u64,
+        started_us: u64,
+    ) -> StreamResult {
+        StreamResult {
             pushed,
-            gaps: from_start(gaps, started_us),
+            gaps: from_start(merged(self.gaps), started_us),
             sample_bytes: summary.bytes,
             files: self.files,
             file_bytes: self.file_bytes,
             summary,
-        })
+        }
     }
 }
 

@@ -79,6 +79,7 @@ fn recorded(format: Format) -> Vec<u8> {
             file_bytes: 1 << 20,
             ..Config::default()
         },
+        length: None,
         is_stopped: &|| false,
     };
     let logged = record_in_directory(directory.path(), &setup, [stream], |_, _| ()).unwrap();

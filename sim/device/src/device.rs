@@ -74,7 +74,7 @@ pub struct RunResult<const N: usize> {
 /// Outcome of a run.
 #[derive(Clone, Debug)]
 pub enum Outcome<const N: usize> {
-    /// All producers ended, and so did the recorder.
+    /// The recorder ended normally, with these statistics of each stream.
     Done([StreamSummary; N]),
     /// The recorder did not start; contains the reason as a sentence.
     Refused(String),

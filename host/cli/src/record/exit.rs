@@ -32,8 +32,10 @@ impl Conditions {
         };
         for problem in &figures.problems {
             match problem {
-                Problem::FilesGone(_) => conditions.is_unaccounted = true,
-                Problem::Device(_) | Problem::Input(_) => conditions.is_input_or_device = true,
+                Problem::FilesGone(_) | Problem::Unaccounted(_) => conditions.is_unaccounted = true,
+                Problem::Differs(_) | Problem::Device(_) | Problem::Input(_) => {
+                    conditions.is_input_or_device = true;
+                }
                 Problem::Full => conditions.is_full = true,
             }
         }
@@ -58,7 +60,11 @@ impl Conditions {
 pub fn of_recording(target: &str, figures: &Figures, interrupt: &Interrupt) -> Result<(), Failure> {
     let conditions = Conditions::of(figures, interrupt);
     let mut problems: Vec<_> = figures.problems.iter().map(Problem::to_string).collect();
-    if figures.samples_pushed != figures.samples_written + figures.samples_lost {
+    let is_explained =
+        |problem: &Problem| matches!(problem, Problem::FilesGone(_) | Problem::Unaccounted(_));
+    if figures.samples_pushed != figures.samples_written + figures.samples_lost
+        && !figures.problems.iter().any(is_explained)
+    {
         let Figures {
             samples_pushed: pushed,
             samples_written: written,

@@ -17,7 +17,7 @@ use std::num::NonZeroU32;
 use std::panic::resume_unwind;
 use std::path::Path;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Interval of progress updates.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(50);
@@ -42,18 +42,17 @@ impl Live {
 
 /// Records until the samples end or a signal arrives.
 pub fn record(args: &Record, lines: Live, interrupt: &Interrupt) -> Result<Figures, Failure> {
-    let begun = Instant::now();
     let is_input = matches!(lines, Live::Input);
     // For samples with due times, their number already determines the length.
     let length = args.length.filter(|_| is_input);
-    let is_stopped =
-        || interrupt.is_raised() || length.is_some_and(|length| begun.elapsed() >= length);
+    let is_stopped = || interrupt.is_raised();
     let progress = LiveProgress::default();
     let streaming = LiveStreaming {
         buffer_bytes: args.buffer as usize,
         window: window(args),
         setup: LiveSetup {
             config: config(args),
+            length,
             is_stopped: &is_stopped,
         },
         progress: &progress,

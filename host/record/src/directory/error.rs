@@ -22,6 +22,8 @@ pub enum DirectoryError {
     NotUnfinished(PathBuf),
     /// Another program removed or moved the file during the recording.
     Gone(PathBuf),
+    /// Another program uses the name of a recording, or of its folder.
+    NameTaken(PathBuf),
     /// The prefix of a name is not three capital letters.
     BadName,
 }
@@ -77,6 +79,11 @@ impl fmt::Display for DirectoryError {
             DirectoryError::Gone(path) => write!(
                 f,
                 "{}: removed or moved by another program during the recording; leave the files alone until it ends",
+                path.display()
+            ),
+            DirectoryError::NameTaken(path) => write!(
+                f,
+                "{}: another program has created this name; remove or rename it",
                 path.display()
             ),
             DirectoryError::BadName => f.write_str(

@@ -4,9 +4,9 @@ use super::names::{
     PART, final_name, folder_of, parse_folder, parse_prepared, parse_recording, prepared_name,
 };
 use super::unfinished::{PartFile, Unfinished};
-use super::{Access, DirectoryError, Folder, sync};
+use super::{Access, DirectoryError, Folder, Repair, sync};
 use cardiograph_card::BLOCK_BYTES;
-use cardiograph_recorder::{FileId, Request};
+use cardiograph_recorder::{FOLDER_RECORDINGS_MAX, FileId, NUMBER_LAST, Request};
 use rustix::fs::{CWD, FallocateFlags, RenameFlags, fallocate, renameat_with};
 use rustix::io::Errno;
 use std::collections::BTreeMap;
@@ -18,6 +18,8 @@ use std::path::{Path, PathBuf};
 /// Newest folders of a prefix that are searched for unfinished files. Numbers of unfinished files are
 /// consecutive, and a folder holds many more numbers than there can be unfinished files.
 const FOLDERS_SEARCHED: usize = 2;
+/// Number of the last folder that can be named.
+const FOLDER_LAST: u32 = NUMBER_LAST / FOLDER_RECORDINGS_MAX;
 /// Extensions of recordings that may be removed to make room.
 const RECORDINGS: [[u8; 3]; 2] = [*b"CSV", *b"BIN"];
 
@@ -69,8 +71,47 @@ impl Folder {
         let folder = self.path.join(folder_of(id));
         match std::fs::create_dir(&folder) {
             Ok(()) => sync(&self.path),
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => match folder.is_dir() {
+                true => Ok(()),
+                false => Err(DirectoryError::NameTaken(folder)),
+            },
             Err(error) => Err(DirectoryError::at(&folder)(error)),
+        }
+    }
+
+    /// Checks that nothing has the final name of a recording, or is in the way of its folder.
+    pub(super) fn check_is_free(&self, id: &FileId, session: &str) -> Result<(), DirectoryError> {
+        let folder = self.path.join(folder_of(id));
+        if is_there(&folder) && !folder.is_dir() {
+            return Err(DirectoryError::NameTaken(folder));
+        }
+        let path = folder.join(final_name(id, session));
+        match is_there(&path) {
+            true => Err(DirectoryError::NameTaken(path)),
+            false => Ok(()),
+        }
+    }
+
+    /// Returns the first number from `id` on that no file uses, and whose folder can be used. After the last
+    /// number continues with the first one.
+    pub(super) fn free_number(&self, mut id: FileId) -> u32 {
+        let mut has_wrapped = false;
+        loop {
+            if id.number > NUMBER_LAST {
+                if std::mem::replace(&mut has_wrapped, true) {
+                    return id.number;
+                }
+                id.number = 1;
+            }
+            let folder = self.path.join(folder_of(&id));
+            let name = final_name(&id, "");
+            if is_there(&folder) && !folder.is_dir() {
+                id.number = (id.number / FOLDER_RECORDINGS_MAX + 1) * FOLDER_RECORDINGS_MAX;
+            } else if is_there(&folder.join(&name)) || is_there(&folder.join(name + PART)) {
+                id.number += 1;
+            } else {
+                return id.number;
+            }
         }
     }
 
@@ -120,6 +161,15 @@ impl Folder {
         Ok(())
     }
 
+    /// Notes that recovery removes an unfinished file.
+    pub(super) fn note_removal(&mut self, slot: usize) -> Result<(), DirectoryError> {
+        let name = self.name_in(&self.unfinished(slot)?.path);
+        if self.access != Access::Record {
+            self.repairs.push(Repair::Removed(name));
+        }
+        Ok(())
+    }
+
     /// Removes an unfinished file.
     pub(super) fn discard(&mut self, slot: usize) -> Result<(), DirectoryError> {
         self.stream.take_if(|(open, _)| *open == slot);
@@ -143,42 +193,86 @@ impl Folder {
     /// each prefix.
     pub(super) fn scan(&mut self) -> Result<BTreeMap<[u8; 3], u32>, DirectoryError> {
         self.files = Default::default();
+        self.repairs.clear();
         let mut next_numbers = BTreeMap::new();
         for name in names_in(&self.path)? {
             if let Some(names) = parse_prepared(&name) {
                 self.take(self.path.join(name), names, None)?;
             }
         }
+        let mut trimmed = Vec::new();
         for (prefix, folders) in self.folders()? {
-            for folder in folders.into_iter().rev().take(FOLDERS_SEARCHED) {
-                for (id, path, is_unfinished) in self.recordings(prefix, folder)? {
+            // Numbers continue below the last folder as long as there are any: its files would be among the last
+            // that can have numbers.
+            let (last, others): (Vec<u32>, Vec<u32>) = folders
+                .into_iter()
+                .partition(|folder| *folder == FOLDER_LAST);
+            for folder in others.into_iter().rev().take(FOLDERS_SEARCHED).chain(last) {
+                if folder != FOLDER_LAST {
                     let next = next_numbers.entry(prefix).or_insert(1);
-                    *next = id.number.saturating_add(1).max(*next);
-                    if is_unfinished {
-                        self.take(path, (id.prefix, id.extension), Some(id))?;
+                    *next = self.highest(prefix, folder)?.saturating_add(1).max(*next);
+                }
+                for (id, path, is_unfinished) in self.recordings(prefix, folder)? {
+                    if is_unfinished
+                        && let Some(bytes) =
+                            self.take(path.clone(), (id.prefix, id.extension), Some(id))?
+                    {
+                        trimmed.push((id, path, bytes));
                     }
                 }
             }
         }
+        for (id, path, bytes) in trimmed {
+            self.finish_trimmed(id, &path, bytes, &next_numbers)?;
+        }
         Ok(next_numbers)
     }
 
-    /// Opens an unfinished file, if it really is one and a slot is free.
+    /// Gives a trimmed file its final name, or one with the next free number if another program uses that name.
+    fn finish_trimmed(
+        &mut self,
+        mut id: FileId,
+        path: &Path,
+        bytes: u64,
+        next_numbers: &BTreeMap<[u8; 3], u32>,
+    ) -> Result<(), DirectoryError> {
+        let mut to = final_path(path);
+        if is_there(&to) {
+            id.number = next_numbers.get(&id.prefix).copied().unwrap_or(1);
+            id.number = self.free_number(id);
+            to = self.path.join(folder_of(&id)).join(final_name(&id, ""));
+        }
+        if self.access != Access::DryRun {
+            self.make_folder(&id)?;
+            rename(path, &to)?;
+            let folders = [path.parent(), to.parent()];
+            folders.into_iter().flatten().try_for_each(sync)?;
+        }
+        let name = self.name_in(&to);
+        self.repairs.push(Repair::Renamed(name, bytes));
+        Ok(())
+    }
+
+    /// Opens an unfinished file, if it really is one and a slot is free. If the file is already trimmed, returns its
+    /// length in bytes.
     fn take(
         &mut self,
         path: PathBuf,
         names: ([u8; 3], [u8; 3]),
         id: Option<FileId>,
-    ) -> Result<(), DirectoryError> {
+    ) -> Result<Option<u64>, DirectoryError> {
         let Some(slot) = self.files.iter().position(Option::is_none) else {
-            return Ok(());
+            return Ok(None);
         };
         match Unfinished::open(path.clone(), names, id, self.access)? {
             PartFile::Unfinished(unfinished) => self.files[slot] = Some(unfinished),
-            PartFile::Trimmed if self.access != Access::DryRun => finish(&path)?,
-            PartFile::Trimmed | PartFile::Foreign => (),
+            PartFile::Trimmed(bytes) => return Ok(Some(bytes)),
+            PartFile::Foreign => {
+                let name = self.name_in(&path);
+                self.repairs.push(Repair::LeftAlone(name));
+            }
         }
-        Ok(())
+        Ok(None)
     }
 
     /// Returns the numbers of the folders of each prefix, in order.
@@ -193,6 +287,16 @@ impl Folder {
         }
         folders.values_mut().for_each(|numbers| numbers.sort());
         Ok(folders)
+    }
+
+    /// Returns the highest number in a folder; 0 if there is none.
+    fn highest(&self, prefix: [u8; 3], folder: u32) -> Result<u32, DirectoryError> {
+        let path = self
+            .path
+            .join(format!("{}{folder:05}", prefix.escape_ascii()));
+        let names = names_in(&path)?.into_iter();
+        let numbers = names.filter_map(|name| parse_recording((prefix, folder), &name));
+        Ok(numbers.map(|(id, _)| id.number).max().unwrap_or(0))
     }
 
     /// Returns the recordings in a folder, finished and unfinished.
@@ -242,6 +346,11 @@ impl Folder {
     }
 }
 
+/// Returns true if something has this name, even a broken link.
+fn is_there(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
+}
+
 /// Removes a file if it exists, and makes the removal durable.
 pub(super) fn remove(path: &Path) -> Result<(), DirectoryError> {
     match std::fs::remove_file(path) {
@@ -253,9 +362,15 @@ pub(super) fn remove(path: &Path) -> Result<(), DirectoryError> {
 
 /// Gives a trimmed file its final name and makes the name durable.
 fn finish(path: &Path) -> Result<(), DirectoryError> {
-    let text = path.to_string_lossy();
-    rename(path, Path::new(text.strip_suffix(PART).unwrap_or(&text)))?;
+    rename(path, &final_path(path))?;
     path.parent().map_or(Ok(()), sync)
+}
+
+/// Returns the path of an unfinished file without the suffix of its name.
+fn final_path(path: &Path) -> PathBuf {
+    let name = path.file_name().and_then(|name| name.to_str());
+    let name = name.and_then(|name| name.strip_suffix(PART));
+    name.map_or_else(|| path.to_path_buf(), |name| path.with_file_name(name))
 }
 
 /// Renames a file; fails if the new name exists.
@@ -270,6 +385,7 @@ fn rename(from: &Path, to: &Path) -> Result<(), DirectoryError> {
     };
     renamed.map_err(|error| match error.kind() {
         ErrorKind::NotFound => DirectoryError::Gone(from.to_path_buf()),
+        ErrorKind::AlreadyExists => DirectoryError::NameTaken(to.to_path_buf()),
         _ => DirectoryError::at(to)(error),
     })
 }

@@ -59,5 +59,17 @@ fn text_fields(block: &Block) -> Option<Vec<u32>> {
             .filter(|_| field.len() == 8)
     };
     let fields: Vec<u32> = text.split(' ').map(field).collect::<Option<_>>()?;
-    (fields.len() >= 3).then_some(fields)
+    // Version 0.1 has no totals.
+    matches!(fields.len(), 4 | 8).then_some(fields)
+}
+
+/// Returns true if a text begins as the recorder begins a file: with the line about it, perhaps after a line
+/// with the names of the columns.
+pub(super) fn is_text_of_recorder(text: &[u8]) -> bool {
+    let is_about = |line: &[u8]| {
+        let indent = |byte: &u8| matches!(byte, b',' | b'"');
+        let start = line.iter().position(|byte| !indent(byte));
+        start.is_some_and(|start| line[start..].starts_with(b"#file number="))
+    };
+    text.ends_with(b"\n") && text.split(|byte| *byte == b'\n').take(2).any(is_about)
 }

@@ -111,6 +111,14 @@ pub struct DirectoryVolume {
     next_numbers: BTreeMap<[u8; 3], u32>,
 }
 
+impl DirectoryVolume {
+    /// Returns the files that mounting and recovery renamed, removed or left alone, and clears the list. In a dry
+    /// run nothing is changed.
+    pub fn take_repairs(&mut self) -> Vec<Repair> {
+        std::mem::take(&mut self.folder.borrow_mut().repairs)
+    }
+}
+
 /// Opens a directory and locks it, so that no other program records to it.
 ///
 /// # Errors
@@ -126,6 +134,7 @@ pub fn open_directory(
         files: [const { None }; RESERVED_MAX],
         stream: None,
         is_fresh: true,
+        repairs: Vec::new(),
     };
     folder.open()?;
     let folder = Rc::new(RefCell::new(folder));
@@ -149,6 +158,18 @@ struct Folder {
     stream: Option<(usize, u32)>,
     /// Opened, and not acquired since then.
     is_fresh: bool,
+    repairs: Vec<Repair>,
+}
+
+/// A file with the name of an unfinished one that is no interrupted recording with samples.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Repair {
+    /// The file lacked only its final name: the new name in the directory, and its length in bytes.
+    Renamed(String, u64),
+    /// The file was prepared and contained no samples; it has been removed.
+    Removed(String),
+    /// The file is not provably a recording of Cardiograph; it is untouched.
+    LeftAlone(String),
 }
 
 impl Folder {
@@ -185,6 +206,12 @@ impl Folder {
         }
         self.lock = Some(lock);
         Ok(())
+    }
+
+    /// Returns a path below the directory as a name in it.
+    fn name_in(&self, path: &Path) -> String {
+        let name = path.strip_prefix(&self.path).unwrap_or(path);
+        name.display().to_string()
     }
 
     fn unfinished(&self, slot: usize) -> Result<&Unfinished, DirectoryError> {

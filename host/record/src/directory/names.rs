@@ -44,10 +44,16 @@ pub(super) fn prepared_name(index: u8, prefix: [u8; 3], extension: [u8; 3]) -> S
 pub(super) fn parse_prepared(name: &str) -> Option<([u8; 3], [u8; 3])> {
     let rest = name.strip_prefix(PREPARED)?.strip_suffix(PART)?;
     let mut fields = rest.split('-');
-    let _index: u8 = fields.next()?.parse().ok()?;
+    let index: u8 = fields.next()?.parse().ok()?;
     let letters = |field: Option<&str>| field?.as_bytes().try_into().ok();
-    let names = (letters(fields.next())?, letters(fields.next())?);
-    fields.next().is_none().then_some(names)
+    let (prefix, extension) = (letters(fields.next())?, letters(fields.next())?);
+    let id = FileId {
+        prefix,
+        extension,
+        number: 0,
+    };
+    let is_exact = id.is_valid() && prepared_name(index, prefix, extension) == name;
+    is_exact.then_some((prefix, extension))
 }
 
 /// Parses the name of a folder of recordings: prefix and number.
@@ -141,6 +147,16 @@ mod tests {
         ] {
             assert_eq!(parse_folder(name), None, "{name}");
             assert_eq!(parse_prepared(name), None, "{name}");
+        }
+        for name in [
+            "+7-LOG-BIN",
+            "07-LOG-BIN",
+            "7-log-BIN",
+            "7-LOG-BIN-",
+            "256-LOG-BIN",
+        ] {
+            let name = format!(".cardiograph-{name}.part");
+            assert_eq!(parse_prepared(&name), None, "{name}");
         }
     }
 }

@@ -1,12 +1,14 @@
 //! Unfinished files.
 
-use super::first_block::{FirstBlock, ends_with_mark};
+use super::first_block::{FirstBlock, ends_with_mark, is_text_of_recorder};
 use super::{Access, DirectoryError};
 use cardiograph_card::{BLOCK_BYTES, Block};
 use cardiograph_recorder::FileId;
+use rustix::fs::{OFlags, SeekFrom, seek};
+use rustix::io::Errno;
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::PathBuf;
 
 /// An open, unfinished file.
@@ -26,9 +28,9 @@ pub(super) struct Unfinished {
 pub(super) enum PartFile {
     /// Unfinished: to be written, or recovered.
     Unfinished(Unfinished),
-    /// Already trimmed to its actual length; only its name still says that it is unfinished.
-    Trimmed,
-    /// Not a file of the recorder.
+    /// Already trimmed to this length in bytes; only its name still says that it is unfinished.
+    Trimmed(u64),
+    /// Not provably a file of the recorder.
     Foreign,
 }
 
@@ -55,22 +57,25 @@ impl Unfinished {
         id: Option<FileId>,
         access: Access,
     ) -> Result<PartFile, DirectoryError> {
+        // A name can refer to anything: opening a pipe would block, and a link leads elsewhere.
+        let metadata = path.symlink_metadata().map_err(DirectoryError::at(&path))?;
+        if !metadata.is_file() {
+            return Ok(PartFile::Foreign);
+        }
         let mut options = OpenOptions::new();
         let file = options
             .read(true)
             .write(access != Access::DryRun)
+            .custom_flags(OFlags::NOFOLLOW.bits() as i32)
             .open(&path);
         let file = file.map_err(DirectoryError::at(&path))?;
-        let (first, is_trimmed, bytes) = look(&file).map_err(DirectoryError::at(&path))?;
-        let (epoch, is_binary) = match first {
-            // Trimming a file of a single block removes its mark.
-            FirstBlock::Foreign if is_trimmed && id.is_some() => return Ok(PartFile::Trimmed),
-            FirstBlock::Foreign => return Ok(PartFile::Foreign),
-            FirstBlock::Unused => (0, false),
-            FirstBlock::Recording { .. } if is_trimmed && id.is_some() => {
-                return Ok(PartFile::Trimmed);
-            }
-            FirstBlock::Recording { epoch, is_binary } => (epoch, is_binary),
+        let (state, bytes) = look(&file).map_err(DirectoryError::at(&path))?;
+        let (epoch, is_binary) = match state {
+            // Only a named file can have been trimmed.
+            Look::Trimmed if id.is_some() => return Ok(PartFile::Trimmed(bytes)),
+            Look::Trimmed | Look::Foreign => return Ok(PartFile::Foreign),
+            Look::Unused => (0, false),
+            Look::Recording { epoch, is_binary } => (epoch, is_binary),
         };
         let blocks = bytes / BLOCK_BYTES as u64;
         if blocks == 0 || blocks > super::BLOCKS_MAX.into() {
@@ -90,29 +95,66 @@ impl Unfinished {
     }
 }
 
-/// Returns the state of the first block, true if the file is already trimmed, and its length in bytes.
+/// State of a file, by its contents.
+enum Look {
+    /// Preallocated, and never written.
+    Unused,
+    /// A recording at its full length.
+    Recording { epoch: u32, is_binary: bool },
+    /// A recording at its actual length.
+    Trimmed,
+    /// Not provably a recording.
+    Foreign,
+}
+
+/// Returns the state of a file, and its length in bytes.
 ///
-/// A file that still has its full length ends with zeros or with a mark.
-fn look(file: &File) -> io::Result<(FirstBlock, bool, u64)> {
+/// A recording that still has its full length ends with zeros or with a mark.
+fn look(file: &File) -> io::Result<(Look, u64)> {
     let bytes = file.metadata()?.len();
     let mut block: Block = [0; BLOCK_BYTES];
-    let first_bytes = bytes.min(BLOCK_BYTES as u64);
-    file.read_exact_at(&mut block[..first_bytes as usize], 0)?;
-    let first = FirstBlock::of(&block);
+    let first_bytes = bytes.min(BLOCK_BYTES as u64) as usize;
+    file.read_exact_at(&mut block[..first_bytes], 0)?;
     let is_whole = bytes.is_multiple_of(BLOCK_BYTES as u64);
-    let is_trimmed = match first {
-        FirstBlock::Recording {
-            is_binary: false, ..
-        } if is_whole => {
+    let first = FirstBlock::of(&block);
+    // Trimming a file of a single block removes its mark.
+    let is_short = bytes < BLOCK_BYTES as u64 && is_text_of_recorder(&block[..first_bytes]);
+    let state = match first {
+        _ if is_short => Look::Trimmed,
+        FirstBlock::Unused if is_whole && is_zero(file, bytes)? => Look::Unused,
+        FirstBlock::Unused | FirstBlock::Foreign => Look::Foreign,
+        FirstBlock::Recording { .. } if !is_whole => Look::Trimmed,
+        FirstBlock::Recording { epoch, is_binary } => {
             file.read_exact_at(&mut block, bytes - BLOCK_BYTES as u64)?;
-            block[BLOCK_BYTES - 1] != 0 && !ends_with_mark(&block)
+            match is_binary || block[BLOCK_BYTES - 1] == 0 || ends_with_mark(&block) {
+                true => Look::Recording { epoch, is_binary },
+                false => Look::Trimmed,
+            }
         }
-        FirstBlock::Recording { .. } => !is_whole,
-        FirstBlock::Foreign => {
-            let last = first_bytes.saturating_sub(1) as usize;
-            bytes < BLOCK_BYTES as u64 && block[last] == b'\n'
-        }
-        FirstBlock::Unused => false,
     };
-    Ok((first, is_trimmed, bytes))
+    Ok((state, bytes))
+}
+
+/// Returns true if a file contains only zeros. Skips its holes, if the file system can tell them.
+fn is_zero(file: &File, bytes: u64) -> io::Result<bool> {
+    let mut buffer = vec![0; 1 << 16];
+    let mut at = 0;
+    while at < bytes {
+        match seek(file, SeekFrom::Data(at)) {
+            Ok(data) => at = data,
+            // No data up to the end.
+            Err(Errno::NXIO) => return Ok(true),
+            Err(Errno::INVAL | Errno::OPNOTSUPP) => (),
+            Err(error) => return Err(error.into()),
+        }
+        let read = match file.read_at(&mut buffer, at)? {
+            0 => return Ok(true),
+            read => read,
+        };
+        if buffer[..read].iter().any(|byte| *byte != 0) {
+            return Ok(false);
+        }
+        at += read as u64;
+    }
+    Ok(true)
 }

@@ -16,6 +16,45 @@ impl DirectoryVolume {
         let next = self.next_numbers.entry(id.prefix).or_insert(1);
         *next = id.number.saturating_add(1).max(*next);
     }
+
+    /// Moves a file to its name in the folder of its number.
+    async fn name_unless_taken<B: Blocks>(
+        &mut self,
+        card: &mut B,
+        slot: usize,
+        id: FileId,
+        session: &str,
+    ) -> Result<(), DirectoryError> {
+        if self.is_dry_run() || self.folder.borrow().unfinished(slot)?.id == Some(id) {
+            return Ok(());
+        }
+        self.folder.borrow().make_folder(&id)?;
+        self.folder.borrow().check_is_free(&id, session)?;
+        step(card).await;
+        self.folder.borrow_mut().give_name(slot, id, session)?;
+        self.use_number(&id);
+        step(card).await;
+        let folder = self.folder.borrow();
+        folder.sync_folder_of(slot)
+    }
+
+    /// Names, trims and finishes a file. Before trimming, checks that its final name is free: recovery needs the
+    /// marks that trimming removes.
+    async fn close_unless_taken<B: Blocks>(
+        &mut self,
+        card: &mut B,
+        slot: usize,
+        record: &FileRecord,
+        session: &str,
+    ) -> Result<(), DirectoryError> {
+        self.name_unless_taken(card, slot, record.id, session)
+            .await?;
+        self.folder.borrow().check_is_free(&record.id, session)?;
+        step(card).await;
+        self.folder.borrow_mut().trim(slot, record.bytes)?;
+        step(card).await;
+        self.folder.borrow_mut().finish(slot)
+    }
 }
 
 /// Yields to samples between two system calls, by a read of a block that does not exist.
@@ -30,6 +69,7 @@ impl<B: Blocks> Volume<B> for DirectoryVolume {
     fn error_kind(error: &DirectoryError) -> ErrorKind {
         match error {
             error if error.is_full() => ErrorKind::NoRoom,
+            DirectoryError::NameTaken(_) => ErrorKind::NameTaken,
             DirectoryError::Io { .. } | DirectoryError::Gone(_) => ErrorKind::Card,
             _ => ErrorKind::Volume,
         }
@@ -59,8 +99,14 @@ impl<B: Blocks> Volume<B> for DirectoryVolume {
         })
     }
 
-    fn next_number(&self, prefix: [u8; 3], _: [u8; 3]) -> u32 {
-        self.next_numbers.get(&prefix).copied().unwrap_or(1)
+    fn next_number(&self, prefix: [u8; 3], extension: [u8; 3]) -> u32 {
+        let number = self.next_numbers.get(&prefix).copied().unwrap_or(1);
+        let id = FileId {
+            prefix,
+            extension,
+            number,
+        };
+        self.folder.borrow().free_number(id)
     }
 
     async fn reserve(
@@ -109,19 +155,8 @@ impl<B: Blocks> Volume<B> for DirectoryVolume {
         id: FileId,
         session: &str,
     ) -> Result<(), DirectoryError> {
-        let slot = usize::from(slot);
-        if self.is_dry_run() || self.folder.borrow().unfinished(slot)?.id == Some(id) {
-            return Ok(());
-        }
-        let made = self.folder.borrow().make_folder(&id);
-        self.failure.note(made)?;
-        step(card).await;
-        let named = self.folder.borrow_mut().give_name(slot, id, session);
-        self.failure.note(named)?;
-        self.use_number(&id);
-        step(card).await;
-        let synced = self.folder.borrow().sync_folder_of(slot);
-        self.failure.note(synced)
+        let named = self.name_unless_taken(card, slot.into(), id, session).await;
+        self.failure.note(named)
     }
 
     async fn close(
@@ -130,20 +165,32 @@ impl<B: Blocks> Volume<B> for DirectoryVolume {
         slot: u8,
         record: &FileRecord,
     ) -> Result<(), DirectoryError> {
-        if self.is_dry_run() {
-            return Ok(());
-        }
-        Volume::<B>::name(self, card, slot, record.id, record.session.as_str()).await?;
         let slot = usize::from(slot);
-        step(card).await;
-        let trimmed = self.folder.borrow_mut().trim(slot, record.bytes);
-        self.failure.note(trimmed)?;
-        step(card).await;
-        let finished = self.folder.borrow_mut().finish(slot);
-        self.failure.note(finished)
+        let session = record.session.as_str();
+        let closed = match self.is_dry_run() {
+            true => self.folder.borrow().check_is_free(&record.id, session),
+            false => self.close_unless_taken(card, slot, record, session).await,
+        };
+        match closed {
+            Ok(()) => {
+                self.use_number(&record.id);
+                Ok(())
+            }
+            // Recovery uses the next free number then, which is no failure.
+            Err(DirectoryError::NameTaken(path)) => {
+                self.use_number(&record.id);
+                let error = Err(DirectoryError::NameTaken(path));
+                match record.is_recovered {
+                    true => error,
+                    false => self.failure.note(error),
+                }
+            }
+            closed => self.failure.note(closed),
+        }
     }
 
     async fn discard(&mut self, _: &mut B, slot: u8) -> Result<(), DirectoryError> {
+        self.folder.borrow_mut().note_removal(slot.into())?;
         if self.is_dry_run() {
             return Ok(());
         }
