@@ -114,7 +114,8 @@ fn a_recording_whose_directory_is_removed_is_not_reported_as_complete() {
         let own = directory();
         let target = own.path().join("target");
         fs::create_dir(&target).unwrap();
-        let child = spawn(own.path(), "target --rate 500 --for 6s --buffer 4MiB");
+        let words = "target --rate 500 --for 10min --buffer 4MiB --file-size 1MiB";
+        let child = spawn(own.path(), words);
         wait_until(|| has_begun(&target));
         if whole {
             fs::remove_dir_all(&target).unwrap();
@@ -123,6 +124,7 @@ fn a_recording_whose_directory_is_removed_is_not_reported_as_complete() {
                 .iter()
                 .for_each(|path| fs::remove_file(path).unwrap());
         }
+        signal(&child, "-INT");
         let (run, figures) = ended(child);
         println!("{}", run.stderr);
         assert!(!run.stderr.contains("none lost"), "{}", run.stderr);
@@ -153,7 +155,7 @@ fn is_durable(path: &std::path::PathBuf) -> bool {
 #[test]
 fn samples_of_a_removed_unfinished_file_are_unaccounted_for() {
     let own = directory();
-    let words = ". --rate 500 --for 10min --buffer 4MiB --durability-window 100ms";
+    let words = ". --rate 500 --for 10min --buffer 4MiB --file-size 1MiB --durability-window 100ms";
     let child = spawn(own.path(), words);
     wait_until(|| recordings(own.path()).iter().any(is_durable));
     for path in recordings(own.path()) {
@@ -236,4 +238,13 @@ fn a_full_directory_has_its_exit_code_and_accounts_for_all_samples() {
         numbers(&left).len() as u64,
         number(&figures, "samples_written")
     );
+}
+
+#[test]
+fn every_stream_has_a_file_on_a_small_file_system() {
+    for streams in ["2", "3", "4"] {
+        let words = format!("--streams {streams} --format csv --rate 100 --for 1s --buffer 4MiB");
+        let (run, figures, _) = on_small("2m", &words);
+        assert_nothing_lost(&run, &figures);
+    }
 }

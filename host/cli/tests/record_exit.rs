@@ -129,13 +129,17 @@ fn a_file_truncated_by_another_program_is_detected() {
 #[test]
 fn a_file_with_changed_bytes_ends_with_2() {
     let own = directory();
-    let child = recording(own.path(), &LOSSLESS);
+    let json = ["--json", "figures.json"];
+    let child = recording(own.path(), &[&LOSSLESS[..], &json].concat());
     let first = closed_file(own.path());
     let mut bytes = fs::read(&first).unwrap();
     bytes[5] ^= 1;
     fs::write(&first, bytes).unwrap();
     let words = ["REC00001.CSV", "do not trust this storage device"];
     assert_code(&end(child, "-INT"), 2, &words);
+    let figures = fs::read(own.path().join("figures.json")).unwrap();
+    let figures: serde_json::Value = serde_json::from_slice(&figures).unwrap();
+    assert_eq!(figures["verified"], false);
 }
 
 #[test]

@@ -8,18 +8,20 @@
 //! the storage device.
 
 use crate::Feed;
-use crate::directory::{Access, DirectoryError, Failure, open_directory};
+use crate::directory::{Access, DirectoryError, Failure, Startup, open_directory};
 use cardiograph_recorder::{
-    Config, Consumer, Control, Event, LINE_BYTES_MAX, Parts, Producer, Recorder, Ring, StartError,
-    StreamConfig, StreamSummary,
+    Config, Consumer, Control, Event, LINE_BYTES_MAX, Parts, Producer, RESERVED_MAX, Recorder,
+    Ring, StartError, StreamConfig, StreamSummary, WhenFull,
 };
 use embedded_hal_async::delay::DelayNs;
+use std::cell::RefCell;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 use std::pin::pin;
-use std::sync::Mutex;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -96,7 +98,16 @@ pub fn record_in_directory<const N: usize>(
     mut events: impl FnMut(u64, Event),
 ) -> Result<LiveResult<N>, LiveError> {
     let origin = Instant::now();
-    let (card, volume) = open_directory(directory, Access::Record).map_err(StartError::Volume)?;
+    let opened = open_directory(directory, Access::Record);
+    let (card, mut volume) = opened.map_err(StartError::Volume)?;
+    let is_sampling = Arc::new(AtomicBool::new(false));
+    let removed = Rc::new(RefCell::new(Vec::new()));
+    volume.set_startup(Startup {
+        files: prepared_files(&streams.each_ref().map(|stream| stream.config)),
+        may_remove: setup.config.when_full == WhenFull::RemoveOldest,
+        is_sampling: Arc::clone(&is_sampling),
+        removed: Rc::clone(&removed),
+    });
     let failure = card.failure();
     let control = Control::new();
     let is_full = AtomicBool::new(false);
@@ -120,7 +131,11 @@ pub fn record_in_directory<const N: usize>(
             if let Event::Full { .. } = event {
                 is_full.store(true, Ordering::Relaxed);
             }
-            events(origin.elapsed().as_micros() as u64, event);
+            let now_us = origin.elapsed().as_micros() as u64;
+            for id in removed.borrow_mut().drain(..) {
+                events(now_us, Event::Removed { id });
+            }
+            events(now_us, event);
         },
         control: &control,
         reads: None,
@@ -138,6 +153,7 @@ pub fn record_in_directory<const N: usize>(
         control: &control,
         length: setup.length,
         is_stopped: setup.is_stopped,
+        is_sampling: &is_sampling,
         is_full: &is_full,
         failure: &failure,
         is_over: AtomicBool::new(false),
@@ -178,12 +194,25 @@ pub fn record_in_directory<const N: usize>(
     })
 }
 
+/// Returns the number of files that are reserved before sampling begins, if there are several streams with files
+/// of their own; 1 otherwise.
+fn prepared_files(configs: &[StreamConfig]) -> u32 {
+    let mut prefixes = Vec::from_iter(configs.iter().map(|config| config.prefix));
+    prefixes.sort_unstable();
+    prefixes.dedup();
+    match prefixes.len() {
+        0 | 1 => 1,
+        tracks => (RESERVED_MAX / tracks * tracks) as u32,
+    }
+}
+
 /// State shared by the threads of the producers.
 struct Run<'a> {
     origin: Instant,
     control: &'a Control,
     length: Option<Duration>,
     is_stopped: &'a (dyn Fn() -> bool + Sync),
+    is_sampling: &'a AtomicBool,
     /// The recorder reported that no further file fits.
     is_full: &'a AtomicBool,
     /// First failure of the storage device, and whether a block did not fit.
@@ -201,6 +230,7 @@ impl Run<'_> {
         while !self.control.is_ready() && !self.is_ending() {
             thread::sleep(Duration::from_millis(1));
         }
+        self.is_sampling.store(true, Ordering::Relaxed);
         let started_ns = self.now_ns();
         self.started_ns.fetch_min(started_ns, Ordering::Relaxed);
         match feed {

@@ -10,7 +10,7 @@ use cardiograph_recorder::{
 };
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufRead, BufReader, Cursor};
+use std::io::{BufRead, BufReader, Cursor, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -698,6 +698,22 @@ fn on_a_small_file_system() {
         numbers,
         Vec::from_iter(16_000 - numbers.len() as u64..16_000)
     );
+
+    // The medium is full at the start: the oldest recordings make room.
+    let filler = directory.join("filler");
+    let mut file = fs::File::create(&filler).unwrap();
+    while file.write_all(&[1; 4096]).is_ok() {}
+    drop(file);
+    let mut removed = 0;
+    let note = |_, event| removed += u64::from(matches!(event, Event::Removed { .. }));
+    let feed = lines(20_000, 1_000);
+    let begun = log_until_full(directory, WhenFull::RemoveOldest, feed, note).unwrap();
+    assert_eq!(
+        (self::summary(&begun).written, begun.failure),
+        (1_000, None)
+    );
+    assert!(removed > 0);
+    fs::remove_file(filler).unwrap();
 
     let mut causes = Vec::new();
     let full = log(directory, lines(20_000, 16_000), |_, event| {

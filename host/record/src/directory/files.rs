@@ -7,7 +7,7 @@ use super::unfinished::{PartFile, Unfinished};
 use super::{Access, DirectoryError, Folder, Repair, sync};
 use cardiograph_card::BLOCK_BYTES;
 use cardiograph_recorder::{FOLDER_RECORDINGS_MAX, FileId, NUMBER_LAST, Request};
-use rustix::fs::{CWD, FallocateFlags, RenameFlags, fallocate, renameat_with};
+use rustix::fs::{CWD, FallocateFlags, RenameFlags, fallocate, renameat_with, statvfs};
 use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -49,6 +49,15 @@ impl Folder {
             id: None,
             session: String::new(),
         })
+    }
+
+    /// Returns the free blocks including those of unfinished files; `None` if the file system does not tell.
+    pub(super) fn free_blocks(&self) -> Option<u64> {
+        let space = statvfs(&self.path).ok()?;
+        let free = space.f_bavail.saturating_mul(space.f_frsize) / BLOCK_BYTES as u64;
+        let unfinished = self.files.iter().flatten();
+        let unfinished = unfinished.map(|file| u64::from(file.blocks)).sum::<u64>();
+        (space.f_blocks > 0).then(|| free.saturating_add(unfinished))
     }
 
     /// Creates an empty file under a free name; existing files are not touched.

@@ -25,7 +25,7 @@ mod volume;
 pub use error::DirectoryError;
 
 use cardiograph_card::BLOCK_BYTES;
-use cardiograph_recorder::RESERVED_MAX;
+use cardiograph_recorder::{FileId, RESERVED_MAX};
 use names::LOCK;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -109,9 +109,27 @@ pub struct DirectoryVolume {
     failure: Failure,
     /// Number of the next recording of each prefix.
     next_numbers: BTreeMap<[u8; 3], u32>,
+    startup: Option<Startup>,
+}
+
+/// Rules for reservations of a recording until sampling begins.
+pub(crate) struct Startup {
+    /// Files of all streams that are reserved by then.
+    pub(crate) files: u32,
+    /// Finished recordings may be removed to make room.
+    pub(crate) may_remove: bool,
+    /// Sampling has begun.
+    pub(crate) is_sampling: Arc<AtomicBool>,
+    /// Receives the recordings that have been removed.
+    pub(crate) removed: Rc<RefCell<Vec<FileId>>>,
 }
 
 impl DirectoryVolume {
+    /// Sets the rules for reservations until sampling begins.
+    pub(crate) fn set_startup(&mut self, startup: Startup) {
+        self.startup = Some(startup);
+    }
+
     /// Returns the files that mounting and recovery renamed, removed or left alone, and clears the list. In a dry
     /// run nothing is changed.
     pub fn take_repairs(&mut self) -> Vec<Repair> {
@@ -143,6 +161,7 @@ pub fn open_directory(
         folder: Rc::clone(&folder),
         failure: failure.clone(),
         next_numbers: BTreeMap::new(),
+        startup: None,
     };
     Ok((DirectoryCard { folder, failure }, volume))
 }

@@ -1,11 +1,12 @@
 //! File operations of the recorder: files are prepared at full length, named, and trimmed.
 
 use super::files::remove;
-use super::{Access, BLOCKS_MAX, DirectoryError, DirectoryVolume, NO_BLOCK, start_of};
+use super::{Access, BLOCKS_MAX, DirectoryError, DirectoryVolume, NO_BLOCK, Startup, start_of};
 use cardiograph_card::BLOCK_BYTES;
 use cardiograph_recorder::{
     Blocks, ErrorKind, Extent, FileId, FileRecord, RESERVED_MAX, Request, Reserved, Volume,
 };
+use std::sync::atomic::Ordering;
 
 impl DirectoryVolume {
     fn is_dry_run(&self) -> bool {
@@ -15,6 +16,48 @@ impl DirectoryVolume {
     fn use_number(&mut self, id: &FileId) {
         let next = self.next_numbers.entry(id.prefix).or_insert(1);
         *next = id.number.saturating_add(1).max(*next);
+    }
+
+    /// Returns the rules for reservations, until sampling begins.
+    fn startup(&self) -> Option<&Startup> {
+        let startup = self.startup.as_ref();
+        startup.filter(|startup| !startup.is_sampling.load(Ordering::Relaxed))
+    }
+
+    /// Returns the length of a new file in blocks. Before sampling begins, the files of several streams have equal
+    /// shares of the free space at most, so that there is a file for each stream.
+    fn blocks_of(&self, request: &Request) -> u32 {
+        let blocks = request.blocks.min(BLOCKS_MAX);
+        let Some(startup) = self.startup().filter(|startup| startup.files > 1) else {
+            return blocks;
+        };
+        match self.folder.borrow().free_blocks() {
+            Some(free) => {
+                let share = free / u64::from(startup.files);
+                let share = u32::try_from(share).unwrap_or(BLOCKS_MAX);
+                blocks.min(share.max(request.blocks_min))
+            }
+            None => blocks,
+        }
+    }
+
+    /// Removes the oldest recording to make room for the first file of a stream. Returns false if there is none, or
+    /// if it must not be removed.
+    fn remove_for_first(&self, request: &Request) -> Result<bool, DirectoryError> {
+        let Some(startup) = self.startup().filter(|startup| startup.may_remove) else {
+            return Ok(false);
+        };
+        let folder = self.folder.borrow();
+        let mut files = folder.files.iter().flatten();
+        if files.any(|file| file.prefix == request.prefix) {
+            return Ok(false);
+        }
+        let Some((id, path)) = folder.oldest()? else {
+            return Ok(false);
+        };
+        remove(&path)?;
+        startup.removed.borrow_mut().push(id);
+        Ok(true)
     }
 
     /// Moves a file to its name in the folder of its number.
@@ -126,7 +169,7 @@ impl<B: Blocks> Volume<B> for DirectoryVolume {
         let slot = (0..RESERVED_MAX).find(is_free);
         let full = || DirectoryError::NotUnfinished(self.folder.borrow().path.clone());
         let slot = slot.ok_or_else(full)?;
-        let mut blocks = request.blocks.min(BLOCKS_MAX);
+        let mut blocks = self.blocks_of(&request);
         loop {
             step(card).await;
             let made = self.folder.borrow().make(&request, blocks);
@@ -140,7 +183,13 @@ impl<B: Blocks> Volume<B> for DirectoryVolume {
                     blocks /= 2;
                 }
                 // A full storage device is not a failure.
-                Err(error) if error.is_full() => return Err(error),
+                Err(error) if error.is_full() => {
+                    let removed = self.remove_for_first(&request);
+                    if !self.failure.note(removed)? {
+                        return Err(error);
+                    }
+                    blocks = self.blocks_of(&request);
+                }
                 Err(error) => return self.failure.note(Err(error)),
             }
         }
