@@ -45,7 +45,7 @@ pub fn all() -> Result<usize, String> {
     Ok(passed + 2)
 }
 
-/// Returns the blocks that the firmware has written, by the count in its output.
+/// Returns the blocks that the firmware has written, from the block count that it prints.
 fn blocks_of_test(text: &str) -> Option<Vec<[u8; BLOCK_BYTES]>> {
     let mut lines = text.lines();
     let count = lines.find_map(|line| line.strip_prefix("written: ")?.strip_suffix(" blocks"))?;

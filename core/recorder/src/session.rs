@@ -36,7 +36,7 @@ pub enum SessionError {
     Name,
     /// The settings are too long, or contain a `"` or a character that is not printable ASCII.
     Settings,
-    /// The stream's format does not have this schema.
+    /// The stream's format does not include this schema.
     Schema,
     /// Too many gaps and sessions are queued. Try again later.
     QueueFull,

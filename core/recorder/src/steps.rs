@@ -29,7 +29,7 @@ pub(crate) enum Step {
     Write { start: u32, count: u32, index: u32 },
 }
 
-/// Mailbox between the running operation and the shell.
+/// Mailbox between the running operation and the shell (shell.rs), which drives the card.
 pub(crate) struct Steps {
     pending: Cell<Option<Step>>,
     block: RefCell<Block>,

@@ -85,7 +85,7 @@ fn late_steps(steps: &(impl Replay + ?Sized), median_ns: u64) -> Vec<LateStep> {
     late
 }
 
-/// Returns `a / b` with halves rounded up, or 0 if `b` is 0.
+/// Returns `a / b` rounded to the nearest integer, halves up, or 0 if `b` is 0.
 fn rounded_ratio(a: u64, b: u64) -> u64 {
     (u128::from(a) * 2 + u128::from(b))
         .checked_div(u128::from(b) * 2)

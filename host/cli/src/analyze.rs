@@ -26,7 +26,7 @@ pub struct Args {
     #[arg(required_unless_present = "scope", value_name = "FILE")]
     pub files: Vec<PathBuf>,
 
-    /// Add the energy of the writes from a scope's CSV: time, V1 before and V2 after a shunt in the card's supply
+    /// Calculate the energy of each write from an oscilloscope CSV with time, V1 and V2: the voltages before and after a shunt in the card's supply
     #[arg(long, value_name = "FILE")]
     pub scope: Option<PathBuf>,
 
@@ -34,11 +34,11 @@ pub struct Args {
     #[arg(long, value_name = "RESISTANCE", default_value = "1ohm", requires = "scope", value_parser = ohm)]
     pub shunt: f64,
 
-    /// Time after the start of the trace at which the scope's clock shows 0; may be negative [default: 0s]
+    /// Position of the scope's time zero relative to the start of the trace; negative if the scope started earlier [default: 0s]
     #[arg(long, value_name = "TIME", requires = "scope", allow_hyphen_values = true, value_parser = signed_ns)]
     pub scope_offset: Option<i64>,
 
-    /// Payload of each write in bytes, for formats without lengths
+    /// Bytes per write, for trace formats that do not state it
     #[arg(long, value_name = "BYTES", default_value_t = 512, value_parser = clap::value_parser!(u64).range(1..=1 << 30))]
     pub block: u64,
 

@@ -45,12 +45,12 @@ pub enum Command {
     Recover(recover::Recover),
     /// Convert a binary recording to CSV or ULog
     Export(export::Export),
-    /// List the workloads: the published experiments by name
+    /// List the built-in workloads: the experiments of the published studies
     #[command(after_help = "\
 Examples:
   cardiograph workloads
   cardiograph bench --workload magod2                        run one on a simulated card")]
     Workloads,
-    /// List the simulated cards and boards, or draw one
+    /// List the simulated cards and boards, or draw the structure of one
     Cards(cards::Args),
 }

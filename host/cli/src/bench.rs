@@ -35,7 +35,7 @@ pub struct Args {
     #[arg(long, value_name = "NAME|FILE", default_value = cardiograph_workload::DEFAULT)]
     pub workload: String,
 
-    /// Method by which writes to a directory reach the storage device [default: dsync; buffered if the workload times its syncs]
+    /// Method of syncing writes to the storage device; directories only [default: dsync; buffered if the workload itself calls fsync]
     #[arg(long, value_enum)]
     pub io: Option<IoArg>,
 
@@ -43,7 +43,7 @@ pub struct Args {
     #[arg(long = "for", value_name = "TIME", value_parser = duration)]
     pub stop_after: Option<Duration>,
 
-    /// Number of runs; each uses a new simulated card with the next seed
+    /// Number of runs; on a simulated card, each run uses a fresh card with the next seed
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeat: u32,
 

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use std::fmt::Write;
 
-/// List the simulated cards and boards, or draw one.
+/// List the simulated cards and boards, or draw the structure of one.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -17,13 +17,12 @@ const REPORTED_MAX: usize = 20;
 /// Convert a binary recording to CSV or ULog.
 #[derive(clap::Args)]
 #[command(after_help = "\
-CSV is the text that the recorder would have written, without its marks, in one file per stream. A
+The CSV contains the lines that `record --format csv` would have written, in one file per stream. A
 single stream goes to FILE; for several streams, OUT.csv becomes OUT-0.csv, OUT-1.csv and so on, by
-stream number. A ULog file has a topic per stream and a topic for gaps, which are also dropouts.
-PlotJuggler, Foxglove and pyulog open it. Timestamps are those of a column time_us or time_ms, or
-else of the blocks.
+stream number. A ULog file has a topic per stream and a topic that lists the gaps; each gap is also a ULog dropout.
+PlotJuggler, Foxglove and pyulog open it. Timestamps come from a column time_us or time_ms; without one, from the headers of the blocks.
 
-Damaged blocks are omitted, with a note in their place in CSV; the exit code is then 2.
+Damaged blocks are skipped, and the exit code is 2; in CSV a comment line marks the place.
 
 Examples:
   cardiograph export REC00001.BIN > recording.csv

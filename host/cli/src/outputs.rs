@@ -12,7 +12,7 @@ use std::time::Duration;
 /// Output options. Existing files are never overwritten.
 #[derive(clap::Args, Default)]
 pub struct Reporting {
-    /// Latencies above this threshold are stalls [default: derived from the trace]
+    /// Writes slower than this belong to a stall [default: derived from the trace]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub stall_threshold: Option<Duration>,
 

@@ -14,7 +14,7 @@ use std::time::Duration;
 /// Find the buffer size that a data logger needs, and the risk of losing samples.
 #[derive(clap::Args)]
 #[command(after_help = "\
-A simulated card is measured with the recorder's way of writing: one stream that stays open. A trace, in any
+A simulated card is measured with the recorder's write pattern: one continuous multi-block write. A trace, in any
 format that `analyze` reads, is used as it is.
 
 Examples:
@@ -38,11 +38,11 @@ pub struct Args {
     #[arg(long = "for", value_name = "TIME", default_value = "24h", value_parser = run_time)]
     pub run: Duration,
 
-    /// Buffer size to judge
+    /// Buffer size for which the risk is calculated
     #[arg(long, value_name = "SIZE", default_value = "64KiB", value_parser = buffer_bytes)]
     pub buffer: u64,
 
-    /// Payload of each write in bytes, for formats without lengths
+    /// Bytes per write, for trace formats that do not state it
     #[arg(long, value_name = "BYTES", default_value_t = 512, value_parser = clap::value_parser!(u64).range(1..=1 << 30))]
     pub block: u64,
 

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 /// Repair interrupted recordings.
 #[derive(clap::Args)]
 #[command(after_help = "\
-After a power loss or a kill, files keep their preallocated size. This command trims them to their
+After a power loss or a kill, the file being written keeps its preallocated size. This command trims them to their
 actual length, as the recorder does automatically at its next start. Unmount a device and all of its
 partitions first. If there is nothing to repair, nothing is written.
 
@@ -19,7 +19,7 @@ Examples:
   cardiograph recover card.img                              repair a card image
   cardiograph recover recordings                            repair a directory recorded to")]
 pub struct Recover {
-    /// A card as a block device, a card image, or a directory that this computer recorded to
+    /// A card as a block device, a card image, or a directory that was the target of `cardiograph record`
     #[arg(value_name = "DEVICE|IMAGE|DIR")]
     pub target: PathBuf,
 

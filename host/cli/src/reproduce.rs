@@ -12,7 +12,7 @@ use std::path::PathBuf;
 /// Reproduce the experiments of five published studies on simulated cards.
 #[derive(clap::Args)]
 #[command(after_help = "\
-Cards and boards were fitted to the rows with the role fit; predictions played no part in any fit.
+Rows with the role `fit` were used to fit the cards and boards; rows with the role `prediction` were not.
 Times are virtual and the same on every computer, except for the two rows of the load on two cores,
 which are measured on this computer.
 

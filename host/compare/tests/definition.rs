@@ -19,7 +19,7 @@ struct Memory {
     random: Random,
     /// Start time of each open.
     opens_ns: Vec<u64>,
-    /// Return time of each close.
+    /// Time at which each close returned, in ns.
     closes_ns: Vec<u64>,
     /// Offset of a byte that is stored wrong.
     bad_byte: Option<usize>,

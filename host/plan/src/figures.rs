@@ -94,7 +94,7 @@ pub struct TailFigures {
     pub threshold_bytes: f64,
     /// Number of measured backlogs above the threshold.
     pub exceedances: u64,
-    /// Shape: below 0 there is a greatest backlog, above 0 the tail is heavy.
+    /// Shape parameter of the tail: if negative, the backlog has an upper bound; if positive, the tail is heavy.
     pub shape: f64,
     /// Scale.
     pub scale_bytes: f64,

@@ -384,7 +384,7 @@ fn problem_of(error: &StreamError) -> Problem {
 /// A check of the reports: [`StreamReport::check_with_files`] or [`StreamReport::check_counts`].
 type Check = fn(StreamReport, StreamSummary, u64, u64) -> Result<StreamResult, StreamError>;
 
-/// A closed file.
+/// A closed file, to be verified at the end.
 struct ClosedFile {
     track: u8,
     id: FileId,

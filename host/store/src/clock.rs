@@ -18,7 +18,7 @@ impl Default for HostClock {
     }
 }
 
-/// Least number of clock readings that measure the cost of a reading.
+/// Minimum number of clock readings used to measure the cost of one.
 const READINGS_MIN: u64 = 10_000;
 
 impl HostClock {

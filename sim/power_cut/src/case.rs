@@ -390,7 +390,7 @@ impl Scene {
         setup.run_with_copies(self.card(), &Clock::default()).2
     }
 
-    /// Returns the card at every point where a power cut leaves different contents on it.
+    /// Returns one copy of the card for each distinct content that a power cut can leave.
     pub fn copies_each(&self) -> Vec<InterruptedCard> {
         let mut setup = self.setup.clone();
         setup.copies_each = true;

@@ -54,7 +54,7 @@ impl History<'_> {
     /// Judges a card after a session that ended normally.
     ///
     /// # Errors
-    /// The first broken promise.
+    /// Returns the first violated guarantee.
     pub fn judge(&self, card: &mut Card) -> Result<Found, String> {
         match self.sessions.last().map(|session| &session.end) {
             None | Some(End::Done(_)) => (),

@@ -13,7 +13,7 @@ use hadris_fat_raw::{
 
 /// Name of the journal's file.
 pub(super) const JOURNAL: Name = *b"CARDIOGRJNL";
-/// Name of the root directory in errors.
+/// Name by which errors refer to the root directory.
 pub(super) const ROOT: Name = *b"           ";
 
 const BLOCKS_MAX: u32 = MAX_DIR_ENTRIES / ENTRIES_OF_BLOCK as u32;

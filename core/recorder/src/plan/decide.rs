@@ -24,7 +24,7 @@ pub fn next_action<const N: usize>(state: &State<N>, now: &Conditions<N>) -> Act
     }
 }
 
-/// Returns the next action with a mounted card.
+/// Returns the next action when a card is mounted.
 fn with_card<const N: usize>(state: &State<N>, now: &Conditions<N>) -> Action {
     let candidate = strongest_candidate(state, now);
     let job = next_job(state, now);

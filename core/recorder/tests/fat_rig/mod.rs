@@ -242,7 +242,7 @@ pub fn done<T>(future: impl Future<Output = T>) -> T {
 
 pub type Error = FatError<NoPower>;
 
-/// A volume on a card.
+/// Test rig: a card with a mounted FAT volume.
 pub struct Rig {
     pub disk: Disk,
     pub volume: FatVolume,

@@ -6,7 +6,7 @@ use crate::promise::*;
 use cardiograph_recorder::{Control, Window};
 use std::cell::RefCell;
 
-/// Returns the loss due to a power cut, of the samples pushed so far: `(age in us, count)`.
+/// Returns the cost of a power cut now: age of the oldest lost sample in us, and number of lost samples.
 fn cost(left: &Disk, pushed: u64, period_us: u64) -> (u64, u64) {
     let left = files(&after_cut(left), 0);
     left.assert_sound(pushed);

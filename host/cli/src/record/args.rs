@@ -10,8 +10,8 @@ use std::time::Duration;
 #[derive(clap::Args)]
 #[command(after_help = "\
 Samples arrive at a fixed rate, even while the card is busy, and wait in a buffer until they are
-written. Afterwards all of them are read back and compared. Simulated cards run in virtual time.
-Directories run in real time and keep their files.
+written. Afterwards the files are read back and compared with the samples. Simulated cards run in virtual time.
+Recording to a directory runs in real time, and the files are kept.
 
 Examples:
   cardiograph record --rate 860 --sample-bytes 100 --for 120s  the built-in simulated card
@@ -21,24 +21,24 @@ Examples:
   cardiograph record --samples recording.csv                   replay a recording at its own times
   my-sensor | cardiograph record --samples - --rate 100        record lines of another program
 
-Exit codes; if several apply, the first in this list:
+Exit codes in order of precedence; if several apply, the first is returned:
   1    samples are unaccounted for: neither in files nor in reported gaps
   2    bad input, or the storage device failed
   4    the storage device is full, and samples were lost
   3    samples were lost; the reported gaps list all of them
   130, 143, 129   ended by SIGINT (Ctrl-C), SIGTERM, SIGHUP; nothing was lost
   0    nothing was lost
-With --compare, losses are a result: the code is 0, 2, or that of a signal.")]
+With --compare, lost samples are not an error: the code is 0, 2, or that of a signal.")]
 pub struct Record {
     /// A simulated card as sim:CARD@BOARD (names or TOML files), or a directory
     #[arg(default_value = DEFAULT_TARGET)]
     pub target: String,
 
-    /// Samples per second and stream [default: 860]
+    /// Samples per second in each stream [default: 860]
     #[arg(long, value_name = "HZ")]
     pub rate: Option<u32>,
 
-    /// Bytes per sample; in CSV a sample is a line, including CR LF [default: 100]
+    /// Bytes per sample; for CSV the length of a line including CR LF [default: 100]
     #[arg(long, value_name = "BYTES")]
     pub sample_bytes: Option<usize>,
 
@@ -50,7 +50,7 @@ pub struct Record {
     #[arg(long, value_name = "BYTES", default_value = "64KiB", value_parser = bytes)]
     pub buffer: u64,
 
-    /// Newest data that a power cut may lose: a time, or `sample` for only the newest sample
+    /// Maximum age of data that a power loss may destroy, or `sample` for only the newest sample
     #[arg(long, value_name = "TIME|sample", default_value = "1s", value_parser = durability_window)]
     pub durability_window: DurabilityWindow,
 
@@ -58,7 +58,7 @@ pub struct Record {
     #[arg(long, value_enum, default_value = "stream")]
     pub policy: PolicyArg,
 
-    /// Number of streams, 1 to 4. Binary streams share files; each CSV stream has its own files
+    /// Number of streams, 1 to 4. With --format binary all streams share their files; with csv each stream has its own
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub streams: u32,
 
@@ -74,7 +74,7 @@ pub struct Record {
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     pub seed: u64,
 
-    /// Length of a session: `stream` begins a new file after it, `after-session` writes its samples then
+    /// Session length: at its end `stream` begins a new file, and `after-session` writes the collected samples
     /// [default: 10s for after-session]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub rotate_every: Option<Duration>,
@@ -127,14 +127,14 @@ pub enum PolicyArg {
     KeepOpen,
     /// Buffer samples until a session is over, then write them
     AfterSession,
-    /// Cardiograph's recorder: a continuous stream of blocks
+    /// Cardiograph's recorder: one sequential write to preallocated files
     Stream,
 }
 
 /// Behaviour when the card is full.
 #[derive(Clone, Copy, ValueEnum)]
 pub enum WhenFullArg {
-    /// Lose new samples and report them
+    /// Discard new samples and report them as lost
     Stop,
     /// Remove the oldest recording; other files are never removed
     RemoveOldest,

@@ -39,7 +39,7 @@ use unfinished::Unfinished;
 
 /// Block addresses per file: more blocks than a FAT file can have.
 const RANGE_BLOCKS: u32 = 1 << 23;
-/// Maximum blocks of a file.
+/// Maximum number of blocks in a file.
 const BLOCKS_MAX: u32 = RANGE_BLOCKS - 1;
 const _: () = assert!(BLOCKS_MAX as u64 * BLOCK_BYTES as u64 <= u32::MAX as u64);
 /// A block address outside all files; reading it has no effect.

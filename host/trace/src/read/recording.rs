@@ -132,7 +132,7 @@ pub(super) fn read<R: Read>(
     })
 }
 
-/// Returns true if a row is a note: its columns are empty, and the last one begins with `#`.
+/// Returns true if a row is a note: all columns are empty except the last, which begins with `#`.
 fn is_note(row: &[u8]) -> bool {
     let note = row.trim_ascii_start();
     let commas = note.iter().take_while(|byte| **byte == b',').count();

@@ -10,7 +10,7 @@ use super::lines::Line;
 /// Minimum number of columns: the time and two voltages.
 const COLUMNS_MIN: usize = 3;
 
-/// The columns of the rows.
+/// Columns that hold time, V1 and V2.
 #[derive(Debug, PartialEq)]
 pub(super) struct Columns {
     pub separator: u8,

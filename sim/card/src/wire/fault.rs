@@ -28,7 +28,7 @@ pub enum Fault {
         /// Bit number: 0, the last on the bus, to 7.
         bit: u8,
     },
-    /// The next busy time is longer.
+    /// Extends the card's next busy time.
     Busy {
         /// Additional time, in ns; `u64::MAX` means forever.
         extra_ns: u64,

@@ -157,7 +157,7 @@ impl Host {
         }
     }
 
-    /// Completes the initialisation and selects the card, which has the first address.
+    /// Completes the initialisation and selects the card by its relative address.
     fn identify(&mut self) {
         let all = [(55, 0), (41, 0x40FF_8000), (2, 0), (3, 0), (7, 1 << 16)];
         for (index, argument) in all {

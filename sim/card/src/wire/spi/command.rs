@@ -72,7 +72,7 @@ impl Frame {
 /// Most bytes of a response: stuff, NCR, R1 and the additional bytes of R3 and R7.
 const RESPONSE_BYTES_MAX: usize = 1 + 8 + 1 + 4;
 
-/// A response in progress, which precedes all other data.
+/// A response being sent; all other data waits until it is complete.
 #[derive(Default)]
 pub(super) struct Response {
     bytes: [u8; RESPONSE_BYTES_MAX],
