@@ -216,7 +216,7 @@ fn results_that_cannot_be_written() {
         ),
         (
             ["--csv", "-"],
-            &["do not fit in one CSV", "give --csv a file"],
+            &["one CSV cannot hold", "pass a file name to --csv"],
         ),
     ] {
         let args = [&["bench", "--repeat", "3"], &outputs[..]].concat();
