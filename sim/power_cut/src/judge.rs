@@ -379,7 +379,7 @@ fn strip_session((path, bytes): (String, Vec<u8>)) -> Result<(String, Vec<u8>), 
 
 /// Returns true if a device refused a card for lack of space.
 pub(crate) fn is_full(why: &str) -> bool {
-    why.contains("longest free run has")
+    why.contains("the card is full: its longest free run")
 }
 
 /// Checks a volume with fsck.fat, through a temporary image file with `name` in its name.
