@@ -609,6 +609,19 @@ impl Consumer<'_> {
         Some(gap)
     }
 
+    /// Returns the number of bytes before the next session, and its schema, unless a gap comes first.
+    pub(crate) fn next_session(&self) -> Option<(usize, u8)> {
+        let (position, boundary) = self.shared.boundaries.first()?;
+        let Boundary::Session(origin) = boundary else {
+            return None;
+        };
+        let schema = match origin {
+            Origin::Producer => self.shared.sessions.next_schema(),
+            Origin::Consumer => self.shared.sessions.requested_schema(),
+        };
+        Some((position.wrapping_sub(self.tail) as usize, schema))
+    }
+
     /// Takes the session if it is next.
     pub(crate) fn take_session(&mut self) -> Option<Session> {
         let (position, boundary) = self.shared.boundaries.first()?;

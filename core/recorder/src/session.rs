@@ -233,6 +233,19 @@ impl Sessions {
     }
 
     /// Takes the requested session.
+    /// Returns the schema of the producer's next session.
+    pub(crate) fn next_schema(&self) -> u8 {
+        let taken = self.taken.load(Ordering::Relaxed);
+        self.slots[(taken % SESSIONS_MAX) as usize]
+            .schema
+            .load(Ordering::Relaxed)
+    }
+
+    /// Returns the schema of the session that was requested.
+    pub(crate) fn requested_schema(&self) -> u8 {
+        self.requested.schema.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn take_requested(&self) -> Session {
         let taken = self.requests_taken().wrapping_add(1);
         self.requests_taken.store(taken, Ordering::Relaxed);

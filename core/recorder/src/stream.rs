@@ -243,13 +243,18 @@ impl<'a> Stream<'a> {
         self.summary.window_breaches = self.summary.window_breaches.saturating_add(count);
     }
 
-    /// Returns the number of samples in the ring.
+    /// Returns the number of samples in the ring. Samples behind the boundary of a session have its schema.
     fn waiting_samples(&self) -> u64 {
         let bytes = self.consumer.level_bytes();
-        match self.encoder.schema() {
-            Some(schema) => (bytes / schema.sample_bytes()) as u64,
-            None => self.lines_in(bytes),
-        }
+        let Some(schema) = self.encoder.schema() else {
+            return self.lines_in(bytes);
+        };
+        let (before, behind) = match self.consumer.next_session() {
+            Some((before, place)) => (before.min(bytes), self.encoder.format().schema(place)),
+            None => (bytes, None),
+        };
+        let behind = behind.unwrap_or(schema).sample_bytes();
+        (before / schema.sample_bytes() + (bytes - before) / behind) as u64
     }
 
     /// Handles the loss of the card: blocks that were not durable are lost. Returns the resulting gap.
