@@ -82,9 +82,8 @@
 //! # use core::sync::atomic::AtomicU8;
 //! static CONTROL: Control = Control::new();
 //!
-//!           ├── recovery ── finds the actual end of an interrupted file    (recover.rs)
-//!           ├── ReadDesk, Control ── reads and requests from other tasks   (reads.rs, control.rs)
-//!           └── BlockDevice ── a card driver                               (cardiograph-card)
+//! /// On a device, the ring is a `static Ring<[AtomicU8; 65536]>`, and the producer goes to the interrupt.
+//! async fn record<M: BlockDevice, D: DelayNs>(
 //!     card: M,
 //!     delay: D,
 //!     now_us: impl Fn() -> u64,
