@@ -7,7 +7,7 @@ use crate::foreign::{Files, Volume};
 use crate::rules;
 use crate::session::{End, Session, TimedEvent};
 use cardiograph_recorder::{Cause, Event, FileId, Window};
-use cardiograph_sim_card::Card;
+use cardiograph_sim_card::{BLOCK_BYTES, Card};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::AddAssign;
 use std::process::Command;
@@ -352,6 +352,22 @@ impl History<'_> {
     }
 }
 
+/// Returns true if a stream that shares a binary file wrote nothing to it. The file may have begun with a session of
+/// this stream, and has its name then.
+fn lacks_a_stream(bytes: &[u8]) -> bool {
+    const KIND_AT: usize = 12;
+    const STREAM_AT: usize = 13;
+    let headers = bytes
+        .chunks_exact(BLOCK_BYTES)
+        .filter(|block| block[KIND_AT] == 0);
+    let present: BTreeSet<u8> = headers.map(|block| block[STREAM_AT]).collect();
+    let text = String::from_utf8_lossy(bytes.get(..BLOCK_BYTES).unwrap_or_default());
+    let streams = text
+        .lines()
+        .find_map(|line| line.strip_prefix("streams ")?.parse::<usize>().ok());
+    streams.is_some_and(|streams| present.len() < streams)
+}
+
 /// Removes the name of a session from a path, after checking that the file contains this session.
 fn strip_session((path, bytes): (String, Vec<u8>)) -> Result<(String, Vec<u8>), String> {
     let holds = |word: &str, until: usize| {
@@ -369,7 +385,8 @@ fn strip_session((path, bytes): (String, Vec<u8>)) -> Result<(String, Vec<u8>), 
     let (session, extension) = rest.split_once('.').unwrap_or_default();
     let in_text = holds(&format!(" session={session}"), 1024);
     let in_header = holds(&format!("\nsession {session}\n"), usize::MAX);
-    match in_text || in_header {
+    let is_of_silent_stream = extension == "BIN" && lacks_a_stream(&bytes);
+    match in_text || in_header || is_of_silent_stream {
         true => Ok((format!("{stem}.{extension}"), bytes)),
         false => Err(format!(
             "the name of {path} has a session that the file lacks"
