@@ -357,7 +357,7 @@ impl Rig {
         id
     }
 
-    /// Mounts the card anew with its power restored.
+    /// Mounts the card again after restoring its power.
     pub fn remount(&mut self) {
         *self = Rig::of_logger(self.disk.powered_up(), self.entropy);
         self.mount().unwrap();
