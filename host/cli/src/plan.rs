@@ -4,7 +4,7 @@ use crate::failure::{Failure, print, print_error};
 use crate::outputs::{self, is_standard_output};
 use crate::progress::Progress;
 use crate::target;
-use crate::values::duration;
+use crate::values::{bytes, duration};
 use cardiograph_plan::{Logger, Plan, Source, plan, plan_simulated, text};
 use cardiograph_trace::{Loaded, ReadOptions, read_with_progress};
 use cardiograph_workload::{Span, workload};
@@ -70,23 +70,9 @@ fn rate_hz(text: &str) -> Result<f64, String> {
 
 /// Parses a buffer size such as `64KiB`, `100kB` or `2048`.
 fn buffer_bytes(text: &str) -> Result<u64, String> {
-    const UNITS: [(&str, u64); 5] = [
-        ("KiB", 1 << 10),
-        ("MiB", 1 << 20),
-        ("kB", 1000),
-        ("MB", 1_000_000),
-        ("B", 1),
-    ];
-    let text = text.trim();
-    let found = UNITS
-        .iter()
-        .find_map(|&(unit, factor)| Some((text.strip_suffix(unit)?, factor)));
-    let (number, factor) = found.unwrap_or((text, 1));
-    let bytes = number.trim().parse::<u64>().ok();
-    match bytes.and_then(|bytes| bytes.checked_mul(factor)) {
-        Some(bytes) if (1..=1 << 40).contains(&bytes) => Ok(bytes),
-        Some(_) => Err("must be 1 B to 1048576 MiB".to_string()),
-        None => Err("expected an integer and a unit, such as 64KiB or 100kB".to_string()),
+    match bytes(text)? {
+        size if (1..=1 << 40).contains(&size) => Ok(size),
+        _ => Err("must be 1 B to 1048576 MiB".to_string()),
     }
 }
 

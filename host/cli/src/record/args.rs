@@ -1,7 +1,7 @@
 //! Arguments of `cardiograph record`.
 
 use crate::target::DEFAULT_TARGET;
-use crate::values::duration;
+use crate::values::{bytes, duration};
 use clap::ValueEnum;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -79,7 +79,7 @@ pub struct Record {
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub rotate_every: Option<Duration>,
 
-    /// Maximum file size, 64 KiB to 4 GiB; a full file is followed by a new one
+    /// Maximum file size, 64 KiB to 4294967295 B; a full file is followed by a new one
     #[arg(long, value_name = "BYTES", default_value = "64MiB", value_parser = bytes)]
     pub file_size: u64,
 
@@ -154,25 +154,4 @@ fn durability_window(text: &str) -> Result<DurabilityWindow, String> {
         "sample" => Ok(DurabilityWindow::Sample),
         text => duration(text).map(DurabilityWindow::Time),
     }
-}
-
-/// Parses a size: `65536`, `64KiB`, `1MB`.
-fn bytes(text: &str) -> Result<u64, String> {
-    const UNITS: [(&str, u64); 7] = [
-        ("KiB", 1 << 10),
-        ("MiB", 1 << 20),
-        ("GiB", 1 << 30),
-        ("kB", 1_000),
-        ("MB", 1_000_000),
-        ("GB", 1_000_000_000),
-        ("B", 1),
-    ];
-    let text = text.trim();
-    let found = UNITS
-        .iter()
-        .find_map(|&(unit, factor)| Some((text.strip_suffix(unit)?, factor)));
-    let (number, factor) = found.unwrap_or((text, 1));
-    let number: Option<u64> = number.trim_end().parse().ok();
-    let size = number.and_then(|number| number.checked_mul(factor));
-    size.ok_or("expected a whole number and a unit, such as 64KiB or 1MB".to_string())
 }
