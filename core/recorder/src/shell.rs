@@ -5,26 +5,26 @@
 //!   carry out: Action ──> BlockDevice, encoders, events ──> Outcome ──> planner
 //! ```
 
+mod conditions;
+mod orders;
+
 use crate::Clock;
 use crate::admission::Costs;
 use crate::control::Control;
 use crate::event::Event;
 use crate::gap::Cause;
-use crate::jobs::{Done, Order};
 use crate::limits::{
-    ENDING_ATTEMPTS, FULL_RETRY_US, HINT_BLOCKS, Limits, MARK_BLOCKS, OVERDUE_PART, OVERDUE_US_MIN,
-    PATIENCE_US, RETRY_US, SLEEP_US_MAX, SLEEP_US_MIN, STEP_PART, URGENT_REMOVAL_US, URGENT_US,
+    ENDING_ATTEMPTS, FULL_RETRY_US, HINT_BLOCKS, Limits, RETRY_US, SLEEP_US_MAX, SLEEP_US_MIN,
 };
 use crate::plan::{
-    self, Action, Block, Card, Checkpoint, Conditions, Job, Outcome, Phase, Request, Room, State,
-    StreamConditions, TrackConditions,
+    self, Action, Block, Card, Checkpoint, Conditions, Outcome, Phase, Request, State,
 };
 use crate::reads::{ReadDesk, ReadFailed};
-use crate::recorder::{Config, WhenFull};
+use crate::recorder::Config;
 use crate::ring::Next;
-use crate::stream::{Stream, StreamSummary, Window};
-use crate::track::{Files, NameState, OpenFile, Space, Totals, Track};
-use crate::volume::{self, FileId, FileRecord, ShortText};
+use crate::stream::Stream;
+use crate::track::{Files, OpenFile, Totals, Track};
+use crate::volume::{self, FileId, ShortText};
 use cardiograph_card::{BLOCK_BYTES, BlockDevice};
 use embedded_hal_async::delay::DelayNs;
 
@@ -244,281 +244,6 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         self.of_track(track).count() as u8
     }
 
-    /// Returns the interval of additional marks in text files, in blocks; 0 for none.
-    fn mark_step(&self, track: u8, now_us: u64) -> u32 {
-        let state = &self.state.tracks[usize::from(track)];
-        match state.checkpoint {
-            Checkpoint::Wanted if !self.is_step_over(track, now_us) => self.step_blocks(track),
-            _ => 0,
-        }
-    }
-
-    /// Returns true if the block after the unfinished ones begins a page, or there is no time to wait for
-    /// that.
-    fn is_page_end(&self, track: u8, now_us: u64) -> bool {
-        let Some(file) = self.state.tracks[usize::from(track)].file else {
-            return false;
-        };
-        let step = self.step_blocks(track);
-        let unfinished = self.of_track(track).map(Stream::unfinished_blocks);
-        let index = file.index + unfinished.sum::<u32>();
-        step <= 1 || index.is_multiple_of(step) || self.is_step_over(track, now_us)
-    }
-
-    fn is_step_over(&self, track: u8, now_us: u64) -> bool {
-        let requested_us = self.tracks[usize::from(track)].requested_us;
-        now_us >= requested_us.saturating_add(self.step_us_max(track))
-    }
-
-    /// Returns the longest time that a checkpoint waits for the end of a page.
-    fn step_us_max(&self, track: u8) -> u64 {
-        let windows = self.of_track(track).map(|stream| match stream.window() {
-            Window::Us(window_us) => window_us / STEP_PART,
-            Window::Sample => 0,
-        });
-        windows.min().unwrap_or(0)
-    }
-
-    /// Returns the interval of positions for checkpoints, in blocks: a power of two that fills while a
-    /// checkpoint may wait.
-    fn step_blocks(&self, track: u8) -> u32 {
-        let us = u32::try_from(self.step_us_max(track)).unwrap_or(u32::MAX);
-        let bytes: u64 = self
-            .of_track(track)
-            .map(|stream| stream.rate.bytes_in(us))
-            .sum();
-        let blocks = (bytes / BLOCK_BYTES as u64).clamp(1, MARK_BLOCKS.into());
-        1 << blocks.ilog2()
-    }
-
-    /// Returns the time to fill that many blocks.
-    fn step_us(&self, track: u8) -> u64 {
-        match self.step_blocks(track) {
-            1 => 0,
-            blocks => {
-                let us = self.of_track(track).filter_map(|stream| {
-                    stream.rate.us_for(u64::from(blocks) * BLOCK_BYTES as u64)
-                });
-                us.min().unwrap_or(0)
-            }
-        }
-    }
-
-    /// Returns the lead time before the end of the window at which a checkpoint is requested: twice the
-    /// recent cost of a checkpoint and of writing the ring's contents, plus the wait for the end of a page
-    /// and the longest stall.
-    fn lead_us(&self, stream: &Stream) -> u64 {
-        let waiting = stream.consumer.level_bytes() as u64;
-        2 * (u64::from(self.costs.commit.us()) + self.costs.us_to_write(waiting))
-            + self.step_us(stream.track)
-            + u64::from(self.costs.longest_us)
-    }
-
-    /// Returns the longest time to make everything durable that is pending now, in us, including one stall as
-    /// long as the specification allows or the longest since the card was acquired, and the data that arrive
-    /// during that stall.
-    fn flush_us_max(&self) -> u32 {
-        let stall_us = self.costs.stall_us();
-        let waiting = self.streams.iter().map(|stream| {
-            let level = stream.consumer.level_bytes() + 2 * BLOCK_BYTES;
-            level as u64 + stream.rate.bytes_in(stall_us)
-        });
-        let us = self.costs.us_to_write(waiting.sum())
-            + u64::from(self.state.track_count) * u64::from(self.costs.commit.us())
-            + u64::from(stall_us);
-        u32::try_from(us).unwrap_or(u32::MAX)
-    }
-
-    /// Returns the streams that more card time would help: streams of a full card lose samples in any case.
-    fn absorbing(&self) -> impl Iterator<Item = &Stream<'a>> {
-        let tracks = &self.state.tracks;
-        let streams = self.streams.iter();
-        streams.filter(|stream| !tracks[usize::from(stream.track)].is_hopeless())
-    }
-
-    /// Returns true if all rings absorb `us` without the card, followed by the longest stall.
-    fn absorbs(&self, us: u32) -> bool {
-        self.absorbing().all(|stream| {
-            self.costs.absorbs(
-                stream.rate,
-                stream.consumer.level_bytes(),
-                stream.consumer.capacity_bytes(),
-                us,
-            )
-        })
-    }
-
-    fn absorbs_commit(&self) -> bool {
-        self.absorbs(self.costs.commit.us())
-    }
-
-    fn absorbs_step(&self) -> bool {
-        self.absorbing().all(|stream| {
-            self.costs.absorbs_step(
-                stream.rate,
-                stream.consumer.level_bytes(),
-                stream.consumer.capacity_bytes(),
-            )
-        })
-    }
-
-    /// Returns true if all rings absorb a requested read. A read interrupts the write at any position, which
-    /// may cause garbage collection, unless a checkpoint has just ended the write at a suitable position.
-    fn absorbs_read(&self) -> bool {
-        let is_between = !matches!(self.state.card, Card::Writing(_));
-        let absorbs_garbage = |stream: &Stream| {
-            let (level, capacity) = (
-                stream.consumer.level_bytes(),
-                stream.consumer.capacity_bytes(),
-            );
-            self.costs.absorbs_garbage(stream.rate, level, capacity)
-        };
-        is_between && self.absorbs(self.costs.read.us()) || self.streams.iter().all(absorbs_garbage)
-    }
-
-    fn conditions(&mut self, now_us: u64) -> Conditions<N> {
-        for track in 0..self.state.track_count {
-            self.fade_postponed_cost(track, now_us);
-        }
-        let is_read_pending = self.reads.is_some_and(|reads| reads.pending().is_some());
-        let absorbs_read = is_read_pending && self.absorbs_read();
-        if is_read_pending
-            && !absorbs_read
-            && let Some(reads) = self.reads
-        {
-            reads.postpone();
-        }
-        let is_turn_over = self.is_turn_over();
-        Conditions {
-            streams: self.streams.each_ref().map(|stream| StreamConditions {
-                has_turn: is_turn_over && stream.conditions().has_turn,
-                ..stream.conditions()
-            }),
-            tracks: core::array::from_fn(|at| self.track_conditions(at as u8, now_us)),
-            absorbs_commit: self.absorbs_commit(),
-            absorbs_step: self.absorbs_step(),
-            absorbs_read,
-            is_patience_over: now_us >= self.timers.step_us.saturating_add(PATIENCE_US),
-            is_read_pending,
-            is_retry_due: now_us >= self.timers.retry_us,
-            may_retry: self.attempts > 0,
-            may_remove: self.config.when_full == WhenFull::RemoveOldest,
-        }
-    }
-
-    /// Returns true unless the open write is within a turn and continues. Tracks that alternate more often
-    /// make the card end its writes within a page again and again.
-    fn is_turn_over(&self) -> bool {
-        let Card::Writing(at) = self.state.card else {
-            return true;
-        };
-        let Some(file) = self.state.tracks[usize::from(at)].file else {
-            return true;
-        };
-        let turn_bytes = self.of_track(at).map(Stream::turn_bytes).min();
-        let turn_blocks = (turn_bytes.unwrap_or(0) / BLOCK_BYTES).max(1) as u32;
-        let mut streams = self.of_track(at);
-        file.index.is_multiple_of(turn_blocks)
-            || !streams.any(|stream| stream.conditions().block == Block::Full)
-    }
-
-    fn track_conditions(&self, at: u8, now_us: u64) -> TrackConditions {
-        let track = &self.tracks[usize::from(at)];
-        let state = &self.state.tracks[usize::from(at)];
-        let is_due =
-            |stream: &Stream| stream.has_unsaved() && now_us >= stream.due_us(self.lead_us(stream));
-        let is_old = |file: &OpenFile| {
-            let age_us = now_us.saturating_sub(file.opened_us);
-            self.config
-                .rotate_us
-                .is_some_and(|rotate_us| age_us >= rotate_us)
-        };
-        let is_name_wanted = |file: &OpenFile| file.name == NameState::Wanted;
-        TrackConditions {
-            is_checkpoint_due: self.of_track(at).any(is_due),
-            is_page_end: self.is_page_end(at, now_us),
-            is_used_up: self.is_used_up(at, now_us),
-            is_rotation_due: track.file.as_ref().is_some_and(is_old),
-            is_short: self.us_left(at).is_some_and(|us| us < self.urgent_us()),
-            needs_name: track.file.as_ref().is_some_and(is_name_wanted),
-            may_reserve: self.limits().may_reserve(
-                state.ahead,
-                state.closing,
-                self.state.track_count,
-            ),
-            next_blocks: self.next_file(at).map_or(0, |file| file.blocks),
-            is_checkpoint_new: false,
-        }
-    }
-
-    /// Returns true if a stream has data to write, but the rest of the file is reserved for the unfinished
-    /// blocks of the other streams.
-    fn is_used_up(&self, at: u8, now_us: u64) -> bool {
-        let Some(file) = self.state.tracks[usize::from(at)].file else {
-            return false;
-        };
-        let track = &self.tracks[usize::from(at)];
-        let position = track.position(&self.files, file, self.sharing(at), 0, now_us);
-        position.is_some_and(|position| {
-            self.of_track(at).any(|stream| {
-                stream.is_waiting()
-                    && stream.conditions().block == Block::Clean
-                    && !position.may_begin(stream.encoder.blocks_to_begin())
-            })
-        })
-    }
-
-    /// Returns the prepared file that a track uses next.
-    fn next_file(&self, at: u8) -> Option<&Space> {
-        let slot = self.tracks[usize::from(at)].ahead.first()?;
-        self.files.space(*slot)
-    }
-
-    /// Returns the remaining room, in us, below which preparing a file is urgent.
-    fn urgent_us(&self) -> u64 {
-        match self.config.when_full {
-            WhenFull::Wait => URGENT_US,
-            WhenFull::RemoveOldest => URGENT_REMOVAL_US,
-        }
-    }
-
-    /// Returns how long the room in the files lasts, in us; `None` if nothing arrives.
-    fn us_left(&self, at: u8) -> Option<u64> {
-        let file = self.state.tracks[usize::from(at)].file;
-        let left = file.map_or(0, |file| u64::from(file.blocks - file.index));
-        let ahead = self.tracks[usize::from(at)].ahead.iter();
-        let ahead = ahead.filter_map(|slot| self.files.space(*slot));
-        let blocks = left + ahead.map(|file| u64::from(file.blocks)).sum::<u64>();
-        let rate: u64 = self
-            .of_track(at)
-            .map(|stream| stream.rate.bytes_in(1_000_000))
-            .sum();
-        (blocks * BLOCK_BYTES as u64)
-            .saturating_mul(1_000_000)
-            .checked_div(rate)
-    }
-
-    /// Lowers the assumed cost of a checkpoint that was postponed for long because of it: the cost may stem
-    /// from a single slow operation.
-    fn fade_postponed_cost(&mut self, at: u8, now_us: u64) {
-        if self.state.tracks[usize::from(at)].checkpoint == Checkpoint::None {
-            return;
-        }
-        let windows = self.of_track(at).map(|stream| match stream.window() {
-            Window::Us(window_us) => (window_us / OVERDUE_PART).max(OVERDUE_US_MIN),
-            Window::Sample => OVERDUE_US_MIN,
-        });
-        let wait_us = windows.min().unwrap_or(OVERDUE_US_MIN);
-        let since_us = self.tracks[usize::from(at)]
-            .requested_us
-            .saturating_add(self.step_us_max(at))
-            .max(self.tracks[usize::from(at)].faded_us);
-        if now_us >= since_us.saturating_add(wait_us) {
-            self.costs.commit.fade();
-            self.tracks[usize::from(at)].faded_us = now_us;
-        }
-    }
-
     /// Sets the cause of future overflows in the rings.
     pub(crate) fn set_causes(&self) {
         for stream in &self.streams {
@@ -605,6 +330,9 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         pushed.map_err(|error| error.cause)?;
         self.costs.observe_block(self.us_since(begun_us), 1);
         self.streams[at].encoder.advance(&position);
+        if file.index == 0 {
+            self.tracks[usize::from(track)].first_stream = at as u8;
+        }
         Ok(())
     }
 
@@ -659,17 +387,11 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
     /// Begins the next prepared file, and the sessions whose boundaries have been reached.
     fn begin(&mut self, at: u8) {
         let now_us = self.now_us();
-        for (number, stream) in (0..).zip(&mut self.streams) {
-            if stream.track != at {
-                continue;
-            }
+        for stream in self.streams.iter_mut().filter(|stream| stream.track == at) {
             let session = match stream.consumer.next() {
                 Next::Session => stream.consumer.take_session(),
                 _ => None,
             };
-            if session.is_some() {
-                self.tracks[usize::from(at)].session_of = number;
-            }
             stream.encoder.start(session);
         }
         let blocks = self.next_file(at).map_or(0, |file| file.blocks);
@@ -701,9 +423,10 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         }
     }
 
-    /// Returns the name of the session that a track's files belong to.
+    /// Returns the name of the session that a track's file belongs to: that of its first header, from which
+    /// recovery names the file too.
     fn session_name(&self, at: u8) -> ShortText {
-        let stream = &self.streams[usize::from(self.tracks[usize::from(at)].session_of)];
+        let stream = &self.streams[usize::from(self.tracks[usize::from(at)].first_stream)];
         let session = stream.encoder.session();
         let name = session.and_then(|session| ShortText::new(session.name().as_str()));
         name.unwrap_or(ShortText::EMPTY)
@@ -908,169 +631,4 @@ pub(crate) struct ShellParts<'a, M, C, D, E> {
     pub(crate) events: E,
     pub(crate) control: &'a Control,
     pub(crate) reads: Option<&'a ReadDesk<'a>>,
-}
-
-/// Jobs, and the beginning and end of a recording.
-impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
-    Shell<'a, M, C, D, E, N>
-{
-    /// Collects the inputs of a job; `None` if its file is gone.
-    pub(crate) fn order(&mut self, job: Job) -> Option<Order> {
-        match job {
-            Job::Mount => Some(Order::Mount),
-            Job::Remove => Some(Order::Remove),
-            Job::Reserve(at) => {
-                let request = self.request(at);
-                Some(Order::Reserve(at, request))
-            }
-            Job::Name(at) => {
-                let session = self.session_name(at);
-                let file = self.tracks[usize::from(at)].file.as_mut()?;
-                file.name = NameState::Given;
-                let (slot, number) = (file.slot, file.number);
-                Some(Order::Name(slot, self.id(at, number), session))
-            }
-            Job::Close(at) => {
-                let (slot, record) = self.closing(at)?;
-                Some(Order::Close(at, slot, record))
-            }
-            Job::Discard(at) => {
-                let slot = self.tracks[usize::from(at)].ahead.first()?;
-                Some(Order::Discard(at, *slot))
-            }
-        }
-    }
-
-    /// Evaluates the result of a job.
-    pub(crate) fn take_done(&mut self, done: Done) {
-        match done {
-            Done::Mounted(Some(id)) | Done::Removed(Some(id)) => {
-                (self.events)(Event::Removed { id });
-            }
-            Done::Recovered(Some(record)) => (self.events)(Event::Recovered { record }),
-            Done::Mounted(None) | Done::Found(_) | Done::Recovered(None) => (),
-            Done::Removed(None) | Done::Named => (),
-            Done::Reserved(at, reserved) => {
-                if reserved.extent.blocks < self.request(at).blocks {
-                    (self.events)(Event::Short {
-                        track: at,
-                        bytes_max: u64::from(reserved.extent.blocks) * BLOCK_BYTES as u64,
-                    });
-                }
-                let track = &mut self.tracks[usize::from(at)];
-                let is_noted = track.ahead.push(reserved.slot).is_ok();
-                self.files.put(&reserved);
-                debug_assert!(is_noted);
-            }
-            Done::Closed(at) => {
-                let Some((slot, record)) = self.closing(at) else {
-                    return;
-                };
-                self.files.free(slot);
-                for stream in self.streams.iter_mut().filter(|stream| stream.track == at) {
-                    stream.summary.bytes += record.bytes;
-                    stream.summary.files = stream.summary.files.saturating_add(1);
-                }
-                (self.events)(Event::Closed { track: at, record });
-            }
-            Done::Discarded(at) => {
-                let ahead = &mut self.tracks[usize::from(at)].ahead;
-                if !ahead.is_empty() {
-                    self.files.free(ahead.remove(0));
-                }
-            }
-        }
-    }
-
-    /// Returns the slot and the record of the complete file of a track that is closed next.
-    fn closing(&self, at: u8) -> Option<(u8, FileRecord)> {
-        self.files.closing(at, |number| self.id(at, number))
-    }
-
-    /// Handles a job that found no room.
-    pub(crate) fn take_no_room(&mut self) {
-        if let Some(Job::Close(at)) = self.state.job
-            && let Some((slot, record)) = self.closing(at)
-        {
-            self.files.free(slot);
-            let id = record.id;
-            (self.events)(Event::NotClosed { track: at, id });
-        }
-    }
-
-    /// Ends the running job.
-    pub(crate) fn end_job(&mut self, outcome: Outcome) {
-        let now_us = self.now_us();
-        self.now = self.conditions(now_us);
-        self.apply(Action::Step, outcome);
-    }
-
-    /// Notes that the card is mounted, with its next number for each prefix and extension.
-    pub(crate) fn take_mounted(&mut self, next_number: impl Fn([u8; 3], [u8; 3]) -> u32) {
-        for at in 0..self.state.track_count {
-            let FileId {
-                prefix, extension, ..
-            } = self.id(at, 0);
-            self.tracks[usize::from(at)].next_number = next_number(prefix, extension);
-        }
-        if self.is_started {
-            (self.events)(Event::CardBack);
-        }
-    }
-
-    /// Returns true while the volume is being mounted.
-    pub(crate) fn is_mounting(&self) -> bool {
-        self.state.job == Some(Job::Mount)
-    }
-
-    /// Returns true once sampling may begin.
-    pub(crate) fn is_started(&self) -> bool {
-        self.is_started
-    }
-
-    /// Returns true if a track has no file and none is prepared.
-    pub(crate) fn has_no_file(&self) -> bool {
-        let tracks = &self.state.tracks[..usize::from(self.state.track_count)];
-        tracks.iter().any(plan::Track::is_starved)
-    }
-
-    /// Allows sampling to begin once all files are open and as many as possible are prepared: later,
-    /// preparing files may have to wait.
-    pub(crate) fn report_ready(&mut self) {
-        if self.is_started || self.state.job.is_some() {
-            return;
-        }
-        let now = self.conditions(self.now_us());
-        let mut tracks = (0..self.state.track_count).map(usize::from);
-        let is_ready = tracks.all(|at| {
-            let is_prepared = !now.tracks[at].may_reserve || self.state.room != Room::Unknown;
-            self.state.tracks[at].file.is_some() && is_prepared
-        });
-        if is_ready {
-            self.is_started = true;
-            let now_us = self.now_us();
-            for stream in &mut self.streams {
-                stream.durable_before_us = now_us;
-            }
-            self.control.set_ready();
-        }
-    }
-
-    /// Answers a flush that was requested too late to be planned: all files are closed, or nothing was
-    /// recorded.
-    pub(crate) fn answer_last_flush(&self, is_recorded: bool) {
-        let asked = self.control.flush_requested();
-        if self.control.is_flush_new(asked) {
-            let is_durable = is_recorded && !self.has_given_up;
-            self.control.answer(asked, is_durable);
-        }
-    }
-
-    /// Returns the final statistics.
-    pub(crate) fn summaries(&self) -> [StreamSummary; N] {
-        self.streams.each_ref().map(|stream| StreamSummary {
-            ring_peak_bytes: stream.consumer.peak_bytes(),
-            ..stream.summary
-        })
-    }
 }

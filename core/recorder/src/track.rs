@@ -13,8 +13,8 @@ pub(crate) struct Track {
     pub(crate) ahead: Vec<u8, AHEAD_MAX, u8>,
     /// Number of the next file, used once the file becomes durable.
     pub(crate) next_number: u32,
-    /// Stream whose session the files belong to: the one that began a session last.
-    pub(crate) session_of: u8,
+    /// Stream that wrote the first block of the file, whose session the file belongs to.
+    pub(crate) first_stream: u8,
     /// Time at which the pending checkpoint was requested.
     pub(crate) requested_us: u64,
     /// Time at which the assumed cost of the pending checkpoint was last reduced.
@@ -171,7 +171,7 @@ impl Track {
             file: None,
             ahead: Vec::new(),
             next_number: 0,
-            session_of: stream,
+            first_stream: stream,
             requested_us: 0,
             faded_us: 0,
         }

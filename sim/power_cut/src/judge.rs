@@ -6,9 +6,10 @@ use crate::fat;
 use crate::foreign::{Files, Volume};
 use crate::rules;
 use crate::session::{End, Session, TimedEvent};
-use cardiograph_recorder::{Cause, Event, FileId, Window};
+use cardiograph_recorder::{Cause, Event, FatError, FileId, Window};
 use cardiograph_sim_card::{BLOCK_BYTES, Card};
 use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
 use std::ops::AddAssign;
 use std::process::Command;
 use std::sync::Arc;
@@ -352,23 +353,7 @@ impl History<'_> {
     }
 }
 
-/// Returns true if a stream that shares a binary file wrote nothing to it. The file may have begun with a session of
-/// this stream, and has its name then.
-fn lacks_a_stream(bytes: &[u8]) -> bool {
-    const KIND_AT: usize = 12;
-    const STREAM_AT: usize = 13;
-    let headers = bytes
-        .chunks_exact(BLOCK_BYTES)
-        .filter(|block| block[KIND_AT] == 0);
-    let present: BTreeSet<u8> = headers.map(|block| block[STREAM_AT]).collect();
-    let text = String::from_utf8_lossy(bytes.get(..BLOCK_BYTES).unwrap_or_default());
-    let streams = text
-        .lines()
-        .find_map(|line| line.strip_prefix("streams ")?.parse::<usize>().ok());
-    streams.is_some_and(|streams| present.len() < streams)
-}
-
-/// Removes the name of a session from a path, after checking that the file contains this session.
+/// Removes the name of a session from a path, after checking that the file's first header or line has this session.
 fn strip_session((path, bytes): (String, Vec<u8>)) -> Result<(String, Vec<u8>), String> {
     let holds = |word: &str, until: usize| {
         let begin = &bytes[..bytes.len().min(until)];
@@ -376,27 +361,31 @@ fn strip_session((path, bytes): (String, Vec<u8>)) -> Result<(String, Vec<u8>), 
             .windows(word.len())
             .any(|bytes| bytes == word.as_bytes())
     };
+    let is_text = path.ends_with(".CSV");
+    let has_session = |name: &str, end: &str| match is_text {
+        true => holds(&format!(" session={name}"), 1024),
+        false => holds(&format!("\nsession {name}{end}"), BLOCK_BYTES),
+    };
     let Some((stem, rest)) = path.split_once(' ') else {
-        return match path.ends_with(".CSV") && holds(" session=run-", 1024) {
+        return match has_session("run-", "") {
             true => Err(format!("the name of {path} lacks its session")),
             false => Ok((path, bytes)),
         };
     };
     let (session, extension) = rest.split_once('.').unwrap_or_default();
-    let in_text = holds(&format!(" session={session}"), 1024);
-    let in_header = holds(&format!("\nsession {session}\n"), usize::MAX);
-    let is_of_silent_stream = extension == "BIN" && lacks_a_stream(&bytes);
-    match in_text || in_header || is_of_silent_stream {
+    match has_session(session, "\n") {
         true => Ok((format!("{stem}.{extension}"), bytes)),
         false => Err(format!(
-            "the name of {path} has a session that the file lacks"
+            "the name of {path} has a session that the file's beginning lacks"
         )),
     }
 }
 
 /// Returns true if a device refused a card for lack of space.
 pub(crate) fn is_full(why: &str) -> bool {
-    why.contains("the card is full: its longest free run")
+    let message = FatError::<Infallible>::NoSpace { longest_blocks: 0 }.to_string();
+    let beginning = message.split('0').next();
+    beginning.is_some_and(|beginning| why.contains(beginning))
 }
 
 /// Checks a volume with fsck.fat, through a temporary image file with `name` in its name.

@@ -1,0 +1,293 @@
+//! Conditions of a decision: places for checkpoints, turns, deadlines, and the time that the rings absorb.
+
+use super::Shell;
+use crate::Clock;
+use crate::event::Event;
+use crate::limits::{
+    MARK_BLOCKS, OVERDUE_PART, OVERDUE_US_MIN, PATIENCE_US, STEP_PART, URGENT_REMOVAL_US, URGENT_US,
+};
+use crate::plan::{Block, Card, Checkpoint, Conditions, StreamConditions, TrackConditions};
+use crate::recorder::WhenFull;
+use crate::stream::{Stream, Window};
+use crate::track::{NameState, OpenFile, Space};
+use cardiograph_card::{BLOCK_BYTES, BlockDevice};
+use embedded_hal_async::delay::DelayNs;
+
+impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
+    Shell<'a, M, C, D, E, N>
+{
+    /// Returns the interval of additional marks in text files, in blocks; 0 for none.
+    pub(super) fn mark_step(&self, track: u8, now_us: u64) -> u32 {
+        let state = &self.state.tracks[usize::from(track)];
+        match state.checkpoint {
+            Checkpoint::Wanted if !self.is_step_over(track, now_us) => self.step_blocks(track),
+            _ => 0,
+        }
+    }
+
+    /// Returns true if the block after the unfinished ones begins a page, or there is no time to wait for
+    /// that.
+    pub(super) fn is_page_end(&self, track: u8, now_us: u64) -> bool {
+        let Some(file) = self.state.tracks[usize::from(track)].file else {
+            return false;
+        };
+        let step = self.step_blocks(track);
+        let unfinished = self.of_track(track).map(Stream::unfinished_blocks);
+        let index = file.index + unfinished.sum::<u32>();
+        step <= 1 || index.is_multiple_of(step) || self.is_step_over(track, now_us)
+    }
+
+    pub(super) fn is_step_over(&self, track: u8, now_us: u64) -> bool {
+        let requested_us = self.tracks[usize::from(track)].requested_us;
+        now_us >= requested_us.saturating_add(self.step_us_max(track))
+    }
+
+    /// Returns the longest time that a checkpoint waits for the end of a page.
+    pub(super) fn step_us_max(&self, track: u8) -> u64 {
+        let windows = self.of_track(track).map(|stream| match stream.window() {
+            Window::Us(window_us) => window_us / STEP_PART,
+            Window::Sample => 0,
+        });
+        windows.min().unwrap_or(0)
+    }
+
+    /// Returns the interval of positions for checkpoints, in blocks: a power of two that fills while a
+    /// checkpoint may wait.
+    pub(super) fn step_blocks(&self, track: u8) -> u32 {
+        let us = u32::try_from(self.step_us_max(track)).unwrap_or(u32::MAX);
+        let bytes: u64 = self
+            .of_track(track)
+            .map(|stream| stream.rate.bytes_in(us))
+            .sum();
+        let blocks = (bytes / BLOCK_BYTES as u64).clamp(1, MARK_BLOCKS.into());
+        1 << blocks.ilog2()
+    }
+
+    /// Returns the time to fill that many blocks.
+    pub(super) fn step_us(&self, track: u8) -> u64 {
+        match self.step_blocks(track) {
+            1 => 0,
+            blocks => {
+                let us = self.of_track(track).filter_map(|stream| {
+                    stream.rate.us_for(u64::from(blocks) * BLOCK_BYTES as u64)
+                });
+                us.min().unwrap_or(0)
+            }
+        }
+    }
+
+    /// Returns the lead time before the end of the window at which a checkpoint is requested: twice the
+    /// recent cost of a checkpoint and of writing the ring's contents, plus the wait for the end of a page
+    /// and the longest stall.
+    pub(super) fn lead_us(&self, stream: &Stream) -> u64 {
+        let waiting = stream.consumer.level_bytes() as u64;
+        2 * (u64::from(self.costs.commit.us()) + self.costs.us_to_write(waiting))
+            + self.step_us(stream.track)
+            + u64::from(self.costs.longest_us)
+    }
+
+    /// Returns the longest time to make everything durable that is pending now, in us, including one stall as
+    /// long as the specification allows or the longest since the card was acquired, and the data that arrive
+    /// during that stall.
+    pub(super) fn flush_us_max(&self) -> u32 {
+        let stall_us = self.costs.stall_us();
+        let waiting = self.streams.iter().map(|stream| {
+            let level = stream.consumer.level_bytes() + 2 * BLOCK_BYTES;
+            level as u64 + stream.rate.bytes_in(stall_us)
+        });
+        let us = self.costs.us_to_write(waiting.sum())
+            + u64::from(self.state.track_count) * u64::from(self.costs.commit.us())
+            + u64::from(stall_us);
+        u32::try_from(us).unwrap_or(u32::MAX)
+    }
+
+    /// Returns the streams that more card time would help: streams of a full card lose samples in any case.
+    pub(super) fn absorbing(&self) -> impl Iterator<Item = &Stream<'a>> {
+        let tracks = &self.state.tracks;
+        let streams = self.streams.iter();
+        streams.filter(|stream| !tracks[usize::from(stream.track)].is_hopeless())
+    }
+
+    /// Returns true if all rings absorb `us` without the card, followed by the longest stall.
+    pub(super) fn absorbs(&self, us: u32) -> bool {
+        self.absorbing().all(|stream| {
+            self.costs.absorbs(
+                stream.rate,
+                stream.consumer.level_bytes(),
+                stream.consumer.capacity_bytes(),
+                us,
+            )
+        })
+    }
+
+    pub(super) fn absorbs_commit(&self) -> bool {
+        self.absorbs(self.costs.commit.us())
+    }
+
+    pub(super) fn absorbs_step(&self) -> bool {
+        self.absorbing().all(|stream| {
+            self.costs.absorbs_step(
+                stream.rate,
+                stream.consumer.level_bytes(),
+                stream.consumer.capacity_bytes(),
+            )
+        })
+    }
+
+    /// Returns true if all rings absorb a requested read. A read interrupts the write at any position, which
+    /// may cause garbage collection, unless a checkpoint has just ended the write at a suitable position.
+    pub(super) fn absorbs_read(&self) -> bool {
+        let is_between = !matches!(self.state.card, Card::Writing(_));
+        let absorbs_garbage = |stream: &Stream| {
+            let (level, capacity) = (
+                stream.consumer.level_bytes(),
+                stream.consumer.capacity_bytes(),
+            );
+            self.costs.absorbs_garbage(stream.rate, level, capacity)
+        };
+        is_between && self.absorbs(self.costs.read.us()) || self.streams.iter().all(absorbs_garbage)
+    }
+
+    pub(super) fn conditions(&mut self, now_us: u64) -> Conditions<N> {
+        for track in 0..self.state.track_count {
+            self.fade_postponed_cost(track, now_us);
+        }
+        let is_read_pending = self.reads.is_some_and(|reads| reads.pending().is_some());
+        let absorbs_read = is_read_pending && self.absorbs_read();
+        if is_read_pending
+            && !absorbs_read
+            && let Some(reads) = self.reads
+        {
+            reads.postpone();
+        }
+        let is_turn_over = self.is_turn_over();
+        Conditions {
+            streams: self.streams.each_ref().map(|stream| StreamConditions {
+                has_turn: is_turn_over && stream.conditions().has_turn,
+                ..stream.conditions()
+            }),
+            tracks: core::array::from_fn(|at| self.track_conditions(at as u8, now_us)),
+            absorbs_commit: self.absorbs_commit(),
+            absorbs_step: self.absorbs_step(),
+            absorbs_read,
+            is_patience_over: now_us >= self.timers.step_us.saturating_add(PATIENCE_US),
+            is_read_pending,
+            is_retry_due: now_us >= self.timers.retry_us,
+            may_retry: self.attempts > 0,
+            may_remove: self.config.when_full == WhenFull::RemoveOldest,
+        }
+    }
+
+    /// Returns true unless the open write is within a turn and continues. Tracks that alternate more often
+    /// make the card end its writes within a page again and again.
+    pub(super) fn is_turn_over(&self) -> bool {
+        let Card::Writing(at) = self.state.card else {
+            return true;
+        };
+        let Some(file) = self.state.tracks[usize::from(at)].file else {
+            return true;
+        };
+        let turn_bytes = self.of_track(at).map(Stream::turn_bytes).min();
+        let turn_blocks = (turn_bytes.unwrap_or(0) / BLOCK_BYTES).max(1) as u32;
+        let mut streams = self.of_track(at);
+        file.index.is_multiple_of(turn_blocks)
+            || !streams.any(|stream| stream.conditions().block == Block::Full)
+    }
+
+    pub(super) fn track_conditions(&self, at: u8, now_us: u64) -> TrackConditions {
+        let track = &self.tracks[usize::from(at)];
+        let state = &self.state.tracks[usize::from(at)];
+        let is_due =
+            |stream: &Stream| stream.has_unsaved() && now_us >= stream.due_us(self.lead_us(stream));
+        let is_old = |file: &OpenFile| {
+            let age_us = now_us.saturating_sub(file.opened_us);
+            self.config
+                .rotate_us
+                .is_some_and(|rotate_us| age_us >= rotate_us)
+        };
+        let is_name_wanted = |file: &OpenFile| file.name == NameState::Wanted;
+        TrackConditions {
+            is_checkpoint_due: self.of_track(at).any(is_due),
+            is_page_end: self.is_page_end(at, now_us),
+            is_used_up: self.is_used_up(at, now_us),
+            is_rotation_due: track.file.as_ref().is_some_and(is_old),
+            is_short: self.us_left(at).is_some_and(|us| us < self.urgent_us()),
+            needs_name: track.file.as_ref().is_some_and(is_name_wanted),
+            may_reserve: self.limits().may_reserve(
+                state.ahead,
+                state.closing,
+                self.state.track_count,
+            ),
+            next_blocks: self.next_file(at).map_or(0, |file| file.blocks),
+            is_checkpoint_new: false,
+        }
+    }
+
+    /// Returns true if a stream has data to write, but the rest of the file is reserved for the unfinished
+    /// blocks of the other streams.
+    pub(super) fn is_used_up(&self, at: u8, now_us: u64) -> bool {
+        let Some(file) = self.state.tracks[usize::from(at)].file else {
+            return false;
+        };
+        let track = &self.tracks[usize::from(at)];
+        let position = track.position(&self.files, file, self.sharing(at), 0, now_us);
+        position.is_some_and(|position| {
+            self.of_track(at).any(|stream| {
+                stream.is_waiting()
+                    && stream.conditions().block == Block::Clean
+                    && !position.may_begin(stream.encoder.blocks_to_begin())
+            })
+        })
+    }
+
+    /// Returns the prepared file that a track uses next.
+    pub(super) fn next_file(&self, at: u8) -> Option<&Space> {
+        let slot = self.tracks[usize::from(at)].ahead.first()?;
+        self.files.space(*slot)
+    }
+
+    /// Returns the remaining room, in us, below which preparing a file is urgent.
+    pub(super) fn urgent_us(&self) -> u64 {
+        match self.config.when_full {
+            WhenFull::Wait => URGENT_US,
+            WhenFull::RemoveOldest => URGENT_REMOVAL_US,
+        }
+    }
+
+    /// Returns how long the room in the files lasts, in us; `None` if nothing arrives.
+    pub(super) fn us_left(&self, at: u8) -> Option<u64> {
+        let file = self.state.tracks[usize::from(at)].file;
+        let left = file.map_or(0, |file| u64::from(file.blocks - file.index));
+        let ahead = self.tracks[usize::from(at)].ahead.iter();
+        let ahead = ahead.filter_map(|slot| self.files.space(*slot));
+        let blocks = left + ahead.map(|file| u64::from(file.blocks)).sum::<u64>();
+        let rate: u64 = self
+            .of_track(at)
+            .map(|stream| stream.rate.bytes_in(1_000_000))
+            .sum();
+        (blocks * BLOCK_BYTES as u64)
+            .saturating_mul(1_000_000)
+            .checked_div(rate)
+    }
+
+    /// Lowers the assumed cost of a checkpoint that was postponed for long because of it: the cost may stem
+    /// from a single slow operation.
+    pub(super) fn fade_postponed_cost(&mut self, at: u8, now_us: u64) {
+        if self.state.tracks[usize::from(at)].checkpoint == Checkpoint::None {
+            return;
+        }
+        let windows = self.of_track(at).map(|stream| match stream.window() {
+            Window::Us(window_us) => (window_us / OVERDUE_PART).max(OVERDUE_US_MIN),
+            Window::Sample => OVERDUE_US_MIN,
+        });
+        let wait_us = windows.min().unwrap_or(OVERDUE_US_MIN);
+        let since_us = self.tracks[usize::from(at)]
+            .requested_us
+            .saturating_add(self.step_us_max(at))
+            .max(self.tracks[usize::from(at)].faded_us);
+        if now_us >= since_us.saturating_add(wait_us) {
+            self.costs.commit.fade();
+            self.tracks[usize::from(at)].faded_us = now_us;
+        }
+    }
+}
