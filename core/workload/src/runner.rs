@@ -52,7 +52,7 @@ pub enum RunError<E> {
     Differs {
         /// The file.
         path: Path,
-        /// Offset of the first byte that differs, or the end of the shorter of both.
+        /// Offset of the first byte that differs, or the end of the shorter file.
         offset_bytes: u64,
     },
 }

@@ -235,7 +235,7 @@ impl Receiver {
                 Ok(packet) => return Poll::Ready(packet),
                 Err(next_ns) => next_ns,
             };
-            // Set anew on each poll, because another packet may have become the first. A sleep is never
+            // Set again on each poll, because another packet may have become the first. A sleep is never
             // ready at its first poll.
             let sleep = next_ns.map(|ns| self.handle.sleep_until_ns(ns));
             let sleep = arrival.insert(sleep).as_mut();
