@@ -171,6 +171,19 @@ fn a_window_of_one_sample_is_exceeded_while_the_card_is_away() {
     assert_eq!(cases, 2);
 }
 
+/// Regression test: a shared file was named after the session of a stream that wrote nothing to it, and recovery
+/// named the same file otherwise.
+#[test]
+fn a_shared_file_is_named_after_its_first_header() {
+    let mut cases = 0;
+    let judged = run_scene(350, 7000..7004, |seed, result| {
+        cases += 1;
+        result.unwrap_or_else(|why| panic!("seed {seed}: {why}"));
+    });
+    judged.unwrap_or_else(|why| panic!("{why}"));
+    assert_eq!(cases, 4);
+}
+
 /// A device that records twice as much as the volume holds.
 fn full(seed: u64, when_full: WhenFull) -> Scene {
     let formats = [
