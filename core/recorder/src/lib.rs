@@ -153,7 +153,7 @@ pub use gap::{Cause, Gap};
 pub use limits::{
     COLUMNS_MAX, LINE_BYTES_MAX, RING_BYTES_MIN, SAMPLE_BYTES_MAX, SCHEMAS_MAX, STREAMS_MAX,
 };
-pub use reads::{ReadDesk, ReadFailed, ReadTally};
+pub use reads::{Lent, READ_BUFFERS_MAX, ReadClass, ReadDesk, ReadError, ReadTally};
 pub use recorder::{Config, Parts, Recorder, WhenFull};
 pub use recover::{Recovered, find_end, recover};
 pub use ring::{Consumer, Producer, PushError, RING_BYTES_MAX, Ring};

@@ -644,6 +644,7 @@ fn random_setup(seed: Seed, volume: &Volume, random: &mut Random) -> Setup {
         file_bytes: pick(random, &[64 << 10, 64 << 10, 100_000, 256 << 10, 1 << 20]),
         rotate_us: pick(random, &[None, None, None, Some(50_000), Some(400_000)]),
         when_full: pick(random, &[WhenFull::Wait, WhenFull::RemoveOldest]),
+        ..Config::default()
     };
     let blocks = volume.card_bytes / 512;
     let clock_hz = pick(random, &[4_000_000, 10_000_000, 20_000_000, 25_000_000]);

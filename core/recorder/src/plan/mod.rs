@@ -58,7 +58,7 @@ pub enum Phase {
     Recording,
     /// No more samples arrive: pending ones are written and all files closed.
     Ending,
-    /// Everything is done, or was given up.
+    /// Everything is done, or was given up. Other tasks may still use the card.
     Ended,
 }
 
@@ -355,8 +355,13 @@ pub struct Conditions<const N: usize> {
     pub absorbs_commit: bool,
     /// All rings absorb a step of a job.
     pub absorbs_step: bool,
-    /// All rings absorb a read requested by another task.
+    /// A read requested by another task may be carried out now: the rings absorb it, and it interrupts no write
+    /// within a page.
     pub absorbs_read: bool,
+    /// Other tasks are reading, and all rings absorb the wait: no write begins unless a checkpoint needs it.
+    pub is_reading: bool,
+    /// Other tasks are served after the end of the recording.
+    pub is_serving: bool,
     /// An urgent job has waited for the rings for as long as it may.
     pub is_patience_over: bool,
     /// Another task waits for a read.
@@ -388,6 +393,8 @@ pub struct State<const N: usize> {
     pub track_count: u8,
     /// Track whose jobs come first.
     pub turn: u8,
+    /// The running job comes before the next read of another task.
+    pub is_job_next: bool,
 }
 
 impl<const N: usize> State<N> {
@@ -402,6 +409,7 @@ impl<const N: usize> State<N> {
             tracks: [Track::NEW; N],
             track_count,
             turn: 0,
+            is_job_next: false,
         }
     }
 
@@ -435,6 +443,8 @@ impl<const N: usize> Conditions<N> {
             absorbs_commit: false,
             absorbs_step: false,
             absorbs_read: false,
+            is_reading: false,
+            is_serving: false,
             is_patience_over: false,
             is_read_pending: false,
             is_retry_due: false,

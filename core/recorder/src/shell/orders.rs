@@ -113,6 +113,9 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             } = self.id(at, 0);
             self.tracks[usize::from(at)].next_number = next_number(prefix, extension);
         }
+        if let Some(reads) = self.reads {
+            reads.set_mounted();
+        }
         if self.is_started {
             (self.events)(Event::CardBack);
         }
@@ -123,9 +126,9 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         self.state.job == Some(Job::Mount)
     }
 
-    /// Returns true once sampling may begin.
-    pub(crate) fn is_started(&self) -> bool {
-        self.is_started
+    /// Returns true if a failure of the card does not end the run: sampling has begun, or other tasks are served.
+    pub(crate) fn may_fail(&self) -> bool {
+        self.is_started || self.is_serving
     }
 
     /// Returns true if a track has no file and none is prepared.

@@ -203,6 +203,7 @@ pub fn config(args: &Record) -> Config {
         when_full: match args.when_full {
             WhenFullArg::Stop => WhenFull::Wait,
             WhenFullArg::RemoveOldest => WhenFull::RemoveOldest,
+            ..Config::default()
         },
     }
 }

@@ -108,6 +108,7 @@ impl Choice {
     const RETRY_DUE: u32 = 1 << 4;
     const NO_RETRY: u32 = 1 << 5;
     const READ: u32 = 1 << 6;
+    const READING: u32 = 1 << 7;
     const PAGE_END: u32 = 1 << 8;
     const SHORT: u32 = 1 << 12;
     const TURN: u32 = 1 << 20;
@@ -122,6 +123,7 @@ impl Choice {
         now.absorbs_step = self.has(Self::ABSORBS_STEP);
         now.absorbs_read = self.has(Self::ABSORBS_READ);
         now.is_read_pending = self.has(Self::READ);
+        now.is_reading = self.has(Self::READING);
         now.is_patience_over = self.has(Self::PATIENCE_OVER);
         now.is_retry_due = self.has(Self::RETRY_DUE);
         now.may_retry = !self.has(Self::NO_RETRY);
@@ -145,6 +147,7 @@ impl fmt::Display for Choice {
             (Choice::ABSORBS_STEP, "absorbs-step"),
             (Choice::ABSORBS_READ, "absorbs-read"),
             (Choice::READ, "read"),
+            (Choice::READING, "reading"),
             (Choice::PATIENCE_OVER, "patience-over"),
             (Choice::RETRY_DUE, "retry-due"),
             (Choice::NO_RETRY, "no-retry"),
@@ -183,8 +186,8 @@ impl<'a, const N: usize> Steps<'a, N> {
 
     pub(super) fn of(config: &'a Config<N>, world: World<N>) -> Result<Self, (Step, Violation)> {
         let mut steps = Steps::new(config, world);
-        if world.plan.phase == Phase::Ended && matches!(world.plan.flush, crate::plan::Flush::None)
-        {
+        let is_over = world.plan.phase == Phase::Ended && !config.has_reads;
+        if is_over && matches!(world.plan.flush, crate::plan::Flush::None) {
             return Ok(steps);
         }
         steps.events()?;
@@ -346,12 +349,13 @@ impl<'a, const N: usize> Steps<'a, N> {
         let (config, world) = (self.config, &self.world);
         let plan = &world.plan;
         match plan.card {
-            _ if plan.phase == Phase::Ended => return 0,
+            _ if plan.phase == Phase::Ended && !config.has_reads => return 0,
             Card::Absent => {
                 let is_ending = plan.phase == Phase::Ending;
                 return Choice::RETRY_DUE | if is_ending { Choice::NO_RETRY } else { 0 };
             }
             Card::Unmounted => return 0,
+            Card::Idle | Card::Writing(_) if plan.phase == Phase::Ended => return Choice::READ,
             Card::Idle | Card::Writing(_) => (),
         }
         let mut free = Choice::PATIENCE_OVER;
@@ -374,7 +378,7 @@ impl<'a, const N: usize> Steps<'a, N> {
                 free |= Choice::ABSORBS_COMMIT;
             }
             if config.has_reads {
-                free |= Choice::ABSORBS_READ;
+                free |= Choice::ABSORBS_READ | Choice::READING;
             }
         }
         for at in 0..config.track_count {

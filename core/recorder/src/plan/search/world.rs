@@ -366,6 +366,8 @@ impl<const N: usize> World<N> {
             absorbs_commit: false,
             absorbs_step: false,
             absorbs_read: false,
+            is_reading: false,
+            is_serving: config.has_reads,
             is_patience_over: false,
             is_read_pending: false,
             is_retry_due: false,
