@@ -203,8 +203,8 @@ pub fn config(args: &Record) -> Config {
         when_full: match args.when_full {
             WhenFullArg::Stop => WhenFull::Wait,
             WhenFullArg::RemoveOldest => WhenFull::RemoveOldest,
-            ..Config::default()
         },
+        ..Config::default()
     }
 }
 
