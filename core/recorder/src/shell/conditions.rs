@@ -78,13 +78,18 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
     }
 
     /// Returns the lead time before the end of the window at which a checkpoint is requested: twice the
-    /// recent cost of a checkpoint and of writing the ring's contents, plus the wait for the end of a page
-    /// and the longest stall.
+    /// recent cost of a checkpoint and of writing the ring's contents, plus the wait for the end of a page,
+    /// the longest stall, and a read in progress.
     pub(super) fn lead_us(&self, stream: &Stream) -> u64 {
         let waiting = stream.consumer.level_bytes() as u64;
         2 * (u64::from(self.costs.commit.us()) + self.costs.us_to_write(waiting))
             + self.step_us(stream.track)
             + u64::from(self.costs.longest_us)
+            + u64::from(if self.now.is_reading {
+                self.costs.read.us()
+            } else {
+                0
+            })
     }
 
     /// Returns the longest time to make everything durable that is pending now, in us, including one stall as
