@@ -147,7 +147,10 @@ mod volume;
 pub use control::{Control, FlushState};
 pub use error::StartError;
 pub use event::Event;
-pub use fat::{DosTime, Error as FatError, FatVolume, INDEX_RECORD_BYTES, IndexRecord};
+pub use fat::{
+    ChainPosition, DirCursor, DirEntry, DosTime, ENTRY_NAME_BYTES_MAX, Error as FatError,
+    FatVolume, INDEX_RECORD_BYTES, IndexRecord, Node,
+};
 pub use format::{Column, DECIMALS_MAX, Format, Kind, MAGOD2, Schema};
 pub use gap::{Cause, Gap};
 pub use limits::{

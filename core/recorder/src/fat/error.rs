@@ -65,6 +65,16 @@ pub enum Error<Card> {
     NamedAlready(FileId),
     /// Another program changed the directory entry of this unfinished file while the volume was mounted.
     Changed(Name),
+    /// There is no file or directory with this path.
+    NotFound,
+    /// A component of the path other than the last is a file, or a directory was expected.
+    NotDirectory,
+    /// A component of the path is not a valid name.
+    NameInvalid,
+    /// A directory's chain is broken, or longer than a directory may be.
+    DamagedDirectory,
+    /// A file's chain is broken, or shorter than the file.
+    DamagedChain,
 }
 
 /// Displays a short name in readable form.
@@ -161,6 +171,19 @@ impl<Card: fmt::Display> fmt::Display for Error<Card> {
                 f,
                 "another program changed the directory entry of {}; mount the card again",
                 Shown(name)
+            ),
+            Error::NotFound => f.write_str("no file or directory has this path; list the directory"),
+            Error::NotDirectory => {
+                f.write_str("a part of the path is a file, not a directory; correct the path")
+            }
+            Error::NameInvalid => f.write_str(
+                "a name in the path is empty, too long, ends with a dot or a blank, or contains one of \"*/:<>?\\|; use another name",
+            ),
+            Error::DamagedDirectory => f.write_str(
+                "the directory is damaged; repair the card on a computer",
+            ),
+            Error::DamagedChain => f.write_str(
+                "the file is damaged: its cluster chain is broken; repair the card on a computer",
             ),
         }
     }

@@ -50,8 +50,9 @@ impl FatVolume {
         id: FileId,
     ) -> Result<Found, Error<B::Error>> {
         let number = id.number / FOLDER_RECORDINGS_MAX;
-        if let Some((known, first)) = self.series(id.prefix).and_then(|series| series.folder)
+        if let Some((known, first)) = self.series(id.prefix).map(|series| series.folder)
             && known == number
+            && first != 0
         {
             return Ok(Found::Own(first));
         }
@@ -70,7 +71,7 @@ impl FatVolume {
     /// Caches the most recently used folder.
     fn know_folder(&mut self, prefix: [u8; 3], number: u32, first: u32) {
         if let Some(series) = self.series_mut(prefix) {
-            series.folder = Some((number, first));
+            series.folder = (number, first);
         }
     }
 
@@ -309,7 +310,7 @@ impl FatVolume {
         let number = id.number / FOLDER_RECORDINGS_MAX;
         let file = self.folder_file(id.prefix, number, place, first);
         if let Some(series) = self.series_mut(id.prefix) {
-            series.folder = None;
+            series.folder = (0, 0);
         }
         self.begin(card, Intent::RemoveFolder(file)).await?;
         self.erase(card, file).await?;

@@ -15,6 +15,7 @@ impl FatVolume {
     /// Writes the record to the older of the two copies.
     pub(super) async fn commit<B: Blocks>(&mut self, card: &mut B) -> Result<(), Error<B::Error>> {
         self.record.sequence = self.record.sequence.wrapping_add(1);
+        self.generation = self.generation.wrapping_add(1);
         let place = self.copies[(self.record.sequence % 2) as usize];
         let (record, layout) = (&self.record, &self.layout);
         card.write(place, 1, &mut |_, out| record.encode(layout, out))

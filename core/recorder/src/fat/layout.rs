@@ -27,7 +27,7 @@ const NTFS: &[u8] = b"NTFS    ";
 
 /// Location of the root directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Root {
+pub(crate) enum Root {
     /// The given number of blocks from `start` on.
     Fixed { start: u32, blocks: u32 },
     /// A chain that begins at this cluster.
@@ -36,7 +36,7 @@ pub(super) enum Root {
 
 /// Locations of the parts of a volume, in blocks of the card.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Layout {
+pub(crate) struct Layout {
     pub(super) kind: FatKind,
     /// First block of the active FAT, which is the one that is read.
     pub(super) fat: u32,

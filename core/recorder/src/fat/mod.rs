@@ -9,6 +9,7 @@
 //!     ├── removes the oldest recording                                 (oldest.rs)
 //!     ├── the journal, and its records                                 (journal.rs, record.rs)
 //!     ├── after a power cut                                            (recovery.rs)
+//!     ├── reads any directory and file                                 (walk.rs, entry.rs)
 //!     └── root directory, FAT, FSInfo, a block at a time               (root.rs, table.rs, fs_info.rs)
 //!           │
 //!   Blocks ── the card, behind the scheduler that writes samples first
@@ -99,6 +100,7 @@
 //! again, also one folder per prefix. A search for free clusters reads the FAT one block at a time, from the
 //! end of the last search up to the first run that is long enough. A folder takes 585 blocks.
 
+mod entry;
 mod error;
 mod file;
 mod folder;
@@ -113,7 +115,9 @@ mod recovery;
 mod root;
 mod series;
 mod table;
+mod walk;
 
+pub use entry::{ChainPosition, DirCursor, DirEntry, ENTRY_NAME_BYTES_MAX, Node};
 pub use error::Error;
 pub use index::{INDEX_RECORD_BYTES, IndexRecord};
 
@@ -158,6 +162,8 @@ pub struct FatVolume {
     is_ready: bool,
     /// True if a missing journal is to be created.
     makes_journal: bool,
+    /// Counts changes of directories and chains.
+    generation: u32,
     /// The only block buffer: each step reads what it needs.
     block: Block,
 }
@@ -176,6 +182,7 @@ impl FatVolume {
             removed: None,
             is_ready: false,
             makes_journal: true,
+            generation: 0,
             block: [0; BLOCK_BYTES],
         }
     }
@@ -185,6 +192,13 @@ impl FatVolume {
     pub const fn with_journal_only(mut self) -> FatVolume {
         self.makes_journal = false;
         self
+    }
+
+    /// Returns a number that changes, modulo 2^32, whenever directories or chains change: with every operation
+    /// of the recorder or of a guest, and with every mount. Entries and positions found before are then out
+    /// of date.
+    pub fn generation(&self) -> u32 {
+        self.generation
     }
 
     async fn find<B: Blocks>(&mut self, card: &mut B) -> Result<Layout, Error<B::Error>> {
@@ -260,6 +274,7 @@ impl<B: Blocks> Volume<B> for FatVolume {
 
     async fn mount(&mut self, card: &mut B) -> Result<(), Self::Error> {
         self.is_ready = false;
+        self.generation = self.generation.wrapping_add(1);
         self.removed = None;
         self.record = Record::NEW;
         self.layout = Layout::NONE;

@@ -116,8 +116,9 @@ pub(super) struct Series {
     pub(super) next: u32,
     /// Lower bound of the numbers of finished recordings in the index.
     pub(super) low: u32,
-    /// Number and first cluster of the most recently used folder. The journal does not store it.
-    pub(super) folder: Option<(u32, u32)>,
+    /// Number and first cluster of the most recently used folder; the cluster is 0 if there is none. The
+    /// journal does not store it.
+    pub(super) folder: (u32, u32),
 }
 
 /// The operation in progress.
@@ -383,7 +384,7 @@ fn decode_series(bytes: &[u8]) -> Option<Series> {
         prefix,
         next: get(bytes, 4).max(1),
         low: get(bytes, 8),
-        folder: None,
+        folder: (0, 0),
     })
 }
 

@@ -86,7 +86,7 @@ impl FatVolume {
             prefix,
             next,
             low: 0,
-            folder: None,
+            folder: (0, 0),
         });
         all[..=free].rotate_right(1);
         Ok(())
