@@ -128,6 +128,7 @@ mod event;
 mod fat;
 mod format;
 mod gap;
+mod guest;
 mod jobs;
 mod limits;
 mod plan;
@@ -153,6 +154,10 @@ pub use fat::{
 };
 pub use format::{Column, DECIMALS_MAX, Format, Kind, MAGOD2, Schema};
 pub use gap::{Cause, Gap};
+pub use guest::{
+    CardBytes, CardFile, CardFiles, FileError, FileSystem, ListedFile, Listing, RecordingPosition,
+    Unfinished,
+};
 pub use limits::{
     COLUMNS_MAX, LINE_BYTES_MAX, RING_BYTES_MIN, SAMPLE_BYTES_MAX, SCHEMAS_MAX, STREAMS_MAX,
 };

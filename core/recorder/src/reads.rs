@@ -10,6 +10,8 @@
 //! The desk owns the memory, so a read that has begun completes even if its reader was dropped. Blocks are lent,
 //! not copied: a server sends them to the network from there while the next read fills another buffer.
 
+use crate::guest::{FileSystem, Table, Unfinished};
+use crate::volume::RESERVED_MAX;
 use cardiograph_card::{BLOCK_BYTES, Block};
 use core::cell::RefCell;
 use core::fmt;
@@ -40,10 +42,14 @@ struct Inner<'a> {
     tickets: u32,
     /// No reads are carried out any more.
     is_closed: bool,
-    /// Number of the mounted card; 0 if there is none.
-    epoch: u32,
-    /// Number of mounts so far.
-    mounts: u32,
+    /// Number of changes so far that may have freed blocks: mounts, and removals of files.
+    generation: u32,
+    /// The generation at the last mount.
+    mounted: u32,
+    /// File system of the mounted card.
+    system: Option<FileSystem>,
+    /// Recordings in progress.
+    unfinished: Table,
     /// Wakers of tasks that wait for a free request slot.
     queue: [Option<Waker>; REQUESTS_MAX],
     /// Waker of the recorder, while it sleeps.
@@ -98,8 +104,8 @@ pub(crate) struct ReadRequest {
     pub(crate) count: u32,
     class: ReadClass,
     ticket: u32,
-    /// Number of the card that the reader means; 0 for any.
-    epoch: u32,
+    /// Generation in which the reader looked up the blocks; 0 for any.
+    generation: u32,
 }
 
 /// A read that the recorder carries out now.
@@ -141,6 +147,8 @@ pub enum ReadError {
     CardFailed,
     /// Another card was inserted, or the card was mounted again, since the reader looked it up.
     OtherCard,
+    /// Files were removed since the reader looked up the blocks: it has to look them up again.
+    Changed,
     /// The recorder has ended.
     Closed,
     /// The desk has no memory.
@@ -153,6 +161,7 @@ impl fmt::Display for ReadError {
             ReadError::NoCard => "no card is mounted",
             ReadError::CardFailed => "the card could not read the blocks",
             ReadError::OtherCard => "the card was exchanged or mounted again",
+            ReadError::Changed => "files were removed since the blocks were looked up",
             ReadError::Closed => "the recorder has ended",
             ReadError::NoMemory => "the read desk has no buffer",
         })
@@ -190,8 +199,10 @@ impl<'a> ReadDesk<'a> {
                 slots: [const { Slot::FREE }; REQUESTS_MAX],
                 tickets: 0,
                 is_closed: false,
-                epoch: 0,
-                mounts: 0,
+                generation: 0,
+                mounted: 0,
+                system: None,
+                unfinished: [None; RESERVED_MAX],
                 queue: [const { None }; REQUESTS_MAX],
                 recorder: None,
                 active_until_us: 0,
@@ -204,19 +215,20 @@ impl<'a> ReadDesk<'a> {
     /// Reads up to `count` blocks and lends them: at least one, at most as many as a buffer holds. Waits until
     /// the rings can absorb the read.
     ///
-    /// `epoch` is the [`epoch`](ReadDesk::epoch) of the card that the reader means, or 0 for any card.
+    /// `generation` is the [`generation`](ReadDesk::generation) in which the reader looked up the blocks, or 0 for
+    /// whatever is there.
     ///
     /// # Errors
-    /// [`ReadError`] if there is no such card, it cannot read the blocks, the recorder has ended, or the desk has
-    /// no memory.
+    /// [`ReadError`] if there is no card, it cannot read the blocks, it may have changed since that generation, the
+    /// recorder has ended, or the desk has no memory.
     pub async fn lend(
         &self,
         start: u32,
         count: u32,
         class: ReadClass,
-        epoch: u32,
+        generation: u32,
     ) -> Result<Lent<'_, 'a>, ReadError> {
-        let slot = self.place_request(start, count, class, epoch).await?;
+        let slot = self.place_request(start, count, class, generation).await?;
         let _leave = Leave { desk: self, slot };
         let (buffer, count) = self.done(slot).await?;
         Ok(Lent {
@@ -243,9 +255,46 @@ impl<'a> ReadDesk<'a> {
         Ok(())
     }
 
-    /// Returns the number of the mounted card, which changes whenever a card is mounted; 0 if there is none.
-    pub fn epoch(&self) -> u32 {
-        self.inner.borrow().epoch
+    /// Returns a number that changes whenever blocks of a file that a reader knows may have been freed: when a card
+    /// is mounted, and when files are removed. It is 0 before the first mount.
+    pub fn generation(&self) -> u32 {
+        self.inner.borrow().generation
+    }
+
+    /// Returns true if a card was mounted after this generation.
+    pub(crate) fn is_other_card(&self, generation: u32) -> bool {
+        let inner = self.inner.borrow();
+        inner.error_of(generation) == Some(ReadError::OtherCard)
+    }
+
+    /// Returns the file system of the mounted card.
+    pub(crate) fn file_system(&self) -> Option<FileSystem> {
+        self.inner.borrow().system
+    }
+
+    /// Returns the first recording in progress that satisfies a condition.
+    pub fn unfinished(&self, is_wanted: impl Fn(&Unfinished) -> bool) -> Option<Unfinished> {
+        self.next_unfinished(0, is_wanted).map(|(_, file)| file)
+    }
+
+    /// Returns the first such recording whose slot is not below `slot`, and its slot.
+    pub(crate) fn next_unfinished(
+        &self,
+        slot: u8,
+        is_wanted: impl Fn(&Unfinished) -> bool,
+    ) -> Option<(u8, Unfinished)> {
+        let inner = self.inner.borrow();
+        let files = (0..).zip(&inner.unfinished).skip(slot.into());
+        let mut known = files.filter_map(|(slot, file)| Some((slot, (*file)?)));
+        known.find(|(_, file)| is_wanted(file))
+    }
+
+    /// Publishes a recording in progress, or that a slot has none any more.
+    pub(crate) fn publish(&self, slot: u8, file: Option<Unfinished>) {
+        let mut inner = self.inner.borrow_mut();
+        if let Some(place) = inner.unfinished.get_mut(usize::from(slot)) {
+            *place = file;
+        }
     }
 
     /// Returns the cost of the reads so far.
@@ -259,7 +308,7 @@ impl<'a> ReadDesk<'a> {
         start: u32,
         count: u32,
         class: ReadClass,
-        epoch: u32,
+        generation: u32,
     ) -> Result<usize, ReadError> {
         poll_fn(|context| {
             let mut inner = self.inner.borrow_mut();
@@ -269,8 +318,8 @@ impl<'a> ReadDesk<'a> {
             if inner.count == 0 {
                 return Poll::Ready(Err(ReadError::NoMemory));
             }
-            if epoch != 0 && epoch != inner.epoch {
-                return Poll::Ready(Err(ReadError::OtherCard));
+            if let Some(error) = inner.error_of(generation) {
+                return Poll::Ready(Err(error));
             }
             let mut slots = inner.slots.iter();
             let Some(slot) = slots.position(|slot| slot.stage == Stage::Free) else {
@@ -282,7 +331,7 @@ impl<'a> ReadDesk<'a> {
                 count: count.max(1),
                 class,
                 ticket: inner.tickets,
-                epoch,
+                generation,
             });
             let recorder = inner.recorder.take();
             drop(inner);
@@ -377,20 +426,29 @@ impl<'a> ReadDesk<'a> {
     }
 
     /// Notes that a card was mounted: requests for any other one fail.
-    pub(crate) fn set_mounted(&self) {
+    pub(crate) fn set_mounted(&self, system: Option<FileSystem>) {
+        {
+            let mut inner = self.inner.borrow_mut();
+            inner.system = system;
+            inner.mounted = inner.generation.wrapping_add(1).max(1);
+        }
+        self.note_change();
+    }
+
+    /// Notes that blocks of files may be freed from now on: requests of readers who know them fail.
+    pub(crate) fn note_change(&self) {
         let mut inner = self.inner.borrow_mut();
-        inner.mounts = inner.mounts.wrapping_add(1).max(1);
-        inner.epoch = inner.mounts;
+        inner.generation = inner.generation.wrapping_add(1).max(1);
         drop(inner);
-        self.fail(|request, epoch| {
-            let is_other = request.epoch != 0 && request.epoch != epoch;
-            is_other.then_some(ReadError::OtherCard)
-        });
+        self.fail(|inner, request| inner.error_of(request.generation));
     }
 
     /// Fails all pending requests, because there is no card.
     pub(crate) fn refuse(&self) {
-        self.inner.borrow_mut().epoch = 0;
+        let mut inner = self.inner.borrow_mut();
+        inner.system = None;
+        inner.unfinished = [None; RESERVED_MAX];
+        drop(inner);
         self.fail(|_, _| Some(ReadError::NoCard));
     }
 
@@ -402,17 +460,18 @@ impl<'a> ReadDesk<'a> {
         queue.for_each(Waker::wake);
     }
 
-    /// Fails the waiting requests for which `error` returns an error, given the number of the mounted card.
-    fn fail(&self, error: impl Fn(&ReadRequest, u32) -> Option<ReadError>) {
+    /// Fails the waiting requests for which `error` returns an error.
+    fn fail(&self, error: impl Fn(&Inner, &ReadRequest) -> Option<ReadError>) {
         let mut inner = self.inner.borrow_mut();
-        let epoch = inner.epoch;
-        let wakers = inner.slots.each_mut().map(|slot| {
-            let Stage::Waiting(request) = slot.stage else {
-                return None;
-            };
-            slot.stage = Stage::Failed(error(&request, epoch)?);
-            slot.waker.take()
-        });
+        let mut wakers = [const { None }; REQUESTS_MAX];
+        for (at, waker) in wakers.iter_mut().enumerate() {
+            if let Stage::Waiting(request) = inner.slots[at].stage
+                && let Some(error) = error(&inner, &request)
+            {
+                inner.slots[at].stage = Stage::Failed(error);
+                *waker = inner.slots[at].waker.take();
+            }
+        }
         drop(inner);
         wakers.into_iter().flatten().for_each(Waker::wake);
     }
@@ -429,6 +488,16 @@ impl<'a> ReadDesk<'a> {
 }
 
 impl<'a> Inner<'a> {
+    /// Returns the reason why blocks that were looked up in this generation may not be read any more.
+    fn error_of(&self, generation: u32) -> Option<ReadError> {
+        match generation {
+            0 => None,
+            _ if generation == self.generation => None,
+            _ if (generation.wrapping_sub(self.mounted) as i32) < 0 => Some(ReadError::OtherCard),
+            _ => Some(ReadError::Changed),
+        }
+    }
+
     /// Returns the request to be carried out next, if there is a buffer for it.
     fn next(&self) -> Option<(usize, ReadRequest)> {
         let free = self.buffers.iter().flatten().count();

@@ -267,8 +267,8 @@ where
                 self.shell.take_done(done);
                 if self.shell.state.job == Some(Job::Mount) {
                     let volume = &self.volume;
-                    self.shell
-                        .take_mounted(|prefix, extension| volume.next_number(prefix, extension));
+                    let next = |prefix, extension| volume.next_number(prefix, extension);
+                    self.shell.take_mounted(volume.file_system(), next);
                 }
                 outcome
             }

@@ -7,6 +7,7 @@
 
 mod conditions;
 mod orders;
+mod publish;
 
 use crate::Clock;
 use crate::admission::Costs;
@@ -18,13 +19,13 @@ use crate::limits::{
     SLEEP_US_MAX, SLEEP_US_MIN,
 };
 use crate::plan::{
-    self, Action, Block, Card, Checkpoint, Conditions, Outcome, Phase, Request, State,
+    self, Action, Block, Card, Checkpoint, Conditions, Job, Outcome, Phase, Request, State,
 };
 use crate::reads::{ReadDesk, ReadError};
 use crate::recorder::Config;
 use crate::ring::Next;
 use crate::stream::Stream;
-use crate::track::{Files, OpenFile, Totals, Track};
+use crate::track::{Files, NameState, OpenFile, Totals, Track};
 use crate::volume::{self, FileId, ShortText};
 use cardiograph_card::{BLOCK_BYTES, BlockDevice};
 use core::future::poll_fn;
@@ -393,6 +394,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
                 });
             }
         }
+        self.publish_durable(at);
         Ok(())
     }
 
@@ -469,14 +471,18 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             .map_or(0, |file| file.index);
         let totals = self.totals_of(at, &file, blocks);
         let session = self.session_name(at);
-        let track = &mut self.tracks[usize::from(at)];
-        track.file = None;
+        self.tracks[usize::from(at)].file = None;
         match blocks {
             0 => {
+                let track = &mut self.tracks[usize::from(at)];
                 let is_noted = track.ahead.insert(0, file.slot).is_ok();
                 debug_assert!(is_noted);
             }
-            _ => self.files.put_aside(file.slot, at, session, totals),
+            _ => {
+                let is_named = file.name == NameState::Given;
+                self.publish(at, file.slot, &totals, session, is_named);
+                self.files.put_aside(file.slot, at, session, totals);
+            }
         }
         Ok(())
     }
@@ -596,6 +602,11 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             }
             (_, Outcome::Failed) => self.lose_card(),
             _ => (),
+        }
+        if let Some(reads) = self.reads
+            && matches!(action, Action::Start(Job::Remove))
+        {
+            reads.note_change();
         }
         if let Action::Step | Action::Start(_) = action {
             self.timers.step_us = self.now_us();
