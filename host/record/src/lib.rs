@@ -36,7 +36,8 @@ pub const REPORT_BUG: &str = "please report this as a bug, with the command line
 
 pub use card_file::{CardFile, CardFileError};
 pub use directory::{
-    Access, DirectoryCard, DirectoryError, DirectoryVolume, Failure, Repair, open_directory,
+    Access, DirectoryCard, DirectoryError, DirectoryVolume, Failure, LiveFile, LiveFiles, Repair,
+    epoch_of_recording, open_directory, recording_at,
 };
 pub use export::{ExportError, Exported, export_csv, export_ulog};
 pub use feed::{Feed, InputLines, Times, TooLong};

@@ -18,14 +18,18 @@ mod block_device;
 mod error;
 mod files;
 mod first_block;
+mod live_files;
 mod names;
 mod unfinished;
 mod volume;
 
 pub use error::DirectoryError;
+pub use live_files::{LiveFile, LiveFiles};
+pub use names::recording_at;
 
-use cardiograph_card::BLOCK_BYTES;
+use cardiograph_card::{BLOCK_BYTES, Block};
 use cardiograph_recorder::{FileId, RESERVED_MAX};
+use first_block::FirstBlock;
 use names::LOCK;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -236,6 +240,15 @@ impl Folder {
     fn unfinished(&self, slot: usize) -> Result<&Unfinished, DirectoryError> {
         let file = self.files.get(slot).and_then(Option::as_ref);
         file.ok_or_else(|| DirectoryError::NotUnfinished(self.path.clone()))
+    }
+}
+
+/// Returns the epoch of the recording that begins with this block, or `None` if it is not the first block of
+/// one.
+pub fn epoch_of_recording(first: &Block) -> Option<u32> {
+    match FirstBlock::of(first) {
+        FirstBlock::Recording { epoch, .. } => Some(epoch),
+        FirstBlock::Unused | FirstBlock::Foreign => None,
     }
 }
 
