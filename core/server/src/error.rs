@@ -37,9 +37,10 @@ pub enum Error {
     NotEmpty,
 }
 
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str(match self {
+impl Error {
+    /// Returns a sentence for the person who sent the request.
+    pub const fn reason(self) -> &'static str {
+        match self {
             Error::NotFound => "nothing has this path",
             Error::NotDirectory => "a component of the path is not a directory",
             Error::IsDirectory => "the path is a directory",
@@ -57,7 +58,13 @@ impl fmt::Display for Error {
             Error::NameInvalid => "the storage does not support this name",
             Error::TooLong => "the name or path is too long",
             Error::NotEmpty => "the directory is not empty",
-        })
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(self.reason())
     }
 }
 

@@ -1,0 +1,4 @@
+//! The operations: each writes its answer.
+
+mod list;
+mod read;
