@@ -15,6 +15,9 @@ pub trait Instrument {
     /// that the stream has no columns or does not exist.
     fn columns(&self, stream: u8, row: &mut [u8; ROW_BYTES_MAX]) -> usize;
 
+    /// Returns the number of the next sample of a stream: that of the newest one, plus 1, or 0 if there is none.
+    fn next(&self, stream: u8) -> u64;
+
     /// Writes a sample as text, without line end, to `row`.
     fn sample(&self, stream: u8, number: u64, row: &mut [u8; ROW_BYTES_MAX]) -> Sample;
 
@@ -167,6 +170,10 @@ impl Instrument for NoInstrument {
     }
 
     fn columns(&self, _: u8, _: &mut [u8; ROW_BYTES_MAX]) -> usize {
+        0
+    }
+
+    fn next(&self, _: u8) -> u64 {
         0
     }
 

@@ -169,7 +169,7 @@ const RESERVED: [&str; 10] = [
 ];
 
 /// Returns true if the server itself answers at a path.
-fn is_reserved(path: &str) -> bool {
+pub(crate) fn is_reserved(path: &str) -> bool {
     let first = path.strip_prefix('/').unwrap_or(path).split('/').next();
     first.is_some_and(|first| RESERVED.contains(&first))
 }

@@ -3,6 +3,8 @@
 use crate::guard::{self, Credentials};
 use crate::head::{self, Head};
 use crate::limits::{DRAIN_BYTES_MAX, DRAIN_MS, HEAD_BYTES_MAX, OUT_BYTES, WRONG_CREDENTIALS_MS};
+use crate::operations::archive::Source;
+use crate::operations::index::Grouping;
 use crate::route::{Operation, Route, route};
 use crate::status::{Closed, Fault, Refused, Status};
 use crate::wire::{Body, Length, Received, Wire};
@@ -163,13 +165,31 @@ impl<'a, S: Storage, I: Instrument, T: Timer> Server<'a, S, I, T> {
         match operation {
             Operation::Read(reading) => self.read(wire, head, &path, &reading).await,
             Operation::List => self.list(wire, &path).await,
+            Operation::ConfirmRemoval => self.confirm_removal(wire, &path).await,
+            Operation::RemoveWithKey => self.remove_with_key(wire, head, body, &path).await,
+            Operation::Create => self.create(wire, &path).await,
+            Operation::Remove => self.remove(wire, &path).await,
+            Operation::Put => self.put(wire, head, body, &path).await,
+            Operation::Upload { boundary } => self.upload(wire, head, body, boundary, &path).await,
+            Operation::MakeDirectory => self.make_directory(wire, &path).await,
+            Operation::Move { to } => self.rename(wire, &path, to).await,
+            Operation::Tar => self.archive(wire, head, Source::Folder(&path)).await,
+            Operation::Sessions => self.groups(wire, Grouping::Session).await,
+            Operation::Session => self.archive(wire, head, Source::Session(&path)).await,
+            Operation::Days => self.groups(wire, Grouping::Day).await,
+            Operation::Day(day) => self.archive(wire, head, Source::Day(day)).await,
+            Operation::Record(query) => self.record(wire, body, query).await,
+            Operation::Clock(query) => self.clock(wire, body, query).await,
             Operation::Options => {
                 wire.start(Status::NoContent).await?;
                 wire.text(format_args!("Allow: {METHODS}\r\n")).await?;
                 wire.body(Length::None).await?;
                 Ok(wire.finish().await?)
             }
-            _ => Err(Refused::new(Status::NotImplemented, "not implemented").into()),
+            Operation::Status => self.status(wire).await,
+            Operation::Gaps { since } => self.gaps(wire, since).await,
+            Operation::Metrics => self.metrics(wire).await,
+            Operation::Live(live) => self.live(wire, live).await,
         }
     }
 

@@ -1,12 +1,14 @@
 //! A connection: heads and bodies in, framed answers out, with a limit for slow clients.
 
+use crate::ROW_BYTES_MAX;
 use crate::chunk::ChunkLine;
 use crate::guard::Content;
 use crate::head::{self, Head, Scan};
 use crate::limits::{
-    HEAD_BYTES_MAX, HEAD_MS, IDLE_MS, OUT_BYTES, RETRY_AFTER_S, SLOW_BYTES_MIN, SLOW_MS,
-    TAIL_BYTES_MIN,
+    FORM_BYTES_MAX, HEAD_BYTES_MAX, HEAD_MS, IDLE_MS, OUT_BYTES, RETRY_AFTER_S, SLOW_BYTES_MIN,
+    SLOW_MS, TAIL_BYTES_MIN,
 };
+use crate::path::Query;
 use crate::server::{Counters, METHODS, add};
 use crate::status::{Closed, Fault, Refused, Status};
 use crate::timer::{Timer, within};
@@ -18,6 +20,8 @@ use embedded_io_async::{Read, Write};
 /// Room for a chunk's size ahead of its bytes: three digits and a line end.
 const CHUNK_HEAD_BYTES: usize = 5;
 const _: () = assert!(OUT_BYTES < 1 << 12);
+/// Longest line of an event: prefix, number, values and line end.
+const LINE_BYTES_MAX: usize = 32 + ROW_BYTES_MAX;
 const LINE_END: &[u8; 2] = b"\r\n";
 
 /// Framing of the bytes in the output buffer.
@@ -299,6 +303,75 @@ impl<'c, C: Read + Write, T: Timer> Wire<'c, C, T> {
         Ok(())
     }
 
+    /// Adds a line: a prefix, and what `fill` writes and returns the length of. Returns false and adds nothing if
+    /// `fill` returns `None`.
+    pub(crate) async fn line(
+        &mut self,
+        prefix: fmt::Arguments<'_>,
+        fill: impl FnOnce(&mut [u8; ROW_BYTES_MAX]) -> Option<usize>,
+    ) -> Result<bool, Closed> {
+        if self.end() - self.len < LINE_BYTES_MAX {
+            self.flush().await?;
+        }
+        let start = self.len;
+        self.try_text(prefix).map_err(|_| Closed)?;
+        let room = self
+            .out
+            .get_mut(self.len..)
+            .and_then(|room| room.first_chunk_mut());
+        match fill(room.ok_or(Closed)?) {
+            Some(bytes) => {
+                self.len += bytes.min(ROW_BYTES_MAX);
+                self.bytes(b"\n").await?;
+                Ok(true)
+            }
+            None => {
+                self.len = start;
+                Ok(false)
+            }
+        }
+    }
+
+    /// Adds text that `fill` writes and returns the length of.
+    pub(crate) async fn fill(
+        &mut self,
+        fill: impl FnOnce(&mut [u8; ROW_BYTES_MAX]) -> usize,
+    ) -> Result<(), Closed> {
+        if self.end() - self.len < ROW_BYTES_MAX {
+            self.flush().await?;
+        }
+        let room = self
+            .out
+            .get_mut(self.len..)
+            .and_then(|room| room.first_chunk_mut());
+        self.len += fill(room.ok_or(Closed)?).min(ROW_BYTES_MAX);
+        Ok(())
+    }
+
+    /// Adds a part of a block of 512 bytes, which `fill` writes directly to the buffer.
+    pub(crate) async fn block(
+        &mut self,
+        part: Range<usize>,
+        fill: impl FnOnce(&mut [u8; 512]),
+    ) -> Result<(), Closed> {
+        if part.is_empty() || self.framing == Framing::Silent {
+            return Ok(());
+        }
+        if self.end() - self.len < 512 {
+            self.flush().await?;
+        }
+        let block = self
+            .out
+            .get_mut(self.len..)
+            .and_then(|room| room.first_chunk_mut());
+        fill(block.ok_or(Closed)?);
+        let bytes = part.len();
+        self.out
+            .copy_within(self.len + part.start..self.len + part.end, self.len);
+        self.len += bytes;
+        Ok(())
+    }
+
     /// Sends bytes from where they are, after those in the buffer.
     pub(crate) async fn lend(&mut self, bytes: &[u8]) -> Result<(), Closed> {
         if bytes.is_empty() || self.framing == Framing::Silent {
@@ -500,6 +573,9 @@ const TOO_LATE: Refused = Refused::new(
     "the request head was not complete in time",
 );
 
+const TOO_LONG_FORM: Refused =
+    Refused::new(Status::ContentTooLarge, "the form is longer than 512 bytes");
+
 /// Position in a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
@@ -601,6 +677,26 @@ impl<'h> Body<'h> {
             self.note_end(wire);
             return Ok(read);
         }
+    }
+
+    /// Reads a short form into the output buffer and returns it.
+    pub(crate) async fn form<'o, C: Read + Write, T: Timer>(
+        &mut self,
+        wire: &'o mut Wire<'_, C, T>,
+    ) -> Result<Query<'o>, Fault> {
+        let mut len = 0;
+        loop {
+            match self.read(wire, len).await? {
+                0 => break,
+                read => len += read,
+            }
+            if len > FORM_BYTES_MAX {
+                return Err(TOO_LONG_FORM.into());
+            }
+        }
+        let text = str::from_utf8(&wire.out[..len]);
+        let text = text.map_err(|_| Refused::bad("the form is not UTF-8"))?;
+        Ok(Query(text.trim_ascii_end()))
     }
 
     fn note_end<C, T>(&self, wire: &mut Wire<'_, C, T>) {

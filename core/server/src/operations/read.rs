@@ -195,7 +195,7 @@ pub(crate) async fn attachment<C: Read + Write, T: Timer>(
 }
 
 /// Answers that a range is not in the file.
-async fn not_satisfiable<C: Read + Write, T: Timer>(
+pub(crate) async fn not_satisfiable<C: Read + Write, T: Timer>(
     wire: &mut Wire<'_, C, T>,
     bytes: u64,
 ) -> Result<(), Fault> {
