@@ -54,6 +54,7 @@ pub fn record(args: &Record, lines: Live, interrupt: &Interrupt) -> Result<Figur
             config: config(args),
             length,
             is_stopped: &is_stopped,
+            monitor: None,
         },
         progress: &progress,
     };

@@ -58,12 +58,12 @@ impl OpenFile {
     }
 
     /// Updates the durable length of a file that is or was being recorded.
-    pub fn refresh(&mut self, live: &LiveFiles) -> Result<(), Error> {
+    pub fn refresh(&mut self) -> Result<(), Error> {
         let found = fstat(&self.file).map_err(error_of)?;
         match &self.growing {
             Some(growing) => {
                 // In this order: the length of a finished file is final.
-                let is_growing = live.with_inode(growing.inode).is_some();
+                let is_growing = growing.is_unfinished();
                 self.stat = stat_of_growing(&found, growing);
                 self.stat.is_growing = is_growing;
                 Ok(())

@@ -59,7 +59,7 @@ impl Storage for DirectoryStorage {
     }
 
     async fn refresh(&self, file: &mut OpenFile) -> Result<(), Error> {
-        file.refresh(&self.live)
+        file.refresh()
     }
 
     async fn read<'a>(
