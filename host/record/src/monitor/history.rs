@@ -44,13 +44,16 @@ impl History {
             return;
         }
         if self.at + sample.len() > self.bytes.len() {
+            // The oldest samples are between here and the end of the memory.
+            while self.entries.front().is_some_and(|it| it.at >= self.at) {
+                self.entries.pop_front();
+            }
             self.at = 0;
         }
         let (at, end) = (self.at, self.at + sample.len());
-        let is_overwritten =
-            |entry: &mut Entry| entry.at < end && at < entry.at + entry.len || entry.len == 0;
+        let is_overwritten = |oldest: &Entry| (at..end).contains(&oldest.at);
         while self.entries.len() == self.entries.capacity()
-            || self.entries.front_mut().is_some_and(is_overwritten)
+            || self.entries.front().is_some_and(is_overwritten)
         {
             self.entries.pop_front();
         }
