@@ -166,6 +166,12 @@ impl Monitor {
         }
     }
 
+    /// Returns the number of samples of a stream taken so far, lost ones included: the index of the next one.
+    pub fn taken(&self, stream: u8) -> u64 {
+        self.stream(stream)
+            .map_or(0, |stream| stream.taken.load(Ordering::Acquire))
+    }
+
     /// Returns a sample by its index.
     pub fn sample(&self, stream: u8, index: u64) -> Monitored {
         let Some(own) = self.stream(stream) else {
