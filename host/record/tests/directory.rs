@@ -64,6 +64,7 @@ fn log_until_full(
         },
         length: None,
         is_stopped: &|| false,
+        monitor: None,
     };
     record_in_directory(directory, &setup, [stream(feed)], events)
 }
@@ -283,6 +284,7 @@ fn a_recording_stops_at_once_and_keeps_all_samples() {
         config: Config::default(),
         length: None,
         is_stopped: &|| begun.elapsed() > Duration::from_millis(300),
+        monitor: None,
     };
     // One line per minute, and a pipe that never ends.
     let (reader, _writer) = std::io::pipe().unwrap();
@@ -303,6 +305,7 @@ fn the_length_counts_from_the_start_of_sampling() {
         config: Config::default(),
         length: Some(length),
         is_stopped: &|| false,
+        monitor: None,
     };
     // An input that never ends, and a start that takes longer than the recording.
     let (reader, _writer) = std::io::pipe().unwrap();
@@ -363,6 +366,7 @@ fn a_file_with_other_contents_is_detected() {
             config: Config::default(),
             length: None,
             is_stopped: &|| false,
+            monitor: None,
         },
         progress: &LiveProgress::default(),
     };

@@ -81,6 +81,7 @@ fn recorded(format: Format) -> Vec<u8> {
         },
         length: None,
         is_stopped: &|| false,
+        monitor: None,
     };
     let logged = record_in_directory(directory.path(), &setup, [stream], |_, _| ()).unwrap();
     assert_eq!(logged.summaries[0].written, SAMPLES);

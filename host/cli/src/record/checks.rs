@@ -121,6 +121,18 @@ fn only_with_stream(args: &Record) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Rejects a server, for simulated cards.
+pub fn no_server(args: &Record) -> Result<(), Failure> {
+    match args.serve {
+        Some(_) => Err(Failure::new(format!(
+            "{}: --serve works only with directories, because simulated cards run in virtual time; record to a \
+             directory",
+            args.target
+        ))),
+        None => Ok(()),
+    }
+}
+
 /// Rejects options that do not work with directories.
 pub fn directory(args: &Record) -> Result<(), Failure> {
     let refuse = |why: &str| Err(Failure::new(format!("{}: {why}", args.target)));

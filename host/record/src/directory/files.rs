@@ -1,5 +1,6 @@
 //! Operations on the files of a directory, each a few system calls.
 
+use super::live_files::DataLength;
 use super::names::{
     PART, final_name, folder_of, parse_folder, parse_prepared, parse_recording, prepared_name,
 };
@@ -48,6 +49,8 @@ impl Folder {
             note: request.note,
             id: None,
             session: String::new(),
+            data: DataLength::default(),
+            published: None,
         })
     }
 
@@ -135,10 +138,12 @@ impl Folder {
         let to = self.path.join(folder_of(&id)).join(name);
         let from = self.unfinished(slot)?.path.clone();
         rename(&from, &to)?;
+        let path = self.name_in(&final_path(&to));
         if let Some(unfinished) = &mut self.files[slot] {
             unfinished.path = to;
             unfinished.id = Some(id);
             unfinished.session = session.to_string();
+            unfinished.publish(&self.live, id, path);
         }
         Ok(())
     }
@@ -154,6 +159,9 @@ impl Folder {
             .and_then(|()| file.set_len(bytes))
             .and_then(|()| file.sync_all());
         trimmed.map_err(DirectoryError::at(&unfinished.path))?;
+        if let Some(published) = &unfinished.published {
+            published.set_durable_bytes(bytes);
+        }
         unfinished.check_is_there()
     }
 

@@ -96,6 +96,13 @@ pub(super) fn parse_recording(
     (number % NAMES == digits).then_some((id, is_unfinished))
 }
 
+/// Returns the recording that a path below the directory names, such as `LOG00000/LOG00012 session.CSV`.
+pub fn recording_at(path: &str) -> Option<FileId> {
+    let (folder, name) = path.split_once('/')?;
+    let (id, is_unfinished) = parse_recording(parse_folder(folder)?, name)?;
+    (!is_unfinished).then_some(id)
+}
+
 fn number_of(digits: &[u8]) -> u32 {
     let digit = |number, digit: &u8| 10 * number + u32::from(digit - b'0');
     digits.iter().fold(0, digit)

@@ -1,6 +1,7 @@
 //! Unfinished files.
 
 use super::first_block::{FirstBlock, ends_with_mark, is_text_of_recorder};
+use super::live_files::{DataLength, LiveFile, LiveFiles, Published};
 use super::{Access, DirectoryError};
 use cardiograph_card::{BLOCK_BYTES, Block};
 use cardiograph_recorder::FileId;
@@ -22,6 +23,9 @@ pub(super) struct Unfinished {
     pub(super) note: u32,
     pub(super) id: Option<FileId>,
     pub(super) session: String,
+    pub(super) data: DataLength,
+    /// Its entry in the list for readers, once it has a name.
+    pub(super) published: Option<Published>,
 }
 
 /// State of a file that has the name of an unfinished one.
@@ -35,6 +39,25 @@ pub(super) enum PartFile {
 }
 
 impl Unfinished {
+    /// Adds the file to the list for readers, under `path`, which it gets when it is finished.
+    pub(super) fn publish(&mut self, files: &LiveFiles, id: FileId, path: String) {
+        let Ok(metadata) = self.file.metadata() else {
+            return;
+        };
+        let inode = (metadata.dev(), metadata.ino());
+        let name = (id, self.session.as_str());
+        let file = LiveFile::new(name, path, (inode, self.epoch), &self.data);
+        self.published = Some(files.publish(file));
+    }
+
+    /// Notes that everything written so far is durable.
+    pub(super) fn commit(&mut self) {
+        self.data.commit();
+        if let Some(published) = &self.published {
+            published.update(&self.data);
+        }
+    }
+
     /// Checks that the name still refers to this file: another program may have removed or moved it.
     pub(super) fn check_is_there(&self) -> Result<(), DirectoryError> {
         let own = self
@@ -91,6 +114,8 @@ impl Unfinished {
             note: u32::from(is_binary),
             id,
             session: String::new(),
+            data: DataLength::default(),
+            published: None,
         }))
     }
 }
