@@ -22,19 +22,20 @@ pub struct Config {
     pub send_buffer_bytes: usize,
     /// Nagle's algorithm: a short packet waits while data is unacknowledged.
     pub collects_small_writes: bool,
-    /// Longest time for which the acknowledgement of a single packet waits for another; `None` for no delay.
-    pub ack_delay_ns: Option<u64>,
+    /// Longest time for which the acknowledgement of a single packet waits for another. At least 1 µs: the
+    /// application reads the packet meanwhile, and the acknowledgement offers the whole window again.
+    pub ack_delay_ns: u64,
 }
 
 impl Default for Config {
-    /// 10.0.0.1, buffers of 16 KiB, no delays.
+    /// 10.0.0.1, buffers of 16 KiB, no waiting for larger packets or further acknowledgements.
     fn default() -> Config {
         Config {
             address: Ipv4Addr::new(10, 0, 0, 1),
             receive_buffer_bytes: 16_384,
             send_buffer_bytes: 16_384,
             collects_small_writes: false,
-            ack_delay_ns: None,
+            ack_delay_ns: 0,
         }
     }
 }
@@ -107,10 +108,7 @@ impl Host {
     /// [`ConnectError`].
     pub async fn connect(&self, remote: SocketAddrV4) -> Result<Socket, ConnectError> {
         let socket = Socket::new(&self.stack, self.stack.add());
-        if !self
-            .stack
-            .connect(socket.id(), *remote.ip(), remote.port())
-        {
+        if !self.stack.connect(socket.id(), *remote.ip(), remote.port()) {
             return Err(ConnectError::Unaddressable);
         }
         poll_fn(|context| {

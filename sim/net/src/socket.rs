@@ -42,7 +42,9 @@ impl Socket {
 
     /// Returns the other end; `None` if the connection has ended.
     pub fn remote(&self) -> Option<SocketAddrV4> {
-        let remote = self.stack.look(self.id, |socket| socket.remote_endpoint())?;
+        let remote = self
+            .stack
+            .look(self.id, |socket| socket.remote_endpoint())?;
         let IpAddress::Ipv4(address) = remote.addr;
         Some(SocketAddrV4::new(address, remote.port))
     }
@@ -63,7 +65,11 @@ impl Socket {
         self.stack.with(self.id, tcp::Socket::abort);
     }
 
-    fn poll_read(&self, context: &mut Context<'_>, buffer: &mut [u8]) -> Poll<Result<usize, Error>> {
+    fn poll_read(
+        &self,
+        context: &mut Context<'_>,
+        buffer: &mut [u8],
+    ) -> Poll<Result<usize, Error>> {
         if buffer.is_empty() {
             return Poll::Ready(Ok(0));
         }

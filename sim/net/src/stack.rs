@@ -113,20 +113,28 @@ impl Stack {
             buffer(self.config.send_buffer_bytes),
         );
         socket.set_nagle_enabled(self.config.collects_small_writes);
-        let ack_delay_ns = self.config.ack_delay_ns;
-        socket.set_ack_delay(ack_delay_ns.map(|ns| Duration::from_micros(ns / 1000)));
+        let ack_delay_us = (self.config.ack_delay_ns / 1000).max(1);
+        socket.set_ack_delay(Some(Duration::from_micros(ack_delay_us)));
         self.parts.borrow_mut().sockets.add(socket)
     }
 
     /// Calls `act` with a socket, then lets the host's task send what the call caused.
-    pub(crate) fn with<T>(&self, socket: SocketHandle, act: impl FnOnce(&mut Socket<'static>) -> T) -> T {
+    pub(crate) fn with<T>(
+        &self,
+        socket: SocketHandle,
+        act: impl FnOnce(&mut Socket<'static>) -> T,
+    ) -> T {
         let result = self.look(socket, act);
         self.doorbell.ring();
         result
     }
 
     /// Calls `act` with a socket if the call causes no packet.
-    pub(crate) fn look<T>(&self, socket: SocketHandle, act: impl FnOnce(&mut Socket<'static>) -> T) -> T {
+    pub(crate) fn look<T>(
+        &self,
+        socket: SocketHandle,
+        act: impl FnOnce(&mut Socket<'static>) -> T,
+    ) -> T {
         act(self.parts.borrow_mut().sockets.get_mut(socket))
     }
 
@@ -156,7 +164,10 @@ impl Stack {
     pub(crate) fn release(&self, socket: SocketHandle) {
         self.with(socket, |socket| {
             socket.set_timeout(Some(ORPHAN_TIMEOUT));
-            socket.close();
+            match socket.recv_queue() {
+                0 => socket.close(),
+                _ => socket.abort(),
+            }
         });
         self.parts.borrow_mut().orphans.push(socket);
     }
@@ -192,7 +203,7 @@ impl Parts {
         None
     }
 
-    /// Removes the orphans whose connections have ended. Data that nobody will read resets a connection.
+    /// Removes the orphans whose connections have ended. Data that nobody will read resets the connection.
     fn remove_orphans(&mut self) {
         let sockets = &mut self.sockets;
         self.orphans.retain(|&orphan| {
