@@ -36,6 +36,8 @@ pub enum Measure {
     StallLatencyMedian,
     /// Rise of the lowest latency of a file, per 16 kB written before the file.
     FloorSlope,
+    /// Mean throughput of the downloads of a web server's client.
+    DownloadThroughput,
     /// Time of a load on two cores at the same time, over the load on one; measured on the host, without a
     /// card.
     TwoCores,
@@ -92,6 +94,12 @@ pub fn evaluate(query: &Query, operations: &Operations) -> Option<f64> {
         Measure::StallSpacingMedian => number(peaks.median_spacing_bytes()),
         Measure::StallLatencyMedian => number(peaks.median_latency_ns()),
         Measure::FloorSlope => floor_slope(selected),
+        Measure::DownloadThroughput => mean(
+            operations
+                .downloads
+                .iter()
+                .map(|download| download.length_bytes as f64 / download.duration_ns() as f64 * 1e9),
+        ),
         Measure::TwoCores | Measure::OneCoreTwice => None,
     }
 }

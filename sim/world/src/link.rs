@@ -213,6 +213,17 @@ impl Sender {
         }
     }
 
+    /// Returns the time at which the next packet leaves a full queue, in ns; `None` if the queue has room.
+    pub fn full_until_ns(&self) -> Option<u64> {
+        let now_ns = self.handle.now_ns();
+        self.direction.borrow_mut().full_until_ns(now_ns)
+    }
+
+    /// Returns the maximum length of a packet.
+    pub fn mtu_bytes(&self) -> usize {
+        self.direction.borrow().mtu_bytes()
+    }
+
     /// Returns the statistics of packets sent from this end.
     pub fn statistics(&self) -> Statistics {
         self.direction.borrow_mut().statistics(self.handle.now_ns())
