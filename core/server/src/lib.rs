@@ -4,6 +4,7 @@
 #[cfg(test)]
 extern crate std;
 
+mod card;
 mod chunk;
 mod error;
 mod guard;
@@ -23,6 +24,7 @@ mod text;
 mod timer;
 mod wire;
 
+pub use card::CardStorage;
 pub use error::Error;
 pub use guard::{Content, admit};
 pub use head::{Fields, Head, Method, parse};

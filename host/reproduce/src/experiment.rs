@@ -1,7 +1,7 @@
 //! Experiments: a workload on a card on a board, and the operations of a run.
 
-use cardiograph_sim_card::{Board, Card, Profile, Seed, TimedOperation};
 use crate::web::{self, WebServer};
+use cardiograph_sim_card::{Board, Card, Profile, Seed, TimedOperation};
 use cardiograph_store::run_on_card;
 use cardiograph_workload::{Activity, Observer, Operation, Workload, workload};
 use std::fmt;
@@ -214,15 +214,8 @@ impl Experiment {
             return Ok((operations, served.card));
         }
         let mut buffer = vec![0; workload.buffer_bytes()];
-        let (run, card) = run_on_card(
-            card,
-            &board,
-            &workload,
-            None,
-            &mut operations,
-            &mut buffer,
-        )
-        .map_err(|error| self.failed(&error))?;
+        let (run, card) = run_on_card(card, &board, &workload, None, &mut operations, &mut buffer)
+            .map_err(|error| self.failed(&error))?;
         run.result.map_err(|error| self.failed(&error))?;
         Ok((operations, card.map_err(|error| self.failed(&error))?))
     }

@@ -299,7 +299,9 @@ mod tests {
             keys.server()
         };
         assert_eq!(server(""), Ok(None));
-        let given = server("place = \"core-0\"\npiece_bytes = 1").unwrap().unwrap();
+        let given = server("place = \"core-0\"\npiece_bytes = 1")
+            .unwrap()
+            .unwrap();
         assert_eq!((given.place, given.loss_ppm), (Place::Core0, 0));
         for bad in [
             "piece_bytes = 1",

@@ -22,12 +22,11 @@ pub use recordings::RecordingPosition;
 pub(crate) use unfinished::Table;
 pub use unfinished::Unfinished;
 
-use crate::fat::{
-    ChainPosition, DirCursor, DirEntry, DosTime, ENTRY_NAME_BYTES_MAX, Error, Layout, Node, Walk,
-};
+use crate::fat::{ChainPosition, DirCursor, DosTime, Error, Layout, Node, Walk};
+use crate::format::{binary, mark};
 use crate::reads::{Lent, ReadClass, ReadDesk, ReadError};
 use crate::volume::Extent;
-use cardiograph_card::BLOCK_BYTES;
+use cardiograph_card::{BLOCK_BYTES, Block};
 use core::cell::Cell;
 use core::fmt;
 use core::ops::Deref;
@@ -35,6 +34,9 @@ use reader::CardReader;
 
 /// Blocks of a file whose position is found at once: 4 MiB, usually one block of the FAT.
 const RUN_BLOCKS: u32 = 8192;
+
+/// Longest name in a listing, in bytes; longer ones are shown by their short name.
+const LISTED_NAME_BYTES_MAX: usize = 255;
 
 /// File system of a mounted card, as the recorder's volume hands it to readers.
 #[derive(Clone, Copy, Debug)]
@@ -195,7 +197,7 @@ pub struct Listing {
     folder: Option<crate::volume::Name>,
     /// Number of slots of unfinished files passed; `None` before the end of the directory.
     slot: Option<u8>,
-    name: [u8; ENTRY_NAME_BYTES_MAX],
+    name: [u8; LISTED_NAME_BYTES_MAX],
 }
 
 /// An entry of a listing.
@@ -291,6 +293,27 @@ impl<'d, 'a> CardFiles<'d, 'a> {
             None if entry.is_unfinished() => Err(FileError::NotFound),
             found => Ok(found),
         }
+    }
+
+    /// Returns the recording in progress in the first slot that is not below `slot`, and its slot.
+    pub fn next_unfinished(&self, slot: u8) -> Option<(u8, Unfinished)> {
+        self.desk.next_unfinished(slot, |_| true)
+    }
+
+    /// Returns the epoch of a recording, which identifies it while it grows and afterwards, from its first mark;
+    /// `None` for any other file.
+    ///
+    /// # Errors
+    /// [`FileError::Changed`], [`FileError::Damaged`], or a failed read.
+    pub async fn epoch(&self, file: &CardFile) -> Result<Option<u32>, FileError> {
+        if let Some(unfinished) = &file.unfinished {
+            return Ok(Some(unfinished.epoch));
+        }
+        if file.is_directory() || file.bytes() < BLOCK_BYTES as u64 {
+            return Ok(None);
+        }
+        let bytes = self.read(file, 0, BLOCK_BYTES).await?;
+        Ok(bytes.first_chunk().and_then(epoch_of))
     }
 
     /// Updates the length of a recording in progress, which may have been finished meanwhile.
@@ -436,7 +459,7 @@ impl<'d, 'a> CardFiles<'d, 'a> {
             reader,
             folder,
             slot: None,
-            name: [0; ENTRY_NAME_BYTES_MAX],
+            name: [0; LISTED_NAME_BYTES_MAX],
         })
     }
 
@@ -491,9 +514,13 @@ impl<'d, 'a> CardFiles<'d, 'a> {
         let file = CardFile::new(Node::Root, Some(file), listing.reader.generation());
         Some(ListedFile { name, file })
     }
+}
 
-    /// Returns true if the entry is for the recorder or the operating system only.
-    pub fn is_hidden(entry: &DirEntry) -> bool {
-        entry.is_hidden
-    }
+/// Returns the epoch in block 0 of a recording.
+fn epoch_of(block: &Block) -> Option<u32> {
+    let text = mark::read(block).map(|(mark, _)| (mark.epoch, mark.index));
+    let found = text.or_else(|| binary::read(block).map(|head| (head.epoch, head.index)));
+    found
+        .filter(|(_, index)| *index == 0)
+        .map(|(epoch, _)| epoch)
 }

@@ -15,24 +15,42 @@ const RECORDS_OF_BLOCK: u32 = (BLOCK_BYTES / INDEX_RECORD_BYTES) as u32;
 pub struct RecordingPosition {
     cursor: DirCursor,
     reader: CardReader,
+    /// Number of folders begun.
+    folders: u32,
     /// First block of the current folder's index, and the number of the next record in it.
     index: Option<(u32, u32)>,
 }
 
+impl RecordingPosition {
+    /// Returns the number of folders begun, and of records passed in the last one: for
+    /// [`recordings`](CardFiles::recordings).
+    pub fn place(&self) -> (u32, u32) {
+        (self.folders, self.index.map_or(0, |(_, number)| number))
+    }
+}
+
 impl CardFiles<'_, '_> {
-    /// Begins to list the finished recordings.
+    /// Begins to list the finished recordings, at a [`place`](RecordingPosition::place); (0, 0) is the beginning.
     ///
     /// # Errors
-    /// [`FileError::Damaged`], or there is no card.
-    pub async fn recordings(&self) -> Result<RecordingPosition, FileError> {
+    /// [`FileError::Damaged`], or a failed read.
+    pub async fn recordings(&self, place: (u32, u32)) -> Result<RecordingPosition, FileError> {
         let layout = self.layout()?;
         let mut reader = CardReader::new(self.desk.generation());
         let cursor = Walk::new(reader.on(self.desk), &layout).open(&crate::fat::Node::Root)?;
-        Ok(RecordingPosition {
+        let mut position = RecordingPosition {
             cursor,
             reader,
+            folders: 0,
             index: None,
-        })
+        };
+        while position.folders < place.0 {
+            let Some((start, _)) = self.next_folder(&mut position, &layout).await? else {
+                break;
+            };
+            position.index = Some((start, place.1));
+        }
+        Ok(position)
     }
 
     /// Returns the next finished recording, or `None` after the last one: folders in the order of the root
@@ -53,7 +71,7 @@ impl CardFiles<'_, '_> {
             let Some((start, number)) = &mut position.index else {
                 return Ok(None);
             };
-            if *number == FOLDER_RECORDINGS_MAX {
+            if *number >= FOLDER_RECORDINGS_MAX {
                 position.index = None;
                 continue;
             }
@@ -85,6 +103,7 @@ impl CardFiles<'_, '_> {
                 return Ok(None);
             };
             if let Some(start) = walk.index_of(&entry).await? {
+                position.folders += 1;
                 return Ok(Some((start, 0)));
             }
         }

@@ -234,12 +234,7 @@ fn spawn_server(
     });
 }
 
-fn spawn_client(
-    handle: &Handle,
-    client: Host,
-    remote: std::net::SocketAddrV4,
-    stage: &Rc<Stage>,
-) {
+fn spawn_client(handle: &Handle, client: Host, remote: std::net::SocketAddrV4, stage: &Rc<Stage>) {
     let (clock, stage) = (handle.clone(), Rc::clone(stage));
     handle.spawn("client", async move {
         while stage.downloads.borrow().len() < stage.downloads_max.get() {

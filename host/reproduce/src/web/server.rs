@@ -60,7 +60,9 @@ impl Server {
             "HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\nContent-Length: {FILE_BYTES}\r\n\
              Connection: close\r\n\r\n"
         );
-        self.send(socket, head.as_bytes()).await.map_err(connection)?;
+        self.send(socket, head.as_bytes())
+            .await
+            .map_err(connection)?;
         let mut piece = vec![0; self.settings.piece_bytes.get() as usize];
         let mut offset_bytes = 0;
         loop {
