@@ -47,8 +47,9 @@ fn with_card<const N: usize>(state: &State<N>, now: &Conditions<N>) -> Action {
     {
         return action;
     }
-    let is_free = now.absorbs_step && !is_saving(state);
-    let may_read = now.is_read_pending && now.absorbs_read && !is_saving(state) && !is_forced;
+    let is_free = now.absorbs_step && !has_checkpoint(state);
+    let is_saving = state.indices().any(|at| is_saving(state, now, at));
+    let may_read = now.is_read_pending && now.absorbs_read && !is_saving && !is_forced;
     if may_read && !(state.is_job_next && is_free) {
         return Action::Read;
     }
@@ -137,8 +138,9 @@ fn write_or_commit<const N: usize>(
         // Switching tracks ends one write and begins another.
         let is_open = !matches!(state.card, Card::Writing(other) if other != at);
         let has_turn = now.of_track(at).any(|(_, stream)| stream.has_turn);
-        let is_held = yields && state.card != Card::Writing(at);
-        let may_write = track.checkpoint != Checkpoint::None || !is_held && (is_open || has_turn);
+        let is_held = yields && state.card != Card::Writing(at) && !is_saving(state, now, at);
+        let is_wanted = track.checkpoint != Checkpoint::None;
+        let may_write = !is_held && (is_wanted || is_open || has_turn);
         return may_write.then_some(Action::Write(stream));
     }
     let is_time = match track.checkpoint {
@@ -161,11 +163,22 @@ fn write_or_commit<const N: usize>(
 }
 
 /// Returns true if a checkpoint is pending whose track has a file to write to.
-fn is_saving<const N: usize>(state: &State<N>) -> bool {
+fn has_checkpoint<const N: usize>(state: &State<N>) -> bool {
     let mut tracks = state.tracks().iter();
     tracks.any(|track| {
         track.checkpoint != Checkpoint::None && track.file.is_some() && !track.is_hopeless()
     })
+}
+
+/// Returns true if the pending checkpoint of a track goes before reads.
+fn is_saving<const N: usize>(state: &State<N>, now: &Conditions<N>, at: u8) -> bool {
+    let track = &state.tracks[usize::from(at)];
+    let is_now = match track.checkpoint {
+        Checkpoint::None => false,
+        Checkpoint::Wanted => now.tracks[usize::from(at)].is_checkpoint_ready,
+        Checkpoint::Forced => true,
+    };
+    is_now && track.file.is_some() && !track.is_hopeless()
 }
 
 /// Returns the next step of the running job or the next job to start, and whether it is urgent.

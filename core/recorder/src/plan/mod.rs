@@ -313,6 +313,9 @@ pub struct TrackConditions {
     pub is_checkpoint_due: bool,
     /// Stopping the write here costs the card least, or the checkpoint cannot wait for such a position.
     pub is_page_end: bool,
+    /// The rings hold enough to end the pending checkpoint at the end of a page, or it cannot wait for that: readers
+    /// wait for it.
+    pub is_checkpoint_ready: bool,
     /// A stream has data to write, but the rest of the file is reserved for unfinished blocks of other
     /// streams.
     pub is_used_up: bool,
@@ -334,6 +337,7 @@ impl TrackConditions {
     const NEW: TrackConditions = TrackConditions {
         is_checkpoint_due: false,
         is_page_end: false,
+        is_checkpoint_ready: false,
         is_used_up: false,
         is_rotation_due: false,
         is_short: false,

@@ -38,6 +38,26 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         step <= 1 || index.is_multiple_of(step) || self.is_step_over(track, now_us)
     }
 
+    /// Returns true if the rings hold enough to write everything that the pending checkpoint of a track covers and
+    /// reach the end of a page, or there is no time to wait for that.
+    fn is_checkpoint_ready(&self, track: u8, now_us: u64) -> bool {
+        let Some(file) = self.state.tracks[usize::from(track)].file else {
+            return true;
+        };
+        let step = self.step_blocks(track);
+        let sum = |bytes: fn(&Stream) -> usize| self.of_track(track).map(bytes).sum::<usize>();
+        let covered = sum(|stream| stream.checkpoint_bytes()).div_ceil(BLOCK_BYTES);
+        let unfinished = self.of_track(track).map(Stream::unfinished_blocks);
+        let index = file.index + unfinished.sum::<u32>();
+        let end = (index + covered as u32)
+            .next_multiple_of(step)
+            .min(file.blocks);
+        let needed = end.saturating_sub(index) as usize * BLOCK_BYTES;
+        step <= 1
+            || self.is_step_over(track, now_us)
+            || sum(|stream| stream.consumer.level_bytes()) >= needed
+    }
+
     pub(super) fn is_step_over(&self, track: u8, now_us: u64) -> bool {
         let requested_us = self.tracks[usize::from(track)].requested_us;
         now_us >= requested_us.saturating_add(self.step_us_max(track))
@@ -250,6 +270,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         TrackConditions {
             is_checkpoint_due: self.of_track(at).any(is_due),
             is_page_end: self.is_page_end(at, now_us),
+            is_checkpoint_ready: self.is_checkpoint_ready(at, now_us),
             is_used_up: self.is_used_up(at, now_us),
             is_rotation_due: track.file.as_ref().is_some_and(is_old),
             is_short: self.us_left(at).is_some_and(|us| us < self.urgent_us()),

@@ -111,6 +111,7 @@ impl Choice {
     const READING: u32 = 1 << 7;
     const PAGE_END: u32 = 1 << 8;
     const SHORT: u32 = 1 << 12;
+    const READY: u32 = 1 << 16;
     const TURN: u32 = 1 << 20;
     const HIGH: u32 = 1 << 24;
 
@@ -130,6 +131,7 @@ impl Choice {
         for (at, track) in now.tracks.iter_mut().enumerate() {
             track.is_page_end = self.has(Self::PAGE_END << at);
             track.is_short = self.has(Self::SHORT << at);
+            track.is_checkpoint_ready = self.has(Self::READY << at);
         }
         for (at, stream) in now.streams.iter_mut().enumerate() {
             stream.has_turn = self.has(Self::TURN << at);
@@ -153,6 +155,7 @@ impl fmt::Display for Choice {
             (Choice::NO_RETRY, "no-retry"),
             (0xF * Choice::PAGE_END, "page-end"),
             (0xF * Choice::SHORT, "short"),
+            (0xF * Choice::READY, "ready"),
             (0xF * Choice::TURN, "turn"),
             (0xF * Choice::HIGH, "high"),
         ];
@@ -386,6 +389,9 @@ impl<'a, const N: usize> Steps<'a, N> {
             free |= Choice::SHORT << at;
             if track.checkpoint != Checkpoint::None {
                 free |= Choice::PAGE_END << at;
+            }
+            if track.checkpoint == Checkpoint::Wanted && config.has_reads {
+                free |= Choice::READY << at;
             }
         }
         for (at, stream) in world.streams.iter().enumerate() {

@@ -398,6 +398,7 @@ impl<const N: usize> World<N> {
         TrackConditions {
             is_checkpoint_due: false,
             is_page_end: false,
+            is_checkpoint_ready: false,
             is_used_up: self.is_used_up(config, at),
             is_checkpoint_new: false,
             is_rotation_due: false,
