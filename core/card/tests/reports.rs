@@ -13,7 +13,7 @@ use std::cell::RefCell;
 use std::convert::Infallible;
 use std::rc::Rc;
 
-/// Card ECC failed (7.3.2.3).
+/// Error bit of R2: card ECC failed (7.3.2.3).
 const ECC_FAILED: u8 = 1 << 2;
 
 /// Altered reports, last first; each is used once.

@@ -41,7 +41,7 @@ pub enum Order {
     serde(rename_all = "kebab-case")
 )]
 pub enum Sync {
-    /// Never requested; left to the store.
+    /// No sync; the store decides when data reach the storage device.
     Never,
     /// Started, without waiting for completion.
     Start,
@@ -106,7 +106,7 @@ pub struct Phase {
     /// Size in bytes of a file that is written beforehand and then accessed at random multiples of the
     /// payload size; 0 for sequential access.
     pub jump_within_bytes: u64,
-    /// Consecutive calls from one random offset to the next.
+    /// Number of sequential calls after each jump to a random offset.
     pub jump_every_calls: u32,
     /// Content of the payload.
     pub fill: Fill,

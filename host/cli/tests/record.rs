@@ -40,7 +40,7 @@ fn no_sample_is_lost_on_the_built_in_card() {
     let achieved = figures["file_rate_bytes_per_s"].as_f64().unwrap();
     assert!((80_000.0..=86_000.0).contains(&achieved), "{achieved}");
     let bound = figures["sustained_bound_bytes_per_s"].as_f64().unwrap();
-    // 512 of 517 bytes of a bus with 4 MHz.
+    // A block takes 517 bytes on the bus for 512 bytes of data, at 4 MHz.
     assert!(
         (achieved..4e6 / 8.0 * 512.0 / 517.0).contains(&bound),
         "{bound}"

@@ -164,7 +164,8 @@ impl fmt::Display for StreamError {
                 lost,
             } => write!(
                 f,
-                "{pushed} samples were pushed, but {found} are in files and {lost} in gaps; {REPORT_BUG}"
+                "{pushed} samples arrived, but the {found} in files and {lost} in gaps do not add up to that; \
+                 {REPORT_BUG}"
             ),
         }
     }

@@ -30,7 +30,7 @@ impl fmt::Display for Mismatch {
         } = self;
         write!(
             f,
-            "expected sample {expected} at byte {offset_bytes}, found something else"
+            "expected sample {expected} at byte {offset_bytes}, found other data"
         )
     }
 }

@@ -699,7 +699,7 @@ fn on_a_small_file_system() {
         Vec::from_iter(16_000 - numbers.len() as u64..16_000)
     );
 
-    // The medium is full at the start: the oldest recordings make room.
+    // The storage device is full at the start: the oldest recordings make room.
     let filler = directory.join("filler");
     let mut file = fs::File::create(&filler).unwrap();
     while file.write_all(&[1; 4096]).is_ok() {}

@@ -85,7 +85,7 @@ fn a_square_wave_aligned_with_the_writes() {
     assert_eq!(energy.in_stalls.energy_ratio, Some(0.540541));
     assert_eq!(energy.in_stalls.time_ratio, Some(0.285714));
     let note = "The scope's time 0 is aligned with the start of the trace; use --scope-offset to shift it. \
-        The scope covers 100.0 % of the trace, 4 of 4 writes completely.";
+        The scope's recording covers 100.0 % of the trace, including 4 of 4 writes from start to end.";
     assert_eq!(report.about.notes, [note]);
     assert_eq!(report.warnings, [""; 0]);
 }

@@ -138,7 +138,7 @@ struct Keys {
     phase: Option<usize>,
 }
 
-/// Empty for no download.
+/// Keys of a download; all are absent if there is none.
 #[derive(Clone, Copy, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct DownloadKeys {

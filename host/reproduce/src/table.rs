@@ -5,9 +5,9 @@ use crate::row::Role;
 use serde::Serialize;
 use std::fmt::Write;
 
-/// Largest factor of a close result.
+/// Maximum deviation of a close result, as a factor.
 const CLOSE: f64 = 1.25;
-/// Largest factor of a near result.
+/// Maximum deviation of a near result, as a factor.
 const NEAR: f64 = 2.0;
 
 /// A row of `--json`.

@@ -258,7 +258,7 @@ impl Store for FatCard {
     }
 
     fn open(&mut self, path: &str, writable: bool) -> Result<FatFile, StoreError> {
-        // The library cannot open a file for writing in place, but one opened for appending can seek.
+        // The library has no mode for writing in place, but a file opened for appending can also seek.
         let mode = if writable {
             Mode::ReadWriteAppend
         } else {

@@ -226,14 +226,14 @@ impl Profile {
         must(
             self.capacity_bytes / unit_bytes <= BLOCKS_MAX,
             "flash.pages_per_block",
-            "larger for this capacity: at most 2097152 flash blocks in total",
+            "larger: a card of this capacity may have at most 2097152 flash blocks",
         )?;
         let zone_blocks = 2 * u64::from(controller.fast_zone_units);
         let log_blocks = u64::from(controller.log_blocks) + zone_blocks;
         must(
             log_blocks * u64::from(self.flash.pages_per_block) <= LOG_PAGES_MAX,
             "controller.log_blocks",
-            "smaller for these blocks: with twice the fast zone at most 1048576 pages",
+            "smaller: the log and twice the fast zone may have at most 1048576 pages",
         )?;
         must(
             controller.fast_zone_units < self.units(),
@@ -249,7 +249,7 @@ impl Profile {
         must(
             u64::from(controller.log_used_pages) <= log_pages,
             "controller.log_used_pages",
-            "no more than the pages of the log",
+            "no more than the pages of all log blocks",
         )?;
         must(
             (1..=controller.log_blocks).contains(&controller.gc_log_blocks),
@@ -415,7 +415,7 @@ mod tests {
             (
                 "log_blocks = 40",
                 "log_blocks = 20000",
-                "`controller.log_blocks` must be smaller for these blocks",
+                "`controller.log_blocks` must be smaller: the log and twice",
             ),
             (
                 "fast_zone_units = 0",
@@ -430,7 +430,7 @@ mod tests {
             (
                 "log_used_pages = 0",
                 "log_used_pages = 2561",
-                "`controller.log_used_pages` must be no more than the pages of the log",
+                "`controller.log_used_pages` must be no more than the pages of all log blocks",
             ),
             (
                 "idle_ua = 1000",

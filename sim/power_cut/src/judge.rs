@@ -255,7 +255,8 @@ impl History<'_> {
         let Some(started_ns) = session.started_ns else {
             return Ok(());
         };
-        // Samples that a full card had no space for cannot be there; later ones have to be.
+        // Samples for which a full card had no space cannot be in files, but those pushed after them
+        // must be.
         let no_room = self.no_room(number, stream);
         let before = |ns: u64| {
             let due = plan.due_before(ns.saturating_sub(started_ns));
@@ -282,7 +283,7 @@ impl History<'_> {
         let reference = self
             .reference
             .get(&number)
-            .ok_or("there is no reference run of this session")?;
+            .ok_or("no reference run of this session exists")?;
         let due = match plan.config.window {
             Window::Us(window_us) => before(session.ended_ns.saturating_sub(window_us * 1000)),
             // The newest sample may be missing.

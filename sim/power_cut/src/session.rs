@@ -401,7 +401,7 @@ impl Setup {
             Outcome::Stuck(why) => End::Stuck(why),
         };
         let after_ns = match end {
-            // Time until the device noticed.
+            // Upper limit of the time until the device noticed the cut.
             End::PowerCut => USE_BYTES_MAX * 8 * 1_000_000_000 / u64::from(self.clock_hz),
             _ => 0,
         };
@@ -459,7 +459,8 @@ fn busy_edge_watch(busy_edges: Rc<RefCell<BusyEdges>>, copies_each: bool) -> Box
         busy_edges.seen = now;
         if copies_each {
             let copied = card.interrupted_copy();
-            // Of copies with the same contents, the latest counts: most was promised by then.
+            // Of several copies with the same contents, only the latest is kept: by then the recorder
+            // had promised the most.
             busy_edges
                 .copies
                 .pop_if(|last| last.card.holds_same(&copied.card));

@@ -72,7 +72,8 @@ pub fn of_recording(target: &str, figures: &Figures, interrupt: &Interrupt) -> R
             ..
         } = figures;
         problems.push(format!(
-            "{pushed} samples were pushed, but {written} were written and {lost} lost; {REPORT_BUG}"
+            "{pushed} samples arrived, but the {written} written and {lost} lost ones do not add up to that; \
+             {REPORT_BUG}"
         ));
     }
     match (conditions.code(), problems.as_slice()) {

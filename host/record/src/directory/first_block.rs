@@ -63,8 +63,8 @@ fn text_fields(block: &Block) -> Option<Vec<u32>> {
     matches!(fields.len(), 4 | 8).then_some(fields)
 }
 
-/// Returns true if a text begins as the recorder begins a file: with the line about it, perhaps after a line
-/// with the names of the columns.
+/// Returns true if a text begins like a file of the recorder: with the `#file` line, possibly after a line of
+/// column names.
 pub(super) fn is_text_of_recorder(text: &[u8]) -> bool {
     let is_about = |line: &[u8]| {
         let indent = |byte: &u8| matches!(byte, b',' | b'"');

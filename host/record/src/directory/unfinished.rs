@@ -135,7 +135,7 @@ fn look(file: &File) -> io::Result<(Look, u64)> {
     Ok((state, bytes))
 }
 
-/// Returns true if a file contains only zeros. Skips its holes, if the file system can tell them.
+/// Returns true if a file contains only zeros. Skips its holes, if the file system reports them.
 fn is_zero(file: &File, bytes: u64) -> io::Result<bool> {
     let mut buffer = vec![0; 1 << 16];
     let mut at = 0;
