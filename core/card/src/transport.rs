@@ -30,7 +30,7 @@ pub(crate) const R1_ILLEGAL_COMMAND: u8 = 1 << 2;
 /// R1: the checksum of the command is wrong.
 pub(crate) const R1_CRC_ERROR: u8 = 1 << 3;
 
-/// Error of an operation on this bus and pin.
+/// Driver error with the error types of this bus and pin.
 pub(crate) type TransportError<Bus, Pin> =
     Error<<Bus as spi::ErrorType>::Error, <Pin as digital::ErrorType>::Error>;
 

@@ -211,7 +211,7 @@ impl Lane {
         }
         let is_quick = step.equal_neighbours && step.ns <= self.quick.ns(step.bytes, self.rate);
         if is_quick {
-            // Its payload is in the next step's freed bytes.
+            // The freed bytes of the next step include this write's payload.
             self.coming.add_quick(step.ns, step.ns, step.bytes);
         } else {
             self.coming.ns = step.ns;

@@ -68,8 +68,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         .collect();
     let found = fit(&writes, &start, args.trials).ok_or_else(|| {
         Failure::new(format!(
-            "{file}: does not start with writes, or contains one over 200 MB; use a trace of small \
-             writes"
+            "{file}: does not begin with a write of at most 200 MB; use a trace of small writes"
         ))
     })?;
     let measured = report(&file, &writes, None, Vec::new())?;

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 /// Repair interrupted recordings.
 #[derive(clap::Args)]
 #[command(after_help = "\
-After a power loss or a kill, the file being written keeps its preallocated size. This command trims them to their
+After a power loss or a kill, unfinished files keep their preallocated size. This command trims them to their
 actual length, as the recorder does automatically at its next start. Unmount a device and all of its
 partitions first. If there is nothing to repair, nothing is written.
 

@@ -188,7 +188,7 @@ fn lines_of_another_program_are_recorded_unchanged() {
         run.stderr
             .contains("Verified: every sample read back, none lost.")
     );
-    // Five of them arrive in half a second.
+    // Five lines arrive in half a second.
     let run = fed(
         own.path(),
         &[&args[..], &["--for", "500ms"]].concat(),
@@ -220,7 +220,7 @@ fn a_recording_is_replayed_at_its_own_times() {
     let recording = data("magod/f2_1.csv").display().to_string();
     let figures = json(own.path(), &["record", "--samples", &recording]);
     assert_eq!(number(&figures, "samples_written"), 1_001);
-    // By its time column it lasts from 25.3 to 172.2 s; then the files are closed.
+    // By its time column, the recording lasts from 25.3 to 172.2 s; then the files are closed.
     let audit = json(own.path(), &["analyze", &recording]);
     let elapsed_us = audit["elapsed_us"].as_f64().unwrap();
     let duration_us = number(&figures, "duration_us") as f64;
@@ -310,7 +310,7 @@ fn unusable_options_are_rejected() {
         ),
         (
             &["--samples", &trace],
-            &["a trace instead of a recording", "cardiograph analyze"],
+            &["a trace, not a recording", "cardiograph analyze"],
         ),
         (
             &["--samples", "-", "--policy", "naive"],

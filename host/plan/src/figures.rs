@@ -66,11 +66,11 @@ pub struct Measured {
 pub struct BufferRow {
     /// Buffer size.
     pub buffer_bytes: u64,
-    /// Highest constant rate that it sustained over the measured writes.
+    /// Highest constant rate that this buffer sustained over the measured writes.
     pub sustained_bytes_per_s: f64,
-    /// Longest stall that it absorbs at the logger's rate; null if it does not hold a write.
+    /// Longest stall that this buffer absorbs at the logger's rate; null if it does not hold a write.
     pub longest_stall_us: Option<f64>,
-    /// Number of measured backlogs that exceeded it.
+    /// Number of measured backlogs that exceeded this buffer.
     pub overflows: u64,
     /// Probability that a run overflows the buffer.
     pub risk: Risk,

@@ -218,7 +218,7 @@ impl Excesses {
         };
         let step = (last - first) / BOUND_STEPS as f64;
         let (t, value) = greatest_of((0..=BOUND_STEPS).map(|i| first + i as f64 * step), extreme);
-        // One of the possible distributions has no excesses above `y`.
+        // A possible distribution ends below `y`, so the least expected number is 0.
         if value == f64::INFINITY {
             return 0.0;
         }

@@ -24,7 +24,7 @@ pub enum CardFileError {
     InUse {
         /// The card or image.
         path: PathBuf,
-        /// Mount points, if it is mounted.
+        /// Mount points, if the card or image is mounted.
         mounts: Vec<PathBuf>,
     },
     /// Neither a file nor a block device, or one without a block.

@@ -353,7 +353,7 @@ impl<'a, const N: usize> FinishedRun<'a, N> {
                 missing -= taken;
             }
         }
-        // A full storage device has not failed.
+        // A storage device that is only full has not failed.
         if is_card_lost && !(result.is_full && result.failure.is_none()) {
             let why = result
                 .failure

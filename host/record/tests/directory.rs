@@ -558,7 +558,7 @@ fn a_finished_recording_is_never_replaced() {
     });
     assert!(is_taken);
     assert_eq!(fs::read(&taken).unwrap(), b"foreign");
-    // This is a failure of the storage device; no sample is silently counted as written.
+    // The conflict is reported as a failure of the storage device; no sample is silently counted as written.
     let result = result.unwrap();
     let counted = summary(&result).written + summary(&result).lost;
     assert_eq!(counted, result.pushed[0]);

@@ -13,7 +13,7 @@ pub struct Summary {
     pub workload: String,
     /// Number of writes (of reads if there are only reads, of steps in a recording).
     pub writes: u64,
-    /// Payload.
+    /// Total payload.
     pub payload_bytes: u64,
     /// Time from the start of the first operation to the end of the last one.
     pub elapsed_us: Option<f64>,

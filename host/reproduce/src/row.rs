@@ -160,7 +160,7 @@ impl DownloadKeys {
 }
 
 impl Keys {
-    /// Returns these keys, with missing ones from `defaults`.
+    /// Returns the keys, with missing ones taken from `defaults`.
     fn or(&self, defaults: &Keys) -> Keys {
         Keys {
             card: self.card.clone().or_else(|| defaults.card.clone()),
@@ -213,7 +213,7 @@ impl Keys {
 pub fn study(name: &str) -> Result<Study, String> {
     let Some(&(known, text)) = FILES.iter().find(|(known, _)| *known == name) else {
         return Err(format!(
-            "no study named {name}; studies: {}",
+            "no study named {name}; choose one of {}",
             STUDIES.join(", ")
         ));
     };

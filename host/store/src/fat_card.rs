@@ -54,7 +54,7 @@ impl TimeSource for Noon {
 pub enum MountError {
     /// Formatting failed.
     Format(FormatError),
-    /// The driver or the FAT library failed to mount it.
+    /// The driver or the FAT library failed to mount the card.
     Mount(StoreError),
     /// The file to download could not be created.
     Download(StoreError),

@@ -199,7 +199,7 @@ fn complete(loaded: Loaded) -> Result<Loaded, Fault> {
     if trace.is_empty() {
         return Err(Problem::NoRows.in_file());
     }
-    // This guarantees that no sum of lengths and no end of an operation overflows later.
+    // The limits guarantee that no sum of lengths and no end of an operation overflows later.
     let mut total_bytes = 0_u64;
     let fits = trace.runs().iter().all(|run| {
         let length = run.count.checked_mul(run.length_bytes);

@@ -39,7 +39,7 @@ pub struct Flash {
     pub log_program_us: u32,
     /// Time to erase a new block, in us.
     pub erase_us: u32,
-    /// Spread of each of these times to either side, in percent.
+    /// Spread of the times above to either side, in percent.
     pub spread_percent: u32,
     /// Mean number of erases that a block endures.
     pub endurance_cycles: u32,
@@ -57,12 +57,12 @@ pub struct Flash {
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct Controller {
-    /// Time its firmware takes per command, in us.
+    /// Time that the controller's firmware takes per command, in us.
     pub command_us: u32,
     /// Units that can be open for writing in order at the same time; with 0, everything goes to the log
     /// first.
     pub open_units: u32,
-    /// Pages buffered in its RAM.
+    /// Number of pages buffered in the controller's RAM.
     pub ram_pages: u32,
     /// Number of shared log blocks.
     pub log_blocks: u32,
@@ -193,7 +193,7 @@ impl Profile {
         must(
             flash.planes.is_power_of_two() && self.page_bytes() <= PAGE_BYTES_MAX,
             "flash.planes",
-            "1, 2, 4 or 8, and with flash.page_bytes at most 32768 bytes",
+            "1, 2, 4 or 8, and no more than 32768 / flash.page_bytes",
         )?;
         let bits = flash.program_us.len();
         let are_possible = flash.program_us.iter().all(|us| PROGRAM_US.contains(us));

@@ -67,7 +67,7 @@ struct RamPage {
 pub(crate) struct Written {
     /// Total work.
     pub(crate) work: Work,
-    /// Last phase of it, in which the page is programmed.
+    /// Last phase of the work, in which the page is programmed, in ns.
     pub(crate) program_ns: u64,
 }
 

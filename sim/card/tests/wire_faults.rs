@@ -218,7 +218,7 @@ fn an_unreadable_block_gives_an_error_token_and_a_bit_of_r2() {
     let card = rig::embedded_sdmmc(&wire, true);
     let read = card.read(&mut [Block::new()], BlockIdx(1));
     assert!(matches!(read, Err(Error::ReadError)));
-    // After it is rewritten, it can be read.
+    // After the block has been rewritten, it can be read.
     driver.init().unwrap();
     driver.write(1, &[data(2, 1)]).unwrap();
     driver.read(0, &mut back).unwrap();

@@ -381,7 +381,8 @@ impl Scene {
         Ok(session)
     }
 
-    /// Returns the card as power cuts before these bytes leave it, in their order.
+    /// Returns copies of the card, each as a power cut before one of these bytes leaves it, in the
+    /// order of the bytes.
     pub fn copies(&self, bytes: impl IntoIterator<Item = u64>) -> Vec<InterruptedCard> {
         let mut setup = self.setup.clone();
         let faults = bytes.into_iter().map(|byte| (byte, Fault::Copy));

@@ -43,7 +43,7 @@ impl AddAssign for Found {
 pub struct History<'a> {
     /// The volume on the card.
     pub volume: Volume,
-    /// Foreign files on it.
+    /// Foreign files on the volume.
     pub foreign: &'a Files,
     /// Sessions of the devices that held the card, in order.
     pub sessions: &'a [Session],
@@ -197,7 +197,7 @@ impl History<'_> {
         for (card, id) in session.files(stream) {
             let mut later = self.sessions[number + 1..].iter();
             if later.any(|later| later.files(stream).contains(&(card, id))) {
-                // None of it was durable: a later session reused its number.
+                // A later session reused the file's number, so none of the file was durable.
                 continue;
             }
             let path = id.to_string();

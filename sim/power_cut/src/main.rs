@@ -25,7 +25,7 @@ struct Tally {
 enum Task {
     /// Cases with these seeds.
     Cases(Range<u64>),
-    /// The same, in batches that are recorded in the ledger when they are finished.
+    /// Cases with these seeds, in batches that are recorded in the ledger when they are finished.
     Batches(Range<u64>),
     /// Every cut of two short recordings, and every second cut after one in this many first cuts.
     EveryWrite(u64),

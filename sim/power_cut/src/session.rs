@@ -23,7 +23,7 @@ pub enum Request {
     Rotate,
     /// Make all samples durable.
     Flush,
-    /// Read this number of blocks from a block address on.
+    /// Read the given number of blocks, starting at a block address.
     Read(u32, usize),
 }
 
@@ -40,7 +40,7 @@ pub struct Setup {
     pub requests: Vec<(u64, Request)>,
     /// Faults injected into the card.
     pub faults: FaultSchedule,
-    /// Another card that replaces it.
+    /// Replacement of the card by another one during the session.
     pub exchange: Option<Exchange>,
     /// True if the card reports that it is write-protected.
     pub write_protected: bool,
@@ -289,11 +289,11 @@ impl Session {
 /// Report of a checkpoint.
 #[derive(Clone, Copy, Debug)]
 pub struct CheckpointReport {
-    /// Time of its completion, in us.
+    /// Time at which the checkpoint was complete, in us.
     pub done_us: u64,
     /// Samples with a lower index are durable, or in a gap that is.
     pub samples: u64,
-    /// All samples pushed before this time are covered, in us.
+    /// Time before which all samples pushed are covered, in us.
     pub pushed_before_us: u64,
     /// True if the window was exceeded.
     pub is_late: bool,

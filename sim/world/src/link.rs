@@ -287,7 +287,7 @@ impl std::error::Error for SendError {}
 pub struct Statistics {
     /// Packets accepted into the queue.
     pub sent: u64,
-    /// Bytes of these packets.
+    /// Bytes of the sent packets.
     pub sent_bytes: u64,
     /// Packets lost on the path.
     pub lost: u64,
@@ -299,7 +299,7 @@ pub struct Statistics {
     pub overflowed: u64,
     /// Packets returned by [`Receiver::recv`].
     pub received: u64,
-    /// Bytes of these packets.
+    /// Bytes of the received packets.
     pub received_bytes: u64,
     /// Packets neither lost nor received yet: in the queue, on the path or in the inbox.
     pub on_the_way: u64,

@@ -265,7 +265,7 @@ pub fn assert_refused(run: &Run, parts: &[&str]) {
     }
 }
 
-/// Checks that the command fails with these words and changes nothing in the directory.
+/// Checks that the command fails with a message that contains `words`, and changes nothing in the directory.
 pub fn refused(directory: &Path, args: &[&str], words: &[&str]) {
     let before = tree(directory);
     let run = run(directory, args);
