@@ -21,7 +21,7 @@ mod crc {
 
 type Block = [u8; 512];
 
-/// Just enough clusters for FAT16.
+/// Blocks of the card: just enough clusters for FAT16.
 const BLOCKS: u32 = 4300;
 /// Limit of reads and writes, far above the number that recovery of these few files takes.
 const STEPS_MAX: u32 = 1_000_000;

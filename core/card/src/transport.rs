@@ -12,7 +12,7 @@ use embedded_hal::digital::{self, OutputPin};
 use embedded_hal_async::delay::DelayNs;
 use embedded_hal_async::spi::{self, SpiBus};
 
-/// Sent while receiving. Not left to `SpiBus::read`, which may send any value.
+/// Byte sent while receiving. `SpiBus::read` may send any value, so the driver does not use it.
 const FILLER: u8 = 0xFF;
 const BUSY: u8 = 0;
 /// Starts a block of any command other than CMD25 (7.3.3.2).

@@ -61,7 +61,7 @@ pub struct Measured {
     pub busy_periods: u64,
 }
 
-/// One buffer size.
+/// Figures of one buffer size.
 #[derive(Clone, Debug, Serialize)]
 pub struct BufferRow {
     /// Buffer size.
@@ -81,9 +81,9 @@ pub struct BufferRow {
 pub struct Risk {
     /// Most likely value; null if only a bound is known.
     pub likely: Option<f64>,
-    /// Lower limit.
+    /// Lower limit of the confidence interval.
     pub low: f64,
-    /// Upper limit.
+    /// Upper limit of the confidence interval.
     pub high: f64,
 }
 

@@ -32,7 +32,7 @@ const POISSON_STEPS: usize = 4;
 /// Excesses over a threshold, with their cached maximum.
 #[derive(Debug)]
 pub(crate) struct Excesses {
-    /// In descending order.
+    /// The excesses in descending order.
     excesses: Vec<f64>,
     greatest: f64,
 }

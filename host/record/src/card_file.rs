@@ -27,7 +27,7 @@ pub enum CardFileError {
         /// Mount points, if the card or image is mounted.
         mounts: Vec<PathBuf>,
     },
-    /// Neither a file nor a block device, or one without a block.
+    /// The path is neither a file nor a block device, or holds less than one block.
     NotACard(PathBuf),
 }
 

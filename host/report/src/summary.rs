@@ -139,13 +139,13 @@ pub struct EnergySummary {
 /// Mean power in mW.
 #[derive(Clone, Debug, Serialize)]
 pub struct EnergyPower {
-    /// Over the whole measurement.
+    /// Mean over the whole measurement.
     pub mean: Option<f64>,
-    /// Over the bin with the most energy.
+    /// Mean over the bin with the most energy.
     pub max: Option<f64>,
-    /// During writes.
+    /// Mean during writes.
     pub in_writes: Option<f64>,
-    /// Between writes, within the trace.
+    /// Mean between writes, within the trace.
     pub between_writes: Option<f64>,
 }
 

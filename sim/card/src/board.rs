@@ -277,7 +277,8 @@ impl Library {
     }
 }
 
-/// Less would write every page on its own, and more would fill host memory.
+/// Limits of `dirty_bytes_max`: less would write every page on its own, and more would fill host
+/// memory.
 const DIRTY_BYTES_MIN: u32 = 1 << 20;
 const DIRTY_BYTES_MAX: u32 = 1 << 30;
 

@@ -259,7 +259,8 @@ impl Profile {
     }
 }
 
-/// Limited by the transfer to the chip and by the physics of programming: no chip programs faster.
+/// Range of program times. The transfer to the chip and the physics of programming limit them: no chip
+/// programs faster.
 const PROGRAM_US: RangeInclusive<u32> = 10..=100_000;
 
 impl Flash {

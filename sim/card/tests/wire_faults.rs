@@ -211,7 +211,7 @@ fn an_unreadable_block_gives_an_error_token_and_a_bit_of_r2() {
     assert_eq!(driver.check(), Err(Failure::Status(0x10)));
     // Reading the status clears it.
     driver.check().unwrap();
-    // CMD18 stops at that block and can be ended.
+    // CMD18 stops at the unreadable block, and CMD12 can end it.
     assert_eq!(driver.read(0, &mut back), Err(Failure::Token(4)));
     assert_eq!(back[..2], [data(1, 0), [0; 512]]);
     assert_eq!(driver.check(), Err(Failure::Status(0x10)));

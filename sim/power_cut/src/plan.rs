@@ -43,7 +43,7 @@ const fn lines(header: &'static str) -> Format {
     }
 }
 
-/// One stream.
+/// One stream: its samples and its settings.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
     /// Names, format and window.

@@ -68,7 +68,7 @@ pub struct Exchange {
 /// An event with its time.
 #[derive(Clone, Copy, Debug)]
 pub struct TimedEvent {
-    /// Number of bytes exchanged with the card until then.
+    /// Number of bytes exchanged with the card before the event.
     pub byte: u64,
     /// Time of the recorder's clock, in us.
     pub at_us: u64,
@@ -111,7 +111,7 @@ pub struct Session {
     pub effects: FaultCounts,
     /// Number of the first card; a card that replaces it has the next number.
     pub card: usize,
-    /// Contents of a card that was exchanged, after the number of bytes until then.
+    /// Contents of a card that was exchanged, and the number of bytes exchanged with it before that.
     pub taken_out: Option<(u64, Image)>,
 }
 

@@ -84,7 +84,7 @@ impl Default for Link {
     }
 }
 
-/// One hour: longer delays are mistaken units.
+/// Maximum delay, one hour: longer delays are mistaken units.
 const DELAY_NS_MAX: u64 = 3_600_000_000_000;
 
 impl Link {
@@ -157,9 +157,9 @@ impl std::error::Error for InvalidLink {}
 
 /// One end of a link.
 pub struct End {
-    /// Towards the other end.
+    /// Sends packets to the other end.
     pub sender: Sender,
-    /// From the other end.
+    /// Receives packets from the other end.
     pub receiver: Receiver,
 }
 

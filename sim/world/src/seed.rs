@@ -103,7 +103,7 @@ mod tests {
         }
     }
 
-    /// From the test vectors of draft-eastlake-fnv.
+    /// Compares with the test vectors of draft-eastlake-fnv.
     #[test]
     fn fnv1a_gives_the_published_numbers() {
         assert_eq!(fnv1a(""), 0xCBF2_9CE4_8422_2325);

@@ -6,11 +6,11 @@ use cardiograph_card::{BLOCK_BYTES, Block};
 /// State of a first block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FirstBlock {
-    /// Never written.
+    /// The block has never been written.
     Unused,
     /// The beginning of a recording.
     Recording { epoch: u32, is_binary: bool },
-    /// Written by another program, or damaged.
+    /// The block was written by another program, or is damaged.
     Foreign,
 }
 

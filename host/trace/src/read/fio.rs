@@ -19,7 +19,7 @@ const READ: u64 = 0;
 const WRITE: u64 = 1;
 const TRIM: u64 = 2;
 
-/// Returns true if the line looks like a row of such a log.
+/// Returns true if the line looks like a row of a fio latency log.
 pub(super) fn is_row(line: &[u8]) -> bool {
     let (texts, count) = split(line);
     (FIELDS_MIN..=FIELDS_MAX).contains(&count)

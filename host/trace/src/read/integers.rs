@@ -204,7 +204,8 @@ mod tests {
             .map_err(|fault| format!("{fault:?}"))
     }
 
-    /// Several blocks long, so that rows span block boundaries, with rows that only the slow path reads.
+    /// Returns a text of several blocks, so that rows span block boundaries, some of which only the slow path
+    /// reads; and its times.
     fn long_text() -> (String, Vec<(u64, u64)>) {
         use std::fmt::Write;
         let mut text = "index,start_us,end_us\n".to_owned();
