@@ -98,7 +98,7 @@ fn gaps_contain_all_lost_samples_and_do_not_overlap() {
         let (first, count) = (number(gap, "first_sample"), number(gap, "samples"));
         assert!(first >= end && count > 0, "{gap}");
         (counted, end) = (counted + count, first + count);
-        // The arrival of the first lost sample is its index over the rate.
+        // The arrival time of the first lost sample is its index divided by the rate.
         assert_eq!(number(gap, "at_us"), first * 250, "{gap}");
         assert_eq!(gap["cause"], "busy");
     }

@@ -20,7 +20,7 @@ fn is_verdict(line: &&str) -> bool {
     VERDICTS.iter().any(|verdict| line.ends_with(verdict))
 }
 
-/// Rows that the study's file has.
+/// Returns the number of rows in the study's file.
 fn rows_published() -> usize {
     let study = include_str!("../../../studies/arduino-bytes.toml");
     study.lines().filter(|line| *line == "[[row]]").count()

@@ -120,7 +120,8 @@ impl Run {
 
     /// Records binary streams that share their files, at `part` of the bound in encoded bytes.
     fn binary(&self, streams: u32, part: f64, bytes: u64) -> Result<(), String> {
-        // Overhead of a stream: headers, one of up to two blocks in 1024, and half a block at each checkpoint.
+        // Overhead of a stream: a header of up to two blocks in every 1024 blocks, and half a block at each
+        // checkpoint.
         let extra = f64::from(streams) * (2.0 / 1024.0 + 256.0 / self.bound);
         let payload = self.bound * part * (1.0 - extra) * PAYLOAD_BYTES / BLOCK_BYTES as f64;
         let rate_hz = (payload / (SAMPLE_BYTES * streams as usize) as f64) as u32;

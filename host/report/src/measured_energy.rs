@@ -50,7 +50,7 @@ impl Report {
             self.about.notes.push(note);
             if covered == 0.0 {
                 self.warnings.push(
-                    "the scope's recording covers no part of the trace; shift it with --scope-offset"
+                    "the scope covers no part of the trace; shift it with --scope-offset"
                         .to_string(),
                 );
             }
