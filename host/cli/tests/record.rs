@@ -282,7 +282,7 @@ fn unusable_options_are_rejected() {
         (&["--for", "0s"], &["no samples to record", "--for"]),
         (
             &["--rate", "4952"],
-            &["the maximum of the bus is 495 kB/s", "reduce --rate"],
+            &["the bus carries at most 495 kB/s", "reduce --rate"],
         ),
         (
             &["--rate", "1300", "--streams", "4"],

@@ -39,8 +39,8 @@ fn no_forecast(plan: &Plan) -> String {
     let (why, factor) = match measured.busy_periods {
         few if few < PEAKS_MIN as u64 => (
             format!(
-                "the measurement is too short to predict longer runs: the backlog built up and drained \
-                 {} times, and a prediction needs {} times",
+                "the measurement is too short to predict longer runs (busy periods, in which a backlog \
+                 builds up and drains: {}; needed: {})",
                 units::count(few),
                 PEAKS_MIN
             ),
