@@ -272,7 +272,7 @@ impl Run<'_> {
         let started_ns = self.started_ns.load(Ordering::Relaxed);
         let elapsed_ns = self.now_ns().saturating_sub(started_ns);
         let is_long = |length: Duration| u128::from(elapsed_ns) >= length.as_nanos();
-        // Before the start nothing has elapsed, even of an empty length.
+        // Before the start no time has elapsed, so even a length of 0 has not been reached.
         started_ns != u64::MAX && self.length.is_some_and(is_long)
             || self.is_over.load(Ordering::Acquire)
             || (self.is_stopped)()

@@ -562,7 +562,7 @@ fn a_finished_recording_is_never_replaced() {
     });
     assert!(is_taken);
     assert_eq!(fs::read(&taken).unwrap(), b"foreign");
-    // This is a failure of the storage device; no sample is silently counted as written.
+    // The conflict is reported as a failure of the storage device; no sample is silently counted as written.
     let result = result.unwrap();
     let counted = summary(&result).written + summary(&result).lost;
     assert_eq!(counted, result.pushed[0]);
@@ -703,7 +703,7 @@ fn on_a_small_file_system() {
         Vec::from_iter(16_000 - numbers.len() as u64..16_000)
     );
 
-    // The medium is full at the start: the oldest recordings make room.
+    // The storage device is full at the start: the oldest recordings make room.
     let filler = directory.join("filler");
     let mut file = fs::File::create(&filler).unwrap();
     while file.write_all(&[1; 4096]).is_ok() {}

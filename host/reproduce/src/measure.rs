@@ -38,10 +38,11 @@ pub enum Measure {
     FloorSlope,
     /// Mean throughput of the downloads of a web server's client.
     DownloadThroughput,
-    /// Time of a load on two cores at the same time, over the load on one; measured on the host, without a
+    /// Time of the load on two cores at once, divided by its time on one core; measured on the host, without a
     /// card.
     TwoCores,
-    /// Time of a load twice on one core, over the load once; likewise measured on the host.
+    /// Time of running the load twice on one core, divided by the time of running it once; measured on the
+    /// host, without a card.
     OneCoreTwice,
 }
 

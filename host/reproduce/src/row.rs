@@ -137,7 +137,7 @@ struct Keys {
     phase: Option<usize>,
 }
 
-/// Empty for no server.
+/// Keys of a web server; all are absent if there is none.
 #[derive(Clone, Copy, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ServerKeys {
@@ -162,7 +162,7 @@ impl ServerKeys {
 }
 
 impl Keys {
-    /// Returns these keys, with missing ones from `defaults`.
+    /// Returns the keys, with missing ones taken from `defaults`.
     fn or(&self, defaults: &Keys) -> Keys {
         Keys {
             card: self.card.clone().or_else(|| defaults.card.clone()),
@@ -215,7 +215,7 @@ impl Keys {
 pub fn study(name: &str) -> Result<Study, String> {
     let Some(&(known, text)) = FILES.iter().find(|(known, _)| *known == name) else {
         return Err(format!(
-            "no study named {name}; studies: {}",
+            "no study named {name}; choose one of {}",
             STUDIES.join(", ")
         ));
     };

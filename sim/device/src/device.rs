@@ -238,7 +238,7 @@ impl Device {
     > {
         let (bus, pin) = Bus::new(&self.wire, interrupt, self.watch.as_deref());
         let wire = self.wire.clone();
-        // An unsupported clock changes nothing; boards are checked for it before.
+        // An unsupported clock changes nothing; the clocks of boards have been checked before.
         let set_clock = move |_: &mut Bus<'a, 'b>, hz| {
             let _ = wire.card().set_clock_hz(hz);
         };

@@ -153,7 +153,7 @@ pub enum WhenFullArg {
 /// Newest data that a power cut may lose.
 #[derive(Clone, Copy)]
 pub enum DurabilityWindow {
-    /// Samples of this time.
+    /// At most the samples of this time span.
     Time(Duration),
     /// Only the newest sample.
     Sample,

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 impl Folder {
     fn read(&self, start: u32, blocks: &mut [Block]) -> Result<(), DirectoryError> {
-        // A step between two system calls of a file operation.
+        // The recorder yields to samples with such a read; see `step` in `volume.rs`.
         if start == NO_BLOCK {
             return Ok(());
         }

@@ -54,7 +54,8 @@ impl Folder {
         })
     }
 
-    /// Returns the free blocks including those of unfinished files; `None` if the file system does not tell.
+    /// Returns the free blocks including those of unfinished files; `None` if the file system does not report
+    /// them.
     pub(super) fn free_blocks(&self) -> Option<u64> {
         let space = statvfs(&self.path).ok()?;
         let free = space.f_bavail.saturating_mul(space.f_frsize) / BLOCK_BYTES as u64;
@@ -219,8 +220,8 @@ impl Folder {
         }
         let mut trimmed = Vec::new();
         for (prefix, folders) in self.folders()? {
-            // Numbers continue below the last folder as long as there are any: its files would be among the last
-            // that can have numbers.
+            // The last possible folder is searched, but does not determine the next number: hardly any numbers
+            // would be left after its files.
             let (last, others): (Vec<u32>, Vec<u32>) = folders
                 .into_iter()
                 .partition(|folder| *folder == FOLDER_LAST);

@@ -191,7 +191,7 @@ struct Folder {
     files: [Option<Unfinished>; RESERVED_MAX],
     /// Slot of the file being written, and index of its next block.
     stream: Option<(usize, u32)>,
-    /// Opened, and not acquired since then.
+    /// True from opening until the first `acquire`, which need not reopen the directory.
     is_fresh: bool,
     repairs: Vec<Repair>,
     /// List of the unfinished files, for readers.
@@ -209,7 +209,7 @@ struct Spent {
     bytes: u64,
 }
 
-/// A file with the name of an unfinished one that is no interrupted recording with samples.
+/// Outcome for a file that is named like an unfinished one but is not an interrupted recording with samples.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Repair {
     /// The file lacked only its final name: the new name in the directory, and its length in bytes.

@@ -30,11 +30,11 @@ pub(super) struct Unfinished {
 
 /// State of a file that has the name of an unfinished one.
 pub(super) enum PartFile {
-    /// Unfinished: to be written, or recovered.
+    /// The file is unfinished, and will be written or recovered.
     Unfinished(Unfinished),
-    /// Already trimmed to this length in bytes; only its name still says that it is unfinished.
+    /// The file is already trimmed to this length in bytes; only its name still marks it as unfinished.
     Trimmed(u64),
-    /// Not provably a file of the recorder.
+    /// The file is not provably one of the recorder's.
     Foreign,
 }
 
@@ -122,13 +122,13 @@ impl Unfinished {
 
 /// State of a file, by its contents.
 enum Look {
-    /// Preallocated, and never written.
+    /// The file is preallocated and has never been written.
     Unused,
     /// A recording at its full length.
     Recording { epoch: u32, is_binary: bool },
     /// A recording at its actual length.
     Trimmed,
-    /// Not provably a recording.
+    /// The file is not provably a recording.
     Foreign,
 }
 
@@ -160,14 +160,14 @@ fn look(file: &File) -> io::Result<(Look, u64)> {
     Ok((state, bytes))
 }
 
-/// Returns true if a file contains only zeros. Skips its holes, if the file system can tell them.
+/// Returns true if a file contains only zeros. Skips its holes, if the file system reports them.
 fn is_zero(file: &File, bytes: u64) -> io::Result<bool> {
     let mut buffer = vec![0; 1 << 16];
     let mut at = 0;
     while at < bytes {
         match seek(file, SeekFrom::Data(at)) {
             Ok(data) => at = data,
-            // No data up to the end.
+            // No data follow up to the end of the file.
             Err(Errno::NXIO) => return Ok(true),
             Err(Errno::INVAL | Errno::OPNOTSUPP) => (),
             Err(error) => return Err(error.into()),
