@@ -32,12 +32,13 @@ fn main() -> Result<(), String> {
         "| streams | rate Hz | s | lost | window exceeded | buffer peak B | kB/s | reads ms/s | first byte ms | erases |"
     );
     println!("|---|---|---|---|---|---|---|---|---|---|");
-    let idle = run([lines(1, seconds)], seed)?;
-    row("1", 1, &idle);
-    let served = run([lines(860, 860 * seconds)], seed)?;
-    row("1", 860, &served);
-    let served = run([0; 4].map(|_: u8| binary(860, 860 * seconds)), seed)?;
-    row("4", 860, &served);
+    row("1", 1, &run([lines(1, seconds)], true, seed)?);
+    for is_downloading in [false, true] {
+        let one = [lines(860, 860 * seconds)];
+        row("1", 860, &run(one, is_downloading, seed)?);
+        let four = [0; 4].map(|_: u8| binary(860, 860 * seconds));
+        row("4", 860, &run(four, is_downloading, seed)?);
+    }
     Ok(())
 }
 
@@ -107,7 +108,11 @@ fn card(seed: Seed) -> Result<Card, String> {
     Ok(card)
 }
 
-fn run<const N: usize>(streams: [StreamSetup; N], seed: u32) -> Result<Served<N>, String> {
+fn run<const N: usize>(
+    streams: [StreamSetup; N],
+    is_downloading: bool,
+    seed: u32,
+) -> Result<Served<N>, String> {
     let seed = Seed::new(seed.into());
     serve_while_recording(ServedSetup {
         card: card(seed)?,
@@ -121,7 +126,7 @@ fn run<const N: usize>(streams: [StreamSetup; N], seed: u32) -> Result<Served<N>
             ..Link::default()
         },
         network: NetConfig::default(),
-        path: Some("/DAY.BIN".into()),
+        path: is_downloading.then(|| "/DAY.BIN".into()),
         seed,
     })
 }

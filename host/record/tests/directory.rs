@@ -61,6 +61,7 @@ fn log_until_full(
             file_bytes: FILE_BYTES,
             rotate_us: None,
             when_full,
+            ..Config::default()
         },
         length: None,
         is_stopped: &|| false,
