@@ -25,7 +25,7 @@ use hadris_fat_raw::{
 };
 
 /// Recordings whose names share one block of a directory.
-const NAMES_OF_BLOCK: u32 = (ENTRIES_OF_BLOCK / NAME_ENTRIES_MAX) as u32;
+pub(super) const NAMES_OF_BLOCK: u32 = (ENTRIES_OF_BLOCK / NAME_ENTRIES_MAX) as u32;
 /// Number of blocks of a directory.
 pub(super) const DIRECTORY_BLOCKS: u32 = 1 + FOLDER_RECORDINGS_MAX.div_ceil(NAMES_OF_BLOCK);
 const DOT: Name = *b".          ";
