@@ -11,7 +11,7 @@
 //! changed it.
 
 use super::guest_record::{FirstRun, NamePlace, WholeChain};
-use super::record::{ENTRIES_OF_BLOCK, Intent, Place};
+use super::record::{ENTRIES_OF_BLOCK, Intent};
 use super::table::Chain;
 use super::{Error, FatVolume, mix};
 use crate::volume::Blocks;
@@ -182,8 +182,7 @@ impl FatVolume {
         end: u32,
         run: FirstRun,
     ) -> Result<bool, Error<B::Error>> {
-        let own = name.map(|name| name.place);
-        if !self.is_run_own(card, run, own).await? {
+        if !self.is_run_own(card, run, name).await? {
             return Ok(false);
         }
         if end != 0 {
@@ -203,7 +202,7 @@ impl FatVolume {
         &mut self,
         card: &mut B,
         run: FirstRun,
-        own: Option<Place>,
+        own: Option<NamePlace>,
     ) -> Result<bool, Error<B::Error>> {
         let kind = self.layout.kind;
         let last = run.first.wrapping_add(run.clusters).wrapping_sub(1);
@@ -247,14 +246,16 @@ impl FatVolume {
         card: &mut B,
         first: u32,
         clusters: u32,
-        own: Option<Place>,
+        own: Option<NamePlace>,
     ) -> Result<bool, Error<B::Error>> {
         let kind = self.layout.kind;
         let mut is_found = false;
         self.scan_root(card, &mut |place, slot| {
             if let Slot::Short(entry) = slot {
                 let is_in = entry.first_cluster(kind).wrapping_sub(first) < clusters;
-                is_found |= is_in && Some(place) != own;
+                // A repair tool may have put its own entry there.
+                let is_own = |own: NamePlace| (own.place, own.sum) == (place, entry.lfn_checksum());
+                is_found |= is_in && !own.is_some_and(is_own);
             }
             !is_found
         })

@@ -11,7 +11,7 @@ use super::record::{Intent, Place};
 use super::{Error, FatVolume, Refusal};
 use crate::volume::{Blocks, FOLDER_RECORDINGS_MAX, FileId, Name};
 use cardiograph_card::Block;
-use hadris_fat_raw::{ATTR_DIRECTORY, ENTRY_SIZE, ShortEntry, Slot};
+use hadris_fat_raw::{ATTR_DIRECTORY, ATTR_HIDDEN, ATTR_SYSTEM, ENTRY_SIZE, ShortEntry, Slot};
 
 const DOT: Name = *b".          ";
 const DOT_DOT: Name = *b"..         ";
@@ -127,7 +127,7 @@ impl FatVolume {
         self.link(card, first, None).await?;
         let mut entry = self.new_entry(DOT, ATTR_DIRECTORY);
         entry.set_first_cluster(self.layout.kind, first);
-        self.write_new_name(card, room, &name, entry).await?;
+        self.write_new_name(card, room, &name, &entry).await?;
         self.record.hint = first + 1;
         let free = self.record.free.map(|free| free.saturating_sub(1));
         self.done(card, free).await
@@ -168,7 +168,7 @@ impl FatVolume {
         } else {
             SAME_PARENT
         };
-        self.move_entry(card, Some(NamePlace::of(&old)), goal, entry, above)
+        self.move_entry(card, Some(NamePlace::of(&old)), &goal, &entry, above)
             .await?;
         self.unlist_changed(card, id, old.first).await
     }
@@ -238,36 +238,22 @@ impl FatVolume {
         Ok(Goal::Existing { parent, entry, old })
     }
 
-    /// Moves the contents of an upload to its name.
-    pub(super) async fn move_to<B: Blocks>(
-        &mut self,
-        card: &mut B,
-        from: Option<NamePlace>,
-        goal: Goal<'_>,
-        entry: ShortEntry,
-    ) -> Result<(), Error<B::Error>> {
-        self.move_entry(card, from, goal, entry, SAME_PARENT).await
-    }
-
     /// Writes an entry in its new place, deletes the old one, and frees what the new one had before.
-    async fn move_entry<B: Blocks>(
+    pub(super) async fn move_entry<B: Blocks>(
         &mut self,
         card: &mut B,
         from: Option<NamePlace>,
-        goal: Goal<'_>,
-        entry: ShortEntry,
+        goal: &Goal<'_>,
+        entry: &ShortEntry,
         parent: u32,
     ) -> Result<(), Error<B::Error>> {
         let to = goal.target();
         let first = entry.first_cluster(self.layout.kind);
-        let replaced = match &goal {
-            Goal::Existing { parent, entry, .. } => self
-                .recording_of(card, parent, entry)
-                .await?
-                .map(|id| (id, entry.first)),
+        let replaced = match goal {
+            Goal::Existing { parent, entry, .. } => self.recording_of(card, parent, entry).await?,
             Goal::New { .. } => None,
         };
-        let old = match &goal {
+        let old = match goal {
             Goal::Existing { old, .. } => *old,
             Goal::New { .. } => WholeChain::NONE,
         };
@@ -283,7 +269,7 @@ impl FatVolume {
         )
         .await?;
         match goal {
-            Goal::New { name, room, .. } => self.write_new_name(card, room, &name, entry).await?,
+            Goal::New { name, room, .. } => self.write_new_name(card, *room, name, entry).await?,
             Goal::Existing { .. } => self.replace_entry(card, to.place, entry).await?,
         }
         self.leave(card, from, first, parent).await?;
@@ -292,10 +278,7 @@ impl FatVolume {
         } else {
             self.done_unchanged(card).await?;
         }
-        match replaced {
-            Some((id, first)) => self.unlist_changed(card, Some(id), first).await,
-            None => Ok(()),
-        }
+        self.unlist_changed(card, replaced, old.first).await
     }
 
     /// Gives an existing entry other contents.
@@ -303,7 +286,7 @@ impl FatVolume {
         &mut self,
         card: &mut B,
         place: Place,
-        new: ShortEntry,
+        new: &ShortEntry,
     ) -> Result<(), Error<B::Error>> {
         let Slot::Short(mut entry) = self.slot(card, place).await? else {
             return Err(Error::DamagedDirectory);
@@ -354,7 +337,9 @@ impl FatVolume {
         parent: u32,
         old: WholeChain,
     ) -> Result<WholeChain, Error<B::Error>> {
-        if !self.is_target_written(card, to, first).await? {
+        let is_written = self.is_target_written(card, to, first).await?
+            || self.repeat_move(card, from, to, first).await?;
+        if !is_written {
             return Ok(WholeChain::NONE);
         }
         self.leave(card, from, first, parent).await?;
@@ -372,6 +357,33 @@ impl FatVolume {
         let kind = self.layout.kind;
         Ok(matches!(slot, Slot::Short(entry)
             if entry.lfn_checksum() == to.sum && entry.first_cluster(kind) == first))
+    }
+
+    /// Gives the new entry its contents again, if a repair tool has truncated it because both entries had the
+    /// same clusters. Returns false if it has not.
+    async fn repeat_move<B: Blocks>(
+        &mut self,
+        card: &mut B,
+        from: Option<NamePlace>,
+        to: Target,
+        first: u32,
+    ) -> Result<bool, Error<B::Error>> {
+        let is_emptied = matches!(self.slot(card, to.place).await?,
+            Slot::Short(entry) if self.is_entry_of(&entry, to.sum, first));
+        let Some(from) = from.filter(|_| is_emptied) else {
+            return Ok(false);
+        };
+        let Slot::Short(mut entry) = self.slot(card, from.place).await? else {
+            return Ok(false);
+        };
+        let is_whole =
+            entry.lfn_checksum() == from.sum && entry.first_cluster(self.layout.kind) == first;
+        if is_whole {
+            // The entry of an upload is hidden.
+            entry.set_attributes(entry.attributes() & !(ATTR_HIDDEN | ATTR_SYSTEM));
+            self.replace_entry(card, to.place, &entry).await?;
+        }
+        Ok(is_whole)
     }
 
     /// Keeps a directory whose entry exists, because a computer may have put something into it; otherwise

@@ -398,8 +398,9 @@ impl FatVolume {
         card: &mut B,
         room: Room,
         name: &NewName<'_>,
-        mut entry: ShortEntry,
+        entry: &ShortEntry,
     ) -> Result<(), Error<B::Error>> {
+        let mut entry = *entry;
         entry.set_name(name.short);
         entry.set_nt_case(name.nt_case);
         self.read(card, room.begin.block).await?;

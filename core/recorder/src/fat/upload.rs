@@ -8,7 +8,7 @@
 //! ```
 
 use super::entry::ChainPosition;
-use super::guest_record::{FirstRun, NamePlace, WholeChain};
+use super::guest_record::{FirstRun, NamePlace, SAME_PARENT, WholeChain};
 use super::record::{File, Intent, Kind, Place};
 use super::table::Chain;
 use super::{DosTime, Error, FatVolume};
@@ -170,9 +170,11 @@ impl FatVolume {
             self.trim_upload(card, upload, kept).await?;
             entry.set_first_cluster(self.layout.kind, upload.position.first);
             entry.set_size(bytes);
+            self.write_upload_entry(card, upload, bytes).await?;
             Some(name)
         };
-        self.move_to(card, from, goal, entry).await?;
+        self.move_entry(card, from, &goal, &entry, SAME_PARENT)
+            .await?;
         self.uploads[usize::from(upload.number)] = 0;
         Ok(())
     }
@@ -314,14 +316,26 @@ impl FatVolume {
         self.link(card, last, Some(first)).await?;
         upload.last = first + clusters - 1;
         upload.clusters += clusters;
-        if let Slot::Short(mut entry) = self.slot(card, upload.place).await? {
-            let bytes = u64::from(upload.clusters) * u64::from(self.layout.cluster_bytes());
-            entry.set_size(bytes.min(u32::MAX.into()) as u32);
-            self.write_entry(card, upload.place, &entry).await?;
-        }
+        let bytes = u64::from(upload.clusters) * u64::from(self.layout.cluster_bytes());
+        self.write_upload_entry(card, upload, bytes.min(u32::MAX.into()) as u32)
+            .await?;
         self.record.hint = first + clusters;
         let free = self.record.free.map(|free| free.saturating_sub(clusters));
         self.done(card, free).await
+    }
+
+    /// Sets the length in the hidden entry.
+    async fn write_upload_entry<B: Blocks>(
+        &mut self,
+        card: &mut B,
+        upload: &Upload,
+        bytes: u32,
+    ) -> Result<(), Error<B::Error>> {
+        let Slot::Short(mut entry) = self.slot(card, upload.place).await? else {
+            return Err(Error::NoSuchUpload);
+        };
+        entry.set_size(bytes);
+        self.write_entry(card, upload.place, &entry).await
     }
 
     /// Completes or undoes the growth of an upload. Returns the change of free clusters if it is whole, and

@@ -372,3 +372,36 @@ fn a_mount_can_be_interrupted_itself() {
         run.every_cut_in_recovery(Torn::Any(Seed::new(seed)), 5);
     });
 }
+
+/// Its long name needs two directory entries in addition to the short one.
+const PHOTO: &str = "a photo of the site.jpg";
+
+/// A computer repairs the card after the cut in its own way and writes a file, which may take clusters and
+/// directory entries of the interrupted operation.
+#[test]
+fn changes_made_by_a_computer_are_kept() {
+    for (spec, every) in [(FAT16, 1), (FAT32, 17)] {
+        for bytes in [60_000, 700] {
+            let photo = data(20_261_125, bytes);
+            let mut image = spec.make();
+            image.add_stale_data();
+            let run = Run::new(&image, SCRIPT.to_vec(), &format!("{spec:?}, {bytes} bytes"));
+            for (step, after) in run.cuts().step_by(every) {
+                let cut = run.cut(step, after, Torn::Prefix);
+                let rig = Rig::mounted(repaired(&cut.disk, image.start, PHOTO, &photo));
+                let wrong =
+                    |text: String| panic!("{} {after}, {:?}: {text}", run.label, run.script[step]);
+                fsck(&rig.disk, image.start).unwrap_or_else(wrong);
+                check(&rig.disk, image.start)
+                    .map(drop)
+                    .unwrap_or_else(wrong);
+                let found = tree(&rig.disk, image.start);
+                assert!(
+                    found[PHOTO].as_ref() == Some(&photo),
+                    "{} {after}",
+                    run.label
+                );
+            }
+        }
+    }
+}

@@ -407,3 +407,32 @@ fn the_generation_changes_with_every_change() {
     rig.find("DSC00041.JPG").unwrap();
     assert_eq!(rig.volume.generation(), last);
 }
+
+fn bytes_of<F: Future>(future: F) -> usize {
+    size_of_val(&future)
+}
+
+#[test]
+fn the_futures_are_small() {
+    const BYTES_MAX: usize = 1536;
+    let image = FAT16.make();
+    let mut rig = Rig::mounted(image.disk.clone());
+    let mut upload = rig.begin(1).unwrap();
+    let (volume, disk) = (&mut rig.volume, &mut rig.disk);
+    let sizes = [
+        ("lookup", bytes_of(volume.lookup(disk, ""))),
+        ("begin", bytes_of(volume.begin_upload(disk, 1))),
+        ("grow", bytes_of(volume.grow_upload(disk, &mut upload, 1))),
+        (
+            "commit",
+            bytes_of(volume.commit_upload(disk, &mut upload, "", 1, TIME, true)),
+        ),
+        ("rename", bytes_of(volume.rename(disk, "", "", true))),
+        ("remove", bytes_of(volume.remove(disk, ""))),
+        ("make_directory", bytes_of(volume.make_directory(disk, ""))),
+    ];
+    println!("{sizes:?}");
+    for (what, bytes) in sizes {
+        assert!(bytes < BYTES_MAX, "{what} takes {bytes} bytes");
+    }
+}
