@@ -445,7 +445,7 @@ impl FatVolume {
                 return Err(Error::Forbidden(Refusal::Recordings));
             }
             if let Some(series) = self.series_mut(id.prefix) {
-                series.folder = (0, 0);
+                series.has_folder = false;
             }
         }
         Ok(own)

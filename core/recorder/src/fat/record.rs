@@ -117,12 +117,13 @@ impl File {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Series {
     pub(super) prefix: [u8; 3],
+    /// True if `folder` is known.
+    pub(super) has_folder: bool,
     /// Number of the next recording.
     pub(super) next: u32,
     /// Lower bound of the numbers of finished recordings in the index.
     pub(super) low: u32,
-    /// Number and first cluster of the most recently used folder; the cluster is 0 if there is none. The
-    /// journal does not store it.
+    /// Number and first cluster of the most recently used folder. The journal does not store it.
     pub(super) folder: (u32, u32),
 }
 
@@ -425,6 +426,7 @@ fn decode_series(bytes: &[u8]) -> Option<Series> {
     let prefix = [bytes[0], bytes[1], bytes[2]];
     prefix.iter().all(u8::is_ascii_uppercase).then(|| Series {
         prefix,
+        has_folder: false,
         next: get(bytes, 4).max(1),
         low: get(bytes, 8),
         folder: (0, 0),
