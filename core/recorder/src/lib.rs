@@ -150,7 +150,7 @@ pub use error::StartError;
 pub use event::Event;
 pub use fat::{
     ChainPosition, DirCursor, DirEntry, DosTime, ENTRY_NAME_BYTES_MAX, Error as FatError,
-    FatVolume, INDEX_RECORD_BYTES, IndexRecord, Node,
+    FatVolume, INDEX_RECORD_BYTES, IndexRecord, Node, Refusal, UPLOADS_MAX, Upload,
 };
 pub use format::{Column, DECIMALS_MAX, Format, Kind, MAGOD2, Schema};
 pub use gap::{Cause, Gap};

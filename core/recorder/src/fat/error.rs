@@ -75,6 +75,52 @@ pub enum Error<Card> {
     DamagedDirectory,
     /// A file's chain is broken, or shorter than the file.
     DamagedChain,
+    /// The path is that of a directory, and a file was expected.
+    IsDirectory,
+    /// A file or directory with this path exists already.
+    Exists,
+    /// The directory is not empty.
+    NotEmpty,
+    /// Guests may not change this file or directory.
+    Forbidden(Refusal),
+    /// The maximum number of uploads is reached.
+    TooManyUploads,
+    /// The upload was discarded or committed, or the card has been mounted again since it began.
+    NoSuchUpload,
+}
+
+/// Reason why a guest may not change a file or directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// It is the root directory.
+    Root,
+    /// It is hidden: the recorder's or the operating system's own.
+    Hidden,
+    /// It is a recording that is not finished.
+    Unfinished,
+    /// Its entry is marked as read-only.
+    ReadOnly,
+    /// It is a folder that the recorder is using, or has a name that the recorder will use.
+    Recordings,
+    /// A directory cannot be moved into itself.
+    IntoItself,
+}
+
+impl Refusal {
+    fn message(self) -> &'static str {
+        match self {
+            Refusal::Root => "the root directory cannot be changed; use a path in it",
+            Refusal::Hidden => {
+                "the path belongs to the recorder or the operating system; use another path"
+            }
+            Refusal::Unfinished => "the recording is not finished; stop it first",
+            Refusal::ReadOnly => "the file is read-only; remove that attribute on a computer",
+            Refusal::Recordings => {
+                "the recorder uses this folder, or may need this name; use another name"
+            }
+            Refusal::IntoItself => "a directory cannot be moved into itself; use another path",
+        }
+    }
 }
 
 /// Displays a short name in readable form.
@@ -171,6 +217,22 @@ impl<Card: fmt::Display> fmt::Display for Error<Card> {
                 f,
                 "another program changed the directory entry of {}; mount the card again",
                 Shown(name)
+            ),
+            Error::IsDirectory => {
+                f.write_str("the path is that of a directory; use that of a file")
+            }
+            Error::Exists => {
+                f.write_str("the path exists already; use another one, or remove it first")
+            }
+            Error::NotEmpty => {
+                f.write_str("the directory is not empty; remove what it contains first")
+            }
+            Error::Forbidden(refusal) => f.write_str(refusal.message()),
+            Error::TooManyUploads => {
+                f.write_str("too many uploads are in progress; wait for one of them")
+            }
+            Error::NoSuchUpload => f.write_str(
+                "the upload was interrupted: it has ended, or the card was mounted again; upload the file again",
             ),
             Error::NotFound => f.write_str("no file or directory has this path; list the directory"),
             Error::NotDirectory => {

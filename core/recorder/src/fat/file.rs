@@ -47,21 +47,7 @@ impl FatVolume {
             Room::At(place) => return Ok(place),
             Room::Full(end) => end.last,
         };
-        let (new, found) = self.free_run(card, 1).await?;
-        if found == 0 {
-            return Err(Error::NoSpace { longest_blocks: 0 });
-        }
-        self.begin(card, Intent::ExtendRoot { last, new }).await?;
-        self.write_directory(card, new, None).await?;
-        self.link(card, new, None).await?;
-        self.link(card, last, Some(new)).await?;
-        self.record.hint = new + 1;
-        let free = self.record.free.map(|free| free.saturating_sub(1));
-        self.done(card, free).await?;
-        Ok(Place {
-            block: self.layout.block_of(new),
-            index: 0,
-        })
+        self.append_to_directory(card, last).await
     }
 
     /// Finds a free run for a request: of the requested length, or the longest available.

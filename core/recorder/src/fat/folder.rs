@@ -25,7 +25,7 @@ use hadris_fat_raw::{
 };
 
 /// Recordings whose names share one block of a directory.
-const NAMES_OF_BLOCK: u32 = (ENTRIES_OF_BLOCK / NAME_ENTRIES_MAX) as u32;
+pub(super) const NAMES_OF_BLOCK: u32 = (ENTRIES_OF_BLOCK / NAME_ENTRIES_MAX) as u32;
 /// Number of blocks of a directory.
 pub(super) const DIRECTORY_BLOCKS: u32 = 1 + FOLDER_RECORDINGS_MAX.div_ceil(NAMES_OF_BLOCK);
 const DOT: Name = *b".          ";
@@ -50,11 +50,11 @@ impl FatVolume {
         id: FileId,
     ) -> Result<Found, Error<B::Error>> {
         let number = id.number / FOLDER_RECORDINGS_MAX;
-        if let Some((known, first)) = self.series(id.prefix).map(|series| series.folder)
-            && known == number
-            && first != 0
+        if let Some(series) = self.series(id.prefix)
+            && series.has_folder
+            && series.folder.0 == number
         {
-            return Ok(Found::Own(first));
+            return Ok(Found::Own(series.folder.1));
         }
         let Some((_, entry)) = self.root_entry(card, &id.folder_name()).await? else {
             return Ok(Found::Nothing);
@@ -71,6 +71,7 @@ impl FatVolume {
     /// Caches the most recently used folder.
     fn know_folder(&mut self, prefix: [u8; 3], number: u32, first: u32) {
         if let Some(series) = self.series_mut(prefix) {
+            series.has_folder = true;
             series.folder = (number, first);
         }
     }
@@ -310,7 +311,7 @@ impl FatVolume {
         let number = id.number / FOLDER_RECORDINGS_MAX;
         let file = self.folder_file(id.prefix, number, place, first);
         if let Some(series) = self.series_mut(id.prefix) {
-            series.folder = (0, 0);
+            series.has_folder = false;
         }
         self.begin(card, Intent::RemoveFolder(file)).await?;
         self.erase(card, file).await?;

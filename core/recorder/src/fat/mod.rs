@@ -100,28 +100,34 @@
 //! again, also one folder per prefix. A search for free clusters reads the FAT one block at a time, from the
 //! end of the last search up to the first run that is long enough. A folder takes 585 blocks.
 
+mod chains;
+mod change;
 mod entry;
 mod error;
 mod file;
 mod folder;
 mod fs_info;
+mod guest_record;
 mod index;
 mod journal;
 mod layout;
 mod names;
 mod oldest;
+mod place;
 mod record;
 mod recovery;
 mod root;
 mod series;
 mod table;
+mod upload;
 mod view;
 mod walk;
 
 pub use entry::{ChainPosition, DirCursor, DirEntry, ENTRY_NAME_BYTES_MAX, Node};
-pub use error::Error;
+pub use error::{Error, Refusal};
 pub use index::{INDEX_RECORD_BYTES, IndexRecord};
 pub(crate) use layout::Layout;
+pub use upload::{UPLOADS_MAX, Upload};
 pub(crate) use walk::Walk;
 
 use crate::guest::FileSystem;
@@ -168,6 +174,8 @@ pub struct FatVolume {
     makes_journal: bool,
     /// Counts changes of directories and chains.
     generation: u32,
+    /// The generation in which each upload began; 0 if there is none.
+    uploads: [u32; UPLOADS_MAX],
     /// The only block buffer: each step reads what it needs.
     block: Block,
 }
@@ -187,6 +195,7 @@ impl FatVolume {
             is_ready: false,
             makes_journal: true,
             generation: 0,
+            uploads: [0; UPLOADS_MAX],
             block: [0; BLOCK_BYTES],
         }
     }
@@ -280,20 +289,26 @@ impl<B: Blocks> Volume<B> for FatVolume {
         self.is_ready = false;
         self.generation = self.generation.wrapping_add(1);
         self.removed = None;
+        self.uploads = [0; UPLOADS_MAX];
         self.record = Record::NEW;
         self.layout = Layout::NONE;
         self.layout = self.find(card).await?;
-        {
+        let has_uploads = {
             let seen = self.survey_root(card).await?;
             self.epochs_least = seen.number_last + 1;
             self.load_journal(card, &seen).await?;
-        }
+            seen.has_uploads
+        };
         let free = self.read_free(card).await?;
         let is_changed = self.is_changed(free);
         if self.record.intent == Intent::Nothing {
             self.record.free = free;
         } else {
             self.recover(card).await?;
+            self.is_ready = false;
+        }
+        if has_uploads {
+            self.discard_uploads(card).await?;
             self.is_ready = false;
         }
         self.forget_changed(card).await?;

@@ -24,6 +24,13 @@ pub(super) fn hidden_number(name: &Name) -> Option<u32> {
     is_hidden.then(|| u32::from(digits[0] - b'0') * 10 + u32::from(digits[1] - b'0'))
 }
 
+/// Returns the hidden name of an upload: `CARDIOGR.U00` and so on.
+pub(super) fn upload_name(number: u32) -> Name {
+    let mut name = hidden_name(number);
+    name[8] = b'U';
+    name
+}
+
 /// Returns the five digits in a name such as `LOG00012CSV`.
 pub(super) fn number_of(name: &Name) -> Option<u32> {
     let is_pattern =

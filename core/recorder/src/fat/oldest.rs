@@ -14,7 +14,7 @@ use crate::volume::{Blocks, FOLDER_RECORDINGS_MAX, FileId};
 use hadris_fat_raw::{ATTR_READ_ONLY, ATTR_SYSTEM};
 
 /// Index data of a recording's file.
-struct Listed {
+pub(super) struct Listed {
     id: FileId,
     bytes: u64,
     place: u16,
@@ -23,7 +23,7 @@ struct Listed {
 }
 
 impl Listed {
-    fn of(listed: &IndexRecord) -> Listed {
+    pub(super) fn of(listed: &IndexRecord) -> Listed {
         Listed {
             id: listed.record.id,
             bytes: listed.record.bytes,
@@ -54,11 +54,20 @@ impl FatVolume {
         let Some((_, file)) = oldest else {
             return Ok(None);
         };
+        self.remove_recording(card, file).await?;
+        Ok(file.id())
+    }
+
+    /// Removes a finished recording.
+    pub(super) async fn remove_recording<B: Blocks>(
+        &mut self,
+        card: &mut B,
+        file: File,
+    ) -> Result<(), Error<B::Error>> {
         self.begin(card, Intent::Remove(file)).await?;
         self.erase(card, file).await?;
         self.unlist(card, file).await?;
-        self.done_freeing(card, file, 0).await?;
-        Ok(file.id())
+        self.done_freeing(card, file, 0).await
     }
 
     /// Removes a recording from the index.
@@ -121,7 +130,7 @@ impl FatVolume {
     }
 
     /// Returns true if an unfinished or future recording belongs into the folder.
-    fn is_folder_used(&self, prefix: [u8; 3], folder: u32) -> bool {
+    pub(super) fn is_folder_used(&self, prefix: [u8; 3], folder: u32) -> bool {
         let next = self.series(prefix).map_or(0, |series| series.next);
         let is_in = |id: FileId| id.prefix == prefix && id.number / FOLDER_RECORDINGS_MAX == folder;
         let mut unfinished = self.record.reserved.iter().flatten();
@@ -130,7 +139,7 @@ impl FatVolume {
     }
 
     /// Returns the file of an index record, if it is unchanged since it was closed.
-    async fn listed_file<B: Blocks>(
+    pub(super) async fn listed_file<B: Blocks>(
         &mut self,
         card: &mut B,
         listed: &Listed,

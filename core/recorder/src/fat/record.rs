@@ -1,8 +1,10 @@
 //! Records of the journal and their encoding; docs/formats.md documents it byte by byte.
 
+use super::guest_record::{self, FirstRun, NamePlace, Target, WholeChain};
 use super::layout::Layout;
-use super::names::{HIDDEN_NAMES, hidden_name, number_of};
+use super::names::{HIDDEN_NAMES, hidden_name, number_of, upload_name};
 use super::root::JOURNAL;
+use super::upload::UPLOADS_MAX;
 use crate::crc32::crc32;
 use crate::volume::{FileId, Name, RESERVED_MAX, name_of};
 use cardiograph_card::{BLOCK_BYTES, Block};
@@ -27,7 +29,7 @@ const SECOND_AT: usize = 32;
 const EPOCHS_AT: usize = 44;
 const FREE_AT: usize = 48;
 const HINT_AT: usize = 52;
-const FILE_AT: usize = 64;
+pub(super) const FILE_AT: usize = 64;
 const TABLE_AT: usize = FILE_AT + FILE_BYTES;
 const FILE_BYTES: usize = 32;
 const SERIES_AT: usize = TABLE_AT + RESERVED_MAX * FILE_BYTES;
@@ -65,6 +67,8 @@ pub(super) enum Kind {
     Folder,
     /// The journal itself.
     Journal,
+    /// A file that a guest is writing, under a hidden entry; the number is part of that entry's name.
+    Upload,
 }
 
 /// A file or folder of consecutive clusters.
@@ -91,6 +95,7 @@ impl File {
             Kind::Version0_1 => name_of(self.prefix, self.number, self.extension),
             Kind::Folder => name_of(self.prefix, self.number, *b"   "),
             Kind::Journal => JOURNAL,
+            Kind::Upload => upload_name(self.number),
         }
     }
 
@@ -112,12 +117,13 @@ impl File {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Series {
     pub(super) prefix: [u8; 3],
+    /// True if `folder` is known.
+    pub(super) has_folder: bool,
     /// Number of the next recording.
     pub(super) next: u32,
     /// Lower bound of the numbers of finished recordings in the index.
     pub(super) low: u32,
-    /// Number and first cluster of the most recently used folder; the cluster is 0 if there is none. The
-    /// journal does not store it.
+    /// Number and first cluster of the most recently used folder. The journal does not store it.
     pub(super) folder: (u32, u32),
 }
 
@@ -138,8 +144,8 @@ pub(super) enum Intent {
     },
     /// Deletes the entry of this file, then frees its chain.
     Remove(File),
-    /// Appends a cluster to the root directory.
-    ExtendRoot {
+    /// Appends a cluster to a directory.
+    ExtendDirectory {
         last: u32,
         new: u32,
     },
@@ -158,6 +164,32 @@ pub(super) enum Intent {
     MakeFolder(File),
     /// Deletes the entry of an empty folder, then frees its chain.
     RemoveFolder(File),
+    /// Deletes a name, or ends a chain at cluster `end`, and frees a run. The chain after it follows.
+    Erase {
+        name: Option<NamePlace>,
+        end: u32,
+        run: FirstRun,
+    },
+    /// Writes an entry with this first cluster, deletes another, and frees what the entry had before. A
+    /// directory gets the cluster of its new parent.
+    Move {
+        from: Option<NamePlace>,
+        to: Target,
+        first: u32,
+        parent: u32,
+        old: WholeChain,
+    },
+    /// Appends a run to an upload that ends with cluster `last`.
+    Grow {
+        last: u32,
+        first: u32,
+        clusters: u32,
+    },
+    /// Writes the chain of a directory, one cluster, then its name.
+    MakeDirectory {
+        to: Target,
+        first: u32,
+    },
 }
 
 /// A record of the journal.
@@ -202,11 +234,15 @@ impl Record {
             Intent::Close { slot, bytes } => (2, slot, bytes, 0, None),
             Intent::Discard { slot } => (3, slot, 0, 0, None),
             Intent::Remove(file) => (4, 0, 0, 0, Some(file)),
-            Intent::ExtendRoot { last, new } => (5, 0, last, new, None),
+            Intent::ExtendDirectory { last, new } => (5, 0, last, new, None),
             Intent::MakeJournal { last, new } => (6, 0, last, new, None),
             Intent::Name { slot, file } => (7, slot, 0, 0, Some(file)),
             Intent::MakeFolder(file) => (8, 0, 0, 0, Some(file)),
             Intent::RemoveFolder(file) => (9, 0, 0, 0, Some(file)),
+            Intent::Erase { .. }
+            | Intent::Move { .. }
+            | Intent::Grow { .. }
+            | Intent::MakeDirectory { .. } => (0, 0, 0, 0, None),
         };
         block[INTENT_AT] = kind;
         block[SLOT_AT] = slot;
@@ -223,6 +259,9 @@ impl Record {
             put(block, at, value);
         }
         encode_file(file, &mut block[FILE_AT..TABLE_AT]);
+        if let Some(kind) = guest_record::encode(&self.intent, block) {
+            block[INTENT_AT] = kind;
+        }
         let (table, _) = block[TABLE_AT..SERIES_AT].as_chunks_mut::<FILE_BYTES>();
         for (file, bytes) in self.reserved.iter().zip(table) {
             encode_file(*file, bytes);
@@ -260,7 +299,7 @@ impl Record {
             2 => Intent::Close { slot, bytes: first },
             3 => Intent::Discard { slot },
             4 => Intent::Remove(file()?),
-            5 if are_clusters => Intent::ExtendRoot {
+            5 if are_clusters => Intent::ExtendDirectory {
                 last: first,
                 new: second,
             },
@@ -274,6 +313,7 @@ impl Record {
             },
             8 if !is_old => Intent::MakeFolder(folder()?),
             9 if !is_old => Intent::RemoveFolder(folder()?),
+            number if !is_old => guest_record::decode(number, block, layout)?,
             _ => return None,
         };
         let free = get(block, FREE_AT);
@@ -287,7 +327,8 @@ impl Record {
             free: (free != UNKNOWN).then_some(free),
             hint: get(block, HINT_AT),
             reserved: core::array::from_fn(|slot| {
-                file_of(&table[slot]).filter(|file| file.clusters > 0 && file.kind != Kind::Folder)
+                let is_unfinished = |file: &File| !matches!(file.kind, Kind::Folder | Kind::Upload);
+                file_of(&table[slot]).filter(|file| file.clusters > 0 && is_unfinished(file))
             }),
             series: core::array::from_fn(|at| decode_series(&series[at]).filter(|_| !is_old)),
         })
@@ -325,6 +366,7 @@ fn encode_file(file: Option<File>, bytes: &mut [u8]) {
         Kind::Version0_1 => 3,
         Kind::Folder => 4,
         Kind::Journal => 0,
+        Kind::Upload => 5,
     };
     put(bytes, 7, file.number);
     bytes[11] = file.place.index;
@@ -348,6 +390,7 @@ fn decode_file(bytes: &[u8], layout: &Layout, is_old: bool) -> Option<File> {
         (false, 2) => (Kind::Named, [d, e, f], get(bytes, 7)),
         (false, 3) => (Kind::Version0_1, [d, e, f], get(bytes, 7)),
         (false, 4) => (Kind::Folder, [d, e, f], get(bytes, 7)),
+        (false, 5) => (Kind::Upload, [d, e, f], get(bytes, 7)),
         _ => return None,
     };
     let file = File {
@@ -366,6 +409,7 @@ fn decode_file(bytes: &[u8], layout: &Layout, is_old: bool) -> Option<File> {
     };
     let has_name = match kind {
         Kind::Prepared => file.number < HIDDEN_NAMES,
+        Kind::Upload => file.number < UPLOADS_MAX as u32,
         Kind::Folder => file.clusters == layout.folder_clusters(),
         _ => file.file_id().is_valid(),
     };
@@ -382,6 +426,7 @@ fn decode_series(bytes: &[u8]) -> Option<Series> {
     let prefix = [bytes[0], bytes[1], bytes[2]];
     prefix.iter().all(u8::is_ascii_uppercase).then(|| Series {
         prefix,
+        has_folder: false,
         next: get(bytes, 4).max(1),
         low: get(bytes, 8),
         folder: (0, 0),

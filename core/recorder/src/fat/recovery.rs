@@ -1,5 +1,6 @@
 //! After a power cut: a mount completes or undoes the interrupted operation.
 
+use super::guest_record::WholeChain;
 use super::record::{File, Intent, Kind};
 use super::table::Chain;
 use super::{Error, FatVolume};
@@ -14,6 +15,18 @@ struct Change {
     /// Change if the whole operation is completed.
     whole: i32,
     is_undone: bool,
+    /// The chain that is freed next.
+    rest: WholeChain,
+}
+
+impl Change {
+    fn new(whole: i32, is_undone: bool) -> Change {
+        Change {
+            whole,
+            is_undone,
+            rest: WholeChain::NONE,
+        }
+    }
 }
 
 impl FatVolume {
@@ -37,7 +50,12 @@ impl FatVolume {
         }
         // Any other count was written by a system that did not know of the operation.
         let is_own = now == before || now == whole;
-        self.done(card, free.filter(|_| is_own)).await
+        let free = free.filter(|_| is_own);
+        if change.rest.clusters == 0 {
+            return self.done(card, free).await;
+        }
+        self.count_free(card, free).await?;
+        self.free_chain(card, None, 0, change.rest).await
     }
 
     fn forget(&mut self, slot: u8) {
@@ -54,7 +72,38 @@ impl FatVolume {
             Intent::Reserve(file) => {
                 let is_undone = self.finish_erasing(card, file).await?;
                 let whole = -(file.clusters as i32);
-                return Ok(is_undone.then_some(Change { whole, is_undone }));
+                return Ok(is_undone.then_some(Change::new(whole, is_undone)));
+            }
+            Intent::Erase { name, end, run } => {
+                let is_done = self.finish_run(card, name, end, run).await?;
+                let change = Change {
+                    rest: run.rest,
+                    ..Change::new(run.clusters as i32, false)
+                };
+                return Ok(is_done.then_some(change));
+            }
+            Intent::Move {
+                from,
+                to,
+                first,
+                parent,
+                old,
+            } => {
+                let rest = self.finish_move(card, from, to, first, parent, old).await?;
+                let change = Change::new(0, false);
+                return Ok(Some(Change { rest, ..change }));
+            }
+            Intent::Grow {
+                last,
+                first,
+                clusters,
+            } => {
+                let grown = self.finish_growing(card, last, first, clusters).await?;
+                return Ok(grown.map(|(whole, is_undone)| Change::new(whole, is_undone)));
+            }
+            Intent::MakeDirectory { to, first } => {
+                let is_undone = self.finish_directory(card, to, first).await?;
+                return Ok(is_undone.map(|is_undone| Change::new(-1, is_undone)));
             }
             Intent::MakeFolder(file) => {
                 let whole = -(file.clusters as i32);
@@ -87,7 +136,7 @@ impl FatVolume {
                 Some(hidden) => self.finish_naming(card, slot, hidden, file).await?,
                 None => None,
             },
-            Intent::ExtendRoot { last, new } => self.finish_extending(card, last, new).await?,
+            Intent::ExtendDirectory { last, new } => self.finish_extending(card, last, new).await?,
             Intent::MakeJournal { last, new } => {
                 // A computer may have extended the directory.
                 if new != 0 && self.is_last(card, new).await? {
@@ -101,10 +150,7 @@ impl FatVolume {
                 Some(-((chain.clusters + more) as i32))
             }
         };
-        Ok(change.map(|whole| Change {
-            whole,
-            is_undone: false,
-        }))
+        Ok(change.map(|whole| Change::new(whole, false)))
     }
 
     /// Leaves a folder as it is if its entry exists, because a computer may have put something into it.
@@ -121,7 +167,7 @@ impl FatVolume {
             return Ok(None);
         }
         let is_undone = is_there == is_removal;
-        Ok(Some(Change { whole, is_undone }))
+        Ok(Some(Change::new(whole, is_undone)))
     }
 
     /// Completes a name if its entry exists. Otherwise the file stays under its hidden entry.

@@ -1,9 +1,10 @@
 //! The root directory: finding entries, slots for new ones, and changing them.
 
 use super::layout::Root;
-use super::names::{HIDDEN_NAMES, hidden_number, number_of};
+use super::names::{HIDDEN_NAMES, hidden_number, number_of, upload_name};
 use super::record::{ENTRIES_OF_BLOCK, File, Kind, Place};
 use super::table::SLICE_BLOCKS;
+use super::upload::UPLOADS_MAX;
 use super::{Error, FatVolume};
 use crate::volume::{Blocks, Name, RESERVED_MAX};
 use hadris_fat_raw::{
@@ -36,6 +37,8 @@ pub(super) enum Room {
 /// Contents of the root directory.
 pub(super) struct RootContents {
     pub(super) journal: Option<(Place, ShortEntry)>,
+    /// True if there are interrupted uploads.
+    pub(super) has_uploads: bool,
     /// Highest number in a name of the pattern LLLddddd.
     pub(super) number_last: u32,
 }
@@ -94,18 +97,23 @@ impl FatVolume {
     ) -> Result<RootContents, Error<B::Error>> {
         let mut journal = None;
         let mut number_last = 0;
+        let mut has_uploads = false;
+        let uploads: [Name; UPLOADS_MAX] =
+            core::array::from_fn(|number| upload_name(number as u32));
         self.scan_root(card, &mut |place, slot| {
             if let Slot::Short(entry) = slot {
                 if entry.name() == JOURNAL && is_file(&entry) {
                     journal = Some((place, entry));
                 }
                 number_last = number_last.max(number_of(&entry.name()).unwrap_or(0));
+                has_uploads |= uploads.contains(&entry.name());
             }
             true
         })
         .await?;
         Ok(RootContents {
             journal,
+            has_uploads,
             number_last,
         })
     }

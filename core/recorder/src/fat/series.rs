@@ -84,6 +84,7 @@ impl FatVolume {
         let all = &mut self.record.series;
         all[free] = Some(Series {
             prefix,
+            has_folder: false,
             next,
             low: 0,
             folder: (0, 0),

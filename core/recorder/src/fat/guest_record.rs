@@ -1,0 +1,252 @@
+//! The operations of guests, as records of the journal store them; docs/formats.md documents them byte by
+//! byte.
+
+use super::entry::{BLOCKS_BEFORE_MAX, DirEntry};
+use super::layout::Layout;
+use super::record::{ENTRIES_OF_BLOCK, FILE_AT, Intent, Place, get, put};
+use cardiograph_card::Block;
+use hadris_fat_raw::{lfn, lfn_checksum};
+
+const MORE_AT: usize = 480;
+/// Offsets from the beginning of a name that is deleted.
+const BEFORE_AT: usize = FILE_AT + 4;
+const INDEX_AT: usize = FILE_AT + 12;
+const LONG_AT: usize = FILE_AT + 13;
+const SUM_AT: usize = FILE_AT + 14;
+const HAS_NAME_AT: usize = FILE_AT + 15;
+/// Offsets of the entry that is written.
+const TO_AT: usize = FILE_AT + 16;
+const TO_INDEX_AT: usize = FILE_AT + 20;
+const TO_SUM_AT: usize = FILE_AT + 21;
+const CLUSTER_AT: usize = FILE_AT + 24;
+const PARENT_AT: usize = FILE_AT + 28;
+
+/// Value of a parent that does not change.
+pub(super) const SAME_PARENT: u32 = u32::MAX;
+
+/// The entries of a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct NamePlace {
+    /// Position of the short entry.
+    pub(super) place: Place,
+    /// Blocks before it that contain a part of the long name, the nearest first; 0 for none.
+    pub(super) before: [u32; BLOCKS_BEFORE_MAX],
+    /// Number of entries of the long name.
+    pub(super) long_entries: u8,
+    /// Checksum of the short name.
+    pub(super) sum: u8,
+}
+
+impl NamePlace {
+    pub(super) fn of(entry: &DirEntry) -> NamePlace {
+        NamePlace {
+            place: entry.place,
+            before: entry.before,
+            long_entries: entry.long_entries,
+            sum: lfn_checksum(&entry.short),
+        }
+    }
+}
+
+/// A short entry that is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Target {
+    pub(super) place: Place,
+    /// Checksum of the short name.
+    pub(super) sum: u8,
+}
+
+/// A chain, fragmented or not, and a sum by which it is recognised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct WholeChain {
+    /// The first cluster; 0 if there is none.
+    pub(super) first: u32,
+    pub(super) clusters: u32,
+    /// Sum of `mix` of its clusters.
+    pub(super) sum: u32,
+}
+
+impl WholeChain {
+    pub(super) const NONE: WholeChain = WholeChain {
+        first: 0,
+        clusters: 0,
+        sum: 0,
+    };
+}
+
+/// The first run of a chain that is freed, and the chain after it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct FirstRun {
+    pub(super) first: u32,
+    pub(super) clusters: u32,
+    pub(super) rest: WholeChain,
+}
+
+/// Encodes the operation of a guest, and returns its number. `None` for operations of the recorder.
+pub(super) fn encode(intent: &Intent, block: &mut Block) -> Option<u8> {
+    match *intent {
+        Intent::Erase { name, end, run } => {
+            encode_name(name, block);
+            put(block, CLUSTER_AT, end);
+            encode_run(run, block);
+            Some(10)
+        }
+        Intent::Move {
+            from,
+            to,
+            first,
+            parent,
+            old,
+        } => {
+            encode_name(from, block);
+            encode_target(to, block);
+            put(block, CLUSTER_AT, first);
+            put(block, PARENT_AT, parent);
+            let run = FirstRun {
+                first: 0,
+                clusters: 0,
+                rest: old,
+            };
+            encode_run(run, block);
+            Some(11)
+        }
+        Intent::Grow {
+            last,
+            first,
+            clusters,
+        } => {
+            put(block, CLUSTER_AT, last);
+            let rest = WholeChain::NONE;
+            let run = FirstRun {
+                first,
+                clusters,
+                rest,
+            };
+            encode_run(run, block);
+            Some(12)
+        }
+        Intent::MakeDirectory { to, first } => {
+            encode_target(to, block);
+            put(block, CLUSTER_AT, first);
+            Some(13)
+        }
+        _ => None,
+    }
+}
+
+/// Decodes the operation of a guest with this number.
+pub(super) fn decode(number: u8, block: &Block, layout: &Layout) -> Option<Intent> {
+    let cluster = get(block, CLUSTER_AT);
+    let is_one = layout.has(cluster, 1);
+    match number {
+        10 if is_one || cluster == 0 => Some(Intent::Erase {
+            name: decode_name(block, layout)?,
+            end: cluster,
+            run: decode_run(block, layout)?,
+        }),
+        11 if is_one || cluster == 0 => {
+            let parent = get(block, PARENT_AT);
+            let is_parent = matches!(parent, 0 | SAME_PARENT) || layout.has(parent, 1);
+            is_parent.then_some(Intent::Move {
+                from: decode_name(block, layout)?,
+                to: decode_target(block, layout)?,
+                first: cluster,
+                parent,
+                old: decode_run(block, layout)?.rest,
+            })
+        }
+        12 if is_one => {
+            let run = decode_run(block, layout)?;
+            (run.clusters > 0).then_some(Intent::Grow {
+                last: cluster,
+                first: run.first,
+                clusters: run.clusters,
+            })
+        }
+        13 if is_one => Some(Intent::MakeDirectory {
+            to: decode_target(block, layout)?,
+            first: cluster,
+        }),
+        _ => None,
+    }
+}
+
+fn encode_name(name: Option<NamePlace>, block: &mut Block) {
+    let Some(name) = name else { return };
+    put(block, FILE_AT, name.place.block);
+    for (at, before) in name.before.iter().enumerate() {
+        put(block, BEFORE_AT + 4 * at, *before);
+    }
+    block[INDEX_AT] = name.place.index;
+    block[LONG_AT] = name.long_entries;
+    block[SUM_AT] = name.sum;
+    block[HAS_NAME_AT] = 1;
+}
+
+/// Returns `None` if the name is impossible, and `Some(None)` if there is none.
+fn decode_name(block: &Block, layout: &Layout) -> Option<Option<NamePlace>> {
+    if block[HAS_NAME_AT] == 0 {
+        return Some(None);
+    }
+    let name = NamePlace {
+        place: place_at(block, FILE_AT, INDEX_AT, layout)?,
+        before: core::array::from_fn(|at| get(block, BEFORE_AT + 4 * at)),
+        long_entries: block[LONG_AT],
+        sum: block[SUM_AT],
+    };
+    let are_blocks = name
+        .before
+        .iter()
+        .all(|it| *it == 0 || layout.is_block(*it));
+    let is_possible = are_blocks && usize::from(name.long_entries) <= lfn::MAX_ENTRIES;
+    is_possible.then_some(Some(name))
+}
+
+fn encode_target(to: Target, block: &mut Block) {
+    put(block, TO_AT, to.place.block);
+    block[TO_INDEX_AT] = to.place.index;
+    block[TO_SUM_AT] = to.sum;
+}
+
+fn decode_target(block: &Block, layout: &Layout) -> Option<Target> {
+    Some(Target {
+        place: place_at(block, TO_AT, TO_INDEX_AT, layout)?,
+        sum: block[TO_SUM_AT],
+    })
+}
+
+fn place_at(block: &Block, block_at: usize, index_at: usize, layout: &Layout) -> Option<Place> {
+    let place = Place {
+        block: get(block, block_at),
+        index: block[index_at],
+    };
+    let is_place = layout.is_block(place.block) && usize::from(place.index) < ENTRIES_OF_BLOCK;
+    is_place.then_some(place)
+}
+
+fn encode_run(run: FirstRun, block: &mut Block) {
+    let rest = run.rest;
+    let values = [run.first, run.clusters, rest.first, rest.clusters, rest.sum];
+    for (at, value) in values.into_iter().enumerate() {
+        put(block, MORE_AT + 4 * at, value);
+    }
+}
+
+fn decode_run(block: &Block, layout: &Layout) -> Option<FirstRun> {
+    let [first, clusters, next, rest, sum] =
+        core::array::from_fn(|at| get(block, MORE_AT + 4 * at));
+    // Without clusters the first one has no meaning.
+    let first_of = |first, clusters| match clusters {
+        0 => Some(0),
+        _ => layout.has(first, clusters).then_some(first),
+    };
+    Some(FirstRun {
+        first: first_of(first, clusters)?,
+        clusters,
+        rest: WholeChain {
+            first: first_of(next, rest.min(1))?,
+            clusters: rest,
+            sum,
+        },
+    })
+}
