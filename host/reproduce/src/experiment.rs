@@ -1,7 +1,7 @@
 //! Experiments: a workload on a card on a board, and the operations of a run.
 
-use cardiograph_sim_card::{Board, Card, Profile, Seed, TimedOperation};
 use crate::web::{self, WebServer};
+use cardiograph_sim_card::{Board, Card, Profile, Seed, TimedOperation};
 use cardiograph_store::run_on_card;
 use cardiograph_workload::{Activity, Observer, Operation, Workload, workload};
 use std::fmt;
@@ -56,8 +56,7 @@ pub struct Operations {
     pub(crate) all: Vec<Operation>,
     /// First file of each phase, and the end of the last phase.
     first_files: Vec<u32>,
-    /// Downloads of a web server's client, from the connection to the last byte.
-    pub(crate) downloads: Vec<Operation>,
+    downloads: Vec<Operation>,
 }
 
 impl Operations {
@@ -78,6 +77,11 @@ impl Operations {
     /// Returns all operations of the workload.
     pub fn all(&self) -> &[Operation] {
         &self.all
+    }
+
+    /// Returns the downloads of a web server's client, from the connection to the last byte.
+    pub fn downloads(&self) -> &[Operation] {
+        &self.downloads
     }
 
     /// Returns the operations of one phase or of all, with any offset or with offsets in a range.
@@ -214,15 +218,8 @@ impl Experiment {
             return Ok((operations, served.card));
         }
         let mut buffer = vec![0; workload.buffer_bytes()];
-        let (run, card) = run_on_card(
-            card,
-            &board,
-            &workload,
-            None,
-            &mut operations,
-            &mut buffer,
-        )
-        .map_err(|error| self.failed(&error))?;
+        let (run, card) = run_on_card(card, &board, &workload, None, &mut operations, &mut buffer)
+            .map_err(|error| self.failed(&error))?;
         run.result.map_err(|error| self.failed(&error))?;
         Ok((operations, card.map_err(|error| self.failed(&error))?))
     }

@@ -15,14 +15,17 @@ mod server;
 mod shared_card;
 
 use crate::experiment::ExperimentError;
-use cardiograph_sim_card::{Board, Card, Clock, LibraryName, Seed};
+use cardiograph_sim_card::{Board, Card, Clock, LibraryName, Network, Seed};
 use cardiograph_sim_net::{Config, Host, Listener};
+use cardiograph_sim_world::link::InvalidLink;
 use cardiograph_sim_world::{Handle, Link, World};
 use cardiograph_store::FatCard;
 use cardiograph_workload::{Observer, Operation, Store, Workload, run};
 use serde::Deserialize;
+use server::Server;
 use shared_card::{SharedCard, WorldClock, WriterStore};
 use std::cell::{Cell, RefCell};
+use std::net::SocketAddrV4;
 use std::num::NonZeroU32;
 use std::rc::Rc;
 
@@ -36,14 +39,6 @@ const CREATE_BYTES: u64 = 4096;
 const PATTERN_BYTES: u64 = 251;
 
 const PORT: u16 = 80;
-/// Ceiling of TCP over the ESP32's Wi-Fi (section 1 of the study): 2500 kB/s.
-const NETWORK_BYTES_PER_S: u64 = 2_500_000;
-/// Half a round trip of 4 ms.
-const DELAY_NS: u64 = 2_000_000;
-/// Packets of lwIP on the ESP32: a maximum segment size of 1436 B, and 40 B of headers.
-const MTU_BYTES: usize = 1476;
-/// Four segments: window and send buffer of lwIP on the ESP32.
-const LWIP_BUFFER_BYTES: usize = 5744;
 /// A computer's window, and its delayed acknowledgements.
 const CLIENT_BUFFER_BYTES: usize = 65_535;
 const CLIENT_ACK_DELAY_NS: u64 = 40_000_000;
@@ -85,10 +80,10 @@ impl Place {
     /// Returns the time that the network stack takes from the server for each byte, in ns.
     ///
     /// Assumes that at its ceiling, the network stack uses core 0 completely.
-    fn network_byte_ns(self) -> u64 {
+    fn network_byte_ns(self, network: &Network) -> u64 {
         match self {
             Place::MainLoop | Place::Core1 => 0,
-            Place::Core0 => 1_000_000_000 / NETWORK_BYTES_PER_S,
+            Place::Core0 => 1_000_000_000 / u64::from(network.bytes_per_s),
         }
     }
 }
@@ -115,11 +110,14 @@ pub(crate) fn serve(
     observer: &mut impl Observer,
 ) -> Result<Served, ExperimentError> {
     let error = |error: &dyn std::fmt::Display| ExperimentError::new(error.to_string());
-    if board.library.name != LibraryName::EmbeddedSdmmc {
-        return Err(ExperimentError::new(
-            "the web server needs a board with the library embedded-sdmmc",
-        ));
-    }
+    let network = match (board.library.name, board.network) {
+        (LibraryName::EmbeddedSdmmc, Some(network)) => network,
+        _ => {
+            return Err(ExperimentError::new(
+                "the web server needs a board with the library embedded-sdmmc and a network",
+            ));
+        }
+    };
     let mut store = FatCard::mount(card, board).map_err(|e| error(&e))?;
     create_file(&mut store).map_err(|e| error(&e))?;
     let card_clock = store.clock().0;
@@ -128,18 +126,28 @@ pub(crate) fn serve(
 
     let world = World::on_clock(seed, clock);
     let handle = world.handle();
-    let (client, device) = hosts(&handle, server.loss_ppm).map_err(|e| error(&e))?;
+    let (client, device) = hosts(&handle, &network, server.loss_ppm).map_err(|e| error(&e))?;
     let listener = device.listen(PORT, 1).map_err(|e| error(&e))?;
     let card = Rc::new(SharedCard::new(&handle, store, card_clock));
     let stage = Rc::new(Stage::default());
-    spawn_server(&handle, &card, board, server, listener, &stage);
+    let server = Server {
+        handle: handle.clone(),
+        card: Rc::clone(&card),
+        piece_bytes: server.piece_bytes.get() as usize,
+        buffer_bytes: match board.library.file_buffer_bytes {
+            0 => u64::MAX,
+            bytes => bytes.into(),
+        },
+        network_byte_ns: server.place.network_byte_ns(&network),
+        turn_ns: server.place.turn_ns(),
+    };
+    spawn_server(&handle, server, listener, &stage);
     spawn_client(&handle, client, device.endpoint(PORT), &stage);
     drop(device);
 
     let world = RefCell::new(world);
-    if workload.phases.is_empty() {
-        stage.downloads_max.set(DOWNLOADS);
-    } else {
+    stage.downloads_max.set(DOWNLOADS);
+    if !workload.phases.is_empty() {
         stage.downloads_max.set(usize::MAX);
         let mut buffer = vec![0; workload.buffer_bytes()];
         let mut store = WriterStore::new(&card, &world);
@@ -165,9 +173,11 @@ pub(crate) fn serve(
 /// Progress of client and server.
 #[derive(Default)]
 struct Stage {
+    /// Number of downloads after which the client leaves.
     downloads_max: Cell<usize>,
     downloads: RefCell<Vec<Operation>>,
-    client_is_done: Cell<bool>,
+    /// The client has left for good.
+    is_done: Cell<bool>,
     failure: RefCell<Option<String>>,
 }
 
@@ -179,16 +189,10 @@ impl Stage {
 }
 
 /// Returns the client's host and the device's.
-fn hosts(
-    handle: &Handle,
-    loss_ppm: u32,
-) -> Result<(Host, Host), cardiograph_sim_world::link::InvalidLink> {
+fn hosts(handle: &Handle, network: &Network, loss_ppm: u32) -> Result<(Host, Host), InvalidLink> {
     let wifi = Link {
-        bandwidth_bps: 8 * NETWORK_BYTES_PER_S,
-        delay_ns: DELAY_NS,
         loss_ppm,
-        mtu_bytes: MTU_BYTES,
-        ..Link::default()
+        ..network.link()
     };
     let (near, far) = wifi.connect(handle, "wifi")?;
     let client = Config {
@@ -200,8 +204,8 @@ fn hosts(
     };
     let device = Config {
         address: [192, 168, 4, 1].into(),
-        receive_buffer_bytes: LWIP_BUFFER_BYTES,
-        send_buffer_bytes: LWIP_BUFFER_BYTES,
+        receive_buffer_bytes: network.buffer_bytes as usize,
+        send_buffer_bytes: network.buffer_bytes as usize,
         // The Arduino core leaves Nagle's algorithm on.
         collects_small_writes: true,
         ..Config::default()
@@ -212,34 +216,16 @@ fn hosts(
     ))
 }
 
-fn spawn_server(
-    handle: &Handle,
-    card: &Rc<SharedCard<FatCard>>,
-    board: &Board,
-    server: WebServer,
-    listener: Listener,
-    stage: &Rc<Stage>,
-) {
-    let server = server::Server {
-        handle: handle.clone(),
-        card: Rc::clone(card),
-        settings: server,
-        buffer_bytes: board.library.file_buffer_bytes.max(512).into(),
-    };
+fn spawn_server(handle: &Handle, server: Server, listener: Listener, stage: &Rc<Stage>) {
     let stage = Rc::clone(stage);
     handle.spawn("server", async move {
-        if let Err(sentence) = server.run(listener, &stage.client_is_done).await {
+        if let Err(sentence) = server.run(listener, &stage.is_done).await {
             stage.fail(sentence);
         }
     });
 }
 
-fn spawn_client(
-    handle: &Handle,
-    client: Host,
-    remote: std::net::SocketAddrV4,
-    stage: &Rc<Stage>,
-) {
+fn spawn_client(handle: &Handle, client: Host, remote: SocketAddrV4, stage: &Rc<Stage>) {
     let (clock, stage) = (handle.clone(), Rc::clone(stage));
     handle.spawn("client", async move {
         while stage.downloads.borrow().len() < stage.downloads_max.get() {
@@ -251,7 +237,7 @@ fn spawn_client(
                 }
             }
         }
-        stage.client_is_done.set(true);
+        stage.is_done.set(true);
     });
 }
 

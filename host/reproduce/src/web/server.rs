@@ -1,7 +1,7 @@
 //! The stock SDWebServer, as far as a download takes time: it blocks, and serves one client at a time.
 
 use super::shared_card::SharedCard;
-use super::{FILE_BYTES, FILE_NAME, WebServer};
+use super::{FILE_BYTES, FILE_NAME};
 use cardiograph_sim_net::{Error, Listener, Socket};
 use cardiograph_sim_world::Handle;
 use cardiograph_store::{FatCard, FatFile, StoreError};
@@ -24,9 +24,13 @@ const HEAD_BYTES_MAX: usize = 1024;
 pub(super) struct Server {
     pub(super) handle: Handle,
     pub(super) card: Rc<SharedCard<FatCard>>,
-    pub(super) settings: WebServer,
-    /// Buffer of the C library for each file.
+    pub(super) piece_bytes: usize,
+    /// Buffer of the C library for each file; the greatest number if it has none.
     pub(super) buffer_bytes: u64,
+    /// Time that the network stack takes from the server for each byte.
+    pub(super) network_byte_ns: u64,
+    /// Pause between two looks for a client.
+    pub(super) turn_ns: u64,
 }
 
 impl Server {
@@ -44,7 +48,7 @@ impl Server {
             if let Ok(mut socket) = self.handle.with_timeout(0, listener.accept()).await {
                 self.answer(&mut socket).await?;
             }
-            self.handle.sleep_ns(self.settings.place.turn_ns()).await;
+            self.handle.sleep_ns(self.turn_ns).await;
         }
         Ok(())
     }
@@ -60,8 +64,10 @@ impl Server {
             "HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\nContent-Length: {FILE_BYTES}\r\n\
              Connection: close\r\n\r\n"
         );
-        self.send(socket, head.as_bytes()).await.map_err(connection)?;
-        let mut piece = vec![0; self.settings.piece_bytes.get() as usize];
+        self.send(socket, head.as_bytes())
+            .await
+            .map_err(connection)?;
+        let mut piece = vec![0; self.piece_bytes];
         let mut offset_bytes = 0;
         loop {
             let read_bytes = self.read_piece(&mut file, offset_bytes, &mut piece).await;
@@ -107,7 +113,7 @@ impl Server {
 
     /// Sends data, after the time that the processor needs for it.
     async fn send(&self, socket: &mut Socket, data: &[u8]) -> Result<(), Error> {
-        let network_ns = self.settings.place.network_byte_ns() * data.len() as u64;
+        let network_ns = self.network_byte_ns * data.len() as u64;
         self.handle.sleep_ns(SEND_US * 1000 + network_ns).await;
         socket.write_all(data).await
     }

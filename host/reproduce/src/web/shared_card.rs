@@ -76,9 +76,11 @@ impl Lock {
 
     fn release(&self) {
         self.serving.set(self.serving.get() + 1);
-        let next = self.waiting.borrow().iter().find_map(|(ticket, waker)| {
-            (*ticket == self.serving.get()).then(|| waker.clone())
-        });
+        let next = self
+            .waiting
+            .borrow()
+            .iter()
+            .find_map(|(ticket, waker)| (*ticket == self.serving.get()).then(|| waker.clone()));
         if let Some(waker) = next {
             waker.wake();
         }
