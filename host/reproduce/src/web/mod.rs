@@ -1,14 +1,14 @@
 //! Study 1's web server on the instrument's ESP32, with and without its writer.
 //!
 //! ```text
-//!   client ── Wi-Fi ── TCP ── server ──┐
-//!   (client.rs)   (sim/net)  (server.rs)├── card, one library call at a time   (shared_card.rs)
-//!                            writer ───┘
+//!   client ── Wi-Fi, TCP ── server ──┬── card, one library call at a time
+//!   client.rs    sim/net   server.rs │   shared_card.rs
+//!                           writer ──┘
 //! ```
 //!
 //! Server, writer and network run at the same time, in one world. A library call holds the card for as long as
-//! it takes on the card's own clock, and other tasks continue meanwhile. The server pays, in turn, for reading
-//! a piece from the card, for its processor time and, if it shares core 0 with it, for the network stack's.
+//! it takes on the card's own clock, and other tasks continue meanwhile. Sending a piece takes, one after the
+//! other, time of the card, processor time of the server and, on core 0, processor time of the network stack.
 
 mod client;
 mod server;
@@ -16,7 +16,7 @@ mod shared_card;
 
 use crate::experiment::ExperimentError;
 use cardiograph_sim_card::{Board, Card, Clock, LibraryName, Network, Seed};
-use cardiograph_sim_net::{Config, Host, Listener};
+use cardiograph_sim_net::{Config, Host};
 use cardiograph_sim_world::link::InvalidLink;
 use cardiograph_sim_world::{Handle, Link, World};
 use cardiograph_store::FatCard;
@@ -25,6 +25,7 @@ use serde::Deserialize;
 use server::Server;
 use shared_card::{SharedCard, WorldClock, WriterStore};
 use std::cell::{Cell, RefCell};
+use std::fmt;
 use std::net::SocketAddrV4;
 use std::num::NonZeroU32;
 use std::rc::Rc;
@@ -88,7 +89,7 @@ impl Place {
     }
 }
 
-/// Operations of a run with a server.
+/// Results of a run with a server.
 pub(crate) struct Served {
     /// Each download, from the connection to the last byte.
     pub(crate) downloads: Vec<Operation>,
@@ -100,7 +101,8 @@ pub(crate) struct Served {
 /// ten times, or as often as possible until the workload ends. A workload without phases does nothing.
 ///
 /// # Errors
-/// If the library is not embedded-sdmmc, or the workload, the card or a download fails.
+/// If the board has no network or another library than embedded-sdmmc, or if the workload, the card or a
+/// download fails.
 pub(crate) fn serve(
     card: Card,
     board: &Board,
@@ -109,7 +111,6 @@ pub(crate) fn serve(
     seed: Seed,
     observer: &mut impl Observer,
 ) -> Result<Served, ExperimentError> {
-    let error = |error: &dyn std::fmt::Display| ExperimentError::new(error.to_string());
     let network = match (board.library.name, board.network) {
         (LibraryName::EmbeddedSdmmc, Some(network)) => network,
         _ => {
@@ -118,32 +119,15 @@ pub(crate) fn serve(
             ));
         }
     };
-    let mut store = FatCard::mount(card, board).map_err(|e| error(&e))?;
-    create_file(&mut store).map_err(|e| error(&e))?;
+    let mut store = FatCard::mount(card, board).map_err(failed)?;
+    create_file(&mut store).map_err(failed)?;
     let card_clock = store.clock().0;
     let clock = Clock::default();
     clock.advance_to_ns(card_clock.now_ns());
-
     let world = World::on_clock(seed, clock);
-    let handle = world.handle();
-    let (client, device) = hosts(&handle, &network, server.loss_ppm).map_err(|e| error(&e))?;
-    let listener = device.listen(PORT, 1).map_err(|e| error(&e))?;
-    let card = Rc::new(SharedCard::new(&handle, store, card_clock));
+    let card = Rc::new(SharedCard::new(&world.handle(), store, card_clock));
     let stage = Rc::new(Stage::default());
-    let server = Server {
-        handle: handle.clone(),
-        card: Rc::clone(&card),
-        piece_bytes: server.piece_bytes.get() as usize,
-        buffer_bytes: match board.library.file_buffer_bytes {
-            0 => u64::MAX,
-            bytes => bytes.into(),
-        },
-        network_byte_ns: server.place.network_byte_ns(&network),
-        turn_ns: server.place.turn_ns(),
-    };
-    spawn_server(&handle, server, listener, &stage);
-    spawn_client(&handle, client, device.endpoint(PORT), &stage);
-    drop(device);
+    spawn(&world.handle(), &card, board, &network, server, &stage)?;
 
     let world = RefCell::new(world);
     stage.downloads_max.set(DOWNLOADS);
@@ -154,11 +138,9 @@ pub(crate) fn serve(
         let mut clock = WorldClock::new(&world);
         let done = run(workload, &mut store, &mut clock, observer, &mut buffer);
         stage.downloads_max.set(0);
-        done.map_err(|e| error(&e))?;
+        done.map_err(failed)?;
     }
-    let idle = world.borrow_mut().run_until_idle();
-    idle.map_err(|e| error(&e))?;
-    drop(world);
+    world.into_inner().run_until_idle().map_err(failed)?;
     if let Some(sentence) = stage.failure.take() {
         return Err(ExperimentError::new(sentence));
     }
@@ -166,8 +148,12 @@ pub(crate) fn serve(
     let store = card.ok_or_else(|| ExperimentError::new("a task still uses the card"))?;
     Ok(Served {
         downloads: stage.downloads.take(),
-        card: store.unmount().map_err(|e| error(&e))?,
+        card: store.unmount().map_err(failed)?,
     })
+}
+
+fn failed(error: impl fmt::Display) -> ExperimentError {
+    ExperimentError::new(error.to_string())
 }
 
 /// Progress of client and server.
@@ -216,29 +202,56 @@ fn hosts(handle: &Handle, network: &Network, loss_ppm: u32) -> Result<(Host, Hos
     ))
 }
 
-fn spawn_server(handle: &Handle, server: Server, listener: Listener, stage: &Rc<Stage>) {
-    let stage = Rc::clone(stage);
+/// Adds the network, the server and the client to a world.
+fn spawn(
+    handle: &Handle,
+    card: &Rc<SharedCard<FatCard>>,
+    board: &Board,
+    network: &Network,
+    settings: WebServer,
+    stage: &Rc<Stage>,
+) -> Result<(), ExperimentError> {
+    let (client, device) = hosts(handle, network, settings.loss_ppm).map_err(failed)?;
+    let listener = device.listen(PORT, 1).map_err(failed)?;
+    let piece_bytes = u64::from(settings.piece_bytes.get()).min(FILE_BYTES);
+    let server = Server {
+        handle: handle.clone(),
+        card: Rc::clone(card),
+        piece_bytes: piece_bytes as usize,
+        buffer_bytes: match board.library.file_buffer_bytes {
+            0 => u64::MAX,
+            bytes => bytes.into(),
+        },
+        network_byte_ns: settings.place.network_byte_ns(network),
+        turn_ns: settings.place.turn_ns(),
+    };
+    let server_stage = Rc::clone(stage);
     handle.spawn("server", async move {
-        if let Err(sentence) = server.run(listener, &stage.is_done).await {
-            stage.fail(sentence);
-        }
+        let served = server.run(listener, &server_stage.is_done).await;
+        served.unwrap_or_else(|sentence| server_stage.fail(sentence));
     });
-}
-
-fn spawn_client(handle: &Handle, client: Host, remote: SocketAddrV4, stage: &Rc<Stage>) {
     let (clock, stage) = (handle.clone(), Rc::clone(stage));
     handle.spawn("client", async move {
-        while stage.downloads.borrow().len() < stage.downloads_max.get() {
-            match client::download(&clock, &client, remote).await {
-                Ok(download) => stage.downloads.borrow_mut().push(download),
-                Err(sentence) => {
-                    stage.fail(sentence);
-                    break;
-                }
-            }
-        }
+        let downloaded = download_until_enough(&clock, &client, device.endpoint(PORT), &stage);
+        downloaded
+            .await
+            .unwrap_or_else(|sentence| stage.fail(sentence));
         stage.is_done.set(true);
     });
+    Ok(())
+}
+
+async fn download_until_enough(
+    clock: &Handle,
+    client: &Host,
+    server: SocketAddrV4,
+    stage: &Stage,
+) -> Result<(), String> {
+    while stage.downloads.borrow().len() < stage.downloads_max.get() {
+        let download = client::download(clock, client, server).await?;
+        stage.downloads.borrow_mut().push(download);
+    }
+    Ok(())
 }
 
 fn create_file<S: Store>(store: &mut S) -> Result<(), S::Error> {

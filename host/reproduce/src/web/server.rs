@@ -8,6 +8,7 @@ use cardiograph_store::{FatCard, FatFile, StoreError};
 use cardiograph_workload::Store;
 use embedded_io_async::{Read, Write};
 use std::cell::Cell;
+use std::fmt;
 use std::rc::Rc;
 
 /// Processor time to send a piece, in µs: the wait for room in the socket (`select`), and the call of the
@@ -55,33 +56,29 @@ impl Server {
 
     /// Sends the file, whatever the request, and waits for the client to close the connection.
     async fn answer(&self, socket: &mut Socket) -> Result<(), String> {
-        let connection = |error| format!("serving {FILE_NAME}: {error}");
-        let store = |error| format!("serving {FILE_NAME}: {error}");
-        read_head(socket).await.map_err(connection)?;
+        read_head(socket).await.map_err(failed)?;
         let opened = self.card.call(|card| card.open(FILE_NAME, false)).await;
-        let mut file = opened.map_err(store)?;
+        let mut file = opened.map_err(failed)?;
         let head = format!(
             "HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\nContent-Length: {FILE_BYTES}\r\n\
              Connection: close\r\n\r\n"
         );
-        self.send(socket, head.as_bytes())
-            .await
-            .map_err(connection)?;
+        self.send(socket, head.as_bytes()).await.map_err(failed)?;
         let mut piece = vec![0; self.piece_bytes];
         let mut offset_bytes = 0;
         loop {
             let read_bytes = self.read_piece(&mut file, offset_bytes, &mut piece).await;
-            let read_bytes = read_bytes.map_err(store)?;
+            let read_bytes = read_bytes.map_err(failed)?;
             if read_bytes == 0 {
                 break;
             }
             offset_bytes += read_bytes as u64;
             let sent = self.send(socket, &piece[..read_bytes]).await;
-            sent.map_err(connection)?;
+            sent.map_err(failed)?;
         }
         let closed = self.card.call(|card| card.close(file)).await;
-        closed.map_err(store)?;
-        while socket.read(&mut [0; 64]).await.map_err(connection)? > 0 {}
+        closed.map_err(failed)?;
+        while socket.read(&mut [0; 64]).await.map_err(failed)? > 0 {}
         Ok(())
     }
 
@@ -117,6 +114,10 @@ impl Server {
         self.handle.sleep_ns(SEND_US * 1000 + network_ns).await;
         socket.write_all(data).await
     }
+}
+
+fn failed(error: impl fmt::Display) -> String {
+    format!("serving {FILE_NAME}: {error}")
 }
 
 /// Reads to the empty line that ends a request.
