@@ -16,6 +16,8 @@ mod path;
 mod range;
 mod route;
 mod server;
+#[cfg(any(test, target_pointer_width = "32"))]
+mod size;
 mod status;
 mod storage;
 mod tar;

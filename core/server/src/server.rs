@@ -161,23 +161,34 @@ impl<'a, S: Storage, I: Instrument, T: Timer> Server<'a, S, I, T> {
     ) -> Result<(), Fault> {
         guard::admit(head, &self.config)?;
         self.authenticate(head).await?;
-        let Route { operation, path } = route(head, &self.config)?;
+        let Route {
+            operation,
+            mut path,
+        } = route(head, &self.config)?;
         match operation {
-            Operation::Read(reading) => self.read(wire, head, &path, &reading).await,
+            Operation::Read(reading) => self.read(wire, head, &mut path, &reading).await,
             Operation::List => self.list(wire, &path).await,
             Operation::ConfirmRemoval => self.confirm_removal(wire, &path).await,
             Operation::RemoveWithKey => self.remove_with_key(wire, head, body, &path).await,
             Operation::Create => self.create(wire, &path).await,
             Operation::Remove => self.remove(wire, &path).await,
             Operation::Put => self.put(wire, head, body, &path).await,
-            Operation::Upload { boundary } => self.upload(wire, head, body, boundary, &path).await,
+            Operation::Upload { boundary } => {
+                self.upload(wire, head, body, boundary, &mut path).await
+            }
             Operation::MakeDirectory => self.make_directory(wire, &path).await,
             Operation::Move { to } => self.rename(wire, &path, to).await,
-            Operation::Tar => self.archive(wire, head, Source::Folder(&path)).await,
+            Operation::Tar => {
+                let source = Source::Folder(path.len());
+                self.archive(wire, head, source, &mut path).await
+            }
             Operation::Sessions => self.groups(wire, Grouping::Session).await,
-            Operation::Session => self.archive(wire, head, Source::Session(&path)).await,
+            Operation::Session(name) => {
+                self.archive(wire, head, Source::Session(name), &mut path)
+                    .await
+            }
             Operation::Days => self.groups(wire, Grouping::Day).await,
-            Operation::Day(day) => self.archive(wire, head, Source::Day(day)).await,
+            Operation::Day(day) => self.archive(wire, head, Source::Day(day), &mut path).await,
             Operation::Record(query) => self.record(wire, body, query).await,
             Operation::Clock(query) => self.clock(wire, body, query).await,
             Operation::Options => {

@@ -32,10 +32,10 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         wire: &mut Wire<'_, C, T>,
         live: Live,
     ) -> Result<(), Fault> {
-        let Some(status) = self.instrument.status() else {
+        let Some(crate::Status { gaps, streams, .. }) = self.instrument.status() else {
             return Err(NO_RECORDER.into());
         };
-        if live.stream >= status.streams.max(1) {
+        if live.stream >= streams.max(1) {
             return Err(Refused::new(Status::NotFound, "there is no such stream").into());
         }
         let open = self.event_streams.get();
@@ -61,7 +61,7 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         wire.bytes(b"retry: 1000\n\n").await?;
         match live.has_all {
             true => self.all_samples(wire, live).await,
-            false => self.states(wire, status.gaps, status.streams).await,
+            false => self.states(wire, gaps, streams).await,
         }
     }
 
