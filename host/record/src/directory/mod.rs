@@ -30,7 +30,7 @@ pub use names::recording_at;
 use crate::monitor::{Monitor, Writes};
 use cardiograph_card::{BLOCK_BYTES, Block};
 use cardiograph_recorder::{FileId, RESERVED_MAX};
-use first_block::FirstBlock;
+pub(crate) use first_block::{FirstBlock, is_text_of_recorder};
 use names::LOCK;
 use std::cell::RefCell;
 use std::collections::BTreeMap;

@@ -57,6 +57,11 @@ impl OpenFile {
         self.stat
     }
 
+    /// Returns the file descriptor.
+    pub fn file(&self) -> Arc<OwnedFd> {
+        Arc::clone(&self.file)
+    }
+
     /// Updates the durable length of a file that is or was being recorded.
     pub fn refresh(&mut self) -> Result<(), Error> {
         let found = fstat(&self.file).map_err(error_of)?;
