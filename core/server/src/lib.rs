@@ -14,6 +14,7 @@ mod multipart;
 mod operations;
 mod path;
 mod range;
+mod recording;
 mod route;
 mod server;
 #[cfg(any(test, target_pointer_width = "32"))]

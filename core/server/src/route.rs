@@ -93,9 +93,9 @@ pub struct Slice {
     /// Stream of a recording with several.
     pub stream: u8,
     /// Age of the file at which the rows begin, in ms.
-    pub from_ms: Option<u64>,
+    pub from_ms: Option<u32>,
     /// Age of the file at which the rows end, in ms.
-    pub to_ms: Option<u64>,
+    pub to_ms: Option<u32>,
 }
 
 /// Options of an event stream.
@@ -264,7 +264,7 @@ fn read_path<'h>(head: &Head<'h>, path: Path, query: Query<'h>) -> Result<Route<
 }
 
 /// Returns an argument in s, with up to three decimals, in ms.
-fn seconds(query: Query, name: &str) -> Result<Option<u64>, Refused> {
+fn seconds(query: Query, name: &str) -> Result<Option<u32>, Refused> {
     const BAD: Refused = Refused::bad("from and to are times in s since the beginning of the file");
     let Some(text) = query.value(name).filter(|text| !text.is_empty()) else {
         return Ok(None);
@@ -277,8 +277,10 @@ fn seconds(query: Query, name: &str) -> Result<Option<u64>, Refused> {
     let whole: u64 = whole.parse().map_err(|_| BAD)?;
     let fraction: u64 = decimals.parse().map_err(|_| BAD)?;
     let unit = [0, 100, 10, 1][decimals.len()];
-    let ms = whole.checked_mul(1000).ok_or(BAD)?;
-    Ok(Some(ms.checked_add(fraction * unit).ok_or(BAD)?))
+    let ms = whole.saturating_mul(1000);
+    // Ages in files saturate at 32 bits.
+    let ms = ms.saturating_add(fraction * unit);
+    Ok(Some(u32::try_from(ms).unwrap_or(u32::MAX)))
 }
 
 fn stream(query: Query) -> Result<u8, Refused> {

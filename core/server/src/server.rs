@@ -200,7 +200,7 @@ impl<'a, S: Storage, I: Instrument, T: Timer> Server<'a, S, I, T> {
             Operation::Status => self.status(wire).await,
             Operation::Gaps { since } => self.gaps(wire, since).await,
             Operation::Metrics => self.metrics(wire).await,
-            Operation::Live(live) => self.live(wire, live).await,
+            Operation::Live(live) => self.live(wire, &live, &mut path).await,
         }
     }
 

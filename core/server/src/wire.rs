@@ -278,10 +278,7 @@ impl<'c, C: Read + Write, T: Timer> Wire<'c, C, T> {
             return Ok(());
         }
         let end = self.end();
-        let mut room = Room {
-            bytes: &mut self.out[self.len..end],
-            len: 0,
-        };
+        let mut room = Room::new(&mut self.out[self.len..end]);
         room.write_fmt(text)?;
         self.len += room.len;
         Ok(())
@@ -330,6 +327,49 @@ impl<'c, C: Read + Write, T: Timer> Wire<'c, C, T> {
                 Ok(false)
             }
         }
+    }
+
+    /// Begins a line that is written in parts, and that may be dropped at its end.
+    pub(crate) async fn begin_line(&mut self, prefix: fmt::Arguments<'_>) -> Result<Line, Closed> {
+        if self.end() - self.len < LINE_BYTES_MAX {
+            self.flush().await?;
+        }
+        let start = self.len as u16;
+        self.try_text(prefix).map_err(|_| Closed)?;
+        let text = self.len as u16;
+        Ok(Line { start, text })
+    }
+
+    /// Adds to the line; drops bytes beyond the maximum length.
+    pub(crate) fn extend_line(&mut self, bytes: &[u8]) {
+        let room = self.end() - self.len - LINE_END.len();
+        let bytes = &bytes[..bytes.len().min(room)];
+        self.out[self.len..][..bytes.len()].copy_from_slice(bytes);
+        self.len += bytes.len();
+    }
+
+    /// Returns the text of the line.
+    pub(crate) fn line_text(&self, line: &Line) -> &[u8] {
+        &self.out[line.text.into()..self.len]
+    }
+
+    /// Adds what `write` writes to the line; drops it if there is no room.
+    pub(crate) fn extend_line_with(&mut self, write: impl FnOnce(&mut Room) -> fmt::Result) {
+        let end = self.end();
+        let mut room = Room::new(&mut self.out[self.len..end - LINE_END.len()]);
+        if write(&mut room).is_ok() {
+            self.len += room.len;
+        }
+    }
+
+    /// Keeps only the beginning of the text of the line.
+    pub(crate) fn truncate_line(&mut self, line: &Line, bytes: usize) {
+        self.len = self.len.min(usize::from(line.text) + bytes);
+    }
+
+    /// Drops the line.
+    pub(crate) fn drop_line(&mut self, line: &Line) {
+        self.len = line.start.into();
     }
 
     /// Adds text that `fill` writes and returns the length of.
@@ -549,9 +589,24 @@ async fn send<C: Write, T: Timer>(
 }
 
 /// Free bytes of a buffer.
-struct Room<'a> {
+pub(crate) struct Room<'a> {
     bytes: &'a mut [u8],
     len: usize,
+}
+
+impl<'a> Room<'a> {
+    pub(crate) fn new(bytes: &'a mut [u8]) -> Room<'a> {
+        Room { bytes, len: 0 }
+    }
+}
+
+/// A line that is being written to the output buffer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Line {
+    /// Beginning of the prefix.
+    start: u16,
+    /// Beginning of the text.
+    text: u16,
 }
 
 impl fmt::Write for Room<'_> {

@@ -37,6 +37,9 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
                 Err(error) => return Err(error.into()),
             };
         }
+        if let Some(slice) = &reading.slice {
+            return self.slice(wire, &file, path, reading, slice).await;
+        }
         if reading.follows {
             return self.follow(wire, &mut file, name(path), reading).await;
         }
@@ -203,11 +206,7 @@ async fn describe<C: Read + Write, T: Timer>(
         true => "application/octet-stream",
         false => media_type(name),
     };
-    // A page on the card is somebody's upload: it gets no scripts and no access to this server.
-    wire.text(format_args!(
-        "Content-Type: {kind}\r\nContent-Security-Policy: sandbox\r\nCache-Control: no-cache\r\n"
-    ))
-    .await?;
+    media_fields(wire, kind).await?;
     if let Some(modified_s) = stat.modified_s {
         wire.text(format_args!("Last-Modified: {}\r\n", HttpDate(modified_s)))
             .await?;
@@ -216,6 +215,18 @@ async fn describe<C: Read + Write, T: Timer>(
         attachment(wire, name, "").await?;
     }
     Ok(())
+}
+
+/// Writes type and policy of a file. A page on the card is somebody's upload: it gets no scripts and no access to
+/// this server.
+pub(crate) async fn media_fields<C: Read + Write, T: Timer>(
+    wire: &mut Wire<'_, C, T>,
+    kind: &str,
+) -> Result<(), Closed> {
+    wire.text(format_args!(
+        "Content-Type: {kind}\r\nContent-Security-Policy: sandbox\r\nCache-Control: no-cache\r\n"
+    ))
+    .await
 }
 
 /// Writes the field that makes a browser save the answer under a name.

@@ -11,7 +11,8 @@ pub struct Recorder {
     pub step: u64,
     /// Samples kept in memory.
     pub kept: u64,
-    pub card: Option<RecordingPath>,
+    /// File with older samples, and the number of its first one.
+    pub card: Option<(RecordingPath, u64)>,
     pub gaps: RefCell<Vec<Gap>>,
     pub is_recording: Cell<bool>,
     pub orders: RefCell<Vec<String>>,
@@ -71,9 +72,9 @@ impl Instrument for Recorder {
         let oldest = self.next.get().saturating_sub(self.kept);
         match &self.card {
             _ if number >= oldest => Sample::Row(put(row, &row_of(number))),
-            Some(path) => Sample::OnCard {
+            Some((path, first)) => Sample::OnCard {
                 path: path.clone(),
-                first: 0,
+                first: *first,
             },
             None => Sample::Lost {
                 next: oldest,
