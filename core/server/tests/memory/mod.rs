@@ -219,12 +219,7 @@ impl Storage for Memory {
         Ok(())
     }
 
-    async fn read<'a>(
-        &'a self,
-        file: &File,
-        offset: u64,
-        bytes_max: usize,
-    ) -> Result<Vec<u8>, Error> {
+    async fn read(&self, file: &File, offset: u64, bytes_max: usize) -> Result<Vec<u8>, Error> {
         self.check()?;
         let bytes = self.bytes(&file.path).ok_or(Error::Changed)?;
         let bytes = &bytes[..file.stat.bytes as usize];
