@@ -67,7 +67,10 @@ impl Download<'_> {
             url,
             was_restarted: false,
         };
-        self.receive(&mut sink)?;
+        if let Err(failure) = self.receive(&mut sink) {
+            sink.partial.leave();
+            return Err(failure);
+        }
         let total = sink.partial.bytes;
         let continued = if sink.was_restarted { 0 } else { continued };
         sink.partial.finish()?;

@@ -85,6 +85,15 @@ impl Partial {
         Ok(())
     }
 
+    /// Removes the partial file if nothing has been received.
+    pub fn leave(self) {
+        if self.bytes == 0 {
+            // The file is harmless if this fails.
+            let _ = remove(&self.part);
+            let _ = remove(&self.tag_file);
+        }
+    }
+
     /// Makes the file durable and gives it its name.
     pub fn finish(self) -> Result<(), Failure> {
         self.file
