@@ -33,6 +33,10 @@ pub const FOR_TESTS: &[Package] = &[
         name: "g++",
     },
     Package {
+        program: "curl",
+        name: "curl",
+    },
+    Package {
         program: "python3",
         name: "python3",
     },
@@ -63,6 +67,10 @@ pub const FOR_FIRMWARE: &[Package] = &[
 
 /// Packages for the benchmarks.
 pub const FOR_BENCHMARKS: &[Package] = &[
+    Package {
+        program: "curl",
+        name: "curl",
+    },
     Package {
         program: "fio",
         name: "fio",

@@ -197,6 +197,33 @@ fn samples_that_left_the_memory_come_from_the_files() {
 }
 
 #[test]
+fn a_recording_is_verified_across_sessions_and_stopped_on_request() {
+    let own = directory();
+    let serving = recording(own.path(), &["--for", "60s"]);
+    serving.wait_for_samples(300);
+    let post = |form: &str| serving.curl(&["--fail", "-d", form], "/record");
+    post("action=rotate&session=run-1&settings=gain%3D4");
+    serving.wait_for_samples(800);
+    post("action=rotate");
+    serving.wait_for_samples(1200);
+    post("action=stop");
+    let run = serving.finish();
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(
+        run.stdout
+            .contains("Verified: every sample read back, none lost."),
+        "{}",
+        run.stdout
+    );
+    let files = names(&own.path().join("REC00000"));
+    assert_eq!(files.len(), 3, "{files:?}");
+    assert!(
+        files[0].ends_with("1.CSV") && files[1].ends_with("2 run-1.CSV"),
+        "{files:?}"
+    );
+}
+
+#[test]
 fn gaps_are_listed_and_a_session_begins_on_request() {
     let own = directory();
     let args = [
@@ -215,9 +242,16 @@ fn gaps_are_listed_and_a_session_begins_on_request() {
     let gaps = gaps.as_array().unwrap();
     assert!(!gaps.is_empty());
     assert_eq!(gaps[0]["cause"], "busy");
-    let body = r#"{"action":"rotate","session":"run-2","settings":"gain=4"}"#;
-    let json = ["-H", "Content-Type: application/json", "-d", body];
-    serving.curl(&[&["--fail"], &json[..]].concat(), "/record");
+    let form = [
+        "--fail",
+        "-d",
+        "action=rotate",
+        "-d",
+        "session=run-2",
+        "-d",
+        "settings=gain%3D4",
+    ];
+    serving.curl(&form, "/record");
     let run = serving.finish();
     assert_eq!(run.code, Some(3), "{}", run.stderr);
     let files = names(&own.path().join("REC00000"));

@@ -123,6 +123,7 @@ impl Server {
         let mut stream = self.connect();
         // A server that refuses may close before it has read everything.
         let _ = stream.write_all(&request);
+        let _ = stream.shutdown(Shutdown::Write);
         Answer::parse(&read_all(&mut stream))
     }
 
