@@ -18,8 +18,15 @@ fuzz_target!(|bytes: &[u8]| {
     let Ok(head) = parse(bytes) else {
         return;
     };
-    let text = String::from_utf8_lossy(bytes).to_lowercase();
     if head.content == Content::None {
+        // Bytes after the head belong to the next request.
+        let is_end = |part: &[u8]| part.starts_with(b"\n\n") || part.starts_with(b"\n\r\n");
+        let first = bytes
+            .iter()
+            .position(|byte| !b"\r\n".contains(byte))
+            .unwrap_or(0);
+        let end = (first..bytes.len()).find(|at| is_end(&bytes[*at..]));
+        let text = String::from_utf8_lossy(&bytes[..end.unwrap_or(bytes.len())]).to_lowercase();
         assert!(!text.contains("\ncontent-length:") && !text.contains("\ntransfer-encoding:"));
     }
     if admit(&head, &CONFIG).is_err() {

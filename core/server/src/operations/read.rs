@@ -1,12 +1,13 @@
 //! Files: whole, in part, or as they grow.
 
+use super::list::url;
 use crate::head::Head;
 use crate::limits::FOLLOW_MS;
 use crate::path::{Path, append, name};
 use crate::range::{Selection, is_unchanged, selection, tag_of};
 use crate::route::Reading;
 use crate::status::{Closed, Fault, Status};
-use crate::text::{HttpDate, Url, media_type};
+use crate::text::{HttpDate, media_type};
 use crate::wire::{Length, Wire};
 use crate::{Error, Instrument, Kind, Server, Stat, Storage, Timer};
 use core::future::{Future, poll_fn};
@@ -169,6 +170,11 @@ pub(crate) async fn start_range<C: Read + Write, T: Timer>(
         return Ok(None);
     }
     let range = match selection {
+        // Ranges are defined for GET only.
+        _ if wire.is_head() => {
+            wire.start(Status::Ok).await?;
+            0..bytes
+        }
         Selection::Nothing => {
             not_satisfiable(wire, bytes).await?;
             return Ok(None);
@@ -235,11 +241,10 @@ pub(crate) async fn attachment<C: Read + Write, T: Timer>(
     name: &str,
     extension: &str,
 ) -> Result<(), Closed> {
-    wire.text(format_args!(
-        "Content-Disposition: attachment; filename*=UTF-8''{}{extension}\r\n",
-        Url(name)
-    ))
-    .await
+    wire.bytes(b"Content-Disposition: attachment; filename*=UTF-8''")
+        .await?;
+    url(wire, name).await?;
+    wire.text(format_args!("{extension}\r\n")).await
 }
 
 /// Answers that a range is not in the file.
