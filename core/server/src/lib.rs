@@ -7,7 +7,7 @@
 //!     ├── head ── httparse                                                      (head.rs)
 //!     ├── guard ─ length of the body, Host, origin, credentials                 (guard.rs)
 //!     ├── route ─ head ──> operation and path; a pure function                  (route.rs, path.rs)
-//!     ├── Body ── bytes of known length, or chunks                              (wire.rs, chunk.rs)
+//!     ├── Body ── bytes of known length, or chunks                              (body.rs, chunk.rs)
 //!     └── operations                                                            (operations/)
 //!           ├── read, list, archive, slice, index ──> files, folders, tar, CSV
 //!           ├── upload, change                   ──> PUT, forms, DELETE, MOVE
@@ -67,6 +67,7 @@
 #[cfg(test)]
 extern crate std;
 
+mod body;
 mod chunk;
 mod error;
 mod guard;

@@ -1,5 +1,6 @@
 //! The server, and the way of a request through it.
 
+use crate::body::Body;
 use crate::guard::{self, Credentials};
 use crate::head::{self, Head};
 use crate::limits::{DRAIN_BYTES_MAX, DRAIN_MS, HEAD_BYTES_MAX, OUT_BYTES, WRONG_CREDENTIALS_MS};
@@ -7,7 +8,7 @@ use crate::operations::archive::Source;
 use crate::operations::index::Grouping;
 use crate::route::{Operation, Route, route};
 use crate::status::{Closed, Fault, Refused, Status};
-use crate::wire::{Body, Length, Received, Wire};
+use crate::wire::{Length, Received, Wire};
 use crate::{Instrument, Storage, Timer};
 use core::cell::Cell;
 use core::ops::Range;

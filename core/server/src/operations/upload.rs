@@ -1,5 +1,6 @@
 //! Uploads: to a temporary name, renamed when whole.
 
+use crate::body::Body;
 use crate::guard::Content;
 use crate::head::Head;
 use crate::limits::OUT_BYTES;
@@ -7,7 +8,7 @@ use crate::multipart::{delimiter_bytes, file_name, find, find_delimiter};
 use crate::path::{Path, append, check};
 use crate::route::{is_reserved, upload_folder};
 use crate::status::{Fault, Refused, Status};
-use crate::wire::{Body, Length, Wire};
+use crate::wire::{Length, Wire};
 use crate::{Error, Instrument, Server, Storage, Timer};
 use embedded_io_async::{Read, Write};
 
