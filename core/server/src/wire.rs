@@ -449,8 +449,8 @@ impl<'c, C: Read + Write, T: Timer> Wire<'c, C, T> {
     }
 
     /// Sends the text in the buffer.
-    pub(crate) async fn flush(&mut self) -> Result<(), Closed> {
-        self.end_chunk(b"").await
+    pub(crate) fn flush(&mut self) -> impl Future<Output = Result<(), Closed>> {
+        self.end_chunk(b"")
     }
 
     /// Sends the text in the buffer, and `after`, which is at most the end of a chunked body.

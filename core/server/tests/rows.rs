@@ -213,6 +213,10 @@ fn a_binary_recording_as_csv() {
     }
     let memory = Memory::default();
     memory.file("/LOG00012.BIN", &recording("x").bytes);
+    assert_eq!(
+        get(&memory, "/LOG00012.BIN?format=csv&stream=2").status,
+        404
+    );
     let saved = get(&memory, "/LOG00012.BIN?format=csv&download=1");
     assert_eq!(
         saved.field("Content-Disposition"),

@@ -164,6 +164,10 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         while index < blocks_max && !decoder.columns.is_whole() {
             index = self.decode_piece(wire, file, decoder, index).await?;
         }
+        if decoder.columns.is_whole() {
+            decoder.joiner.restart();
+            self.about(wire, file, decoder).await?;
+        }
         if key != Key::Age(0) {
             let found = self.find(file, decoder, key, index, blocks_max).await?;
             if found > index {
@@ -215,6 +219,7 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
                 Step::Header => header(wire, decoder, payload).await?,
                 Step::Samples(at) => {
                     report_damage(wire, decoder).await?;
+                    report_missing(wire, decoder).await?;
                     samples(wire, decoder, payload, at).await?;
                 }
                 Step::Gap(gap) => {
@@ -226,11 +231,6 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
             if decoder.columns.is_whole() != had_columns {
                 break;
             }
-        }
-        drop(piece);
-        if decoder.columns.is_whole() != had_columns {
-            decoder.joiner.restart();
-            self.about(wire, file, decoder).await?;
         }
         Ok(index)
     }
@@ -354,7 +354,8 @@ async fn samples<C: Read + Write, T: Timer>(
         let number = decoder.joiner.number;
         let line = match decoder.line.take() {
             Some(line) => line,
-            None => begin_row(wire, decoder, number).await?,
+            None if decoder.output == Output::Csv => wire.begin_line(format_args!("")).await?,
+            None => wire.begin_line(format_args!("data: {number},")).await?,
         };
         while let Some(kind) = decoder
             .columns
@@ -382,21 +383,20 @@ async fn samples<C: Read + Write, T: Timer>(
     Ok(())
 }
 
-async fn begin_row<C: Read + Write, T: Timer>(
+/// Sends an event about samples that are missing ahead of those in a block.
+async fn report_missing<C: Read + Write, T: Timer>(
     wire: &mut Wire<'_, C, T>,
     decoder: &mut Decoder,
-    number: u64,
-) -> Result<Line, Closed> {
+) -> Result<(), Closed> {
+    let number = decoder.joiner.number;
     match decoder.output {
-        Output::Csv => return wire.begin_line(format_args!("")).await,
-        Output::Events { next } if number > next => {
+        Output::Events { next } if number > next && decoder.line.is_none() => {
             end_event(wire, next, &mut decoder.rows).await?;
-            lost(wire, next, number, "damaged").await?;
             decoder.output = Output::Events { next: number };
+            lost(wire, next, number, "damaged").await
         }
-        Output::Events { .. } => (),
+        _ => Ok(()),
     }
-    wire.begin_line(format_args!("data: {number},")).await
 }
 
 async fn end_row<C: Read + Write, T: Timer>(

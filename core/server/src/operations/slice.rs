@@ -4,7 +4,7 @@ use super::decode::{Decoder, Key, Output};
 use super::read::{attachment, media_fields};
 use crate::path::name;
 use crate::recording::binary::BlockHead;
-use crate::recording::header::is_header;
+use crate::recording::header::{is_header, value};
 use crate::recording::mark::{self, MARK_BLOCKS};
 use crate::recording::{BLOCK_BYTES, Block};
 use crate::route::{Reading, Slice};
@@ -29,8 +29,14 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         let binary = self.block(file, 0).await?.and_then(|piece| {
             let block = first_block(&piece)?;
             let head = BlockHead::of(block, 0)?;
-            is_header(head.payload(block)).then_some(head.epoch)
+            let text = head.payload(block);
+            let streams = value(text, "streams").and_then(|streams| streams.parse().ok());
+            is_header(text).then_some((head.epoch, streams.unwrap_or(1)))
         });
+        let streams = binary.map_or(1, |(_, streams): (u32, u8)| streams);
+        if slice.stream >= streams {
+            return Err(Refused::new(Status::NotFound, "there is no such stream").into());
+        }
         let has_times = slice.from_ms.is_some() || slice.to_ms.is_some();
         let start = match (binary, slice.from_ms) {
             (None, from_ms) if has_times && bytes > BLOCK => {
@@ -51,7 +57,7 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         wire.body(Length::Unknown).await?;
         if !wire.is_head() {
             match binary {
-                Some(epoch) => {
+                Some((epoch, _)) => {
                     let to_ms = slice.to_ms.unwrap_or(u32::MAX);
                     let mut decoder = Decoder::new(slice.stream, epoch, to_ms, Output::Csv);
                     let from_ms = slice.from_ms.unwrap_or(0);
