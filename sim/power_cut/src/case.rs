@@ -1,5 +1,6 @@
 //! One case, determined by its seed: a card, a device, a power cut, and a judgement of the card afterwards.
 
+use crate::changes::{FileChange, random_changes, repeated};
 use crate::disk::{DirectBlocks, Image};
 use crate::fat;
 use crate::foreign::{Files, Volume};
@@ -190,6 +191,7 @@ impl Scene {
             },
             plans: plans.collect(),
             requests: vec![(70_000_000, Request::Rotate)],
+            changes: Vec::new(),
             faults: FaultSchedule::default(),
             exchange: None,
             write_protected: false,
@@ -220,6 +222,7 @@ impl Scene {
             },
             plans: plans.collect(),
             requests: vec![(40_000_000, Request::Flush)],
+            changes: Vec::new(),
             faults: FaultSchedule::default(),
             exchange: None,
             write_protected: false,
@@ -481,7 +484,7 @@ impl Scene {
             self.setup.clock_hz,
             self.setup.config,
             self.earlier.len(),
-            self.setup.requests
+            (&self.setup.requests, &self.setup.changes)
         )
     }
 }
@@ -664,6 +667,7 @@ fn random_setup(seed: Seed, volume: &Volume, random: &mut Random) -> Setup {
     Setup {
         clock_hz,
         requests: requests.collect(),
+        changes: changes_of(seed, volume),
         config,
         plans,
         faults: FaultSchedule::default(),
@@ -675,12 +679,26 @@ fn random_setup(seed: Seed, volume: &Volume, random: &mut Random) -> Setup {
     }
 }
 
+/// Returns the changes of files in a scene: in every second one, another task changes files.
+fn changes_of(seed: Seed, volume: &Volume) -> Vec<(u64, FileChange)> {
+    let random = &mut seed.stream("changes");
+    let most_bytes = volume.free_bytes.unwrap_or(100_000);
+    match random.below(2) {
+        0 => Vec::new(),
+        _ => random_changes(random, most_bytes),
+    }
+}
+
 /// Returns the setup of the same device for a short further recording, with other samples.
 fn rerun(setup: &Setup, seconds: f64, random: &mut Random) -> Setup {
     let plans = setup.plans.iter().map(|plan| plan.rerun(seconds, random));
+    let plans: Vec<Plan> = plans.collect();
+    // Looks ahead, so that scenes without changes stay the same.
+    let serial = random.clone().next_u64();
     Setup {
-        plans: plans.collect(),
+        plans,
         requests: Vec::new(),
+        changes: repeated(&setup.changes, serial),
         exchange: None,
         faults: FaultSchedule::default(),
         ..setup.clone()

@@ -1,0 +1,139 @@
+//! The files that other tasks change: the states in which a card may hold them.
+
+use crate::changes::{
+    FileChange, SLOTS, Side, Step, identity_of, is_directory, needs_directory, path_of,
+};
+use crate::fat::Listing;
+use crate::foreign::Files;
+use crate::session::Session;
+use cardiograph_recorder::FileError;
+use std::collections::BTreeSet;
+
+/// The uploaded files on a card, each identified by its contents.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct State {
+    has_directory: bool,
+    /// The file under each of the two names of a slot.
+    slots: [[Option<u64>; 2]; SLOTS],
+}
+
+impl State {
+    /// Returns the state after a change, or the error with which it fails.
+    fn after(&self, change: FileChange) -> Result<State, FileError> {
+        let mut state = self.clone();
+        match change {
+            FileChange::MakeDirectory if self.has_directory => return Err(FileError::Exists),
+            FileChange::MakeDirectory => state.has_directory = true,
+            FileChange::Upload(upload) => {
+                state.slots[upload.slot][Side::Old as usize] = Some(upload.identity());
+            }
+            FileChange::Discard(_) => (),
+            FileChange::Rename(slot, from) => {
+                let file = state.slots[slot][from as usize].take();
+                let file = file.ok_or(FileError::NotFound)?;
+                if needs_directory(slot) && !self.has_directory {
+                    return Err(FileError::NotFound);
+                }
+                if let Some(_) = state.slots[slot][from.other() as usize].replace(file) {
+                    return Err(FileError::Exists);
+                }
+            }
+            FileChange::Remove(slot, side) => {
+                let file = state.slots[slot][side as usize].take();
+                file.ok_or(FileError::NotFound)?;
+            }
+        }
+        Ok(state)
+    }
+}
+
+/// All states in which a card may be.
+struct States(BTreeSet<State>);
+
+impl States {
+    /// Adds the results of a step. After a result without doubt, the step was carried out entirely or not at all.
+    fn take(&mut self, step: &Step, may_fail: impl Fn(FileError) -> bool) -> Result<(), String> {
+        let after = |state: &State| state.after(step.change);
+        let states = match step.done {
+            Some((_, Ok(()))) => self.0.iter().filter_map(|it| after(it).ok()).collect(),
+            None if step.begun.is_none() => return Ok(()),
+            Some((_, Err(FileError::Read(_)))) if step.begun.is_none() => return Ok(()),
+            None | Some((_, Err(FileError::Read(_)))) => {
+                let carried_out = self.0.iter().filter_map(|it| after(it).ok());
+                carried_out.chain(self.0.iter().cloned()).collect()
+            }
+            Some((_, Err(error))) => {
+                let fails = |state: &&State| may_fail(error) || after(state) == Err(error);
+                let states: BTreeSet<State> = self.0.iter().filter(fails).cloned().collect();
+                states
+            }
+        };
+        if states.is_empty() {
+            return Err(format!("{step:?} cannot follow {:?}", self.0));
+        }
+        self.0 = states;
+        Ok(())
+    }
+}
+
+/// Number of uploaded files on a card, and of changes that a power cut interrupted.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Changed {
+    /// Files.
+    pub files: u64,
+    /// Interrupted changes.
+    pub interrupted: u64,
+}
+
+/// Removes the uploaded files from the files of a card after checking that each is whole, and that all changes
+/// that were reported done are there.
+///
+/// # Errors
+/// The first violation.
+pub fn judge(
+    sessions: &[Session],
+    card: usize,
+    is_roomy: bool,
+    listing: &Listing,
+    files: &mut Files,
+) -> Result<Changed, String> {
+    let on_card = |session: &&Session| session.card_of_changes() == card;
+    let mut states = States(BTreeSet::from([State::default()]));
+    let mut changed = Changed::default();
+    for session in sessions.iter().filter(on_card) {
+        // Faults may occur between the steps of a change.
+        let may_fail = |error| session.has_faults || error == FileError::Full && !is_roomy;
+        for step in &session.steps {
+            states.take(step, may_fail)?;
+            let is_interrupted = step.begun.is_some() && step.done.is_none();
+            changed.interrupted += u64::from(is_interrupted);
+        }
+    }
+    let found = found(listing, files);
+    changed.files = found.slots.iter().flatten().flatten().count() as u64;
+    match states.0.contains(&found) {
+        true => Ok(changed),
+        false => {
+            let last: Vec<_> = sessions.iter().flat_map(|it| &it.steps).collect();
+            Err(format!(
+                "the uploaded files are {found:?}, expected one of {:?} after {last:?}",
+                states.0
+            ))
+        }
+    }
+}
+
+/// Removes the uploaded files from the files of a card, and returns their state.
+fn found(listing: &Listing, files: &mut Files) -> State {
+    let mut state = State {
+        has_directory: listing.keys().any(|name| is_directory(name)),
+        ..State::default()
+    };
+    for (slot, names) in state.slots.iter_mut().enumerate() {
+        for side in [Side::Old, Side::New] {
+            let contents = files.remove(&path_of(slot, side));
+            names[side as usize] = contents.map(|contents| identity_of(slot, &contents));
+        }
+    }
+    state
+}
