@@ -39,12 +39,19 @@ pub enum FileChange {
     MakeDirectory,
     /// Upload a file, or replace the one of this slot.
     Upload(Upload),
-    /// Begin an upload and discard it.
+    /// Begin an upload and discard it, or abandon it if its length is not announced.
     Discard(Upload),
     /// Rename the file of a slot from this name to the other.
     Rename(usize, Side),
     /// Remove the file of a slot with this name.
     Remove(usize, Side),
+}
+
+impl FileChange {
+    /// Returns true if the change leaves an upload to the recorder to be discarded later.
+    pub fn abandons_upload(&self) -> bool {
+        matches!(self, FileChange::Discard(upload) if !upload.is_announced)
+    }
 }
 
 /// A file to be uploaded.
@@ -148,6 +155,37 @@ pub fn random_changes(random: &mut Random, most_bytes: u64) -> Vec<(u64, FileCha
         push(random, change);
     }
     changes
+}
+
+/// Returns changes of every kind, among them some that fail, each with its delay after the previous one, in ns.
+pub fn all_kinds() -> Vec<(u64, FileChange)> {
+    let upload = |slot, bytes, is_announced| Upload {
+        slot,
+        serial: bytes as u64,
+        bytes,
+        is_announced,
+    };
+    let changes = [
+        FileChange::MakeDirectory,
+        FileChange::Upload(upload(0, 3000, true)),
+        FileChange::Upload(upload(1, 20_000, false)),
+        FileChange::Rename(1, Side::Old),
+        FileChange::Rename(0, Side::Old),
+        FileChange::Upload(upload(0, 6001, true)),
+        // Something has this name.
+        FileChange::Rename(0, Side::Old),
+        FileChange::Upload(upload(0, 1200, false)),
+        FileChange::Upload(upload(2, 0, false)),
+        FileChange::Discard(upload(2, 5000, false)),
+        FileChange::Remove(0, Side::Old),
+        FileChange::Rename(0, Side::New),
+        FileChange::Upload(upload(1, 9000, true)),
+        FileChange::Remove(1, Side::New),
+        FileChange::Rename(1, Side::Old),
+        // Nothing has this name any more.
+        FileChange::Remove(1, Side::Old),
+    ];
+    changes.map(|change| (1_000_000, change)).to_vec()
 }
 
 fn random_change(random: &mut Random, most_bytes: u64) -> FileChange {

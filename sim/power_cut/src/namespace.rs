@@ -137,3 +137,92 @@ fn found(listing: &Listing, files: &mut Files) -> State {
     }
     state
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Changed, judge};
+    use crate::changes::{FileChange, Side, Step, Upload, path_of};
+    use crate::fat::Listing;
+    use crate::foreign::Files;
+    use crate::session::Session;
+    use cardiograph_recorder::FileError;
+
+    const UPLOAD: Upload = Upload {
+        slot: 0,
+        serial: 1,
+        bytes: 1000,
+        is_announced: true,
+    };
+
+    fn step(change: FileChange, result: Option<Result<(), FileError>>) -> Step {
+        Step {
+            change,
+            begun: Some(1),
+            done: result.map(|result| (2, result)),
+        }
+    }
+
+    /// Judges a card with uploads of slot 0 under these names.
+    fn judged(steps: &[Step], files: &[(Side, Vec<u8>)]) -> Result<Changed, String> {
+        let mut session = Session::of_recovery([]);
+        session.steps = steps.to_vec();
+        let files = files
+            .iter()
+            .map(|(side, bytes)| (path_of(0, *side), bytes.clone()));
+        judge(
+            &[session],
+            0,
+            true,
+            &Listing::new(),
+            &mut files.collect::<Files>(),
+        )
+    }
+
+    #[test]
+    fn an_interrupted_upload_is_whole_or_absent() {
+        let steps = [step(FileChange::Upload(UPLOAD), None)];
+        let whole = UPLOAD.contents();
+        assert!(judged(&steps, &[]).is_ok());
+        assert!(judged(&steps, &[(Side::Old, whole.clone())]).is_ok());
+        assert!(judged(&steps, &[(Side::Old, whole[..999].to_vec())]).is_err());
+        assert!(judged(&steps, &[(Side::New, whole.clone())]).is_err());
+        let mut damaged = whole;
+        damaged[500] ^= 1;
+        assert!(judged(&steps, &[(Side::Old, damaged)]).is_err());
+        // Nothing has a name before it is requested.
+        let step = Step {
+            begun: None,
+            ..steps[0]
+        };
+        assert!(judged(&[step], &[(Side::Old, UPLOAD.contents())]).is_err());
+    }
+
+    #[test]
+    fn a_renamed_file_has_exactly_one_name() {
+        let upload = step(FileChange::Upload(UPLOAD), Some(Ok(())));
+        let rename = FileChange::Rename(0, Side::Old);
+        let [old, new] = [Side::Old, Side::New].map(|side| (side, UPLOAD.contents()));
+        for (result, holds) in [
+            (None, [false, true, true]),
+            (Some(Ok(())), [false, false, true]),
+        ] {
+            let steps = [upload, step(rename, result)];
+            let files: [&[_]; 3] = [&[], &[old.clone()], &[new.clone()]];
+            let are_right = files.map(|files| judged(&steps, files).is_ok());
+            assert_eq!(are_right, holds, "{result:?}");
+            assert!(judged(&steps, &[old.clone(), new.clone()]).is_err());
+        }
+    }
+
+    #[test]
+    fn a_change_fails_only_for_a_reason() {
+        let remove = FileChange::Remove(0, Side::Old);
+        let upload = step(FileChange::Upload(UPLOAD), Some(Ok(())));
+        let missing = step(remove, Some(Err(FileError::NotFound)));
+        assert!(judged(&[missing], &[]).is_ok());
+        assert!(judged(&[upload, missing], &[(Side::Old, UPLOAD.contents())]).is_err());
+        assert!(judged(&[step(remove, Some(Ok(())))], &[]).is_err());
+        let full = step(FileChange::Upload(UPLOAD), Some(Err(FileError::Full)));
+        assert!(judged(&[full], &[]).is_err());
+    }
+}

@@ -252,11 +252,15 @@ impl Session {
 
     /// Returns true if the session may have left an upload that is neither committed nor discarded.
     pub fn may_leave_upload(&self) -> bool {
-        let is_open = |step: &Step| {
+        self.steps.iter().fold(false, |is_left, step| {
+            let abandons = step.change.abandons_upload();
             let is_upload = matches!(step.change, FileChange::Upload(_) | FileChange::Discard(_));
-            is_upload && !matches!(step.done, Some((_, Ok(()))))
-        };
-        self.steps.iter().any(is_open)
+            match step.done {
+                // A change waits until abandoned uploads are discarded.
+                Some((_, Ok(()))) => abandons,
+                _ => is_left || is_upload,
+            }
+        })
     }
 
     /// Returns the byte at which the first file was opened: samples begin there or later.
