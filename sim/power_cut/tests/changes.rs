@@ -49,7 +49,7 @@ fn changes_in_random_scenes_are_whole_or_absent() {
     let mut total = Outcome::default();
     let scenes =
         (1000..).filter(|number| !Scene::random(*number).unwrap().setup.changes.is_empty());
-    for number in scenes.take(20) {
+    for number in scenes.take(10) {
         let first = number * CASES_PER_SCENE;
         let judged = run_scene(number, first..first + CASES_PER_SCENE, |seed, result| {
             total += result.unwrap_or_else(|why| panic!("seed {seed}: {why}"));
@@ -57,6 +57,6 @@ fn changes_in_random_scenes_are_whole_or_absent() {
         judged.unwrap_or_else(|why| panic!("scene {number}: {why}"));
     }
     println!("{total:?}");
-    assert!(total.found.uploads > 50, "{total:?}");
-    assert!(total.found.interrupted > 80, "{total:?}");
+    assert!(total.found.uploads > 20, "{total:?}");
+    assert!(total.found.interrupted > 60, "{total:?}");
 }
