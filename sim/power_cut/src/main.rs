@@ -27,7 +27,7 @@ enum Task {
     Cases(Range<u64>),
     /// Cases with these seeds, in batches that are recorded in the ledger when they are finished.
     Batches(Range<u64>),
-    /// Every cut of two short recordings, and every second cut after one in this many first cuts.
+    /// Every cut of three short recordings, and every second cut after one in this many first cuts.
     EveryWrite(u64),
 }
 
@@ -197,7 +197,12 @@ fn every_write(every: u64, threads: usize) -> Tally {
     let tally = Mutex::new(Tally::default());
     let with_command =
         |why| format!("{why}\n  to repeat: cargo xtask power-cut --every-write {every}\n");
-    for (name, scene) in [("short", Scene::short()), ("shared", Scene::shared())] {
+    let scenes = [
+        ("short", Scene::short()),
+        ("shared", Scene::shared()),
+        ("changing", Scene::changing(true)),
+    ];
+    for (name, scene) in scenes {
         let prepared = scene.and_then(|scene| {
             let reference = scene.reference_run()?;
             Ok((scene, Arc::new(reference)))
