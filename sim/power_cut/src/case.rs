@@ -510,13 +510,14 @@ impl Scene {
         });
         let streams: String = streams.collect();
         format!(
-            "{}, {:?}, {} Hz, {:?}, {} earlier recordings, {:?}{streams}",
+            "{}, {:?}, {} Hz, {:?}, {} earlier recordings, {:?}, changes {:?}{streams}",
             self.profile.about,
             self.volume,
             self.setup.clock_hz,
             self.setup.config,
             self.earlier.len(),
-            (&self.setup.requests, &self.setup.changes)
+            self.setup.requests,
+            self.setup.changes
         )
     }
 }

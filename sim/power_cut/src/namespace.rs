@@ -34,7 +34,8 @@ impl State {
                 if needs_directory(slot) && !self.has_directory {
                     return Err(FileError::NotFound);
                 }
-                if let Some(_) = state.slots[slot][from.other() as usize].replace(file) {
+                let other = &mut state.slots[slot][from.other() as usize];
+                if other.replace(file).is_some() {
                     return Err(FileError::Exists);
                 }
             }
@@ -54,7 +55,7 @@ impl States {
     /// Adds the results of a step. After a result without doubt, the step was carried out entirely or not at all.
     fn take(&mut self, step: &Step, may_fail: impl Fn(FileError) -> bool) -> Result<(), String> {
         let after = |state: &State| state.after(step.change);
-        let states = match step.done {
+        let states: BTreeSet<State> = match step.done {
             Some((_, Ok(()))) => self.0.iter().filter_map(|it| after(it).ok()).collect(),
             None if step.begun.is_none() => return Ok(()),
             Some((_, Err(FileError::Read(_)))) if step.begun.is_none() => return Ok(()),
@@ -64,8 +65,7 @@ impl States {
             }
             Some((_, Err(error))) => {
                 let fails = |state: &&State| may_fail(error) || after(state) == Err(error);
-                let states: BTreeSet<State> = self.0.iter().filter(fails).cloned().collect();
-                states
+                self.0.iter().filter(fails).cloned().collect()
             }
         };
         if states.is_empty() {
@@ -146,6 +146,7 @@ mod tests {
     use crate::foreign::Files;
     use crate::session::Session;
     use cardiograph_recorder::FileError;
+    use std::slice::from_ref;
 
     const UPLOAD: Upload = Upload {
         slot: 0,
@@ -207,7 +208,7 @@ mod tests {
             (Some(Ok(())), [false, false, true]),
         ] {
             let steps = [upload, step(rename, result)];
-            let files: [&[_]; 3] = [&[], &[old.clone()], &[new.clone()]];
+            let files: [&[_]; 3] = [&[], from_ref(&old), from_ref(&new)];
             let are_right = files.map(|files| judged(&steps, files).is_ok());
             assert_eq!(are_right, holds, "{result:?}");
             assert!(judged(&steps, &[old.clone(), new.clone()]).is_err());
