@@ -26,7 +26,9 @@ pub struct ServedSetup<'a, const N: usize> {
     pub link: Link,
     /// Socket buffers of both ends, and the addresses.
     pub network: NetConfig,
-    /// Path that the client downloads again and again; without one there is no client.
+    /// Requests that the client sends first, each over its own connection.
+    pub requests: Vec<Vec<u8>>,
+    /// Path that the client then downloads again and again.
     pub path: Option<String>,
     /// Seed of the device.
     pub seed: Seed,
@@ -60,7 +62,9 @@ pub struct Served<const N: usize> {
     pub streams: [StreamSummary; N],
     /// Samples pushed by each stream.
     pub pushed: [u64; N],
-    /// What the client received.
+    /// Answers to the client's requests, heads included.
+    pub answers: Vec<Vec<u8>>,
+    /// What the client downloaded.
     pub downloaded: Downloaded,
     /// Cost of the reads on the card.
     pub reads: ReadTally,
@@ -94,13 +98,14 @@ pub fn serve_while_recording<const N: usize>(
     device.read_buffers = setup.read_buffers;
     let downloaded = Rc::new(RefCell::new(Downloaded::default()));
     let reads = Rc::new(Cell::new(ReadTally::default()));
+    let answers = Rc::new(RefCell::new(Vec::new()));
     let (link, network, path) = (setup.link, setup.network, setup.path);
-    let (seen, tally) = (downloaded.clone(), reads.clone());
+    let (seen, tally, answered) = (downloaded.clone(), reads.clone(), answers.clone());
+    let requests = setup.requests;
     let logged = device.log(
         setup.streams,
         |_, _| (),
         move |control, desk, world| {
-            let path = path?;
             Some(Box::pin(async move {
                 while !control.is_ready() {
                     world.sleep_ns(1_000_000).await;
@@ -118,7 +123,7 @@ pub fn serve_while_recording<const N: usize>(
                 let timer = WorldTimer(world.clone());
                 let config = Config {
                     names: &[],
-                    is_read_only: true,
+                    is_read_only: false,
                     basic_auth: None,
                     secret: 0,
                     event_streams_max: 1,
@@ -133,6 +138,16 @@ pub fn serve_while_recording<const N: usize>(
                     }
                 };
                 let client_task = async {
+                    for request in requests {
+                        let answer = match client.connect(server.endpoint(80)).await {
+                            Ok(mut socket) => answer_to(&mut socket, &request).await,
+                            Err(error) => format!("{error:?}").into_bytes(),
+                        };
+                        answered.borrow_mut().push(answer);
+                    }
+                    let Some(path) = path else {
+                        return std::future::pending().await;
+                    };
                     loop {
                         let Ok(mut socket) = client.connect(server.endpoint(80)).await else {
                             seen.borrow_mut().failures.push("cannot connect".into());
@@ -156,6 +171,7 @@ pub fn serve_while_recording<const N: usize>(
     Ok(Served {
         streams,
         pushed: logged.pushed,
+        answers: answers.take(),
         downloaded: downloaded.take(),
         reads: reads.get(),
         ns: logged.ended_ns - logged.started_ns.unwrap_or(0),
@@ -174,6 +190,18 @@ async fn both(one: impl Future<Output = ()>, other: impl Future<Output = ()>) {
         }
     })
     .await;
+}
+
+/// Sends a request and returns everything that the server sends until it closes the connection.
+async fn answer_to(socket: &mut Socket, request: &[u8]) -> Vec<u8> {
+    if let Err(error) = socket.write_all(request).await {
+        return format!("{error:?}").into_bytes();
+    }
+    let (mut answer, mut piece) = (Vec::new(), vec![0; 16_384]);
+    while let Ok(bytes @ 1..) = socket.read(&mut piece).await {
+        answer.extend_from_slice(&piece[..bytes]);
+    }
+    answer
 }
 
 /// Downloads a path again and again over one connection, until the connection ends.
