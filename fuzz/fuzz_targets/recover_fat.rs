@@ -1,9 +1,9 @@
-//! A small FAT card with unfinished recordings and arbitrary changes: recovery must terminate without a
-//! panic, and must not write past the end of the card.
+//! A small FAT card with unfinished recordings and arbitrary changes: recovery must terminate without a panic,
+//! and must not write past the end of the card.
 //!
-//! Every six bytes are one change: bit 0 of the first byte requests that the journal's checksums be
-//! corrected afterwards; then follow which of the non-empty blocks to change, which byte of it, and the new
-//! value.
+//! Every six bytes of input describe one change: a flag byte, the index of a non-empty block, the offset of a
+//! byte in it, and the new value. If bit 0 of the flags is set and the block belongs to the journal, its
+//! checksum is corrected afterwards.
 
 #![no_main]
 
@@ -21,9 +21,9 @@ mod crc {
 
 type Block = [u8; 512];
 
-/// Just enough clusters for FAT16.
+/// Blocks of the card: just enough clusters for FAT16.
 const BLOCKS: u32 = 4300;
-/// Recovering these few files takes fewer reads and writes.
+/// Limit of reads and writes, far above the number that recovery of these few files takes.
 const STEPS_MAX: u32 = 1_000_000;
 
 /// A card that stores changes separately from its initial contents.

@@ -18,7 +18,7 @@ const FSCK: &str = "/usr/sbin/fsck.fat";
 
 /// Longest run of QEMU, in s; normally it takes a few.
 const QEMU_S_MAX: &str = "120";
-/// First block and least number of blocks that the firmware writes: see `firmware/lm3s6965/src/card.rs`.
+/// First block and minimum number of blocks that the firmware writes: see `firmware/lm3s6965/src/card.rs`.
 const START: usize = 80 << 10;
 const BLOCKS_MIN: u32 = 513;
 

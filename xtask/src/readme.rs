@@ -7,7 +7,7 @@ use crate::run::{root, target};
 use std::path::Path;
 use std::process::Command;
 
-/// Commands that are not run: the one that runs this check, and another one that it runs as well.
+/// Commands that are not run: `cargo xtask test` runs this check, and the firmware tests as well.
 const SKIPPED: [&str; 2] = ["cargo xtask test", "cargo xtask firmware"];
 
 /// Runs the commands; returns their number.

@@ -72,8 +72,8 @@ impl<Bus: SpiBus, Pin: OutputPin, Delay: DelayNs, Clock: SetClock<Bus>>
     async fn is_version_2(&mut self) -> Result<bool, TransportError<Bus, Pin>> {
         let mut r1 = self.command(8, INTERFACE).await?;
         if r1 == R1_IDLE | R1_ILLEGAL_COMMAND {
-            // Ask twice: a corrupted response must not make a version 2 card pass for version 1, because
-            // ACMD41 without the high-capacity bit never gets it ready.
+            // CMD8 is sent twice: if a corrupted response made a version 2 card pass for version 1,
+            // ACMD41 without the high-capacity bit would never initialise it.
             r1 = self.command(8, INTERFACE).await?;
         }
         if r1 == R1_IDLE | R1_ILLEGAL_COMMAND {

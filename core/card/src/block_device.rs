@@ -1,4 +1,4 @@
-//! The block device interface, for hosts that access a card in another way than over SPI.
+//! The block device interface. Hosts that access a card other than over SPI implement it themselves.
 
 use crate::transport::TransportError;
 use crate::{Block, Card, SetClock, WriteError};
@@ -12,7 +12,7 @@ use embedded_hal_async::spi::SpiBus;
 /// All implementations follow the same rules: the blocks of a stream are durable when
 /// [`end`](BlockDevice::end) returns; a future may be dropped at any point, and the next call finds a
 /// usable card.
-// Executors are single-threaded here: whether the futures are Send is up to the implementation.
+// No `Send` bound on the futures: the executors are single-threaded, and each implementation decides.
 #[allow(async_fn_in_trait)]
 pub trait BlockDevice {
     /// Error of the device.

@@ -110,8 +110,8 @@ impl<Bus: SpiBus, Pin: OutputPin, Delay: DelayNs, Clock: SetClock<Bus>>
         Ok(())
     }
 
-    /// Reads consecutive blocks. An open stream is stopped first, which makes its blocks durable; its next
-    /// block reopens it.
+    /// Reads consecutive blocks. Stops an open stream first, which makes its blocks durable; the next
+    /// [`push`](Card::push) reopens it.
     ///
     /// # Errors
     /// [`Error::OutOfRange`], [`Error::NotReady`], [`Error::ReadFailed`], or the last error once

@@ -40,9 +40,9 @@
 //!
 //! Before a transaction starts, the state is set to `Unknown`; only after its end has been observed does
 //! the state say what the card is doing. A future may therefore be dropped at any point: the next call
-//! first finishes or aborts the interrupted transaction, then runs its own. A task that owns the card and
-//! serves the requests of others does not depend on this. No transaction is open during a busy wait, so
-//! dropping [`Card::push`] there costs nothing.
+//! first finishes or aborts the interrupted transaction, then runs its own. If one task owns the card and
+//! serves the requests of all others, no future is ever dropped, and this is not needed. No transaction is
+//! open during a busy wait, so dropping [`Card::push`] there costs nothing.
 //!
 //! The driver never initialises a card on its own after it stopped responding, because it may be a
 //! different card: every call fails with [`Error::NotReady`] until [`Card::acquire`].

@@ -8,7 +8,7 @@ pub const CLOCK_HZ: u32 = 25_000_000;
 pub(crate) const POWER_UP_BYTES: usize = 10;
 const _: () = assert!(8 * POWER_UP_BYTES >= 74);
 
-/// Most filler bytes before a response (NCR of 7.5.4).
+/// Maximum number of filler bytes before a response (NCR of 7.5.4).
 pub(crate) const NCR_BYTES_MAX: u32 = 8;
 
 /// Longest busy time tolerated, in ns. The specification allows 250 ms, and 500 ms for some cards
@@ -43,15 +43,15 @@ pub(crate) const PAUSE_DIVISOR: u32 = 8;
 /// Without budget, a pause may still be the wait so far divided by this: it overshoots by less than half a
 /// percent and leaves the processor to other tasks.
 pub(crate) const LONG_WAIT_DIVISOR: u32 = 256;
-/// Waits longer than this, in ns, are stalls. They are rare, so that the time beyond this may be overshot
-/// by a larger fraction.
+/// Waits longer than this, in ns, are stalls. Stalls are rare, so past this point the pauses may be a
+/// larger fraction of the wait.
 pub(crate) const STALL_NS: u32 = 10_000_000;
-/// Divisor of the time beyond `STALL_NS` for the longest pause.
+/// In a stall, a pause may be the time beyond `STALL_NS` divided by this.
 pub(crate) const STALL_DIVISOR: u32 = 32;
 /// Longest pause, in ns: negligible against the long busy times in which it occurs.
 pub(crate) const PAUSE_NS_MAX: u32 = 1_000_000;
 
-// Each block loses at most a pause, a poll and its budget increment: 98 % of the bus time remain.
+// Each block loses at most a pause, a poll and its budget increment, so 98 % of the bus time remains.
 const _: () = assert!(
     100 * STREAM_BLOCK_BYTES
         >= 98 * (STREAM_BLOCK_BYTES + PAUSE_BYTES_MIN + 1 + BUDGET_BYTES_PER_BLOCK)

@@ -12,7 +12,7 @@ use embedded_hal::digital::{self, OutputPin};
 use embedded_hal_async::delay::DelayNs;
 use embedded_hal_async::spi::{self, SpiBus};
 
-/// Sent while receiving. Not left to `SpiBus::read`, which may send any value.
+/// Byte sent while receiving. `SpiBus::read` may send any value, so the driver does not use it.
 const FILLER: u8 = 0xFF;
 const BUSY: u8 = 0;
 /// Starts a block of any command other than CMD25 (7.3.3.2).
@@ -30,7 +30,7 @@ pub(crate) const R1_ILLEGAL_COMMAND: u8 = 1 << 2;
 /// R1: the checksum of the command is wrong.
 pub(crate) const R1_CRC_ERROR: u8 = 1 << 3;
 
-/// Error of an operation on this bus and pin.
+/// Driver error with the error types of this bus and pin.
 pub(crate) type TransportError<Bus, Pin> =
     Error<<Bus as spi::ErrorType>::Error, <Pin as digital::ErrorType>::Error>;
 
@@ -40,7 +40,8 @@ pub(crate) struct Transport<Bus, Pin, Delay, Clock> {
     pub(crate) delay: Delay,
     clock: Clock,
     byte_ns: u32,
-    /// Time that pauses may overshoot beyond the shortest one; each block of a stream adds to it.
+    /// Budget for overshooting the end of busy, in ns, which limits the pauses. Each block of a stream
+    /// adds to it, and each wait subtracts its last pause.
     budget_ns: u32,
 }
 
@@ -173,7 +174,7 @@ impl<Bus: SpiBus, Pin: OutputPin, Delay: DelayNs, Clock: SetClock<Bus>>
     pub(crate) async fn status(&mut self) -> Result<u8, TransportError<Bus, Pin>> {
         self.command_ok(13, 0).await?;
         match self.read_byte().await? {
-            // Not a status: the card lost power, or the byte taken for R1 was not one.
+            // 0xFF is not a status: the card lost power, or the byte read as R1 was something else.
             FILLER => Err(Error::NoCard),
             status => Ok(status),
         }
@@ -267,9 +268,9 @@ impl<Bus: SpiBus, Pin: OutputPin, Delay: DelayNs, Clock: SetClock<Bus>>
         Ok(None)
     }
 
-    /// Returns the next pause after a wait of `waited_ns`. Busy may end during the last pause, which is
-    /// then the overshoot: a pause is limited to a fraction of the wait so far and to the budget earned by
-    /// previous blocks.
+    /// Returns the next pause, in ns, after a wait of `waited_ns`. If busy ends at the start of a
+    /// pause, the whole pause is overshoot. A pause is therefore limited to the budget earned by
+    /// previous blocks or to a fraction of the wait so far, whichever is larger.
     fn pause_ns(&self, waited_ns: u32) -> u32 {
         let shortest_ns = self
             .byte_ns

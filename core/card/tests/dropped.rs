@@ -14,7 +14,7 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-/// Bytes transferred between two polls: a dropped transfer stops part of the way.
+/// Bytes transferred between two polls; a dropped transfer therefore stops part of the way.
 const PIECE_BYTES: usize = 100;
 
 /// Yields to the caller once.
@@ -88,7 +88,7 @@ fn driver(wire: &Wire) -> Driver {
     )
 }
 
-/// Polls at most this often, then drops the future; returns its output if it completed.
+/// Polls a future at most `polls` times, then drops it; returns its output if it completed.
 fn polls<T>(future: impl Future<Output = T>, polls: u64) -> Option<T> {
     let mut future = pin!(future);
     let mut context = Context::from_waker(Waker::noop());
@@ -113,7 +113,7 @@ fn stored(wire: &Wire, block: u32) -> Block {
 }
 
 /// Asserts that blocks in the range hold the old or the new version and all others the old one; returns
-/// whether all are new.
+/// true if all blocks in the range are new.
 fn check(wire: &Wire, new: std::ops::Range<u32>, version: u8, polls: u64) -> bool {
     let mut is_new = true;
     for block in 0..BLOCKS {

@@ -46,7 +46,7 @@ fn now_ns(rig: &Rig) -> u64 {
     rig.wire.card().clock().now_ns()
 }
 
-/// Clocks bytes until the fault injected at this one has happened.
+/// Clocks filler bytes past the given byte, so that the fault injected there has happened.
 fn pass(rig: &Rig, byte: u64) {
     let mut card = rig.wire.card();
     card.select(false);

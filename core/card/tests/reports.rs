@@ -13,7 +13,7 @@ use std::cell::RefCell;
 use std::convert::Infallible;
 use std::rc::Rc;
 
-/// Card ECC failed (7.3.2.3).
+/// Error bit of R2: card ECC failed (7.3.2.3).
 const ECC_FAILED: u8 = 1 << 2;
 
 /// Altered reports, last first; each is used once.
@@ -179,7 +179,7 @@ fn a_card_that_counts_more_blocks_than_sent_wrote_only_those_sent() {
     alterations.borrow_mut().written = vec![9];
     done(driver.end()).unwrap();
     assert_eq!(alterations.borrow().written, []);
-    // The surplus does not offset a block that is missing later.
+    // The surplus in this count does not offset a block that is missing in a later one.
     done(driver.begin(20, 4)).unwrap();
     done(driver.push(&data(1, 20))).unwrap();
     alterations.borrow_mut().written = vec![0];

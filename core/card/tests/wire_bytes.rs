@@ -52,7 +52,8 @@ fn another_driver_reads_what_was_written() {
     for (block, read) in (100..).zip(&blocks) {
         assert!(read.contents == data(3, block));
     }
-    // The reverse direction; this driver takes the card over in the state the other one left it in.
+    // The reverse direction: embedded-sdmmc writes, and this driver reads after initialising the card
+    // again.
     let contents = data(4, 7);
     let block = embedded_sdmmc::Block { contents };
     card.write(&[block.clone(), block], BlockIdx(7)).unwrap();
@@ -219,7 +220,7 @@ fn other_tasks_run_while_the_card_is_busy() {
     ticks.set(0);
     let block = [data(1, 5)];
     world.block_on(driver.write(5, &block)).unwrap().unwrap();
-    // One tick per 100 us, as punctual as the shortest poll interval.
+    // 2500 ticks of 100 us would be ideal: polling hardly delays the other task.
     assert!(ticks.get() >= 2_490, "{} ticks", ticks.get());
     assert!(rig.stored(5) == data(1, 5));
 }

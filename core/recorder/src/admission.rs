@@ -45,7 +45,8 @@ impl Cost {
 #[derive(Clone, Copy)]
 pub(crate) struct Rate {
     bytes_per_s: u32,
-    since_us: u64,
+    /// Time of the last observation, in us modulo 2^32.
+    since_us: u32,
     head: u32,
 }
 
@@ -61,14 +62,14 @@ impl Rate {
     /// Updates the rate, given that `head` bytes (modulo 2^32) have been pushed by now. Rises apply at once,
     /// falls gradually.
     pub(crate) fn observe(&mut self, now_us: u64, head: u32) {
-        let us = now_us.saturating_sub(self.since_us);
+        let us = u64::from((now_us as u32).wrapping_sub(self.since_us));
         if us < RATE_US {
             return;
         }
         let bytes = u64::from(head.wrapping_sub(self.head));
         let rate = u32::try_from(bytes.saturating_mul(1_000_000) / us).unwrap_or(u32::MAX);
         self.bytes_per_s = rate.max(self.bytes_per_s - self.bytes_per_s / 8);
-        self.since_us = now_us;
+        self.since_us = now_us as u32;
         self.head = head;
     }
 
@@ -94,7 +95,7 @@ pub(crate) struct Costs {
     step_longest_us: u32,
     /// Cost of a read requested by another task.
     pub(crate) read: Cost,
-    /// Longest latency of one block, in us.
+    /// Longest latency of one block, or the declared stall if that is longer, in us.
     pub(crate) longest_us: u32,
     /// Blocks written, and their total latency.
     blocks: u64,
@@ -102,12 +103,13 @@ pub(crate) struct Costs {
 }
 
 impl Costs {
-    pub(crate) const fn new() -> Costs {
+    /// Returns the costs of a card about which nothing is known but the stall that it may have.
+    pub(crate) const fn new(stall_budget_us: u32) -> Costs {
         Costs {
             commit: Cost::new(),
             step_longest_us: 0,
             read: Cost::new(),
-            longest_us: 0,
+            longest_us: stall_budget_us,
             blocks: 0,
             blocks_us: 0,
         }

@@ -43,7 +43,7 @@ pub(crate) enum Done {
     /// The recording that was closed, if any of it was durable.
     Recovered(Option<FileRecord>),
     Reserved(u8, Reserved),
-    Named,
+    Named(FileId),
     Closed(u8),
     Discarded(u8),
     /// The recording that was removed, if there was one.
@@ -79,7 +79,7 @@ pub(crate) async fn execute<'s, V: Volume<Port<'s>>>(
         }
         Order::Name(slot, id, session) => {
             volume.name(card, *slot, *id, session.as_str()).await?;
-            Ok(Done::Named)
+            Ok(Done::Named(*id))
         }
         // Files in which nothing became durable are discarded, not closed.
         Order::Close(track, slot, record) => {

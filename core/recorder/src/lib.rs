@@ -128,6 +128,7 @@ mod event;
 mod fat;
 mod format;
 mod gap;
+mod guest;
 mod jobs;
 mod limits;
 mod plan;
@@ -153,10 +154,14 @@ pub use fat::{
 };
 pub use format::{Column, DECIMALS_MAX, Format, Kind, MAGOD2, Schema};
 pub use gap::{Cause, Gap};
+pub use guest::{
+    CardBytes, CardFile, CardFiles, FileError, FileSystem, ListedFile, Listing, RecordingPosition,
+    Unfinished,
+};
 pub use limits::{
     COLUMNS_MAX, LINE_BYTES_MAX, RING_BYTES_MIN, SAMPLE_BYTES_MAX, SCHEMAS_MAX, STREAMS_MAX,
 };
-pub use reads::{ReadDesk, ReadFailed, ReadTally};
+pub use reads::{Lent, READ_BUFFERS_MAX, ReadClass, ReadDesk, ReadError, ReadTally};
 pub use recorder::{Config, Parts, Recorder, WhenFull};
 pub use recover::{Recovered, find_end, recover};
 pub use ring::{Consumer, Producer, PushError, RING_BYTES_MAX, Ring};

@@ -11,6 +11,8 @@ use cardiograph_card::BLOCK_BYTES;
 /// to copy the beginning of that page elsewhere and collect the garbage later.
 pub(crate) const MARK_BLOCKS: u32 = 64;
 const _: () = assert!(MARK_BLOCKS.is_power_of_two());
+/// Length of a flash page, in blocks: a write that stops within one costs the card a copy.
+const PAGE_BLOCKS: u32 = 64;
 /// Fraction of the durability window (1/n) that a checkpoint may wait for the end of a page.
 pub(crate) const STEP_PART: u64 = 4;
 
@@ -61,6 +63,8 @@ pub(crate) struct Limits {
     pub(crate) file_blocks_min: u32,
     /// Maximum number of unfinished files of all tracks.
     pub(crate) files_max: u8,
+    /// Length of a flash page in blocks, aligned to the card's block 0.
+    pub(crate) page_blocks: u32,
 }
 
 impl Limits {
@@ -68,6 +72,7 @@ impl Limits {
     pub(crate) const PRODUCT: Limits = Limits {
         file_blocks_min: FILE_BLOCKS_MIN,
         files_max: crate::RESERVED_MAX as u8,
+        page_blocks: PAGE_BLOCKS,
     };
 
     /// Returns true if one of `tracks` tracks may prepare another file in addition to the one being written,
@@ -81,6 +86,10 @@ impl Limits {
 pub(crate) const SLEEP_US_MAX: u32 = 2_000;
 /// Shortest sleep, in us.
 pub(crate) const SLEEP_US_MIN: u32 = 20;
+
+/// While writes wait for readers, the recorder looks at the rings at least each time this part (1/n) of their free
+/// space has filled.
+pub(crate) const SLEEP_PART_OF_RING: usize = 16;
 
 /// Interval between two attempts to bring a card back, in us.
 pub(crate) const RETRY_US: u64 = 100_000;

@@ -1,44 +1,100 @@
-//! Reads during a recording: other tasks request them, and the recorder carries them out when its rings can
-//! absorb them.
+//! Reads of other tasks: they request blocks here, and the recorder reads them when its rings can absorb that.
+//!
+//! ```text
+//!   reader ── lend ──> Waiting ──> UnderWay ──> Done ──> Lent ── drop ──> Free
+//!                         │           │ reader dropped
+//!                         │           └───────────> Orphaned ──> Free
+//!                         └── no card, closed, changed ──> Failed ──> Free
+//! ```
+//!
+//! The desk owns the memory, so a read that has begun completes even if its reader was dropped. Blocks are lent,
+//! not copied: a server sends them to the network from there while the next read fills another buffer.
 
-use cardiograph_card::Block;
+use crate::guest::{FileSystem, Table, Unfinished};
+use crate::volume::RESERVED_MAX;
+use cardiograph_card::{BLOCK_BYTES, Block};
 use core::cell::RefCell;
+use core::fmt;
 use core::future::poll_fn;
-use core::task::{Poll, Waker};
+use core::ops::Deref;
+use core::task::{Context, Poll, Waker};
 
-/// A queue for reads during a recording, shared with tasks on the recorder's own thread. The recorder serves
-/// one request at a time.
-///
-/// The desk owns the memory, so a read that has begun completes even if its reader was dropped.
+/// Maximum number of buffers of a desk.
+pub const READ_BUFFERS_MAX: usize = 4;
+/// Maximum number of reads that wait or are under way.
+const REQUESTS_MAX: usize = 8;
+/// A reader counts as active for this long after its last read, in us: between two reads it sends data.
+const ACTIVE_US: u64 = 1_000_000;
+
+/// A queue for reads beside a recording, shared with tasks on the recorder's own thread. The recorder carries
+/// out one read at a time.
 pub struct ReadDesk<'a> {
     inner: RefCell<Inner<'a>>,
 }
 
-/// Maximum number of readers that wait for their turn, not counting the one being served.
-const READERS_WAITING_MAX: usize = 4;
-
 struct Inner<'a> {
-    blocks: Option<&'a mut [Block]>,
-    stage: Stage,
-    /// The recording has ended; no more reads are carried out.
+    /// Free buffers.
+    buffers: [Option<&'a mut [Block]>; READ_BUFFERS_MAX],
+    /// Number of buffers, including those in use.
+    count: usize,
+    slots: [Slot<'a>; REQUESTS_MAX],
+    /// Number of requests so far; orders the requests of a class.
+    tickets: u32,
+    /// No reads are carried out any more.
     is_closed: bool,
-    /// Waker of the reader whose request is being served.
-    reader: Option<Waker>,
-    /// Wakers of queued readers.
-    next: [Option<Waker>; READERS_WAITING_MAX],
-    /// The current request was postponed before, and counted.
+    /// Number of changes so far that may have freed blocks: mounts, and removals of files.
+    generation: u32,
+    /// The generation at the last mount.
+    mounted: u32,
+    /// File system of the mounted card.
+    system: Option<FileSystem>,
+    /// Recordings in progress.
+    unfinished: Table,
+    /// Wakers of tasks that wait for a free request slot.
+    queue: [Option<Waker>; REQUESTS_MAX],
+    /// Waker of the recorder, while it sleeps.
+    recorder: Option<Waker>,
+    /// Time until which readers count as active, in us.
+    active_until_us: u64,
+    /// The next request was postponed before, and counted.
     is_postponed: bool,
     tally: ReadTally,
+}
+
+struct Slot<'a> {
+    stage: Stage,
+    /// The blocks that were read.
+    blocks: Option<&'a mut [Block]>,
+    waker: Option<Waker>,
+}
+
+impl Slot<'_> {
+    const FREE: Self = Slot {
+        stage: Stage::Free,
+        blocks: None,
+        waker: None,
+    };
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Free,
-    Requested(ReadRequest),
+    Waiting(ReadRequest),
     UnderWay,
-    /// The reader of the read in progress was dropped.
+    /// The reader of the read under way was dropped.
     Orphaned,
-    Done(Result<u32, ReadFailed>),
+    /// This many blocks were read.
+    Done(usize),
+    Failed(ReadError),
+}
+
+/// Priority of a read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ReadClass {
+    /// Directories and live data: goes first, and one buffer is reserved for it if there are several.
+    Short,
+    /// Contents of files.
+    Bulk,
 }
 
 /// Consecutive blocks of the card.
@@ -46,6 +102,25 @@ enum Stage {
 pub(crate) struct ReadRequest {
     pub(crate) start: u32,
     pub(crate) count: u32,
+    class: ReadClass,
+    ticket: u32,
+    /// Generation in which the reader looked up the blocks; 0 for any.
+    generation: u32,
+}
+
+/// A read that the recorder carries out now.
+pub(crate) struct ReadJob<'a> {
+    slot: usize,
+    buffer: &'a mut [Block],
+    pub(crate) start: u32,
+    count: usize,
+}
+
+impl ReadJob<'_> {
+    /// Returns the memory for the blocks.
+    pub(crate) fn blocks(&mut self) -> &mut [Block] {
+        &mut self.buffer[..self.count]
+    }
 }
 
 /// Cost of the reads so far.
@@ -63,47 +138,163 @@ pub struct ReadTally {
     pub put_off: u32,
 }
 
-/// The card could not read the blocks, or no read was possible.
+/// Reason why a read failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReadFailed;
+pub enum ReadError {
+    /// There is no card, or it is not mounted yet.
+    NoCard,
+    /// The card could not read the blocks.
+    CardFailed,
+    /// Another card was inserted, or the card was mounted again, since the reader looked it up.
+    OtherCard,
+    /// Files were removed since the reader looked up the blocks: it has to look them up again.
+    Changed,
+    /// The recorder has ended.
+    Closed,
+    /// The desk has no memory.
+    NoMemory,
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(match self {
+            ReadError::NoCard => "no card is mounted",
+            ReadError::CardFailed => "the card could not read the blocks",
+            ReadError::OtherCard => "the card was exchanged or mounted again",
+            ReadError::Changed => "files were removed since the blocks were looked up",
+            ReadError::Closed => "the recorder has ended",
+            ReadError::NoMemory => "the read desk has no buffer",
+        })
+    }
+}
+
+impl core::error::Error for ReadError {}
 
 impl<'a> ReadDesk<'a> {
-    /// Creates a desk that reads up to `blocks.len()` blocks at once. Each read interrupts the open write, so
-    /// a few large reads cost less than many small ones: use 16 blocks or more.
+    /// Creates a desk with one buffer. Each read may interrupt the recorder, so a few large reads cost less than
+    /// many small ones: use 16 blocks or more.
     pub fn new(blocks: &'a mut [Block]) -> Self {
+        ReadDesk::with_buffers(blocks, 1)
+    }
+
+    /// Creates a desk that splits its memory into up to [`READ_BUFFERS_MAX`] buffers of equal size. With two or
+    /// more, a reader keeps a buffer while the next read is under way; one buffer is reserved for reads of
+    /// [`ReadClass::Short`].
+    pub fn with_buffers(blocks: &'a mut [Block], buffers: usize) -> Self {
+        let count = buffers.clamp(1, READ_BUFFERS_MAX);
+        let size = blocks.len() / count;
+        let mut rest = blocks;
+        let buffers = core::array::from_fn(|at| {
+            if at >= count || size == 0 {
+                return None;
+            }
+            let (first, others) = core::mem::take(&mut rest).split_at_mut(size);
+            rest = others;
+            Some(first)
+        });
         ReadDesk {
             inner: RefCell::new(Inner {
-                blocks: Some(blocks),
-                stage: Stage::Free,
+                buffers,
+                count: if size == 0 { 0 } else { count },
+                slots: [const { Slot::FREE }; REQUESTS_MAX],
+                tickets: 0,
                 is_closed: false,
-                reader: None,
-                next: [const { None }; READERS_WAITING_MAX],
+                generation: 0,
+                mounted: 0,
+                system: None,
+                unfinished: [None; RESERVED_MAX],
+                queue: [const { None }; REQUESTS_MAX],
+                recorder: None,
+                active_until_us: 0,
                 is_postponed: false,
                 tally: ReadTally::default(),
             }),
         }
     }
 
-    /// Reads blocks of the card into `out`, in pieces as large as the desk's memory. Waits until the rings
-    /// can absorb each read.
+    /// Reads up to `count` blocks and lends them: at least one, at most as many as a buffer holds. Waits until
+    /// the rings can absorb the read.
+    ///
+    /// `generation` is the [`generation`](ReadDesk::generation) in which the reader looked up the blocks, or 0 for
+    /// whatever is there.
     ///
     /// # Errors
-    /// [`ReadFailed`] if the card is gone or cannot read the blocks, if the recording has ended, if the desk
-    /// has no memory, or if too many readers are waiting.
-    pub async fn read(&self, start: u32, out: &mut [Block]) -> Result<(), ReadFailed> {
+    /// [`ReadError`] if there is no card, it cannot read the blocks, it may have changed since that generation, the
+    /// recorder has ended, or the desk has no memory.
+    pub async fn lend(
+        &self,
+        start: u32,
+        count: u32,
+        class: ReadClass,
+        generation: u32,
+    ) -> Result<Lent<'_, 'a>, ReadError> {
+        let slot = self.place_request(start, count, class, generation).await?;
+        let _leave = Leave { desk: self, slot };
+        let (buffer, count) = self.done(slot).await?;
+        Ok(Lent {
+            desk: self,
+            buffer: Some(buffer),
+            count,
+        })
+    }
+
+    /// Reads blocks of the card into `out`, in pieces as large as a buffer.
+    ///
+    /// # Errors
+    /// As [`lend`](ReadDesk::lend).
+    pub async fn read(&self, start: u32, out: &mut [Block]) -> Result<(), ReadError> {
         let (mut start, mut out) = (start, out);
         while !out.is_empty() {
-            let count = self.place_request(start, out.len()).await?;
-            let _leave = Leave(self);
-            self.done().await?;
-            let (piece, rest) = out.split_at_mut(count as usize);
-            let inner = self.inner.borrow();
-            let blocks = inner.blocks.as_deref().ok_or(ReadFailed)?;
-            piece.copy_from_slice(&blocks[..piece.len()]);
-            start += count;
+            let count = u32::try_from(out.len()).unwrap_or(u32::MAX);
+            let lent = self.lend(start, count, ReadClass::Bulk, 0).await?;
+            let (piece, rest) = out.split_at_mut(lent.len());
+            piece.copy_from_slice(&lent);
+            start += piece.len() as u32;
             out = rest;
         }
         Ok(())
+    }
+
+    /// Returns a number that changes whenever blocks of a file that a reader knows may have been freed: when a card
+    /// is mounted, and when files are removed. It is 0 before the first mount.
+    pub fn generation(&self) -> u32 {
+        self.inner.borrow().generation
+    }
+
+    /// Returns true if a card was mounted after this generation.
+    pub(crate) fn is_other_card(&self, generation: u32) -> bool {
+        let inner = self.inner.borrow();
+        inner.error_of(generation) == Some(ReadError::OtherCard)
+    }
+
+    /// Returns the file system of the mounted card.
+    pub(crate) fn file_system(&self) -> Option<FileSystem> {
+        self.inner.borrow().system
+    }
+
+    /// Returns the first recording in progress that satisfies a condition.
+    pub fn unfinished(&self, is_wanted: impl Fn(&Unfinished) -> bool) -> Option<Unfinished> {
+        self.next_unfinished(0, is_wanted).map(|(_, file)| file)
+    }
+
+    /// Returns the first such recording whose slot is not below `slot`, and its slot.
+    pub(crate) fn next_unfinished(
+        &self,
+        slot: u8,
+        is_wanted: impl Fn(&Unfinished) -> bool,
+    ) -> Option<(u8, Unfinished)> {
+        let inner = self.inner.borrow();
+        let files = (0..).zip(&inner.unfinished).skip(slot.into());
+        let mut known = files.filter_map(|(slot, file)| Some((slot, (*file)?)));
+        known.find(|(_, file)| is_wanted(file))
+    }
+
+    /// Publishes a recording in progress, or that a slot has none any more.
+    pub(crate) fn publish(&self, slot: u8, file: Option<Unfinished>) {
+        let mut inner = self.inner.borrow_mut();
+        if let Some(place) = inner.unfinished.get_mut(usize::from(slot)) {
+            *place = file;
+        }
     }
 
     /// Returns the cost of the reads so far.
@@ -111,49 +302,54 @@ impl<'a> ReadDesk<'a> {
         self.inner.borrow().tally
     }
 
-    /// Places a request once the desk is free; returns the number of blocks requested.
-    async fn place_request(&self, start: u32, wanted: usize) -> Result<u32, ReadFailed> {
+    /// Places a request once a slot is free; returns the slot.
+    async fn place_request(
+        &self,
+        start: u32,
+        count: u32,
+        class: ReadClass,
+        generation: u32,
+    ) -> Result<usize, ReadError> {
         poll_fn(|context| {
             let mut inner = self.inner.borrow_mut();
             if inner.is_closed {
-                return Poll::Ready(Err(ReadFailed));
+                return Poll::Ready(Err(ReadError::Closed));
             }
-            match (inner.stage, &inner.blocks) {
-                (Stage::Free, Some(blocks)) => {
-                    let count = wanted.min(blocks.len()) as u32;
-                    if count == 0 {
-                        return Poll::Ready(Err(ReadFailed));
-                    }
-                    inner.stage = Stage::Requested(ReadRequest { start, count });
-                    Poll::Ready(Ok(count))
-                }
-                _ => {
-                    let is_noted = inner.next.iter_mut().any(|place| {
-                        let is_free = place
-                            .as_ref()
-                            .is_none_or(|waker| waker.will_wake(context.waker()));
-                        if is_free {
-                            *place = Some(context.waker().clone());
-                        }
-                        is_free
-                    });
-                    if !is_noted {
-                        return Poll::Ready(Err(ReadFailed));
-                    }
-                    Poll::Pending
-                }
+            if inner.count == 0 {
+                return Poll::Ready(Err(ReadError::NoMemory));
             }
+            if let Some(error) = inner.error_of(generation) {
+                return Poll::Ready(Err(error));
+            }
+            let mut slots = inner.slots.iter();
+            let Some(slot) = slots.position(|slot| slot.stage == Stage::Free) else {
+                return inner.queue_up(context);
+            };
+            inner.tickets = inner.tickets.wrapping_add(1);
+            inner.slots[slot].stage = Stage::Waiting(ReadRequest {
+                start,
+                count: count.max(1),
+                class,
+                ticket: inner.tickets,
+                generation,
+            });
+            let recorder = inner.recorder.take();
+            drop(inner);
+            recorder.into_iter().for_each(Waker::wake);
+            Poll::Ready(Ok(slot))
         })
         .await
     }
 
-    async fn done(&self) -> Result<u32, ReadFailed> {
+    /// Waits for the result of a request: the buffer, and the number of blocks read.
+    async fn done(&self, slot: usize) -> Result<(&'a mut [Block], usize), ReadError> {
         poll_fn(|context| {
-            let mut inner = self.inner.borrow_mut();
-            match inner.stage {
-                Stage::Done(result) => Poll::Ready(result),
+            let slot = &mut self.inner.borrow_mut().slots[slot];
+            match (slot.stage, slot.blocks.take()) {
+                (Stage::Done(count), Some(blocks)) => Poll::Ready(Ok((blocks, count))),
+                (Stage::Failed(error), _) => Poll::Ready(Err(error)),
                 _ => {
-                    inner.reader = Some(context.waker().clone());
+                    slot.waker = Some(context.waker().clone());
                     Poll::Pending
                 }
             }
@@ -161,12 +357,14 @@ impl<'a> ReadDesk<'a> {
         .await
     }
 
-    /// Returns the pending request.
-    pub(crate) fn pending(&self) -> Option<ReadRequest> {
-        match self.inner.borrow().stage {
-            Stage::Requested(request) => Some(request),
-            _ => None,
-        }
+    /// Returns true if a request waits for the recorder, and a buffer is free for it.
+    pub(crate) fn is_pending(&self) -> bool {
+        self.inner.borrow().next().is_some()
+    }
+
+    /// Returns true if a request is pending or was carried out recently.
+    pub(crate) fn is_active(&self, now_us: u64) -> bool {
+        now_us < self.inner.borrow().active_until_us || self.is_pending()
     }
 
     pub(crate) fn postpone(&self) {
@@ -175,76 +373,230 @@ impl<'a> ReadDesk<'a> {
         inner.is_postponed = true;
     }
 
-    /// Takes the memory for a read that begins now.
-    pub(crate) fn begin(&self) -> Option<&'a mut [Block]> {
+    /// Takes the next request, which the recorder carries out now.
+    pub(crate) fn begin(&self) -> Option<ReadJob<'a>> {
         let mut inner = self.inner.borrow_mut();
-        inner.stage = Stage::UnderWay;
+        let (slot, request) = inner.next()?;
+        let buffer = inner.buffers.iter_mut().find_map(Option::take)?;
+        inner.slots[slot].stage = Stage::UnderWay;
         inner.is_postponed = false;
-        inner.blocks.take()
+        let count = (request.count as usize).min(buffer.len());
+        Some(ReadJob {
+            slot,
+            buffer,
+            start: request.start,
+            count,
+        })
     }
 
-    /// Returns the memory and hands the result to the reader.
+    /// Hands the result to the reader.
     pub(crate) fn end(
         &self,
-        blocks: &'a mut [Block],
-        result: Result<u32, ReadFailed>,
+        job: ReadJob<'a>,
+        result: Result<(), ReadError>,
         card_us: u32,
+        now_us: u64,
     ) {
         let mut inner = self.inner.borrow_mut();
-        inner.blocks = Some(blocks);
-        inner.stage = match inner.stage {
-            Stage::Orphaned => Stage::Free,
-            _ => Stage::Done(result),
-        };
+        inner.active_until_us = now_us.saturating_add(ACTIVE_US);
         let tally = &mut inner.tally;
-        tally.reads += 1;
-        tally.blocks += u64::from(result.unwrap_or(0));
+        tally.reads = tally.reads.saturating_add(1);
+        tally.blocks += result.map_or(0, |()| job.count as u64);
         tally.card_us += u64::from(card_us);
         tally.card_us_max = tally.card_us_max.max(card_us);
-        let reader = inner.reader.take();
+        let slot = &mut inner.slots[job.slot];
+        let waker = slot.waker.take();
+        match (slot.stage, result) {
+            (Stage::Orphaned, _) => {
+                slot.stage = Stage::Free;
+                inner.give_back(job.buffer);
+            }
+            (_, Ok(())) => {
+                slot.stage = Stage::Done(job.count);
+                slot.blocks = Some(job.buffer);
+            }
+            (_, Err(error)) => {
+                slot.stage = Stage::Failed(error);
+                inner.give_back(job.buffer);
+            }
+        }
+        let queue = inner.take_queue();
         drop(inner);
-        reader.into_iter().for_each(Waker::wake);
-        self.wake_next();
+        waker.into_iter().chain(queue).for_each(Waker::wake);
     }
 
-    /// Fails the pending request, because there is no card.
+    /// Notes that a card was mounted: requests for any other one fail.
+    pub(crate) fn set_mounted(&self, system: Option<FileSystem>) {
+        {
+            let mut inner = self.inner.borrow_mut();
+            inner.system = system;
+            inner.mounted = inner.generation.wrapping_add(1).max(1);
+        }
+        self.note_change();
+    }
+
+    /// Notes that blocks of files may be freed from now on: requests of readers who know them fail.
+    pub(crate) fn note_change(&self) {
+        let mut inner = self.inner.borrow_mut();
+        inner.generation = inner.generation.wrapping_add(1).max(1);
+        drop(inner);
+        self.fail(|inner, request| inner.error_of(request.generation));
+    }
+
+    /// Fails all pending requests, because there is no card.
     pub(crate) fn refuse(&self) {
         let mut inner = self.inner.borrow_mut();
-        if let Stage::Requested(_) = inner.stage {
-            inner.stage = Stage::Done(Err(ReadFailed));
-            let waker = inner.reader.take();
-            drop(inner);
-            waker.into_iter().for_each(Waker::wake);
-        }
-    }
-
-    /// Ends all reads, because the recording has ended.
-    pub(crate) fn close(&self) {
-        self.refuse();
-        let mut inner = self.inner.borrow_mut();
-        inner.is_closed = true;
+        inner.system = None;
+        inner.unfinished = [None; RESERVED_MAX];
         drop(inner);
-        self.wake_next();
+        self.fail(|_, _| Some(ReadError::NoCard));
     }
 
-    /// Wakes all queued readers, which then check whether it is their turn.
-    fn wake_next(&self) {
-        let next = core::mem::take(&mut self.inner.borrow_mut().next);
-        next.into_iter().flatten().for_each(Waker::wake);
+    /// Ends all reads, because the recorder has ended.
+    pub(crate) fn close(&self) {
+        self.inner.borrow_mut().is_closed = true;
+        self.fail(|_, _| Some(ReadError::Closed));
+        let queue = self.inner.borrow_mut().take_queue();
+        queue.for_each(Waker::wake);
+    }
+
+    /// Fails the waiting requests for which `error` returns an error.
+    fn fail(&self, error: impl Fn(&Inner, &ReadRequest) -> Option<ReadError>) {
+        let mut inner = self.inner.borrow_mut();
+        let mut wakers = [const { None }; REQUESTS_MAX];
+        for (at, waker) in wakers.iter_mut().enumerate() {
+            if let Stage::Waiting(request) = inner.slots[at].stage
+                && let Some(error) = error(&inner, &request)
+            {
+                inner.slots[at].stage = Stage::Failed(error);
+                *waker = inner.slots[at].waker.take();
+            }
+        }
+        drop(inner);
+        wakers.into_iter().flatten().for_each(Waker::wake);
+    }
+
+    /// Registers the sleeping recorder, which wakes for a new request. Ready if one is pending already.
+    pub(crate) fn poll_request(&self, context: &Context) -> Poll<()> {
+        let mut inner = self.inner.borrow_mut();
+        if inner.next().is_some() {
+            return Poll::Ready(());
+        }
+        inner.recorder = Some(context.waker().clone());
+        Poll::Pending
     }
 }
 
-/// Frees the desk however a read ends.
-struct Leave<'a, 'b>(&'b ReadDesk<'a>);
+impl<'a> Inner<'a> {
+    /// Returns the reason why blocks that were looked up in this generation may not be read any more.
+    fn error_of(&self, generation: u32) -> Option<ReadError> {
+        match generation {
+            0 => None,
+            _ if generation == self.generation => None,
+            _ if (generation.wrapping_sub(self.mounted) as i32) < 0 => Some(ReadError::OtherCard),
+            _ => Some(ReadError::Changed),
+        }
+    }
+
+    /// Returns the request to be carried out next, if there is a buffer for it.
+    fn next(&self) -> Option<(usize, ReadRequest)> {
+        let free = self.buffers.iter().flatten().count();
+        let requests = (0..).zip(&self.slots).filter_map(|(at, slot)| {
+            let Stage::Waiting(request) = slot.stage else {
+                return None;
+            };
+            let reserved = usize::from(self.count > 1 && request.class == ReadClass::Bulk);
+            (free > reserved).then_some((at, request))
+        });
+        requests.min_by_key(|(_, request)| (request.class, request.ticket))
+    }
+
+    /// Returns a buffer to the pool.
+    fn give_back(&mut self, buffer: &'a mut [Block]) {
+        if let Some(place) = self.buffers.iter_mut().find(|place| place.is_none()) {
+            *place = Some(buffer);
+        }
+    }
+
+    /// Notes a task that waits for a free slot.
+    fn queue_up<T>(&mut self, context: &Context) -> Poll<T> {
+        let is_same = |waker: &Waker| waker.will_wake(context.waker());
+        let mut places = self.queue.iter_mut();
+        match places.find(|place| place.as_ref().is_none_or(is_same)) {
+            Some(place) => *place = Some(context.waker().clone()),
+            // Nobody may be forgotten: this task polls.
+            None => context.waker().wake_by_ref(),
+        }
+        Poll::Pending
+    }
+
+    fn take_queue(&mut self) -> impl Iterator<Item = Waker> + use<> {
+        core::mem::take(&mut self.queue).into_iter().flatten()
+    }
+}
+
+/// Blocks lent by a desk. Dropping them returns the buffer.
+pub struct Lent<'d, 'a> {
+    desk: &'d ReadDesk<'a>,
+    buffer: Option<&'a mut [Block]>,
+    count: usize,
+}
+
+impl Lent<'_, '_> {
+    /// Returns the blocks as bytes.
+    pub fn bytes(&self) -> &[u8] {
+        self.as_flattened()
+    }
+}
+
+impl Deref for Lent<'_, '_> {
+    type Target = [Block];
+
+    fn deref(&self) -> &[Block] {
+        let blocks = self.buffer.as_deref().unwrap_or_default();
+        &blocks[..self.count.min(blocks.len())]
+    }
+}
+
+impl fmt::Debug for Lent<'_, '_> {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "Lent({} B)", self.count * BLOCK_BYTES)
+    }
+}
+
+impl Drop for Lent<'_, '_> {
+    fn drop(&mut self) {
+        let mut inner = self.desk.inner.borrow_mut();
+        if let Some(buffer) = self.buffer.take() {
+            inner.give_back(buffer);
+        }
+        // A request may have waited for the buffer.
+        let recorder = inner.recorder.take();
+        drop(inner);
+        recorder.into_iter().for_each(Waker::wake);
+    }
+}
+
+/// Frees the slot of a request however its read ends.
+struct Leave<'d, 'a> {
+    desk: &'d ReadDesk<'a>,
+    slot: usize,
+}
 
 impl Drop for Leave<'_, '_> {
     fn drop(&mut self) {
-        let mut inner = self.0.inner.borrow_mut();
-        inner.stage = match inner.stage {
+        let mut inner = self.desk.inner.borrow_mut();
+        let slot = &mut inner.slots[self.slot];
+        slot.stage = match slot.stage {
             Stage::UnderWay | Stage::Orphaned => Stage::Orphaned,
             _ => Stage::Free,
         };
+        slot.waker = None;
+        if let Some(blocks) = slot.blocks.take() {
+            inner.give_back(blocks);
+        }
+        let queue = inner.take_queue();
         drop(inner);
-        self.0.wake_next();
+        queue.for_each(Waker::wake);
     }
 }

@@ -38,6 +38,11 @@ pub struct Config {
     pub rotate_us: Option<u64>,
     /// Policy for a full card.
     pub when_full: WhenFull,
+    /// Reads of other tasks go on after the end of the recording, by [`Recorder::serve`].
+    pub serves_after_end: bool,
+    /// Longest stall that the rings are to absorb besides reads of other tasks, in us, if the card has not shown a
+    /// longer one since it was acquired. 0 if nothing is known about the card.
+    pub stall_budget_us: u32,
 }
 
 /// Files of up to 64 MiB; the recorder removes nothing.
@@ -47,6 +52,8 @@ impl Default for Config {
             file_bytes: 64 << 20,
             rotate_us: None,
             when_full: WhenFull::Wait,
+            serves_after_end: false,
+            stall_budget_us: 0,
         }
     }
 }
@@ -137,18 +144,47 @@ where
     /// [`StartError`] if there is no usable card at the start. A card may fail and come back later: events
     /// and gaps report that.
     pub async fn run(&mut self) -> Result<[StreamSummary; N], StartError<M::Error, VE>> {
-        let result = self.record().await;
-        if let Some(reads) = self.shell.reads {
+        let result = match self.check() {
+            Ok(()) => self.record(|| false).await,
+            Err(error) => Err(error),
+        };
+        self.shell.answer_last_flush(result.is_ok());
+        if let Some(reads) = self.shell.reads
+            && !self.shell.config.serves_after_end
+        {
             reads.close();
         }
-        self.shell.answer_last_flush(result.is_ok());
         result
     }
 
-    async fn record(&mut self) -> Result<[StreamSummary; N], StartError<M::Error, VE>> {
-        self.check()?;
+    /// Serves reads of other tasks after the end of a recording, until `is_over` returns true. It is asked after
+    /// each action, at least every 2 ms. A card that is removed meanwhile is mounted again when it is back.
+    ///
+    /// # Errors
+    /// [`StartError::Volume`] if the card has no usable file system.
+    pub async fn serve(
+        &mut self,
+        is_over: impl Fn() -> bool,
+    ) -> Result<(), StartError<M::Error, VE>> {
+        self.shell.state.phase = Phase::Ended;
+        self.shell.is_serving = true;
+        let result = self.record(is_over).await;
+        self.shell.is_serving = false;
+        if let Some(reads) = self.shell.reads {
+            reads.close();
+        }
+        result.map(|_| ())
+    }
+
+    async fn record(
+        &mut self,
+        is_over: impl Fn() -> bool,
+    ) -> Result<[StreamSummary; N], StartError<M::Error, VE>> {
         let steps = Steps::new();
         loop {
+            if self.shell.is_serving && is_over() {
+                self.shell.is_serving = false;
+            }
             let action = self.shell.next();
             let outcome = match action {
                 Action::End => break,
@@ -180,7 +216,7 @@ where
             };
             match outcome {
                 Ok(()) => self.shell.apply(action, Outcome::Done),
-                Err(error) if !self.shell.is_started() => return Err(StartError::Card(error)),
+                Err(error) if !self.shell.may_fail() => return Err(StartError::Card(error)),
                 Err(_) => self.shell.apply(action, Outcome::Failed),
             }
             self.report_ready();
@@ -221,7 +257,7 @@ where
 
     /// Evaluates the end of a job. A failure before the recording has started ends it.
     fn finish_job(&mut self, end: JobEnd<M::Error, VE>) -> Result<(), StartError<M::Error, VE>> {
-        let is_started = self.shell.is_started();
+        let may_fail = self.shell.may_fail();
         let outcome = match end {
             JobEnd::Done(done) => {
                 let outcome = match done {
@@ -231,8 +267,8 @@ where
                 self.shell.take_done(done);
                 if self.shell.state.job == Some(Job::Mount) {
                     let volume = &self.volume;
-                    self.shell
-                        .take_mounted(|prefix, extension| volume.next_number(prefix, extension));
+                    let next = |prefix, extension| volume.next_number(prefix, extension);
+                    self.shell.take_mounted(volume.file_system(), next);
                 }
                 outcome
             }
@@ -241,15 +277,15 @@ where
                 if V::error_kind(&error) == ErrorKind::NoRoom && !self.shell.is_mounting() =>
             {
                 self.shell.take_no_room();
-                if !is_started && self.shell.has_no_file() {
+                if !may_fail && self.shell.has_no_file() {
                     // First discard the files prepared for other streams.
                     self.shell.state.phase = Phase::Ending;
                     self.refused = Some(error);
                 }
                 Outcome::NoRoom
             }
-            JobEnd::Refused(error) if !is_started => return Err(StartError::Volume(error)),
-            JobEnd::CardFailed(error) if !is_started => return Err(StartError::Card(error)),
+            JobEnd::Refused(error) if !may_fail => return Err(StartError::Volume(error)),
+            JobEnd::CardFailed(error) if !may_fail => return Err(StartError::Card(error)),
             JobEnd::Refused(_) | JobEnd::CardFailed(_) => Outcome::Failed,
             // The job was dropped with the card; `lose_card` has handled the failure.
             JobEnd::Dropped => return Ok(()),

@@ -434,6 +434,12 @@ impl Producer<'_> {
         self.index
     }
 
+    /// Returns the number of buffered bytes.
+    pub fn level_bytes(&self) -> usize {
+        self.head
+            .wrapping_sub(self.shared.tail.load(Ordering::Relaxed)) as usize
+    }
+
     /// Announces that no more samples will come, so that the recorder may finish.
     pub fn close(&mut self) {
         self.shape = Shape::Closed;

@@ -7,6 +7,7 @@
 
 mod conditions;
 mod orders;
+mod publish;
 
 use crate::Clock;
 use crate::admission::Costs;
@@ -14,18 +15,22 @@ use crate::control::Control;
 use crate::event::Event;
 use crate::gap::Cause;
 use crate::limits::{
-    ENDING_ATTEMPTS, FULL_RETRY_US, HINT_BLOCKS, Limits, RETRY_US, SLEEP_US_MAX, SLEEP_US_MIN,
+    ENDING_ATTEMPTS, FULL_RETRY_US, HINT_BLOCKS, Limits, RETRY_US, SLEEP_PART_OF_RING,
+    SLEEP_US_MAX, SLEEP_US_MIN,
 };
 use crate::plan::{
-    self, Action, Block, Card, Checkpoint, Conditions, Outcome, Phase, Request, State,
+    self, Action, Block, Card, Checkpoint, Conditions, Job, Outcome, Phase, Request, State,
 };
-use crate::reads::{ReadDesk, ReadFailed};
+use crate::reads::{ReadDesk, ReadError};
 use crate::recorder::Config;
 use crate::ring::Next;
 use crate::stream::Stream;
-use crate::track::{Files, OpenFile, Totals, Track};
+use crate::track::{Files, NameState, OpenFile, Totals, Track};
 use crate::volume::{self, FileId, ShortText};
 use cardiograph_card::{BLOCK_BYTES, BlockDevice};
+use core::future::poll_fn;
+use core::pin::pin;
+use core::task::Poll;
 use embedded_hal_async::delay::DelayNs;
 
 /// The card, the streams, and the planner's state.
@@ -58,6 +63,8 @@ pub(crate) struct Shell<'a, M, C, D, E, const N: usize> {
     is_started: bool,
     /// True if some data could not be written at the end.
     has_given_up: bool,
+    /// True while other tasks are served after the end of the recording.
+    pub(crate) is_serving: bool,
 }
 
 /// Times that conditions depend on, in us.
@@ -99,13 +106,14 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             streams,
             tracks,
             files: Files::new(),
-            costs: Costs::new(),
+            costs: Costs::new(config.stall_budget_us),
             timers: Timers::default(),
             rotations: parts.control.rotation_requested(),
             attempts: ENDING_ATTEMPTS,
             away: Cause::CardFailed,
             is_started: false,
             has_given_up: false,
+            is_serving: false,
         }
     }
 
@@ -178,6 +186,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
                 continue;
             }
             self.tracks[at].requested_us = now_us;
+            self.tracks[at].faded_after_us = 0;
             let streams = self.streams.iter_mut();
             streams
                 .filter(|stream| usize::from(stream.track) == at)
@@ -268,7 +277,11 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             Action::Begin(at) => self.begin(at),
             Action::Leave(at) => self.leave(at).await?,
             Action::Read => self.serve_read().await?,
-            Action::AnswerFlush(number, is_durable) => self.control.answer(number, is_durable),
+            Action::AnswerFlush(number, is_durable) => {
+                let is_over = self.state.phase == Phase::Ended;
+                let is_durable = is_durable && !(is_over && self.has_given_up);
+                self.control.answer(number, is_durable);
+            }
             Action::ReportFull(track) => (self.events)(Event::Full { track }),
             Action::GiveUp(at) => self.give_up(Some(at), Cause::CardFull),
             Action::Abandon => self.give_up(None, self.away),
@@ -281,7 +294,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         self.away = Cause::NoCard;
         self.medium.acquire().await?;
         self.away = Cause::CardFailed;
-        self.costs = Costs::new();
+        self.costs = Costs::new(self.config.stall_budget_us);
         Ok(())
     }
 
@@ -381,6 +394,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
                 });
             }
         }
+        self.publish_durable(at);
         Ok(())
     }
 
@@ -457,14 +471,18 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             .map_or(0, |file| file.index);
         let totals = self.totals_of(at, &file, blocks);
         let session = self.session_name(at);
-        let track = &mut self.tracks[usize::from(at)];
-        track.file = None;
+        self.tracks[usize::from(at)].file = None;
         match blocks {
             0 => {
+                let track = &mut self.tracks[usize::from(at)];
                 let is_noted = track.ahead.insert(0, file.slot).is_ok();
                 debug_assert!(is_noted);
             }
-            _ => self.files.put_aside(file.slot, at, session, totals),
+            _ => {
+                let is_named = file.name == NameState::Given;
+                self.publish(at, file.slot, &totals, session, is_named);
+                self.files.put_aside(file.slot, at, session, totals);
+            }
         }
         Ok(())
     }
@@ -502,11 +520,8 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
     }
 
     async fn serve_read(&mut self) -> Result<(), M::Error> {
-        let Some((reads, request)) = self.reads.and_then(|reads| Some((reads, reads.pending()?)))
+        let Some((reads, mut job)) = self.reads.and_then(|reads| Some((reads, reads.begin()?)))
         else {
-            return Ok(());
-        };
-        let Some(blocks) = reads.begin() else {
             return Ok(());
         };
         for stream in &self.streams {
@@ -514,20 +529,18 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         }
         let begun_us = self.now_us();
         let ended = self.end_write().await;
-        let wanted = &mut blocks[..request.count as usize];
-        let result = match ended {
-            Ok(()) => self.medium.read(request.start, wanted).await,
-            Err(error) => {
-                reads.end(blocks, Err(ReadFailed), self.us_since(begun_us));
-                return Err(error);
+        // A failed read may have had a bad block address: the next write shows whether the card failed.
+        let answer = match ended {
+            Ok(()) => {
+                let read = self.medium.read(job.start, job.blocks()).await;
+                read.map_err(|_| ReadError::CardFailed)
             }
+            Err(_) => Err(ReadError::NoCard),
         };
         let us = self.us_since(begun_us);
         self.costs.read.observe(us);
-        // A failed read may have had a bad block address: the next write shows whether the card failed.
-        let answer = result.map(|()| request.count).map_err(|_| ReadFailed);
-        reads.end(blocks, answer, us);
-        Ok(())
+        reads.end(job, answer, us, self.now_us());
+        ended
     }
 
     /// Counts the pending data of a track, or of all tracks, as lost.
@@ -590,6 +603,11 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             (_, Outcome::Failed) => self.lose_card(),
             _ => (),
         }
+        if let Some(reads) = self.reads
+            && matches!(action, Action::Start(Job::Remove))
+        {
+            reads.note_change();
+        }
         if let Action::Step | Action::Start(_) = action {
             self.timers.step_us = self.now_us();
         }
@@ -611,15 +629,25 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
                 continue;
             }
             let level = stream.consumer.level_bytes();
-            let wanted = BLOCK_BYTES.saturating_sub(level) as u64;
-            us = us.min(stream.rate.us_for(wanted).unwrap_or(us));
+            let wanted = match self.now.is_reading {
+                false => BLOCK_BYTES.saturating_sub(level),
+                true => (stream.consumer.capacity_bytes() - level) / SLEEP_PART_OF_RING,
+            };
+            us = us.min(stream.rate.us_for(wanted as u64).unwrap_or(us));
             if stream.has_unsaved() {
                 let due_us = stream.due_us(self.lead_us(stream));
                 us = us.min(due_us.saturating_sub(now_us));
             }
         }
         let us = (us as u32).clamp(SLEEP_US_MIN, SLEEP_US_MAX);
-        self.delay.delay_us(us).await;
+        // A read that is pending already waits for the rings.
+        let reads = self.reads.filter(|_| !self.now.is_read_pending);
+        let mut delay = pin!(self.delay.delay_us(us));
+        poll_fn(|context| match (delay.as_mut().poll(context), reads) {
+            (Poll::Pending, Some(reads)) => reads.poll_request(context),
+            (polled, _) => polled,
+        })
+        .await;
     }
 }
 

@@ -17,8 +17,8 @@ pub(crate) struct Track {
     pub(crate) first_stream: u8,
     /// Time at which the pending checkpoint was requested.
     pub(crate) requested_us: u64,
-    /// Time at which the assumed cost of the pending checkpoint was last reduced.
-    pub(crate) faded_us: u64,
+    /// Time at which the assumed cost of the pending checkpoint was last reduced, in us after its request.
+    pub(crate) faded_after_us: u32,
 }
 
 /// The slots of unfinished files, shared by all tracks.
@@ -173,7 +173,7 @@ impl Track {
             next_number: 0,
             first_stream: stream,
             requested_us: 0,
-            faded_us: 0,
+            faded_after_us: 0,
         }
     }
 

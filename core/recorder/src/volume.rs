@@ -7,6 +7,7 @@
 //!                        └─── discard ─────┴──────────────────────────────────────────> nothing
 //! ```
 
+use crate::guest::FileSystem;
 use cardiograph_card::Block;
 use core::fmt;
 
@@ -262,6 +263,10 @@ pub trait Volume<B: Blocks> {
     /// Finds the file system and repairs the results of an interrupted operation. Afterwards,
     /// [`reserved`](Volume::reserved) returns the files that were reserved and not closed.
     async fn mount(&mut self, card: &mut B) -> Result<(), Self::Error>;
+    /// Returns the mounted file system for readers; `None` if this volume does not serve them.
+    fn file_system(&self) -> Option<FileSystem> {
+        None
+    }
     /// Returns the unfinished file in this slot; slots are below [`RESERVED_MAX`].
     fn reserved(&self, slot: u8) -> Option<Reserved>;
     /// Returns the number of the next recording with this prefix: one more than the highest that

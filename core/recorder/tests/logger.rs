@@ -200,7 +200,7 @@ fn two_readers_take_turns_and_none_waits_for_a_desk_without_memory() {
         assert_eq!(outcome.summaries.unwrap()[0].lost, 0);
         // The boot sector is unchanged.
         let expected = match memory_blocks {
-            0 => Err(ReadFailed),
+            0 => Err(ReadError::NoMemory),
             _ => Ok(*outcome.disk.block(0)),
         };
         assert_eq!(outcome.reads, vec![expected; 100]);

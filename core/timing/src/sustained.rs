@@ -21,7 +21,7 @@ use alloc::vec::Vec;
 /// Number of slowest writes that the first solution is computed from.
 const SLOWEST_WRITES: u64 = 1 << 14;
 
-/// Relative tolerance of the buffer needed over the buffer given: far below the promised 0.1 %.
+/// Tolerated relative excess of the buffer needed over the buffer given: far below the promised 0.1 %.
 const TOLERANCE: f64 = 1e-9;
 
 /// Maximum number of Newton steps. Every step finds another straight line; a handful is usual.
@@ -156,15 +156,15 @@ impl QuickUpTo {
     }
 }
 
-/// One buffer size on its way to its sustained rate. Rates are in bytes per ns.
+/// The search for the sustained rate of one buffer size. Rates are in bytes per ns.
 #[derive(Clone, Copy, Debug)]
 struct Lane {
     /// Index of the result; lanes are reordered while they are solved.
     index: usize,
     buffer_bytes: f64,
     rate: f64,
-    /// Writes seen after the last one that is slow at this rate; that slow write itself if
-    /// `coming_was_played`.
+    /// The step under construction: the writes since the last one that is slow at this rate. A slow
+    /// write completes the step; `coming_was_played` is then true until the next write.
     coming: Step,
     coming_was_played: bool,
     quick: QuickUpTo,
@@ -195,8 +195,8 @@ impl Lane {
         *self = Lane::new(self.index, self.buffer_bytes, self.rate);
     }
 
-    /// Adds a step. Returns true if its write is slow at this rate; `coming` is then that step merged with
-    /// everything before it, for the lanes with lower rates.
+    /// Adds a step to `coming`. Returns true if the step's write is slow at this rate; `coming` is then
+    /// complete and can be passed to the lanes with lower rates.
     #[inline]
     fn take(&mut self, step: &Step) -> bool {
         if self.coming_was_played {
@@ -211,7 +211,7 @@ impl Lane {
         }
         let is_quick = step.equal_neighbours && step.ns <= self.quick.ns(step.bytes, self.rate);
         if is_quick {
-            // Its payload is in the next step's freed bytes.
+            // The freed bytes of the next step include this write's payload.
             self.coming.add_quick(step.ns, step.ns, step.bytes);
         } else {
             self.coming.ns = step.ns;

@@ -66,9 +66,9 @@ pub fn busy_periods(
 struct Periods<'a> {
     peaks_max: usize,
     sizes_bytes: &'a [u64],
-    /// The smallest of the sizes: most periods stay below it.
+    /// Smallest of the given sizes; most periods do not exceed it.
     least_size_bytes: f64,
-    /// Peak backlogs up to this one cannot be among the greatest.
+    /// A peak backlog up to this size cannot be among the greatest.
     floor_bytes: f64,
     found: BusyPeriods,
 }

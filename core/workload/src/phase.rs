@@ -27,7 +27,7 @@ pub enum Span {
     serde(rename_all = "kebab-case")
 )]
 pub enum Order {
-    /// Each file to its end before the next.
+    /// All calls to a file, then all calls to the next.
     FileByFile,
     /// One call to each file in turn.
     RoundRobin,
@@ -41,11 +41,11 @@ pub enum Order {
     serde(rename_all = "kebab-case")
 )]
 pub enum Sync {
-    /// Never requested; left to the store.
+    /// Requests no sync; the store decides when data reach the storage device.
     Never,
-    /// Started, without waiting for completion.
+    /// Starts a sync without waiting for its completion.
     Start,
-    /// Started, and waited for.
+    /// Starts a sync and waits for its completion.
     Wait,
 }
 
@@ -76,7 +76,7 @@ pub enum Fill {
     serde(default, deny_unknown_fields)
 )]
 pub struct Phase {
-    /// Write, or read of files that the run writes beforehand.
+    /// Kind of the timed operations: writes, or reads of files that the run writes beforehand.
     #[cfg_attr(feature = "serde", serde(deserialize_with = "operation_kind"))]
     pub operation: OperationKind,
     /// Number of files.
@@ -106,7 +106,7 @@ pub struct Phase {
     /// Size in bytes of a file that is written beforehand and then accessed at random multiples of the
     /// payload size; 0 for sequential access.
     pub jump_within_bytes: u64,
-    /// Consecutive calls from one random offset to the next.
+    /// Number of sequential calls after each jump to a random offset.
     pub jump_every_calls: u32,
     /// Content of the payload.
     pub fill: Fill,

@@ -28,7 +28,7 @@ struct Memory {
     folders: Vec<String>,
     requests: Vec<Request>,
     short_names: bool,
-    /// Operations before one fails.
+    /// Number of operations before the one that fails.
     fails_after: Option<usize>,
     /// Offset of the byte that is corrupted once.
     corrupts: Option<u64>,
@@ -39,7 +39,7 @@ struct Memory {
 struct Failed;
 
 impl Memory {
-    /// Takes a microsecond, and fails if this is the operation to fail.
+    /// Advances the clock by 1 µs, and fails if `fails_after` selects this operation.
     fn step(&mut self) -> Result<(), Failed> {
         self.now_ns.set(self.now_ns.get() + 1000);
         match &mut self.fails_after {
@@ -172,7 +172,7 @@ impl Clock for Ticks {
 struct Recorder {
     operations: Vec<Operation>,
     stop_after: Option<usize>,
-    /// Polls before one stops the run.
+    /// Number of polls before the one that stops the run.
     stop_at_poll: Option<usize>,
 }
 

@@ -1,6 +1,6 @@
 //! The command line: every command with its own arguments.
 
-use crate::{analyze, bench, cards, export, fit, plan, record, recover, reproduce};
+use crate::{analyze, bench, cards, export, fit, plan, record, recover, reproduce, serve};
 use clap::{Parser, Subcommand};
 
 /// Measures and explains the write stalls of SD cards and flash media.
@@ -45,6 +45,8 @@ pub enum Command {
     Recover(recover::Recover),
     /// Convert a binary recording to CSV or ULog
     Export(export::Export),
+    /// Serve files over HTTP
+    Serve(serve::Serve),
     /// List the built-in workloads: the experiments of the published studies
     #[command(after_help = "\
 Examples:

@@ -322,8 +322,8 @@ fn ending<E: std::fmt::Display>(
 fn time_outs(times: u64) -> Option<String> {
     (times > 0).then(|| {
         format!(
-            "the card driver timed out on the busy card {} times and was retried; a program that \
-             does not retry loses data there",
+            "the card stayed busy beyond the driver's timeout {} times; Cardiograph retried, but a \
+             program that does not retry loses data there",
             units::count(times)
         )
     })

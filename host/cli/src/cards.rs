@@ -72,7 +72,7 @@ fn find(name: &str) -> Result<Found, Failure> {
         return Ok(Found::Board(board));
     }
     Err(Failure::new(format!(
-        "no card or board named {name}; cards: {}; boards: {}; or use a TOML file",
+        "no card or board named {name}; use one of the cards {}, one of the boards {}, or a TOML file",
         names(CARDS),
         names(BOARDS)
     )))

@@ -52,7 +52,8 @@ pub fn run(args: &Export) -> Result<(), Failure> {
     })?;
     let mut damaged = Vec::new();
     let note = |range| {
-        // One more than reported, to know that there are more; the message contains the total.
+        // One range more than the message lists, so that it can say that there are more; the total is counted
+        // separately.
         if damaged.len() <= REPORTED_MAX {
             damaged.push(range);
         }
@@ -72,8 +73,8 @@ pub fn run(args: &Export) -> Result<(), Failure> {
                 "blocks of 512 B are"
             };
             Err(Failure::new(format!(
-                "{name}: {count} {are} damaged: {}; everything else was exported; check the storage device that it was \
-                 recorded to",
+                "{name}: {count} {are} damaged ({}); everything else was exported; check the storage device that the \
+                 recording was made on",
                 list(&damaged)
             )))
         }
@@ -196,7 +197,7 @@ fn print_summary(args: &Export, exported: &Exported) -> Result<(), Failure> {
         count => format!(" of {count} streams"),
     };
     let text = format!(
-        "{} samples{streams}; {} lost in gaps of the recording\n",
+        "Exported {} samples{streams}. Lost samples, according to the gaps in the recording: {}.\n",
         exported.samples, exported.lost
     );
     match args.ulog.as_ref().or(args.csv.as_ref()) {

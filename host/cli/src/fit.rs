@@ -68,8 +68,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         .collect();
     let found = fit(&writes, &start, args.trials).ok_or_else(|| {
         Failure::new(format!(
-            "{file}: does not start with writes, or contains one over 200 MB; use a trace of small \
-             writes"
+            "{file}: does not begin with a write of at most 200 MB; use a trace of small writes"
         ))
     })?;
     let measured = report(&file, &writes, None, Vec::new())?;
@@ -162,9 +161,9 @@ fn profile_toml(found: &Fit, file: &str) -> Result<String, Failure> {
     profile.about = format!("fitted to {file}");
     let toml = profile.to_toml().map_err(Failure::new)?;
     Ok(format!(
-        "# Fitted to write latencies: one of many cards that would show them, behind a host with a constant overhead\n\
-         # per write. Latencies do not show capacity, cell type, endurance, spares or power: these values are\n\
-         # those of the profile from which the search started.\n\n{toml}"
+        "# Fitted to write latencies, assuming a host that adds a constant time to each write. Other cards may have\n\
+         # the same latencies. Latencies do not show capacity, cell type, endurance, spares or power: these values\n\
+         # are those of the profile from which the search started.\n\n{toml}"
     ))
 }
 

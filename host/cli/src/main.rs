@@ -8,6 +8,7 @@
 //!       ├──> plan: trace or card + data rate ──> buffer size, risk
 //!       ├──> cards: a card or board ──> a drawing, and figures derived from its values
 //!       ├──> recover, export: recordings ──> repaired, as CSV or ULog
+//!       ├──> serve: a directory ──> HTTP
 //!       └──> reproduce: published figures ──> their experiments, simulated ──> table, JSON, HTML
 //! ```
 //!
@@ -31,6 +32,7 @@ mod progress;
 mod record;
 mod recover;
 mod reproduce;
+mod serve;
 mod target;
 mod values;
 mod watch;
@@ -53,6 +55,7 @@ fn main() -> ExitCode {
         Some(Command::Plan(args)) => plan::run(&args),
         Some(Command::Recover(args)) => recover::run(&args),
         Some(Command::Export(args)) => export::run(&args),
+        Some(Command::Serve(args)) => serve::run(&args),
         Some(Command::Workloads) => lists::workloads(),
         Some(Command::Cards(args)) => cards::run(&args),
     };

@@ -73,7 +73,7 @@ impl<'a> Outputs<'a> {
         }
         if is_used_by(csv) && self.runs > 1 {
             return Err(Failure::new(
-                "one CSV cannot hold the operations of several runs; pass a file name to --csv, \
+                "standard output can carry the CSV of a single run only; pass a file name to --csv, \
                  and each run gets its own file",
             ));
         }
@@ -177,7 +177,7 @@ impl<'a> Outputs<'a> {
         }
     }
 
-    /// An object for one run; an array if several were requested, even if Ctrl-C left only one.
+    /// Returns a JSON object for one run, and an array if several were requested, even if Ctrl-C left only one.
     fn json_text(&self, reports: &[Report]) -> Result<String, Failure> {
         let summaries: Vec<_> = reports.iter().map(|report| &report.summary).collect();
         let text = match summaries.as_slice() {
@@ -225,7 +225,7 @@ pub fn check_files<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Result<(
     for path in paths.into_iter().filter(|path| !is_standard_output(path)) {
         if !seen.insert(normalised(path)) {
             return Err(Failure::new(format!(
-                "{}: requested twice; write each result to its own file",
+                "{}: requested twice, by two options; write each result to its own file",
                 path.display()
             )));
         }

@@ -123,8 +123,8 @@ fn from_trace(args: &Args, logger: &Logger) -> Result<Plan, Failure> {
     plan.target = file.clone();
     if opens_and_closes(&trace.about.workload) {
         plan.warnings.push(format!(
-            "each write of {} opens and closes its file; a file that stays open needs a smaller \
-             buffer, so measure that",
+            "every write of {} opens and closes its file; a logger that keeps its file open needs a \
+             smaller buffer, so measure that instead",
             trace.about.workload
         ));
     }

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 /// Repair interrupted recordings.
 #[derive(clap::Args)]
 #[command(after_help = "\
-After a power loss or a kill, the file being written keeps its preallocated size. This command trims them to their
+After a power loss or a kill, unfinished files keep their preallocated size. This command trims them to their
 actual length, as the recorder does automatically at its next start. Unmount a device and all of its
 partitions first. If there is nothing to repair, nothing is written.
 
@@ -37,10 +37,12 @@ struct Summary<'a> {
     target: String,
     kind: &'static str,
     dry_run: bool,
-    /// A pending operation of the card's file system, other than those on the files, was completed or undone.
+    /// True if recovery completed or undid an operation of the card's file system that was interrupted, apart
+    /// from the repairs in `files`.
     file_system_repaired: bool,
     files: Vec<File<'a>>,
-    /// Files with the names of unfinished ones that are not provably recordings; absent if there are none.
+    /// Files that are named like unfinished recordings but cannot be identified as such; absent if there are
+    /// none.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     left_alone: &'a [String],
 }
@@ -107,7 +109,10 @@ fn table(args: &Recover, recovery: &Recovery) -> String {
         let _ = match file.action {
             RecoveryAction::Removed => writeln!(text, "{name}  {would}removed: empty"),
             RecoveryAction::Renamed => {
-                writeln!(text, "{name}  {would}renamed: already complete, {bytes} B")
+                writeln!(
+                    text,
+                    "{name}  {would}renamed to this final name; already at its actual length, {bytes} B"
+                )
             }
             RecoveryAction::Trimmed => {
                 writeln!(
@@ -123,7 +128,7 @@ fn table(args: &Recover, recovery: &Recovery) -> String {
     if recovery.is_repaired {
         let _ = writeln!(
             text,
-            "The pending file-system operation {was} completed or undone."
+            "An interrupted operation of the card's file system {was} completed or undone."
         );
     } else if recovery.files.is_empty() {
         let _ = writeln!(text, "Nothing to do: no interrupted recordings.");

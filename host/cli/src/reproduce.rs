@@ -70,7 +70,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 const LINES: [(&str, &str); 2] = [
     (
         "magod2",
-        "A line of 100 B, the file opened and closed for it,",
+        "A line of 100 B to a file that is opened and closed for it",
     ),
     (
         "magod2-kept-open",

@@ -216,7 +216,7 @@ fn results_that_cannot_be_written() {
         ),
         (
             ["--csv", "-"],
-            &["one CSV cannot hold", "pass a file name to --csv"],
+            &["CSV of a single run only", "pass a file name to --csv"],
         ),
     ] {
         let args = [&["bench", "--repeat", "3"], &outputs[..]].concat();

@@ -1,4 +1,4 @@
-//! `bench` on directories: what is measured, what is said, and that nothing else is touched.
+//! `bench` on directories: figures, messages, and existing files that remain untouched.
 
 mod common;
 
@@ -9,7 +9,8 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Whole blocks, because these can bypass the page cache; every way to time and to lay out files.
+/// Uses every span, order and folder layout. All payloads are whole blocks, so that they can also bypass the
+/// page cache.
 const WORKLOAD: &str = r#"
 name = "all ways"
 [[phase]]
@@ -36,10 +37,10 @@ jump_within_bytes = 65536
 fill = "letter"
 "#;
 
-/// 16 and 24 calls, one file, 8 calls.
+/// Number of operations of the four phases: 16 + 24 + 1 (a whole file) + 8.
 const WRITES: u64 = 49;
 
-/// A directory in use, that has the very names a run would take.
+/// Fills a directory with files that have the names that a run would choose.
 fn fill(directory: &Path) {
     let test = directory.join("writeTimeTemp/test_0");
     fs::create_dir_all(&test).unwrap();
@@ -70,7 +71,7 @@ fn every_way_of_writing_leaves_the_directory_as_it_was() {
             let run = run(own.path(), &[&args[..], &["--json", "-"]].concat());
             assert!(tree(medium.path()) == before, "--io {io} left something");
             if io == "direct" && run.code != Some(0) {
-                // Not every file system can go past the page cache.
+                // Not every file system supports O_DIRECT.
                 assert_refused(&run, &[name, "use --io dsync instead of --io direct"]);
                 continue;
             }
@@ -113,7 +114,7 @@ fn a_run_stops_when_its_time_is_up_and_says_so() {
     let args = ["bench", name, "--workload", &slow, "--for", "300ms"];
     let begun = Instant::now();
     let table = done(own.path(), &[&args[..], &["--json", "f.json"]].concat());
-    // All of it would take more than 80 s.
+    // The whole workload would take more than 80 s.
     assert!(begun.elapsed() < Duration::from_secs(20));
     assert!(table.contains("warning: stopped after 300ms"), "{table}");
     assert!(table.contains("allow more time with --for"), "{table}");
@@ -173,7 +174,7 @@ fn a_full_disk_shows_what_was_measured_and_is_left_clean() {
     let (own, medium) = (directory(), directory());
     let name = medium.path().to_str().unwrap();
     let json = own.path().join("figures.json");
-    // 8 MiB do not go into one.
+    // The workload writes 8 MiB, the file system holds 1 MiB.
     let args = ["bench", name, "--json", json.to_str().unwrap()];
     let (run, left) = run_mounted("tmpfs", "size=1m", medium.path(), &args);
     let file = "writeTimeTemp/test_0/temp_0.txt";
@@ -186,7 +187,7 @@ fn a_full_disk_shows_what_was_measured_and_is_left_clean() {
     let writes = stdout.lines().find(|line| line.contains("  writes  "));
     let writes: String = writes.unwrap().matches(char::is_numeric).collect();
     let writes: u64 = writes.parse().unwrap();
-    // 1 MiB in blocks of 512 B, less what the folders take.
+    // 1 MiB in blocks of 512 B, minus the space for folders.
     assert!((1000..=2048).contains(&writes), "{writes}");
     assert_eq!(left, [""; 0]);
     assert!(names(own.path()).is_empty());
@@ -217,7 +218,7 @@ fn a_directory_that_cannot_be_written_to_is_refused() {
     let args = ["bench", "--json", json.to_str().unwrap()];
     let (run, _) = run_mounted("tmpfs", "ro", medium.path(), &args);
     assert_refused(&run, &["f.json", "choose another location"]);
-    // Found out before anything was measured.
+    // The command detected the problem before it measured anything.
     assert_eq!(run.stdout, "");
 }
 
@@ -250,7 +251,7 @@ fn two_runs_in_one_directory_do_not_disturb_each_other() {
         let run = Run::from(child.wait_with_output().unwrap());
         assert_eq!(run.code, Some(0), "{}", run.stderr);
     }
-    // A run that finds the common folder in use may leave the folder, but nothing in it.
+    // A run that finds the shared folder in use may leave it behind, but nothing inside it.
     let left = tree(medium.path());
     assert!(left.len() <= 1, "{left:?}");
 }

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-/// Takes minutes on any medium.
+/// Takes minutes on any storage device.
 const SLOW: &str = r#"
 name = "slow"
 [[phase]]
@@ -20,7 +20,7 @@ folder_per_file = true
 order = "round-robin"
 "#;
 
-/// Keeps a simulated card busy for minutes of ours, without a pause.
+/// Keeps a simulated card busy for minutes of real time, without a pause.
 const LONG: &str = r#"
 name = "long"
 [[phase]]
@@ -54,7 +54,7 @@ fn ctrl_c_on_a_directory_removes_the_test_files_and_keeps_the_figures() {
         let outputs = ["--json", "f.json", "--trace", "t.parquet"];
         let mut bench = command(own.path(), &[&args[..], &outputs[..]].concat());
         let child = bench.spawn().unwrap();
-        // Both files are there and the first has been written to: a write has been timed.
+        // Both files exist and the first has been written to, so at least one write has been timed.
         let folder = medium.path().join("writeTimeTemp/test_0");
         let length = |name| fs::metadata(folder.join(name)).map_or(0, |file| file.len());
         wait_until(|| length("dir_0/temp_0.txt") >= 1024 && length("dir_1/temp_1.txt") >= 512);
@@ -76,7 +76,7 @@ fn ctrl_c_on_a_simulated_card_keeps_the_figures() {
     let args = ["bench", "--workload", "long.toml", "--json", "f.json"];
     let child = command(own.path(), &args).spawn().unwrap();
     wait_for_handler(&child);
-    // Time for a first write, and for a progress bar if standard error were a terminal.
+    // Long enough for a first write, and for a progress bar if standard error were a terminal.
     std::thread::sleep(Duration::from_millis(1200));
     let run = end(child, "-INT");
     assert_interrupted(&run);
@@ -142,7 +142,7 @@ fn ctrl_c_within_a_file_timed_as_a_whole_is_felt_at_once() {
     assert_eq!(run.code, Some(130));
 }
 
-/// Runs with a standard output that nobody reads any more.
+/// Runs the command with a standard output whose reader has closed the pipe.
 fn run_unread(directory: &Path, args: &[&str]) -> Run {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
@@ -199,7 +199,7 @@ fn a_recording_in_a_directory_ends_properly() {
     let args = [&args[..], &options].concat();
     let child = command(own.path(), &args).spawn().unwrap();
     let file = own.path().join("REC00000/REC00001.CSV");
-    // It has its full length from the start; a line is in it once its block is.
+    // The file has its full length from the start; it contains lines as soon as its first block is written.
     let part = own.path().join("REC00000/REC00001.CSV.part");
     wait_until(|| fs::read(&part).is_ok_and(|bytes| bytes.starts_with(b"#file ")));
     let run = end(child, "-INT");

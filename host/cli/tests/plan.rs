@@ -27,7 +27,8 @@ fn write_trace(path: &Path, stalls_us: impl IntoIterator<Item = u64>) {
     fs::write(path, text).unwrap();
 }
 
-/// Stalls of 20 ms and more; their latencies are exceeded by a half, a third, a quarter ... of them.
+/// Returns 300 stall latencies in us, longest first, distributed exponentially above 20 ms with a mean excess
+/// of 8 ms.
 fn falling_stalls() -> impl Iterator<Item = u64> {
     (1..=300u64).map(|i| 20_000 + (8000.0 * (300.5 / i as f64).ln()) as u64)
 }
@@ -114,11 +115,11 @@ fn too_few_writes_report_how_many_are_needed() {
         write,0,0,512,0,1000000\nwrite,0,512,512,1000000,3000000\n";
     fs::write(own.path().join("t.csv"), writes).unwrap();
     let table = done(own.path(), &plan("t.csv", &[]));
-    let words = "it contains 2 busy periods, and a prediction needs 33; measure at least 16.9 kB";
+    let words = "builds up and drains: 2; needed: 33); measure at least 16.9 kB";
     assert!(table.contains(words), "{table}");
 }
 
-/// Only the rule of three applies.
+/// Without a fitted distribution, only the rule of three applies.
 #[test]
 fn stalls_without_spread_allow_no_prediction() {
     let own = directory();
@@ -133,7 +134,7 @@ fn stalls_without_spread_allow_no_prediction() {
     }
     let figures = json(own.path(), &plan("t.csv", &[]));
     assert!(figures["tail"].is_null() && figures["recommended_buffer_bytes"].is_null());
-    // 1 - exp(-3 T), T the run over the measured time.
+    // Rule of three: 1 - exp(-3 T), where T is the length of the run divided by the measured time.
     let times = 86_400.0 / figures["measured"]["run_s"].as_f64().unwrap();
     let high = buffers(&figures)[10]["risk"]["high"].as_f64().unwrap();
     assert!((high - (1.0 - (-3.0 * times).exp())).abs() < 1e-9);

@@ -40,7 +40,7 @@ fn no_sample_is_lost_on_the_built_in_card() {
     let achieved = figures["file_rate_bytes_per_s"].as_f64().unwrap();
     assert!((80_000.0..=86_000.0).contains(&achieved), "{achieved}");
     let bound = figures["sustained_bound_bytes_per_s"].as_f64().unwrap();
-    // 512 of 517 bytes of a bus with 4 MHz.
+    // A block takes 517 bytes on the bus for 512 bytes of data, at 4 MHz.
     assert!(
         (achieved..4e6 / 8.0 * 512.0 / 517.0).contains(&bound),
         "{bound}"
@@ -98,7 +98,7 @@ fn gaps_contain_all_lost_samples_and_do_not_overlap() {
         let (first, count) = (number(gap, "first_sample"), number(gap, "samples"));
         assert!(first >= end && count > 0, "{gap}");
         (counted, end) = (counted + count, first + count);
-        // The arrival of the first lost sample is its index over the rate.
+        // The arrival time of the first lost sample is its index divided by the rate.
         assert_eq!(number(gap, "at_us"), first * 250, "{gap}");
         assert_eq!(gap["cause"], "busy");
     }
@@ -188,7 +188,7 @@ fn lines_of_another_program_are_recorded_unchanged() {
         run.stderr
             .contains("Verified: every sample read back, none lost.")
     );
-    // Five of them arrive in half a second.
+    // Five lines arrive in half a second.
     let run = fed(
         own.path(),
         &[&args[..], &["--for", "500ms"]].concat(),
@@ -220,7 +220,7 @@ fn a_recording_is_replayed_at_its_own_times() {
     let recording = data("magod/f2_1.csv").display().to_string();
     let figures = json(own.path(), &["record", "--samples", &recording]);
     assert_eq!(number(&figures, "samples_written"), 1_001);
-    // By its time column it lasts from 25.3 to 172.2 s; then the files are closed.
+    // By its time column, the recording lasts from 25.3 to 172.2 s; then the files are closed.
     let audit = json(own.path(), &["analyze", &recording]);
     let elapsed_us = audit["elapsed_us"].as_f64().unwrap();
     let duration_us = number(&figures, "duration_us") as f64;
@@ -282,7 +282,7 @@ fn unusable_options_are_rejected() {
         (&["--for", "0s"], &["no samples to record", "--for"]),
         (
             &["--rate", "4952"],
-            &["the maximum of the bus is 495 kB/s", "reduce --rate"],
+            &["the bus carries at most 495 kB/s", "reduce --rate"],
         ),
         (
             &["--rate", "1300", "--streams", "4"],
@@ -310,7 +310,7 @@ fn unusable_options_are_rejected() {
         ),
         (
             &["--samples", &trace],
-            &["a trace instead of a recording", "cardiograph analyze"],
+            &["a trace, not a recording", "cardiograph analyze"],
         ),
         (
             &["--samples", "-", "--policy", "naive"],

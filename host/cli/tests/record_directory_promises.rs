@@ -174,7 +174,7 @@ fn samples_of_a_removed_unfinished_file_are_unaccounted_for() {
     assert!(known < number("samples_pushed"), "{figures}");
 }
 
-/// Runs `record` on a tmpfs of this size; the last result is the contents of its files.
+/// Runs `record` on a tmpfs of the given size; the last result is the contents of the files left there.
 fn on_small(size: &str, words: &str) -> (Run, Value, String) {
     const SCRIPT: &str = r#"
         size=$1; target=$2; shift 2

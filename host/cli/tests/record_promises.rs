@@ -36,7 +36,7 @@ fn a_new_file_each_second_loses_nothing_at_a_quarter_of_the_bound() {
         let words = format!("sim:{card}@esp32 {words}");
         println!("{words}");
         let (run, figures) = record(own.path(), &words);
-        // 105 kB/s is at most a quarter.
+        // The data rate of 105 kB/s is at most a quarter of the bound.
         assert!(figures["sustained_bound_bytes_per_s"].as_f64().unwrap() > 420_000.0);
         assert_nothing_lost(&run, &figures);
     }

@@ -7,8 +7,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// Writes the directory of a killed recorder, byte by byte from docs/formats.md: two samples in a file of full
-/// length.
+/// Writes the directory that a killed recorder leaves, byte by byte from docs/formats.md: a file of the
+/// preallocated length with two samples.
 fn killed(directory: &Path) {
     let mut file = [0; 128 * 512];
     let text = b"00000000000,1\r\n00000000001,2\r\n#";
@@ -167,7 +167,7 @@ fn a_binary_recording_becomes_csv() {
     let directory = directory();
     fs::write(directory.path().join("REC00001.BIN"), recording()).unwrap();
     let csv = "time_ms,volts,note\r\n1,-2.50\r\n2,0.50\r\n,,#gap first=2 count=5 at_us=1234 cause=busy\r\n";
-    let summary = "2 samples; 5 lost in gaps of the recording\n";
+    let summary = "Exported 2 samples. Lost samples, according to the gaps in the recording: 5.\n";
     let shown = run(directory.path(), &["export", "REC00001.BIN"]);
     assert_eq!(
         (shown.code, &shown.stdout[..], &shown.stderr[..]),
@@ -205,7 +205,7 @@ fn the_intact_blocks_of_a_damaged_recording_are_exported() {
     assert_eq!(run.stdout, csv);
     assert!(
         run.stderr
-            .contains("1 block of 512 B is damaged: block 2 at byte 1024;"),
+            .contains("1 block of 512 B is damaged (block 2 at byte 1024);"),
         "{}",
         run.stderr
     );

@@ -1,4 +1,4 @@
-//! `reproduce`: published figures beside simulated ones, of the quickest study.
+//! `reproduce`: published figures next to simulated ones, for the study that runs fastest.
 
 mod common;
 
@@ -20,7 +20,7 @@ fn is_verdict(line: &&str) -> bool {
     VERDICTS.iter().any(|verdict| line.ends_with(verdict))
 }
 
-/// Rows that the study's file has.
+/// Returns the number of rows in the study's file.
 fn rows_published() -> usize {
     let study = include_str!("../../../studies/arduino-bytes.toml");
     study.lines().filter(|line| *line == "[[row]]").count()
@@ -85,7 +85,7 @@ fn rows_have_their_keys_and_come_out_the_same_twice() {
     assert_self_contained(&html);
     assert!(html.contains("four files of 4096 B written in turn"));
 
-    // With the rows in a file, the table has standard output for itself.
+    // If the rows go to a file, standard output contains only the table.
     let again = done(own.path(), &["reproduce", STUDY, "--json", "rows.json"]);
     assert_eq!(again, first.stderr);
     let rows = fs::read_to_string(own.path().join("rows.json")).unwrap();

@@ -37,14 +37,14 @@ const SPI: Spi = Spi {
 };
 const BUFFER_BYTES: u64 = 65_536;
 const SAMPLE_BYTES: usize = 100;
-/// First block of the plain write: at 16 MiB, behind the file system's own blocks.
+/// First block of the plain write: at 16 MiB, past the file system's own blocks.
 const START_BLOCK: u32 = 32_768;
 /// Payload of a block of a binary file (docs/formats.md).
 const PAYLOAD_BYTES: f64 = 472.0;
 const CLUSTER_BYTES: u32 = 32_768;
 /// Files that the recorder prepares before sampling begins.
 const FILES: u64 = 8;
-/// Capacity of files beyond the samples.
+/// Fraction by which the files are larger than the encoded samples need.
 const SPARE: f64 = 0.1;
 const MB: u64 = 1_000_000;
 const READ_BLOCKS: usize = 16;
@@ -118,9 +118,10 @@ impl Run {
         Seed::new(self.seed.into())
     }
 
-    /// Binary streams that share their files, at a part of the bound in encoded bytes.
+    /// Records binary streams that share their files, at `part` of the bound in encoded bytes.
     fn binary(&self, streams: u32, part: f64, bytes: u64) -> Result<(), String> {
-        // Headers, one of up to two blocks in 1024, and a half block for each stream at each checkpoint.
+        // Overhead of a stream: a header of up to two blocks in every 1024 blocks, and half a block at each
+        // checkpoint.
         let extra = f64::from(streams) * (2.0 / 1024.0 + 256.0 / self.bound);
         let payload = self.bound * part * (1.0 - extra) * PAYLOAD_BYTES / BLOCK_BYTES as f64;
         let rate_hz = (payload / (SAMPLE_BYTES * streams as usize) as f64) as u32;

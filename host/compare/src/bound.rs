@@ -5,7 +5,7 @@ use cardiograph_sim_card::{BLOCK_BYTES, Card, Spi};
 use std::ops::Range;
 
 /// First block of the stream: a multiple of 4 MiB, like a file's data on a card formatted by its manufacturer,
-/// and behind the file system's own blocks.
+/// and past the file system's own blocks.
 const START_BLOCK: u64 = 32_768;
 /// Bytes on the bus per block of CMD25: one wait byte, token, data, checksum and response.
 const WIRE_BLOCK_BYTES: f64 = 517.0;

@@ -1,4 +1,4 @@
-//! Access to the files of a simulated card through an independent FAT library, in no virtual time.
+//! Access to the files of a simulated card through an independent FAT library, without advancing virtual time.
 
 use cardiograph_sim_card::{BLOCK_BYTES, Block, Card};
 use fatfs::{FileSystem, FsOptions};

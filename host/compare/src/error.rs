@@ -108,7 +108,7 @@ impl fmt::Display for CardStreamError {
             CardStreamError::Format(error) => error.fmt(f),
             CardStreamError::Stream(error) => error.fmt(f),
             CardStreamError::Stuck(why) => {
-                write!(f, "the recorder makes no progress ({why}); {REPORT_BUG}")
+                write!(f, "the recorder stopped making progress ({why}); {REPORT_BUG}")
             }
             CardStreamError::CardFailed => f.write_str(
                 "the card failed during the recording, so its files were not read back; if the card is worn out, \

@@ -17,7 +17,7 @@ use std::ops::Range;
 const INIT_CLOCK_HZ: u32 = 400_000;
 /// Capacity of the largest card with byte addresses.
 const STANDARD_BYTES_MAX: u64 = 2 << 30;
-/// Bytes until a response at the latest (NCR of 7.5.4), including the response.
+/// Maximum number of bytes until a response (NCR of 7.5.4), including the response.
 const ANSWER_BYTES_MAX: u32 = 9;
 /// Start token of a block of CMD25 (7.3.3.2).
 const START_TOKEN: u8 = 0xFC;

@@ -6,7 +6,7 @@ use cardiograph_workload::Store;
 /// Samples per read.
 const LINES_PER_READ: usize = 64;
 
-/// Generator of samples as they are in the file.
+/// Generates samples exactly as they appear in the file.
 pub(crate) struct Line<L> {
     make: L,
     bytes: Vec<u8>,

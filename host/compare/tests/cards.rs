@@ -120,7 +120,8 @@ fn at_the_pace_of_magod2_latencies_equal_those_of_the_workloads() {
         let workload = workload_times(span, 100_000, &board);
         let durations =
             |all: &[Operation]| -> Vec<u64> { all.iter().map(Operation::duration_ns).collect() };
-        // A line arrives every 125 ms, while the workload waits 100 ms after each; this card does not depend on pauses.
+        // A line arrives every 125 ms, while the workload waits 100 ms after each; pauses do not change the
+        // latencies of this card.
         assert_eq!(recorded[2].start_ns - recorded[1].start_ns, 125_000_000);
         assert!(durations(&recorded) == durations(&workload), "{policy:?}");
     }

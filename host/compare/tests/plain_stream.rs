@@ -1,4 +1,4 @@
-//! The plain stream, compared with the card behind the wire.
+//! The plain stream, compared with the same card without a bus.
 
 use cardiograph_compare::{PlainError, plain_stream, sustained_rate_bytes_per_s};
 use cardiograph_sim_card::{Block, Card, Profile, Seed};

@@ -188,8 +188,9 @@ fn a_flush_meets_its_time_limit() {
     }
 }
 
-/// Of the bytes on the wire without busy, at least 98 % of 512/517 are samples. The rest includes marks,
-/// checkpoints, and polls of the card's readiness. The driver's tests check how soon it detects the end of busy.
+/// At least 98 % of the ideal share of 512/517 of the bytes on the wire (busy bytes excluded) are samples. The
+/// rest includes marks, checkpoints, and polls of the card's readiness. The driver's tests check how soon it
+/// detects the end of busy.
 #[test]
 fn the_wire_carries_samples_and_little_else() {
     for (card, rate_hz) in [

@@ -20,9 +20,9 @@ const CARD_BYTES: u64 = 64 << 20;
 /// Format of a new card.
 #[derive(Clone, Copy, Debug)]
 enum Maker {
-    /// With a partition table.
+    /// Formatted with a partition table.
     Partition,
-    /// By mkfs.fat, without a partition table.
+    /// Formatted by mkfs.fat, without a partition table.
     Whole,
 }
 

@@ -21,6 +21,8 @@ const STREAMING: Streaming = Streaming {
         file_bytes: 1 << 20,
         rotate_us: None,
         when_full: cardiograph_recorder::WhenFull::Wait,
+        serves_after_end: false,
+        stall_budget_us: 0,
     },
 };
 

@@ -61,16 +61,16 @@ pub struct Measured {
     pub busy_periods: u64,
 }
 
-/// One buffer size.
+/// Figures of one buffer size.
 #[derive(Clone, Debug, Serialize)]
 pub struct BufferRow {
     /// Buffer size.
     pub buffer_bytes: u64,
-    /// Highest constant rate that it sustained over the measured writes.
+    /// Highest constant rate that this buffer sustained over the measured writes.
     pub sustained_bytes_per_s: f64,
-    /// Longest stall that it absorbs at the logger's rate; null if it does not hold a write.
+    /// Longest stall that this buffer absorbs at the logger's rate; null if it does not hold a write.
     pub longest_stall_us: Option<f64>,
-    /// Number of measured backlogs that exceeded it.
+    /// Number of measured backlogs that exceeded this buffer.
     pub overflows: u64,
     /// Probability that a run overflows the buffer.
     pub risk: Risk,
@@ -81,9 +81,9 @@ pub struct BufferRow {
 pub struct Risk {
     /// Most likely value; null if only a bound is known.
     pub likely: Option<f64>,
-    /// Lower limit.
+    /// Lower limit of the confidence interval.
     pub low: f64,
-    /// Upper limit.
+    /// Upper limit of the confidence interval.
     pub high: f64,
 }
 

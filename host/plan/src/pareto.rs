@@ -10,9 +10,9 @@
 
 /// Below this shape the likelihood is unbounded.
 pub(crate) const SHAPE_MIN: f64 = -1.0;
-/// Least shape of the distributions from which an upper bound is taken. Below -0.5 the asymptotic theory of the
-/// likelihood does not hold (Smith 1985), and a stall is a sum of many times, whose tail is that of the normal
-/// distribution: it only appears to have an end.
+/// Minimum shape of the distributions from which an upper bound is taken. Below -0.5 the asymptotic theory of
+/// the likelihood does not hold (Smith 1985), and a stall is a sum of many times, whose tail is that of the
+/// normal distribution: it only appears to have an end.
 pub(crate) const CAUTIOUS_SHAPE_MIN: f64 = -0.2;
 /// Maximum shape. A heavier tail comes from two kinds of stalls of which the longer one is rare.
 const SHAPE_MAX: f64 = 2.0;
@@ -32,7 +32,7 @@ const POISSON_STEPS: usize = 4;
 /// Excesses over a threshold, with their cached maximum.
 #[derive(Debug)]
 pub(crate) struct Excesses {
-    /// In descending order.
+    /// The excesses in descending order.
     excesses: Vec<f64>,
     greatest: f64,
 }
@@ -218,7 +218,7 @@ impl Excesses {
         };
         let step = (last - first) / BOUND_STEPS as f64;
         let (t, value) = greatest_of((0..=BOUND_STEPS).map(|i| first + i as f64 * step), extreme);
-        // One of the possible distributions has no excesses above `y`.
+        // A possible distribution ends below `y`, so the least expected number is 0.
         if value == f64::INFINITY {
             return 0.0;
         }

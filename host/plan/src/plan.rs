@@ -224,6 +224,6 @@ fn policy(source: Source, block_bytes: Option<u64>) -> String {
                 cardiograph_report::units::binary_bytes(bytes)
             )
         }
-        (Source::Trace, None) => "write as in the trace, with its various sizes".to_string(),
+        (Source::Trace, None) => "write as in the trace, in the same sizes".to_string(),
     }
 }

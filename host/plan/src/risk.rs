@@ -17,7 +17,8 @@ pub(crate) const PEAKS_MIN: usize = COUNTS[0] + 1;
 const DEVIANCE: f64 = 4.2;
 /// 97.5 % quantile of the normal distribution.
 const NORMAL: f64 = 1.96;
-/// Upper limit if none was observed: with 95 % confidence fewer than three are expected, as e^-3 is 5 %.
+/// Upper limit of an expected number if nothing was observed: with 95 % confidence fewer than three are
+/// expected, as e^-3 is 5 %.
 const RULE_OF_THREE: f64 = 3.0;
 
 /// An expected number, or a probability, with its 95 % confidence interval.
@@ -25,9 +26,9 @@ const RULE_OF_THREE: f64 = 3.0;
 pub struct Interval {
     /// Most likely value; `None` if there is only a bound.
     pub likely: Option<f64>,
-    /// Lower limit.
+    /// Lower limit of the confidence interval.
     pub low: f64,
-    /// Upper limit.
+    /// Upper limit of the confidence interval.
     pub high: f64,
 }
 

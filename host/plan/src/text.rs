@@ -87,7 +87,7 @@ fn measured(plan: &Plan) -> Vec<(&'static str, String)> {
         ("payload", filled(measured.payload_bytes)),
     ];
     if measured.risk_payload_bytes > measured.payload_bytes {
-        rows.push(("payload for risk", filled(measured.risk_payload_bytes)));
+        rows.push(("simulated for risk", filled(measured.risk_payload_bytes)));
     }
     rows
 }
@@ -149,7 +149,7 @@ fn unknown_size(plan: &Plan) -> String {
 
 fn sustained(size: &BufferRow) -> String {
     match size.sustained_bytes_per_s {
-        0.0 => "below one write".to_string(),
+        0.0 => "none".to_string(),
         rate => units::rate(rate),
     }
 }

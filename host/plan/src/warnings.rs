@@ -39,24 +39,24 @@ fn no_forecast(plan: &Plan) -> String {
     let (why, factor) = match measured.busy_periods {
         few if few < PEAKS_MIN as u64 => (
             format!(
-                "too short to predict longer runs: it contains {} busy periods, and a prediction \
-                 needs {}",
+                "the measurement is too short to predict longer runs (busy periods, in which a backlog \
+                 builds up and drains: {}; needed: {})",
                 units::count(few),
                 PEAKS_MIN
             ),
             PEAKS_MIN as f64 / few.max(1) as f64,
         ),
         _ => (
-            "no prediction of longer runs: the greatest backlogs are all equal or of several \
-             kinds, and follow no single distribution"
+            "no prediction of longer runs: the greatest backlogs are all equal, or a mixture of \
+             several kinds, and no single distribution fits them"
                 .to_string(),
             MORE,
         ),
     };
     format!(
-        "{why}; measure at least {}. Until then the risk only has an upper bound: an event that \
-         did not occur in {} of logging occurs, with 95 % confidence, fewer than three times in a \
-         run of the same length",
+        "{why}; measure at least {}. Until then only an upper bound of the risk is known: with \
+         95 % confidence, an event that did not occur in {} of logging occurs fewer than three \
+         times in a run of the same length",
         units::bytes(measured.risk_payload_bytes as f64 * factor),
         crate::text::duration(measured.run_s),
     )

@@ -33,7 +33,7 @@ fn check(name: &str, profile: &Profile, short_blocks: u64) {
         .map(|seed| highest_bytes(profile, 1_000_000 + seed, short_blocks * TIMES_AS_LONG))
         .collect();
     peaks.sort_unstable_by(f64::total_cmp);
-    // Buffer sizes that half of the long runs overflow, and one in ten.
+    // Buffer sizes that one in two and one in ten of the long runs overflow.
     let sizes =
         [2, 10].map(|part| peaks[(LONG_RUNS - LONG_RUNS / part - 1) as usize].round() as u64);
     let truths = sizes.map(|buffer_bytes| {
@@ -93,7 +93,7 @@ fn an_unmodified_profile() {
 #[test]
 fn wear_levelling_moves() {
     let mut profile = Profile::named("class10-16g").unwrap();
-    // As often as a trace of this length can show.
+    // Wear levelling is frequent enough to show in a trace of this length.
     profile.controller.wear_levelling_erases = 4;
     check("class10-16g", &profile, (64 << 20) / 512);
 }

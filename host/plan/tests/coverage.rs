@@ -35,17 +35,17 @@ fn pareto(share: f64) -> f64 {
     10.0 * share.powf(-0.25)
 }
 
-/// Neither the variance nor its effect on the backlog is finite.
+/// A power law with an infinite variance, and therefore an infinite mean backlog.
 fn heavy(share: f64) -> f64 {
     5.0 * share.powf(-0.6)
 }
 
-/// Heavier than exponential and lighter than any power law: its tail matches no fit exactly.
+/// A tail heavier than exponential and lighter than any power law, which no fit matches exactly.
 fn weibull(share: f64) -> f64 {
     20.0 * (-share.ln()).powf(1.4)
 }
 
-/// Likewise, but lighter than exponential.
+/// A tail lighter than exponential, which no fit matches exactly either.
 fn light(share: f64) -> f64 {
     40.0 * (-share.ln()).sqrt()
 }

@@ -38,7 +38,8 @@ fn a_long_stream_takes_as_long_as_the_driver_on_the_bus() {
         // The command that opens the stream precedes the first block here, and follows it there.
         for (at, (&wire, &alone)) in on_wire.iter().zip(&alone).enumerate().skip(2) {
             let late_ns = wire as f64 - alone as f64;
-            // The polling granularity is one byte; another one is the latency of the previous poll.
+            // A poll detects the end of busy up to one byte late, and the preceding poll shifts it by up to
+            // another byte.
             let byte_ns = long.block_ns as f64 / 517.0;
             let is_close = late_ns >= -2.0 * byte_ns && late_ns < 0.1 * alone as f64 + 1e6;
             assert!(is_close, "{card}: block {at} takes {wire} and {alone}");

@@ -24,10 +24,10 @@ pub enum CardFileError {
     InUse {
         /// The card or image.
         path: PathBuf,
-        /// Mount points, if it is mounted.
+        /// Mount points, if the card or image is mounted.
         mounts: Vec<PathBuf>,
     },
-    /// Neither a file nor a block device, or one without a block.
+    /// The path is neither a file nor a block device, or holds less than one block.
     NotACard(PathBuf),
 }
 

@@ -12,6 +12,7 @@
 //!   of a pipe.
 //! - [`recover_path`]: trims interrupted recordings on a card, in its image or in a directory.
 //! - [`export_csv`], [`export_ulog`]: binary recordings as CSV, or as one ULog file.
+//! - [`Monitor`]: the state of a recording, for readers in other threads.
 //! - [`Feed`], [`verify_file`], [`StreamReport`]: reproducible samples, and their comparison with files.
 //!
 //! This crate does not depend on simulated cards; cardiograph-compare does.
@@ -25,6 +26,7 @@ mod gaps;
 mod lines;
 mod live;
 mod live_stream;
+mod monitor;
 mod recovery;
 mod result;
 mod samples;
@@ -36,7 +38,8 @@ pub const REPORT_BUG: &str = "please report this as a bug, with the command line
 
 pub use card_file::{CardFile, CardFileError};
 pub use directory::{
-    Access, DirectoryCard, DirectoryError, DirectoryVolume, Failure, Repair, open_directory,
+    Access, DirectoryCard, DirectoryError, DirectoryVolume, Failure, LiveFile, LiveFiles, Repair,
+    epoch_of_recording, open_directory, recording_at,
 };
 pub use export::{ExportError, Exported, export_csv, export_ulog};
 pub use feed::{Feed, InputLines, Times, TooLong};
@@ -45,6 +48,7 @@ pub use live::{
     DirectoryStream, LiveError, LiveFeed, LiveResult, LiveSetup, block_on, record_in_directory,
 };
 pub use live_stream::{LiveProgress, LiveStreaming, input_in_directory, stream_in_directory};
+pub use monitor::{Monitor, MonitorFigures, Monitored, WriteFigures};
 pub use recovery::{
     RecoverError, RecoveredFile, Recovery, RecoveryAction, TargetKind, recover_path,
 };

@@ -7,11 +7,11 @@
 //! The thread of a producer takes the place of a board's interrupt: it continues while the recorder waits for
 //! the storage device.
 
-use crate::Feed;
 use crate::directory::{Access, DirectoryError, Failure, Startup, open_directory};
+use crate::{Feed, Monitor};
 use cardiograph_recorder::{
-    Config, Consumer, Control, Event, LINE_BYTES_MAX, Parts, Producer, RESERVED_MAX, Recorder,
-    Ring, StartError, StreamConfig, StreamSummary, WhenFull,
+    Config, Consumer, Control, Event, LINE_BYTES_MAX, Parts, Producer, PushError, RESERVED_MAX,
+    Recorder, Ring, StartError, StreamConfig, StreamSummary, WhenFull,
 };
 use embedded_hal_async::delay::DelayNs;
 use std::cell::RefCell;
@@ -59,6 +59,8 @@ pub struct LiveSetup<'a> {
     pub length: Option<Duration>,
     /// Returns true if the recording should end. Several threads call it, at least every 20 ms.
     pub is_stopped: &'a (dyn Fn() -> bool + Sync),
+    /// Receives the state of the recording, for readers in other threads.
+    pub monitor: Option<&'a Monitor>,
 }
 
 /// Reason why a recording in a directory did not start.
@@ -109,13 +111,21 @@ pub fn record_in_directory<const N: usize>(
         removed: Rc::clone(&removed),
     });
     let failure = card.failure();
-    let control = Control::new();
+    let own_control = Control::new();
+    let monitor = setup.monitor;
+    let control = monitor.map_or(&own_control, |monitor| &monitor.control);
     let is_full = AtomicBool::new(false);
     let mut rings = streams.each_ref().map(|stream| {
         let bytes: Box<[AtomicU8]> = (0..stream.ring_bytes).map(|_| AtomicU8::new(0)).collect();
         Ring::over(bytes)
     });
     let configs = streams.each_ref().map(|stream| stream.config);
+    if let Some(monitor) = monitor {
+        let rings = streams.each_ref();
+        let rings = rings.map(|stream| (stream.config, stream.ring_bytes));
+        monitor.start(origin, rings.to_vec());
+        card.report_to(monitor);
+    }
     let (producers, mut consumers): (Vec<Producer>, Vec<Option<Consumer>>) = rings
         .iter_mut()
         .zip(&configs)
@@ -131,13 +141,16 @@ pub fn record_in_directory<const N: usize>(
             if let Event::Full { .. } = event {
                 is_full.store(true, Ordering::Relaxed);
             }
+            if let Some(monitor) = monitor {
+                monitor.handle(&event);
+            }
             let now_us = origin.elapsed().as_micros() as u64;
             for id in removed.borrow_mut().drain(..) {
                 events(now_us, Event::Removed { id });
             }
             events(now_us, event);
         },
-        control: &control,
+        control,
         reads: None,
     };
     let of_streams = core::array::from_fn(|at| {
@@ -150,7 +163,8 @@ pub fn record_in_directory<const N: usize>(
     let mut recorder = Recorder::new(parts, setup.config, of_streams);
     let run = Run {
         origin,
-        control: &control,
+        control,
+        monitor,
         length: setup.length,
         is_stopped: setup.is_stopped,
         is_sampling: &is_sampling,
@@ -164,9 +178,10 @@ pub fn record_in_directory<const N: usize>(
         let threads: Vec<_> = producers
             .into_iter()
             .zip(streams)
-            .map(|(producer, stream)| {
+            .enumerate()
+            .map(|(at, (producer, stream))| {
                 let run = &run;
-                scope.spawn(move || run.sample(producer, stream.feed))
+                scope.spawn(move || run.sample(at, producer, stream.feed))
             })
             .collect();
         let result = block_on(recorder.run());
@@ -181,6 +196,9 @@ pub fn record_in_directory<const N: usize>(
             .collect();
         (result, pushed)
     });
+    if let Some(monitor) = monitor {
+        monitor.end();
+    }
     let started_ns = run.started_ns.load(Ordering::Relaxed);
     let input_error = run.input_error.into_inner().unwrap_or_default();
     Ok(LiveResult {
@@ -210,6 +228,7 @@ fn prepared_files(configs: &[StreamConfig]) -> u32 {
 struct Run<'a> {
     origin: Instant,
     control: &'a Control,
+    monitor: Option<&'a Monitor>,
     length: Option<Duration>,
     is_stopped: &'a (dyn Fn() -> bool + Sync),
     is_sampling: &'a AtomicBool,
@@ -226,7 +245,7 @@ struct Run<'a> {
 
 impl Run<'_> {
     /// Pushes the samples of a feed as soon as the recorder is ready; returns their number.
-    fn sample(&self, mut producer: Producer, feed: LiveFeed) -> u64 {
+    fn sample(&self, stream: usize, mut producer: Producer, feed: LiveFeed) -> u64 {
         while !self.control.is_ready() && !self.is_ending() {
             thread::sleep(Duration::from_millis(1));
         }
@@ -234,8 +253,12 @@ impl Run<'_> {
         let started_ns = self.now_ns();
         self.started_ns.fetch_min(started_ns, Ordering::Relaxed);
         match feed {
-            LiveFeed::Clock(samples) => self.push_when_due(&mut producer, samples, started_ns),
-            LiveFeed::Lines(lines) => self.push_on_arrival(&mut producer, &read_lines(lines)),
+            LiveFeed::Clock(samples) => {
+                self.push_when_due(stream, &mut producer, samples, started_ns);
+            }
+            LiveFeed::Lines(lines) => {
+                self.push_on_arrival(stream, &mut producer, &read_lines(lines));
+            }
         }
         producer.close();
         producer.pushed()
@@ -249,7 +272,7 @@ impl Run<'_> {
         let started_ns = self.started_ns.load(Ordering::Relaxed);
         let elapsed_ns = self.now_ns().saturating_sub(started_ns);
         let is_long = |length: Duration| u128::from(elapsed_ns) >= length.as_nanos();
-        // Before the start nothing has elapsed, even of an empty length.
+        // Before the start no time has elapsed, so even a length of 0 has not been reached.
         started_ns != u64::MAX && self.length.is_some_and(is_long)
             || self.is_over.load(Ordering::Acquire)
             || (self.is_stopped)()
@@ -257,6 +280,7 @@ impl Run<'_> {
 
     fn push_when_due(
         &self,
+        stream: usize,
         producer: &mut Producer,
         samples: Box<dyn Feed + Send + '_>,
         started_ns: u64,
@@ -269,6 +293,7 @@ impl Run<'_> {
                 if self.is_ending() {
                     return;
                 }
+                self.note_level(stream, producer);
                 thread::sleep(Duration::from_nanos(due_ns - now_ns).min(STOP_POLL));
                 now_ns = self.now_ns();
             }
@@ -276,23 +301,42 @@ impl Run<'_> {
                 return;
             }
             let len = samples.make(index, &mut sample);
-            self.push(producer, &sample[..len], now_ns);
+            self.push(stream, producer, &sample[..len], now_ns);
         }
     }
 
     /// Pushes a sample. The producer counts a lost one and adds it to a gap.
-    fn push(&self, producer: &mut Producer, sample: &[u8], now_ns: u64) {
+    fn push(&self, stream: usize, producer: &mut Producer, sample: &[u8], now_ns: u64) {
+        let index = producer.pushed();
         let pushed = producer.push(sample, now_ns / 1000);
+        if let Some(monitor) = self.monitor
+            && pushed != Err(PushError::Stopped)
+        {
+            let kept = pushed.is_ok().then_some(sample);
+            monitor.take(stream, index, kept, producer.level_bytes());
+        }
         let is_full = || self.is_full.load(Ordering::Relaxed) || self.failure.is_full();
         if pushed.is_err() && is_full() {
             self.is_over.store(true, Ordering::Release);
         }
     }
 
-    fn push_on_arrival(&self, producer: &mut Producer, lines: &Receiver<io::Result<Vec<u8>>>) {
+    /// Notes the level of the ring for readers in other threads.
+    fn note_level(&self, stream: usize, producer: &Producer) {
+        if let Some(monitor) = self.monitor {
+            monitor.note_level(stream, producer.level_bytes());
+        }
+    }
+
+    fn push_on_arrival(
+        &self,
+        stream: usize,
+        producer: &mut Producer,
+        lines: &Receiver<io::Result<Vec<u8>>>,
+    ) {
         while !self.is_ending() {
             match lines.recv_timeout(STOP_POLL) {
-                Ok(Ok(line)) => self.push(producer, &line, self.now_ns()),
+                Ok(Ok(line)) => self.push(stream, producer, &line, self.now_ns()),
                 Ok(Err(error)) => {
                     let mut first = self
                         .input_error
@@ -301,7 +345,7 @@ impl Run<'_> {
                     first.get_or_insert(error.to_string());
                     return;
                 }
-                Err(RecvTimeoutError::Timeout) => (),
+                Err(RecvTimeoutError::Timeout) => self.note_level(stream, producer),
                 Err(RecvTimeoutError::Disconnected) => return,
             }
         }

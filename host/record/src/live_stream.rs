@@ -149,8 +149,8 @@ impl Events<'_> {
         gone.map(|file| file.id.to_string()).collect()
     }
 
-    /// Returns the durable samples of each track that are in no file any more: those of `gone` files, and those
-    /// that were neither in a closed nor in a recovered file, unless an unfinished one is left.
+    /// Returns, for each track, the number of durable samples that are no longer in any file: those of `gone`
+    /// files, and those that were in neither a closed nor a recovered file, unless an unfinished file remains.
     fn missing(
         &self,
         directory: &Path,
@@ -353,7 +353,7 @@ impl<'a, const N: usize> FinishedRun<'a, N> {
                 missing -= taken;
             }
         }
-        // A full storage device has not failed.
+        // A storage device that is only full has not failed.
         if is_card_lost && !(result.is_full && result.failure.is_none()) {
             let why = result
                 .failure

@@ -22,7 +22,7 @@ pub struct Progress {
 pub struct RecordingResult {
     /// One result per stream.
     pub streams: Vec<StreamResult>,
-    /// From the start of sampling until all files were closed, in us.
+    /// Time from the start of sampling until all files were closed, in us.
     pub duration_us: u64,
     /// Reason why the files were not compared with the samples, as a clause for "not verified: ..."; `None` if
     /// they were.
@@ -122,7 +122,7 @@ pub enum StreamError {
     Differs {
         /// Name of the file.
         file: String,
-        /// First difference.
+        /// First difference between the file and the samples.
         mismatch: Mismatch,
     },
     /// Samples are neither in files nor in gaps, or in both.
@@ -164,7 +164,8 @@ impl fmt::Display for StreamError {
                 lost,
             } => write!(
                 f,
-                "{pushed} samples were pushed, but {found} are in files and {lost} in gaps; {REPORT_BUG}"
+                "{pushed} samples arrived, but the {found} in files and {lost} in gaps do not add up to that; \
+                 {REPORT_BUG}"
             ),
         }
     }

@@ -77,7 +77,7 @@ impl StreamReport {
         Ok(self.unchecked(summary, pushed, started_us))
     }
 
-    /// Returns the reports as they are.
+    /// Returns the reports without comparing them with anything.
     pub(crate) fn unchecked(
         self,
         summary: StreamSummary,

@@ -18,7 +18,7 @@ const FILE_LINE_BYTES_MAX: usize = 2048;
 pub struct Mismatch {
     /// Offset of the difference in the file, in bytes.
     pub offset_bytes: u64,
-    /// Index of the sample expected there.
+    /// Index of the sample expected at this offset.
     pub expected: u64,
 }
 
@@ -30,7 +30,7 @@ impl fmt::Display for Mismatch {
         } = self;
         write!(
             f,
-            "expected sample {expected} at byte {offset_bytes}, found something else"
+            "expected sample {expected} at byte {offset_bytes}, found other data"
         )
     }
 }

@@ -61,9 +61,11 @@ fn log_until_full(
             file_bytes: FILE_BYTES,
             rotate_us: None,
             when_full,
+            ..Config::default()
         },
         length: None,
         is_stopped: &|| false,
+        monitor: None,
     };
     record_in_directory(directory, &setup, [stream(feed)], events)
 }
@@ -283,6 +285,7 @@ fn a_recording_stops_at_once_and_keeps_all_samples() {
         config: Config::default(),
         length: None,
         is_stopped: &|| begun.elapsed() > Duration::from_millis(300),
+        monitor: None,
     };
     // One line per minute, and a pipe that never ends.
     let (reader, _writer) = std::io::pipe().unwrap();
@@ -303,6 +306,7 @@ fn the_length_counts_from_the_start_of_sampling() {
         config: Config::default(),
         length: Some(length),
         is_stopped: &|| false,
+        monitor: None,
     };
     // An input that never ends, and a start that takes longer than the recording.
     let (reader, _writer) = std::io::pipe().unwrap();
@@ -363,6 +367,7 @@ fn a_file_with_other_contents_is_detected() {
             config: Config::default(),
             length: None,
             is_stopped: &|| false,
+            monitor: None,
         },
         progress: &LiveProgress::default(),
     };
@@ -558,7 +563,7 @@ fn a_finished_recording_is_never_replaced() {
     });
     assert!(is_taken);
     assert_eq!(fs::read(&taken).unwrap(), b"foreign");
-    // This is a failure of the storage device; no sample is silently counted as written.
+    // The conflict is reported as a failure of the storage device; no sample is silently counted as written.
     let result = result.unwrap();
     let counted = summary(&result).written + summary(&result).lost;
     assert_eq!(counted, result.pushed[0]);
@@ -699,7 +704,7 @@ fn on_a_small_file_system() {
         Vec::from_iter(16_000 - numbers.len() as u64..16_000)
     );
 
-    // The medium is full at the start: the oldest recordings make room.
+    // The storage device is full at the start: the oldest recordings make room.
     let filler = directory.join("filler");
     let mut file = fs::File::create(&filler).unwrap();
     while file.write_all(&[1; 4096]).is_ok() {}

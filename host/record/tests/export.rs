@@ -81,6 +81,7 @@ fn recorded(format: Format) -> Vec<u8> {
         },
         length: None,
         is_stopped: &|| false,
+        monitor: None,
     };
     let logged = record_in_directory(directory.path(), &setup, [stream], |_, _| ()).unwrap();
     assert_eq!(logged.summaries[0].written, SAMPLES);
@@ -169,7 +170,7 @@ fn damaged_blocks_are_reported_and_everything_else_is_exported() {
         notes,
         Vec::from_iter(expected.iter().map(|note| (&commas[..], &note[..])))
     );
-    // Only samples that touch those blocks are missing, and the others are in order.
+    // Only samples that touch the damaged blocks are missing, and the others are in order.
     let mut rows = whole.lines();
     for row in text.lines().filter(|row| !row.contains('#')) {
         assert!(rows.any(|other| other == row), "{row}");

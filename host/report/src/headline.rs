@@ -84,8 +84,8 @@ impl Report {
             return format!("A sample every {step}, none late.");
         }
         format!(
-            "A sample every {step}; {} of {} steps were late, the longest {}, and {} samples are \
-             missing.",
+            "A sample every {step}, but {} of {} steps were longer than 1.5 times that (longest: {}); \
+             {} samples are missing.",
             units::count(cadence.late_steps),
             units::count(cadence.samples - 1),
             units::time(cadence.longest_gap_us),

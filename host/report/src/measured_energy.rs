@@ -5,7 +5,7 @@ use crate::report::Report;
 use crate::units;
 use cardiograph_trace::{About, Scope};
 
-/// A longest step of this many mean steps counts as a gap.
+/// The scope's recording has gaps if its longest step exceeds this number of mean steps.
 const GAP_STEPS: f64 = 10.0;
 
 impl Report {
@@ -40,7 +40,7 @@ impl Report {
         self.about.notes.extend(gap_note(&energy, scope));
         if let Some(covered) = summary.trace_covered_ratio {
             let note = format!(
-                "{} The scope covers {:.1} % of the trace, {} of {} {} completely.",
+                "{} The scope's recording covers {:.1} % of the trace, including {} of {} {} from start to end.",
                 offset_note(offset_ns),
                 covered * 100.0,
                 units::count(energy.covered_writes()),
@@ -83,8 +83,8 @@ fn gap_note(energy: &Energy, scope: &Scope) -> Option<String> {
     let step_ns = energy.duration_ns() / scope.samples as f64;
     (scope.step_ns_max > GAP_STEPS * step_ns).then(|| {
         format!(
-            "The scope's samples have gaps: the mean step is {}, the longest {}. The power is \
-             assumed to be constant until the next sample.",
+            "The scope's recording has gaps: its samples are {} apart on average, but up to {}. The \
+             power is assumed to be constant from each sample to the next.",
             units::time(step_ns / 1e3),
             units::time(scope.step_ns_max / 1e3),
         )

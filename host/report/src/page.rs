@@ -18,7 +18,7 @@ use serde::Serialize;
 
 const MARKUP: &str = include_str!("page/report.html");
 const STYLE: &str = include_str!("page/report.css");
-/// In the order of their dependencies.
+/// Scripts of the page, in the order of their dependencies.
 const SCRIPT: &str = concat!(
     include_str!("page/format.js"),
     include_str!("page/series.js"),
@@ -75,7 +75,7 @@ struct Points {
     bytes_per_group: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     x_bytes: Option<String>,
-    /// Present if the time axis is shared with another plot.
+    /// Start times of the points; present if the time axis is shared with another plot.
     #[serde(skip_serializing_if = "Option::is_none")]
     x_us: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -36,7 +36,7 @@ const DRIFT_MAX: f64 = 0.02;
 /// Version of the JSON layout of [`Summary`].
 const SCHEMA: u32 = 2;
 
-/// A run and everything that is shown of it.
+/// Figures, notes and warnings of a run, for all outputs.
 pub struct Report {
     /// Figures for programs.
     pub summary: Summary,
@@ -47,7 +47,7 @@ pub struct Report {
     pub(crate) noun: Noun,
     pub(crate) threshold_is_default: bool,
     pub(crate) detail: Option<Detail>,
-    /// For the plot of latency over bytes.
+    /// Operations for the plot of latency over bytes.
     pub(crate) trace: Option<Trace>,
     pub(crate) energy: Option<Energy>,
 }
@@ -208,9 +208,9 @@ fn uneven(audit: &cadence::Cadence) -> Option<String> {
     let drift = audit.drift_ns as f64 / elapsed_ns;
     (drift.abs() > DRIFT_MAX).then(|| {
         format!(
-            "the sampling rate is not constant: the mean step, {}, differs from the median step, \
-             and over the recording the samples arrive {:.1} % {} than the median step predicts; \
-             late and missing samples are counted relative to the median",
+            "the sampling rate is not constant: the mean step is {}, so over the recording the \
+             samples arrive {:.1} % {} than at a constant median step; late and missing samples are \
+             counted relative to the median step",
             units::time(audit.mean_step_ns / 1e3),
             drift.abs() * 100.0,
             if drift < 0.0 { "earlier" } else { "later" },
@@ -218,7 +218,7 @@ fn uneven(audit: &cadence::Cadence) -> Option<String> {
     })
 }
 
-/// Figures of whole files: nothing is known about latencies between minimum and maximum.
+/// Creates a report from statistics of whole files, which contain no latencies between minimum and maximum.
 fn of_aggregate(aggregate: Aggregate) -> Report {
     let rows = &aggregate.rows;
     let writes: u64 = rows.iter().map(writes_of_row).sum();
@@ -287,7 +287,8 @@ fn stalls_of(writes: &Writes, threshold_ns: u64) -> Box<StallDetector> {
     stalls
 }
 
-/// Computes both on two cores: ten million writes take little longer than three passes over the trace.
+/// Computes stalls and sustained rates on two cores: ten million writes take little longer than three passes
+/// over the trace.
 fn stalls_and_rates(
     writes: &Writes,
     latencies: &LatencyStatistics,

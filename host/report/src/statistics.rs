@@ -1,4 +1,4 @@
-//! Statistics in the size that a host can afford.
+//! Statistics at full resolution, for hosts, where memory is not scarce.
 
 use cardiograph_timing::{Latencies, Stalls, buckets_below};
 

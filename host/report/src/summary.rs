@@ -13,7 +13,7 @@ pub struct Summary {
     pub workload: String,
     /// Number of writes (of reads if there are only reads, of steps in a recording).
     pub writes: u64,
-    /// Payload.
+    /// Total payload.
     pub payload_bytes: u64,
     /// Time from the start of the first operation to the end of the last one.
     pub elapsed_us: Option<f64>,
@@ -101,11 +101,11 @@ pub struct CadenceSummary {
     pub samples: u64,
     /// Median interval between samples.
     pub median_step_us: f64,
-    /// Steps longer than 1.5 medians.
+    /// Number of steps longer than 1.5 medians.
     pub late_steps: u64,
     /// Number of samples missing from the late steps.
     pub missing_samples: u64,
-    /// Longest step.
+    /// Longest interval between consecutive samples.
     pub longest_gap_us: f64,
 }
 
@@ -125,27 +125,27 @@ pub struct EnergySummary {
     /// Mean energy of the writes that the scope covers completely.
     #[serde(rename = "per_write_uJ")]
     pub per_write_uj: Option<f64>,
-    /// The same per 1000 B of their payload.
+    /// Mean energy of these writes per 1000 B of their payload.
     #[serde(rename = "per_kB_uJ")]
     pub per_kb_uj: Option<f64>,
     /// Fraction of the trace's duration that the scope covers.
     pub trace_covered_ratio: Option<f64>,
     /// Share of the writes in the part of the trace that the scope covers.
     pub in_writes: EnergyShare,
-    /// Share of the writes longer than the stall threshold, in the same part.
+    /// Share of the writes longer than the stall threshold, in the part of the trace that the scope covers.
     pub in_stalls: EnergyShare,
 }
 
 /// Mean power in mW.
 #[derive(Clone, Debug, Serialize)]
 pub struct EnergyPower {
-    /// Over the whole measurement.
+    /// Mean over the whole measurement.
     pub mean: Option<f64>,
-    /// Over the bin with the most energy.
+    /// Mean over the bin with the most energy.
     pub max: Option<f64>,
-    /// During writes.
+    /// Mean during writes.
     pub in_writes: Option<f64>,
-    /// Between writes, within the trace.
+    /// Mean between writes, within the trace.
     pub between_writes: Option<f64>,
 }
 

@@ -312,7 +312,7 @@ fn cadence(report: &Report) -> Section {
         rows.push((
             format!("gap of {}", units::time(gap.step_ns as f64 / 1e3)),
             format!(
-                "after {} and {}, {} samples missing",
+                "at {}, after {} of payload; {} samples missing",
                 units::time(gap.at_ns as f64 / 1e3),
                 units::bytes(gap.at_bytes as f64),
                 gap.missing_samples

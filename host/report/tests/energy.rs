@@ -85,7 +85,7 @@ fn a_square_wave_aligned_with_the_writes() {
     assert_eq!(energy.in_stalls.energy_ratio, Some(0.540541));
     assert_eq!(energy.in_stalls.time_ratio, Some(0.285714));
     let note = "The scope's time 0 is aligned with the start of the trace; use --scope-offset to shift it. \
-        The scope covers 100.0 % of the trace, 4 of 4 writes completely.";
+        The scope's recording covers 100.0 % of the trace, including 4 of 4 writes from start to end.";
     assert_eq!(report.about.notes, [note]);
     assert_eq!(report.warnings, [""; 0]);
 }
@@ -109,7 +109,7 @@ fn only_what_the_scope_covers_counts() {
     assert_eq!(energy.per_write_uj, Some(400.0));
     assert_eq!(energy.power_mw.in_writes, Some(100.0));
     assert_eq!(energy.trace_covered_ratio, Some(0.571429));
-    assert!(report.about.notes[0].contains("57.1 % of the trace, 1 of 4 writes"));
+    assert!(report.about.notes[0].contains("57.1 % of the trace, including 1 of 4 writes"));
 
     let after = self::steps(60, 70, |_| 10.0);
     let report = with_energy(self::report(&WRITES, 10), &after, None);
@@ -132,7 +132,7 @@ fn gaps_and_swapped_channels_are_reported() {
         power_mw: -5.0,
     });
     let report = with_energy(report(&WRITES, 10), &steps, None);
-    assert!(report.about.notes[0].contains("have gaps"));
+    assert!(report.about.notes[0].contains("has gaps"));
     assert!(report.warnings[0].contains("swapped"));
 }
 

@@ -17,8 +17,8 @@ use cardiograph_workload::workload;
 
 const CLOCK_HZ: u32 = 25_000_000;
 const BUFFER_BYTES: u64 = 65_536;
-/// First block of the stream: a multiple of 4 MiB, like a file's data on a card formatted by its
-/// manufacturer, and behind the file system's own blocks.
+/// First block of the stream: a multiple of 4 MiB, like a file's data on a card formatted by its manufacturer,
+/// and past the file system's own blocks.
 const START_BLOCK: u32 = 32_768;
 /// Experiments with a published guaranteed throughput.
 const WORKLOADS: [&str; 3] = ["blinky-naive", "blinky-stream-512", "blinky-stream-2048"];

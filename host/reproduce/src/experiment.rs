@@ -1,7 +1,8 @@
 //! Experiments: a workload on a card on a board, and the operations of a run.
 
+use crate::web::{self, WebServer};
 use cardiograph_sim_card::{Board, Card, Profile, Seed, TimedOperation};
-use cardiograph_store::{Download, run_on_card};
+use cardiograph_store::run_on_card;
 use cardiograph_workload::{Activity, Observer, Operation, Workload, workload};
 use std::fmt;
 use std::ops::{ControlFlow, Range};
@@ -13,13 +14,23 @@ pub struct Experiment {
     pub card: String,
     /// Name of the board.
     pub board: String,
-    /// Name of the workload.
+    /// Name of the workload, or [`NO_WORKLOAD`].
     pub workload: String,
     /// Values that differ from profile and board, as path and TOML value.
     pub set: Vec<(String, String)>,
-    /// A download that runs at the same time as the workload.
-    pub download: Option<Download>,
+    /// A web server that runs at the same time as the workload, and whose client downloads a file.
+    pub server: Option<WebServer>,
 }
+
+/// Workload of an experiment that consists of downloads only.
+pub const NO_WORKLOAD: &str = "none";
+
+const NOTHING: Workload = Workload {
+    name: NO_WORKLOAD,
+    study: "",
+    about: "nothing",
+    phases: &[],
+};
 
 /// Error of an experiment, in one sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,6 +56,8 @@ pub struct Operations {
     pub(crate) all: Vec<Operation>,
     /// First file of each phase, and the end of the last phase.
     first_files: Vec<u32>,
+    /// Downloads of a web server's client, from the connection to the last byte.
+    pub(crate) downloads: Vec<Operation>,
 }
 
 impl Operations {
@@ -58,10 +71,11 @@ impl Operations {
         Operations {
             all: Vec::new(),
             first_files,
+            downloads: Vec::new(),
         }
     }
 
-    /// Returns all operations.
+    /// Returns all operations of the workload.
     pub fn all(&self) -> &[Operation] {
         &self.all
     }
@@ -94,6 +108,7 @@ impl From<Vec<Operation>> for Operations {
         Operations {
             all,
             first_files: Vec::new(),
+            downloads: Vec::new(),
         }
     }
 }
@@ -117,7 +132,7 @@ impl Experiment {
             board: board.to_string(),
             workload: workload.to_string(),
             set: Vec::new(),
-            download: None,
+            server: None,
         }
     }
 
@@ -127,8 +142,11 @@ impl Experiment {
     /// If one of them does not exist, or a changed value is invalid.
     pub fn set_up(&self) -> Result<(Workload<'static>, Profile, Board), ExperimentError> {
         let error = |error: &dyn fmt::Display| ExperimentError(error.to_string());
-        let workload = workload(&self.workload)
-            .ok_or_else(|| ExperimentError(format!("no workload named {}", self.workload)))?;
+        let workload = match self.workload.as_str() {
+            NO_WORKLOAD if self.server.is_some() => &NOTHING,
+            name => workload(name)
+                .ok_or_else(|| ExperimentError(format!("no workload named {name}")))?,
+        };
         let profile = toml_of(
             &self.card,
             cardiograph_sim_card::CARDS,
@@ -159,7 +177,8 @@ impl Experiment {
     /// As for [`Experiment::set_up`], and if the run fails.
     pub fn run(&self, seed: u64) -> Result<Operations, ExperimentError> {
         let (_, profile, _) = self.set_up()?;
-        let (operations, _) = self.run_on(Card::new(&profile, Seed::new(seed)))?;
+        let seed = Seed::new(seed);
+        let (operations, _) = self.run_on(Card::new(&profile, seed), seed)?;
         Ok(operations)
     }
 
@@ -172,35 +191,32 @@ impl Experiment {
         seed: u64,
     ) -> Result<(Operations, Vec<TimedOperation>), ExperimentError> {
         let (_, profile, _) = self.set_up()?;
-        let mut card = Card::new(&profile, Seed::new(seed));
+        let seed = Seed::new(seed);
+        let mut card = Card::new(&profile, seed);
         card.controller_mut().start_trace();
-        let (operations, mut card) = self.run_on(card)?;
+        let (operations, mut card) = self.run_on(card, seed)?;
         Ok((operations, card.controller_mut().take_trace()))
     }
 
     /// Returns true if the card's commands depend on the workload only and not on their durations. Only such
     /// experiments can be [recorded](crate::Recording) for a replay.
     pub fn can_be_replayed(&self) -> bool {
-        self.download.is_none()
+        self.server.is_none()
     }
 
-    fn run_on(&self, card: Card) -> Result<(Operations, Card), ExperimentError> {
+    fn run_on(&self, card: Card, seed: Seed) -> Result<(Operations, Card), ExperimentError> {
         let (workload, _, board) = self.set_up()?;
         let mut operations = Operations::of(&workload);
-        let mut buffer = vec![0; workload.buffer_bytes()];
-        let (run, card) = run_on_card(
-            card,
-            &board,
-            &workload,
-            self.download,
-            &mut operations,
-            &mut buffer,
-        )
-        .map_err(|error| self.failed(&error))?;
-        run.result.map_err(|error| self.failed(&error))?;
-        if let Some(downloaded) = run.downloaded {
-            downloaded.map_err(|error| self.failed(&error))?;
+        if let Some(server) = self.server {
+            let served = web::serve(card, &board, server, &workload, seed, &mut operations)
+                .map_err(|error| self.failed(&error))?;
+            operations.downloads = served.downloads;
+            return Ok((operations, served.card));
         }
+        let mut buffer = vec![0; workload.buffer_bytes()];
+        let (run, card) = run_on_card(card, &board, &workload, None, &mut operations, &mut buffer)
+            .map_err(|error| self.failed(&error))?;
+        run.result.map_err(|error| self.failed(&error))?;
         Ok((operations, card.map_err(|error| self.failed(&error))?))
     }
 

@@ -26,11 +26,13 @@ mod row;
 pub mod search;
 pub mod table;
 mod two_cores;
+mod web;
 
 pub use breakdown::Breakdown;
-pub use experiment::{Experiment, ExperimentError, Operations};
+pub use experiment::{Experiment, ExperimentError, NO_WORKLOAD, Operations};
 pub use fit::{Fit, Host, WRITES_MAX, fit};
 pub use measure::{Measure, evaluate};
 pub use outcome::{Outcome, in_unit, reproduce};
 pub use recording::Recording;
 pub use row::{Query, Role, Row, STUDIES, Study, study};
+pub use web::{Place, WebServer};

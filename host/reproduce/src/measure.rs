@@ -36,10 +36,13 @@ pub enum Measure {
     StallLatencyMedian,
     /// Rise of the lowest latency of a file, per 16 kB written before the file.
     FloorSlope,
-    /// Time of a load on two cores at the same time, over the load on one; measured on the host, without a
+    /// Mean throughput of the downloads of a web server's client.
+    DownloadThroughput,
+    /// Time of the load on two cores at once, divided by its time on one core; measured on the host, without a
     /// card.
     TwoCores,
-    /// Time of a load twice on one core, over the load once; likewise measured on the host.
+    /// Time of running the load twice on one core, divided by the time of running it once; measured on the
+    /// host, without a card.
     OneCoreTwice,
 }
 
@@ -92,6 +95,12 @@ pub fn evaluate(query: &Query, operations: &Operations) -> Option<f64> {
         Measure::StallSpacingMedian => number(peaks.median_spacing_bytes()),
         Measure::StallLatencyMedian => number(peaks.median_latency_ns()),
         Measure::FloorSlope => floor_slope(selected),
+        Measure::DownloadThroughput => mean(
+            operations
+                .downloads
+                .iter()
+                .map(|download| download.length_bytes as f64 / download.duration_ns() as f64 * 1e9),
+        ),
         Measure::TwoCores | Measure::OneCoreTwice => None,
     }
 }

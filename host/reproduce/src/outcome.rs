@@ -1,4 +1,4 @@
-//! Runs the experiments of rows and compares the results with the published by_query.
+//! Runs the experiments of rows and compares the results with the published numbers.
 
 use crate::experiment::{Experiment, ExperimentError, Operations};
 use crate::measure;

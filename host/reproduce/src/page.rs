@@ -10,7 +10,7 @@ use std::fmt::Write;
 pub struct Section<'a> {
     /// Title of the study.
     pub title: &'a str,
-    /// Outcomes of its rows.
+    /// Outcomes of the study's rows.
     pub outcomes: &'a [Outcome],
     /// Additional remarks.
     pub notes: &'a [String],

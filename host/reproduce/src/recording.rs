@@ -23,7 +23,7 @@ impl Recording {
     pub fn of(experiment: &Experiment, seed: u64) -> Result<Recording, ExperimentError> {
         if !experiment.can_be_replayed() {
             return Err(ExperimentError::new(
-                "an experiment with a download cannot be replayed: its card commands depend on their \
+                "an experiment with a web server cannot be replayed: its card commands depend on their \
                  durations",
             ));
         }

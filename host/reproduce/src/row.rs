@@ -1,7 +1,6 @@
 //! Reading of the studies' files; `studies/README.md` documents their keys.
 
-use crate::{Experiment, Measure};
-use cardiograph_store::Download;
+use crate::{Experiment, Measure, Place, WebServer};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -131,43 +130,46 @@ struct Keys {
     board: Option<String>,
     workload: Option<String>,
     set: Option<BTreeMap<String, toml::Value>>,
-    download: Option<DownloadKeys>,
+    server: Option<ServerKeys>,
     measure: Option<Measure>,
     threshold_ms: Option<f64>,
     offsets_bytes: Option<[u64; 2]>,
     phase: Option<usize>,
 }
 
-/// Empty for no download.
+/// Keys of a web server; all are absent if there is none.
 #[derive(Clone, Copy, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct DownloadKeys {
+struct ServerKeys {
+    place: Option<Place>,
     piece_bytes: Option<NonZeroU32>,
-    network_bytes_per_s: Option<NonZeroU32>,
+    #[serde(default)]
+    loss_ppm: u32,
 }
 
-impl DownloadKeys {
-    fn download(self) -> Result<Option<Download>, String> {
-        match (self.piece_bytes, self.network_bytes_per_s) {
-            (Some(piece_bytes), Some(network_bytes_per_s)) => Ok(Some(Download {
+impl ServerKeys {
+    fn server(self) -> Result<Option<WebServer>, String> {
+        match (self.place, self.piece_bytes) {
+            (Some(place), Some(piece_bytes)) => Ok(Some(WebServer {
+                place,
                 piece_bytes,
-                network_bytes_per_s,
+                loss_ppm: self.loss_ppm,
             })),
             (None, None) => Ok(None),
-            _ => Err("`download` needs both `piece_bytes` and `network_bytes_per_s`".to_string()),
+            _ => Err("`server` needs both `place` and `piece_bytes`".to_string()),
         }
     }
 }
 
 impl Keys {
-    /// Returns these keys, with missing ones from `defaults`.
+    /// Returns the keys, with missing ones taken from `defaults`.
     fn or(&self, defaults: &Keys) -> Keys {
         Keys {
             card: self.card.clone().or_else(|| defaults.card.clone()),
             board: self.board.clone().or_else(|| defaults.board.clone()),
             workload: self.workload.clone().or_else(|| defaults.workload.clone()),
             set: self.set.clone().or_else(|| defaults.set.clone()),
-            download: self.download.or(defaults.download),
+            server: self.server.or(defaults.server),
             measure: self.measure.or(defaults.measure),
             threshold_ms: self.threshold_ms.or(defaults.threshold_ms),
             offsets_bytes: self.offsets_bytes.or(defaults.offsets_bytes),
@@ -196,7 +198,7 @@ impl Keys {
                     .into_iter()
                     .map(|(path, value)| (path, value.to_string()))
                     .collect(),
-                download: self.download.unwrap_or_default().download()?,
+                server: self.server.unwrap_or_default().server()?,
             },
             measure: self.measure.ok_or("`measure` is missing")?,
             threshold_ns: (self.threshold_ms.unwrap_or_default() * 1e6) as u64,
@@ -213,7 +215,7 @@ impl Keys {
 pub fn study(name: &str) -> Result<Study, String> {
     let Some(&(known, text)) = FILES.iter().find(|(known, _)| *known == name) else {
         return Err(format!(
-            "no study named {name}; studies: {}",
+            "no study named {name}; choose one of {}",
             STUDIES.join(", ")
         ));
     };
@@ -291,23 +293,24 @@ mod tests {
     }
 
     #[test]
-    fn download_keys_come_together() {
-        let download = |toml: &str| {
-            let keys: DownloadKeys = toml::from_str(toml).map_err(|error| error.to_string())?;
-            keys.download()
+    fn server_keys_come_together() {
+        let server = |toml: &str| {
+            let keys: ServerKeys = toml::from_str(toml).map_err(|error| error.to_string())?;
+            keys.server()
         };
-        assert_eq!(download(""), Ok(None));
-        assert!(
-            download("piece_bytes = 1\nnetwork_bytes_per_s = 1")
-                .unwrap()
-                .is_some()
-        );
+        assert_eq!(server(""), Ok(None));
+        let given = server("place = \"core-0\"\npiece_bytes = 1")
+            .unwrap()
+            .unwrap();
+        assert_eq!((given.place, given.loss_ppm), (Place::Core0, 0));
         for bad in [
             "piece_bytes = 1",
-            "piece_bytes = 0\nnetwork_bytes_per_s = 1",
+            "place = \"core-0\"",
+            "place = \"core-2\"\npiece_bytes = 1",
+            "place = \"core-0\"\npiece_bytes = 0",
             "rate = 1",
         ] {
-            assert!(download(bad).is_err(), "{bad}");
+            assert!(server(bad).is_err(), "{bad}");
         }
     }
 
@@ -329,7 +332,7 @@ mod tests {
             "offsets_bytes",
             "phase",
             "over",
-            "download",
+            "server",
         ];
         for (name, text) in FILES {
             let file: toml::Table = toml::from_str(text).unwrap();

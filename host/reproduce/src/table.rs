@@ -5,9 +5,9 @@ use crate::row::Role;
 use serde::Serialize;
 use std::fmt::Write;
 
-/// Largest factor of a close result.
+/// Maximum deviation of a close result, as a factor.
 const CLOSE: f64 = 1.25;
-/// Largest factor of a near result.
+/// Maximum deviation of a near result, as a factor.
 const NEAR: f64 = 2.0;
 
 /// A row of `--json`.
@@ -123,14 +123,14 @@ pub fn summary(outcomes: &[Outcome]) -> String {
         let near = fits.iter().filter(|factor| **factor <= NEAR).count();
         let _ = writeln!(
             out,
-            "fit: {close} of {} within 25 %, {near} within a factor of 2, worst case off by a factor of {worst:.2}",
+            "fit: {close} of {} within 25 %, {near} within a factor of 2, largest deviation a factor of {worst:.2}",
             fits.len()
         );
     }
     if let Some(median) = predictions.get(predictions.len() / 2) {
         let _ = writeln!(
             out,
-            "prediction: {} rows, median off by a factor of {median:.2}",
+            "prediction: {} rows, median deviation a factor of {median:.2}",
             predictions.len()
         );
     }

@@ -31,7 +31,7 @@ fn a_replay_matches_a_run_within_the_polling_period() {
 
 /// The card's commands depend on their durations, so each seed needs its own run.
 #[test]
-fn a_download_can_be_recorded_but_not_replayed() {
+fn a_run_with_a_server_can_be_recorded_but_not_replayed() {
     let rows = study("magod2").unwrap().rows;
     let row = rows.iter().find(|row| row.figure == "4.1").unwrap();
     let alone = &row.over.as_ref().unwrap().experiment;
@@ -44,7 +44,7 @@ fn a_download_can_be_recorded_but_not_replayed() {
     assert_eq!(operations.all(), beside.run(1).unwrap().all());
     assert!(calls.len() > operations.all().len());
     let Err(error) = Recording::of(&beside, 1) else {
-        panic!("an experiment with a download was recorded for replay");
+        panic!("an experiment with a web server was recorded for replay");
     };
-    assert!(error.to_string().contains("download"), "{error}");
+    assert!(error.to_string().contains("web server"), "{error}");
 }

@@ -25,7 +25,7 @@ impl HostClock {
     /// Returns the smallest step observed between two readings (an upper bound of the clock's resolution),
     /// and the mean time between two consecutive readings, both in ns.
     ///
-    /// Every measured latency includes about the second value.
+    /// Every measured latency includes about one such mean time.
     pub fn resolution_and_overhead_ns(&mut self) -> (u64, u64) {
         resolution_and_overhead_ns(self)
     }

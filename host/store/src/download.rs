@@ -4,12 +4,12 @@ use cardiograph_workload::{Clock, Store};
 use std::fmt;
 use std::num::NonZeroU32;
 
-/// In the root directory; an 8.3 name, for libraries without long names.
+/// Name of the file, in the root directory; an 8.3 name, for libraries without long names.
 const FILE_NAME: &str = "DOWNLOAD.BIN";
 /// The server reads the file repeatedly, so its size affects only the length of the cluster chain.
 const FILE_BYTES: u64 = 1_000_000;
 const CREATE_BYTES: u64 = 4096;
-/// Prime, so that nearby sectors differ.
+/// Period of the file's contents in bytes: a prime number, so that nearby sectors differ.
 const PATTERN_BYTES: u64 = 251;
 
 /// A download that continues for as long as a workload runs.

@@ -54,7 +54,7 @@ impl TimeSource for Noon {
 pub enum MountError {
     /// Formatting failed.
     Format(FormatError),
-    /// The driver or the FAT library failed to mount it.
+    /// The driver or the FAT library failed to mount the card.
     Mount(StoreError),
     /// The file to download could not be created.
     Download(StoreError),
@@ -258,7 +258,7 @@ impl Store for FatCard {
     }
 
     fn open(&mut self, path: &str, writable: bool) -> Result<FatFile, StoreError> {
-        // The library cannot open a file for writing in place, but one opened for appending can seek.
+        // The library has no mode for writing in place, but a file opened for appending can also seek.
         let mode = if writable {
             Mode::ReadWriteAppend
         } else {

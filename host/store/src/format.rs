@@ -13,7 +13,7 @@ const ALIGNMENT_BLOCKS: u64 = 8192;
 /// Largest step in which the CSD register gives the capacity, in blocks (512 KiB).
 const CSD_STEP_BLOCKS: u64 = 1024;
 
-/// Least number of blocks before the partition; the first holds the partition table.
+/// Minimum number of blocks before the partition; the first holds the partition table.
 const FIRST_BLOCK_MIN: u64 = 1;
 
 /// Error while formatting a card.

@@ -33,7 +33,7 @@ const INIT_MS_MAX: u64 = 1000;
 const READ_MS_MAX: u64 = 100;
 /// Longest busy time that a host must tolerate, in ms (4.6.2.2, for the largest cards).
 const BUSY_MS_MAX: u64 = 500;
-/// Number of waits of that length for a card that stays busy: a total of about 12 s.
+/// Number of waits of `BUSY_MS_MAX` for a card that stays busy: a total of about 12 s.
 const WAITS_MAX: u64 = 24;
 
 /// Voltages from 2.7 to 3.6 V; the host supports high capacity (4.2.3.1).

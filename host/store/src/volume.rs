@@ -33,7 +33,7 @@ pub(crate) trait SectorCache {
     /// Returns true if closing a written file syncs it.
     fn is_synced_at_close(&self) -> bool;
 
-    /// Returns the driver below.
+    /// Returns the card's driver.
     fn device(&self) -> &CardDevice;
 
     /// Returns the driver and discards unsynced data.

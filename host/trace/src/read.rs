@@ -199,12 +199,13 @@ fn complete(loaded: Loaded) -> Result<Loaded, Fault> {
     if trace.is_empty() {
         return Err(Problem::NoRows.in_file());
     }
-    // This guarantees that no sum of lengths and no end of an operation overflows later.
+    // The limits guarantee that no sum of lengths and no end of an operation overflows later.
     let mut total_bytes = 0_u64;
     let fits = trace.runs().iter().all(|run| {
         let length = run.count.checked_mul(run.length_bytes);
         let total = length.and_then(|length| total_bytes.checked_add(length));
-        // The first file takes part in every round, so no file ends further back.
+        // The first file of a round-robin run has an operation in every round, so no other file extends
+        // further.
         let rounds = run.count.div_ceil(u64::from(run.files));
         let in_file = rounds.checked_mul(run.length_bytes);
         let end = in_file.and_then(|length| run.offset_bytes.checked_add(length));

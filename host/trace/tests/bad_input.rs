@@ -208,13 +208,13 @@ fn thesis_results() {
     let cases = [
         (
             format!("{MAGOD2}10,20, \n"),
-            ": the results end after 1 of 2 declared lines; copy the file again, or correct \
-             \"Lines per file\" to read the lines present",
+            ": the results contain 1 of the 2 lines that \"Lines per file\" declares; copy the file \
+             again, or correct \"Lines per file\" to read the lines present",
         ),
         (
             format!("{MAGOD2}10,20, \n30,40, \n50,60, \n"),
-            ", line 10: more results than the 2 declared lines; split the file here if two were \
-             joined, or correct \"Lines per file\"",
+            ", line 10: the results contain more than the 2 lines that \"Lines per file\" declares; split \
+             the file here if two were joined, or correct \"Lines per file\"",
         ),
         (
             format!("{MAGOD2}10,20, \n30"),
@@ -231,8 +231,8 @@ fn thesis_results() {
         ),
         (
             MAGOD2.replace("files,1", "files,1000000000"),
-            ": the header names 1 file, but 1000000000 are declared; copy the file again, or \
-             correct \"Amount of files\"",
+            ": the header of the results names 1 file, but \"Amount of files\" is 1000000000; copy the \
+             file again, or correct \"Amount of files\"",
         ),
         (
             MAGOD2.replace("File 0  end", "File 1  end"),
@@ -241,7 +241,7 @@ fn thesis_results() {
         ),
         (
             "Test information:\nBytes per line,100\n".to_owned(),
-            ": test information without results; run the test again",
+            ": the file contains test information, but no results; run the test again",
         ),
     ];
     for (text, expected) in cases {

@@ -150,7 +150,7 @@ fn times_in_milliseconds() {
     );
 }
 
-/// Written by fio 3.33 with `--rw=write --bs=512`; its fifth field is a priority.
+/// The log was written by fio 3.33 with `--rw=write --bs=512`; its fifth field is a priority.
 #[test]
 fn fio_without_offsets() {
     let trace = trace("traces/fio_lat.log");
@@ -162,7 +162,7 @@ fn fio_without_offsets() {
     assert!(trace.about.notes[1].contains("no offsets"));
 }
 
-/// Written by fio 3.33 with `--rw=randrw --bs=4k --log_offset=1`.
+/// The log was written by fio 3.33 with `--rw=randrw --bs=4k --log_offset=1`.
 #[test]
 fn fio_with_offsets() {
     let trace = trace("traces/fio_lat_offsets.log");

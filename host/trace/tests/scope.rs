@@ -133,8 +133,8 @@ fn every_malformed_scope_file_has_its_message() {
         ),
         (
             "t,V1,V2\n0,1,1\n1,9.9E37,1\n",
-            ", line 3: V1 is 9.9E37, beyond 1000 V, which scopes write for samples out of range; \
-             record again with a larger range, or delete the rows",
+            ", line 3: V1 is 9.9E37, beyond 1000 V; scopes write such numbers for samples out of range, \
+             so record again with a larger range, or delete the rows",
         ),
         (
             "t,V1,V2\n0,1,1\n1e10,1,1\n",

@@ -63,7 +63,7 @@ pub struct Driver {
     pub block_us: u32,
     /// The driver reads the card's status after each write (CMD13).
     pub checks_status: bool,
-    /// Most blocks that the driver transfers with one command.
+    /// Maximum number of blocks that the driver transfers with one command.
     pub burst_blocks: u32,
 }
 
@@ -99,7 +99,7 @@ pub struct Library {
     pub byte_ns: u32,
     /// CPU time per byte of payload read, in ns.
     pub read_byte_ns: u32,
-    /// Most bytes that a page cache holds back before it writes them out.
+    /// Maximum number of bytes that a page cache holds back before it writes them out.
     pub dirty_bytes_max: Option<u32>,
 }
 
@@ -137,7 +137,7 @@ impl Board {
                 return Err(TomlError::value(
                     name,
                     "[spi] or [sd]",
-                    "given: exactly one of them",
+                    "present, and only one of the two",
                 ));
             }
         };
@@ -204,18 +204,18 @@ impl Board {
             !library.shared_buffer
                 || library.name == LibraryName::EmbeddedSdmmc && buffer_bytes > 0,
             "library.shared_buffer",
-            "false, or library.name embedded-sdmmc with a file buffer",
+            "false unless library.name is embedded-sdmmc and library.file_buffer_bytes is above 0",
         )?;
         let is_linux = library.name == LibraryName::Linux;
         must(
             !is_linux || buffer_bytes == 0,
             "library.file_buffer_bytes",
-            "0 with library.name linux, where the page cache buffers writes",
+            "0 if library.name is linux, because its page cache buffers writes",
         )?;
         must(
             is_linux == library.dirty_bytes_max.is_some(),
             "library.dirty_bytes_max",
-            "given with library.name linux, and only there",
+            "present if library.name is linux, and absent otherwise",
         )
     }
 }
@@ -277,7 +277,8 @@ impl Library {
     }
 }
 
-/// Less would write every page on its own, and more would fill host memory.
+/// Limits of `dirty_bytes_max`: less would write every page on its own, and more would fill host
+/// memory.
 const DIRTY_BYTES_MIN: u32 = 1 << 20;
 const DIRTY_BYTES_MAX: u32 = 1 << 30;
 
@@ -385,13 +386,13 @@ mod tests {
                 "linux-reader",
                 "file_buffer_bytes",
                 "512",
-                "`library.file_buffer_bytes` must be 0 with library.name linux",
+                "`library.file_buffer_bytes` must be 0 if library.name is linux",
             ),
             (
                 "lpc43xx",
                 "shared_buffer",
                 "true",
-                "`library.shared_buffer` must be false, or",
+                "`library.shared_buffer` must be false unless",
             ),
             (
                 "esp32",
@@ -429,13 +430,13 @@ mod tests {
                 "linux-reader",
                 "dirty_bytes_max",
                 "",
-                "`library.dirty_bytes_max` must be given with library.name linux",
+                "`library.dirty_bytes_max` must be present if library.name is linux",
             ),
             (
                 "lpc43xx",
                 "name",
                 "\"fatfs\"\ndirty_bytes_max = 1048576",
-                "and only there",
+                "and absent otherwise",
             ),
             (
                 "lpc43xx",
@@ -456,7 +457,7 @@ mod tests {
     fn a_board_has_exactly_one_bus() {
         let (_, text) = crate::BOARDS[0];
         let sd = "[sd]\nclock_hz = 25_000_000\nwidth = 4\nncr_clocks = 2\n\n[driver]";
-        let expected = "b.toml: `[spi] or [sd]` must be given: exactly one of them";
+        let expected = "b.toml: `[spi] or [sd]` must be present, and only one of the two";
         assert_eq!(message_for(&text.replace("[driver]", sd)), expected);
         let spi = &text[text.find("[spi]").unwrap()..text.find("[driver]").unwrap()];
         assert_eq!(message_for(&text.replace(spi, "")), expected);

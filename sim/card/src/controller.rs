@@ -65,7 +65,7 @@ pub struct TimedOperation {
 pub struct Busy {
     /// Total, in ns.
     pub total_ns: u64,
-    /// Last phase of it, in which the page is programmed, in ns.
+    /// Last phase of the busy time, in which the page is programmed, in ns.
     pub program_ns: u64,
 }
 
@@ -268,7 +268,7 @@ impl Controller {
         self.accounted_ns = now_ns;
     }
 
-    /// Starts idle time at this time.
+    /// Starts counting idle time at `now_ns`.
     fn idle_from(&mut self, now_ns: u64) {
         (self.ready_ns, self.accounted_ns) = (now_ns, now_ns);
         self.awake_until_ns = now_ns.saturating_add(self.sleep_after_ns);

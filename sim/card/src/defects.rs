@@ -52,11 +52,12 @@ pub enum Counterfeit {
 /// Bit errors, per million page fetches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BitErrors {
-    /// Corrected after eight reads of the page.
+    /// Errors that are corrected after eight reads of the page.
     pub corrected_ppm: u32,
-    /// Uncorrectable: this read fails, the next may succeed.
+    /// Uncorrectable errors: the read fails, but the next one may succeed.
     pub unreadable_ppm: u32,
-    /// Undetected: one bit of the block is wrong in the data sent to the host; the stored data are intact.
+    /// Undetected errors: one bit of the block is wrong in the data sent to the host; the stored data
+    /// are intact.
     pub silent_ppm: u32,
 }
 

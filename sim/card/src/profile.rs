@@ -39,7 +39,7 @@ pub struct Flash {
     pub log_program_us: u32,
     /// Time to erase a new block, in us.
     pub erase_us: u32,
-    /// Spread of each of these times to either side, in percent.
+    /// Spread of the times above to either side, in percent.
     pub spread_percent: u32,
     /// Mean number of erases that a block endures.
     pub endurance_cycles: u32,
@@ -57,12 +57,12 @@ pub struct Flash {
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct Controller {
-    /// Time its firmware takes per command, in us.
+    /// Time that the controller's firmware takes per command, in us.
     pub command_us: u32,
     /// Units that can be open for writing in order at the same time; with 0, everything goes to the log
     /// first.
     pub open_units: u32,
-    /// Pages buffered in its RAM.
+    /// Number of pages buffered in the controller's RAM.
     pub ram_pages: u32,
     /// Number of shared log blocks.
     pub log_blocks: u32,
@@ -193,7 +193,7 @@ impl Profile {
         must(
             flash.planes.is_power_of_two() && self.page_bytes() <= PAGE_BYTES_MAX,
             "flash.planes",
-            "1, 2, 4 or 8, and with flash.page_bytes at most 32768 bytes",
+            "1, 2, 4 or 8, and no more than 32768 / flash.page_bytes",
         )?;
         let bits = flash.program_us.len();
         let are_possible = flash.program_us.iter().all(|us| PROGRAM_US.contains(us));
@@ -226,14 +226,14 @@ impl Profile {
         must(
             self.capacity_bytes / unit_bytes <= BLOCKS_MAX,
             "flash.pages_per_block",
-            "larger for this capacity: at most 2097152 flash blocks in total",
+            "larger: a card of this capacity may have at most 2097152 flash blocks",
         )?;
         let zone_blocks = 2 * u64::from(controller.fast_zone_units);
         let log_blocks = u64::from(controller.log_blocks) + zone_blocks;
         must(
             log_blocks * u64::from(self.flash.pages_per_block) <= LOG_PAGES_MAX,
             "controller.log_blocks",
-            "smaller for these blocks: with twice the fast zone at most 1048576 pages",
+            "smaller: the log and twice the fast zone may have at most 1048576 pages",
         )?;
         must(
             controller.fast_zone_units < self.units(),
@@ -249,7 +249,7 @@ impl Profile {
         must(
             u64::from(controller.log_used_pages) <= log_pages,
             "controller.log_used_pages",
-            "no more than the pages of the log",
+            "no more than the pages of all log blocks",
         )?;
         must(
             (1..=controller.log_blocks).contains(&controller.gc_log_blocks),
@@ -259,7 +259,8 @@ impl Profile {
     }
 }
 
-/// Limited by the transfer to the chip and by the physics of programming: no chip programs faster.
+/// Range of program times. The transfer to the chip and the physics of programming limit them: no chip
+/// programs faster.
 const PROGRAM_US: RangeInclusive<u32> = 10..=100_000;
 
 impl Flash {
@@ -415,7 +416,7 @@ mod tests {
             (
                 "log_blocks = 40",
                 "log_blocks = 20000",
-                "`controller.log_blocks` must be smaller for these blocks",
+                "`controller.log_blocks` must be smaller: the log and twice",
             ),
             (
                 "fast_zone_units = 0",
@@ -430,7 +431,7 @@ mod tests {
             (
                 "log_used_pages = 0",
                 "log_used_pages = 2561",
-                "`controller.log_used_pages` must be no more than the pages of the log",
+                "`controller.log_used_pages` must be no more than the pages of all log blocks",
             ),
             (
                 "idle_ua = 1000",

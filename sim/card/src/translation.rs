@@ -67,7 +67,7 @@ struct RamPage {
 pub(crate) struct Written {
     /// Total work.
     pub(crate) work: Work,
-    /// Last phase of it, in which the page is programmed.
+    /// Last phase of the work, in which the page is programmed, in ns.
     pub(crate) program_ns: u64,
 }
 
@@ -81,13 +81,13 @@ pub(crate) struct Translation {
     gc_log_blocks: u32,
     zone: Log,
     zone_units: u32,
-    /// Oldest first.
+    /// Open units, oldest first.
     open: VecDeque<OpenUnit>,
-    /// Least recently written first.
+    /// Buffered pages, least recently written first.
     ram: VecDeque<RamPage>,
     /// Garbage-collection debt: work that writes have to wait for.
     gc_debt: Work,
-    /// Log blocks that the debt will have freed.
+    /// Number of log blocks that running the remaining debt frees.
     debt_blocks: u64,
     /// Garbage collection begun while the host was idle; the host waits for it only if the log has no block
     /// left.

@@ -8,7 +8,7 @@ use cardiograph_sim_card::{Block, Defects};
 use embedded_sdmmc::{BlockDevice, BlockIdx};
 use rig::{bytes, data, stored};
 
-/// Slow, so that busy times take few bytes.
+/// Clock of the bus: slow, so that busy times take few bytes.
 const CLOCK_HZ: u32 = 1_000_000;
 const BLOCK: u32 = 5;
 const BLOCKS: u64 = 8;

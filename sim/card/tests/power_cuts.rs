@@ -10,7 +10,7 @@ use reference::{Driver, Failure};
 use rig::{data, ideal, stored};
 use std::num::NonZeroU64;
 
-/// Slow, so that busy times take few bytes.
+/// Clock of the bus: slow, so that busy times take few bytes.
 const CLOCK_HZ: u32 = 1_000_000;
 /// Blocks checked: two whole pages, which includes blocks that are not written.
 const BLOCKS: u64 = 16;

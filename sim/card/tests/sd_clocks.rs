@@ -225,7 +225,7 @@ fn identification_waits_for_nid_and_a_long_response_takes_136_clocks() {
         take(9, 1 << 16, ncr_clocks + 136);
         take(10, 1 << 16, ncr_clocks + 136);
         take(7, 1 << 16, ncr_clocks + 48);
-        // Not its own address: the line stays high.
+        // CMD13 to another address: the line stays high.
         take(13, 2 << 16, 0);
     }
 }

@@ -182,7 +182,8 @@ fn embedded_sdmmc_over_spi_leaves_the_same_contents() {
             .map(|data| SpiBlock { contents: **data })
             .collect();
         spi.write(&blocks, BlockIdx(start)).unwrap();
-        // It does not wait after a stop token, and takes busy for the response to its next command.
+        // The SPI driver does not wait after a stop token, and takes busy for the response to its next
+        // command.
         wire.card().clock().advance_ns(1_000_000_000);
     }
     let mut over_spi = vec![[0; 512]; BLOCKS as usize];
@@ -190,6 +191,6 @@ fn embedded_sdmmc_over_spi_leaves_the_same_contents() {
     assert!(stored(&bus, 0, BLOCKS as usize) == over_spi);
     let written = over_spi.iter().filter(|block| **block != [0; 512]).count();
     let distinct: u32 = WRITES.iter().map(|(_, count)| count).sum();
-    // Two of them overwrote earlier blocks.
+    // Two of the writes overwrote 1 and 8 earlier blocks.
     assert_eq!(written as u32, distinct - 1 - 8);
 }

@@ -129,7 +129,7 @@ fn an_illegal_command_gets_no_response_and_is_reported_once() {
         assert_eq!(status(&mut host), ILLEGAL_COMMAND | TRAN, "CMD{index}");
         assert_eq!(status(&mut host), TRAN);
     }
-    // A command to another card is no error of this one.
+    // A command to another card is not an error of this card.
     assert_eq!(host.command(13, 2 << 16), None);
     assert_eq!(status(&mut host), TRAN);
 }
@@ -219,7 +219,7 @@ fn a_busy_card_accepts_commands_but_rejects_blocks() {
     host.write(&[1; 512]).unwrap();
     assert!(host.card.is_busy());
     assert_eq!(status(&mut host), PRG);
-    // After deselection it continues off the bus.
+    // After deselection the card continues to program.
     assert_eq!(host.command(7, 0), None);
     assert!(!host.card.is_busy());
     assert_eq!(status(&mut host), DIS);

@@ -211,14 +211,14 @@ fn an_unreadable_block_gives_an_error_token_and_a_bit_of_r2() {
     assert_eq!(driver.check(), Err(Failure::Status(0x10)));
     // Reading the status clears it.
     driver.check().unwrap();
-    // CMD18 stops at that block and can be ended.
+    // CMD18 stops at the unreadable block, and CMD12 can end it.
     assert_eq!(driver.read(0, &mut back), Err(Failure::Token(4)));
     assert_eq!(back[..2], [data(1, 0), [0; 512]]);
     assert_eq!(driver.check(), Err(Failure::Status(0x10)));
     let card = rig::embedded_sdmmc(&wire, true);
     let read = card.read(&mut [Block::new()], BlockIdx(1));
     assert!(matches!(read, Err(Error::ReadError)));
-    // After it is rewritten, it can be read.
+    // After the block has been rewritten, it can be read.
     driver.init().unwrap();
     driver.write(1, &[data(2, 1)]).unwrap();
     driver.read(0, &mut back).unwrap();

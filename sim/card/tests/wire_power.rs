@@ -38,7 +38,7 @@ fn after_power_on_a_card_is_uninitialised() {
     assert_eq!(exchange(&wire, &reset, 2), [0xFF; 8]);
     wire.power_up();
     wire.card().select(true);
-    // It is in SD mode until CMD0, and idle afterwards.
+    // The card is in SD mode until CMD0, and idle afterwards.
     assert_eq!(exchange(&wire, &STATUS, 2), [0xFF; 8]);
     assert_eq!(exchange(&wire, &reset, 2)[6..], [0xFF, 1]);
     // Checksums are off: CMD58 with a wrong one is accepted.

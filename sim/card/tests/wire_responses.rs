@@ -176,7 +176,7 @@ fn a_high_capacity_card_waits_for_a_host_that_supports_it() {
     let mut host = host(|_| ());
     host.power_up();
     host.command(0, 0);
-    // Neither without CMD8 nor without the capacity bit.
+    // The card does not become ready without CMD8, nor without the capacity bit.
     for cmd8 in [false, true] {
         if cmd8 {
             host.command(8, 0x1AA);
@@ -287,7 +287,7 @@ fn a_stream_is_durable_when_busy_after_its_stop_token_has_ended() {
     // The first page is complete, the second is only in RAM.
     assert_eq!((host.stored(7), host.stored(8)), ([8; 512], [0; 512]));
     host.card.write(&[STOP]);
-    // Undefined byte: ready before it is busy.
+    // The undefined byte after the stop token reads as ready, although busy follows.
     assert_eq!(host.read(2), [0xFF, 0x00]);
     assert!(host.wait() > 0);
     assert_eq!(host.stored(9), [10; 512]);
@@ -453,7 +453,8 @@ fn unknown_commands_are_illegal_and_so_is_cmd12_outside_a_transfer() {
         assert_eq!(host.command(index, 0), 0b100, "CMD{index}");
     }
     assert_eq!(host.command(12, 0), 0b100);
-    // After CMD55, the number of no application command means the usual command.
+    // If CMD55 precedes a number that is not an application command, the ordinary command with that
+    // number runs.
     assert_eq!(host.app(16, 512), 0);
     // CMD55 applies to one command only.
     host.command(55, 0);

@@ -40,6 +40,8 @@ pub struct Device {
     pub entropy: u32,
     /// Maximum blocks per read of another task.
     pub read_blocks: usize,
+    /// Number of buffers for those reads.
+    pub read_buffers: usize,
     /// If true, the processor stops when the card loses power: a power cut instead of a pulled card.
     pub stops_without_power: bool,
     /// Callback that receives the card after each bus transfer.
@@ -128,6 +130,7 @@ impl Device {
             config: Config::default(),
             entropy: 0,
             read_blocks: 16,
+            read_buffers: 1,
             stops_without_power: false,
             watch: None,
             clock,
@@ -163,8 +166,9 @@ impl Device {
     ) -> RunResult<N> {
         let mut world = World::on_clock(self.seed, self.clock.clone());
         let (control, clock) = (Control::new(), self.clock.clone());
-        let mut blocks: Vec<Block> = vec![[0; BLOCK_BYTES]; self.read_blocks];
-        let desk = ReadDesk::new(&mut blocks);
+        let blocks = self.read_blocks * self.read_buffers;
+        let mut blocks: Vec<Block> = vec![[0; BLOCK_BYTES]; blocks];
+        let desk = ReadDesk::with_buffers(&mut blocks, self.read_buffers);
         let mut rings = streams.each_ref().map(|stream| {
             let bytes: Box<[AtomicU8]> = (0..stream.ring_bytes).map(|_| AtomicU8::new(0)).collect();
             Ring::over(bytes)
@@ -234,7 +238,7 @@ impl Device {
     > {
         let (bus, pin) = Bus::new(&self.wire, interrupt, self.watch.as_deref());
         let wire = self.wire.clone();
-        // An unsupported clock changes nothing; boards are checked for it before.
+        // An unsupported clock changes nothing; the clocks of boards have been checked before.
         let set_clock = move |_: &mut Bus<'a, 'b>, hz| {
             let _ = wire.card().set_clock_hz(hz);
         };

@@ -20,9 +20,9 @@ use std::task::{Context, Poll, Waker};
 
 /// Number of cases per scene: consecutive seeds differ only in the cuts.
 pub const CASES_PER_SCENE: u64 = 20;
-/// In one of this many scenes, the volume is nearly full.
+/// One in this many scenes has a nearly full volume.
 const NEARLY_FULL_EVERY: u64 = 4;
-/// In one of this many cases, fsck.fat runs as well.
+/// One in this many cases also runs fsck.fat.
 const FSCK_EVERY: u64 = 100;
 /// Index of the case of a scene that injects faults into the card of a device that keeps its power.
 const FAULTS: u64 = CASES_PER_SCENE - 2;
@@ -381,7 +381,8 @@ impl Scene {
         Ok(session)
     }
 
-    /// Returns the card as power cuts before these bytes leave it, in their order.
+    /// Returns copies of the card, each as a power cut before one of these bytes leaves it, in the
+    /// order of the bytes.
     pub fn copies(&self, bytes: impl IntoIterator<Item = u64>) -> Vec<InterruptedCard> {
         let mut setup = self.setup.clone();
         let faults = bytes.into_iter().map(|byte| (byte, Fault::Copy));
@@ -554,7 +555,7 @@ impl Chain<'_> {
         rerun(&self.scene.setup, 0.03, &mut self.random)
     }
 
-    /// Lets a device record until its power is cut at a byte, or until it ends before.
+    /// Lets a device record until its power is cut at a byte, or until the recording ends earlier.
     ///
     /// # Errors
     /// The first broken promise.
@@ -644,6 +645,7 @@ fn random_setup(seed: Seed, volume: &Volume, random: &mut Random) -> Setup {
         file_bytes: pick(random, &[64 << 10, 64 << 10, 100_000, 256 << 10, 1 << 20]),
         rotate_us: pick(random, &[None, None, None, Some(50_000), Some(400_000)]),
         when_full: pick(random, &[WhenFull::Wait, WhenFull::RemoveOldest]),
+        ..Config::default()
     };
     let blocks = volume.card_bytes / 512;
     let clock_hz = pick(random, &[4_000_000, 10_000_000, 20_000_000, 25_000_000]);

@@ -11,7 +11,7 @@ pub struct Entry {
     pub attributes: u8,
     /// Length in bytes.
     pub bytes: u32,
-    /// Blocks in order, including those of the last cluster after the end.
+    /// Blocks in order, including those of the last cluster past the end of the file.
     pub blocks: Vec<u64>,
 }
 
@@ -137,7 +137,7 @@ fn check_in(disk: &impl Disk, start: u64, state: State) -> Result<Listing, Strin
         let recorded_free = get32(&disk.block(start + u64::from(get16(&boot, 48))), 488);
         if recorded_free != free as u32 {
             return Err(format!(
-                "FSInfo has {recorded_free} free clusters, the FAT {free}"
+                "FSInfo counts {recorded_free} free clusters, but the FAT has {free}"
             ));
         }
     }

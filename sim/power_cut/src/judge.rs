@@ -43,7 +43,7 @@ impl AddAssign for Found {
 pub struct History<'a> {
     /// The volume on the card.
     pub volume: Volume,
-    /// Foreign files on it.
+    /// Foreign files on the volume.
     pub foreign: &'a Files,
     /// Sessions of the devices that held the card, in order.
     pub sessions: &'a [Session],
@@ -197,7 +197,7 @@ impl History<'_> {
         for (card, id) in session.files(stream) {
             let mut later = self.sessions[number + 1..].iter();
             if later.any(|later| later.files(stream).contains(&(card, id))) {
-                // None of it was durable: a later session reused its number.
+                // A later session reused the file's number, so none of the file was durable.
                 continue;
             }
             let path = id.to_string();
@@ -255,7 +255,8 @@ impl History<'_> {
         let Some(started_ns) = session.started_ns else {
             return Ok(());
         };
-        // Samples that a full card had no space for cannot be there; later ones have to be.
+        // Samples for which a full card had no space cannot be in files, but those pushed after them
+        // must be.
         let no_room = self.no_room(number, stream);
         let before = |ns: u64| {
             let due = plan.due_before(ns.saturating_sub(started_ns));
@@ -282,7 +283,7 @@ impl History<'_> {
         let reference = self
             .reference
             .get(&number)
-            .ok_or("there is no reference run of this session")?;
+            .ok_or("no reference run of this session exists")?;
         let due = match plan.config.window {
             Window::Us(window_us) => before(session.ended_ns.saturating_sub(window_us * 1000)),
             // The newest sample may be missing.

@@ -25,7 +25,7 @@ struct Tally {
 enum Task {
     /// Cases with these seeds.
     Cases(Range<u64>),
-    /// The same, in batches that are recorded in the ledger when they are finished.
+    /// Cases with these seeds, in batches that are recorded in the ledger when they are finished.
     Batches(Range<u64>),
     /// Every cut of two short recordings, and every second cut after one in this many first cuts.
     EveryWrite(u64),
@@ -63,7 +63,7 @@ fn main() -> ExitCode {
     } = tally.outcome;
     println!(
         "{} cases: {cuts} cuts, {recovered} files recovered, {} samples found and {} in gaps, \
-         {} windows late, {} unknown ends; {with_faults} cards with faults, {exchanged} exchanged; \
+         {} windows exceeded, {} streams with unknown ends; {with_faults} cards with faults, {exchanged} exchanged; \
          {fsck_runs} runs of fsck.fat; {} failures",
         tally.cases, found.samples, found.lost, found.late, found.unknown, tally.failures
     );
@@ -223,7 +223,7 @@ fn every_write(every: u64, threads: usize) -> Tally {
             add_result(result.map_err(with_command), &tally);
         });
         println!(
-            "power-cut test: {name}: {} busy edges, {} cuts with different contents, {} second cuts after 1 in {every}",
+            "power-cut test: {name}: {} starts and ends of busy, {} cuts that leave different contents, {} second cuts (after one first cut in {every})",
             reference.busy_edges.len(),
             copies.len(),
             seconds.into_inner()

@@ -43,12 +43,12 @@ const fn lines(header: &'static str) -> Format {
     }
 }
 
-/// One stream.
+/// One stream: its samples and its settings.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
     /// Names, format and window.
     pub config: StreamConfig,
-    /// Size of its ring in bytes.
+    /// Size of the stream's ring buffer, in bytes.
     pub ring_bytes: usize,
     /// Samples per second.
     pub rate_hz: u32,
@@ -56,7 +56,7 @@ pub struct Plan {
     pub burst: u64,
     /// Total number of samples.
     pub count: u64,
-    /// Shortest and longest line, including its end.
+    /// Lengths of the shortest and the longest line, including the line end.
     line_bytes: (u64, u64),
     /// Samples before which sessions should begin.
     sessions: [Option<u64>; SESSIONS],

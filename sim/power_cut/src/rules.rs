@@ -143,8 +143,8 @@ pub fn judge_counts(
     let wrong = |why: &str| {
         let files = &progress.gaps;
         Err(format!(
-            "{why}: files contain {end} samples except {files:?}; {pushed} were pushed, {written} written, \
-             {lost} lost; reported gaps: {gaps:?}"
+            "{why}: files contain the samples before {end} except {files:?}; {pushed} samples were pushed, \
+             {written} written and {lost} lost; reported gaps: {gaps:?}"
         ))
     };
     if written + lost != pushed {
@@ -194,7 +194,7 @@ fn judge_full(session: &Session, stream: usize, end: u64) -> Result<(), String> 
     match &last[..] {
         [gap] if gap.cause == Cause::CardFull && session.is_full() => Ok(()),
         _ => Err(format!(
-            "expected one gap of a full card after sample {end}, found {last:?}"
+            "expected a single gap from sample {end} on, caused by a full card, found {last:?}"
         )),
     }
 }

@@ -23,7 +23,7 @@ pub enum Request {
     Rotate,
     /// Make all samples durable.
     Flush,
-    /// Read this number of blocks from a block address on.
+    /// Read the given number of blocks, starting at a block address.
     Read(u32, usize),
 }
 
@@ -40,7 +40,7 @@ pub struct Setup {
     pub requests: Vec<(u64, Request)>,
     /// Faults injected into the card.
     pub faults: FaultSchedule,
-    /// Another card that replaces it.
+    /// Replacement of the card by another one during the session.
     pub exchange: Option<Exchange>,
     /// True if the card reports that it is write-protected.
     pub write_protected: bool,
@@ -68,7 +68,7 @@ pub struct Exchange {
 /// An event with its time.
 #[derive(Clone, Copy, Debug)]
 pub struct TimedEvent {
-    /// Number of bytes exchanged with the card until then.
+    /// Number of bytes exchanged with the card before the event.
     pub byte: u64,
     /// Time of the recorder's clock, in us.
     pub at_us: u64,
@@ -111,7 +111,7 @@ pub struct Session {
     pub effects: FaultCounts,
     /// Number of the first card; a card that replaces it has the next number.
     pub card: usize,
-    /// Contents of a card that was exchanged, after the number of bytes until then.
+    /// Contents of a card that was exchanged, and the number of bytes exchanged with it before that.
     pub taken_out: Option<(u64, Image)>,
 }
 
@@ -289,11 +289,11 @@ impl Session {
 /// Report of a checkpoint.
 #[derive(Clone, Copy, Debug)]
 pub struct CheckpointReport {
-    /// Time of its completion, in us.
+    /// Time at which the checkpoint was complete, in us.
     pub done_us: u64,
     /// Samples with a lower index are durable, or in a gap that is.
     pub samples: u64,
-    /// All samples pushed before this time are covered, in us.
+    /// Time before which all samples pushed are covered, in us.
     pub pushed_before_us: u64,
     /// True if the window was exceeded.
     pub is_late: bool,
@@ -401,7 +401,7 @@ impl Setup {
             Outcome::Stuck(why) => End::Stuck(why),
         };
         let after_ns = match end {
-            // Time until the device noticed.
+            // Upper limit of the time until the device noticed the cut.
             End::PowerCut => USE_BYTES_MAX * 8 * 1_000_000_000 / u64::from(self.clock_hz),
             _ => 0,
         };
@@ -459,7 +459,8 @@ fn busy_edge_watch(busy_edges: Rc<RefCell<BusyEdges>>, copies_each: bool) -> Box
         busy_edges.seen = now;
         if copies_each {
             let copied = card.interrupted_copy();
-            // Of copies with the same contents, the latest counts: most was promised by then.
+            // Of several copies with the same contents, only the latest is kept: by then the recorder
+            // had promised the most.
             busy_edges
                 .copies
                 .pop_if(|last| last.card.holds_same(&copied.card));

@@ -202,6 +202,7 @@ fn full(seed: u64, when_full: WhenFull) -> Scene {
             file_bytes: 128 << 10,
             rotate_us: None,
             when_full,
+            ..Config::default()
         },
         plans: plans.collect(),
         requests: Vec::new(),

@@ -84,7 +84,7 @@ impl Default for Link {
     }
 }
 
-/// One hour: longer delays are mistaken units.
+/// Maximum delay, one hour: longer delays are mistaken units.
 const DELAY_NS_MAX: u64 = 3_600_000_000_000;
 
 impl Link {
@@ -157,9 +157,9 @@ impl std::error::Error for InvalidLink {}
 
 /// One end of a link.
 pub struct End {
-    /// Towards the other end.
+    /// Sends packets to the other end.
     pub sender: Sender,
-    /// From the other end.
+    /// Receives packets from the other end.
     pub receiver: Receiver,
 }
 
@@ -211,6 +211,17 @@ impl Sender {
                 done => return done,
             }
         }
+    }
+
+    /// Returns the time at which the next packet leaves a full queue, in ns; `None` if the queue has room.
+    pub fn full_until_ns(&self) -> Option<u64> {
+        let now_ns = self.handle.now_ns();
+        self.direction.borrow_mut().full_until_ns(now_ns)
+    }
+
+    /// Returns the maximum length of a packet.
+    pub fn mtu_bytes(&self) -> usize {
+        self.direction.borrow().mtu_bytes()
     }
 
     /// Returns the statistics of packets sent from this end.
@@ -287,7 +298,7 @@ impl std::error::Error for SendError {}
 pub struct Statistics {
     /// Packets accepted into the queue.
     pub sent: u64,
-    /// Bytes of these packets.
+    /// Bytes of the sent packets.
     pub sent_bytes: u64,
     /// Packets lost on the path.
     pub lost: u64,
@@ -299,7 +310,7 @@ pub struct Statistics {
     pub overflowed: u64,
     /// Packets returned by [`Receiver::recv`].
     pub received: u64,
-    /// Bytes of these packets.
+    /// Bytes of the received packets.
     pub received_bytes: u64,
     /// Packets neither lost nor received yet: in the queue, on the path or in the inbox.
     pub on_the_way: u64,

@@ -10,7 +10,7 @@
 //! child. Drawing from one stream does not affect another, so that adding a consumer changes nothing for
 //! the existing ones.
 
-/// The gamma of SplitMix64: 2^64 over the golden ratio, odd.
+/// The gamma of SplitMix64: 2^64 divided by the golden ratio, rounded to an odd number.
 const GAMMA: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// Determines all randomness in a world.
@@ -103,7 +103,7 @@ mod tests {
         }
     }
 
-    /// From the test vectors of draft-eastlake-fnv.
+    /// Compares with the test vectors of draft-eastlake-fnv.
     #[test]
     fn fnv1a_gives_the_published_numbers() {
         assert_eq!(fnv1a(""), 0xCBF2_9CE4_8422_2325);

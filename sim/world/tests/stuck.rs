@@ -31,7 +31,7 @@ fn a_deadlock_includes_the_future_of_block_on() {
         world.block_on(pending::<()>()),
         Err(Stuck::Deadlock { at_ns: 0, tasks })
     );
-    // Its slot is free again.
+    // The slot of the `block_on` is free again.
     let tasks = vec!["idle".to_string()];
     assert_eq!(
         world.run_until_idle(),

@@ -24,9 +24,9 @@ const SKIPPED_FOLDERS: [&str; 6] = [
 /// File that contains the phrases themselves.
 const PHRASES_FILE: &str = "xtask/src/english/phrases.rs";
 
-/// First words that turn any comment into a riddle.
+/// First words that no comment may begin with: a clause follows, not a sentence.
 const FIRST_WORDS: [&str; 6] = ["What", "Whether", "Who", "Where", "How", "That"];
-/// First words that do so in doc comments only; elsewhere they may begin a sentence.
+/// First words that no doc comment may begin with; in other comments they may begin a sentence.
 const FIRST_WORDS_OF_DOCS: [&str; 2] = ["When", "Which"];
 
 /// A violation.
@@ -206,7 +206,7 @@ mod tests {
         );
         assert_eq!(lines("a.rs", "/// Takes\n/// one of\n/// both.\n"), [2]);
         assert_eq!(lines("a.md", "# A\n\nLeave one\nof both.\n"), [3]);
-        // Plain comments and code are free.
+        // The check does not look for phrases in plain comments and code.
         assert_eq!(
             lines("a.rs", "// Leave one of both.\nlet one_of_both = 1;\n"),
             [0; 0]

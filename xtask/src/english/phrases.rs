@@ -14,9 +14,9 @@ pub struct Phrase {
 
 enum Context {
     Any,
-    /// Only before punctuation or at the end.
+    /// Applies only before punctuation or at the end.
     End,
-    /// Only if this word does not follow in the same sentence.
+    /// Applies only if this word does not follow in the same sentence.
     Without(&'static str),
 }
 
@@ -108,7 +108,7 @@ pub const PHRASES: &[Phrase] = &[
         instead: "n, the given number of",
         context: Context::Without("that"),
     },
-    // Vanished subjects and clauses used as nouns.
+    // Phrases that hide the subject, and clauses used as nouns.
     phrase("is told by", "is detected from, is passed by"),
     phrase("are told by", "are detected from, are passed by"),
     phrase("is told", "is reported, receives"),

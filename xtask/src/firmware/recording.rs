@@ -8,7 +8,7 @@ use std::process::Command;
 
 /// Number of samples, as in `firmware/lm3s6965/src/recording.rs`.
 const SAMPLES: u32 = 20_000;
-/// Least number of files, so that the test covers the change to the next file.
+/// Minimum number of files, so that the test covers the change to the next file.
 const FILES_MIN: usize = 3;
 const NAMES: &str = "index,value,check,note";
 /// Start of a row with a note instead of values. Only the note about the file and marks (`@` after spaces)

@@ -120,19 +120,23 @@ mod root;
 mod series;
 mod table;
 mod upload;
+mod view;
 mod walk;
 
 pub use entry::{ChainPosition, DirCursor, DirEntry, ENTRY_NAME_BYTES_MAX, Node};
 pub use error::{Error, Refusal};
 pub use index::{INDEX_RECORD_BYTES, IndexRecord};
+pub(crate) use layout::Layout;
 pub use upload::{UPLOADS_MAX, Upload};
+pub(crate) use walk::Walk;
 
+use crate::guest::FileSystem;
 use crate::volume::{
     Blocks, ErrorKind, Extent, FileId, FileRecord, RESERVED_MAX, Request, Reserved, Volume,
 };
 use cardiograph_card::{BLOCK_BYTES, Block};
 use hadris_fat_raw::{ATTR_ARCHIVE, ATTR_HIDDEN, ATTR_SYSTEM};
-use layout::{First, Layout, identify_first};
+use layout::{First, identify_first};
 use record::{File, Intent, Kind, Record};
 
 /// Date and time in the format of a directory entry.
@@ -321,6 +325,10 @@ impl<B: Blocks> Volume<B> for FatVolume {
     fn reserved(&self, slot: u8) -> Option<Reserved> {
         let file = self.record.file(slot)?;
         Some(self.reserved_of(slot, file))
+    }
+
+    fn file_system(&self) -> Option<FileSystem> {
+        self.file_system_here()
     }
 
     fn next_number(&self, prefix: [u8; 3], _: [u8; 3]) -> u32 {

@@ -14,7 +14,7 @@ use crate::volume::{Blocks, Extent};
 use cardiograph_card::Block;
 use core::ops::Deref;
 use core::slice::from_mut;
-use hadris_fat_raw::{ENTRY_SIZE, FIRST_DATA_CLUSTER, MAX_DIR_ENTRIES, Slot};
+use hadris_fat_raw::{ENTRY_SIZE, MAX_DIR_ENTRIES, Slot};
 
 /// Reads the directories and chains of a volume, a block at a time. Nothing else may use the reader
 /// meanwhile: a block that it holds already is not read again.
@@ -32,6 +32,10 @@ impl<'l, R: Reader> Walk<'l, R> {
             layout,
             held: None,
         }
+    }
+
+    pub(super) fn layout(&self) -> &'l Layout {
+        self.layout
     }
 
     /// Returns the beginning of a directory.
@@ -267,12 +271,6 @@ impl<B: Blocks> Reader for OnCard<'_, B> {
 }
 
 impl FatVolume {
-    /// Returns the layout for a [`Walk`], if the volume is mounted.
-    #[allow(dead_code)]
-    pub(crate) fn layout(&self) -> Option<Layout> {
-        (self.layout.clusters_end > FIRST_DATA_CLUSTER).then_some(self.layout)
-    }
-
     /// Reads this card through the volume's own buffer.
     pub(super) fn walk<'a, B: Blocks>(&'a mut self, card: &'a mut B) -> Walk<'a, OnCard<'a, B>> {
         let block = &mut self.block;

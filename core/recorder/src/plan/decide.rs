@@ -14,20 +14,32 @@ pub fn next_action<const N: usize>(state: &State<N>, now: &Conditions<N>) -> Act
         return Action::AnswerFlush(number, is_durable);
     }
     match (state.phase, state.card) {
-        (Phase::Ended, _) => Action::End,
+        (Phase::Ended, _) if !now.is_serving => Action::End,
         (Phase::Ending, Card::Absent) if !now.may_retry => Action::Abandon,
         (_, Card::Absent) if now.is_retry_due => Action::Acquire,
         (_, Card::Absent) => Action::Rest,
         (_, Card::Unmounted) if state.job.is_some() => Action::Step,
         (_, Card::Unmounted) => Action::Start(Job::Mount),
+        (Phase::Ended, Card::Idle | Card::Writing(_)) => after_end(state, now),
         (_, Card::Idle | Card::Writing(_)) => with_card(state, now),
+    }
+}
+
+/// Returns the next action when the recording has ended and other tasks use the card.
+fn after_end<const N: usize>(state: &State<N>, now: &Conditions<N>) -> Action {
+    match state.job {
+        _ if now.is_read_pending && !state.is_job_next => Action::Read,
+        Some(_) => Action::Step,
+        None => Action::Rest,
     }
 }
 
 /// Returns the next action when a card is mounted.
 fn with_card<const N: usize>(state: &State<N>, now: &Conditions<N>) -> Action {
-    let candidate = strongest_candidate(state, now);
     let job = next_job(state, now);
+    // Blocks go before an urgent job, and so they do not wait for readers then.
+    let is_urgent = matches!(job, Some((true, _)));
+    let candidate = strongest_candidate(state, now, now.is_reading && !is_urgent);
     let is_forced = state.is_forced_with_room();
     if let Some((true, action)) = job
         && now.is_patience_over
@@ -35,17 +47,19 @@ fn with_card<const N: usize>(state: &State<N>, now: &Conditions<N>) -> Action {
     {
         return action;
     }
+    let is_free = now.absorbs_step && !has_checkpoint(state);
+    let is_saving = state.indices().any(|at| is_saving(state, now, at));
+    let may_read = now.is_read_pending && now.absorbs_read && !is_saving && !is_forced;
+    if may_read && !(state.is_job_next && is_free) {
+        return Action::Read;
+    }
     if let Some(candidate) = candidate.filter(|candidate| candidate.is_pressing) {
         return candidate.action;
     }
-    if now.is_read_pending && now.absorbs_read && !is_forced {
-        return Action::Read;
-    }
-    if let Some((is_urgent, action)) = job {
-        let is_free = now.absorbs_step && !is_saving(state);
-        if is_free || is_urgent && candidate.is_none() {
-            return action;
-        }
+    if let Some((is_urgent, action)) = job
+        && (is_free || is_urgent && candidate.is_none())
+    {
+        return action;
     }
     if let Some(candidate) = candidate {
         return candidate.action;
@@ -66,10 +80,15 @@ struct Candidate {
     action: Action,
 }
 
-fn strongest_candidate<const N: usize>(state: &State<N>, now: &Conditions<N>) -> Option<Candidate> {
+/// Returns the most urgent work of all tracks. If `yields` is true, no write begins unless a checkpoint needs it.
+fn strongest_candidate<const N: usize>(
+    state: &State<N>,
+    now: &Conditions<N>,
+    yields: bool,
+) -> Option<Candidate> {
     let candidates = state
         .indices()
-        .filter_map(|at| candidate_of(state, now, at));
+        .filter_map(|at| candidate_of(state, now, at, yields));
     // Among equals the first is served.
     candidates.reduce(|best, other| {
         let is_stronger = (other.is_pressing, other.level) > (best.is_pressing, best.level);
@@ -81,6 +100,7 @@ fn candidate_of<const N: usize>(
     state: &State<N>,
     now: &Conditions<N>,
     at: u8,
+    yields: bool,
 ) -> Option<Candidate> {
     let track = &state.tracks[usize::from(at)];
     let level = now.of_track(at).map(|(_, stream)| stream.level).max()?;
@@ -90,7 +110,7 @@ fn candidate_of<const N: usize>(
             Action::Leave(at)
         }
         Some(file) if file.is_full() => Action::Commit(at),
-        Some(_) => write_or_commit(state, now, at)?,
+        Some(_) => write_or_commit(state, now, at, yields)?,
         None => {
             let is_needed = state.phase == Phase::Recording || now.has_unsaved(at, None);
             (track.ahead > 0 && is_needed).then_some(Action::Begin(at))?
@@ -108,6 +128,7 @@ fn write_or_commit<const N: usize>(
     state: &State<N>,
     now: &Conditions<N>,
     at: u8,
+    yields: bool,
 ) -> Option<Action> {
     let track = &state.tracks[usize::from(at)];
     let full = now
@@ -117,7 +138,9 @@ fn write_or_commit<const N: usize>(
         // Switching tracks ends one write and begins another.
         let is_open = !matches!(state.card, Card::Writing(other) if other != at);
         let has_turn = now.of_track(at).any(|(_, stream)| stream.has_turn);
-        let may_write = is_open || has_turn || track.checkpoint != Checkpoint::None;
+        let is_held = yields && state.card != Card::Writing(at) && !is_saving(state, now, at);
+        let is_wanted = track.checkpoint != Checkpoint::None;
+        let may_write = !is_held && (is_wanted || is_open || has_turn);
         return may_write.then_some(Action::Write(stream));
     }
     let is_time = match track.checkpoint {
@@ -140,9 +163,22 @@ fn write_or_commit<const N: usize>(
 }
 
 /// Returns true if a checkpoint is pending whose track has a file to write to.
-fn is_saving<const N: usize>(state: &State<N>) -> bool {
+fn has_checkpoint<const N: usize>(state: &State<N>) -> bool {
     let mut tracks = state.tracks().iter();
-    tracks.any(|track| track.checkpoint != Checkpoint::None && track.file.is_some())
+    tracks.any(|track| {
+        track.checkpoint != Checkpoint::None && track.file.is_some() && !track.is_hopeless()
+    })
+}
+
+/// Returns true if the pending checkpoint of a track goes before reads.
+fn is_saving<const N: usize>(state: &State<N>, now: &Conditions<N>, at: u8) -> bool {
+    let track = &state.tracks[usize::from(at)];
+    let is_now = match track.checkpoint {
+        Checkpoint::None => false,
+        Checkpoint::Wanted => now.tracks[usize::from(at)].is_checkpoint_ready,
+        Checkpoint::Forced => true,
+    };
+    is_now && track.file.is_some() && !track.is_hopeless()
 }
 
 /// Returns the next step of the running job or the next job to start, and whether it is urgent.

@@ -58,7 +58,7 @@ pub enum Phase {
     Recording,
     /// No more samples arrive: pending ones are written and all files closed.
     Ending,
-    /// Everything is done, or was given up.
+    /// Everything is done, or was given up. Other tasks may still use the card.
     Ended,
 }
 
@@ -313,6 +313,9 @@ pub struct TrackConditions {
     pub is_checkpoint_due: bool,
     /// Stopping the write here costs the card least, or the checkpoint cannot wait for such a position.
     pub is_page_end: bool,
+    /// The rings hold enough to end the pending checkpoint at the end of a page, or it cannot wait for that: readers
+    /// wait for it.
+    pub is_checkpoint_ready: bool,
     /// A stream has data to write, but the rest of the file is reserved for unfinished blocks of other
     /// streams.
     pub is_used_up: bool,
@@ -334,6 +337,7 @@ impl TrackConditions {
     const NEW: TrackConditions = TrackConditions {
         is_checkpoint_due: false,
         is_page_end: false,
+        is_checkpoint_ready: false,
         is_used_up: false,
         is_rotation_due: false,
         is_short: false,
@@ -355,8 +359,13 @@ pub struct Conditions<const N: usize> {
     pub absorbs_commit: bool,
     /// All rings absorb a step of a job.
     pub absorbs_step: bool,
-    /// All rings absorb a read requested by another task.
+    /// A read requested by another task may be carried out now: the rings absorb it, and it interrupts no write
+    /// within a page.
     pub absorbs_read: bool,
+    /// Other tasks are reading, and all rings absorb the wait: no write begins unless a checkpoint needs it.
+    pub is_reading: bool,
+    /// Other tasks are served after the end of the recording.
+    pub is_serving: bool,
     /// An urgent job has waited for the rings for as long as it may.
     pub is_patience_over: bool,
     /// Another task waits for a read.
@@ -388,6 +397,8 @@ pub struct State<const N: usize> {
     pub track_count: u8,
     /// Track whose jobs come first.
     pub turn: u8,
+    /// The running job comes before the next read of another task.
+    pub is_job_next: bool,
 }
 
 impl<const N: usize> State<N> {
@@ -402,6 +413,7 @@ impl<const N: usize> State<N> {
             tracks: [Track::NEW; N],
             track_count,
             turn: 0,
+            is_job_next: false,
         }
     }
 
@@ -435,6 +447,8 @@ impl<const N: usize> Conditions<N> {
             absorbs_commit: false,
             absorbs_step: false,
             absorbs_read: false,
+            is_reading: false,
+            is_serving: false,
             is_patience_over: false,
             is_read_pending: false,
             is_retry_due: false,

@@ -81,6 +81,7 @@ impl<const N: usize> Config<N> {
         Limits {
             file_blocks_min: self.blocks,
             files_max: self.slots * self.track_count,
+            page_blocks: 1,
         }
     }
 

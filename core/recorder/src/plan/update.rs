@@ -140,7 +140,10 @@ pub fn apply<const N: usize>(
         Action::Commit(at) => commit(state, now, at),
         Action::Begin(at) => begin(state, now, at),
         Action::Leave(at) => leave(state, at),
-        Action::Read => state.card = Card::Idle,
+        Action::Read => {
+            state.card = Card::Idle;
+            state.is_job_next = state.job.is_some();
+        }
         Action::AnswerFlush(..) => state.flush = Flush::None,
         Action::ReportFull(at) => state.tracks[usize::from(at)].is_full = true,
         Action::GiveUp(at) => give_up(state, at),
@@ -155,7 +158,7 @@ pub fn apply<const N: usize>(
 /// Handles the loss of the card: data that were not durable are lost, and nothing is known about the files.
 fn lose_card<const N: usize>(state: &mut State<N>) {
     state.card = Card::Absent;
-    state.job = None;
+    (state.job, state.is_job_next) = (None, false);
     state.room = Room::Unknown;
     state.tracks = [Track::NEW; N];
     answer(state, false);
@@ -165,6 +168,7 @@ fn step<const N: usize>(state: &mut State<N>, now: &Conditions<N>, outcome: Outc
     if state.card != Card::Unmounted {
         state.card = Card::Idle;
     }
+    state.is_job_next = false;
     let Some(job) = state.job.filter(|_| outcome != Outcome::Done) else {
         return;
     };

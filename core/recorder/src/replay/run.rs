@@ -249,10 +249,12 @@ impl Replay<'_> {
             file_bytes: setup.file_blocks * 512,
             rotate_us: setup.rotate_us,
             when_full: setup.when_full,
+            ..Config::default()
         };
         let limits = Limits {
             file_blocks_min: setup.file_blocks.min(5),
             files_max: setup.slots * setup.tracks(),
+            page_blocks: 2,
         };
         let mut recorder = Recorder::with_limits(parts, config, streams, limits);
         let mut running = pin!(recorder.run());

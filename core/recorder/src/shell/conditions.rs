@@ -7,6 +7,7 @@ use crate::limits::{
     MARK_BLOCKS, OVERDUE_PART, OVERDUE_US_MIN, PATIENCE_US, STEP_PART, URGENT_REMOVAL_US, URGENT_US,
 };
 use crate::plan::{Block, Card, Checkpoint, Conditions, StreamConditions, TrackConditions};
+use crate::reads::ReadDesk;
 use crate::recorder::WhenFull;
 use crate::stream::{Stream, Window};
 use crate::track::{NameState, OpenFile, Space};
@@ -35,6 +36,26 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         let unfinished = self.of_track(track).map(Stream::unfinished_blocks);
         let index = file.index + unfinished.sum::<u32>();
         step <= 1 || index.is_multiple_of(step) || self.is_step_over(track, now_us)
+    }
+
+    /// Returns true if the rings hold enough to write everything that the pending checkpoint of a track covers and
+    /// reach the end of a page, or there is no time to wait for that.
+    fn is_checkpoint_ready(&self, track: u8, now_us: u64) -> bool {
+        let Some(file) = self.state.tracks[usize::from(track)].file else {
+            return true;
+        };
+        let step = self.step_blocks(track);
+        let sum = |bytes: fn(&Stream) -> usize| self.of_track(track).map(bytes).sum::<usize>();
+        let covered = sum(|stream| stream.checkpoint_bytes()).div_ceil(BLOCK_BYTES);
+        let unfinished = self.of_track(track).map(Stream::unfinished_blocks);
+        let index = file.index + unfinished.sum::<u32>();
+        let end = (index + covered as u32)
+            .next_multiple_of(step)
+            .min(file.blocks);
+        let needed = end.saturating_sub(index) as usize * BLOCK_BYTES;
+        step <= 1
+            || self.is_step_over(track, now_us)
+            || sum(|stream| stream.consumer.level_bytes()) >= needed
     }
 
     pub(super) fn is_step_over(&self, track: u8, now_us: u64) -> bool {
@@ -77,13 +98,18 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
     }
 
     /// Returns the lead time before the end of the window at which a checkpoint is requested: twice the
-    /// recent cost of a checkpoint and of writing the ring's contents, plus the wait for the end of a page
-    /// and the longest stall.
+    /// recent cost of a checkpoint and of writing the ring's contents, plus the wait for the end of a page,
+    /// the longest stall, and a read in progress.
     pub(super) fn lead_us(&self, stream: &Stream) -> u64 {
         let waiting = stream.consumer.level_bytes() as u64;
         2 * (u64::from(self.costs.commit.us()) + self.costs.us_to_write(waiting))
             + self.step_us(stream.track)
             + u64::from(self.costs.longest_us)
+            + u64::from(if self.now.is_reading {
+                self.costs.read.us()
+            } else {
+                0
+            })
     }
 
     /// Returns the longest time to make everything durable that is pending now, in us, including one stall as
@@ -134,25 +160,58 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         })
     }
 
-    /// Returns true if all rings absorb a requested read. A read interrupts the write at any position, which
-    /// may cause garbage collection, unless a checkpoint has just ended the write at a suitable position.
+    /// Returns true if a requested read may be carried out now. It may not end a write within a page, or while the
+    /// rings hold another page.
     pub(super) fn absorbs_read(&self) -> bool {
-        let is_between = !matches!(self.state.card, Card::Writing(_));
-        let absorbs_garbage = |stream: &Stream| {
-            let (level, capacity) = (
-                stream.consumer.level_bytes(),
-                stream.consumer.capacity_bytes(),
-            );
-            self.costs.absorbs_garbage(stream.rate, level, capacity)
+        let is_between = match self.state.card {
+            Card::Writing(at) => self.is_at_page(at) && !self.has_page(at),
+            _ => true,
         };
-        is_between && self.absorbs(self.costs.read.us()) || self.streams.iter().all(absorbs_garbage)
+        is_between && self.absorbs_readers()
+    }
+
+    /// Returns true if all rings absorb one more read before the next write begins: either with room for a stall as
+    /// long as the specification allows, or for the longest one so far until a page is full.
+    pub(super) fn absorbs_readers(&self) -> bool {
+        let read_us = self.costs.read.us();
+        self.absorbing().all(|stream| {
+            let (rate, level) = (stream.rate, stream.consumer.level_bytes());
+            let capacity = stream.consumer.capacity_bytes();
+            let worst_us = read_us.saturating_add(self.costs.stall_us());
+            level as u64 + rate.bytes_in(worst_us) <= capacity as u64
+                || !self.has_page(stream.track)
+                    && self.costs.absorbs(rate, level, capacity, read_us)
+        })
+    }
+
+    /// Returns true if the next block of a track begins a page of the card.
+    fn is_at_page(&self, at: u8) -> bool {
+        let file = self.state.tracks[usize::from(at)].file;
+        let open = self.tracks[usize::from(at)].file.as_ref();
+        let space = open.and_then(|open| self.files.space(open.slot));
+        match (file, space) {
+            (Some(file), Some(space)) => {
+                file.index == file.blocks
+                    || (space.start + file.index).is_multiple_of(self.limits().page_blocks)
+            }
+            _ => true,
+        }
+    }
+
+    /// Returns true if the rings of a track hold the contents of another page.
+    fn has_page(&self, at: u8) -> bool {
+        let levels = self
+            .of_track(at)
+            .map(|stream| stream.consumer.level_bytes());
+        levels.sum::<usize>() >= self.limits().page_blocks as usize * BLOCK_BYTES
     }
 
     pub(super) fn conditions(&mut self, now_us: u64) -> Conditions<N> {
         for track in 0..self.state.track_count {
             self.fade_postponed_cost(track, now_us);
         }
-        let is_read_pending = self.reads.is_some_and(|reads| reads.pending().is_some());
+        let is_read_pending = self.reads.is_some_and(ReadDesk::is_pending);
+        let is_reading = self.reads.is_some_and(|reads| reads.is_active(now_us));
         let absorbs_read = is_read_pending && self.absorbs_read();
         if is_read_pending
             && !absorbs_read
@@ -171,6 +230,8 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             absorbs_step: self.absorbs_step(),
             absorbs_read,
             is_patience_over: now_us >= self.timers.step_us.saturating_add(PATIENCE_US),
+            is_reading: is_reading && self.absorbs_readers(),
+            is_serving: self.is_serving,
             is_read_pending,
             is_retry_due: now_us >= self.timers.retry_us,
             may_retry: self.attempts > 0,
@@ -209,6 +270,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         TrackConditions {
             is_checkpoint_due: self.of_track(at).any(is_due),
             is_page_end: self.is_page_end(at, now_us),
+            is_checkpoint_ready: self.is_checkpoint_ready(at, now_us),
             is_used_up: self.is_used_up(at, now_us),
             is_rotation_due: track.file.as_ref().is_some_and(is_old),
             is_short: self.us_left(at).is_some_and(|us| us < self.urgent_us()),
@@ -281,13 +343,13 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             Window::Sample => OVERDUE_US_MIN,
         });
         let wait_us = windows.min().unwrap_or(OVERDUE_US_MIN);
-        let since_us = self.tracks[usize::from(at)]
-            .requested_us
-            .saturating_add(self.step_us_max(at))
-            .max(self.tracks[usize::from(at)].faded_us);
-        if now_us >= since_us.saturating_add(wait_us) {
+        let step_us_max = self.step_us_max(at);
+        let track = &mut self.tracks[usize::from(at)];
+        let age_us = now_us.saturating_sub(track.requested_us);
+        let since_us = step_us_max.max(track.faded_after_us.into());
+        if age_us >= since_us.saturating_add(wait_us) {
             self.costs.commit.fade();
-            self.tracks[usize::from(at)].faded_us = now_us;
+            track.faded_after_us = u32::try_from(age_us).unwrap_or(u32::MAX);
         }
     }
 }

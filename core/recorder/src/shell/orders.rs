@@ -3,6 +3,7 @@
 use super::Shell;
 use crate::Clock;
 use crate::event::Event;
+use crate::guest::FileSystem;
 use crate::jobs::{Done, Order};
 use crate::plan::{self, Action, Job, Outcome, Room};
 use crate::stream::StreamSummary;
@@ -45,11 +46,15 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
     pub(crate) fn take_done(&mut self, done: Done) {
         match done {
             Done::Mounted(Some(id)) | Done::Removed(Some(id)) => {
+                if let Some(reads) = self.reads {
+                    reads.note_change();
+                }
                 (self.events)(Event::Removed { id });
             }
             Done::Recovered(Some(record)) => (self.events)(Event::Recovered { record }),
             Done::Mounted(None) | Done::Found(_) | Done::Recovered(None) => (),
-            Done::Removed(None) | Done::Named => (),
+            Done::Removed(None) => (),
+            Done::Named(id) => self.publish_name(id),
             Done::Reserved(at, reserved) => {
                 if reserved.extent.blocks < self.request(at).blocks {
                     (self.events)(Event::Short {
@@ -67,6 +72,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
                     return;
                 };
                 self.files.free(slot);
+                self.unpublish(slot);
                 for stream in self.streams.iter_mut().filter(|stream| stream.track == at) {
                     stream.summary.bytes += record.bytes;
                     stream.summary.files = stream.summary.files.saturating_add(1);
@@ -93,6 +99,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             && let Some((slot, record)) = self.closing(at)
         {
             self.files.free(slot);
+            self.unpublish(slot);
             let id = record.id;
             (self.events)(Event::NotClosed { track: at, id });
         }
@@ -106,12 +113,19 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
     }
 
     /// Notes that the card is mounted, with its next number for each prefix and extension.
-    pub(crate) fn take_mounted(&mut self, next_number: impl Fn([u8; 3], [u8; 3]) -> u32) {
+    pub(crate) fn take_mounted(
+        &mut self,
+        system: Option<FileSystem>,
+        next_number: impl Fn([u8; 3], [u8; 3]) -> u32,
+    ) {
         for at in 0..self.state.track_count {
             let FileId {
                 prefix, extension, ..
             } = self.id(at, 0);
             self.tracks[usize::from(at)].next_number = next_number(prefix, extension);
+        }
+        if let Some(reads) = self.reads {
+            reads.set_mounted(system);
         }
         if self.is_started {
             (self.events)(Event::CardBack);
@@ -123,9 +137,9 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         self.state.job == Some(Job::Mount)
     }
 
-    /// Returns true once sampling may begin.
-    pub(crate) fn is_started(&self) -> bool {
-        self.is_started
+    /// Returns true if a failure of the card does not end the run: sampling has begun, or other tasks are served.
+    pub(crate) fn may_fail(&self) -> bool {
+        self.is_started || self.is_serving
     }
 
     /// Returns true if a track has no file and none is prepared.

@@ -135,7 +135,7 @@ pub struct Outcome<const N: usize> {
     /// Number of times that the recorder acquired the card.
     pub acquired: u32,
     /// Results of the reads, in order.
-    pub reads: Vec<Result<Block, ReadFailed>>,
+    pub reads: Vec<Result<Block, ReadError>>,
 }
 
 struct Feed<'a> {
@@ -321,7 +321,7 @@ fn run<const N: usize>(
     case: Case,
     streams: [(StreamConfig, Consumer); N],
     events: &RefCell<Vec<(u64, Event)>>,
-    reads: &RefCell<Vec<Result<Block, ReadFailed>>>,
+    reads: &RefCell<Vec<Result<Block, ReadError>>>,
 ) -> Result<[StreamSummary; N], String> {
     let mut memory = vec![[0; 512]; case.readers.memory_blocks];
     let desk = ReadDesk::new(&mut memory);

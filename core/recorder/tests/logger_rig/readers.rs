@@ -1,7 +1,7 @@
 //! Readers during a recording, and their executor.
 
 use cardiograph_card::Block;
-use cardiograph_recorder::{ReadDesk, ReadFailed};
+use cardiograph_recorder::{ReadDesk, ReadError};
 use std::cell::RefCell;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -24,14 +24,14 @@ impl Readers {
     pub(super) fn tasks<'a>(
         self,
         desk: &'a ReadDesk<'a>,
-        results: &'a RefCell<Vec<Result<Block, ReadFailed>>>,
+        results: &'a RefCell<Vec<Result<Block, ReadError>>>,
     ) -> Vec<Task<'a>> {
         (0..self.count)
             .map(|_| Box::pin(self.read(desk, results)) as Task)
             .collect()
     }
 
-    async fn read(self, desk: &ReadDesk<'_>, results: &RefCell<Vec<Result<Block, ReadFailed>>>) {
+    async fn read(self, desk: &ReadDesk<'_>, results: &RefCell<Vec<Result<Block, ReadError>>>) {
         for _ in 0..self.reads {
             let mut blocks = [[0; 512]; 4];
             let read = desk.read(0, &mut blocks).await;

@@ -27,7 +27,7 @@ const fn file_of_mb(mb: u32, passes: u32) -> Phase {
     }
 }
 
-/// Time from one command typed by the study's author to the next: an assumption. Cards collect garbage in the
+/// Assumed time between two commands typed by the study's author. Cards collect garbage in the
 /// meantime.
 const PAUSE_US: u32 = 60_000_000;
 

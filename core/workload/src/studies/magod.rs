@@ -85,6 +85,16 @@ pub(super) const WORKLOADS: &[Workload<'static>] = &[
         }],
     ),
     workload(
+        "magod2-4.1-kept-open",
+        "the same lines with the file kept open (table 4.2)",
+        &[Phase {
+            span: Span::Call,
+            files: 1,
+            delay_us: 125_000,
+            ..LINES
+        }],
+    ),
+    workload(
         "magod2-4.7",
         "one file of 2048 lines of 64 B; open, append and close for each line",
         &[Phase {

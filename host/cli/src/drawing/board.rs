@@ -119,7 +119,8 @@ struct BusTime {
 
 /// Bytes sent and received per block of a burst: token, data, CRC; response and one poll of the ready state.
 const SPI_BURST_BYTES: [f64; 2] = [515.0, 2.0];
-/// The same for CMD24 and CMD13 as embedded-sdmmc sends them, without the two NCR.
+/// Bytes sent and received for a single block, by CMD24 and CMD13 as embedded-sdmmc sends them, without the two
+/// NCR.
 const SPI_SINGLE_BYTES: [f64; 2] = [515.0 + 12.0, 7.0];
 /// Clocks around the data on each line (start, CRC16, end), and for the CRC status after them.
 const SD_AROUND_CLOCKS: f64 = 18.0 + 7.0;

@@ -13,12 +13,12 @@ pub fn endurance(profile: &Profile) -> Vec<Derived> {
     let (in_order, formula) = match profile.controller.open_units {
         0 => (
             capacity * left / 2.0,
-            "capacity × remaining erases per block / 2, as all data passes through log blocks; \
-             without spares",
+            "capacity × remaining erases per block / 2, because all data pass through log blocks; \
+             spares not counted",
         ),
         _ => (
             capacity * left,
-            "capacity × remaining erases per block, without spares",
+            "capacity × remaining erases per block; spares not counted",
         ),
     };
     let each = 1.0 + 1.0 / f64::from(flash.pages_per_block);
@@ -62,7 +62,7 @@ pub fn energies(profile: &Profile, times: &Times) -> Vec<Derived> {
         Derived::new(
             "Energy of a stall",
             uj(times.stall_us, copy_nj + erases * nj(energy.erase_nj)),
-            "the same for a stall",
+            "the same with the latency and the flash energy of a stall",
         ),
     ]
 }

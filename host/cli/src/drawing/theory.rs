@@ -115,7 +115,7 @@ fn worst_case(profile: &Profile, times: &Times) -> Derived {
     let limit_us = f64::from(controller.stall_limit_us);
     let portions = match all_us > limit_us {
         true => format!(
-            "; each write waits {} until it is done",
+            "; spread over writes that wait at most {} each",
             units::time(limit_us)
         ),
         false => String::new(),
@@ -124,8 +124,8 @@ fn worst_case(profile: &Profile, times: &Times) -> Derived {
         "Garbage collection, worst case",
         units::time(all_us),
         format!(
-            "every page freed is of another unit: pages of freed blocks × (copy of a unit + erase) \
-             + erases of these blocks{portions}"
+            "if every freed page belongs to a different unit: pages of freed blocks × (copy of a unit \
+             + erase) + erases of these blocks{portions}"
         ),
     )
 }
@@ -156,7 +156,7 @@ fn log(profile: &Profile) -> Vec<Derived> {
             "Stall spacing within a file",
             format!("{} log pages", units::count(cycle)),
             format!(
-                "{blocks} × pages per block: all log blocks are reused, as for a file that grows \
+                "{blocks} × pages per block: one round through all log blocks, as for a file that grows \
                  within a unit"
             ),
         ),
@@ -171,7 +171,7 @@ fn log(profile: &Profile) -> Vec<Derived> {
                 "{} log pages",
                 units::count(u64::from(controller.gc_log_blocks) * pages)
             ),
-            "freed blocks × pages per block: each page belongs to a unit that is not merged yet",
+            "freed blocks × pages per block: each page belongs to a unit not merged before",
         ),
         Derived::new(
             "Total size of log blocks",

@@ -20,6 +20,7 @@ Examples:
   cardiograph record sim:kingston-8g@esp32 --streams 4 --rate 200 --json figures.json
   cardiograph record --samples recording.csv                   replay a recording at its own times
   my-sensor | cardiograph record --samples - --rate 100        record lines of another program
+  cardiograph record /media/card --for 1h --serve 0.0.0.0:8080 other computers can read the files meanwhile
 
 Exit codes in order of precedence; if several apply, the first is returned:
   1    samples are unaccounted for: neither in files nor in reported gaps
@@ -91,6 +92,15 @@ pub struct Record {
     #[arg(long, value_name = "-|FILE")]
     pub samples: Option<PathBuf>,
 
+    /// Serve the directory over HTTP during the recording; for other computers than this one read-only, unless there
+    /// is --auth. `cardiograph serve --help` has more
+    #[arg(long, value_name = "ADDR")]
+    pub serve: Option<String>,
+
+    /// User name and password that every request of --serve needs
+    #[arg(long, value_name = "USER:PASSWORD", requires = "serve")]
+    pub auth: Option<String>,
+
     /// Write the figures as JSON; - is standard output
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
@@ -143,7 +153,7 @@ pub enum WhenFullArg {
 /// Newest data that a power cut may lose.
 #[derive(Clone, Copy)]
 pub enum DurabilityWindow {
-    /// Samples of this time.
+    /// At most the samples of this time span.
     Time(Duration),
     /// Only the newest sample.
     Sample,

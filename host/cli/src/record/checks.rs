@@ -15,7 +15,8 @@ pub const RATE_HZ: NonZeroU32 = NonZeroU32::new(860).unwrap();
 /// Default bytes per sample: a line of MagOD2.
 pub const SAMPLE_BYTES: usize = 100;
 
-/// Maximum capacity of a card not available for files: partition table, allocation tables and alignment.
+/// Maximum part of a card's capacity that is not available for files: partition table, allocation tables and
+/// alignment.
 const OVERHEAD_BYTES: u64 = 16 << 20;
 /// Permitted file sizes.
 const FILE_BYTES: std::ops::RangeInclusive<u64> = 64 << 10..=u32::MAX as u64;
@@ -121,6 +122,18 @@ fn only_with_stream(args: &Record) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Rejects a server, for simulated cards.
+pub fn no_server(args: &Record) -> Result<(), Failure> {
+    match args.serve {
+        Some(_) => Err(Failure::new(format!(
+            "{}: --serve works only with directories, because simulated cards run in virtual time; record to a \
+             directory",
+            args.target
+        ))),
+        None => Ok(()),
+    }
+}
+
 /// Rejects options that do not work with directories.
 pub fn directory(args: &Record) -> Result<(), Failure> {
     let refuse = |why: &str| Err(Failure::new(format!("{}: {why}", args.target)));
@@ -171,7 +184,7 @@ pub fn load(
         let maximum = bus_rate_bytes_per_s(spi);
         if requested > maximum {
             return Err(Failure::new(format!(
-                "{}: the samples need {}, but the maximum of the bus is {}; reduce --rate or --sample-bytes, or use \
+                "{}: the samples need {}, but the bus carries at most {}; reduce --rate or --sample-bytes, or use \
                  a board with a faster clock",
                 args.target,
                 units::rate(requested),

@@ -72,7 +72,8 @@ pub fn of_recording(target: &str, figures: &Figures, interrupt: &Interrupt) -> R
             ..
         } = figures;
         problems.push(format!(
-            "{pushed} samples were pushed, but {written} were written and {lost} lost; {REPORT_BUG}"
+            "{pushed} samples arrived, but the {written} written and {lost} lost ones do not add up to that; \
+             {REPORT_BUG}"
         ));
     }
     match (conditions.code(), problems.as_slice()) {
@@ -120,7 +121,7 @@ mod tests {
                 is_lossy: has(3),
                 signal,
             };
-            // The order of the help: 1, 2, 4, 3, signal.
+            // The precedence stated in the help: 1, 2, 4, 3, signal.
             let expected = match (has(0), has(1), has(2), has(3), signal) {
                 (true, ..) => 1,
                 (_, true, ..) => 2,

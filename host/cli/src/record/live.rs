@@ -5,17 +5,21 @@ use super::exit;
 use super::figures::{Figures, RunInfo};
 use super::samples::Source;
 use super::simulated::{config, progress_text, window};
-use crate::failure::Failure;
+use crate::failure::{Failure, print_error};
 use crate::interrupt::Interrupt;
 use crate::outputs::is_standard_output;
 use crate::progress::Progress;
+use crate::serve::Access;
 use cardiograph_record::{
-    LiveProgress, LiveSetup, LiveStreaming, RecordingResult, StreamError, input_in_directory,
-    stream_in_directory,
+    LiveProgress, LiveSetup, LiveStreaming, Monitor, RecordingResult, StreamError,
+    input_in_directory, stream_in_directory,
 };
+use cardiograph_serve::{DirectoryStorage, LiveRecorder};
 use std::num::NonZeroU32;
 use std::panic::resume_unwind;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -46,6 +50,11 @@ pub fn record(args: &Record, lines: Live, interrupt: &Interrupt) -> Result<Figur
     // For samples with due times, their number already determines the length.
     let length = args.length.filter(|_| is_input);
     let is_stopped = || interrupt.is_raised();
+    let monitor = Arc::new(Monitor::default());
+    let server = match &args.serve {
+        Some(listen) => Some(Served::open(args, listen, &monitor)?),
+        None => None,
+    };
     let progress = LiveProgress::default();
     let streaming = LiveStreaming {
         buffer_bytes: args.buffer as usize,
@@ -54,17 +63,18 @@ pub fn record(args: &Record, lines: Live, interrupt: &Interrupt) -> Result<Figur
             config: config(args),
             length,
             is_stopped: &is_stopped,
+            monitor: server.is_some().then_some(&*monitor),
         },
         progress: &progress,
     };
-    let streamed = match &lines {
+    let streamed = while_served(server, || match &lines {
         Live::Input => input_in_directory(
             Path::new(&args.target),
             &streaming,
             Box::new(std::io::stdin()),
         ),
         Live::Timed(source) => record_with_progress(args, source, &streaming),
-    };
+    })?;
     let streamed =
         streamed.map_err(|error| exit::of_error(&args.target, &error.to_string(), Some(&error)))?;
     let info = RunInfo {
@@ -76,6 +86,50 @@ pub fn record(args: &Record, lines: Live, interrupt: &Interrupt) -> Result<Figur
         interrupted: interrupt.is_raised(),
     };
     Ok(Figures::of_stream(info, &streamed))
+}
+
+/// A server for the directory of a recording.
+struct Served {
+    access: Access,
+    storage: DirectoryStorage,
+    recorder: LiveRecorder,
+}
+
+impl Served {
+    /// Binds the address and reports it.
+    fn open(args: &Record, listen: &str, monitor: &Arc<Monitor>) -> Result<Served, Failure> {
+        let storage = DirectoryStorage::open(Path::new(&args.target), monitor.files().clone())
+            .map_err(|error| Failure::new(format!("{}: {error}", args.target)))?;
+        let access = Access::new(listen, false, args.auth.as_deref())?;
+        print_error(&format!("Serving {} at {}\n", args.target, access.urls()));
+        Ok(Served {
+            access,
+            storage,
+            recorder: LiveRecorder::new(Arc::clone(monitor)),
+        })
+    }
+}
+
+/// Runs the recording while a separate thread serves its files.
+fn while_served<T>(server: Option<Served>, record: impl FnOnce() -> T) -> Result<T, Failure> {
+    let Some(server) = server else {
+        return Ok(record());
+    };
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let is_over = &is_over;
+        // The storage belongs to the thread that serves.
+        let serving = scope.spawn(move || {
+            let is_stopped = || is_over.load(Ordering::Relaxed);
+            server
+                .access
+                .serve(&server.storage, &server.recorder, &is_stopped)
+        });
+        let recorded = record();
+        is_over.store(true, Ordering::Relaxed);
+        let served = serving.join().unwrap_or_else(|panic| resume_unwind(panic));
+        served.map(|()| recorded)
+    })
 }
 
 /// Records in a separate thread, so that a blocked terminal does not delay samples.

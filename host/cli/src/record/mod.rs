@@ -35,6 +35,7 @@ pub fn run(args: &Record) -> Result<(), Failure> {
     outputs::check_files(&args.json)?;
     match Target::named(&args.target, IoArg::Dsync)? {
         Target::Simulated { profile, board } => {
+            checks::no_server(args)?;
             if args.compare || args.policy == PolicyArg::Stream {
                 checks::spi(args, &board)?;
             }

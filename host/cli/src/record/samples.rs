@@ -105,7 +105,7 @@ fn replayed(path: &Path, length: Option<Duration>) -> Result<InputLines, Failure
     let loaded = read_from(&name, &text[..], &ReadOptions::default()).map_err(Failure::new)?;
     let Loaded::Recording(recording) = loaded else {
         return Err(Failure::new(format!(
-            "{name}: a trace instead of a recording with a time column; use `cardiograph analyze` for traces"
+            "{name}: this is a trace, not a recording with a time column; use `cardiograph analyze` for traces"
         )));
     };
     let first_ns = recording.trace.first_start_ns();

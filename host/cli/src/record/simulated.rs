@@ -57,7 +57,7 @@ impl Simulated {
             (PolicyArg::Stream, _) => self.stream(args, feed, interrupt),
             (policy, Source::Generated(lines)) => self.by_policy(args, policy, lines, interrupt),
             (_, Source::Binary(_) | Source::Input(_)) => Err(Failure::new(
-                "--samples and --format binary work with --policy stream only; remove one",
+                "--samples and --format binary work only with --policy stream; remove them, or use that policy",
             )),
         }
     }
@@ -204,6 +204,7 @@ pub fn config(args: &Record) -> Config {
             WhenFullArg::Stop => WhenFull::Wait,
             WhenFullArg::RemoveOldest => WhenFull::RemoveOldest,
         },
+        ..Config::default()
     }
 }
 

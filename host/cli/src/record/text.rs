@@ -119,7 +119,7 @@ fn rate(figures: &Figures) -> Section {
 fn bound_of(figures: &Figures) -> &'static str {
     match (figures.streams, figures.format) {
         (1, _) | (_, "binary") => "a plain CMD25 loop with this buffer",
-        _ => "a plain CMD25 loop over as many files, in turns of 16 KiB, with this buffer",
+        _ => "a plain CMD25 loop that writes as many files in turns of 16 KiB, with this buffer",
     }
 }
 
@@ -169,7 +169,7 @@ fn gaps(figures: &Figures) -> Section {
     let shown = |gap: &GapFigures| {
         let stream = gap.stream.map(|stream| format!(", stream {stream}"));
         let value = format!(
-            "{} from sample {}, {}{}",
+            "{} lost from sample {} on, cause: {}{}",
             units::count(gap.samples),
             gap.first_sample,
             gap.cause,

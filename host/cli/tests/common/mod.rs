@@ -46,7 +46,7 @@ pub fn run(directory: &Path, args: &[&str]) -> Run {
     Run::from(command(directory, args).output().unwrap())
 }
 
-/// Runs the command, which must succeed in silence on standard error.
+/// Runs the command; it must succeed and print nothing to standard error.
 pub fn done(directory: &Path, args: &[&str]) -> String {
     let run = run(directory, args);
     assert_eq!(run.code, Some(0), "{args:?}: {}", run.stderr);
@@ -59,7 +59,7 @@ pub fn json(directory: &Path, args: &[&str]) -> Value {
     json_with_code(directory, args, 0)
 }
 
-/// The same for a command that ends with this exit code.
+/// Runs the command with `--json -` and expects this exit code.
 pub fn json_with_code(directory: &Path, args: &[&str], code: i32) -> Value {
     let run = run(directory, &[args, &["--json", "-"]].concat());
     assert_eq!(run.code, Some(code), "{args:?}: {}", run.stderr);
@@ -72,29 +72,30 @@ pub fn number(figures: &Value, name: &str) -> u64 {
     value.unwrap_or_else(|| panic!("{name} is {}", figures[name]))
 }
 
-/// Runs the command with this on standard input.
+/// Runs the command with `input` on standard input.
 pub fn fed(directory: &Path, args: &[&str], input: &[u8]) -> Run {
     let mut child = command(directory, args)
         .stdin(Stdio::piped())
         .spawn()
         .unwrap();
-    // A command that refuses may have gone before it has read all.
+    // A command that rejects its arguments may exit before it has read all of its input.
     let _ = child.stdin.take().unwrap().write_all(input);
     Run::from(child.wait_with_output().unwrap())
 }
 
-/// An empty directory that goes away with the test, on the medium that is compiled on.
+/// Creates an empty directory on the storage device of the build directory; it is removed at the end of the
+/// test.
 pub fn directory() -> TempDir {
     tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
 }
 
-/// A file of the test data.
+/// Returns the path of a file of the test data.
 pub fn data(name: &str) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     root.join("tests/data").join(name).canonicalize().unwrap()
 }
 
-/// Everything in a directory: path and content, `None` for a folder or a link that leads nowhere.
+/// Returns path and content of everything in a directory; the content is `None` for folders and broken links.
 pub fn tree(directory: &Path) -> Vec<(PathBuf, Option<Vec<u8>>)> {
     let mut all = Vec::new();
     for entry in fs::read_dir(directory).unwrap() {
@@ -110,7 +111,7 @@ pub fn tree(directory: &Path) -> Vec<(PathBuf, Option<Vec<u8>>)> {
     all
 }
 
-/// Names of the files and folders right in a directory.
+/// Returns the names of the files and folders directly in a directory.
 pub fn names(directory: &Path) -> Vec<String> {
     let entries = fs::read_dir(directory).unwrap();
     let mut names: Vec<_> = entries
@@ -120,7 +121,7 @@ pub fn names(directory: &Path) -> Vec<String> {
     names
 }
 
-/// The type of the file system, as `tmpfs`.
+/// Returns the type of the file system, such as `tmpfs`.
 pub fn file_system(directory: &Path) -> String {
     let mut stat = Command::new("stat");
     let output = stat.args(["-f", "-c", "%T"]).arg(directory).output();
@@ -153,7 +154,7 @@ const SCHEMA: &[(&str, &str)] = &[
     ("stalls.latency_us.median", "number?"),
 ];
 
-/// Without a scope.
+/// Types without a scope: `energy` is null.
 const NO_ENERGY: &[(&str, &str)] = &[("energy", "null")];
 
 const ENERGY: &[(&str, &str)] = &[
@@ -264,7 +265,7 @@ pub fn assert_refused(run: &Run, parts: &[&str]) {
     }
 }
 
-/// Checks that the command fails with these words and changes nothing in the directory.
+/// Checks that the command fails with a message that contains `words`, and changes nothing in the directory.
 pub fn refused(directory: &Path, args: &[&str], words: &[&str]) {
     let before = tree(directory);
     let run = run(directory, args);
@@ -277,7 +278,7 @@ pub fn refused(directory: &Path, args: &[&str], words: &[&str]) {
 pub fn assert_self_contained(html: &str) {
     for scheme in ["http://", "https://", "src=\"//", "href=\"//", "@import"] {
         for (at, _) in html.match_indices(scheme) {
-            // The name of a namespace is not an address.
+            // An XML namespace looks like a URL, but browsers do not fetch it.
             let is_namespace = html[at..].starts_with("http://www.w3.org/");
             assert!(is_namespace, "{}", &html[at..html.len().min(at + 60)]);
         }

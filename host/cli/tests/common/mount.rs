@@ -1,10 +1,11 @@
-//! File systems of a test's own, in a mount namespace that goes away with the command.
+//! Mounts file systems for a test in a mount namespace that ends with the command.
 
 use super::Run;
 use std::path::Path;
 use std::process::Command;
 
-/// Mounts, runs the command, says on the last lines what it left.
+/// Mounts the file system, runs the command, and then prints `left:` and the paths that the command left
+/// behind.
 const SCRIPT: &str = r#"
     directory=$1; options=$2; kind=$3; shift 3
     mount -t "$kind" -o "$options" cardiograph "$directory"
@@ -12,7 +13,8 @@ const SCRIPT: &str = r#"
     echo "left:"; find "$directory" -mindepth 1
     exit $code"#;
 
-/// Runs the command with a file system on `directory`; the second is what it left there.
+/// Runs the command with a file system mounted on `directory`; the second result lists the paths that it left
+/// there.
 pub fn run_mounted(
     kind: &str,
     options: &str,
@@ -32,7 +34,7 @@ pub fn run_mounted(
     (run, left)
 }
 
-/// Command prefix that gives this user a mount namespace.
+/// Returns the options of `unshare` with which this user can create a mount namespace.
 pub fn namespace(directory: &Path) -> &'static [&'static str] {
     const AS_ROOT: &[&str] = &["--mount"];
     const AS_ANYBODY: &[&str] = &["--user", "--map-root-user", "--mount"];

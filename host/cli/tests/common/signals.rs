@@ -1,4 +1,4 @@
-//! Processes of the command that are ended by a signal.
+//! Runs of the command that are ended by a signal.
 
 use super::Run;
 use std::fs;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 /// Longest wait for anything; far beyond what a busy machine needs.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
-/// An interrupt is felt within this time.
+/// Time within which a signal must end the command.
 const SOON: Duration = Duration::from_secs(5);
 
 /// Waits for a condition.
@@ -20,24 +20,24 @@ pub fn wait_until(condition: impl Fn() -> bool) {
     }
 }
 
-/// Waits until the process has a handler for SIGINT; before, the signal would just end it.
+/// Waits until the process has a handler for SIGINT; before that, the signal would simply kill it.
 pub fn wait_for_handler(child: &Child) {
     let status = format!("/proc/{}/status", child.id());
     wait_until(|| {
         let status = fs::read_to_string(&status).unwrap();
         let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
         let caught = u64::from_str_radix(caught.unwrap().trim(), 16).unwrap();
-        // The lowest bit stands for signal 1, SIGINT is 2.
+        // Bit 0 stands for signal 1; SIGINT is signal 2.
         caught & 0b10 != 0
     });
 }
 
-/// Sends the signal and waits for the end, which must come soon.
+/// Sends the signal and waits for the process to end, within [`SOON`].
 pub fn end(child: Child, signal: &str) -> Run {
     end_within(child, signal, SOON)
 }
 
-/// Sends the signal and waits for the end, which must come within this time.
+/// Sends the signal and waits for the process to end, within the given time.
 pub fn end_within(mut child: Child, signal: &str, time: Duration) -> Run {
     let mut kill = Command::new("kill");
     let sent = kill.arg(signal).arg(child.id().to_string()).status();

@@ -3,11 +3,13 @@
 use super::{CARD_BLOCKS, DirectoryCard, DirectoryError, Folder, NO_BLOCK, RANGE_BLOCKS};
 use cardiograph_card::{BLOCK_BYTES, Block, BlockDevice, WriteError};
 use cardiograph_recorder::Blocks;
+use std::mem::take;
 use std::os::unix::fs::FileExt;
+use std::time::Instant;
 
 impl Folder {
     fn read(&self, start: u32, blocks: &mut [Block]) -> Result<(), DirectoryError> {
-        // A step between two system calls of a file operation.
+        // The recorder yields to samples with such a read; see `step` in `volume.rs`.
         if start == NO_BLOCK {
             return Ok(());
         }
@@ -27,6 +29,11 @@ impl Folder {
     }
 
     fn push(&mut self, block: &Block) -> Result<(), DirectoryError> {
+        self.spent.bytes += BLOCK_BYTES as u64;
+        self.timed(|folder| folder.push_to_stream(block))
+    }
+
+    fn push_to_stream(&mut self, block: &Block) -> Result<(), DirectoryError> {
         let Some((slot, index)) = self.stream else {
             return Err(DirectoryError::NotUnfinished(self.path.clone()));
         };
@@ -34,19 +41,49 @@ impl Folder {
         let offset = u64::from(index) * BLOCK_BYTES as u64;
         let written = unfinished.file.write_all_at(block, offset);
         written.map_err(DirectoryError::at(&unfinished.path))?;
+        if let Some(unfinished) = &mut self.files[slot] {
+            let is_binary = unfinished.note != 0;
+            unfinished.data.add(index, block, is_binary);
+        }
         self.stream = Some((slot, index + 1));
         Ok(())
     }
 
     /// Makes the written blocks durable, and checks that the file still has its name.
     fn end(&mut self) -> Result<(), DirectoryError> {
+        let ended = self.timed(Folder::end_stream);
+        let spent = take(&mut self.spent);
+        if let Some(writes) = &self.writes
+            && spent.bytes > 0
+        {
+            writes.add(spent.time, spent.bytes);
+        }
+        ended
+    }
+
+    /// Adds the time of an operation to that of the stream, if somebody reads it.
+    fn timed<T>(&mut self, operation: impl FnOnce(&mut Folder) -> T) -> T {
+        if self.writes.is_none() {
+            return operation(self);
+        }
+        let begun = Instant::now();
+        let done = operation(self);
+        self.spent.time += begun.elapsed();
+        done
+    }
+
+    fn end_stream(&mut self) -> Result<(), DirectoryError> {
         let Some((slot, _)) = self.stream.take() else {
             return Ok(());
         };
         let unfinished = self.unfinished(slot)?;
         let synced = unfinished.file.sync_data();
         synced.map_err(DirectoryError::at(&unfinished.path))?;
-        unfinished.check_is_there()
+        unfinished.check_is_there()?;
+        if let Some(unfinished) = &mut self.files[slot] {
+            unfinished.commit();
+        }
+        Ok(())
     }
 }
 
@@ -67,7 +104,7 @@ impl BlockDevice for DirectoryCard {
 
     async fn acquire(&mut self) -> Result<(), DirectoryError> {
         let mut folder = self.folder.borrow_mut();
-        match std::mem::take(&mut folder.is_fresh) {
+        match take(&mut folder.is_fresh) {
             true => Ok(()),
             false => self.failure.note(folder.open()),
         }

@@ -1,5 +1,6 @@
 //! Operations on the files of a directory, each a few system calls.
 
+use super::live_files::DataLength;
 use super::names::{
     PART, final_name, folder_of, parse_folder, parse_prepared, parse_recording, prepared_name,
 };
@@ -48,10 +49,13 @@ impl Folder {
             note: request.note,
             id: None,
             session: String::new(),
+            data: DataLength::default(),
+            published: None,
         })
     }
 
-    /// Returns the free blocks including those of unfinished files; `None` if the file system does not tell.
+    /// Returns the free blocks including those of unfinished files; `None` if the file system does not report
+    /// them.
     pub(super) fn free_blocks(&self) -> Option<u64> {
         let space = statvfs(&self.path).ok()?;
         let free = space.f_bavail.saturating_mul(space.f_frsize) / BLOCK_BYTES as u64;
@@ -135,10 +139,12 @@ impl Folder {
         let to = self.path.join(folder_of(&id)).join(name);
         let from = self.unfinished(slot)?.path.clone();
         rename(&from, &to)?;
+        let path = self.name_in(&final_path(&to));
         if let Some(unfinished) = &mut self.files[slot] {
             unfinished.path = to;
             unfinished.id = Some(id);
             unfinished.session = session.to_string();
+            unfinished.publish(&self.live, id, path);
         }
         Ok(())
     }
@@ -154,6 +160,9 @@ impl Folder {
             .and_then(|()| file.set_len(bytes))
             .and_then(|()| file.sync_all());
         trimmed.map_err(DirectoryError::at(&unfinished.path))?;
+        if let Some(published) = &unfinished.published {
+            published.set_durable_bytes(bytes);
+        }
         unfinished.check_is_there()
     }
 
@@ -211,8 +220,8 @@ impl Folder {
         }
         let mut trimmed = Vec::new();
         for (prefix, folders) in self.folders()? {
-            // Numbers continue below the last folder as long as there are any: its files would be among the last
-            // that can have numbers.
+            // The last possible folder is searched, but does not determine the next number: hardly any numbers
+            // would be left after its files.
             let (last, others): (Vec<u32>, Vec<u32>) = folders
                 .into_iter()
                 .partition(|folder| *folder == FOLDER_LAST);

@@ -6,11 +6,11 @@ use cardiograph_card::{BLOCK_BYTES, Block};
 /// State of a first block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FirstBlock {
-    /// Never written.
+    /// The block has never been written.
     Unused,
     /// The beginning of a recording.
     Recording { epoch: u32, is_binary: bool },
-    /// Written by another program, or damaged.
+    /// The block was written by another program, or is damaged.
     Foreign,
 }
 
@@ -63,8 +63,8 @@ fn text_fields(block: &Block) -> Option<Vec<u32>> {
     matches!(fields.len(), 4 | 8).then_some(fields)
 }
 
-/// Returns true if a text begins as the recorder begins a file: with the line about it, perhaps after a line
-/// with the names of the columns.
+/// Returns true if a text begins like a file of the recorder: with the `#file` line, possibly after a line of
+/// column names.
 pub(super) fn is_text_of_recorder(text: &[u8]) -> bool {
     let is_about = |line: &[u8]| {
         let indent = |byte: &u8| matches!(byte, b',' | b'"');

@@ -18,14 +18,19 @@ mod block_device;
 mod error;
 mod files;
 mod first_block;
+mod live_files;
 mod names;
 mod unfinished;
 mod volume;
 
 pub use error::DirectoryError;
+pub use live_files::{LiveFile, LiveFiles};
+pub use names::recording_at;
 
-use cardiograph_card::BLOCK_BYTES;
+use crate::monitor::{Monitor, Writes};
+use cardiograph_card::{BLOCK_BYTES, Block};
 use cardiograph_recorder::{FileId, RESERVED_MAX};
+use first_block::FirstBlock;
 use names::LOCK;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -35,6 +40,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 use unfinished::Unfinished;
 
 /// Block addresses per file: more blocks than a FAT file can have.
@@ -68,6 +74,13 @@ impl DirectoryCard {
     /// Returns a handle to the first failure, which stays valid when the recorder owns the card.
     pub fn failure(&self) -> Failure {
         self.failure.clone()
+    }
+
+    /// Reports files and writes to a monitor.
+    pub(crate) fn report_to(&self, monitor: &Monitor) {
+        let mut folder = self.folder.borrow_mut();
+        folder.live = monitor.files().clone();
+        folder.writes = Some(Arc::clone(&monitor.writes));
     }
 }
 
@@ -153,6 +166,9 @@ pub fn open_directory(
         stream: None,
         is_fresh: true,
         repairs: Vec::new(),
+        live: LiveFiles::default(),
+        writes: None,
+        spent: Spent::default(),
     };
     folder.open()?;
     let folder = Rc::new(RefCell::new(folder));
@@ -175,12 +191,25 @@ struct Folder {
     files: [Option<Unfinished>; RESERVED_MAX],
     /// Slot of the file being written, and index of its next block.
     stream: Option<(usize, u32)>,
-    /// Opened, and not acquired since then.
+    /// True from opening until the first `acquire`, which need not reopen the directory.
     is_fresh: bool,
     repairs: Vec<Repair>,
+    /// List of the unfinished files, for readers.
+    live: LiveFiles,
+    /// Receives the latencies of writes.
+    writes: Option<Arc<Writes>>,
+    /// Of the current stream.
+    spent: Spent,
 }
 
-/// A file with the name of an unfinished one that is no interrupted recording with samples.
+/// Time and bytes of a stream of blocks.
+#[derive(Default)]
+struct Spent {
+    time: Duration,
+    bytes: u64,
+}
+
+/// Outcome for a file that is named like an unfinished one but is not an interrupted recording with samples.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Repair {
     /// The file lacked only its final name: the new name in the directory, and its length in bytes.
@@ -236,6 +265,15 @@ impl Folder {
     fn unfinished(&self, slot: usize) -> Result<&Unfinished, DirectoryError> {
         let file = self.files.get(slot).and_then(Option::as_ref);
         file.ok_or_else(|| DirectoryError::NotUnfinished(self.path.clone()))
+    }
+}
+
+/// Returns the epoch of the recording that begins with this block, or `None` if it is not the first block of
+/// one.
+pub fn epoch_of_recording(first: &Block) -> Option<u32> {
+    match FirstBlock::of(first) {
+        FirstBlock::Recording { epoch, .. } => Some(epoch),
+        FirstBlock::Unused | FirstBlock::Foreign => None,
     }
 }
 

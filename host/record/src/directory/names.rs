@@ -8,7 +8,7 @@ pub(super) const LOCK: &str = ".cardiograph.lock";
 pub(super) const PART: &str = ".part";
 const PREPARED: &str = ".cardiograph-";
 const DIGITS: usize = 5;
-/// Numbers until the name of a file repeats, in another folder.
+/// Number of recordings after which file names repeat, in another folder.
 const NAMES: u32 = 100_000;
 
 /// Returns a short name in its usual form: `REC00001.CSV`.
@@ -66,8 +66,8 @@ pub(super) fn parse_folder(name: &str) -> Option<([u8; 3], u32)> {
     is_good.then(|| (prefix, number_of(digits)))
 }
 
-/// Parses the name of a recording in a folder, with or without a session; returns true with it if the
-/// recording is unfinished.
+/// Parses the name of a recording in a folder, with or without a session: the file, and true if it is
+/// unfinished.
 pub(super) fn parse_recording(
     (prefix, folder): ([u8; 3], u32),
     name: &str,
@@ -94,6 +94,13 @@ pub(super) fn parse_recording(
         number,
     };
     (number % NAMES == digits).then_some((id, is_unfinished))
+}
+
+/// Returns the recording that a path below the directory names, such as `LOG00000/LOG00012 session.CSV`.
+pub fn recording_at(path: &str) -> Option<FileId> {
+    let (folder, name) = path.split_once('/')?;
+    let (id, is_unfinished) = parse_recording(parse_folder(folder)?, name)?;
+    (!is_unfinished).then_some(id)
 }
 
 fn number_of(digits: &[u8]) -> u32 {

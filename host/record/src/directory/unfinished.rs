@@ -1,6 +1,7 @@
 //! Unfinished files.
 
 use super::first_block::{FirstBlock, ends_with_mark, is_text_of_recorder};
+use super::live_files::{DataLength, LiveFile, LiveFiles, Published};
 use super::{Access, DirectoryError};
 use cardiograph_card::{BLOCK_BYTES, Block};
 use cardiograph_recorder::FileId;
@@ -22,19 +23,41 @@ pub(super) struct Unfinished {
     pub(super) note: u32,
     pub(super) id: Option<FileId>,
     pub(super) session: String,
+    pub(super) data: DataLength,
+    /// Its entry in the list for readers, once it has a name.
+    pub(super) published: Option<Published>,
 }
 
 /// State of a file that has the name of an unfinished one.
 pub(super) enum PartFile {
-    /// Unfinished: to be written, or recovered.
+    /// The file is unfinished, and will be written or recovered.
     Unfinished(Unfinished),
-    /// Already trimmed to this length in bytes; only its name still says that it is unfinished.
+    /// The file is already trimmed to this length in bytes; only its name still marks it as unfinished.
     Trimmed(u64),
-    /// Not provably a file of the recorder.
+    /// The file is not provably one of the recorder's.
     Foreign,
 }
 
 impl Unfinished {
+    /// Adds the file to the list for readers, under `path`, which it gets when it is finished.
+    pub(super) fn publish(&mut self, files: &LiveFiles, id: FileId, path: String) {
+        let Ok(metadata) = self.file.metadata() else {
+            return;
+        };
+        let inode = (metadata.dev(), metadata.ino());
+        let name = (id, self.session.as_str());
+        let file = LiveFile::new(name, path, (inode, self.epoch), &self.data);
+        self.published = Some(files.publish(file));
+    }
+
+    /// Notes that everything written so far is durable.
+    pub(super) fn commit(&mut self) {
+        self.data.commit();
+        if let Some(published) = &self.published {
+            published.update(&self.data);
+        }
+    }
+
     /// Checks that the name still refers to this file: another program may have removed or moved it.
     pub(super) fn check_is_there(&self) -> Result<(), DirectoryError> {
         let own = self
@@ -91,19 +114,21 @@ impl Unfinished {
             note: u32::from(is_binary),
             id,
             session: String::new(),
+            data: DataLength::default(),
+            published: None,
         }))
     }
 }
 
 /// State of a file, by its contents.
 enum Look {
-    /// Preallocated, and never written.
+    /// The file is preallocated and has never been written.
     Unused,
     /// A recording at its full length.
     Recording { epoch: u32, is_binary: bool },
     /// A recording at its actual length.
     Trimmed,
-    /// Not provably a recording.
+    /// The file is not provably a recording.
     Foreign,
 }
 
@@ -135,14 +160,14 @@ fn look(file: &File) -> io::Result<(Look, u64)> {
     Ok((state, bytes))
 }
 
-/// Returns true if a file contains only zeros. Skips its holes, if the file system can tell them.
+/// Returns true if a file contains only zeros. Skips its holes, if the file system reports them.
 fn is_zero(file: &File, bytes: u64) -> io::Result<bool> {
     let mut buffer = vec![0; 1 << 16];
     let mut at = 0;
     while at < bytes {
         match seek(file, SeekFrom::Data(at)) {
             Ok(data) => at = data,
-            // No data up to the end.
+            // No data follow up to the end of the file.
             Err(Errno::NXIO) => return Ok(true),
             Err(Errno::INVAL | Errno::OPNOTSUPP) => (),
             Err(error) => return Err(error.into()),

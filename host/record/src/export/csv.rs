@@ -110,19 +110,25 @@ impl<Out: Write> CsvFile<Out> {
     }
 
     fn row(&mut self, sample: &[u8]) -> Result<(), ExportError> {
-        let mut row = String::new();
-        let mut rest = sample;
-        for (at, (_, kind)) in self.columns.iter().enumerate() {
-            let (value, after) = rest.split_at(kind.bytes());
-            if at > 0 {
-                row.push(',');
-            }
-            row.push_str(&text_of(*kind, value));
-            rest = after;
-        }
-        row.push_str("\r\n");
-        self.write(&row)
+        let kinds = self.columns.iter().map(|(_, kind)| *kind);
+        let row = row_of(kinds, sample);
+        self.write(&(row + "\r\n"))
     }
+}
+
+/// Formats the values of a sample as a row, without line end.
+pub(crate) fn row_of(kinds: impl Iterator<Item = Kind>, sample: &[u8]) -> String {
+    let mut row = String::new();
+    let mut rest = sample;
+    for (at, kind) in kinds.enumerate() {
+        let (value, after) = rest.split_at(kind.bytes().min(rest.len()));
+        if at > 0 {
+            row.push(',');
+        }
+        row.push_str(&text_of(kind, value));
+        rest = after;
+    }
+    row
 }
 
 /// Formats a value as the recorder does. The rounding of the standard library is the same.

@@ -23,7 +23,7 @@ pub(crate) struct Gap {
     pub(crate) first: u64,
     pub(crate) count: u64,
     pub(crate) at_us: u64,
-    /// `None` in version 0.1.
+    /// `None` in recordings of version 0.1, which do not contain it.
     pub(crate) last_us: Option<u64>,
     /// Index in [`CAUSES`].
     pub(crate) cause: u8,
@@ -48,7 +48,8 @@ struct Stream {
     header_part: Vec<u8>,
     /// First bytes of a sample that continues in the next block.
     carry: Vec<u8>,
-    /// No block is missing, so that `carry` directly precedes the next block.
+    /// True if no block of the stream is missing after the last one, so that `carry` continues in the next
+    /// block.
     is_joined: bool,
 }
 

@@ -82,7 +82,7 @@ impl BlockHeader {
 #[derive(Clone, Debug)]
 pub(crate) struct Header {
     pub(crate) columns: Vec<(String, Kind)>,
-    /// `None` in version 0.1.
+    /// `None` in recordings of version 0.1, which do not contain these keys.
     pub(crate) file: Option<FileKeys>,
 }
 
@@ -119,7 +119,7 @@ pub(crate) fn version_of(block: &Block) -> Result<Version, ExportError> {
 /// Result of parsing a header that may span two blocks.
 pub(crate) enum Parsed {
     Whole(Header),
-    /// The second block is missing.
+    /// The header continues in a second block, which was not passed.
     Part,
     Bad,
 }

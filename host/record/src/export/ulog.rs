@@ -95,7 +95,7 @@ enum Clock {
         kind: Kind,
         us_per_count: u64,
         last: u64,
-        /// Added to the column's value; grows each time the column wraps around.
+        /// Offset added to the column's value; grows each time the column wraps around.
         high: u64,
     },
     /// The times of blocks. The samples that end in a block are spread evenly over the time since the previous

@@ -191,7 +191,7 @@ function drawMarks(ctx, area, ink, x, marks) {
 // 4. Buffer fill level while the trace is replayed at a constant rate.
 function backlog(run) {
   const b = run.backlog;
-  if (!b || !b.t_us?.length) return sentence("There is no rate at which to replay the trace.");
+  if (!b || !b.t_us?.length) return sentence("No backlog: the buffer is too small to sustain any rate.");
   const [ts, waiting] = [b.t_us, b.bytes];
   const most = waiting.reduce((a, v) => Math.max(a, v), 0);
   const has = isNumber(b.buffer_bytes);

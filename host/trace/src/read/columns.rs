@@ -17,7 +17,7 @@ const TIME_WORDS: &[&str] = &[
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Unit {
     pub name: &'static str,
-    /// The unit is 10^power ns.
+    /// Power of ten of the unit: it is 10^power ns.
     pub power: i32,
 }
 

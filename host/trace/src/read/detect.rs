@@ -14,7 +14,7 @@ pub(super) enum Format {
     Recording(Header),
 }
 
-/// Header of the plainest list of start and end times.
+/// Header of the simplest format, a list of start and end times.
 const INTEGERS: &[&str] = &["index", "start_us", "end_us"];
 
 /// Returns the format of a text that starts with `head`.

@@ -250,7 +250,10 @@ impl fmt::Display for Problem {
                 "a block size of 0 marks an average over several operations; record again \
                  without log_avg_msec"
             ),
-            Problem::NoResults => write!(f, "test information without results; run the test again"),
+            Problem::NoResults => write!(
+                f,
+                "the file contains test information, but no results; run the test again"
+            ),
             Problem::ResultsHeader => write!(
                 f,
                 "the header of the results is not \"File 0  start,File 0  end,...\"; copy the \
@@ -258,19 +261,19 @@ impl fmt::Display for Problem {
             ),
             Problem::FilesDiffer { declared, found } => write!(
                 f,
-                "the header names {found} {}, but {declared} are declared; copy the file again, or correct \
-         \"Amount of files\"",
+                "the header of the results names {found} {}, but \"Amount of files\" is {declared}; copy the \
+                 file again, or correct \"Amount of files\"",
                 if *found == 1 { "file" } else { "files" },
             ),
             Problem::LinesMissing { declared, found } => write!(
                 f,
-                "the results end after {found} of {declared} declared lines; copy the file again, \
-                 or correct \"Lines per file\" to read the lines present"
+                "the results contain {found} of the {declared} lines that \"Lines per file\" declares; copy \
+                 the file again, or correct \"Lines per file\" to read the lines present"
             ),
             Problem::LinesBeyond { declared } => write!(
                 f,
-                "more results than the {declared} declared lines; split the file here if two \
-                 were joined, or correct \"Lines per file\""
+                "the results contain more than the {declared} lines that \"Lines per file\" declares; split \
+                 the file here if two were joined, or correct \"Lines per file\""
             ),
             Problem::ParquetTruncated => write!(
                 f,
@@ -318,8 +321,8 @@ impl fmt::Display for Problem {
             ),
             Problem::NoVoltage { column, text } => write!(
                 f,
-                "{column} is {text}, beyond 1000 V, which scopes write for samples out of range; \
-                 record again with a larger range, or delete the rows"
+                "{column} is {text}, beyond 1000 V; scopes write such numbers for samples out of range, \
+                 so record again with a larger range, or delete the rows"
             ),
         }
     }

@@ -19,7 +19,7 @@ const READ: u64 = 0;
 const WRITE: u64 = 1;
 const TRIM: u64 = 2;
 
-/// Returns true if the line looks like a row of such a log.
+/// Returns true if the line looks like a row of a fio latency log.
 pub(super) fn is_row(line: &[u8]) -> bool {
     let (texts, count) = split(line);
     (FIELDS_MIN..=FIELDS_MAX).contains(&count)
@@ -71,9 +71,9 @@ pub(super) fn read<R: Read>(lines: &mut Lines<R>, about: About) -> Result<Trace,
         next_offset_bytes = next_offset_bytes.wrapping_add(row.length_bytes);
     }
     trace.about.notes.push(
-        "fio timestamps operations in whole milliseconds, so they are laid end to end from their \
-         exact latencies, and later only where a timestamp requires it; operations that overlapped \
-         (iodepth above 1) appear one after the other."
+        "fio's timestamps are whole milliseconds, but its latencies are exact. Each operation is \
+         therefore placed directly after the previous one, or later where its timestamp requires it; \
+         operations that overlapped (iodepth above 1) appear one after the other."
             .to_owned(),
     );
     if !has_offsets {

@@ -101,7 +101,7 @@ fn digits(text: &[u8], at: usize) -> Option<(u64, usize)> {
     Some((high * power + low, at + 8 + count))
 }
 
-/// No entry for eight digits: longer numbers are left to the slow path.
+/// Powers of ten below 10^8. Numbers of 16 or more digits would need 10^8; the slow path parses them.
 const POWERS_OF_TEN: [u64; 8] = [1, 10, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000];
 
 /// Returns the number formed by the leading digits of eight bytes, and their count.
@@ -204,7 +204,8 @@ mod tests {
             .map_err(|fault| format!("{fault:?}"))
     }
 
-    /// Several blocks long, so that rows span block boundaries, with rows that only the slow path reads.
+    /// Returns a text of several blocks, so that rows span block boundaries, some of which only the slow path
+    /// reads; and its times.
     fn long_text() -> (String, Vec<(u64, u64)>) {
         use std::fmt::Write;
         let mut text = "index,start_us,end_us\n".to_owned();

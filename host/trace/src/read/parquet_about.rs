@@ -29,7 +29,7 @@ pub(super) fn merged(mut about: About, file: &FileMetaData) -> About {
     };
     about.notes = values(NOTE).map(str::to_owned).collect();
     for phase in values(PHASE).chain(values(PART_0_1)).filter_map(phase) {
-        // A phase out of order would take files from the others.
+        // A phase that is out of order would claim files of other phases.
         if (about.phases.last()).is_none_or(|last: &PhaseLabel| last.first_file < phase.first_file)
         {
             about.phases.push(phase);

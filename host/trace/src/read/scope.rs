@@ -14,10 +14,10 @@ use std::path::Path;
 /// Maximum number of lines above the first row.
 const LINES_ABOVE_MAX: u64 = 1000;
 
-/// Far above any card supply; scopes write 9.9E37 for samples out of range.
+/// Maximum voltage, far above any card supply; scopes write 9.9E37 for samples out of range.
 const VOLTS_MAX: f64 = 1000.0;
 
-/// Limit from which times in ns do not fit in 64 bits.
+/// Smallest time in ns that does not fit in 64 bits.
 const TIME_NS_MAX: f64 = 9.223_372_036_854_775e18;
 
 /// Description of a scope's samples, apart from the power itself.

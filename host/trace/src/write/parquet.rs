@@ -34,9 +34,9 @@ pub(crate) const TARGET: &str = "cardiograph.target";
 pub(crate) const WORKLOAD: &str = "cardiograph.workload";
 pub(crate) const CLOCK_RESOLUTION: &str = "cardiograph.clock_resolution_ns";
 pub(crate) const CLOCK_OVERHEAD: &str = "cardiograph.clock_overhead_ns";
-/// Followed by the number of the note.
+/// Prefix of the keys of notes, followed by the number of the note.
 pub(crate) const NOTE: &str = "cardiograph.note.";
-/// Followed by the number of the phase.
+/// Prefix of the keys of phases, followed by the number of the phase.
 pub(crate) const PHASE: &str = "cardiograph.phase.";
 /// Prefix of the phases in files that version 0.1 wrote.
 pub(crate) const PART_0_1: &str = "cardiograph.part.";

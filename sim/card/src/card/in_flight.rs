@@ -9,7 +9,8 @@ use std::collections::{HashSet, VecDeque};
 pub(super) struct InFlight {
     /// Number of blocks that the card reports as durable although they are only in RAM.
     volatile_blocks: usize,
-    /// Oldest first; the last `current` entries belong to the page being programmed.
+    /// Old contents of blocks, oldest first; the last `current` entries belong to the page being
+    /// programmed.
     old_blocks: VecDeque<OldBlock>,
     current: usize,
     program_ns: std::ops::Range<u64>,

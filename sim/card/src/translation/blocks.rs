@@ -17,7 +17,8 @@ pub(crate) struct Blocks {
     /// Erases of each block before the simulation.
     cycles_used: u32,
     block_of_unit: Vec<u32>,
-    /// Longest free first, so that blocks are used in turn and none wears faster than the others.
+    /// Free blocks, the one that has been free for longest first, so that all blocks are used in turn
+    /// and wear evenly.
     free: VecDeque<u32>,
     spares_left: u32,
     is_worn_out: bool,

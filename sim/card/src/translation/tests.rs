@@ -135,7 +135,7 @@ fn a_log_collected_as_a_whole_is_fast_until_it_is_full_and_after_a_pause() {
     assert_eq!(card.log.blocks(), 0);
     assert_eq!(card.write_us(0, 1), READ_US + LOG_US);
     card.idle(60_000_000_000);
-    // Nine units in a row are one too many: the first of many stalls.
+    // Twelve units do not fit into the eight log blocks, so writes stall.
     let times = (0..12).map(|at| card.write_us((unit + at) * UNIT_BLOCKS, UNIT_BLOCKS));
     let slow = times.filter(|&us| us > 64 * LOG_US).count();
     assert!(slow >= 1 && card.gc_debt.ns < 8 * 64 * (READ_US + PAGE_US) * 1000);

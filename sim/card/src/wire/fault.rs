@@ -38,8 +38,7 @@ pub enum Fault {
     Copy,
 }
 
-/// Scheduled faults, each before the byte with this number: a fault at n happens after n bytes were
-/// exchanged.
+/// Scheduled faults, each with the number n of a byte: the fault happens after n bytes were exchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FaultSchedule(VecDeque<(u64, Fault)>);
 

@@ -6,12 +6,13 @@ use cardiograph_sim_card::wire::sd::{Command, CrcStatus, Response, SdBusCard, Wi
 use cardiograph_sim_card::wire::{Options, crc};
 use cardiograph_sim_card::{Block, Card, Clock, Profile, Seed};
 
-/// Least clocks from a response to the next command, and from a response to a block (4.12.4).
+/// Minimum number of clocks from a response to the next command (NRC) and to a block (NWR, 4.12.4).
 const NRC: u64 = 8;
 const NWR: u32 = 2;
-/// Most clocks from a command to its response (NCR).
+/// Maximum number of clocks from a command to its response (NCR).
 const NCR_MAX: u32 = 64;
-/// Timeouts: 100 ms for a block that is read, and far more than 250 ms for busy (4.6.2), at 50 MHz.
+/// Timeouts in clocks at 50 MHz: 100 ms for a block to read; 20 s for busy, far more than the 250 ms of
+/// 4.6.2.
 const READ_CLOCKS_MAX: u32 = 5_000_000;
 const BUSY_CLOCKS_MAX: u32 = 1_000_000_000;
 

@@ -27,8 +27,8 @@ pub fn card(defects: Defects) -> Card {
     Card::with_defects(&PROFILE, defects, Seed::new(1))
 }
 
-/// Puts a card on a bus with this clock. It needs no initialisation time, so that bytes are spent on the
-/// test only.
+/// Puts a card on a bus with this clock. The card initialises without delay, so that nearly all bytes
+/// belong to the test.
 pub fn wire_of(card: Card, clock_hz: u32) -> Wire {
     let options = Options {
         init_us: 0,
@@ -89,7 +89,7 @@ pub fn bytes(wire: &Wire) -> u64 {
     wire.card().count().bytes
 }
 
-/// Injects a fault this many bytes from now.
+/// Injects a fault after the given number of further bytes.
 pub fn inject(wire: &Wire, after: u64, fault: Fault) {
     let byte = bytes(wire) + after;
     wire.card().inject(byte, fault);

@@ -24,7 +24,8 @@ const COMMANDS: [u8; 19] = [
     0, 8, 9, 10, 12, 13, 16, 17, 18, 22, 23, 24, 25, 32, 33, 38, 41, 51, 55,
 ];
 
-/// Most bytes that a script sends over the bus: short scripts find more per time.
+/// Maximum number of bytes that a script sends over the bus; many short scripts find more than a few
+/// long ones.
 const BYTES_MAX: u64 = 6000;
 
 fn card(options: Options) -> (SpiCard, Clock) {
@@ -98,7 +99,7 @@ struct Step {
 enum Event {
     PowerCut,
     PowerOn,
-    /// A fault this many bytes from now.
+    /// A fault at the given number of bytes from now.
     Fault(u64, Fault),
 }
 

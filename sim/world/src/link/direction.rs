@@ -51,14 +51,11 @@ impl Direction {
 
     /// Queues a packet; returns the waker of the receiver if it must be woken.
     pub(super) fn send(&mut self, now_ns: u64, packet: &[u8]) -> Result<Option<Waker>, SendError> {
-        self.apply_events(now_ns);
         let mtu_bytes = self.link.mtu_bytes;
         if packet.len() > mtu_bytes {
             return Err(SendError::TooLong { mtu_bytes });
         }
-        if self.departures_ns.len() >= self.link.queue_packets
-            && let Some(&until_ns) = self.departures_ns.front()
-        {
+        if let Some(until_ns) = self.full_until_ns(now_ns) {
             return Err(SendError::Full { until_ns });
         }
         let starts_ns = self.departures_ns.back().copied().unwrap_or(now_ns);
@@ -72,6 +69,17 @@ impl Direction {
         // A new first arrival changes the time that the receiver waits for.
         let changed = self.path.keys().next().copied() != first;
         Ok(if changed { self.receiver.take() } else { None })
+    }
+
+    pub(super) fn mtu_bytes(&self) -> usize {
+        self.link.mtu_bytes
+    }
+
+    /// Returns the time at which a full queue has room again; `None` if it has room.
+    pub(super) fn full_until_ns(&mut self, now_ns: u64) -> Option<u64> {
+        self.apply_events(now_ns);
+        let is_full = self.departures_ns.len() >= self.link.queue_packets;
+        is_full.then(|| self.departures_ns.front().copied())?
     }
 
     /// Returns the next packet that has arrived, or the arrival time of the next one, in ns.

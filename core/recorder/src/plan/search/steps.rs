@@ -108,8 +108,10 @@ impl Choice {
     const RETRY_DUE: u32 = 1 << 4;
     const NO_RETRY: u32 = 1 << 5;
     const READ: u32 = 1 << 6;
+    const READING: u32 = 1 << 7;
     const PAGE_END: u32 = 1 << 8;
     const SHORT: u32 = 1 << 12;
+    const READY: u32 = 1 << 16;
     const TURN: u32 = 1 << 20;
     const HIGH: u32 = 1 << 24;
 
@@ -122,12 +124,14 @@ impl Choice {
         now.absorbs_step = self.has(Self::ABSORBS_STEP);
         now.absorbs_read = self.has(Self::ABSORBS_READ);
         now.is_read_pending = self.has(Self::READ);
+        now.is_reading = self.has(Self::READING);
         now.is_patience_over = self.has(Self::PATIENCE_OVER);
         now.is_retry_due = self.has(Self::RETRY_DUE);
         now.may_retry = !self.has(Self::NO_RETRY);
         for (at, track) in now.tracks.iter_mut().enumerate() {
             track.is_page_end = self.has(Self::PAGE_END << at);
             track.is_short = self.has(Self::SHORT << at);
+            track.is_checkpoint_ready = self.has(Self::READY << at);
         }
         for (at, stream) in now.streams.iter_mut().enumerate() {
             stream.has_turn = self.has(Self::TURN << at);
@@ -145,11 +149,13 @@ impl fmt::Display for Choice {
             (Choice::ABSORBS_STEP, "absorbs-step"),
             (Choice::ABSORBS_READ, "absorbs-read"),
             (Choice::READ, "read"),
+            (Choice::READING, "reading"),
             (Choice::PATIENCE_OVER, "patience-over"),
             (Choice::RETRY_DUE, "retry-due"),
             (Choice::NO_RETRY, "no-retry"),
             (0xF * Choice::PAGE_END, "page-end"),
             (0xF * Choice::SHORT, "short"),
+            (0xF * Choice::READY, "ready"),
             (0xF * Choice::TURN, "turn"),
             (0xF * Choice::HIGH, "high"),
         ];
@@ -183,8 +189,8 @@ impl<'a, const N: usize> Steps<'a, N> {
 
     pub(super) fn of(config: &'a Config<N>, world: World<N>) -> Result<Self, (Step, Violation)> {
         let mut steps = Steps::new(config, world);
-        if world.plan.phase == Phase::Ended && matches!(world.plan.flush, crate::plan::Flush::None)
-        {
+        let is_over = world.plan.phase == Phase::Ended && !config.has_reads;
+        if is_over && matches!(world.plan.flush, crate::plan::Flush::None) {
             return Ok(steps);
         }
         steps.events()?;
@@ -346,12 +352,13 @@ impl<'a, const N: usize> Steps<'a, N> {
         let (config, world) = (self.config, &self.world);
         let plan = &world.plan;
         match plan.card {
-            _ if plan.phase == Phase::Ended => return 0,
+            _ if plan.phase == Phase::Ended && !config.has_reads => return 0,
             Card::Absent => {
                 let is_ending = plan.phase == Phase::Ending;
                 return Choice::RETRY_DUE | if is_ending { Choice::NO_RETRY } else { 0 };
             }
             Card::Unmounted => return 0,
+            Card::Idle | Card::Writing(_) if plan.phase == Phase::Ended => return Choice::READ,
             Card::Idle | Card::Writing(_) => (),
         }
         let mut free = Choice::PATIENCE_OVER;
@@ -374,7 +381,7 @@ impl<'a, const N: usize> Steps<'a, N> {
                 free |= Choice::ABSORBS_COMMIT;
             }
             if config.has_reads {
-                free |= Choice::ABSORBS_READ;
+                free |= Choice::ABSORBS_READ | Choice::READING;
             }
         }
         for at in 0..config.track_count {
@@ -382,6 +389,9 @@ impl<'a, const N: usize> Steps<'a, N> {
             free |= Choice::SHORT << at;
             if track.checkpoint != Checkpoint::None {
                 free |= Choice::PAGE_END << at;
+            }
+            if track.checkpoint == Checkpoint::Wanted && config.has_reads {
+                free |= Choice::READY << at;
             }
         }
         for (at, stream) in world.streams.iter().enumerate() {

@@ -366,6 +366,8 @@ impl<const N: usize> World<N> {
             absorbs_commit: false,
             absorbs_step: false,
             absorbs_read: false,
+            is_reading: false,
+            is_serving: config.has_reads,
             is_patience_over: false,
             is_read_pending: false,
             is_retry_due: false,
@@ -396,6 +398,7 @@ impl<const N: usize> World<N> {
         TrackConditions {
             is_checkpoint_due: false,
             is_page_end: false,
+            is_checkpoint_ready: false,
             is_used_up: self.is_used_up(config, at),
             is_checkpoint_new: false,
             is_rotation_due: false,

@@ -13,11 +13,11 @@ const POWER_UP_CLOCKS: u32 = 74;
 /// Highest bus clock without and with high speed (4.3.10, group 1).
 const DEFAULT_SPEED_HZ: u64 = 25_000_000;
 const HIGH_SPEED_HZ: u64 = 50_000_000;
-/// Clocks between a block and its CRC status (NCRC of 4.12.3), ...
+/// Clocks between a block and its CRC status (NCRC of 4.12.3).
 const NCRC_CLOCKS: u64 = 2;
-/// ... which is a start bit, three bits and an end bit.
+/// Clocks of a CRC status: a start bit, three bits and an end bit.
 const CRC_STATUS_CLOCKS: u64 = 5;
-/// The end bit of busy (4.12.3).
+/// Clocks of the end bit of busy (4.12.3).
 const END_CLOCKS: u64 = 1;
 
 /// State that a reset clears.

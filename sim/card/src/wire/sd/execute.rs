@@ -146,7 +146,7 @@ impl SdBusCard {
         }
     }
 
-    /// CMD7. A card that is deselected while programming continues off the bus.
+    /// CMD7. A card that is deselected while programming continues to program.
     fn select(&mut self, argument: u32) -> CommandResult {
         let next = match (&self.state, self.is_addressed(argument)) {
             (State::Stby, true) => State::Tran,

@@ -79,8 +79,8 @@ const FOUR_SUMS_TABLES: [[u64; 256]; LANES] = {
     tables
 };
 
-/// Adds a byte to four interleaved checksums, which take four bits for each bit of one. A byte takes two
-/// clocks: bits 7 to 4 on DAT3 to DAT0, then bits 3 to 0 (3.6.1).
+/// Adds a byte to four interleaved checksums: bit n of all four takes the bits 4 n to 4 n + 3. A byte
+/// takes two clocks: bits 7 to 4 on DAT3 to DAT0, then bits 3 to 0 (3.6.1).
 const fn after(woven: u64, byte: u8) -> u64 {
     // x^16 + x^12 + x^5 + 1; no bit feeds back within two clocks.
     let out = woven >> 56 ^ byte as u64;

@@ -40,9 +40,9 @@ pub(super) enum State {
 pub(super) struct Sending {
     /// Length of the block in the buffer; `None` if the read failed and the card waits for CMD12.
     pub(super) bytes: Option<usize>,
-    /// Earliest time of the start bit, ...
+    /// Earliest time of the start bit, in ns.
     pub(super) ready_ns: u64,
-    /// ... and earliest clock.
+    /// Earliest bus clock of the start bit.
     pub(super) earliest: u64,
     /// Clock of the start bit, once that has passed.
     pub(super) began: Option<u64>,

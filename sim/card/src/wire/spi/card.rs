@@ -260,7 +260,7 @@ impl SpiCard {
         run_bytes
     }
 
-    /// Returns how run_bytes of these bytes pass before the next fault.
+    /// Returns how many of these bytes can be exchanged before the next fault.
     fn bytes_before_fault(&self, bytes: usize) -> usize {
         let left = self.faults.next_byte.saturating_sub(self.count.bytes);
         bytes.min(usize::try_from(left).unwrap_or(usize::MAX))

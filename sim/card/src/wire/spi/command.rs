@@ -69,7 +69,7 @@ impl Frame {
     }
 }
 
-/// Most bytes of a response: stuff, NCR, R1 and the additional bytes of R3 and R7.
+/// Maximum length of a response in bytes: stuff, NCR, R1 and the additional bytes of R3 and R7.
 const RESPONSE_BYTES_MAX: usize = 1 + 8 + 1 + 4;
 
 /// A response being sent; all other data waits until it is complete.

@@ -40,7 +40,7 @@ impl SpiCard {
         match (is_app_command, index) {
             (_, 0) => self.reset(),
             (_, 12) if is_allowed => self.stop(),
-            // Its stuff byte precedes the rejection as well.
+            // The stuff byte of CMD12 precedes a rejection as well.
             (_, 12) => self.respond_after_stuff_byte(r1::ILLEGAL_COMMAND),
             _ if !is_allowed => self.respond(r1::ILLEGAL_COMMAND),
             (true, 41) => self.initialise(argument),

@@ -55,7 +55,7 @@ pub struct InterruptedCard {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Power {
     On,
-    /// `u64::MAX` if it does not return on its own.
+    /// Time at which the power returns, in ns; `u64::MAX` if it does not return on its own.
     Off {
         until_ns: u64,
     },

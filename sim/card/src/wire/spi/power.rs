@@ -62,7 +62,8 @@ impl SpiCard {
         std::mem::replace(&mut self.card, other)
     }
 
-    /// Cuts the power until [`SpiCard::power_on`]; a pulled card does not regain power on its own any more.
+    /// Cuts the power until [`SpiCard::power_on`]. If the card has been pulled, cancels the return of
+    /// its power.
     pub fn power_cut(&mut self) {
         self.lose_power(u64::MAX);
     }

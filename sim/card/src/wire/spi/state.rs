@@ -28,9 +28,9 @@ impl Transfer {
 /// A block being sent to the host.
 #[derive(Clone, Copy)]
 pub(super) struct Sending {
-    /// Earliest time of the token, ...
+    /// Earliest time of the token, in ns.
     pub(super) ready_ns: u64,
-    /// ... and filler bytes before it.
+    /// Number of filler bytes still to be sent before the token.
     pub(super) gap_bytes: u8,
     /// Next byte of the buffer.
     pub(super) at: usize,

@@ -26,7 +26,8 @@ const CRC_ERROR: u8 = 0xEB;
 const WRITE_ERROR: u8 = 0xED;
 
 impl SpiCard {
-    /// Returns the byte that the card sends apart from responses and busy.
+    /// Returns the next byte of the data transfer, which the card sends when it neither responds nor is
+    /// busy.
     pub(super) fn next_data_byte(&mut self, start_ns: u64) -> u8 {
         let Transfer::Sending(mut send) = self.transfer else {
             return RELEASED;

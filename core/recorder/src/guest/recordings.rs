@@ -1,0 +1,111 @@
+//! Finished recordings, from the indices of their folders: no recording is opened.
+
+use super::reader::CardReader;
+use super::{CardFiles, FileError};
+use crate::fat::{DirCursor, INDEX_RECORD_BYTES, IndexRecord, Layout, Walk};
+use crate::recover::Reader;
+use crate::volume::FOLDER_RECORDINGS_MAX;
+use cardiograph_card::BLOCK_BYTES;
+
+/// Records of the index in one block.
+const RECORDS_OF_BLOCK: u32 = (BLOCK_BYTES / INDEX_RECORD_BYTES) as u32;
+
+/// Position in the list of finished recordings, with the current block of it.
+#[derive(Clone, Debug)]
+pub struct RecordingPosition {
+    cursor: DirCursor,
+    reader: CardReader,
+    /// Number of folders begun.
+    folders: u32,
+    /// First block of the current folder's index, and the number of the next record in it.
+    index: Option<(u32, u32)>,
+}
+
+impl RecordingPosition {
+    /// Returns the number of folders begun, and of records passed in the last one: for
+    /// [`recordings`](CardFiles::recordings).
+    pub fn place(&self) -> (u32, u32) {
+        (self.folders, self.index.map_or(0, |(_, number)| number))
+    }
+}
+
+impl CardFiles<'_, '_> {
+    /// Begins to list the finished recordings, at a [`place`](RecordingPosition::place); (0, 0) is the beginning.
+    ///
+    /// # Errors
+    /// [`FileError::Damaged`], or a failed read.
+    pub async fn recordings(&self, place: (u32, u32)) -> Result<RecordingPosition, FileError> {
+        let layout = self.layout()?;
+        let mut reader = CardReader::new(self.desk.generation());
+        let cursor = Walk::new(reader.on(self.desk), &layout).open(&crate::fat::Node::Root)?;
+        let mut position = RecordingPosition {
+            cursor,
+            reader,
+            folders: 0,
+            index: None,
+        };
+        while position.folders < place.0 {
+            let Some((start, _)) = self.next_folder(&mut position, &layout).await? else {
+                break;
+            };
+            position.index = Some((start, place.1));
+        }
+        Ok(position)
+    }
+
+    /// Returns the next finished recording, or `None` after the last one: folders in the order of the root
+    /// directory, and in each folder by number. Another program may have deleted a recording since.
+    ///
+    /// # Errors
+    /// [`FileError::Damaged`], or a failed read.
+    pub async fn next_recording(
+        &self,
+        position: &mut RecordingPosition,
+    ) -> Result<Option<IndexRecord>, FileError> {
+        let layout = self.layout()?;
+        loop {
+            position.reader.follow(self.desk)?;
+            if position.index.is_none() {
+                position.index = self.next_folder(position, &layout).await?;
+            }
+            let Some((start, number)) = &mut position.index else {
+                return Ok(None);
+            };
+            if *number >= FOLDER_RECORDINGS_MAX {
+                position.index = None;
+                continue;
+            }
+            let (block, at) = (
+                *start + *number / RECORDS_OF_BLOCK,
+                *number % RECORDS_OF_BLOCK,
+            );
+            *number += 1;
+            let mut reader = position.reader.on(self.desk);
+            reader.read(block).await?;
+            let block = reader.block();
+            let (records, _) = block.as_chunks::<INDEX_RECORD_BYTES>();
+            if let Some(record) = records.get(at as usize).and_then(IndexRecord::decode) {
+                return Ok(Some(record));
+            }
+        }
+    }
+
+    /// Returns the index of the next folder of recordings in the root directory.
+    async fn next_folder(
+        &self,
+        position: &mut RecordingPosition,
+        layout: &Layout,
+    ) -> Result<Option<(u32, u32)>, FileError> {
+        loop {
+            let RecordingPosition { cursor, reader, .. } = &mut *position;
+            let mut walk = Walk::new(reader.on(self.desk), layout);
+            let Some((entry, _)) = walk.next(cursor, &mut [0; 16]).await? else {
+                return Ok(None);
+            };
+            if let Some(start) = walk.index_of(&entry).await? {
+                position.folders += 1;
+                return Ok(Some((start, 0)));
+            }
+        }
+    }
+}

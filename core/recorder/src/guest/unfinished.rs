@@ -1,0 +1,69 @@
+//! Recordings in progress, as the recorder publishes them to readers.
+
+use crate::volume::{Extent, FileId, RESERVED_MAX, ShortText};
+
+/// A recording in progress, or complete but not closed yet. Totals count what is durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unfinished {
+    /// Its number and final name.
+    pub id: FileId,
+    /// Name of the session; empty if there is none.
+    pub session: ShortText,
+    /// Its preallocated blocks.
+    pub extent: Extent,
+    /// Number that identifies the recording: of all recordings on the card, only its blocks have it.
+    pub epoch: u32,
+    /// The directory has its final name.
+    pub is_named: bool,
+    /// Durable length, without the mark at the end that recovery would remove.
+    pub bytes: u32,
+    /// Time at which the file began, in us of the recorder's clock.
+    pub first_us: u64,
+    /// Time of the last checkpoint, in us of the recorder's clock.
+    pub last_us: u64,
+    /// Samples of all streams.
+    pub samples: u64,
+    /// Gaps of all streams.
+    pub gaps: u32,
+    /// Samples lost in those gaps.
+    pub lost: u64,
+}
+
+impl Unfinished {
+    /// Returns true if this is the final path of the recording, in short names.
+    pub(super) fn is_at(&self, path: &str) -> bool {
+        let path = path.strip_prefix('/').unwrap_or(path);
+        let Some((folder, name)) = path.split_once('/') else {
+            return false;
+        };
+        let mut short = [0; 12];
+        let bytes = self.write_name(&mut short);
+        let folder_name = self.id.folder_name();
+        folder
+            .as_bytes()
+            .eq_ignore_ascii_case(folder_name.trim_ascii_end())
+            && name.as_bytes().eq_ignore_ascii_case(&short[..bytes])
+    }
+
+    /// Writes the short name with its dot; returns its length.
+    pub(super) fn write_name(&self, out: &mut [u8]) -> usize {
+        let name = self.id.short_name();
+        let (base, extension) = name.split_at(8);
+        let mut bytes = 0;
+        for byte in base
+            .trim_ascii_end()
+            .iter()
+            .chain(b".")
+            .chain(extension.trim_ascii_end())
+        {
+            if let Some(place) = out.get_mut(bytes) {
+                *place = *byte;
+                bytes += 1;
+            }
+        }
+        bytes
+    }
+}
+
+/// The recordings in progress, by their slots.
+pub(crate) type Table = [Option<Unfinished>; RESERVED_MAX];

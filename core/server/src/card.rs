@@ -1,0 +1,324 @@
+//! The card of a recorder as a storage.
+
+use crate::Error;
+use crate::storage::{
+    Day, Entry, Kind, Position, Recording, RecordingPath, SessionName, Stat, Storage, Version,
+};
+use cardiograph_recorder::{
+    CardBytes, CardFile, CardFiles, DosTime, FileError, FileId, IndexRecord, Listing, ReadDesk,
+    ReadError, RecordingPosition, ShortText, Unfinished,
+};
+use core::cell::Cell;
+use core::fmt::Write as _;
+
+/// Seconds from 1970-01-01 to 1980-01-01, the beginning of the time in directory entries.
+const DOS_EPOCH_S: u64 = 315_532_800;
+/// In a position, marks recordings in progress; the rest is a slot.
+const IN_PROGRESS: u64 = 1 << 63;
+
+/// Files of the card behind a recorder's desk.
+pub struct CardStorage<'d, 'a> {
+    files: CardFiles<'d, 'a>,
+    /// Position in the index that the last call of `record` reached.
+    index: Cell<Option<RecordingPosition>>,
+}
+
+/// An open file of a card.
+pub struct CardStorageFile {
+    file: CardFile,
+    epoch: Option<u32>,
+    /// Path of a recording in progress, to find it again when it is finished.
+    path: RecordingPath,
+}
+
+impl<'d, 'a> CardStorage<'d, 'a> {
+    /// Creates a storage of the card behind `desk`.
+    pub fn new(desk: &'d ReadDesk<'a>) -> Self {
+        CardStorage {
+            files: CardFiles::new(desk),
+            index: Cell::new(None),
+        }
+    }
+
+    /// Returns the next finished recording of the index and advances the position.
+    async fn finished(&self, position: &mut Position) -> Result<Option<IndexRecord>, Error> {
+        let place = ((position.0 >> 32) as u32, position.0 as u32);
+        let mut index = match self.index.take().filter(|index| index.place() == place) {
+            Some(index) => index,
+            None => self.files.recordings(place).await?,
+        };
+        let found = match self.files.next_recording(&mut index).await {
+            // The card was exchanged: begin again on it.
+            Err(FileError::Read(ReadError::OtherCard)) => return Err(Error::OtherCard),
+            found => found?,
+        };
+        let (folders, number) = index.place();
+        position.0 = u64::from(folders) << 32 | u64::from(number);
+        self.index.set(Some(index));
+        Ok(found)
+    }
+}
+
+impl<'d, 'a> Storage for CardStorage<'d, 'a> {
+    type File = CardStorageFile;
+    type Listing = Listing;
+    type Upload = core::convert::Infallible;
+    type Bytes<'b>
+        = CardBytes<'d, 'a>
+    where
+        Self: 'b;
+
+    async fn open(&self, path: &str) -> Result<CardStorageFile, Error> {
+        let file = self.files.open(path).await?;
+        let is_recording = is_recording(path.rsplit('/').next().unwrap_or_default());
+        let epoch = match is_recording {
+            true => self.files.epoch(&file).await?,
+            false => None,
+        };
+        let path = match file.unfinished() {
+            Some(_) => path.parse().unwrap_or_default(),
+            None => RecordingPath::new(),
+        };
+        Ok(CardStorageFile { file, epoch, path })
+    }
+
+    fn stat(&self, file: &CardStorageFile) -> Stat {
+        stat_of(&file.file, file.epoch)
+    }
+
+    async fn refresh(&self, file: &mut CardStorageFile) -> Result<(), Error> {
+        Ok(self.files.refresh(&mut file.file, &file.path).await?)
+    }
+
+    async fn read<'b>(
+        &'b self,
+        file: &CardStorageFile,
+        offset: u64,
+        bytes_max: usize,
+    ) -> Result<CardBytes<'d, 'a>, Error> {
+        Ok(self.files.read(&file.file, offset, bytes_max).await?)
+    }
+
+    async fn list(&self, directory: &str) -> Result<Listing, Error> {
+        Ok(self.files.list(directory).await?)
+    }
+
+    async fn next<'l>(&self, listing: &'l mut Listing) -> Result<Option<Entry<'l>>, Error> {
+        let found = self.files.next(listing).await?;
+        Ok(found.map(|found| Entry {
+            name: found.name,
+            stat: stat_of(&found.file, None),
+        }))
+    }
+
+    async fn create(&self, _: &str, _: Option<u64>) -> Result<Self::Upload, Error> {
+        Err(Error::Forbidden)
+    }
+
+    async fn append(&self, upload: &mut Self::Upload, _: &[u8]) -> Result<(), Error> {
+        match *upload {}
+    }
+
+    async fn commit(&self, upload: Self::Upload) -> Result<bool, Error> {
+        match upload {}
+    }
+
+    async fn discard(&self, upload: Self::Upload) {
+        match upload {}
+    }
+
+    async fn rename(&self, _: &str, _: &str) -> Result<(), Error> {
+        Err(Error::Forbidden)
+    }
+
+    async fn remove(&self, _: &str, _: bool) -> Result<(), Error> {
+        Err(Error::Forbidden)
+    }
+
+    async fn make_directory(&self, _: &str) -> Result<(), Error> {
+        Err(Error::Forbidden)
+    }
+
+    async fn record(&self, position: &mut Position) -> Result<Option<Recording>, Error> {
+        while position.0 & IN_PROGRESS == 0 {
+            let Some(found) = self.finished(position).await? else {
+                position.0 = IN_PROGRESS;
+                break;
+            };
+            // Another program may have deleted it.
+            let path = path_of(found.record.id);
+            if let Ok(file) = self.files.open(&path).await {
+                return Ok(Some(finished_recording(path, &found, &file)));
+            }
+        }
+        let slot = (position.0 & !IN_PROGRESS) as u8;
+        let found = self.files.next_unfinished(slot);
+        Ok(found.map(|(slot, file)| {
+            position.0 = IN_PROGRESS | u64::from(slot + 1);
+            recording_in_progress(&file)
+        }))
+    }
+}
+
+impl From<FileError> for Error {
+    fn from(error: FileError) -> Error {
+        match error {
+            FileError::NotFound => Error::NotFound,
+            FileError::NotDirectory => Error::NotDirectory,
+            FileError::IsDirectory => Error::IsDirectory,
+            FileError::NameInvalid => Error::NameInvalid,
+            FileError::Hidden => Error::Forbidden,
+            FileError::Changed => Error::Changed,
+            FileError::Damaged => Error::CardFailed,
+            FileError::Read(error) => match error {
+                ReadError::NoCard => Error::NoCard,
+                ReadError::CardFailed => Error::CardFailed,
+                ReadError::OtherCard => Error::OtherCard,
+                ReadError::Changed => Error::Changed,
+                ReadError::Closed | ReadError::NoMemory => Error::Busy,
+            },
+        }
+    }
+}
+
+/// Returns true if a name is that of a recording: three letters and five digits, perhaps a session, and an extension.
+fn is_recording(name: &str) -> bool {
+    let Some((prefix, rest)) = name.split_at_checked(3) else {
+        return false;
+    };
+    let digits = rest.get(..5).unwrap_or_default();
+    prefix.bytes().all(|byte| byte.is_ascii_alphabetic())
+        && digits.len() == 5
+        && digits.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn stat_of(file: &CardFile, epoch: Option<u32>) -> Stat {
+    let modified_s = file.modified().and_then(seconds_of);
+    let version = match epoch {
+        Some(epoch) => Version::Appended { epoch },
+        None => {
+            let place = u64::from(file.first_block()) << 32;
+            let generation = place ^ file.bytes() ^ modified_s.unwrap_or(0) << 16;
+            Version::Whole { generation }
+        }
+    };
+    Stat {
+        kind: match file.is_directory() {
+            true => Kind::Directory,
+            false => Kind::File,
+        },
+        bytes: file.bytes(),
+        modified_s,
+        version,
+        is_growing: file.unfinished().is_some(),
+    }
+}
+
+/// Returns the seconds since 1970-01-01, taking the local time of the entry as UTC; `None` without a clock.
+fn seconds_of(time: DosTime) -> Option<u64> {
+    if time == DosTime::NO_CLOCK || time.date == 0 {
+        return None;
+    }
+    let day = day_of(time)?;
+    let years = u64::from(day.year) - 1980;
+    // Leap years from 1980 on; 2100 is not one.
+    let leaps = years.div_ceil(4) - u64::from(day.year > 2100);
+    let is_leap = day.year.is_multiple_of(4) && day.year != 2100;
+    let before = [0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334];
+    let of_year = before[usize::from(day.month) - 1] + u64::from(is_leap && day.month > 2);
+    let days = years * 365 + leaps + of_year + u64::from(day.day) - 1;
+    let (hour, minute) = (time.time >> 11, time.time >> 5 & 63);
+    let second = 2 * (time.time & 31);
+    let seconds = u64::from(hour) * 3600 + u64::from(minute) * 60 + u64::from(second);
+    Some(DOS_EPOCH_S + days * 86_400 + seconds)
+}
+
+fn day_of(time: DosTime) -> Option<Day> {
+    let month = (time.date >> 5 & 15) as u8;
+    let day = (time.date & 31) as u8;
+    ((1..=12).contains(&month) && day > 0).then_some(Day {
+        year: 1980 + (time.date >> 9),
+        month,
+        day,
+    })
+}
+
+fn path_of(id: FileId) -> RecordingPath {
+    let mut path = RecordingPath::new();
+    // The longest path of a recording fits.
+    let _ = write!(path, "/{id}");
+    path
+}
+
+fn session_of(session: &ShortText) -> SessionName {
+    session.as_str().parse().unwrap_or_default()
+}
+
+fn finished_recording(path: RecordingPath, found: &IndexRecord, file: &CardFile) -> Recording {
+    let record = &found.record;
+    Recording {
+        path,
+        session: session_of(&record.session),
+        day: found.created.and_then(day_of),
+        first_us: record.first_us,
+        last_us: record.last_us,
+        samples: record.samples,
+        gaps: record.gaps,
+        lost: record.lost,
+        stat: stat_of(file, None),
+    }
+}
+
+fn recording_in_progress(file: &Unfinished) -> Recording {
+    Recording {
+        path: path_of(file.id),
+        session: session_of(&file.session),
+        day: None,
+        first_us: file.first_us,
+        last_us: file.last_us,
+        samples: file.samples,
+        gaps: file.gaps,
+        lost: file.lost,
+        stat: Stat {
+            kind: Kind::File,
+            bytes: file.bytes.into(),
+            modified_s: None,
+            version: Version::Appended { epoch: file.epoch },
+            is_growing: true,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Compared with `date -u -d '...' +%s`.
+    #[test]
+    fn times_of_entries_are_converted() {
+        let time = |year: u16, month: u16, day: u16, hour: u16, minute: u16, second: u16| DosTime {
+            date: (year - 1980) << 9 | month << 5 | day,
+            time: hour << 11 | minute << 5 | second / 2,
+        };
+        assert_eq!(seconds_of(DosTime::NO_CLOCK), None);
+        assert_eq!(
+            seconds_of(time(2026, 11, 22, 11, 30, 42)),
+            Some(1_795_347_042)
+        );
+        assert_eq!(seconds_of(time(2024, 2, 29, 0, 0, 0)), Some(1_709_164_800));
+        assert_eq!(seconds_of(time(2024, 3, 1, 0, 0, 0)), Some(1_709_251_200));
+        assert_eq!(seconds_of(time(2100, 3, 1, 0, 0, 0)), Some(4_107_542_400));
+        assert_eq!(
+            seconds_of(time(2107, 12, 31, 23, 59, 58)),
+            Some(4_354_819_198)
+        );
+    }
+
+    #[test]
+    fn names_of_recordings_are_recognised() {
+        assert!(is_recording("LOG00012.CSV") && is_recording("LOG00012 flight.BIN"));
+        assert!(
+            !is_recording("LOG0012.CSV") && !is_recording("") && !is_recording("D\u{e9}X00000")
+        );
+    }
+}

@@ -1,0 +1,180 @@
+//! Folders: as JSON, and as a page that needs no scripts.
+
+use crate::path::{is_hidden, join, parent};
+use crate::status::{Closed, Fault, Status};
+use crate::text::{Html, Json, ShortDate, Url, pieces};
+use crate::wire::{Length, Wire};
+use crate::{Entry, Instrument, Kind, Server, Storage, Timer};
+use embedded_io_async::{Read, Write};
+
+/// Policy of the server's own pages: no scripts, no frames.
+pub(crate) const PAGE_FIELDS: &str = "Content-Type: text/html; charset=utf-8\r\n\
+    Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; \
+    frame-ancestors 'none'; base-uri 'none'\r\n\
+    Referrer-Policy: same-origin\r\nCache-Control: no-store\r\n";
+
+/// Beginning of a page, up to its title.
+pub(crate) const PAGE_START: &str = "<!DOCTYPE html><html lang=\"en\"><meta charset=\"utf-8\">\
+    <meta name=\"viewport\" content=\"width=device-width\">\
+    <style>body{font:16px sans-serif;margin:1em}td{padding:.2em .8em}\
+    td:nth-child(2){text-align:right}</style><title>";
+
+impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
+    /// Sends a folder as JSON: the fields of the stock server, and length, time and state.
+    pub(crate) async fn list<C: Read + Write>(
+        &self,
+        wire: &mut Wire<'_, C, T>,
+        path: &str,
+    ) -> Result<(), Fault> {
+        let mut listing = self.storage.list(path).await?;
+        wire.start_json().await?;
+        wire.bytes(b"[").await?;
+        let mut separator = "";
+        while let Some(entry) = self.storage.next(&mut listing).await? {
+            if is_hidden(entry.name) {
+                continue;
+            }
+            wire.text(format_args!("{separator}")).await?;
+            json_entry(wire, &entry).await?;
+            separator = ",\n";
+            if wire.is_head() {
+                break;
+            }
+        }
+        wire.bytes(b"]\n").await?;
+        Ok(wire.finish().await?)
+    }
+
+    /// Sends the page of a folder.
+    pub(crate) async fn page<C: Read + Write>(
+        &self,
+        wire: &mut Wire<'_, C, T>,
+        path: &str,
+    ) -> Result<(), Fault> {
+        let mut listing = self.storage.list(path).await?;
+        wire.closes |= wire.is_old();
+        wire.start(Status::Ok).await?;
+        wire.bytes(PAGE_FIELDS.as_bytes()).await?;
+        wire.body(Length::Unknown).await?;
+        wire.bytes(PAGE_START.as_bytes()).await?;
+        html(wire, path).await?;
+        wire.bytes(b"</title><h1>").await?;
+        html(wire, path).await?;
+        wire.bytes(b"</h1><p><a href=\"").await?;
+        url(wire, parent(path)).await?;
+        wire.bytes(
+            b"\">Parent folder</a> | <a href=\"?tar=1\">All files as tar</a> | \
+            <a href=\"/sessions\">Sessions</a> | <a href=\"/days\">Days</a> | \
+            <a href=\"/status\">Status</a></p><table>",
+        )
+        .await?;
+        while let Some(entry) = self.storage.next(&mut listing).await? {
+            if is_hidden(entry.name) || wire.is_head() {
+                continue;
+            }
+            let Some(target) = join(path, entry.name) else {
+                continue;
+            };
+            html_entry(wire, &entry, &target, self.config.is_read_only).await?;
+        }
+        wire.bytes(b"</table>").await?;
+        if !self.config.is_read_only {
+            wire.bytes(
+                b"<form method=\"post\" enctype=\"multipart/form-data\" action=\"/edit?dir=",
+            )
+            .await?;
+            url(wire, path).await?;
+            wire.bytes(b"\"><p><input type=\"file\" name=\"data\" multiple> <button>Upload</button></p></form>")
+                .await?;
+        }
+        wire.bytes(b"</html>\n").await?;
+        Ok(wire.finish().await?)
+    }
+}
+
+async fn json_entry<C: Read + Write, T: Timer>(
+    wire: &mut Wire<'_, C, T>,
+    entry: &Entry<'_>,
+) -> Result<(), Closed> {
+    let kind = match entry.stat.kind {
+        Kind::File => "file",
+        Kind::Directory => "dir",
+    };
+    wire.text(format_args!("{{\"type\":\"{kind}\",\"name\":\""))
+        .await?;
+    for piece in pieces(entry.name) {
+        wire.text(format_args!("{}", Json(piece))).await?;
+    }
+    wire.bytes(b"\"").await?;
+    if entry.stat.kind == Kind::File {
+        wire.text(format_args!(",\"size\":{}", entry.stat.bytes))
+            .await?;
+    }
+    if let Some(modified_s) = entry.stat.modified_s {
+        wire.text(format_args!(",\"time\":{modified_s}")).await?;
+    }
+    if entry.stat.is_growing {
+        wire.bytes(b",\"growing\":true").await?;
+    }
+    wire.bytes(b"}").await
+}
+
+async fn html_entry<C: Read + Write, T: Timer>(
+    wire: &mut Wire<'_, C, T>,
+    entry: &Entry<'_>,
+    target: &str,
+    is_read_only: bool,
+) -> Result<(), Closed> {
+    let is_file = entry.stat.kind == Kind::File;
+    wire.bytes(b"<tr><td><a href=\"").await?;
+    url(wire, target).await?;
+    wire.bytes(b"\">").await?;
+    html(wire, entry.name).await?;
+    wire.bytes(if is_file { b"</a>" } else { b"/</a>" as &[u8] })
+        .await?;
+    wire.bytes(b"<td>").await?;
+    if is_file {
+        wire.text(format_args!("{} B", entry.stat.bytes)).await?;
+    }
+    wire.bytes(b"<td>").await?;
+    if entry.stat.is_growing {
+        wire.bytes(b"recording").await?;
+    } else if let Some(modified_s) = entry.stat.modified_s {
+        wire.text(format_args!("{}", ShortDate(modified_s))).await?;
+    }
+    wire.bytes(b"<td><a href=\"").await?;
+    url(wire, target).await?;
+    wire.bytes(match is_file {
+        true => b"?download=1\">download</a>",
+        false => b"?tar=1\">tar</a>" as &[u8],
+    })
+    .await?;
+    if !is_read_only && !entry.stat.is_growing {
+        wire.bytes(b" <a href=\"").await?;
+        url(wire, target).await?;
+        wire.bytes(b"?delete=1\">delete</a>").await?;
+    }
+    wire.bytes(b"\n").await
+}
+
+/// Writes text as HTML.
+pub(crate) async fn html<C: Read + Write, T: Timer>(
+    wire: &mut Wire<'_, C, T>,
+    text: &str,
+) -> Result<(), Closed> {
+    for piece in pieces(text) {
+        wire.text(format_args!("{}", Html(piece))).await?;
+    }
+    Ok(())
+}
+
+/// Writes a path as part of a URL.
+pub(crate) async fn url<C: Read + Write, T: Timer>(
+    wire: &mut Wire<'_, C, T>,
+    path: &str,
+) -> Result<(), Closed> {
+    for piece in pieces(path) {
+        wire.text(format_args!("{}", Url(piece))).await?;
+    }
+    Ok(())
+}

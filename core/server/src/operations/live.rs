@@ -1,0 +1,208 @@
+//! Server-sent events: the state of the recorder, or every sample.
+
+use super::state::{NO_RECORDER, json_gap, json_status};
+use crate::limits::{SAMPLES_MS, STATUS_MS};
+use crate::route::Live;
+use crate::status::{Closed, Fault, Refused, Status};
+use crate::wire::{Length, Wire};
+use crate::{Instrument, Sample, Server, Storage, Timer};
+use core::cell::Cell;
+use embedded_io_async::{Read, Write};
+
+/// One of the event streams that may be open at the same time.
+struct Ticket<'a>(&'a Cell<u8>);
+
+impl Drop for Ticket<'_> {
+    fn drop(&mut self) {
+        self.0.set(self.0.get().saturating_sub(1));
+    }
+}
+
+/// Result of writing a sample to the buffer.
+enum Written {
+    Row,
+    /// There is no such sample yet, or no longer.
+    Not(Sample),
+}
+
+impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
+    /// Sends events until the client leaves.
+    pub(crate) async fn live<C: Read + Write>(
+        &self,
+        wire: &mut Wire<'_, C, T>,
+        live: Live,
+    ) -> Result<(), Fault> {
+        let Some(status) = self.instrument.status() else {
+            return Err(NO_RECORDER.into());
+        };
+        if live.stream >= status.streams.max(1) {
+            return Err(Refused::new(Status::NotFound, "there is no such stream").into());
+        }
+        let open = self.event_streams.get();
+        if open >= self.config.event_streams_max {
+            return Err(Refused::new(
+                Status::ServiceUnavailable,
+                "too many event streams are open; close one",
+            )
+            .into());
+        }
+        self.event_streams.set(open + 1);
+        let _ticket = Ticket(&self.event_streams);
+        wire.closes = true;
+        wire.start(Status::Ok).await?;
+        wire.text(format_args!(
+            "Content-Type: text/event-stream\r\nCache-Control: no-store\r\n"
+        ))
+        .await?;
+        wire.body(Length::Unknown).await?;
+        if wire.is_head() {
+            return Ok(wire.finish().await?);
+        }
+        wire.bytes(b"retry: 1000\n\n").await?;
+        match live.has_all {
+            true => self.all_samples(wire, live).await,
+            false => self.states(wire, status.gaps, status.streams).await,
+        }
+    }
+
+    /// Sends the state, new gaps and the newest samples.
+    async fn states<C: Read + Write>(
+        &self,
+        wire: &mut Wire<'_, C, T>,
+        mut gaps: u64,
+        streams: u8,
+    ) -> Result<(), Fault> {
+        loop {
+            if let Some(status) = self.instrument.status() {
+                wire.bytes(b"event: status\ndata: ").await?;
+                json_status(wire, &status).await?;
+                wire.bytes(b"\n\n").await?;
+            }
+            while let Some(gap) = self.instrument.gap(gaps) {
+                wire.bytes(b"event: gap\ndata: ").await?;
+                json_gap(wire, &gap).await?;
+                wire.bytes(b"\n\n").await?;
+                gaps = gap.number.max(gaps).saturating_add(1);
+            }
+            for stream in 0..streams {
+                self.newest_sample(wire, stream).await?;
+            }
+            wire.flush().await?;
+            wire.pause(STATUS_MS as u32).await?;
+        }
+    }
+
+    async fn newest_sample<C: Read + Write>(
+        &self,
+        wire: &mut Wire<'_, C, T>,
+        stream: u8,
+    ) -> Result<(), Closed> {
+        let Some(number) = self.instrument.next(stream).checked_sub(1) else {
+            return Ok(());
+        };
+        wire.text(format_args!("event: sample\ndata: {stream}\n"))
+            .await?;
+        let _ = self.row(wire, stream, number).await?;
+        wire.bytes(b"\n").await
+    }
+
+    /// Sends every sample from a number on; what is no longer in memory comes from the card.
+    async fn all_samples<C: Read + Write>(
+        &self,
+        wire: &mut Wire<'_, C, T>,
+        live: Live,
+    ) -> Result<(), Fault> {
+        let stream = live.stream;
+        let newest = self.instrument.next(stream);
+        // A number of a previous run of the device may be in the future.
+        let mut next = live.next.map_or(newest, |next| next.min(newest));
+        wire.bytes(b"event: columns\ndata: ").await?;
+        wire.fill(|row| self.instrument.columns(stream, row))
+            .await?;
+        wire.bytes(b"\n\n").await?;
+        loop {
+            let first = next;
+            let reason = loop {
+                match self.row(wire, stream, next).await? {
+                    Written::Row => next += 1,
+                    Written::Not(sample) => break sample,
+                }
+                // A batch of any length is one event; short ones lose less when a connection breaks.
+                if next - first == BATCH_SAMPLES {
+                    break Sample::Later;
+                }
+            };
+            if next > first {
+                wire.text(format_args!("id: {}\n\n", next - 1)).await?;
+            }
+            match reason {
+                Sample::Later if next - first == BATCH_SAMPLES => (),
+                Sample::Lost { next: found, cause } if found > next => {
+                    lost(wire, next, found, cause).await?;
+                    next = found;
+                }
+                Sample::OnCard { path, first } => {
+                    next = self.replay(wire, &path, (stream, first), next).await?;
+                }
+                _ => {
+                    wire.flush().await?;
+                    wire.pause(SAMPLES_MS).await?;
+                }
+            }
+        }
+    }
+
+    /// Continues from a file.
+    async fn replay<C: Read + Write>(
+        &self,
+        wire: &mut Wire<'_, C, T>,
+        _path: &str,
+        (stream, _first): (u8, u64),
+        next: u64,
+    ) -> Result<u64, Fault> {
+        let newest = self.instrument.next(stream);
+        lost(wire, next, newest, "on-card").await?;
+        Ok(newest)
+    }
+
+    /// Writes a sample as a line of an event: its number, and its values.
+    async fn row<C: Read + Write>(
+        &self,
+        wire: &mut Wire<'_, C, T>,
+        stream: u8,
+        number: u64,
+    ) -> Result<Written, Closed> {
+        let mut sample = Sample::None;
+        let prefix = format_args!("data: {number},");
+        let is_written = wire
+            .line(prefix, |row| {
+                sample = self.instrument.sample(stream, number, row);
+                match sample {
+                    Sample::Row(bytes) => Some(bytes),
+                    _ => None,
+                }
+            })
+            .await?;
+        Ok(match is_written {
+            true => Written::Row,
+            false => Written::Not(sample),
+        })
+    }
+}
+
+/// Samples in one event.
+const BATCH_SAMPLES: u64 = 64;
+
+/// Writes an event about samples that are missing.
+pub(crate) async fn lost<C: Read + Write, T: Timer>(
+    wire: &mut Wire<'_, C, T>,
+    first: u64,
+    next: u64,
+    cause: &str,
+) -> Result<(), Closed> {
+    let (count, last) = (next - first, next - 1);
+    wire.text(format_args!(
+        "event: gap\ndata: {{\"first\":{first},\"count\":{count},\"cause\":\"{cause}\"}}\nid: {last}\n\n"
+    ))
+    .await
+}

@@ -1,0 +1,258 @@
+//! Uploads: to a temporary name, renamed when whole.
+
+use crate::guard::Content;
+use crate::head::Head;
+use crate::limits::OUT_BYTES;
+use crate::multipart::{file_name, find};
+use crate::path::{Path, check, is_hidden, join};
+use crate::status::{Fault, Refused, Status};
+use crate::wire::{Body, Length, Wire};
+use crate::{Error, Instrument, Server, Storage, Timer};
+use core::fmt::Write as _;
+use embedded_io_async::{Read, Write};
+
+impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
+    /// Receives a file.
+    pub(crate) async fn put<C: Read + Write>(
+        &self,
+        wire: &mut Wire<'_, C, T>,
+        head: &Head<'_>,
+        body: &mut Body<'_>,
+        path: &str,
+    ) -> Result<(), Fault> {
+        let bytes = match head.content {
+            Content::Length(bytes) => Some(bytes),
+            _ => None,
+        };
+        let mut upload = self.create_upload(path, bytes).await?;
+        let received = loop {
+            match body.read(wire, 0).await {
+                Ok(0) => break Ok(()),
+                Ok(read) => match self.storage.append(&mut upload, &wire.out[..read]).await {
+                    Ok(()) => (),
+                    Err(error) => break Err(error.into()),
+                },
+                Err(fault) => break Err(fault),
+            }
+        };
+        if let Err(fault) = received {
+            self.storage.discard(upload).await;
+            return Err(fault);
+        }
+        let status = match self.storage.commit(upload).await? {
+            true => Status::Created,
+            false => Status::NoContent,
+        };
+        done(wire, status).await
+    }
+
+    /// Begins an upload; the folder has to exist.
+    pub(crate) async fn create_upload(
+        &self,
+        path: &str,
+        bytes: Option<u64>,
+    ) -> Result<S::Upload, Fault> {
+        match self.storage.create(path, bytes).await {
+            Ok(upload) => Ok(upload),
+            Err(Error::NotFound) => Err(NO_FOLDER.into()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Receives the files of a form. Each is complete on its own: an interrupted form leaves the files before the
+    /// interruption.
+    pub(crate) async fn upload<C: Read + Write>(
+        &self,
+        wire: &mut Wire<'_, C, T>,
+        head: &Head<'_>,
+        body: &mut Body<'_>,
+        boundary: &str,
+        folder: &str,
+    ) -> Result<(), Fault> {
+        let mut delimiter = heapless::String::<80>::new();
+        write!(delimiter, "\r\n--{boundary}").map_err(|_| DAMAGED)?;
+        // A line end ahead of the first delimiter makes it like the others.
+        wire.out[..2].copy_from_slice(b"\r\n");
+        let mut form = Form {
+            body,
+            delimiter: delimiter.as_bytes(),
+            len: 2,
+        };
+        while !form.skip_part(wire).await? {}
+        let mut files = 0;
+        while let Some(path) = form.next_part(wire, folder).await? {
+            if path.is_empty() {
+                while !form.skip_part(wire).await? {}
+                continue;
+            }
+            let mut upload = self.create_upload(&path, None).await?;
+            match self.receive_part(wire, &mut form, &mut upload).await {
+                Ok(()) => self.storage.commit(upload).await?,
+                Err(fault) => {
+                    self.storage.discard(upload).await;
+                    return Err(fault);
+                }
+            };
+            files += 1;
+        }
+        // The epilogue has no meaning.
+        while form.body.read(wire, 0).await? > 0 {}
+        match (files, head.fields.origin) {
+            (0, _) => Err(Refused::bad("the form contains no file").into()),
+            (_, Some(_)) => see(wire, folder).await,
+            (_, None) => done(wire, Status::Created).await,
+        }
+    }
+
+    async fn receive_part<C: Read + Write>(
+        &self,
+        wire: &mut Wire<'_, C, T>,
+        form: &mut Form<'_, '_>,
+        upload: &mut S::Upload,
+    ) -> Result<(), Fault> {
+        loop {
+            let (bytes, is_end) = form.data(wire).await?;
+            self.storage.append(upload, &wire.out[..bytes]).await?;
+            form.consume(wire, bytes, is_end);
+            if is_end {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// A form whose unread bytes are in the output buffer.
+struct Form<'f, 'h> {
+    body: &'f mut Body<'h>,
+    /// Line end, two hyphens and boundary.
+    delimiter: &'f [u8],
+    /// Bytes in the buffer.
+    len: usize,
+}
+
+const DAMAGED: Fault = Fault::Refused(Refused::bad("the form is damaged or incomplete"));
+const NO_FOLDER: Refused = Refused::new(Status::Conflict, "the folder does not exist");
+
+impl Form<'_, '_> {
+    /// Reads more bytes into the buffer.
+    async fn fill<C: Read + Write, T: Timer>(
+        &mut self,
+        wire: &mut Wire<'_, C, T>,
+    ) -> Result<(), Fault> {
+        match self.body.read(wire, self.len).await? {
+            0 => Err(DAMAGED),
+            read => {
+                self.len += read;
+                Ok(())
+            }
+        }
+    }
+
+    /// Returns the number of bytes at the beginning of the buffer that belong to the part, and true if the
+    /// delimiter follows.
+    async fn data<C: Read + Write, T: Timer>(
+        &mut self,
+        wire: &mut Wire<'_, C, T>,
+    ) -> Result<(usize, bool), Fault> {
+        loop {
+            if let Some(at) = find(&wire.out[..self.len], self.delimiter) {
+                return Ok((at, true));
+            }
+            // The last bytes may be the beginning of the delimiter.
+            if self.len >= self.delimiter.len() && self.len > OUT_BYTES / 2 {
+                return Ok((self.len + 1 - self.delimiter.len(), false));
+            }
+            self.fill(wire).await?;
+        }
+    }
+
+    /// Removes bytes from the beginning of the buffer, and the delimiter if it follows.
+    fn consume<C, T>(&mut self, wire: &mut Wire<'_, C, T>, bytes: usize, is_end: bool) {
+        let used = match is_end {
+            true => bytes + self.delimiter.len(),
+            false => bytes,
+        };
+        wire.out.copy_within(used..self.len, 0);
+        self.len -= used;
+    }
+
+    /// Drops bytes of a part. Returns true at its end.
+    async fn skip_part<C: Read + Write, T: Timer>(
+        &mut self,
+        wire: &mut Wire<'_, C, T>,
+    ) -> Result<bool, Fault> {
+        let (bytes, is_end) = self.data(wire).await?;
+        self.consume(wire, bytes, is_end);
+        Ok(is_end)
+    }
+
+    /// Reads the head of the next part. Returns the path of its file, an empty path if it is not a file, and `None`
+    /// after the last part.
+    async fn next_part<C: Read + Write, T: Timer>(
+        &mut self,
+        wire: &mut Wire<'_, C, T>,
+        folder: &str,
+    ) -> Result<Option<Path>, Fault> {
+        while self.len < 2 {
+            self.fill(wire).await?;
+        }
+        if wire.out[..2] == *b"--" {
+            return Ok(None);
+        }
+        let end = loop {
+            match find(&wire.out[..self.len], b"\r\n\r\n") {
+                Some(end) => break end + 4,
+                None if self.len == OUT_BYTES => return Err(DAMAGED),
+                None => self.fill(wire).await?,
+            }
+        };
+        let path = match file_name(&wire.out[..end]).ok_or(DAMAGED)? {
+            "" => Path::new(),
+            name => place(folder, name)?,
+        };
+        wire.out.copy_within(end..self.len, 0);
+        self.len -= end;
+        Ok(Some(path))
+    }
+}
+
+/// Returns the path of an uploaded file: its name may be a path, as the stock server has it.
+fn place(folder: &str, name: &str) -> Result<Path, Refused> {
+    let path = match name.starts_with('/') {
+        true => Path::try_from(name).ok(),
+        false => join(folder, name),
+    };
+    let path = path.ok_or(Refused::from(Error::TooLong))?;
+    check(&path)?;
+    match is_hidden(crate::path::name(&path)) || crate::route::is_reserved(&path) {
+        true => Err(Error::Forbidden.into()),
+        false => Ok(path),
+    }
+}
+
+/// Answers without a body.
+pub(crate) async fn done<C: Read + Write, T: Timer>(
+    wire: &mut Wire<'_, C, T>,
+    status: Status,
+) -> Result<(), Fault> {
+    wire.start(status).await?;
+    wire.body(match status {
+        Status::NoContent => Length::None,
+        _ => Length::Known(0),
+    })
+    .await?;
+    Ok(wire.finish().await?)
+}
+
+/// Sends a browser back to a folder.
+pub(crate) async fn see<C: Read + Write, T: Timer>(
+    wire: &mut Wire<'_, C, T>,
+    folder: &str,
+) -> Result<(), Fault> {
+    wire.start(Status::SeeOther).await?;
+    wire.bytes(b"Location: ").await?;
+    super::list::url(wire, folder).await?;
+    wire.bytes(b"\r\n").await?;
+    wire.body(Length::Known(0)).await?;
+    Ok(wire.finish().await?)
+}

@@ -1,0 +1,166 @@
+//! Paths and queries: decoded once, and refused unless they are plain.
+
+use crate::status::{Refused, Status};
+use crate::storage::PATH_BYTES_MAX;
+
+/// A path that is safe to pass to a storage.
+pub type Path = heapless::String<PATH_BYTES_MAX>;
+
+/// Decodes and checks a path. Removes a slash at its end.
+///
+/// # Errors
+/// 400 for a path that is not plain, 403 for hidden names.
+pub fn decode_path(encoded: &str) -> Result<Path, Refused> {
+    let mut path: Path = decode(encoded, Blank::Plus)?;
+    if path.len() > 1 && path.ends_with('/') {
+        path.pop();
+    }
+    check(&path)?;
+    Ok(path)
+}
+
+/// Meaning of `+`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Blank {
+    /// A plus sign, as in paths.
+    Plus,
+    /// A blank, as in queries and forms.
+    Blank,
+}
+
+/// Decodes percent signs, once.
+pub(crate) fn decode<const N: usize>(
+    encoded: &str,
+    blank: Blank,
+) -> Result<heapless::String<N>, Refused> {
+    let mut bytes = heapless::Vec::<u8, N>::new();
+    let mut rest = encoded.bytes();
+    while let Some(byte) = rest.next() {
+        let byte = match byte {
+            b'%' => {
+                let digits = [rest.next(), rest.next()];
+                let [high, low] = digits.map(|digit| char::from(digit?).to_digit(16));
+                let (Some(high), Some(low)) = (high, low) else {
+                    return Err(Refused::bad("a percent sign without two digits"));
+                };
+                (high << 4 | low) as u8
+            }
+            b'+' if blank == Blank::Blank => b' ',
+            byte => byte,
+        };
+        bytes
+            .push(byte)
+            .map_err(|_| Refused::bad("a path, name or argument is too long"))?;
+    }
+    heapless::String::from_utf8(bytes).map_err(|_| Refused::bad("a path or argument is not UTF-8"))
+}
+
+/// Checks a decoded path.
+pub(crate) fn check(path: &str) -> Result<(), Refused> {
+    const PLAIN: Refused = Refused::bad(
+        "paths begin with / and contain no empty names, no . or .., and no control characters, backslashes or percent signs",
+    );
+    let Some(names) = path.strip_prefix('/') else {
+        return Err(PLAIN);
+    };
+    if names.is_empty() {
+        return Ok(());
+    }
+    names.split('/').try_for_each(|name| {
+        let is_odd = |letter: char| letter.is_control() || letter == '\\' || letter == '%';
+        // Windows and FAT drop dots and blanks at the end: "A." would be another name for "A".
+        if name.is_empty() || name.ends_with(['.', ' ']) || name.contains(is_odd) {
+            return Err(PLAIN);
+        }
+        match is_hidden(name) {
+            true => Err(Refused::new(Status::Forbidden, "the path is protected")),
+            false => Ok(()),
+        }
+    })
+}
+
+/// Returns true for names that clients neither see nor use: those of the recorder's own files and of unfinished
+/// uploads.
+pub fn is_hidden(name: &str) -> bool {
+    let has = |text: Option<&str>, expected: &str| {
+        text.is_some_and(|text| text.eq_ignore_ascii_case(expected))
+    };
+    let tail = name.len().checked_sub(5).and_then(|at| name.get(at..));
+    name.starts_with('.') || has(tail, ".part") || has(name.get(..9), "CARDIOGR.")
+}
+
+/// Returns the directory of a path.
+pub(crate) fn parent(path: &str) -> &str {
+    match path.rfind('/') {
+        Some(at) if at > 0 => &path[..at],
+        _ => "/",
+    }
+}
+
+/// Returns the last name of a path.
+pub(crate) fn name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or_default()
+}
+
+/// Appends a name to a directory.
+pub(crate) fn join(directory: &str, name: &str) -> Option<Path> {
+    let mut path = Path::try_from(directory).ok()?;
+    if !path.ends_with('/') {
+        path.push('/').ok()?;
+    }
+    path.push_str(name).ok()?;
+    Some(path)
+}
+
+/// A query or a form: names and values, still encoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Query<'b>(pub &'b str);
+
+impl<'b> Query<'b> {
+    /// Returns the encoded value of an argument; empty if it has none.
+    pub fn value(&self, name: &str) -> Option<&'b str> {
+        self.0.split('&').find_map(|argument| {
+            let (key, value) = argument.split_once('=').unwrap_or((argument, ""));
+            (key == name).then_some(value)
+        })
+    }
+
+    /// Returns true if an argument is there and is not 0.
+    pub fn has(&self, name: &str) -> bool {
+        self.value(name).is_some_and(|value| value != "0")
+    }
+
+    /// Returns a number.
+    ///
+    /// # Errors
+    /// 400 if the argument is not a number.
+    pub fn number(&self, name: &str) -> Result<Option<u64>, Refused> {
+        let value = self.value(name).filter(|value| !value.is_empty());
+        let number = value.map(|value| value.parse()).transpose();
+        number.map_err(|_| Refused::bad("an argument is not a whole number"))
+    }
+
+    /// Returns a decoded text.
+    ///
+    /// # Errors
+    /// 400 if it is too long or not UTF-8.
+    pub fn text<const N: usize>(&self, name: &str) -> Result<Option<heapless::String<N>>, Refused> {
+        let value = self.value(name);
+        value.map(|value| decode(value, Blank::Blank)).transpose()
+    }
+
+    /// Returns a path.
+    ///
+    /// # Errors
+    /// As [`decode_path`].
+    pub fn path(&self, name: &str) -> Result<Option<Path>, Refused> {
+        let Some(mut path) = self.text::<PATH_BYTES_MAX>(name)? else {
+            return Ok(None);
+        };
+        if path.len() > 1 && path.ends_with('/') {
+            path.pop();
+        }
+        check(&path)?;
+        Ok(Some(path))
+    }
+}

@@ -1,0 +1,108 @@
+//! Ranges and entity tags.
+
+use crate::head::Fields;
+use crate::storage::{Stat, Version};
+use core::fmt::Write;
+
+/// An entity tag, with its quotation marks.
+pub(crate) type Tag = heapless::String<48>;
+
+/// Returns the entity tag of a file. That of a recording is epoch and length, so that a client that has the
+/// first n bytes can continue at n for ever.
+pub(crate) fn tag_of(stat: &Stat) -> Tag {
+    let (mut tag, bytes) = (Tag::new(), stat.bytes);
+    let written = match stat.version {
+        Version::Appended { epoch } => write!(tag, "\"{epoch:08x}-{bytes}\""),
+        Version::Whole { generation } => write!(tag, "\"g{generation:x}-{bytes}\""),
+    };
+    debug_assert!(written.is_ok());
+    tag
+}
+
+/// Returns true if `If-None-Match` contains the tag.
+pub(crate) fn is_unchanged(fields: &Fields, tag: &str) -> bool {
+    fields.if_none_match.is_some_and(|list| {
+        list.split(',')
+            .map(str::trim)
+            .any(|item| item == "*" || item.strip_prefix("W/").unwrap_or(item) == tag)
+    })
+}
+
+/// Returns true if the client has the first bytes of this very file, or did not ask.
+fn is_continued(fields: &Fields, stat: &Stat, tag: &str) -> bool {
+    let Some(given) = fields.if_range else {
+        return true;
+    };
+    if given == tag {
+        return true;
+    }
+    let Version::Appended { epoch } = stat.version else {
+        return false;
+    };
+    let inner = given
+        .strip_prefix('"')
+        .and_then(|rest| rest.strip_suffix('"'));
+    let Some((of, bytes)) = inner.and_then(|inner| inner.split_once('-')) else {
+        return false;
+    };
+    u32::from_str_radix(of, 16) == Ok(epoch)
+        && bytes.parse().is_ok_and(|bytes: u64| bytes <= stat.bytes)
+}
+
+/// Bytes to send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Selection {
+    /// All bytes.
+    Whole,
+    /// Bytes from the first up to, but without, the second.
+    Part(u64, u64),
+    /// The range is not in the file.
+    Nothing,
+}
+
+/// Returns the bytes that a request asks for.
+pub(crate) fn selection(fields: &Fields, stat: &Stat, tag: &str) -> Selection {
+    match fields.range {
+        Some(range) if is_continued(fields, stat, tag) => select(range, stat.bytes),
+        _ => Selection::Whole,
+    }
+}
+
+/// Applies a `Range` to a file of this length. Several ranges, other units and damaged ranges select the whole
+/// file, as RFC 9110 permits.
+pub fn select(range: &str, bytes: u64) -> Selection {
+    parse(range, bytes).unwrap_or(Selection::Whole)
+}
+
+fn parse(range: &str, bytes: u64) -> Option<Selection> {
+    let (unit, range) = range.split_once('=')?;
+    let (first, last) = range.trim().split_once('-')?;
+    if !unit.trim().eq_ignore_ascii_case("bytes") {
+        return None;
+    }
+    if first.is_empty() {
+        let count = number(last)?.min(bytes);
+        return Some(match count {
+            0 => Selection::Nothing,
+            count => Selection::Part(bytes - count, bytes),
+        });
+    }
+    let first = number(first)?;
+    let end = match last {
+        "" => bytes,
+        last => match number(last)? {
+            last if last < first => return None,
+            last => last.saturating_add(1).min(bytes),
+        },
+    };
+    Some(match first < bytes {
+        true => Selection::Part(first, end),
+        false => Selection::Nothing,
+    })
+}
+
+/// Parses digits; numbers beyond 64 bits saturate.
+fn number(text: &str) -> Option<u64> {
+    let are_digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    are_digits.then(|| text.parse().unwrap_or(u64::MAX))
+}

@@ -1,0 +1,429 @@
+//! From a request head to an operation: a pure function.
+
+use crate::guard::{self, Content};
+use crate::head::{Head, Method, split_url};
+use crate::path::{Blank, Path, Query, check, decode, decode_path, name};
+use crate::server::Config;
+use crate::status::{Refused, Status};
+use crate::storage::{Day, SESSION_BYTES_MAX};
+
+/// A request that may be carried out: an operation, and the path that it applies to.
+#[derive(Clone, Debug)]
+pub struct Route<'h> {
+    /// Operation.
+    pub operation: Operation<'h>,
+    /// Path; empty if the operation has none.
+    pub path: Path,
+}
+
+/// An operation.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Operation<'h> {
+    /// Sends a file, or the page of a folder.
+    Read(Reading),
+    /// Sends a folder as tar.
+    Tar,
+    /// Shows a page with a button that removes the path.
+    ConfirmRemoval,
+    /// Removes the path if the form in the body has the key of that page.
+    RemoveWithKey,
+    /// Creates an empty file or, if the name has no dot, a folder.
+    Create,
+    /// Lists a folder as JSON.
+    List,
+    /// Removes a file, or a folder with its contents.
+    Remove,
+    /// Receives a file.
+    Put,
+    /// Receives the files of a form into the folder, or into the folders that their names contain.
+    Upload {
+        /// Boundary of the form's parts.
+        boundary: &'h str,
+    },
+    /// Creates a folder.
+    MakeDirectory,
+    /// Renames.
+    Move {
+        /// New path, encoded.
+        to: &'h str,
+    },
+    /// Lists the sessions.
+    Sessions,
+    /// Sends the recordings of a session as tar; the path is its name.
+    Session,
+    /// Lists the days.
+    Days,
+    /// Sends the recordings of a day, or those without a date, as tar.
+    Day(Option<Day>),
+    /// Sends the state of the recorder as JSON.
+    Status,
+    /// Sends gaps as JSON, from the one with this number on.
+    Gaps {
+        /// Number of the first gap.
+        since: u64,
+    },
+    /// Sends the state of recorder and server for Prometheus.
+    Metrics,
+    /// Sends events until the connection ends.
+    Live(Live),
+    /// Starts, stops or rotates the recording.
+    Record(Query<'h>),
+    /// Sets the clock.
+    Clock(Query<'h>),
+    /// Lists the methods.
+    Options,
+}
+
+/// Options of reading a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Reading {
+    /// The browser saves the file.
+    pub is_download: bool,
+    /// The answer continues while the file grows.
+    pub follows: bool,
+    /// First byte of an answer that continues.
+    pub offset: u64,
+    /// Rows of the recording instead of its bytes.
+    pub slice: Option<Slice>,
+}
+
+/// Rows of a recording.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Slice {
+    /// Stream of a recording with several.
+    pub stream: u8,
+    /// Age of the file at which the rows begin, in ms.
+    pub from_ms: Option<u64>,
+    /// Age of the file at which the rows end, in ms.
+    pub to_ms: Option<u64>,
+}
+
+/// Options of an event stream.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Live {
+    /// Every sample, instead of the state and the newest samples.
+    pub has_all: bool,
+    /// Stream of the samples.
+    pub stream: u8,
+    /// Number of the first sample; `None` begins with the next one.
+    pub next: Option<u64>,
+}
+
+/// Determines the operation of a request.
+///
+/// # Errors
+/// [`Refused`]: 400 for paths and arguments that are not plain, 403 for protected ones and for changes that are
+/// not allowed, 405 for methods that the path does not have, 411 for uploads of unknown length.
+pub fn route<'h>(head: &Head<'h>, config: &Config) -> Result<Route<'h>, Refused> {
+    let (path, query) = head.target.split_once('?').unwrap_or((head.target, ""));
+    let query = Query(query);
+    if head.method == Method::Options {
+        return Ok(plain(Operation::Options));
+    }
+    let route = match (head.method, path) {
+        (Method::Get | Method::Head, _) => read(head, path, query)?,
+        (Method::Post, _) => post(head, path, query)?,
+        (Method::Put, "/edit") => at(Operation::Create, directory(query)?),
+        (Method::Delete, "/edit") => at(Operation::Remove, directory(query)?),
+        (Method::Put, _) => put(head, decode_path(path)?)?,
+        (Method::Delete, _) => at(Operation::Remove, decode_path(path)?),
+        (Method::Mkcol, _) => make_directory(head, decode_path(path)?)?,
+        (Method::Move, _) => rename(head, decode_path(path)?)?,
+        (Method::Options, _) => plain(Operation::Options),
+    };
+    if route.operation.is_change() {
+        guard::admit_change(head, config)?;
+        if route.path == "/" && !matches!(route.operation, Operation::Upload { .. }) {
+            return Err(Refused::new(
+                Status::Forbidden,
+                "the root directory cannot be changed",
+            ));
+        }
+        if is_reserved(&route.path) {
+            return Err(Refused::new(
+                Status::Forbidden,
+                "the server itself answers at this path",
+            ));
+        }
+    }
+    Ok(route)
+}
+
+impl Operation<'_> {
+    /// Returns true for operations that change something.
+    pub fn is_change(&self) -> bool {
+        use Operation as Op;
+        match self {
+            Op::Read(_) | Op::Tar | Op::ConfirmRemoval | Op::List | Op::Options => false,
+            Op::Sessions | Op::Session | Op::Days | Op::Day(_) => false,
+            Op::Status | Op::Gaps { .. } | Op::Metrics | Op::Live(_) => false,
+            Op::RemoveWithKey | Op::Create | Op::Remove | Op::Put | Op::Upload { .. } => true,
+            Op::MakeDirectory | Op::Move { .. } | Op::Record(_) | Op::Clock(_) => true,
+        }
+    }
+}
+
+/// Names in the root directory that stand for operations.
+const RESERVED: [&str; 10] = [
+    "list", "edit", "sessions", "days", "status", "gaps", "metrics", "live", "record", "clock",
+];
+
+/// Returns true if the server itself answers at a path.
+pub(crate) fn is_reserved(path: &str) -> bool {
+    let first = path.strip_prefix('/').unwrap_or(path).split('/').next();
+    first.is_some_and(|first| RESERVED.contains(&first))
+}
+
+fn plain(operation: Operation<'_>) -> Route<'_> {
+    at(operation, Path::new())
+}
+
+fn at(operation: Operation<'_>, path: Path) -> Route<'_> {
+    Route { operation, path }
+}
+
+/// Returns the path in the argument `dir` or `path`, as the stock server has it.
+fn directory(query: Query) -> Result<Path, Refused> {
+    let path = match query.path("dir")? {
+        Some(path) => Some(path),
+        None => query.path("path")?,
+    };
+    path.ok_or(Refused::bad("the argument dir is missing"))
+}
+
+const NO_METHOD: Refused = Refused::new(
+    Status::MethodNotAllowed,
+    "the path does not have this method",
+);
+
+fn read<'h>(head: &Head<'h>, path: &'h str, query: Query<'h>) -> Result<Route<'h>, Refused> {
+    let stream = stream(query)?;
+    let operation = match path {
+        "/list" => return Ok(at(Operation::List, directory(query)?)),
+        "/sessions" | "/sessions/" => Operation::Sessions,
+        "/days" | "/days/" => Operation::Days,
+        "/status" => Operation::Status,
+        "/metrics" => Operation::Metrics,
+        "/gaps" => Operation::Gaps {
+            since: query.number("since")?.unwrap_or(0),
+        },
+        "/live" => Operation::Live(Live {
+            has_all: query.has("all"),
+            stream,
+            next: next_sample(head, query)?,
+        }),
+        "/record" | "/clock" => return Err(NO_METHOD),
+        _ => match path.strip_prefix("/sessions/") {
+            Some(name) => return session(name),
+            None => match path.strip_prefix("/days/") {
+                Some(day) => Operation::Day(day_of(day)?),
+                None => return read_path(head, decode_path(path)?, query),
+            },
+        },
+    };
+    Ok(plain(operation))
+}
+
+fn read_path<'h>(head: &Head<'h>, path: Path, query: Query<'h>) -> Result<Route<'h>, Refused> {
+    let is_get = head.method == Method::Get;
+    if query.has("create") {
+        return match is_get {
+            true => Ok(at(Operation::Create, path)),
+            false => Err(NO_METHOD),
+        };
+    }
+    if query.has("delete") {
+        return Ok(at(Operation::ConfirmRemoval, path));
+    }
+    if query.has("tar") {
+        return Ok(at(Operation::Tar, path));
+    }
+    let (from_ms, to_ms) = (seconds(query, "from")?, seconds(query, "to")?);
+    let is_csv = match query.value("format") {
+        None | Some("") => false,
+        Some("csv") => true,
+        Some(_) => return Err(Refused::bad("the only format is csv")),
+    };
+    let slice = Slice {
+        stream: stream(query)?,
+        from_ms,
+        to_ms,
+    };
+    let reading = Reading {
+        is_download: query.has("download"),
+        follows: query.has("follow"),
+        offset: query.number("offset")?.unwrap_or(0),
+        slice: (is_csv || from_ms.is_some() || to_ms.is_some()).then_some(slice),
+    };
+    if reading.follows && reading.slice.is_some() {
+        return Err(Refused::bad(
+            "follow cannot be combined with format, from or to",
+        ));
+    }
+    Ok(at(Operation::Read(reading), path))
+}
+
+/// Returns an argument in s, with up to three decimals, in ms.
+fn seconds(query: Query, name: &str) -> Result<Option<u64>, Refused> {
+    const BAD: Refused = Refused::bad("from and to are times in s since the beginning of the file");
+    let Some(text) = query.value(name).filter(|text| !text.is_empty()) else {
+        return Ok(None);
+    };
+    let (whole, decimals) = text.split_once('.').unwrap_or((text, "0"));
+    let are_digits = |text: &str| !text.is_empty() && text.bytes().all(|c| c.is_ascii_digit());
+    if !are_digits(whole) || !are_digits(decimals) || decimals.len() > 3 {
+        return Err(BAD);
+    }
+    let whole: u64 = whole.parse().map_err(|_| BAD)?;
+    let fraction: u64 = decimals.parse().map_err(|_| BAD)?;
+    let unit = [0, 100, 10, 1][decimals.len()];
+    let ms = whole.checked_mul(1000).ok_or(BAD)?;
+    Ok(Some(ms.checked_add(fraction * unit).ok_or(BAD)?))
+}
+
+fn stream(query: Query) -> Result<u8, Refused> {
+    let stream = query.number("stream")?.unwrap_or(0);
+    u8::try_from(stream).map_err(|_| Refused::bad("there is no such stream"))
+}
+
+/// Returns the number of the first sample of an event stream: the one after `Last-Event-ID`, or `from`.
+fn next_sample(head: &Head, query: Query) -> Result<Option<u64>, Refused> {
+    match head.fields.last_event_id {
+        None => query.number("from"),
+        Some(id) => match id.parse::<u64>() {
+            Ok(id) => Ok(Some(id.saturating_add(1))),
+            Err(_) => Err(Refused::bad("Last-Event-ID is not a number")),
+        },
+    }
+}
+
+fn session(encoded: &str) -> Result<Route<'_>, Refused> {
+    let name = decode::<SESSION_BYTES_MAX>(encoded, Blank::Plus)?;
+    let is_part = |letter: char| letter.is_ascii_alphanumeric() || letter == '-' || letter == '_';
+    if name.is_empty() || !name.chars().all(is_part) {
+        return Err(Refused::bad(
+            "a session's name has letters, digits, hyphens and underscores",
+        ));
+    }
+    let name = Path::try_from(name.as_str()).map_err(|_| Refused::bad("the name is too long"))?;
+    Ok(at(Operation::Session, name))
+}
+
+/// Parses a date, or `unknown`.
+fn day_of(text: &str) -> Result<Option<Day>, Refused> {
+    const BAD: Refused = Refused::bad("a day has the form 2026-11-22, or is the word unknown");
+    if text == "unknown" {
+        return Ok(None);
+    }
+    let mut parts = text.split('-');
+    let mut part = |digits: usize| {
+        let part = parts.next().filter(|part| part.len() == digits)?;
+        let are_digits = part.bytes().all(|byte| byte.is_ascii_digit());
+        are_digits.then(|| part.parse::<u16>().ok()).flatten()
+    };
+    let (year, month, day) = (part(4), part(2), part(2));
+    match (year, month, day, parts.next()) {
+        (Some(year), Some(month @ 1..=12), Some(day @ 1..=31), None) => Ok(Some(Day {
+            year,
+            month: month as u8,
+            day: day as u8,
+        })),
+        _ => Err(BAD),
+    }
+}
+
+fn post<'h>(head: &Head<'h>, path: &'h str, query: Query<'h>) -> Result<Route<'h>, Refused> {
+    match path {
+        "/record" => Ok(plain(Operation::Record(query))),
+        "/clock" => Ok(plain(Operation::Clock(query))),
+        "/edit" => {
+            let boundary = boundary(head)?;
+            let folder = match query.path("dir")? {
+                Some(folder) => folder,
+                None => decode_path("/")?,
+            };
+            Ok(at(Operation::Upload { boundary }, folder))
+        }
+        _ if query.has("delete") => Ok(at(Operation::RemoveWithKey, decode_path(path)?)),
+        _ => Err(NO_METHOD),
+    }
+}
+
+/// Returns the boundary of a form with files.
+fn boundary<'h>(head: &Head<'h>) -> Result<&'h str, Refused> {
+    const BAD: Refused = Refused::new(
+        Status::UnsupportedMediaType,
+        "uploads by POST are multipart/form-data, as curl -F sends them",
+    );
+    let value = head.fields.content_type.ok_or(BAD)?;
+    let mut parts = value.split(';').map(str::trim);
+    let is_form = parts
+        .next()
+        .is_some_and(|kind| kind.eq_ignore_ascii_case("multipart/form-data"));
+    let boundary = parts.find_map(|part| {
+        let (name, value) = part.split_once('=')?;
+        name.eq_ignore_ascii_case("boundary")
+            .then(|| value.trim_matches('"'))
+    });
+    let length = 1..=crate::limits::BOUNDARY_BYTES_MAX;
+    match boundary {
+        Some(boundary) if is_form && length.contains(&boundary.len()) => Ok(boundary),
+        _ => Err(BAD),
+    }
+}
+
+fn put<'h>(head: &Head<'h>, path: Path) -> Result<Route<'h>, Refused> {
+    if head.fields.update_range.is_some() || head.fields.content_range.is_some() {
+        return Err(Refused::new(
+            Status::NotImplemented,
+            "the server replaces whole files; it does not append to them",
+        ));
+    }
+    if head.content == Content::None {
+        return Err(Refused::new(
+            Status::LengthRequired,
+            "an upload needs Content-Length or chunks",
+        ));
+    }
+    Ok(at(Operation::Put, path))
+}
+
+fn make_directory<'h>(head: &Head<'h>, path: Path) -> Result<Route<'h>, Refused> {
+    match head.content {
+        Content::None | Content::Length(0) => Ok(at(Operation::MakeDirectory, path)),
+        _ => Err(Refused::new(
+            Status::UnsupportedMediaType,
+            "MKCOL has no body",
+        )),
+    }
+}
+
+fn rename<'h>(head: &Head<'h>, path: Path) -> Result<Route<'h>, Refused> {
+    let to = head.fields.destination;
+    let to = to.ok_or(Refused::bad("the field Destination is missing"))?;
+    let to = match to.starts_with('/') {
+        true => to,
+        false => match split_url(to) {
+            Some((authority, path)) if head.host == Some(authority) => path,
+            _ => return Err(Refused::bad("Destination is not a path of this server")),
+        },
+    };
+    let target = decode_path(to)?;
+    check(&target)?;
+    let is_inside = target
+        .strip_prefix(path.as_str())
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    if is_inside || target == "/" || is_reserved(&target) {
+        return Err(Refused::new(
+            Status::Forbidden,
+            "the path cannot be moved there",
+        ));
+    }
+    Ok(at(Operation::Move { to }, path))
+}
+
+/// Returns true if a new path is a file, by the rule of the stock server: its name has a dot after the first
+/// letter.
+pub(crate) fn names_file(path: &str) -> bool {
+    name(path).rfind('.').is_some_and(|at| at > 0)
+}

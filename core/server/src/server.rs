@@ -1,0 +1,210 @@
+//! The server, and the way of a request through it.
+
+use crate::guard::{self, Credentials};
+use crate::head::{self, Head};
+use crate::limits::{DRAIN_BYTES_MAX, DRAIN_MS, HEAD_BYTES_MAX, OUT_BYTES, WRONG_CREDENTIALS_MS};
+use crate::operations::archive::Source;
+use crate::operations::index::Grouping;
+use crate::route::{Operation, Route, route};
+use crate::status::{Closed, Fault, Refused, Status};
+use crate::wire::{Body, Length, Received, Wire};
+use crate::{Instrument, Storage, Timer};
+use core::cell::Cell;
+use core::ops::Range;
+use embedded_io_async::{Read, Write};
+
+/// Settings of a server.
+#[derive(Clone, Copy, Debug)]
+pub struct Config<'a> {
+    /// Host names that clients may use besides IP addresses and `localhost`, in lower case without port.
+    pub names: &'a [&'a str],
+    /// Refuses every change with 403.
+    pub is_read_only: bool,
+    /// Credentials that every request needs: base64 of `user:password`. `None` lets everybody in.
+    pub basic_auth: Option<&'a str>,
+    /// Random number of this start of the device, the source of the keys of confirmation pages.
+    pub secret: u64,
+    /// Maximum number of event streams at the same time; at most half of the sockets.
+    pub event_streams_max: u8,
+}
+
+/// A server. [`serve`](Server::serve) handles one connection; any number of connections share the server in one
+/// thread.
+pub struct Server<'a, S, I, T> {
+    pub(crate) storage: &'a S,
+    pub(crate) instrument: &'a I,
+    pub(crate) timer: &'a T,
+    pub(crate) config: Config<'a>,
+    pub(crate) event_streams: Cell<u8>,
+    pub(crate) counters: Counters,
+}
+
+/// Totals since the start, for `/metrics`.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    pub(crate) connections: Cell<u64>,
+    pub(crate) requests: Cell<u64>,
+    pub(crate) refused: Cell<u64>,
+    pub(crate) sent_bytes: Cell<u64>,
+    pub(crate) received_bytes: Cell<u64>,
+}
+
+/// Adds to a total.
+pub(crate) fn add(counter: &Cell<u64>, more: u64) {
+    counter.set(counter.get().wrapping_add(more));
+}
+
+/// Buffers of one connection.
+pub struct Buffers {
+    head: [u8; HEAD_BYTES_MAX],
+    out: [u8; OUT_BYTES],
+}
+
+impl Buffers {
+    /// Creates empty buffers.
+    pub const fn new() -> Buffers {
+        Buffers {
+            head: [0; HEAD_BYTES_MAX],
+            out: [0; OUT_BYTES],
+        }
+    }
+}
+
+impl Default for Buffers {
+    fn default() -> Self {
+        Buffers::new()
+    }
+}
+
+impl<'a, S: Storage, I: Instrument, T: Timer> Server<'a, S, I, T> {
+    /// Creates a server.
+    pub fn new(storage: &'a S, instrument: &'a I, timer: &'a T, config: Config<'a>) -> Self {
+        Server {
+            storage,
+            instrument,
+            timer,
+            config,
+            event_streams: Cell::new(0),
+            counters: Counters::default(),
+        }
+    }
+
+    /// Serves one connection until either side closes it or a time limit ends it. The caller then closes the
+    /// socket. The buffers are the caller's, so that they can be static on a device.
+    pub async fn serve<C: Read + Write>(&self, socket: &mut C, buffers: &mut Buffers) {
+        add(&self.counters.connections, 1);
+        let Buffers { head, out } = buffers;
+        let (mut filled, mut is_first) = (0, true);
+        loop {
+            let mut wire = Wire::new(socket, self.timer, out, &self.counters);
+            let received = wire.receive_head(head, &mut filled, is_first).await;
+            let rest = match received {
+                Received::Closed => return,
+                Received::Refused(refused) => {
+                    if wire.refuse(&refused).await.is_ok() {
+                        wire.drain(DRAIN_BYTES_MAX, DRAIN_MS).await;
+                    }
+                    return;
+                }
+                Received::Head(bytes) => {
+                    let (head, tail) = head.split_at_mut(bytes);
+                    match self.request(&mut wire, head, tail, filled - bytes).await {
+                        Ok(rest) => rest.start + bytes..rest.end + bytes,
+                        Err(Closed) => return,
+                    }
+                }
+            };
+            (filled, is_first) = (rest.len(), false);
+            head.copy_within(rest, 0);
+        }
+    }
+
+    /// Answers one request, whose body begins in `tail[..ahead]`. Returns the range of bytes in `tail` that belong
+    /// to the next request, or an error if the connection ends.
+    async fn request<C: Read + Write>(
+        &self,
+        wire: &mut Wire<'_, C, T>,
+        bytes: &[u8],
+        tail: &mut [u8],
+        ahead: usize,
+    ) -> Result<Range<usize>, Closed> {
+        add(&self.counters.requests, 1);
+        let head = match head::parse(bytes) {
+            Ok(head) => head,
+            Err(refused) => {
+                wire.refuse(&refused).await?;
+                wire.drain(DRAIN_BYTES_MAX, DRAIN_MS).await;
+                return Err(Closed);
+            }
+        };
+        let mut body = Body::new(&head, tail, ahead);
+        wire.answer_to(&head, &body);
+        match self.answer(wire, &head, &mut body).await {
+            Ok(()) => (),
+            Err(Fault::Closed) => return Err(Closed),
+            Err(Fault::Refused(refused)) => wire.refuse(&refused).await?,
+        }
+        if wire.closes {
+            if !body.is_read() && !body.is_held_back() {
+                wire.drain(DRAIN_BYTES_MAX, DRAIN_MS).await;
+            }
+            return Err(Closed);
+        }
+        Ok(body.rest())
+    }
+
+    async fn answer<C: Read + Write>(
+        &self,
+        wire: &mut Wire<'_, C, T>,
+        head: &Head<'_>,
+        body: &mut Body<'_>,
+    ) -> Result<(), Fault> {
+        guard::admit(head, &self.config)?;
+        self.authenticate(head).await?;
+        let Route { operation, path } = route(head, &self.config)?;
+        match operation {
+            Operation::Read(reading) => self.read(wire, head, &path, &reading).await,
+            Operation::List => self.list(wire, &path).await,
+            Operation::ConfirmRemoval => self.confirm_removal(wire, &path).await,
+            Operation::RemoveWithKey => self.remove_with_key(wire, head, body, &path).await,
+            Operation::Create => self.create(wire, &path).await,
+            Operation::Remove => self.remove(wire, &path).await,
+            Operation::Put => self.put(wire, head, body, &path).await,
+            Operation::Upload { boundary } => self.upload(wire, head, body, boundary, &path).await,
+            Operation::MakeDirectory => self.make_directory(wire, &path).await,
+            Operation::Move { to } => self.rename(wire, &path, to).await,
+            Operation::Tar => self.archive(wire, head, Source::Folder(&path)).await,
+            Operation::Sessions => self.groups(wire, Grouping::Session).await,
+            Operation::Session => self.archive(wire, head, Source::Session(&path)).await,
+            Operation::Days => self.groups(wire, Grouping::Day).await,
+            Operation::Day(day) => self.archive(wire, head, Source::Day(day)).await,
+            Operation::Record(query) => self.record(wire, body, query).await,
+            Operation::Clock(query) => self.clock(wire, body, query).await,
+            Operation::Options => {
+                wire.start(Status::NoContent).await?;
+                wire.text(format_args!("Allow: {METHODS}\r\n")).await?;
+                wire.body(Length::None).await?;
+                Ok(wire.finish().await?)
+            }
+            Operation::Status => self.status(wire).await,
+            Operation::Gaps { since } => self.gaps(wire, since).await,
+            Operation::Metrics => self.metrics(wire).await,
+            Operation::Live(live) => self.live(wire, live).await,
+        }
+    }
+
+    async fn authenticate(&self, head: &Head<'_>) -> Result<(), Refused> {
+        let refused = Refused::new(Status::Unauthorized, "user name and password are needed");
+        match guard::credentials(head, &self.config) {
+            Credentials::Right => Ok(()),
+            Credentials::Missing => Err(refused),
+            Credentials::Wrong => {
+                self.timer.sleep_ms(WRONG_CREDENTIALS_MS).await;
+                Err(refused)
+            }
+        }
+    }
+}
+
+/// Methods that the server implements.
+pub(crate) const METHODS: &str = "GET, HEAD, POST, PUT, DELETE, MKCOL, MOVE, OPTIONS";

@@ -1,0 +1,147 @@
+//! Text in answers: escapes and dates.
+
+use core::fmt::{self, Display, Formatter};
+
+/// Text as part of a JSON string.
+pub(crate) struct Json<'a>(pub &'a str);
+
+impl Display for Json<'_> {
+    fn fmt(&self, f: &mut Formatter) -> fmt::Result {
+        self.0.chars().try_for_each(|letter| match letter {
+            '"' | '\\' => write!(f, "\\{letter}"),
+            '\0'..='\x1F' | '\x7F' => write!(f, "\\u{:04x}", u32::from(letter)),
+            letter => write!(f, "{letter}"),
+        })
+    }
+}
+
+/// Text in HTML, also in attributes.
+pub(crate) struct Html<'a>(pub &'a str);
+
+impl Display for Html<'_> {
+    fn fmt(&self, f: &mut Formatter) -> fmt::Result {
+        self.0.chars().try_for_each(|letter| match letter {
+            '&' => f.write_str("&amp;"),
+            '<' => f.write_str("&lt;"),
+            '>' => f.write_str("&gt;"),
+            '"' => f.write_str("&quot;"),
+            '\'' => f.write_str("&#39;"),
+            letter => write!(f, "{letter}"),
+        })
+    }
+}
+
+/// Path in a URL; slashes stay.
+pub(crate) struct Url<'a>(pub &'a str);
+
+impl Display for Url<'_> {
+    fn fmt(&self, f: &mut Formatter) -> fmt::Result {
+        self.0.bytes().try_for_each(|byte| match byte {
+            b'/' | b'-' | b'_' | b'.' | b'~' => write!(f, "{}", char::from(byte)),
+            byte if byte.is_ascii_alphanumeric() => write!(f, "{}", char::from(byte)),
+            byte => write!(f, "%{byte:02X}"),
+        })
+    }
+}
+
+/// Splits a text into pieces of at most 64 bytes, each short enough for a buffer after escaping.
+pub(crate) fn pieces(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    core::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let (piece, after) = rest.split_at(rest.floor_char_boundary(64));
+        rest = after;
+        Some(piece)
+    })
+}
+
+/// A moment in s since 1970-01-01 UTC, with parts.
+struct Parts {
+    year: u64,
+    month: u64,
+    day: u64,
+    second_of_day: u64,
+    weekday: usize,
+}
+
+fn parts(seconds: u64) -> Parts {
+    // Years begin in March, so that the leap day is the last one; 400 years have 146,097 days.
+    let days = seconds / 86_400;
+    let since_march = days + 719_468;
+    let (era, day_of_era) = (since_march / 146_097, since_march % 146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month = (5 * day_of_year + 2) / 153;
+    let is_after_december = month >= 10;
+    Parts {
+        year: era * 400 + year_of_era + u64::from(is_after_december),
+        month: if is_after_december {
+            month - 9
+        } else {
+            month + 3
+        },
+        day: day_of_year - (153 * month + 2) / 5 + 1,
+        second_of_day: seconds % 86_400,
+        weekday: ((days + 4) % 7) as usize,
+    }
+}
+
+/// Date and time of HTTP.
+pub(crate) struct HttpDate(pub u64);
+
+impl Display for HttpDate {
+    fn fmt(&self, f: &mut Formatter) -> fmt::Result {
+        const WEEKDAYS: [&str; 7] = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
+        const MONTHS: [&str; 12] = [
+            "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+        ];
+        let parts = parts(self.0.min(LAST_SECOND));
+        let (weekday, month) = (WEEKDAYS[parts.weekday], MONTHS[parts.month as usize - 1]);
+        let (day, year, s) = (parts.day, parts.year, parts.second_of_day);
+        let (hour, minute, second) = (s / 3600, s / 60 % 60, s % 60);
+        write!(
+            f,
+            "{weekday}, {day:02} {month} {year:04} {hour:02}:{minute:02}:{second:02} GMT"
+        )
+    }
+}
+
+/// Date and time of lists: `2026-11-22 13:38`.
+pub(crate) struct ShortDate(pub u64);
+
+impl Display for ShortDate {
+    fn fmt(&self, f: &mut Formatter) -> fmt::Result {
+        let parts = parts(self.0.min(LAST_SECOND));
+        let (year, month, day, s) = (parts.year, parts.month, parts.day, parts.second_of_day);
+        let (hour, minute) = (s / 3600, s / 60 % 60);
+        write!(f, "{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}")
+    }
+}
+
+/// Last second of the year 9999.
+const LAST_SECOND: u64 = 253_402_300_799;
+
+/// Returns the media type of a file by its name.
+pub(crate) fn media_type(name: &str) -> &'static str {
+    let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
+    const TYPES: [(&str, &str); 11] = [
+        ("csv", "text/csv; charset=utf-8"),
+        ("txt", "text/plain; charset=utf-8"),
+        ("log", "text/plain; charset=utf-8"),
+        ("htm", "text/html; charset=utf-8"),
+        ("html", "text/html; charset=utf-8"),
+        ("css", "text/css; charset=utf-8"),
+        ("js", "text/javascript; charset=utf-8"),
+        ("json", "application/json"),
+        ("png", "image/png"),
+        ("jpg", "image/jpeg"),
+        ("pdf", "application/pdf"),
+    ];
+    let found = TYPES
+        .iter()
+        .find(|(known, _)| known.eq_ignore_ascii_case(extension));
+    found.map_or("application/octet-stream", |(_, kind)| kind)
+}

@@ -1,0 +1,34 @@
+//! Time, from the caller.
+
+use core::future::{Future, poll_fn};
+use core::pin::{Pin, pin};
+use core::task::Poll;
+
+/// A source of time.
+#[expect(
+    async_fn_in_trait,
+    reason = "connections share one thread, so that futures need not be Send"
+)]
+pub trait Timer {
+    /// Returns the time since a fixed moment, in ms. It never decreases.
+    fn now_ms(&self) -> u64;
+
+    /// Waits.
+    async fn sleep_ms(&self, ms: u32);
+}
+
+/// Polls a future for at most `ms`; returns `None` if the time ran out.
+pub(crate) async fn within<F: Future, T: Timer>(
+    timer: &T,
+    ms: u32,
+    mut future: Pin<&mut F>,
+) -> Option<F::Output> {
+    let mut sleep = pin!(timer.sleep_ms(ms));
+    poll_fn(|context| {
+        if let Poll::Ready(output) = future.as_mut().poll(context) {
+            return Poll::Ready(Some(output));
+        }
+        sleep.as_mut().poll(context).map(|()| None)
+    })
+    .await
+}

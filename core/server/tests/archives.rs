@@ -1,0 +1,192 @@
+//! Archives, compared with the system's tar.
+
+mod memory;
+
+use cardiograph_server::Day;
+use memory::Memory;
+use memory::client::{Answer, get, request};
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+const DAY: Option<Day> = Some(Day {
+    year: 2026,
+    month: 11,
+    day: 22,
+});
+
+fn with_recordings() -> Memory {
+    let memory = Memory::default();
+    memory.directory("/LOG00000");
+    for number in 0..20_usize {
+        let (name, session) = match number / 5 {
+            0 | 2 => (String::new(), ""),
+            _ => (" run-3".to_string(), "run-3"),
+        };
+        let day = DAY.filter(|_| number % 2 == 0);
+        let bytes: Vec<u8> = (0..number * 173).map(|at| (at * number) as u8).collect();
+        memory.recording(
+            &format!("/LOG00000/LOG{number:05}{name}.CSV"),
+            session,
+            day,
+            &bytes,
+        );
+    }
+    memory
+}
+
+/// Unpacks an archive with the system's tar; returns names and contents.
+fn unpack(archive: &[u8]) -> Vec<(String, Vec<u8>)> {
+    let run = |arguments: &[&str]| {
+        let mut child = Command::new("tar")
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut input = child.stdin.take().unwrap();
+        let bytes = archive.to_vec();
+        let writer = std::thread::spawn(move || input.write_all(&bytes));
+        let output = child.wait_with_output().unwrap();
+        writer.join().unwrap().unwrap();
+        assert!(output.status.success());
+        output.stdout
+    };
+    let names = String::from_utf8(run(&["--quoting-style=literal", "-tf", "-"])).unwrap();
+    let mut rest = run(&["-xOf", "-"]);
+    let sizes = String::from_utf8(run(&["--quoting-style=literal", "-tvf", "-"])).unwrap();
+    let members = names.lines().zip(sizes.lines()).map(|(name, line)| {
+        let size: usize = line.split_whitespace().nth(2).unwrap().parse().unwrap();
+        let after = rest.split_off(size);
+        (name.to_string(), std::mem::replace(&mut rest, after))
+    });
+    let members: Vec<_> = members.collect();
+    assert!(rest.is_empty());
+    members
+}
+
+fn checked(answer: &Answer) -> Vec<(String, Vec<u8>)> {
+    assert_eq!((answer.status, answer.is_whole), (200, true));
+    assert_eq!(answer.field("Content-Type"), Some("application/x-tar"));
+    assert_eq!(answer.body.len() % 512, 0);
+    unpack(&answer.body)
+}
+
+#[test]
+fn a_folder_as_tar() {
+    let memory = with_recordings();
+    let long = format!("/LOG00000/{}.csv", "n\u{e9}".repeat(60));
+    memory.file(&long, b"long name");
+    let longest = format!("/LOG00000/{}", "x".repeat(245));
+    memory.file(&longest, b"longest name");
+    memory.directory("/LOG00000/sub");
+    memory.file("/LOG00000/CARDIOGR.IDX", b"hidden");
+    let members = checked(&get(&memory, "/LOG00000?tar=1"));
+    assert_eq!(members.len(), 22);
+    for (name, bytes) in members {
+        assert_eq!(memory.bytes(&format!("/{name}")), Some(bytes), "{name}");
+    }
+    let root = Memory::default();
+    root.file("/a", b"1");
+    assert_eq!(
+        checked(&get(&root, "/?tar")),
+        [("card/a".to_string(), b"1".to_vec())]
+    );
+    assert_eq!(checked(&get(&Memory::default(), "/?tar")), []);
+    assert_eq!(get(&root, "/a?tar").status, 409);
+}
+
+#[test]
+fn every_range_of_an_archive() {
+    let memory = Memory::default();
+    memory.file("/a.csv", &[b'a'; 700]);
+    memory.file(&format!("/{}", "b".repeat(150)), &[b'b'; 512]);
+    memory.file("/c", b"");
+    let whole = get(&memory, "/?tar=1").body;
+    let tag = get(&memory, "/?tar=1").field("ETag").unwrap().to_string();
+    let starts = (0..whole.len())
+        .step_by(97)
+        .chain([511, 512, 513, 1211, 1212, 1535, 1536]);
+    for start in starts {
+        for end in [
+            start + 1,
+            start + 511,
+            start + 512,
+            start + 1300,
+            whole.len(),
+        ] {
+            let end = end.min(whole.len());
+            let fields = format!("Range: bytes={start}-{}\r\nIf-Range: {tag}\r\n", end - 1);
+            let part = request(&memory, "GET /?tar=1", &fields);
+            assert_eq!((part.status, part.is_whole), (206, true));
+            assert!(part.body == whole[start..end], "{start}..{end}");
+        }
+    }
+    let same = request(&memory, "GET /?tar=1", &format!("If-None-Match: {tag}\r\n"));
+    assert_eq!(same.status, 304);
+    memory.file("/c", b"1");
+    let changed = format!("Range: bytes=10-20\r\nIf-Range: {tag}\r\n");
+    assert_eq!(request(&memory, "GET /?tar=1", &changed).status, 200);
+    let head = request(&memory, "HEAD /?tar=1", "");
+    let bytes: usize = head.field("Content-Length").unwrap().parse().unwrap();
+    assert_eq!(bytes, get(&memory, "/?tar=1").body.len());
+}
+
+/// The file grows between the two passes over the folder.
+#[test]
+fn an_unfinished_file_has_its_length_of_the_beginning() {
+    let memory = Memory::default();
+    memory.growing("/a.csv", &[b'a'; 700], 9);
+    memory.file("/b.csv", b"b");
+    let members = checked(&get(&memory, "/?tar=1"));
+    assert_eq!(members[0].1, [b'a'; 700]);
+    assert_eq!(members[1].1, b"b");
+}
+
+#[test]
+fn sessions_and_days() {
+    let memory = with_recordings();
+    let members = checked(&get(&memory, "/sessions/run-3"));
+    assert_eq!(members.len(), 10);
+    for (name, bytes) in members {
+        let name = name.strip_prefix("run-3/").unwrap();
+        assert_eq!(
+            memory.bytes(&format!("/LOG00000/{name}")),
+            Some(bytes),
+            "{name}"
+        );
+    }
+    assert_eq!(checked(&get(&memory, "/days/2026-11-22")).len(), 10);
+    assert_eq!(checked(&get(&memory, "/days/unknown")).len(), 10);
+    assert_eq!(get(&memory, "/days/2026-11-23").status, 404);
+    assert_eq!(get(&memory, "/days/2026-13-23").status, 400);
+    assert_eq!(get(&memory, "/sessions/none").status, 404);
+    assert_eq!(get(&memory, "/sessions/a%20b").status, 400);
+    let saved = get(&memory, "/days/2026-11-22");
+    assert_eq!(
+        saved.field("Content-Disposition"),
+        Some("attachment; filename*=UTF-8''2026-11-22.tar")
+    );
+}
+
+#[test]
+fn lists_of_sessions_and_days() {
+    let memory = with_recordings();
+    let sessions = get(&memory, "/sessions");
+    let rows: Vec<&str> = sessions.text().lines().collect();
+    // Five without a name, one session, five without a name, one session.
+    assert_eq!(rows.len(), 12);
+    assert_eq!(
+        rows[5],
+        "{\"session\":\"run-3\",\"day\":\"unknown\",\"recordings\":5,\"size\":6055,\"samples\":50,\
+         \"gaps\":5,\"lost\":10,\"growing\":false,\"first\":\"/LOG00000/LOG00005 run-3.CSV\",\
+         \"url\":\"/sessions/run-3\"},"
+    );
+    assert!(rows[0].contains("\"url\":\"/LOG00000/LOG00000.CSV\""));
+    let days = get(&memory, "/days");
+    assert_eq!(days.text().lines().count(), 20);
+    assert!(
+        days.text()
+            .starts_with("[{\"day\":\"2026-11-22\",\"recordings\":1,")
+    );
+    assert_eq!(get(&Memory::default(), "/days").text(), "[]\n");
+}

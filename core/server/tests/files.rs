@@ -1,0 +1,236 @@
+//! Lists, files, ranges and entity tags.
+
+mod memory;
+
+use memory::Memory;
+use memory::client::{CONFIG, answers, get, raw, request};
+use memory::socket::End;
+
+fn numbers(bytes: usize) -> Vec<u8> {
+    (0..bytes).map(|at| (at * 7 / 3) as u8).collect()
+}
+
+#[test]
+fn a_file_arrives_whole() {
+    let memory = Memory::default();
+    let bytes = numbers(5000);
+    memory.file("/a.bin", &bytes);
+    let answer = get(&memory, "/a.bin");
+    assert_eq!((answer.status, answer.is_whole), (200, true));
+    assert_eq!(answer.body, bytes);
+    assert_eq!(answer.field("Content-Length"), Some("5000"));
+    assert_eq!(answer.field("Accept-Ranges"), Some("bytes"));
+    assert_eq!(
+        answer.field("Content-Type"),
+        Some("application/octet-stream")
+    );
+    assert_eq!(answer.field("Content-Security-Policy"), Some("sandbox"));
+    assert_eq!(answer.field("X-Content-Type-Options"), Some("nosniff"));
+    assert_eq!(
+        answer.field("Last-Modified"),
+        Some("Sun, 09 Sep 2001 01:46:40 GMT")
+    );
+    let head = request(&memory, "HEAD /a.bin", "");
+    assert_eq!(head.fields, answer.fields);
+    assert!(head.body.is_empty());
+}
+
+#[test]
+fn a_list_has_the_fields_of_the_stock_server_and_more() {
+    let memory = Memory::default();
+    memory.directory("/LOG00000");
+    memory.file("/a \"b\".csv", b"12345");
+    memory.growing("/c.csv", b"1", 7);
+    memory.file("/.hidden", b"1");
+    memory.file("/x.PART", b"1");
+    memory.file("/CARDIOGR.JNL", b"1");
+    let answer = get(&memory, "/list?dir=/");
+    assert_eq!(answer.status, 200);
+    assert_eq!(
+        answer.text(),
+        "[{\"type\":\"dir\",\"name\":\"LOG00000\"},\n\
+         {\"type\":\"file\",\"name\":\"a \\\"b\\\".csv\",\"size\":5,\"time\":1000000000},\n\
+         {\"type\":\"file\",\"name\":\"c.csv\",\"size\":1,\"time\":1000000000,\"growing\":true}]\n"
+    );
+    assert_eq!(get(&memory, "/list?dir=/LOG00000").text(), "[]\n");
+    assert_eq!(get(&memory, "/list?dir=/none").status, 404);
+    assert_eq!(get(&memory, "/list?dir=/c.csv").status, 409);
+    assert_eq!(get(&memory, "/list").status, 400);
+}
+
+#[test]
+fn two_requests_on_one_connection() {
+    let memory = Memory::default();
+    memory.file("/a.txt", b"first");
+    memory.file("/b.txt", b"second");
+    let requests = b"GET /a.txt HTTP/1.1\r\nHost: localhost\r\n\r\nGET /b.txt HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    let sent = raw(&memory, CONFIG, vec![requests.to_vec()], End::Close);
+    let answers = answers(&sent, &["GET", "GET"]);
+    assert_eq!(answers[0].body, b"first");
+    assert_eq!(answers[1].body, b"second");
+}
+
+#[test]
+fn ranges_and_tags() {
+    let memory = Memory::default();
+    memory.file("/a.bin", b"0123456789");
+    let tag = get(&memory, "/a.bin").field("ETag").unwrap().to_string();
+    let part = |fields: &str| {
+        let answer = request(&memory, "GET /a.bin", fields);
+        let range = answer.field("Content-Range").map(str::to_string);
+        (answer.status, range, answer.text().to_string())
+    };
+    let content = |text: &str| Some(text.to_string());
+    assert_eq!(
+        part("Range: bytes=2-4\r\n"),
+        (206, content("bytes 2-4/10"), "234".into())
+    );
+    assert_eq!(
+        part("Range: bytes=-3\r\n"),
+        (206, content("bytes 7-9/10"), "789".into())
+    );
+    assert_eq!(part("Range: bytes=10-\r\n").0, 416);
+    assert_eq!(part("Range: bytes=10-\r\n").1, content("bytes */10"));
+    let whole = (200, None, "0123456789".to_string());
+    assert_eq!(part("Range: bytes=0-1,3-4\r\n"), whole);
+    assert_eq!(part("Range: lines=0-1\r\n"), whole);
+    assert_eq!(part("Range: bytes=4-2\r\n"), whole);
+    assert_eq!(
+        part(&format!("Range: bytes=2-4\r\nIf-Range: {tag}\r\n")).0,
+        206
+    );
+    assert_eq!(part("Range: bytes=2-4\r\nIf-Range: \"other\"\r\n"), whole);
+    let date = "Range: bytes=2-4\r\nIf-Range: Sun, 09 Sep 2001 01:46:40 GMT\r\n";
+    assert_eq!(part(date), whole);
+    let unchanged = request(
+        &memory,
+        "GET /a.bin",
+        &format!("If-None-Match: \"x\", W/{tag}\r\n"),
+    );
+    assert_eq!(
+        (unchanged.status, unchanged.field("ETag")),
+        (304, Some(tag.as_str()))
+    );
+    memory.file("/a.bin", b"0123456789");
+    assert_eq!(part(&format!("If-None-Match: {tag}\r\n")), whole);
+    assert_eq!(
+        part(&format!("Range: bytes=2-4\r\nIf-Range: {tag}\r\n")),
+        whole
+    );
+    memory.file("/empty", b"");
+    assert_eq!(get(&memory, "/empty").body, b"");
+    assert_eq!(
+        request(&memory, "GET /empty", "Range: bytes=0-\r\n").status,
+        416
+    );
+}
+
+/// A download of a file that grows continues with the tag of its beginning, also when the file is finished.
+#[test]
+fn a_growing_file_continues() {
+    let memory = Memory::default();
+    memory.growing("/a.csv", b"12345", 0xAB);
+    let first = get(&memory, "/a.csv");
+    assert_eq!(first.field("ETag"), Some("\"000000ab-5\""));
+    memory.growing("/a.csv", b"12345678", 0xAB);
+    let fields = "Range: bytes=5-\r\nIf-Range: \"000000ab-5\"\r\n";
+    let next = request(&memory, "GET /a.csv", fields);
+    assert_eq!((next.status, next.text()), (206, "678"));
+    assert_eq!(next.field("ETag"), Some("\"000000ab-8\""));
+    for tag in ["\"000000ac-5\"", "\"000000ab-9\"", "\"ab\"", "000000ab-5"] {
+        let fields = format!("Range: bytes=5-\r\nIf-Range: {tag}\r\n");
+        assert_eq!(request(&memory, "GET /a.csv", &fields).status, 200, "{tag}");
+    }
+}
+
+#[test]
+fn a_file_is_followed_until_it_is_finished() {
+    let memory = Memory::default();
+    memory.growing("/a.csv", b"1,2\n", 1);
+    memory
+        .growth
+        .borrow_mut()
+        .extend([b"3,4\n".to_vec(), vec![], vec![b'x'; 3000]]);
+    let answer = {
+        let bytes = b"GET /a.csv?follow=1 HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n".to_vec();
+        let sent = raw(&memory, CONFIG, vec![bytes], End::Silence);
+        answers(&sent, &[]).remove(0)
+    };
+    assert!(answer.is_whole);
+    assert_eq!(
+        answer.body,
+        [b"1,2\n3,4\n".as_slice(), &[b'x'; 3000]].concat()
+    );
+    assert_eq!(get(&memory, "/a.csv?follow=1&offset=3005").body, b"xxx");
+    assert_eq!(get(&memory, "/a.csv?follow=1&offset=4000").status, 416);
+    // The client leaves: the server does not wait for the file.
+    memory.growing("/a.csv", b"1", 1);
+    memory.growth.borrow_mut().extend(vec![vec![b'y']; 1000]);
+    let bytes = b"GET /a.csv?follow=1 HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n".to_vec();
+    raw(&memory, CONFIG, vec![bytes], End::Close);
+    assert!(memory.growth.borrow().len() > 990);
+}
+
+#[test]
+fn a_failure_within_a_file_interrupts_the_answer() {
+    let memory = Memory::default();
+    memory.growing("/a.csv", b"12345", 1);
+    memory.growth.borrow_mut().extend([b"678".to_vec()]);
+    let missing = get(&memory, "/b.csv");
+    assert_eq!(
+        (missing.status, missing.text()),
+        (404, "nothing has this path\n")
+    );
+    memory.failure.set(Some(cardiograph_server::Error::NoCard));
+    let failed = get(&memory, "/a.csv");
+    assert_eq!(
+        (failed.status, failed.field("Retry-After")),
+        (503, Some("1"))
+    );
+}
+
+#[test]
+fn a_folder_has_a_page_without_scripts() {
+    let memory = Memory::default();
+    memory.directory("/d");
+    memory.file("/d/<b> & \"c\".csv", b"1");
+    memory.growing("/d/now.csv", b"1", 1);
+    let page = get(&memory, "/d/");
+    assert_eq!(page.field("Content-Type"), Some("text/html; charset=utf-8"));
+    let policy = page.field("Content-Security-Policy").unwrap();
+    assert!(policy.contains("default-src 'none'"));
+    let text = page.text();
+    assert!(text.contains("&lt;b&gt; &amp; &quot;c&quot;.csv"), "{text}");
+    assert!(text.contains("href=\"/d/%3Cb%3E%20%26%20%22c%22.csv?delete=1\""));
+    assert!(!text.contains("<b>") && !text.contains("<script"));
+    assert!(!text.contains("now.csv?delete"));
+    assert!(text.contains("action=\"/edit?dir=/d\""));
+    memory.file("/d/index.htm", b"<script>alert(1)</script>");
+    let own = get(&memory, "/d");
+    assert_eq!(own.text(), "<script>alert(1)</script>");
+    assert_eq!(own.field("Content-Security-Policy"), Some("sandbox"));
+    let saved = get(&memory, "/d/index.htm?download=1");
+    assert_eq!(
+        saved.field("Content-Type"),
+        Some("application/octet-stream")
+    );
+    assert_eq!(
+        saved.field("Content-Disposition"),
+        Some("attachment; filename*=UTF-8''index.htm")
+    );
+}
+
+#[test]
+fn many_and_long_names() {
+    let memory = Memory::default();
+    for number in 0..300 {
+        memory.file(&format!("/{number:03}{}", "\u{e9}&\"\\".repeat(30)), b"");
+    }
+    memory.file(&format!("/{}", "\u{1}\"".repeat(120)), b"");
+    let list = get(&memory, "/list?dir=/");
+    assert!(list.is_whole);
+    assert_eq!(list.text().matches("\"type\":\"file\"").count(), 301);
+    let page = get(&memory, "/");
+    assert!(page.is_whole);
+    assert_eq!(page.text().matches("download=1").count(), 301);
+}

@@ -1,0 +1,352 @@
+//! Hostile and unusual heads, over raw bytes.
+
+mod memory;
+
+use cardiograph_server::{Buffers, Config, NoInstrument, Server};
+use memory::Memory;
+use memory::client::{Answer, CONFIG, answers, raw, request};
+use memory::socket::{Clock, End, Socket};
+
+fn with_file() -> Memory {
+    let memory = Memory::default();
+    memory.file("/a.txt", b"contents");
+    memory
+}
+
+/// Sends bytes; returns all answers. The connection has to end.
+fn send_all(bytes: &[u8]) -> Vec<Answer> {
+    let sent = raw(&with_file(), CONFIG, vec![bytes.to_vec()], End::Close);
+    answers(&sent, &[])
+}
+
+#[test]
+fn lengths_that_are_not_plain_are_refused_and_the_connection_closes() {
+    for fields in [
+        "Content-Length: abc",
+        "Content-Length: -1",
+        "Content-Length: +1",
+        "Content-Length: ",
+        "Content-Length: 1 1",
+        "Content-Length: 1, 1",
+        "Content-Length: 0x10",
+        "Content-Length: 36893488147419103232",
+        "Content-Length: 1\r\nContent-Length: 1",
+        "Content-Length: 1\r\ncontent-length: 2",
+        "Content-Length: 4\r\nTransfer-Encoding: chunked",
+        "Transfer-Encoding: gzip, chunked",
+        "Transfer-Encoding: chunked, identity",
+        "Transfer-Encoding: \x0bchunked",
+        "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked",
+        "Transfer-Encoding: x",
+    ] {
+        let bytes = format!(
+            "POST /edit HTTP/1.1\r\nHost: 10.0.0.1\r\n{fields}\r\n\r\nGET /a.txt HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n"
+        );
+        let answers = send_all(bytes.as_bytes());
+        assert_eq!(answers.len(), 1, "{fields:?}");
+        assert_eq!(answers[0].status, 400, "{fields:?}");
+        assert_eq!(answers[0].field("Connection"), Some("close"));
+    }
+}
+
+#[test]
+fn no_byte_of_a_body_becomes_a_request() {
+    let hidden = "DELETE /a.txt HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n";
+    for line in ["GET /a.txt", "GET /none", "POST /none", "OPTIONS /"] {
+        let bytes = format!(
+            "{line} HTTP/1.1\r\nHost: 10.0.0.1\r\nContent-Length: {}\r\n\r\n{hidden}",
+            hidden.len()
+        );
+        let memory = with_file();
+        let sent = raw(&memory, CONFIG, vec![bytes.into()], End::Close);
+        assert_eq!(answers(&sent, &[]).len(), 1, "{line}");
+        assert!(memory.node("/a.txt").is_some(), "{line}");
+    }
+}
+
+#[test]
+fn heads_that_are_not_http_are_refused() {
+    for (bytes, status) in [
+        ("\x16\x03\x01\x02\x00\x01\x00\x01\u{fc}\x03\x03", 400),
+        ("GET /a.txt\r\n\r\n", 400),
+        ("GET /a.txt HTTP/2.0\r\n\r\n", 400),
+        ("GET /a.txt HTTP/1.1\r\nHost : 10.0.0.1\r\n\r\n", 400),
+        ("GET /a.txt HTTP/1.1\r\n folded: x\r\n\r\n", 400),
+        ("GET /a.txt HTTP/1.1\r\n\r\n", 400),
+        ("GET /a.txt HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400),
+        ("GET a.txt HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n", 400),
+        (
+            "GET http://10.0.0.2/ HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n",
+            400,
+        ),
+        ("BREW /a.txt HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n", 501),
+        ("PROPFIND / HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n", 501),
+        ("POST /a.txt HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n", 405),
+        ("GET /clock HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n", 405),
+    ] {
+        let answers = send_all(bytes.as_bytes());
+        assert_eq!(answers[0].status, status, "{bytes:?}");
+    }
+}
+
+#[test]
+fn large_heads_are_refused() {
+    let long = "x".repeat(3000);
+    for head in [
+        format!("GET /{long} HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n"),
+        format!("GET / HTTP/1.1\r\nHost: 10.0.0.1\r\nX: {long}\r\n\r\n"),
+        format!(
+            "GET / HTTP/1.1\r\nHost: 10.0.0.1\r\n{}\r\n",
+            "a: b\r\n".repeat(40)
+        ),
+    ] {
+        assert_eq!(send_all(head.as_bytes())[0].status, 431);
+    }
+    let path = "x".repeat(256);
+    let head = format!("GET /{path} HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n");
+    assert_eq!(send_all(head.as_bytes())[0].status, 400);
+}
+
+#[test]
+fn slow_heads_and_idle_connections_end() {
+    let memory = with_file();
+    let run = |segments: Vec<Vec<u8>>, gap_ms| {
+        let clock = Clock::default();
+        let mut socket = Socket::new(&clock, segments, End::Silence);
+        socket.gap_ms = gap_ms;
+        let sent = socket.sent.clone();
+        let server = Server::new(&memory, &NoInstrument, &clock, CONFIG);
+        clock.run(server.serve(&mut socket, &mut Buffers::new()));
+        (sent.take(), cardiograph_server::Timer::now_ms(&clock))
+    };
+    assert_eq!(run(vec![], 0), (vec![], 5_000));
+    let head = b"GET /a.txt HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n";
+    let drops: Vec<Vec<u8>> = head.iter().map(|byte| vec![*byte]).collect();
+    let (sent, now_ms) = run(drops.clone(), 500);
+    assert_eq!(answers(&sent, &[])[0].status, 408);
+    assert!((5_000..7_000).contains(&now_ms), "{now_ms}");
+    let (sent, now_ms) = run(drops, 50);
+    assert_eq!(answers(&sent, &[])[0].body, b"contents");
+    // The connection stays open for the next request.
+    assert!((11_500..12_500).contains(&now_ms), "{now_ms}");
+}
+
+#[test]
+fn slow_readers_end() {
+    let memory = with_file();
+    memory.piece_bytes.set(4096);
+    memory.file("/large.bin", &vec![7; 100_000]);
+    let run = |write_bytes_max, write_ms| {
+        let clock = Clock::default();
+        let head = b"GET /large.bin HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n".to_vec();
+        let mut socket = Socket::new(&clock, vec![head], End::Close);
+        (socket.write_bytes_max, socket.write_ms) = (write_bytes_max, write_ms);
+        let sent = socket.sent.clone();
+        let server = Server::new(&memory, &NoInstrument, &clock, CONFIG);
+        clock.run(server.serve(&mut socket, &mut Buffers::new()));
+        (sent.take().len(), cardiograph_server::Timer::now_ms(&clock))
+    };
+    assert!(run(2000, 1000).0 > 100_000);
+    let (bytes, now_ms) = run(500, 1000);
+    assert!(
+        bytes < 10_000 && (10_000..12_000).contains(&now_ms),
+        "{bytes} {now_ms}"
+    );
+    // A client that takes nothing at all.
+    let (bytes, now_ms) = run(500, 1_000_000);
+    assert!(
+        bytes == 0 && (10_000..12_000).contains(&now_ms),
+        "{bytes} {now_ms}"
+    );
+}
+
+#[test]
+fn foreign_names_of_the_server_are_refused() {
+    for host in [
+        "192.168.4.1",
+        "192.168.4.1:80",
+        "localhost:8080",
+        "LocalHost",
+        "[::1]",
+        "[fe80::1]:80",
+        "logger.local",
+        "Logger.Local:80",
+    ] {
+        let bytes = format!("GET /a.txt HTTP/1.1\r\nHost: {host}\r\n\r\n");
+        assert_eq!(send_all(bytes.as_bytes())[0].status, 200, "{host}");
+    }
+    for host in [
+        "evil.example",
+        "192.168.4.1.evil.example",
+        "logger.local.evil.example",
+        "localhost.",
+        "localhost@evil.example",
+        "",
+        "[::1",
+        "[evil]",
+        "192.168.4.1:80:80",
+        "192.168.4.1:evil",
+        "1234567",
+    ] {
+        let bytes = format!("GET /a.txt HTTP/1.1\r\nHost: {host}\r\n\r\n");
+        assert_eq!(send_all(bytes.as_bytes())[0].status, 421, "{host}");
+        let bytes = format!("GET http://{host}/a.txt HTTP/1.0\r\n\r\n");
+        assert!(
+            matches!(send_all(bytes.as_bytes())[0].status, 400 | 421),
+            "{host}"
+        );
+    }
+}
+
+#[test]
+fn pages_of_other_sites_are_refused() {
+    let memory = with_file();
+    for (line, fields, status) in [
+        (
+            "GET /a.txt",
+            "Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: no-cors\r\n",
+            403,
+        ),
+        (
+            "GET /a.txt",
+            "Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\n",
+            200,
+        ),
+        ("GET /a.txt", "Sec-Fetch-Site: same-origin\r\n", 200),
+        ("GET /a.txt", "Origin: http://evil.example\r\n", 403),
+        ("GET /live", "Origin: null\r\n", 403),
+        ("GET /a.txt", "Origin: http://192.168.4.1\r\n", 200),
+        ("POST /record?action=stop", "", 404),
+        (
+            "POST /record?action=stop",
+            "Origin: http://192.168.4.1\r\n",
+            404,
+        ),
+        (
+            "POST /record?action=stop",
+            "Origin: http://evil.example\r\n",
+            403,
+        ),
+        (
+            "POST /record?action=stop",
+            "Origin: http://192.168.4.1:81\r\n",
+            403,
+        ),
+        ("POST /record?action=stop", "Origin: null\r\n", 403),
+        (
+            "POST /record?action=stop",
+            "Sec-Fetch-Site: same-site\r\n",
+            403,
+        ),
+        (
+            "POST /record?action=stop",
+            "Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\n",
+            403,
+        ),
+        ("DELETE /a.txt", "Sec-Fetch-Site: cross-site\r\n", 403),
+        ("DELETE /a.txt", "Origin: https://evil.example\r\n", 403),
+        (
+            "OPTIONS /a.txt",
+            "Origin: http://evil.example\r\nAccess-Control-Request-Method: DELETE\r\n",
+            403,
+        ),
+    ] {
+        let answer = request(&memory, line, fields);
+        assert_eq!(answer.status, status, "{line} {fields:?}");
+        let has_cors = answer
+            .fields
+            .iter()
+            .any(|(name, _)| name.starts_with("Access-Control"));
+        assert!(!has_cors);
+    }
+    assert!(memory.node("/a.txt").is_some());
+}
+
+#[test]
+fn credentials_are_needed_everywhere() {
+    let memory = with_file();
+    let config = Config {
+        basic_auth: Some("dXNlcjpwYXNz"),
+        ..CONFIG
+    };
+    for (fields, status) in [
+        ("", 401),
+        ("Authorization: Basic dXNlcjpwYXNz\r\n", 200),
+        ("Authorization: basic dXNlcjpwYXNz\r\n", 200),
+        ("Authorization: Basic dXNlcjpwYXNy\r\n", 401),
+        ("Authorization: Basic dXNlcjpwYXN\r\n", 401),
+        ("Authorization: Basic \r\n", 401),
+        ("Authorization: Bearer dXNlcjpwYXNz\r\n", 401),
+    ] {
+        let bytes = format!("GET /a.txt HTTP/1.1\r\nHost: 10.0.0.1\r\n{fields}\r\n");
+        let sent = raw(&memory, config, vec![bytes.into()], End::Close);
+        let answer = &answers(&sent, &[])[0];
+        assert_eq!(answer.status, status, "{fields:?}");
+        assert_eq!(answer.field("WWW-Authenticate").is_some(), status == 401);
+    }
+}
+
+#[test]
+fn paths_cannot_leave_the_storage() {
+    let memory = with_file();
+    for path in [
+        "/../a.txt",
+        "/d/../../a.txt",
+        "/%2e%2e/a.txt",
+        "/..%2fa.txt",
+        "/%252e%252e/a.txt",
+        "/a.txt%2500",
+        "/a.txt%00",
+        "/a.txt%0a",
+        "/..\\a.txt",
+        "/..%5ca.txt",
+        "//a.txt",
+        "/./a.txt",
+        "/a.txt.",
+        "/a.txt%20",
+        "/a.txt%2e",
+        "/a%",
+        "/a%4",
+        "/a%zz",
+        "/%ff%fe",
+        "/%25",
+    ] {
+        assert_eq!(
+            request(&memory, &format!("GET {path}"), "").status,
+            400,
+            "{path}"
+        );
+        let list = format!("GET /list?dir={path}");
+        assert_eq!(request(&memory, &list, "").status, 400, "{path}");
+    }
+    for path in [
+        "/.ssh/id",
+        "/d/.hidden",
+        "/CARDIOGR.JNL",
+        "/LOG00000/cardiogr.idx",
+        "/%43ardiogr.R00",
+        "/LOG00001.CSV.part",
+        "/x.PART",
+        "/%2Ex",
+    ] {
+        assert_eq!(
+            request(&memory, &format!("GET {path}"), "").status,
+            403,
+            "{path}"
+        );
+    }
+}
+
+#[test]
+fn old_clients_get_answers_without_chunks() {
+    let memory = with_file();
+    let bytes = b"GET /list?dir=/ HTTP/1.0\r\n\r\n".to_vec();
+    let sent = raw(&memory, CONFIG, vec![bytes], End::Silence);
+    let answer = &answers(&sent, &[])[0];
+    assert_eq!(answer.field("Transfer-Encoding"), None);
+    assert_eq!(answer.field("Connection"), Some("close"));
+    assert!(answer.text().starts_with("[{"));
+    let bytes = b"GET /a.txt HTTP/1.0\r\nConnection: keep-alive\r\n\r\n".to_vec();
+    let sent = raw(&memory, CONFIG, vec![bytes.clone(), bytes], End::Close);
+    assert_eq!(answers(&sent, &[]).len(), 2);
+}

@@ -1,0 +1,165 @@
+//! A connection in memory, and virtual time.
+
+use cardiograph_server::Timer;
+use embedded_io_async::{ErrorKind, ErrorType, Read, Write};
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+/// Virtual time: it advances to the next deadline when nothing else can happen.
+#[derive(Default)]
+pub struct Clock {
+    now_ms: Cell<u64>,
+    next_ms: Cell<Option<u64>>,
+}
+
+impl Timer for Clock {
+    fn now_ms(&self) -> u64 {
+        self.now_ms.get()
+    }
+
+    async fn sleep_ms(&self, ms: u32) {
+        let deadline_ms = self.now_ms.get() + u64::from(ms);
+        poll_fn(|_| {
+            if self.now_ms.get() >= deadline_ms {
+                return Poll::Ready(());
+            }
+            let next_ms = self
+                .next_ms
+                .get()
+                .map_or(deadline_ms, |next| next.min(deadline_ms));
+            self.next_ms.set(Some(next_ms));
+            Poll::Pending
+        })
+        .await;
+    }
+}
+
+impl Clock {
+    /// Runs a future to its end.
+    pub fn run<F: Future>(&self, future: F) -> F::Output {
+        let mut future = pin!(future);
+        let mut context = Context::from_waker(Waker::noop());
+        loop {
+            self.next_ms.set(None);
+            if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
+                return output;
+            }
+            match self.next_ms.get() {
+                Some(next_ms) => self.now_ms.set(next_ms.max(self.now_ms.get())),
+                None => panic!("nothing will wake the future"),
+            }
+        }
+    }
+}
+
+/// Behaviour of the client after its last byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// It closes its side.
+    Close,
+    /// It sends nothing more.
+    Silence,
+}
+
+/// The server's end of a connection.
+pub struct Socket<'a> {
+    clock: &'a Clock,
+    segments: VecDeque<Vec<u8>>,
+    end: End,
+    /// Time between two segments.
+    pub gap_ms: u64,
+    next_ms: u64,
+    /// Bytes that one write takes.
+    pub write_bytes_max: usize,
+    /// The client takes bytes at this rate; 0 is at once.
+    pub write_ms: u64,
+    /// Bytes after which the client disappears.
+    pub sent_bytes_max: usize,
+    pub sent: Rc<RefCell<Vec<u8>>>,
+}
+
+impl<'a> Socket<'a> {
+    pub fn new(clock: &'a Clock, segments: impl IntoIterator<Item = Vec<u8>>, end: End) -> Self {
+        Socket {
+            clock,
+            segments: segments.into_iter().collect(),
+            end,
+            gap_ms: 0,
+            next_ms: 0,
+            write_bytes_max: usize::MAX,
+            write_ms: 0,
+            sent_bytes_max: usize::MAX,
+            sent: Rc::default(),
+        }
+    }
+}
+
+#[derive(Debug)]
+pub struct Gone;
+
+impl std::fmt::Display for Gone {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        f.write_str("the connection is gone")
+    }
+}
+
+impl std::error::Error for Gone {}
+
+impl embedded_io_async::Error for Gone {
+    fn kind(&self) -> ErrorKind {
+        ErrorKind::ConnectionReset
+    }
+}
+
+impl ErrorType for Socket<'_> {
+    type Error = Gone;
+}
+
+impl Read for Socket<'_> {
+    async fn read(&mut self, bytes: &mut [u8]) -> Result<usize, Gone> {
+        if bytes.is_empty() {
+            return Ok(0);
+        }
+        let left_ms = self.next_ms.saturating_sub(self.clock.now_ms());
+        if left_ms > 0 {
+            self.clock.sleep_ms(left_ms as u32).await;
+        }
+        let Some(segment) = self.segments.front_mut() else {
+            return match self.end {
+                End::Close => Ok(0),
+                End::Silence => std::future::pending().await,
+            };
+        };
+        let count = segment.len().min(bytes.len());
+        bytes[..count].copy_from_slice(&segment[..count]);
+        segment.drain(..count);
+        if segment.is_empty() {
+            self.segments.pop_front();
+            self.next_ms = self.clock.now_ms() + self.gap_ms;
+        }
+        Ok(count)
+    }
+}
+
+impl Write for Socket<'_> {
+    async fn write(&mut self, bytes: &[u8]) -> Result<usize, Gone> {
+        if self.write_ms > 0 {
+            self.clock.sleep_ms(self.write_ms as u32).await;
+        }
+        let mut sent = self.sent.borrow_mut();
+        let count = bytes.len().min(self.write_bytes_max);
+        if sent.len() + count > self.sent_bytes_max {
+            return Err(Gone);
+        }
+        sent.extend(&bytes[..count]);
+        Ok(count)
+    }
+
+    async fn flush(&mut self) -> Result<(), Gone> {
+        Ok(())
+    }
+}

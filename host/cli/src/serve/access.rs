@@ -1,0 +1,127 @@
+//! Address, permissions and credentials of the server.
+
+use crate::failure::Failure;
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use cardiograph_serve::{Listener, Settings};
+use cardiograph_server::{Instrument, Storage};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+/// Port if the address has none.
+const PORT: u16 = 8080;
+
+/// A bound socket, and the permissions of its clients.
+pub struct Access {
+    listener: Listener,
+    address: SocketAddr,
+    host_name: String,
+    settings: Settings,
+}
+
+impl Access {
+    /// Binds the address. Clients on other computers may change files only with `may_write` or `auth`, which is
+    /// `USER:PASSWORD`.
+    pub fn new(listen: &str, may_write: bool, auth: Option<&str>) -> Result<Access, Failure> {
+        let address = parse(listen)?;
+        if auth.is_some_and(|auth| auth.starts_with(':') || !auth.contains(':')) {
+            return Err(Failure::new(
+                "--auth: expected a user name, a colon and a password, such as ada:secret",
+            ));
+        }
+        let listener = Listener::bind(address).map_err(|error| {
+            Failure::new(format!(
+                "{listen}: {error}; use an address of this computer and a free port"
+            ))
+        })?;
+        let address = listener.address().map_err(Failure::new)?;
+        let host_name = host_name();
+        let settings = Settings {
+            is_read_only: !address.ip().is_loopback() && !may_write && auth.is_none(),
+            basic_auth: auth.map(|auth| BASE64_STANDARD.encode(auth)),
+            names: vec![host_name.clone(), format!("{host_name}.local")],
+        };
+        Ok(Access {
+            listener,
+            address,
+            host_name,
+            settings,
+        })
+    }
+
+    /// Returns the address for browsers, and the permission of other computers.
+    pub fn urls(&self) -> String {
+        let port = self.address.port();
+        let url = match self.address.ip().is_unspecified() {
+            true => format!("http://{}:{port}/", self.host_name),
+            false => format!("http://{}/", self.address),
+        };
+        match self.settings.is_read_only {
+            true => format!("{url} (read-only; --write or --auth allows changes)"),
+            false => url,
+        }
+    }
+
+    /// Serves until `is_stopped` returns true.
+    pub fn serve<S: Storage, I: Instrument>(
+        self,
+        storage: &S,
+        instrument: &I,
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Result<(), Failure> {
+        let served = self
+            .listener
+            .serve(storage, instrument, &self.settings, is_stopped);
+        served.map_err(|error| Failure::new(format!("{}: {error}", self.address)))
+    }
+}
+
+/// Parses an address with or without a port, or a port of this computer only.
+fn parse(listen: &str) -> Result<SocketAddr, Failure> {
+    let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    let name = listen.replace("localhost", "127.0.0.1");
+    if let Ok(address) = name.parse::<SocketAddr>() {
+        return Ok(address);
+    }
+    if let Ok(ip) = name.parse::<IpAddr>() {
+        return Ok(SocketAddr::new(ip, PORT));
+    }
+    match name.trim_start_matches(':').parse::<u16>() {
+        Ok(port) => Ok(SocketAddr::new(loopback, port)),
+        Err(_) => Err(Failure::new(format!(
+            "{listen}: expected an IP address and a port, such as 127.0.0.1:8080 or 0.0.0.0:8080"
+        ))),
+    }
+}
+
+/// Returns the name of this computer in lower case, without a domain.
+fn host_name() -> String {
+    let name = rustix::system::uname()
+        .nodename()
+        .to_string_lossy()
+        .to_lowercase();
+    name.split('.').next().unwrap_or_default().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_have_defaults() {
+        let parsed = |text| parse(text).ok().map(|address| address.to_string());
+        for (text, address) in [
+            ("127.0.0.1:80", "127.0.0.1:80"),
+            ("localhost:80", "127.0.0.1:80"),
+            ("0.0.0.0", "0.0.0.0:8080"),
+            ("[::1]:81", "[::1]:81"),
+            ("::", "[::]:8080"),
+            ("9000", "127.0.0.1:9000"),
+            (":9000", "127.0.0.1:9000"),
+        ] {
+            assert_eq!(parsed(text).as_deref(), Some(address), "{text}");
+        }
+        for text in ["", "example", "127.0.0.1:70000", "1.2.3"] {
+            assert_eq!(parsed(text), None, "{text}");
+        }
+    }
+}

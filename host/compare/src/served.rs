@@ -1,0 +1,236 @@
+//! The file server beside the recorder on a simulated device, and a client that downloads over a simulated network.
+
+use cardiograph_recorder::{Config as RecorderConfig, ReadDesk, ReadTally, StreamSummary};
+use cardiograph_server::{Buffers, CardStorage, Config, NoInstrument, Server, Timer};
+use cardiograph_sim_card::{Card, Seed};
+use cardiograph_sim_device::{Device, Outcome, StreamSetup};
+use cardiograph_sim_net::{Config as NetConfig, Socket, connect_hosts};
+use cardiograph_sim_world::{Handle, Link};
+use embedded_io_async::{Read, Write};
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+/// A device that records and serves.
+pub struct ServedSetup<'a, const N: usize> {
+    /// The card, formatted.
+    pub card: Card,
+    /// Clock of the SPI bus in Hz.
+    pub clock_hz: u32,
+    /// Settings of the recorder.
+    pub config: RecorderConfig,
+    /// Streams to record.
+    pub streams: [StreamSetup<'a>; N],
+    /// Number of buffers of 8 KiB for reads.
+    pub read_buffers: usize,
+    /// The network between server and client.
+    pub link: Link,
+    /// Socket buffers of both ends, and the addresses.
+    pub network: NetConfig,
+    /// Path that the client downloads again and again; without one there is no client.
+    pub path: Option<String>,
+    /// Seed of the device.
+    pub seed: Seed,
+}
+
+/// Downloads of a client.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Downloaded {
+    /// Bytes of bodies received.
+    pub bytes: u64,
+    /// Completed downloads.
+    pub count: u32,
+    /// Time from the first request to the end of the last download, in ns.
+    pub ns: u64,
+    /// Longest time from a request to the first byte of its answer, in ns.
+    pub first_byte_ns_max: u64,
+    /// Failed downloads, each with the reason.
+    pub failures: Vec<String>,
+}
+
+impl Downloaded {
+    /// Returns the throughput in bytes per second.
+    pub fn bytes_per_s(&self) -> f64 {
+        self.bytes as f64 * 1e9 / self.ns.max(1) as f64
+    }
+}
+
+/// Result of a run.
+pub struct Served<const N: usize> {
+    /// Statistics of the streams.
+    pub streams: [StreamSummary; N],
+    /// Samples pushed by each stream.
+    pub pushed: [u64; N],
+    /// What the client received.
+    pub downloaded: Downloaded,
+    /// Cost of the reads on the card.
+    pub reads: ReadTally,
+    /// Time of the recording, in ns.
+    pub ns: u64,
+    /// The card afterwards.
+    pub card: Box<Card>,
+}
+
+struct WorldTimer(Handle);
+
+impl Timer for WorldTimer {
+    fn now_ms(&self) -> u64 {
+        self.0.now_ns() / 1_000_000
+    }
+
+    async fn sleep_ms(&self, ms: u32) {
+        self.0.sleep_ns(u64::from(ms) * 1_000_000).await;
+    }
+}
+
+/// Records all streams to their ends, while a client downloads without pause.
+///
+/// # Errors
+/// A sentence, if the network or the recorder could not start, or the recorder did not end.
+pub fn serve_while_recording<const N: usize>(
+    setup: ServedSetup<'_, N>,
+) -> Result<Served<N>, String> {
+    let mut device = Device::new(setup.card, 1, setup.clock_hz, setup.seed);
+    device.config = setup.config;
+    device.read_buffers = setup.read_buffers;
+    let downloaded = Rc::new(RefCell::new(Downloaded::default()));
+    let reads = Rc::new(Cell::new(ReadTally::default()));
+    let (link, network, path) = (setup.link, setup.network, setup.path);
+    let (seen, tally) = (downloaded.clone(), reads.clone());
+    let logged = device.log(
+        setup.streams,
+        |_, _| (),
+        move |control, desk, world| {
+            let path = path?;
+            Some(Box::pin(async move {
+                while !control.is_ready() {
+                    world.sleep_ns(1_000_000).await;
+                }
+                let Ok((client, server)) = connect_hosts(&world, "network", link, network) else {
+                    seen.borrow_mut()
+                        .failures
+                        .push("the link is invalid".into());
+                    return;
+                };
+                let Ok(mut listener) = server.listen(80, 2) else {
+                    return;
+                };
+                let storage = CardStorage::new(desk);
+                let timer = WorldTimer(world.clone());
+                let config = Config {
+                    names: &[],
+                    is_read_only: true,
+                    basic_auth: None,
+                    secret: 0,
+                    event_streams_max: 1,
+                };
+                let server_task = async {
+                    let server = Server::new(&storage, &NoInstrument, &timer, config);
+                    let mut buffers = Buffers::new();
+                    loop {
+                        let mut socket = listener.accept().await;
+                        server.serve(&mut socket, &mut buffers).await;
+                        tally.set(desk.tally());
+                    }
+                };
+                let client_task = async {
+                    loop {
+                        let Ok(mut socket) = client.connect(server.endpoint(80)).await else {
+                            seen.borrow_mut().failures.push("cannot connect".into());
+                            world.sleep_ns(100_000_000).await;
+                            continue;
+                        };
+                        let error = download(&mut socket, &path, &world, &seen, desk, &tally).await;
+                        if let Err(error) = error {
+                            seen.borrow_mut().failures.push(error);
+                            world.sleep_ns(100_000_000).await;
+                        }
+                    }
+                };
+                both(server_task, client_task).await;
+            }))
+        },
+    );
+    let Outcome::Done(streams) = logged.outcome else {
+        return Err(format!("{:?}", logged.outcome));
+    };
+    Ok(Served {
+        streams,
+        pushed: logged.pushed,
+        downloaded: downloaded.take(),
+        reads: reads.get(),
+        ns: logged.ended_ns - logged.started_ns.unwrap_or(0),
+        card: Box::new(device.into_card()),
+    })
+}
+
+/// Polls two tasks that do not end.
+async fn both(one: impl Future<Output = ()>, other: impl Future<Output = ()>) {
+    let (mut one, mut other) = (std::pin::pin!(one), std::pin::pin!(other));
+    std::future::poll_fn(|context| {
+        let first = one.as_mut().poll(context);
+        match other.as_mut().poll(context) {
+            std::task::Poll::Pending => first,
+            ready => ready,
+        }
+    })
+    .await;
+}
+
+/// Downloads a path again and again over one connection, until the connection ends.
+async fn download(
+    socket: &mut Socket,
+    path: &str,
+    world: &Handle,
+    seen: &RefCell<Downloaded>,
+    desk: &ReadDesk<'_>,
+    tally: &Cell<ReadTally>,
+) -> Result<(), String> {
+    let begun_ns = world.now_ns();
+    let before_ns = seen.borrow().ns;
+    let mut buffer = vec![0; 65_536];
+    loop {
+        let asked_ns = world.now_ns();
+        let request = format!("GET {path} HTTP/1.1\r\nHost: 10.0.0.2\r\n\r\n");
+        let sent = socket.write_all(request.as_bytes()).await;
+        sent.map_err(|error| format!("request: {error:?}"))?;
+        let mut head = Vec::new();
+        let end = loop {
+            let bytes = socket.read(&mut buffer).await;
+            let bytes = bytes.map_err(|error| format!("head: {error:?}"))?;
+            if bytes == 0 {
+                return Err("the server closed the connection".into());
+            }
+            head.extend_from_slice(&buffer[..bytes]);
+            if let Some(at) = head.windows(4).position(|four| four == b"\r\n\r\n") {
+                break at + 4;
+            }
+        };
+        let first_ns = world.now_ns() - asked_ns;
+        let text = String::from_utf8_lossy(&head[..end]).to_lowercase();
+        if !text.starts_with("http/1.1 200") {
+            return Err(text.lines().next().unwrap_or_default().into());
+        }
+        let length = text.split("content-length: ").nth(1);
+        let length = length.and_then(|rest| rest.split("\r\n").next()?.parse::<u64>().ok());
+        let mut left = length.ok_or("no length")? - (head.len() - end) as u64;
+        {
+            let mut seen = seen.borrow_mut();
+            seen.bytes += (head.len() - end) as u64;
+            seen.first_byte_ns_max = seen.first_byte_ns_max.max(first_ns);
+        }
+        while left > 0 {
+            let wanted = buffer.len().min(left as usize);
+            let bytes = socket.read(&mut buffer[..wanted]).await;
+            let bytes = bytes.map_err(|error| format!("body: {error:?}"))?;
+            if bytes == 0 {
+                return Err("the server closed the connection within a body".into());
+            }
+            left -= bytes as u64;
+            let mut seen = seen.borrow_mut();
+            seen.bytes += bytes as u64;
+            seen.ns = before_ns + world.now_ns() - begun_ns;
+            tally.set(desk.tally());
+        }
+        seen.borrow_mut().count += 1;
+    }
+}

@@ -1,0 +1,305 @@
+//! Files that a recorder is writing, for readers in other threads.
+
+use super::first_block::ends_with_mark;
+use cardiograph_card::{BLOCK_BYTES, Block};
+use cardiograph_recorder::{FileId, STREAMS_MAX};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// The unfinished, named files of a running recorder. The recorder updates it at each checkpoint.
+#[derive(Clone, Debug, Default)]
+pub struct LiveFiles {
+    files: Arc<Mutex<Vec<Arc<LiveFile>>>>,
+}
+
+/// An unfinished file.
+#[derive(Debug)]
+pub struct LiveFile {
+    /// Prefix, extension and number.
+    pub id: FileId,
+    /// Name of the session; empty if there is none.
+    pub session: String,
+    /// Path below the directory that the file gets when it is finished.
+    pub path: String,
+    /// Device and inode.
+    pub inode: (u64, u64),
+    /// Number of the recording that its marks contain.
+    pub epoch: u32,
+    durable_bytes: AtomicU64,
+    is_unfinished: AtomicBool,
+    /// Index of the first sample of each stream, or [`UNKNOWN`].
+    firsts: [AtomicU64; STREAMS_MAX],
+}
+
+/// No sample of the stream is in the file yet.
+const UNKNOWN: u64 = u64::MAX;
+/// Finished files that stay in the list.
+const FINISHED_MAX: usize = 4096;
+
+impl LiveFile {
+    pub(super) fn new(
+        (id, session): (FileId, &str),
+        path: String,
+        (inode, epoch): ((u64, u64), u32),
+        data: &DataLength,
+    ) -> LiveFile {
+        LiveFile {
+            id,
+            session: session.to_string(),
+            path,
+            inode,
+            epoch,
+            durable_bytes: AtomicU64::new(data.durable),
+            is_unfinished: AtomicBool::new(true),
+            firsts: data.firsts.map(AtomicU64::new),
+        }
+    }
+
+    /// Returns true while the recorder writes the file.
+    pub fn is_unfinished(&self) -> bool {
+        self.is_unfinished.load(Ordering::Relaxed)
+    }
+
+    /// Returns the index of the first sample of a stream in the file, if it is known.
+    pub fn first(&self, stream: u8) -> Option<u64> {
+        let first = self.firsts.get(usize::from(stream))?;
+        Some(first.load(Ordering::Relaxed)).filter(|first| *first != UNKNOWN)
+    }
+
+    /// Returns the durable length in bytes, without the mark that follows the data.
+    pub fn durable_bytes(&self) -> u64 {
+        self.durable_bytes.load(Ordering::Relaxed)
+    }
+}
+
+impl LiveFiles {
+    /// Returns the unfinished file that gets this path, relative to the directory, when it is finished.
+    pub fn at(&self, path: &str) -> Option<Arc<LiveFile>> {
+        self.find(|file| file.path == path)
+    }
+
+    /// Returns true if an unfinished file is in this directory, or below it.
+    pub fn is_any_below(&self, directory: &str) -> bool {
+        let is_below = |file: &LiveFile| {
+            let rest = file.path.strip_prefix(directory);
+            directory.is_empty() || rest.is_some_and(|rest| rest.starts_with('/'))
+        };
+        self.find(is_below).is_some()
+    }
+
+    /// Returns the latest file in which the sample with this index is, or could be.
+    pub fn with_sample(&self, prefix: [u8; 3], stream: u8, index: u64) -> Option<Arc<LiveFile>> {
+        let files = self.lock();
+        let mut latest_first = files.iter().rev();
+        let found = latest_first.find(|file| {
+            let begins = file.first(stream).is_some_and(|first| first <= index);
+            file.id.prefix == prefix && file.durable_bytes() > 0 && begins
+        });
+        found.cloned()
+    }
+
+    /// Adds a file.
+    pub(super) fn publish(&self, file: LiveFile) -> Published {
+        let file = Arc::new(file);
+        let mut files = self.lock();
+        let is_finished = |file: &Arc<LiveFile>| !file.is_unfinished();
+        if files.len() >= FINISHED_MAX
+            && let Some(at) = files.iter().position(is_finished)
+        {
+            files.remove(at);
+        }
+        files.push(Arc::clone(&file));
+        Published(file)
+    }
+
+    fn find(&self, is_wanted: impl Fn(&LiveFile) -> bool) -> Option<Arc<LiveFile>> {
+        let files = self.lock();
+        let mut unfinished = files.iter().filter(|file| file.is_unfinished());
+        unfinished.find(|file| is_wanted(file)).cloned()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Arc<LiveFile>>> {
+        self.files.lock().unwrap_or_else(|held| held.into_inner())
+    }
+}
+
+/// An unfinished file in the list; finished or given up when this is dropped.
+pub(super) struct Published(Arc<LiveFile>);
+
+impl Published {
+    pub(super) fn update(&self, data: &DataLength) {
+        self.set_durable_bytes(data.durable);
+        for (shared, first) in self.0.firsts.iter().zip(data.firsts) {
+            shared.store(first, Ordering::Relaxed);
+        }
+    }
+
+    pub(super) fn set_durable_bytes(&self, bytes: u64) {
+        self.0.durable_bytes.store(bytes, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Published {
+    fn drop(&mut self) {
+        self.0.is_unfinished.store(false, Ordering::Relaxed);
+    }
+}
+
+/// Length of a file's data and its first samples, derived from the blocks as they are written.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct DataLength {
+    /// End of the last line of data.
+    line_end: u64,
+    /// End of the data before the last mark.
+    marked: u64,
+    /// The same as of the last time that the file was made durable.
+    durable: u64,
+    /// Index of the first sample of each stream, or [`UNKNOWN`]. A file of text has the same for all.
+    firsts: [u64; STREAMS_MAX],
+}
+
+impl Default for DataLength {
+    fn default() -> Self {
+        DataLength {
+            line_end: 0,
+            marked: 0,
+            durable: 0,
+            firsts: [UNKNOWN; STREAMS_MAX],
+        }
+    }
+}
+
+impl DataLength {
+    /// Adds the block with this index.
+    pub(super) fn add(&mut self, index: u32, block: &Block, is_binary: bool) {
+        let start = u64::from(index) * BLOCK_BYTES as u64;
+        match is_binary {
+            true => {
+                self.marked = start + BLOCK_BYTES as u64;
+                self.add_header(block);
+            }
+            false => self.add_text(index, start, block),
+        }
+    }
+
+    /// Adds a block of text. A mark at its end does not count as data unless more data follows.
+    fn add_text(&mut self, index: u32, start: u64, block: &Block) {
+        let at = |block: &Block| block.iter().rposition(|byte| *byte == b'@');
+        let mark_at = ends_with_mark(block).then(|| at(block)).flatten();
+        let data = &block[..mark_at.unwrap_or(BLOCK_BYTES)];
+        if let Some(line_end) = data.iter().rposition(|byte| *byte == b'\n') {
+            self.line_end = start + line_end as u64 + 1;
+        }
+        if mark_at.is_some() {
+            self.marked = self.line_end;
+        }
+        // The line about the file is in block 0, or at the beginning of block 1.
+        if index < 2
+            && self.firsts[0] == UNKNOWN
+            && let Some(first) = number_after(data, b"#file number=", b" first=")
+        {
+            self.firsts = [first; STREAMS_MAX];
+        }
+    }
+
+    /// Reads the first sample from the header of a stream, which names it within its first block.
+    fn add_header(&mut self, block: &Block) {
+        let (kind, stream) = (block[BLOCK_KIND_AT], usize::from(block[BLOCK_KIND_AT + 1]));
+        if kind == HEADER_KIND
+            && let Some(unknown) = self.firsts.get_mut(stream)
+            && *unknown == UNKNOWN
+            && let Some(first) = number_after(&block[PAYLOAD_AT..], b"cardiograph ", b"\nfirst ")
+        {
+            *unknown = first;
+        }
+    }
+
+    /// Notes that everything written so far is durable.
+    pub(super) fn commit(&mut self) {
+        self.durable = self.marked;
+    }
+}
+
+/// Offset of the kind of a binary block; its stream follows.
+const BLOCK_KIND_AT: usize = 12;
+/// Kind of a block that contains a header.
+const HEADER_KIND: u8 = 0;
+/// Offset of the payload of a binary block.
+const PAYLOAD_AT: usize = 36;
+
+/// Returns the decimal number after `key`, which comes after `start`.
+fn number_after(text: &[u8], start: &[u8], key: &[u8]) -> Option<u64> {
+    let after = |text: &[u8], key: &[u8]| {
+        let at = text.windows(key.len()).position(|window| window == key)?;
+        Some(at + key.len())
+    };
+    let text = &text[after(text, start)?..];
+    let digits = &text[after(text, key)?..];
+    let count = digits
+        .iter()
+        .take_while(|byte| byte.is_ascii_digit())
+        .count();
+    str::from_utf8(&digits[..count]).ok()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block(start: u32, text: &str, has_mark: bool) -> Block {
+        let mut block = [b' '; BLOCK_BYTES];
+        block[..text.len()].copy_from_slice(text.as_bytes());
+        if has_mark {
+            let fields = "5F3A9C01 000001C0 00000180 00002F1A 00000001 00000025 0001D4C0 9C01B2D4";
+            let end = format!("#{:pad$}@{fields}\r\n", "", pad = start as usize);
+            block[BLOCK_BYTES - end.len()..].copy_from_slice(end.as_bytes());
+        }
+        block
+    }
+
+    #[test]
+    fn a_mark_at_the_end_is_not_data() {
+        let mut data = DataLength::default();
+        let about = "#file number=12 first=1200 at_us=5\r\nline\r\n";
+        data.add(0, &block(4, about, true), false);
+        assert_eq!(data.durable, 0);
+        data.commit();
+        assert_eq!(data.durable, about.len() as u64);
+        assert_eq!(data.firsts[0], 1200);
+        // A block without a mark is not accepted by a recovery, and counts only with a later mark.
+        data.add(1, &block(0, "two\r\nthree", false), false);
+        data.commit();
+        assert_eq!(data.durable, about.len() as u64);
+        data.add(2, &block(4, "end\r\n", true), false);
+        data.commit();
+        assert_eq!(data.durable, 2 * 512 + 5);
+    }
+
+    #[test]
+    fn padding_that_begins_in_the_block_before_the_mark_is_not_data() {
+        let mut data = DataLength::default();
+        data.add(0, &block(0, "one\r\ntwo\r\n#", false), false);
+        data.add(1, &block(400, "", true), false);
+        data.commit();
+        assert_eq!(data.durable, 10);
+    }
+
+    #[test]
+    fn headers_of_streams_name_their_first_samples() {
+        let mut data = DataLength::default();
+        let header = |stream: u8, first: u64| {
+            let text = format!("cardiograph recording 2\nprefix LOG\nfirst {first}\nat_us 7\n");
+            let mut block = [0; BLOCK_BYTES];
+            block[BLOCK_KIND_AT + 1] = stream;
+            block[PAYLOAD_AT..PAYLOAD_AT + text.len()].copy_from_slice(text.as_bytes());
+            block
+        };
+        data.add(0, &header(1, 7), true);
+        data.add(1, &header(0, 9), true);
+        // A repeated header does not change anything.
+        data.add(2, &header(1, 7), true);
+        assert_eq!(data.firsts, [9, 7, UNKNOWN, UNKNOWN]);
+        data.commit();
+        assert_eq!(data.durable, 3 * 512);
+    }
+}

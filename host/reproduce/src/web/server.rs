@@ -1,0 +1,129 @@
+//! The stock SDWebServer, as far as a download takes time: it blocks, and serves one client at a time.
+
+use super::shared_card::SharedCard;
+use super::{FILE_BYTES, FILE_NAME, WebServer};
+use cardiograph_sim_net::{Error, Listener, Socket};
+use cardiograph_sim_world::Handle;
+use cardiograph_store::{FatCard, FatFile, StoreError};
+use cardiograph_workload::Store;
+use embedded_io_async::{Read, Write};
+use std::cell::Cell;
+use std::rc::Rc;
+
+/// Processor time to send a piece, in µs: the wait for room in the socket (`select`), and the call of the
+/// network stack, which runs in a task of its own. Fitted to the smallest piece of the sweep.
+const SEND_US: u64 = 520;
+/// Processor time per byte, in ns: the Arduino core reads a file that it sends byte by byte, through the C
+/// library and its lock, and copies each byte twice. Fitted to table 4.2, server in the main loop; 160 cycles
+/// at 240 MHz.
+const BYTE_NS: u64 = 665;
+
+const HEAD_BYTES_MAX: usize = 1024;
+
+/// The server's task.
+pub(super) struct Server {
+    pub(super) handle: Handle,
+    pub(super) card: Rc<SharedCard<FatCard>>,
+    pub(super) settings: WebServer,
+    /// Buffer of the C library for each file.
+    pub(super) buffer_bytes: u64,
+}
+
+impl Server {
+    /// Looks for a client in each turn and serves it, until `is_done`.
+    ///
+    /// # Errors
+    /// A sentence, if the card or a connection fails.
+    pub(super) async fn run(
+        &self,
+        mut listener: Listener,
+        is_done: &Cell<bool>,
+    ) -> Result<(), String> {
+        while !is_done.get() {
+            // Accepts a client that is there already.
+            if let Ok(mut socket) = self.handle.with_timeout(0, listener.accept()).await {
+                self.answer(&mut socket).await?;
+            }
+            self.handle.sleep_ns(self.settings.place.turn_ns()).await;
+        }
+        Ok(())
+    }
+
+    /// Sends the file, whatever the request, and waits for the client to close the connection.
+    async fn answer(&self, socket: &mut Socket) -> Result<(), String> {
+        let connection = |error| format!("serving {FILE_NAME}: {error}");
+        let store = |error| format!("serving {FILE_NAME}: {error}");
+        read_head(socket).await.map_err(connection)?;
+        let opened = self.card.call(|card| card.open(FILE_NAME, false)).await;
+        let mut file = opened.map_err(store)?;
+        let head = format!(
+            "HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\nContent-Length: {FILE_BYTES}\r\n\
+             Connection: close\r\n\r\n"
+        );
+        self.send(socket, head.as_bytes())
+            .await
+            .map_err(connection)?;
+        let mut piece = vec![0; self.settings.piece_bytes.get() as usize];
+        let mut offset_bytes = 0;
+        loop {
+            let read_bytes = self.read_piece(&mut file, offset_bytes, &mut piece).await;
+            let read_bytes = read_bytes.map_err(store)?;
+            if read_bytes == 0 {
+                break;
+            }
+            offset_bytes += read_bytes as u64;
+            let sent = self.send(socket, &piece[..read_bytes]).await;
+            sent.map_err(connection)?;
+        }
+        let closed = self.card.call(|card| card.close(file)).await;
+        closed.map_err(store)?;
+        while socket.read(&mut [0; 64]).await.map_err(connection)? > 0 {}
+        Ok(())
+    }
+
+    /// Reads a piece, or the rest of the file; returns its length.
+    ///
+    /// The C library fills its buffer with one call of the FAT library each time, so that the writer waits for
+    /// one buffer at most, not for a piece.
+    async fn read_piece(
+        &self,
+        file: &mut FatFile,
+        offset_bytes: u64,
+        piece: &mut [u8],
+    ) -> Result<usize, StoreError> {
+        let mut filled = 0;
+        while filled < piece.len() {
+            let at = offset_bytes + filled as u64;
+            let to_buffer_end = (self.buffer_bytes - at % self.buffer_bytes) as usize;
+            let end = piece.len().min(filled + to_buffer_end);
+            let part = &mut piece[filled..end];
+            let read = self.card.call(|card| card.read(file, at, part)).await?;
+            if read == 0 {
+                break;
+            }
+            self.handle.sleep_ns(BYTE_NS * read as u64).await;
+            filled += read;
+        }
+        Ok(filled)
+    }
+
+    /// Sends data, after the time that the processor needs for it.
+    async fn send(&self, socket: &mut Socket, data: &[u8]) -> Result<(), Error> {
+        let network_ns = self.settings.place.network_byte_ns() * data.len() as u64;
+        self.handle.sleep_ns(SEND_US * 1000 + network_ns).await;
+        socket.write_all(data).await
+    }
+}
+
+/// Reads to the empty line that ends a request.
+async fn read_head(socket: &mut Socket) -> Result<(), Error> {
+    let mut head = Vec::new();
+    let mut byte = [0];
+    while !head.ends_with(b"\r\n\r\n") && head.len() < HEAD_BYTES_MAX {
+        if socket.read(&mut byte).await? == 0 {
+            break;
+        }
+        head.push(byte[0]);
+    }
+    Ok(())
+}

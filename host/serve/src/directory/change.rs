@@ -1,0 +1,137 @@
+//! Changes of names: rename, remove, create a directory.
+
+use super::aside;
+use super::upload::is_temporary;
+use crate::beneath::{Root, error_of, stem_of_part};
+use cardiograph_server::Error;
+use rustix::fs::{
+    AtFlags, Dir, FileType, Mode, OFlags, RenameFlags, fsync, mkdirat, openat, renameat,
+    renameat_with, statat, unlinkat,
+};
+use rustix::io::Errno;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+/// Maximum depth of folders that a removal descends into.
+const DEPTH_MAX: usize = 64;
+
+/// Renames a file or directory; fails if something has the new name.
+pub async fn rename(root: &Arc<Root>, from: &str, to: &str) -> Result<(), Error> {
+    let (from_parent, from_name) = root.parent(from)?;
+    let (to_parent, to_name) = root.parent(to)?;
+    let (from_parent, to_parent) = (Arc::new(from_parent), to_parent);
+    check_movable(&from_parent, from_name).await?;
+    let (from_name, to_name) = (from_name.to_string(), to_name.to_string());
+    aside(move || {
+        let exclusive = RenameFlags::NOREPLACE;
+        match renameat_with(&from_parent, &from_name, &to_parent, &to_name, exclusive) {
+            // For file systems that cannot refuse to replace.
+            Err(Errno::INVAL | Errno::NOSYS) => {
+                if statat(&to_parent, &to_name, AtFlags::SYMLINK_NOFOLLOW).is_ok() {
+                    return Err(Errno::EXIST);
+                }
+                renameat(&from_parent, &from_name, &to_parent, &to_name)?;
+            }
+            done => done?,
+        }
+        fsync(&to_parent)?;
+        fsync(&from_parent)
+    })
+    .await
+}
+
+/// Removes a file, an empty directory, or a directory with everything in it.
+pub async fn remove(root: &Arc<Root>, path: &str, is_recursive: bool) -> Result<(), Error> {
+    let (parent, name) = root.parent(path)?;
+    let parent = Arc::new(parent);
+    let found = statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW).map_err(error_of)?;
+    let is_directory = FileType::from_raw_mode(found.st_mode) == FileType::Directory;
+    if is_directory && is_recursive {
+        check_movable(&parent, name).await?;
+    }
+    let name = name.to_string();
+    aside(move || {
+        match is_directory {
+            true if is_recursive => remove_all(&parent, &name, DEPTH_MAX)?,
+            true => unlinkat(&parent, &name, AtFlags::REMOVEDIR)?,
+            false => unlinkat(&parent, &name, AtFlags::empty())?,
+        }
+        fsync(&parent)
+    })
+    .await
+}
+
+/// Creates a directory.
+pub async fn make_directory(root: &Arc<Root>, path: &str) -> Result<(), Error> {
+    let (parent, name) = root.parent(path)?;
+    let name = name.to_string();
+    aside(move || {
+        mkdirat(&parent, &name, Mode::from_raw_mode(0o755))?;
+        fsync(&parent)
+    })
+    .await
+}
+
+/// Refuses to move or remove a directory with unfinished recordings in it.
+async fn check_movable(parent: &Arc<OwnedFd>, name: &str) -> Result<(), Error> {
+    let (parent, name) = (Arc::clone(parent), name.to_string());
+    match aside(move || has_unfinished(&parent, &name, DEPTH_MAX)).await? {
+        true => Err(Error::Forbidden),
+        false => Ok(()),
+    }
+}
+
+/// Returns true if `name` is a directory with an unfinished recording in it or below it.
+fn has_unfinished(parent: &OwnedFd, name: &str, depth: usize) -> Result<bool, Errno> {
+    let directory = match open_directory(parent, name) {
+        // A file or a link.
+        Err(Errno::NOTDIR | Errno::LOOP) => return Ok(false),
+        directory => directory?,
+    };
+    for name in names_in(&directory)? {
+        let is_unfinished = stem_of_part(&name).is_some() && !is_temporary(&name);
+        if is_unfinished || has_unfinished(&directory, &name, deeper(depth)?)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Removes a directory and everything in it. Links are removed, not followed.
+fn remove_all(parent: &OwnedFd, name: &str, depth: usize) -> Result<(), Errno> {
+    match open_directory(parent, name) {
+        Ok(directory) => {
+            for name in names_in(&directory)? {
+                remove_all(&directory, &name, deeper(depth)?)?;
+            }
+            unlinkat(parent, name, AtFlags::REMOVEDIR)
+        }
+        Err(Errno::NOTDIR | Errno::LOOP) => unlinkat(parent, name, AtFlags::empty()),
+        Err(error) => Err(error),
+    }
+}
+
+fn deeper(depth: usize) -> Result<usize, Errno> {
+    depth.checked_sub(1).ok_or(Errno::NAMETOOLONG)
+}
+
+fn open_directory(parent: &OwnedFd, name: &str) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    openat(parent, name, flags, Mode::empty())
+}
+
+/// Returns the names in a directory.
+fn names_in(directory: &OwnedFd) -> Result<Vec<String>, Errno> {
+    let mut names = Vec::new();
+    for entry in Dir::read_from(directory)? {
+        let name = entry?
+            .file_name()
+            .to_str()
+            .map_err(|_| Errno::ILSEQ)?
+            .to_string();
+        if name != "." && name != ".." {
+            names.push(name);
+        }
+    }
+    Ok(names)
+}

@@ -1,0 +1,242 @@
+//! Open files: properties and reads.
+
+use super::aside;
+use crate::beneath::{PART, Root, error_of};
+use cardiograph_record::{LiveFile, LiveFiles, epoch_of_recording, recording_at};
+use cardiograph_server::{Error, Kind, Stat, Version};
+use rustix::fs::{FileType, fstat};
+use rustix::io::{Errno, ReadWriteFlags, pread, preadv2};
+use std::cell::RefCell;
+use std::io::IoSliceMut;
+use std::ops::Deref;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+/// Bytes per read.
+const PIECE_BYTES: usize = 128 << 10;
+/// Buffers kept for reuse.
+const BUFFERS_KEPT: usize = 16;
+
+/// An open file or directory.
+pub struct OpenFile {
+    file: Arc<OwnedFd>,
+    stat: Stat,
+    /// Progress of a file that is or was being recorded.
+    growing: Option<Arc<LiveFile>>,
+}
+
+impl OpenFile {
+    /// Looks up a path. A file that is being recorded already has the name that it will get.
+    pub fn open(root: &Root, live: &LiveFiles, path: &str) -> Result<OpenFile, Error> {
+        if let Some(growing) = live.at(path.trim_start_matches('/')) {
+            let part = format!("/{}{PART}", growing.path);
+            match root.read_unchecked(&part) {
+                Ok((file, found)) if inode_of(&found) == growing.inode => {
+                    return Ok(OpenFile {
+                        file: Arc::new(file),
+                        stat: stat_of_growing(&found, &growing),
+                        growing: Some(growing),
+                    });
+                }
+                // It has been finished meanwhile.
+                Ok(_) | Err(Error::NotFound) => (),
+                Err(error) => return Err(error),
+            }
+        }
+        let (file, found) = root.read(path)?;
+        let stat = stat_of(&found, || epoch_at(path, &file));
+        Ok(OpenFile {
+            file: Arc::new(file),
+            stat,
+            growing: None,
+        })
+    }
+
+    /// Returns the properties as of the last lookup.
+    pub fn stat(&self) -> Stat {
+        self.stat
+    }
+
+    /// Updates the durable length of a file that is or was being recorded.
+    pub fn refresh(&mut self) -> Result<(), Error> {
+        let found = fstat(&self.file).map_err(error_of)?;
+        match &self.growing {
+            Some(growing) => {
+                // In this order: the length of a finished file is final.
+                let is_growing = growing.is_unfinished();
+                self.stat = stat_of_growing(&found, growing);
+                self.stat.is_growing = is_growing;
+                Ok(())
+            }
+            None if self.stat.bytes > length_of(&found) => Err(Error::Changed),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Returns the properties of a file or directory that no recorder writes. `epoch` reads the epoch of a
+/// recording.
+pub fn stat_of(found: &rustix::fs::Stat, epoch: impl FnOnce() -> Option<u32>) -> Stat {
+    let kind = match FileType::from_raw_mode(found.st_mode) {
+        FileType::Directory => Kind::Directory,
+        _ => Kind::File,
+    };
+    let epoch = match kind {
+        Kind::File => epoch(),
+        Kind::Directory => None,
+    };
+    Stat {
+        kind,
+        bytes: match kind {
+            Kind::File => length_of(found),
+            Kind::Directory => 0,
+        },
+        modified_s: u64::try_from(found.st_mtime).ok(),
+        version: match epoch {
+            Some(epoch) => Version::Appended { epoch },
+            None => Version::Whole {
+                generation: generation(found),
+            },
+        },
+        is_growing: false,
+    }
+}
+
+/// Returns the properties of a file that is being recorded.
+pub fn stat_of_growing(found: &rustix::fs::Stat, growing: &LiveFile) -> Stat {
+    let bytes = growing.durable_bytes();
+    Stat {
+        bytes,
+        version: Version::Appended {
+            epoch: growing.epoch,
+        },
+        is_growing: true,
+        ..stat_of(found, || None)
+    }
+}
+
+/// Returns the epoch of a recording: a file whose path and first block are those of one.
+pub fn epoch_at(path: &str, file: &OwnedFd) -> Option<u32> {
+    recording_at(path.trim_start_matches('/'))?;
+    let mut block = [0; 512];
+    let read = pread(file, &mut block, 0).ok()?;
+    (read == block.len()).then(|| epoch_of_recording(&block))?
+}
+
+fn inode_of(found: &rustix::fs::Stat) -> (u64, u64) {
+    (found.st_dev, found.st_ino)
+}
+
+fn length_of(found: &rustix::fs::Stat) -> u64 {
+    u64::try_from(found.st_size).unwrap_or(0)
+}
+
+/// Combines inode, length and times of a file to 64 bits (FNV-1a).
+fn generation(found: &rustix::fs::Stat) -> u64 {
+    let parts = [
+        found.st_ino,
+        length_of(found),
+        found.st_mtime as u64,
+        found.st_mtime_nsec,
+        found.st_ctime as u64,
+        found.st_ctime_nsec,
+    ];
+    let bytes = parts.into_iter().flat_map(u64::to_le_bytes);
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
+    })
+}
+
+/// Read buffers.
+#[derive(Default)]
+pub struct Pool {
+    free: RefCell<Vec<Vec<u8>>>,
+}
+
+/// Bytes of a file, in a buffer that returns to its pool.
+pub struct Piece<'a> {
+    buffer: Vec<u8>,
+    bytes: usize,
+    pool: &'a Pool,
+}
+
+impl Pool {
+    /// Reads at most `bytes_max` bytes at `offset`, up to the length as of the last lookup.
+    pub async fn read(
+        &self,
+        file: &OpenFile,
+        offset: u64,
+        bytes_max: usize,
+    ) -> Result<Piece<'_>, Error> {
+        if file.stat.kind == Kind::Directory {
+            return Err(Error::IsDirectory);
+        }
+        let left = file.stat.bytes.saturating_sub(offset);
+        let wanted = usize::try_from(left).unwrap_or(usize::MAX);
+        let wanted = wanted.min(bytes_max).min(PIECE_BYTES);
+        let mut piece = Piece {
+            buffer: self.free.borrow_mut().pop().unwrap_or_default(),
+            bytes: 0,
+            pool: self,
+        };
+        if wanted == 0 {
+            return Ok(piece);
+        }
+        piece.buffer.resize(PIECE_BYTES, 0);
+        let into = &mut piece.buffer[..wanted];
+        piece.bytes = match read_cached(&file.file, into, offset) {
+            Ok(bytes) => bytes,
+            // Not in the page cache, or the file system cannot tell.
+            Err(Errno::AGAIN | Errno::OPNOTSUPP | Errno::NOSYS | Errno::INTR) => {
+                let (file, mut buffer) =
+                    (Arc::clone(&file.file), std::mem::take(&mut piece.buffer));
+                let (bytes, buffer) = aside(move || {
+                    let bytes = retry(|| pread(&file, &mut buffer[..wanted], offset))?;
+                    Ok((bytes, buffer))
+                })
+                .await?;
+                piece.buffer = buffer;
+                bytes
+            }
+            Err(error) => return Err(error_of(error)),
+        };
+        match piece.bytes {
+            // The file has been truncated.
+            0 => Err(Error::Changed),
+            _ => Ok(piece),
+        }
+    }
+}
+
+/// Reads from the page cache only.
+fn read_cached(file: &OwnedFd, into: &mut [u8], offset: u64) -> Result<usize, Errno> {
+    let mut slices = [IoSliceMut::new(into)];
+    preadv2(file, &mut slices, offset, ReadWriteFlags::NOWAIT)
+}
+
+/// Repeats a system call that a signal interrupted.
+fn retry<T>(mut call: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
+    loop {
+        match call() {
+            Err(Errno::INTR) => (),
+            done => return done,
+        }
+    }
+}
+
+impl Deref for Piece<'_> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.buffer[..self.bytes]
+    }
+}
+
+impl Drop for Piece<'_> {
+    fn drop(&mut self) {
+        let mut free = self.pool.free.borrow_mut();
+        if free.len() < BUFFERS_KEPT {
+            free.push(std::mem::take(&mut self.buffer));
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Entries of a directory.
+
+use super::file::{epoch_at, stat_of, stat_of_growing};
+use crate::beneath::{Root, error_of, is_hidden, stem_of_part};
+use cardiograph_record::LiveFiles;
+use cardiograph_server::{Entry, Error, Stat};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, openat, statat};
+use std::os::fd::OwnedFd;
+
+/// A position in a directory.
+pub struct Listing {
+    directory: OwnedFd,
+    entries: Dir,
+    live: LiveFiles,
+    /// Path of the directory, without slashes at either end.
+    path: String,
+    name: String,
+}
+
+impl Listing {
+    /// Begins to list a directory.
+    pub fn open(root: &Root, live: &LiveFiles, path: &str) -> Result<Listing, Error> {
+        let (directory, found) = root.read(path)?;
+        if FileType::from_raw_mode(found.st_mode) != FileType::Directory {
+            return Err(Error::NotDirectory);
+        }
+        Ok(Listing {
+            entries: Dir::read_from(&directory).map_err(error_of)?,
+            directory,
+            live: live.clone(),
+            path: path.trim_matches('/').to_string(),
+            name: String::new(),
+        })
+    }
+
+    /// Returns the next entry.
+    pub fn next(&mut self) -> Result<Option<Entry<'_>>, Error> {
+        for entry in self.entries.by_ref() {
+            let entry = entry.map_err(error_of)?;
+            // A name that is not UTF-8 cannot be requested.
+            let Ok(name) = entry.file_name().to_str() else {
+                continue;
+            };
+            let found = match stem_of_part(name) {
+                Some(stem) => growing(&self.directory, &self.live, &self.path, stem),
+                None if is_hidden(name) => None,
+                None => finished(&self.directory, &self.path, name),
+            };
+            let Some((name, stat)) = found else {
+                continue;
+            };
+            self.name.clear();
+            self.name.push_str(name);
+            let name = &self.name;
+            return Ok(Some(Entry { name, stat }));
+        }
+        Ok(None)
+    }
+}
+
+/// Returns the properties of a file that is being recorded, under its future name.
+fn growing<'n>(
+    directory: &OwnedFd,
+    live: &LiveFiles,
+    path: &str,
+    stem: &'n str,
+) -> Option<(&'n str, Stat)> {
+    let growing = live.at(&joined(path, stem))?;
+    let found = statat(
+        directory,
+        format!("{stem}{}", crate::beneath::PART),
+        AtFlags::SYMLINK_NOFOLLOW,
+    );
+    Some((stem, stat_of_growing(&found.ok()?, &growing)))
+}
+
+/// Returns the properties of an entry, unless it is a link or disappeared meanwhile.
+fn finished<'n>(directory: &OwnedFd, path: &str, name: &'n str) -> Option<(&'n str, Stat)> {
+    let found = statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    match FileType::from_raw_mode(found.st_mode) {
+        FileType::RegularFile | FileType::Directory => (),
+        _ => return None,
+    }
+    let epoch = || {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let file = openat(directory, name, flags, Mode::empty()).ok()?;
+        epoch_at(&joined(path, name), &file)
+    };
+    let is_recording = cardiograph_record::recording_at(&joined(path, name)).is_some();
+    let stat = stat_of(&found, || is_recording.then(epoch)?);
+    Some((name, stat))
+}
+
+fn joined(path: &str, name: &str) -> String {
+    match path {
+        "" => name.to_string(),
+        path => format!("{path}/{name}"),
+    }
+}

@@ -1,0 +1,149 @@
+//! The files of a directory.
+//!
+//! ```text
+//!   Storage ──┬── file.rs: look up, read            from the page cache at once, else in a helper thread
+//!             ├── listing.rs: entries of a directory
+//!             ├── upload.rs: temporary file ── fsync ── rename
+//!             └── change.rs: rename, remove, create a directory
+//! ```
+
+mod change;
+mod file;
+mod listing;
+mod upload;
+
+use crate::beneath::{Root, error_of};
+use cardiograph_record::LiveFiles;
+use cardiograph_server::{Entry, Error, Position, Recording, Space, Stat, Storage};
+use file::{OpenFile, Piece, Pool};
+use listing::Listing;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use upload::Upload;
+
+/// The files of a directory of this computer.
+pub struct DirectoryStorage {
+    root: Arc<Root>,
+    /// Files that a recorder in this process is writing.
+    live: LiveFiles,
+    pool: Pool,
+}
+
+impl DirectoryStorage {
+    /// Opens a directory.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn open(path: &Path, live: LiveFiles) -> io::Result<DirectoryStorage> {
+        Ok(DirectoryStorage {
+            root: Arc::new(Root::open(path)?),
+            live,
+            pool: Pool::default(),
+        })
+    }
+}
+
+impl Storage for DirectoryStorage {
+    type File = OpenFile;
+    type Listing = Listing;
+    type Upload = Upload;
+    type Bytes<'a> = Piece<'a>;
+
+    async fn open(&self, path: &str) -> Result<OpenFile, Error> {
+        OpenFile::open(&self.root, &self.live, path)
+    }
+
+    fn stat(&self, file: &OpenFile) -> Stat {
+        file.stat()
+    }
+
+    async fn refresh(&self, file: &mut OpenFile) -> Result<(), Error> {
+        file.refresh()
+    }
+
+    async fn read<'a>(
+        &'a self,
+        file: &OpenFile,
+        offset: u64,
+        bytes_max: usize,
+    ) -> Result<Piece<'a>, Error> {
+        self.pool.read(file, offset, bytes_max).await
+    }
+
+    async fn list(&self, directory: &str) -> Result<Listing, Error> {
+        Listing::open(&self.root, &self.live, directory)
+    }
+
+    async fn next<'l>(&self, listing: &'l mut Listing) -> Result<Option<Entry<'l>>, Error> {
+        listing.next()
+    }
+
+    async fn create(&self, path: &str, bytes: Option<u64>) -> Result<Upload, Error> {
+        self.check_not_recorded(path)?;
+        Upload::create(&self.root, path, bytes).await
+    }
+
+    async fn append(&self, upload: &mut Upload, bytes: &[u8]) -> Result<(), Error> {
+        upload.append(bytes).await
+    }
+
+    async fn commit(&self, upload: Upload) -> Result<bool, Error> {
+        self.check_not_recorded(upload.path())?;
+        upload.commit().await
+    }
+
+    async fn discard(&self, upload: Upload) {
+        drop(upload);
+    }
+
+    async fn rename(&self, from: &str, to: &str) -> Result<(), Error> {
+        self.check_not_recorded(from)?;
+        self.check_not_recorded(to)?;
+        change::rename(&self.root, from, to).await
+    }
+
+    async fn remove(&self, path: &str, is_recursive: bool) -> Result<(), Error> {
+        self.check_not_recorded(path)?;
+        change::remove(&self.root, path, is_recursive).await
+    }
+
+    async fn make_directory(&self, path: &str) -> Result<(), Error> {
+        change::make_directory(&self.root, path).await
+    }
+
+    async fn record(&self, _: &mut Position) -> Result<Option<Recording>, Error> {
+        Ok(None)
+    }
+
+    fn space(&self) -> Option<Space> {
+        let space = rustix::fs::fstatvfs(self.root.directory()).ok()?;
+        let bytes = |blocks: u64| blocks.saturating_mul(space.f_frsize);
+        Some(Space {
+            total_bytes: bytes(space.f_blocks),
+            free_bytes: bytes(space.f_bavail),
+        })
+    }
+}
+
+impl DirectoryStorage {
+    /// Refuses to change a file that is being recorded, or a directory with such a file.
+    fn check_not_recorded(&self, path: &str) -> Result<(), Error> {
+        let path = path.trim_start_matches('/');
+        match self.live.at(path).is_some() || self.live.is_any_below(path) {
+            true => Err(Error::Recording),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Runs an operation that may wait for the storage device in a helper thread. The operation completes even if
+/// the caller stops waiting for it.
+async fn aside<T: Send + 'static>(
+    operation: impl FnOnce() -> Result<T, rustix::io::Errno> + Send + 'static,
+) -> Result<T, Error> {
+    match tokio::task::spawn_blocking(operation).await {
+        Ok(done) => done.map_err(error_of),
+        Err(_) => Err(Error::CardFailed),
+    }
+}

@@ -1,0 +1,24 @@
+//! The file server on a computer: a directory, and the recorder that writes to it.
+//!
+//! ```text
+//!   listen ── one thread ── a task per connection ──> cardiograph-server
+//!                                                       │         │
+//!                            DirectoryStorage <── Storage         Instrument ──> LiveRecorder
+//!                              │        │                                          │
+//!                              │        └── LiveFiles <── Monitor <────────────────┘
+//!                              └── Root: openat2                └── written by the recorder's threads
+//! ```
+//!
+//! - [`DirectoryStorage`]: files of a directory. Reads from the page cache happen at once, all other access to
+//!   the storage device in helper threads, so that a slow device delays only the client that waits for it.
+//! - [`LiveRecorder`]: status, samples and gaps of a recording in this process.
+//! - [`Listener`]: sockets, limits of connections, and the end of the server.
+
+mod beneath;
+mod directory;
+mod listener;
+mod recorder;
+
+pub use directory::DirectoryStorage;
+pub use listener::{Listener, Settings};
+pub use recorder::LiveRecorder;

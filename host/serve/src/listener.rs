@@ -1,0 +1,219 @@
+//! Sockets: accepts connections, limits their number, and ends them.
+//!
+//! All connections share one thread. A connection that waits for its client, or for the storage device, costs
+//! the others nothing.
+
+use cardiograph_server::{Buffers, Config, Instrument, Server, Storage, Timer};
+use embedded_io_adapters::tokio_1::FromTokio;
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::future::poll_fn;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
+use std::task::Poll;
+use std::time::Duration;
+use tokio::io::AsyncWrite;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::Instant;
+
+/// Maximum number of connections.
+const CONNECTIONS_MAX: usize = 256;
+/// Maximum number of connections of one address, so that no client holds the last one.
+const CONNECTIONS_PER_ADDRESS_MAX: usize = 192;
+/// Maximum number of event streams.
+const EVENT_STREAMS_MAX: u8 = 96;
+const _: () = assert!(EVENT_STREAMS_MAX as usize <= CONNECTIONS_PER_ADDRESS_MAX / 2);
+/// Interval at which a stop request is noticed.
+const STOP_POLL: Duration = Duration::from_millis(50);
+/// Time that connections have to end after a stop request.
+const GRACE: Duration = Duration::from_secs(1);
+/// Threads for operations that wait for the storage device.
+const HELPERS_MAX: usize = 8;
+/// Time that a client has to read the last answer before its socket is closed.
+const LINGER: Duration = Duration::from_secs(1);
+/// Reads of bytes that a client still sends then, to be discarded.
+const LINGER_READS_MAX: usize = 1024;
+/// Pause after a failed accept, for example because no file descriptor is left.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// Answer to a connection above the limit.
+const TOO_MANY: &[u8] =
+    b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\n\
+    Connection: close\r\n\r\n";
+
+/// Settings of the server.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// Refuses every change.
+    pub is_read_only: bool,
+    /// Credentials that every request needs: base64 of `user:password`.
+    pub basic_auth: Option<String>,
+    /// Host names of this computer that clients may use, in lower case.
+    pub names: Vec<String>,
+}
+
+/// A socket that accepts connections.
+pub struct Listener {
+    socket: std::net::TcpListener,
+}
+
+impl Listener {
+    /// Binds an address. Port 0 selects a free port.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn bind(address: SocketAddr) -> io::Result<Listener> {
+        let socket = std::net::TcpListener::bind(address)?;
+        socket.set_nonblocking(true)?;
+        Ok(Listener { socket })
+    }
+
+    /// Returns the bound address.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.socket.local_addr()
+    }
+
+    /// Serves until `is_stopped` returns true, then gives connections a second to end. Calls `is_stopped` every
+    /// 50 ms.
+    ///
+    /// # Errors
+    /// Those of the system, at the start only.
+    pub fn serve<S: Storage, I: Instrument>(
+        self,
+        storage: &S,
+        instrument: &I,
+        settings: &Settings,
+        is_stopped: &dyn Fn() -> bool,
+    ) -> io::Result<()> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_io()
+            .enable_time()
+            .max_blocking_threads(HELPERS_MAX)
+            .build()?;
+        runtime.block_on(async {
+            let socket = TcpListener::from_std(self.socket)?;
+            let names: Vec<&str> = settings.names.iter().map(String::as_str).collect();
+            let config = Config {
+                names: &names,
+                is_read_only: settings.is_read_only,
+                basic_auth: settings.basic_auth.as_deref(),
+                secret: RandomState::new().build_hasher().finish(),
+                event_streams_max: EVENT_STREAMS_MAX,
+            };
+            let clock = Clock(Instant::now());
+            let server = Server::new(storage, instrument, &clock, config);
+            accept(&socket, is_stopped, |stream| async {
+                serve_one(&server, stream).await;
+            })
+            .await;
+            Ok(())
+        })
+    }
+}
+
+/// Accepts connections and drives them all until a stop request.
+async fn accept<F: Future<Output = ()>>(
+    socket: &TcpListener,
+    is_stopped: &dyn Fn() -> bool,
+    serve: impl Fn(TcpStream) -> F,
+) {
+    let mut connections = FuturesUnordered::new();
+    let mut per_address: HashMap<IpAddr, usize> = HashMap::new();
+    let mut poll = tokio::time::interval(STOP_POLL);
+    loop {
+        let accepted = poll_fn(|context| {
+            while let Poll::Ready(Some(address)) = connections.poll_next_unpin(context) {
+                leave(&mut per_address, address);
+            }
+            while poll.poll_tick(context).is_ready() {
+                if is_stopped() {
+                    return Poll::Ready(None);
+                }
+            }
+            socket.poll_accept(context).map(Some)
+        });
+        match accepted.await {
+            None => break,
+            Some(Ok((stream, peer))) => {
+                let address = peer.ip().to_canonical();
+                let count = per_address.entry(address).or_default();
+                if connections.len() < CONNECTIONS_MAX && *count < CONNECTIONS_PER_ADDRESS_MAX {
+                    *count += 1;
+                    let served = serve(stream);
+                    connections.push(async move {
+                        served.await;
+                        address
+                    });
+                } else {
+                    // The socket's buffer is empty, so that this does not wait.
+                    let _ = stream.try_write(TOO_MANY);
+                }
+            }
+            // For example, no file descriptor is left; connections that end release some.
+            Some(Err(_)) => {
+                let drive = async { while connections.next().await.is_some() {} };
+                let _ = tokio::time::timeout(ACCEPT_PAUSE, drive).await;
+            }
+        }
+    }
+    let drive = async { while connections.next().await.is_some() {} };
+    let _ = tokio::time::timeout(GRACE, drive).await;
+}
+
+/// Removes a connection from the count of its address.
+fn leave(per_address: &mut HashMap<IpAddr, usize>, address: IpAddr) {
+    if let Entry::Occupied(mut count) = per_address.entry(address) {
+        *count.get_mut() -= 1;
+        if *count.get() == 0 {
+            count.remove();
+        }
+    }
+}
+
+/// Serves a connection and closes it.
+async fn serve_one<S: Storage, I: Instrument>(server: &Server<'_, S, I, Clock>, stream: TcpStream) {
+    // An answer is written in few large pieces; waiting for more would only delay it.
+    let _ = stream.set_nodelay(true);
+    let mut socket = FromTokio::new(stream);
+    let mut buffers = Box::new(Buffers::new());
+    server.serve(&mut socket, &mut buffers).await;
+    drop(buffers);
+    let _ = tokio::time::timeout(LINGER, linger(socket.into_inner())).await;
+}
+
+/// Ends the connection such that the client receives the answer: closing a socket with unread bytes would
+/// discard it.
+async fn linger(mut stream: TcpStream) -> io::Result<()> {
+    poll_fn(|context| Pin::new(&mut stream).poll_shutdown(context)).await?;
+    let mut unread = [0; 1024];
+    for _ in 0..LINGER_READS_MAX {
+        stream.readable().await?;
+        match stream.try_read(&mut unread) {
+            Ok(0) => break,
+            Ok(_) => (),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => (),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// The clock of the server.
+struct Clock(Instant);
+
+impl Timer for Clock {
+    fn now_ms(&self) -> u64 {
+        self.0.elapsed().as_millis() as u64
+    }
+
+    async fn sleep_ms(&self, ms: u32) {
+        tokio::time::sleep(Duration::from_millis(ms.into())).await;
+    }
+}

@@ -1,0 +1,182 @@
+//! Files for other tasks beside a recording: compared with what the crate fatfs reads from the card afterwards.
+
+use cardiograph_recorder::{
+    CardFile, CardFiles, Config, Event, FileError, Format, ReadDesk, StreamConfig, Window,
+};
+use cardiograph_sim_card::{Card, Profile, Seed};
+use cardiograph_sim_device::{Device, Lines, Outcome, StreamSetup};
+use cardiograph_sim_power_cut::foreign::{Files, Volume};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+const RATE_HZ: u32 = 860;
+const SECONDS: u32 = 12;
+
+/// A card with fragmented files of another program, and what is in them.
+fn card_with_files(seed: Seed) -> (Card, Volume, Files) {
+    let profile = Profile::named("class10-16g").unwrap();
+    let mut card = Card::new(&profile, seed);
+    let volume = Volume {
+        card_bytes: 1 << 30,
+        start: 8192,
+        bytes: 900 << 20,
+        cluster_bytes: 16_384,
+        free_bytes: None,
+    };
+    let (image, files) = volume.make(seed).unwrap();
+    image.store(&mut card);
+    (card, volume, files)
+}
+
+fn lines(window: Window) -> StreamSetup<'static> {
+    StreamSetup {
+        config: StreamConfig {
+            prefix: *b"REC",
+            format: Format::Lines {
+                header: "",
+                line_bytes_max: 100,
+            },
+            window,
+        },
+        ring_bytes: 65_536,
+        samples: Box::new(Lines {
+            rate_hz: RATE_HZ,
+            line_bytes: 100,
+            count: u64::from(RATE_HZ * SECONDS),
+        }),
+    }
+}
+
+/// Reads a file whole, in pieces of odd lengths.
+async fn contents(files: &CardFiles<'_, '_>, file: &CardFile) -> Result<Vec<u8>, FileError> {
+    let mut bytes = Vec::new();
+    loop {
+        let piece = files.read(file, bytes.len() as u64, 7001).await?;
+        if piece.is_empty() {
+            assert_eq!(bytes.len() as u64, file.bytes());
+            return Ok(bytes);
+        }
+        bytes.extend_from_slice(&piece);
+    }
+}
+
+/// Returns all paths below a directory.
+async fn paths(files: &CardFiles<'_, '_>) -> Result<Vec<String>, FileError> {
+    let (mut found, mut folders) = (Vec::new(), vec![String::new()]);
+    while let Some(folder) = folders.pop() {
+        let mut listing = files.list(&folder).await?;
+        while let Some(entry) = files.next(&mut listing).await? {
+            let path = format!("{folder}/{}", entry.name);
+            match entry.file.is_directory() {
+                true => folders.push(path),
+                false => found.push(path),
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// What a reader saw: the contents of each path, each time it was read.
+type Seen = BTreeMap<String, Vec<Vec<u8>>>;
+
+async fn watch(desk: &ReadDesk<'_>, seen: Rc<RefCell<Seen>>) -> Result<(), FileError> {
+    let files = CardFiles::new(desk);
+    loop {
+        for path in paths(&files).await? {
+            let file = files.open(&path).await?;
+            let bytes = contents(&files, &file).await?;
+            let path = path.trim_start_matches('/').to_string();
+            seen.borrow_mut().entry(path).or_default().push(bytes);
+        }
+    }
+}
+
+struct Run {
+    seen: Seen,
+    after: Files,
+    foreign: Files,
+    lost: u64,
+    breaches: u32,
+    reads: u32,
+}
+
+fn run(seed: u64) -> Run {
+    let seed = Seed::new(seed);
+    let (card, volume, foreign) = card_with_files(seed);
+    let mut device = Device::new(card, 1, 25_000_000, seed);
+    device.config = Config {
+        file_bytes: 4 << 20,
+        rotate_us: Some(3_000_000),
+        ..Config::default()
+    };
+    let seen = Rc::new(RefCell::new(Seen::new()));
+    let (shared, reads) = (seen.clone(), Rc::new(RefCell::new(0)));
+    let counted = reads.clone();
+    let mut lost = 0;
+    let logged = device.log(
+        [lines(Window::default())],
+        |_, event| {
+            if let Event::Lost { gap, .. } = event {
+                lost += gap.count;
+            }
+        },
+        |_, desk, world| {
+            Some(Box::pin(async move {
+                loop {
+                    // Fails before the card is mounted.
+                    let error = watch(desk, shared.clone()).await;
+                    assert!(matches!(error, Err(FileError::Read(_))), "{error:?}");
+                    counted.replace(desk.tally().reads);
+                    world.sleep_ns(1_000_000).await;
+                }
+            }))
+        },
+    );
+    let Outcome::Done([summary]) = logged.outcome else {
+        panic!("{:?}", logged.outcome);
+    };
+    let mut card = device.into_card();
+    let after = volume.read(&mut card).unwrap();
+    let reads = reads.take();
+    Run {
+        seen: seen.take(),
+        after,
+        foreign,
+        lost,
+        breaches: summary.window_breaches,
+        reads,
+    }
+}
+
+#[test]
+fn files_are_served_beside_a_recording() {
+    for seed in 1..=3 {
+        let run = run(seed);
+        println!("seed {seed}: {} paths, {} reads", run.seen.len(), run.reads);
+        assert_eq!((run.lost, run.breaches), (0, 0));
+        for (path, bytes) in &run.foreign {
+            let seen = &run.seen[path];
+            assert!(seen.iter().all(|seen| seen == bytes), "{path}");
+        }
+        let recordings = run.after.keys().filter(|path| path.ends_with(".CSV"));
+        let recordings: Vec<_> = recordings.filter(|path| path.starts_with("REC0")).collect();
+        assert!(recordings.len() >= 3, "{recordings:?}");
+        let mut growing = 0;
+        for path in recordings {
+            let whole = &run.after[path];
+            let seen = run.seen.get(path).map_or(&[][..], |seen| seen);
+            // Bytes are only appended.
+            assert!(seen.iter().all(|seen| whole.starts_with(seen)), "{path}");
+            assert!(seen.is_sorted_by_key(Vec::len), "{path}");
+            growing += seen.iter().filter(|seen| seen.len() < whole.len()).count();
+        }
+        assert!(growing > 10, "{growing}");
+        let shown = run
+            .seen
+            .keys()
+            .filter(|path| !run.after.contains_key(*path));
+        assert_eq!(shown.count(), 0);
+        assert!(run.seen.keys().all(|path| !path.contains("CARDIOGR")));
+    }
+}
