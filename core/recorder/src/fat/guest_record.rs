@@ -250,3 +250,97 @@ fn decode_run(block: &Block, layout: &Layout) -> Option<FirstRun> {
         },
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::layout::Root;
+    use super::super::record::Record;
+    use super::*;
+
+    const PLACE: Place = Place {
+        block: 60,
+        index: 15,
+    };
+    const TO: Target = Target {
+        place: Place {
+            block: 71,
+            index: 3,
+        },
+        sum: 0xA5,
+    };
+    const CHAIN: WholeChain = WholeChain {
+        first: 9,
+        clusters: 3,
+        sum: 0xDEAD_BEEF,
+    };
+    const RUN: FirstRun = FirstRun {
+        first: 4,
+        clusters: 2,
+        rest: CHAIN,
+    };
+
+    fn intents() -> [Intent; 7] {
+        let name = Some(NamePlace {
+            place: PLACE,
+            before: [61, 62],
+            long_entries: 20,
+            sum: 7,
+        });
+        let [end, last] = [5, 6];
+        let moved = |from, parent, old| Intent::Move {
+            from,
+            to: TO,
+            first: 8,
+            parent,
+            old,
+        };
+        [
+            Intent::Erase {
+                name,
+                end: 0,
+                run: RUN,
+            },
+            Intent::Erase {
+                name: None,
+                end,
+                run: RUN,
+            },
+            moved(name, SAME_PARENT, CHAIN),
+            moved(None, SAME_PARENT, WholeChain::NONE),
+            moved(name, 0, WholeChain::NONE),
+            Intent::Grow {
+                last,
+                first: 10,
+                clusters: 90,
+            },
+            Intent::MakeDirectory { to: TO, first: 7 },
+        ]
+    }
+
+    #[test]
+    fn a_record_is_read_as_it_was_written() {
+        let layout = Layout {
+            root: Root::Cluster(2),
+            data: 50,
+            clusters_end: 100,
+            ..Layout::NONE
+        };
+        for intent in intents() {
+            let record = Record {
+                intent,
+                journal: 3,
+                ..Record::NEW
+            };
+            let mut block = [0; 512];
+            record.encode(&layout, &mut block);
+            let read = Record::decode(&block, &layout, 3).map(|record| record.intent);
+            assert_eq!(read, Some(intent));
+            // On a volume that is too small, no position is valid.
+            let small = Layout {
+                clusters_end: 4,
+                ..layout
+            };
+            assert!(Record::decode(&block, &small, 3).is_none());
+        }
+    }
+}
