@@ -49,7 +49,7 @@ impl FatVolume {
         }
         let chain = self.survey(card, entry.first).await?;
         let name = NamePlace::of(&entry);
-        self.free_chain(card, Some(name), 0, chain).await?;
+        self.free_chain(card, name, 0, chain).await?;
         self.unlist_changed(card, id, entry.first).await
     }
 
@@ -79,10 +79,7 @@ impl FatVolume {
         }
         let above = cluster_of(&parent);
         self.fill_directory(card, first, above).await?;
-        let to = Target {
-            place: room.short(&name),
-            sum: name.sum(),
-        };
+        let to = Target::new(room.short(&name), name.sum());
         self.begin(card, Intent::MakeDirectory { to, first })
             .await?;
         self.link(card, first, None).await?;
@@ -138,7 +135,7 @@ impl FatVolume {
         }
         let chain = self.survey(card, entry.first).await?;
         let name = NamePlace::of(entry);
-        self.free_chain(card, Some(name), 0, chain).await
+        self.free_chain(card, name, 0, chain).await
     }
 
     /// Fails if the recorder uses a directory. Returns its identity if it is one of the recorder's folders.

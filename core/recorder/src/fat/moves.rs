@@ -9,7 +9,7 @@ use super::place::{NewName, Resolved, Room, cluster_of};
 use super::record::{Intent, Place};
 use super::{Error, FatVolume};
 use crate::volume::{Blocks, Name};
-use hadris_fat_raw::{ATTR_HIDDEN, ATTR_SYSTEM, ShortEntry, Slot};
+use hadris_fat_raw::{ATTR_HIDDEN, ATTR_SYSTEM, ShortEntry, Slot, lfn_checksum};
 
 const DOT_DOT: Name = *b"..         ";
 
@@ -31,14 +31,8 @@ pub(super) enum Goal<'p> {
 impl Goal<'_> {
     fn target(&self) -> Target {
         match self {
-            Goal::New { name, room, .. } => Target {
-                place: room.short(name),
-                sum: name.sum(),
-            },
-            Goal::Existing { entry, .. } => Target {
-                place: entry.place,
-                sum: NamePlace::of(entry).sum,
-            },
+            Goal::New { name, room, .. } => Target::new(room.short(name), name.sum()),
+            Goal::Existing { entry, .. } => Target::new(entry.place, lfn_checksum(&entry.short)),
         }
     }
 
@@ -85,7 +79,7 @@ impl FatVolume {
         } else {
             SAME_PARENT
         };
-        self.move_entry(card, Some(NamePlace::of(&old)), &goal, &entry, above)
+        self.move_entry(card, NamePlace::of(&old), &goal, &entry, above)
             .await?;
         self.unlist_changed(card, id, old.first).await
     }
@@ -187,7 +181,7 @@ impl FatVolume {
         .await?;
         match goal {
             Goal::New { name, room, .. } => self.write_new_name(card, *room, name, entry).await?,
-            Goal::Existing { .. } => self.replace_entry(card, to.place, entry).await?,
+            Goal::Existing { .. } => self.replace_entry(card, to.place(), entry).await?,
         }
         self.leave(card, from, first, parent).await?;
         if old.clusters > 0 {
@@ -270,7 +264,7 @@ impl FatVolume {
         to: Target,
         first: u32,
     ) -> Result<bool, Error<B::Error>> {
-        let slot = self.slot(card, to.place).await?;
+        let slot = self.slot(card, to.place()).await?;
         let kind = self.layout.kind;
         Ok(matches!(slot, Slot::Short(entry)
             if entry.lfn_checksum() == to.sum && entry.first_cluster(kind) == first))
@@ -285,12 +279,12 @@ impl FatVolume {
         to: Target,
         first: u32,
     ) -> Result<bool, Error<B::Error>> {
-        let is_emptied = matches!(self.slot(card, to.place).await?,
+        let is_emptied = matches!(self.slot(card, to.place()).await?,
             Slot::Short(entry) if self.is_entry_of(&entry, to.sum, first));
         let Some(from) = from.filter(|_| is_emptied) else {
             return Ok(false);
         };
-        let Slot::Short(mut entry) = self.slot(card, from.place).await? else {
+        let Slot::Short(mut entry) = self.slot(card, from.place()).await? else {
             return Ok(false);
         };
         let is_whole =
@@ -298,7 +292,7 @@ impl FatVolume {
         if is_whole {
             // The entry of an upload is hidden.
             entry.set_attributes(entry.attributes() & !(ATTR_HIDDEN | ATTR_SYSTEM));
-            self.replace_entry(card, to.place, &entry).await?;
+            self.replace_entry(card, to.place(), &entry).await?;
         }
         Ok(is_whole)
     }
