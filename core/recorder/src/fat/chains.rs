@@ -120,7 +120,7 @@ impl FatVolume {
             self.link(card, end, None).await?;
         }
         self.write_chain(card, whole(run), 0).await?;
-        // Of two neighbours the one that is freed last is used next.
+        // If this run was allocated last, its clusters are used next.
         if self.record.hint == run.first + run.clusters {
             self.record.hint = run.first;
         }

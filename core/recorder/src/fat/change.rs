@@ -92,7 +92,7 @@ impl FatVolume {
     }
 
     /// Keeps a directory whose entry exists, because a computer may have put something into it; otherwise
-    /// frees its cluster. Returns whether it was undone, or `None` if another program has changed it.
+    /// frees its cluster. Returns true if it was undone, and `None` if another program has changed it.
     pub(super) async fn finish_directory<B: Blocks>(
         &mut self,
         card: &mut B,

@@ -329,8 +329,8 @@ impl FatVolume {
         self.write_entry(card, upload.place, &entry).await
     }
 
-    /// Completes or undoes the growth of an upload. Returns the change of free clusters if it is whole, and
-    /// whether it was undone; `None` if another program has changed the clusters.
+    /// Completes or undoes the growth of an upload. Returns the change of free clusters when complete, and true
+    /// if it was undone; `None` if another program has changed the clusters.
     pub(super) async fn finish_growing<B: Blocks>(
         &mut self,
         card: &mut B,
