@@ -1,12 +1,13 @@
 //! File-system operations, with their inputs and results.
 
+use crate::reads::ReadDesk;
 use crate::recover::{close_or_discard, scan};
 use crate::steps::{Port, Steps};
 use crate::volume::{FileId, FileRecord, RESERVED_MAX, Request, Reserved, ShortText, Volume};
 
 /// An operation with all its inputs. A job is one operation, except that a mount is followed by two for each
 /// slot.
-pub(crate) enum Order {
+pub(crate) enum Order<'d> {
     Mount,
     /// Find the end of the file in this slot, if it was interrupted.
     Find(u8),
@@ -17,11 +18,13 @@ pub(crate) enum Order {
     Close(u8, u8, FileRecord),
     Discard(u8, u8),
     Remove,
+    /// Carry out the change that another task requested at this desk.
+    Change(&'d ReadDesk<'d>),
 }
 
-impl Order {
+impl<'d> Order<'d> {
     /// Returns the next operation of the same job.
-    pub(crate) fn next(&self, done: &Done) -> Option<Order> {
+    pub(crate) fn next(&self, done: &Done) -> Option<Order<'d>> {
         let slot = match (self, done) {
             (Order::Mount, _) => 0,
             (Order::Find(slot), Done::Found(Some(record))) => {
@@ -48,13 +51,19 @@ pub(crate) enum Done {
     Discarded(u8),
     /// The recording that was removed, if there was one.
     Removed(Option<FileId>),
+    /// The change that another task requested.
+    Changed,
 }
 
 /// Carries out an operation through `steps`.
+#[expect(
+    clippy::await_holding_refcell_ref,
+    reason = "nothing else borrows a change that is under way"
+)]
 pub(crate) async fn execute<'s, V: Volume<Port<'s>>>(
     volume: &mut V,
     steps: &'s Steps,
-    order: &mut Order,
+    order: &mut Order<'_>,
 ) -> Result<Done, V::Error> {
     let card = &mut Port(steps);
     match order {
@@ -91,5 +100,10 @@ pub(crate) async fn execute<'s, V: Volume<Port<'s>>>(
             Ok(Done::Discarded(*track))
         }
         Order::Remove => Ok(Done::Removed(volume.remove_oldest(card).await?)),
+        Order::Change(desk) => {
+            let mut task = desk.changes.task();
+            volume.change(card, &mut task).await?;
+            Ok(Done::Changed)
+        }
     }
 }

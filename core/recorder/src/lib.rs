@@ -121,6 +121,7 @@ extern crate std;
 mod account;
 mod admission;
 mod boundary;
+mod changes;
 mod control;
 mod crc32;
 mod error;
@@ -145,6 +146,7 @@ mod stream;
 mod track;
 mod volume;
 
+pub use changes::{CHANGE_PATH_BYTES_MAX, Change, ChangePath, ChangeTask, WriteBuffer};
 pub use control::{Control, FlushState};
 pub use error::StartError;
 pub use event::Event;

@@ -10,6 +10,7 @@
 //! The desk owns the memory, so a read that has begun completes even if its reader was dropped. Blocks are lent,
 //! not copied: a server sends them to the network from there while the next read fills another buffer.
 
+use crate::changes::{Changes, WriteBuffer};
 use crate::guest::{FileSystem, Table, Unfinished};
 use crate::volume::RESERVED_MAX;
 use cardiograph_card::{BLOCK_BYTES, Block};
@@ -30,6 +31,7 @@ const ACTIVE_US: u64 = 1_000_000;
 /// out one read at a time.
 pub struct ReadDesk<'a> {
     inner: RefCell<Inner<'a>>,
+    pub(crate) changes: Changes<'a>,
 }
 
 struct Inner<'a> {
@@ -209,6 +211,7 @@ impl<'a> ReadDesk<'a> {
                 is_postponed: false,
                 tally: ReadTally::default(),
             }),
+            changes: Changes::new(),
         }
     }
 
@@ -295,6 +298,48 @@ impl<'a> ReadDesk<'a> {
         if let Some(place) = inner.unfinished.get_mut(usize::from(slot)) {
             *place = file;
         }
+    }
+
+    /// Waits for a free buffer for data to be written. It counts as one of [`ReadClass::Bulk`].
+    ///
+    /// # Errors
+    /// [`ReadError::NoMemory`] if the desk has fewer than two buffers, [`ReadError::Closed`].
+    pub async fn write_buffer(&self) -> Result<WriteBuffer<'_, 'a>, ReadError> {
+        let blocks = poll_fn(|context| {
+            let mut inner = self.inner.borrow_mut();
+            if inner.is_closed {
+                return Poll::Ready(Err(ReadError::Closed));
+            }
+            if inner.count < 2 {
+                return Poll::Ready(Err(ReadError::NoMemory));
+            }
+            if inner.buffers.iter().flatten().count() < 2 {
+                return inner.queue_up(context);
+            }
+            let free = inner.buffers.iter_mut().find_map(Option::take);
+            Poll::Ready(free.ok_or(ReadError::NoMemory))
+        });
+        Ok(WriteBuffer::new(self, blocks.await?))
+    }
+
+    /// Returns a buffer to the pool.
+    pub(crate) fn give_back(&self, blocks: &'a mut [Block]) {
+        self.inner.borrow_mut().give_back(blocks);
+        self.wake_waiting();
+    }
+
+    /// Wakes everybody who may wait for a buffer.
+    fn wake_waiting(&self) {
+        let mut inner = self.inner.borrow_mut();
+        let (recorder, queue) = (inner.recorder.take(), inner.take_queue());
+        drop(inner);
+        recorder.into_iter().chain(queue).for_each(Waker::wake);
+    }
+
+    /// Wakes the recorder, which looks for requests.
+    pub(crate) fn wake_recorder(&self) {
+        let recorder = self.inner.borrow_mut().recorder.take();
+        recorder.into_iter().for_each(Waker::wake);
     }
 
     /// Returns the cost of the reads so far.
@@ -450,12 +495,15 @@ impl<'a> ReadDesk<'a> {
         inner.unfinished = [None; RESERVED_MAX];
         drop(inner);
         self.fail(|_, _| Some(ReadError::NoCard));
+        self.changes.refuse(ReadError::NoCard);
+        self.reclaim();
     }
 
     /// Ends all reads, because the recorder has ended.
     pub(crate) fn close(&self) {
         self.inner.borrow_mut().is_closed = true;
         self.fail(|_, _| Some(ReadError::Closed));
+        self.changes.refuse(ReadError::Closed);
         let queue = self.inner.borrow_mut().take_queue();
         queue.for_each(Waker::wake);
     }
@@ -476,10 +524,13 @@ impl<'a> ReadDesk<'a> {
         wakers.into_iter().flatten().for_each(Waker::wake);
     }
 
-    /// Registers the sleeping recorder, which wakes for a new request. Ready if one is pending already.
-    pub(crate) fn poll_request(&self, context: &Context) -> Poll<()> {
+    /// Registers the sleeping recorder, which wakes for a new request. `known` are the read and the change that it
+    /// knows to be pending; ready if there is another one.
+    pub(crate) fn poll_request(&self, context: &Context, known: (bool, bool)) -> Poll<()> {
         let mut inner = self.inner.borrow_mut();
-        if inner.next().is_some() {
+        let is_read_new = !known.0 && inner.next().is_some();
+        let is_change_new = !known.1 && self.changes.is_pending();
+        if is_read_new || is_change_new {
             return Poll::Ready(());
         }
         inner.recorder = Some(context.waker().clone());
@@ -566,14 +617,9 @@ impl fmt::Debug for Lent<'_, '_> {
 
 impl Drop for Lent<'_, '_> {
     fn drop(&mut self) {
-        let mut inner = self.desk.inner.borrow_mut();
         if let Some(buffer) = self.buffer.take() {
-            inner.give_back(buffer);
+            self.desk.give_back(buffer);
         }
-        // A request may have waited for the buffer.
-        let recorder = inner.recorder.take();
-        drop(inner);
-        recorder.into_iter().for_each(Waker::wake);
     }
 }
 

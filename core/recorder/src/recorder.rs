@@ -272,6 +272,13 @@ where
                 }
                 outcome
             }
+            JobEnd::Refused(error)
+                if self.shell.state.job == Some(Job::Change)
+                    && let Some(refusal) = self.volume.refusal(&error) =>
+            {
+                self.shell.end_change(Err(refusal));
+                Outcome::JobDone
+            }
             // A volume without room for its own repair counts as not mounted.
             JobEnd::Refused(error)
                 if V::error_kind(&error) == ErrorKind::NoRoom && !self.shell.is_mounting() =>

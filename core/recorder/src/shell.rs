@@ -640,11 +640,12 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             }
         }
         let us = (us as u32).clamp(SLEEP_US_MIN, SLEEP_US_MAX);
-        // A read that is pending already waits for the rings.
-        let reads = self.reads.filter(|_| !self.now.is_read_pending);
+        // Whatever is pending already waits for the rings.
+        let known = (self.now.is_read_pending, self.now.is_change_pending);
+        let reads = self.reads;
         let mut delay = pin!(self.delay.delay_us(us));
         poll_fn(|context| match (delay.as_mut().poll(context), reads) {
-            (Poll::Pending, Some(reads)) => reads.poll_request(context),
+            (Poll::Pending, Some(reads)) => reads.poll_request(context, known),
             (polled, _) => polled,
         })
         .await;

@@ -7,7 +7,8 @@
 //!                        └─── discard ─────┴──────────────────────────────────────────> nothing
 //! ```
 
-use crate::guest::FileSystem;
+use crate::changes::ChangeTask;
+use crate::guest::{FileError, FileSystem};
 use cardiograph_card::Block;
 use core::fmt;
 
@@ -298,6 +299,19 @@ pub trait Volume<B: Blocks> {
     async fn discard(&mut self, card: &mut B, slot: u8) -> Result<(), Self::Error>;
     /// Removes the oldest finished recording to make room. Returns `None` if there is none.
     async fn remove_oldest(&mut self, card: &mut B) -> Result<Option<FileId>, Self::Error>;
+    /// Carries out a change that another task requested. A volume without a
+    /// [`file_system`](Volume::file_system) is never asked.
+    async fn change(
+        &mut self,
+        _card: &mut B,
+        _task: &mut ChangeTask<'_>,
+    ) -> Result<(), Self::Error> {
+        Ok(())
+    }
+    /// Returns the reason why a change was refused without effect; `None` if the volume has to be mounted again.
+    fn refusal(&self, _error: &Self::Error) -> Option<FileError> {
+        None
+    }
     /// Returns, once, the recording whose interrupted removal the last mount completed. The removal is not
     /// reported if power failed after its very last block was written but before the card confirmed it.
     fn take_removed(&mut self) -> Option<FileId>;

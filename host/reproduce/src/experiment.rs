@@ -56,8 +56,7 @@ pub struct Operations {
     pub(crate) all: Vec<Operation>,
     /// First file of each phase, and the end of the last phase.
     first_files: Vec<u32>,
-    /// Downloads of a web server's client, from the connection to the last byte.
-    pub(crate) downloads: Vec<Operation>,
+    downloads: Vec<Operation>,
 }
 
 impl Operations {
@@ -78,6 +77,11 @@ impl Operations {
     /// Returns all operations of the workload.
     pub fn all(&self) -> &[Operation] {
         &self.all
+    }
+
+    /// Returns the downloads of a web server's client, from the connection to the last byte.
+    pub fn downloads(&self) -> &[Operation] {
+        &self.downloads
     }
 
     /// Returns the operations of one phase or of all, with any offset or with offsets in a range.

@@ -3,7 +3,9 @@
 use crate::experiment::{Experiment, ExperimentError, Operations};
 use crate::plot::{Axis, Mark, Series, svg};
 use crate::recording::Recording;
+use crate::web::{Place, WebServer};
 use cardiograph_workload::Operation;
+use std::num::NonZeroU32;
 
 /// A plot with its title.
 pub struct Figure {
@@ -160,7 +162,20 @@ fn magod2() -> Result<Vec<Figure>, ExperimentError> {
     let on = |card, workload| Experiment::new(card, "esp32", workload);
     let class10 = |workload| on("class10-16g", workload);
     let opened = class10("magod2");
+    let alone = class10("magod2-4.1");
+    let served = Experiment {
+        server: NonZeroU32::new(1360).map(|piece_bytes| WebServer {
+            place: Place::Core0,
+            piece_bytes,
+            loss_ppm: 0,
+        }),
+        ..alone.clone()
+    };
     let mut figures = vec![
+        write_latencies(
+            "4.1 · write latency with and without a download",
+            &[("during downloads", &served), ("without", &alone)],
+        )?,
         write_latencies(
             "4.6 · write latency; open, append and close for each line",
             &[("", &opened)],

@@ -97,7 +97,7 @@ pub fn evaluate(query: &Query, operations: &Operations) -> Option<f64> {
         Measure::FloorSlope => floor_slope(selected),
         Measure::DownloadThroughput => mean(
             operations
-                .downloads
+                .downloads()
                 .iter()
                 .map(|download| download.length_bytes as f64 / download.duration_ns() as f64 * 1e9),
         ),

@@ -259,11 +259,21 @@ mod tests {
         }
     }
 
-    /// Returns the FNV-1a hash of all rows of role fit, in order.
-    fn fits_hash() -> u64 {
+    /// Returns all rows of role fit, with a web server or without one, in order.
+    fn fits(with_server: bool) -> Vec<Row> {
         let rows = STUDIES.map(|name| study(name).unwrap().rows);
-        let fits = rows.iter().flatten().filter(|row| row.role == Role::Fit);
-        let names = fits.map(|row| format!("{}|{}|{}\n", row.study, row.figure, row.quantity));
+        let fits = rows.into_iter().flatten();
+        fits.filter(|row| row.role == Role::Fit)
+            .filter(|row| row.query.experiment.server.is_some() == with_server)
+            .collect()
+    }
+
+    /// Returns the FNV-1a hash of the rows of role fit without a web server, in order.
+    fn fits_hash() -> u64 {
+        let fits = fits(false);
+        let names = fits
+            .iter()
+            .map(|row| format!("{}|{}|{}\n", row.study, row.figure, row.quantity));
         names
             .collect::<String>()
             .bytes()
@@ -277,6 +287,19 @@ mod tests {
         assert_eq!(fits_hash(), 12_739_326_518_351_273_021);
     }
 
+    /// The server has two processor times, which are not published: one fit for each.
+    #[test]
+    fn two_rows_of_the_web_server_are_fits() {
+        let quantities: Vec<String> = fits(true).into_iter().map(|row| row.quantity).collect();
+        assert_eq!(
+            quantities,
+            [
+                "download, server in the main loop",
+                "download in pieces of 32 B"
+            ]
+        );
+    }
+
     /// Guards against choosing roles by result: roles must be those fixed before tuning.
     #[test]
     fn role_counts_are_those_fixed_before_tuning() {
@@ -285,10 +308,11 @@ mod tests {
             let rows = rows.iter().flatten().filter(|row| row.published.is_some());
             rows.filter(|row| row.role == role).count()
         };
-        // Predictions added later: two with two cores, one with a download.
+        // Added later: two predictions with two cores, one with a download, and the web server's ten rows,
+        // to two of which its two processor times were fitted.
         assert_eq!(
             (count(Role::Fit), count(Role::Prediction)),
-            (47, 44 + 2 + 1)
+            (47 + 2, 44 + 2 + 1 + 8)
         );
     }
 

@@ -32,6 +32,13 @@ fn fits_are_close_and_the_median_prediction_is_near() {
     let predictions = factors(&outcomes, Role::Prediction);
     let median = predictions[predictions.len() / 2];
     assert!(median <= 1.5, "{median}");
+    // Table 4.2, the sweep of the piece size and figure 4.1: every row is close.
+    for outcome in &outcomes {
+        let is_served = outcome.row.query.experiment.server.is_some();
+        if let Some(factor) = outcome.factor().filter(|_| is_served) {
+            assert!(factor <= 1.25, "{}: {factor}", outcome.row.quantity);
+        }
+    }
     // Every row has results, and every maximum has an interval over twenty seeds.
     for outcome in &outcomes {
         let seeds = outcome.simulated.len();

@@ -1,6 +1,8 @@
-//! Boards: everything between the application and a card, that is bus, driver, file library and CPU.
+//! Boards: everything between the application and a card, that is bus, driver, file library and CPU; and the
+//! network of the board.
 
 use crate::toml_file::{self, Range, TomlError};
+use cardiograph_sim_world::Link;
 use serde::Deserialize;
 
 /// A board, described by physical quantities and driver behaviour only.
@@ -14,6 +16,8 @@ pub struct Board {
     pub driver: Driver,
     /// The file library above it.
     pub library: Library,
+    /// The network over which a server on the board is reached, if any.
+    pub network: Option<Network>,
 }
 
 /// Bus that connects the card.
@@ -103,6 +107,23 @@ pub struct Library {
     pub dirty_bytes_max: Option<u32>,
 }
 
+/// The network of a board: its radio, and the TCP of its network stack.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub struct Network {
+    /// Bandwidth in bytes per second.
+    pub bytes_per_s: u32,
+    /// Round-trip time, in us.
+    pub round_trip_us: u32,
+    /// Largest payload of a packet, in bytes.
+    pub segment_bytes: u32,
+    /// Send buffer of a connection, and its receive buffer, in bytes.
+    pub buffer_bytes: u32,
+}
+
+/// Headers of IPv4 and TCP in a packet, without options.
+const HEADER_BYTES: u32 = 40;
+
 /// TOML representation of a board.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -112,6 +133,7 @@ struct Text {
     sd: Option<Sd>,
     driver: Driver,
     library: Library,
+    network: Option<Network>,
 }
 
 impl Board {
@@ -146,10 +168,14 @@ impl Board {
             bus,
             driver: text.driver,
             library: text.library,
+            network: text.network,
         };
         toml_file::check_ranges(name, &board.bus.ranges())?;
         toml_file::check_ranges(name, &board.driver.ranges())?;
         toml_file::check_ranges(name, &board.library.ranges())?;
+        if let Some(network) = &board.network {
+            toml_file::check_ranges(name, &network.ranges())?;
+        }
         board.check(name)?;
         Ok(board)
     }
@@ -273,6 +299,31 @@ impl Library {
                 dirty_bytes,
                 DIRTY_BYTES_MIN..=DIRTY_BYTES_MAX,
             ),
+        ]
+    }
+}
+
+impl Network {
+    /// Returns the link between the board and a client, without faults.
+    pub fn link(&self) -> Link {
+        Link {
+            bandwidth_bps: 8 * u64::from(self.bytes_per_s),
+            delay_ns: u64::from(self.round_trip_us) * 500,
+            mtu_bytes: (self.segment_bytes + HEADER_BYTES) as usize,
+            ..Link::default()
+        }
+    }
+
+    fn ranges(&self) -> [Range; 4] {
+        [
+            Range::new(
+                "network.bytes_per_s",
+                self.bytes_per_s,
+                1000..=1_000_000_000,
+            ),
+            Range::new("network.round_trip_us", self.round_trip_us, 0..=10_000_000),
+            Range::new("network.segment_bytes", self.segment_bytes, 128..=8960),
+            Range::new("network.buffer_bytes", self.buffer_bytes, 512..=16_777_216),
         ]
     }
 }
@@ -412,6 +463,30 @@ mod tests {
                 "65536",
                 "`library.cluster_bytes` is 65536; it must be 512 to 32768",
             ),
+            (
+                "esp32",
+                "bytes_per_s",
+                "999",
+                "`network.bytes_per_s` is 999; it must be 1000 to 1000000000",
+            ),
+            (
+                "esp32",
+                "round_trip_us",
+                "10_000_001",
+                "`network.round_trip_us`",
+            ),
+            (
+                "esp32",
+                "segment_bytes",
+                "127",
+                "`network.segment_bytes` is 127; it must be 128 to 8960",
+            ),
+            (
+                "esp32",
+                "buffer_bytes",
+                "511",
+                "`network.buffer_bytes` is 511; it must be 512 to 16777216",
+            ),
             ("esp32", "call_us", "100_001", "`library.call_us`"),
             ("esp32", "byte_ns", "1_000_001", "`library.byte_ns`"),
             (
@@ -451,6 +526,15 @@ mod tests {
                 "{board}, {key} = {value}: {message}"
             );
         }
+    }
+
+    #[test]
+    fn a_network_is_a_link_with_half_of_the_round_trip_each_way() {
+        let link = Board::named("esp32-26m").unwrap().network.unwrap().link();
+        assert_eq!(link.bandwidth_bps, 20_000_000);
+        assert_eq!((link.delay_ns, link.mtu_bytes), (2_000_000, 1476));
+        assert_eq!((link.loss_ppm, link.reorder_ppm), (0, 0));
+        assert_eq!(Board::named("lpc43xx").unwrap().network, None);
     }
 
     #[test]

@@ -32,7 +32,7 @@ mod toml_file;
 mod translation;
 pub mod wire;
 
-pub use board::{Board, Bus, Driver, Library, LibraryName, Sd, Spi};
+pub use board::{Board, Bus, Driver, Library, LibraryName, Network, Sd, Spi};
 pub use card::{Block, Card, CardError};
 pub use cardiograph_sim_world::{Clock, Random, Seed};
 pub use controller::{Busy, Controller, Operation, TimedOperation};

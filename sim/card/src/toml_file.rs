@@ -44,6 +44,7 @@ pub const CARDS: &[(&str, &str)] = &[
 /// Bundled boards: name and TOML.
 pub const BOARDS: &[(&str, &str)] = &[
     ("esp32", include_str!("../boards/esp32.toml")),
+    ("esp32-26m", include_str!("../boards/esp32-26m.toml")),
     ("esp32-s3-spi", include_str!("../boards/esp32-s3-spi.toml")),
     (
         "esp32-s3-sdfat",

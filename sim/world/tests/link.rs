@@ -227,11 +227,15 @@ fn a_full_queue_reports_when_it_has_room() {
         ..slow()
     };
     let (here, _there) = link.connect(&world.handle(), "link").unwrap();
+    assert_eq!(here.sender.mtu_bytes(), 1500);
     assert_eq!(here.sender.try_send(&[0; 4]), Ok(()));
+    assert_eq!(here.sender.full_until_ns(), None);
     assert_eq!(here.sender.try_send(&[0; 4]), Ok(()));
+    assert_eq!(here.sender.full_until_ns(), Some(4_000));
     let full = Err(SendError::Full { until_ns: 4_000 });
     assert_eq!(here.sender.try_send(&[0; 4]), full);
     world.handle().clock().advance_ns(4_000);
+    assert_eq!(here.sender.full_until_ns(), None);
     assert_eq!(here.sender.try_send(&[0; 4]), Ok(()));
 }
 

@@ -157,6 +157,7 @@ mod oldest;
 mod place;
 mod record;
 mod recovery;
+mod request;
 mod root;
 mod series;
 mod table;
@@ -171,7 +172,8 @@ pub(crate) use layout::Layout;
 pub use upload::{UPLOADS_MAX, Upload};
 pub(crate) use walk::Walk;
 
-use crate::guest::FileSystem;
+use crate::changes::ChangeTask;
+use crate::guest::{FileError, FileSystem};
 use crate::volume::{
     Blocks, ErrorKind, Extent, FileId, FileRecord, RESERVED_MAX, Request, Reserved, Volume,
 };
@@ -366,6 +368,14 @@ impl<B: Blocks> Volume<B> for FatVolume {
     fn reserved(&self, slot: u8) -> Option<Reserved> {
         let file = self.record.file(slot)?;
         Some(self.reserved_of(slot, file))
+    }
+
+    async fn change(&mut self, card: &mut B, task: &mut ChangeTask<'_>) -> Result<(), Self::Error> {
+        self.carry_out(card, task).await
+    }
+
+    fn refusal(&self, error: &Self::Error) -> Option<FileError> {
+        self.is_ready.then(|| request::refusal_of(error)).flatten()
     }
 
     fn file_system(&self) -> Option<FileSystem> {

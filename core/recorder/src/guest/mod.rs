@@ -55,6 +55,20 @@ pub enum FileError {
     NameInvalid,
     /// The entry belongs to the recorder or the operating system.
     Hidden,
+    /// The recorder is writing the file, or will use its folder or name.
+    Recording,
+    /// The entry is marked as read-only, or is the root directory.
+    ReadOnly,
+    /// Something already has this path.
+    Exists,
+    /// The directory is not empty.
+    NotEmpty,
+    /// The card or a directory has no room.
+    Full,
+    /// The file would be longer than 4 GiB.
+    TooLong,
+    /// The maximum number of uploads is in progress.
+    Busy,
     /// A directory or a chain of clusters is damaged.
     Damaged,
     /// The file was replaced, removed or shortened since it was looked up.
@@ -71,6 +85,15 @@ impl fmt::Display for FileError {
             FileError::IsDirectory => f.write_str("a directory"),
             FileError::NameInvalid => f.write_str("the name is invalid"),
             FileError::Hidden => f.write_str("the file belongs to the recorder"),
+            FileError::Recording => {
+                f.write_str("the recorder uses the file, its folder or its name")
+            }
+            FileError::ReadOnly => f.write_str("the entry is read-only"),
+            FileError::Exists => f.write_str("something already has this path"),
+            FileError::NotEmpty => f.write_str("the directory is not empty"),
+            FileError::Full => f.write_str("the card is full"),
+            FileError::TooLong => f.write_str("the file would be longer than 4 GiB"),
+            FileError::Busy => f.write_str("other uploads are in progress; try again later"),
             FileError::Damaged => {
                 f.write_str("the file system is damaged here; check the card with fsck or chkdsk")
             }

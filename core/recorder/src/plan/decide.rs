@@ -30,6 +30,7 @@ fn after_end<const N: usize>(state: &State<N>, now: &Conditions<N>) -> Action {
     match state.job {
         _ if now.is_read_pending && !state.is_job_next => Action::Read,
         Some(_) => Action::Step,
+        None if now.is_change_pending => Action::Start(Job::Change),
         None => Action::Rest,
     }
 }
@@ -210,7 +211,8 @@ fn wanted_job<const N: usize>(state: &State<N>, now: &Conditions<N>) -> Option<(
             _ => first = first.or(job),
         }
     }
-    first
+    let is_asked = now.is_change_pending && state.phase == Phase::Recording;
+    first.or(is_asked.then_some((false, Job::Change)))
 }
 
 fn job_of<const N: usize>(state: &State<N>, now: &Conditions<N>, at: u8) -> Option<(bool, Job)> {

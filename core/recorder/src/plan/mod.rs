@@ -203,6 +203,8 @@ pub enum Job {
     Discard(u8),
     /// Removes the oldest recording.
     Remove,
+    /// Carries out a change that another task requested.
+    Change,
 }
 
 /// Next action of the shell.
@@ -370,6 +372,8 @@ pub struct Conditions<const N: usize> {
     pub is_patience_over: bool,
     /// Another task waits for a read.
     pub is_read_pending: bool,
+    /// Another task waits for a change of the file system.
+    pub is_change_pending: bool,
     /// A failed or full card may be tried again now.
     pub is_retry_due: bool,
     /// A failed card may still be tried again at all.
@@ -451,6 +455,7 @@ impl<const N: usize> Conditions<N> {
             is_serving: false,
             is_patience_over: false,
             is_read_pending: false,
+            is_change_pending: false,
             is_retry_due: false,
             may_retry: false,
             may_remove: false,

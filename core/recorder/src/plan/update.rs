@@ -191,6 +191,8 @@ fn step<const N: usize>(state: &mut State<N>, now: &Conditions<N>, outcome: Outc
             state.tracks[usize::from(at)].ahead -= 1;
             state.room = Room::Unknown;
         }
+        // It may have freed space.
+        Job::Change => state.room = Room::Unknown,
         Job::Name(_) => (),
     }
     if let Job::Reserve(at) | Job::Close(at) | Job::Name(at) = job {

@@ -51,6 +51,8 @@ pub(super) enum Event {
     Rotate,
     Stop,
     Read,
+    /// Another task uploads a file and removes it.
+    Change,
     /// Number of operations that are slow, and their extra time in us.
     CardSlow(u32, u64),
     /// The next operation fails, and so does the card until it is acquired again.
@@ -192,7 +194,8 @@ fn event(random: &mut Random, streams: u8, is_gone: bool) -> Event {
         19..22 => Event::Session(stream),
         22..26 => Event::Flush,
         26..28 => Event::Rotate,
-        28..30 => Event::Read,
+        28 => Event::Read,
+        29 => Event::Change,
         30 => Event::CardSlow(1, 5_000 + random.below(400_000)),
         31 => Event::CardSlow(20, 1_000 + random.below(10_000)),
         32 => Event::CardFails,

@@ -8,8 +8,8 @@ use super::watch::WATCH;
 use crate::limits::Limits;
 use crate::recorder::{Config, Parts, Recorder};
 use crate::{
-    Column, Consumer, Control, FlushState, Format, Kind, Producer, PushError, ReadDesk, Ring,
-    Schema, Session, StreamConfig, StreamSummary, Window,
+    CardFiles, Change, ChangePath, Column, Consumer, Control, FileError, FlushState, Format, Kind,
+    Producer, PushError, ReadDesk, Ring, Schema, Session, StreamConfig, StreamSummary, Window,
 };
 use cardiograph_sim_world::Random;
 use core::cell::RefCell;
@@ -203,8 +203,8 @@ impl Replay<'_> {
             });
         }
         let control = Control::new();
-        let mut memory = [[0; 512]; 2];
-        let desk = ReadDesk::new(&mut memory);
+        let mut memory = [[0; 512]; 4];
+        let desk = ReadDesk::with_buffers(&mut memory, 2);
         let log = Log::default();
         let outside = Outside {
             control: &control,
@@ -332,6 +332,17 @@ impl Replay<'_> {
                             return Ok(End::Over);
                         }
                         return Ok(End::PowerCut);
+                    }
+                    Event::Change if reader.is_none() => {
+                        reader = Some(Box::pin(async move {
+                            if let Err(error) = upload_and_remove(desk).await {
+                                let is_expected = matches!(
+                                    error,
+                                    FileError::Read(_) | FileError::Full | FileError::Changed
+                                );
+                                assert!(is_expected, "{error:?}");
+                            }
+                        }));
                     }
                     Event::Read if reader.is_none() => {
                         reader = Some(Box::pin(async move {
@@ -658,11 +669,38 @@ impl Outside<'_> {
                 };
                 self.quiet = Some((slot.now_us.get() + quiet_us, pushed));
             }
-            Event::CardBack | Event::Read | Event::PowerCut => (),
+            Event::CardBack | Event::Read | Event::Change | Event::PowerCut => (),
         }
         *is_calm &= matches!(
             event,
             Event::Sample(_) | Event::Flush | Event::Rotate | Event::Stop | Event::Quiet
         );
     }
+}
+
+/// Uploads a file of 700 B, reads it back, and removes it.
+async fn upload_and_remove(desk: &ReadDesk<'_>) -> Result<(), FileError> {
+    let path = ChangePath::try_from("/Uploaded by a test.txt").expect("it is short");
+    let begin = Change::BeginUpload { bytes: 700 };
+    let upload = desk.change(begin, None).await?;
+    let mut buffer = desk.write_buffer().await?;
+    buffer.bytes()[..700].fill(b'u');
+    let write = Change::WriteUpload {
+        upload,
+        block: 0,
+        blocks: 2,
+    };
+    desk.change(write, Some(buffer)).await?;
+    let commit = Change::CommitUpload {
+        upload,
+        path: path.clone(),
+        bytes: 700,
+    };
+    desk.change(commit, None).await?;
+    let files = CardFiles::new(desk);
+    let file = files.open(&path).await?;
+    let bytes = files.read(&file, 0, 1000).await?;
+    assert!(bytes.len() == 700 && bytes.iter().all(|byte| *byte == b'u'));
+    drop(bytes);
+    desk.change(Change::Remove { path }, None).await.map(|_| ())
 }

@@ -1,7 +1,9 @@
 //! The real volume with its room used up by something else, and the initial cards.
 
 use super::card::{CARD_BLOCKS, Disk, Slot};
+use crate::changes::ChangeTask;
 use crate::fat::Error;
+use crate::guest::{self, FileError};
 use crate::volume::{Blocks, ErrorKind, FileId, FileRecord, Request, Reserved, Volume};
 use crate::{DosTime, FatVolume};
 use cardiograph_card::Block;
@@ -42,6 +44,18 @@ impl<B: Blocks> Volume<B> for Rooms<'_> {
 
     fn reserved(&self, slot: u8) -> Option<Reserved> {
         Volume::<B>::reserved(&self.volume, slot)
+    }
+
+    async fn change(&mut self, card: &mut B, task: &mut ChangeTask<'_>) -> Result<(), Self::Error> {
+        self.volume.change(card, task).await
+    }
+
+    fn refusal(&self, error: &Self::Error) -> Option<FileError> {
+        Volume::<B>::refusal(&self.volume, error)
+    }
+
+    fn file_system(&self) -> Option<guest::FileSystem> {
+        Volume::<B>::file_system(&self.volume)
     }
 
     fn next_number(&self, prefix: [u8; 3], extension: [u8; 3]) -> u32 {

@@ -10,7 +10,7 @@ use std::vec::Vec;
 use std::{print, println, thread_local};
 
 /// Names of all kinds of actions.
-const KINDS: [&str; 24] = [
+const KINDS: [&str; 26] = [
     "Rest",
     "Acquire",
     "Start(Mount)",
@@ -19,12 +19,14 @@ const KINDS: [&str; 24] = [
     "Start(Close)",
     "Start(Discard)",
     "Start(Remove)",
+    "Start(Change)",
     "Step(Mount)",
     "Step(Reserve)",
     "Step(Name)",
     "Step(Close)",
     "Step(Discard)",
     "Step(Remove)",
+    "Step(Change)",
     "Write",
     "Mark",
     "Commit",
@@ -55,6 +57,7 @@ fn job_at(job: Job) -> usize {
         Job::Close(_) => 3,
         Job::Discard(_) => 4,
         Job::Remove => 5,
+        Job::Change => 6,
     }
 }
 
@@ -63,17 +66,17 @@ fn kind(action: Action, job: Option<Job>) -> usize {
         Action::Rest => 0,
         Action::Acquire => 1,
         Action::Start(job) => 2 + job_at(job),
-        Action::Step => 8 + job.map_or(0, job_at),
-        Action::Write(_) => 14,
-        Action::Mark(_) => 15,
-        Action::Commit(_) => 16,
-        Action::Begin(_) => 17,
-        Action::Leave(_) => 18,
-        Action::Read => 19,
-        Action::AnswerFlush(..) => 20,
-        Action::ReportFull(_) => 21,
-        Action::GiveUp(_) => 22,
-        Action::Abandon => 23,
+        Action::Step => 9 + job.map_or(0, job_at),
+        Action::Write(_) => 16,
+        Action::Mark(_) => 17,
+        Action::Commit(_) => 18,
+        Action::Begin(_) => 19,
+        Action::Leave(_) => 20,
+        Action::Read => 21,
+        Action::AnswerFlush(..) => 22,
+        Action::ReportFull(_) => 23,
+        Action::GiveUp(_) => 24,
+        Action::Abandon => 25,
         Action::End => unreachable!("the recorder has ended"),
     }
 }

@@ -233,6 +233,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             is_reading: is_reading && self.absorbs_readers(),
             is_serving: self.is_serving,
             is_read_pending,
+            is_change_pending: self.reads.is_some_and(|reads| reads.changes.is_pending()),
             is_retry_due: now_us >= self.timers.retry_us,
             may_retry: self.attempts > 0,
             may_remove: self.config.when_full == WhenFull::RemoveOldest,

@@ -3,7 +3,7 @@
 use super::Shell;
 use crate::Clock;
 use crate::event::Event;
-use crate::guest::FileSystem;
+use crate::guest::{FileError, FileSystem};
 use crate::jobs::{Done, Order};
 use crate::plan::{self, Action, Job, Outcome, Room};
 use crate::stream::StreamSummary;
@@ -16,10 +16,18 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
     Shell<'a, M, C, D, E, N>
 {
     /// Collects the inputs of a job; `None` if its file is gone.
-    pub(crate) fn order(&mut self, job: Job) -> Option<Order> {
+    pub(crate) fn order(&mut self, job: Job) -> Option<Order<'a>> {
         match job {
             Job::Mount => Some(Order::Mount),
             Job::Remove => Some(Order::Remove),
+            Job::Change => {
+                let desk = self.reads?;
+                desk.changes.begin();
+                if desk.changes.frees_blocks() {
+                    desk.note_change();
+                }
+                Some(Order::Change(desk))
+            }
             Job::Reserve(at) => {
                 let request = self.request(at);
                 Some(Order::Reserve(at, request))
@@ -54,6 +62,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             Done::Recovered(Some(record)) => (self.events)(Event::Recovered { record }),
             Done::Mounted(None) | Done::Found(_) | Done::Recovered(None) => (),
             Done::Removed(None) => (),
+            Done::Changed => self.end_change(Ok(())),
             Done::Named(id) => self.publish_name(id),
             Done::Reserved(at, reserved) => {
                 if reserved.extent.blocks < self.request(at).blocks {
@@ -85,6 +94,13 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
                     self.files.free(ahead.remove(0));
                 }
             }
+        }
+    }
+
+    /// Ends the change that another task requested.
+    pub(crate) fn end_change(&self, result: Result<(), FileError>) {
+        if let Some(reads) = self.reads {
+            reads.end_change(result);
         }
     }
 

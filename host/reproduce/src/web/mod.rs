@@ -1,28 +1,32 @@
 //! Study 1's web server on the instrument's ESP32, with and without its writer.
 //!
 //! ```text
-//!   client ── Wi-Fi ── TCP ── server ──┐
-//!   (client.rs)   (sim/net)  (server.rs)├── card, one library call at a time   (shared_card.rs)
-//!                            writer ───┘
+//!   client ── Wi-Fi, TCP ── server ──┬── card, one library call at a time
+//!   client.rs    sim/net   server.rs │   shared_card.rs
+//!                           writer ──┘
 //! ```
 //!
 //! Server, writer and network run at the same time, in one world. A library call holds the card for as long as
-//! it takes on the card's own clock, and other tasks continue meanwhile. The server pays, in turn, for reading
-//! a piece from the card, for its processor time and, if it shares core 0 with it, for the network stack's.
+//! it takes on the card's own clock, and other tasks continue meanwhile. Sending a piece takes, one after the
+//! other, time of the card, processor time of the server and, on core 0, processor time of the network stack.
 
 mod client;
 mod server;
 mod shared_card;
 
 use crate::experiment::ExperimentError;
-use cardiograph_sim_card::{Board, Card, Clock, LibraryName, Seed};
-use cardiograph_sim_net::{Config, Host, Listener};
+use cardiograph_sim_card::{Board, Card, Clock, LibraryName, Network, Seed};
+use cardiograph_sim_net::{Config, Host};
+use cardiograph_sim_world::link::InvalidLink;
 use cardiograph_sim_world::{Handle, Link, World};
 use cardiograph_store::FatCard;
 use cardiograph_workload::{Observer, Operation, Store, Workload, run};
 use serde::Deserialize;
+use server::Server;
 use shared_card::{SharedCard, WorldClock, WriterStore};
 use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::net::SocketAddrV4;
 use std::num::NonZeroU32;
 use std::rc::Rc;
 
@@ -36,14 +40,6 @@ const CREATE_BYTES: u64 = 4096;
 const PATTERN_BYTES: u64 = 251;
 
 const PORT: u16 = 80;
-/// Ceiling of TCP over the ESP32's Wi-Fi (section 1 of the study): 2500 kB/s.
-const NETWORK_BYTES_PER_S: u64 = 2_500_000;
-/// Half a round trip of 4 ms.
-const DELAY_NS: u64 = 2_000_000;
-/// Packets of lwIP on the ESP32: a maximum segment size of 1436 B, and 40 B of headers.
-const MTU_BYTES: usize = 1476;
-/// Four segments: window and send buffer of lwIP on the ESP32.
-const LWIP_BUFFER_BYTES: usize = 5744;
 /// A computer's window, and its delayed acknowledgements.
 const CLIENT_BUFFER_BYTES: usize = 65_535;
 const CLIENT_ACK_DELAY_NS: u64 = 40_000_000;
@@ -85,15 +81,15 @@ impl Place {
     /// Returns the time that the network stack takes from the server for each byte, in ns.
     ///
     /// Assumes that at its ceiling, the network stack uses core 0 completely.
-    fn network_byte_ns(self) -> u64 {
+    fn network_byte_ns(self, network: &Network) -> u64 {
         match self {
             Place::MainLoop | Place::Core1 => 0,
-            Place::Core0 => 1_000_000_000 / NETWORK_BYTES_PER_S,
+            Place::Core0 => 1_000_000_000 / u64::from(network.bytes_per_s),
         }
     }
 }
 
-/// Operations of a run with a server.
+/// Results of a run with a server.
 pub(crate) struct Served {
     /// Each download, from the connection to the last byte.
     pub(crate) downloads: Vec<Operation>,
@@ -105,7 +101,8 @@ pub(crate) struct Served {
 /// ten times, or as often as possible until the workload ends. A workload without phases does nothing.
 ///
 /// # Errors
-/// If the library is not embedded-sdmmc, or the workload, the card or a download fails.
+/// If the board has no network or another library than embedded-sdmmc, or if the workload, the card or a
+/// download fails.
 pub(crate) fn serve(
     card: Card,
     board: &Board,
@@ -114,43 +111,36 @@ pub(crate) fn serve(
     seed: Seed,
     observer: &mut impl Observer,
 ) -> Result<Served, ExperimentError> {
-    let error = |error: &dyn std::fmt::Display| ExperimentError::new(error.to_string());
-    if board.library.name != LibraryName::EmbeddedSdmmc {
-        return Err(ExperimentError::new(
-            "the web server needs a board with the library embedded-sdmmc",
-        ));
-    }
-    let mut store = FatCard::mount(card, board).map_err(|e| error(&e))?;
-    create_file(&mut store).map_err(|e| error(&e))?;
+    let network = match (board.library.name, board.network) {
+        (LibraryName::EmbeddedSdmmc, Some(network)) => network,
+        _ => {
+            return Err(ExperimentError::new(
+                "the web server needs a board with the library embedded-sdmmc and a network",
+            ));
+        }
+    };
+    let mut store = FatCard::mount(card, board).map_err(failed)?;
+    create_file(&mut store).map_err(failed)?;
     let card_clock = store.clock().0;
     let clock = Clock::default();
     clock.advance_to_ns(card_clock.now_ns());
-
     let world = World::on_clock(seed, clock);
-    let handle = world.handle();
-    let (client, device) = hosts(&handle, server.loss_ppm).map_err(|e| error(&e))?;
-    let listener = device.listen(PORT, 1).map_err(|e| error(&e))?;
-    let card = Rc::new(SharedCard::new(&handle, store, card_clock));
+    let card = Rc::new(SharedCard::new(&world.handle(), store, card_clock));
     let stage = Rc::new(Stage::default());
-    spawn_server(&handle, &card, board, server, listener, &stage);
-    spawn_client(&handle, client, device.endpoint(PORT), &stage);
-    drop(device);
+    spawn(&world.handle(), &card, board, &network, server, &stage)?;
 
     let world = RefCell::new(world);
-    if workload.phases.is_empty() {
-        stage.downloads_max.set(DOWNLOADS);
-    } else {
+    stage.downloads_max.set(DOWNLOADS);
+    if !workload.phases.is_empty() {
         stage.downloads_max.set(usize::MAX);
         let mut buffer = vec![0; workload.buffer_bytes()];
         let mut store = WriterStore::new(&card, &world);
         let mut clock = WorldClock::new(&world);
         let done = run(workload, &mut store, &mut clock, observer, &mut buffer);
         stage.downloads_max.set(0);
-        done.map_err(|e| error(&e))?;
+        done.map_err(failed)?;
     }
-    let idle = world.borrow_mut().run_until_idle();
-    idle.map_err(|e| error(&e))?;
-    drop(world);
+    world.into_inner().run_until_idle().map_err(failed)?;
     if let Some(sentence) = stage.failure.take() {
         return Err(ExperimentError::new(sentence));
     }
@@ -158,16 +148,22 @@ pub(crate) fn serve(
     let store = card.ok_or_else(|| ExperimentError::new("a task still uses the card"))?;
     Ok(Served {
         downloads: stage.downloads.take(),
-        card: store.unmount().map_err(|e| error(&e))?,
+        card: store.unmount().map_err(failed)?,
     })
+}
+
+fn failed(error: impl fmt::Display) -> ExperimentError {
+    ExperimentError::new(error.to_string())
 }
 
 /// Progress of client and server.
 #[derive(Default)]
 struct Stage {
+    /// Number of downloads after which the client leaves.
     downloads_max: Cell<usize>,
     downloads: RefCell<Vec<Operation>>,
-    client_is_done: Cell<bool>,
+    /// The client has left for good.
+    is_done: Cell<bool>,
     failure: RefCell<Option<String>>,
 }
 
@@ -179,16 +175,10 @@ impl Stage {
 }
 
 /// Returns the client's host and the device's.
-fn hosts(
-    handle: &Handle,
-    loss_ppm: u32,
-) -> Result<(Host, Host), cardiograph_sim_world::link::InvalidLink> {
+fn hosts(handle: &Handle, network: &Network, loss_ppm: u32) -> Result<(Host, Host), InvalidLink> {
     let wifi = Link {
-        bandwidth_bps: 8 * NETWORK_BYTES_PER_S,
-        delay_ns: DELAY_NS,
         loss_ppm,
-        mtu_bytes: MTU_BYTES,
-        ..Link::default()
+        ..network.link()
     };
     let (near, far) = wifi.connect(handle, "wifi")?;
     let client = Config {
@@ -200,8 +190,8 @@ fn hosts(
     };
     let device = Config {
         address: [192, 168, 4, 1].into(),
-        receive_buffer_bytes: LWIP_BUFFER_BYTES,
-        send_buffer_bytes: LWIP_BUFFER_BYTES,
+        receive_buffer_bytes: network.buffer_bytes as usize,
+        send_buffer_bytes: network.buffer_bytes as usize,
         // The Arduino core leaves Nagle's algorithm on.
         collects_small_writes: true,
         ..Config::default()
@@ -212,42 +202,56 @@ fn hosts(
     ))
 }
 
-fn spawn_server(
+/// Adds the network, the server and the client to a world.
+fn spawn(
     handle: &Handle,
     card: &Rc<SharedCard<FatCard>>,
     board: &Board,
-    server: WebServer,
-    listener: Listener,
+    network: &Network,
+    settings: WebServer,
     stage: &Rc<Stage>,
-) {
-    let server = server::Server {
+) -> Result<(), ExperimentError> {
+    let (client, device) = hosts(handle, network, settings.loss_ppm).map_err(failed)?;
+    let listener = device.listen(PORT, 1).map_err(failed)?;
+    let piece_bytes = u64::from(settings.piece_bytes.get()).min(FILE_BYTES);
+    let server = Server {
         handle: handle.clone(),
         card: Rc::clone(card),
-        settings: server,
-        buffer_bytes: board.library.file_buffer_bytes.max(512).into(),
+        piece_bytes: piece_bytes as usize,
+        buffer_bytes: match board.library.file_buffer_bytes {
+            0 => u64::MAX,
+            bytes => bytes.into(),
+        },
+        network_byte_ns: settings.place.network_byte_ns(network),
+        turn_ns: settings.place.turn_ns(),
     };
-    let stage = Rc::clone(stage);
+    let server_stage = Rc::clone(stage);
     handle.spawn("server", async move {
-        if let Err(sentence) = server.run(listener, &stage.client_is_done).await {
-            stage.fail(sentence);
-        }
+        let served = server.run(listener, &server_stage.is_done).await;
+        served.unwrap_or_else(|sentence| server_stage.fail(sentence));
     });
-}
-
-fn spawn_client(handle: &Handle, client: Host, remote: std::net::SocketAddrV4, stage: &Rc<Stage>) {
     let (clock, stage) = (handle.clone(), Rc::clone(stage));
     handle.spawn("client", async move {
-        while stage.downloads.borrow().len() < stage.downloads_max.get() {
-            match client::download(&clock, &client, remote).await {
-                Ok(download) => stage.downloads.borrow_mut().push(download),
-                Err(sentence) => {
-                    stage.fail(sentence);
-                    break;
-                }
-            }
-        }
-        stage.client_is_done.set(true);
+        let downloaded = download_until_enough(&clock, &client, device.endpoint(PORT), &stage);
+        downloaded
+            .await
+            .unwrap_or_else(|sentence| stage.fail(sentence));
+        stage.is_done.set(true);
     });
+    Ok(())
+}
+
+async fn download_until_enough(
+    clock: &Handle,
+    client: &Host,
+    server: SocketAddrV4,
+    stage: &Stage,
+) -> Result<(), String> {
+    while stage.downloads.borrow().len() < stage.downloads_max.get() {
+        let download = client::download(clock, client, server).await?;
+        stage.downloads.borrow_mut().push(download);
+    }
+    Ok(())
 }
 
 fn create_file<S: Store>(store: &mut S) -> Result<(), S::Error> {

@@ -1,13 +1,14 @@
 //! The stock SDWebServer, as far as a download takes time: it blocks, and serves one client at a time.
 
 use super::shared_card::SharedCard;
-use super::{FILE_BYTES, FILE_NAME, WebServer};
+use super::{FILE_BYTES, FILE_NAME};
 use cardiograph_sim_net::{Error, Listener, Socket};
 use cardiograph_sim_world::Handle;
 use cardiograph_store::{FatCard, FatFile, StoreError};
 use cardiograph_workload::Store;
 use embedded_io_async::{Read, Write};
 use std::cell::Cell;
+use std::fmt;
 use std::rc::Rc;
 
 /// Processor time to send a piece, in µs: the wait for room in the socket (`select`), and the call of the
@@ -24,9 +25,13 @@ const HEAD_BYTES_MAX: usize = 1024;
 pub(super) struct Server {
     pub(super) handle: Handle,
     pub(super) card: Rc<SharedCard<FatCard>>,
-    pub(super) settings: WebServer,
-    /// Buffer of the C library for each file.
+    pub(super) piece_bytes: usize,
+    /// Buffer of the C library for each file; the greatest number if it has none.
     pub(super) buffer_bytes: u64,
+    /// Time that the network stack takes from the server for each byte.
+    pub(super) network_byte_ns: u64,
+    /// Pause between two looks for a client.
+    pub(super) turn_ns: u64,
 }
 
 impl Server {
@@ -44,40 +49,36 @@ impl Server {
             if let Ok(mut socket) = self.handle.with_timeout(0, listener.accept()).await {
                 self.answer(&mut socket).await?;
             }
-            self.handle.sleep_ns(self.settings.place.turn_ns()).await;
+            self.handle.sleep_ns(self.turn_ns).await;
         }
         Ok(())
     }
 
     /// Sends the file, whatever the request, and waits for the client to close the connection.
     async fn answer(&self, socket: &mut Socket) -> Result<(), String> {
-        let connection = |error| format!("serving {FILE_NAME}: {error}");
-        let store = |error| format!("serving {FILE_NAME}: {error}");
-        read_head(socket).await.map_err(connection)?;
+        read_head(socket).await.map_err(failed)?;
         let opened = self.card.call(|card| card.open(FILE_NAME, false)).await;
-        let mut file = opened.map_err(store)?;
+        let mut file = opened.map_err(failed)?;
         let head = format!(
             "HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\nContent-Length: {FILE_BYTES}\r\n\
              Connection: close\r\n\r\n"
         );
-        self.send(socket, head.as_bytes())
-            .await
-            .map_err(connection)?;
-        let mut piece = vec![0; self.settings.piece_bytes.get() as usize];
+        self.send(socket, head.as_bytes()).await.map_err(failed)?;
+        let mut piece = vec![0; self.piece_bytes];
         let mut offset_bytes = 0;
         loop {
             let read_bytes = self.read_piece(&mut file, offset_bytes, &mut piece).await;
-            let read_bytes = read_bytes.map_err(store)?;
+            let read_bytes = read_bytes.map_err(failed)?;
             if read_bytes == 0 {
                 break;
             }
             offset_bytes += read_bytes as u64;
             let sent = self.send(socket, &piece[..read_bytes]).await;
-            sent.map_err(connection)?;
+            sent.map_err(failed)?;
         }
         let closed = self.card.call(|card| card.close(file)).await;
-        closed.map_err(store)?;
-        while socket.read(&mut [0; 64]).await.map_err(connection)? > 0 {}
+        closed.map_err(failed)?;
+        while socket.read(&mut [0; 64]).await.map_err(failed)? > 0 {}
         Ok(())
     }
 
@@ -109,10 +110,14 @@ impl Server {
 
     /// Sends data, after the time that the processor needs for it.
     async fn send(&self, socket: &mut Socket, data: &[u8]) -> Result<(), Error> {
-        let network_ns = self.settings.place.network_byte_ns() * data.len() as u64;
+        let network_ns = self.network_byte_ns * data.len() as u64;
         self.handle.sleep_ns(SEND_US * 1000 + network_ns).await;
         socket.write_all(data).await
     }
+}
+
+fn failed(error: impl fmt::Display) -> String {
+    format!("serving {FILE_NAME}: {error}")
 }
 
 /// Reads to the empty line that ends a request.

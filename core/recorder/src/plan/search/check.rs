@@ -228,7 +228,7 @@ fn start<const N: usize>(config: &Config<N>, world: &World<N>, job: Job) -> Resu
         Job::Close(at) => ensure(track(at).closing > 0, "no file to close"),
         Job::Discard(at) => ensure(track(at).ahead > 0, "no file to discard"),
         Job::Name(at) => ensure(world.needs_name(config, at), "no file to name"),
-        Job::Reserve(_) => Ok(()),
+        Job::Reserve(_) | Job::Change => Ok(()),
         Job::Remove => ensure(plan.room == Room::Tight, "removed without need"),
     }
 }

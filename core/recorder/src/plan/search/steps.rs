@@ -109,6 +109,7 @@ impl Choice {
     const NO_RETRY: u32 = 1 << 5;
     const READ: u32 = 1 << 6;
     const READING: u32 = 1 << 7;
+    const CHANGE: u32 = 1 << 28;
     const PAGE_END: u32 = 1 << 8;
     const SHORT: u32 = 1 << 12;
     const READY: u32 = 1 << 16;
@@ -125,6 +126,7 @@ impl Choice {
         now.absorbs_read = self.has(Self::ABSORBS_READ);
         now.is_read_pending = self.has(Self::READ);
         now.is_reading = self.has(Self::READING);
+        now.is_change_pending = self.has(Self::CHANGE);
         now.is_patience_over = self.has(Self::PATIENCE_OVER);
         now.is_retry_due = self.has(Self::RETRY_DUE);
         now.may_retry = !self.has(Self::NO_RETRY);
@@ -150,6 +152,7 @@ impl fmt::Display for Choice {
             (Choice::ABSORBS_READ, "absorbs-read"),
             (Choice::READ, "read"),
             (Choice::READING, "reading"),
+            (Choice::CHANGE, "change"),
             (Choice::PATIENCE_OVER, "patience-over"),
             (Choice::RETRY_DUE, "retry-due"),
             (Choice::NO_RETRY, "no-retry"),
@@ -358,12 +361,14 @@ impl<'a, const N: usize> Steps<'a, N> {
                 return Choice::RETRY_DUE | if is_ending { Choice::NO_RETRY } else { 0 };
             }
             Card::Unmounted => return 0,
-            Card::Idle | Card::Writing(_) if plan.phase == Phase::Ended => return Choice::READ,
+            Card::Idle | Card::Writing(_) if plan.phase == Phase::Ended => {
+                return Choice::READ | Choice::CHANGE;
+            }
             Card::Idle | Card::Writing(_) => (),
         }
         let mut free = Choice::PATIENCE_OVER;
         if config.has_reads {
-            free |= Choice::READ;
+            free |= Choice::READ | Choice::CHANGE;
         }
         if plan.room != Room::Unknown {
             free |= Choice::RETRY_DUE;
@@ -644,6 +649,13 @@ impl<'a, const N: usize> Steps<'a, N> {
             }
             Some(Job::Discard(at)) => {
                 next.files[usize::from(at)].ahead -= 1;
+                next.has_room = true;
+                next.is_known_full = false;
+                end(Outcome::JobDone, next);
+            }
+            // It may have removed something.
+            Some(Job::Change) => {
+                end(Outcome::JobDone, next);
                 next.has_room = true;
                 next.is_known_full = false;
                 end(Outcome::JobDone, next);

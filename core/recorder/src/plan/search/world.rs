@@ -370,6 +370,7 @@ impl<const N: usize> World<N> {
             is_serving: config.has_reads,
             is_patience_over: false,
             is_read_pending: false,
+            is_change_pending: false,
             is_retry_due: false,
             may_retry: true,
             may_remove: config.may_remove,

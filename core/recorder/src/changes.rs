@@ -1,0 +1,365 @@
+//! Changes of files that other tasks request: uploads, renames, removals, new directories.
+//!
+//! ```text
+//!   task ── change ──> Waiting ──> UnderWay ──> Done ──> Free
+//!                         │           │ task dropped
+//!                         │           └───────────> Abandoned ──> Free
+//!                         └── no card, closed ──> Done(error)
+//! ```
+//!
+//! One change is carried out at a time, as a job of the planner: step by step, when the rings can absorb a step. The
+//! inputs are in the desk, not in the recorder, so a task that is dropped leaves nothing behind: its change is
+//! completed, and an upload that nobody holds any more is discarded.
+
+use crate::fat::{UPLOADS_MAX, Upload};
+use crate::guest::FileError;
+use crate::reads::{ReadDesk, ReadError};
+use cardiograph_card::Block;
+use core::cell::{Cell, RefCell, RefMut};
+use core::future::poll_fn;
+use core::task::{Context, Poll, Waker};
+use heapless::String;
+
+/// Maximum length of a path that a change names, in bytes.
+pub const CHANGE_PATH_BYTES_MAX: usize = 255;
+
+/// Path of a change.
+pub type ChangePath = String<CHANGE_PATH_BYTES_MAX, u8>;
+
+/// A change of the file system.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Begin an upload with room for this many bytes; 0 if the length is unknown. Its number is the result.
+    BeginUpload {
+        /// Length in bytes.
+        bytes: u64,
+    },
+    /// Write the first blocks of the task's buffer to an upload, which grows if it has no room.
+    WriteUpload {
+        /// Number of the upload.
+        upload: u8,
+        /// Number of the first block in the file.
+        block: u32,
+        /// Number of blocks.
+        blocks: u32,
+    },
+    /// Give an upload its name and length; replaces an existing file.
+    CommitUpload {
+        /// Number of the upload.
+        upload: u8,
+        /// Final path.
+        path: ChangePath,
+        /// Length in bytes.
+        bytes: u32,
+    },
+    /// Remove an upload.
+    DiscardUpload {
+        /// Number of the upload.
+        upload: u8,
+    },
+    /// Rename a file or directory.
+    Rename {
+        /// Current path.
+        from: ChangePath,
+        /// New path; nothing may have it.
+        to: ChangePath,
+    },
+    /// Remove a file or an empty directory.
+    Remove {
+        /// Path.
+        path: ChangePath,
+    },
+    /// Make an empty directory.
+    MakeDirectory {
+        /// Path.
+        path: ChangePath,
+    },
+}
+
+impl Change {
+    /// Returns true if the change may free blocks that readers know.
+    fn frees_blocks(&self) -> bool {
+        matches!(
+            self,
+            Change::CommitUpload { .. } | Change::Rename { .. } | Change::Remove { .. }
+        )
+    }
+}
+
+/// The change under way, with everything that it needs.
+pub struct ChangeTask<'a> {
+    pub(crate) change: Change,
+    /// Uploads in progress, by number.
+    pub(crate) uploads: [Option<Upload>; UPLOADS_MAX],
+    /// Data of a write.
+    pub(crate) data: Option<&'a mut [Block]>,
+    /// Number of the upload that was begun.
+    pub(crate) begun: u8,
+}
+
+/// The changes of a desk.
+pub(crate) struct Changes<'a> {
+    stage: Cell<Stage>,
+    task: RefCell<ChangeTask<'a>>,
+    /// Uploads that nobody holds any more.
+    abandoned: Cell<[bool; UPLOADS_MAX]>,
+    waker: Cell<Option<Waker>>,
+    /// Waker of the next task.
+    next: Cell<Option<Waker>>,
+    /// No changes are carried out any more.
+    is_closed: Cell<bool>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Free,
+    Waiting,
+    UnderWay,
+    /// The task of the change under way was dropped.
+    Abandoned,
+    Done(Result<(), FileError>),
+}
+
+impl<'a> Changes<'a> {
+    pub(crate) const fn new() -> Changes<'a> {
+        Changes {
+            stage: Cell::new(Stage::Free),
+            task: RefCell::new(ChangeTask {
+                change: Change::DiscardUpload { upload: 0 },
+                uploads: [const { None }; UPLOADS_MAX],
+                data: None,
+                begun: 0,
+            }),
+            abandoned: Cell::new([false; UPLOADS_MAX]),
+            waker: Cell::new(None),
+            next: Cell::new(None),
+            is_closed: Cell::new(false),
+        }
+    }
+
+    /// Returns true if a change waits for the recorder.
+    pub(crate) fn is_pending(&self) -> bool {
+        match self.stage.get() {
+            Stage::Waiting => true,
+            Stage::Free => self.abandoned.get().contains(&true),
+            _ => false,
+        }
+    }
+
+    /// Begins the pending change.
+    pub(crate) fn begin(&self) {
+        let mut task = self.task.borrow_mut();
+        if self.stage.replace(Stage::UnderWay) == Stage::Waiting {
+            return;
+        }
+        let mut abandoned = self.abandoned.get();
+        if let Some(number) = abandoned.iter().position(|is_abandoned| *is_abandoned) {
+            abandoned[number] = false;
+            let upload = number as u8;
+            task.change = Change::DiscardUpload { upload };
+        }
+        self.abandoned.set(abandoned);
+        self.stage.set(Stage::Abandoned);
+    }
+
+    /// Returns true if the change under way may free blocks that readers know.
+    pub(crate) fn frees_blocks(&self) -> bool {
+        let task = self.task.try_borrow();
+        task.is_ok_and(|task| task.change.frees_blocks())
+    }
+
+    /// Returns the change under way.
+    pub(crate) fn task(&self) -> RefMut<'_, ChangeTask<'a>> {
+        self.task.borrow_mut()
+    }
+
+    /// Ends the change under way.
+    pub(crate) fn end(&self, result: Result<(), FileError>) {
+        match self.stage.get() {
+            Stage::UnderWay => self.finish(result),
+            Stage::Abandoned => {
+                self.stage.set(Stage::Free);
+                let task = self.task.borrow();
+                if matches!(task.change, Change::BeginUpload { .. }) && result.is_ok() {
+                    self.abandon(task.begun);
+                }
+                self.wake_next();
+            }
+            Stage::Free | Stage::Waiting | Stage::Done(_) => (),
+        }
+    }
+
+    /// Fails the pending change, or the one under way, because there is no card, and forgets all uploads.
+    pub(crate) fn refuse(&self, error: ReadError) {
+        match self.stage.get() {
+            Stage::Waiting | Stage::UnderWay => self.finish(Err(FileError::Read(error))),
+            Stage::Abandoned => self.stage.set(Stage::Free),
+            Stage::Free | Stage::Done(_) => (),
+        }
+        self.is_closed.set(error == ReadError::Closed);
+        self.abandoned.set([false; UPLOADS_MAX]);
+        // If the operation still borrows the task, it is dropped soon, and its uploads are unknown to the volume.
+        if let Ok(mut task) = self.task.try_borrow_mut() {
+            task.uploads = [const { None }; UPLOADS_MAX];
+        }
+        self.wake_next();
+    }
+
+    fn finish(&self, result: Result<(), FileError>) {
+        self.stage.set(Stage::Done(result));
+        self.waker.take().into_iter().for_each(Waker::wake);
+    }
+
+    fn wake_next(&self) {
+        self.next.take().into_iter().for_each(Waker::wake);
+    }
+
+    /// Notes that nobody holds an upload any more.
+    pub(crate) fn abandon(&self, upload: u8) {
+        let mut abandoned = self.abandoned.get();
+        if let Some(place) = abandoned.get_mut(usize::from(upload)) {
+            *place = true;
+        }
+        self.abandoned.set(abandoned);
+    }
+
+    fn poll_place(
+        &self,
+        context: &Context,
+        change: &Change,
+        data: &mut Option<&'a mut [Block]>,
+    ) -> Poll<Result<(), FileError>> {
+        if self.is_closed.get() {
+            return Poll::Ready(Err(ReadError::Closed.into()));
+        }
+        if self.stage.get() != Stage::Free || self.abandoned.get().contains(&true) {
+            let other = self.next.replace(Some(context.waker().clone()));
+            // Another task that waited asks again.
+            let is_other = |waker: &Waker| !waker.will_wake(context.waker());
+            other.into_iter().filter(is_other).for_each(Waker::wake);
+            return Poll::Pending;
+        }
+        let mut task = self.task.borrow_mut();
+        task.change = change.clone();
+        task.data = data.take();
+        self.stage.set(Stage::Waiting);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<'a> ReadDesk<'a> {
+    /// Changes the file system: waits until the recorder can, and until it is durable. Returns the number of the
+    /// upload for [`Change::BeginUpload`], otherwise 0. `data` are the blocks of a [`Change::WriteUpload`].
+    ///
+    /// # Errors
+    /// [`FileError`]: nothing has changed then, except that the result is unknown if the card failed.
+    pub async fn change(
+        &self,
+        change: Change,
+        data: Option<WriteBuffer<'_, 'a>>,
+    ) -> Result<u8, FileError> {
+        let mut blocks = data.and_then(WriteBuffer::into_blocks);
+        if self.file_system().is_none() {
+            blocks.into_iter().for_each(|blocks| self.give_back(blocks));
+            return Err(ReadError::NoCard.into());
+        }
+        let mut leave = LeaveChange {
+            desk: self,
+            is_placed: false,
+        };
+        let placed = poll_fn(|context| self.changes.poll_place(context, &change, &mut blocks));
+        let placed = placed.await;
+        blocks.into_iter().for_each(|blocks| self.give_back(blocks));
+        placed?;
+        leave.is_placed = true;
+        self.wake_recorder();
+        poll_fn(|context| match self.changes.stage.get() {
+            Stage::Done(result) => Poll::Ready(result),
+            _ => {
+                self.changes.waker.set(Some(context.waker().clone()));
+                Poll::Pending
+            }
+        })
+        .await?;
+        Ok(self.changes.task.borrow().begun)
+    }
+
+    /// Ends the change under way.
+    pub(crate) fn end_change(&self, result: Result<(), FileError>) {
+        if self.changes.frees_blocks() {
+            self.note_change();
+        }
+        self.changes.end(result);
+        self.reclaim();
+    }
+
+    /// Returns the data of a change to the pool once its task is gone.
+    pub(crate) fn reclaim(&self) {
+        if self.changes.stage.get() == Stage::Free
+            && let Ok(mut task) = self.changes.task.try_borrow_mut()
+            && let Some(blocks) = task.data.take()
+        {
+            self.give_back(blocks);
+        }
+    }
+
+    /// Discards an upload that nobody will commit.
+    pub fn abandon_upload(&self, upload: u8) {
+        self.changes.abandon(upload);
+        self.wake_recorder();
+    }
+}
+
+/// Frees the change however its task ends.
+struct LeaveChange<'d, 'a> {
+    desk: &'d ReadDesk<'a>,
+    is_placed: bool,
+}
+
+impl Drop for LeaveChange<'_, '_> {
+    fn drop(&mut self) {
+        if !self.is_placed {
+            return;
+        }
+        let changes = &self.desk.changes;
+        let stage = match changes.stage.get() {
+            Stage::UnderWay => Stage::Abandoned,
+            _ => Stage::Free,
+        };
+        changes.stage.set(stage);
+        // An operation under way may still read the data.
+        self.desk.reclaim();
+        changes.wake_next();
+    }
+}
+
+/// A buffer of a desk for data to be written. Dropping it returns it.
+pub struct WriteBuffer<'d, 'a> {
+    desk: &'d ReadDesk<'a>,
+    blocks: Option<&'a mut [Block]>,
+}
+
+impl<'d, 'a> WriteBuffer<'d, 'a> {
+    pub(crate) fn new(desk: &'d ReadDesk<'a>, blocks: &'a mut [Block]) -> Self {
+        let blocks = Some(blocks);
+        WriteBuffer { desk, blocks }
+    }
+
+    /// Returns the bytes.
+    pub fn bytes(&mut self) -> &mut [u8] {
+        let blocks = self.blocks.as_deref_mut().unwrap_or_default();
+        blocks.as_flattened_mut()
+    }
+
+    fn into_blocks(mut self) -> Option<&'a mut [Block]> {
+        self.blocks.take()
+    }
+}
+
+impl Drop for WriteBuffer<'_, '_> {
+    fn drop(&mut self) {
+        if let Some(blocks) = self.blocks.take() {
+            self.desk.give_back(blocks);
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Carries out changes that other tasks request.
+
+use super::table::SLICE_BLOCKS;
+use super::{Error, FatVolume, Refusal};
+use crate::changes::{Change, ChangeTask};
+use crate::guest::FileError;
+use crate::volume::Blocks;
+use cardiograph_card::BLOCK_BYTES;
+
+impl FatVolume {
+    /// Carries out a change.
+    pub(super) async fn carry_out<B: Blocks>(
+        &mut self,
+        card: &mut B,
+        task: &mut ChangeTask<'_>,
+    ) -> Result<(), Error<B::Error>> {
+        match &task.change {
+            Change::BeginUpload { bytes } => {
+                let upload = self.begin_upload(card, *bytes).await?;
+                task.begun = upload.number();
+                if let Some(place) = task.uploads.get_mut(usize::from(task.begun)) {
+                    *place = Some(upload);
+                }
+                Ok(())
+            }
+            Change::WriteUpload { .. } => self.write_upload(card, task).await,
+            Change::CommitUpload {
+                upload,
+                path,
+                bytes,
+            } => {
+                let place = task.uploads.get_mut(usize::from(*upload));
+                let place = place.ok_or(Error::NoSuchUpload)?;
+                let upload = place.as_mut().ok_or(Error::NoSuchUpload)?;
+                let time = (self.clock)();
+                self.commit_upload(card, upload, path, *bytes, time, true)
+                    .await?;
+                *place = None;
+                Ok(())
+            }
+            Change::DiscardUpload { upload } => {
+                let upload = task.uploads.get_mut(usize::from(*upload));
+                let upload = upload.and_then(Option::take).ok_or(Error::NoSuchUpload)?;
+                self.discard_upload(card, upload).await
+            }
+            Change::Rename { from, to } => self.rename(card, from, to, false).await,
+            Change::Remove { path } => self.remove(card, path).await,
+            Change::MakeDirectory { path } => self.make_directory(card, path).await,
+        }
+    }
+
+    async fn write_upload<B: Blocks>(
+        &mut self,
+        card: &mut B,
+        task: &mut ChangeTask<'_>,
+    ) -> Result<(), Error<B::Error>> {
+        let Change::WriteUpload {
+            upload,
+            block,
+            blocks,
+        } = task.change
+        else {
+            return Ok(());
+        };
+        let place = task.uploads.get_mut(usize::from(upload));
+        let upload = place.and_then(Option::as_mut).ok_or(Error::NoSuchUpload)?;
+        let data = task.data.as_deref().unwrap_or_default();
+        let blocks = blocks.min(data.len() as u32);
+        let bytes = u64::from(block + blocks) * BLOCK_BYTES as u64;
+        self.grow_upload(card, upload, bytes).await?;
+        let mut done = 0;
+        while done < blocks {
+            let left = (blocks - done).min(SLICE_BLOCKS);
+            let extent = self.upload_extent(card, upload, block + done, left).await?;
+            let from = done as usize;
+            card.write(extent.start, extent.blocks, &mut |index, out| {
+                out.copy_from_slice(&data[from + index as usize]);
+            })
+            .await
+            .map_err(Error::Card)?;
+            done += extent.blocks;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the reason why a change was refused; `None` if the volume or the card failed.
+pub(super) fn refusal_of<Card>(error: &Error<Card>) -> Option<FileError> {
+    Some(match error {
+        Error::NoSpace { .. } | Error::DirectoryFull(_) => FileError::Full,
+        Error::TooLong => FileError::TooLong,
+        Error::TooManyUploads => FileError::Busy,
+        Error::NotFound => FileError::NotFound,
+        Error::NotDirectory => FileError::NotDirectory,
+        Error::IsDirectory => FileError::IsDirectory,
+        Error::NameInvalid => FileError::NameInvalid,
+        Error::Exists => FileError::Exists,
+        Error::NotEmpty => FileError::NotEmpty,
+        Error::NoSuchUpload => FileError::Changed,
+        Error::Forbidden(Refusal::Hidden) => FileError::Hidden,
+        Error::Forbidden(Refusal::Unfinished | Refusal::Recordings) => FileError::Recording,
+        Error::Forbidden(_) => FileError::ReadOnly,
+        Error::DamagedDirectory | Error::DamagedChain => FileError::Damaged,
+        _ => return None,
+    })
+}
