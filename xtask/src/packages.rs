@@ -1,6 +1,7 @@
 //! Debian and Python packages for tests and benchmarks.
 
-use crate::run::{check, root};
+use crate::run::{cargo, check, root, target};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 /// Target of the device crates: a Cortex-M3 without an operating system.
@@ -33,6 +34,10 @@ pub const FOR_TESTS: &[Package] = &[
         name: "g++",
     },
     Package {
+        program: "curl",
+        name: "curl",
+    },
+    Package {
         program: "python3",
         name: "python3",
     },
@@ -63,6 +68,10 @@ pub const FOR_FIRMWARE: &[Package] = &[
 
 /// Packages for the benchmarks.
 pub const FOR_BENCHMARKS: &[Package] = &[
+    Package {
+        program: "curl",
+        name: "curl",
+    },
     Package {
         program: "fio",
         name: "fio",
@@ -124,6 +133,22 @@ pub fn install_python(packages: &[&str]) -> Result<(), String> {
             packages.join(" ")
         )
     })
+}
+
+/// Version of dufs, a file server that ours is compared with.
+pub const DUFS_VERSION: &str = "0.47.0";
+
+/// Installs dufs to `target/tools`, without TLS; returns its path.
+pub fn install_dufs() -> Result<PathBuf, String> {
+    let folder = target().join("tools");
+    let program = folder.join("bin/dufs");
+    if program.exists() {
+        return Ok(program);
+    }
+    let mut command = cargo(&["install", "--quiet", "--locked", "--no-default-features"]);
+    command.args(["--version", DUFS_VERSION, "dufs", "--root"]);
+    check(command.arg(&folder))?;
+    Ok(program)
 }
 
 /// Installs the standard library of [`DEVICE_TARGET`].

@@ -1,14 +1,22 @@
 //! Runs every command of the README, so that the README stays correct.
 //!
 //! Commands are in fenced blocks marked `sh`, one per line. They run in an empty folder with links to the
-//! repository's test data and documents; a folder in it replaces `/media/card`, the reader's card.
+//! repository's test data and documents; a folder in it replaces `/media/card`, the reader's card. A command that
+//! serves files runs while the other commands of its block do.
 
 use crate::run::{root, target};
+use std::net::TcpStream;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
 
 /// Commands that are not run: `cargo xtask test` runs this check, and the firmware tests as well.
 const SKIPPED: [&str; 2] = ["cargo xtask test", "cargo xtask firmware"];
+
+/// Address of a server whose command names none.
+const SERVE_ADDRESS: &str = "127.0.0.1:8080";
+/// Longest wait for a server.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Runs the commands; returns their number.
 pub fn commands() -> Result<usize, String> {
@@ -18,13 +26,18 @@ pub fn commands() -> Result<usize, String> {
     // Commands refuse to overwrite the files of an earlier run.
     let _ = std::fs::remove_dir_all(&folder);
     prepare(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let commands = commands_in(&text);
-    for command in &commands {
-        if !SKIPPED.contains(command) {
-            run(command, &folder)?;
+    let blocks = blocks_in(&text);
+    for block in &blocks {
+        let mut servers = Vec::new();
+        for command in block.iter().filter(|command| !SKIPPED.contains(command)) {
+            match serves(command) {
+                true => servers.push(Server::start(command, &folder)?),
+                false => run(command, &folder)?,
+            }
         }
+        servers.into_iter().try_for_each(Server::end)?;
     }
-    Ok(commands.len())
+    Ok(blocks.iter().map(Vec::len).sum())
 }
 
 fn prepare(folder: &Path) -> std::io::Result<()> {
@@ -33,21 +46,94 @@ fn prepare(folder: &Path) -> std::io::Result<()> {
     std::os::unix::fs::symlink(root().join("docs"), folder.join("docs"))
 }
 
-fn commands_in(text: &str) -> Vec<&str> {
-    let mut commands = Vec::new();
-    let mut in_block = false;
+/// Returns the commands of each fenced block.
+fn blocks_in(text: &str) -> Vec<Vec<&str>> {
+    let mut blocks: Vec<Vec<&str>> = Vec::new();
+    let mut is_in_block = false;
     for line in text.lines() {
         match line {
-            "```sh" => in_block = true,
-            "```" => in_block = false,
-            line if in_block && !line.is_empty() => commands.push(line),
+            "```sh" => {
+                is_in_block = true;
+                blocks.push(Vec::new());
+            }
+            "```" => is_in_block = false,
+            line if is_in_block && !line.is_empty() => blocks
+                .last_mut()
+                .into_iter()
+                .for_each(|block| block.push(line)),
             _ => {}
         }
     }
-    commands
+    blocks
+}
+
+/// Returns true for a command that serves files until it is ended, or until a recording ends.
+fn serves(command: &str) -> bool {
+    command.starts_with("cardiograph serve ") || command.contains(" --serve ")
+}
+
+/// A running command that serves files.
+struct Server<'a> {
+    command: &'a str,
+    child: Child,
+}
+
+impl<'a> Server<'a> {
+    /// Runs a command and waits until it accepts connections.
+    fn start(command: &'a str, folder: &Path) -> Result<Server<'a>, String> {
+        let mut words = command.split(' ');
+        let address = words.find(|word| ["--listen", "--serve"].contains(word));
+        let address = address.and_then(|_| words.next()).unwrap_or(SERVE_ADDRESS);
+        // Signals go to the command itself.
+        let child = shell(&format!("exec {command}"), folder).spawn();
+        let child = child.map_err(|error| format!("README: {command}: {error}"))?;
+        let mut server = Server { command, child };
+        let begun = Instant::now();
+        while TcpStream::connect(address).is_err() {
+            let ended = server.child.try_wait().is_ok_and(|status| status.is_some());
+            if ended || begun.elapsed() > PATIENCE {
+                return Err(format!("README: `{command}` does not serve at {address}"));
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Ok(server)
+    }
+
+    /// Ends a server as Ctrl-C does; waits for the end of a recording.
+    fn end(mut self) -> Result<(), String> {
+        let is_recording = self.command.contains(" --serve ");
+        if !is_recording {
+            let id = self.child.id().to_string();
+            let _ = Command::new("kill").args(["-INT", &id]).status();
+        }
+        let status = self.child.wait().map_err(|error| error.to_string())?;
+        match status.code() {
+            Some(0) => Ok(()),
+            Some(130) if !is_recording => Ok(()),
+            _ => Err(format!("README: `{}` failed ({status})", self.command)),
+        }
+    }
+}
+
+impl Drop for Server<'_> {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+    }
 }
 
 fn run(command: &str, folder: &Path) -> Result<(), String> {
+    let status = shell(command, folder)
+        .status()
+        .map_err(|error| format!("README: {command}: {error}"))?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(format!("README: `{command}` failed ({status})"))
+    }
+}
+
+/// Returns a command of the README, to be run in `folder`.
+fn shell(command: &str, folder: &Path) -> Command {
     let manifest = root().join("Cargo.toml");
     let here = command
         .replace("/media/card", &folder.join("card").display().to_string())
@@ -65,16 +151,9 @@ fn run(command: &str, folder: &Path) -> Result<(), String> {
     eprintln!("\nREADME: {command}");
     let path = std::env::var("PATH").unwrap_or_default();
     let path = format!("{}:{path}", folder.join("installed/bin").display());
-    let status = Command::new("sh")
-        .args(["-ec", &here])
-        .current_dir(folder)
-        .env("PATH", path)
-        .env("CARGO_TARGET_DIR", target())
-        .status()
-        .map_err(|error| format!("README: {command}: {error}"))?;
-    if status.success() {
-        Ok(())
-    } else {
-        Err(format!("README: `{command}` failed ({status})"))
-    }
+    let mut shell = Command::new("sh");
+    shell.args(["-ec", &here]);
+    shell.current_dir(folder).env("PATH", path);
+    shell.env("CARGO_TARGET_DIR", target());
+    shell
 }

@@ -5,9 +5,10 @@ use crate::run::{capture, cargo, check};
 use crate::{english, firmware, fuzz, packages, power_cut, readme};
 
 /// Crates that run on devices.
-const DEVICE_CRATES: [&str; 4] = [
+const DEVICE_CRATES: [&str; 5] = [
     "cardiograph-card",
     "cardiograph-recorder",
+    "cardiograph-server",
     "cardiograph-timing",
     "cardiograph-workload",
 ];

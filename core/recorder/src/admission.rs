@@ -14,6 +14,9 @@ use crate::limits::{
 };
 use cardiograph_card::BLOCK_BYTES;
 
+/// Number of blocks over which the mean latency is taken, before older ones count half.
+const BLOCKS_MAX: u32 = 65_536;
+
 /// Recent duration of one kind of operation, in us. A stall during an operation at most doubles the cost,
 /// because stalls are accounted for separately.
 #[derive(Clone, Copy)]
@@ -97,9 +100,9 @@ pub(crate) struct Costs {
     pub(crate) read: Cost,
     /// Longest latency of one block, or the declared stall if that is longer, in us.
     pub(crate) longest_us: u32,
-    /// Blocks written, and their total latency.
-    blocks: u64,
-    blocks_us: u64,
+    /// Blocks written, and their total latency; halved from time to time.
+    blocks: u32,
+    blocks_us: u32,
 }
 
 impl Costs {
@@ -116,10 +119,13 @@ impl Costs {
     }
 
     /// Records the latency of `blocks` blocks.
-    pub(crate) fn observe_block(&mut self, us: u32, blocks: u64) {
+    pub(crate) fn observe_block(&mut self, us: u32, blocks: u32) {
         self.longest_us = self.longest_us.max(us);
         self.blocks += blocks;
-        self.blocks_us += u64::from(us);
+        self.blocks_us = self.blocks_us.saturating_add(us);
+        if self.blocks >= BLOCKS_MAX {
+            (self.blocks, self.blocks_us) = (self.blocks / 2, self.blocks_us / 2);
+        }
     }
 
     /// Records the duration of a file-system step.
@@ -129,8 +135,8 @@ impl Costs {
 
     /// Returns the mean time to write `bytes`, in us.
     pub(crate) fn us_to_write(&self, bytes: u64) -> u64 {
-        (self.blocks_us * bytes.div_ceil(BLOCK_BYTES as u64))
-            .checked_div(self.blocks)
+        (u64::from(self.blocks_us) * bytes.div_ceil(BLOCK_BYTES as u64))
+            .checked_div(self.blocks.into())
             .unwrap_or(0)
     }
 

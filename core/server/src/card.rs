@@ -4,9 +4,10 @@ use crate::Error;
 use crate::storage::{
     Day, Entry, Kind, Position, Recording, RecordingPath, SessionName, Stat, Storage, Version,
 };
+use cardiograph_card::BLOCK_BYTES;
 use cardiograph_recorder::{
-    CardBytes, CardFile, CardFiles, DosTime, FileError, FileId, IndexRecord, Listing, ReadDesk,
-    ReadError, RecordingPosition, ShortText, Unfinished,
+    CardBytes, CardFile, CardFiles, Change, ChangePath, DosTime, FileError, FileId, IndexRecord,
+    Listing, ReadDesk, ReadError, RecordingPosition, ShortText, Unfinished, WriteBuffer,
 };
 use core::cell::Cell;
 use core::fmt::Write as _;
@@ -18,6 +19,7 @@ const IN_PROGRESS: u64 = 1 << 63;
 
 /// Files of the card behind a recorder's desk.
 pub struct CardStorage<'d, 'a> {
+    desk: &'d ReadDesk<'a>,
     files: CardFiles<'d, 'a>,
     /// Position in the index that the last call of `record` reached.
     index: Cell<Option<RecordingPosition>>,
@@ -31,12 +33,92 @@ pub struct CardStorageFile {
     path: RecordingPath,
 }
 
+/// An upload to a card. Dropping it discards it.
+pub struct CardUpload<'d, 'a> {
+    desk: &'d ReadDesk<'a>,
+    /// Number of the upload; `None` once it is committed.
+    number: Option<u8>,
+    path: ChangePath,
+    buffer: Option<WriteBuffer<'d, 'a>>,
+    /// Number of bytes in the buffer.
+    filled: usize,
+    /// Number of blocks written.
+    blocks: u32,
+}
+
+impl CardUpload<'_, '_> {
+    /// Writes the buffered bytes, the last block filled with what the buffer holds.
+    async fn write(&mut self) -> Result<(), Error> {
+        let Some(buffer) = self.buffer.take() else {
+            return Ok(());
+        };
+        let blocks = self.filled.div_ceil(BLOCK_BYTES) as u32;
+        self.filled = 0;
+        if blocks == 0 {
+            return Ok(());
+        }
+        let write = Change::WriteUpload {
+            upload: self.number.ok_or(Error::Changed)?,
+            block: self.blocks,
+            blocks,
+        };
+        self.desk.change(write, Some(buffer)).await?;
+        self.blocks += blocks;
+        Ok(())
+    }
+}
+
+impl Drop for CardUpload<'_, '_> {
+    fn drop(&mut self) {
+        if let Some(number) = self.number {
+            self.desk.abandon_upload(number);
+        }
+    }
+}
+
 impl<'d, 'a> CardStorage<'d, 'a> {
     /// Creates a storage of the card behind `desk`.
     pub fn new(desk: &'d ReadDesk<'a>) -> Self {
         CardStorage {
+            desk,
             files: CardFiles::new(desk),
             index: Cell::new(None),
+        }
+    }
+
+    async fn change(&self, change: Change) -> Result<(), Error> {
+        self.desk.change(change, None).await?;
+        Ok(())
+    }
+
+    /// Removes a directory with everything in it: always the first entry of the deepest directory, so that nothing
+    /// has to be remembered.
+    async fn remove_all(&self, directory: ChangePath) -> Result<(), Error> {
+        loop {
+            let mut path = directory.clone();
+            while let Some(name) = self.first_in(&path).await? {
+                path.push('/')
+                    .and_then(|()| path.push_str(&name))
+                    .map_err(|_| Error::TooLong)?;
+            }
+            let is_last = path == directory;
+            self.change(Change::Remove { path }).await?;
+            if is_last {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Returns the name of the first entry of a directory; `None` if it is empty or a file.
+    async fn first_in(&self, path: &str) -> Result<Option<ChangePath>, Error> {
+        let mut listing = match self.files.list(path).await {
+            Err(FileError::NotDirectory) => return Ok(None),
+            listing => listing?,
+        };
+        let first = self.files.next(&mut listing).await?;
+        match first.map(|first| first.name.parse()) {
+            Some(name) => Ok(Some(name.map_err(|_| Error::TooLong)?)),
+            None => Ok(None),
         }
     }
 
@@ -62,7 +144,7 @@ impl<'d, 'a> CardStorage<'d, 'a> {
 impl<'d, 'a> Storage for CardStorage<'d, 'a> {
     type File = CardStorageFile;
     type Listing = Listing;
-    type Upload = core::convert::Infallible;
+    type Upload = CardUpload<'d, 'a>;
     type Bytes<'b>
         = CardBytes<'d, 'a>
     where
@@ -111,32 +193,92 @@ impl<'d, 'a> Storage for CardStorage<'d, 'a> {
         }))
     }
 
-    async fn create(&self, _: &str, _: Option<u64>) -> Result<Self::Upload, Error> {
-        Err(Error::Forbidden)
+    async fn create(&self, path: &str, bytes: Option<u64>) -> Result<CardUpload<'d, 'a>, Error> {
+        let path = path_for_change(path)?;
+        match self.files.open(&path).await {
+            Ok(file) if file.is_directory() => return Err(Error::IsDirectory),
+            Ok(file) if file.unfinished().is_some() => return Err(Error::Recording),
+            Ok(_) | Err(FileError::NotFound) => (),
+            Err(error) => return Err(error.into()),
+        }
+        let bytes = bytes.unwrap_or(0);
+        let number = self
+            .desk
+            .change(Change::BeginUpload { bytes }, None)
+            .await?;
+        Ok(CardUpload {
+            desk: self.desk,
+            number: Some(number),
+            path,
+            buffer: None,
+            filled: 0,
+            blocks: 0,
+        })
     }
 
-    async fn append(&self, upload: &mut Self::Upload, _: &[u8]) -> Result<(), Error> {
-        match *upload {}
+    async fn append(&self, upload: &mut CardUpload<'d, 'a>, bytes: &[u8]) -> Result<(), Error> {
+        let mut bytes = bytes;
+        while !bytes.is_empty() {
+            let buffer = match &mut upload.buffer {
+                Some(buffer) => buffer,
+                None => upload
+                    .buffer
+                    .insert(self.desk.write_buffer().await.map_err(FileError::from)?),
+            };
+            let room = &mut buffer.bytes()[upload.filled..];
+            let count = room.len().min(bytes.len());
+            let (now, later) = bytes.split_at(count);
+            room[..count].copy_from_slice(now);
+            let is_full = count == room.len();
+            upload.filled += count;
+            bytes = later;
+            if is_full {
+                upload.write().await?;
+            }
+        }
+        Ok(())
     }
 
-    async fn commit(&self, upload: Self::Upload) -> Result<bool, Error> {
-        match upload {}
+    async fn commit(&self, upload: CardUpload<'d, 'a>) -> Result<bool, Error> {
+        let mut upload = upload;
+        let bytes = upload.blocks as u64 * BLOCK_BYTES as u64 + upload.filled as u64;
+        let bytes = u32::try_from(bytes).map_err(|_| Error::Full)?;
+        upload.write().await?;
+        let is_new = matches!(
+            self.files.open(&upload.path).await,
+            Err(FileError::NotFound)
+        );
+        let commit = Change::CommitUpload {
+            upload: upload.number.ok_or(Error::Changed)?,
+            path: upload.path.clone(),
+            bytes,
+        };
+        self.desk.change(commit, None).await?;
+        upload.number = None;
+        Ok(is_new)
     }
 
-    async fn discard(&self, upload: Self::Upload) {
-        match upload {}
+    async fn discard(&self, upload: CardUpload<'d, 'a>) {
+        drop(upload);
     }
 
-    async fn rename(&self, _: &str, _: &str) -> Result<(), Error> {
-        Err(Error::Forbidden)
+    async fn rename(&self, from: &str, to: &str) -> Result<(), Error> {
+        let (from, to) = (path_for_change(from)?, path_for_change(to)?);
+        self.change(Change::Rename { from, to }).await
     }
 
-    async fn remove(&self, _: &str, _: bool) -> Result<(), Error> {
-        Err(Error::Forbidden)
+    async fn remove(&self, path: &str, is_recursive: bool) -> Result<(), Error> {
+        let path = path_for_change(path)?;
+        let removed = self.change(Change::Remove { path: path.clone() }).await;
+        match removed {
+            Err(Error::NotEmpty) if is_recursive => self.remove_all(path).await,
+            result => result,
+        }
     }
 
-    async fn make_directory(&self, _: &str) -> Result<(), Error> {
-        Err(Error::Forbidden)
+    async fn make_directory(&self, path: &str) -> Result<(), Error> {
+        let path = path_for_change(path)?;
+        self.change(Change::MakeDirectory { path }).await
     }
 
     async fn record(&self, position: &mut Position) -> Result<Option<Recording>, Error> {
@@ -170,6 +312,13 @@ impl From<FileError> for Error {
             FileError::Hidden => Error::Forbidden,
             FileError::Changed => Error::Changed,
             FileError::Damaged => Error::CardFailed,
+            FileError::Recording => Error::Recording,
+            FileError::ReadOnly => Error::Forbidden,
+            FileError::Exists => Error::Exists,
+            FileError::NotEmpty => Error::NotEmpty,
+            FileError::Full => Error::Full,
+            FileError::TooLong => Error::Full,
+            FileError::Busy => Error::Busy,
             FileError::Read(error) => match error {
                 ReadError::NoCard => Error::NoCard,
                 ReadError::CardFailed => Error::CardFailed,
@@ -241,6 +390,10 @@ fn day_of(time: DosTime) -> Option<Day> {
         month,
         day,
     })
+}
+
+fn path_for_change(path: &str) -> Result<ChangePath, Error> {
+    path.parse().map_err(|_| Error::TooLong)
 }
 
 fn path_of(id: FileId) -> RecordingPath {

@@ -39,7 +39,7 @@ impl Method {
     }
 }
 
-/// A request head. Fields that the server does not use are not kept.
+/// A request head, with the fields that the server uses.
 #[derive(Clone, Debug)]
 pub struct Head<'b> {
     /// Method.

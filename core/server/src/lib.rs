@@ -1,9 +1,73 @@
-//! Serves files and live data over HTTP, without an operating system or an allocator.
+//! Serves the files of a card and live data over HTTP, while the recorder writes.
+//!
+//! ```text
+//!   socket ── Read + Write of embedded-io-async
+//!     │
+//!   Wire ──── receives heads, sends framed answers, ends slow connections       (wire.rs, timer.rs)
+//!     ├── head ── httparse                                                      (head.rs)
+//!     ├── guard ─ length of the body, Host, origin, credentials                 (guard.rs)
+//!     ├── route ─ head ──> operation and path; a pure function                  (route.rs, path.rs)
+//!     ├── Body ── bytes of known length, or chunks                              (body.rs, chunk.rs)
+//!     └── operations                                                            (operations/)
+//!           ├── read, list, archive, slice, index ──> files, folders, tar, CSV
+//!           ├── upload, change                   ──> PUT, forms, DELETE, MOVE
+//!           └── live, replay, state, control     ──> events, samples, status, recorder
+//!                 │                    │
+//!              Storage             Instrument                                   (storage.rs, instrument.rs)
+//! ```
+//!
+//! The crate needs no allocator, no operating system and no particular executor: [`Server::serve`] is a future that
+//! handles one connection. All connections share one [`Server`] in one thread. `docs/api.md` lists every request,
+//! and `docs/security.md` the attacks that the server withstands.
+//!
+//! # Order of checks
+//!
+//! The guard determines the length of the body before anything else interprets the head, so that no byte of a body is
+//! ever taken for a request. Then it checks the name by which the client knows the server, and the page that sent the
+//! request. Only then does the router look at method, path and arguments. An operation sends nothing before the
+//! storage has confirmed what it can: a failure has its own status, and a failure later interrupts the answer, whose
+//! length the client knows.
+//!
+//! # Memory
+//!
+//! A connection has two buffers ([`Buffers`]): 1536 bytes for the head of the request and 768 bytes for everything that the
+//! server generates or receives. Bytes of files are sent from the read buffer of the storage. Together with the future of
+//! [`Server::serve`], this is at most 4 KiB on a 32-bit target, without the futures of storage, timer and
+//! socket; `size.rs` asserts it when the crate is compiled for one.
+//!
+//! # An example
+//!
+//! ```
+//! # use cardiograph_server::*;
+//! # use embedded_io_async::{Read, Write};
+//! /// Serves connections one after another; `accept` waits for the next one.
+//! async fn run<S: Storage, T: Timer, C: Read + Write>(
+//!     storage: &S,
+//!     timer: &T,
+//!     secret: u64,
+//!     accept: impl AsyncFn() -> C,
+//! ) {
+//!     let config = Config {
+//!         names: &["cardiograph.local"],
+//!         is_read_only: true,
+//!         basic_auth: None,
+//!         secret,
+//!         event_streams_max: 1,
+//!     };
+//!     let server = Server::new(storage, &NoInstrument, timer, config);
+//!     let mut buffers = Buffers::new();
+//!     loop {
+//!         let mut socket = accept().await;
+//!         server.serve(&mut socket, &mut buffers).await;
+//!     }
+//! }
+//! ```
 #![no_std]
 #![forbid(unsafe_code)]
 #[cfg(test)]
 extern crate std;
 
+mod body;
 mod card;
 mod chunk;
 mod error;
@@ -15,8 +79,11 @@ mod multipart;
 mod operations;
 mod path;
 mod range;
+mod recording;
 mod route;
 mod server;
+#[cfg(any(test, target_pointer_width = "32"))]
+mod size;
 mod status;
 mod storage;
 mod tar;
@@ -24,7 +91,7 @@ mod text;
 mod timer;
 mod wire;
 
-pub use card::CardStorage;
+pub use card::{CardStorage, CardStorageFile, CardUpload};
 pub use error::Error;
 pub use guard::{Content, admit};
 pub use head::{Fields, Head, Method, parse};

@@ -7,7 +7,7 @@ pub(crate) const TAIL_BYTES_MIN: usize = 64;
 /// Maximum number of header fields.
 pub(crate) const FIELDS_MAX: usize = 32;
 /// Buffer for generated text (lists, events, rows, pages) and for the bodies of requests.
-pub(crate) const OUT_BYTES: usize = 1024;
+pub(crate) const OUT_BYTES: usize = 768;
 /// Maximum length of a form, in bytes: a session's name and settings, each byte encoded as three.
 pub(crate) const FORM_BYTES_MAX: usize = 512;
 /// Maximum length of a line with a chunk's size, or of a trailer, in bytes.

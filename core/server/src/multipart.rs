@@ -7,6 +7,18 @@ pub(crate) fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
         .position(|window| window == wanted)
 }
 
+/// Returns the length of what separates the parts: a line end, two hyphens and the boundary.
+pub(crate) fn delimiter_bytes(boundary: &str) -> usize {
+    4 + boundary.len()
+}
+
+/// Returns the position of the first delimiter.
+pub(crate) fn find_delimiter(bytes: &[u8], boundary: &str) -> Option<usize> {
+    bytes
+        .windows(delimiter_bytes(boundary))
+        .position(|window| window.starts_with(b"\r\n--") && window.ends_with(boundary.as_bytes()))
+}
+
 /// Returns the file name in the head of a part, from the line end after the boundary to the empty line; an empty
 /// name if the part is not a file. Returns `None` if the head is damaged.
 pub(crate) fn file_name(head: &[u8]) -> Option<&str> {

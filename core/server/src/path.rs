@@ -1,5 +1,6 @@
 //! Paths and queries: decoded once, and refused unless they are plain.
 
+use crate::Error;
 use crate::status::{Refused, Status};
 use crate::storage::PATH_BYTES_MAX;
 
@@ -102,14 +103,18 @@ pub(crate) fn name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or_default()
 }
 
-/// Appends a name to a directory.
-pub(crate) fn join(directory: &str, name: &str) -> Option<Path> {
-    let mut path = Path::try_from(directory).ok()?;
-    if !path.ends_with('/') {
-        path.push('/').ok()?;
-    }
-    path.push_str(name).ok()?;
-    Some(path)
+/// Appends a name to a directory; it stays as it was if the path would be too long.
+pub(crate) fn append(directory: &mut Path, name: &str) -> Result<(), Error> {
+    let bytes = directory.len();
+    let is_root = directory.ends_with('/');
+    let appended = match is_root {
+        true => directory.push_str(name),
+        false => directory.push('/').and_then(|()| directory.push_str(name)),
+    };
+    appended.map_err(|_| {
+        directory.truncate(bytes);
+        Error::TooLong
+    })
 }
 
 /// A query or a form: names and values, still encoded.

@@ -2,7 +2,7 @@
 
 use crate::guard::{self, Content};
 use crate::head::{Head, Method, split_url};
-use crate::path::{Blank, Path, Query, check, decode, decode_path, name};
+use crate::path::{Path, Query, check, decode_path, name};
 use crate::server::Config;
 use crate::status::{Refused, Status};
 use crate::storage::{Day, SESSION_BYTES_MAX};
@@ -49,8 +49,8 @@ pub enum Operation<'h> {
     },
     /// Lists the sessions.
     Sessions,
-    /// Sends the recordings of a session as tar; the path is its name.
-    Session,
+    /// Sends the recordings of the session with this name as tar.
+    Session(&'h str),
     /// Lists the days.
     Days,
     /// Sends the recordings of a day, or those without a date, as tar.
@@ -93,9 +93,9 @@ pub struct Slice {
     /// Stream of a recording with several.
     pub stream: u8,
     /// Age of the file at which the rows begin, in ms.
-    pub from_ms: Option<u64>,
+    pub from_ms: Option<u32>,
     /// Age of the file at which the rows end, in ms.
-    pub to_ms: Option<u64>,
+    pub to_ms: Option<u32>,
 }
 
 /// Options of an event stream.
@@ -155,7 +155,7 @@ impl Operation<'_> {
         use Operation as Op;
         match self {
             Op::Read(_) | Op::Tar | Op::ConfirmRemoval | Op::List | Op::Options => false,
-            Op::Sessions | Op::Session | Op::Days | Op::Day(_) => false,
+            Op::Sessions | Op::Session(_) | Op::Days | Op::Day(_) => false,
             Op::Status | Op::Gaps { .. } | Op::Metrics | Op::Live(_) => false,
             Op::RemoveWithKey | Op::Create | Op::Remove | Op::Put | Op::Upload { .. } => true,
             Op::MakeDirectory | Op::Move { .. } | Op::Record(_) | Op::Clock(_) => true,
@@ -264,7 +264,7 @@ fn read_path<'h>(head: &Head<'h>, path: Path, query: Query<'h>) -> Result<Route<
 }
 
 /// Returns an argument in s, with up to three decimals, in ms.
-fn seconds(query: Query, name: &str) -> Result<Option<u64>, Refused> {
+fn seconds(query: Query, name: &str) -> Result<Option<u32>, Refused> {
     const BAD: Refused = Refused::bad("from and to are times in s since the beginning of the file");
     let Some(text) = query.value(name).filter(|text| !text.is_empty()) else {
         return Ok(None);
@@ -277,8 +277,10 @@ fn seconds(query: Query, name: &str) -> Result<Option<u64>, Refused> {
     let whole: u64 = whole.parse().map_err(|_| BAD)?;
     let fraction: u64 = decimals.parse().map_err(|_| BAD)?;
     let unit = [0, 100, 10, 1][decimals.len()];
-    let ms = whole.checked_mul(1000).ok_or(BAD)?;
-    Ok(Some(ms.checked_add(fraction * unit).ok_or(BAD)?))
+    let ms = whole.saturating_mul(1000);
+    // Ages in files saturate at 32 bits.
+    let ms = ms.saturating_add(fraction * unit);
+    Ok(Some(u32::try_from(ms).unwrap_or(u32::MAX)))
 }
 
 fn stream(query: Query) -> Result<u8, Refused> {
@@ -297,16 +299,15 @@ fn next_sample(head: &Head, query: Query) -> Result<Option<u64>, Refused> {
     }
 }
 
-fn session(encoded: &str) -> Result<Route<'_>, Refused> {
-    let name = decode::<SESSION_BYTES_MAX>(encoded, Blank::Plus)?;
+/// Checks the name of a session, which never needs to be encoded.
+fn session(name: &str) -> Result<Route<'_>, Refused> {
     let is_part = |letter: char| letter.is_ascii_alphanumeric() || letter == '-' || letter == '_';
-    if name.is_empty() || !name.chars().all(is_part) {
-        return Err(Refused::bad(
-            "a session's name has letters, digits, hyphens and underscores",
-        ));
+    match (1..=SESSION_BYTES_MAX).contains(&name.len()) && name.chars().all(is_part) {
+        true => Ok(plain(Operation::Session(name))),
+        false => Err(Refused::bad(
+            "a session's name has 1 to 32 letters, digits, hyphens and underscores",
+        )),
     }
-    let name = Path::try_from(name.as_str()).map_err(|_| Refused::bad("the name is too long"))?;
-    Ok(at(Operation::Session, name))
 }
 
 /// Parses a date, or `unknown`.
@@ -338,14 +339,19 @@ fn post<'h>(head: &Head<'h>, path: &'h str, query: Query<'h>) -> Result<Route<'h
         "/clock" => Ok(plain(Operation::Clock(query))),
         "/edit" => {
             let boundary = boundary(head)?;
-            let folder = match query.path("dir")? {
-                Some(folder) => folder,
-                None => decode_path("/")?,
-            };
-            Ok(at(Operation::Upload { boundary }, folder))
+            Ok(at(Operation::Upload { boundary }, upload_folder(head)?))
         }
         _ if query.has("delete") => Ok(at(Operation::RemoveWithKey, decode_path(path)?)),
         _ => Err(NO_METHOD),
+    }
+}
+
+/// Returns the folder of an upload by POST.
+pub(crate) fn upload_folder(head: &Head) -> Result<Path, Refused> {
+    let query = head.target.split_once('?').map_or("", |(_, query)| query);
+    match Query(query).path("dir")? {
+        Some(folder) => Ok(folder),
+        None => decode_path("/"),
     }
 }
 

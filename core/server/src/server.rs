@@ -1,5 +1,6 @@
 //! The server, and the way of a request through it.
 
+use crate::body::Body;
 use crate::guard::{self, Credentials};
 use crate::head::{self, Head};
 use crate::limits::{DRAIN_BYTES_MAX, DRAIN_MS, HEAD_BYTES_MAX, OUT_BYTES, WRONG_CREDENTIALS_MS};
@@ -7,7 +8,7 @@ use crate::operations::archive::Source;
 use crate::operations::index::Grouping;
 use crate::route::{Operation, Route, route};
 use crate::status::{Closed, Fault, Refused, Status};
-use crate::wire::{Body, Length, Received, Wire};
+use crate::wire::{Length, Received, Wire};
 use crate::{Instrument, Storage, Timer};
 use core::cell::Cell;
 use core::ops::Range;
@@ -91,6 +92,9 @@ impl<'a, S: Storage, I: Instrument, T: Timer> Server<'a, S, I, T> {
 
     /// Serves one connection until either side closes it or a time limit ends it. The caller then closes the
     /// socket. The buffers are the caller's, so that they can be static on a device.
+    ///
+    /// Time limits drop reads and writes of the socket that have not finished: both have to be cancel-safe, so that
+    /// a dropped one has transferred nothing.
     pub async fn serve<C: Read + Write>(&self, socket: &mut C, buffers: &mut Buffers) {
         add(&self.counters.connections, 1);
         let Buffers { head, out } = buffers;
@@ -161,23 +165,34 @@ impl<'a, S: Storage, I: Instrument, T: Timer> Server<'a, S, I, T> {
     ) -> Result<(), Fault> {
         guard::admit(head, &self.config)?;
         self.authenticate(head).await?;
-        let Route { operation, path } = route(head, &self.config)?;
+        let Route {
+            operation,
+            mut path,
+        } = route(head, &self.config)?;
         match operation {
-            Operation::Read(reading) => self.read(wire, head, &path, &reading).await,
+            Operation::Read(reading) => self.read(wire, head, &mut path, &reading).await,
             Operation::List => self.list(wire, &path).await,
             Operation::ConfirmRemoval => self.confirm_removal(wire, &path).await,
             Operation::RemoveWithKey => self.remove_with_key(wire, head, body, &path).await,
             Operation::Create => self.create(wire, &path).await,
             Operation::Remove => self.remove(wire, &path).await,
             Operation::Put => self.put(wire, head, body, &path).await,
-            Operation::Upload { boundary } => self.upload(wire, head, body, boundary, &path).await,
+            Operation::Upload { boundary } => {
+                self.upload(wire, head, body, boundary, &mut path).await
+            }
             Operation::MakeDirectory => self.make_directory(wire, &path).await,
             Operation::Move { to } => self.rename(wire, &path, to).await,
-            Operation::Tar => self.archive(wire, head, Source::Folder(&path)).await,
+            Operation::Tar => {
+                let source = Source::Folder(path.len());
+                self.archive(wire, head, source, &mut path).await
+            }
             Operation::Sessions => self.groups(wire, Grouping::Session).await,
-            Operation::Session => self.archive(wire, head, Source::Session(&path)).await,
+            Operation::Session(name) => {
+                self.archive(wire, head, Source::Session(name), &mut path)
+                    .await
+            }
             Operation::Days => self.groups(wire, Grouping::Day).await,
-            Operation::Day(day) => self.archive(wire, head, Source::Day(day)).await,
+            Operation::Day(day) => self.archive(wire, head, Source::Day(day), &mut path).await,
             Operation::Record(query) => self.record(wire, body, query).await,
             Operation::Clock(query) => self.clock(wire, body, query).await,
             Operation::Options => {
@@ -189,7 +204,7 @@ impl<'a, S: Storage, I: Instrument, T: Timer> Server<'a, S, I, T> {
             Operation::Status => self.status(wire).await,
             Operation::Gaps { since } => self.gaps(wire, since).await,
             Operation::Metrics => self.metrics(wire).await,
-            Operation::Live(live) => self.live(wire, live).await,
+            Operation::Live(live) => self.live(wire, &live, &mut path).await,
         }
     }
 

@@ -58,7 +58,8 @@ pub trait Storage {
     async fn refresh(&self, file: &mut Self::File) -> Result<(), Error>;
 
     /// Reads at most `bytes_max` bytes at `offset`: at least 1, or none at the end of the file as of its last
-    /// lookup. The storage chooses the length that suits its read buffer.
+    /// lookup. The storage chooses the length that suits its read buffer, but a read at a multiple of 512 returns
+    /// at least 512 bytes, or all up to the end of the file if they are fewer, unless `bytes_max` is less.
     ///
     /// # Errors
     /// [`Error::IsDirectory`], [`Error::Changed`] if the file was replaced, removed or truncated after the

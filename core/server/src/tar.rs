@@ -133,3 +133,39 @@ impl Write for Window<'_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write as _;
+    use std::process::{Command, Stdio};
+    use std::string::String;
+
+    /// Sizes beyond 11 octal digits are read by the system's tar.
+    #[test]
+    fn large_files() {
+        for bytes in [OCTAL_MAX, OCTAL_MAX + 1, 1 << 40] {
+            let member = Member {
+                folder: "card",
+                name: "large.bin",
+                bytes,
+                modified_s: 1_000_000_000,
+            };
+            let mut block = [0; BLOCK_BYTES];
+            member.head_block(0, &mut block);
+            let mut tar = Command::new("tar")
+                .args(["--utc", "-tvf", "-"])
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap();
+            tar.stdin.take().unwrap().write_all(&block).unwrap();
+            let output = tar.wait_with_output().unwrap();
+            let text = String::from_utf8(output.stdout).unwrap();
+            let fields: std::vec::Vec<&str> = text.split_whitespace().collect();
+            assert_eq!(fields[2], std::format!("{bytes}"));
+            assert_eq!(fields[3..], ["2001-09-09", "01:46", "card/large.bin"]);
+        }
+    }
+}

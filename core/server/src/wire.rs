@@ -1,16 +1,14 @@
 //! A connection: heads and bodies in, framed answers out, with a limit for slow clients.
 
 use crate::ROW_BYTES_MAX;
-use crate::chunk::ChunkLine;
-use crate::guard::Content;
+use crate::body::Body;
 use crate::head::{self, Head, Scan};
 use crate::limits::{
-    FORM_BYTES_MAX, HEAD_BYTES_MAX, HEAD_MS, IDLE_MS, OUT_BYTES, RETRY_AFTER_S, SLOW_BYTES_MIN,
-    SLOW_MS, TAIL_BYTES_MIN,
+    HEAD_BYTES_MAX, HEAD_MS, IDLE_MS, OUT_BYTES, RETRY_AFTER_S, SLOW_BYTES_MIN, SLOW_MS,
+    TAIL_BYTES_MIN,
 };
-use crate::path::Query;
 use crate::server::{Counters, METHODS, add};
-use crate::status::{Closed, Fault, Refused, Status};
+use crate::status::{Closed, Refused, Status};
 use crate::timer::{Timer, within};
 use core::fmt::{self, Write as _};
 use core::ops::Range;
@@ -23,14 +21,15 @@ const _: () = assert!(OUT_BYTES < 1 << 12);
 /// Longest line of an event: prefix, number, values and line end.
 const LINE_BYTES_MAX: usize = 32 + ROW_BYTES_MAX;
 const LINE_END: &[u8; 2] = b"\r\n";
+const LAST_CHUNK: &[u8; 5] = b"0\r\n\r\n";
 
 /// Framing of the bytes in the output buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Framing {
     /// Bytes are sent as they are.
     Plain,
-    /// Bytes become a chunk.
-    Chunked,
+    /// Bytes become a chunk, whose size is at this offset; the head of the answer may be ahead of it.
+    Chunked { at: usize },
     /// Bytes are dropped: the answer to HEAD.
     Silent,
 }
@@ -133,6 +132,11 @@ impl<'c, C: Read + Write, T: Timer> Wire<'c, C, T> {
         self.is_head = head.method == head::Method::Head;
         self.closes_after_body = head.closes;
         self.closes = head.closes || !body.is_read();
+    }
+
+    /// Notes that the body of the request was read: the connection may stay open.
+    pub(crate) fn note_body(&mut self) {
+        self.closes = self.closes_after_body;
     }
 
     /// Returns true if the body of the answer is not sent.
@@ -257,9 +261,12 @@ impl<'c, C: Read + Write, T: Timer> Wire<'c, C, T> {
             self.flush().await?;
             self.framing = Framing::Silent;
         } else if length == Length::Unknown && self.minor > 0 {
-            self.flush().await?;
-            self.framing = Framing::Chunked;
-            self.len = CHUNK_HEAD_BYTES;
+            // The first chunk travels with the head.
+            if self.len + CHUNK_HEAD_BYTES > OUT_BYTES / 2 {
+                self.flush().await?;
+            }
+            self.framing = Framing::Chunked { at: self.len };
+            self.len += CHUNK_HEAD_BYTES;
         }
         Ok(())
     }
@@ -278,10 +285,7 @@ impl<'c, C: Read + Write, T: Timer> Wire<'c, C, T> {
             return Ok(());
         }
         let end = self.end();
-        let mut room = Room {
-            bytes: &mut self.out[self.len..end],
-            len: 0,
-        };
+        let mut room = Room::new(&mut self.out[self.len..end]);
         room.write_fmt(text)?;
         self.len += room.len;
         Ok(())
@@ -330,6 +334,49 @@ impl<'c, C: Read + Write, T: Timer> Wire<'c, C, T> {
                 Ok(false)
             }
         }
+    }
+
+    /// Begins a line that is written in parts, and that may be dropped at its end.
+    pub(crate) async fn begin_line(&mut self, prefix: fmt::Arguments<'_>) -> Result<Line, Closed> {
+        if self.end() - self.len < LINE_BYTES_MAX {
+            self.flush().await?;
+        }
+        let start = self.len as u16;
+        self.try_text(prefix).map_err(|_| Closed)?;
+        let text = self.len as u16;
+        Ok(Line { start, text })
+    }
+
+    /// Adds to the line; drops bytes beyond the maximum length.
+    pub(crate) fn extend_line(&mut self, bytes: &[u8]) {
+        let room = self.end() - self.len - LINE_END.len();
+        let bytes = &bytes[..bytes.len().min(room)];
+        self.out[self.len..][..bytes.len()].copy_from_slice(bytes);
+        self.len += bytes.len();
+    }
+
+    /// Returns the text of the line.
+    pub(crate) fn line_text(&self, line: &Line) -> &[u8] {
+        &self.out[line.text.into()..self.len]
+    }
+
+    /// Adds what `write` writes to the line; drops it if there is no room.
+    pub(crate) fn extend_line_with(&mut self, write: impl FnOnce(&mut Room) -> fmt::Result) {
+        let end = self.end();
+        let mut room = Room::new(&mut self.out[self.len..end - LINE_END.len()]);
+        if write(&mut room).is_ok() {
+            self.len += room.len;
+        }
+    }
+
+    /// Keeps only the beginning of the text of the line.
+    pub(crate) fn truncate_line(&mut self, line: &Line, bytes: usize) {
+        self.len = self.len.min(usize::from(line.text) + bytes);
+    }
+
+    /// Drops the line.
+    pub(crate) fn drop_line(&mut self, line: &Line) {
+        self.len = line.start.into();
     }
 
     /// Adds text that `fill` writes and returns the length of.
@@ -396,32 +443,43 @@ impl<'c, C: Read + Write, T: Timer> Wire<'c, C, T> {
     /// Returns the end of the room for text.
     fn end(&self) -> usize {
         match self.framing {
-            Framing::Chunked => OUT_BYTES - LINE_END.len(),
+            Framing::Chunked { .. } => OUT_BYTES - LINE_END.len() - LAST_CHUNK.len(),
             _ => OUT_BYTES,
         }
     }
 
     /// Sends the text in the buffer.
-    pub(crate) async fn flush(&mut self) -> Result<(), Closed> {
-        let (mut start, mut end) = (0, self.len);
-        if self.framing == Framing::Chunked {
-            let bytes = self.len - CHUNK_HEAD_BYTES;
-            if bytes == 0 {
-                return Ok(());
+    pub(crate) fn flush(&mut self) -> impl Future<Output = Result<(), Closed>> {
+        self.end_chunk(b"")
+    }
+
+    /// Sends the text in the buffer, and `after`, which is at most the end of a chunked body.
+    async fn end_chunk(&mut self, after: &[u8]) -> Result<(), Closed> {
+        match &mut self.framing {
+            Framing::Silent => self.len = 0,
+            Framing::Plain => (),
+            Framing::Chunked { at } => {
+                let start = *at + CHUNK_HEAD_BYTES;
+                match self.len - start {
+                    0 => self.len = *at,
+                    bytes => {
+                        let mut size = Room::new(&mut self.out[*at..start]);
+                        write!(size, "{bytes:03X}\r\n").map_err(|_| Closed)?;
+                        self.out[self.len..][..2].copy_from_slice(LINE_END);
+                        self.len += LINE_END.len();
+                    }
+                }
+                *at = 0;
             }
-            let mut size = heapless::String::<CHUNK_HEAD_BYTES>::new();
-            write!(size, "{bytes:X}\r\n").map_err(|_| Closed)?;
-            start = CHUNK_HEAD_BYTES - size.len();
-            self.out[start..CHUNK_HEAD_BYTES].copy_from_slice(size.as_bytes());
-            self.out[end..][..LINE_END.len()].copy_from_slice(LINE_END);
-            end += LINE_END.len();
-            self.len = CHUNK_HEAD_BYTES;
-        } else {
-            self.len = 0;
         }
-        let text = &self.out[start..end];
+        self.out[self.len..][..after.len()].copy_from_slice(after);
+        let text = &self.out[..self.len + after.len()];
         let result = send(self.socket, self.timer, &mut self.pace, text).await;
         add(&self.counters.sent_bytes, text.len() as u64);
+        self.len = match self.framing {
+            Framing::Chunked { .. } => CHUNK_HEAD_BYTES,
+            _ => 0,
+        };
         result
     }
 
@@ -433,9 +491,9 @@ impl<'c, C: Read + Write, T: Timer> Wire<'c, C, T> {
 
     /// Ends an answer.
     pub(crate) async fn finish(&mut self) -> Result<(), Closed> {
-        self.flush().await?;
-        if self.framing == Framing::Chunked {
-            self.send(b"0\r\n\r\n").await?;
+        match self.framing {
+            Framing::Chunked { .. } => self.end_chunk(LAST_CHUNK).await?,
+            _ => self.flush().await?,
         }
         self.framing = Framing::Plain;
         self.len = 0;
@@ -549,9 +607,24 @@ async fn send<C: Write, T: Timer>(
 }
 
 /// Free bytes of a buffer.
-struct Room<'a> {
+pub(crate) struct Room<'a> {
     bytes: &'a mut [u8],
     len: usize,
+}
+
+impl<'a> Room<'a> {
+    pub(crate) fn new(bytes: &'a mut [u8]) -> Room<'a> {
+        Room { bytes, len: 0 }
+    }
+}
+
+/// A line that is being written to the output buffer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Line {
+    /// Beginning of the prefix.
+    start: u16,
+    /// Beginning of the text.
+    text: u16,
 }
 
 impl fmt::Write for Room<'_> {
@@ -572,174 +645,3 @@ const TOO_LATE: Refused = Refused::new(
     Status::RequestTimeout,
     "the request head was not complete in time",
 );
-
-const TOO_LONG_FORM: Refused =
-    Refused::new(Status::ContentTooLarge, "the form is longer than 512 bytes");
-
-/// Position in a body.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
-    /// Bytes left of a body of known length, or of a chunk.
-    Bytes(u64),
-    /// The line end after a chunk.
-    ChunkEnd,
-    /// A chunk's size.
-    ChunkHead,
-    /// Fields after the last chunk.
-    Trailer,
-    /// The end.
-    End,
-}
-
-/// The body of a request.
-pub(crate) struct Body<'h> {
-    /// Buffer after the head; `at..end` was received with the head and has not been used.
-    tail: &'h mut [u8],
-    at: usize,
-    end: usize,
-    is_chunked: bool,
-    expects_continue: bool,
-    part: Part,
-}
-
-impl<'h> Body<'h> {
-    /// Creates a body whose first bytes, `tail[..end]`, were received with the head. They may reach into the next
-    /// request.
-    pub(crate) fn new(head: &Head, tail: &'h mut [u8], end: usize) -> Body<'h> {
-        let part = match head.content {
-            Content::None | Content::Length(0) => Part::End,
-            Content::Length(bytes) => Part::Bytes(bytes),
-            Content::Chunked => Part::ChunkHead,
-        };
-        Body {
-            tail,
-            at: 0,
-            end,
-            is_chunked: head.content == Content::Chunked,
-            expects_continue: head.expects_continue && part != Part::End,
-            part,
-        }
-    }
-
-    /// Returns true if the whole body was read.
-    pub(crate) fn is_read(&self) -> bool {
-        self.part == Part::End
-    }
-
-    /// Returns true if the client waits for permission to send the body.
-    pub(crate) fn is_held_back(&self) -> bool {
-        self.expects_continue
-    }
-
-    /// Returns the range of bytes in the tail of the buffer that were received after the body.
-    pub(crate) fn rest(&self) -> Range<usize> {
-        self.at..self.end
-    }
-
-    /// Reads bytes into the output buffer from `from` on; 0 at the end of the body.
-    pub(crate) async fn read<C: Read + Write, T: Timer>(
-        &mut self,
-        wire: &mut Wire<'_, C, T>,
-        from: usize,
-    ) -> Result<usize, Fault> {
-        if self.expects_continue {
-            self.expects_continue = false;
-            wire.send_continue().await?;
-        }
-        loop {
-            let left = match self.part {
-                Part::End => return Ok(0),
-                Part::Bytes(left) => left,
-                _ => {
-                    self.frame(wire).await?;
-                    continue;
-                }
-            };
-            let room = (OUT_BYTES - from).min(usize::try_from(left).unwrap_or(usize::MAX));
-            let ahead = &self.tail[self.at..self.end];
-            let read = if ahead.is_empty() {
-                match wire.receive_out(from, from + room).await? {
-                    0 => return Err(Fault::Closed),
-                    read => read,
-                }
-            } else {
-                let count = ahead.len().min(room);
-                wire.out[from..][..count].copy_from_slice(&ahead[..count]);
-                self.at += count;
-                count
-            };
-            wire.note_received(read);
-            self.part = match left - read as u64 {
-                0 if self.is_chunked => Part::ChunkEnd,
-                0 => Part::End,
-                left => Part::Bytes(left),
-            };
-            self.note_end(wire);
-            return Ok(read);
-        }
-    }
-
-    /// Reads a short form into the output buffer and returns it.
-    pub(crate) async fn form<'o, C: Read + Write, T: Timer>(
-        &mut self,
-        wire: &'o mut Wire<'_, C, T>,
-    ) -> Result<Query<'o>, Fault> {
-        let mut len = 0;
-        loop {
-            match self.read(wire, len).await? {
-                0 => break,
-                read => len += read,
-            }
-            if len > FORM_BYTES_MAX {
-                return Err(TOO_LONG_FORM.into());
-            }
-        }
-        let text = str::from_utf8(&wire.out[..len]);
-        let text = text.map_err(|_| Refused::bad("the form is not UTF-8"))?;
-        Ok(Query(text.trim_ascii_end()))
-    }
-
-    fn note_end<C, T>(&self, wire: &mut Wire<'_, C, T>) {
-        if self.is_read() {
-            wire.closes = wire.closes_after_body;
-        }
-    }
-
-    /// Passes the framing between two chunks.
-    async fn frame<C: Read + Write, T: Timer>(
-        &mut self,
-        wire: &mut Wire<'_, C, T>,
-    ) -> Result<(), Fault> {
-        const BAD: Fault = Fault::Refused(Refused::bad("the chunks of the body are damaged"));
-        let mut line = ChunkLine::default();
-        while !line.push(self.byte(wire).await?).ok_or(BAD)? {}
-        self.part = match self.part {
-            Part::ChunkEnd if line.len == 0 => Part::ChunkHead,
-            Part::ChunkHead => match line.size().ok_or(BAD)? {
-                0 => Part::Trailer,
-                size => Part::Bytes(size),
-            },
-            Part::Trailer if line.len == 0 => Part::End,
-            Part::Trailer => Part::Trailer,
-            _ => return Err(BAD),
-        };
-        self.note_end(wire);
-        Ok(())
-    }
-
-    async fn byte<C: Read + Write, T: Timer>(
-        &mut self,
-        wire: &mut Wire<'_, C, T>,
-    ) -> Result<u8, Fault> {
-        if self.at == self.end {
-            (self.at, self.end) = (0, 0);
-            self.end = match wire.receive(self.tail).await? {
-                0 => return Err(Fault::Closed),
-                read => read,
-            };
-        }
-        let byte = self.tail[self.at];
-        self.at += 1;
-        Ok(byte)
-    }
-}

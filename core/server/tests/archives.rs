@@ -137,8 +137,17 @@ fn an_unfinished_file_has_its_length_of_the_beginning() {
     let memory = Memory::default();
     memory.growing("/a.csv", &[b'a'; 700], 9);
     memory.file("/b.csv", b"b");
+    memory.grows_when_listed.set(true);
+    memory
+        .growth
+        .borrow_mut()
+        .extend([vec![b'b'; 500], vec![b'c'; 500]]);
     let members = checked(&get(&memory, "/?tar=1"));
-    assert_eq!(members[0].1, [b'a'; 700]);
+    assert_eq!(memory.bytes("/a.csv").unwrap().len(), 1700);
+    assert_eq!(
+        members[0].1,
+        [[b'a'; 700].as_slice(), &[b'b'; 500]].concat()
+    );
     assert_eq!(members[1].1, b"b");
 }
 

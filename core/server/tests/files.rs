@@ -33,6 +33,10 @@ fn a_file_arrives_whole() {
     let head = request(&memory, "HEAD /a.bin", "");
     assert_eq!(head.fields, answer.fields);
     assert!(head.body.is_empty());
+    assert_eq!(
+        request(&memory, "HEAD /a.bin", "Range: bytes=1-2\r\n"),
+        head
+    );
 }
 
 #[test]
@@ -233,4 +237,22 @@ fn many_and_long_names() {
     let page = get(&memory, "/");
     assert!(page.is_whole);
     assert_eq!(page.text().matches("download=1").count(), 301);
+}
+
+#[test]
+fn the_longest_name() {
+    let memory = Memory::default();
+    let path = format!("/{}", "\u{e9}".repeat(127));
+    memory.file(&path, b"contents");
+    let encoded = format!("/{}", "%C3%A9".repeat(127));
+    let answer = get(&memory, &format!("{encoded}?download=1"));
+    assert_eq!((answer.status, answer.text()), (200, "contents"));
+    assert!(
+        answer
+            .field("Content-Disposition")
+            .unwrap()
+            .ends_with(&encoded[1..])
+    );
+    assert_eq!(get(&memory, &format!("{encoded}?delete=1")).status, 200);
+    assert_eq!(get(&memory, "/?tar=1").body.len(), 512 * (3 + 1 + 2));
 }

@@ -1,6 +1,6 @@
 //! The command line: every command with its own arguments.
 
-use crate::{analyze, bench, cards, export, fit, plan, record, recover, reproduce, serve};
+use crate::{analyze, bench, cards, export, fit, get, plan, record, recover, reproduce, serve};
 use clap::{Parser, Subcommand};
 
 /// Measures and explains the write stalls of SD cards and flash media.
@@ -18,6 +18,7 @@ Examples:
   cardiograph plan card.parquet --rate 860 --sample-bytes 100
                                                   size the buffer of a data logger
   cardiograph record --compare                    compare ways to record samples
+  cardiograph serve /media/card                   browse and download files over HTTP
   cardiograph workloads                           list the published experiments
   cardiograph cards                               list simulated cards and boards"
 )]
@@ -47,6 +48,8 @@ pub enum Command {
     Export(export::Export),
     /// Serve files over HTTP
     Serve(serve::Serve),
+    /// List and download files of a server
+    Get(get::Get),
     /// List the built-in workloads: the experiments of the published studies
     #[command(after_help = "\
 Examples:

@@ -31,6 +31,7 @@ mod recovery;
 mod result;
 mod samples;
 mod stream_report;
+mod totals;
 mod verify;
 
 /// Advice for errors that only a bug of Cardiograph can cause.
@@ -55,4 +56,5 @@ pub use recovery::{
 pub use result::{Problem, Progress, RecordingResult, StreamError, StreamResult};
 pub use samples::{BINARY_SAMPLE_BYTES_MAX, BINARY_SAMPLE_BYTES_MIN, BinarySamples};
 pub use stream_report::{StreamReport, prefix};
+pub use totals::{RecordingTotals, totals_of};
 pub use verify::{Mismatch, verify_file};

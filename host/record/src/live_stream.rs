@@ -8,6 +8,7 @@
 //! Files are read after the recording has ended, because reading would take time of the storage device from
 //! the recorder.
 
+use crate::directory::{is_recording_there, path_of};
 use crate::feed::text_format;
 use crate::{
     DirectoryStream, Feed, LiveFeed, LiveResult, LiveSetup, Problem, Progress, RecordingResult,
@@ -143,10 +144,10 @@ impl Events<'_> {
     /// Returns the names of closed files that are missing or have another length now.
     fn gone(&self, directory: &Path) -> Vec<String> {
         let gone = self.files.iter().filter(|file| {
-            let metadata = directory.join(file.id.to_string()).symlink_metadata();
+            let metadata = directory.join(&file.path).symlink_metadata();
             !metadata.is_ok_and(|metadata| metadata.is_file() && metadata.len() == file.bytes)
         });
-        gone.map(|file| file.id.to_string()).collect()
+        gone.map(|file| file.path.clone()).collect()
     }
 
     /// Returns, for each track, the number of durable samples that are no longer in any file: those of `gone`
@@ -157,20 +158,14 @@ impl Events<'_> {
         gone: &[String],
         written: impl Fn(usize) -> u64,
     ) -> Vec<u64> {
-        let is_left = |id: &FileId| {
-            let path = directory.join(id.to_string());
-            let part = directory.join(format!("{id}.part"));
-            [path, part]
-                .iter()
-                .any(|path| path.symlink_metadata().is_ok())
-        };
+        let is_left = |id: &FileId| is_recording_there(directory, id);
         let tracks = self.prefixes.iter().enumerate();
         let missing = tracks.map(|(track, prefix)| {
             let own = self
                 .files
                 .iter()
                 .filter(|file| file.track as usize == track);
-            let of_gone = own.filter(|file| gone.contains(&file.id.to_string()));
+            let of_gone = own.filter(|file| gone.contains(&file.path));
             let mut missing: u64 = of_gone.map(|file| file.samples).sum();
             let mut opened = self.opened.iter().filter(|id| id.prefix == *prefix);
             if !opened.any(is_left) {
@@ -219,6 +214,7 @@ impl Events<'_> {
                 self.files.push(ClosedFile {
                     track,
                     id: record.id,
+                    path: path_of(&record.id, record.session.as_str()),
                     bytes: record.bytes,
                     samples: record.samples,
                 });
@@ -388,6 +384,8 @@ type Check = fn(StreamReport, StreamSummary, u64, u64) -> Result<StreamResult, S
 struct ClosedFile {
     track: u8,
     id: FileId,
+    /// Path below the directory.
+    path: String,
     bytes: u64,
     samples: u64,
 }
@@ -400,7 +398,7 @@ impl ClosedFile {
         streams: &mut [StreamReport],
         feed: &dyn Feed,
     ) -> Result<(), StreamError> {
-        let file = self.id.to_string();
+        let file = self.path.clone();
         let compared = open_uncached(&directory.join(&file))
             .and_then(|mut reader| verify_file(&mut reader, streams, self.track, feed));
         match compared {

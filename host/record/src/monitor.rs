@@ -19,7 +19,7 @@ use cardiograph_recorder::{
 };
 use history::History;
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Instant;
 pub(crate) use writes::Writes;
@@ -35,11 +35,11 @@ pub struct Monitor {
     pub(crate) writes: Arc<Writes>,
     running: OnceLock<Running>,
     gaps: Mutex<Gaps>,
-    is_over: AtomicBool,
 }
 
 struct Running {
     origin: Instant,
+    ended: OnceLock<Instant>,
     streams: Vec<StreamMonitor>,
 }
 
@@ -134,7 +134,7 @@ impl Monitor {
         let (count, lost) = (gaps.count, gaps.lost);
         drop(gaps);
         let mut figures = MonitorFigures {
-            is_recording: self.control.is_ready() && !self.is_over.load(Ordering::Relaxed),
+            is_recording: self.control.is_ready() && running.ended.get().is_none(),
             streams: running.streams.len() as u8,
             lost,
             gaps: count,
@@ -142,7 +142,8 @@ impl Monitor {
             writes: self.writes.figures(),
             ..MonitorFigures::default()
         };
-        let now_us = running.origin.elapsed().as_micros() as u64;
+        let now = running.ended.get().copied().unwrap_or_else(Instant::now);
+        let now_us = now.duration_since(running.origin).as_micros() as u64;
         let mut bytes = 0;
         for stream in &running.streams {
             stream.add_to(&mut figures, now_us);
@@ -234,11 +235,21 @@ impl Monitor {
         let streams = streams.map(|(config, bytes)| StreamMonitor::new(config, bytes));
         let streams = streams.collect();
         // A second recording with the same monitor would keep the figures of the first.
-        let _ = self.running.set(Running { origin, streams });
+        let _ = self.running.set(Running {
+            origin,
+            ended: OnceLock::new(),
+            streams,
+        });
     }
 
     pub(crate) fn end(&self) {
-        self.is_over.store(true, Ordering::Relaxed);
+        let Some(running) = self.running.get() else {
+            return;
+        };
+        for stream in 0..running.streams.len() {
+            self.note_level(stream, 0);
+        }
+        let _ = running.ended.set(Instant::now());
     }
 
     /// Notes a sample that a producer has taken; `is_pushed` if the ring had room. Never waits.

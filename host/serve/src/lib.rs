@@ -9,8 +9,8 @@
 //!                              └── Root: openat2                └── written by the recorder's threads
 //! ```
 //!
-//! - [`DirectoryStorage`]: files of a directory. Reads from the page cache happen at once, all other access to
-//!   the storage device in helper threads, so that a slow device delays only the client that waits for it.
+//! - [`DirectoryStorage`]: files of a directory. Reads that the page cache cannot answer and all changes happen in
+//!   helper threads, so that a slow storage device delays only the client that waits for it.
 //! - [`LiveRecorder`]: status, samples and gaps of a recording in this process.
 //! - [`Listener`]: sockets, limits of connections, and the end of the server.
 

@@ -6,6 +6,7 @@ mod card;
 mod overhead;
 mod recorder;
 mod report;
+mod serve;
 
 pub use report::save;
 
@@ -21,27 +22,26 @@ pub fn all() -> Result<(), String> {
     one("overhead")?;
     one("analyze")?;
     one("card")?;
-    one("recorder")
+    one("recorder")?;
+    one("serve")
 }
 
 /// Runs the benchmark with this name.
 pub fn one(name: &str) -> Result<(), String> {
     packages::install(packages::FOR_BENCHMARKS)?;
-    check(&mut cargo(&[
-        "build",
-        "--quiet",
-        "--release",
-        "--workspace",
-        "--examples",
-        "--bins",
-    ]))?;
+    let targets: &[&str] = match name {
+        "serve" => &["--package", "cardiograph"],
+        _ => &["--workspace", "--examples", "--bins"],
+    };
+    check(cargo(&["build", "--quiet", "--release"]).args(targets))?;
     match name {
         "overhead" => overhead::run(),
         "analyze" => analyze::run(),
         "card" => card::run(),
         "recorder" => recorder::run(),
+        "serve" => serve::run(),
         _ => Err(format!(
-            "no benchmark named {name}; benchmarks: overhead, analyze, card, recorder"
+            "no benchmark named {name}; benchmarks: overhead, analyze, card, recorder, serve"
         )),
     }
 }

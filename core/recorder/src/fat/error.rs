@@ -1,5 +1,6 @@
 //! Errors, with remedies in their messages.
 
+use crate::guest::FileError;
 use crate::volume::{FileId, Name, write_name};
 use core::fmt;
 
@@ -258,4 +259,25 @@ impl<Card: core::error::Error + 'static> core::error::Error for Error<Card> {
             _ => None,
         }
     }
+}
+
+/// Returns the reason why a change was refused; `None` if the volume or the card failed.
+pub(super) fn refusal_of<Card>(error: &Error<Card>) -> Option<FileError> {
+    Some(match error {
+        Error::NoSpace { .. } | Error::DirectoryFull(_) => FileError::Full,
+        Error::TooLong => FileError::TooLong,
+        Error::TooManyUploads => FileError::Busy,
+        Error::NotFound => FileError::NotFound,
+        Error::NotDirectory => FileError::NotDirectory,
+        Error::IsDirectory => FileError::IsDirectory,
+        Error::NameInvalid => FileError::NameInvalid,
+        Error::Exists => FileError::Exists,
+        Error::NotEmpty => FileError::NotEmpty,
+        Error::NoSuchUpload => FileError::Changed,
+        Error::Forbidden(Refusal::Hidden) => FileError::Hidden,
+        Error::Forbidden(Refusal::Unfinished | Refusal::Recordings) => FileError::Recording,
+        Error::Forbidden(_) => FileError::ReadOnly,
+        Error::DamagedDirectory | Error::DamagedChain => FileError::Damaged,
+        _ => return None,
+    })
 }

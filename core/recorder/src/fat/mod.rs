@@ -157,6 +157,7 @@ mod oldest;
 mod place;
 mod record;
 mod recovery;
+#[cfg(feature = "changes")]
 mod request;
 mod root;
 mod series;
@@ -370,12 +371,18 @@ impl<B: Blocks> Volume<B> for FatVolume {
         Some(self.reserved_of(slot, file))
     }
 
+    #[cfg(feature = "changes")]
     async fn change(&mut self, card: &mut B, task: &mut ChangeTask<'_>) -> Result<(), Self::Error> {
         self.carry_out(card, task).await
     }
 
+    #[cfg(not(feature = "changes"))]
+    async fn change(&mut self, _: &mut B, _: &mut ChangeTask<'_>) -> Result<(), Self::Error> {
+        Err(Error::Forbidden(Refusal::Root))
+    }
+
     fn refusal(&self, error: &Self::Error) -> Option<FileError> {
-        self.is_ready.then(|| request::refusal_of(error)).flatten()
+        self.is_ready.then(|| error::refusal_of(error)).flatten()
     }
 
     fn file_system(&self) -> Option<FileSystem> {

@@ -1,9 +1,8 @@
 //! Carries out changes that other tasks request.
 
 use super::table::SLICE_BLOCKS;
-use super::{Error, FatVolume, Refusal};
+use super::{Error, FatVolume};
 use crate::changes::{Change, ChangeTask};
-use crate::guest::FileError;
 use crate::volume::Blocks;
 use cardiograph_card::BLOCK_BYTES;
 
@@ -82,25 +81,4 @@ impl FatVolume {
         }
         Ok(())
     }
-}
-
-/// Returns the reason why a change was refused; `None` if the volume or the card failed.
-pub(super) fn refusal_of<Card>(error: &Error<Card>) -> Option<FileError> {
-    Some(match error {
-        Error::NoSpace { .. } | Error::DirectoryFull(_) => FileError::Full,
-        Error::TooLong => FileError::TooLong,
-        Error::TooManyUploads => FileError::Busy,
-        Error::NotFound => FileError::NotFound,
-        Error::NotDirectory => FileError::NotDirectory,
-        Error::IsDirectory => FileError::IsDirectory,
-        Error::NameInvalid => FileError::NameInvalid,
-        Error::Exists => FileError::Exists,
-        Error::NotEmpty => FileError::NotEmpty,
-        Error::NoSuchUpload => FileError::Changed,
-        Error::Forbidden(Refusal::Hidden) => FileError::Hidden,
-        Error::Forbidden(Refusal::Unfinished | Refusal::Recordings) => FileError::Recording,
-        Error::Forbidden(_) => FileError::ReadOnly,
-        Error::DamagedDirectory | Error::DamagedChain => FileError::Damaged,
-        _ => return None,
-    })
 }

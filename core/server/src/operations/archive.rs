@@ -1,10 +1,10 @@
 //! Folders, sessions and days as tar: the length is known beforehand, and a download can continue at any byte.
 
-use super::read::{attachment, not_satisfiable};
+use super::read::{attachment, start_range};
 use crate::head::Head;
-use crate::path::{Path, is_hidden, join, name};
-use crate::range::{Selection, is_unchanged, select, tag_of};
-use crate::status::{Closed, Fault, Status};
+use crate::path::{Path, append, is_hidden, name};
+use crate::range::{Selection, Tag, select, tag_of};
+use crate::status::{Closed, Fault};
 use crate::tar::{BLOCK_BYTES, END_BLOCKS, Member};
 use crate::wire::{Length, Wire};
 use crate::{Day, Error, Instrument, Kind, Position, Server, Stat, Storage, Timer, Version};
@@ -15,8 +15,8 @@ use embedded_io_async::{Read, Write};
 /// Files of an archive.
 #[derive(Clone, Copy)]
 pub(crate) enum Source<'a> {
-    /// The files of a folder, without its subfolders.
-    Folder(&'a str),
+    /// The files of a folder, without its subfolders. The path of the folder has this many bytes.
+    Folder(usize),
     /// The recordings of a session.
     Session(&'a str),
     /// The recordings of a day.
@@ -32,15 +32,21 @@ enum Cursor<L> {
 /// Maximum number of unfinished files in an archive; others are omitted.
 const GROWING_MAX: usize = 4;
 
-/// Result of the first pass.
-struct Survey {
+/// An archive, and the result of the first pass over its files.
+struct Archive<'a> {
+    source: Source<'a>,
+    /// Day; empty for other sources.
+    title: Title,
     bytes: u64,
     hash: u64,
     /// Epochs and lengths of unfinished files: the second pass sends as much of them, even if they have grown.
     growing: heapless::Vec<(u32, u64), GROWING_MAX>,
+    /// Bytes of the archive to send.
+    range: Range<u64>,
 }
 
-type Title = heapless::String<40>;
+/// A date, or `unknown`.
+type Title = heapless::String<12>;
 
 impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
     /// Sends an archive.
@@ -49,167 +55,120 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         wire: &mut Wire<'_, C, T>,
         head: &Head<'_>,
         source: Source<'_>,
+        path: &mut Path,
     ) -> Result<(), Fault> {
-        let mut title = Title::new();
-        let survey = self.survey(source, &mut title).await?;
-        let (bytes, hash) = (survey.bytes, survey.hash);
-        let mut tag = heapless::String::<48>::new();
-        write!(tag, "\"t{hash:016x}-{bytes}\"").map_err(|_| Closed)?;
-        if is_unchanged(&head.fields, &tag) {
-            wire.start(Status::NotModified).await?;
-            wire.text(format_args!("ETag: {tag}\r\n")).await?;
-            wire.body(Length::None).await?;
-            return Ok(wire.finish().await?);
-        }
-        let is_same = head.fields.if_range.is_none_or(|given| given == tag);
-        let range = match head.fields.range {
-            Some(range) if is_same => select(range, bytes),
-            _ => Selection::Whole,
-        };
-        let (start, end) = match range {
-            Selection::Nothing => return not_satisfiable(wire, bytes).await,
-            Selection::Whole => {
-                wire.start(Status::Ok).await?;
-                (0, bytes)
-            }
-            Selection::Part(start, end) => {
-                wire.start(Status::PartialContent).await?;
-                let last = end - 1;
-                wire.text(format_args!(
-                    "Content-Range: bytes {start}-{last}/{bytes}\r\n"
-                ))
-                .await?;
-                (start, end)
-            }
-        };
-        wire.text(format_args!(
-            "Content-Type: application/x-tar\r\nAccept-Ranges: bytes\r\nETag: {tag}\r\nCache-Control: no-cache\r\n"
-        ))
-        .await?;
-        attachment(wire, folder_of(source, &title), ".tar").await?;
-        wire.body(Length::Known(end - start)).await?;
-        if !wire.is_head() {
-            self.send_archive(wire, source, &title, &survey, start..end)
-                .await?;
+        let mut archive = self.survey(source, path).await?;
+        if start_archive(wire, head, &mut archive, path).await? {
+            self.send_archive(wire, &archive, path).await?;
         }
         Ok(wire.finish().await?)
     }
 
     /// Determines length and members of an archive.
-    async fn survey(&self, source: Source<'_>, title: &mut Title) -> Result<Survey, Fault> {
-        if let Source::Day(day) = source {
-            write_day(title, day).map_err(|_| Closed)?;
-        }
-        let mut survey = Survey {
+    async fn survey<'s>(&self, source: Source<'s>, path: &mut Path) -> Result<Archive<'s>, Fault> {
+        let mut archive = Archive {
+            source,
+            title: Title::new(),
             bytes: END_BLOCKS * BLOCK_BYTES as u64,
             hash: 0xCBF2_9CE4_8422_2325,
             growing: heapless::Vec::new(),
+            range: 0..0,
         };
-        let mut cursor = self.cursor(source).await?;
-        let (mut path, mut files) = (Path::new(), 0_u32);
-        while let Some(stat) = self.next_file(source, &mut cursor, &mut path).await? {
-            if stat.is_growing {
-                let Version::Appended { epoch } = stat.version else {
-                    continue;
-                };
-                if survey.growing.push((epoch, stat.bytes)).is_err() {
-                    continue;
-                }
-            }
-            let member = member(source, title, &path, &stat);
-            survey.bytes += archive_bytes(&member);
-            survey.hash = hash(survey.hash, path.as_bytes());
-            survey.hash = hash(survey.hash, tag_of(&stat).as_bytes());
+        if let Source::Day(day) = source {
+            write_day(&mut archive.title, day).map_err(|_| Closed)?;
+        }
+        let mut cursor = self.cursor(source, path).await?;
+        let mut files = 0_u32;
+        while let Some(stat) = self.next_file(source, &mut cursor, path).await? {
+            archive.add(path, &stat);
             files += 1;
         }
         match (source, files) {
             (Source::Session(_) | Source::Day(_), 0) => Err(Error::NotFound.into()),
-            _ => Ok(survey),
+            _ => Ok(archive),
         }
     }
 
-    /// Sends a range of an archive.
+    /// Sends the range of an archive.
     async fn send_archive<C: Read + Write>(
         &self,
         wire: &mut Wire<'_, C, T>,
-        source: Source<'_>,
-        title: &Title,
-        survey: &Survey,
-        range: Range<u64>,
+        archive: &Archive<'_>,
+        path: &mut Path,
     ) -> Result<(), Fault> {
-        let mut cursor = self.cursor(source).await?;
-        let (mut path, mut at) = (Path::new(), 0_u64);
-        let end_at = survey.bytes - END_BLOCKS * BLOCK_BYTES as u64;
-        while let Some(mut stat) = self.next_file(source, &mut cursor, &mut path).await? {
-            let known = survey
-                .growing
-                .iter()
-                .find(|(epoch, _)| stat.version == Version::Appended { epoch: *epoch });
-            match known {
-                Some((_, bytes)) => stat.bytes = *bytes,
-                None if stat.is_growing => continue,
-                None => (),
+        let mut cursor = self.cursor(archive.source, path).await?;
+        let mut at = 0_u64;
+        let end_at = archive.bytes - END_BLOCKS * BLOCK_BYTES as u64;
+        while let Some(mut stat) = self.next_file(archive.source, &mut cursor, path).await? {
+            match archive.length_of(&stat) {
+                Some(bytes) => stat.bytes = bytes,
+                None => continue,
             }
-            let member = member(source, title, &path, &stat);
-            let next_at = at + archive_bytes(&member);
+            let next_at = at + archive_bytes(&archive.member(path, &stat));
             // A file was added, removed or replaced since the first pass: only an interrupted answer is honest.
             if next_at > end_at {
                 return Err(Fault::Closed);
             }
-            if next_at > range.start && at < range.end {
-                self.send_member(wire, &path, &member, &stat, at, &range)
-                    .await?;
+            if next_at > archive.range.start && at < archive.range.end {
+                self.send_member(wire, archive, path, &stat, at).await?;
             }
             at = next_at;
         }
         if at != end_at {
             return Err(Fault::Closed);
         }
-        for index in 0..END_BLOCKS {
-            let block_at = at + index * BLOCK_BYTES as u64;
-            wire.block(part(block_at, &range), |block| block.fill(0))
+        for block_at in [at, at + BLOCK_BYTES as u64] {
+            wire.block(archive.part(block_at), |block| block.fill(0))
                 .await?;
         }
         Ok(())
     }
 
+    /// Sends the parts of a file that are in the range; its head is at `at`.
     async fn send_member<C: Read + Write>(
         &self,
         wire: &mut Wire<'_, C, T>,
+        archive: &Archive<'_>,
         path: &str,
-        member: &Member<'_>,
         stat: &Stat,
-        at: u64,
-        range: &Range<u64>,
+        mut at: u64,
     ) -> Result<(), Fault> {
-        for index in 0..member.head_blocks() {
-            let block_at = at + index * BLOCK_BYTES as u64;
-            wire.block(part(block_at, range), |block| {
-                member.head_block(index, block);
+        for index in 0..archive.member(path, stat).head_blocks() {
+            wire.block(archive.part(at), |block| {
+                archive.member(path, stat).head_block(index, block);
             })
             .await?;
+            at += BLOCK_BYTES as u64;
         }
-        let data_at = at + member.head_blocks() * BLOCK_BYTES as u64;
-        let start = range.start.saturating_sub(data_at).min(member.bytes);
-        let end = range.end.saturating_sub(data_at).min(member.bytes);
-        if start < end {
+        let inside = |at_most: u64| {
+            let Range { start, end } = archive.range;
+            start.saturating_sub(at).min(at_most)..end.saturating_sub(at).min(at_most)
+        };
+        let data = inside(stat.bytes);
+        let padded = inside(stat.bytes.next_multiple_of(BLOCK_BYTES as u64));
+        let zeros = (padded.end - padded.start) - (data.end - data.start);
+        if !data.is_empty() {
             let file = self.storage.open(path).await?;
             let now = self.storage.stat(&file);
-            if now.version != stat.version || now.bytes < member.bytes {
+            if now.version != stat.version || now.bytes < stat.bytes {
                 return Err(Error::Changed.into());
             }
-            self.send(wire, &file, start, end).await?;
+            self.send(wire, &file, data.start, data.end).await?;
         }
-        let padded_at = data_at + member.bytes;
-        let end_at = data_at + member.data_blocks() * BLOCK_BYTES as u64;
-        let zeros = range.end.clamp(padded_at, end_at) - range.start.clamp(padded_at, end_at);
         wire.block(0..zeros as usize, |block| block.fill(0)).await?;
         Ok(())
     }
 
-    async fn cursor(&self, source: Source<'_>) -> Result<Cursor<S::Listing>, Error> {
+    async fn cursor(
+        &self,
+        source: Source<'_>,
+        path: &mut Path,
+    ) -> Result<Cursor<S::Listing>, Error> {
         Ok(match source {
-            Source::Folder(folder) => Cursor::Folder(self.storage.list(folder).await?),
+            Source::Folder(bytes) => {
+                path.truncate(bytes);
+                Cursor::Folder(self.storage.list(path).await?)
+            }
             _ => Cursor::Index(Position::default()),
         })
     }
@@ -227,14 +186,14 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
                     let Some(entry) = self.storage.next(listing).await? else {
                         return Ok(None);
                     };
-                    let Source::Folder(folder) = source else {
+                    let Source::Folder(bytes) = source else {
                         return Ok(None);
                     };
+                    path.truncate(bytes);
                     if entry.stat.kind == Kind::File
                         && !is_hidden(entry.name)
-                        && let Some(joined) = join(folder, entry.name)
+                        && append(path, entry.name).is_ok()
                     {
-                        *path = joined;
                         return Ok(Some(entry.stat));
                     }
                 }
@@ -258,35 +217,91 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
     }
 }
 
-/// Returns the folder in an archive.
-fn folder_of<'a>(source: Source<'a>, title: &'a Title) -> &'a str {
-    match source {
-        Source::Folder("/") => "card",
-        Source::Folder(folder) => name(folder),
-        Source::Session(name) => name,
-        Source::Day(_) => title,
-    }
+/// Sends the head of an answer with an archive. Returns true if a body follows.
+async fn start_archive<C: Read + Write, T: Timer>(
+    wire: &mut Wire<'_, C, T>,
+    head: &Head<'_>,
+    archive: &mut Archive<'_>,
+    path: &str,
+) -> Result<bool, Fault> {
+    let (bytes, hash) = (archive.bytes, archive.hash);
+    let mut tag = Tag::new();
+    write!(tag, "\"t{hash:016x}-{bytes}\"").map_err(|_| Closed)?;
+    let is_same = head.fields.if_range.is_none_or(|given| given == tag);
+    let selection = match head.fields.range {
+        Some(range) if is_same => select(range, bytes),
+        _ => Selection::Whole,
+    };
+    let Some(range) = start_range(wire, head, &tag, selection, bytes).await? else {
+        return Ok(false);
+    };
+    archive.range = range;
+    wire.text(format_args!(
+        "Content-Type: application/x-tar\r\nCache-Control: no-cache\r\n"
+    ))
+    .await?;
+    attachment(wire, archive.folder(path), ".tar").await?;
+    let bytes = archive.range.end - archive.range.start;
+    wire.body(Length::Known(bytes)).await?;
+    Ok(!wire.is_head())
 }
 
-fn member<'a>(source: Source<'a>, title: &'a Title, path: &'a str, stat: &Stat) -> Member<'a> {
-    Member {
-        folder: folder_of(source, title),
-        name: name(path),
-        bytes: stat.bytes,
-        modified_s: stat.modified_s.unwrap_or(0),
+impl Archive<'_> {
+    /// Adds a file in the first pass.
+    fn add(&mut self, path: &str, stat: &Stat) {
+        if stat.is_growing {
+            let Version::Appended { epoch } = stat.version else {
+                return;
+            };
+            if self.growing.push((epoch, stat.bytes)).is_err() {
+                return;
+            }
+        }
+        self.bytes += archive_bytes(&self.member(path, stat));
+        self.hash = hash(self.hash, path.as_bytes());
+        self.hash = hash(self.hash, tag_of(stat).as_bytes());
+    }
+
+    /// Returns the length that a file had in the first pass, or `None` if the archive does not contain it.
+    fn length_of(&self, stat: &Stat) -> Option<u64> {
+        let mut growing = self.growing.iter();
+        let known = growing.find(|(epoch, _)| stat.version == Version::Appended { epoch: *epoch });
+        match known {
+            Some((_, bytes)) => Some(*bytes),
+            None => Some(stat.bytes).filter(|_| !stat.is_growing),
+        }
+    }
+
+    /// Returns the folder in the archive.
+    fn folder<'a>(&'a self, path: &'a str) -> &'a str {
+        match self.source {
+            Source::Folder(1) => "card",
+            Source::Folder(bytes) => name(path.get(..bytes).unwrap_or(path)),
+            Source::Session(name) => name,
+            Source::Day(_) => &self.title,
+        }
+    }
+
+    fn member<'a>(&'a self, path: &'a str, stat: &Stat) -> Member<'a> {
+        Member {
+            folder: self.folder(path),
+            name: name(path),
+            bytes: stat.bytes,
+            modified_s: stat.modified_s.unwrap_or(0),
+        }
+    }
+
+    /// Returns the bytes of the block at `at` that are in the range.
+    fn part(&self, at: u64) -> Range<usize> {
+        let limit = BLOCK_BYTES as u64;
+        let inside = |to: u64| to.saturating_sub(at).min(limit) as usize;
+        inside(self.range.start)..inside(self.range.end)
     }
 }
 
 /// Returns the bytes of a member in an archive.
 fn archive_bytes(member: &Member) -> u64 {
     (member.head_blocks() + member.data_blocks()) * BLOCK_BYTES as u64
-}
-
-/// Returns the bytes of the block at `at` that are in a range.
-fn part(at: u64, range: &Range<u64>) -> Range<usize> {
-    let limit = BLOCK_BYTES as u64;
-    let inside = |to: u64| to.saturating_sub(at).min(limit) as usize;
-    inside(range.start)..inside(range.end)
 }
 
 /// Continues an FNV-1a hash; lengths are part of the tag, so that no separator is needed.

@@ -2,12 +2,13 @@
 
 use super::list::{PAGE_FIELDS, PAGE_START, html, url};
 use super::upload::{done, see};
+use crate::body::Body;
 use crate::head::Head;
 use crate::path::{decode_path, parent};
 use crate::range::tag_of;
 use crate::route::names_file;
 use crate::status::{Fault, Refused, Status};
-use crate::wire::{Body, Length, Wire};
+use crate::wire::{Length, Wire};
 use crate::{Error, Instrument, Kind, Server, Stat, Storage, Timer};
 use core::hash::Hasher;
 use embedded_io_async::{Read, Write};

@@ -1,9 +1,10 @@
 //! The recorder and the clock.
 
 use super::upload::done;
+use crate::body::Body;
 use crate::path::Query;
 use crate::status::{Fault, Refused, Status};
-use crate::wire::{Body, Wire};
+use crate::wire::Wire;
 use crate::{Command, Instrument, Refusal, Server, Session, Storage, Timer};
 use embedded_io_async::{Read, Write};
 

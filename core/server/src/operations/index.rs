@@ -34,7 +34,7 @@ struct Group {
 }
 
 impl Group {
-    fn of(recording: Recording) -> Group {
+    fn of(recording: &Recording) -> Group {
         let mut group = Group {
             first: recording.path.clone(),
             session: recording.session.clone(),
@@ -46,7 +46,7 @@ impl Group {
             lost: 0,
             is_growing: false,
         };
-        group.add(&recording);
+        group.add(recording);
         group
     }
 
@@ -75,25 +75,32 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         grouping: Grouping,
     ) -> Result<(), Fault> {
         let mut position = Position::default();
-        let mut next = self.storage.record(&mut position).await?;
-        wire.start_json().await?;
-        wire.bytes(b"[").await?;
-        let mut separator = "";
-        while let Some(recording) = next.take() {
-            if wire.is_head() {
-                break;
+        let mut group: Option<Group> = None;
+        // The answer begins with the first recording, so that a failure of the card before it has its own status.
+        let mut separator = "[";
+        loop {
+            let next = self.storage.record(&mut position).await?;
+            if let (Some(group), Some(recording)) = (&mut group, &next)
+                && group.takes(grouping, recording)
+            {
+                group.add(recording);
+                continue;
             }
-            let mut group = Group::of(recording);
-            while let Some(recording) = self.storage.record(&mut position).await? {
-                if !group.takes(grouping, &recording) {
-                    next = Some(recording);
-                    break;
-                }
-                group.add(&recording);
+            if !wire.has_begun {
+                wire.start_json().await?;
             }
-            wire.text(format_args!("{separator}")).await?;
-            json_group(wire, grouping, &group).await?;
-            separator = ",\n";
+            if let Some(group) = &group {
+                wire.bytes(separator.as_bytes()).await?;
+                json_group(wire, grouping, group).await?;
+                separator = ",\n";
+            }
+            match next.filter(|_| !wire.is_head()) {
+                Some(recording) => group = Some(Group::of(&recording)),
+                None => break,
+            }
+        }
+        if separator == "[" {
+            wire.bytes(b"[").await?;
         }
         wire.bytes(b"]\n").await?;
         Ok(wire.finish().await?)

@@ -1,6 +1,6 @@
 //! Folders: as JSON, and as a page that needs no scripts.
 
-use crate::path::{is_hidden, join, parent};
+use crate::path::{is_hidden, parent};
 use crate::status::{Closed, Fault, Status};
 use crate::text::{Html, Json, ShortDate, Url, pieces};
 use crate::wire::{Length, Wire};
@@ -72,10 +72,7 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
             if is_hidden(entry.name) || wire.is_head() {
                 continue;
             }
-            let Some(target) = join(path, entry.name) else {
-                continue;
-            };
-            html_entry(wire, &entry, &target, self.config.is_read_only).await?;
+            html_entry(wire, &entry, path, self.config.is_read_only).await?;
         }
         wire.bytes(b"</table>").await?;
         if !self.config.is_read_only {
@@ -122,12 +119,12 @@ async fn json_entry<C: Read + Write, T: Timer>(
 async fn html_entry<C: Read + Write, T: Timer>(
     wire: &mut Wire<'_, C, T>,
     entry: &Entry<'_>,
-    target: &str,
+    folder: &str,
     is_read_only: bool,
 ) -> Result<(), Closed> {
     let is_file = entry.stat.kind == Kind::File;
     wire.bytes(b"<tr><td><a href=\"").await?;
-    url(wire, target).await?;
+    entry_url(wire, folder, entry).await?;
     wire.bytes(b"\">").await?;
     html(wire, entry.name).await?;
     wire.bytes(if is_file { b"</a>" } else { b"/</a>" as &[u8] })
@@ -143,7 +140,7 @@ async fn html_entry<C: Read + Write, T: Timer>(
         wire.text(format_args!("{}", ShortDate(modified_s))).await?;
     }
     wire.bytes(b"<td><a href=\"").await?;
-    url(wire, target).await?;
+    entry_url(wire, folder, entry).await?;
     wire.bytes(match is_file {
         true => b"?download=1\">download</a>",
         false => b"?tar=1\">tar</a>" as &[u8],
@@ -151,10 +148,22 @@ async fn html_entry<C: Read + Write, T: Timer>(
     .await?;
     if !is_read_only && !entry.stat.is_growing {
         wire.bytes(b" <a href=\"").await?;
-        url(wire, target).await?;
+        entry_url(wire, folder, entry).await?;
         wire.bytes(b"?delete=1\">delete</a>").await?;
     }
     wire.bytes(b"\n").await
+}
+
+async fn entry_url<C: Read + Write, T: Timer>(
+    wire: &mut Wire<'_, C, T>,
+    folder: &str,
+    entry: &Entry<'_>,
+) -> Result<(), Closed> {
+    if folder != "/" {
+        url(wire, folder).await?;
+    }
+    wire.bytes(b"/").await?;
+    url(wire, entry.name).await
 }
 
 /// Writes text as HTML.

@@ -1,7 +1,9 @@
 //! Server-sent events: the state of the recorder, or every sample.
 
+use super::decode::BATCH_ROWS;
 use super::state::{NO_RECORDER, json_gap, json_status};
 use crate::limits::{SAMPLES_MS, STATUS_MS};
+use crate::path::Path;
 use crate::route::Live;
 use crate::status::{Closed, Fault, Refused, Status};
 use crate::wire::{Length, Wire};
@@ -30,12 +32,13 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
     pub(crate) async fn live<C: Read + Write>(
         &self,
         wire: &mut Wire<'_, C, T>,
-        live: Live,
+        live: &Live,
+        path: &mut Path,
     ) -> Result<(), Fault> {
-        let Some(status) = self.instrument.status() else {
+        let Some(crate::Status { gaps, streams, .. }) = self.instrument.status() else {
             return Err(NO_RECORDER.into());
         };
-        if live.stream >= status.streams.max(1) {
+        if live.stream >= streams.max(1) {
             return Err(Refused::new(Status::NotFound, "there is no such stream").into());
         }
         let open = self.event_streams.get();
@@ -60,8 +63,8 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         }
         wire.bytes(b"retry: 1000\n\n").await?;
         match live.has_all {
-            true => self.all_samples(wire, live).await,
-            false => self.states(wire, status.gaps, status.streams).await,
+            true => self.all_samples(wire, live, path).await,
+            false => self.states(wire, gaps, streams).await,
         }
     }
 
@@ -110,7 +113,8 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
     async fn all_samples<C: Read + Write>(
         &self,
         wire: &mut Wire<'_, C, T>,
-        live: Live,
+        live: &Live,
+        path: &mut Path,
     ) -> Result<(), Fault> {
         let stream = live.stream;
         let newest = self.instrument.next(stream);
@@ -125,44 +129,39 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
             let reason = loop {
                 match self.row(wire, stream, next).await? {
                     Written::Row => next += 1,
-                    Written::Not(sample) => break sample,
+                    Written::Not(sample) => break Reason::of(sample, path),
                 }
                 // A batch of any length is one event; short ones lose less when a connection breaks.
-                if next - first == BATCH_SAMPLES {
-                    break Sample::Later;
+                if next - first == u64::from(BATCH_ROWS) {
+                    break Reason::Batch;
                 }
             };
             if next > first {
                 wire.text(format_args!("id: {}\n\n", next - 1)).await?;
             }
             match reason {
-                Sample::Later if next - first == BATCH_SAMPLES => (),
-                Sample::Lost { next: found, cause } if found > next => {
+                Reason::Batch => (),
+                Reason::Later => self.wait(wire).await?,
+                Reason::Lost { next: found, cause } if found > next => {
                     lost(wire, next, found, cause).await?;
                     next = found;
                 }
-                Sample::OnCard { path, first } => {
-                    next = self.replay(wire, &path, (stream, first), next).await?;
-                }
-                _ => {
-                    wire.flush().await?;
-                    wire.pause(SAMPLES_MS).await?;
+                Reason::Lost { .. } => self.wait(wire).await?,
+                Reason::OnCard { first } => {
+                    let found = self.replay(wire, path, (stream, first), next).await?;
+                    // The sample is durable soon.
+                    if found == next {
+                        self.wait(wire).await?;
+                    }
+                    next = found;
                 }
             }
         }
     }
 
-    /// Continues from a file.
-    async fn replay<C: Read + Write>(
-        &self,
-        wire: &mut Wire<'_, C, T>,
-        _path: &str,
-        (stream, _first): (u8, u64),
-        next: u64,
-    ) -> Result<u64, Fault> {
-        let newest = self.instrument.next(stream);
-        lost(wire, next, newest, "on-card").await?;
-        Ok(newest)
+    async fn wait<C: Read + Write>(&self, wire: &mut Wire<'_, C, T>) -> Result<(), Closed> {
+        wire.flush().await?;
+        wire.pause(SAMPLES_MS).await
     }
 
     /// Writes a sample as a line of an event: its number, and its values.
@@ -190,8 +189,33 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
     }
 }
 
-/// Samples in one event.
-const BATCH_SAMPLES: u64 = 64;
+/// Reason for the end of an event.
+enum Reason {
+    /// The event is long enough.
+    Batch,
+    /// The next sample has not been taken yet.
+    Later,
+    /// The next sample is in the file whose path was set.
+    OnCard { first: u64 },
+    /// The samples up to `next` are lost.
+    Lost { next: u64, cause: &'static str },
+}
+
+impl Reason {
+    fn of(sample: Sample, path: &mut Path) -> Reason {
+        match sample {
+            Sample::OnCard { path: of, first } => {
+                path.clear();
+                match path.push_str(&of) {
+                    Ok(()) => Reason::OnCard { first },
+                    Err(_) => Reason::Later,
+                }
+            }
+            Sample::Lost { next, cause } => Reason::Lost { next, cause },
+            Sample::Row(_) | Sample::Later | Sample::None => Reason::Later,
+        }
+    }
+}
 
 /// Writes an event about samples that are missing.
 pub(crate) async fn lost<C: Read + Write, T: Timer>(

@@ -3,9 +3,12 @@
 pub(crate) mod archive;
 mod change;
 mod control;
+mod decode;
 pub(crate) mod index;
 mod list;
 mod live;
 mod read;
+mod replay;
+mod slice;
 mod state;
 mod upload;

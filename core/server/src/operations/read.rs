@@ -1,15 +1,17 @@
 //! Files: whole, in part, or as they grow.
 
+use super::list::url;
 use crate::head::Head;
 use crate::limits::FOLLOW_MS;
-use crate::path::{join, name};
+use crate::path::{Path, append, name};
 use crate::range::{Selection, is_unchanged, selection, tag_of};
 use crate::route::Reading;
 use crate::status::{Closed, Fault, Status};
-use crate::text::{HttpDate, Url, media_type};
+use crate::text::{HttpDate, media_type};
 use crate::wire::{Length, Wire};
 use crate::{Error, Instrument, Kind, Server, Stat, Storage, Timer};
 use core::future::{Future, poll_fn};
+use core::ops::Range;
 use core::pin::pin;
 use core::task::Poll;
 use embedded_io_async::{Read, Write};
@@ -20,55 +22,55 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         &self,
         wire: &mut Wire<'_, C, T>,
         head: &Head<'_>,
-        path: &str,
+        path: &mut Path,
         reading: &Reading,
     ) -> Result<(), Fault> {
         let mut file = self.storage.open(path).await?;
-        let mut name = name(path);
         if self.storage.stat(&file).kind == Kind::Directory {
-            name = INDEX;
-            let index = join(path, INDEX).ok_or(Error::TooLong)?;
-            file = match self.storage.open(&index).await {
+            let folder_bytes = path.len();
+            append(path, INDEX)?;
+            file = match self.storage.open(path).await {
                 Ok(index) if self.storage.stat(&index).kind == Kind::File => index,
-                Ok(_) | Err(Error::NotFound) => return self.page(wire, path).await,
+                Ok(_) | Err(Error::NotFound) => {
+                    path.truncate(folder_bytes);
+                    return self.page(wire, path).await;
+                }
                 Err(error) => return Err(error.into()),
             };
         }
+        if let Some(slice) = &reading.slice {
+            return self.slice(wire, &file, path, reading, slice).await;
+        }
         if reading.follows {
-            return self.follow(wire, &mut file, name, reading).await;
+            return self.follow(wire, &mut file, name(path), reading).await;
         }
-        let stat = self.storage.stat(&file);
-        let tag = tag_of(&stat);
-        if is_unchanged(&head.fields, &tag) {
-            wire.start(Status::NotModified).await?;
-            wire.text(format_args!("ETag: {tag}\r\n")).await?;
-            wire.body(Length::None).await?;
-            return Ok(wire.finish().await?);
-        }
-        let (start, end) = match selection(&head.fields, &stat, &tag) {
-            Selection::Nothing => return not_satisfiable(wire, stat.bytes).await,
-            Selection::Whole => {
-                wire.start(Status::Ok).await?;
-                (0, stat.bytes)
-            }
-            Selection::Part(start, end) => {
-                wire.start(Status::PartialContent).await?;
-                let (last, bytes) = (end - 1, stat.bytes);
-                wire.text(format_args!(
-                    "Content-Range: bytes {start}-{last}/{bytes}\r\n"
-                ))
-                .await?;
-                (start, end)
-            }
-        };
-        wire.text(format_args!("Accept-Ranges: bytes\r\nETag: {tag}\r\n"))
+        let range = self
+            .start_file(wire, head, &file, name(path), reading)
             .await?;
-        describe(wire, &stat, name, reading.is_download).await?;
-        wire.body(Length::Known(end - start)).await?;
-        if !wire.is_head() {
-            self.send(wire, &file, start, end).await?;
+        if let Some(range) = range {
+            self.send(wire, &file, range.start, range.end).await?;
         }
         Ok(wire.finish().await?)
+    }
+
+    /// Sends the head of an answer with a file. Returns the range of bytes to send, or `None` if there are none.
+    async fn start_file<C: Read + Write>(
+        &self,
+        wire: &mut Wire<'_, C, T>,
+        head: &Head<'_>,
+        file: &S::File,
+        name: &str,
+        reading: &Reading,
+    ) -> Result<Option<Range<u64>>, Fault> {
+        let stat = self.storage.stat(file);
+        let tag = tag_of(&stat);
+        let selection = selection(&head.fields, &stat, &tag);
+        let Some(range) = start_range(wire, head, &tag, selection, stat.bytes).await? else {
+            return Ok(None);
+        };
+        describe(wire, &stat, name, reading.is_download).await?;
+        wire.body(Length::Known(range.end - range.start)).await?;
+        Ok(Some(range).filter(|_| !wire.is_head()))
     }
 
     /// Sends bytes of a file. While a piece is sent, the next one is read.
@@ -152,6 +154,50 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
     }
 }
 
+/// Sends the head of an answer that supports ranges, except for its last fields. Returns the range, or `None` if
+/// the answer is complete.
+pub(crate) async fn start_range<C: Read + Write, T: Timer>(
+    wire: &mut Wire<'_, C, T>,
+    head: &Head<'_>,
+    tag: &str,
+    selection: Selection,
+    bytes: u64,
+) -> Result<Option<Range<u64>>, Fault> {
+    if is_unchanged(&head.fields, tag) {
+        wire.start(Status::NotModified).await?;
+        wire.text(format_args!("ETag: {tag}\r\n")).await?;
+        wire.body(Length::None).await?;
+        return Ok(None);
+    }
+    let range = match selection {
+        // Ranges are defined for GET only.
+        _ if wire.is_head() => {
+            wire.start(Status::Ok).await?;
+            0..bytes
+        }
+        Selection::Nothing => {
+            not_satisfiable(wire, bytes).await?;
+            return Ok(None);
+        }
+        Selection::Whole => {
+            wire.start(Status::Ok).await?;
+            0..bytes
+        }
+        Selection::Part(start, end) => {
+            wire.start(Status::PartialContent).await?;
+            let last = end - 1;
+            wire.text(format_args!(
+                "Content-Range: bytes {start}-{last}/{bytes}\r\n"
+            ))
+            .await?;
+            start..end
+        }
+    };
+    wire.text(format_args!("Accept-Ranges: bytes\r\nETag: {tag}\r\n"))
+        .await?;
+    Ok(Some(range))
+}
+
 /// Page of a folder that replaces the server's own.
 const INDEX: &str = "index.htm";
 
@@ -166,11 +212,7 @@ async fn describe<C: Read + Write, T: Timer>(
         true => "application/octet-stream",
         false => media_type(name),
     };
-    // A page on the card is somebody's upload: it gets no scripts and no access to this server.
-    wire.text(format_args!(
-        "Content-Type: {kind}\r\nContent-Security-Policy: sandbox\r\nCache-Control: no-cache\r\n"
-    ))
-    .await?;
+    media_fields(wire, kind).await?;
     if let Some(modified_s) = stat.modified_s {
         wire.text(format_args!("Last-Modified: {}\r\n", HttpDate(modified_s)))
             .await?;
@@ -181,17 +223,28 @@ async fn describe<C: Read + Write, T: Timer>(
     Ok(())
 }
 
+/// Writes type and policy of a file. A page on the card is somebody's upload: it gets no scripts and no access to
+/// this server.
+pub(crate) async fn media_fields<C: Read + Write, T: Timer>(
+    wire: &mut Wire<'_, C, T>,
+    kind: &str,
+) -> Result<(), Closed> {
+    wire.text(format_args!(
+        "Content-Type: {kind}\r\nContent-Security-Policy: sandbox\r\nCache-Control: no-cache\r\n"
+    ))
+    .await
+}
+
 /// Writes the field that makes a browser save the answer under a name.
 pub(crate) async fn attachment<C: Read + Write, T: Timer>(
     wire: &mut Wire<'_, C, T>,
     name: &str,
     extension: &str,
 ) -> Result<(), Closed> {
-    wire.text(format_args!(
-        "Content-Disposition: attachment; filename*=UTF-8''{}{extension}\r\n",
-        Url(name)
-    ))
-    .await
+    wire.bytes(b"Content-Disposition: attachment; filename*=UTF-8''")
+        .await?;
+    url(wire, name).await?;
+    wire.text(format_args!("{extension}\r\n")).await
 }
 
 /// Answers that a range is not in the file.

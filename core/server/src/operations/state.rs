@@ -4,6 +4,7 @@ use crate::status::{Closed, Fault, Refused, Status as Code};
 use crate::text::Json;
 use crate::wire::{Length, Wire};
 use crate::{Gap, Instrument, Server, Status, Storage, Timer};
+use core::cell::Cell;
 use embedded_io_async::{Read, Write};
 
 /// Answer of a server without a recorder.
@@ -76,126 +77,148 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         ))
         .await?;
         wire.body(Length::Unknown).await?;
+        let mut index = 0;
+        while let Some(figure) = self.figure(index) {
+            metric(wire, &figure).await?;
+            index += 1;
+        }
+        Ok(wire.finish().await?)
+    }
+
+    /// Returns one of the metrics. They are not collected first because a list of them would stay in memory while
+    /// the client takes them.
+    fn figure(&self, index: usize) -> Option<Figure> {
         let counters = &self.counters;
-        for (name, help, value) in [
-            ("connections", "Connections.", &counters.connections),
-            ("requests", "Requests.", &counters.requests),
-            ("refused", "Requests that were refused.", &counters.refused),
-            ("sent_bytes", "Bytes sent.", &counters.sent_bytes),
-            (
+        let counter =
+            |name, help, value: &Cell<u64>| Figure::counter("server", name, help, value.get());
+        let server = [
+            counter("connections", "Connections.", &counters.connections),
+            counter("requests", "Requests.", &counters.requests),
+            counter("refused", "Requests that were refused.", &counters.refused),
+            counter("sent_bytes", "Bytes sent.", &counters.sent_bytes),
+            counter(
                 "received_bytes",
                 "Bytes of bodies received.",
                 &counters.received_bytes,
             ),
-        ] {
-            metric(wire, Kind::Counter, ("server", name), help, value.get()).await?;
-        }
-        let streams = self.event_streams.get().into();
-        let help = "Event streams in progress.";
-        metric(
-            wire,
-            Kind::Gauge,
-            ("server", "event_streams"),
-            help,
-            streams,
-        )
-        .await?;
-        if let Some(space) = self.storage.space() {
-            let help = "Size of the storage.";
-            metric(
-                wire,
-                Kind::Gauge,
-                ("storage", "size_bytes"),
-                help,
-                space.total_bytes,
-            )
-            .await?;
-            let help = "Free space of the storage.";
-            metric(
-                wire,
-                Kind::Gauge,
-                ("storage", "free_bytes"),
-                help,
-                space.free_bytes,
-            )
-            .await?;
-        }
-        if let Some(status) = self.instrument.status() {
-            for (kind, name, help, value) in figures(&status) {
-                metric(wire, kind, ("recorder", name), help, value).await?;
-            }
-        }
-        Ok(wire.finish().await?)
+            Figure::gauge(
+                "server",
+                "event_streams",
+                "Event streams in progress.",
+                self.event_streams.get().into(),
+            ),
+        ];
+        let storage = self.storage.space().map(|space| {
+            [
+                Figure::gauge(
+                    "storage",
+                    "size_bytes",
+                    "Size of the storage.",
+                    space.total_bytes,
+                ),
+                Figure::gauge(
+                    "storage",
+                    "free_bytes",
+                    "Free space of the storage.",
+                    space.free_bytes,
+                ),
+            ]
+        });
+        let recorder = self
+            .instrument
+            .status()
+            .map(|status| recorder_figures(&status));
+        let mut all = server
+            .into_iter()
+            .chain(storage.into_iter().flatten())
+            .chain(recorder.into_iter().flatten());
+        all.nth(index)
     }
 }
 
-/// Kind of a metric.
-#[derive(Clone, Copy)]
-enum Kind {
-    Counter,
-    Gauge,
+/// A metric.
+struct Figure {
+    part: &'static str,
+    name: &'static str,
+    help: &'static str,
+    value: u64,
+    is_counter: bool,
+}
+
+impl Figure {
+    fn counter(part: &'static str, name: &'static str, help: &'static str, value: u64) -> Figure {
+        Figure {
+            part,
+            name,
+            help,
+            value,
+            is_counter: true,
+        }
+    }
+
+    fn gauge(part: &'static str, name: &'static str, help: &'static str, value: u64) -> Figure {
+        Figure {
+            is_counter: false,
+            ..Figure::counter(part, name, help, value)
+        }
+    }
 }
 
 /// Returns the metrics of a recorder.
-fn figures(status: &Status) -> [(Kind, &'static str, &'static str, u64); 14] {
-    use Kind::{Counter, Gauge};
-    let recording = status.is_recording.into();
+fn recorder_figures(status: &Status) -> [Figure; 14] {
+    let counter = |name, help, value| Figure::counter("recorder", name, help, value);
+    let gauge = |name, help, value: u32| Figure::gauge("recorder", name, help, value.into());
     [
-        (Gauge, "recording", "1 during a recording.", recording),
-        (
-            Gauge,
+        gauge(
+            "recording",
+            "1 during a recording.",
+            status.is_recording.into(),
+        ),
+        gauge(
             "ring_bytes",
             "Level of the fullest ring.",
-            status.ring_bytes.into(),
+            status.ring_bytes,
         ),
-        (
-            Gauge,
+        gauge(
             "ring_capacity_bytes",
             "Capacity of that ring.",
-            status.ring_capacity_bytes.into(),
+            status.ring_capacity_bytes,
         ),
-        (
-            Gauge,
+        gauge(
             "ring_bytes_max",
             "Highest level of that ring.",
-            status.ring_bytes_max.into(),
+            status.ring_bytes_max,
         ),
-        (Counter, "samples", "Samples taken.", status.samples),
-        (Counter, "lost_samples", "Samples lost.", status.lost),
-        (Counter, "gaps", "Gaps.", status.gaps),
-        (
-            Counter,
+        counter("samples", "Samples taken.", status.samples),
+        counter("lost_samples", "Samples lost.", status.lost),
+        counter("gaps", "Gaps.", status.gaps),
+        counter(
             "written_bytes",
             "Bytes written to the card.",
             status.written_bytes,
         ),
-        (
-            Gauge,
+        gauge(
             "rate_bytes_per_second",
             "Incoming rate.",
-            status.rate_bytes_per_s.into(),
+            status.rate_bytes_per_s,
         ),
-        (Counter, "writes", "Writes.", status.writes),
-        (
-            Gauge,
+        counter("writes", "Writes.", status.writes),
+        gauge(
             "write_latency_median_us",
             "Median write latency.",
-            status.write_us_median.into(),
+            status.write_us_median,
         ),
-        (
-            Gauge,
+        gauge(
             "write_latency_p99_us",
             "99th percentile of the write latency.",
-            status.write_us_p99.into(),
+            status.write_us_p99,
         ),
-        (
-            Gauge,
+        gauge(
             "write_latency_max_us",
             "Longest write latency.",
-            status.write_us_max.into(),
+            status.write_us_max,
         ),
-        (
-            Counter,
+        counter(
             "windows_exceeded",
             "Times the durability window was exceeded.",
             status.windows_exceeded,
@@ -205,14 +228,18 @@ fn figures(status: &Status) -> [(Kind, &'static str, &'static str, u64); 14] {
 
 async fn metric<C: Read + Write, T: Timer>(
     wire: &mut Wire<'_, C, T>,
-    kind: Kind,
-    (part, name): (&str, &str),
-    help: &str,
-    value: u64,
+    figure: &Figure,
 ) -> Result<(), Closed> {
-    let (suffix, kind) = match kind {
-        Kind::Counter => ("_total", "counter"),
-        Kind::Gauge => ("", "gauge"),
+    let Figure {
+        part,
+        name,
+        help,
+        value,
+        is_counter,
+    } = figure;
+    let (suffix, kind) = match is_counter {
+        true => ("_total", "counter"),
+        false => ("", "gauge"),
     };
     wire.text(format_args!(
         "# HELP cardiograph_{part}_{name}{suffix} {help}\n\

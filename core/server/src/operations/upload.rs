@@ -1,14 +1,15 @@
 //! Uploads: to a temporary name, renamed when whole.
 
+use crate::body::Body;
 use crate::guard::Content;
 use crate::head::Head;
 use crate::limits::OUT_BYTES;
-use crate::multipart::{file_name, find};
-use crate::path::{Path, check, is_hidden, join};
+use crate::multipart::{delimiter_bytes, file_name, find, find_delimiter};
+use crate::path::{Path, append, check};
+use crate::route::{is_reserved, upload_folder};
 use crate::status::{Fault, Refused, Status};
-use crate::wire::{Body, Length, Wire};
+use crate::wire::{Length, Wire};
 use crate::{Error, Instrument, Server, Storage, Timer};
-use core::fmt::Write as _;
 use embedded_io_async::{Read, Write};
 
 impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
@@ -67,39 +68,38 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         head: &Head<'_>,
         body: &mut Body<'_>,
         boundary: &str,
-        folder: &str,
+        path: &mut Path,
     ) -> Result<(), Fault> {
-        let mut delimiter = heapless::String::<80>::new();
-        write!(delimiter, "\r\n--{boundary}").map_err(|_| DAMAGED)?;
         // A line end ahead of the first delimiter makes it like the others.
         wire.out[..2].copy_from_slice(b"\r\n");
         let mut form = Form {
             body,
-            delimiter: delimiter.as_bytes(),
+            boundary,
             len: 2,
         };
         while !form.skip_part(wire).await? {}
         let mut files = 0;
-        while let Some(path) = form.next_part(wire, folder).await? {
-            if path.is_empty() {
+        while let Some(is_file) = form.next_part(wire, head, path).await? {
+            if !is_file {
                 while !form.skip_part(wire).await? {}
                 continue;
             }
-            let mut upload = self.create_upload(&path, None).await?;
-            match self.receive_part(wire, &mut form, &mut upload).await {
-                Ok(()) => self.storage.commit(upload).await?,
-                Err(fault) => {
-                    self.storage.discard(upload).await;
-                    return Err(fault);
-                }
-            };
+            let mut upload = self.create_upload(path, None).await?;
+            if let Err(fault) = self.receive_part(wire, &mut form, &mut upload).await {
+                self.storage.discard(upload).await;
+                return Err(fault);
+            }
+            self.storage.commit(upload).await?;
             files += 1;
         }
         // The epilogue has no meaning.
         while form.body.read(wire, 0).await? > 0 {}
         match (files, head.fields.origin) {
             (0, _) => Err(Refused::bad("the form contains no file").into()),
-            (_, Some(_)) => see(wire, folder).await,
+            (_, Some(_)) => {
+                *path = upload_folder(head)?;
+                see(wire, path).await
+            }
             (_, None) => done(wire, Status::Created).await,
         }
     }
@@ -124,8 +124,7 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
 /// A form whose unread bytes are in the output buffer.
 struct Form<'f, 'h> {
     body: &'f mut Body<'h>,
-    /// Line end, two hyphens and boundary.
-    delimiter: &'f [u8],
+    boundary: &'f str,
     /// Bytes in the buffer.
     len: usize,
 }
@@ -155,12 +154,12 @@ impl Form<'_, '_> {
         wire: &mut Wire<'_, C, T>,
     ) -> Result<(usize, bool), Fault> {
         loop {
-            if let Some(at) = find(&wire.out[..self.len], self.delimiter) {
+            if let Some(at) = find_delimiter(&wire.out[..self.len], self.boundary) {
                 return Ok((at, true));
             }
             // The last bytes may be the beginning of the delimiter.
-            if self.len >= self.delimiter.len() && self.len > OUT_BYTES / 2 {
-                return Ok((self.len + 1 - self.delimiter.len(), false));
+            if self.len >= delimiter_bytes(self.boundary) && self.len > OUT_BYTES / 2 {
+                return Ok((self.len + 1 - delimiter_bytes(self.boundary), false));
             }
             self.fill(wire).await?;
         }
@@ -169,7 +168,7 @@ impl Form<'_, '_> {
     /// Removes bytes from the beginning of the buffer, and the delimiter if it follows.
     fn consume<C, T>(&mut self, wire: &mut Wire<'_, C, T>, bytes: usize, is_end: bool) {
         let used = match is_end {
-            true => bytes + self.delimiter.len(),
+            true => bytes + delimiter_bytes(self.boundary),
             false => bytes,
         };
         wire.out.copy_within(used..self.len, 0);
@@ -186,13 +185,14 @@ impl Form<'_, '_> {
         Ok(is_end)
     }
 
-    /// Reads the head of the next part. Returns the path of its file, an empty path if it is not a file, and `None`
-    /// after the last part.
+    /// Reads the head of the next part. Returns true and sets the path if it is a file, and returns `None` after
+    /// the last part.
     async fn next_part<C: Read + Write, T: Timer>(
         &mut self,
         wire: &mut Wire<'_, C, T>,
-        folder: &str,
-    ) -> Result<Option<Path>, Fault> {
+        head: &Head<'_>,
+        path: &mut Path,
+    ) -> Result<Option<bool>, Fault> {
         while self.len < 2 {
             self.fill(wire).await?;
         }
@@ -206,25 +206,29 @@ impl Form<'_, '_> {
                 None => self.fill(wire).await?,
             }
         };
-        let path = match file_name(&wire.out[..end]).ok_or(DAMAGED)? {
-            "" => Path::new(),
-            name => place(folder, name)?,
-        };
+        let name = file_name(&wire.out[..end]).ok_or(DAMAGED)?;
+        let is_file = !name.is_empty();
+        if is_file {
+            *path = place(head, name)?;
+        }
         wire.out.copy_within(end..self.len, 0);
         self.len -= end;
-        Ok(Some(path))
+        Ok(Some(is_file))
     }
 }
 
 /// Returns the path of an uploaded file: its name may be a path, as the stock server has it.
-fn place(folder: &str, name: &str) -> Result<Path, Refused> {
+fn place(head: &Head, name: &str) -> Result<Path, Refused> {
     let path = match name.starts_with('/') {
-        true => Path::try_from(name).ok(),
-        false => join(folder, name),
+        true => Path::try_from(name).map_err(|_| Error::TooLong)?,
+        false => {
+            let mut path = upload_folder(head)?;
+            append(&mut path, name)?;
+            path
+        }
     };
-    let path = path.ok_or(Refused::from(Error::TooLong))?;
     check(&path)?;
-    match is_hidden(crate::path::name(&path)) || crate::route::is_reserved(&path) {
+    match is_reserved(&path) {
         true => Err(Error::Forbidden.into()),
         false => Ok(path),
     }

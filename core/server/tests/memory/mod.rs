@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test uses a part of it")]
 
 pub mod client;
+pub mod recorder;
 pub mod socket;
 
 use cardiograph_server::*;
@@ -36,6 +37,8 @@ pub struct Memory {
     pub failure: Cell<Option<Error>>,
     pub generation: Cell<u64>,
     pub uploads: Cell<u32>,
+    /// Lists of directories also make growing files grow.
+    pub grows_when_listed: Cell<bool>,
 }
 
 impl Default for Memory {
@@ -49,6 +52,7 @@ impl Default for Memory {
             failure: Cell::new(None),
             generation: Cell::new(0),
             uploads: Cell::new(0),
+            grows_when_listed: Cell::new(false),
         }
     }
 }
@@ -215,12 +219,7 @@ impl Storage for Memory {
         Ok(())
     }
 
-    async fn read<'a>(
-        &'a self,
-        file: &File,
-        offset: u64,
-        bytes_max: usize,
-    ) -> Result<Vec<u8>, Error> {
+    async fn read(&self, file: &File, offset: u64, bytes_max: usize) -> Result<Vec<u8>, Error> {
         self.check()?;
         let bytes = self.bytes(&file.path).ok_or(Error::Changed)?;
         let bytes = &bytes[..file.stat.bytes as usize];
@@ -239,6 +238,17 @@ impl Storage for Memory {
             "/" => "/".to_string(),
             directory => format!("{directory}/"),
         };
+        if self.grows_when_listed.get()
+            && let Some(more) = self.growth.borrow_mut().pop_front()
+        {
+            for node in self.nodes.borrow_mut().values_mut() {
+                if let Node::File(contents) = node
+                    && contents.is_growing
+                {
+                    contents.bytes.extend(&more);
+                }
+            }
+        }
         let nodes = self.nodes.borrow();
         let names = nodes.iter().filter_map(|(path, node)| {
             let name = path.strip_prefix(&prefix)?;

@@ -56,6 +56,21 @@ impl Clock {
     }
 }
 
+/// Runs two futures at the same time.
+pub async fn both(one: impl Future<Output = ()>, other: impl Future<Output = ()>) {
+    let (mut one, mut other) = (pin!(one), pin!(other));
+    let (mut has_one, mut has_other) = (false, false);
+    poll_fn(|context| {
+        has_one = has_one || one.as_mut().poll(context).is_ready();
+        has_other = has_other || other.as_mut().poll(context).is_ready();
+        match has_one && has_other {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        }
+    })
+    .await;
+}
+
 /// Behaviour of the client after its last byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {

@@ -4,6 +4,7 @@
 
 pub mod mount;
 pub mod promise;
+pub mod server;
 pub mod signals;
 
 use serde_json::Value;

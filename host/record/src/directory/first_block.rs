@@ -5,7 +5,7 @@ use cardiograph_card::{BLOCK_BYTES, Block};
 
 /// State of a first block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum FirstBlock {
+pub(crate) enum FirstBlock {
     /// The block has never been written.
     Unused,
     /// The beginning of a recording.
@@ -18,7 +18,7 @@ const BINARY_CRC_AT: usize = BLOCK_BYTES - 4;
 const TEXT_CRC_AT: usize = BLOCK_BYTES - 2 - 8;
 
 impl FirstBlock {
-    pub(super) fn of(block: &Block) -> FirstBlock {
+    pub(crate) fn of(block: &Block) -> FirstBlock {
         if block.iter().all(|byte| *byte == 0) {
             return FirstBlock::Unused;
         }
@@ -65,7 +65,7 @@ fn text_fields(block: &Block) -> Option<Vec<u32>> {
 
 /// Returns true if a text begins like a file of the recorder: with the `#file` line, possibly after a line of
 /// column names.
-pub(super) fn is_text_of_recorder(text: &[u8]) -> bool {
+pub(crate) fn is_text_of_recorder(text: &[u8]) -> bool {
     let is_about = |line: &[u8]| {
         let indent = |byte: &u8| matches!(byte, b',' | b'"');
         let start = line.iter().position(|byte| !indent(byte));

@@ -25,12 +25,13 @@ mod volume;
 
 pub use error::DirectoryError;
 pub use live_files::{LiveFile, LiveFiles};
+pub(crate) use names::path_of;
 pub use names::recording_at;
 
 use crate::monitor::{Monitor, Writes};
 use cardiograph_card::{BLOCK_BYTES, Block};
 use cardiograph_recorder::{FileId, RESERVED_MAX};
-use first_block::FirstBlock;
+pub(crate) use first_block::{FirstBlock, is_text_of_recorder};
 use names::LOCK;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -266,6 +267,25 @@ impl Folder {
         let file = self.files.get(slot).and_then(Option::as_ref);
         file.ok_or_else(|| DirectoryError::NotUnfinished(self.path.clone()))
     }
+}
+
+/// Returns true if a directory contains a recording, finished or not, of any session.
+pub(crate) fn is_recording_there(directory: &Path, id: &FileId) -> bool {
+    let folder = names::folder_of(id);
+    let Some(of_folder) = names::parse_folder(&folder) else {
+        return false;
+    };
+    let is_it = |name: &std::ffi::OsStr| {
+        let found = name
+            .to_str()
+            .and_then(|name| names::parse_recording(of_folder, name));
+        found.is_some_and(|(found, _)| found == *id)
+    };
+    let mut entries = std::fs::read_dir(directory.join(folder))
+        .into_iter()
+        .flatten()
+        .flatten();
+    entries.any(|entry| is_it(&entry.file_name()))
 }
 
 /// Returns the epoch of the recording that begins with this block, or `None` if it is not the first block of

@@ -34,6 +34,11 @@ pub(super) fn final_name(id: &FileId, session: &str) -> String {
     }
 }
 
+/// Returns the path of a recording below the directory.
+pub(crate) fn path_of(id: &FileId, session: &str) -> String {
+    format!("{}/{}", folder_of(id), final_name(id, session))
+}
+
 /// Returns the name of a prepared file.
 pub(super) fn prepared_name(index: u8, prefix: [u8; 3], extension: [u8; 3]) -> String {
     let (prefix, extension) = (prefix.escape_ascii(), extension.escape_ascii());

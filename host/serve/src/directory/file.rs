@@ -12,8 +12,8 @@ use std::ops::Deref;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-/// Bytes per read.
-const PIECE_BYTES: usize = 128 << 10;
+/// Bytes per read. A connection has up to two pieces: one is sent while the next one is read.
+const PIECE_BYTES: usize = 64 << 10;
 /// Buffers kept for reuse.
 const BUFFERS_KEPT: usize = 16;
 
@@ -55,6 +55,11 @@ impl OpenFile {
     /// Returns the properties as of the last lookup.
     pub fn stat(&self) -> Stat {
         self.stat
+    }
+
+    /// Returns the file descriptor.
+    pub fn file(&self) -> Arc<OwnedFd> {
+        Arc::clone(&self.file)
     }
 
     /// Updates the durable length of a file that is or was being recorded.

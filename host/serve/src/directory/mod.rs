@@ -4,12 +4,14 @@
 //!   Storage ──┬── file.rs: look up, read            from the page cache at once, else in a helper thread
 //!             ├── listing.rs: entries of a directory
 //!             ├── upload.rs: temporary file ── fsync ── rename
-//!             └── change.rs: rename, remove, create a directory
+//!             ├── change.rs: rename, remove, create a directory
+//!             └── recordings.rs: sessions and days
 //! ```
 
 mod change;
 mod file;
 mod listing;
+mod recordings;
 mod upload;
 
 use crate::beneath::{Root, error_of};
@@ -17,6 +19,7 @@ use cardiograph_record::LiveFiles;
 use cardiograph_server::{Entry, Error, Position, Recording, Space, Stat, Storage};
 use file::{OpenFile, Piece, Pool};
 use listing::Listing;
+use recordings::Index;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -28,6 +31,7 @@ pub struct DirectoryStorage {
     /// Files that a recorder in this process is writing.
     live: LiveFiles,
     pool: Pool,
+    index: Index,
 }
 
 impl DirectoryStorage {
@@ -40,6 +44,7 @@ impl DirectoryStorage {
             root: Arc::new(Root::open(path)?),
             live,
             pool: Pool::default(),
+            index: Index::default(),
         })
     }
 }
@@ -112,8 +117,8 @@ impl Storage for DirectoryStorage {
         change::make_directory(&self.root, path).await
     }
 
-    async fn record(&self, _: &mut Position) -> Result<Option<Recording>, Error> {
-        Ok(None)
+    async fn record(&self, position: &mut Position) -> Result<Option<Recording>, Error> {
+        self.index.next(&self.root, &self.live, position).await
     }
 
     fn space(&self) -> Option<Space> {

@@ -1,0 +1,196 @@
+//! Rows of recordings: a binary recording as CSV, text without marks, and slices of time.
+
+use super::decode::{Decoder, Key, Output};
+use super::read::{attachment, media_fields};
+use crate::path::name;
+use crate::recording::binary::BlockHead;
+use crate::recording::header::{is_header, value};
+use crate::recording::mark::{self, MARK_BLOCKS};
+use crate::recording::{BLOCK_BYTES, Block};
+use crate::route::{Reading, Slice};
+use crate::status::{Fault, Refused, Status};
+use crate::wire::{Length, Wire};
+use crate::{Error, Instrument, Server, Storage, Timer};
+use embedded_io_async::{Read, Write};
+
+const BLOCK: u64 = BLOCK_BYTES as u64;
+
+impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
+    /// Sends rows of a recording.
+    pub(crate) async fn slice<C: Read + Write>(
+        &self,
+        wire: &mut Wire<'_, C, T>,
+        file: &S::File,
+        path: &str,
+        reading: &Reading,
+        slice: &Slice,
+    ) -> Result<(), Fault> {
+        let bytes = self.storage.stat(file).bytes;
+        let binary = self.block(file, 0).await?.and_then(|piece| {
+            let block = first_block(&piece)?;
+            let head = BlockHead::of(block, 0)?;
+            let text = head.payload(block);
+            let streams = value(text, "streams").and_then(|streams| streams.parse().ok());
+            is_header(text).then_some((head.epoch, streams.unwrap_or(1)))
+        });
+        let streams = binary.map_or(1, |(_, streams): (u32, u8)| streams);
+        if slice.stream >= streams {
+            return Err(Refused::new(Status::NotFound, "there is no such stream").into());
+        }
+        let has_times = slice.from_ms.is_some() || slice.to_ms.is_some();
+        let start = match (binary, slice.from_ms) {
+            (None, from_ms) if has_times && bytes > BLOCK => {
+                if self.mark(file, 0).await?.is_none() {
+                    return Err(NO_TIMES.into());
+                }
+                self.text_start(file, from_ms.unwrap_or(0), bytes / BLOCK)
+                    .await?
+            }
+            _ => 0,
+        };
+        wire.closes |= wire.is_old();
+        wire.start(Status::Ok).await?;
+        media_fields(wire, "text/csv; charset=utf-8").await?;
+        if reading.is_download {
+            attachment(wire, name(path), if binary.is_some() { ".csv" } else { "" }).await?;
+        }
+        wire.body(Length::Unknown).await?;
+        if !wire.is_head() {
+            match binary {
+                Some((epoch, _)) => {
+                    let to_ms = slice.to_ms.unwrap_or(u32::MAX);
+                    let mut decoder = Decoder::new(slice.stream, epoch, to_ms, Output::Csv);
+                    let from_ms = slice.from_ms.unwrap_or(0);
+                    self.decode(wire, file, &mut decoder, Key::Age(from_ms))
+                        .await?;
+                }
+                None => {
+                    if start > 0 {
+                        self.first_lines(wire, file).await?;
+                    }
+                    self.text(wire, file, start, slice.to_ms).await?;
+                }
+            }
+        }
+        Ok(wire.finish().await?)
+    }
+
+    /// Sends text without its marks, from a block to the mark that reaches an age.
+    async fn text<C: Read + Write>(
+        &self,
+        wire: &mut Wire<'_, C, T>,
+        file: &S::File,
+        mut index: u64,
+        to_ms: Option<u32>,
+    ) -> Result<(), Fault> {
+        let bytes = self.storage.stat(file).bytes;
+        while index * BLOCK < bytes {
+            let piece = self.storage.read(file, index * BLOCK, usize::MAX).await?;
+            let (blocks, rest) = piece.as_chunks::<BLOCK_BYTES>();
+            for block in blocks {
+                let mark = mark::read(block, index);
+                index += 1;
+                let Some(mark) = mark else {
+                    wire.bytes(block).await?;
+                    continue;
+                };
+                wire.bytes(mark::without_mark(block)).await?;
+                if to_ms.is_some_and(|to_ms| mark.age_ms >= to_ms) {
+                    return Ok(());
+                }
+            }
+            if (index * BLOCK).saturating_add(rest.len() as u64) >= bytes {
+                wire.bytes(rest).await?;
+                return Ok(());
+            }
+            if blocks.is_empty() {
+                return Err(Error::Changed.into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends the names of the columns and the line about the file.
+    async fn first_lines<C: Read + Write>(
+        &self,
+        wire: &mut Wire<'_, C, T>,
+        file: &S::File,
+    ) -> Result<(), Fault> {
+        let Some(piece) = self.block(file, 0).await? else {
+            return Ok(());
+        };
+        let lines = piece.split_inclusive(|byte| *byte == b'\n').take(2);
+        for line in lines {
+            wire.bytes(line).await?;
+            if is_about(line) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the block after the last mark of text that is younger than `from_ms`.
+    async fn text_start(&self, file: &S::File, from_ms: u32, blocks: u64) -> Result<u64, Error> {
+        let (mut low, mut high) = (0, blocks / MARK_BLOCKS);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let mark = self.mark(file, (middle + 1) * MARK_BLOCKS - 1).await?;
+            match mark {
+                Some(mark) if mark.age_ms < from_ms => low = middle + 1,
+                _ => high = middle,
+            }
+        }
+        let mut start = low * MARK_BLOCKS;
+        for index in start..blocks.min(start + MARK_BLOCKS) {
+            match self.mark(file, index).await? {
+                Some(mark) if mark.age_ms < from_ms => start = index + 1,
+                Some(_) => break,
+                None => (),
+            }
+        }
+        Ok(start)
+    }
+
+    /// Returns the mark at the end of a block.
+    pub(crate) async fn mark(
+        &self,
+        file: &S::File,
+        index: u64,
+    ) -> Result<Option<mark::Mark>, Error> {
+        let piece = self.block(file, index).await?;
+        Ok(piece.and_then(|piece| mark::read(first_block(&piece)?, index)))
+    }
+
+    /// Reads a block; `None` at the end of the file.
+    pub(crate) async fn block(
+        &self,
+        file: &S::File,
+        index: u64,
+    ) -> Result<Option<S::Bytes<'_>>, Error> {
+        let piece = self.storage.read(file, index * BLOCK, BLOCK_BYTES).await?;
+        Ok(Some(piece).filter(|piece| !piece.is_empty()))
+    }
+}
+
+/// Returns true for the line about a file.
+pub(crate) fn is_about(line: &[u8]) -> bool {
+    note_of(line).is_some_and(|note| note.starts_with(b"#file number="))
+}
+
+/// Returns the text of a note, if the line is one.
+pub(crate) fn note_of(line: &[u8]) -> Option<&[u8]> {
+    let at = line.iter().position(|byte| *byte != b',')?;
+    let note = &line[at..];
+    let note = note.strip_prefix(b"\"").unwrap_or(note);
+    note.starts_with(b"#").then_some(note)
+}
+
+/// Returns the block at the beginning of a piece.
+pub(crate) fn first_block(piece: &[u8]) -> Option<&Block> {
+    piece.first_chunk()
+}
+
+const NO_TIMES: Refused = Refused::new(
+    Status::Conflict,
+    "the file has no times; request it without from and to",
+);

@@ -1,0 +1,227 @@
+//! Requests to a server.
+
+use super::url::Url;
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use serde::Deserialize;
+use std::fmt;
+use std::time::Duration;
+use ureq::http::Response;
+use ureq::typestate::WithoutBody;
+use ureq::{Agent, Body, RequestBuilder};
+
+/// Longest wait for a connection.
+const CONNECT: Duration = Duration::from_secs(10);
+/// Longest wait for the next bytes. A recorder that needs its card may let a reader wait.
+const READ: Duration = Duration::from_secs(30);
+/// Maximum length of a list.
+const LIST_BYTES_MAX: u64 = 64 << 20;
+
+/// A client of one server.
+pub struct Client<'a> {
+    agent: Agent,
+    origin: String,
+    authorization: Option<String>,
+    interrupt: &'a Interrupt,
+}
+
+/// Entry of a folder.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Entry {
+    /// `dir` or `file`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Name in the folder.
+    pub name: String,
+    /// Length in bytes; the stock server of the studies does not send it.
+    pub size: Option<u64>,
+    /// Time of the last change, in s since 1970.
+    pub time: Option<i64>,
+    /// The recorder is writing the file.
+    #[serde(default)]
+    pub growing: bool,
+}
+
+impl Entry {
+    /// Returns true for a folder.
+    pub fn is_folder(&self) -> bool {
+        self.kind == "dir"
+    }
+}
+
+/// A session or a day.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Group {
+    /// Name of the session; empty for a recording without one.
+    #[serde(default)]
+    pub session: String,
+    /// Date on which it began.
+    pub day: String,
+    /// Number of files.
+    pub recordings: u64,
+    /// Total length in bytes.
+    pub size: u64,
+    /// Samples.
+    pub samples: u64,
+    /// Samples lost in gaps.
+    pub lost: u64,
+    /// The recorder is writing one of the files.
+    pub growing: bool,
+    /// Path of the first file.
+    pub first: String,
+}
+
+/// The kind of a path.
+pub enum Found {
+    /// A folder with these entries.
+    Folder(Vec<Entry>),
+    /// A file, or nothing.
+    File,
+}
+
+/// Bytes of a file that a request asks for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// Offset of the first byte.
+    pub start: u64,
+    /// Entity tag that the previous bytes had.
+    pub tag: Option<String>,
+}
+
+/// Reason why a request had no usable answer.
+#[derive(Debug)]
+pub enum RequestError {
+    /// The connection failed; another attempt may succeed.
+    Connection(String),
+    /// The server is busy; another attempt may succeed after this time.
+    Busy(Duration),
+    /// The server refused the request.
+    Refused(u16, String),
+}
+
+impl fmt::Display for RequestError {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            RequestError::Connection(error) => {
+                write!(f, "{error}; check the address and the network")
+            }
+            RequestError::Busy(_) => f.write_str("the server is busy; try again later"),
+            RequestError::Refused(401, _) => {
+                f.write_str("the server needs a user name and a password; use --auth")
+            }
+            RequestError::Refused(404, _) => {
+                f.write_str("the server has no such file; check the path")
+            }
+            RequestError::Refused(status, text) => match text.trim() {
+                "" => write!(f, "the server answered with status {status}"),
+                text => write!(f, "the server answered: {text} (status {status})"),
+            },
+        }
+    }
+}
+
+impl<'a> Client<'a> {
+    /// Creates a client; it connects when needed.
+    pub fn new(origin: &str, auth: Option<&str>, interrupt: &'a Interrupt) -> Client<'a> {
+        let config = Agent::config_builder()
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .timeout_connect(Some(CONNECT))
+            .timeout_per_read(Some(READ))
+            .user_agent(concat!("cardiograph/", env!("CARGO_PKG_VERSION")));
+        Client {
+            agent: config.build().new_agent(),
+            origin: origin.to_string(),
+            authorization: auth.map(|auth| format!("Basic {}", BASE64_STANDARD.encode(auth))),
+            interrupt,
+        }
+    }
+
+    /// Fails after Ctrl-C.
+    pub fn check_interrupt(&self) -> Result<(), Failure> {
+        match self.interrupt.exit_code() {
+            Some(code) => Err(Failure::AlreadyPrinted(code)),
+            None => Ok(()),
+        }
+    }
+
+    /// Requests a file or a part of it.
+    pub fn get(&self, url: &Url, wanted: &Wanted) -> Result<Response<Body>, RequestError> {
+        let mut request = self.authorized(self.agent.get(url.to_string()));
+        if let Some(tag) = wanted.tag.as_ref().filter(|_| wanted.start > 0) {
+            request = request
+                .header("Range", format!("bytes={}-", wanted.start))
+                .header("If-Range", tag);
+        }
+        usable(request.call())
+    }
+
+    /// Returns the length of a file, if the server tells it.
+    pub fn length(&self, url: &Url) -> Result<Option<u64>, RequestError> {
+        let answer = usable(self.authorized(self.agent.head(url.to_string())).call())?;
+        Ok(header(&answer, "Content-Length").and_then(|length| length.parse().ok()))
+    }
+
+    /// Returns the entries of a folder, or that the path is no folder.
+    pub fn folder(&self, path: &str) -> Result<Found, Failure> {
+        let url = Url::parse(&self.origin).map_err(Failure::new)?;
+        let list = url.at("/list").with(&format!("dir={path}"));
+        match self.json(&list) {
+            Ok(entries) => Ok(Found::Folder(entries)),
+            Err(RequestError::Refused(status, _)) if status != 401 => Ok(Found::File),
+            Err(error) => Err(Failure::new(format!("{}: {error}", self.origin))),
+        }
+    }
+
+    /// Returns the sessions or days.
+    pub fn groups(&self, kind: &str) -> Result<Vec<Group>, Failure> {
+        let url = Url::parse(&self.origin).map_err(Failure::new)?;
+        let groups = self.json(&url.at(&format!("/{kind}")));
+        groups.map_err(|error| Failure::new(format!("{}: {error}", self.origin)))
+    }
+
+    fn authorized(&self, request: RequestBuilder<WithoutBody>) -> RequestBuilder<WithoutBody> {
+        match &self.authorization {
+            Some(authorization) => request.header("Authorization", authorization),
+            None => request,
+        }
+    }
+
+    fn json<T: serde::de::DeserializeOwned>(&self, url: &Url) -> Result<T, RequestError> {
+        let mut answer = self.get(url, &Wanted::default())?;
+        let text = answer.body_mut().with_config().limit(LIST_BYTES_MAX);
+        let text = text
+            .read_to_string()
+            .map_err(|error| RequestError::Connection(error.to_string()))?;
+        serde_json::from_str(&text).map_err(|error| {
+            let text = format!("a list that cannot be read ({error})");
+            RequestError::Refused(200, text)
+        })
+    }
+}
+
+/// Returns a header field of an answer.
+pub fn header<'a>(answer: &'a Response<Body>, name: &str) -> Option<&'a str> {
+    answer.headers().get(name)?.to_str().ok()
+}
+
+/// Returns an answer with a status below 400, or 416; anything else is an error.
+fn usable(answer: Result<Response<Body>, ureq::Error>) -> Result<Response<Body>, RequestError> {
+    let mut answer = answer.map_err(|error| RequestError::Connection(error.to_string()))?;
+    let status = answer.status().as_u16();
+    if status < 400 || status == 416 {
+        return Ok(answer);
+    }
+    if status == 503 {
+        let wait = header(&answer, "Retry-After").and_then(|wait| wait.parse().ok());
+        return Err(RequestError::Busy(Duration::from_secs(wait.unwrap_or(1))));
+    }
+    let text = answer.body_mut().read_to_string().unwrap_or_default();
+    let first = text.lines().next().unwrap_or_default();
+    Err(RequestError::Refused(
+        status,
+        first.chars().take(200).collect(),
+    ))
+}

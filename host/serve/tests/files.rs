@@ -1,0 +1,140 @@
+//! Downloads, lists and uploads with curl.
+
+mod common;
+
+use common::{Server, noise};
+use std::fs;
+use std::process::Command;
+
+#[test]
+fn curl_downloads_files_and_lists() {
+    let server = Server::start();
+    let contents = noise(3_000_001, 1);
+    server.write("a b.bin", &contents);
+    server.write("empty", "");
+    fs::create_dir(server.path("folder")).unwrap();
+    assert_eq!(server.curl(&[&server.url("/a%20b.bin")]).unwrap(), contents);
+    assert_eq!(server.curl(&[&server.url("/empty")]).unwrap(), b"");
+    let list = server.curl(&[&server.url("/list?dir=/")]).unwrap();
+    let mut list: Vec<serde_json::Value> = serde_json::from_slice(&list).unwrap();
+    list.sort_by_key(|entry| entry["name"].to_string());
+    let fields = |name: &str| Vec::from_iter(list.iter().map(|entry| entry[name].clone()));
+    assert_eq!(fields("name"), ["a b.bin", "empty", "folder"]);
+    assert_eq!(fields("type"), ["file", "file", "dir"]);
+    assert_eq!(list[0]["size"], 3_000_001);
+    let error = server.curl(&[&server.url("/none")]).unwrap_err();
+    assert!(error.contains("404"), "{error}");
+}
+
+#[test]
+fn curl_continues_a_download() {
+    let server = Server::start();
+    let contents = noise(1_000_000, 2);
+    server.write("file", &contents);
+    let part = server.outside().join("part");
+    for bytes in [1, 4096, 999_999] {
+        fs::write(&part, &contents[..bytes]).unwrap();
+        let url = server.url("/file");
+        server.curl(&["-C", "-", "-o", "part", &url]).unwrap();
+        assert_eq!(fs::read(&part).unwrap(), contents);
+    }
+}
+
+#[test]
+fn a_changed_file_is_not_continued() {
+    let server = Server::start();
+    server.write("file", noise(1000, 3));
+    let tag = server.get("/file").field("ETag").unwrap().to_string();
+    let fields = format!("Range: bytes=500-\r\nIf-Range: {tag}\r\n");
+    assert_eq!(server.request("GET /file", &fields, b"").status, 206);
+    let new = noise(1000, 4);
+    server.write("file", &new);
+    let answer = server.request("GET /file", &fields, b"");
+    assert_eq!((answer.status, &answer.body), (200, &new));
+    let fields = format!("If-None-Match: {tag}\r\n");
+    assert_eq!(server.request("GET /file", &fields, b"").status, 200);
+}
+
+#[test]
+fn curl_uploads_with_put_and_with_a_form() {
+    let server = Server::start();
+    fs::create_dir(server.path("folder")).unwrap();
+    let contents = noise(2_000_000, 5);
+    fs::write(server.outside().join("local.bin"), &contents).unwrap();
+    server
+        .curl(&["-T", "local.bin", &server.url("/put.bin")])
+        .unwrap();
+    assert_eq!(server.read("put.bin"), contents);
+    let form = "data=@local.bin;filename=/folder/form.bin";
+    server.curl(&["-F", form, &server.url("/edit")]).unwrap();
+    assert_eq!(server.read("folder/form.bin"), contents);
+    // The name of the file in the folder of the argument, as browsers send it.
+    let url = server.url("/edit?dir=/folder");
+    server.curl(&["-F", "data=@local.bin", &url]).unwrap();
+    assert_eq!(server.read("folder/local.bin"), contents);
+    assert_eq!(server.names(), ["folder", "put.bin"]);
+}
+
+#[test]
+fn folders_and_files_are_created_renamed_and_removed() {
+    let server = Server::start();
+    let done = |line: &str, fields: &str| server.request(line, fields, b"").status;
+    assert_eq!(done("PUT /edit?dir=/new", "Content-Length: 0\r\n"), 201);
+    assert!(server.path("new").is_dir());
+    assert_eq!(
+        done("PUT /edit?dir=/new/a.txt", "Content-Length: 0\r\n"),
+        201
+    );
+    assert!(server.path("new/a.txt").is_file());
+    let to = format!("Destination: {}\r\n", server.url("/b.txt"));
+    assert_eq!(done("MOVE /new/a.txt", &to), 201);
+    assert_eq!(server.names(), ["b.txt", "new"]);
+    server.write("new/c.txt", "c");
+    assert_eq!(done("DELETE /edit?dir=/new", ""), 204);
+    assert_eq!(done("DELETE /edit?dir=/b.txt", ""), 204);
+    assert_eq!(done("DELETE /edit?dir=/b.txt", ""), 404);
+    assert_eq!(server.names(), [""; 0]);
+}
+
+#[test]
+fn tar_reads_a_folder() {
+    let server = Server::start();
+    fs::create_dir(server.path("folder")).unwrap();
+    for index in 0..20 {
+        let contents = noise(index * 997, index as u64);
+        server.write(&format!("folder/file-{index}"), contents);
+    }
+    let tar = server.curl(&[&server.url("/folder?tar")]).unwrap();
+    fs::write(server.outside().join("all.tar"), &tar).unwrap();
+    let extracted = server.outside().join("extracted");
+    fs::create_dir(&extracted).unwrap();
+    let mut command = Command::new("tar");
+    command.args(["xf", "../all.tar"]).current_dir(&extracted);
+    assert!(command.status().unwrap().success());
+    for index in 0..20 {
+        let name = format!("folder/file-{index}");
+        assert_eq!(fs::read(extracted.join(&name)).unwrap(), server.read(&name));
+    }
+    // Continued at a place in the middle of a header.
+    fs::write(server.outside().join("all.tar"), &tar[..5000]).unwrap();
+    let url = server.url("/folder?tar");
+    server.curl(&["-C", "-", "-o", "all.tar", &url]).unwrap();
+    assert_eq!(fs::read(server.outside().join("all.tar")).unwrap(), tar);
+}
+
+#[test]
+fn a_folder_of_ten_thousand_names_is_listed() {
+    let server = Server::start();
+    for index in 0..10_000 {
+        server.write(&format!("a-long-name-{index:05}.csv"), "");
+    }
+    let list = server.curl(&[&server.url("/list?dir=/")]).unwrap();
+    let list: Vec<serde_json::Value> = serde_json::from_slice(&list).unwrap();
+    let mut names = Vec::from_iter(list.iter().map(|entry| entry["name"].as_str().unwrap()));
+    names.sort();
+    let expected = Vec::from_iter((0..10_000).map(|index| format!("a-long-name-{index:05}.csv")));
+    assert_eq!(names, expected);
+    let page = server.curl(&[&server.url("/")]).unwrap();
+    let page = String::from_utf8(page).unwrap();
+    assert_eq!(page.matches("?download=1").count(), 10_000);
+}
