@@ -126,7 +126,9 @@ fn files_are_changed_while_samples_are_recorded() {
     println!("{statuses:?}");
     assert_eq!(
         statuses[..13],
-        [200, 201, 200, 204, 206, 201, 201, 404, 201, 204, 403, 201, 423]
+        [
+            200, 201, 200, 204, 206, 201, 201, 404, 201, 204, 403, 201, 423
+        ]
     );
     assert_eq!(answers[2].1, b"first");
     assert_eq!(answers[4].1, &long[99_990..]);
