@@ -6,7 +6,7 @@ mod common;
 use common::{directory, done, refused};
 use std::fs;
 
-/// Name of the file, its beginning, the rest, and words of the message.
+/// Name of the file, its first bytes, its remaining bytes, and words that the message must contain.
 type Case<'a> = (&'a str, &'a [u8], &'a [u8], &'a [&'a str]);
 
 #[test]

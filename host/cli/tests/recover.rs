@@ -7,8 +7,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// Writes the directory that a killed recorder leaves, byte by byte from docs/formats.md: a file of the
-/// preallocated length with two samples.
+/// Writes the directory that a killed recorder leaves, byte by byte according to docs/formats.md: one file
+/// of preallocated length that contains two samples.
 fn killed(directory: &Path) {
     let mut file = [0; 128 * 512];
     let text = b"00000000000,1\r\n00000000001,2\r\n#";

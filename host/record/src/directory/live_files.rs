@@ -6,7 +6,7 @@ use cardiograph_recorder::{FileId, STREAMS_MAX};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// The unfinished, named files of a running recorder. The recorder updates it at each checkpoint.
+/// The unfinished, named files of a running recorder. The recorder updates the list at each checkpoint.
 #[derive(Clone, Debug, Default)]
 pub struct LiveFiles {
     files: Arc<Mutex<Vec<Arc<LiveFile>>>>,
@@ -19,11 +19,11 @@ pub struct LiveFile {
     pub id: FileId,
     /// Name of the session; empty if there is none.
     pub session: String,
-    /// Path below the directory that the file gets when it is finished.
+    /// Path, relative to the directory, that the file gets when it is finished.
     pub path: String,
-    /// Device and inode.
+    /// Device number and inode number of the file.
     pub inode: (u64, u64),
-    /// Number of the recording that its marks contain.
+    /// Epoch: the number of the recording that the file's checkpoint marks contain.
     pub epoch: u32,
     durable_bytes: AtomicU64,
     is_unfinished: AtomicBool,
@@ -31,9 +31,9 @@ pub struct LiveFile {
     firsts: [AtomicU64; STREAMS_MAX],
 }
 
-/// No sample of the stream is in the file yet.
+/// Value of `firsts` while no sample of the stream is in the file.
 const UNKNOWN: u64 = u64::MAX;
-/// Finished files that stay in the list.
+/// Maximum number of finished files that stay in the list.
 const FINISHED_MAX: usize = 4096;
 
 impl LiveFile {
@@ -66,7 +66,7 @@ impl LiveFile {
         Some(first.load(Ordering::Relaxed)).filter(|first| *first != UNKNOWN)
     }
 
-    /// Returns the durable length in bytes, without the mark that follows the data.
+    /// Returns the durable length in bytes, without the checkpoint mark that follows the data.
     pub fn durable_bytes(&self) -> u64 {
         self.durable_bytes.load(Ordering::Relaxed)
     }
