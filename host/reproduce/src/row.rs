@@ -1,4 +1,4 @@
-//! Reading of the studies' files; `studies/README.md` documents their keys.
+//! Reads the studies' files; `studies/README.md` documents their keys.
 
 use crate::{Experiment, Measure, Place, WebServer};
 use serde::Deserialize;
@@ -41,7 +41,7 @@ pub const STUDIES: [&str; FILES.len()] = {
 pub enum Role {
     /// A card or board was tuned to match the number.
     Fit,
-    /// Nothing was tuned to the number.
+    /// No card or board was tuned to match the number.
     Prediction,
 }
 
@@ -71,11 +71,11 @@ pub struct Study {
 pub struct Row {
     /// Name of the study.
     pub study: &'static str,
-    /// Number of the figure, or section, in the study.
+    /// Number of the figure or section of the study that contains the number.
     pub figure: String,
-    /// Quantity.
+    /// Description of the quantity.
     pub quantity: String,
-    /// Unit; `1` for a ratio.
+    /// Unit of the number; `1` for a ratio.
     pub unit: String,
     /// Published number; `None` if the study announced but never published it, or if it is not available.
     pub published: Option<f64>,
@@ -137,7 +137,7 @@ struct Keys {
     phase: Option<usize>,
 }
 
-/// Keys of a web server; all are absent if there is none.
+/// Keys that describe a web server; all are absent in experiments without a web server.
 #[derive(Clone, Copy, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ServerKeys {
@@ -208,7 +208,7 @@ impl Keys {
     }
 }
 
-/// Returns the study with this name.
+/// Returns the study with the given name.
 ///
 /// # Errors
 /// If there is no such study; the message lists all studies.
@@ -259,7 +259,7 @@ mod tests {
         }
     }
 
-    /// Returns the FNV-1a hash of all rows of role fit, in order.
+    /// Returns the FNV-1a hash of all rows with the role `fit`, in order.
     fn fits_hash() -> u64 {
         let rows = STUDIES.map(|name| study(name).unwrap().rows);
         let fits = rows.iter().flatten().filter(|row| row.role == Role::Fit);
@@ -277,7 +277,7 @@ mod tests {
         assert_eq!(fits_hash(), 12_739_326_518_351_273_021);
     }
 
-    /// Guards against choosing roles by result: roles must be those fixed before tuning.
+    /// Guards against assigning roles according to the results: the roles must be those fixed before tuning.
     #[test]
     fn role_counts_are_those_fixed_before_tuning() {
         let count = |role| {
@@ -285,7 +285,7 @@ mod tests {
             let rows = rows.iter().flatten().filter(|row| row.published.is_some());
             rows.filter(|row| row.role == role).count()
         };
-        // Predictions added later: two with two cores, one with a download.
+        // Three predictions were added after tuning: two about the load on two cores, one about a download.
         assert_eq!(
             (count(Role::Fit), count(Role::Prediction)),
             (47, 44 + 2 + 1)

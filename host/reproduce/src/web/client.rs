@@ -10,7 +10,7 @@ use std::net::SocketAddrV4;
 /// Downloads the file; the time is that from the connection to the last byte.
 ///
 /// # Errors
-/// A sentence, if the connection fails, or the file differs from the one that was written.
+/// A sentence, if the connection fails, or the data received differ from the file on the card.
 pub(super) async fn download(
     clock: &Handle,
     host: &Host,
@@ -31,7 +31,7 @@ pub(super) async fn download(
         let end = received.windows(4).position(|four| four == b"\r\n\r\n");
         match end {
             Some(end) => break end + 4,
-            None if read == 0 => return Err(failed(&"the answer has no end of its head")),
+            None if read == 0 => return Err(failed(&"the response header is incomplete")),
             None => {}
         }
     };
