@@ -25,7 +25,7 @@ const UNKNOWN_FORMAT: &str = "unknown format; supported formats are Cardiograph'
 const MAGOD2: &str = "Test information:\nBytes per line,100\nLines per file,2\n\
     Amount of files,1\n,\nTest results (us):\nFile 0  start,File 0  end, \n";
 
-/// A text, and the message after `run7.csv`.
+/// Contents of a file, and the expected message after the file name `run7.csv`.
 const CASES: &[(&str, &str)] = &[
     ("", ": the file is empty; record it again"),
     (" \n\n", ": the file is empty; record it again"),
@@ -202,7 +202,7 @@ fn every_malformed_text_has_its_message() {
     }
 }
 
-/// Rows below the header of the MagOD2 results, or another header, and the message.
+/// Each case has rows below the header of MagOD2 results, or another header, and the expected message.
 #[test]
 fn thesis_results() {
     let cases = [
@@ -274,7 +274,7 @@ fn an_overlong_line() {
         "run7.csv, line 2: longer than 262144 bytes, too long for a row of a trace; check that \
          this is the right file"
     );
-    // The same for the first line, and for the zeros of a preallocated file.
+    // The first line may also be too long, or consist of the zeros of a preallocated file.
     assert!(sentence(&text[100..]).contains("longer than 262144 bytes"));
     assert!(sentence(&vec![0; 1 << 20]).contains("NUL bytes"));
 }
@@ -311,7 +311,7 @@ fn parquet() -> Vec<u8> {
     std::fs::read(path).unwrap()
 }
 
-/// A file of one row with these values, in the order of the columns.
+/// Builds a Parquet file with one row of the given values, in the order of the columns.
 fn parquet_row(codes: [i32; 2], numbers: [i64; 4]) -> Vec<u8> {
     let schema = "message trace { required int32 operation; required int32 file; \
         required int64 offset; required int64 length; required int64 start_ns; \
@@ -372,7 +372,7 @@ fn truncated_parquet() {
 
 #[test]
 fn foreign_parquet() {
-    // The name appears in the schema and with each column.
+    // The column name appears in the schema and in the metadata of the column.
     let mut bytes = parquet();
     for at in 0..bytes.len() - 6 {
         if &bytes[at..at + 6] == b"offset" {
@@ -388,7 +388,7 @@ fn foreign_parquet() {
     );
 }
 
-/// With any single byte damaged, reading ends in a trace or an error message.
+/// If any single byte is damaged, reading returns a trace or an error message.
 #[test]
 fn damaged_parquet_never_panics() {
     let bytes = parquet();

@@ -1,4 +1,4 @@
-//! Study 1's web server on the instrument's ESP32, with and without its writer.
+//! Study 1's web server on the instrument's ESP32, with and without the task that writes samples.
 //!
 //! ```text
 //!   client ── Wi-Fi ── TCP ── server ──┐
@@ -6,9 +6,10 @@
 //!                            writer ───┘
 //! ```
 //!
-//! Server, writer and network run at the same time, in one world. A library call holds the card for as long as
-//! it takes on the card's own clock, and other tasks continue meanwhile. The server pays, in turn, for reading
-//! a piece from the card, for its processor time and, if it shares core 0 with it, for the network stack's.
+//! Server, writer and network run at the same time, in one world. A library call holds the card for as long
+//! as it takes on the card's own clock, and other tasks continue meanwhile. For each piece, the server takes
+//! the time to read it from the card, its own processor time and, if it shares core 0 with the network
+//! stack, the processor time of the stack.
 
 mod client;
 mod server;
@@ -26,25 +27,25 @@ use std::cell::{Cell, RefCell};
 use std::num::NonZeroU32;
 use std::rc::Rc;
 
-/// Ten downloads of 1 MB (table 4.2).
+/// Number of downloads of the 1 MB file, as in table 4.2.
 const DOWNLOADS: usize = 10;
 const FILE_BYTES: u64 = 1_000_000;
-/// In the root directory; an 8.3 name, for libraries without long names.
+/// Name of the file in the root directory; an 8.3 name, for libraries without long names.
 const FILE_NAME: &str = "DOWNLOAD.BIN";
 const CREATE_BYTES: u64 = 4096;
-/// Prime, so that nearby sectors differ.
+/// Period of the file's contents in bytes: a prime number, so that nearby sectors differ.
 const PATTERN_BYTES: u64 = 251;
 
 const PORT: u16 = 80;
-/// Ceiling of TCP over the ESP32's Wi-Fi (section 1 of the study): 2500 kB/s.
+/// Maximum TCP throughput over the ESP32's Wi-Fi (section 1 of the study): 2500 kB/s.
 const NETWORK_BYTES_PER_S: u64 = 2_500_000;
-/// Half a round trip of 4 ms.
+/// One-way network delay: half a round trip of 4 ms.
 const DELAY_NS: u64 = 2_000_000;
-/// Packets of lwIP on the ESP32: a maximum segment size of 1436 B, and 40 B of headers.
+/// Maximum packet length of lwIP on the ESP32: a segment of 1436 B, and 40 B of headers.
 const MTU_BYTES: usize = 1476;
-/// Four segments: window and send buffer of lwIP on the ESP32.
+/// Receive window and send buffer of lwIP on the ESP32: four segments.
 const LWIP_BUFFER_BYTES: usize = 5744;
-/// A computer's window, and its delayed acknowledgements.
+/// Receive window of the client, a computer; it also delays acknowledgements.
 const CLIENT_BUFFER_BYTES: usize = 65_535;
 const CLIENT_ACK_DELAY_NS: u64 = 40_000_000;
 
@@ -74,7 +75,8 @@ pub enum Place {
 }
 
 impl Place {
-    /// Returns the pause between two looks for a client: the library's 1 ms, or the 5 ms of the study's tasks.
+    /// Returns the pause between two checks for a client: 1 ms in the library's main loop, 5 ms in the
+    /// study's tasks.
     fn turn_ns(self) -> u64 {
         match self {
             Place::MainLoop => 1_000_000,
@@ -84,7 +86,7 @@ impl Place {
 
     /// Returns the time that the network stack takes from the server for each byte, in ns.
     ///
-    /// Assumes that at its ceiling, the network stack uses core 0 completely.
+    /// Assumes that at the maximum throughput, the network stack uses core 0 completely.
     fn network_byte_ns(self) -> u64 {
         match self {
             Place::MainLoop | Place::Core1 => 0,
@@ -95,7 +97,7 @@ impl Place {
 
 /// Operations of a run with a server.
 pub(crate) struct Served {
-    /// Each download, from the connection to the last byte.
+    /// One operation per download, from the connection to the last byte.
     pub(crate) downloads: Vec<Operation>,
     /// The card, unmounted.
     pub(crate) card: Card,
@@ -162,7 +164,7 @@ pub(crate) fn serve(
     })
 }
 
-/// Progress of client and server.
+/// Progress of client and server, shared by their tasks.
 #[derive(Default)]
 struct Stage {
     downloads_max: Cell<usize>,
@@ -172,7 +174,7 @@ struct Stage {
 }
 
 impl Stage {
-    /// Keeps the first failure.
+    /// Stores a failure, unless an earlier one is stored.
     fn fail(&self, sentence: String) {
         self.failure.borrow_mut().get_or_insert(sentence);
     }
@@ -202,7 +204,7 @@ fn hosts(
         address: [192, 168, 4, 1].into(),
         receive_buffer_bytes: LWIP_BUFFER_BYTES,
         send_buffer_bytes: LWIP_BUFFER_BYTES,
-        // The Arduino core leaves Nagle's algorithm on.
+        // The ESP32's Arduino core leaves Nagle's algorithm on.
         collects_small_writes: true,
         ..Config::default()
     };
