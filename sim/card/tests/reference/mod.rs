@@ -2,7 +2,7 @@
 //! these tests: chapter 7, figures 7-2 (initialisation), 7-3 to 7-7 (reading and writing).
 //!
 //! It keeps chip select asserted for a whole transfer, keeps NWR, skips the byte after the stop token and
-//! has no timeout except for a start token: in all of these it differs from embedded-sdmmc.
+//! has no timeout except for a start token: in all these points it differs from embedded-sdmmc.
 #![allow(dead_code)]
 
 use embedded_hal::digital::OutputPin;
@@ -10,7 +10,7 @@ use embedded_hal::spi::SpiBus;
 
 pub type Block = [u8; 512];
 
-/// Timeout for a start token, in bytes; without power none arrives.
+/// Timeout for a start token, in bytes; a card without power never sends a token.
 const TOKEN_BYTES_MAX: u32 = 20_000;
 
 /// Error of the driver.
@@ -18,11 +18,11 @@ const TOKEN_BYTES_MAX: u32 = 20_000;
 pub enum Failure {
     /// No response within eight bytes, or no start token before the timeout.
     NoResponse,
-    /// An R1 that reports an error.
+    /// The card sent an R1 that reports an error.
     Rejected(u8),
-    /// A data response other than "accepted".
+    /// The card sent a data response other than "accepted".
     Block(u8),
-    /// A token other than the start token.
+    /// The card sent a token other than the start token.
     Token(u8),
     /// The checksum does not match the data.
     Checksum,
