@@ -1,13 +1,13 @@
 //! Runs every command of the README, so that the README stays correct.
 //!
 //! Commands are in fenced blocks marked `sh`, one per line. They run in an empty folder with links to the
-//! repository's test data and documents; a folder in it replaces `/media/card`, the reader's card.
+//! repository's test data and documents; a subfolder stands in for `/media/card`, the reader's card.
 
 use crate::run::{root, target};
 use std::path::Path;
 use std::process::Command;
 
-/// Commands that are not run: `cargo xtask test` runs this check, and the firmware tests as well.
+/// Commands that are not run: `cargo xtask test` runs this check itself, and also the firmware tests.
 const SKIPPED: [&str; 2] = ["cargo xtask test", "cargo xtask firmware"];
 
 /// Runs the commands; returns their number.

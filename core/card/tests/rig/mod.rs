@@ -110,7 +110,7 @@ impl Rig {
         self.wire.card().count().bytes
     }
 
-    /// Injects a fault after the given number of further bytes.
+    /// Injects a fault after `after` more bytes.
     pub fn inject(&self, after: u64, fault: Fault) {
         let byte = self.bytes() + after;
         self.wire.card().inject(byte, fault);

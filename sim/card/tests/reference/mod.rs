@@ -26,7 +26,7 @@ pub enum Failure {
     Token(u8),
     /// The checksum does not match the data.
     Checksum,
-    /// Second byte of R2.
+    /// The card reported an error status; the value is the second byte of R2.
     Status(u8),
 }
 
@@ -43,11 +43,11 @@ pub struct Driver<Bus, Pin> {
     pin: Pin,
     has_high_capacity: bool,
     crc: bool,
-    /// Filler bytes between R1 and a start token.
+    /// Number of filler bytes between R1 and a start token.
     pub nwr: usize,
 }
 
-/// CRC bit by bit, as 4.5 defines it; shares no code with the card.
+/// Returns a CRC computed bit by bit, as section 4.5 defines it; shares no code with the card.
 fn crc(bits: u32, polynomial: u32, bytes: &[u8]) -> u32 {
     let mut sum = 0;
     for byte in bytes {
@@ -87,7 +87,7 @@ impl<Bus: SpiBus, Pin: OutputPin> Driver<Bus, Pin> {
         while self.byte(0xFF) != 0xFF {}
     }
 
-    /// Runs `act` with the card selected, then sends the eight clocks that it may need.
+    /// Runs `act` with the card selected, then sends the eight clocks that the card may need.
     fn selected<T>(&mut self, act: impl FnOnce(&mut Self) -> T) -> T {
         self.pin.set_low().unwrap();
         let result = act(self);
@@ -263,7 +263,7 @@ impl<Bus: SpiBus, Pin: OutputPin> Driver<Bus, Pin> {
         })
     }
 
-    /// Sends CMD24 up to the data response: the card is still busy.
+    /// Sends CMD24 and a block up to the data response; the card is then still busy.
     pub fn begin_write(&mut self, block: u32, data: &Block) -> Result<(), Failure> {
         let address = self.block_address(block);
         self.pin.set_low().unwrap();
@@ -287,15 +287,15 @@ impl<Bus: SpiBus, Pin: OutputPin> Driver<Bus, Pin> {
                 Ok(())
             });
             card.byte(0xFD);
-            // Skips the undefined byte before polling for busy.
+            // Skip the undefined byte after the stop token before polling for busy.
             card.byte(0xFF);
             card.wait();
             result.and(card.status(13))
         })
     }
 
-    /// Writes a burst like embedded-sdmmc: polls before each transfer, sends ACMD23 first, and does not
-    /// wait for the end of busy. That driver uses bursts from two blocks on, this one from one.
+    /// Writes a burst like embedded-sdmmc: polls before each transfer, sends ACMD23 first, and does not wait
+    /// for the end of busy. embedded-sdmmc uses bursts from two blocks on, this driver from one block on.
     pub fn burst(&mut self, block: u32, data: &[Block]) -> Result<(), Failure> {
         let address = self.block_address(block);
         self.nwr = 0;
