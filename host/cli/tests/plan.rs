@@ -69,7 +69,7 @@ fn a_plan_for_a_trace_has_no_energy() {
     write_trace(&own.path().join("t.csv"), falling_stalls());
     let table = done(own.path(), &plan("t.csv", &["--json", "p.json"]));
     for words in [
-        "write as in the trace, 512 B at a time",
+        "write 512 B at a time, as in the trace",
         "energy              not available from a trace",
         "a generalized Pareto distribution fits",
         "64 KiB: fewer than 1 in",

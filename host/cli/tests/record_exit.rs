@@ -207,7 +207,7 @@ fn an_input_that_cannot_be_read_to_its_end_ends_with_2() {
     assert_code(
         &Run::from(run),
         2,
-        &["the input could not be read to its end"],
+        &["the input could not be read to the end"],
     );
 }
 

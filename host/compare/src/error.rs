@@ -108,7 +108,10 @@ impl fmt::Display for CardStreamError {
             CardStreamError::Format(error) => error.fmt(f),
             CardStreamError::Stream(error) => error.fmt(f),
             CardStreamError::Stuck(why) => {
-                write!(f, "the recorder stopped making progress ({why}); {REPORT_BUG}")
+                write!(
+                    f,
+                    "the recorder stopped making progress ({why}); {REPORT_BUG}"
+                )
             }
             CardStreamError::CardFailed => f.write_str(
                 "the simulated card failed during the recording, so its files were not read \

@@ -31,11 +31,11 @@ const CASES: &[(&str, &str)] = &[
     (" \n\n", ": the file is empty; record it again"),
     (
         "index,start_us,end_us\n",
-        ": contains no operations; record it again",
+        ": contains no operations; record the trace again",
     ),
     (
         "index,start_us,end_us\n0,0,5\n1,9",
-        ", line 3: the last row is truncated (2 of 3 fields); delete it to read the rest",
+        ", line 3: the last row is truncated (2 of 3 fields); delete this row to read the rows before it",
     ),
     (
         "index,start_us,end_us\n0,0,5\nwrite,0,0,512,5,9\n",
@@ -49,13 +49,13 @@ const CASES: &[(&str, &str)] = &[
     ),
     (
         "index,start_us,end_us\n0,0,5\n\0\0\0\0",
-        ", line 3: NUL bytes, typical of a preallocated file after a power loss; delete them and \
-         everything after them to read the rest",
+        ", line 3: NUL bytes, typical of a preallocated file after a power loss; to read the \
+         data before them, truncate the file at the first NUL byte",
     ),
     (
         "\0\0\0\0",
-        ", line 1: NUL bytes, typical of a preallocated file after a power loss; delete them and \
-         everything after them to read the rest",
+        ", line 1: NUL bytes, typical of a preallocated file after a power loss; to read the \
+         data before them, truncate the file at the first NUL byte",
     ),
     (
         "index,start_us,end_us\n0,-4,5\n",
@@ -64,7 +64,7 @@ const CASES: &[(&str, &str)] = &[
     ),
     (
         "index,start_us,end_us\n0,5,1203\n1,991,1300\n",
-        ", line 3: the time 991 is earlier than the one before it (1203); if the counter wrapped \
+        ", line 3: the time 991 is earlier than the previous time (1203); if the counter wrapped \
          or two runs were joined, split the file here",
     ),
     (
@@ -116,7 +116,7 @@ const CASES: &[(&str, &str)] = &[
     ),
     (
         "5, 50, 1, 512, 0\n3, 60, 1, 512, 0\n",
-        ", line 2: the time 3 is earlier than the one before it (5); if the counter wrapped or two \
+        ", line 2: the time 3 is earlier than the previous time (5); if the counter wrapped or two \
          runs were joined, split the file here",
     ),
     (
@@ -126,7 +126,7 @@ const CASES: &[(&str, &str)] = &[
     ),
     (
         "0, 50, 2, 512, 0\n",
-        ": contains no operations; record it again",
+        ": contains no operations; record the trace again",
     ),
     (
         "Iteration,FileSize(KB),BlockSize(B),WriteSpeed(MB/s),Latency(ms),MinLatency(ms),\
@@ -176,7 +176,7 @@ const CASES: &[(&str, &str)] = &[
     ),
     (
         "Time[ms],U[V]\n10,1.0\n20,1.0\n15,1.0\n",
-        ", line 4: the time 15 is earlier than the one before it (20); if the counter wrapped or \
+        ", line 4: the time 15 is earlier than the previous time (20); if the counter wrapped or \
          two runs were joined, split the file here",
     ),
     (
@@ -186,12 +186,12 @@ const CASES: &[(&str, &str)] = &[
     ),
     (
         "Time[ms],U[V]\n10,1.0\n20",
-        ", line 3: the last row is truncated (1 of 2 fields); delete it to read the rest",
+        ", line 3: the last row is truncated (1 of 2 fields); delete this row to read the rows before it",
     ),
     (
         "Time[ms],U[V]\n10,1.0\n20,\0\0\n",
-        ", line 3: NUL bytes, typical of a preallocated file after a power loss; delete them and \
-         everything after them to read the rest",
+        ", line 3: NUL bytes, typical of a preallocated file after a power loss; to read the \
+         data before them, truncate the file at the first NUL byte",
     ),
 ];
 
@@ -218,11 +218,11 @@ fn thesis_results() {
         ),
         (
             format!("{MAGOD2}10,20, \n30"),
-            ", line 9: the last row is truncated (1 of 2 fields); delete it to read the rest",
+            ", line 9: the last row is truncated (1 of 2 fields); delete this row to read the rows before it",
         ),
         (
             format!("{MAGOD2}10,20, \n15,40, \n"),
-            ", line 9: the time 15 is earlier than the one before it (20); if the counter wrapped \
+            ", line 9: the time 15 is earlier than the previous time (20); if the counter wrapped \
              or two runs were joined, split the file here",
         ),
         (
@@ -231,12 +231,12 @@ fn thesis_results() {
         ),
         (
             MAGOD2.replace("files,1", "files,1000000000"),
-            ": the header of the results names 1 file, but \"Amount of files\" is 1000000000; copy the \
+            ": the results header names 1 file, but \"Amount of files\" is 1000000000; copy the \
              file again, or correct \"Amount of files\"",
         ),
         (
             MAGOD2.replace("File 0  end", "File 1  end"),
-            ", line 7: the header of the results is not \"File 0  start,File 0  end,...\"; copy \
+            ", line 7: the results header is not \"File 0  start,File 0  end,...\"; copy \
              the file again",
         ),
         (

@@ -115,7 +115,7 @@ fn every_malformed_scope_file_has_its_message() {
         ),
         (
             "t,V1,V2\n0.5,1,1\n0.25,1,1\n",
-            ", line 3: the time 0.25 is earlier than the one before it (0.5); if the counter \
+            ", line 3: the time 0.25 is earlier than the previous time (0.5); if the counter \
              wrapped or two runs were joined, split the file here",
         ),
         (
@@ -130,7 +130,7 @@ fn every_malformed_scope_file_has_its_message() {
         ),
         (
             "t,V1,V2\n0,1,1\n1,1",
-            ", line 3: the last row is truncated (2 of 3 fields); delete it to read the rest",
+            ", line 3: the last row is truncated (2 of 3 fields); delete this row to read the rows before it",
         ),
         (
             "t,V1,V2\n0,1,1\n1,9.9E37,1\n",
@@ -144,8 +144,8 @@ fn every_malformed_scope_file_has_its_message() {
         ),
         (
             "t,V1,V2\n0,1,1\n\0\0\0",
-            ", line 3: NUL bytes, typical of a preallocated file after a power loss; delete them \
-             and everything after them to read the rest",
+            ", line 3: NUL bytes, typical of a preallocated file after a power loss; to read the \
+             data before them, truncate the file at the first NUL byte",
         ),
     ];
     for (text, expected) in cases {

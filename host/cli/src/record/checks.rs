@@ -145,10 +145,14 @@ pub fn directory(args: &Record) -> Result<(), Failure> {
     }
     if args.samples.as_deref().is_some_and(is_standard_output) {
         if args.rate.is_some() {
-            return refuse("samples read from standard input (`--samples -`) are recorded as they arrive; remove --rate");
+            return refuse(
+                "samples read from standard input (`--samples -`) are recorded as they arrive; remove --rate",
+            );
         }
         if args.streams > 1 {
-            return refuse("samples read from standard input (`--samples -`) form a single stream; remove --streams");
+            return refuse(
+                "samples read from standard input (`--samples -`) form a single stream; remove --streams",
+            );
         }
     }
     Ok(())

@@ -18,7 +18,9 @@ pub fn text(args: &Record, figures: &Figures) -> String {
     let seed = seed.unwrap_or_default();
     let mut out = format!("{} · {}{streams}{seed}\n", args.target, figures.policy);
     if figures.interrupted {
-        out.push_str("warning: interrupted; the figures cover the samples before the interruption\n");
+        out.push_str(
+            "warning: interrupted; the figures cover the samples before the interruption\n",
+        );
     }
     let mut sections = vec![
         samples(figures),
@@ -119,7 +121,9 @@ fn rate(figures: &Figures) -> Section {
 fn bound_of(figures: &Figures) -> &'static str {
     match (figures.streams, figures.format) {
         (1, _) | (_, "binary") => "a plain CMD25 loop with this buffer",
-        _ => "a plain CMD25 loop that alternates between as many files every 16 KiB, with this buffer",
+        _ => {
+            "a plain CMD25 loop that alternates between as many files every 16 KiB, with this buffer"
+        }
     }
 }
 

@@ -86,9 +86,9 @@ impl fmt::Display for DirectoryError {
                 "{}: another program has created this name; remove or rename it",
                 path.display()
             ),
-            DirectoryError::BadName => f.write_str(
-                "the file name prefix must be three capital letters; choose another",
-            ),
+            DirectoryError::BadName => {
+                f.write_str("the file name prefix must be three capital letters; choose another")
+            }
         }
     }
 }
