@@ -278,7 +278,9 @@ fn head(blocks: &[[u8; BLOCK_BYTES]], number: usize) -> Result<Head, String> {
         && head.used <= 472;
     match is_whole {
         true => Ok(head),
-        false => Err(format!("block {number} is damaged or has a wrong block number")),
+        false => Err(format!(
+            "block {number} is damaged or has a wrong block number"
+        )),
     }
 }
 

@@ -174,7 +174,9 @@ fn list(
         for entry in disk.block(*block).as_chunks::<32>().0 {
             has_ended |= entry[0] == 0;
             if has_ended && entry[0] != 0 {
-                return Err(format!("an entry follows the end mark of directory {folder:?}"));
+                return Err(format!(
+                    "an entry follows the end mark of directory {folder:?}"
+                ));
             }
             let is_file = entry[11] & LABEL == 0 && !matches!(entry[0], 0 | 0xE5 | b'.');
             if is_file {

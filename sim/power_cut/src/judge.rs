@@ -373,7 +373,9 @@ fn strip_session((path, bytes): (String, Vec<u8>)) -> Result<(String, Vec<u8>), 
     };
     let Some((stem, rest)) = path.split_once(' ') else {
         return match has_session("run-", "") {
-            true => Err(format!("the name of {path} lacks the session name that the file contains")),
+            true => Err(format!(
+                "the name of {path} lacks the session name that the file contains"
+            )),
             false => Ok((path, bytes)),
         };
     };

@@ -68,7 +68,9 @@ pub fn judge_checkpoints(session: &Session, stream: usize) -> Result<(), String>
             }
         };
         if must_be_late && !checkpoint.is_late {
-            return wrong("the durability window was exceeded, but the checkpoint is not reported as late");
+            return wrong(
+                "the durability window was exceeded, but the checkpoint is not reported as late",
+            );
         }
         if checkpoint.is_late && !may_be_late {
             return wrong("the durability window was met, but the checkpoint is reported as late");
@@ -225,7 +227,9 @@ pub fn judge_end(session: &Session, stream: usize, bytes: &[u8]) -> Result<(), S
     let last = String::from_utf8_lossy(last.unwrap_or_default());
     let note = last.trim_start_matches(',').strip_prefix('#');
     match note.is_some_and(|note| note.trim_start_matches(' ').starts_with('@')) {
-        true => Err(format!("the checkpoint mark at the end of the file was not removed: {last:?}")),
+        true => Err(format!(
+            "the checkpoint mark at the end of the file was not removed: {last:?}"
+        )),
         false => Ok(()),
     }
 }

@@ -78,7 +78,7 @@ async fn paths(files: &CardFiles<'_, '_>) -> Result<Vec<String>, FileError> {
     Ok(found)
 }
 
-/// What a reader saw: the contents of each path, each time it was read.
+/// Observations of a reader: the contents of each path, each time it was read.
 type Seen = BTreeMap<String, Vec<Vec<u8>>>;
 
 async fn watch(desk: &ReadDesk<'_>, seen: Rc<RefCell<Seen>>) -> Result<(), FileError> {

@@ -63,7 +63,7 @@ impl History {
         self.at = end;
     }
 
-    /// Returns the sample with the given index, or `None` if it is not kept.
+    /// Returns the sample with the given index, or `None` if the history does not contain it.
     pub(super) fn get(&self, index: u64) -> Option<Vec<u8>> {
         let found = self
             .entries
