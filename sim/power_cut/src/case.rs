@@ -693,7 +693,7 @@ fn rerun(setup: &Setup, seconds: f64, random: &mut Random) -> Setup {
 pub fn cuts_of(reference: &Session, seed: u64) -> Vec<u64> {
     let random = &mut Seed::new(seed).stream("cuts");
     let kind = match reference.events.is_empty() || reference.busy_edges.is_empty() {
-        // The device refused the card, so it recovered no file.
+        // The device refused the card, so there are no events or busy phases to cut near.
         true => 0,
         false => random.below(3),
     };

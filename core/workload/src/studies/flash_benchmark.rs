@@ -163,7 +163,7 @@ pub(super) const WORKLOADS: &[Workload<'static>] = &[
     Workload {
         name: "sync-scenarios",
         study: STUDY,
-        about: "a 1 MB file rewritten ten times with each of nine sync settings, as published",
+        about: "a 1 MB file rewritten ten times in each of nine published sync scenarios",
         phases: &[
             scenario(Sync::Start, Sync::Wait, false),
             scenario(Sync::Never, Sync::Wait, false),

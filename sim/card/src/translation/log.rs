@@ -40,7 +40,7 @@ impl Hasher for PageHasher {
 struct Slot {
     /// Number of the page whose newest version is in this slot, or `NONE`.
     page: u32,
-    /// Neighbour in the list of slots that hold pages of the same unit.
+    /// Neighbours, newer and older, in the list of slots that hold pages of the same unit.
     newer: u32,
     older: u32,
 }
