@@ -33,9 +33,7 @@ pub fn all() -> Result<usize, String> {
     let (succeeded, text) = capture(&mut qemu(card.path()))?;
     let passed = text.lines().filter(|line| line.starts_with("ok: ")).count();
     if !succeeded || passed == 0 {
-        return Err(String::from(
-            "a firmware test failed; see the output above",
-        ));
+        return Err(String::from("a firmware test failed; see the output above"));
     }
     let blocks = blocks_of_test(&text).ok_or("the firmware wrote fewer blocks than expected")?;
     card.check_blocks(START, &blocks)?;
