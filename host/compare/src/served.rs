@@ -18,9 +18,9 @@ pub struct ServedSetup<'a, const N: usize> {
     pub clock_hz: u32,
     /// Settings of the recorder.
     pub config: RecorderConfig,
-    /// Streams to record.
+    /// Settings of the streams to record.
     pub streams: [StreamSetup<'a>; N],
-    /// Number of buffers of 8 KiB for reads.
+    /// Number of read buffers, 8 KiB each.
     pub read_buffers: usize,
     /// The network between server and client.
     pub link: Link,
@@ -37,13 +37,13 @@ pub struct ServedSetup<'a, const N: usize> {
 /// Downloads of a client.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Downloaded {
-    /// Bytes of bodies received.
+    /// Bytes received in response bodies.
     pub bytes: u64,
     /// Completed downloads.
     pub count: u32,
     /// Time from the first request to the end of the last download, in ns.
     pub ns: u64,
-    /// Longest time from a request to the first byte of its answer, in ns.
+    /// Longest time from a request to the first byte of the response, in ns.
     pub first_byte_ns_max: u64,
     /// Failed downloads, each with the reason.
     pub failures: Vec<String>,
@@ -66,11 +66,11 @@ pub struct Served<const N: usize> {
     pub answers: Vec<Vec<u8>>,
     /// What the client downloaded.
     pub downloaded: Downloaded,
-    /// Cost of the reads on the card.
+    /// Statistics of the reads from the card.
     pub reads: ReadTally,
-    /// Time of the recording, in ns.
+    /// Duration of the recording, in ns.
     pub ns: u64,
-    /// The card afterwards.
+    /// The card after the run.
     pub card: Box<Card>,
 }
 
@@ -179,7 +179,7 @@ pub fn serve_while_recording<const N: usize>(
     })
 }
 
-/// Polls two tasks that do not end.
+/// Polls two tasks, neither of which ends.
 async fn both(one: impl Future<Output = ()>, other: impl Future<Output = ()>) {
     let (mut one, mut other) = (std::pin::pin!(one), std::pin::pin!(other));
     std::future::poll_fn(|context| {
