@@ -42,6 +42,8 @@ pub struct Device {
     pub read_blocks: usize,
     /// Number of buffers for reads by other tasks.
     pub read_buffers: usize,
+    /// Time for which other tasks are served after the recording has ended, in ns.
+    pub serves_after_ns: u64,
     /// If true, the processor stops when the card loses power: a power cut instead of a pulled card.
     pub stops_without_power: bool,
     /// Callback that receives the card after each bus transfer.
@@ -132,6 +134,7 @@ impl Device {
             entropy: 0,
             read_blocks: 16,
             read_buffers: 1,
+            serves_after_ns: 0,
             stops_without_power: false,
             watch: None,
             clock,
@@ -209,9 +212,21 @@ impl Device {
                 consumer.unwrap_or_else(|| unreachable!("one for each stream")),
             )
         });
-        let mut recorder = Recorder::new(parts, self.config, streams);
+        let config = Config {
+            serves_after_end: self.serves_after_ns > 0,
+            ..self.config
+        };
+        let mut recorder = Recorder::new(parts, config, streams);
         let background = background(&control, &desk, world.handle());
-        let result = world.block_on(run(recorder.run(), background, &interrupt));
+        let recording = async {
+            let result = recorder.run().await;
+            if result.is_ok() && self.serves_after_ns > 0 {
+                let end_ns = self.clock.now_ns() + self.serves_after_ns;
+                recorder.serve(|| self.clock.now_ns() >= end_ns).await?;
+            }
+            result
+        };
+        let result = world.block_on(run(recording, background, &interrupt));
         let outcome = match result {
             Ok(Some(Ok(summaries))) => Outcome::Done(summaries),
             Ok(Some(Err(error))) => Outcome::Refused(error.to_string()),

@@ -102,10 +102,11 @@ struct Run {
     reads: u32,
 }
 
-fn run(seed: u64) -> Run {
+fn run(seed: u64, serves_after_ns: u64) -> Run {
     let seed = Seed::new(seed);
     let (card, volume, foreign) = card_with_files(seed);
     let mut device = Device::new(card, 1, 25_000_000, seed);
+    device.serves_after_ns = serves_after_ns;
     device.config = Config {
         file_bytes: 4 << 20,
         rotate_us: Some(3_000_000),
@@ -153,7 +154,7 @@ fn run(seed: u64) -> Run {
 #[test]
 fn files_are_served_beside_a_recording() {
     for seed in 1..=3 {
-        let run = run(seed);
+        let run = run(seed, 0);
         println!("seed {seed}: {} paths, {} reads", run.seen.len(), run.reads);
         assert_eq!((run.lost, run.breaches), (0, 0));
         for (path, bytes) in &run.foreign {
@@ -179,5 +180,17 @@ fn files_are_served_beside_a_recording() {
             .filter(|path| !run.after.contains_key(*path));
         assert_eq!(shown.count(), 0);
         assert!(run.seen.keys().all(|path| !path.contains("CARDIOGR")));
+    }
+}
+
+/// After the end every recording is finished, and is served whole.
+#[test]
+fn files_are_served_after_a_recording() {
+    let run = run(1, 3_000_000_000);
+    let recordings = run.after.keys().filter(|path| path.starts_with("REC0"));
+    let recordings: Vec<_> = recordings.collect();
+    assert!(recordings.len() >= 3, "{recordings:?}");
+    for path in recordings {
+        assert_eq!(run.seen[path].last(), Some(&run.after[path]), "{path}");
     }
 }
