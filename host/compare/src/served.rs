@@ -64,7 +64,7 @@ pub struct Served<const N: usize> {
     pub pushed: [u64; N],
     /// Answers to the client's requests, heads included.
     pub answers: Vec<Vec<u8>>,
-    /// What the client downloaded.
+    /// Downloads of the client.
     pub downloaded: Downloaded,
     /// Statistics of the reads from the card.
     pub reads: ReadTally,
