@@ -1,5 +1,6 @@
 //! One case, determined by its seed: a card, a device and a power cut, after which the card is judged.
 
+use crate::changes::{FileChange, Step, all_kinds, random_changes, repeated};
 use crate::disk::{DirectBlocks, Image};
 use crate::fat;
 use crate::foreign::{Files, Volume};
@@ -190,6 +191,7 @@ impl Scene {
             },
             plans: plans.collect(),
             requests: vec![(70_000_000, Request::Rotate)],
+            changes: Vec::new(),
             faults: FaultSchedule::default(),
             exchange: None,
             write_protected: false,
@@ -220,6 +222,7 @@ impl Scene {
             },
             plans: plans.collect(),
             requests: vec![(40_000_000, Request::Flush)],
+            changes: Vec::new(),
             faults: FaultSchedule::default(),
             exchange: None,
             write_protected: false,
@@ -228,6 +231,38 @@ impl Scene {
             seed,
         };
         Scene::new(64 << 20, 512, Seed::new(1).child("every write"), setup)
+    }
+
+    /// Creates a short recording during which another task changes files in every way, on FAT32 or FAT16.
+    ///
+    /// # Errors
+    /// If it cannot be set up.
+    pub fn changing(is_32: bool) -> Result<Scene, String> {
+        let format = Format::Csv(&[SMALL]);
+        let plan = Plan::steady(0, format, Window::Us(30_000), 500, 400);
+        let setup = |seed| Setup {
+            clock_hz: 20_000_000,
+            config: Config {
+                file_bytes: 64 << 10,
+                ..Config::default()
+            },
+            plans: vec![plan],
+            requests: vec![(70_000_000, Request::Rotate)],
+            changes: all_kinds(),
+            faults: FaultSchedule::default(),
+            exchange: None,
+            write_protected: false,
+            stops_without_power: true,
+            copies_each: false,
+            seed,
+        };
+        let cluster_bytes = if is_32 { 512 } else { 2048 };
+        Scene::new(
+            64 << 20,
+            cluster_bytes,
+            Seed::new(3).child("changes"),
+            setup,
+        )
     }
 
     /// Injects faults into the card while a device with its own power supply records, lets another device
@@ -481,7 +516,7 @@ impl Scene {
             self.setup.clock_hz,
             self.setup.config,
             self.earlier.len(),
-            self.setup.requests
+            (&self.setup.requests, &self.setup.changes)
         )
     }
 }
@@ -665,6 +700,7 @@ fn random_setup(seed: Seed, volume: &Volume, random: &mut Random) -> Setup {
     Setup {
         clock_hz,
         requests: requests.collect(),
+        changes: changes_of(seed, volume),
         config,
         plans,
         faults: FaultSchedule::default(),
@@ -676,20 +712,40 @@ fn random_setup(seed: Seed, volume: &Volume, random: &mut Random) -> Setup {
     }
 }
 
+/// Returns the changes of files in a scene: in every second one, another task changes files.
+fn changes_of(seed: Seed, volume: &Volume) -> Vec<(u64, FileChange)> {
+    let random = &mut seed.stream("changes");
+    let most_bytes = volume.free_bytes.unwrap_or(100_000);
+    match random.below(2) {
+        0 => Vec::new(),
+        _ => random_changes(random, most_bytes),
+    }
+}
+
 /// Returns the setup of the same device for a short further recording, with other samples.
 fn rerun(setup: &Setup, seconds: f64, random: &mut Random) -> Setup {
     let plans = setup.plans.iter().map(|plan| plan.rerun(seconds, random));
+    let plans: Vec<Plan> = plans.collect();
+    // Looks ahead, so that scenes without changes stay the same.
+    let serial = random.clone().next_u64();
     Setup {
-        plans: plans.collect(),
+        plans,
         requests: Vec::new(),
+        changes: repeated(&setup.changes, serial),
         exchange: None,
         faults: FaultSchedule::default(),
         ..setup.clone()
     }
 }
 
+<<<<<<< HEAD
 /// Returns the bytes at which a case cuts the power: the first cut anywhere, at the beginning or end of a
 /// busy phase, or near an event; in some cases, further cuts that also interrupt the recovery.
+=======
+/// Returns the bytes at which a case cuts the power: the first anywhere, at the beginning or end of a busy
+/// phase, near an event, or during a change of files; in some cases, further ones that interrupt the recovery
+/// too.
+>>>>>>> cuts
 pub fn cuts_of(reference: &Session, seed: u64) -> Vec<u64> {
     let random = &mut Seed::new(seed).stream("cuts");
     let kind = match reference.events.is_empty() || reference.busy_edges.is_empty() {
@@ -707,12 +763,28 @@ pub fn cuts_of(reference: &Session, seed: u64) -> Vec<u64> {
             byte.min(reference.bytes - 1)
         }
     };
-    let mut cuts = vec![first];
+    let mut cuts = vec![cut_of_change(reference, seed).unwrap_or(first)];
     while cuts.len() < 4 && random.below(3) == 0 {
         let most = pick(random, &[30_000, 100_000, 300_000]);
         cuts.push(random.below(most));
     }
     cuts
+}
+
+/// Returns a byte during a change of files, in half of the cases with changes.
+fn cut_of_change(reference: &Session, seed: u64) -> Option<u64> {
+    let random = &mut Seed::new(seed).stream("cuts of changes");
+    let bytes = |step: &Step| {
+        let done = step.done.map_or(reference.bytes, |(done, _)| done);
+        step.begun.map(|begun| begun..done.min(reference.bytes))
+    };
+    let changes = reference.steps.iter().filter_map(bytes);
+    let changes: Vec<_> = changes.filter(|bytes| !bytes.is_empty()).collect();
+    if changes.is_empty() || random.below(2) == 0 {
+        return None;
+    }
+    let during = &changes[random.below(changes.len() as u64) as usize];
+    Some(during.start + random.below(during.end - during.start))
 }
 
 /// Runs cases of a scene, each with its own seed.

@@ -1,5 +1,6 @@
 //! An independent checker of FAT volumes: it shares no code with the recorder.
 
+use crate::changes::is_upload;
 use crate::disk::Disk;
 use cardiograph_sim_card::BLOCK_BYTES;
 use std::collections::BTreeMap;
@@ -28,8 +29,16 @@ struct Fat {
     data: u64,
     cluster_blocks: u64,
     state: State,
+<<<<<<< HEAD
     /// First cluster of each prepared file.
+=======
+    /// First clusters of prepared files and of uploads.
+>>>>>>> cuts
     hidden: Vec<u32>,
+    /// First clusters of files that are uploaded and renamed, with the blocks of each.
+    uploads: BTreeMap<u32, Vec<u64>>,
+    /// True if one of them has two entries.
+    is_renaming: bool,
 }
 
 impl Fat {
@@ -53,6 +62,19 @@ impl Fat {
             blocks.extend(start..start + self.cluster_blocks);
             at = self.entries[at as usize];
         }
+        Ok(blocks)
+    }
+}
+
+impl Fat {
+    /// Returns the blocks of an uploaded file. While one is being renamed, it has two entries.
+    fn upload(&mut self, first: u32, whose: &str) -> Result<Vec<u64>, String> {
+        if let Some(blocks) = self.uploads.get(&first).filter(|_| !self.is_renaming) {
+            self.is_renaming = true;
+            return Ok(blocks.clone());
+        }
+        let blocks = self.chain(first, whose)?;
+        self.uploads.insert(first, blocks.clone());
         Ok(blocks)
     }
 }
@@ -118,6 +140,8 @@ fn check_in(disk: &impl Disk, start: u64, state: State) -> Result<Listing, Strin
         cluster_blocks: boot[13].into(),
         state,
         hidden: Vec::new(),
+        uploads: BTreeMap::new(),
+        is_renaming: false,
     };
     let root = match is_32 {
         true => fat.chain(get32(&boot, 44), "the root directory")?,
@@ -197,13 +221,20 @@ fn list_one(
     let path = format!("{folder}{}", String::from_utf8_lossy(&entry[..11]));
     let (bytes, low, high) = (get32(entry, 28), get16(entry, 26), get16(entry, 20));
     let first = if fat.is_32 { low | high << 16 } else { low };
+<<<<<<< HEAD
     // While a file is being named, its hidden and its final directory entry share the same chain.
     if fat.state == State::PowerCut && path.starts_with("CARDIOGRR") {
+=======
+    // While a file is being named, its hidden entry and its final one share the same chain.
+    let is_hidden = path.starts_with("CARDIOGRR") || path.starts_with("CARDIOGRU");
+    if fat.state == State::PowerCut && is_hidden {
+>>>>>>> cuts
         fat.hidden.push(first);
         return Ok(());
     }
     let blocks = match first {
         0 => Vec::new(),
+        first if fat.state == State::PowerCut && is_upload(&path) => fat.upload(first, &path)?,
         first => fat.chain(first, &path)?,
     };
     let cluster_bytes = fat.cluster_blocks as u32 * BLOCK_BYTES as u32;

@@ -4,6 +4,7 @@ use crate::content::{self, Progress};
 use crate::disk::Disk;
 use crate::fat;
 use crate::foreign::{Files, Volume};
+use crate::namespace::{self, Changed};
 use crate::rules;
 use crate::session::{End, Session, TimedEvent};
 use cardiograph_recorder::{Cause, Event, FatError, FileId, Window};
@@ -29,6 +30,10 @@ pub struct Found {
     /// Number of streams whose last durable sample is unknown, because the files that they shared were
     /// removed.
     pub unknown: u64,
+    /// Number of uploaded files.
+    pub uploads: u64,
+    /// Number of uploads, renames and removals that a power cut interrupted.
+    pub interrupted: u64,
 }
 
 impl AddAssign for Found {
@@ -38,6 +43,8 @@ impl AddAssign for Found {
         self.lost += other.lost;
         self.late += other.late;
         self.unknown += other.unknown;
+        self.uploads += other.uploads;
+        self.interrupted += other.interrupted;
     }
 }
 
@@ -87,13 +94,15 @@ impl History<'_> {
     /// # Errors
     /// The first broken promise.
     pub fn judge_cards(&self, cards: &mut [&mut Card]) -> Result<Found, String> {
-        let files: Result<Vec<Files>, String> =
-            cards.iter_mut().map(|card| self.recordings(card)).collect();
-        let files = files?;
-        let mut found = Found {
-            files: files.iter().map(|files| files.len() as u64).sum(),
-            ..Found::default()
-        };
+        let mut found = Found::default();
+        let mut files = Vec::new();
+        for (number, card) in cards.iter_mut().enumerate() {
+            let (recordings, changed) = self.recordings(card, number)?;
+            found.files += recordings.len() as u64;
+            found.uploads += changed.files;
+            found.interrupted += changed.interrupted;
+            files.push(recordings);
+        }
         let removed = self.removed();
         let mut opened = BTreeSet::new();
         for (number, session) in self.sessions.iter().enumerate() {
@@ -115,9 +124,9 @@ impl History<'_> {
         }
     }
 
-    /// Returns the recordings on a card after checking that its volume is consistent and its foreign files
-    /// are unchanged.
-    fn recordings(&self, card: &mut Card) -> Result<Files, String> {
+    /// Returns the recordings on a card after checking that its volume is consistent, its foreign files are
+    /// unchanged, and uploads are whole.
+    fn recordings(&self, card: &mut Card, number: usize) -> Result<(Files, Changed), String> {
         let listing = fat::check(card, self.volume.start)?;
         let read = self.volume.read(card);
         let mut files = read.map_err(|error| format!("fatfs: {error}"))?;
@@ -128,10 +137,19 @@ impl History<'_> {
                 None => return Err(format!("foreign file {path} is missing")),
             }
         }
+        let is_roomy = !self.may_be_full();
+        let changed = namespace::judge(self.sessions, number, is_roomy, &listing, &mut files)?;
+        // A device that is switched off leaves its uploads to the next mount.
+        let mut sessions = self.sessions.iter().rev();
+        let last = sessions.find(|session| session.card_of_changes() == number);
+        let may_leave = last.is_some_and(Session::may_leave_upload);
+        let is_left = |name: &str| may_leave && name.starts_with("CARDIOGRU");
+        files.retain(|path, _| !may_leave || !path.starts_with("CARDIOGR.U"));
         let unfinished = |(_, entry): &(&String, &fat::Entry)| entry.attributes & 4 != 0;
         let mut ours = listing
             .iter()
-            .filter(|(name, _)| *name != "CARDIOGRJNL" && !name.ends_with("CARDIOGRIDX"));
+            .filter(|(name, _)| *name != "CARDIOGRJNL" && !name.ends_with("CARDIOGRIDX"))
+            .filter(|(name, _)| !is_left(name));
         if let Some((name, _)) = ours.find(unfinished) {
             let end = self.sessions.last().map(|session| &session.end);
             return Err(format!(
@@ -140,7 +158,10 @@ impl History<'_> {
         }
         files.retain(|path, _| !path.ends_with("/CARDIOGR.IDX"));
         match files.remove("CARDIOGR.JNL") {
-            Some(_) => files.into_iter().map(strip_session).collect(),
+            Some(_) => {
+                let files: Result<Files, String> = files.into_iter().map(strip_session).collect();
+                Ok((files?, changed))
+            }
             None => Err(format!("there is no journal among {:?}", files.keys())),
         }
     }

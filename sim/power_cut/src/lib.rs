@@ -11,12 +11,14 @@
 //! files with the crate fatfs, and parses their contents according to docs/formats.md.
 
 pub mod case;
+pub mod changes;
 pub mod content;
 pub mod disk;
 pub mod fat;
 pub mod foreign;
 pub mod judge;
 pub mod ledger;
+pub mod namespace;
 pub mod plan;
 pub mod rules;
 pub mod session;

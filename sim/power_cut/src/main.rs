@@ -66,8 +66,16 @@ fn main() -> ExitCode {
     println!(
         "{} cases: {cuts} cuts, {recovered} files recovered, {} samples found and {} in gaps, \
          {} windows exceeded, {} streams with unknown ends; {with_faults} cards with faults, {exchanged} exchanged; \
+         {} uploads found, {} changes of files interrupted; \
          {fsck_runs} runs of fsck.fat; {} failures",
-        tally.cases, found.samples, found.lost, found.late, found.unknown, tally.failures
+        tally.cases,
+        found.samples,
+        found.lost,
+        found.late,
+        found.unknown,
+        found.uploads,
+        found.interrupted,
+        tally.failures
     );
     match tally.failures {
         0 => ExitCode::SUCCESS,

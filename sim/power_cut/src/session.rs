@@ -1,5 +1,6 @@
 //! A session: a device from power-on to power-off, with the events that it reported.
 
+use crate::changes::{Changer, FileChange, Step};
 use crate::disk::Image;
 use crate::plan::{Plan, SESSIONS};
 use cardiograph_recorder::{Config, Control, Event, FileId, FlushState, Format, ReadDesk};
@@ -11,7 +12,9 @@ use cardiograph_sim_device::{
 use cardiograph_sim_world::{Clock, Handle, Seed};
 use std::cell::RefCell;
 use std::collections::HashSet;
+use std::future::poll_fn;
 use std::rc::Rc;
+use std::task::Poll;
 
 /// Longest bus transfer in bytes: a block with its framing, and a margin.
 const USE_BYTES_MAX: u64 = 600;
@@ -38,6 +41,8 @@ pub struct Setup {
     pub plans: Vec<Plan>,
     /// Requests to the recorder, each with its delay after the previous one in ns.
     pub requests: Vec<(u64, Request)>,
+    /// Changes of files by another task, each with its delay after the previous one in ns.
+    pub changes: Vec<(u64, FileChange)>,
     /// Faults injected into the card.
     pub faults: FaultSchedule,
     /// Replacement of the card by another one during the session.
@@ -96,7 +101,13 @@ pub struct Session {
     pub ended_ns: u64,
     /// Flushes that were requested.
     pub flushes: Vec<Flush>,
+<<<<<<< HEAD
     /// Number of bytes exchanged with the card.
+=======
+    /// Requested changes of files.
+    pub steps: Vec<Step>,
+    /// Bytes exchanged with the card.
+>>>>>>> cuts
     pub bytes: u64,
     /// Numbers of the bytes before which a busy phase began or ended. Between two such bytes, the contents
     /// of the card do not change.
@@ -154,6 +165,7 @@ impl Session {
             started_ns,
             ended_ns: at_ns,
             flushes: flushes.collect(),
+            steps: self.steps.iter().map(|step| step.until(byte)).collect(),
             bytes: byte,
             busy_edges: Vec::new(),
             busies: Vec::new(),
@@ -180,6 +192,7 @@ impl Session {
             started_ns: None,
             ended_ns: 0,
             flushes: Vec::new(),
+            steps: Vec::new(),
             bytes: 0,
             busy_edges: Vec::new(),
             busies: Vec::new(),
@@ -235,6 +248,24 @@ impl Session {
             }
         }
         files
+    }
+
+    /// Returns the number of the card whose files the session changed: changes begin after an exchange.
+    pub fn card_of_changes(&self) -> usize {
+        self.card + usize::from(self.taken_out.is_some())
+    }
+
+    /// Returns true if the session may have left an upload that is neither committed nor discarded.
+    pub fn may_leave_upload(&self) -> bool {
+        self.steps.iter().fold(false, |is_left, step| {
+            let abandons = step.change.abandons_upload();
+            let is_upload = matches!(step.change, FileChange::Upload(_) | FileChange::Discard(_));
+            match step.done {
+                // A change waits until abandoned uploads are discarded.
+                Some((_, Ok(()))) => abandons,
+                _ => is_left || is_upload,
+            }
+        })
     }
 
     /// Returns the byte at which the first file was opened: samples begin there or later.
@@ -324,6 +355,9 @@ impl Setup {
         device.config = self.config;
         device.entropy = 7;
         device.stops_without_power = self.stops_without_power;
+        if !self.changes.is_empty() {
+            device.read_buffers = 3;
+        }
         device.wire.card().schedule(&self.faults);
         let busy_edges = Rc::new(RefCell::new(BusyEdges::default()));
         device.watch = Some(busy_edge_watch(busy_edges.clone(), self.copies_each));
@@ -374,6 +408,8 @@ impl Setup {
             self.requests.clone(),
             device.clock().clone(),
         );
+        let steps = Rc::new(RefCell::new(Vec::new()));
+        let (changes, noted_steps, changed) = (self.changes.clone(), steps.clone(), wire.clone());
         let taken_out = Rc::new(RefCell::new(None));
         let (exchange, seed) = (self.exchange.clone(), self.seed);
         let (slot, out) = (wire.clone(), taken_out.clone());
@@ -386,6 +422,14 @@ impl Setup {
                 clock,
                 noted_flushes,
             );
+            let changer = Changer {
+                desk,
+                handle: handle.clone(),
+                wire: changed,
+                steps: noted_steps,
+            };
+            let changing = change_when_ready(control, changer, changes);
+            let requesting = both(requesting, changing);
             Some(match exchange {
                 None => requesting,
                 Some(exchange) => Box::pin(async move {
@@ -421,6 +465,7 @@ impl Setup {
             started_ns: logged.started_ns,
             ended_ns: logged.ended_ns.saturating_sub(after_ns),
             flushes,
+            steps: steps.take(),
             bytes: count.bytes,
             busy_edges: Vec::new(),
             busies: Vec::new(),
@@ -527,4 +572,39 @@ fn background<'b>(
             }
         }
     })
+}
+
+fn change_when_ready<'b>(
+    control: &'b Control,
+    changer: Changer<'b>,
+    changes: Vec<(u64, FileChange)>,
+) -> BackgroundTask<'b> {
+    Box::pin(async move {
+        if changes.is_empty() {
+            return;
+        }
+        while !control.is_ready() {
+            changer.handle.sleep_ns(1_000_000).await;
+        }
+        changer.run(changes).await;
+    })
+}
+
+/// Runs two tasks concurrently.
+fn both<'b>(one: BackgroundTask<'b>, other: BackgroundTask<'b>) -> BackgroundTask<'b> {
+    let mut tasks = [Some(one), Some(other)];
+    Box::pin(poll_fn(move |context| {
+        for task in &mut tasks {
+            if task
+                .as_mut()
+                .is_some_and(|task| task.as_mut().poll(context).is_ready())
+            {
+                *task = None;
+            }
+        }
+        match tasks.iter().all(Option::is_none) {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        }
+    }))
 }

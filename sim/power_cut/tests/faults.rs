@@ -206,6 +206,7 @@ fn full(seed: u64, when_full: WhenFull) -> Scene {
         },
         plans: plans.collect(),
         requests: Vec::new(),
+        changes: Vec::new(),
         faults: FaultSchedule::default(),
         exchange: None,
         write_protected: false,
