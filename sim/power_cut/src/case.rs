@@ -738,14 +738,9 @@ fn rerun(setup: &Setup, seconds: f64, random: &mut Random) -> Setup {
     }
 }
 
-<<<<<<< HEAD
-/// Returns the bytes at which a case cuts the power: the first cut anywhere, at the beginning or end of a
-/// busy phase, or near an event; in some cases, further cuts that also interrupt the recovery.
-=======
 /// Returns the bytes at which a case cuts the power: the first anywhere, at the beginning or end of a busy
 /// phase, near an event, or during a change of files; in some cases, further ones that interrupt the recovery
 /// too.
->>>>>>> cuts
 pub fn cuts_of(reference: &Session, seed: u64) -> Vec<u64> {
     let random = &mut Seed::new(seed).stream("cuts");
     let kind = match reference.events.is_empty() || reference.busy_edges.is_empty() {

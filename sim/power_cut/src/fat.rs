@@ -29,11 +29,7 @@ struct Fat {
     data: u64,
     cluster_blocks: u64,
     state: State,
-<<<<<<< HEAD
-    /// First cluster of each prepared file.
-=======
     /// First clusters of prepared files and of uploads.
->>>>>>> cuts
     hidden: Vec<u32>,
     /// First clusters of files that are uploaded and renamed, with the blocks of each.
     uploads: BTreeMap<u32, Vec<u64>>,
@@ -221,14 +217,9 @@ fn list_one(
     let path = format!("{folder}{}", String::from_utf8_lossy(&entry[..11]));
     let (bytes, low, high) = (get32(entry, 28), get16(entry, 26), get16(entry, 20));
     let first = if fat.is_32 { low | high << 16 } else { low };
-<<<<<<< HEAD
-    // While a file is being named, its hidden and its final directory entry share the same chain.
-    if fat.state == State::PowerCut && path.starts_with("CARDIOGRR") {
-=======
     // While a file is being named, its hidden entry and its final one share the same chain.
     let is_hidden = path.starts_with("CARDIOGRR") || path.starts_with("CARDIOGRU");
     if fat.state == State::PowerCut && is_hidden {
->>>>>>> cuts
         fat.hidden.push(first);
         return Ok(());
     }

@@ -101,13 +101,9 @@ pub struct Session {
     pub ended_ns: u64,
     /// Flushes that were requested.
     pub flushes: Vec<Flush>,
-<<<<<<< HEAD
-    /// Number of bytes exchanged with the card.
-=======
     /// Requested changes of files.
     pub steps: Vec<Step>,
     /// Bytes exchanged with the card.
->>>>>>> cuts
     pub bytes: u64,
     /// Numbers of the bytes before which a busy phase began or ended. Between two such bytes, the contents
     /// of the card do not change.
