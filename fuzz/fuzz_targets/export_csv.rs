@@ -9,7 +9,7 @@ use std::io::{Cursor, Write};
 
 fuzz_target!(|bytes: &[u8]| {
     let mut sealed = bytes.to_vec();
-    // Correcting the checksum lets more inputs through.
+    // With corrected checksums, more inputs get past the first check.
     for block in sealed.as_chunks_mut::<512>().0 {
         let crc = crc::crc32(&block[..508]);
         block[508..].copy_from_slice(&crc.to_le_bytes());

@@ -21,9 +21,9 @@ mod crc {
 
 type Block = [u8; 512];
 
-/// Blocks of the card: just enough clusters for FAT16.
+/// Number of blocks on the card: just enough clusters for FAT16.
 const BLOCKS: u32 = 4300;
-/// Limit of reads and writes, far above the number that recovery of these few files takes.
+/// Maximum number of reads and writes, far above what recovery of two files needs.
 const STEPS_MAX: u32 = 1_000_000;
 
 /// A card that stores changes separately from its initial contents.
@@ -123,7 +123,8 @@ fn base() -> &'static (Vec<Block>, Vec<u32>) {
     })
 }
 
-/// Returns the first block of a recording: a mark and nothing else, or a header.
+/// Returns the first block of a recording: a text file's block with only a checkpoint mark, or a binary
+/// file's header.
 fn first_block(epoch: u32, is_binary: bool) -> Block {
     let mut block = [b' '; 512];
     if is_binary {

@@ -16,7 +16,7 @@ const PROGRAM: &str = "cardiograph-lm3s6965";
 const MKFS: &str = "/usr/sbin/mkfs.fat";
 const FSCK: &str = "/usr/sbin/fsck.fat";
 
-/// Longest run of QEMU, in s; normally it takes a few.
+/// Time limit for QEMU, in s; a normal run takes a few seconds.
 const QEMU_S_MAX: &str = "120";
 /// First block and minimum number of blocks that the firmware writes: see `firmware/lm3s6965/src/card.rs`.
 const START: usize = 80 << 10;
@@ -33,9 +33,7 @@ pub fn all() -> Result<usize, String> {
     let (succeeded, text) = capture(&mut qemu(card.path()))?;
     let passed = text.lines().filter(|line| line.starts_with("ok: ")).count();
     if !succeeded || passed == 0 {
-        return Err(String::from(
-            "a test of the firmware failed; see the output above",
-        ));
+        return Err(String::from("a firmware test failed; see the output above"));
     }
     let blocks = blocks_of_test(&text).ok_or("the firmware wrote fewer blocks than expected")?;
     card.check_blocks(START, &blocks)?;
@@ -66,7 +64,7 @@ fn cargo_firmware(command: &str, end: &[&str]) -> Command {
 }
 
 /// Returns the command that runs QEMU. Every instruction takes 64 ns of virtual time, so every run is the
-/// same on any host, and sleep takes no time of the host.
+/// same on any host, and the firmware's sleeping takes no host time.
 fn qemu(card: &Path) -> Command {
     let mut command = Command::new("timeout");
     command.args([QEMU_S_MAX, "qemu-system-arm", "-M", "lm3s6965evb"]);
@@ -79,7 +77,8 @@ fn qemu(card: &Path) -> Command {
     command
 }
 
-/// Returns the contents of a block of the test: each word is its index in the test, multiplied by a constant.
+/// Returns the contents of a block that the test writes: each word is its index over all blocks, multiplied
+/// by a constant.
 fn block_of_test(index: u32) -> [u8; BLOCK_BYTES] {
     let words = BLOCK_BYTES / 4;
     std::array::from_fn(|i| {

@@ -13,12 +13,12 @@ const RUSTFLAGS: &str = "--cfg fuzzing -Cpasses=sancov-module \
     -Cllvm-args=-sanitizer-coverage-pc-table \
     -Cllvm-args=-sanitizer-coverage-trace-compares";
 
-/// Duration of each target.
+/// Duration of the run of each fuzz target.
 #[derive(Clone, Copy)]
 pub enum Effort {
-    /// A number of inputs from a fixed seed; reproducible.
+    /// Runs a number of inputs from a fixed seed, reproducibly.
     Runs(u32),
-    /// A time in s, from a new seed.
+    /// Runs for a time in s, from a new seed.
     Seconds(u32),
 }
 

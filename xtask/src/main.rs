@@ -1,10 +1,10 @@
-//! `cargo xtask test`: all checks of CI; installs missing packages.
+//! `cargo xtask test`: all CI checks; installs missing packages.
 //!
-//! `cargo xtask english`: the check of wording only.
+//! `cargo xtask english`: only the check of the wording.
 //!
 //! `cargo xtask firmware`: the firmware tests only, in QEMU.
 //!
-//! `cargo xtask power-cut`: the power-cut test only, with a given number of cases, or one case again.
+//! `cargo xtask power-cut`: the power-cut test only, with a given number of cases, or for a single case.
 //!
 //! `cargo xtask mutants`: mutates the device crates and lists the mutants that no test detects.
 //!

@@ -1,5 +1,5 @@
-//! `cargo xtask mutants`: plants small bugs in the device crates with cargo-mutants, one at a time, and lists
-//! those that no test detects.
+//! `cargo xtask mutants`: plants small bugs in the device crates with cargo-mutants, one at a time, and
+//! lists the bugs that no test detects.
 //!
 //! The mutants are split into shards. The outcome of a shard remains in `target/mutants/` until the code or
 //! its tests change, so a run can be interrupted and continued, or split across machines.
@@ -19,11 +19,11 @@ const PACKAGES: [&str; 4] = ["-p", "cardiograph-card", "-p", "cardiograph-record
 const TIMEOUT_S: &str = "300";
 /// Number of shards; each takes a few minutes.
 const SHARDS: usize = 100;
-/// Reviewed survivors, each with the reason why it is equivalent to the original.
+/// File that lists reviewed surviving mutants, each with the reason why it is equivalent to the original.
 const ACCEPTED: &str = "xtask/mutants.txt";
 const USAGE: &str = "usage: cargo xtask mutants [SHARD | FIRST..END] [--file PATH] [--report]";
 
-/// Parsed arguments.
+/// Parsed command-line arguments.
 struct Request {
     shards: Range<usize>,
     /// File whose mutants run as one shard, instead of all shards.
@@ -91,7 +91,7 @@ fn tool() -> Result<PathBuf, String> {
     Ok(path)
 }
 
-/// Returns a hash of the code and its tests.
+/// Returns a hash of the mutated crates' code and tests.
 fn fingerprint() -> Result<String, String> {
     const FNV_OFFSET: u64 = 0xCBF2_9CE4_8422_2325;
     const FNV_PRIME: u64 = 0x0000_0100_0000_01B3;
@@ -133,7 +133,7 @@ fn create_folder(folder: &Path) -> Result<(), String> {
     std::fs::create_dir_all(folder).map_err(at(folder))
 }
 
-/// Runs a shard unless it is done. Survivors are not an error here.
+/// Runs a shard unless its outcome is known. Mutants that survive are not an error at this point.
 fn run(tool: &Path, folder: &Path, which: &[&str]) -> Result<(), String> {
     if folder.join("done").exists() {
         return Ok(());
@@ -154,7 +154,7 @@ fn run(tool: &Path, folder: &Path, which: &[&str]) -> Result<(), String> {
     eprintln!("\nmutants: {}", which.join(" "));
     let status = command.status().map_err(at(tool))?;
     match status.code() {
-        // All mutants detected, some missed, or some timed out.
+        // These exit codes mean: all mutants were detected, some were missed, or some timed out.
         Some(0 | 2 | 3) => std::fs::write(folder.join("done"), "").map_err(at(folder)),
         _ => Err(format!(
             "cargo-mutants failed ({status}); see {}",
@@ -163,7 +163,7 @@ fn run(tool: &Path, folder: &Path, which: &[&str]) -> Result<(), String> {
     }
 }
 
-/// Outcomes of the mutants.
+/// Counts of the mutants' outcomes.
 #[derive(Default)]
 struct Tally {
     counts: BTreeMap<String, usize>,
@@ -194,7 +194,7 @@ impl Tally {
     }
 }
 
-/// Reports the known outcomes for the current code. Survivors that are not accepted are an error.
+/// Reports the known outcomes for the current code. Surviving mutants that are not accepted are an error.
 fn report(folder: &Path) -> Result<(), String> {
     let mut tally = Tally::default();
     let entries = std::fs::read_dir(folder).map_err(at(folder))?;
@@ -266,7 +266,7 @@ fn without_position(name: &str) -> String {
     }
 }
 
-/// Returns the names of accepted survivors. A name listed twice accepts two mutants.
+/// Returns the names of accepted surviving mutants. A name that is listed twice accepts two mutants.
 fn accepted() -> Result<Vec<String>, String> {
     let text = String::from_utf8_lossy(&read(&root().join(ACCEPTED))?).into_owned();
     let lines = text.lines().enumerate();

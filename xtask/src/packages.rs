@@ -4,14 +4,14 @@ use crate::run::{cargo, check, root, target};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// Target of the device crates: a Cortex-M3 without an operating system.
+/// Rust target of the device crates: a Cortex-M3 without an operating system.
 pub const DEVICE_TARGET: &str = "thumbv7m-none-eabi";
 
-/// A Debian package, and a program that shows that it is installed.
+/// A Debian package, and a program whose presence shows that the package is installed.
 pub struct Package {
-    /// Name of the program.
+    /// Name of the program to look for.
     pub program: &'static str,
-    /// Name of the package.
+    /// Name of the Debian package.
     pub name: &'static str,
 }
 
@@ -90,7 +90,7 @@ pub const FOR_BENCHMARKS: &[Package] = &[
     },
 ];
 
-/// Installs missing packages, which requires root. The error message lists them.
+/// Installs missing packages, which requires root. The error message lists the missing packages.
 pub fn install(packages: &[Package]) -> Result<(), String> {
     let missing: Vec<_> = packages
         .iter()

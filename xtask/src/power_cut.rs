@@ -3,15 +3,15 @@
 
 use crate::run::{cargo, check};
 
-/// Cases of `cargo xtask test`.
+/// Number of cases that `cargo xtask test` runs.
 const CASES: u32 = 10_000;
 /// Number of cases that count as one test.
 const CASES_OF_TEST: u32 = 100;
 
-/// `--every-write` cuts a second time after one of this many first cuts.
+/// Argument of `--every-write`: power is cut a second time after one in this number of first cuts.
 const EVERY: &str = "40";
 
-/// Runs the power-cut test with these arguments.
+/// Runs the power-cut test with the given arguments.
 pub fn with(args: &[&str]) -> Result<(), String> {
     let run = [
         "run",
@@ -25,8 +25,8 @@ pub fn with(args: &[&str]) -> Result<(), String> {
     check(&mut cargo(&[&run, args].concat()))
 }
 
-/// Runs the cases of `cargo xtask test`: seeded cuts, and a cut at every write of a short run. Returns their
-/// number as tests.
+/// Runs the cases of `cargo xtask test`: seeded cuts, and a cut at every write of a short run. Returns the
+/// number of tests that these cases count as.
 pub fn all() -> Result<usize, String> {
     with(&["--cuts", &CASES.to_string()])?;
     with(&["--every-write", EVERY])?;

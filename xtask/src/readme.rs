@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
-/// Commands that are not run: `cargo xtask test` runs this check, and the firmware tests as well.
+/// Commands that are not run: `cargo xtask test` runs this check itself, and also the firmware tests.
 const SKIPPED: [&str; 2] = ["cargo xtask test", "cargo xtask firmware"];
 
 /// Address of a server whose command names none.

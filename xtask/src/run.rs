@@ -17,14 +17,14 @@ pub fn target() -> PathBuf {
     }
 }
 
-/// Returns a cargo command of the toolchain that runs this program, in the root of the checkout.
+/// Returns a command that runs cargo in the root of the checkout, with the toolchain that runs this program.
 pub fn cargo(args: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(args).current_dir(root());
     command
 }
 
-/// Runs a command; fails if the command fails.
+/// Runs a command; returns an error if the command fails.
 pub fn check(command: &mut Command) -> Result<(), String> {
     eprintln!("\n$ {}", displayed(command));
     let status = command

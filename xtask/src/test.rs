@@ -1,4 +1,4 @@
-//! All checks of CI.
+//! All CI checks.
 
 use crate::packages::DEVICE_TARGET;
 use crate::run::{capture, cargo, check};
@@ -13,7 +13,7 @@ const DEVICE_CRATES: [&str; 5] = [
     "cardiograph-workload",
 ];
 
-/// Inputs to each fuzz target; they take a few seconds.
+/// Number of inputs to each fuzz target; these take a few seconds.
 const FUZZ_RUNS: u32 = 30_000;
 
 /// Runs every check and prints the number of tests at the end.

@@ -68,7 +68,7 @@ impl<Bus: SpiBus, Pin: OutputPin, Delay: DelayNs, Clock: SetClock<Bus>>
         }
     }
 
-    /// Sends CMD8, which version 1 cards reject.
+    /// Sends CMD8, which version 1 cards reject; returns true if the card accepts it.
     async fn is_version_2(&mut self) -> Result<bool, TransportError<Bus, Pin>> {
         let mut r1 = self.command(8, INTERFACE).await?;
         if r1 == R1_IDLE | R1_ILLEGAL_COMMAND {
@@ -88,8 +88,8 @@ impl<Bus: SpiBus, Pin: OutputPin, Delay: DelayNs, Clock: SetClock<Bus>>
         }
     }
 
-    /// Sends CMD59. CMD59 itself is not protected by a checksum, so this then checks that the card rejects
-    /// a command with a bad one.
+    /// Sends CMD59. CMD59 itself is not protected by a checksum, so the driver then sends a command with a
+    /// bad checksum and checks that the card rejects it.
     async fn enable_checksums(&mut self) -> Result<(), TransportError<Bus, Pin>> {
         match self.command(59, 1).await? {
             R1_IDLE => (),

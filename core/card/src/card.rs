@@ -31,9 +31,9 @@ pub(crate) enum Operation {
 
 /// SD card driver over SPI. Needs the bus to itself.
 ///
-/// Owns the bus, the chip select, the delay and the hook that sets the clock. No call keeps state anywhere
-/// but in this struct, so a future may be dropped at any point: the next call recovers the card first.
-/// After a dropped write, each of its blocks holds either the old or the new data.
+/// Owns the bus, the chip select, the delay and the hook that sets the clock. All state is in this struct,
+/// so a future may be dropped at any point: the next call recovers the card first. After a dropped write,
+/// each of its blocks holds either the old or the new data.
 pub struct Card<Bus, Pin, Delay, Clock> {
     pub(crate) transport: Transport<Bus, Pin, Delay, Clock>,
     pub(crate) state: State,
@@ -74,7 +74,7 @@ impl<Bus, Pin, Delay, Clock> Card<Bus, Pin, Delay, Clock> {
         u32::try_from(blocks).is_ok_and(|blocks| blocks <= left)
     }
 
-    /// Returns the command argument that addresses this block.
+    /// Returns the command argument that addresses a block.
     pub(crate) fn block_address(&self, block: u32) -> u32 {
         match self.csd.has_high_capacity {
             true => block,
@@ -158,7 +158,8 @@ impl<Bus: SpiBus, Pin: OutputPin, Delay: DelayNs, Clock: SetClock<Bus>>
             self.transport.receive_data(block).await?;
             *done += 1;
         }
-        // The blocks have been checked already. If stopping fails, the next call resynchronises the card.
+        // The checksums of the blocks have been verified already. If stopping fails, the next call
+        // resynchronises the card.
         let is_stopped = match is_multiple {
             true => {
                 matches!(self.transport.stop_command().await, Ok(0))
@@ -173,7 +174,7 @@ impl<Bus: SpiBus, Pin: OutputPin, Delay: DelayNs, Clock: SetClock<Bus>>
         Ok(())
     }
 
-    /// Consumes one retry; returns the error if none is left or a retry cannot help.
+    /// Consumes one retry; returns the error if no retry is left or a retry cannot help.
     pub(crate) fn consume_retry(
         &self,
         error: TransportError<Bus, Pin>,

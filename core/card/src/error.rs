@@ -11,7 +11,7 @@ pub enum Error<Bus, Pin> {
     Pin(Pin),
     /// No response: there is no card, or it has lost power. Call [`acquire`](crate::Card::acquire) again.
     NoCard,
-    /// No card has been initialised, or it has been removed since.
+    /// No card has been initialised, or the card has been removed since.
     NotReady,
     /// The card does not support what this driver needs: its voltage, its CSD version, or checksums.
     Unsupported,
@@ -92,7 +92,7 @@ impl<Bus: fmt::Debug, Pin: fmt::Debug> core::error::Error for Error<Bus, Pin> {}
 /// Error of a write of several blocks, with the number of blocks that are durable nevertheless.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WriteError<E> {
-    /// The error.
+    /// Error of the device.
     pub cause: E,
     /// Number of blocks from the start that are durable; possibly more are.
     pub durable_blocks: u32,

@@ -24,7 +24,7 @@ pub(crate) const ACQUIRE_STEP_MS: u32 = 1;
 
 /// Retries of an operation, or of a block within a multi-block operation.
 pub(crate) const RETRIES: u32 = 3;
-/// Attempts to stop the card and read its status before it counts as removed.
+/// Attempts to stop the card's current transfer and read its status before the card counts as removed.
 pub(crate) const RECOVERY_ATTEMPTS: u32 = 4;
 
 /// Bytes after which an interrupted card has received the rest of a block: data, checksum, and the data
@@ -38,15 +38,17 @@ pub(crate) const PAUSE_BYTES_MIN: u32 = 3;
 /// Amount by which each block of a stream increases the budget for overshooting the end of busy, in byte
 /// times.
 pub(crate) const BUDGET_BYTES_PER_BLOCK: u32 = 6;
-/// While the budget lasts, a pause is the busy time so far divided by this.
+/// Divisor for pauses while the overshoot budget lasts: a pause is the busy time so far divided by this
+/// value.
 pub(crate) const PAUSE_DIVISOR: u32 = 8;
-/// Without budget, a pause may still be the wait so far divided by this: it overshoots by less than half a
-/// percent and leaves the processor to other tasks.
+/// Divisor for pauses once the overshoot budget is used up: a pause may still be the busy time so far
+/// divided by this value, which overshoots by less than half a percent and leaves the processor to other
+/// tasks.
 pub(crate) const LONG_WAIT_DIVISOR: u32 = 256;
 /// Waits longer than this, in ns, are stalls. Stalls are rare, so past this point the pauses may be a
 /// larger fraction of the wait.
 pub(crate) const STALL_NS: u32 = 10_000_000;
-/// In a stall, a pause may be the time beyond `STALL_NS` divided by this.
+/// Divisor for pauses in a stall: a pause may be the time beyond `STALL_NS` divided by this value.
 pub(crate) const STALL_DIVISOR: u32 = 32;
 /// Longest pause, in ns: negligible against the long busy times in which it occurs.
 pub(crate) const PAUSE_NS_MAX: u32 = 1_000_000;

@@ -33,7 +33,7 @@ type WriteFailure<Bus, Pin> = WriteError<TransportError<Bus, Pin>>;
 impl<Bus: SpiBus, Pin: OutputPin, Delay: DelayNs, Clock: SetClock<Bus>>
     Card<Bus, Pin, Delay, Clock>
 {
-    /// Writes consecutive blocks; they are durable when it returns. Uses CMD24 for a single block and a
+    /// Writes consecutive blocks; they are durable when the call returns. Uses CMD24 for a single block and a
     /// stream for more.
     ///
     /// # Errors
@@ -101,8 +101,8 @@ impl<Bus: SpiBus, Pin: OutputPin, Delay: DelayNs, Clock: SetClock<Bus>>
     }
 
     /// Opens a stream of consecutive blocks. `hint` is the number of blocks expected: the card may erase
-    /// that many ahead (ACMD23), and those that are never written hold undefined data afterwards. Below
-    /// two, no hint is sent.
+    /// that many ahead (ACMD23), and those that are never written hold undefined data afterwards. A hint
+    /// below two is not sent.
     ///
     /// # Errors
     /// Those of [`write`](Card::write).
@@ -129,8 +129,8 @@ impl<Bus: SpiBus, Pin: OutputPin, Delay: DelayNs, Clock: SetClock<Bus>>
         pushed.map_err(|cause| self.write_error(cause))
     }
 
-    /// Ends the stream. All its blocks are durable when it returns: the stop token has been sent, busy has
-    /// ended, CMD13 reports no error, and the card has counted as many written blocks as it was sent.
+    /// Ends the stream. All its blocks are durable when the call returns: the stop token has been sent, busy
+    /// has ended, CMD13 reports no error, and the card has counted as many written blocks as it was sent.
     ///
     /// # Errors
     /// [`Error::NoStream`], or those of [`write`](Card::write). After [`Error::Busy`] the call may

@@ -285,8 +285,8 @@ impl<Bus: SpiBus, Pin: OutputPin, Delay: DelayNs, Clock: SetClock<Bus>>
         (waited_ns / PAUSE_DIVISOR).clamp(shortest_ns, longest_ns)
     }
 
-    /// Completes the block that an interrupted card is waiting for. The checksum does not match, so the
-    /// card discards the block.
+    /// Completes the block that an interrupted card is waiting for with filler bytes. The checksum does not
+    /// match, so the card discards the block.
     pub(crate) async fn drain(&mut self) -> Result<(), TransportError<Bus, Pin>> {
         let mut bytes = [0; DRAIN_CHUNK_BYTES];
         for _ in 0..DRAIN_BYTES.div_ceil(DRAIN_CHUNK_BYTES) {

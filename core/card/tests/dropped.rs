@@ -126,7 +126,8 @@ fn check(wire: &Wire, new: std::ops::Range<u32>, version: u8, polls: u64) -> boo
     is_new
 }
 
-/// Drops the future that `act` makes after 0, 1, 2 ... polls, starting over each time, until it completes.
+/// Drops the future made by `act` after 0, 1, 2 ... polls, starting over each time, until the future
+/// completes.
 fn at_every_poll(mut act: impl FnMut(&mut Driver, &Wire, u64) -> bool) {
     let wire = Rig::new().wire;
     let mut driver = driver(&wire);

@@ -6,7 +6,7 @@ use cardiograph_card::Error;
 use cardiograph_sim_card::wire::Fault;
 use rig::{Rig, data, run};
 
-/// Blocks 0 to 10 hold known data; the workload with the fault writes 5, 8 and 9.
+/// Blocks 0 to 10 hold known data; the workload that meets the fault writes blocks 5, 8 and 9.
 const BLOCKS: u32 = 11;
 
 fn prepared() -> Rig {
@@ -28,8 +28,8 @@ fn bytes_of_work() -> u64 {
     rig.bytes() - before
 }
 
-/// Flips every bit in turn; returns the number of flips and of the resulting errors. None may cause wrong
-/// data.
+/// Flips every bit in turn; returns the number of flips and the number of resulting errors. No flip may
+/// cause wrong data.
 fn flips(flip: fn(u8) -> Fault) -> (u64, u64) {
     let (mut flips, mut errors) = (0, 0);
     let mut rig = prepared();
@@ -123,7 +123,7 @@ fn acquire_survives_any_flipped_bit_and_any_lost_command() {
             rig.acquire().unwrap();
             let blocks = rig.driver.blocks();
             assert_eq!(blocks, 32 * 1024, "{fault:?} at {byte}");
-            // The pending fault may lose the first command.
+            // The fault that is still pending may corrupt the first command, so the check is repeated.
             let checks_checksums = has_checksums(&rig) || has_checksums(&rig);
             assert!(checks_checksums, "{fault:?} at {byte}");
         }

@@ -179,7 +179,7 @@ fn a_card_that_counts_more_blocks_than_sent_wrote_only_those_sent() {
     alterations.borrow_mut().written = vec![9];
     done(driver.end()).unwrap();
     assert_eq!(alterations.borrow().written, []);
-    // The surplus in this count does not offset a block that is missing in a later one.
+    // A surplus in this block count does not offset a block missing from a later count.
     done(driver.begin(20, 4)).unwrap();
     done(driver.push(&data(1, 20))).unwrap();
     alterations.borrow_mut().written = vec![0];

@@ -1,4 +1,4 @@
-//! Random faults of all kinds, from seeds, over a long run: durable data is never lost.
+//! Random faults of all kinds, generated from seeds, over a long run: durable data is never lost.
 
 mod rig;
 
@@ -35,7 +35,8 @@ impl Model {
         }
     }
 
-    /// Asserts that each block read has one of its possible contents, which becomes the only one.
+    /// Asserts that each block read has one of its possible contents; the content read becomes the only
+    /// possible one.
     fn check(&mut self, read: &[Block], seed: u64) {
         for (block, (known, read)) in self.0.iter_mut().zip(read).enumerate() {
             assert!(known.contains(read), "seed {seed}: block {block}");
@@ -78,7 +79,7 @@ fn durable_data_survives_any_fault() {
             if let Err(error) = done {
                 errors += 1;
                 assert_ne!(error, Error::OutOfRange);
-                // As an application would: reinitialise the card, whatever the error was.
+                // Reinitialise the card after any error, as an application would.
                 while rig.acquire().is_err() {
                     rig.wire.card().power_on();
                 }

@@ -125,7 +125,7 @@ fn efficiency(rig: &mut Rig, blocks: u32, polls: &mut u64) -> f64 {
 
 #[test]
 fn a_stream_leaves_98_percent_of_the_wire_to_data() {
-    // These cards differ in page size and in busy times.
+    // The cards tested differ in page size and in busy times.
     for name in [
         "class10-16g",
         "kioxia-16g",

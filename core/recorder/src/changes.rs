@@ -27,6 +27,10 @@ pub const CHANGE_PATH_BYTES_MAX: usize = 255;
 pub type ChangePath = String<CHANGE_PATH_BYTES_MAX, u8>;
 
 /// A change of the file system.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "without an allocator, the paths are stored inline"
+)]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     /// Begin an upload with room for this many bytes; 0 if the length is unknown. Its number is the result.

@@ -12,7 +12,9 @@
 //!           ├── jobs ── operations of the file system, step by step        (jobs.rs, steps.rs)
 //!           │     └── Volume ── FatVolume: FAT16 and FAT32, a journal      (volume.rs, fat/)
 //!           ├── recovery ── finds the actual end of an interrupted file    (recover.rs)
-//!           ├── ReadDesk, Control ── reads and requests from other tasks   (reads.rs, control.rs)
+//!           ├── ReadDesk ── reads and changes of other tasks               (reads.rs, changes.rs)
+//!           │     └── CardFiles ── paths, listings, contents               (guest/)
+//!           ├── Control ── requests: flush, rotate, session, stop          (control.rs)
 //!           └── BlockDevice ── a card driver                               (cardiograph-card)
 //! ```
 //!
@@ -35,8 +37,9 @@
 //!    exceeds the window instead and counts that in [`StreamSummary`].
 //! 5. Starting a new file loses no samples. Up to four streams share a card. The files are ordinary FAT
 //!    files.
-//! 6. Other tasks can read the card during a recording ([`ReadDesk`]) when the rings have room for it; the
-//!    recorder counts what those reads cost.
+//! 6. Other tasks read and change files of the card before, during and after a recording ([`ReadDesk`],
+//!    [`CardFiles`], [`Change`]). They get the card between two pages of the recorder's writes, when the rings can
+//!    absorb that; the recorder counts what reads cost.
 //!
 //! These promises hold in every state: with a full, failing, exchanged or fragmented card, and while
 //! stopping, flushing or rotating. Data are durable once the card reports them so; a card that reports
@@ -59,7 +62,7 @@
 //! fast enough, and files begin at such multiples.
 //!
 //! **Samples go first.** File-system steps, reads and checkpoints get the card only when all rings can absorb
-//! them plus the longest stall. Urgent steps, such as preparing a file that is needed now, wait at
+//! them plus the longest stall. While somebody reads, the rings fill up to a page, which is then written at once. Urgent steps, such as preparing a file that is needed now, wait at
 //! most 20 ms.
 //!
 //! # A checkpoint, step by step

@@ -91,6 +91,14 @@ impl<'d, 'a> CardStorage<'d, 'a> {
         Ok(())
     }
 
+    /// Refuses a recording in progress, which may not have its name in the directory yet.
+    async fn check_finished(&self, path: &str) -> Result<(), Error> {
+        match self.files.open(path).await?.unfinished() {
+            Some(_) => Err(Error::Recording),
+            None => Ok(()),
+        }
+    }
+
     /// Removes a directory with everything in it: always the first entry of the deepest directory, so that nothing
     /// has to be remembered.
     async fn remove_all(&self, directory: ChangePath) -> Result<(), Error> {
@@ -263,11 +271,13 @@ impl<'d, 'a> Storage for CardStorage<'d, 'a> {
     }
 
     async fn rename(&self, from: &str, to: &str) -> Result<(), Error> {
+        self.check_finished(from).await?;
         let (from, to) = (path_for_change(from)?, path_for_change(to)?);
         self.change(Change::Rename { from, to }).await
     }
 
     async fn remove(&self, path: &str, is_recursive: bool) -> Result<(), Error> {
+        self.check_finished(path).await?;
         let path = path_for_change(path)?;
         let removed = self.change(Change::Remove { path: path.clone() }).await;
         match removed {

@@ -63,8 +63,8 @@ pub(crate) struct Wire<'c, C, T> {
     pub(crate) closes: bool,
     /// The same, once the body was read.
     closes_after_body: bool,
-    /// The head of the answer was begun: no other answer is possible.
-    pub(crate) has_begun: bool,
+    /// A part of the answer was sent: no other answer is possible.
+    has_sent: bool,
 }
 
 /// Progress of the other side while this side waited for it.
@@ -121,7 +121,7 @@ impl<'c, C: Read + Write, T: Timer> Wire<'c, C, T> {
             is_head: false,
             closes: true,
             closes_after_body: true,
-            has_begun: false,
+            has_sent: false,
         }
     }
 
@@ -230,7 +230,7 @@ impl<'c, C: Read + Write, T: Timer> Wire<'c, C, T> {
 
     /// Begins an answer: status line and the fields that all answers have.
     pub(crate) async fn start(&mut self, status: Status) -> Result<(), Closed> {
-        (self.len, self.framing, self.has_begun) = (0, Framing::Plain, true);
+        (self.len, self.framing) = (0, Framing::Plain);
         let (code, phrase) = (status.code(), status.phrase());
         self.text(format_args!("HTTP/1.1 {code} {phrase}\r\n"))
             .await?;
@@ -474,6 +474,7 @@ impl<'c, C: Read + Write, T: Timer> Wire<'c, C, T> {
         }
         self.out[self.len..][..after.len()].copy_from_slice(after);
         let text = &self.out[..self.len + after.len()];
+        self.has_sent |= !text.is_empty();
         let result = send(self.socket, self.timer, &mut self.pace, text).await;
         add(&self.counters.sent_bytes, text.len() as u64);
         self.len = match self.framing {
@@ -510,9 +511,9 @@ impl<'c, C: Read + Write, T: Timer> Wire<'c, C, T> {
         self.socket.flush().await.map_err(|_| Closed)
     }
 
-    /// Answers with a short text, or ends the connection if another answer was begun.
+    /// Answers with a short text, or ends the connection if a part of another answer was sent.
     pub(crate) async fn refuse(&mut self, refused: &Refused) -> Result<(), Closed> {
-        if self.has_begun {
+        if self.has_sent {
             return Err(Closed);
         }
         add(&self.counters.refused, 1);

@@ -488,3 +488,54 @@ fn samples_come_from_text_once_each() {
         }
     }
 }
+
+/// A line with a mark may begin in the previous block; the same bytes may also begin a gap.
+#[test]
+fn lines_at_the_ends_of_blocks() {
+    let tail = |index: usize| {
+        format!(
+            "@{EPOCH:08X} {index:08X} 00000000 00000000 00000000 00000000 00000000 00000000\r\n"
+        )
+    };
+    let first = "n,l,note\r\n,,#file number=1 first=0 at_us=1\r\n0,0\r\n";
+    let blanks = " ".repeat(512 - first.len() - 3 - tail(0).len());
+    let mut bytes = format!("{first},,#{blanks}{}", tail(0));
+    let mut plain = first.to_string();
+    for (end, is_mark) in [
+        (",,#      ", true),
+        (",,#", true),
+        (",", true),
+        (",,", false),
+        (",,#", false),
+        ("", true),
+    ] {
+        let fill = format!("1,{}\r\n", "7".repeat(512 - end.len() - 4));
+        let index = bytes.len() / 512 + 1;
+        bytes += &fill;
+        bytes += end;
+        plain += &fill;
+        let missing = &",,#"[end.trim_end().len()..];
+        if is_mark {
+            bytes += missing;
+            bytes += &" ".repeat(512 - missing.len() - tail(index).len());
+            bytes += &tail(index);
+        } else {
+            let gap = format!("{missing}gap first=2 count=1 at_us=1 last_us=2 cause=busy\r\n");
+            let fill = format!("1,{}\r\n", "8".repeat(512 - gap.len() - 4));
+            bytes += &gap;
+            bytes += &fill;
+            plain += end;
+            plain += &gap;
+            plain += &fill;
+        }
+        assert_eq!(bytes.len() % 512, 0);
+    }
+    bytes += "2,2\r\n,,";
+    plain += "2,2\r\n,,";
+    let memory = Memory::default();
+    for piece_bytes in [512, 700, 4096] {
+        memory.piece_bytes.set(piece_bytes);
+        memory.file("/a.CSV", bytes.as_bytes());
+        assert_eq!(get(&memory, "/a.CSV?format=csv").text(), plain);
+    }
+}

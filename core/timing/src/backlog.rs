@@ -14,8 +14,8 @@ pub struct Corner {
 
 /// Returns the backlog at `rate_bytes_per_s` as at most `corners_max` vertices (at least 2), in order of time.
 ///
-/// If there are more writes than vertices, each group of writes is drawn by its maximum and its last point, so
-/// every stall remains visible. `count` is the number of writes.
+/// If there are more writes than vertices, each group of consecutive writes is drawn as its maximum and its
+/// last vertex, so every stall remains visible. `count` is the number of writes.
 pub fn curve(
     writes: &(impl Replay + ?Sized),
     count: u64,

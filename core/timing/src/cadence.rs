@@ -11,16 +11,17 @@ pub struct Cadence {
     /// Median of the steps between consecutive samples, in ns; the lower of the two middle steps if their
     /// number is even.
     pub median_step_ns: u64,
-    /// Mean of the steps in ns.
+    /// Mean step in ns.
     pub mean_step_ns: f64,
     /// The longest step in ns.
     pub longest_gap_ns: u64,
-    /// Number of samples missing from the gaps: sum of `round(step / median) - 1` over the late steps.
+    /// Number of missing samples: the sum of `round(step / median) - 1` over the late steps.
     pub missing_samples: u64,
-    /// Time of the last sample minus the time at which it was due, in ns, if every step (those of the missing
-    /// samples included) had the median length. Negative if the last sample was early.
+    /// Actual time of the last sample minus its expected time, in ns. The expected time assumes that every
+    /// step, including those of missing samples, has the median length. Negative if the last sample was
+    /// early.
     pub drift_ns: i128,
-    /// The late steps (over 1.5 medians), in order of time.
+    /// Steps longer than 1.5 medians, in order of time.
     pub gaps: Vec<LateStep>,
 }
 

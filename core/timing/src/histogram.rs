@@ -49,8 +49,8 @@ impl<const BUCKETS: usize> Histogram<BUCKETS> {
         self.counts.iter().map(|&n| u64::from(n)).sum()
     }
 
-    /// Value that `ppm` millionths of all values do not exceed (nearest rank), at most 1/128 off, or `None` if
-    /// nothing was counted.
+    /// Value that `ppm` millionths of all counted values do not exceed (nearest rank), at most 1/128 off, or
+    /// `None` if nothing was counted.
     pub fn percentile(&self, ppm: u32) -> Option<u64> {
         let rank = (u128::from(self.total()) * u128::from(ppm)).div_ceil(1_000_000) as u64;
         let mut seen = 0;
@@ -80,7 +80,7 @@ impl<const BUCKETS: usize> Histogram<BUCKETS> {
         filled.map(|(bucket, &count)| (middle_of(bucket), u64::from(count)))
     }
 
-    /// The same counts in bins of equal `width` (not 0), in ascending order, without empty bins.
+    /// The counts of the histogram in bins of equal `width` (not 0), in ascending order, without empty bins.
     pub fn linear_bins(&self, width: u64) -> impl Iterator<Item = LinearBin> + '_ {
         let mut bars = self.bars().peekable();
         core::iter::from_fn(move || {
@@ -93,7 +93,8 @@ impl<const BUCKETS: usize> Histogram<BUCKETS> {
         })
     }
 
-    /// Centre of the fullest bin of the given `width`, the lowest of several; `None` if nothing was counted.
+    /// Centre of the fullest bin of the given `width` (the lowest bin if several are equally full); `None`
+    /// if nothing was counted.
     pub fn mode(&self, width: u64) -> Option<u64> {
         let fullest = self
             .linear_bins(width)
@@ -112,7 +113,7 @@ fn bucket_of(value: u64) -> usize {
     (octave as usize + 1) * BUCKETS_PER_OCTAVE + within
 }
 
-/// The least value of a bucket and the number of values that the bucket covers.
+/// The lowest value of a bucket and the number of values that the bucket covers.
 fn range_of(bucket: usize) -> (u64, u64) {
     if bucket < BUCKETS_PER_OCTAVE {
         return (bucket as u64, 1);

@@ -5,8 +5,8 @@ use crate::Histogram;
 /// Latency statistics in one pass and fixed memory: minimum, maximum and mean are exact, percentiles are
 /// within 1 %.
 ///
-/// `BUCKETS` is [`buckets_below`](crate::buckets_below) of the number of bits that the worst-case latency in ns
-/// needs; longer latencies only blur the percentiles that they fall on.
+/// `BUCKETS` is [`buckets_below`](crate::buckets_below) of the number of bits that the worst-case latency in
+/// ns needs; longer latencies make only the percentiles that they fall on inexact.
 #[derive(Clone, Debug)]
 pub struct Latencies<const BUCKETS: usize> {
     histogram: Histogram<BUCKETS>,
@@ -36,7 +36,7 @@ impl<const BUCKETS: usize> Latencies<BUCKETS> {
         self.push_run(bytes, core::iter::once(ns));
     }
 
-    /// Adds a run of writes of `bytes` each, given by their latencies in ns.
+    /// Adds a run of consecutive writes of `bytes` each, given as latencies in ns.
     pub fn push_run(&mut self, bytes: u64, durations_ns: impl Iterator<Item = u64>) {
         // Locals stay in registers; fields would be stored at every write.
         let (mut sum_ns, mut min_ns, mut max_ns) = (self.sum_ns, self.min_ns, self.max_ns);
@@ -58,7 +58,7 @@ impl<const BUCKETS: usize> Latencies<BUCKETS> {
         self.count
     }
 
-    /// Payload of all writes, in bytes.
+    /// Total payload of all writes, in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }

@@ -72,10 +72,10 @@ pub trait Replay {
     }
 }
 
-/// One pass over a trace. Taking whole runs of writes lets it keep its sums in registers.
+/// One pass over a trace. It takes whole runs of equal writes, so that its sums can stay in registers.
 #[cfg(any(feature = "alloc", test))]
 pub trait Pass {
-    /// Takes a run of writes of `bytes` each, given by their latencies in ns.
+    /// Takes a run of consecutive writes of `bytes` each, given as latencies in ns.
     fn take_run(&mut self, bytes: u64, durations_ns: impl Iterator<Item = u64>);
 }
 

@@ -1,15 +1,15 @@
 //! Buffer needed at each of a fixed grid of data rates, in one pass on a device.
 
-/// The backlog is kept in units of 1/256 byte.
+/// Fractional bits of the backlog, which is stored in units of 1/256 byte.
 const FRACTION_BITS: u32 = 8;
 
-/// Rates are kept in bytes per ns, times 2^32.
+/// Fractional bits of rates, which are stored in bytes per ns, times 2^32.
 const RATE_BITS: u32 = 32;
 
 /// Longest latency that can be replayed (68 s); keeps every product within 64 bits.
 const LONGEST_NS: u64 = 1 << 36;
 
-/// Fastest rate of any grid, in bytes per second; together with [`LONGEST_NS`] it stays within 64 bits.
+/// Fastest rate of any grid, in bytes per second; its product with [`LONGEST_NS`] fits in 64 bits.
 const FASTEST_BYTES_PER_S: u64 = 31_000_000;
 
 const _: () = assert!(
@@ -65,7 +65,7 @@ impl<const RATES: usize> RateGrid<RATES> {
             row.waiting_q8 = row.waiting_q8.saturating_sub(freed_q8).max(needed_q8) + arrived_q8;
             row.peak_q8 = row.peak_q8.max(row.waiting_q8);
             if ns > LONGEST_NS {
-                // Too long to be replayed exactly: no rate may be reported as sustained.
+                // The write took too long to be replayed exactly, so no rate may be reported as sustained.
                 row.peak_q8 = u64::MAX;
             }
         }
@@ -74,8 +74,8 @@ impl<const RATES: usize> RateGrid<RATES> {
         self.sum_ns = self.sum_ns.saturating_add(ns);
     }
 
-    /// Returns the fastest rate of the grid, not above the mean throughput, that `buffer_bytes` sustain, in bytes
-    /// per second, rounded down; 0 if they sustain none.
+    /// Returns the fastest rate of the grid, not above the mean throughput, that a buffer of `buffer_bytes`
+    /// sustains, in bytes per second, rounded down; 0 if it sustains none.
     pub fn sustained_bytes_per_s(&self, buffer_bytes: u64) -> u64 {
         if self.sum_ns == 0 {
             return 0;

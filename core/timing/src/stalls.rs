@@ -4,10 +4,10 @@ use crate::Histogram;
 
 /// Stall statistics in one pass and fixed memory.
 ///
-/// A stall is a run of writes whose latencies exceed the threshold; its latency is the longest of them. Spacing
-/// is counted in payload bytes from the start of a stall to the start of the next. `BUCKETS` is
-/// [`buckets_below`](crate::buckets_below) of the number of bits that the longest latency in ns or the widest
-/// spacing in bytes needs.
+/// A stall is a run of consecutive writes whose latencies exceed the threshold; the latency of a stall is
+/// its longest write. Spacing is counted in payload bytes from the start of a stall to the start of the
+/// next. `BUCKETS` is [`buckets_below`](crate::buckets_below) of the number of bits that the longest latency
+/// in ns or the widest spacing in bytes needs.
 #[derive(Clone, Debug)]
 pub struct Stalls<const BUCKETS: usize> {
     threshold_ns: u64,
@@ -145,7 +145,7 @@ mod tests {
 
     type TestStalls = Stalls<{ buckets_below(64) }>;
 
-    /// Starts (in bytes) and latencies of all stalls, from every pair of neighbours.
+    /// Starts (in bytes) and latencies of all stalls, determined from every pair of neighbouring writes.
     fn reference(writes: &[(u64, u64)], threshold_ns: u64) -> Vec<(u64, u64)> {
         let mut stalls = Vec::new();
         for (i, &(ns, _)) in writes.iter().enumerate() {

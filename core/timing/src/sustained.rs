@@ -7,9 +7,10 @@
 //! most buffer, solve its line for `B(r) = B`, repeat.
 //!
 //! The worst stretch begins and ends with a write slower than the producer (`r*s > b`); otherwise a shorter
-//! stretch needs more. Writes that are not slower are therefore summed up and skipped in one step; the lower the
-//! rate, the more of them. Long traces still leave many steps, so a first solution is found among the slowest
-//! writes alone. It can only be too high, and is then checked against all writes and lowered if necessary:
+//! stretch needs more. Writes that are not slower than the producer are therefore summed up and skipped in
+//! one step; the lower the rate, the more such writes there are. Long traces still leave many steps, so a
+//! first solution is found among the slowest writes alone. It can only be too high, and is then checked
+//! against all writes and lowered if necessary:
 //!
 //! ```text
 //!   writes ──> Merger ──> step ──> lane 1 MiB ──> fewer steps ──> lane 512 KiB ──> fewer ──> ...
@@ -39,7 +40,7 @@ pub fn sustained_rates_bytes_per_s<const BUCKETS: usize>(
     solved(writes, times, buffer_bytes, SLOWEST_WRITES)
 }
 
-/// Solves for all buffer sizes, the first solution taken from the given number of slowest writes.
+/// Solves for all buffer sizes; the first solution is computed from the given number of slowest writes.
 fn solved<const BUCKETS: usize>(
     writes: &(impl Replay + ?Sized),
     times: &Latencies<BUCKETS>,
@@ -107,11 +108,10 @@ fn slowest<const BUCKETS: usize>(
     steps
 }
 
-/// A slow write, and the sum of the quick writes between it and the slow write before it.
+/// A slow write, together with the quick writes since the previous slow write, summed up.
 #[derive(Clone, Copy, Debug, Default)]
 struct Step {
-    /// Payload that leaves the buffer before this write starts: that of the slow write before it and of the
-    /// quick writes.
+    /// Payload that leaves the buffer before this write starts: the previous slow write and the quick writes.
     freed_bytes: u64,
     /// Sum of the latencies of the quick writes.
     quick_ns: u64,
@@ -121,7 +121,8 @@ struct Step {
     quick_longest_bytes: u64,
     ns: u64,
     bytes: u64,
-    /// True if the writes before and after carry the same payload. Only then may this write count as quick.
+    /// True if the writes before and after this one carry the same payload. Only then may this write count
+    /// as quick.
     equal_neighbours: bool,
 }
 
@@ -136,7 +137,7 @@ impl Step {
     }
 }
 
-/// Longest latency at which writes of one payload are not slower than the producer.
+/// Longest latency at which writes of a certain payload size are not slower than the producer.
 #[derive(Clone, Copy, Debug, Default)]
 struct QuickUpTo {
     bytes: u64,
@@ -156,14 +157,14 @@ impl QuickUpTo {
     }
 }
 
-/// The search for the sustained rate of one buffer size. Rates are in bytes per ns.
+/// The search for the rate that one buffer size sustains. Rates are in bytes per ns.
 #[derive(Clone, Copy, Debug)]
 struct Lane {
-    /// Index of the result; lanes are reordered while they are solved.
+    /// Index of the lane's result; lanes are reordered while they are solved.
     index: usize,
     buffer_bytes: f64,
     rate: f64,
-    /// The step under construction: the writes since the last one that is slow at this rate. A slow
+    /// The step under construction: the writes since the last write that is slow at this lane's rate. A slow
     /// write completes the step; `coming_was_played` is then true until the next write.
     coming: Step,
     coming_was_played: bool,
@@ -195,8 +196,8 @@ impl Lane {
         *self = Lane::new(self.index, self.buffer_bytes, self.rate);
     }
 
-    /// Adds a step to `coming`. Returns true if the step's write is slow at this rate; `coming` is then
-    /// complete and can be passed to the lanes with lower rates.
+    /// Adds a step to `coming`. Returns true if the step's write is slow at this lane's rate; `coming` is
+    /// then complete and can be passed to the lanes with lower rates.
     #[inline]
     fn take(&mut self, step: &Step) -> bool {
         if self.coming_was_played {
@@ -249,7 +250,8 @@ impl Lane {
         }
     }
 
-    /// Lowers the rate until the worst stretch just fits. Returns false if it fitted already.
+    /// Lowers the rate until the worst stretch of writes just fits in the buffer. Returns false if it fitted
+    /// already.
     fn lower_rate(&mut self) -> bool {
         if self.rate == 0.0 || self.peak_bytes <= self.buffer_bytes * (1.0 + TOLERANCE) {
             return false;
@@ -288,9 +290,9 @@ struct Merger<E: FnMut(&Step)> {
 
 /// Selects the writes that are skipped.
 enum Rule {
-    /// Skips writes that matter at no rate up to this one, in bytes per ns.
+    /// Skips writes that cannot affect the result at any rate up to the given one, in bytes per ns.
     UpToRate(f64, QuickUpTo),
-    /// Skips writes up to a latency in ns, whether they matter or not.
+    /// Skips all writes up to a latency in ns, even those that affect the result.
     UpToTime(u64),
 }
 
@@ -368,7 +370,8 @@ impl<E: FnMut(&Step)> Pass for Merger<E> {
         if let Some((held_ns, held_bytes)) = self.held.take() {
             self.take(held_ns, held_bytes, bytes);
         }
-        // The write before the current one; whether it is quick depends on the current one's payload.
+        // The previous write is held back, because whether it is quick depends on the current write's
+        // payload.
         let mut held_ns = first_ns;
         let up_to_ns = self.quick_up_to_ns(bytes);
         // Locals stay in registers; fields would be stored at every write.

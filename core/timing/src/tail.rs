@@ -66,9 +66,9 @@ pub fn busy_periods(
 struct Periods<'a> {
     peaks_max: usize,
     sizes_bytes: &'a [u64],
-    /// Smallest of the given sizes; most periods do not exceed it.
+    /// Smallest of the sizes to be counted; most periods do not exceed it.
     least_size_bytes: f64,
-    /// A peak backlog up to this size cannot be among the greatest.
+    /// Peak backlogs up to this size, in bytes, cannot be among the `peaks_max` greatest.
     floor_bytes: f64,
     found: BusyPeriods,
 }
@@ -148,8 +148,8 @@ mod tests {
 
     #[test]
     fn stalls_in_quick_succession_form_one_period() {
-        // 100 kB/s: a stall of 10 ms leaves 1000 B, and a fast write drains 499 B of them. The second stall starts
-        // at 501 B; the two fast writes after it are still in the same period.
+        // 100 kB/s: a stall of 10 ms leaves 1000 B, and a fast write drains 499 B of this backlog. The
+        // second stall starts at 501 B; the two fast writes after the stall are still in the same period.
         let quick = (10_000, 500);
         let stall = (10_000_000, 500);
         let close = [vec![quick; 3], vec![stall, quick, stall], vec![quick; 9]].concat();

@@ -3,7 +3,7 @@
 use crate::OperationKind;
 use core::fmt;
 
-/// Part of the work that the clock measures.
+/// Part of the work that is timed as one operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(
     feature = "serde",
@@ -79,7 +79,7 @@ pub struct Phase {
     /// Kind of the timed operations: writes, or reads of files that the run writes beforehand.
     #[cfg_attr(feature = "serde", serde(deserialize_with = "operation_kind"))]
     pub operation: OperationKind,
-    /// Number of files.
+    /// Number of files that the phase accesses.
     pub files: u32,
     /// Calls to each file per pass.
     pub calls_per_file: u32,
@@ -93,7 +93,8 @@ pub struct Phase {
     pub order: Order,
     /// Sync after each file; timed if the span includes closing the file.
     pub sync_file: Sync,
-    /// Sync after the last file of the last pass; unless [`Sync::Never`], it replaces `sync_file` there.
+    /// Sync after the last file of the last pass; unless it is [`Sync::Never`], it replaces `sync_file`
+    /// after this file.
     pub sync_end: Sync,
     /// Syncs the file inside every timed write.
     pub write_through: bool,
@@ -130,9 +131,9 @@ pub struct Workload<'a> {
 pub struct Invalid {
     /// Number of the phase, counted from 0.
     pub phase: usize,
-    /// Name of the field.
+    /// Name of the field that is out of range.
     pub field: &'static str,
-    /// Allowed values.
+    /// Values that the field may have.
     pub allowed: &'static str,
 }
 
@@ -220,7 +221,7 @@ impl Phase {
         if self.file_bytes() >= 1 << 32 {
             return Err((
                 "calls_per_file",
-                "small enough that a file stays below 4 GiB, the limit of FAT",
+                "small enough that a file stays below 4 GiB, the FAT limit",
             ));
         }
         if matches!(self.order, Order::RoundRobin) && self.files > Phase::OPEN_FILES_MAX {

@@ -41,7 +41,7 @@ pub enum RunError<E> {
     NoFreeName,
     /// The store failed.
     Store {
-        /// The operation, such as `writing to`.
+        /// The operation that failed, such as `writing to`.
         action: &'static str,
         /// File or folder that the operation was for.
         path: Path,
@@ -50,7 +50,7 @@ pub enum RunError<E> {
     },
     /// The data read back differs from the data written.
     Differs {
-        /// The file.
+        /// File whose data differ.
         path: Path,
         /// Offset of the first byte that differs, or the end of the shorter file.
         offset_bytes: u64,
@@ -90,8 +90,8 @@ type Step<E> = Result<(), Halt<E>>;
 /// Number of names tried for the test folder.
 const TESTS_MAX: u32 = 10_000;
 
-/// Calls between two polls of the observer while calls are not timed one by one: few enough to stop soon, and
-/// enough that polling adds nothing measurable to the time of a file.
+/// Calls between two polls of the observer while calls are not timed one by one: few enough to stop soon,
+/// and enough that polling adds nothing measurable to the time measured for a file.
 const CALLS_PER_POLL: u32 = 16;
 
 /// Longest pause between two polls of the observer.
@@ -180,7 +180,7 @@ fn make_folders<S: Store>(store: &mut S) -> Result<(Names, bool), RunError<S::Er
             Ok(false) => {}
             Err(error) => {
                 if created_root {
-                    // The caller gets the first error.
+                    // Errors of the cleanup are ignored: the caller gets the first error.
                     let _ = store.remove(names.root().as_str());
                 }
                 return Err(error);
@@ -198,7 +198,7 @@ fn remove_folders<S: Store>(
     let path = names.test();
     let removed = store.remove(path.as_str());
     if created_root {
-        // May fail: another run may have created a folder in it in the meantime.
+        // May fail: another run may have created a folder in the root folder in the meantime.
         let _ = store.remove(names.root().as_str());
     }
     removed.map_err(|source| RunError::Store {

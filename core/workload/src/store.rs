@@ -17,7 +17,7 @@ pub enum Flush {
 ///
 /// Paths are relative, with `/` between names.
 pub trait Store {
-    /// An open file.
+    /// Handle of an open file.
     type File;
     /// Error of an operation.
     type Error: Debug;
@@ -53,7 +53,7 @@ pub trait Store {
         buffer: &mut [u8],
     ) -> Result<usize, Self::Error>;
 
-    /// Writes buffered data to the storage device.
+    /// Writes buffered data of a file to the storage device.
     fn flush(&mut self, file: &mut Self::File, how: Flush) -> Result<(), Self::Error>;
 
     /// Closes a file.

@@ -1,4 +1,4 @@
-//! The runner on a store in memory that can be made to fail at any operation.
+//! The runner on an in-memory store that can be made to fail at any operation.
 
 use cardiograph_workload::{
     Activity, Clock, Fill, Flush, Observer, Operation, OperationKind, Order, Outcome, Phase,
@@ -28,7 +28,7 @@ struct Memory {
     folders: Vec<String>,
     requests: Vec<Request>,
     short_names: bool,
-    /// Number of operations before the one that fails.
+    /// Number of store operations before the operation that fails.
     fails_after: Option<usize>,
     /// Offset of the byte that is corrupted once.
     corrupts: Option<u64>,
@@ -172,7 +172,7 @@ impl Clock for Ticks {
 struct Recorder {
     operations: Vec<Operation>,
     stop_after: Option<usize>,
-    /// Number of polls before the one that stops the run.
+    /// Number of polls before the poll that stops the run.
     stop_at_poll: Option<usize>,
 }
 
@@ -452,7 +452,7 @@ fn a_long_pause_can_be_interrupted() {
             .stopped
     );
     assert_eq!(recorder.operations.len(), 1);
-    // Four slices of 50 ms, not 72 minutes.
+    // The run stopped after four pause slices of 50 ms, not after 72 minutes.
     assert!(store.now_ns.get() < 300_000_000);
 }
 
@@ -513,7 +513,7 @@ fn pauses_follow_calls_and_files() {
         .windows(2)
         .map(|o| o[1].start_ns - o[0].end_ns)
         .collect();
-    // Between the files: the delay, closing, the pause, creating.
+    // Between two files: the delay after the last call, closing, the pause, and creating the next file.
     assert_eq!(gaps, [7000, 7000, 7000 + 1000 + 100_000 + 1000, 7000, 7000]);
 }
 

@@ -20,7 +20,7 @@ Examples:
   cardiograph analyze job_lat.1.log --stall-threshold 50ms
   cardiograph analyze times-1.csv times-2.csv --block 2048 --json figures.json
   cardiograph analyze recording.csv                          late and missing samples
-  cardiograph analyze card.csv --scope scope.csv             with energy from V1 and V2 of a shunt")]
+  cardiograph analyze card.csv --scope scope.csv             with energy from the voltages at a shunt")]
 pub struct Args {
     /// Traces or recordings
     #[arg(required_unless_present = "scope", value_name = "FILE")]

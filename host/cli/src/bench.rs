@@ -75,7 +75,7 @@ pub fn without_arguments() -> Result<(), Failure> {
     })
 }
 
-/// Measures the target.
+/// Measures the simulated card or directory.
 pub fn run(args: &Args) -> Result<(), Failure> {
     let outputs = Outputs::prepare(&args.reporting, args.repeat as usize)?;
     let workload = OwnedWorkload::named(&args.workload)?;
@@ -255,7 +255,7 @@ fn run_on_host<E: std::fmt::Display>(
     ended(result, workload, watch, stop_after)
 }
 
-/// Collects the result of a finished run.
+/// Collects the results of a finished run.
 fn ended<E: std::fmt::Display>(
     result: Result<Outcome, RunError<E>>,
     workload: &Workload,
@@ -279,7 +279,7 @@ fn ended<E: std::fmt::Display>(
     }
 }
 
-/// Returns the warnings and the failure with which a run ended.
+/// Returns the warnings about a run, and its failure if it failed.
 fn ending<E: std::fmt::Display>(
     result: &Result<Outcome, RunError<E>>,
     timed_out: bool,
@@ -318,7 +318,7 @@ fn ending<E: std::fmt::Display>(
     )
 }
 
-/// Warns if the driver timed out on the busy card.
+/// Returns a warning if the driver timed out while the card was busy.
 fn time_outs(times: u64) -> Option<String> {
     (times > 0).then(|| {
         format!(
@@ -341,7 +341,7 @@ fn device_note(device: &StorageInfo, io: IoArg) -> String {
     }
 }
 
-/// Describes host and time, to distinguish reports.
+/// Describes the host and the time of the run, to distinguish reports.
 fn host_and_time() -> String {
     let now = humantime::format_rfc3339_seconds(std::time::SystemTime::now());
     let system = rustix::system::uname();

@@ -83,7 +83,7 @@ fn names(all: &[(&str, &str)]) -> String {
     names.join(", ")
 }
 
-/// Keys that distinguish a card from a board.
+/// Top-level keys of a TOML file, which distinguish a card from a board.
 #[derive(Deserialize)]
 struct Keys {
     flash: Option<IgnoredAny>,

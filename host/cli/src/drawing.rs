@@ -85,7 +85,7 @@ fn row(name: &str, value: &str) -> String {
     format!("{name:<NAME_WIDTH$}{value}")
 }
 
-/// Repeats a symbol `count` times, shortened to the available room.
+/// Repeats a symbol `count` times, but no more often than fits in `room`.
 fn symbols(symbol: &str, count: u32, room: usize) -> String {
     match count as usize {
         count if count <= room => symbol.repeat(count),
@@ -116,7 +116,7 @@ fn padded(text: &str, width: usize) -> String {
     kept + "…"
 }
 
-/// Replaces control characters, to which a terminal would react.
+/// Replaces control characters, which could change the state of the terminal.
 fn plain(text: &str) -> String {
     let shown = |c: char| if c.is_control() { ' ' } else { c };
     text.chars().map(shown).collect()

@@ -20,9 +20,9 @@ const REPORTED_MAX: usize = 20;
 The CSV contains the lines that `record --format csv` would have written, in one file per stream. A
 single stream goes to FILE; for several streams, OUT.csv becomes OUT-0.csv, OUT-1.csv and so on, by
 stream number. A ULog file has a topic per stream and a topic that lists the gaps; each gap is also a ULog dropout.
-PlotJuggler, Foxglove and pyulog open it. Timestamps come from a column time_us or time_ms; without one, from the headers of the blocks.
+PlotJuggler, Foxglove and pyulog open it. Timestamps come from a column time_us or time_ms, or else from the block headers.
 
-Damaged blocks are skipped, and the exit code is 2; in CSV a comment line marks the place.
+Damaged blocks are skipped, and the exit code is 2; in CSV a comment line marks each damaged range.
 
 Examples:
   cardiograph export REC00001.BIN > recording.csv
@@ -52,8 +52,8 @@ pub fn run(args: &Export) -> Result<(), Failure> {
     })?;
     let mut damaged = Vec::new();
     let note = |range| {
-        // One range more than the message lists, so that it can say that there are more; the total is counted
-        // separately.
+        // Keeps one range more than the error message lists, so that the message can say that there are
+        // more; the total is counted separately.
         if damaged.len() <= REPORTED_MAX {
             damaged.push(range);
         }
@@ -121,7 +121,7 @@ fn to_standard_output(
     exported.map_err(|error| failed(args, Path::new("standard output"), error))
 }
 
-/// A new file that appears under its name once everything is written.
+/// A new file, shared by its writers, that appears under its name once everything is written.
 #[derive(Clone)]
 struct Shared(Rc<RefCell<NewFile>>);
 

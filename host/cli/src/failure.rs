@@ -5,7 +5,7 @@ use std::io;
 
 /// Failure of a command.
 pub enum Failure {
-    /// One sentence with file, location and remedy.
+    /// A sentence that states the file, the location and the remedy.
     Message(String),
     /// A sentence with a specific exit code.
     MessageWithCode(String, u8),

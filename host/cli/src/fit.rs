@@ -129,7 +129,7 @@ fn host(found: &Fit) -> String {
     format!("Fitted with a host that {habit} and adds {overhead} to each write.")
 }
 
-/// The compared figures in two columns.
+/// The figures of the measured and the fitted card in two columns.
 fn text(measured: &Report, refit: &Report, found: &Fit) -> String {
     let mut out = format!("{}\n\n", host(found));
     let line = |name: &str, of: &dyn Fn(&Report) -> Option<String>| {
@@ -163,7 +163,7 @@ fn profile_toml(found: &Fit, file: &str) -> Result<String, Failure> {
     Ok(format!(
         "# Fitted to write latencies, assuming a host that adds a constant time to each write. Other cards may have\n\
          # the same latencies. Latencies do not show capacity, cell type, endurance, spares or power: these values\n\
-         # are those of the profile from which the search started.\n\n{toml}"
+         # are taken from the profile from which the search started.\n\n{toml}"
     ))
 }
 

@@ -40,7 +40,7 @@ impl Interrupt {
         self.is_raised.load(Ordering::SeqCst)
     }
 
-    /// Returns the exit code of a run that a signal ended: 128 plus the signal's number, as in shells.
+    /// Returns the exit code if a signal ended the run: 128 plus the signal's number, as in shells.
     pub fn exit_code(&self) -> Option<u8> {
         let signal = self.signal.load(Ordering::SeqCst);
         self.is_raised().then_some(128 + signal as u8)

@@ -111,7 +111,7 @@ impl<'a> Outputs<'a> {
         all.filter(|path| !is_standard_output(path)).collect()
     }
 
-    /// Path of one of several runs: `card.parquet` becomes `card-2.parquet` for the second run.
+    /// Output path for one of several runs: `card.parquet` becomes `card-2.parquet` for the second run.
     fn of_run(&self, path: &Path, run: usize) -> PathBuf {
         if self.runs == 1 || is_standard_output(path) {
             return path.to_path_buf();
@@ -212,14 +212,14 @@ impl<'a> Outputs<'a> {
             return Ok(());
         }
         match print(text) {
-            // The requested files are still to be written.
+            // The reader of standard output has gone, but the requested files must still be written.
             Err(Failure::OutputClosed) => Ok(()),
             printed => printed,
         }
     }
 }
 
-/// Checks that each of these files can be created, and that no two are the same.
+/// Checks that each of the given files can be created, and that no two are the same.
 pub fn check_files<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Result<(), Failure> {
     let mut seen = HashSet::new();
     for path in paths.into_iter().filter(|path| !is_standard_output(path)) {
@@ -229,7 +229,7 @@ pub fn check_files<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Result<(
                 path.display()
             )));
         }
-        // Dropped at once: this only tests whether the file can be created.
+        // The new file is dropped at once: this only tests whether it can be created.
         NewFile::create(path).map_err(Failure::new)?;
     }
     Ok(())

@@ -34,11 +34,11 @@ pub struct Args {
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     pub sample_bytes: u64,
 
-    /// Length of a run of the logger
+    /// Length of a recording
     #[arg(long = "for", value_name = "TIME", default_value = "24h", value_parser = run_time)]
     pub run: Duration,
 
-    /// Buffer size for which the risk is calculated
+    /// Buffer size for which the risk of losing samples is calculated
     #[arg(long, value_name = "SIZE", default_value = "64KiB", value_parser = buffer_bytes)]
     pub buffer: u64,
 
@@ -124,7 +124,7 @@ fn from_trace(args: &Args, logger: &Logger) -> Result<Plan, Failure> {
     if opens_and_closes(&trace.about.workload) {
         plan.warnings.push(format!(
             "every write of {} opens and closes its file; a logger that keeps its file open needs a \
-             smaller buffer, so measure that instead",
+             smaller buffer, so measure a file that is kept open",
             trace.about.workload
         ));
     }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 /// Delay before a bar is shown.
 const SHOWN_AFTER: Duration = Duration::from_secs(1);
 
-/// Template of a bar with the bytes done, their total, and the remaining time.
+/// Template of a bar with the bytes done, the total, and the remaining time.
 const OF_BYTES: &str = "[{bar:40}] {bytes} of {total_bytes}, {eta} left";
 /// Template of a bar whose text the caller provides.
 const OF_LINES: &str = "[{bar:40}] {msg}";

@@ -37,11 +37,11 @@ struct Summary<'a> {
     target: String,
     kind: &'static str,
     dry_run: bool,
-    /// True if recovery completed or undid an operation of the card's file system that was interrupted, apart
-    /// from the repairs in `files`.
+    /// True if recovery completed or undid an interrupted file system operation on the card, apart from the
+    /// repairs in `files`.
     file_system_repaired: bool,
     files: Vec<File<'a>>,
-    /// Files that are named like unfinished recordings but cannot be identified as such; absent if there are
+    /// Files whose names are those of unfinished recordings, but whose contents are not; absent if there are
     /// none.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     left_alone: &'a [String],
@@ -50,7 +50,7 @@ struct Summary<'a> {
 #[derive(Serialize)]
 struct File<'a> {
     name: &'a str,
-    /// Actual length; 0 if the file was removed.
+    /// Actual length in bytes; 0 if the file was removed.
     bytes: u64,
     action: &'static str,
 }
@@ -123,12 +123,12 @@ fn table(args: &Recover, recovery: &Recovery) -> String {
         };
     }
     for name in &recovery.left_alone {
-        let _ = writeln!(text, "{name}  left alone: not a recording of Cardiograph");
+        let _ = writeln!(text, "{name}  left alone: not a Cardiograph recording");
     }
     if recovery.is_repaired {
         let _ = writeln!(
             text,
-            "An interrupted operation of the card's file system {was} completed or undone."
+            "An interrupted file system operation on the card {was} completed or undone."
         );
     } else if recovery.files.is_empty() {
         let _ = writeln!(text, "Nothing to do: no interrupted recordings.");

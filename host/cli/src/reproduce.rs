@@ -13,7 +13,7 @@ use std::path::PathBuf;
 #[derive(clap::Args)]
 #[command(after_help = "\
 Rows with the role `fit` were used to fit the cards and boards; rows with the role `prediction` were not.
-Times are virtual and the same on every computer, except for the two rows of the load on two cores,
+Times are virtual and the same on every computer, except for the two rows about load on two cores,
 which are measured on this computer.
 
 Examples:
@@ -78,7 +78,7 @@ const LINES: [(&str, &str); 2] = [
     ),
 ];
 
-/// Notes below the rows of a study.
+/// Returns the notes to print below the rows of a study.
 fn notes(study: &Study) -> Result<Vec<String>, Failure> {
     if study.name != "magod2" {
         return Ok(Vec::new());

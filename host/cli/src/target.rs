@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// The target that is used if none is given.
+/// Target of a measurement if the command line names none.
 pub const DEFAULT_TARGET: &str = "sim:class10-16g@esp32";
 
 /// Way in which writes to a directory reach the storage device.

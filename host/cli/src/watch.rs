@@ -12,7 +12,7 @@ const CHECK_NS: u64 = 50_000_000;
 
 /// The observer of a measurement.
 pub struct Watch {
-    /// Operations so far.
+    /// Operations observed so far.
     pub trace: Trace,
     /// True once the time limit has passed.
     pub timed_out: bool,
@@ -26,7 +26,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Creates an observer for a run of the given payload.
+    /// Creates an observer for a run with the given payload.
     pub fn new(
         about: About,
         bytes_total: u64,
@@ -71,7 +71,7 @@ impl Watch {
 impl Observer for Watch {
     #[inline]
     fn observe(&mut self, operation: &Operation) -> ControlFlow<()> {
-        // The clock of a run is monotonic, so every operation follows the last one.
+        // The clock of a run is monotonic, so no operation starts before the previous one ends.
         let pushed = self.trace.push(operation);
         debug_assert!(pushed.is_ok(), "the clock must not go backward");
         self.bytes += operation.length_bytes;
@@ -85,7 +85,7 @@ impl Observer for Watch {
         if activity == Activity::Measuring {
             return self.check(now_ns, now_ns);
         }
-        // The time limit applies to measuring only.
+        // The time limit does not apply while files are prepared or read back.
         self.progress.show(self.bytes);
         if self.interrupt.is_raised() {
             return ControlFlow::Break(());

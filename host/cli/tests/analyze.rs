@@ -6,7 +6,7 @@ use common::{Source, assert_schema, data, directory, done, json, names};
 use serde_json::{Value, json as literal};
 use std::fs;
 
-/// Removes target and workload, which not every format contains.
+/// Removes the target and workload fields, which not every trace format contains.
 fn unnamed(mut figures: Value) -> Value {
     for name in ["target", "workload"] {
         figures.as_object_mut().unwrap().remove(name).unwrap();
@@ -23,7 +23,7 @@ fn a_trace_has_the_figures_of_its_measurement() {
         let measured = json(directory.path(), &[&args[..], &kept[..]].concat());
         let parquet = json(directory.path(), &["analyze", "t.parquet"]);
         let csv = json(directory.path(), &["analyze", "t.csv"]);
-        // Parquet also contains the names.
+        // Parquet traces also contain the names of target and workload.
         assert_eq!(parquet, measured, "{workload}");
         assert_eq!(unnamed(csv), unnamed(measured), "{workload}");
     }
@@ -74,7 +74,7 @@ fn a_recording_is_audited_for_cadence() {
     let steps: Vec<u64> = times_ms.windows(2).map(|pair| pair[1] - pair[0]).collect();
     let mut sorted = steps.clone();
     sorted.sort_unstable();
-    // For an even number of steps, the lower of the two middle ones.
+    // The median of an even number of steps is the lower of the two middle ones.
     let median_ms = sorted[(sorted.len() - 1) / 2];
     let late: Vec<u64> = steps
         .iter()
@@ -84,7 +84,7 @@ fn a_recording_is_audited_for_cadence() {
     let samples_due = |step: &u64| (*step as f64 / median_ms as f64).round() as u64;
     let missing: u64 = late.iter().map(|step| samples_due(step) - 1).sum();
     let longest_ms = *sorted.last().unwrap();
-    // Published counts, so that this test does not share an error with the command.
+    // The expected counts are published, so this test cannot repeat an error of the command.
     assert_eq!((times_ms.len(), late.len(), longest_ms), (1001, 18, 391));
 
     let directory = directory();
@@ -148,13 +148,13 @@ fn three_writes_have_hand_calculated_figures() {
         (&times["min"], &times["worst_case"]),
         (&literal!(272.0), &literal!(90_000.0))
     );
-    // 90586 us in three writes, of 300 B.
+    // The file took 90586 us for three writes with 300 B in total.
     assert_eq!(times["mean"], 30_195.333);
     assert_eq!(figures["throughput_bytes_per_s"]["mean"], 3311.77);
     assert_eq!(figures["throughput_bytes_per_s"]["worst_case"], 1111.111);
     assert_eq!(figures["operations_per_s"], 33.118);
     assert_eq!(figures["stalls"]["count"], 1);
-    // For a format without lengths, the assumed length is reported.
+    // For a trace format without lengths, the assumed length is reported.
     let table = done(directory.path(), &["analyze", "three.csv"]);
     assert!(table.contains("512 B"), "{table}");
     assert_eq!(names(directory.path()), ["three.csv"]);

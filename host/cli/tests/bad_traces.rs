@@ -6,7 +6,7 @@ mod common;
 use common::{directory, done, refused};
 use std::fs;
 
-/// Name of the file, its beginning, the rest, and words of the message.
+/// Name of the file, its first bytes, its remaining bytes, and words that the message must contain.
 type Case<'a> = (&'a str, &'a [u8], &'a [u8], &'a [&'a str]);
 
 #[test]
@@ -19,7 +19,7 @@ fn text_that_is_not_a_trace() {
             "truncated",
             row,
             b"1,27",
-            &["line 3", "truncated", "delete it"],
+            &["line 3", "truncated", "delete this row"],
         ),
         (
             "mixed-up",
@@ -37,7 +37,7 @@ fn text_that_is_not_a_trace() {
             "nul",
             row,
             b"\0\0\0\0\0",
-            &["line 3", "NUL bytes", "delete them"],
+            &["line 3", "NUL bytes", "truncate the file"],
         ),
         ("nothing-but-nul", b"", &[0; 4096], &["line 1", "NUL bytes"]),
         (
@@ -62,7 +62,7 @@ fn text_that_is_not_a_trace() {
             "no-rows",
             b"index,start_us,end_us\n",
             b"",
-            &["no operations", "record it again"],
+            &["no operations", "record the trace again"],
         ),
         ("empty", b"", b"", &["empty", "record it again"]),
         (

@@ -37,7 +37,7 @@ fn every_card_and_board_fits_a_terminal_of_100_columns() {
         assert!(drawing.starts_with(&format!("{name}: ")), "{drawing}");
         let widest = drawing.lines().map(|line| line.chars().count()).max();
         assert!(widest <= Some(100), "{name} is {widest:?} wide:\n{drawing}");
-        // Symbols may be too many for their box; words must fit.
+        // Symbols may be cut off at the edge of a box; words must fit.
         let words = drawing.replace("▤…", "").replace("▪…", "");
         assert!(!words.contains('…'), "{name} is truncated:\n{drawing}");
     }

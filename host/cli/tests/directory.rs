@@ -131,7 +131,7 @@ fn a_time_limit_holds_for_a_simulated_card_in_its_own_time() {
     let args = ["bench", "--workload", "magod2", "--for", "10s"];
     let figures = json(own.path(), &args);
     let elapsed_us = figures["elapsed_us"].as_f64().unwrap();
-    // A line and its pause take less than 0.3 s.
+    // Each line and the pause after it take less than 0.3 s in total.
     assert!((9.7e6..10.3e6).contains(&elapsed_us), "{elapsed_us}");
     assert!(done(own.path(), &args).contains("warning: stopped after 10s"));
 }

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-/// Takes minutes on any storage device.
+/// A workload that takes minutes on any storage device.
 const SLOW: &str = r#"
 name = "slow"
 [[phase]]
@@ -20,7 +20,7 @@ folder_per_file = true
 order = "round-robin"
 "#;
 
-/// Keeps a simulated card busy for minutes of real time, without a pause.
+/// A workload that keeps a simulated card busy for minutes of real time, without a pause.
 const LONG: &str = r#"
 name = "long"
 [[phase]]

@@ -13,7 +13,7 @@ fn plan<'a>(source: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     [&["plan", source][..], &LOGGER, more].concat()
 }
 
-/// Writes Cardiograph CSV with writes of 512 B: fast ones of 1 ms, and a stall after every 50 of them.
+/// Writes Cardiograph CSV with writes of 512 B: fast writes of 1 ms, and a stall after every 50 fast writes.
 fn write_trace(path: &Path, stalls_us: impl IntoIterator<Item = u64>) {
     let mut text = "operation,file,offset,length,start_ns,end_ns\n".to_string();
     let (mut offset, mut now_ns) = (0, 0);
@@ -69,7 +69,7 @@ fn a_plan_for_a_trace_has_no_energy() {
     write_trace(&own.path().join("t.csv"), falling_stalls());
     let table = done(own.path(), &plan("t.csv", &["--json", "p.json"]));
     for words in [
-        "write as in the trace, 512 B at a time",
+        "write 512 B at a time, as in the trace",
         "energy              not available from a trace",
         "a generalized Pareto distribution fits",
         "64 KiB: fewer than 1 in",
@@ -79,7 +79,7 @@ fn a_plan_for_a_trace_has_no_energy() {
     let figures: Value =
         serde_json::from_slice(&fs::read(own.path().join("p.json")).unwrap()).unwrap();
     assert!(figures["energy_J_per_day"].is_null() && figures["wear"].is_null());
-    // At least 20 ms at 86 kB/s plus the block that was waiting: the fit begins above 2232 B.
+    // The fit covers stalls above 20 ms; at 86 kB/s, plus the block that was waiting, this is 2232 B.
     assert!(figures["tail"]["threshold_bytes"].as_f64() >= Some(2232.0));
     let risks: Vec<f64> = buffers(&figures)
         .iter()

@@ -34,7 +34,7 @@ fn no_sample_is_lost_on_the_built_in_card() {
     assert_eq!(number(&figures, "samples_written"), 25_800);
     assert_eq!(number(&figures, "samples_lost"), 0);
     assert_eq!(figures["gaps"].as_array().unwrap().len(), 0);
-    // An upper limit of the samples that arrive during a stall of this card, 90 ms.
+    // At most this many samples arrive during the longest stall of this card, 90 ms.
     let peak = number(&figures, "buffer_peak_bytes");
     assert!((100..=16_384).contains(&peak), "{peak}");
     let achieved = figures["file_rate_bytes_per_s"].as_f64().unwrap();
@@ -80,7 +80,7 @@ fn the_json_is_determined_by_the_seed() {
 #[test]
 fn gaps_contain_all_lost_samples_and_do_not_overlap() {
     let own = directory();
-    // A ring of 2 KiB lasts for 5 ms.
+    // Each ring buffer of 2 KiB is full after 5 ms.
     let args = [
         "record", "--rate", "4000", "--for", "10s", "--buffer", "2KiB",
     ];
@@ -169,7 +169,7 @@ fn new_files_begin_when_one_is_full_and_at_an_interval() {
         assert_eq!(number(&figures, "samples_lost"), 0);
         number(&figures, "files")
     };
-    // 860 kB plus marks, in files of 65,536 B.
+    // 860 kB of samples plus checkpoint marks, in files of 65,536 B.
     assert_eq!(files("--file-size", "64KiB"), 14);
     assert_eq!(files("--rotate-every", "3s"), 4);
 }
@@ -228,7 +228,7 @@ fn a_recording_is_replayed_at_its_own_times() {
         (elapsed_us..elapsed_us + 3e6).contains(&duration_us),
         "{duration_us}"
     );
-    // Before the second line is due, there is only the first.
+    // Before the second line is due, only the first has been recorded.
     let first = json(
         own.path(),
         &["record", "--samples", &recording, "--for", "1ms"],

@@ -10,7 +10,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::Stdio;
 
-/// Returns the lines in the files of a recording, without the recorder's marks.
+/// Returns the lines in the files of a recording, without the recorder's checkpoint marks.
 fn recorded(directory: &Path, prefix: &str) -> Vec<String> {
     let mut lines = Vec::new();
     let folder = directory.join(format!("{prefix}00000"));
@@ -24,13 +24,13 @@ fn recorded(directory: &Path, prefix: &str) -> Vec<String> {
     lines
 }
 
-/// Returns the indices at the beginnings of lines.
+/// Returns the sample index at the beginning of each line.
 fn numbers(lines: &[String]) -> Vec<u64> {
     let number = |line: &String| line.split(',').next().unwrap().parse().unwrap();
     lines.iter().map(number).collect()
 }
 
-/// A buffer that lasts for seconds, so that a busy disk causes no loss.
+/// A buffer that holds seconds of samples, so that a busy disk causes no loss.
 const LARGE: [&str; 2] = ["--buffer", "4MiB"];
 
 #[test]
@@ -94,7 +94,7 @@ fn streams_and_files_in_a_directory_follow_each_other() {
     let before = common::tree(own.path()).len();
     let args = ["record", ".", "--rate", "100", "--for", "100ms"];
     done(own.path(), &args);
-    // A folder and a file.
+    // The new recording consists of a folder and a file.
     assert_eq!(common::tree(own.path()).len(), before + 2);
     assert_eq!(numbers(&recorded(own.path(), "REC")), Vec::from_iter(0..10));
 }
@@ -119,7 +119,8 @@ fn gaps_contain_all_samples_lost_in_a_directory() {
         gaps.iter().map(|gap| number(gap, "samples")).sum::<u64>(),
         lost
     );
-    // Times count from the first sample, one per us: none arrives before it is due, or after the end.
+    // Times count from the first sample; one sample is due per us. No sample arrives before it is due, or
+    // after the end.
     for gap in gaps {
         let (first, at_us) = (number(gap, "first_sample"), number(gap, "at_us"));
         let duration_us = number(&figures, "duration_us");
@@ -217,7 +218,7 @@ fn a_recording_is_replayed_into_a_directory_in_real_time() {
     let figures = json(own.path(), &["record", ".", "--samples", "short.csv"]);
     assert_eq!(number(&figures, "samples_written"), 8);
     assert_eq!(figures["verified"], true);
-    // The last line is due 0.7 s after the first.
+    // The last line of the input is due 0.7 s after the first.
     assert!(number(&figures, "duration_us") >= 700_000);
     assert_eq!(recorded(own.path(), "REC").concat(), text);
 }

@@ -90,7 +90,7 @@ fn foreign_files_do_not_end_a_recording() {
     for name in ["IMG99988.JPG", "DSC99999.JPG", "REC99990.TXT"] {
         assert_eq!(fs::read(own.path().join(name)).unwrap(), name.as_bytes());
     }
-    // Consecutive numbers from 1.
+    // Files are numbered consecutively from 1.
     let files = recordings(own.path());
     let files = files.iter().filter(|path| !path.ends_with("REC99990.TXT"));
     let mut numbers: Vec<u32> = files
@@ -141,7 +141,7 @@ fn a_recording_whose_directory_is_removed_is_not_reported_as_complete() {
     }
 }
 
-/// Returns true if a mark in a file lists earlier blocks as durable.
+/// Returns true if a checkpoint mark in a file lists earlier blocks as durable.
 fn is_durable(path: &std::path::PathBuf) -> bool {
     let is_mark = |bytes: &[u8]| {
         let hex =
@@ -161,7 +161,7 @@ fn samples_of_a_removed_unfinished_file_are_unaccounted_for() {
     for path in recordings(own.path()) {
         fs::remove_file(path).unwrap();
     }
-    // The recording continues in another file.
+    // Wait until the recording continues in another file.
     wait_until(|| recordings(own.path()).iter().any(is_durable));
     signal(&child, "-INT");
     let (run, figures) = ended(child);
@@ -174,7 +174,8 @@ fn samples_of_a_removed_unfinished_file_are_unaccounted_for() {
     assert!(known < number("samples_pushed"), "{figures}");
 }
 
-/// Runs `record` on a tmpfs of the given size; the last result is the contents of the files left there.
+/// Runs `record` on a tmpfs of the given size; the last result is the contents of the files left on the
+/// tmpfs.
 fn on_small(size: &str, words: &str) -> (Run, Value, String) {
     const SCRIPT: &str = r#"
         size=$1; target=$2; shift 2
@@ -197,7 +198,7 @@ fn on_small(size: &str, words: &str) -> (Run, Value, String) {
     (run, figures, left)
 }
 
-/// Returns the indices of the lines in the files, none of which may be torn.
+/// Returns the sample index of each line in the files. No line may be torn.
 fn numbers(left: &str) -> Vec<u64> {
     let lines = left.lines().filter(|line| !line.starts_with('#'));
     let lines = lines.map(|line| {

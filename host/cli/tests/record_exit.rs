@@ -1,4 +1,4 @@
-//! Exit codes of `record`: each alone, and their precedence.
+//! Exit codes of `record`: each exit code alone, and the precedence among them.
 
 mod common;
 
@@ -22,9 +22,9 @@ fn recording(directory: &Path, options: &[&str]) -> Child {
     child
 }
 
-/// Nothing is lost: the buffer lasts for seconds.
+/// Options with which nothing is lost: the buffer holds seconds of samples.
 const LOSSLESS: [&str; 4] = ["--rate", "4000", "--buffer", "4MiB"];
-/// Most samples are lost: the buffer holds ten.
+/// Options with which most samples are lost: the buffer holds ten samples.
 const LOSSY: [&str; 4] = ["--rate", "1000000", "--buffer", "1KiB"];
 
 /// Waits until the first two files are closed; returns the path of the first.
@@ -75,7 +75,7 @@ fn a_signal_ends_a_recording_on_a_simulated_card_with_its_code() {
     let args = ["record", "--for", "3h", "--rate", "200", "--json", "f"];
     let child = command(own.path(), &args).spawn().unwrap();
     wait_for_handler(&child);
-    // Computing the sustained bound takes time.
+    // The command may still be computing the sustained bound, so allow it more time to end.
     assert_code(&end_within(child, "-TERM", PATIENCE), 143, &[]);
     let text = fs::read_to_string(own.path().join("f")).unwrap();
     assert!(text.contains("\"interrupted\": true"), "{text}");
@@ -161,7 +161,8 @@ fn removal_of_the_file_in_progress_is_reported() {
     wait_until(|| names(&folder).iter().any(is_written));
     let words = ["REC00001.CSV.part: removed or moved by another program"];
     let run = end(child, "-INT");
-    // Samples that were durable are unaccounted for; if none were, gaps list all samples of the file.
+    // Samples that were durable in the removed file are unaccounted for; if no sample was durable yet, gaps
+    // list all samples of the file.
     let code = match run.stderr.contains("unaccounted for") {
         true => 1,
         false => 2,
@@ -206,7 +207,7 @@ fn an_input_that_cannot_be_read_to_its_end_ends_with_2() {
     assert_code(
         &Run::from(run),
         2,
-        &["the input could not be read to its end"],
+        &["the input could not be read to the end"],
     );
 }
 

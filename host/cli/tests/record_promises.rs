@@ -30,7 +30,8 @@ fn short_files_of_a_large_preallocation_fit_on_a_small_card() {
 #[test]
 fn a_new_file_each_second_loses_nothing_at_a_quarter_of_the_bound() {
     let own = directory();
-    // kingston-2g is omitted: its 550 ms after small writes exceed the limit of the specification.
+    // kingston-2g is omitted: its busy times of 550 ms after small writes exceed the 500 ms that the
+    // specification permits.
     for card in ["apacer-1g-slc", "sandisk-1g", "class10-16g"] {
         let words = "--file-size 64MiB --rotate-every 1s --rate 1050 --for 15s";
         let words = format!("sim:{card}@esp32 {words}");
@@ -90,7 +91,8 @@ fn the_bound_of_streams_with_separate_files_includes_their_turns() {
     let two = bound("--rate 100 --streams 2 --format csv");
     let four = bound("--rate 50 --streams 4 --format csv");
     assert!(four < 0.9 * two && two < one, "{four}, {two} of {one}");
-    // Rings of 32 KiB, half of which is one turn, reach two thirds of the bound.
+    // Each stream has a ring buffer of 32 KiB, and the recorder writes half of it at a turn; this reaches
+    // two thirds of the bound.
     let rate = (two * 0.66 / 200.0) as u32;
     let words = format!("sim:class10-16g@esp32 --rate {rate} --streams 2 --format csv --for 15s");
     let (run, figures) = record(own.path(), &words);

@@ -7,8 +7,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// Writes the directory that a killed recorder leaves, byte by byte from docs/formats.md: a file of the
-/// preallocated length with two samples.
+/// Writes the directory that a killed recorder leaves, byte by byte according to docs/formats.md: one file
+/// of preallocated length that contains two samples.
 fn killed(directory: &Path) {
     let mut file = [0; 128 * 512];
     let text = b"00000000000,1\r\n00000000001,2\r\n#";
@@ -109,7 +109,7 @@ fn targets_that_cannot_be_recovered_are_rejected() {
         ("exfat.img", "exFAT"),
         ("gpt.img", "GUID partition table"),
         ("empty.img", "no recordings of Cardiograph"),
-        (".", "contains no recording of Cardiograph"),
+        (".", "contains no Cardiograph recording"),
         ("card", "unmount it"),
         ("/dev/null", "not a card"),
     ] {
@@ -232,7 +232,7 @@ fn files_of_other_programs_are_reported_and_left_alone() {
     let expected = "\
 REC00000/REC00001.CSV  would be trimmed to its actual length, 30 B
 .cardiograph-0-REC-CSV.part  would be removed: empty
-REC00000/REC00002.CSV.part  left alone: not a recording of Cardiograph
+REC00000/REC00002.CSV.part  left alone: not a Cardiograph recording
 ";
     assert_eq!(output, expected);
     let output = done(directory.path(), &["recover", "."]);

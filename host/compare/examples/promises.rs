@@ -2,14 +2,15 @@
 //!
 //! `cargo run --release -p cardiograph-compare --example promises [sustained|below|rotate|readers] [MB] [SEEDS] [CARD]`
 //!
-//! - `sustained`: one to four binary streams at 95 % of the bound, the rate that a plain CMD25 loop of as many
-//!   MB (600) sustains on the same card with the same buffer, in encoded file bytes. No sample may be lost.
+//! - `sustained`: one to four binary streams at 95 % of the bound, the rate that a plain CMD25 loop writing
+//!   as many MB (600) sustains on the same card with the same buffer, in encoded file bytes. No sample may
+//!   be lost.
 //! - `below`: one and four streams at 79 % of the bound with a durability window of 1 s, which must never be
 //!   exceeded.
 //! - `rotate`: text at a quarter of the bound, a new file of up to 64 MiB every second, for 10 minutes.
 //! - `readers`: text at half of the bound, while one reader reads 8 KiB at a time without pause, for 60 s.
 //!
-//! Each sample of the first three is read back by another FAT library.
+//! In all modes except `readers`, each sample is read back by another FAT library.
 
 use cardiograph_compare::{Streaming, plain_stream, stream_on_card, sustained_rate_bytes_per_s};
 use cardiograph_record::{BinarySamples, Feed, Lines};
@@ -37,14 +38,14 @@ const SPI: Spi = Spi {
 };
 const BUFFER_BYTES: u64 = 65_536;
 const SAMPLE_BYTES: usize = 100;
-/// First block of the plain write: at 16 MiB, past the file system's own blocks.
+/// First block of the plain CMD25 loop: at 16 MiB, past the file system's own blocks.
 const START_BLOCK: u32 = 32_768;
 /// Payload of a block of a binary file (docs/formats.md).
 const PAYLOAD_BYTES: f64 = 472.0;
 const CLUSTER_BYTES: u32 = 32_768;
 /// Files that the recorder prepares before sampling begins.
 const FILES: u64 = 8;
-/// Fraction by which the files are larger than the encoded samples need.
+/// Spare space in the files, as a fraction of the space that the encoded samples need.
 const SPARE: f64 = 0.1;
 const MB: u64 = 1_000_000;
 const READ_BLOCKS: usize = 16;
@@ -118,9 +119,9 @@ impl Run {
         Seed::new(self.seed.into())
     }
 
-    /// Records binary streams that share their files, at `part` of the bound in encoded bytes.
+    /// Records binary streams that share their files; their encoded data rate is `part` of the bound.
     fn binary(&self, streams: u32, part: f64, bytes: u64) -> Result<(), String> {
-        // Overhead of a stream: a header of up to two blocks in every 1024 blocks, and half a block at each
+        // Overhead per stream: a header of up to two blocks in every 1024 blocks, and half a block at each
         // checkpoint.
         let extra = f64::from(streams) * (2.0 / 1024.0 + 256.0 / self.bound);
         let payload = self.bound * part * (1.0 - extra) * PAYLOAD_BYTES / BLOCK_BYTES as f64;

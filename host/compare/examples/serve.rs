@@ -126,6 +126,7 @@ fn run<const N: usize>(
             ..Link::default()
         },
         network: NetConfig::default(),
+        requests: Vec::new(),
         path: is_downloading.then(|| "/DAY.BIN".into()),
         seed,
     })

@@ -12,12 +12,13 @@ const WIRE_BLOCK_BYTES: f64 = 517.0;
 
 /// Blocks per turn if several tracks share the card: 16 KiB.
 const TURN_BLOCKS: u32 = 32;
-/// Blocks of an allocation unit of 4 MiB. The extent of each track begins at a multiple of it.
+/// Blocks of an allocation unit of 4 MiB. The extent of each track begins at a multiple of this size.
 const UNIT_BLOCKS: u32 = 8192;
 
-/// Minimum bytes of the stream: a shorter one may contain too few stalls.
+/// Minimum bytes of the stream: a shorter stream may contain too few stalls.
 pub const BOUND_BYTES_MIN: u64 = 64_000_000;
-/// Maximum bytes of the stream, enough for the rarest stalls of a simulated card, those of wear levelling.
+/// Maximum bytes of the stream, enough to contain the rarest stalls of a simulated card: wear-levelling
+/// moves.
 pub const BOUND_BYTES_MAX: u64 = 1_000_000_000;
 
 /// Returns the maximum block data rate of a bus, in B/s: 512 of every 517 bytes.
@@ -26,7 +27,7 @@ pub fn bus_rate_bytes_per_s(spi: &Spi) -> f64 {
     BLOCK_BYTES as f64 / WIRE_BLOCK_BYTES / byte_s(spi)
 }
 
-/// Returns the time of a byte including the pause after it, in s.
+/// Returns the time that the bus takes per byte, including the pause between bytes, in s.
 fn byte_s(spi: &Spi) -> f64 {
     8.0 / f64::from(spi.clock_hz) + f64::from(spi.send_gap_ns) / 1e9
 }

@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 
-/// Blocks read, as ranges.
+/// Ranges of blocks that the FAT library has read.
 type Runs = RefCell<Vec<Range<u64>>>;
 
 /// Calls `look` with a reader of a file; returns its result and the file's blocks on the card.
@@ -28,7 +28,7 @@ pub(crate) fn with_file<T>(
     runs.borrow_mut().clear();
     let result = look(&mut file);
     let mut runs = runs.take();
-    // Blocks before the data belong to the allocation table.
+    // Blocks before the data area belong to the allocation tables.
     runs.retain(|run| run.start >= data);
     Ok((result, runs))
 }
@@ -48,8 +48,9 @@ fn u16_at(block: &Block, at: usize) -> u64 {
     u16::from_le_bytes([block[at], block[at + 1]]).into()
 }
 
-/// Returns the number of reserved blocks and of blocks of allocation tables, from the boot sector. The fixed
-/// root directory of FAT16 is not included: once a file is open, reads of its data do not touch it.
+/// Returns the number of reserved and allocation table blocks, from the boot sector. The fixed root
+/// directory of FAT16 is not included: once a file is open, reading its data does not touch the root
+/// directory.
 fn blocks_before_data(card: &Card, start: u64) -> u64 {
     let boot = block_of(card, start);
     let table_blocks = match u16_at(&boot, 22) {

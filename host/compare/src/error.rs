@@ -37,7 +37,7 @@ pub enum LoggerError<E> {
     Invalid(Invalid),
     /// The store failed.
     Store {
-        /// The operation, such as `writing to`.
+        /// The operation that failed, such as `writing to`.
         doing: &'static str,
         /// Error of the store.
         source: E,
@@ -80,7 +80,7 @@ pub enum CardStreamError {
     Format(FormatError),
     /// The recording failed.
     Stream(StreamError),
-    /// The recorder made no more progress, which is a bug of the recorder.
+    /// The recorder made no more progress, which is a bug in the recorder. The string says at what point.
     Stuck(String),
     /// The card failed, for example because it is worn out.
     CardFailed,
@@ -108,11 +108,15 @@ impl fmt::Display for CardStreamError {
             CardStreamError::Format(error) => error.fmt(f),
             CardStreamError::Stream(error) => error.fmt(f),
             CardStreamError::Stuck(why) => {
-                write!(f, "the recorder stopped making progress ({why}); {REPORT_BUG}")
+                write!(
+                    f,
+                    "the recorder stopped making progress ({why}); {REPORT_BUG}"
+                )
             }
             CardStreamError::CardFailed => f.write_str(
-                "the card failed during the recording, so its files were not read back; if the card is worn out, \
-                 increase flash.endurance_cycles or flash.spare_blocks in its profile",
+                "the simulated card failed during the recording, so its files were not read \
+                 back; if the card is worn out, increase flash.endurance_cycles or \
+                 flash.spare_blocks in the card profile",
             ),
         }
     }

@@ -27,14 +27,14 @@ pub struct LoggerResult {
     pub written: u64,
     /// Samples that did not fit in the buffer.
     pub lost: u64,
-    /// The first [`GAPS_MAX`] gaps.
+    /// Gaps in order of time; at most the first [`GAPS_MAX`].
     pub gaps: Vec<Gap>,
     /// Number of all gaps.
     pub gaps_total: u64,
     /// Highest fill level of the buffer in bytes, including the sample being written.
     pub buffer_peak_bytes: u64,
-    /// Worst-case latency of one sample in ns: open, write and close with [`Policy::Naive`], only the write with
-    /// the others.
+    /// Worst-case latency of one sample in ns: open, write and close with [`Policy::Naive`], and only the
+    /// write with the other policies.
     pub worst_case_write_ns: u64,
     /// Total time in library calls, in ns.
     pub card_ns: u64,
@@ -42,11 +42,13 @@ pub struct LoggerResult {
     pub duration_ns: u64,
     /// Maximum age of data that a power cut would have lost, in us, rounded down.
     ///
-    /// A sample is durable when a close after its write has returned, because only then does the directory entry
-    /// include it. Its age is the time since its arrival. Samples lost from the buffer do not count. If the store
-    /// caches data even after a close, nothing is durable, and this is `duration_ns`.
+    /// A sample is durable when a close after its write has returned, because only then does the directory
+    /// entry include it. Its age is the time since its arrival. Samples lost from the buffer do not count.
+    /// If the store caches data even after a close, nothing is durable, and the maximum age is
+    /// `duration_ns`.
     pub at_risk_max_us: u64,
-    /// The observer stopped the recording. No sample arrived afterwards; those in the buffer were written.
+    /// True if the observer stopped the recording. No sample arrived after the stop; samples in the buffer
+    /// were still written.
     pub stopped: bool,
     /// Bytes read back and found identical to those written; 0 after a stop.
     pub verified_bytes: u64,
@@ -59,7 +61,7 @@ pub struct LoggerResult {
 /// operation per sample.
 ///
 /// # Errors
-/// [`LoggerError`]; the file is left as it is.
+/// [`LoggerError`]; the file is kept as far as it was written.
 pub fn run_logger<S: Store>(
     recording: &LoggerConfig,
     path: &str,
@@ -110,12 +112,12 @@ struct Run<'a, S: Store, C, O, L> {
     line: Line<L>,
     ring: Ring,
     stopped: bool,
-    /// The file exists.
+    /// True once the file has been created.
     is_made: bool,
     written: u64,
     worst_case_write_ns: u64,
     card_ns: u64,
-    /// Arrival of the oldest sample that is written and not durable.
+    /// Arrival of the oldest sample that is written but not yet durable.
     oldest_at_risk_ns: Option<u64>,
     at_risk_max_ns: u64,
 }
@@ -161,7 +163,7 @@ impl<S: Store, C: Clock, O: Observer, L: FnMut(u64, &mut [u8])> Run<'_, S, C, O,
         Ok(())
     }
 
-    /// Returns the past or future arrival time of the next sample to write.
+    /// Returns the arrival time, past or future, of the next sample to write.
     fn first_waiting_ns(&self) -> Option<u64> {
         let oldest = self.ring.oldest();
         let arrived_ns = oldest.map(|line| self.recording.arrival_ns(line));
@@ -234,7 +236,7 @@ impl<S: Store, C: Clock, O: Observer, L: FnMut(u64, &mut [u8])> Run<'_, S, C, O,
         if self.is_made {
             return self.call("opening", |store, _| store.append(path));
         }
-        // Creating fails if the file exists, so that it is never overwritten.
+        // Creating fails if the file exists, so an existing file is never overwritten.
         let file = self.call("creating", |store, _| store.create(path))?;
         self.is_made = true;
         Ok(file)

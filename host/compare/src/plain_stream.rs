@@ -13,7 +13,7 @@ use embedded_hal::spi::SpiBus as _;
 use std::fmt;
 use std::ops::Range;
 
-/// Clock until the card is ready, in Hz (6.4.1.1 permits 100 to 400 kHz).
+/// Bus clock until the card is initialised, in Hz (6.4.1.1 permits 100 to 400 kHz).
 const INIT_CLOCK_HZ: u32 = 400_000;
 /// Capacity of the largest card with byte addresses.
 const STANDARD_BYTES_MAX: u64 = 2 << 30;
@@ -25,16 +25,16 @@ const START_TOKEN: u8 = 0xFC;
 const STOP_TOKEN: u8 = 0xFD;
 /// Byte read while the card does not drive MISO.
 const RELEASED: u8 = 0xFF;
-/// Data response to an accepted block (7.3.3.1), and the mask of its bits.
+/// Data response to an accepted block (7.3.3.1), and the mask of the bits to compare.
 const ACCEPTED: u8 = 0b0_0101;
 const RESPONSE_BITS: u8 = 0x1F;
 
 /// Reason why a plain stream failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlainError {
-    /// The bus does not support this clock.
+    /// The simulated bus does not support the requested clock frequency.
     Options(OptionsError),
-    /// The card did not respond to this command.
+    /// The card did not respond to the command with this index.
     Silence(u8),
     /// The card rejected a command.
     Refused {
@@ -47,10 +47,10 @@ pub enum PlainError {
     Block {
         /// Index of the block in the stream, from 0.
         block: u32,
-        /// The data response.
+        /// Data response of the card (7.3.3.1).
         response: u8,
     },
-    /// The card reported an error after the stop token: second byte of R2.
+    /// The card reported an error after the stop token; the value is the second byte of R2.
     Status(u8),
 }
 
@@ -75,12 +75,12 @@ impl fmt::Display for PlainError {
     }
 }
 
-/// Writes `blocks` consecutive blocks from `start` by one CMD25 at this clock of the SPI bus, in Hz.
-/// `data` fills each block by its index in the stream, in no time. Returns start and end of each block in ns of
-/// the card's time, and the card.
+/// Writes `blocks` consecutive blocks from `start` by one CMD25, with the SPI bus at `clock_hz`. `data`
+/// fills each block according to its index in the stream, which takes no virtual time. Returns the start and
+/// end of each block in ns of the card's time, and the card.
 ///
-/// A block lasts from the start of its token to the end of busy, which is the first byte 0xFF. So each block
-/// starts when the previous one has ended.
+/// A block lasts from the start of its token to the end of busy, marked by the first byte 0xFF. Each block
+/// therefore starts when the previous one has ended.
 ///
 /// # Errors
 /// [`PlainError`]; the card is dropped.
@@ -94,9 +94,9 @@ pub fn plain_stream(
     plain_turns(card, clock_hz, std::iter::once(start..start + blocks), data)
 }
 
-/// Writes `turns` of consecutive blocks, each by one CMD25, as [`plain_stream`] does for a single one. The
-/// first block of a turn lasts from the end of the previous block, so that the stop token, its busy, CMD13 and
-/// the next CMD25 count.
+/// Writes `turns` of consecutive blocks, each turn by one CMD25, as [`plain_stream`] does for a single turn.
+/// The first block of a turn counts from the end of the previous block, so its time includes the stop token,
+/// the busy time after the token, CMD13 and the next CMD25.
 ///
 /// # Errors
 /// [`PlainError`]; the card is dropped.
@@ -142,8 +142,8 @@ pub fn plain_turns(
     Ok((times, card))
 }
 
-/// Returns the highest constant rate in B/s that a buffer of `buffer_bytes` sustains through these blocks without
-/// loss, as computed by `cardiograph_timing`, exact to 0.1 %.
+/// Returns the highest constant rate in B/s that a buffer of `buffer_bytes` sustains without loss if blocks
+/// take the times in `blocks`, as computed by `cardiograph_timing`, exact to 0.1 %.
 #[allow(non_snake_case, reason = "B is bytes, b would be bits")]
 pub fn sustained_rate_bytes_per_s(blocks: &[(u64, u64)], buffer_bytes: u64) -> f64 {
     let writes: Vec<(u64, u64)> = blocks
@@ -225,7 +225,7 @@ impl Host {
         Ok(())
     }
 
-    /// Writes one turn of blocks and appends their times.
+    /// Writes the blocks of one turn and appends the start and end of each to the results.
     fn turn(
         &mut self,
         turn: Range<u32>,
@@ -238,7 +238,8 @@ impl Host {
             false => turn.start.saturating_mul(BLOCK_BYTES as u32),
         };
         self.ask(25, address, RELEASED, 0)?;
-        // NWR: at least one byte before the first token. Before the others, the byte that ended busy counts.
+        // NWR, at least one byte, precedes each token. Before all tokens except the first, the byte in which
+        // busy ended serves as NWR.
         self.byte();
         let mut frame = [RELEASED; 1 + BLOCK_BYTES + 2];
         frame[0] = START_TOKEN;

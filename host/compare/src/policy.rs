@@ -16,34 +16,35 @@ pub enum Policy {
     /// file: the final recommendation of MagOD2, which calls a session a recipe. Meanwhile samples of the
     /// next session go to the buffer.
     AfterSession {
-        /// Length of a session, in ns. The last one ends with the last sample.
+        /// Length of a session, in ns. The last session ends with the last sample.
         session_ns: u64,
     },
 }
 
-/// Samples of one length at a fixed rate, the buffer before the writer, and its policy.
+/// Settings of a recording: samples of equal length at a fixed rate, the size of the buffer, and the policy
+/// of the writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoggerConfig {
     /// Samples per second.
     pub rate_hz: NonZeroU32,
-    /// Bytes of a sample, a line of text including CR LF.
+    /// Bytes per sample, which is a line of text including CR LF.
     pub sample_bytes: u32,
     /// Total number of samples.
     pub samples: u64,
-    /// Bytes of the buffer. Buffers of the library are not included.
+    /// Size of the buffer in bytes, without the buffers of the file library.
     pub buffer_bytes: u64,
     /// Policy of the writer.
     pub policy: Policy,
 }
 
-/// Bytes of the shortest sample: one byte, CR and LF.
+/// Length of the shortest sample, in bytes: one character, CR and LF.
 const SAMPLE_BYTES_MIN: u32 = 3;
-/// Bytes of the longest file of FAT.
+/// Maximum size of a file on FAT, in bytes.
 const FILE_BYTES_MAX: u64 = u32::MAX as u64;
 const NS_PER_S: u64 = 1_000_000_000;
 
 impl LoggerConfig {
-    /// Returns the number of samples in a recording of this length, in ns: those that arrive before its end.
+    /// Returns the number of samples that arrive before the end of a recording of `ns` nanoseconds.
     pub fn samples_before(rate_hz: NonZeroU32, ns: u64) -> u64 {
         let samples = u128::from(ns) * u128::from(rate_hz.get());
         samples

@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 
 /// A ring buffer of samples, which arrive on time regardless of the writer.
 ///
-/// A sample occupies its space from its arrival until its write has returned. A sample that arrives at that
-/// very moment finds the space free.
+/// A sample occupies its space from its arrival until its write has returned. A sample that arrives at the
+/// moment when a write returns finds the space free.
 pub(crate) struct Ring {
     recording: LoggerConfig,
     /// Total number of samples.
@@ -30,7 +30,7 @@ impl Ring {
         }
     }
 
-    /// Adds the samples that arrive before this moment. Those that do not fit are lost.
+    /// Adds the samples that arrive before time `ns`. Those that do not fit are lost.
     pub(crate) fn arrive_before(&mut self, ns: u64, cause: Cause) {
         let room = self.recording.buffer_bytes / u64::from(self.recording.sample_bytes);
         while let Some(at_ns) = self.next_arrival_ns().filter(|&at_ns| at_ns < ns) {

@@ -18,15 +18,17 @@ pub struct ServedSetup<'a, const N: usize> {
     pub clock_hz: u32,
     /// Settings of the recorder.
     pub config: RecorderConfig,
-    /// Streams to record.
+    /// Settings of the streams to record.
     pub streams: [StreamSetup<'a>; N],
-    /// Number of buffers of 8 KiB for reads.
+    /// Number of read buffers, 8 KiB each.
     pub read_buffers: usize,
     /// The network between server and client.
     pub link: Link,
     /// Socket buffers of both ends, and the addresses.
     pub network: NetConfig,
-    /// Path that the client downloads again and again; without one there is no client.
+    /// Requests that the client sends first, each over its own connection.
+    pub requests: Vec<Vec<u8>>,
+    /// Path that the client then downloads again and again.
     pub path: Option<String>,
     /// Seed of the device.
     pub seed: Seed,
@@ -35,13 +37,13 @@ pub struct ServedSetup<'a, const N: usize> {
 /// Downloads of a client.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Downloaded {
-    /// Bytes of bodies received.
+    /// Bytes received in response bodies.
     pub bytes: u64,
     /// Completed downloads.
     pub count: u32,
     /// Time from the first request to the end of the last download, in ns.
     pub ns: u64,
-    /// Longest time from a request to the first byte of its answer, in ns.
+    /// Longest time from a request to the first byte of the response, in ns.
     pub first_byte_ns_max: u64,
     /// Failed downloads, each with the reason.
     pub failures: Vec<String>,
@@ -60,13 +62,15 @@ pub struct Served<const N: usize> {
     pub streams: [StreamSummary; N],
     /// Samples pushed by each stream.
     pub pushed: [u64; N],
-    /// What the client received.
+    /// Answers to the client's requests, heads included.
+    pub answers: Vec<Vec<u8>>,
+    /// Downloads of the client.
     pub downloaded: Downloaded,
-    /// Cost of the reads on the card.
+    /// Statistics of the reads from the card.
     pub reads: ReadTally,
-    /// Time of the recording, in ns.
+    /// Duration of the recording, in ns.
     pub ns: u64,
-    /// The card afterwards.
+    /// The card after the run.
     pub card: Box<Card>,
 }
 
@@ -94,13 +98,14 @@ pub fn serve_while_recording<const N: usize>(
     device.read_buffers = setup.read_buffers;
     let downloaded = Rc::new(RefCell::new(Downloaded::default()));
     let reads = Rc::new(Cell::new(ReadTally::default()));
+    let answers = Rc::new(RefCell::new(Vec::new()));
     let (link, network, path) = (setup.link, setup.network, setup.path);
-    let (seen, tally) = (downloaded.clone(), reads.clone());
+    let (seen, tally, answered) = (downloaded.clone(), reads.clone(), answers.clone());
+    let requests = setup.requests;
     let logged = device.log(
         setup.streams,
         |_, _| (),
         move |control, desk, world| {
-            let path = path?;
             Some(Box::pin(async move {
                 while !control.is_ready() {
                     world.sleep_ns(1_000_000).await;
@@ -118,7 +123,7 @@ pub fn serve_while_recording<const N: usize>(
                 let timer = WorldTimer(world.clone());
                 let config = Config {
                     names: &[],
-                    is_read_only: true,
+                    is_read_only: false,
                     basic_auth: None,
                     secret: 0,
                     event_streams_max: 1,
@@ -133,6 +138,16 @@ pub fn serve_while_recording<const N: usize>(
                     }
                 };
                 let client_task = async {
+                    for request in requests {
+                        let answer = match client.connect(server.endpoint(80)).await {
+                            Ok(mut socket) => answer_to(&mut socket, &request).await,
+                            Err(error) => format!("{error:?}").into_bytes(),
+                        };
+                        answered.borrow_mut().push(answer);
+                    }
+                    let Some(path) = path else {
+                        return std::future::pending().await;
+                    };
                     loop {
                         let Ok(mut socket) = client.connect(server.endpoint(80)).await else {
                             seen.borrow_mut().failures.push("cannot connect".into());
@@ -156,6 +171,7 @@ pub fn serve_while_recording<const N: usize>(
     Ok(Served {
         streams,
         pushed: logged.pushed,
+        answers: answers.take(),
         downloaded: downloaded.take(),
         reads: reads.get(),
         ns: logged.ended_ns - logged.started_ns.unwrap_or(0),
@@ -163,7 +179,7 @@ pub fn serve_while_recording<const N: usize>(
     })
 }
 
-/// Polls two tasks that do not end.
+/// Polls two tasks, neither of which ends.
 async fn both(one: impl Future<Output = ()>, other: impl Future<Output = ()>) {
     let (mut one, mut other) = (std::pin::pin!(one), std::pin::pin!(other));
     std::future::poll_fn(|context| {
@@ -174,6 +190,18 @@ async fn both(one: impl Future<Output = ()>, other: impl Future<Output = ()>) {
         }
     })
     .await;
+}
+
+/// Sends a request and returns everything that the server sends until it closes the connection.
+async fn answer_to(socket: &mut Socket, request: &[u8]) -> Vec<u8> {
+    if let Err(error) = socket.write_all(request).await {
+        return format!("{error:?}").into_bytes();
+    }
+    let (mut answer, mut piece) = (Vec::new(), vec![0; 16_384]);
+    while let Ok(bytes @ 1..) = socket.read(&mut piece).await {
+        answer.extend_from_slice(&piece[..bytes]);
+    }
+    answer
 }
 
 /// Downloads a path again and again over one connection, until the connection ends.

@@ -11,12 +11,12 @@ pub struct CardRun {
     pub result: Result<LoggerResult, LoggerError<StoreError>>,
     /// Number of timeouts of the card driver on a busy card, after which the operation was retried.
     pub time_outs: u64,
-    /// The card accepts no more writes because too many of its blocks have failed.
+    /// True if the card accepts no more writes because too many flash blocks have failed.
     pub is_worn_out: bool,
 }
 
 /// Formats a card, runs `recording` on it in virtual time, and returns the card. `line` fills samples as in
-/// [`run_logger`]. Equal cards give equal results.
+/// [`run_logger`]. Cards with equal profiles and seeds give equal results.
 ///
 /// # Errors
 /// [`MountError`] if the card cannot be initialised on this board. Errors of the recording and of unmounting
@@ -29,7 +29,7 @@ pub fn run_logger_on_card(
     observer: &mut impl Observer,
     line: impl FnMut(u64, &mut [u8]),
 ) -> Result<(CardRun, Result<Card, StoreError>), MountError> {
-    // A page cache holds written data back, even after a close.
+    // A page cache may hold written data back even after the file is closed.
     let is_safe = board.library.name != LibraryName::Linux;
     match board.library.name {
         LibraryName::EmbeddedSdmmc => {

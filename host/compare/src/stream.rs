@@ -27,26 +27,26 @@ pub struct Streaming {
     pub spi: Spi,
     /// Cluster size that the card is formatted with, in bytes.
     pub cluster_bytes: u32,
-    /// Bytes of the ring buffers of all streams, in equal shares.
+    /// Total size of the ring buffers in bytes, divided equally among the streams.
     pub buffer_bytes: usize,
     /// Durability window: the newest data that a power cut may lose.
     pub window: Window,
-    /// Settings of files, and behaviour when the card is full.
+    /// File settings, and behaviour when the card is full.
     pub config: Config,
 }
 
 /// Samples between two calls of `watch`.
 const SAMPLES_PER_UPDATE: u64 = 256;
 
-/// Formats a card, records the samples of `feed` on it in `N` streams, and compares each file with the samples
-/// once it is closed. Calls `watch` with the progress every 256 samples; when it breaks, sampling
-/// stops.
+/// Formats a card, records the samples of `feed` on it in `N` streams, and compares each file with the
+/// samples once it is closed. Calls `watch` with the progress every 256 samples; if it returns `Break`,
+/// sampling stops.
 ///
 /// # Errors
 /// [`CardStreamError`], also if the contents of a file differ from the samples.
 ///
 /// # Panics
-/// If NCR of the bus exceeds the specification, which no board's does.
+/// If the response delay (NCR) of the bus exceeds the specification, which is not the case on any board.
 pub fn stream_on_card<const N: usize>(
     mut card: Card,
     seed: Seed,
@@ -104,7 +104,7 @@ impl Shared<'_> {
     }
 }
 
-/// Samples of one stream; counts the progress as the producer takes them.
+/// Samples of one stream, counted as the producer takes them.
 struct CountingSamples<'a> {
     feed: &'a dyn Feed,
     shared: &'a Shared<'a>,
@@ -138,9 +138,9 @@ struct Files<'a> {
     feed: &'a dyn Feed,
     shared: &'a Shared<'a>,
     streams: Vec<StreamReport>,
-    /// The recorder reported that no further file fits.
+    /// True once the recorder has reported that no further file fits on the card.
     is_full: bool,
-    /// First error.
+    /// First error that verification found.
     error: Option<CardStreamError>,
 }
 

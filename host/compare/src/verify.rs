@@ -29,7 +29,8 @@ impl<L: FnMut(u64, &mut [u8])> Line<L> {
 
 const LINE_END: &[u8] = b"\r\n";
 
-/// Compares a file with the samples before `pushed` that are in no gap; returns its length in bytes.
+/// Compares a file with the samples before `pushed` that are in no gap; returns the length of the file in
+/// bytes.
 pub(crate) fn compare<S: Store>(
     store: &mut S,
     path: &str,

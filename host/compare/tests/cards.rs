@@ -58,7 +58,7 @@ fn numbers(line: u64, bytes: &mut [u8]) {
     bytes[..digits.len()].copy_from_slice(digits.as_bytes());
 }
 
-/// Runs a MagOD2 workload with one file and this delay between lines; returns its operations.
+/// Runs a MagOD2 workload with one file and the given delay between lines; returns the timed operations.
 fn workload_times(span: Span, delay_us: u32, board: &Board) -> Vec<Operation> {
     let phases = [Phase {
         calls_per_file: LINES,
@@ -81,7 +81,7 @@ fn workload_times(span: Span, delay_us: u32, board: &Board) -> Vec<Operation> {
     seen.0
 }
 
-/// Runs a recording into the folder of the workload; returns its operations.
+/// Records to a file in the folder that the workload uses; returns the timed operations.
 fn recorded_times(recording: &LoggerConfig, board: &Board) -> Vec<Operation> {
     let mut store = FatCard::mount(card(1), board).unwrap();
     let mut clock = store.clock();
@@ -103,7 +103,7 @@ fn without_pauses_the_policies_equal_the_workloads_of_magod2() {
         (Policy::Naive, Span::OpenToClose),
         (Policy::KeepOpen, Span::Call),
     ] {
-        // All lines arrive before the first is written.
+        // At this rate, all lines arrive before the first is written.
         let recorded = recorded_times(&recording(u32::MAX, policy), &board);
         assert!(recorded == workload_times(span, 0, &board), "{policy:?}");
     }
@@ -120,14 +120,14 @@ fn at_the_pace_of_magod2_latencies_equal_those_of_the_workloads() {
         let workload = workload_times(span, 100_000, &board);
         let durations =
             |all: &[Operation]| -> Vec<u64> { all.iter().map(Operation::duration_ns).collect() };
-        // A line arrives every 125 ms, while the workload waits 100 ms after each; pauses do not change the
-        // latencies of this card.
+        // A line arrives every 125 ms, while the workload waits 100 ms after each line; pauses do not change
+        // the latencies of this card.
         assert_eq!(recorded[2].start_ns - recorded[1].start_ns, 125_000_000);
         assert!(durations(&recorded) == durations(&workload), "{policy:?}");
     }
 }
 
-/// Reads a file with another FAT library, from a file system that fsck.fat finds clean.
+/// Reads a file with another FAT library, after fsck.fat has found no error in the file system.
 fn file_of(card: &Card, name: &str) -> Vec<u8> {
     let path = image(card, name);
     fsck(&path);

@@ -21,7 +21,7 @@ struct Memory {
     opens_ns: Vec<u64>,
     /// Time at which each close returned, in ns.
     closes_ns: Vec<u64>,
-    /// Offset of a byte that is stored wrong.
+    /// Offset of a byte that the store corrupts.
     bad_byte: Option<usize>,
 }
 
@@ -151,7 +151,7 @@ fn text(line: u64, bytes: &mut [u8]) {
     bytes.copy_from_slice(&digits.as_bytes()[..bytes.len()]);
 }
 
-/// Result of a recording to a new store, and its calls in ns from the start.
+/// Result of a recording to a new store, and the times of the store calls in ns from the start.
 struct Made {
     recorded: LoggerResult,
     writes_ns: Vec<(u64, u64)>,
@@ -306,7 +306,7 @@ fn losses_buffer_and_risk_match_their_definitions() {
             Policy::AfterSession { .. } => 2,
         }] += recorded.lost;
     }
-    // Without gaps, the checks of gaps would be void.
+    // The tests above must have caused gaps; otherwise their checks of gaps tested nothing.
     assert!(lost.iter().all(|&lost| lost > 1000), "{lost:?}");
 }
 
@@ -351,7 +351,7 @@ fn a_session_longer_than_its_buffer_is_the_cause_of_its_gaps() {
     let first = recorded.gaps[0];
     assert_eq!((first.first, first.cause), (500, Cause::Session));
     assert_eq!(first.at_us, 500_000);
-    // The second session begins while the first is being written.
+    // Samples of the second session arrive, and are lost, while the first session is being written.
     assert!(first.count >= 500, "{first:?}");
 }
 

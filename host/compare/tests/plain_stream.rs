@@ -5,7 +5,7 @@ use cardiograph_sim_card::{Block, Card, Profile, Seed};
 
 const START: u32 = 8192;
 const BLOCKS: u32 = 20_000;
-/// Bytes of token, data, checksum and data response.
+/// Bytes on the bus per block: token, data, checksum and data response.
 const BLOCK_WIRE_BYTES: u64 = 516;
 
 fn profile(name: &str) -> Profile {
@@ -44,7 +44,7 @@ fn a_block_takes_its_bytes_plus_busy() {
         ("apacer-1g-slc", 2000, 4_000_000),
     ] {
         let (times, _) = plain_stream(card(name), clock_hz, START, BLOCKS, |_, _| {}).unwrap();
-        // The same card, accessed without a wire at the times at which its blocks had been transferred.
+        // An equal card without a bus receives each block at the time at which the bus had transferred it.
         let mut alone = card(name);
         let mut longest_ns = 0;
         for (block, &(start_ns, end_ns)) in (u64::from(START)..).zip(&times) {
@@ -54,7 +54,7 @@ fn a_block_takes_its_bytes_plus_busy() {
             let answered_ns = start_ns + BLOCK_WIRE_BYTES * byte_ns;
             let least_ns = (there_ns + busy_ns).max(answered_ns);
             let more_ns = end_ns.checked_sub(least_ns).unwrap();
-            // Busy may begin with the data response; the loop then polls until its end, plus one byte.
+            // Busy may begin with the data response; the loop then polls until busy ends, plus one byte.
             assert!(more_ns <= 3 * byte_ns, "{name}, block {block}: {more_ns}");
         }
         assert!(longest_ns > 1_000_000, "no block with a long busy");
@@ -77,7 +77,7 @@ fn a_card_that_is_never_busy_is_written_at_the_limit_of_the_wire() {
             .iter()
             .all(|(start_ns, end_ns)| end_ns - start_ns == 517 * 320)
     );
-    // 512 B in 517 bytes of 320 ns.
+    // The bus transfers 512 B in 517 bytes of 320 ns each.
     let rate = sustained_rate_bytes_per_s(&times, 65_536);
     assert!((rate - 512e9 / (517.0 * 320.0)).abs() < 1.0, "{rate}");
 }

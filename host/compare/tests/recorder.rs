@@ -87,7 +87,7 @@ fn concurrent_reads_cost_no_sample() {
     assert!(tally.card_us > 0 && u64::from(tally.card_us_max) <= tally.card_us);
 }
 
-/// At 95 % of the sustained rate there is little time for reads: they wait, and no sample is lost.
+/// At 95 % of the sustained rate there is little time for reads: reads wait, and no sample is lost.
 #[test]
 fn reads_wait_for_samples() {
     let profile = Profile::named("sandisk-edge-8g").unwrap();
@@ -142,7 +142,7 @@ fn four_streams_share_a_card() {
     }
 }
 
-/// A flush makes all samples durable that were pushed before it, within its time limit.
+/// A flush makes all samples that were pushed before it durable within the flush's time limit.
 #[test]
 fn a_flush_meets_its_time_limit() {
     let device = device("class10-16g", CLOCK_HZ);
@@ -180,7 +180,7 @@ fn a_flush_meets_its_time_limit() {
     assert_eq!(flushes.len(), 20);
     for (requested_us, limit_us, took_us, covered_us) in flushes {
         assert!(covered_us.unwrap() >= requested_us);
-        // An idle recorder polls every 2 ms, and the test every 0.1 ms.
+        // An idle recorder checks for requests every 2 ms, and this test checks for completion every 0.1 ms.
         assert!(
             took_us <= u64::from(limit_us) + 2_200,
             "{took_us} us, {limit_us} said"
@@ -188,9 +188,9 @@ fn a_flush_meets_its_time_limit() {
     }
 }
 
-/// At least 98 % of the ideal share of 512/517 of the bytes on the wire (busy bytes excluded) are samples. The
-/// rest includes marks, checkpoints, and polls of the card's readiness. The driver's tests check how soon it
-/// detects the end of busy.
+/// At least 98 % of the ideal share of 512/517 of the bytes on the wire (busy bytes excluded) are samples.
+/// The other bytes include checkpoint marks, commands at checkpoints, and polls for readiness. The driver's
+/// tests check how soon the driver detects the end of busy.
 #[test]
 fn the_wire_carries_samples_and_little_else() {
     for (card, rate_hz) in [

@@ -17,12 +17,12 @@ use tempfile::TempDir;
 const LINE_BYTES: usize = 40;
 const CARD_BYTES: u64 = 64 << 20;
 
-/// Format of a new card.
+/// Program that formats a new card.
 #[derive(Clone, Copy, Debug)]
 enum Maker {
-    /// Formatted with a partition table.
+    /// Cardiograph's formatter, with a partition table.
     Partition,
-    /// Formatted by mkfs.fat, without a partition table.
+    /// `mkfs.fat`, without a partition table.
     Whole,
 }
 
@@ -148,7 +148,7 @@ fn files(image: &Path, maker: Maker) -> BTreeMap<String, Vec<u8>> {
     files.collect()
 }
 
-/// Returns the number of lines in all files, which must be as generated and in order.
+/// Returns the number of lines in all files; asserts that the lines are as generated and in order.
 fn count(files: &BTreeMap<String, Vec<u8>>) -> u64 {
     let lines = files
         .values()
@@ -185,7 +185,7 @@ fn a_computer_recovers_as_the_device_does() {
         let path = image(&card, directory.path(), "card.img");
         let before = fs::read(&path).unwrap();
 
-        // A dry run reports the same and writes nothing.
+        // A dry run reports the same repairs as a real one, and writes nothing.
         let seen = recover_path(&path, true).unwrap();
         assert!(
             fs::read(&path).unwrap() == before,
@@ -254,12 +254,12 @@ fn foreign_cards_are_left_alone() {
             .ends_with("check the name")
     );
 
-    // A journal without records, and the journal of another card.
+    // A journal without records, and a journal copied from another card.
     let recorded = device(card(Maker::Whole, directory.path()), None);
     log(&recorded, 100);
     let path = image(&recorded.into_card(), directory.path(), "card.img");
     let mut bytes = fs::read(&path).unwrap();
-    // The serial number of the file system, in a boot sector of FAT16.
+    // Byte 39 belongs to the serial number of the file system in a FAT16 boot sector.
     bytes[39] ^= 1;
     fs::write(at("foreign.img"), &bytes).unwrap();
     assert!(

@@ -26,7 +26,7 @@ const STREAMING: Streaming = Streaming {
     },
 };
 
-/// 12 MB.
+/// A recording of 12 MB.
 const LINES: Lines = Lines {
     rate_hz: 3000,
     line_bytes: 100,
@@ -64,7 +64,8 @@ fn an_honest_card_contains_all_lines() {
 #[test]
 fn a_card_smaller_than_its_claimed_capacity_is_detected() {
     let counterfeit = Counterfeit::Vanishes {
-        // 10 MB hold the file system and the first lines.
+        // The card really stores 10 MB: enough for the file system and the first lines, but not for all
+        // lines.
         real_blocks: NonZeroU64::new(20_000).unwrap(),
     };
     let defects = Defects {

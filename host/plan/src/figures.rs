@@ -15,7 +15,7 @@ pub struct Plan {
     pub sample_bytes: u64,
     /// Data rate of the logger.
     pub rate_bytes_per_s: f64,
-    /// Length of a run of the logger.
+    /// Length of a logger run, from start to stop.
     pub run_s: f64,
     /// Statistics of the measured writes.
     pub measured: Measured,
@@ -25,11 +25,11 @@ pub struct Plan {
     pub policy: String,
     /// Peak backlog of the measured writes at this rate; null if the rate is above the mean throughput.
     pub peak_backlog_bytes: Option<f64>,
-    /// Smallest of the sizes that at most one run in 1000 overflows, with 95 % confidence.
+    /// Smallest of the buffer sizes that at most one run in 1000 overflows, with 95 % confidence.
     pub recommended_buffer_bytes: Option<u64>,
     /// Buffer sizes in ascending order.
     pub buffers: Vec<BufferRow>,
-    /// Distribution of the greatest backlogs; null if none fits.
+    /// Distribution of the greatest backlogs; null if no distribution fits.
     pub tail: Option<TailFigures>,
     /// Energy that the card draws per day; known for simulated cards only.
     #[serde(rename = "energy_J_per_day")]
@@ -45,13 +45,14 @@ pub struct Plan {
 pub struct Measured {
     /// Number of writes.
     pub writes: u64,
-    /// Payload of all writes.
+    /// Total payload of the measured writes.
     pub payload_bytes: u64,
     /// Worst-case latency.
     pub worst_case_latency_us: f64,
-    /// Payload of the run from which the risk is estimated: longer on simulated cards.
+    /// Payload of the run from which the risk is estimated; on simulated cards this run is longer than the
+    /// measured writes.
     pub risk_payload_bytes: u64,
-    /// Time in which the logger produces that payload.
+    /// Time in which the logger produces `risk_payload_bytes`.
     pub run_s: f64,
     /// Payload divided by the sum of the latencies.
     pub mean_throughput_bytes_per_s: f64,
@@ -66,11 +67,12 @@ pub struct Measured {
 pub struct BufferRow {
     /// Buffer size.
     pub buffer_bytes: u64,
-    /// Highest constant rate that this buffer sustained over the measured writes.
+    /// Highest constant rate that a buffer of this size sustained over the measured writes.
     pub sustained_bytes_per_s: f64,
-    /// Longest stall that this buffer absorbs at the logger's rate; null if it does not hold a write.
+    /// Longest stall that a buffer of this size absorbs at the logger's rate; null if the buffer does not
+    /// hold a write.
     pub longest_stall_us: Option<f64>,
-    /// Number of measured backlogs that exceeded this buffer.
+    /// Number of measured backlogs that exceeded this buffer size.
     pub overflows: u64,
     /// Probability that a run overflows the buffer.
     pub risk: Risk,
@@ -90,13 +92,13 @@ pub struct Risk {
 /// A generalized Pareto distribution above a threshold.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct TailFigures {
-    /// Threshold.
+    /// Threshold above which the distribution applies.
     pub threshold_bytes: f64,
     /// Number of measured backlogs above the threshold.
     pub exceedances: u64,
     /// Shape parameter of the tail: if negative, the backlog has an upper bound; if positive, the tail is heavy.
     pub shape: f64,
-    /// Scale.
+    /// Scale parameter of the distribution.
     pub scale_bytes: f64,
 }
 
@@ -122,7 +124,7 @@ impl Plan {
         self.measured.utilisation_ratio < 1.0
     }
 
-    /// Returns the length of a run divided by that of the measurement.
+    /// Returns the length of a run of the logger divided by the length of the measurement.
     pub fn times_as_long(&self) -> f64 {
         self.run_s / self.measured.run_s
     }

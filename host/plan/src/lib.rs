@@ -18,9 +18,9 @@
 //! 1 - exp(-n T (1 + xi (B - u) / sigma)^(-1/xi))       n peak backlogs above u
 //! ```
 //!
-//! The 95 % interval is that of the profile likelihood over all of `n`, `xi` and `sigma`. Below the threshold, and
-//! where no distribution fits, peak backlogs are counted: if none exceeded `B`, then with 95 % confidence fewer
-//! than three are expected in a run of the same length (the rule of three).
+//! The 95 % interval is derived from the profile likelihood over `n`, `xi` and `sigma`. Below the threshold,
+//! and where no distribution fits, peak backlogs are counted: if none exceeded `B`, then with 95 %
+//! confidence fewer than three such backlogs are expected in a run of the same length (the rule of three).
 
 mod figures;
 mod long;

@@ -1,8 +1,8 @@
 //! Long streams from the card's timing alone: tens of millions of blocks per second of real time.
 //!
-//! Bus and driver add the same time to each block, which is measured on a short stream over the simulated bus. Only
-//! the busy time after a complete page varies, and a [`Controller`] computes it without any data. The driver
-//! notices the end of busy slightly later; `tests/long.rs` compares the two.
+//! Bus and driver add the same time to each block; a short stream over the simulated bus measures this time.
+//! Only the busy time after a complete page varies, and a [`Controller`] computes it without any data. The
+//! driver notices the end of busy slightly later; `tests/long.rs` compares the two.
 
 use crate::stream::BLOCK_BYTES;
 use cardiograph_sim_card::{Controller, Profile, Seed};
@@ -14,15 +14,16 @@ use cardiograph_trace::{About, Operation, OperationKind, Trace};
 pub struct LongStream<'a> {
     /// Card profile.
     pub profile: &'a Profile,
-    /// Seed of the card.
+    /// Seed of the simulated card.
     pub seed: u64,
-    /// First block. After half a card the stream starts here again, like a logger that has been emptied.
+    /// First block. After writing half of the card's capacity, the stream starts at this block again, like a
+    /// logger that has been emptied.
     pub start: u64,
     /// Number of blocks written.
     pub blocks: u64,
     /// Time per block in ns, apart from the busy time before it.
     pub block_ns: u64,
-    /// Interval between blocks in ns; `None` if each follows as soon as the card accepts it.
+    /// Interval between blocks in ns; `None` if each block follows as soon as the card accepts it.
     pub period_ns: Option<f64>,
 }
 
@@ -57,7 +58,7 @@ impl LongStream<'_> {
         trace
     }
 
-    /// Returns what the stream consumes.
+    /// Returns the energy, erases and time that the stream takes.
     pub fn consumption(&self) -> Consumption {
         let mut pushes = Pushes::of(self);
         pushes.by_ref().for_each(drop);
@@ -108,7 +109,7 @@ impl<'a> Pushes<'a> {
         }
     }
 
-    /// Writes the pending part of a page.
+    /// Writes the blocks of an incomplete page.
     fn write_page(&mut self) {
         let (start, count) = (self.page_start, self.next - self.page_start);
         let busy = self.controller.write(self.now_ns, start, count);

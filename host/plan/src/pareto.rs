@@ -1,22 +1,22 @@
 //! The generalized Pareto distribution: maximum-likelihood fit and confidence bounds.
 //!
-//! Excesses over a high threshold follow it for almost any distribution of the values (Balkema and de Haan 1974;
-//! Pickands 1975): `P(Y > y) = (1 + xi y / sigma)^(-1/xi)`. The shape `xi` is negative if there is a greatest value,
-//! 0 for an exponential tail, and positive for a heavy one.
+//! Excesses over a high threshold follow this distribution for almost any distribution of the values
+//! (Balkema and de Haan 1974; Pickands 1975): `P(Y > y) = (1 + xi y / sigma)^(-1/xi)`. The shape `xi` is
+//! negative if there is a greatest value, 0 for an exponential tail, and positive for a heavy one.
 //!
 //! With `theta = xi / sigma` and `S = sum ln(1 + theta y)` the log-likelihood is
 //! `-k ln(xi / theta) - (1 + 1/xi) S`, which is greatest over `xi` at `S / k`, so one unknown remains (Grimshaw
 //! 1993). The search is over `t = ln(1 + theta y_max)`, which may be any number.
 
-/// Below this shape the likelihood is unbounded.
+/// Minimum shape: below it the likelihood is unbounded.
 pub(crate) const SHAPE_MIN: f64 = -1.0;
-/// Minimum shape of the distributions from which an upper bound is taken. Below -0.5 the asymptotic theory of
-/// the likelihood does not hold (Smith 1985), and a stall is a sum of many times, whose tail is that of the
-/// normal distribution: it only appears to have an end.
+/// Minimum shape of the distributions that upper bounds are computed from. Below -0.5 the asymptotic theory
+/// of the likelihood does not hold (Smith 1985), and a stall is a sum of many times, so its tail resembles
+/// that of a normal distribution: it only appears to have an end.
 pub(crate) const CAUTIOUS_SHAPE_MIN: f64 = -0.2;
-/// Maximum shape. A heavier tail comes from two kinds of stalls of which the longer one is rare.
+/// Maximum shape. A heavier tail indicates a mixture of two kinds of stalls, the longer kind being rare.
 const SHAPE_MAX: f64 = 2.0;
-/// Differences up to this are rounding errors of sums.
+/// Differences up to this value are rounding errors of sums.
 const EQUAL_BYTES: f64 = 1e-6;
 /// Range and number of steps of the search for `t`.
 const T_MIN: f64 = -14.0;
@@ -24,9 +24,9 @@ const T_MAX: f64 = 30.0;
 const STEPS: usize = 44;
 /// Steps of the search for a bound within the confidence range of `t`.
 const BOUND_STEPS: usize = 24;
-/// Bisections and golden-section steps: they reduce a step to less than a thousandth.
+/// Number of bisections or golden-section steps, which narrow an interval to less than a thousandth.
 const HALVINGS: usize = 16;
-/// Newton steps; each doubles the number of correct digits.
+/// Number of Newton steps; each doubles the number of correct digits.
 const POISSON_STEPS: usize = 4;
 
 /// Excesses over a threshold, with their cached maximum.
@@ -60,7 +60,7 @@ impl Fit {
 struct Line {
     count: f64,
     theta: f64,
-    /// The sum `S`.
+    /// The sum `S` of the module docs.
     sum: f64,
     shape_min: f64,
 }
@@ -151,7 +151,7 @@ impl Excesses {
     }
 
     fn line(&self, t: f64, shape_min: f64) -> Line {
-        // At 0 the shape would be 0 too, and the formulas are undefined.
+        // At `t` = 0 the shape would also be 0, where the formulas are undefined.
         let t = if t.abs() < 1e-5 { 1e-5 } else { t };
         let theta = t.exp_m1() / self.greatest;
         let logarithms = self.excesses.iter().map(|y| (theta * y).ln_1p());
@@ -196,9 +196,10 @@ impl Excesses {
         -(count as f64) - sum / count as f64
     }
 
-    /// Returns the greatest (`sign` 1) or least (-1) expected number of excesses above `y` in a run of the same
-    /// length, over all distributions whose deviance from the fit is at most `deviance` (profile likelihood; Coles
-    /// 2001, 2.6). The total number of excesses is a Poisson variable, as uncertain as their distribution.
+    /// Returns the greatest (`sign` 1) or least (-1) expected number of excesses above `y` in a run as long
+    /// as the measured one, over all distributions whose deviance from the fit is at most `deviance`
+    /// (profile likelihood; Coles 2001, 2.6). The total number of excesses is a Poisson variable, as
+    /// uncertain as their distribution.
     pub(crate) fn expected_above(&self, fit: &Fit, y: f64, deviance: f64, sign: f64) -> f64 {
         let count = self.count() as f64;
         let least = fit.log_likelihood - deviance / 2.0;
@@ -227,7 +228,7 @@ impl Excesses {
     }
 }
 
-/// Returns the point with the greatest value, and that value.
+/// Returns the point at which `value` is greatest, and this greatest value.
 fn greatest_of(points: impl Iterator<Item = f64>, value: impl Fn(f64) -> f64) -> (f64, f64) {
     let values = points.map(|point| (point, value(point)));
     let greatest = values.max_by(|a, b| a.1.total_cmp(&b.1));

@@ -20,7 +20,7 @@ pub struct Logger {
     pub sample_rate_hz: f64,
     /// Bytes per sample.
     pub sample_bytes: u64,
-    /// Length of a run in s.
+    /// Length of a logger run in s.
     pub run_s: f64,
     /// Available buffer in bytes.
     pub buffer_bytes: u64,
@@ -80,7 +80,7 @@ pub(crate) struct Longer {
     pub(crate) bytes: u64,
 }
 
-/// Like [`plan`], with the backlogs of a longer run if there is one.
+/// Plans like [`plan`], but uses the backlogs of a longer run if there is one.
 pub(crate) fn plan_with(
     trace: &Trace,
     source: Source,
@@ -202,7 +202,7 @@ impl TailFigures {
     }
 }
 
-/// Returns the standard buffer sizes and the logger's own.
+/// Returns the buffer sizes to plan for: the standard sizes, and that of the logger.
 pub(crate) fn sizes(logger: &Logger) -> Vec<u64> {
     let mut sizes = BUFFER_SIZES_BYTES.to_vec();
     sizes.push(logger.buffer_bytes);
@@ -214,16 +214,16 @@ pub(crate) fn sizes(logger: &Logger) -> Vec<u64> {
 fn policy(source: Source, block_bytes: Option<u64>) -> String {
     match (source, block_bytes) {
         (Source::Stream, _) => {
-            "keep one file open and write it as one stream (CMD25), each block of 512 B as soon as \
-             it is full"
+            "keep one file open and write it as one stream (CMD25), sending each 512 B block as \
+             soon as it is full"
                 .to_string()
         }
         (Source::Trace, Some(bytes)) => {
             format!(
-                "write as in the trace, {} at a time",
+                "write {} at a time, as in the trace",
                 cardiograph_report::units::binary_bytes(bytes)
             )
         }
-        (Source::Trace, None) => "write as in the trace, in the same sizes".to_string(),
+        (Source::Trace, None) => "keep the write sizes of the trace".to_string(),
     }
 }

@@ -3,17 +3,18 @@
 use crate::pareto::{CAUTIOUS_SHAPE_MIN, Excesses, Fit, SHAPE_MIN};
 use cardiograph_timing::tail::BusyPeriods;
 
-/// Numbers of peak backlogs to try for a fit, a factor of the square root of 2 apart. Fewer are not conclusive; more
-/// reach into the bulk of the distribution without the goodness-of-fit test noticing: with 512, the interval missed
-/// the true value for a third of the seeds under a Weibull distribution (`tests/coverage.rs`).
+/// Numbers of peak backlogs to try for a fit, each about sqrt(2) times the previous one. Fewer peak backlogs
+/// are not conclusive; more of them reach into the bulk of the distribution without the goodness-of-fit test
+/// noticing: with 512 peak backlogs, the interval missed the true value for a third of the seeds under a
+/// Weibull distribution (`tests/coverage.rs`).
 const COUNTS: [usize; 4] = [32, 45, 64, 91];
 /// Number of greatest peak backlogs needed: the largest count, and one more as the threshold.
 pub const PEAKS_MAX: usize = COUNTS[COUNTS.len() - 1] + 1;
 /// Minimum number of peak backlogs for a fit.
 pub(crate) const PEAKS_MIN: usize = COUNTS[0] + 1;
 
-/// 95 % quantile of the deviance. For many peak backlogs it is 3.84, of chi-squared with one degree of freedom; for
-/// 32 it is the square of Student's 2.04.
+/// 95 % quantile of the deviance. For many peak backlogs it is 3.84 (chi-squared, one degree of freedom);
+/// for 32 it is the square of 2.04 (Student's t).
 const DEVIANCE: f64 = 4.2;
 /// 97.5 % quantile of the normal distribution.
 const NORMAL: f64 = 1.96;
@@ -71,8 +72,9 @@ impl Tail {
         ))
     }
 
-    /// Returns the expected number of busy periods that exceed `buffer_bytes` in a run of the same length, of which
-    /// `exceeding` were measured: from the fit above its threshold, otherwise from that count.
+    /// Returns the expected number of busy periods that exceed `buffer_bytes` in a run as long as the
+    /// measured one: above the threshold of the fit, computed from the fit; otherwise, estimated from the
+    /// measured count `exceeding`.
     pub fn expected_above(&self, buffer_bytes: u64, exceeding: u64) -> Interval {
         let buffer_bytes = buffer_bytes as f64;
         match &self.0 {
@@ -85,7 +87,8 @@ impl Tail {
 }
 
 impl Fitted {
-    /// Fits the `count` greatest peak backlogs above the next one; returns `None` if the fit is rejected.
+    /// Fits the `count` greatest peak backlogs, with the next smaller one as the threshold; returns `None`
+    /// if the fit is rejected.
     fn above(peaks: &[f64], count: usize) -> Option<Fitted> {
         let threshold_bytes = peaks[count];
         let greatest = peaks[..count].iter();
@@ -137,7 +140,7 @@ fn counted(count: u64) -> Interval {
 }
 
 impl Interval {
-    /// Returns the probability of at least one occurrence in a run `times_as_long`.
+    /// Returns the probability of at least one occurrence in a run `times_as_long` times as long.
     pub fn at_least_one(&self, times_as_long: f64) -> Interval {
         let probability = |mean: f64| -(-mean * times_as_long).exp_m1();
         Interval {
@@ -175,7 +178,7 @@ mod tests {
     use super::*;
     use cardiograph_sim_card::Seed;
 
-    /// A sample of a generalized Pareto distribution of scale 1, in descending order.
+    /// Draws from a generalized Pareto distribution of scale 1; returns the values in descending order.
     fn sample(shape: f64, count: usize, seed: u64) -> Vec<f64> {
         let mut random = Seed::new(seed).stream("sample");
         let mut draw = || {
@@ -225,7 +228,7 @@ mod tests {
         }
     }
 
-    /// Compares with a search over all distributions on a fine grid.
+    /// Compares the bounds with a search over all distributions on a fine grid.
     #[test]
     fn the_bounds_are_those_of_all_likely_distributions() {
         for (seed, shape) in [(1, -0.3), (2, 0.0), (3, 0.4)] {
@@ -259,7 +262,7 @@ mod tests {
                     continue;
                 }
                 let share = (1.0 + law.0 * y / law.1).max(0.0).powf(-1.0 / law.0);
-                // Every mean whose Poisson deviance is within the remaining deviance.
+                // Try every mean whose Poisson deviance is within the remaining deviance.
                 for mean in (200..1200).map(|tenth| f64::from(tenth) / 10.0) {
                     if 2.0 * (mean - 64.0 - 64.0 * (mean / 64.0).ln()) <= spare {
                         bounds = [bounds[0].min(mean * share), bounds[1].max(mean * share)];

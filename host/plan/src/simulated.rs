@@ -12,10 +12,11 @@ use cardiograph_timing::tail::busy_periods;
 const WIRE_BYTES: u64 = 4 << 20;
 /// Payload written to measure sustained rates and stalls: takes 70 MB of the host's memory.
 const BYTES: u64 = 4 << 30;
-/// Payloads written, one after the other, until a distribution fits the longest stalls: wear-levelling moves are
-/// rare.
+/// Payloads of further, longer runs, tried in turn until a distribution fits the longest stalls:
+/// wear-levelling moves are rare.
 const LONGER_BYTES: [u64; 2] = [16 << 30, 64 << 30];
-/// Payload written at the logger's rate to measure energy and wear, and the limit of its duration in ns.
+/// Limits of the stream written at the logger's rate to measure energy and wear: payload in bytes, and
+/// duration in ns.
 const PACED_BYTES_MAX: u64 = 256 << 20;
 const PACED_NS_MAX: f64 = 1e18;
 
@@ -25,7 +26,7 @@ const SEED: u64 = 1;
 const DAY_S: f64 = 86_400.0;
 const DAYS_PER_YEAR: f64 = 365.25;
 
-/// Plans a logger for this card and board; `target` is their name.
+/// Plans a logger for a card on a board; `target` is the name of this combination.
 ///
 /// # Errors
 /// [`StreamError`] if the recorder's driver cannot write to the card.
@@ -39,7 +40,7 @@ pub fn plan_simulated(
     let mut times_ns: Vec<u64> = times_ns
         .map(|block| block.end_ns - block.start_ns)
         .collect();
-    // Most blocks find the card not busy.
+    // The card is not busy before most blocks, so the median contains no busy time.
     let middle = times_ns.len() / 2;
     let (_, &mut block_ns, _) = times_ns.select_nth_unstable(middle);
     let long = LongStream {

@@ -13,7 +13,7 @@ use std::task::{Context, Poll, Waker};
 /// Bytes per block, the unit of the stream.
 pub const BLOCK_BYTES: u64 = 512;
 
-/// A stream starts at a flash block boundary of every card.
+/// Alignment of a stream's first block, at which every card has a flash block boundary.
 const ALIGNMENT_BLOCKS: u64 = (4 << 20) / BLOCK_BYTES;
 
 /// Payload of each block. A simulated card takes the same time for any data, and stores zeros without memory.
@@ -25,7 +25,7 @@ type Failure = Error<Infallible, Infallible>;
 pub struct Streamed {
     /// The pushes of all blocks as operations.
     pub trace: Trace,
-    /// First block.
+    /// First block of the stream on the card.
     pub start: u64,
 }
 
@@ -84,7 +84,7 @@ pub fn stream(
     done(driver.acquire())?;
     wire.set_gaps(spi.send_gap_ns, spi.receive_gap_ns);
 
-    // Well past the FAT.
+    // Start well past the FAT.
     let start = u64::from(driver.blocks()) / 4 / ALIGNMENT_BLOCKS * ALIGNMENT_BLOCKS;
     let count = (bytes_max / BLOCK_BYTES).min(u64::from(driver.blocks()) / 2);
     if start == 0 {

@@ -7,8 +7,8 @@ use std::fmt::Write;
 /// Width of the name column in characters.
 const NAME_WIDTH: usize = 18;
 
-/// Longest busy time after a write in s: 250 ms, and 500 ms for some cards (SD Physical Layer Simplified
-/// Specification 9.00, 4.6.2.2).
+/// Longest permitted busy time after a write, in s: 500 ms for some cards, 250 ms for all others (SD
+/// Physical Layer Simplified Specification 9.00, 4.6.2.2).
 const BUSY_S_MAX: f64 = 0.5;
 
 /// Returns the table, which ends with the answer for the given buffer size.
@@ -131,7 +131,8 @@ fn logger(plan: &Plan) -> Vec<(&'static str, String)> {
     rows
 }
 
-/// Falls back to the limit of the specification where there are no statistics.
+/// Returns the text for an unknown buffer size: the buffer that absorbs the longest stall the specification
+/// permits.
 fn unknown_size(plan: &Plan) -> String {
     let absorbs = |size: &&BufferRow| {
         size.longest_stall_us
@@ -183,35 +184,35 @@ pub fn answer(plan: &Plan, buffer_bytes: u64) -> String {
     };
     let Risk { likely, low, high } = size.risk;
     if low > 0.99 {
-        return format!("{buffer}: every run of {run} loses samples.");
+        return format!("{buffer}: every run lasting {run} loses samples.");
     }
     if let Some(one_in) = one_in_below(high) {
         return format!(
-            "{buffer}: fewer than 1 in {} runs of {run} lose samples.",
+            "{buffer}: fewer than 1 in {} runs lasting {run} lose samples.",
             units::count(one_in)
         );
     }
     match likely {
         None if high > 0.5 => {
             format!(
-                "{buffer}: sufficient for the measured writes; they are too few to predict runs of \
-                 {run}."
+                "{buffer}: sufficient for the measured writes; they are too few to predict runs \
+                 lasting {run}."
             )
         }
         None => format!(
-            "{buffer}: sufficient for the measured writes; at most {} of the runs of {run} lose \
+            "{buffer}: sufficient for the measured writes; at most {} of runs lasting {run} lose \
              samples.",
             units::percent(high)
         ),
         Some(_) => format!(
-            "{buffer}: {} to {} of the runs of {run} lose samples.",
+            "{buffer}: {} to {} of runs lasting {run} lose samples.",
             units::percent(low),
             units::percent(high)
         ),
     }
 }
 
-/// The risk in the words of the table column.
+/// Formats a risk for the table column.
 fn share(risk: &Risk) -> String {
     let Risk { likely, low, high } = *risk;
     match (one_in_below(high), likely) {

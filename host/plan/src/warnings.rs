@@ -27,13 +27,13 @@ pub(crate) fn of(plan: &Plan, trace: &Trace) -> Vec<String> {
         .any(|run| run.kind == OperationKind::Read)
     {
         warnings.push(
-            "the trace contains reads between its writes; their time is not counted".to_string(),
+            "the trace contains reads between its writes; the time that the reads took is not counted".to_string(),
         );
     }
     warnings
 }
 
-/// Explains why there is no prediction, and how much would have to be measured.
+/// Explains why there is no prediction, and how long a measurement would allow one.
 fn no_forecast(plan: &Plan) -> String {
     let measured = &plan.measured;
     let (why, factor) = match measured.busy_periods {

@@ -4,7 +4,7 @@ use cardiograph_plan::{Interval, LongStream, PEAKS_MAX, Tail};
 use cardiograph_sim_card::Profile;
 use cardiograph_timing::tail::busy_periods;
 
-/// 25 MHz over SPI, and a logger of 200 kB/s.
+/// Time per block over SPI at 25 MHz, without busy time.
 const BLOCK_NS: u64 = 165_440;
 const RATE_BYTES_PER_S: f64 = 200_000.0;
 const TIMES_AS_LONG: u64 = 4;
@@ -33,7 +33,7 @@ fn check(name: &str, profile: &Profile, short_blocks: u64) {
         .map(|seed| highest_bytes(profile, 1_000_000 + seed, short_blocks * TIMES_AS_LONG))
         .collect();
     peaks.sort_unstable_by(f64::total_cmp);
-    // Buffer sizes that one in two and one in ten of the long runs overflow.
+    // Buffer sizes that half and a tenth of the long runs overflow.
     let sizes =
         [2, 10].map(|part| peaks[(LONG_RUNS - LONG_RUNS / part - 1) as usize].round() as u64);
     let truths = sizes.map(|buffer_bytes| {
@@ -60,13 +60,13 @@ fn check(name: &str, profile: &Profile, short_blocks: u64) {
             "{name}, {} B, risk {:.3}: {coverage:?}, without a fit {unfitted}, of {SHORT_RUNS}",
             sizes[index], truths[index]
         );
-        // The true risk itself is known to a few percent only.
+        // The true risk itself is known only to within a few percent.
         assert!(coverage.inside >= SHORT_RUNS * 90 / 100, "{name}");
         assert!(unfitted <= SHORT_RUNS / 10, "{name}");
     }
 }
 
-/// Number of intervals that contain the true risk, and of those that are too high or too low.
+/// Number of intervals that contain the true risk, that are too high, and that are too low.
 #[derive(Debug, Default)]
 struct Coverage {
     inside: u64,

@@ -6,14 +6,14 @@ use cardiograph_sim_card::{Random, Seed};
 use cardiograph_timing::tail::busy_periods;
 
 const SEEDS: u64 = 1000;
-/// Stalls per trace, and quick writes after each: enough for the backlog to drain.
+/// Stalls per trace, and quick writes after each stall: enough for the backlog to drain.
 const STALLS: usize = 400;
 const QUICK: usize = 40;
 const QUICK_NS: u64 = 1_000_000;
 const BLOCK_BYTES: u64 = 512;
-/// A tenth of the throughput of the quick writes.
+/// Data rate of the logger: a tenth of the throughput of the quick writes.
 const RATE_BYTES_PER_S: f64 = 51_200.0;
-/// Length of the predicted run in units of the trace.
+/// Length of the predicted run as a multiple of the trace's length.
 const TIMES_AS_LONG: f64 = 20.0;
 
 /// Stall latency in ms that a given fraction of the stalls exceeds.
@@ -35,22 +35,24 @@ fn pareto(share: f64) -> f64 {
     10.0 * share.powf(-0.25)
 }
 
-/// A power law with an infinite variance, and therefore an infinite mean backlog.
+/// Stall latencies with a power-law tail of infinite variance, and therefore an infinite mean backlog.
 fn heavy(share: f64) -> f64 {
     5.0 * share.powf(-0.6)
 }
 
-/// A tail heavier than exponential and lighter than any power law, which no fit matches exactly.
+/// Stall latencies with a tail heavier than exponential and lighter than any power law, which no fit matches
+/// exactly.
 fn weibull(share: f64) -> f64 {
     20.0 * (-share.ln()).powf(1.4)
 }
 
-/// A tail lighter than exponential, which no fit matches exactly either.
+/// Stall latencies with a tail lighter than exponential, which no fit matches exactly either.
 fn light(share: f64) -> f64 {
     40.0 * (-share.ln()).sqrt()
 }
 
-/// Merges of two kinds, one in ten of them twice as long, each with its own spread.
+/// Latencies of two kinds of merges, each with its own spread; one merge in ten is of the kind that takes
+/// twice as long.
 fn two_kinds(share: f64) -> f64 {
     match share < 0.1 {
         true => 60.0 + 6.0 * (1.0 - share * 10.0),
@@ -73,13 +75,15 @@ fn buffer_bytes(stall_ms: f64) -> u64 {
     (BLOCK_BYTES as f64 + RATE_BYTES_PER_S * stall_ms / 1e3).ceil() as u64
 }
 
-/// Fractions of stalls at which a long run overflows in half of all cases, and in one of a hundred.
+/// Fractions of stalls that may exceed the buffer if half of all long runs, or one in a hundred, are to
+/// overflow.
 fn shares() -> [f64; 2] {
     let stalls = STALLS as f64 * TIMES_AS_LONG;
     [0.5, 0.01].map(|risk: f64| 1.0 - (1.0 - risk).powf(1.0 / stalls))
 }
 
-/// Number of seeds whose true risk is below, inside and above the interval, and of those without a fit.
+/// Number of seeds for which the true risk is below, inside and above the interval, and of seeds without a
+/// fit.
 #[derive(Default)]
 struct Coverage {
     below: u64,
@@ -89,7 +93,7 @@ struct Coverage {
 }
 
 impl Coverage {
-    /// Counts for each of the buffer sizes, given with their true risks.
+    /// Counts the seeds for each buffer size; each size comes with its true risk.
     fn over(law: Law, buffers: &[(u64, f64)]) -> Vec<Coverage> {
         let mut all: Vec<Coverage> = buffers.iter().map(|_| Coverage::default()).collect();
         let sizes: Vec<u64> = buffers.iter().map(|buffer| buffer.0).collect();
@@ -113,7 +117,8 @@ impl Coverage {
     }
 }
 
-/// Requires at least 92 % inside, and at most 5 % where the risk is greater than predicted.
+/// Asserts that the true risk is inside the interval for at least 92 % of the seeds, and above it for at
+/// most 5 %.
 fn check(name: &str, law: Law, buffers: &[(u64, f64)]) {
     for (coverage, (buffer_bytes, truth)) in Coverage::over(law, buffers).iter().zip(buffers) {
         let Coverage {
@@ -130,7 +135,8 @@ fn check(name: &str, law: Law, buffers: &[(u64, f64)]) {
     }
 }
 
-/// Checks a distribution whose true risk is known exactly, and a buffer that no stall overflows if there is one.
+/// Checks a distribution whose true risk is known exactly; if it has a greatest value, also checks a buffer
+/// that no stall overflows.
 fn cover(name: &str, law: Law, greatest_ms: Option<f64>) {
     let stalls = STALLS as f64 * TIMES_AS_LONG;
     let mut buffers: Vec<(u64, f64)> = shares()

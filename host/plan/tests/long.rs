@@ -3,8 +3,9 @@
 use cardiograph_plan::{LongStream, stream};
 use cardiograph_sim_card::{Board, Profile};
 
-/// The two share only the flash: bytes on a bus that a driver polls, and a controller queried page by page. The
-/// driver notices the end of busy late, by at most 2 % of a wait and 1 ms.
+/// The two simulations share only the flash model: in one, a driver polls the card over a bus; in the other,
+/// a controller is queried page by page. The driver notices the end of busy late, by at most 2 % of a wait
+/// and 1 ms.
 #[test]
 fn a_long_stream_takes_as_long_as_the_driver_on_the_bus() {
     for (card, board) in [
@@ -35,10 +36,11 @@ fn a_long_stream_takes_as_long_as_the_driver_on_the_bus() {
         let ratio = on_wire.iter().sum::<u64>() as f64 / alone.iter().sum::<u64>() as f64;
         println!("{card}: {ratio}");
         assert!((0.999..1.01).contains(&ratio), "{card}: {ratio}");
-        // The command that opens the stream precedes the first block here, and follows it there.
+        // On the bus, the command that opens the stream delays the first block; without a bus, there is no
+        // such command.
         for (at, (&wire, &alone)) in on_wire.iter().zip(&alone).enumerate().skip(2) {
             let late_ns = wire as f64 - alone as f64;
-            // A poll detects the end of busy up to one byte late, and the preceding poll shifts it by up to
+            // A poll detects the end of busy up to one byte late, and a late preceding poll adds up to
             // another byte.
             let byte_ns = long.block_ns as f64 / 517.0;
             let is_close = late_ns >= -2.0 * byte_ns && late_ns < 0.1 * alone as f64 + 1e6;

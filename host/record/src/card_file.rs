@@ -15,14 +15,14 @@ use std::path::{Path, PathBuf};
 pub enum CardFileError {
     /// The operating system reported an error.
     Io {
-        /// The card or image.
+        /// Path of the card or image.
         path: PathBuf,
-        /// Error of the system.
+        /// Error of the operating system.
         source: io::Error,
     },
     /// The card or image is mounted, or another program uses it.
     InUse {
-        /// The card or image.
+        /// Path of the card or image.
         path: PathBuf,
         /// Mount points, if the card or image is mounted.
         mounts: Vec<PathBuf>,
@@ -82,13 +82,13 @@ impl std::error::Error for CardFileError {
     }
 }
 
-/// The blocks of a card or image.
+/// Block access to a card or image.
 #[derive(Debug)]
 pub struct CardFile {
     path: PathBuf,
     file: File,
     blocks: u32,
-    /// Blocks that a dry run would have written.
+    /// Blocks that a dry run would have written, by block number; `None` outside a dry run.
     dry_writes: Option<BTreeMap<u32, Block>>,
     written_blocks: u64,
 }
@@ -118,7 +118,8 @@ impl CardFile {
         let mut options = OpenOptions::new();
         options.read(true).write(!is_dry);
         if is_device {
-            // With this flag the kernel refuses a device that is in use, or that has a partition in use.
+            // With O_EXCL, the kernel refuses to open a device that is in use, or that has a partition in
+            // use.
             options.custom_flags(OFlags::EXCL.bits() as i32);
         }
         let mut file = options.open(path).map_err(|error| match error.kind() {

@@ -1,6 +1,6 @@
 //! CRC-32 of IEEE 802.3, bit by bit: an implementation independent of the recorder's.
 
-/// Returns the CRC-32 of these bytes.
+/// Returns the CRC-32 of `bytes`.
 pub(crate) fn crc32(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(u32::MAX, |sum, byte| {
         (0..8).fold(sum ^ u32::from(*byte), |sum, _| {

@@ -25,11 +25,11 @@ use ulog::{Survey, Ulog};
 pub struct Exported {
     /// Number of streams.
     pub streams: u32,
-    /// Samples exported.
+    /// Number of samples exported.
     pub samples: u64,
-    /// Samples in the gaps of the recording.
+    /// Number of lost samples, according to the gaps in the recording.
     pub lost: u64,
-    /// Damaged blocks, which were omitted.
+    /// Number of damaged blocks, which were omitted.
     pub damaged_blocks: u64,
 }
 
@@ -51,13 +51,13 @@ impl fmt::Display for ExportError {
         match self {
             ExportError::Read(error) => write!(f, "{error}; check the storage device"),
             ExportError::Write(error) => {
-                write!(f, "could not write the output ({error}); check its storage device")
+                write!(f, "could not write the output ({error}); check the storage device of the output")
             }
             ExportError::NoHeader => f.write_str(
                 "block 0 at byte 0 is not the header of a binary recording; use a .BIN file written by the recorder",
             ),
             ExportError::NoTimes => f.write_str(
-                "a recording of version 0.1 without a column time_us or time_ms has no times, which ULog requires; export it with --csv",
+                "ULog requires times, but a version 0.1 recording without a column time_us or time_ms has none; export it with --csv",
             ),
         }
     }
@@ -66,8 +66,8 @@ impl fmt::Display for ExportError {
 impl std::error::Error for ExportError {}
 
 /// Exports a binary recording as CSV, one file per stream. Calls `open` with the number of a stream and the
-/// number of streams in the recording; it returns the output for the rows. Calls `damaged` with the indices of
-/// omitted blocks; the CSV has a note in their place.
+/// number of streams in the recording; `open` returns the output for the rows. Calls `damaged` with the
+/// indices of omitted blocks; the CSV contains a note in place of these blocks.
 ///
 /// # Errors
 /// [`ExportError`].

@@ -6,16 +6,17 @@ use cardiograph_recorder::{Format, LINE_BYTES_MAX};
 /// Reproducible samples with due times. A sample can be generated any number of times, always with the same
 /// bytes.
 pub trait Feed {
-    /// Returns the number of samples.
+    /// Returns the number of samples in the feed.
     fn count(&self) -> u64;
 
     /// Returns the time at which a sample is due, in ns from the start. Times never decrease.
     fn due_ns(&self, index: u64) -> u64;
 
-    /// Generates a sample, a line of text with its CR LF or a sample of a schema; returns its length in bytes.
+    /// Generates a sample, which is a line of text with CR LF or a binary sample; returns its length in
+    /// bytes.
     fn make(&self, index: u64, line: &mut [u8; LINE_BYTES_MAX]) -> usize;
 
-    /// Returns the total bytes of all samples.
+    /// Returns the total size of all samples, in bytes.
     fn bytes(&self) -> u64;
 
     /// Returns the format in which the samples are recorded.
@@ -51,7 +52,7 @@ pub enum Times {
 pub struct TooLong {
     /// Index of the line, from 0.
     pub index: u64,
-    /// Bytes of the line, including CR LF.
+    /// Length of the line in bytes, including CR LF.
     pub bytes: usize,
 }
 
@@ -70,7 +71,7 @@ impl InputLines {
     /// Appends a line, with or without its line end.
     ///
     /// # Errors
-    /// [`TooLong`] if no recording can hold it.
+    /// [`TooLong`] if the line is longer than a recording can hold.
     pub fn push(&mut self, line: &[u8]) -> Result<(), TooLong> {
         let line = line.strip_suffix(b"\n").unwrap_or(line);
         let line = line.strip_suffix(b"\r").unwrap_or(line);
@@ -84,7 +85,7 @@ impl InputLines {
         Ok(())
     }
 
-    /// Returns the bytes of the longest line, including its CR LF.
+    /// Returns the length of the longest line in bytes, including CR LF.
     pub fn line_bytes_max(&self) -> usize {
         let lens = (0..self.ends.len()).map(|index| self.line(index).len());
         lens.max().unwrap_or(0) + LINE_END.len()

@@ -2,8 +2,8 @@
 
 use cardiograph_recorder::Gap;
 
-/// Merges overlapping gaps and sorts them. A later report may include an earlier gap, if the note of that gap
-/// was lost with the card.
+/// Merges overlapping gaps and sorts them. A later report may include an earlier gap, if the card was lost
+/// before it stored the note about the earlier gap.
 pub(crate) fn merged(mut gaps: Vec<Gap>) -> Vec<Gap> {
     gaps.sort_by_key(|gap| gap.first);
     let mut out: Vec<Gap> = Vec::new();

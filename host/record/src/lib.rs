@@ -8,8 +8,8 @@
 //! ```
 //!
 //! - [`record_in_directory`]: runs the recorder in real time, to files of this computer;
-//!   [`stream_in_directory`] also compares the files with the samples, and [`input_in_directory`] records lines
-//!   of a pipe.
+//!   [`stream_in_directory`] also compares the files with the samples, and [`input_in_directory`] records
+//!   lines from a pipe.
 //! - [`recover_path`]: trims interrupted recordings on a card, in its image or in a directory.
 //! - [`export_csv`], [`export_ulog`]: binary recordings as CSV, or as one ULog file.
 //! - [`Monitor`]: the state of a recording, for readers in other threads.
@@ -34,7 +34,7 @@ mod stream_report;
 mod totals;
 mod verify;
 
-/// Advice for errors that only a bug of Cardiograph can cause.
+/// Advice for errors that only a bug in Cardiograph can cause.
 pub const REPORT_BUG: &str = "please report this as a bug, with the command line";
 
 pub use card_file::{CardFile, CardFileError};

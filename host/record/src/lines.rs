@@ -4,7 +4,7 @@ use crate::Feed;
 use crate::feed::text_format;
 use cardiograph_recorder::{Format, LINE_BYTES_MAX};
 
-/// Lines of one length at a fixed rate.
+/// Generated lines of equal length at a fixed rate.
 #[derive(Clone, Copy, Debug)]
 pub struct Lines {
     /// Lines per second.
@@ -15,7 +15,7 @@ pub struct Lines {
     pub count: u64,
 }
 
-/// Bytes of the shortest line: index, comma, CR LF.
+/// Length of the shortest line, in bytes: index, comma, CR LF.
 pub const LINE_BYTES_MIN: usize = 14;
 
 impl Lines {

@@ -4,8 +4,8 @@
 //!   thread of each stream: clock or input ──> Producer ── ring ──> Recorder ──> DirectoryCard
 //! ```
 //!
-//! The thread of a producer takes the place of a board's interrupt: it continues while the recorder waits for
-//! the storage device.
+//! The producer's thread takes the place of an interrupt handler on a board: it continues while the recorder
+//! waits for the storage device.
 
 use crate::directory::{Access, DirectoryError, Failure, Startup, open_directory};
 use crate::{Feed, Monitor};
@@ -28,14 +28,14 @@ use std::time::{Duration, Instant};
 
 /// Longest time until a producer notices a stop request.
 const STOP_POLL: Duration = Duration::from_millis(20);
-/// Limit of lines that have been read from an input and not pushed yet.
+/// Maximum number of lines that have been read from an input but not pushed yet.
 const LINES_AHEAD: usize = 1024;
 
 /// One stream of a recording on this computer.
 pub struct DirectoryStream<'a> {
     /// Name prefix, format and durability window.
     pub config: StreamConfig,
-    /// Bytes of the ring buffer.
+    /// Size of the ring buffer, in bytes.
     pub ring_bytes: usize,
     /// Source of the samples.
     pub feed: LiveFeed<'a>,
@@ -43,11 +43,11 @@ pub struct DirectoryStream<'a> {
 
 /// Source of the samples of a stream.
 pub enum LiveFeed<'a> {
-    /// Samples generated when they are due by the clock of this computer.
+    /// Samples that are generated when they are due by the computer's clock.
     Clock(Box<dyn Feed + Send + 'a>),
-    /// Lines of text, recorded as they arrive, for [`Format::Lines`](cardiograph_recorder::Format::Lines). If
-    /// they arrive faster than the storage device accepts them, the recorder drops lines once the ring is full,
-    /// and notes the gap.
+    /// Lines of text, recorded as they arrive, for [`Format::Lines`](cardiograph_recorder::Format::Lines).
+    /// If they arrive faster than the storage device accepts them, lines are dropped once the ring buffer is
+    /// full, and the recorder writes a note about the gap.
     Lines(Box<dyn Read + Send>),
 }
 
@@ -57,7 +57,7 @@ pub struct LiveSetup<'a> {
     pub config: Config,
     /// Maximum length of the recording, counted from the start of sampling; `None` for no limit.
     pub length: Option<Duration>,
-    /// Returns true if the recording should end. Several threads call it, at least every 20 ms.
+    /// Returns true if the recording should end. Several threads call this function, at least every 20 ms.
     pub is_stopped: &'a (dyn Fn() -> bool + Sync),
     /// Receives the state of the recording, for readers in other threads.
     pub monitor: Option<&'a Monitor>,
@@ -73,11 +73,11 @@ pub struct LiveResult<const N: usize> {
     pub summaries: [StreamSummary; N],
     /// Samples pushed by each stream, including lost ones.
     pub pushed: [u64; N],
-    /// Start of sampling, in ns from the call; `None` if no stream started.
+    /// Start of sampling, in ns from the call of `record_in_directory`; `None` if no stream started.
     pub started_ns: Option<u64>,
-    /// End of the recording, in ns from the call.
+    /// End of the recording, in ns from the call of `record_in_directory`.
     pub ended_ns: u64,
-    /// A block did not fit on the storage device.
+    /// True if a block did not fit on the storage device.
     pub is_full: bool,
     /// First failure of the storage device, as a sentence.
     pub failure: Option<String>,
@@ -85,11 +85,11 @@ pub struct LiveResult<const N: usize> {
     pub input_error: Option<String>,
 }
 
-/// Records in a directory until all feeds end, the caller stops the recording, or samples are lost because the
-/// storage device is full. Writes all samples pushed by then.
+/// Records in a directory until all feeds end, the caller stops the recording, or samples are lost because
+/// the storage device is full. All samples pushed before the end are written.
 ///
-/// Repairs interrupted recordings in the directory first. Calls `events` with the time in us, counted from this
-/// call, and the event.
+/// Repairs interrupted recordings in the directory first. Calls `events` with each event and its time in us,
+/// counted from the start of this call.
 ///
 /// # Errors
 /// [`LiveError`] if the recording could not start.
@@ -232,19 +232,19 @@ struct Run<'a> {
     length: Option<Duration>,
     is_stopped: &'a (dyn Fn() -> bool + Sync),
     is_sampling: &'a AtomicBool,
-    /// The recorder reported that no further file fits.
+    /// True once the recorder has reported that no further file fits on the storage device.
     is_full: &'a AtomicBool,
     /// First failure of the storage device, and whether a block did not fit.
     failure: &'a Failure,
-    /// The recorder has ended, or samples are lost because the storage device is full.
+    /// True once the recorder has ended, or samples are lost because the storage device is full.
     is_over: AtomicBool,
-    /// Start of the first producer, in ns.
+    /// Start of the first producer, in ns from the call; `u64::MAX` before it.
     started_ns: AtomicU64,
     input_error: Mutex<Option<String>>,
 }
 
 impl Run<'_> {
-    /// Pushes the samples of a feed as soon as the recorder is ready; returns their number.
+    /// Pushes the samples of a feed once the recorder is ready; returns the number of samples pushed.
     fn sample(&self, stream: usize, mut producer: Producer, feed: LiveFeed) -> u64 {
         while !self.control.is_ready() && !self.is_ending() {
             thread::sleep(Duration::from_millis(1));
@@ -305,7 +305,8 @@ impl Run<'_> {
         }
     }
 
-    /// Pushes a sample. The producer counts a lost one and adds it to a gap.
+    /// Pushes a sample. If it does not fit in the ring buffer, the producer counts it as lost and adds it to
+    /// a gap.
     fn push(&self, stream: usize, producer: &mut Producer, sample: &[u8], now_ns: u64) {
         let index = producer.pushed();
         let pushed = producer.push(sample, now_ns / 1000);
@@ -321,7 +322,7 @@ impl Run<'_> {
         }
     }
 
-    /// Notes the level of the ring for readers in other threads.
+    /// Publishes the fill level of the ring buffer for readers in other threads.
     fn note_level(&self, stream: usize, producer: &Producer) {
         if let Some(monitor) = self.monitor {
             monitor.note_level(stream, producer.level_bytes());
@@ -383,7 +384,7 @@ fn next_line(lines: &mut impl BufRead) -> io::Result<Option<Vec<u8>>> {
     Ok(Some(line))
 }
 
-/// Delays that block the thread.
+/// Delay provider that blocks the calling thread.
 struct Sleep;
 
 impl DelayNs for Sleep {

@@ -5,8 +5,8 @@
 //!   input ─────────┘                              └───────────> counts compared with the reports
 //! ```
 //!
-//! Files are read after the recording has ended, because reading would take time of the storage device from
-//! the recorder.
+//! Files are read after the recording has ended, because reading would keep the storage device from the
+//! recorder's writes.
 
 use crate::directory::{is_recording_there, path_of};
 use crate::feed::text_format;
@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Settings of a verified recording in a directory.
 pub struct LiveStreaming<'a> {
-    /// Bytes of the ring buffers of all streams, in equal shares.
+    /// Total size of the ring buffers in bytes, divided equally among the streams.
     pub buffer_bytes: usize,
     /// Durability window: the newest data that a power cut may lose.
     pub window: Window,
@@ -44,7 +44,8 @@ pub struct LiveProgress {
 }
 
 impl LiveProgress {
-    /// Returns the current progress. Lines of an input are not counted as pushed, and their times are not known.
+    /// Returns the current progress. Lines from an input are not counted as pushed, and their times are
+    /// unknown.
     pub fn now(&self) -> Progress {
         Progress {
             pushed: self.pushed.load(Ordering::Relaxed),
@@ -91,7 +92,7 @@ pub fn input_in_directory(
     Ok(run.finish(directory, |_, _| Ok(())))
 }
 
-/// Samples of one stream; counts the progress as the producer takes them.
+/// Samples of one stream, counted as the producer takes them.
 struct CountingFeed<'a> {
     feed: &'a (dyn Feed + Sync),
     progress: &'a LiveProgress,
@@ -128,20 +129,21 @@ struct Events<'a> {
     streams: Vec<StreamReport>,
     /// Closed files, in the order in which they were closed.
     files: Vec<ClosedFile>,
-    /// Prefixes of the tracks.
+    /// File name prefix of each track (a sequence of files).
     prefixes: Vec<[u8; 3]>,
-    /// Files that have been opened, and neither closed nor recovered.
+    /// Files that have been opened but not yet closed or recovered.
     opened: Vec<FileId>,
-    /// Samples of each track in files that have been closed or recovered.
+    /// Number of samples in closed or recovered files, for each track.
     in_files: Vec<u64>,
     unverified: Option<&'static str>,
-    /// The storage device failed or was full. Samples reported as lost since then may be in a file.
+    /// The storage device failed or was full. Samples that were reported as lost after the failure may be in
+    /// a file nevertheless.
     is_card_lost: bool,
     is_full: bool,
 }
 
 impl Events<'_> {
-    /// Returns the names of closed files that are missing or have another length now.
+    /// Returns the names of closed files that are missing, or whose length has changed.
     fn gone(&self, directory: &Path) -> Vec<String> {
         let gone = self.files.iter().filter(|file| {
             let metadata = directory.join(&file.path).symlink_metadata();
@@ -151,7 +153,7 @@ impl Events<'_> {
     }
 
     /// Returns, for each track, the number of durable samples that are no longer in any file: those of `gone`
-    /// files, and those that were in neither a closed nor a recovered file, unless an unfinished file remains.
+    /// files, and those in no closed or recovered file, unless an unfinished file remains.
     fn missing(
         &self,
         directory: &Path,
@@ -219,7 +221,8 @@ impl Events<'_> {
                     samples: record.samples,
                 });
             }
-            // The removed file may belong to an earlier recording, which does not matter here.
+            // The removed file may also belong to an earlier recording; removing its identifier then has no
+            // effect.
             Event::Removed { id } => {
                 let before = self.files.len();
                 self.files.retain(|file| file.id != id);
@@ -291,7 +294,7 @@ impl<'a, const N: usize> FinishedRun<'a, N> {
         let mut problems = Vec::new();
         let gone = events.gone(directory);
         let tracks = events.prefixes.len();
-        // Streams of text have a track each, binary ones share one.
+        // Each text stream has a track of its own; binary streams share one.
         let written_in = |track: usize| match tracks {
             1 => result.summaries.iter().map(|one| one.written).sum(),
             _ => result.summaries[track].written,
@@ -369,7 +372,7 @@ impl<'a, const N: usize> FinishedRun<'a, N> {
     }
 }
 
-/// Returns the problem of files that were read back.
+/// Converts an error from reading files back to a problem.
 fn problem_of(error: &StreamError) -> Problem {
     match error {
         StreamError::Unaccounted { .. } => Problem::Unaccounted(error.to_string()),
@@ -391,7 +394,7 @@ struct ClosedFile {
 }
 
 impl ClosedFile {
-    /// Compares the file with the samples of its streams.
+    /// Compares the closed file with the samples of its streams.
     fn verify(
         &self,
         directory: &Path,

@@ -24,10 +24,10 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Instant;
 pub(crate) use writes::Writes;
 
-/// Gaps kept; older ones are in the files.
+/// Maximum number of gaps kept in memory; older gaps are only in the files.
 const GAPS_MAX: usize = 4096;
 
-/// The state of one recording. Create a new one for each.
+/// The state of one recording. Create a new monitor for each recording.
 #[derive(Default)]
 pub struct Monitor {
     files: LiveFiles,
@@ -45,7 +45,7 @@ struct Running {
 
 #[derive(Default)]
 struct Gaps {
-    /// Gaps reported so far, including those that are no longer kept.
+    /// Number of gaps reported so far, including those that are no longer kept in memory.
     count: u64,
     lost: u64,
     latest: VecDeque<(u8, Gap)>,
@@ -57,12 +57,12 @@ struct StreamMonitor {
     ring_capacity_bytes: u64,
     ring_bytes: AtomicU64,
     ring_bytes_max: AtomicU64,
-    /// Samples taken, lost ones included.
+    /// Number of samples that the producer has taken, including lost ones.
     taken: AtomicU64,
     taken_bytes: AtomicU64,
-    /// Samples with a lower index are durable, or in a durable gap.
+    /// Index below which all samples are durable, or in a durable gap.
     durable: AtomicU64,
-    /// Everything pushed before this time is durable, in us.
+    /// Time in us: all samples pushed earlier are durable.
     durable_before_us: AtomicU64,
     windows_exceeded: AtomicU64,
     history: Mutex<History>,
@@ -71,51 +71,51 @@ struct StreamMonitor {
 /// Figures of a recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MonitorFigures {
-    /// Samples are being recorded.
+    /// True while samples are being recorded.
     pub is_recording: bool,
     /// Number of streams.
     pub streams: u8,
-    /// Level of the fullest ring, in bytes.
+    /// Fill level of the fullest ring buffer, in bytes.
     pub ring_bytes: u64,
-    /// Capacity of that ring, in bytes.
+    /// Capacity of the fullest ring buffer, in bytes.
     pub ring_capacity_bytes: u64,
-    /// Highest level of that ring, in bytes.
+    /// Highest fill level so far of the fullest ring buffer, in bytes.
     pub ring_bytes_max: u64,
-    /// Samples taken, lost ones included, of all streams.
+    /// Number of samples taken from all streams, including lost ones.
     pub samples: u64,
-    /// Samples in reported gaps.
+    /// Number of samples in reported gaps.
     pub lost: u64,
-    /// Reported gaps.
+    /// Number of reported gaps.
     pub gaps: u64,
     /// Mean rate of the samples since the start, in bytes per second.
     pub rate_bytes_per_s: u64,
     /// Shortest durability window, in us; 0 if only the newest sample may be lost.
     pub window_us: u64,
-    /// Times a durability window was exceeded.
+    /// Number of times that a durability window was exceeded.
     pub windows_exceeded: u64,
     /// Age of the oldest sample that is not durable, in us.
     pub unsaved_us: u64,
-    /// Writes to the storage device.
+    /// Statistics of the writes to the storage device.
     pub writes: WriteFigures,
 }
 
-/// A sample, or its place.
+/// A sample, or the place where it can be found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Monitored {
     /// The sample as text, without line end.
     Row(Vec<u8>),
     /// The sample has not been taken yet, or is neither in memory nor in a file at this moment.
     Later,
-    /// The sample is in this file, whose first sample of the stream has the index `first`.
+    /// The sample is in the file at `path`, whose first sample of the stream has the index `first`.
     InFile {
-        /// Path below the directory.
+        /// Path of the file, relative to the directory.
         path: String,
         /// Index of the first sample.
         first: u64,
     },
     /// The sample is lost.
     Lost(Gap),
-    /// There is no such stream.
+    /// The recording has no stream with the requested number.
     None,
 }
 
@@ -125,7 +125,7 @@ impl Monitor {
         &self.files
     }
 
-    /// Returns the figures of this moment.
+    /// Returns the current figures.
     pub fn figures(&self) -> MonitorFigures {
         let Some(running) = self.running.get() else {
             return MonitorFigures::default();
@@ -154,7 +154,7 @@ impl Monitor {
         figures
     }
 
-    /// Returns the names of a stream's columns, separated by commas; empty if it has none.
+    /// Returns the names of a stream's columns, separated by commas; empty if the columns have no names.
     pub fn columns(&self, stream: u8) -> String {
         match self.stream(stream).map(|stream| stream.config.format) {
             Some(Format::Lines { header, .. }) => header.to_string(),
@@ -167,7 +167,8 @@ impl Monitor {
         }
     }
 
-    /// Returns the number of samples of a stream taken so far, lost ones included: the index of the next one.
+    /// Returns the number of samples of a stream taken so far, including lost ones. This is also the index
+    /// of the next sample.
     pub fn taken(&self, stream: u8) -> u64 {
         self.stream(stream)
             .map_or(0, |stream| stream.taken.load(Ordering::Acquire))
@@ -200,8 +201,8 @@ impl Monitor {
         }
     }
 
-    /// Returns the gap with this number, counted from 0, and its stream; the oldest known one with its number if
-    /// the requested one is older, or `None` after the last one.
+    /// Returns the gap with the given number, counted from 0, with this number and the gap's stream. If that
+    /// gap is no longer kept, returns the oldest gap kept instead; `None` after the last gap.
     pub fn gap(&self, number: u64) -> Option<(u64, u8, Gap)> {
         let gaps = self.gaps();
         let oldest = gaps.count - gaps.latest.len() as u64;
@@ -215,7 +216,7 @@ impl Monitor {
         self.control.stop();
     }
 
-    /// Continues in new files.
+    /// Makes the recording continue in new files.
     pub fn rotate(&self) {
         self.control.rotate();
     }
@@ -252,7 +253,8 @@ impl Monitor {
         let _ = running.ended.set(Instant::now());
     }
 
-    /// Notes a sample that a producer has taken; `is_pushed` if the ring had room. Never waits.
+    /// Registers a sample that a producer has taken; `is_pushed` is true if the ring buffer had room for it.
+    /// Never waits.
     pub(crate) fn take(&self, stream: usize, index: u64, sample: Option<&[u8]>, level: usize) {
         let Some(own) = self.running.get().and_then(|it| it.streams.get(stream)) else {
             return;
@@ -268,7 +270,7 @@ impl Monitor {
         self.note_level(stream, level);
     }
 
-    /// Notes the level of a ring.
+    /// Stores the fill level of a stream's ring buffer.
     pub(crate) fn note_level(&self, stream: usize, level: usize) {
         if let Some(own) = self.running.get().and_then(|it| it.streams.get(stream)) {
             own.ring_bytes.store(level as u64, Ordering::Relaxed);
@@ -277,7 +279,7 @@ impl Monitor {
         }
     }
 
-    /// Notes an event of the recorder.
+    /// Updates the state after an event of the recorder.
     pub(crate) fn handle(&self, event: &Event) {
         match *event {
             Event::Lost { stream, gap } => {
@@ -347,7 +349,7 @@ impl StreamMonitor {
 
     fn add_to(&self, figures: &mut MonitorFigures, now_us: u64) {
         let ring_bytes = self.ring_bytes.load(Ordering::Relaxed);
-        // Capacities are equal, so that the fullest ring is the closest to overflowing.
+        // All ring buffers have equal capacities, so the fullest is the closest to overflowing.
         if figures.ring_capacity_bytes == 0 || ring_bytes > figures.ring_bytes {
             figures.ring_bytes = ring_bytes;
             figures.ring_capacity_bytes = self.ring_capacity_bytes;

@@ -29,10 +29,11 @@ pub struct Recovery {
     pub kind: TargetKind,
     /// Interrupted recordings, and prepared files.
     pub files: Vec<RecoveredFile>,
-    /// Files of a directory that have the names of unfinished ones, but are not provably recordings. They are
-    /// untouched.
+    /// Untouched files of a directory: their names are those of unfinished files, but they are not provably
+    /// recordings.
     pub left_alone: Vec<String>,
-    /// A pending operation of the card's file system, other than those on the files, was completed or undone.
+    /// True if an interrupted file system operation on the card, other than the changes listed in `files`,
+    /// was completed or undone.
     pub is_repaired: bool,
 }
 
@@ -89,8 +90,8 @@ impl fmt::Display for RecoverError {
 
 impl std::error::Error for RecoverError {}
 
-/// Repairs the interrupted recordings of a card, an image or a directory. With `is_dry`, only reports what it
-/// would do.
+/// Repairs the interrupted recordings of a card, an image or a directory. With `is_dry`, only reports what
+/// the recovery would do.
 ///
 /// # Errors
 /// [`RecoverError`], which displays as a sentence with path and remedy. Files repaired before the error stay
@@ -104,7 +105,7 @@ pub fn recover_path(path: &Path, is_dry: bool) -> Result<Recovery, RecoverError>
 
 fn recover_card(path: &Path, is_dry: bool) -> Result<Recovery, RecoverError> {
     let mut card = CardFile::open(path, is_dry).map_err(RecoverError::Card)?;
-    // Recovery reserves no file, so it does not use the entropy for epochs.
+    // Recovery reserves no file and so chooses no epoch: the entropy value is not used.
     let mut volume = FatVolume::new(now, 0).with_journal_only();
     let files = files_of(&mut volume, &mut card).map_err(|error| match error {
         StartError::Card(error) | StartError::Volume(FatError::Card(error)) => {
@@ -209,7 +210,8 @@ fn now() -> DosTime {
 
 fn dos_time(unix_s: u64) -> DosTime {
     let (days, second) = (unix_s / 86_400, unix_s % 86_400);
-    // Years begin in March here, so that the leap day is the last day of a year (Hinnant, chrono algorithms).
+    // In this calculation years begin in March, so that the leap day is the last day of a year (Hinnant,
+    // chrono algorithms).
     let days = days + 719_468;
     let (era, day) = (days / 146_097, days % 146_097);
     let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;

@@ -7,11 +7,11 @@ use std::{fmt, io};
 /// Progress of a recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Samples pushed, of all streams.
+    /// Number of samples pushed to all streams.
     pub pushed: u64,
-    /// Durable samples.
+    /// Number of durable samples.
     pub durable: u64,
-    /// Lost samples.
+    /// Number of lost samples.
     pub lost: u64,
     /// Arrival of the newest sample, in us from the start.
     pub at_us: u64,
@@ -24,8 +24,8 @@ pub struct RecordingResult {
     pub streams: Vec<StreamResult>,
     /// Time from the start of sampling until all files were closed, in us.
     pub duration_us: u64,
-    /// Reason why the files were not compared with the samples, as a clause for "not verified: ..."; `None` if
-    /// they were.
+    /// Reason why the files were not compared with the samples, as a clause for "not verified: ..."; `None`
+    /// if the files were compared.
     pub unverified: Option<&'static str>,
     /// Problems that did not end the recording.
     pub problems: Vec<Problem>,
@@ -34,17 +34,17 @@ pub struct RecordingResult {
 /// A problem of a recording that nevertheless ended in an orderly way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Problem {
-    /// Another program removed, moved or changed files; contains the names of those that are known. Their samples
-    /// are neither in files nor in gaps.
+    /// Another program removed, moved or changed files; contains the file names, as far as they are known.
+    /// The samples of these files are neither in files nor in gaps.
     FilesGone(Vec<String>),
-    /// Samples are neither in files nor in gaps, or in both; contains the numbers as a sentence.
+    /// Samples are neither in files nor in gaps, or in both; contains the numbers of samples as a sentence.
     Unaccounted(String),
     /// A file could not be read back, or differs from the samples; contains the file and the difference as a
     /// sentence.
     Differs(String),
     /// The storage device failed temporarily or until the end; contains the first error as a sentence.
     Device(String),
-    /// The input could not be read to its end; contains the error of the system.
+    /// The input could not be read to its end; contains the error of the operating system.
     Input(String),
     /// Samples were lost because the storage device was full.
     Full,
@@ -72,7 +72,7 @@ impl fmt::Display for Problem {
                 "the storage device failed during the recording ({error}); check the device and its connection"
             ),
             Problem::Input(error) => {
-                write!(f, "the input could not be read to its end ({error}); check its source")
+                write!(f, "the input could not be read to the end ({error}); check the input source")
             }
             Problem::Full => f.write_str(
                 "the storage device is full; remove files, use a larger device, or free space automatically with \
@@ -89,11 +89,12 @@ pub struct StreamResult {
     pub pushed: u64,
     /// Gaps in order, without overlaps; times in us from the start of sampling.
     pub gaps: Vec<Gap>,
-    /// Bytes of the samples found in files. If the files were not compared, bytes of the files including marks.
+    /// Total size of the samples found in files, in bytes. If the files were not compared, the total size of
+    /// the files, including checkpoint marks.
     pub sample_bytes: u64,
-    /// Closed files. Files shared by several streams count for the first stream only.
+    /// Number of closed files. Files shared by several streams count for the first stream only.
     pub files: u64,
-    /// Bytes of the closed files.
+    /// Total size of the closed files, in bytes.
     pub file_bytes: u64,
     /// Statistics of the recorder.
     pub summary: StreamSummary,
@@ -115,7 +116,7 @@ pub enum StreamError {
     Read {
         /// Name of the file.
         file: String,
-        /// Error of the system or of the FAT library.
+        /// Error of the operating system or of the FAT library.
         source: io::Error,
     },
     /// The contents of a file differ from the samples.
@@ -127,11 +128,11 @@ pub enum StreamError {
     },
     /// Samples are neither in files nor in gaps, or in both.
     Unaccounted {
-        /// Samples pushed.
+        /// Number of samples pushed.
         pushed: u64,
-        /// Samples found in files.
+        /// Number of samples found in files.
         found: u64,
-        /// Samples in gaps.
+        /// Number of samples in gaps.
         lost: u64,
     },
 }

@@ -4,12 +4,13 @@ use crate::Feed;
 use crate::lines::due_ns;
 use cardiograph_recorder::{Column, Format, Kind, LINE_BYTES_MAX, Schema};
 
-/// Bytes of the shortest sample, which consists of its index.
+/// Length of the shortest sample, which consists of its index only, in bytes.
 pub const BINARY_SAMPLE_BYTES_MIN: usize = 8;
-/// Bytes of the longest sample: 19 columns of 8 B, whose text fits in one line of CSV.
+/// Length of the longest sample, in bytes: 19 columns of 8 B. Its text still fits in one CSV line.
 pub const BINARY_SAMPLE_BYTES_MAX: usize = 152;
 
-/// Binary samples of one schema at a fixed rate: a column `number`, then columns of values derived from it.
+/// Binary samples with one schema at a fixed rate: a column `number`, then columns of values derived from
+/// that number.
 #[derive(Clone, Copy, Debug)]
 pub struct BinarySamples {
     rate_hz: u32,

@@ -11,21 +11,22 @@ use std::ops::Range;
 pub struct StreamReport {
     /// Gaps in the order of the reports.
     pub gaps: Vec<Gap>,
-    /// Samples that were durable at the last checkpoint.
+    /// Number of samples that were durable at the last checkpoint.
     pub durable: u64,
-    /// Closed files. Files shared by several streams count for the first stream only.
+    /// Number of closed files. Files shared by several streams count for the first stream only.
     pub files: u64,
-    /// Bytes of the closed files.
+    /// Total size of the closed files, in bytes.
     pub file_bytes: u64,
     /// Samples found in the files read so far.
     pub found: FoundSamples,
 }
 
 impl StreamReport {
-    /// Compares the reports with the samples found in the files. Gap times of the result count from `started_us`.
+    /// Compares the reports with the samples found in the files. In the result, gap times are counted from
+    /// `started_us`.
     ///
     /// # Errors
-    /// [`StreamError::Unaccounted`] if they disagree.
+    /// [`StreamError::Unaccounted`] if the numbers disagree.
     pub fn check_with_files(
         self,
         summary: StreamSummary,
@@ -35,7 +36,7 @@ impl StreamReport {
         let sample_bytes = self.found.bytes;
         let found = self.found.count;
         let mut missing = self.found.missing.clone();
-        // The files do not mention samples lost after the last one written.
+        // The files do not mention samples that were lost after the last written sample.
         if self.found.next < pushed {
             missing.push(self.found.next..pushed);
         }
@@ -59,7 +60,7 @@ impl StreamReport {
     /// Compares the reports with the number of pushed samples only, for files that cannot be compared.
     ///
     /// # Errors
-    /// [`StreamError::Unaccounted`] if they disagree.
+    /// [`StreamError::Unaccounted`] if the numbers disagree.
     pub fn check_counts(
         self,
         summary: StreamSummary,
@@ -95,7 +96,7 @@ impl StreamReport {
     }
 }
 
-/// Returns the prefix of a stream's file names: REC, or REA to RED for several streams of text. Binary streams
+/// Returns the prefix of a stream's file names: REC, or REA to RED for several text streams. Binary streams
 /// share their files.
 pub fn prefix(at: usize, streams: usize, format: &Format) -> [u8; 3] {
     let last = match (streams, format) {
@@ -117,7 +118,7 @@ fn from_start(mut gaps: Vec<Gap>, started_us: u64) -> Vec<Gap> {
     gaps
 }
 
-/// Joins ranges that touch.
+/// Joins adjacent ranges.
 fn lines_of(ranges: impl IntoIterator<Item = Range<u64>>) -> Vec<Range<u64>> {
     let mut out: Vec<Range<u64>> = Vec::new();
     for range in ranges {

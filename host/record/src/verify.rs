@@ -8,9 +8,10 @@ use std::ops::Range;
 
 mod binary;
 
-/// Bytes per read.
+/// Number of bytes per read from a file.
 const READ_BYTES: usize = 32 * 1024;
-/// Upper limit on the length of a line in a file. The longest lines are marks, which end with their block.
+/// Upper limit on the length of a line in a file. The longest lines are checkpoint marks, which fill a block
+/// up to its end.
 const FILE_LINE_BYTES_MAX: usize = 2048;
 
 /// The first difference between a file and its samples.
@@ -52,14 +53,14 @@ pub fn verify_file(
     }
 }
 
-/// Samples found so far in the files of a stream.
+/// Samples of a stream that its files have been found to contain so far.
 #[derive(Clone, Default)]
 pub struct FoundSamples {
     /// Index of the next expected sample.
     pub next: u64,
-    /// Samples found.
+    /// Number of samples found.
     pub count: u64,
-    /// Bytes of the samples found.
+    /// Total size of the samples found, in bytes.
     pub bytes: u64,
     /// Samples that the files report as missing, in order.
     pub missing: Vec<Range<u64>>,
@@ -125,7 +126,7 @@ impl FoundSamples {
         };
         match gap_of(note) {
             Some(gap) => self.gap(gap),
-            // The line about the file, or a mark, which begins with blanks and `@`.
+            // The `#file` line, or a checkpoint mark, which begins with blanks and `@`.
             None => note.starts_with(b"file ") || note.trim_ascii_start().starts_with(b"@"),
         }
     }

@@ -1,4 +1,5 @@
-//! Recordings in a directory: complete and killed ones, and files of other programs.
+//! Recordings in a directory: complete recordings, recordings whose process was killed, and files of other
+//! programs.
 
 use cardiograph_record::{
     Access, DirectoryError, DirectoryStream, Feed, Lines, LiveError, LiveFeed, LiveProgress,
@@ -78,7 +79,7 @@ fn sentence(result: &Result<LiveResult<1>, LiveError>) -> String {
     result.as_ref().unwrap_err().to_string()
 }
 
-/// Returns the contents of all files by name.
+/// Returns the contents of all files in a directory, by file name.
 fn files(directory: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut files = BTreeMap::new();
     for entry in fs::read_dir(directory).unwrap() {
@@ -94,8 +95,8 @@ fn files(directory: &Path) -> BTreeMap<String, Vec<u8>> {
     files
 }
 
-/// Returns the indices of the samples of all recordings, whose lines must be as generated. Skips marks, gaps and
-/// the lines about files; fails on anything else.
+/// Returns the indices of the samples in all recordings; asserts that the lines are as generated. Skips
+/// checkpoint marks, gaps and `#file` lines; fails on anything else.
 fn numbers(directory: &Path) -> Vec<u64> {
     let mut numbers = Vec::new();
     for (name, bytes) in files(directory) {
@@ -154,7 +155,7 @@ fn a_recording_is_complete_over_several_files() {
     assert_eq!(files.remove(".cardiograph.lock").unwrap(), b"");
     let names: Vec<_> = files.keys().cloned().collect();
     assert!(names.len() > 4, "{names:?}");
-    // Files of other programs do not count.
+    // Files of other programs do not influence the numbers of recordings.
     assert_eq!(names[0], "REC00000/REC00001.CSV");
     assert_eq!(
         *names.last().unwrap(),
@@ -189,7 +190,7 @@ fn lines_are_recorded_as_they_arrive() {
     assert_eq!(kept, ["a,1", "b,2", "the end"]);
 }
 
-/// Helper process that the next test kills.
+/// Process that records until the next test kills it.
 #[test]
 fn process() {
     if let Some(directory) = std::env::var_os("CARDIOGRAPH_TEST_DIRECTORY") {
@@ -202,7 +203,8 @@ fn process() {
     }
 }
 
-/// Runs the helper process, kills it after a number of checkpoints, and returns the last one that it printed.
+/// Runs the helper process, kills it after the given number of checkpoints, and returns the last checkpoint
+/// that the process printed.
 fn kill_after(directory: &Path, checkpoints: usize) -> u64 {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["process", "--exact", "--nocapture"])
@@ -221,7 +223,7 @@ fn kill_after(directory: &Path, checkpoints: usize) -> u64 {
         durable = samples;
         left = left.saturating_sub(1);
         if left == 0 {
-            // SIGKILL. Checkpoints printed before the kill took effect are read too.
+            // Sends SIGKILL. Checkpoints printed before the process ended are read too.
             child.kill().unwrap();
         }
     }
@@ -287,7 +289,7 @@ fn a_recording_stops_at_once_and_keeps_all_samples() {
         is_stopped: &|| begun.elapsed() > Duration::from_millis(300),
         monitor: None,
     };
-    // One line per minute, and a pipe that never ends.
+    // One stream has a line per minute, the other reads a pipe that never ends.
     let (reader, _writer) = std::io::pipe().unwrap();
     let slow = stream(LiveFeed::Clock(Box::new(Slow)));
     let mut never = stream(LiveFeed::Lines(Box::new(reader)));
@@ -308,7 +310,7 @@ fn the_length_counts_from_the_start_of_sampling() {
         is_stopped: &|| false,
         monitor: None,
     };
-    // An input that never ends, and a start that takes longer than the recording.
+    // The input never ends, and the start of the recorder takes longer than the recording may last.
     let (reader, _writer) = std::io::pipe().unwrap();
     let streams = [stream(LiveFeed::Lines(Box::new(reader)))];
     let slow = |_, event| {
@@ -324,7 +326,7 @@ fn the_length_counts_from_the_start_of_sampling() {
     );
 }
 
-/// Lines of which one differs each time it is generated.
+/// Generated lines, one of which differs each time it is generated.
 struct Changing(AtomicU64);
 
 impl Feed for Changing {
@@ -374,7 +376,7 @@ fn a_file_with_other_contents_is_detected() {
     let lines = Changing(AtomicU64::new(0));
     let streamed = stream_in_directory::<1>(directory.path(), &streaming, &lines);
     let result = streamed.unwrap();
-    // The figures of the recorder are reported nevertheless.
+    // The recorder's statistics are reported even though the files differ from the samples.
     assert_eq!(result.streams[0].summary.written, 100);
     assert!(result.unverified.is_some());
     match result.problems.as_slice() {
@@ -464,7 +466,8 @@ fn files_of_other_programs_are_not_mistaken_for_unfinished_ones() {
     kill_after(directory.path(), 2);
     let parts = unfinished(directory.path());
     assert!(parts.len() > 2, "{parts:?}");
-    // Another program overwrote a prepared file, and created a file with the name of an unfinished one.
+    // Another program overwrote a prepared file, and created a file whose name is that of an unfinished
+    // recording.
     let prepared = parts.iter().find(|name| name.starts_with('.')).unwrap();
     let foreign = "REC00000/REC00077.CSV.part";
     for name in [prepared, foreign] {
@@ -596,7 +599,7 @@ fn a_recovered_recording_passes_taken_names() {
     for name in &finals {
         fs::write(at(name), "foreign").unwrap();
     }
-    // Neither files nor other things with the next names are replaced.
+    // Neither files nor folders that already have one of the next names are replaced.
     fs::create_dir(at("REC00000/REC00090.CSV")).unwrap();
     std::os::unix::fs::symlink("nowhere", at("REC00000/REC00091.CSV")).unwrap();
     let seen = recovered(directory.path(), Access::DryRun).unwrap();
@@ -631,7 +634,7 @@ fn numbers_pass_names_of_other_programs() {
         }
         assert_eq!(fs::read(directory.path().join(taken)).unwrap(), b"foreign");
     }
-    // A file has the name of the first folder.
+    // A regular file has the name of the first recording folder.
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     fs::write(directory.path().join("REC00000"), "foreign").unwrap();
     for number in 0..2 {
@@ -668,7 +671,7 @@ fn an_interrupted_close_is_completed() {
     let whole = files(directory.path());
     let recordings: Vec<_> = whole.keys().filter(|name| name.ends_with(".CSV")).collect();
     assert!(recordings.len() >= 2, "{recordings:?}");
-    // Trimmed, but not renamed: the data after the last mark must stay.
+    // A file that was trimmed but not renamed must keep the data after its last checkpoint mark.
     for name in &recordings {
         let path = directory.path().join(name);
         fs::rename(&path, path.with_extension("CSV.part")).unwrap();
@@ -678,14 +681,14 @@ fn an_interrupted_close_is_completed() {
     assert_eq!(files(directory.path()), whole);
 }
 
-/// Helper process that the next test runs on a file system of 400 KiB.
+/// Process that the next test runs on a file system of 400 KiB.
 #[test]
 fn on_a_small_file_system() {
     let Some(directory) = std::env::var_os("CARDIOGRAPH_TEST_SMALL") else {
         return;
     };
     let directory = Path::new(&directory);
-    // 320 kB of lines, and prepared files in addition.
+    // The recording has 320 kB of lines, and the prepared files take additional space.
     let mut removed = 0;
     let note = |_, event| removed += u64::from(matches!(event, Event::Removed { .. }));
     let twice = log_until_full(
@@ -768,7 +771,7 @@ fn a_full_directory_and_a_read_only_one() {
             .output()
             .unwrap()
     };
-    // As root, or with user namespaces if the system permits them.
+    // Mounting requires root, or user namespaces if the system permits them.
     let mut output = run(&["--mount"]);
     if output.stdout.is_empty() {
         output = run(&["--user", "--map-root-user", "--mount"]);

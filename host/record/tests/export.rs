@@ -1,4 +1,4 @@
-//! Exports of binary recordings, compared with the CSV that the recorder itself writes of the same samples.
+//! Exports of binary recordings, compared with the CSV that the recorder itself writes for the same samples.
 
 use cardiograph_record::{
     DirectoryStream, ExportError, Exported, Feed, LiveFeed, LiveSetup, export_csv,
@@ -29,7 +29,7 @@ const SCHEMA: Schema = {
 };
 const SAMPLES: u64 = 700;
 
-/// Random bits, which include all special values such as infinities.
+/// Samples of random bits, which include special values such as infinities.
 struct Bits;
 
 impl Feed for Bits {
@@ -120,7 +120,8 @@ fn exported(bytes: &[u8]) -> (Exported, String, Vec<(u64, u64)>) {
     )
 }
 
-/// Removes the rows that the recorder adds, because marks depend on times and block boundaries.
+/// Removes the rows that the recorder adds, because its checkpoint marks depend on times and block
+/// boundaries.
 fn rows(text: &str) -> String {
     let rows = text.split_inclusive('\n');
     rows.filter(|row| !row.contains('#')).collect()

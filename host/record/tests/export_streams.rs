@@ -74,8 +74,8 @@ impl Builder {
     }
 }
 
-/// Builds a recording. Stream 0 has a time column, stream 1 does not. Gaps of both overlap, and are longer than
-/// one dropout can express.
+/// Builds a recording. Stream 0 has a time column, stream 1 does not. The gaps of the two streams overlap,
+/// and are longer than one ULog dropout can express.
 fn recording() -> Vec<u8> {
     let mut file = Builder::default();
     file.header(
@@ -101,7 +101,7 @@ fn recording() -> Vec<u8> {
         sample.push(7);
         sample
     };
-    // 23 whole samples, and 12 bytes of the next.
+    // The block contains 23 whole samples, and 12 bytes of the next sample.
     let bytes: Vec<u8> = (0..50).flat_map(sample).collect();
     file.block(1, 0, 0, 0, 100, &bytes[..472]);
     let other: Vec<u8> = (0..100_i16)
@@ -113,7 +113,7 @@ fn recording() -> Vec<u8> {
     file.gap(1, [100, 1, 6_500_000, 7_000_000], 135_001);
     file.gap(1, [101, 2, 150_000_000, 150_000_000], 146_000);
     file.block(1, 1, 0, 103, 147_000, &other[..40]);
-    // The rest of a sample interrupted by a gap does not exist: a new sample begins.
+    // A sample interrupted by a gap is never completed: a new sample begins after the gap.
     file.block(1, 0, 0, 52, 148_000, &sample(0));
     file.blocks
 }
@@ -242,7 +242,7 @@ fn pyulog_reads_the_contents_of_the_csv_files() {
             .map(|row| row[0].parse().unwrap())
             .collect::<Vec<u64>>()
     };
-    // The column wraps around after 31 samples.
+    // The time column wraps around after 31 samples.
     let from = u64::from(u32::MAX) - 3_000;
     let due: Vec<u64> = (0..47).map(|at| (from + at * 100) * 1000).collect();
     assert_eq!(times("log_0")[..47], due);
@@ -255,7 +255,7 @@ fn pyulog_reads_the_contents_of_the_csv_files() {
     assert_eq!((times[100], times[109]), (150_200_000, 152_000_000));
     let script = "import pyulog; l = pyulog.ULog('log.ulg'); \
                   print([d.duration for d in l.dropouts], l.msg_info_dict['recording'], l.msg_info_dict['session'])";
-    // 134,000.5 ms in one interval, and a single instant.
+    // The dropouts are one interval of 134,000.5 ms, and a single instant.
     let output = python(directory.path(), "python3", &["-c", script]);
     assert_eq!(output.trim(), "[65535, 65535, 2931, 1] LOG 12 run-3");
 }

@@ -67,8 +67,8 @@ fn binary() -> Box<dyn Feed + Send> {
     Box::new(BinarySamples::new(RATE_HZ, 50, SAMPLES))
 }
 
-/// Every durable length that a reader sees is a length at which the finished file agrees with the contents at that
-/// time.
+/// Up to every durable length that a reader sees, the growing file has the same contents as the finished
+/// file.
 fn growing_files_are_prefixes<const N: usize>(feed: &(dyn Fn() -> Box<dyn Feed + Send> + Sync)) {
     let own = tempfile::tempdir().unwrap();
     let monitor = Monitor::default();
@@ -140,7 +140,7 @@ fn samples_come_from_memory_or_from_the_named_file() {
         .files()
         .with_sample(*b"REC", 0, SAMPLES - 1)
         .unwrap();
-    // 150 kB in files of 64 KiB.
+    // 150 kB of samples in files of 64 KiB need at least three files.
     assert!(last.id.number >= 3);
     let contents = fs::read_to_string(own.path().join(&last.path)).unwrap();
     let first = format!("{:011},", last.first(0).unwrap());

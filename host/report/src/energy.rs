@@ -7,15 +7,15 @@ use cardiograph_trace::{EnergyTrace, PowerStep, Trace};
 /// Assigns energy to writes and to the time between them. Steps are added in chronological order, each beginning
 /// where the previous one ended.
 pub struct EnergyMeter<'a> {
-    /// All steps so far, on the time axis of the trace: 0 is its start.
+    /// Energy of all steps so far, on the time axis of the trace: 0 is the start of the trace.
     energy: Option<EnergyTrace>,
     offset_ns: f64,
     trace_ns: f64,
     writes: Box<dyn Iterator<Item = Write> + 'a>,
-    /// The write in progress, or the next one.
+    /// The write in progress at the end of the last step, or the next write.
     write: Option<Write>,
     write_pj: f64,
-    /// Energy and time within the trace.
+    /// Energy and time of the steps within the trace.
     covered: Portion,
     in_writes: Portion,
     in_stalls: Portion,
@@ -46,7 +46,7 @@ struct WholeWrites {
 
 /// Energy over time, and the portions that belong to writes.
 pub struct Energy {
-    /// Energy on the time axis of the trace: 0 is its start.
+    /// Energy on the time axis of the trace: 0 is the start of the trace.
     pub(crate) trace: EnergyTrace,
     trace_ns: f64,
     covered: Portion,
@@ -169,7 +169,7 @@ impl Portion {
     }
 
     fn power_mw(self) -> Option<f64> {
-        // Less than a picosecond is a rounding error of 0.
+        // A time of less than a picosecond is a rounding error.
         (self.time_ns > 1e-3).then(|| thousandths(self.energy_pj / self.time_ns))
     }
 

@@ -9,7 +9,7 @@ use cardiograph_trace::{About, Scope};
 const GAP_STEPS: f64 = 10.0;
 
 impl Report {
-    /// Creates a report of energy alone, without writes; `name` is the file that it was read from.
+    /// Creates a report on energy alone, without writes; `name` is the file that the energy was read from.
     pub fn of_energy(name: &str) -> Report {
         let about = About {
             target: name.to_string(),

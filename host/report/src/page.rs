@@ -242,7 +242,7 @@ fn energy_curve(energy: &Energy) -> EnergyCurve {
     }
 }
 
-/// Quantises to 1024 steps per octave: 0.07 % apart.
+/// Quantises a latency to 1024 steps per octave, which are 0.07 % apart.
 fn quantised(ns: u64) -> u16 {
     ((ns.max(1) as f64).log2() * 1024.0).round() as u16
 }
@@ -251,7 +251,7 @@ fn pack(bytes: impl Iterator<Item = u8>) -> String {
     BASE64_STANDARD.encode(bytes.collect::<Vec<u8>>())
 }
 
-/// Fraction of writes with at least a given latency, for every latency that occurs.
+/// Returns, for every latency that occurs, the fraction of writes with at least this latency.
 fn ccdf(detail: &Detail) -> Vec<(f64, f64)> {
     let total = detail.latencies.count() as f64;
     let mut left = detail.latencies.count();
@@ -291,7 +291,7 @@ fn spacing(detail: &Detail) -> Option<Spacing> {
     })
 }
 
-/// The backlog at the rate that a buffer of [`BACKLOG_BUFFER_BYTES`] sustains.
+/// Returns the backlog curve at the rate that a buffer of [`BACKLOG_BUFFER_BYTES`] sustains.
 fn backlog(report: &Report) -> Option<BacklogCurve> {
     let is_drawn = |row: &&SustainedRate| row.buffer_bytes == BACKLOG_BUFFER_BYTES;
     let rate_bytes_per_s = report

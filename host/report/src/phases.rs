@@ -1,4 +1,4 @@
-//! Throughput of each phase of a workload, as the tables of the studies compare it.
+//! Throughput of each phase of a workload, as in the tables of the studies.
 
 use crate::statistics::LatencyStatistics;
 use crate::summary::us;
@@ -20,7 +20,7 @@ pub(crate) struct PhaseFigures {
     pub(crate) throughput_bytes_per_s_max: f64,
 }
 
-/// Returns the phases in the order of their first occurrence, without those that have no operations.
+/// Returns the phases in the order of their first occurrence, without phases that have no operations.
 pub(crate) fn of(trace: &Trace) -> Vec<PhaseFigures> {
     let phases = &trace.about.phases;
     if phases.is_empty() {

@@ -30,7 +30,7 @@ pub const BUFFER_SIZES_BYTES: [u64; 11] = [
 /// Buffer size for which the backlog is drawn, in bytes.
 pub(crate) const BACKLOG_BUFFER_BYTES: u64 = 64 << 10;
 
-/// Relative drift of a recording above which a single step length does not describe it.
+/// Relative drift above which no single step length describes a recording.
 const DRIFT_MAX: f64 = 0.02;
 
 /// Version of the JSON layout of [`Summary`].
@@ -38,7 +38,7 @@ const SCHEMA: u32 = 2;
 
 /// Figures, notes and warnings of a run, for all outputs.
 pub struct Report {
-    /// Figures for programs.
+    /// Figures of the run, for programs.
     pub summary: Summary,
     /// Description of the run, with notes.
     pub about: About,
@@ -53,7 +53,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// The individual operations, if the source has them.
+    /// Returns the individual operations, if the source has them.
     pub fn trace(&self) -> Option<&Trace> {
         self.trace.as_ref()
     }
@@ -178,7 +178,7 @@ fn of_recording(recording: Recording, threshold_ns: Option<u64>) -> Report {
         longest_gap_us: us(audit.longest_gap_ns),
     });
     let mut summary = summary_of(&trace, &latencies, &stalls);
-    // The audit computes the exact median.
+    // The sampling audit computes the exact median; the histogram does not.
     summary.latency_us.median = audit.as_ref().map(|audit| us(audit.median_step_ns));
     Report {
         summary: Summary {
@@ -294,7 +294,8 @@ fn stalls_and_rates(
     latencies: &LatencyStatistics,
     threshold_ns: u64,
 ) -> (Box<StallDetector>, Vec<f64>) {
-    // The larger the buffer, the more writes matter: the two largest take as long as all the others.
+    // The larger the buffer, the more writes affect its rate: the two largest buffers take as long as all
+    // the others.
     let (small, large) = BUFFER_SIZES_BYTES.split_at(BUFFER_SIZES_BYTES.len() - 2);
     std::thread::scope(|scope| {
         let large =

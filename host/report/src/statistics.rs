@@ -1,8 +1,8 @@
-//! Statistics at full resolution, for hosts, where memory is not scarce.
+//! Statistics at full resolution, for hosts, which have enough memory.
 
 use cardiograph_timing::{Latencies, Stalls, buckets_below};
 
-/// Buckets for every latency in ns and every spacing in bytes.
+/// Number of histogram buckets for any latency in ns and any spacing in bytes.
 const BUCKETS: usize = buckets_below(64);
 
 pub(crate) type LatencyStatistics = Latencies<BUCKETS>;

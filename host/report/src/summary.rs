@@ -11,15 +11,15 @@ pub struct Summary {
     pub target: String,
     /// Name of the workload, or of the format that the trace was read from.
     pub workload: String,
-    /// Number of writes (of reads if there are only reads, of steps in a recording).
+    /// Number of writes. If a trace contains only reads, number of reads; for a recording, number of steps.
     pub writes: u64,
-    /// Total payload.
+    /// Total payload of the operations.
     pub payload_bytes: u64,
-    /// Time from the start of the first operation to the end of the last one.
+    /// Time from the start of the first operation to the end of the last operation.
     pub elapsed_us: Option<f64>,
-    /// Latencies.
+    /// Latencies of the operations.
     pub latency_us: Latency,
-    /// Throughput.
+    /// Throughput of the operations.
     pub throughput_bytes_per_s: Throughput,
     /// Number of operations divided by the sum of their latencies.
     pub operations_per_s: Option<f64>,
@@ -88,9 +88,9 @@ pub struct StallLatency {
 /// Sustained rate of one buffer size.
 #[derive(Clone, Debug, Serialize)]
 pub struct SustainedRate {
-    /// Buffer size.
+    /// Size of the buffer.
     pub buffer_bytes: u64,
-    /// Highest constant rate without overflow.
+    /// Highest constant data rate at which the buffer does not overflow.
     pub rate_bytes_per_s: f64,
 }
 
@@ -109,7 +109,8 @@ pub struct CadenceSummary {
     pub longest_gap_us: f64,
 }
 
-/// Energy that the card drew. Figures of writes are null if there are no writes, or the scope covers none of them.
+/// Energy that the card drew. Figures about writes are null if there are no writes, or if the scope covers
+/// none of them.
 #[derive(Clone, Debug, Serialize)]
 pub struct EnergySummary {
     /// Total energy, including before and after the writes.
@@ -119,13 +120,13 @@ pub struct EnergySummary {
     pub duration_us: f64,
     /// Width of the bins over which the maximum power is averaged.
     pub bin_us: f64,
-    /// Mean power.
+    /// Mean power during different times of the measurement.
     #[serde(rename = "power_mW")]
     pub power_mw: EnergyPower,
     /// Mean energy of the writes that the scope covers completely.
     #[serde(rename = "per_write_uJ")]
     pub per_write_uj: Option<f64>,
-    /// Mean energy of these writes per 1000 B of their payload.
+    /// Mean energy of the completely covered writes per 1000 B of payload.
     #[serde(rename = "per_kB_uJ")]
     pub per_kb_uj: Option<f64>,
     /// Fraction of the trace's duration that the scope covers.
@@ -152,9 +153,9 @@ pub struct EnergyPower {
 /// Fractions from 0 to 1. The power is above average if the energy ratio exceeds the time ratio.
 #[derive(Clone, Debug, Serialize)]
 pub struct EnergyShare {
-    /// Fraction of the energy.
+    /// Fraction of the energy drawn within the trace.
     pub energy_ratio: Option<f64>,
-    /// Fraction of the time.
+    /// Fraction of the time within the trace.
     pub time_ratio: Option<f64>,
 }
 

@@ -25,7 +25,7 @@ impl<'a> Writes<'a> {
         Writes { trace, kind }
     }
 
-    /// Payload of every operation, if all are equal.
+    /// Payload per operation, if it is the same for all operations.
     pub fn uniform_bytes(&self) -> Option<u64> {
         let mut lengths = self
             .trace

@@ -49,7 +49,7 @@ fn with_energy(mut report: Report, steps: &[PowerStep], offset_ns: Option<i64>) 
     report
 }
 
-/// 100 mW during writes, 10 mW between them.
+/// Returns the power at a time: 100 mW during writes, 10 mW between them.
 fn in_step(writes: &[(u64, u64)]) -> impl Fn(f64) -> f64 {
     let writes = writes.to_vec();
     move |ms| {
@@ -69,17 +69,18 @@ fn a_square_wave_aligned_with_the_writes() {
     let steps = steps(-5, 50, in_step(&WRITES));
     let report = with_energy(report(&WRITES, 10), &steps, None);
     let energy = report.summary.energy.as_ref().unwrap();
-    // 20 ms of 100 mW and 35 ms of 10 mW.
+    // The card draws 100 mW for 20 ms and 10 mW for 35 ms.
     assert_eq!(energy.total_uj, 2350.0);
     assert_eq!(energy.duration_us, 55_000.0);
     assert_eq!(energy.power_mw.in_writes, Some(100.0));
     assert_eq!(energy.power_mw.between_writes, Some(10.0));
-    // With bins from -5 ms, the bin from 25 to 35 ms has 5 ms of each power, the next one 7 and 3 ms.
+    // Bins begin at -5 ms. The bin from 25 to 35 ms contains 5 ms of each power, the next bin 7 ms of 100 mW
+    // and 3 ms of 10 mW.
     assert_eq!(energy.power_mw.max, Some(73.0));
     assert_eq!(energy.per_write_uj, Some(500.0));
     assert_eq!(energy.per_kb_uj, Some(1000.0));
     assert_eq!(energy.trace_covered_ratio, Some(1.0));
-    // Within the 42 ms of the trace: 2000 and 220 uJ.
+    // Within the 42 ms of the trace, the writes take 2000 uJ and the time between them 220 uJ.
     assert_eq!(energy.in_writes.energy_ratio, Some(0.900901));
     assert_eq!(energy.in_writes.time_ratio, Some(0.47619));
     assert_eq!(energy.in_stalls.energy_ratio, Some(0.540541));
@@ -102,7 +103,8 @@ fn an_offset_shifts_the_scope() {
 
 #[test]
 fn only_what_the_scope_covers_counts() {
-    // From 11 to 35 ms: half of the second write, the third, and 5 of 12 ms of the fourth.
+    // The steps from 11 to 35 ms cover half of the second write, the whole third write, and 5 of the 12 ms
+    // of the fourth.
     let steps = steps(11, 35, in_step(&WRITES));
     let report = with_energy(report(&WRITES, 10), &steps, None);
     let energy = report.summary.energy.as_ref().unwrap();

@@ -87,7 +87,7 @@ fn every_kind_of_report_is_drawn_without_failures() {
     let reports = [
         figures_of(trace(5000, false), None),
         figures_of(trace(3000, true), Some(50_000_000)),
-        // No stalls; a single write.
+        // A trace without stalls; below, a trace with a single write.
         figures_of(trace(50, false), None),
         figures_of(trace(1, false), None),
         figures_of(data("magod/f2_1.csv"), None),
@@ -118,12 +118,12 @@ fn a_trace_has_all_plots() {
         assert!(markup.contains(plot), "{plot} is missing");
     }
     assert!(markup.matches("<canvas").count() >= 5);
-    // One stall in every 160 writes of 512 B: 81.9 kB apart, within 1 %.
+    // One in every 160 writes of 512 B is a stall, so stalls are 81.9 kB apart, within 1 %.
     assert!(markup.contains("31 stalls"));
     assert!(markup.contains("median 82.4 kB"));
 }
 
-/// Adds the energy of the example scope file.
+/// Adds the energy from the example scope file to a report.
 fn with_energy(mut report: Report) -> Report {
     let path =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/traces/energy_scope.csv");

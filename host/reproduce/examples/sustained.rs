@@ -22,12 +22,12 @@ const BUFFER_BYTES: u64 = 65_536;
 const START_BLOCK: u32 = 32_768;
 /// Experiments with a published guaranteed throughput.
 const WORKLOADS: [&str; 3] = ["blinky-naive", "blinky-stream-512", "blinky-stream-2048"];
-/// Stalls limit a card whose sustained rate is below this share of its mean throughput.
+/// A card counts as limited by stalls if its sustained rate is below this share of its mean throughput.
 const STALLED: f64 = 0.99;
 
 const MB: u64 = 1_000_000;
 
-/// A plain stream to a card.
+/// A plain stream that was written to a card.
 struct Stream {
     card: String,
     seed: u32,
@@ -71,7 +71,7 @@ fn main() -> Result<(), String> {
     Ok(())
 }
 
-/// Returns the cards of a study, in its order.
+/// Returns the cards of a study, in the order of the study.
 fn cards(study: &Study) -> Vec<String> {
     let mut cards: Vec<String> = Vec::new();
     for row in &study.rows {

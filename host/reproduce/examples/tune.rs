@@ -46,7 +46,7 @@ fn main() -> Result<(), String> {
 }
 
 impl Rows {
-    /// Collects the published rows that this card may be tuned to.
+    /// Collects the published rows that the given card may be tuned to.
     fn of(card: &str) -> Result<Rows, String> {
         let mut rows = Vec::new();
         for name in STUDIES {
@@ -71,7 +71,7 @@ impl Rows {
         })
     }
 
-    /// Returns the ratio of simulated to published, for each row.
+    /// Returns the ratio of the simulated to the published number for each row.
     fn ratios(&self, profile: &Profile) -> Vec<f64> {
         let mut numbers = vec![Vec::new(); self.rows.len()];
         for seed in SEEDS {
@@ -93,7 +93,7 @@ impl Rows {
                     Some(over) => value.zip(number(over)).map(|(value, over)| value / over),
                     None => value.map(|value| in_unit(value, &row.unit)),
                 };
-                // A row without a result counts as far off.
+                // A row without a simulated result counts as a large deviation.
                 numbers.push(ratio.map_or(0.1, |ratio| ratio / row.published.unwrap_or(ratio)));
             }
         }

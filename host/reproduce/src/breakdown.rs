@@ -1,8 +1,8 @@
 //! Breakdown of latencies into the times of card, bus, driver and library.
 //!
-//! The card's share is the sum of its busy times. Driver and library shares are the board's CPU times,
-//! multiplied by the number of commands, blocks and calls. The remainder is the bus. Beyond its CPU time, the
-//! FAT library costs the transfer of all blocks that are not payload.
+//! The card's share is the sum of the times for which it is busy or reads from its flash. Driver and library
+//! shares are the board's CPU times, multiplied by the number of commands, blocks and calls. The remainder
+//! is the bus. Besides its CPU time, the FAT library causes the transfer of all blocks that are not payload.
 
 use crate::experiment::{Experiment, ExperimentError};
 use crate::recording::Recording;
@@ -18,13 +18,13 @@ pub struct Breakdown {
     pub card_ns: f64,
     /// Transfer time on the bus, and the delay until the host notices the end of busy, in ns.
     pub bus_ns: f64,
-    /// CPU time of the driver, in ns.
+    /// CPU time used by the driver, in ns.
     pub driver_ns: f64,
-    /// CPU time of the library, in ns.
+    /// CPU time used by the file library, in ns.
     pub library_ns: f64,
-    /// Blocks read.
+    /// Number of blocks read.
     pub blocks_read: f64,
-    /// Blocks written.
+    /// Number of blocks written.
     pub blocks_written: f64,
     /// Payload, in blocks.
     pub payload_blocks: f64,
@@ -124,8 +124,8 @@ mod tests {
         let shares = breakdown("magod2-kept-open");
         let sum = shares.card_ns + shares.bus_ns + shares.driver_ns + shares.library_ns;
         assert!((sum / shares.total_ns - 1.0).abs() < 1e-9);
-        // A block written takes 536 bytes including its status, a block read at most as many; 2 µs per byte
-        // at 4 MHz. The driver polls a busy card every 10 µs.
+        // A block written takes 536 bytes including its status, a block read at most as many; each byte
+        // takes 2 µs at 4 MHz. The driver polls a busy card every 10 µs.
         let blocks = shares.blocks_read + shares.blocks_written;
         let bytes = shares.bus_ns / 2000.0;
         assert!(

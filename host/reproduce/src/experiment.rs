@@ -16,7 +16,7 @@ pub struct Experiment {
     pub board: String,
     /// Name of the workload, or [`NO_WORKLOAD`].
     pub workload: String,
-    /// Values that differ from profile and board, as path and TOML value.
+    /// Values that replace those of the card profile or the board, each given by its path and as TOML.
     pub set: Vec<(String, String)>,
     /// A web server that runs at the same time as the workload, and whose client downloads a file.
     pub server: Option<WebServer>,
@@ -50,7 +50,7 @@ impl fmt::Display for ExperimentError {
     }
 }
 
-/// The operations of a run, in order.
+/// The operations of a run, in order of time.
 #[derive(Clone)]
 pub struct Operations {
     pub(crate) all: Vec<Operation>,
@@ -143,7 +143,7 @@ impl Experiment {
     /// Returns workload, card and board.
     ///
     /// # Errors
-    /// If one of them does not exist, or a changed value is invalid.
+    /// If the workload, card or board does not exist, or if a changed value is invalid.
     pub fn set_up(&self) -> Result<(Workload<'static>, Profile, Board), ExperimentError> {
         let error = |error: &dyn fmt::Display| ExperimentError(error.to_string());
         let workload = match self.workload.as_str() {
@@ -175,7 +175,7 @@ impl Experiment {
             .collect()
     }
 
-    /// Runs the experiment on a card with this seed.
+    /// Runs the experiment on a card with the given seed.
     ///
     /// # Errors
     /// As for [`Experiment::set_up`], and if the run fails.
@@ -202,8 +202,8 @@ impl Experiment {
         Ok((operations, card.controller_mut().take_trace()))
     }
 
-    /// Returns true if the card's commands depend on the workload only and not on their durations. Only such
-    /// experiments can be [recorded](crate::Recording) for a replay.
+    /// Returns true if the commands sent to the card depend only on the workload, and not on the durations
+    /// of earlier commands. Only such experiments can be [recorded](crate::Recording) for a replay.
     pub fn can_be_replayed(&self) -> bool {
         self.server.is_none()
     }

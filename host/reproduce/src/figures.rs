@@ -9,7 +9,7 @@ use std::num::NonZeroU32;
 
 /// A plot with its title.
 pub struct Figure {
-    /// Number in the study, if any, and subject.
+    /// Number of the figure in the study, if any, and its subject.
     pub title: String,
     /// The plot as SVG.
     pub svg: String,
@@ -27,7 +27,7 @@ fn ms(operation: &Operation) -> f64 {
     operation.duration_ns() as f64 / 1e6
 }
 
-/// Returns the latency of each operation in ms over the payload before it in kB.
+/// Returns the points of a plot: latency of each operation in ms over the payload written before it in kB.
 fn latencies_over_bytes(operations: &Operations) -> Vec<(f64, f64)> {
     let mut position = 0.0;
     let points = operations.all().iter().map(|operation| {

@@ -1,10 +1,10 @@
 //! Fitting of a card profile to a measured trace.
 //!
 //! A trace shows the latencies of writes, and the latency and spacing of stalls. It does not show the host
-//! between the writes and the card, so the fit uses a simple model: the host gathers payload in blocks of
-//! 512 bytes, writes each block when it is full, and adds a constant time to every write. A host that opens
-//! and closes the file for each write also writes the block in progress and the file's directory entry every
-//! time. The fit tries both kinds of host and keeps the better one.
+//! through which the writes reach the card, so the fit uses a simple model: the host gathers payload in
+//! blocks of 512 bytes, writes each block when it is full, and adds a constant time to every write. A host
+//! that opens and closes the file for each write also writes the block in progress and the file's directory
+//! entry every time. The fit tries both kinds of host and keeps the better one.
 
 use crate::search;
 use cardiograph_sim_card::{Controller, Profile, Seed};
@@ -23,13 +23,13 @@ const PERCENTILES_PPM: [u32; 6] = [100_000, 500_000, 900_000, 990_000, 999_000, 
 /// Largest number of blocks that a trial writes: about 200 MB.
 const BLOCKS_MAX: u64 = 400_000;
 
-/// First block of the file, and half the blocks of the smallest card. A file that does not fit the card
-/// continues at this block.
+/// First block of the file, at half the capacity of the smallest card. A file that reaches the end of the
+/// card continues at this block.
 const FILE_BLOCK: u64 = 65_536;
-/// Block of the directory entry, in another mapping unit than the file.
+/// Block of the file's directory entry, in another mapping unit than the file's data.
 const DIRECTORY_BLOCK: u64 = 32_768;
 
-/// Model of the host between the writes and the card.
+/// Model of the host through which the writes reach the card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Host {
     /// Keeps the file open.
@@ -38,7 +38,7 @@ pub enum Host {
     OpensAndCloses,
 }
 
-/// A fitted profile and the host model it was found with.
+/// A fitted profile and the host model that it was found with.
 pub struct Fit {
     /// Profile of the card.
     pub profile: Profile,
@@ -91,7 +91,7 @@ impl Figures {
         }
     }
 
-    /// Returns the sum of squared differences; the two figures of stalls count threefold.
+    /// Returns the sum of squared differences; the latency and the spacing of stalls count threefold.
     fn distance(&self, other: &Figures) -> f64 {
         let squared = |a: f64, b: f64| (a - b).powi(2);
         let pairs = self.percentiles.iter().zip(&other.percentiles);
@@ -110,7 +110,7 @@ impl Figures {
     }
 }
 
-/// Searches for the profile that reproduces these writes best, in the given number of trials.
+/// Searches for the profile that best reproduces the given writes, in the given number of trials.
 ///
 /// Values that a trace does not show (capacity, kind of cells, endurance, power) remain those of `start`.
 /// Returns `None` if there are no writes, or if the first write alone exceeds 200 MB.
@@ -139,7 +139,7 @@ pub fn fit(writes: &[Operation], start: &Profile, trials: u32) -> Option<Fit> {
     fits.into_iter().min_by(|a, b| a.loss.total_cmp(&b.loss))
 }
 
-/// Returns the first writes, up to the limits of a trial.
+/// Returns the writes from the start of the trace that are within the limits of a trial.
 fn within_bounds(writes: &[Operation]) -> &[Operation] {
     let mut blocks = 0u64;
     let within = writes.iter().take(WRITES_MAX).take_while(|write| {

@@ -23,10 +23,10 @@ pub enum Measure {
     MeanThroughput,
     /// Sum of the latencies.
     Sum,
-    /// Mean of the latencies above the threshold.
+    /// Mean of the latencies above the query's threshold.
     SlowMean,
-    /// Mean number of consecutive operations below the threshold between two above it; runs of zero do not
-    /// count.
+    /// Mean number of consecutive operations below the threshold between two operations above it; slow
+    /// operations in direct succession do not count.
     FastBetween,
     /// Most frequent payload from stall to stall.
     StallSpacingMode,
@@ -38,15 +38,15 @@ pub enum Measure {
     FloorSlope,
     /// Mean throughput of the downloads of a web server's client.
     DownloadThroughput,
-    /// Time of the load on two cores at once, divided by its time on one core; measured on the host, without a
-    /// card.
-    TwoCores,
-    /// Time of running the load twice on one core, divided by the time of running it once; measured on the
+    /// Time that study 1's load takes on two cores at once, divided by its time on one core; measured on the
     /// host, without a card.
+    TwoCores,
+    /// Time that study 1's load takes when run twice on one core, divided by the time of one run; measured
+    /// on the host, without a card.
     OneCoreTwice,
 }
 
-/// Payload to which [`Measure::FloorSlope`] refers, in bytes.
+/// Payload per which [`Measure::FloorSlope`] is stated, in bytes.
 const SLOPE_BYTES: f64 = 16_000.0;
 
 impl Measure {
@@ -61,7 +61,8 @@ impl Measure {
     }
 }
 
-/// Evaluates a query on the operations of a run. Returns `None` if the run does not have the number.
+/// Evaluates a query on the operations of a run. Returns `None` if the run does not provide the requested
+/// number.
 pub fn evaluate(query: &Query, operations: &Operations) -> Option<f64> {
     let selected = operations.select(query.phase, query.offsets_bytes.clone());
     let number = |value: Option<u64>| value.map(|value| value as f64);
@@ -110,7 +111,7 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     (count > 0).then(|| sum / f64::from(count))
 }
 
-/// Returns the mean length of the runs of fast writes between slow ones.
+/// Returns the mean number of consecutive fast operations between two slow ones.
 fn fast_between(is_slow: impl Iterator<Item = bool>) -> Option<f64> {
     let mut runs = Vec::new();
     let mut length: Option<u32> = None;

@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 const FIRST_SEED: u64 = 1;
-/// Number of seeds of an experiment that is evaluated for a maximum: enough for an interval.
+/// Number of seeds for experiments evaluated for a maximum: enough for an interval.
 pub const SEEDS_OF_MAXIMUM: u64 = 20;
-/// Number of seeds of other experiments, whose results hardly depend on the seed.
+/// Number of seeds for all other experiments, whose results hardly depend on the seed.
 pub const SEEDS: u64 = 5;
 
 /// A row and its simulated results.
@@ -45,7 +45,8 @@ impl Outcome {
         Some(self.median()? / self.row.published?)
     }
 
-    /// Returns the deviation in either direction, as a factor of at least 1.
+    /// Returns the deviation of the simulated from the published number in either direction, as a factor of
+    /// at least 1.
     pub fn factor(&self) -> Option<f64> {
         self.ratio().map(|ratio| ratio.max(1.0 / ratio))
     }
@@ -64,7 +65,7 @@ type QueryId = (usize, bool);
 /// Results of each query, in order of the seeds.
 type Results = BTreeMap<QueryId, Vec<Option<f64>>>;
 
-/// Runs the experiments of these rows on `threads` threads.
+/// Runs the experiments of the given rows on `threads` threads.
 ///
 /// The first seed of each experiment is simulated in full, from file to bus. Its card commands are then
 /// replayed on cards with the other seeds: see [`Recording`]. An experiment that cannot be replayed is

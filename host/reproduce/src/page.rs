@@ -12,9 +12,9 @@ pub struct Section<'a> {
     pub title: &'a str,
     /// Outcomes of the study's rows.
     pub outcomes: &'a [Outcome],
-    /// Additional remarks.
+    /// Remarks to show below the rows.
     pub notes: &'a [String],
-    /// Plots.
+    /// Plots of the study's figures.
     pub figures: &'a [Figure],
 }
 

@@ -6,10 +6,10 @@ const WIDTH: f64 = 640.0;
 const HEIGHT: f64 = 220.0;
 const LEFT: f64 = 56.0;
 const BOTTOM: f64 = 34.0;
-/// Height of the legend.
+/// Height of the legend above the plot, in pixels.
 const TOP: f64 = 20.0;
 const RIGHT: f64 = 10.0;
-/// Width of a name in the legend.
+/// Width reserved for a name in the legend, in pixels.
 const LEGEND: f64 = 130.0;
 
 /// A linear or logarithmic axis.
@@ -19,7 +19,7 @@ pub struct Axis {
     pub label: String,
     /// True for a logarithmic axis.
     pub is_log: bool,
-    /// Start of a linear axis, unless a value is below it.
+    /// First value of a linear axis, unless a data value is lower.
     pub from: f64,
 }
 
@@ -56,7 +56,7 @@ impl Axis {
 pub enum Mark {
     /// Separate dots.
     Dot,
-    /// A line through the points in their order.
+    /// A line through the points in the given order.
     Line,
     /// Bars from the axis.
     Bar,
@@ -113,7 +113,7 @@ impl Scale {
         self.start_px + share.clamp(0.0, 1.0) * (self.end_px - self.start_px)
     }
 
-    /// Returns the values that get a grid line and a number.
+    /// Returns the axis values that get a grid line and a number.
     fn ticks(&self) -> Vec<f64> {
         if self.is_log {
             let first = self.from.log10().floor() as i32;
@@ -140,7 +140,7 @@ impl Scale {
     }
 }
 
-/// Draws a plot of these series.
+/// Draws a plot of the given series.
 pub fn svg(x: &Axis, y: &Axis, series: &[Series]) -> String {
     let points = series.iter().flat_map(|series| &series.points);
     let right = WIDTH - RIGHT;
@@ -291,7 +291,7 @@ mod tests {
     #[test]
     fn points_are_at_the_pixels_of_their_values() {
         let picture = of(vec![(0.0, 1.0), (100.0, 100.0)], Mark::Line);
-        // 100/105 of the way from left to right.
+        // The point is at 100/105 of the way from left to right.
         assert!(picture.contains("M56.0 "), "{picture}");
         assert!(picture.contains("L602.7 "), "{picture}");
     }

@@ -2,8 +2,8 @@
 //!
 //! The commands that a library and a driver send to a card do not depend on the duration of the commands,
 //! unless the driver times out. A recording therefore splits each operation of a run into the card's busy
-//! times and the rest: bus and host. On another card of the same capacity the rest is the same. Only hosts
-//! that poll differ, by less than their polling period per wait.
+//! times and the time of bus and host. On another card of the same capacity, the time of bus and host is the
+//! same. Only for hosts that poll does it differ, by less than their polling period per wait.
 
 use crate::experiment::{Experiment, ExperimentError, Operations};
 use cardiograph_sim_card::{Controller, Profile, Seed, TimedOperation};
@@ -19,12 +19,12 @@ impl Recording {
     /// Runs an experiment and records it.
     ///
     /// # Errors
-    /// As for [`Experiment::run`], and if it [cannot be replayed](Experiment::can_be_replayed).
+    /// As for [`Experiment::run`], and if the experiment [cannot be replayed](Experiment::can_be_replayed).
     pub fn of(experiment: &Experiment, seed: u64) -> Result<Recording, ExperimentError> {
         if !experiment.can_be_replayed() {
             return Err(ExperimentError::new(
-                "an experiment with a web server cannot be replayed: its card commands depend on their \
-                 durations",
+                "an experiment with a web server cannot be replayed: its card commands depend on \
+                 the durations of earlier ones",
             ));
         }
         let (operations, calls) = experiment.run_recorded(seed)?;
@@ -66,7 +66,7 @@ impl Recording {
         let mut controller = Controller::new(profile, Seed::new(seed));
         let mut operations = self.operations.clone();
         let mut calls = self.calls.iter().peekable();
-        // Delay relative to the recording.
+        // Delay of the replay relative to the recording.
         let mut delay_ns = 0_i64;
         let shift = |controller: &mut Controller, call: &TimedOperation, delay_ns: &mut i64| {
             let now_ns = call.start_ns.saturating_add_signed(*delay_ns);

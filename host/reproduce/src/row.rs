@@ -1,4 +1,4 @@
-//! Reading of the studies' files; `studies/README.md` documents their keys.
+//! Reads the studies' files; `studies/README.md` documents their keys.
 
 use crate::{Experiment, Measure, Place, WebServer};
 use serde::Deserialize;
@@ -41,7 +41,7 @@ pub const STUDIES: [&str; FILES.len()] = {
 pub enum Role {
     /// A card or board was tuned to match the number.
     Fit,
-    /// Nothing was tuned to the number.
+    /// No card or board was tuned to match the number.
     Prediction,
 }
 
@@ -71,11 +71,11 @@ pub struct Study {
 pub struct Row {
     /// Name of the study.
     pub study: &'static str,
-    /// Number of the figure, or section, in the study.
+    /// Number of the figure or section of the study that contains the number.
     pub figure: String,
-    /// Quantity.
+    /// Description of the quantity.
     pub quantity: String,
-    /// Unit; `1` for a ratio.
+    /// Unit of the number; `1` for a ratio.
     pub unit: String,
     /// Published number; `None` if the study announced but never published it, or if it is not available.
     pub published: Option<f64>,
@@ -137,7 +137,7 @@ struct Keys {
     phase: Option<usize>,
 }
 
-/// Keys of a web server; all are absent if there is none.
+/// Keys that describe a web server; all are absent in experiments without a web server.
 #[derive(Clone, Copy, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ServerKeys {
@@ -208,7 +208,7 @@ impl Keys {
     }
 }
 
-/// Returns the study with this name.
+/// Returns the study with the given name.
 ///
 /// # Errors
 /// If there is no such study; the message lists all studies.

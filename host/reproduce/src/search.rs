@@ -1,4 +1,4 @@
-//! Random search over the physical values of a card for those that match measurements best.
+//! Random search for the physical values of a card that match measurements best.
 //!
 //! Each trial changes a few values of the best profile so far, by large steps at first and smaller ones
 //! later, and replaces the profile if it is better. Values stay within the ranges of real chips.
@@ -13,7 +13,7 @@ pub struct Knob {
     get: fn(&Profile) -> u32,
     set: fn(&mut Profile, u32),
     allowed: RangeInclusive<u32>,
-    /// True if only powers of two are allowed.
+    /// True if the value must be a power of two.
     is_power: bool,
 }
 
@@ -23,7 +23,7 @@ impl Knob {
         (self.get)(profile)
     }
 
-    /// Changes the value by a share of the largest step, from -1 to 1.
+    /// Changes the value by `share`, from -1 to 1, of the largest step.
     fn change(&self, profile: &mut Profile, share: f64) {
         let value = f64::from(self.value(profile)).max(0.5);
         let changed = match self.is_power {
@@ -48,8 +48,8 @@ macro_rules! knob {
 }
 
 /// Returns the mean time to program a page. [`set_program_us`] keeps the ratios between pages that share
-/// cells: of two pages, the upper takes 2.5 times as long as the lower; of three, the last takes 8 times as
-/// long as the first.
+/// cells: with two pages per cell, the upper takes 2.5 times as long as the lower; with three, the last
+/// takes 8 times as long as the first.
 fn program_us(profile: &Profile) -> u32 {
     let times = &profile.flash.program_us;
     times.iter().sum::<u32>() / times.len().max(1) as u32
@@ -88,7 +88,8 @@ pub const KNOBS: [Knob; 15] = [
     knob!(controller.wear_levelling_erases, 10..=1000, false),
 ];
 
-/// Searches for the profile with the lowest `loss` in the given number of trials; returns it with its loss.
+/// Searches for the profile with the lowest `loss` in the given number of trials; returns the profile and
+/// its loss.
 pub fn minimise(
     start: &Profile,
     trials: u32,

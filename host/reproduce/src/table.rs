@@ -5,9 +5,9 @@ use crate::row::Role;
 use serde::Serialize;
 use std::fmt::Write;
 
-/// Maximum deviation of a close result, as a factor.
+/// Maximum deviation, as a factor, at which a result is called close.
 const CLOSE: f64 = 1.25;
-/// Maximum deviation of a near result, as a factor.
+/// Maximum deviation, as a factor, at which a result is called near.
 const NEAR: f64 = 2.0;
 
 /// A row of `--json`.
@@ -41,7 +41,7 @@ impl Outcome {
         }
     }
 
-    /// Returns the verdict on the ratio.
+    /// Returns a verdict on the ratio of simulated to published number.
     pub fn verdict(&self) -> &'static str {
         match self.factor() {
             _ if self.row.query.measure.runs_on_host() => "measured on this host",
@@ -55,13 +55,13 @@ impl Outcome {
 }
 
 impl Outcome {
-    /// Returns true if the deviation exceeds a factor of two.
+    /// Returns true if the simulated number deviates by more than a factor of two.
     pub(crate) fn is_off(&self) -> bool {
         self.row.published.is_some() && self.factor().is_none_or(|factor| factor > NEAR)
     }
 }
 
-/// Rounds to four digits; more would be noise.
+/// Rounds to four significant digits; further digits would be noise.
 fn rounded(value: f64) -> f64 {
     if value == 0.0 || !value.is_finite() {
         return value;

@@ -8,13 +8,14 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::hint::black_box;
 use std::time::Instant;
 
-/// Rounds of the study's load. They take only milliseconds on a PC, so the load is repeated.
+/// Rounds of the load: as many as in the study, repeated, because a PC takes only milliseconds for the
+/// study's number.
 const ROUNDS: u32 = 1000 * 999;
 const REPEATS: u32 = 40;
 /// Number of measurements; rows show their median.
 const MEASUREMENTS: usize = 5;
 
-/// Returns the ratio of each measurement; empty if the process may not use two cores.
+/// Returns the ratio of the two times for each measurement; empty if the process may not use two cores.
 pub(crate) fn measure(measure: Measure) -> Vec<f64> {
     let Some([first, second]) = two_cores() else {
         return Vec::new();
@@ -36,7 +37,7 @@ fn two_cores() -> Option<[usize; 2]> {
     Some([cores.next()?, cores.next()?])
 }
 
-/// Returns the time in s until a thread on each of these cores has completed the load.
+/// Returns the time in s until a thread on each of the given cores has completed the load.
 fn seconds(cores: &[usize]) -> f64 {
     let begin = Instant::now();
     std::thread::scope(|scope| {

@@ -11,7 +11,7 @@ fn run(workload: &str) -> (Experiment, Vec<Operation>) {
     (experiment, all)
 }
 
-/// A profile that differs from class10-16g in everything a trace shows.
+/// A profile that differs from class10-16g in every value that a trace reveals.
 fn another() -> Profile {
     let mut profile = Profile::named("class10-16g").unwrap();
     profile.flash.pages_per_block = 128;
@@ -57,7 +57,7 @@ fn no_writes_or_one_huge_write_give_no_fit() {
         end_ns: 1_000_000,
     };
     assert!(fit(&[write(9 << 59)], &another(), 10).is_none());
-    // A write larger than the card continues at the start of the file.
+    // A file that reaches the end of the card continues at its own first block.
     let mut small = another();
     small.capacity_bytes = 64 << 20;
     assert!(fit(&[write(100 << 20)], &small, 4).is_some());

@@ -12,7 +12,7 @@ fn experiment(workload: &str, set: &[(&str, &str)]) -> Experiment {
     }
 }
 
-/// Returns the mean over a few seeds.
+/// Returns the mean of a measure over a few seeds.
 fn number(workload: &str, set: &[(&str, &str)], measure: Measure, threshold_ms: u64) -> f64 {
     let experiment = experiment(workload, set);
     let query = Query {
@@ -69,7 +69,7 @@ fn stall_spacing_grows_with_the_pages_per_block() {
 
 #[test]
 fn stall_latency_grows_with_the_pages_per_block() {
-    // 64 more pages, each read and programmed: 64 * 750 µs.
+    // A merge copies 64 more pages, each read and programmed: 64 * 750 µs.
     let latency = |pages| {
         let set = [(PAGES, pages), ("card.capacity_bytes", "16_106_127_360")];
         number("magod2", &set, Measure::StallLatencyMedian, 60)
@@ -127,7 +127,8 @@ fn base_latency_is_bytes_over_the_clock() {
         median("8_000_000"),
         median("16_000_000"),
     );
-    // The clock-dependent share halves with each doubling of the clock; the rest is constant.
+    // The clock-dependent part of the latency halves with each doubling of the clock; the other part is
+    // constant.
     assert_near((slow - middle) / (middle - quick), 2.0, 0.05);
 }
 

@@ -6,7 +6,7 @@ fn outcomes() -> Vec<Outcome> {
     let rows: Vec<Row> = STUDIES
         .iter()
         .flat_map(|name| study(name).unwrap().rows)
-        // Rows measured on the host have no bounds.
+        // The accuracy of rows that are measured on the host is not tested.
         .filter(|row| !row.query.measure.runs_on_host())
         .collect();
     reproduce(&rows, 2).unwrap()

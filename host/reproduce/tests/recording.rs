@@ -1,4 +1,4 @@
-//! A replay on another seed or card equals a run on it, except for polling.
+//! A replay with another seed or card equals a run with this seed or card, except for polling times.
 
 use cardiograph_reproduce::{Experiment, Recording, study};
 
@@ -11,7 +11,7 @@ fn a_replay_matches_a_run_within_the_polling_period() {
     for (board, workload, period_ns) in [
         // Over SPI, embedded-sdmmc polls byte by byte, 10 µs apart.
         ("esp32", "magod2-kept-open", 20_000),
-        // On the SD bus the host sees the end of busy.
+        // On the SD bus the host detects the end of busy without polling.
         ("lpc43xx", "blinky-stream-512", 100),
     ] {
         let experiment = experiment(board, workload);
@@ -29,7 +29,8 @@ fn a_replay_matches_a_run_within_the_polling_period() {
     }
 }
 
-/// The card's commands depend on their durations, so each seed needs its own run.
+/// With a server, the commands to the card depend on the durations of earlier commands, so each seed needs a
+/// run of its own.
 #[test]
 fn a_run_with_a_server_can_be_recorded_but_not_replayed() {
     let rows = study("magod2").unwrap().rows;

@@ -19,7 +19,7 @@ use std::rc::Rc;
 pub struct CachedCard {
     file_system: FileSystem<VolumeStream>,
     cache: SharedCache,
-    /// End of the file system's last write, as a byte offset in the volume.
+    /// Byte offset in the volume at which the file system's last write ended.
     last_write_end: Rc<Cell<u64>>,
     board: Board,
     clock: Clock,
@@ -34,14 +34,14 @@ pub struct CachedFile<'a> {
     raw: Raw<'a>,
 }
 
-/// A file without its buffer.
+/// Unbuffered access to an open file.
 struct Raw<'a> {
     file: File<'a, VolumeStream>,
     was_written: bool,
 }
 
 impl CachedCard {
-    /// Creates a new card of this profile, formats it with the board's cluster size and mounts it.
+    /// Creates a new card with the given profile, formats it with the board's cluster size and mounts it.
     ///
     /// # Errors
     /// [`MountError`] if no FAT file system of that cluster size fits the card.
@@ -96,7 +96,7 @@ impl CachedCard {
         self.cache.borrow().device().timeouts()
     }
 
-    /// Returns true if the card rejects writes because too many of its blocks are worn out.
+    /// Returns true if the card rejects writes because too many flash blocks are worn out.
     pub fn is_worn_out(&self) -> bool {
         self.cache.borrow().device().is_worn_out()
     }
@@ -110,7 +110,7 @@ impl CachedCard {
         let synced = unmounted.and_then(|()| self.cache.borrow_mut().sync_all());
         synced.map_err(StoreError::Fatfs)?;
         let cache = Rc::into_inner(self.cache);
-        // The file system held the only other reference and is gone.
+        // The file system, which has been dropped, held the only other reference.
         let cache = cache.unwrap_or_else(|| unreachable!("the cache is still shared"));
         Ok(cache.into_inner().into_device().into_card())
     }
@@ -128,7 +128,7 @@ impl CachedCard {
         self.clock.advance_ns(self.board.call_ns());
     }
 
-    /// Looks up a path and returns true if there is a file.
+    /// Looks up a path and returns true if a file with this path exists.
     fn exists(&self, path: &str) -> io::Result<bool> {
         match self.file_system.root_dir().open_file(path) {
             Ok(_) => Ok(true),

@@ -1,5 +1,5 @@
-//! A simulated card on a board as a block device for the FAT libraries: behind a driver, with every transfer
-//! simulated on the bus.
+//! A simulated card on a board as a block device for the FAT libraries: a driver accesses the card, and
+//! every transfer on the bus is simulated.
 
 use crate::sd_host::{self, SdHost, SdHostError};
 use crate::spi_port::SpiPort;
@@ -61,7 +61,7 @@ impl DriverError {
     }
 }
 
-/// A card behind its driver.
+/// A card, accessed through its driver.
 pub(crate) struct CardDevice {
     port: Port,
     driver: Driver,
@@ -199,7 +199,7 @@ fn sd_port(
 ) -> Result<SdHost, SdHostError> {
     let options = Options {
         kind,
-        // The range is checked when a board file is read.
+        // The clamp changes nothing: the range was checked when the board file was read.
         ncr_clocks: sd.ncr_clocks.clamp(2, 64) as u8,
         ..Options::default()
     };

@@ -10,7 +10,7 @@ pub struct HostClock {
 }
 
 impl Default for HostClock {
-    /// A clock that starts now.
+    /// Creates a clock that starts now.
     fn default() -> HostClock {
         HostClock {
             origin: Instant::now(),
@@ -18,14 +18,14 @@ impl Default for HostClock {
     }
 }
 
-/// Minimum number of clock readings used to measure the cost of one.
+/// Minimum number of clock readings used to measure the time of a single reading.
 const READINGS_MIN: u64 = 10_000;
 
 impl HostClock {
     /// Returns the smallest step observed between two readings (an upper bound of the clock's resolution),
     /// and the mean time between two consecutive readings, both in ns.
     ///
-    /// Every measured latency includes about one such mean time.
+    /// Every measured latency includes about one such reading time.
     pub fn resolution_and_overhead_ns(&mut self) -> (u64, u64) {
         resolution_and_overhead_ns(self)
     }
@@ -35,7 +35,7 @@ fn resolution_and_overhead_ns(clock: &mut impl Clock) -> (u64, u64) {
     let begin_ns = clock.now_ns();
     let (mut last_ns, mut step_ns) = (begin_ns, u64::MAX);
     let mut readings = 0;
-    // A coarse clock may need more readings until it steps.
+    // A coarse clock may need more readings before its value changes.
     while readings < READINGS_MIN || step_ns == u64::MAX {
         let now_ns = clock.now_ns();
         if now_ns > last_ns {

@@ -8,7 +8,7 @@ use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Path of a write to the storage device.
+/// Way in which a write reaches the storage device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Io {
     /// Through the page cache: a write returns before the device has the data.
@@ -115,7 +115,7 @@ impl Store for Directory {
                 writable: true,
             }),
             Err(error) => {
-                // A file system without O_DIRECT creates the file before open fails.
+                // On a file system without O_DIRECT, a failing open has already created the file.
                 if self.io == Io::Direct && error.kind() == io::ErrorKind::InvalidInput {
                     let _ = std::fs::remove_file(&path);
                 }
@@ -138,7 +138,7 @@ impl Store for Directory {
     fn open(&mut self, path: &str, writable: bool) -> Result<DirectoryFile, StoreError> {
         let file = self.options(writable).open(self.root.join(path))?;
         if !writable && self.io != Io::Buffered {
-            // Cached pages would not be read from the device.
+            // Drop cached pages, which would not be read from the device.
             let _ = rustix::fs::fadvise(&file, 0, None, Advice::DontNeed);
         }
         Ok(DirectoryFile { file, writable })

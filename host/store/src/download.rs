@@ -6,7 +6,8 @@ use std::num::NonZeroU32;
 
 /// Name of the file, in the root directory; an 8.3 name, for libraries without long names.
 const FILE_NAME: &str = "DOWNLOAD.BIN";
-/// The server reads the file repeatedly, so its size affects only the length of the cluster chain.
+/// Size of the file. The server reads it repeatedly, so the size affects only the length of the cluster
+/// chain.
 const FILE_BYTES: u64 = 1_000_000;
 const CREATE_BYTES: u64 = 4096;
 /// Period of the file's contents in bytes: a prime number, so that nearby sectors differ.
@@ -24,7 +25,7 @@ pub struct Download {
 impl Download {
     /// Returns the time from the end of a read to the next read, in ns.
     fn send_ns(&self, bytes: u64) -> u64 {
-        // At least 1, so that the server does not occupy the card all the time.
+        // The time is at least 1 ns, so that the server does not occupy the card all the time.
         (bytes * 1_000_000_000 / u64::from(self.network_bytes_per_s.get())).max(1)
     }
 }
@@ -45,7 +46,7 @@ pub enum DownloadError<E> {
     Store(E),
     /// The data read differs from the data written.
     Differs {
-        /// Offset of the piece in the file.
+        /// Offset in the file of the piece that differs.
         offset_bytes: u64,
     },
 }
@@ -64,14 +65,14 @@ impl<E: fmt::Display> fmt::Display for DownloadError<E> {
     }
 }
 
-/// The web server.
+/// State of the web server.
 pub(crate) struct Server<S: Store> {
     download: Download,
     file: S::File,
     piece: Vec<u8>,
     offset_bytes: u64,
     began_ns: u64,
-    /// Time of the next read; `None` after a failure, from which on the workload continues alone.
+    /// Time of the next read; `None` after a failure, after which the workload continues alone.
     pub(crate) due_ns: Option<u64>,
     bytes: u64,
     failed: Option<DownloadError<S::Error>>,
@@ -110,7 +111,8 @@ impl<S: Store> Server<S> {
         }
     }
 
-    /// Reads a piece, or the rest of the file, and verifies it; returns its length in bytes.
+    /// Reads the next piece, or what is left of the file if that is shorter, and verifies it; returns the
+    /// number of bytes read.
     fn read(&mut self, store: &mut S) -> Result<u64, DownloadError<S::Error>> {
         let offset_bytes = self.offset_bytes;
         let wanted = (self.piece.len() as u64).min(FILE_BYTES - offset_bytes);

@@ -59,7 +59,7 @@ impl fmt::Display for StoreError {
     }
 }
 
-/// Message of the crate fatfs when no cluster is free; it has no error kind for that.
+/// Message of the crate fatfs when no cluster is free; the crate has no error kind for this case.
 const FATFS_FULL: &str = "No space left on device";
 const WRITE_LESS: &str = "use a workload that writes less, or a larger card";
 

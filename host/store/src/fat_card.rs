@@ -10,9 +10,9 @@ use embedded_sdmmc::{
     Mode, RawDirectory, RawFile, RawVolume, TimeSource, Timestamp, VolumeIdx, VolumeManager,
 };
 
-/// Folders that can be open at the same time: more than the deepest path of a workload.
+/// Folders that can be open at the same time: more than the deepest path of a workload needs.
 const DIRS_MAX: usize = 8;
-/// Files that can be open at the same time: those of a workload and the one that is downloaded.
+/// Files that can be open at the same time: those of a workload, and the downloaded file.
 const FILES_MAX: usize = Phase::OPEN_FILES_MAX as usize + 1;
 
 type Manager = VolumeManager<CardDevice, Noon, DIRS_MAX, FILES_MAX, 1>;
@@ -23,7 +23,7 @@ pub struct FatCard {
     volume: RawVolume,
     board: Board,
     clock: Clock,
-    /// Buffer shared by all files, and the file whose data it holds.
+    /// Buffer shared by all files, with the file whose data it holds; `None` if each file has its own buffer.
     shared: Option<(FileBuffer, Option<RawFile>)>,
 }
 
@@ -33,7 +33,7 @@ pub struct FatFile {
     buffer: FileBuffer,
 }
 
-/// Dates every file noon, 1 January 2026: the real date would make runs differ.
+/// A time source that dates every file noon, 1 January 2026: with the real date, runs would differ.
 struct Noon;
 
 impl TimeSource for Noon {
@@ -56,7 +56,7 @@ pub enum MountError {
     Format(FormatError),
     /// The driver or the FAT library failed to mount the card.
     Mount(StoreError),
-    /// The file to download could not be created.
+    /// The file that a client downloads while the workload runs could not be created.
     Download(StoreError),
 }
 
@@ -172,8 +172,8 @@ impl FatCard {
         })
     }
 
-    /// Calls `act` with the buffer of a file: its own, or the one shared by all files. If another file's data
-    /// is in the shared buffer, writes it back first.
+    /// Calls `act` with the buffer of a file, which is either its own or shared by all files. If another
+    /// file's data is in the shared buffer, writes it back first.
     fn with_buffer<T>(
         &mut self,
         file: &mut FatFile,
@@ -196,7 +196,7 @@ impl FatCard {
     }
 }
 
-/// A file without its buffer.
+/// Unbuffered access to an open file.
 struct Raw<'a> {
     manager: &'a Manager,
     file: RawFile,

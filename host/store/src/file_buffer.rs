@@ -1,9 +1,9 @@
-//! Buffer between a program's calls and the file library: SD.h's sector, SdFat's cache block, FatFs's sector
-//! per file, or stdio of the C library.
+//! Buffer between a program's calls and the file library: SD.h's sector buffer, SdFat's cache block, FatFs's
+//! sector buffer per file, or the C library's stdio buffer.
 
 /// Unbuffered access to a file.
 pub(crate) trait Backing {
-    /// Error of an access.
+    /// Error of a read or write.
     type Error;
 
     /// Writes all of `data` at offset `at` of the file.
@@ -13,12 +13,12 @@ pub(crate) trait Backing {
     fn read_at(&mut self, at: u64, data: &mut [u8]) -> Result<usize, Self::Error>;
 }
 
-/// A buffer that holds either data not written to the file yet or data read last.
+/// A buffer that holds either data not yet written to the file, or the most recently read data.
 pub(crate) struct FileBuffer {
-    /// Size in bytes, and alignment of the contents in the file; 0 for no buffer.
+    /// Size of the buffer in bytes, and alignment of its contents in the file; 0 for no buffer.
     bytes: usize,
     held: Held,
-    /// File offset of the first byte held.
+    /// File offset of the first byte in the buffer.
     at: u64,
     data: Vec<u8>,
 }
@@ -31,7 +31,7 @@ enum Held {
 }
 
 impl FileBuffer {
-    /// Creates an empty buffer of this size.
+    /// Creates an empty buffer of `bytes` bytes.
     pub(crate) fn new(bytes: u32) -> FileBuffer {
         FileBuffer {
             bytes: bytes as usize,
@@ -41,8 +41,8 @@ impl FileBuffer {
         }
     }
 
-    /// Gathers data in the buffer and writes the buffer when it is full; passes whole buffer lengths directly
-    /// to the file.
+    /// Gathers data in the buffer and writes the buffer when it is full; data that fill a whole buffer are
+    /// written to the file directly.
     pub(crate) fn write<B: Backing>(
         &mut self,
         file: &mut B,
@@ -90,8 +90,8 @@ impl FileBuffer {
         Ok(taken)
     }
 
-    /// Reads partial buffer lengths through the buffer and whole ones directly from the file; returns the
-    /// number of bytes read.
+    /// Reads data through the buffer, except data that would fill a whole buffer, which are read directly
+    /// from the file; returns the number of bytes read.
     pub(crate) fn read<B: Backing>(
         &mut self,
         file: &mut B,
@@ -142,7 +142,7 @@ impl FileBuffer {
         Ok(length)
     }
 
-    /// Writes gathered data to the file and discards data read.
+    /// Writes gathered data to the file; discards buffered data that was read.
     pub(crate) fn write_back<B: Backing>(&mut self, file: &mut B) -> Result<(), B::Error> {
         if self.held == Held::Written {
             file.write_at(self.at, &self.data)?;

@@ -10,7 +10,7 @@ use std::ops::Range;
 /// clusters do not straddle erase units of the flash.
 const ALIGNMENT_BLOCKS: u64 = 8192;
 
-/// Largest step in which the CSD register gives the capacity, in blocks (512 KiB).
+/// Granularity of the capacity in the CSD register, in blocks (512 KiB).
 const CSD_STEP_BLOCKS: u64 = 1024;
 
 /// Minimum number of blocks before the partition; the first holds the partition table.
@@ -36,7 +36,7 @@ impl fmt::Display for FormatError {
 /// virtual time. Returns the block range of the partition.
 ///
 /// # Errors
-/// If no FAT file system of this cluster size fits the card.
+/// If no FAT file system with this cluster size fits the card.
 pub fn format(card: &mut Card, cluster_bytes: u32) -> Result<Range<u64>, FormatError> {
     // Format once anywhere to find out the size of the area before the data, then again at the aligned
     // position.
@@ -66,13 +66,14 @@ fn create_file_system(card: &mut Card, blocks: Range<u64>, cluster_bytes: u32) -
         at: 0,
     };
     fatfs::format_volume(&mut stream, options)?;
-    // Counts the free clusters, so that FSInfo holds a valid count for the library under test.
+    // Mounts the volume to count the free clusters, so that FSInfo holds a valid count for the library under
+    // test.
     stream.at = 0;
     let file_system = FileSystem::new(stream, FsOptions::new())?;
     file_system.stats()?;
     if file_system.fat_type() == FatType::Fat12 {
         return Err(io::Error::other(
-            "so few clusters result in FAT12, which the FAT libraries here do not mount",
+            "so few clusters make the file system FAT12, which the FAT libraries here do not mount",
         ));
     }
     file_system.unmount()
@@ -121,7 +122,8 @@ struct PartitionStream<'a> {
 }
 
 impl PartitionStream<'_> {
-    /// Returns the block of the current position, the offset in it, and the bytes of `wanted` that it holds.
+    /// Returns the block at the current position, the offset in this block, and how many of the `wanted`
+    /// bytes the block holds.
     fn position(&self, wanted: usize) -> (u64, usize, usize) {
         let block = self.blocks.start + self.at / BLOCK_BYTES as u64;
         let within = (self.at % BLOCK_BYTES as u64) as usize;

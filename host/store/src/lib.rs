@@ -2,8 +2,8 @@
 //!
 //! - [`Directory`]: files in a directory of the host, through the page cache or bypassing it ([`Io`]).
 //! - [`FatCard`]: files on a FAT file system on a simulated card, through embedded-sdmmc.
-//! - [`CachedCard`]: the same through a window of one sector, like FatFs, or through a page cache, like
-//!   Linux.
+//! - [`CachedCard`]: files on a FAT file system on a simulated card, through a window of one sector, like
+//!   FatFs, or through a page cache, like Linux.
 //!
 //! All of them implement [`Store`](cardiograph_workload::Store); [`HostClock`] and [`CardClock`] are their
 //! clocks. Cards are simulated in virtual time; [`format()`] creates their file system, and [`run_on_card`]

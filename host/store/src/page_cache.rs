@@ -14,12 +14,12 @@ use std::io;
 
 const PAGE_BYTES: usize = 4096;
 const PAGE_SECTORS: u32 = (PAGE_BYTES / BLOCK_BYTES) as u32;
-/// Largest number of clean pages; beyond it, all of them are discarded.
+/// Maximum number of clean pages; if it is exceeded, all clean pages are discarded.
 const CLEAN_PAGES_MAX: usize = 4096;
 
 #[derive(Default)]
 struct Page {
-    /// `None` if all bytes are zero, so that gigabytes of zeros take no memory.
+    /// Contents of the page; `None` if all bytes are zero, so that gigabytes of zeros take no memory.
     data: Option<Box<[u8; PAGE_BYTES]>>,
     /// Bit mask of the sectors whose contents are valid.
     valid: u8,
@@ -71,7 +71,7 @@ pub(crate) struct PageCache {
     /// Numbers of the dirty pages.
     dirty: Vec<u32>,
     dirty_pages_max: usize,
-    /// Page after the last read; a read that starts there is sequential.
+    /// Page after the last page read; a read that starts at this page is sequential.
     read_next: u32,
     burst: Vec<Block>,
     burst_blocks: usize,
@@ -132,8 +132,8 @@ impl PageCache {
         Ok(())
     }
 
-    /// Returns the page of a byte of the volume, the offset in the page, and the bytes of `wanted` that it
-    /// holds.
+    /// Returns the page that contains byte `at` of the volume, the offset in this page, and how many of the
+    /// `wanted` bytes the page holds.
     fn locate(&self, at: u64, wanted: usize) -> (u32, usize, usize) {
         let at = at + u64::from(self.layout.start) * BLOCK_BYTES as u64;
         let within = (at % PAGE_BYTES as u64) as usize;
@@ -141,8 +141,8 @@ impl PageCache {
         (page, within, wanted.min(PAGE_BYTES - within))
     }
 
-    /// Ensures that the sectors of a page are valid. Reads the page if not, together with the pages wanted
-    /// next, or as many as a burst holds if the read is sequential.
+    /// Ensures that the sectors of a page are valid. If they are not, reads the page together with the pages
+    /// wanted next, or with as many pages as a burst holds if the read is sequential.
     fn load(
         &mut self,
         page: u32,
@@ -217,7 +217,7 @@ fn send(device: &CardDevice, start: u32, burst: &mut Vec<Block>) -> Result<(), D
     Ok(())
 }
 
-/// Returns the bit mask of the sectors of a page that these bytes touch.
+/// Returns the bit mask of the sectors in a page that the given bytes touch.
 fn sectors_of(within: usize, length: usize) -> u8 {
     let (first, end) = (
         within / BLOCK_BYTES,
@@ -255,7 +255,7 @@ impl SectorCache for PageCache {
     }
 
     fn wants_fs_info(&self) -> bool {
-        // The library writes it when it unmounts the volume.
+        // No: the library writes the FSInfo sector when it unmounts the volume.
         false
     }
 

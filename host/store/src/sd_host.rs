@@ -36,13 +36,13 @@ const BUSY_MS_MAX: u64 = 500;
 /// Number of waits of `BUSY_MS_MAX` for a card that stays busy: a total of about 12 s.
 const WAITS_MAX: u64 = 24;
 
-/// Voltages from 2.7 to 3.6 V; the host supports high capacity (4.2.3.1).
+/// ACMD41 argument: voltages from 2.7 to 3.6 V, and support for high capacity (4.2.3.1).
 const ACMD41_ARGUMENT: u32 = 1 << 30 | 0x00FF_8000;
 const OCR_READY: u32 = 1 << 31;
 const OCR_HIGH_CAPACITY: u32 = 1 << 30;
-/// 2.7 to 3.6 V and a check pattern that the card echoes (4.3.13).
+/// CMD8 argument: 2.7 to 3.6 V, and a check pattern that the card echoes (4.3.13).
 const CMD8_ARGUMENT: u32 = 0x1AA;
-/// Switches function group 1 to function 1 and leaves the other groups unchanged (4.3.10).
+/// CMD6 argument: switches function group 1 to function 1 and leaves the other groups unchanged (4.3.10).
 const CMD6_HIGH_SPEED: u32 = 0x80FF_FFF1;
 /// Error bits of the card status (4.10.1).
 const STATUS_ERRORS: u32 = 0xFDF9_8000;
@@ -51,9 +51,9 @@ const OUT_OF_RANGE: u32 = 1 << 31;
 /// Error of the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SdHostError {
-    /// The card did not respond to this command.
+    /// The card did not respond to the command with this index.
     NoResponse(u8),
-    /// The response to this command reports errors: command index and card status.
+    /// The response to a command reports errors; the values are the command index and the card status.
     Status(u8, u32),
     /// The card was not ready 1 s after the first ACMD41.
     InitTimeout,
@@ -185,7 +185,7 @@ impl SdHost {
             self.status(6, CMD6_HIGH_SPEED)?;
             let mut switched = [0; 64];
             self.receive(&mut switched)?;
-            // Selected function of group 1 (4.3.10.4).
+            // These bits state the selected function of group 1 (4.3.10.4).
             if switched[16] & 0xF != 1 {
                 return Err(SdHostError::NoHighSpeed);
             }

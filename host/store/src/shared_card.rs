@@ -5,8 +5,9 @@
 //!   server    ···· piece ····· piece ····· piece send piece send piece ····
 //! ```
 //!
-//! A library call locks the card, and the two take turns when both are waiting. Sending does not need the
-//! card. A pause of the workload ends on time even if the server is reading; the call after the pause waits.
+//! A library call locks the card; workload and server take turns when both are waiting. Sending does not
+//! need the card. A pause of the workload ends on time even if the server is reading; the call after the
+//! pause waits.
 
 use crate::download::{Download, DownloadError, Downloaded, Server};
 use cardiograph_workload::{Clock, Flush, Store};
@@ -25,8 +26,8 @@ struct Shared<'a, S: Store, C> {
     store: &'a mut S,
     clock: &'a mut C,
     server: Server<S>,
-    /// Time of the workload, if it is behind the card's clock: a read begun during the workload's pause took
-    /// longer than the pause.
+    /// Time of the workload, if this time is behind the card's clock: a read begun during the workload's
+    /// pause took longer than the pause.
     workload_ns: Option<u64>,
 }
 
@@ -80,13 +81,13 @@ impl<S: Store, C: Clock> Shared<'_, S, C> {
         self.workload_ns.unwrap_or_else(|| self.clock.now_ns())
     }
 
-    /// Advances the card's clock to `to_ns`, unless it is past it.
+    /// Advances the card's clock to `to_ns`, unless that time has passed.
     fn advance_to(&mut self, to_ns: u64) {
         let left_ns = to_ns.saturating_sub(self.clock.now_ns());
         self.clock.pause_ns(left_ns);
     }
 
-    /// Pauses the workload; the server makes the reads that fall due.
+    /// Pauses the workload; meanwhile the server makes the reads that are due.
     fn pause_ns(&mut self, ns: u64) {
         let end_ns = self.now_ns() + ns;
         while let Some(due_ns) = self.server.due_ns {

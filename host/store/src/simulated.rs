@@ -15,19 +15,19 @@ pub struct SimulatedRun {
     pub downloaded: Option<Result<Downloaded, DownloadError<StoreError>>>,
     /// Number of times the driver timed out on a busy card and was called again.
     pub timeouts: u64,
-    /// True if the card rejects writes because too many of its blocks are worn out.
+    /// True if the card rejects writes because too many flash blocks are worn out.
     pub is_worn_out: bool,
     /// True if file names may be longer than 8.3.
     pub has_long_names: bool,
 }
 
 /// Formats a card, runs `workload` on it in virtual time and returns the card. `buffer` must be at least
-/// [`Workload::buffer_bytes`] long. The download, if any, runs at the same time. The same card always gives
-/// the same latencies.
+/// [`Workload::buffer_bytes`] long. The download, if any, runs at the same time. Cards with equal profiles
+/// and seeds always give the same latencies.
 ///
 /// # Errors
 /// [`MountError`] if the card cannot be mounted on this board. Errors of the workload, the download and of
-/// unmounting are in their own results.
+/// unmounting are in the results of the workload and of the download.
 pub fn run_on_card(
     card: Card,
     board: &Board,

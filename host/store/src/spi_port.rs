@@ -11,7 +11,7 @@ use embedded_sdmmc::sdcard::spi::AcquireOpts;
 use embedded_sdmmc::{Block, BlockDevice as _, BlockIdx, SdCard, SdCardError};
 use std::cell::Cell;
 
-/// Number of calls to a driver that times out on a busy card: a total of about 12 s.
+/// Number of calls to a driver that times out on a busy card; together these wait about 12 s.
 const RETRIES_MAX: u32 = 100;
 
 /// Token that ends a burst over SPI (7.3.3.2).
@@ -40,7 +40,7 @@ impl SpiPort {
     ) -> Result<SpiPort, SdCardError> {
         let options = Options {
             kind,
-            // The range is checked when a board file is read.
+            // The minimum changes nothing: the range was checked when the board file was read.
             ncr_bytes: spi.ncr_bytes.min(8) as u8,
             ..Options::default()
         };
@@ -106,8 +106,8 @@ impl SpiPort {
             self.wait()?;
             let written = self.driver.write(rest, BlockIdx(start));
             let Err(SdCardError::TimeoutWaitNotBusy) = written else {
-                // The driver would take the busy signal after the stop token for a response to its next
-                // command.
+                // Skip a byte: the driver would take the busy signal after the stop token for a response to
+                // its next command.
                 self.exchange(RELEASED)?;
                 self.wait()?;
                 return written;
@@ -121,7 +121,7 @@ impl SpiPort {
     }
 
     /// Ends a burst on which the driver timed out; returns the number of blocks that the card has accepted
-    /// (ACMD22). Writing these again could stall again, without end.
+    /// (ACMD22). Writing the accepted blocks again could cause the same stall again, without end.
     fn end_burst(&self) -> Result<u32, SdCardError> {
         self.wait()?;
         self.exchange(STOP_TOKEN)?;
@@ -138,7 +138,7 @@ impl SpiPort {
         for byte in &mut taken {
             *byte = self.exchange(RELEASED)?;
         }
-        // The CRC.
+        // The CRC follows.
         self.exchange(RELEASED)?;
         self.exchange(RELEASED)?;
         Ok(u32::from_be_bytes(taken))

@@ -25,7 +25,8 @@ impl StorageInfo {
             .lines()
             .filter_map(Mount::parse)
             .filter(|mount| directory.starts_with(&mount.point))
-            // The deepest mount point hides the others; of equal ones, the last mounted.
+            // The deepest mount point hides the others; among equal mount points, the most recently mounted
+            // one does.
             .max_by_key(|mount| mount.point.len());
         mount.map_or_else(StorageInfo::default, |mount| StorageInfo {
             card: card_name(Path::new("/sys/block"), mount.device),

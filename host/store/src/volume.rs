@@ -9,10 +9,10 @@ use std::rc::Rc;
 
 /// The cache between the FAT library and the card. Sectors are counted from the start of the volume.
 pub(crate) trait SectorCache {
-    /// Reads within one sector.
+    /// Reads bytes within one sector.
     fn read_part(&mut self, sector: u32, within: usize, data: &mut [u8]) -> io::Result<()>;
 
-    /// Writes within one sector.
+    /// Writes bytes within one sector.
     fn write_part(&mut self, sector: u32, within: usize, data: &[u8]) -> io::Result<()>;
 
     /// Reads whole sectors.
@@ -30,7 +30,7 @@ pub(crate) trait SectorCache {
     /// Writes the number of free clusters to the FSInfo sector.
     fn update_fs_info(&mut self, free_clusters: u32) -> io::Result<()>;
 
-    /// Returns true if closing a written file syncs it.
+    /// Returns true if closing a file that was written to syncs it.
     fn is_synced_at_close(&self) -> bool;
 
     /// Returns the card's driver.
@@ -45,10 +45,10 @@ pub(crate) fn io_error(error: DriverError) -> io::Error {
     io::Error::other(error)
 }
 
-/// Layout of a FAT volume. Sectors are counted from its start.
+/// Layout of a FAT volume. Sectors are counted from the start of the volume.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Layout {
-    /// First block on the card.
+    /// First block of the volume on the card.
     pub(crate) start: u32,
     /// Number of sectors.
     pub(crate) sectors: u32,
@@ -58,7 +58,7 @@ pub(crate) struct Layout {
     fat_sectors: u32,
     /// Number of FATs.
     fats: u32,
-    /// Sector of FSInfo, if the volume has one.
+    /// FSInfo sector, if the volume has one.
     pub(crate) fs_info: Option<u32>,
 }
 
@@ -82,7 +82,7 @@ impl Layout {
         }
     }
 
-    /// Returns the copy in the second FAT of a sector of the first FAT.
+    /// Returns the sector in the second FAT that mirrors a sector of the first FAT.
     pub(crate) fn mirror_of(&self, sector: u32) -> Option<u32> {
         let is_in_first = sector.wrapping_sub(self.fat) < self.fat_sectors;
         (is_in_first && self.fats == 2).then(|| sector + self.fat_sectors)
@@ -120,8 +120,8 @@ impl VolumeStream {
         Rc::clone(&self.last_write_end)
     }
 
-    /// Returns the sector of the current position, the offset in it, and the bytes of `wanted` to transfer in
-    /// one step: whole sectors, or within one sector.
+    /// Returns the sector at the current position, the offset in this sector, and how many of the `wanted`
+    /// bytes to transfer in one step: whole sectors, or bytes within one sector.
     #[inline]
     fn position(&self, wanted: usize) -> (u32, usize, usize) {
         let left = (self.length - self.at).min(wanted as u64) as usize;

@@ -6,7 +6,7 @@
 //!   whole sectors ───────────────┘   immediately, as one burst
 //! ```
 //!
-//! The crate fatfs above it writes every change of the FAT to both copies; the window ignores writes to the
+//! The crate fatfs writes every change of the FAT to both copies; the window ignores writes to the
 //! second copy, so that a change takes as long as with FatFs.
 
 use crate::card_device::{CardDevice, DriverError};
@@ -28,7 +28,7 @@ const FREE_CLUSTERS_AT: usize = 488;
 pub(crate) struct Window {
     device: CardDevice,
     layout: Layout,
-    /// Volume sector in the window.
+    /// Number of the volume sector that the window holds, if any.
     sector: Option<u32>,
     is_dirty: bool,
     data: Block,
@@ -107,7 +107,7 @@ impl SectorCache for Window {
         for (data, block) in sectors.iter_mut().zip(&self.burst) {
             *data = block.contents;
         }
-        // The window may hold newer data.
+        // The window may hold newer data of one of these sectors.
         if let Some(at) = self
             .sector
             .and_then(|in_window| in_window.checked_sub(sector))
@@ -147,7 +147,7 @@ impl SectorCache for Window {
     fn update_fs_info(&mut self, free_clusters: u32) -> io::Result<()> {
         self.fat_changed = false;
         self.write_back().map_err(io_error)?;
-        // Built in the window without reading the sector.
+        // The sector is built in the window; reading it is not necessary.
         self.data.contents = [0; BLOCK_BYTES];
         let free_clusters = (FREE_CLUSTERS_AT, free_clusters);
         for (at, value) in FS_INFO_CONSTANTS.into_iter().chain([free_clusters]) {

@@ -69,14 +69,14 @@ fn files_are_read_by_another_library_and_clean_for_fsck() {
     let lines: Vec<u8> = (0..3000u32)
         .flat_map(|i| format!("line {i:>6} of many\r\n").into_bytes())
         .collect();
-    // Kept open, in pieces that are not aligned to blocks.
+    // Write a file that is kept open, in pieces that are not aligned to blocks.
     let mut file = store.create("DIR/OPEN.TXT").unwrap();
     for (i, piece) in lines.chunks(77).enumerate() {
         store.write(&mut file, i as u64 * 77, piece).unwrap();
     }
     store.flush(&mut file, Flush::Wait).unwrap();
     store.close(file).unwrap();
-    // Opened and closed for each piece.
+    // Write another file that is opened and closed for each piece.
     for (i, piece) in lines.chunks(1000).enumerate() {
         let mut file = store.append("DIR/APPENDED.TXT").unwrap();
         store.write(&mut file, i as u64 * 1000, piece).unwrap();
@@ -120,7 +120,7 @@ impl Observer for Times {
     }
 }
 
-/// Runs a workload on a card of this profile; returns latency in ns and payload of every write.
+/// Runs a workload on a card with this profile; returns the latency in ns and the payload of every write.
 fn times_of(workload: &Workload, profile: &Profile, seed: u64) -> Vec<(u64, u64)> {
     let board = Board::named("esp32").unwrap();
     let mut store = FatCard::new(profile, &board, seed).unwrap();
@@ -199,7 +199,7 @@ fn stall_latency_grows_with_the_program_time() {
         let times = times_of(workload("magod2").unwrap(), &profile, 1);
         stalls_of(&times, 50 * MS).median_latency_ns().unwrap()
     };
-    // 64 pages, each 300 µs longer.
+    // A merge programs 64 pages, each of which takes 300 µs longer.
     let grown = latency_ns(1000) - latency_ns(700);
     assert!(grown.abs_diff(64 * 300_000) < 2 * MS, "{grown} ns longer");
 }

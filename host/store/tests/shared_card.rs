@@ -18,7 +18,7 @@ use std::rc::Rc;
 const CALL_NS: u64 = 1_000_000;
 const READ_NS: u64 = 4_000_000;
 const PIECE_BYTES: u32 = 1000;
-/// Sends a piece of [`PIECE_BYTES`] in 0.5 ms.
+/// Throughput of the network: a piece of [`PIECE_BYTES`] takes 0.5 ms.
 const NETWORK_BYTES_PER_S: u32 = 2_000_000;
 const SEND_NS: u64 = 500_000;
 
@@ -134,7 +134,7 @@ fn without_a_workload_reading_and_sending_limit_the_download() {
     let mut memory = Memory::default();
     let mut ticks = memory.ticks.clone();
     let shared = SharedCard::new(&mut memory, &mut ticks, download(PIECE_BYTES)).unwrap();
-    // More than the file, which the server reads again from its start.
+    // These pieces are more than the whole file, which the server then reads again from its start.
     let pieces = 2500;
     shared.clock().pause_ns(pieces * (READ_NS + SEND_NS));
     let downloaded = shared.finish().unwrap();
@@ -152,7 +152,7 @@ fn a_pause_ends_on_time_and_a_call_waits_for_a_read_in_progress() {
     let shared = SharedCard::new(&mut memory, &mut ticks, download(PIECE_BYTES)).unwrap();
     let (mut store, mut clock) = (shared.store(), shared.clock());
     let begin_ns = clock.now_ns();
-    // The first read starts immediately, the second one 4.5 ms later.
+    // The server's first read starts immediately, the second one 4.5 ms later.
     for slice_ns in [1_000_000, 4_000_000] {
         let before_ns = clock.now_ns();
         clock.pause_ns(slice_ns);
@@ -210,7 +210,7 @@ impl Observer for Operations {
     }
 }
 
-/// Writes 40 lines of 100 B on a board, with a pause after each.
+/// Writes 40 lines of 100 B on a board, with a pause after each line.
 fn lines(board: &str, download: Option<Download>) -> (Vec<Operation>, Option<Downloaded>, Card) {
     let mut profile = Profile::named("class10-16g").unwrap();
     profile.capacity_bytes = 256 << 20;

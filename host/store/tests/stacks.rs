@@ -62,11 +62,11 @@ fn lines() -> Vec<u8> {
         .collect()
 }
 
-/// Bytes of each of the files written in turn.
+/// Length in bytes of each of the four files written in turn.
 const IN_TURN: u64 = 700;
 
-/// Writes a file that is kept open, one that is reopened for each piece, and four files in turn, one of which
-/// it may remove.
+/// Writes a file that is kept open, a file that is reopened for each piece, and four files in turn, one of
+/// which the step may remove.
 struct ManyFiles {
     removes: bool,
 }
@@ -104,7 +104,7 @@ impl Step for ManyFiles {
         if self.removes {
             store.remove("D.TXT").unwrap();
         }
-        // In place, in the middle of the file and across a sector boundary.
+        // Overwrite data in place, in the middle of the file and across a sector boundary.
         let mut file = store.open("C.TXT", true).unwrap();
         store
             .write(&mut file, 500, b"0123456789abcdefghij")
@@ -151,7 +151,8 @@ impl BlockDevice for DirectAccess {
     }
 
     fn write(&self, _: &[Block], _: BlockIdx) -> Result<(), Infallible> {
-        // embedded-sdmmc writes its count of free clusters when it closes the volume; ignored.
+        // When embedded-sdmmc closes the volume, it writes its count of free clusters, which this device
+        // ignores.
         Ok(())
     }
 
@@ -237,7 +238,7 @@ fn count<A: Step<Output = Vec<u64>> + Copy>(board: &Board, step: A) -> Vec<(u64,
         .collect()
 }
 
-/// A number of sequential writes of the given number of bytes, after the first 8 KiB of a file.
+/// Sequential writes after the first 8 KiB of a file: the number of writes, and the bytes per write.
 #[derive(Clone, Copy)]
 struct Calls(u64, usize);
 
@@ -273,13 +274,13 @@ fn whole_blocks_are_written_as_one_burst() {
     assert_eq!(counted("lpc43xx", unchanged, Calls(1, 2048)), (1, 4));
     assert_eq!(counted("lpc43xx", unchanged, Calls(1, 8192)), (1, 16));
     assert_eq!(counted("lpc43xx", unchanged, Calls(4, 512)), (4, 4));
-    // The C library's buffer gathers the calls.
+    // The C library's buffer combines the data of several calls.
     for name in ["esp32-s3-sd4", "esp32-s3-spi"] {
         assert_eq!(counted(name, unchanged, Calls(8, 512)), (1, 8), "{name}");
     }
     let short: fn(&mut Board) = |board| board.driver.burst_blocks = 3;
     assert_eq!(counted("lpc43xx", short, Calls(1, 2048)), (2, 4));
-    // embedded-sdmmc has no bursts.
+    // embedded-sdmmc never writes bursts.
     assert_eq!(counted("esp32", unchanged, Calls(1, 2048)), (4, 4));
     assert_eq!(counted("linux-reader", unchanged, Calls(1, 8192)), (0, 0));
 }
@@ -298,7 +299,7 @@ impl Step for InTurn {
         let mut files: Vec<_> = ["A", "B", "C", "D"]
             .map(|name| store.create(name).unwrap())
             .into();
-        // Allocates a cluster for each file and fills every buffer.
+        // The first byte allocates a cluster for each file and fills every buffer.
         for file in &mut files {
             store.write(file, 0, b"0").unwrap();
             store.flush(file, Flush::Wait).unwrap();
@@ -330,7 +331,8 @@ impl Step for InTurn {
 fn files_sharing_a_buffer_evict_each_other() {
     let calls = 4 * BYTES_IN_TURN;
     let shared = count(&board("mega2560", 8192), InTurn);
-    // Each byte evicts the block of the previous file and reads its own. The first evicts nothing.
+    // Each byte evicts the buffered block of the previous file and reads a block of its own file. The first
+    // byte evicts nothing.
     assert_eq!(shared[0], (2 * (calls - 1), 2 * (calls - 1)));
     assert_eq!(shared[1], (calls, calls));
     let mut own = board("mega2560", 8192);
@@ -340,7 +342,8 @@ fn files_sharing_a_buffer_evict_each_other() {
     assert_eq!(own[1], (0, 0), "all data is in the buffers");
 }
 
-/// Writes a file of 512 KiB in pieces, forwards or (true) backwards, then syncs it.
+/// Writes a file of 512 KiB in pieces, then syncs it. The pieces are in ascending order, or in descending
+/// order if true.
 #[derive(Clone, Copy)]
 struct Backwards(bool);
 
@@ -388,7 +391,7 @@ fn a_page_cache_writes_only_at_a_sync_and_in_address_order() {
     assert_eq!(forwards[0], (0, 0), "writes before the sync");
     assert_eq!(forwards, backwards);
     let (commands, blocks) = forwards[1];
-    // The data in bursts of 240 blocks, and a block of the directory.
+    // The card receives the data in bursts of 240 blocks, and a block of the directory.
     assert!((1024..1040).contains(&blocks), "{blocks}");
     assert!((5..=7).contains(&commands), "{commands}");
 }
@@ -513,7 +516,7 @@ fn a_stall_in_a_burst_is_waited_out_without_losing_data() {
 
 #[test]
 fn a_card_that_stays_busy_is_an_error_with_a_remedy() {
-    // On the SD bus; wire.rs tests the same over SPI.
+    // This test uses the SD bus; wire.rs tests the same over SPI.
     let board = board("lpc43xx", 8192);
     let card = CachedCard::new(&stalling(256, 100_000), &board, 1).unwrap();
     let failed = UntilStall.on(&mut card.store(), &mut card.clock());

@@ -179,7 +179,7 @@ fn the_reference_driver_works() {
         let scr: [u8; 8] = driver.register(51).unwrap();
         assert_eq!(csd[0] >> 6, u8::from(options.kind == Kind::High));
         assert_eq!(scr[1] & 0xF, 0b0101);
-        // Class 10, 4 MiB.
+        // The card reports speed class 10 and an allocation unit of 4 MiB.
         let status = driver.sd_status().unwrap();
         assert_eq!((status[8], status[10] >> 4), (4, 9));
         let data: Vec<_> = (0..20).map(|i| [i; 512]).collect();
@@ -206,9 +206,9 @@ fn embedded_sdmmc_takes_busy_after_a_stop_token_for_a_response() {
     let card = SdCard::new(wire.device(), wire.delay());
     card.num_bytes().unwrap();
     let mut blocks = [const { Block { contents: [1; 512] } }; 2];
-    // Two blocks are less than a page, so the card is busy after the stop token. The driver looks only at the
-    // undefined byte, sends its command while the card ignores it, and reads busy as R1 and then as a wrong
-    // token.
+    // Two blocks are less than a page, so the card is busy after the stop token. The driver checks only the
+    // undefined byte after the token, sends its next command while the busy card ignores commands, and reads
+    // the busy signal first as R1 and then as a wrong token.
     card.write(&blocks, BlockIdx(0)).unwrap();
     assert!(matches!(
         card.read(&mut blocks[..1], BlockIdx(0)),
@@ -219,7 +219,7 @@ fn embedded_sdmmc_takes_busy_after_a_stop_token_for_a_response() {
         card.write(&blocks[..1], BlockIdx(0)),
         Err(SdCardError::WriteError)
     ));
-    // With time in between, the same write succeeds.
+    // If time passes in between, the same write succeeds.
     wire.card().clock().advance_ns(1_000_000_000);
     card.write(&blocks[..1], BlockIdx(0)).unwrap();
 }

@@ -1,15 +1,16 @@
 //! Energy over time: the energy that a card drew from its supply.
 //!
 //! ```text
-//!   scope: V1, V2 of a shunt ──┐
+//!   scope: V1, V2 at a shunt ──┐
 //!                              ├──> PowerStep ──> EnergyTrace, bins of equal width
 //!   simulated card: pJ so far ─┘
 //! ```
 
-/// Bin width in ns, as in the study that plotted energy next to latencies; long measurements double it.
+/// Bin width in ns, as in the study that plotted energy next to latencies; long measurements double this
+/// width.
 const BIN_NS: u64 = 10_000_000;
 
-/// Maximum number of bins: 43 minutes of 10 ms. Beyond that, pairs of bins are merged.
+/// Maximum number of bins, enough for 43 minutes of 10 ms bins. Beyond that, pairs of bins are merged.
 const BINS_MAX: usize = 1 << 18;
 
 const PJ_PER_UJ: f64 = 1e6;
@@ -17,11 +18,11 @@ const PJ_PER_UJ: f64 = 1e6;
 /// An interval of constant power.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PowerStep {
-    /// Start in ns, on any clock.
+    /// Start of the interval in ns, on any clock.
     pub start_ns: f64,
-    /// End in ns, after the start.
+    /// End of the interval in ns, after its start.
     pub end_ns: f64,
-    /// Power in mW. Noise can make it negative.
+    /// Power in mW. Measurement noise can make it negative.
     pub power_mw: f64,
 }
 
@@ -62,7 +63,7 @@ impl EnergyTrace {
         if self.bins_uj.len() <= last {
             self.bins_uj.resize(last + 1, 0.0);
         }
-        // From edge to edge, so that a rounding error in one bin is compensated in the next.
+        // Splits the step at bin edges, so that a rounding error in one bin is compensated in the next.
         let mut from_ns = step.start_ns;
         for bin in first..last {
             let edge_ns = self.edge_ns(bin + 1);
@@ -103,12 +104,12 @@ impl EnergyTrace {
         self.bin_ns
     }
 
-    /// Energy of each bin in uJ.
+    /// Energy in each bin, in uJ.
     pub fn bins_uj(&self) -> &[f64] {
         &self.bins_uj
     }
 
-    /// Energy of all bins in uJ.
+    /// Total energy of all bins, in uJ.
     pub fn total_uj(&self) -> f64 {
         self.bins_uj.iter().sum()
     }
@@ -118,7 +119,7 @@ impl EnergyTrace {
         power_mw(self.total_uj() * PJ_PER_UJ, self.end_ns - self.start_ns)
     }
 
-    /// Power of the bin with the most energy, in mW; `None` if nothing was added.
+    /// Mean power over the bin with the most energy, in mW; `None` if nothing was added.
     pub fn power_mw_max(&self) -> Option<f64> {
         // A measurement shorter than one bin fills only a part of it.
         let width_ns = (self.bin_ns as f64).min(self.end_ns - self.start_ns);
@@ -145,8 +146,8 @@ impl EnergyCounter {
         EnergyCounter { at_ns, total_pj }
     }
 
-    /// Returns the step from the previous reading to this one, or `None` if no time has passed; the energy then
-    /// counts towards the next step.
+    /// Returns the step from the previous reading to this one. If no time has passed, returns `None`, and
+    /// the energy counts towards the next step.
     pub fn read(&mut self, at_ns: u64, total_pj: u64) -> Option<PowerStep> {
         let passed_ns = at_ns.checked_sub(self.at_ns).filter(|&ns| ns > 0)?;
         let taken_pj = total_pj.saturating_sub(self.total_pj);

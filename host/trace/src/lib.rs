@@ -1,9 +1,9 @@
 //! Traces: the timed operations of one run, in memory and on disk.
 //!
 //! [`read`] reads every format that the studies and other tools write and detects the format by the content;
-//! docs/formats.md describes the formats. [`write_parquet`] and [`write_csv`] write Cardiograph's own two.
-//! [`read_scope`] reads the power that a card drew in the meantime into an [`EnergyTrace`]. [`NewFile`] is the
-//! way in which all of Cardiograph's results reach the disk: complete, and never over an existing file.
+//! docs/formats.md describes the formats. [`write_parquet`] and [`write_csv`] write Cardiograph's own two
+//! formats. [`read_scope`] reads the power that a card drew during a run, which an [`EnergyTrace`] sums up.
+//! All of Cardiograph's results are written through [`NewFile`]: complete, and never over an existing file.
 
 mod energy;
 mod publish;

@@ -14,7 +14,7 @@ pub struct WriteError {
 }
 
 impl WriteError {
-    /// Wraps the system error of writing a file.
+    /// Wraps the operating system's error for a file that could not be written.
     pub fn new(path: &Path, error: io::Error) -> WriteError {
         WriteError {
             path: path.to_owned(),
@@ -65,7 +65,7 @@ impl std::error::Error for WriteError {
 pub struct NewFile {
     path: PathBuf,
     temporary: PathBuf,
-    /// `None` once the file is published.
+    /// Writer of the temporary file; `None` once the file has its final name.
     out: Option<BufWriter<File>>,
 }
 
@@ -76,14 +76,14 @@ impl NewFile {
     /// If a file with the final name exists, or its directory is not writable.
     pub fn create(path: &Path) -> Result<NewFile, WriteError> {
         let new = || {
-            // A dangling link counts as existing: it must not be replaced either.
+            // A dangling symbolic link counts as an existing file: it must not be replaced either.
             if path.symlink_metadata().is_ok() {
                 return Err(ErrorKind::AlreadyExists.into());
             }
             let Some(name) = path.file_name() else {
                 return Err(ErrorKind::IsADirectory.into());
             };
-            // The number distinguishes threads of one process.
+            // The number makes the names of temporary files unique among the threads of a process.
             static NUMBER: AtomicU32 = AtomicU32::new(0);
             let number = NUMBER.fetch_add(1, Ordering::Relaxed);
             let mut temporary = std::ffi::OsString::from(".");
@@ -106,8 +106,8 @@ impl NewFile {
     /// Moves the file to its final name.
     ///
     /// # Errors
-    /// If the buffered rest cannot be written, or if a file with the final name has appeared meanwhile. No
-    /// partial file remains.
+    /// If the data still buffered cannot be written, or if a file with the final name has appeared
+    /// meanwhile. No partial file remains.
     pub fn commit(mut self) -> Result<(), WriteError> {
         self.publish()
             .map_err(|error| WriteError::new(&self.path, error))
@@ -148,7 +148,8 @@ impl Drop for NewFile {
     }
 }
 
-/// Renames atomically where the system supports it; FAT has no hard links, so there it is the only way.
+/// Renames atomically without replacing, where the operating system supports this. On FAT, which has no hard
+/// links, there is no other way.
 #[cfg(target_os = "linux")]
 fn rename_without_replacing(from: &Path, to: &Path) -> io::Result<()> {
     use rustix::fs::{CWD, RenameFlags, renameat_with};

@@ -35,7 +35,7 @@ pub use error::ReadError;
 pub(crate) use own_csv::COLUMNS;
 pub use scope::{Scope, read_scope, read_scope_from};
 
-/// Information that the file itself may lack.
+/// Information that a trace file itself may lack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadOptions {
     /// Payload of each write in bytes, for formats without lengths.
@@ -60,8 +60,8 @@ pub enum Loaded {
 
 /// A recording: samples, each with its time, written by any recorder.
 pub struct Recording {
-    /// One operation for each interval between two samples. Its length is that of the later sample's line,
-    /// its offset the start of that line.
+    /// One operation for each interval between two samples. The length of the operation is that of the later
+    /// sample's line, and its offset is the start of that line.
     pub trace: Trace,
     /// Number of samples, one more than the number of operations.
     pub samples: u64,
@@ -73,7 +73,7 @@ pub struct Recording {
 
 /// Statistics of whole files.
 pub struct Aggregate {
-    /// Origin of the figures.
+    /// Description of the run that the figures come from.
     pub about: About,
     /// One row for each file written.
     pub rows: Vec<AggregateRow>,
@@ -82,7 +82,7 @@ pub struct Aggregate {
 /// Statistics of one file. The published kB and MB are 1024 and 1024^2 bytes and are converted to bytes here.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AggregateRow {
-    /// Number of the repetition.
+    /// Number of the repetition in which the file was written.
     pub iteration: u64,
     /// Size of the file in bytes.
     pub file_size_bytes: u64,
@@ -130,7 +130,7 @@ pub fn read_with_progress(
         Ok((file, is_parquet))
     };
     match open() {
-        // A Parquet file is read from its end; from a pipe it has to be held in memory.
+        // A Parquet file is read from its end; from a pipe, the whole file has to be held in memory.
         Ok((file, true)) => parquet::read(file, about(&name, "Cardiograph Parquet"), progress),
         Ok((file, false)) => return read_from(&name, Counted::new(file, progress), options),
         Err(fault) => Err(fault),
@@ -187,7 +187,7 @@ fn read_any(name: &str, reader: impl Read, options: &ReadOptions) -> Result<Load
     trace.map(Loaded::Trace)
 }
 
-/// Checks properties of the whole trace that no single row can violate.
+/// Checks properties of the whole trace, which no single row can violate.
 fn complete(loaded: Loaded) -> Result<Loaded, Fault> {
     let trace = match &loaded {
         Loaded::Trace(trace) | Loaded::Recording(Recording { trace, .. }) => trace,
@@ -199,7 +199,7 @@ fn complete(loaded: Loaded) -> Result<Loaded, Fault> {
     if trace.is_empty() {
         return Err(Problem::NoRows.in_file());
     }
-    // The limits guarantee that no sum of lengths and no end of an operation overflows later.
+    // Limits on the lengths guarantee that neither their sum nor the end of an operation overflows later.
     let mut total_bytes = 0_u64;
     let fits = trace.runs().iter().all(|run| {
         let length = run.count.checked_mul(run.length_bytes);
@@ -237,7 +237,7 @@ fn starts_as_parquet(file: &File) -> Result<bool, Fault> {
     Ok(found)
 }
 
-/// Reads the rest of a pipe into memory.
+/// Reads all remaining data of a pipe into memory.
 fn in_memory(rest: impl Read) -> Result<Bytes, Fault> {
     const PIPE_BYTES_MAX: u64 = 1 << 30;
     let mut bytes = Vec::new();

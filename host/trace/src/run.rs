@@ -1,4 +1,4 @@
-//! Runs: a compact representation of the positions of a trace.
+//! Runs: a compact representation of the positions (file and offset) of a trace's operations.
 
 use cardiograph_workload::{Operation, OperationKind};
 
@@ -46,7 +46,7 @@ impl Run {
         self.kind == operation.kind && self.length_bytes == operation.length_bytes
     }
 
-    /// Returns true if an operation adds one more file to the first round of a rotation.
+    /// Returns true if an operation adds one more file to the first round of a round-robin run.
     fn is_joined_by(&self, operation: &Operation) -> bool {
         self.count == u64::from(self.files)
             && self.same_kind_and_length(operation)
@@ -120,7 +120,7 @@ impl Runs {
                 run.count += more;
                 self.next.offset_bytes = self.next.offset_bytes.wrapping_add(more_bytes);
             }
-            // In a rotation, the next operation would have gone to another file.
+            // In a round-robin run, the next operation would have gone to another file.
             _ => {
                 let offset_bytes = first.offset_bytes.wrapping_add(first.length_bytes);
                 let second = Operation {
@@ -132,7 +132,8 @@ impl Runs {
         }
     }
 
-    /// A separate function, so that continuing a run stays a few comparisons.
+    /// Joins or starts a run. This is a separate function, so that continuing a run takes only a few
+    /// comparisons.
     #[inline(never)]
     fn join_or_start(&mut self, operation: &Operation) {
         match self.runs.last_mut() {
@@ -188,7 +189,7 @@ mod tests {
         }
     }
 
-    /// Pushes writes to these files and blocks; returns file, files and count of each run.
+    /// Pushes writes given by file and block; returns file, files and count of each run.
     fn runs(writes: &[(u32, u64)]) -> Vec<(u32, u32, u64)> {
         let mut runs = Runs::default();
         let writes = writes.iter().map(|&(file, block)| write(file, block));
@@ -202,7 +203,8 @@ mod tests {
     fn a_rotation_grows_in_its_first_round_only() {
         assert_eq!(runs(&[(0, 0), (0, 1), (1, 0)]), [(0, 1, 2), (1, 1, 1)]);
         assert_eq!(runs(&[(4, 7), (5, 7), (4, 8), (5, 8)]), [(4, 2, 4)]);
-        // A third file that joins too late, one that starts at another offset, and one that is not adjacent.
+        // Test a third file that joins too late, a file that starts at another offset, and a file whose
+        // number is not adjacent.
         assert_eq!(
             runs(&[(0, 0), (1, 0), (0, 1), (2, 0)]),
             [(0, 2, 3), (2, 1, 1)]
@@ -222,7 +224,7 @@ mod tests {
         assert_eq!(runs(&writes), [(last - 1, 2, 4)]);
     }
 
-    /// A sequence after a rotation is stored as if its operations had been pushed one by one.
+    /// A sequence after a round-robin run is stored as if its operations had been pushed one by one.
     #[test]
     fn a_sequence_equals_its_single_operations() {
         for before in [&[][..], &[(1, 0)], &[(0, 0)], &[(0, 0), (2, 5)], &[(1, 5)]] {

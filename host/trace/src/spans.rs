@@ -4,10 +4,10 @@
 //! that does not fit (over 4.29 s) goes to a side table. Memory is allocated in fixed chunks, so a growing trace
 //! is never copied.
 
-/// Operations per chunk of memory.
+/// Number of operations per chunk of memory.
 const CHUNK: usize = 1 << 16;
 
-/// Marks a value that is stored in the side table.
+/// Value that stands for a number stored in the side table.
 const ESCAPE: u32 = u32::MAX;
 
 /// Idle times and durations are stored separately: most analyses read only the durations.
@@ -33,11 +33,11 @@ struct Long {
     duration_ns: u64,
 }
 
-/// Durations of consecutive operations in ns. Must be exhausted: the position in the side table is shared with
-/// the iterators that follow.
+/// Durations of consecutive operations in ns. This iterator must be exhausted, because it shares its
+/// position in the side table with the iterators that follow.
 pub struct Durations<'a, 'b> {
     short: std::slice::Iter<'a, u32>,
-    /// The side table, in the order of the operations.
+    /// Remaining entries of the side table, in the order of the operations.
     long: &'b mut std::slice::Iter<'a, Long>,
 }
 
@@ -58,7 +58,7 @@ impl Iterator for Durations<'_, '_> {
 #[derive(Default)]
 pub(crate) struct Spans {
     full: Vec<Chunk>,
-    /// The chunk being filled.
+    /// The chunk that is being filled.
     tail: Chunk,
     long: Vec<Long>,
     len: usize,
@@ -121,9 +121,9 @@ impl Spans {
         self.last_end_ns
     }
 
-    /// Calls `take` with the durations in ns of all operations, in order, one group or part of a group at a
-    /// time, together with the value of that group. `groups` are in the same order, each with its number of
-    /// operations.
+    /// Calls `take` with the durations of all operations in ns, in order. Each call covers a group or a part
+    /// of one, and also passes the value of the group. `groups` lists the groups in the same order, each
+    /// with its value and its number of operations.
     pub(crate) fn replay<G>(
         &self,
         mut groups: impl Iterator<Item = (G, u64)>,

@@ -11,7 +11,7 @@ pub struct About {
     pub target: String,
     /// Name of the workload, or of the format that the trace was read from.
     pub workload: String,
-    /// Smallest step of the clock in ns, if known.
+    /// Resolution of the clock that timed the operations, in ns, if known.
     pub clock_resolution_ns: Option<u64>,
     /// Time between two consecutive clock readings in ns, if known. It is part of every latency.
     pub clock_overhead_ns: Option<u64>,
@@ -24,9 +24,9 @@ pub struct About {
 /// A phase of the workload: the files from `first_file` up to the first file of the next phase.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PhaseLabel {
-    /// Number of the first file.
+    /// Number of the first file of the phase.
     pub first_file: u32,
-    /// Description for reports.
+    /// Description of the phase for reports.
     pub label: String,
 }
 
@@ -36,8 +36,8 @@ pub struct Backward;
 
 /// The timed operations of a run in chronological order: 8 bytes each, and 40 bytes per [`Run`].
 ///
-/// Files written one after another or round-robin form a few runs. Operations at random offsets form a run
-/// each and take 48 bytes.
+/// Operations on files that are written one after another or round-robin form a few runs. Each operation at
+/// a random offset forms a run of its own and takes 48 bytes.
 #[derive(Default)]
 pub struct Trace {
     /// Description of the run.
@@ -58,7 +58,8 @@ impl Trace {
     /// Appends an operation.
     ///
     /// # Errors
-    /// [`Backward`] if its times lie before those already in the trace; the trace is unchanged.
+    /// [`Backward`] if the operation starts before the previous one ended, or ends before it starts; the
+    /// trace is then unchanged.
     #[inline]
     pub fn push(&mut self, operation: &Operation) -> Result<(), Backward> {
         self.spans
@@ -68,10 +69,10 @@ impl Trace {
         Ok(())
     }
 
-    /// Appends sequential operations of a single file, up to the first one whose times lie before those already
-    /// in the trace.
+    /// Appends sequential operations of a single file, up to the first operation that starts before the
+    /// previous one ended.
     ///
-    /// Returns the number of operations appended; `first` gives the position of the first one.
+    /// Returns the number of operations appended; `first` gives the position of the first operation.
     pub(crate) fn push_run(
         &mut self,
         first: &Operation,

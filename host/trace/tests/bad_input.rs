@@ -25,17 +25,17 @@ const UNKNOWN_FORMAT: &str = "unknown format; supported formats are Cardiograph'
 const MAGOD2: &str = "Test information:\nBytes per line,100\nLines per file,2\n\
     Amount of files,1\n,\nTest results (us):\nFile 0  start,File 0  end, \n";
 
-/// A text, and the message after `run7.csv`.
+/// Contents of a file, and the expected message after the file name `run7.csv`.
 const CASES: &[(&str, &str)] = &[
     ("", ": the file is empty; record it again"),
     (" \n\n", ": the file is empty; record it again"),
     (
         "index,start_us,end_us\n",
-        ": contains no operations; record it again",
+        ": contains no operations; record the trace again",
     ),
     (
         "index,start_us,end_us\n0,0,5\n1,9",
-        ", line 3: the last row is truncated (2 of 3 fields); delete it to read the rest",
+        ", line 3: the last row is truncated (2 of 3 fields); delete this row to read the rows before it",
     ),
     (
         "index,start_us,end_us\n0,0,5\nwrite,0,0,512,5,9\n",
@@ -49,13 +49,13 @@ const CASES: &[(&str, &str)] = &[
     ),
     (
         "index,start_us,end_us\n0,0,5\n\0\0\0\0",
-        ", line 3: NUL bytes, typical of a preallocated file after a power loss; delete them and \
-         everything after them to read the rest",
+        ", line 3: NUL bytes, typical of a preallocated file after a power loss; to read the \
+         data before them, truncate the file at the first NUL byte",
     ),
     (
         "\0\0\0\0",
-        ", line 1: NUL bytes, typical of a preallocated file after a power loss; delete them and \
-         everything after them to read the rest",
+        ", line 1: NUL bytes, typical of a preallocated file after a power loss; to read the \
+         data before them, truncate the file at the first NUL byte",
     ),
     (
         "index,start_us,end_us\n0,-4,5\n",
@@ -64,7 +64,7 @@ const CASES: &[(&str, &str)] = &[
     ),
     (
         "index,start_us,end_us\n0,5,1203\n1,991,1300\n",
-        ", line 3: the time 991 is earlier than the one before it (1203); if the counter wrapped \
+        ", line 3: the time 991 is earlier than the previous time (1203); if the counter wrapped \
          or two runs were joined, split the file here",
     ),
     (
@@ -116,7 +116,7 @@ const CASES: &[(&str, &str)] = &[
     ),
     (
         "5, 50, 1, 512, 0\n3, 60, 1, 512, 0\n",
-        ", line 2: the time 3 is earlier than the one before it (5); if the counter wrapped or two \
+        ", line 2: the time 3 is earlier than the previous time (5); if the counter wrapped or two \
          runs were joined, split the file here",
     ),
     (
@@ -126,7 +126,7 @@ const CASES: &[(&str, &str)] = &[
     ),
     (
         "0, 50, 2, 512, 0\n",
-        ": contains no operations; record it again",
+        ": contains no operations; record the trace again",
     ),
     (
         "Iteration,FileSize(KB),BlockSize(B),WriteSpeed(MB/s),Latency(ms),MinLatency(ms),\
@@ -176,7 +176,7 @@ const CASES: &[(&str, &str)] = &[
     ),
     (
         "Time[ms],U[V]\n10,1.0\n20,1.0\n15,1.0\n",
-        ", line 4: the time 15 is earlier than the one before it (20); if the counter wrapped or \
+        ", line 4: the time 15 is earlier than the previous time (20); if the counter wrapped or \
          two runs were joined, split the file here",
     ),
     (
@@ -186,12 +186,12 @@ const CASES: &[(&str, &str)] = &[
     ),
     (
         "Time[ms],U[V]\n10,1.0\n20",
-        ", line 3: the last row is truncated (1 of 2 fields); delete it to read the rest",
+        ", line 3: the last row is truncated (1 of 2 fields); delete this row to read the rows before it",
     ),
     (
         "Time[ms],U[V]\n10,1.0\n20,\0\0\n",
-        ", line 3: NUL bytes, typical of a preallocated file after a power loss; delete them and \
-         everything after them to read the rest",
+        ", line 3: NUL bytes, typical of a preallocated file after a power loss; to read the \
+         data before them, truncate the file at the first NUL byte",
     ),
 ];
 
@@ -202,7 +202,7 @@ fn every_malformed_text_has_its_message() {
     }
 }
 
-/// Rows below the header of the MagOD2 results, or another header, and the message.
+/// Each case has rows below the header of MagOD2 results, or another header, and the expected message.
 #[test]
 fn thesis_results() {
     let cases = [
@@ -218,11 +218,11 @@ fn thesis_results() {
         ),
         (
             format!("{MAGOD2}10,20, \n30"),
-            ", line 9: the last row is truncated (1 of 2 fields); delete it to read the rest",
+            ", line 9: the last row is truncated (1 of 2 fields); delete this row to read the rows before it",
         ),
         (
             format!("{MAGOD2}10,20, \n15,40, \n"),
-            ", line 9: the time 15 is earlier than the one before it (20); if the counter wrapped \
+            ", line 9: the time 15 is earlier than the previous time (20); if the counter wrapped \
              or two runs were joined, split the file here",
         ),
         (
@@ -231,12 +231,12 @@ fn thesis_results() {
         ),
         (
             MAGOD2.replace("files,1", "files,1000000000"),
-            ": the header of the results names 1 file, but \"Amount of files\" is 1000000000; copy the \
+            ": the results header names 1 file, but \"Amount of files\" is 1000000000; copy the \
              file again, or correct \"Amount of files\"",
         ),
         (
             MAGOD2.replace("File 0  end", "File 1  end"),
-            ", line 7: the header of the results is not \"File 0  start,File 0  end,...\"; copy \
+            ", line 7: the results header is not \"File 0  start,File 0  end,...\"; copy \
              the file again",
         ),
         (
@@ -274,7 +274,7 @@ fn an_overlong_line() {
         "run7.csv, line 2: longer than 262144 bytes, too long for a row of a trace; check that \
          this is the right file"
     );
-    // The same for the first line, and for the zeros of a preallocated file.
+    // The first line may also be too long, or consist of the zeros of a preallocated file.
     assert!(sentence(&text[100..]).contains("longer than 262144 bytes"));
     assert!(sentence(&vec![0; 1 << 20]).contains("NUL bytes"));
 }
@@ -311,7 +311,7 @@ fn parquet() -> Vec<u8> {
     std::fs::read(path).unwrap()
 }
 
-/// A file of one row with these values, in the order of the columns.
+/// Builds a Parquet file with one row of the given values, in the order of the columns.
 fn parquet_row(codes: [i32; 2], numbers: [i64; 4]) -> Vec<u8> {
     let schema = "message trace { required int32 operation; required int32 file; \
         required int64 offset; required int64 length; required int64 start_ns; \
@@ -372,7 +372,7 @@ fn truncated_parquet() {
 
 #[test]
 fn foreign_parquet() {
-    // The name appears in the schema and with each column.
+    // The column name appears in the schema and in the metadata of the column.
     let mut bytes = parquet();
     for at in 0..bytes.len() - 6 {
         if &bytes[at..at + 6] == b"offset" {
@@ -388,7 +388,7 @@ fn foreign_parquet() {
     );
 }
 
-/// With any single byte damaged, reading ends in a trace or an error message.
+/// If any single byte is damaged, reading returns a trace or an error message.
 #[test]
 fn damaged_parquet_never_panics() {
     let bytes = parquet();

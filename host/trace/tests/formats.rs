@@ -188,7 +188,7 @@ fn magod_recording() {
         (first.start_ns, first.end_ns),
         (145_153_000_000, 145_296_000_000)
     );
-    // The header has 112 bytes and a line 83, their ends included.
+    // The header has 112 bytes and a line 83 bytes, including line ends.
     assert_eq!((first.offset_bytes, first.length_bytes), (195, 83));
     let longest = durations_ns(&recording.trace).max();
     assert_eq!(longest, Some(391_000_000));

@@ -9,7 +9,7 @@ use std::path::Path;
 /// Returns the progress reported while reading a trace that `write` wrote, and the file's length.
 fn reported(write: fn(&Trace, &Path) -> Result<(), WriteError>) -> (Vec<u64>, u64) {
     let mut trace = Trace::new(About::default());
-    // One row more than a Parquet row group.
+    // Write one row more than a Parquet row group holds.
     for index in 0..=1 << 20 {
         let operation = Operation {
             kind: OperationKind::Write,
@@ -45,6 +45,6 @@ fn parquet_is_reported_by_row_groups() {
         panic!("{reported:?}");
     };
     assert!(0 < first && first < second && second < file_bytes);
-    // The footer belongs to no row group.
+    // The last progress report is below the file length, because the footer belongs to no row group.
     assert!(file_bytes - second < 4096);
 }

@@ -6,7 +6,7 @@ use cardiograph_trace::{
 };
 use proptest::prelude::*;
 
-/// Difference of an operation from the previous one.
+/// Difference between an operation and the previous one.
 #[derive(Clone, Debug)]
 struct Step {
     read: bool,
@@ -120,7 +120,7 @@ proptest! {
         prop_assert!(again.operations().eq(trace.operations()));
         prop_assert_eq!(again.runs(), trace.runs());
         prop_assert_eq!(&again.about, &trace.about);
-        // The same through a pipe.
+        // Read the same bytes through a pipe.
         let bytes = std::fs::read(&path).unwrap();
         let again = loaded(read_from("pipe", &bytes[..], &ReadOptions::default()));
         prop_assert!(again.operations().eq(trace.operations()));
@@ -143,7 +143,8 @@ fn even_trace(count: u64) -> Trace {
     trace
 }
 
-/// A perfectly regular trace packs best; the reader's bound on rows must accept it.
+/// A perfectly regular trace takes the fewest bytes per row; the reader's limit on rows per byte must accept
+/// it.
 #[test]
 fn several_row_groups_of_a_regular_trace() {
     let trace = even_trace((1 << 20) + 100_000);

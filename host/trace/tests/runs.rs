@@ -7,7 +7,7 @@ use cardiograph_trace::{
 };
 use proptest::prelude::*;
 
-/// Rounds through several files; the last round may be incomplete.
+/// Operations that go round-robin through several files; the last round may be incomplete.
 fn rounds() -> impl Strategy<Value = Vec<Operation>> {
     // Few distinct values, so that a sequence often continues where the previous one ended.
     (
@@ -39,7 +39,7 @@ fn operations() -> impl Strategy<Value = Vec<Operation>> {
     prop::collection::vec(rounds(), 1..60).prop_map(|rounds| timed(rounds.concat()))
 }
 
-/// Gives operations consecutive times, each longer than the one before.
+/// Gives operations consecutive times; each operation takes longer than the previous one.
 fn timed(mut operations: Vec<Operation>) -> Vec<Operation> {
     let mut now_ns = 0;
     for (index, operation) in (0..).zip(&mut operations) {
@@ -135,7 +135,7 @@ fn round_robin_files_are_one_run() {
     assert_eq!(trace.runs(), [expected]);
 }
 
-/// The end that is checked is that of each file, not of all files together.
+/// The reader checks the end of each file, not the sum over all files.
 #[test]
 fn round_robin_files_may_all_end_at_the_largest_number() {
     let csv = "operation,file,offset,length,start_ns,end_ns\n\

@@ -34,7 +34,7 @@ fn samples(count: u32, volts: impl Fn(u32) -> (f64, f64)) -> String {
 
 #[test]
 fn constant_power() {
-    // 30 mA at 3.25 V: 97.5 mW, 975 uJ in each 10 ms.
+    // 30 mA at 3.25 V are 97.5 mW, or 975 uJ per 10 ms.
     let text = samples(1000, |_| (3.28, 3.25));
     let energy = energy(&text, 1.0);
     assert_near(energy.total_uj(), 9750.0);
@@ -44,13 +44,14 @@ fn constant_power() {
     for &uj in &energy.bins_uj()[..10] {
         assert_near(uj, 975.0);
     }
-    // Half the shunt, twice the current.
+    // With half the shunt resistance, the current is twice as high.
     assert_near(self::energy(&text, 0.5).total_uj(), 19_500.0);
 }
 
 #[test]
 fn eight_bit_resolution_does_not_bias_the_energy() {
-    // Steps of 9.4 mV, so at most 4.7 mV off, and a supply voltage that moves over many of them.
+    // The scope quantises in steps of 9.4 mV, an error of up to 4.7 mV, while the supply voltage moves over
+    // many steps.
     let quantised = |volts: f64| (volts / 9.4e-3).round() * 9.4e-3;
     let v2 = |i: u32| 3.2 + 0.1 * (f64::from(i) * 0.613).sin();
     let current = 0.05;
@@ -66,7 +67,7 @@ fn eight_bit_resolution_does_not_bias_the_energy() {
 
 #[test]
 fn sampling_periods_of_the_file_are_used() {
-    // Steps of 1, 3 and 3 ms at 10, 20 and 30 mW: 10 + 60 + 90 uJ.
+    // Steps of 1, 3 and 3 ms at 10, 20 and 30 mW are 10 + 60 + 90 uJ.
     let text = "t (ms);V1 (mV);V2 (mV)\n-1;1010;1000\n0;1020;1000\n3,0;1030,0;1000\n";
     let (scope, steps) = read(text, 1.0).unwrap();
     assert_eq!((scope.samples, scope.step_ns_max), (3, 3e6));
@@ -114,7 +115,7 @@ fn every_malformed_scope_file_has_its_message() {
         ),
         (
             "t,V1,V2\n0.5,1,1\n0.25,1,1\n",
-            ", line 3: the time 0.25 is earlier than the one before it (0.5); if the counter \
+            ", line 3: the time 0.25 is earlier than the previous time (0.5); if the counter \
              wrapped or two runs were joined, split the file here",
         ),
         (
@@ -129,7 +130,7 @@ fn every_malformed_scope_file_has_its_message() {
         ),
         (
             "t,V1,V2\n0,1,1\n1,1",
-            ", line 3: the last row is truncated (2 of 3 fields); delete it to read the rest",
+            ", line 3: the last row is truncated (2 of 3 fields); delete this row to read the rows before it",
         ),
         (
             "t,V1,V2\n0,1,1\n1,9.9E37,1\n",
@@ -143,8 +144,8 @@ fn every_malformed_scope_file_has_its_message() {
         ),
         (
             "t,V1,V2\n0,1,1\n\0\0\0",
-            ", line 3: NUL bytes, typical of a preallocated file after a power loss; delete them \
-             and everything after them to read the rest",
+            ", line 3: NUL bytes, typical of a preallocated file after a power loss; to read the \
+             data before them, truncate the file at the first NUL byte",
         ),
     ];
     for (text, expected) in cases {

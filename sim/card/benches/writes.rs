@@ -1,4 +1,4 @@
-//! Throughput of a simulated card in writes of 512 bytes per second of real time, on one core.
+//! Speed of the card simulation on one core: simulated 512-byte writes per second of real time.
 //!
 //! `cargo xtask bench card` records a dated run.
 
@@ -8,14 +8,14 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use embedded_sdmmc::sdcard::spi::AcquireOpts;
 use embedded_sdmmc::{BlockDevice, BlockIdx, SdCard};
 
-/// Writes per iteration.
+/// Number of writes per iteration of the benchmark.
 const WRITES: u64 = 10_000;
 
 fn profile() -> Profile {
     Profile::named("class10-16g").expect("class10-16g is a bundled card")
 }
 
-/// Timing only; no data is stored.
+/// Measures timing only; no data is stored.
 fn timing_only(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("timing only");
     group.throughput(Throughput::Elements(WRITES));
@@ -45,7 +45,7 @@ fn timing_only(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Timing and storing the data.
+/// Measures timing and storing the data.
 fn stored(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("data stored");
     group.throughput(Throughput::Elements(WRITES));
@@ -76,7 +76,7 @@ fn wire() -> Wire {
     wire
 }
 
-/// Timing, storing the data, every byte on the bus, and a driver.
+/// Measures timing, storing the data, every byte on the bus, and a driver.
 fn over_the_wire(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("data and wire bytes");
     group.throughput(Throughput::Elements(WRITES));
@@ -112,7 +112,7 @@ fn over_the_wire(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// A host without overhead: it reads the end of busy from the simulation.
+/// Writes like a host without overhead, which reads the end of busy from the simulation instead of polling.
 fn by_hand(wire: &Wire, next: &mut u64) {
     let mut card = wire.card();
     card.select(true);

@@ -10,11 +10,11 @@ use serde::Deserialize;
 pub struct Board {
     /// Short description of the board.
     pub about: String,
-    /// The bus.
+    /// Bus between the host and the card.
     pub bus: Bus,
     /// The card driver.
     pub driver: Driver,
-    /// The file library above it.
+    /// The file library on top of the driver.
     pub library: Library,
     /// The network over which a server on the board is reached, if any.
     pub network: Option<Network>,
@@ -33,7 +33,7 @@ pub enum Bus {
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct Spi {
-    /// Clock in Hz; a byte takes eight.
+    /// Clock frequency in Hz; a byte takes eight clocks.
     pub clock_hz: u32,
     /// Bytes clocked before the card responds to a command (NCR).
     pub ncr_bytes: u32,
@@ -65,7 +65,7 @@ pub struct Driver {
     pub command_us: u32,
     /// CPU time per block, in us.
     pub block_us: u32,
-    /// The driver reads the card's status after each write (CMD13).
+    /// True if the driver reads the card's status after each write (CMD13).
     pub checks_status: bool,
     /// Maximum number of blocks that the driver transfers with one command.
     pub burst_blocks: u32,
@@ -87,13 +87,13 @@ pub enum LibraryName {
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct Library {
-    /// The library.
+    /// Name of the library.
     pub name: LibraryName,
     /// Bytes that each open file buffers before blocks are written; 0 for none.
     pub file_buffer_bytes: u32,
-    /// All files share one buffer: accessing another block writes the buffered one back.
+    /// True if all files share one buffer: accessing another block then writes the buffered block back.
     pub shared_buffer: bool,
-    /// Path walks from the root to open a file.
+    /// Number of times that the library walks the path from the root to open a file.
     pub path_walks_per_open: u32,
     /// Cluster size of the card's file system, in bytes.
     pub cluster_bytes: u32,
@@ -337,7 +337,7 @@ const DIRTY_BYTES_MAX: u32 = 1 << 30;
 mod tests {
     use super::*;
 
-    /// Returns the error for a board with another value for a key, or without the key.
+    /// Returns the error for a board file in which a key has another value, or is missing.
     fn changed(board: &str, key: &str, value: &str) -> String {
         let (_, text) = crate::BOARDS
             .iter()

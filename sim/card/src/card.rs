@@ -1,4 +1,4 @@
-//! Data stored on a card, and the busy time of each access.
+//! Data stored on a card, and the busy time of each command.
 //!
 //! ```text
 //!   accepted ──> in flight ──────── busy ends ──> durable
@@ -6,8 +6,8 @@
 //!                    └── power fails before the page is programmed ──> old data
 //! ```
 //!
-//! This is a card that meets the specification. [`Defects`] describe cards that do not. For these, the card
-//! also stores the data that a card without defects would hold, so that a test can compare
+//! The diagram shows a card that meets the specification. [`Defects`] describe cards that do not. A card
+//! with defects also stores the data that it would hold without them, so that a test can compare the two
 //! ([`Card::load_ideal`]).
 
 mod in_flight;
@@ -24,7 +24,7 @@ use std::ops::Range;
 /// The bytes of one block.
 pub type Block = [u8; BLOCK_BYTES];
 
-/// Number of reads of a page before its bit errors can be corrected.
+/// Number of times that a page must be read before its bit errors can be corrected.
 const READS_TO_CORRECT: u32 = 8;
 
 /// Error of a card operation. The card is unchanged.
@@ -32,14 +32,14 @@ const READS_TO_CORRECT: u32 = 8;
 pub enum CardError {
     /// A block is past the end of the card.
     OutOfRange {
-        /// The requested block.
+        /// Number of the requested block.
         block: u64,
         /// Capacity of the card in blocks.
         blocks: u64,
     },
     /// A page has more bit errors than the controller can correct.
     Unreadable {
-        /// The requested block.
+        /// Number of the requested block.
         block: u64,
     },
     /// No flash block is left to write to: the card is worn out and can only be read.
@@ -91,7 +91,7 @@ pub struct Card {
 /// A write of consecutive blocks in progress; its length is not yet known.
 #[derive(Clone, Default)]
 struct Stream {
-    /// First block that is not in flash yet.
+    /// Number of the first block of the stream that is not in flash yet.
     first: u64,
     /// Blocks of one page in the controller's RAM: lost unless the stream is ended.
     pending: Vec<Block>,
@@ -99,7 +99,7 @@ struct Stream {
 
 impl Card {
     /// Creates a card that has been filled once and then garbage collected: every page holds data, and the
-    /// log is used as far as the profile says. `seed` determines the spread of its times.
+    /// log is used as far as the profile says. `seed` determines the random spread of operation times.
     pub fn new(profile: &Profile, seed: Seed) -> Card {
         Card::with_defects(profile, Defects::default(), seed)
     }
@@ -124,8 +124,8 @@ impl Card {
         self.blocks
     }
 
-    /// Reads one of several consecutive blocks; returns how long the host waits, in ns. Each page is
-    /// fetched once; the `first` block of a command also takes the command time.
+    /// Reads one of several consecutive blocks; returns how long the host waits, in ns. Each page is fetched
+    /// from flash once; with the `first` block of a command, the wait includes the command time.
     ///
     /// # Errors
     /// [`CardError::OutOfRange`] and [`CardError::Unreadable`].
@@ -152,7 +152,7 @@ impl Card {
         Ok(0)
     }
 
-    /// Fetches the page of a block and applies bit errors; returns how long that takes.
+    /// Fetches the page that contains a block and applies bit errors; returns how long this takes, in ns.
     fn fetch(&mut self, now_ns: u64, block: u64, data: &mut Block) -> Result<u64, CardError> {
         let mut fetch_ns = self.controller.read(now_ns, block, 1);
         let errors = self.defects.bit_errors;
@@ -187,9 +187,9 @@ impl Card {
         Ok(busy.total_ns)
     }
 
-    /// Writes the next block of a stream, or the first of a new one; returns how long the card is busy, in
-    /// ns. The block is durable only once the stream has ended and the busy time after that is over: the
-    /// card collects blocks in RAM until their page is complete.
+    /// Writes the next block of a stream, or the first block of a new stream; returns how long the card is
+    /// busy, in ns. The block is durable only once the stream has ended and the busy time after its end is
+    /// over: the card collects blocks in RAM until a page is complete.
     ///
     /// # Errors
     /// [`CardError::OutOfRange`] and [`CardError::WornOut`].
@@ -266,7 +266,7 @@ impl Card {
         }
     }
 
-    /// Restores the power.
+    /// Restores the card's power.
     pub fn power_on(&mut self, now_ns: u64) {
         self.controller.power_on(now_ns);
     }
@@ -301,7 +301,7 @@ impl Card {
         }
     }
 
-    /// Returns true if another card holds the same data; fast if it is a clone.
+    /// Returns true if another card holds the same data; fast if one card is a clone of the other.
     pub fn holds_same(&self, other: &Card) -> bool {
         self.unreadable == other.unreadable && self.storage.is_same(&other.storage)
     }
@@ -314,8 +314,8 @@ impl Card {
         }
     }
 
-    /// Releases the simulation's memory for consecutive blocks, which read as zeros from now on. The
-    /// simulated card does not notice: its timing is unchanged.
+    /// Releases the host memory that the simulation uses for consecutive blocks, which read as zeros from
+    /// now on. The card's timing is unchanged.
     pub fn release_memory(&mut self, start: u64, count: u64) {
         for physical_ranges in self.physical_ranges(start, count) {
             self.storage.erase(physical_ranges);
@@ -395,7 +395,7 @@ impl Card {
     /// Damages a page whose programming was interrupted by a power failure, according to the card's
     /// defects.
     fn tear_page(&mut self, torn: Torn) {
-        // Blocks without backing storage are on no page.
+        // Blocks without backing storage are not on any page.
         let is_somewhere = |(physical_block, _): &&(u64, Block)| *physical_block < self.blocks;
         let Some(&(some, _)) = torn.blocks.iter().find(is_somewhere) else {
             return;

@@ -10,7 +10,7 @@
 //!        └── busy over ──> idle
 //! ```
 //!
-//! Each state draws its own current; flash operations take energy on top. While idle, the controller may
+//! Each state draws its own current; flash operations take additional energy. While idle, the controller may
 //! run garbage collection so that later writes do not have to wait for it.
 
 use crate::Profile;
@@ -27,45 +27,45 @@ pub enum Operation {
     Command,
     /// Write consecutive blocks.
     Write {
-        /// First block.
+        /// Number of the first block.
         start: u64,
         /// Number of blocks.
         count: u64,
     },
     /// Fetch consecutive blocks.
     Read {
-        /// First block.
+        /// Number of the first block.
         start: u64,
         /// Number of blocks.
         count: u64,
     },
     /// Mark consecutive blocks as empty.
     Discard {
-        /// First block.
+        /// Number of the first block.
         start: u64,
         /// Number of blocks.
         count: u64,
     },
 }
 
-/// An operation of a trace with its time and busy time. Replaying the trace on another card shows how that
+/// An operation in a trace, with its start and busy time. Replaying a trace on another card shows how that
 /// card would have performed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimedOperation {
-    /// The operation.
+    /// Operation that was performed.
     pub operation: Operation,
-    /// Start, in ns.
+    /// Start of the operation, in ns.
     pub start_ns: u64,
-    /// Busy time, in ns.
+    /// Busy time after the start, in ns.
     pub busy_ns: u64,
 }
 
 /// Busy time of an operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Busy {
-    /// Total, in ns.
+    /// Total busy time, in ns.
     pub total_ns: u64,
-    /// Last phase of the busy time, in which the page is programmed, in ns.
+    /// Last phase of the busy time, in which the controller programs the page, in ns.
     pub program_ns: u64,
 }
 
@@ -81,7 +81,7 @@ pub struct Controller {
     idle_after_ns: u64,
     sleep_after_ns: u64,
     wake_ns: u64,
-    /// End of the last command.
+    /// Time at which the last command is complete, in ns.
     ready_ns: u64,
     /// Time up to which idle time has been accounted for.
     accounted_ns: u64,
@@ -93,8 +93,8 @@ pub struct Controller {
 
 impl Controller {
     /// Creates the controller of a card that has been filled once and then garbage collected: every page
-    /// holds data, and the log is used as far as the profile says. `seed` determines the spread of its
-    /// times.
+    /// holds data, and the log is used as far as the profile says. `seed` determines the random spread of
+    /// operation times.
     pub fn new(profile: &Profile, seed: Seed) -> Controller {
         let (controller, power) = (profile.controller, profile.power);
         Controller {
@@ -159,7 +159,7 @@ impl Controller {
         )
     }
 
-    /// Writes consecutive blocks that have been received; returns how long the card is busy.
+    /// Writes consecutive blocks that have been received; returns how long the card is busy, in ns.
     pub fn write(&mut self, now_ns: u64, start: u64, count: u64) -> Busy {
         let wake_up_ns = self.advance_to_command(now_ns);
         let Written { work, program_ns } = self.translation.write(start, count);
@@ -177,14 +177,14 @@ impl Controller {
         busy
     }
 
-    /// Fetches consecutive blocks; returns how long that takes, in ns.
+    /// Fetches consecutive blocks; returns how long this takes, in ns.
     pub fn read(&mut self, now_ns: u64, start: u64, count: u64) -> u64 {
         let wake_up_ns = self.advance_to_command(now_ns);
         let work = self.translation.read(start, count);
         self.work(now_ns, Operation::Read { start, count }, work, wake_up_ns)
     }
 
-    /// Marks consecutive blocks as empty; returns how long that takes, in ns.
+    /// Marks consecutive blocks as empty; returns how long this takes, in ns.
     pub fn discard(&mut self, now_ns: u64, start: u64, count: u64) -> u64 {
         let wake_up_ns = self.advance_to_command(now_ns);
         let work = self.translation.discard(start, count);
@@ -216,7 +216,7 @@ impl Controller {
         self.translation.is_worn_out()
     }
 
-    /// Returns the energy drawn from the supply until this time, including garbage collection while idle.
+    /// Returns the energy drawn from the supply until `now_ns`, including garbage collection while idle.
     pub fn energy(&mut self, now_ns: u64) -> Energy {
         self.account_idle(now_ns);
         self.meter.energy_until(now_ns)
@@ -227,12 +227,12 @@ impl Controller {
         self.translation.erases()
     }
 
-    /// Returns the erase counts of the least and the most erased block.
+    /// Returns the lowest and the highest erase count of any block.
     pub fn cycles(&self) -> RangeInclusive<u32> {
         self.translation.cycles()
     }
 
-    /// Returns the number of spare blocks that have not yet replaced a worn-out one.
+    /// Returns the number of spare blocks that have not yet replaced a worn-out block.
     pub fn spares_left(&self) -> u32 {
         self.translation.spares_left()
     }
@@ -246,7 +246,7 @@ impl Controller {
         }
     }
 
-    /// Accounts for time without a command, and runs garbage collection in it.
+    /// Accounts for time without a command, and runs garbage collection during this time.
     fn account_idle(&mut self, now_ns: u64) {
         if now_ns <= self.accounted_ns || self.is_off {
             return;
@@ -324,7 +324,7 @@ mod tests {
         let mut last = before;
         for step in 1..=3000 {
             let total = watched.energy(start_ns + step * SECOND_NS / 100).total_pj();
-            // Bounded by the power of controller and flash in 10 ms.
+            // The increase is limited to the energy that controller and flash can draw in 10 ms.
             assert!((last..last + 20_000_000_000).contains(&total));
             last = total;
         }

@@ -10,12 +10,11 @@ use std::num::NonZeroU64;
 pub struct Defects {
     /// State of a page whose programming was interrupted by a power failure.
     pub torn_page: TornPage,
-    /// Number of blocks that the card reports as durable although they are only in RAM: the most recent
-    /// ones.
+    /// Number of most recently written blocks that the card reports as durable although they are only in RAM.
     pub volatile_blocks: u32,
     /// Forged capacity, if any.
     pub counterfeit: Option<Counterfeit>,
-    /// Error rates of reads.
+    /// Rates of read errors.
     pub bit_errors: BitErrors,
 }
 
@@ -25,8 +24,8 @@ pub enum TornPage {
     /// The old page: at power-on the controller detects the torn page and discards it.
     #[default]
     Old,
-    /// New bytes up to some point and erased bytes (0xFF) after it, in all blocks of the page: this also
-    /// damages blocks that were not being written.
+    /// In each block of the page, new bytes up to some point and erased bytes (0xFF) after this point.
+    /// Blocks of the page that were not being written are damaged too.
     Mixed,
     /// Random bytes in all blocks of the page.
     Garbage,
@@ -54,7 +53,7 @@ pub enum Counterfeit {
 pub struct BitErrors {
     /// Errors that are corrected after eight reads of the page.
     pub corrected_ppm: u32,
-    /// Uncorrectable errors: the read fails, but the next one may succeed.
+    /// Uncorrectable errors: the read fails, but the next read of the page may succeed.
     pub unreadable_ppm: u32,
     /// Undetected errors: one bit of the block is wrong in the data sent to the host; the stored data
     /// are intact.

@@ -3,25 +3,25 @@
 use crate::nand::Work;
 use crate::profile::Power;
 
-/// Microwatts times nanoseconds in a picojoule.
+/// Conversion factor: 1 pJ is 1000 uW ns.
 const UW_NS_PER_PJ: u128 = 1000;
 const PJ_PER_NJ: u64 = 1000;
 
 /// Energy since power-on, in pJ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Energy {
-    /// Controller asleep.
+    /// Energy while the controller was asleep.
     pub asleep_pj: u64,
-    /// Controller idle.
+    /// Energy while the controller was idle.
     pub idle_pj: u64,
-    /// Controller working.
+    /// Energy while the controller was working.
     pub working_pj: u64,
-    /// Reading, programming and erasing flash.
+    /// Energy for reading, programming and erasing flash.
     pub flash_pj: u64,
 }
 
 impl Energy {
-    /// Returns the total, in pJ.
+    /// Returns the total energy, in pJ.
     pub fn total_pj(&self) -> u64 {
         let states = self.asleep_pj.saturating_add(self.idle_pj);
         states
@@ -88,19 +88,19 @@ impl Meter {
         (self.busy_from_ns, self.busy_ns) = (until_ns, 0);
     }
 
-    /// Stops consumption.
+    /// Stops consumption at a power cut.
     pub(crate) fn power_cut(&mut self, now_ns: u64) {
         self.consumed = self.energy_until(now_ns);
         (self.busy_from_ns, self.busy_ns, self.busy_flash_pj) = (u64::MAX, 0, 0);
     }
 
-    /// Starts idling.
+    /// Starts consumption in the idle state.
     pub(crate) fn power_on(&mut self, now_ns: u64) {
         self.busy_from_ns = now_ns;
     }
 
-    /// Returns the energy until a time that is not before the start of the last busy time. Flash energy is
-    /// spread evenly over the busy time.
+    /// Returns the energy until `now_ns`, which must not be before the start of the last busy time. Flash
+    /// energy is spread evenly over the busy time.
     pub(crate) fn energy_until(&self, now_ns: u64) -> Energy {
         let mut energy = self.consumed;
         let passed_ns = now_ns.saturating_sub(self.busy_from_ns);
@@ -133,13 +133,13 @@ impl Meter {
     }
 }
 
-/// Returns the energy of a power over a time.
+/// Returns the energy in pJ of a power in uW over a time in ns.
 fn pj(ns: u64, uw: u64) -> u64 {
     let pj = u128::from(ns) * u128::from(uw) / UW_NS_PER_PJ;
     pj.try_into().unwrap_or(u64::MAX)
 }
 
-/// Saturates: a u64 of pJ is half a year at 1 W.
+/// Adds energy, saturating: a u64 of pJ is enough for half a year at 1 W.
 fn add(sum: &mut u64, pj: u64) {
     *sum = sum.saturating_add(pj);
 }
@@ -162,7 +162,7 @@ mod tests {
     fn each_state_draws_its_current_times_the_voltage() {
         let mut meter = meter();
         meter.busy(0, 2 * MS_NS, 1000);
-        // 60 mW for 2 ms, 3 mW for 5 ms, 0.3 mW for 3 ms; 1 mW is 1 uJ per ms.
+        // The card draws 60 mW for 2 ms, 3 mW for 5 ms and 0.3 mW for 3 ms; 1 mW is 1 uJ per ms.
         let energy = meter.energy_until(10 * MS_NS);
         assert_eq!(energy.working_pj, 120_000_000);
         assert_eq!(energy.idle_pj, 15_000_000);

@@ -10,9 +10,10 @@
 //! ```
 //!
 //! A log block holds one bit per cell, whatever the cells could hold. Each operation takes its mean time
-//! plus or minus a uniform spread; a series of operations takes the sum, whose spread is drawn at once from
-//! a sum of four uniform numbers of the same variance. Erasing takes longer as a block wears (Grupp et al.,
-//! "Characterizing Flash Memory", 2009). Not modelled: programming becomes slightly faster with wear.
+//! plus or minus a uniform spread; for a series of operations, the spread of the total time is drawn at
+//! once, as a sum of four uniform numbers with the same variance. Erasing takes longer as a block wears
+//! (Grupp et al., "Characterizing Flash Memory", 2009). Not modelled: programming becomes slightly faster
+//! with wear.
 
 use crate::profile;
 use cardiograph_sim_world::{Random, Seed};
@@ -55,7 +56,7 @@ pub(crate) struct Nand {
     profile: profile::Flash,
     energy: profile::FlashEnergy,
     random: Random,
-    /// Spread to either side, as a fraction.
+    /// Maximum deviation of an operation's time to either side, as a fraction of its mean.
     spread: f64,
 }
 
@@ -105,7 +106,7 @@ impl Nand {
         let count = u64::from(pages.end - pages.start);
         let times = &self.profile.program_us;
         let bits = times.len() as u32;
-        // Number of pages of each kind in the range, counted from the start of the block.
+        // Number of pages of each kind (lower, upper) before a page, counted from the start of the block.
         let before = |page: u32, bit: u32| u64::from(page / bits + u32::from(page % bits > bit));
         let program_us: u64 = (0..bits)
             .zip(times)
@@ -152,7 +153,8 @@ impl Nand {
         }
         let bits = self.random.next_u64();
         let lanes = (0..4).map(|lane| ((bits >> (16 * lane)) & 0xFFFF) as f64);
-        // From -4 to 4, with a variance of 4/3; that of one operation is the squared spread divided by 3.
+        // The sum is from -4 to 4 and has a variance of 4/3; the variance of one operation is the squared
+        // spread divided by 3.
         let sum = lanes.sum::<f64>() / 32_767.5 - 4.0;
         let share = sum * self.spread / (2.0 * (operations as f64).sqrt());
         (mean_ns as f64 * (1.0 + share)) as u64
@@ -215,7 +217,7 @@ mod tests {
         let mut mlc = nand(1, even);
         assert_eq!(mlc.program(6).ns, 400_000);
         assert_eq!(mlc.program(7).ns, 1_000_000);
-        // Pages 3 to 6: two lower and two upper, each read first.
+        // Pages 3 to 6 are two lower and two upper pages, each of which is read first.
         assert_eq!(mlc.copy(3..7).ns, 4 * 50_000 + 2 * 1_400_000);
         let mut tlc = nand(1, |profile| {
             even(profile);

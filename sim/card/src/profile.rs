@@ -39,17 +39,17 @@ pub struct Flash {
     pub log_program_us: u32,
     /// Time to erase a new block, in us.
     pub erase_us: u32,
-    /// Spread of the times above to either side, in percent.
+    /// Maximum deviation of read, program and erase times to either side, in percent.
     pub spread_percent: u32,
     /// Mean number of erases that a block endures.
     pub endurance_cycles: u32,
-    /// Spread of the endurance to either side from block to block, in percent.
+    /// Maximum deviation of a block's endurance from the mean to either side, in percent.
     pub endurance_spread_percent: u32,
     /// Increase of the erase time by the end of a block's life, in percent.
     pub erase_wear_percent: u32,
-    /// Erases of every block before the simulation.
+    /// Number of times that every block was erased before the simulation.
     pub cycles_used: u32,
-    /// Blocks that replace worn-out ones.
+    /// Number of spare blocks that replace worn-out blocks.
     pub spare_blocks: u32,
 }
 
@@ -59,8 +59,8 @@ pub struct Flash {
 pub struct Controller {
     /// Time that the controller's firmware takes per command, in us.
     pub command_us: u32,
-    /// Units that can be open for writing in order at the same time; with 0, everything goes to the log
-    /// first.
+    /// Number of units that can be open for writing in order at the same time; with 0, all pages go to the
+    /// log first.
     pub open_units: u32,
     /// Number of pages buffered in the controller's RAM.
     pub ram_pages: u32,
@@ -72,14 +72,14 @@ pub struct Controller {
     pub gc_log_blocks: u32,
     /// Units at the start of the card, where the FAT is, that are mapped page by page.
     pub fast_zone_units: u32,
-    /// Longest garbage collection that one write waits for, in us; the rest waits for the next write, as
-    /// long as a log block is free.
+    /// Longest garbage collection that one write waits for, in us; if more is pending, later writes wait for
+    /// it, as long as a log block is free.
     pub stall_limit_us: u32,
     /// Idle time after which the controller collects garbage, in us.
     pub idle_after_us: u32,
     /// Log blocks freed by garbage collection while idle; 0 for none.
     pub idle_free_blocks: u32,
-    /// Erases between two moves of a cold block.
+    /// Number of erases between two wear-levelling moves of a rarely written block.
     pub wear_levelling_erases: u32,
 }
 
@@ -107,21 +107,21 @@ pub struct Power {
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct FlashEnergy {
-    /// Reading a page.
+    /// Energy for reading a page.
     pub read_nj: u32,
-    /// Programming a page of a data block.
+    /// Energy for programming a page of a data block.
     pub program_nj: u32,
-    /// Programming a page of a log block.
+    /// Energy for programming a page of a log block.
     pub log_program_nj: u32,
-    /// Erasing a block.
+    /// Energy for erasing a block.
     pub erase_nj: u32,
 }
 
-/// Blocks of the largest chip: some tables in host memory take four bytes per block.
+/// Maximum number of flash blocks: some tables in host memory take four bytes per block.
 const BLOCKS_MAX: u64 = 1 << 21;
-/// Pages of the largest logs: each takes some thirty bytes of host memory.
+/// Maximum number of log pages: each takes about thirty bytes of host memory.
 const LOG_PAGES_MAX: u64 = 1 << 20;
-/// Largest page across all planes: its 512-byte blocks are bits of a 64-bit word.
+/// Maximum size of a page across all planes, in bytes: a 64-bit word has one bit for each 512-byte block.
 const PAGE_BYTES_MAX: u64 = 32 << 10;
 
 impl Profile {
@@ -153,7 +153,7 @@ impl Profile {
         toml_file::write(self)
     }
 
-    /// Returns the bytes of a page across all planes.
+    /// Returns the size of a page across all planes, in bytes.
     pub(crate) fn page_bytes(&self) -> u64 {
         u64::from(self.flash.page_bytes) * u64::from(self.flash.planes)
     }

@@ -5,7 +5,7 @@ use crate::BLOCK_BYTES;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Blocks per chunk.
+/// Number of blocks per chunk of memory.
 const CHUNK_BLOCKS: u64 = 8;
 const CHUNK_BYTES: usize = CHUNK_BLOCKS as usize * BLOCK_BYTES;
 
@@ -33,7 +33,7 @@ impl Storage {
         }
     }
 
-    /// Returns true if all blocks are the same.
+    /// Returns true if all blocks have the same contents in both storages.
     pub(crate) fn is_same(&self, other: &Storage) -> bool {
         let zeros = [0; CHUNK_BYTES];
         let is_in = |one: &Storage, other: &Storage| {
@@ -47,7 +47,7 @@ impl Storage {
         is_in(self, other) && is_in(other, self)
     }
 
-    /// Sets blocks to zero; the time taken depends only on the amount of data stored.
+    /// Sets blocks to zero; takes host time only in proportion to the data stored.
     pub(crate) fn erase(&mut self, blocks: std::ops::Range<u64>) {
         self.chunks.retain(|key, chunk| {
             let first = key * CHUNK_BLOCKS;

@@ -33,7 +33,7 @@
 //! because that garbage collection is what frees the block.
 //!
 //! References on cheap cards: "Flash memory card design" (Linaro wiki) and "Optimizing Linux with cheap
-//! flash drives" (LWN, 2011), which describe open units, the zone for the FAT, and garbage collection.
+//! flash drives" (LWN, 2011), which describe open units, the fast zone for the FAT, and garbage collection.
 
 mod blocks;
 mod log;
@@ -58,14 +58,14 @@ struct OpenUnit {
 #[derive(Clone)]
 struct RamPage {
     page: u32,
-    /// One bit per block written since the page was last complete.
+    /// Bit mask of the blocks that have been written since the page was last complete.
     written: u64,
 }
 
-/// Work of a write that the host waits for.
+/// Work caused by a write, which the host waits for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Written {
-    /// Total work.
+    /// Total work that the write causes.
     pub(crate) work: Work,
     /// Last phase of the work, in which the page is programmed, in ns.
     pub(crate) program_ns: u64,
@@ -87,7 +87,7 @@ pub(crate) struct Translation {
     ram: VecDeque<RamPage>,
     /// Garbage-collection debt: work that writes have to wait for.
     gc_debt: Work,
-    /// Number of log blocks that running the remaining debt frees.
+    /// Number of log blocks that running the remaining garbage-collection debt frees.
     debt_blocks: u64,
     /// Garbage collection begun while the host was idle; the host waits for it only if the log has no block
     /// left.
@@ -102,12 +102,12 @@ pub(crate) struct Translation {
     ram_pages_max: usize,
     wear_levelling_erases: u64,
     next_wear_move: u64,
-    /// Unit whose block is moved next.
+    /// Unit whose block wear levelling moves next.
     next_cold_unit: u32,
 }
 
-/// Blocks per unit of the fast zone: its cells hold one bit where others may hold two, and half of its
-/// pages have been superseded when they are garbage collected.
+/// Number of flash blocks per unit of the fast zone. In this zone, cells hold one bit where others may hold
+/// two, and half of the pages have been superseded when they are garbage collected.
 const ZONE_BLOCKS_PER_UNIT: u32 = 2;
 
 impl Translation {
@@ -151,7 +151,7 @@ impl Translation {
         translation
     }
 
-    /// Fills the log as previous use of the card has left it: each block holds pages of one unit, and the
+    /// Fills the log as previous use of the card has left it: each log block holds pages of one unit, and the
     /// units are spread over the card.
     fn use_log(&mut self, pages: u32) {
         let distance = self.blocks.units() / (self.log_blocks_max + 1);
@@ -197,7 +197,7 @@ impl Translation {
         work
     }
 
-    /// Writes consecutive blocks of one command until they are durable.
+    /// Writes consecutive blocks that were received with one command, until they are durable.
     pub(crate) fn write(&mut self, start: u64, count: u64) -> Written {
         let mut written = Written::default();
         for page in self.pages(start, count) {
@@ -213,8 +213,8 @@ impl Translation {
         written
     }
 
-    /// Marks consecutive blocks as empty. Nothing is erased: one page records that they are empty, and log
-    /// pages that hold only such blocks need no merge later.
+    /// Marks consecutive blocks as empty. Nothing is erased: one page records that the blocks are empty, and
+    /// log pages that hold only empty blocks need no merge later.
     pub(crate) fn discard(&mut self, start: u64, count: u64) -> Work {
         let first = start.div_ceil(self.blocks_per_page) as u32;
         let end = ((start + count) / self.blocks_per_page) as u32;
@@ -247,7 +247,7 @@ impl Translation {
         }
     }
 
-    /// Discards the RAM; its contents are in flash already.
+    /// Discards the contents of the RAM, which are in flash already.
     pub(crate) fn power_cut(&mut self) {
         self.ram.clear();
     }
@@ -257,7 +257,8 @@ impl Translation {
         (start / self.blocks_per_page) as u32..end as u32
     }
 
-    /// Writes blocks of one page; returns the work before it is programmed, and its programming.
+    /// Writes blocks of one page; returns the work before the page is programmed, and the work of
+    /// programming it.
     fn write_page(&mut self, page: u32, first_block: u64, blocks: u64) -> (Work, Work) {
         let complete = u64::MAX >> (64 - self.blocks_per_page);
         let written = (u64::MAX >> (64 - blocks)) << first_block;
@@ -267,7 +268,7 @@ impl Translation {
             let ram_page = match self.ram.iter().position(|buffer| buffer.page == page) {
                 Some(at) => self.ram.remove(at).unwrap_or(RamPage { page, written: 0 }),
                 None => {
-                    // Fetch the rest of the page, unless it is overwritten entirely.
+                    // Fetch the blocks of the page that are not overwritten, if any.
                     if written != complete {
                         before = self.nand.read();
                     }
@@ -322,8 +323,8 @@ impl Translation {
         program
     }
 
-    /// Opens a unit in a fresh block. If the same unit is open already, or the limit is reached, that unit
-    /// or the oldest is closed first.
+    /// Opens a unit in a fresh block. If the unit is open already, closes it first; if the limit of open
+    /// units is reached, closes the oldest one first.
     fn open_unit(&mut self, unit: u32) {
         if let Some(at) = self.open.iter().position(|open| open.unit == unit) {
             self.close_unit(at);
@@ -404,7 +405,7 @@ impl Translation {
     fn append_to_zone(&mut self, page: u32) -> (Work, Work) {
         let mut room = Work::default();
         // If all pages of the oldest block are valid, they fill the new block at once, and the next oldest
-        // follows. At most half of all pages are valid, so the loop ends.
+        // block is freed as well. At most half of all pages are valid, so the loop ends.
         while self.zone.is_full() {
             room += self.run_all_gc();
             self.zone.extend(self.blocks.allocate());
@@ -433,7 +434,7 @@ impl Translation {
         self.gc_debt += self.blocks.erase(block, &mut self.nand);
     }
 
-    /// Runs the share of the debt that frees the next log block.
+    /// Runs the share of the garbage-collection debt that frees the next log block.
     fn run_gc_for_log_block(&mut self) -> Work {
         if self.debt_blocks <= 1 {
             return self.run_all_gc();
@@ -448,7 +449,8 @@ impl Translation {
         std::mem::take(&mut self.gc_debt) + std::mem::take(&mut self.idle_gc)
     }
 
-    /// Moves a rarely written block, one unit after the other, so that its old place wears as well.
+    /// Moves the data of a rarely written unit to a worn block, so that the block that it leaves is used for
+    /// other data. Successive calls go through all units.
     fn level_wear(&mut self) {
         if self.blocks.erases() < self.next_wear_move {
             return;
@@ -462,7 +464,7 @@ impl Translation {
     }
 }
 
-/// Reduces the debt by at most `limit_ns`; returns the work done.
+/// Runs garbage collection that is due, for at most `limit_ns`; returns the work done.
 fn run_gc(gc_debt: &mut Work, limit_ns: u64) -> Work {
     if gc_debt.ns <= limit_ns {
         return std::mem::take(gc_debt);

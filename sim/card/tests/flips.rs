@@ -16,13 +16,13 @@ const BLOCKS: u64 = 8;
 /// Result of a driver that writes a block and reads it back.
 struct Driven {
     wire: Wire,
-    /// Bytes exchanged after initialisation.
+    /// Number of bytes exchanged after initialisation.
     bytes: u64,
     is_written: bool,
     back: Option<Block>,
 }
 
-/// A fault with its number of bytes after initialisation.
+/// A fault, with the number of bytes after initialisation at which it happens; `None` for no fault.
 type Flip = Option<(u64, Fault)>;
 type Drive = fn(crc: bool, flip: Flip) -> Driven;
 
@@ -33,7 +33,7 @@ fn wire() -> Wire {
     rig::wire_of(card, CLOCK_HZ)
 }
 
-/// Injects the fault; returns the number of bytes so far.
+/// Injects the fault; returns the number of bytes exchanged so far.
 fn begin(wire: &Wire, flip: Flip) -> u64 {
     let bytes = bytes(wire);
     if let Some((after, fault)) = flip {
@@ -75,16 +75,16 @@ fn by_embedded_sdmmc(crc: bool, flip: Flip) -> Driven {
     }
 }
 
-/// Number of flips, and of those after which a driver reported success although data were wrong.
+/// Number of flips, and how many of them left wrong data although the driver reported success.
 #[derive(Debug, Default)]
 struct Outcome {
     flips: u32,
     noticed: u32,
-    /// The write succeeded, but the card holds other data.
+    /// Flips after which the write succeeded, but the card holds other data.
     wrong_on_card: u32,
-    /// The read succeeded, but returned other data than the card holds.
+    /// Flips after which the read succeeded, but returned other data than the card holds.
     wrong_at_host: u32,
-    /// A block that was not written has changed.
+    /// Flips after which a block that the driver did not write has changed.
     neighbours: u32,
 }
 
@@ -109,7 +109,7 @@ fn flip_each_bit(drive: Drive, crc: bool) -> Outcome {
     outcome
 }
 
-/// Flips in the 514 bytes of data and checksum, in both directions.
+/// Number of flips in the 514 bytes of data and checksum, in both directions.
 const FLIPS_OF_DATA: u32 = 2 * 8 * 514;
 
 fn check_with_checksums(drive: Drive) {
@@ -131,7 +131,7 @@ fn with_checksums_embedded_sdmmc_detects_each_relevant_flip() {
     check_with_checksums(by_embedded_sdmmc);
 }
 
-/// The reason for keeping checksums on.
+/// Shows why drivers must keep checksums on.
 #[test]
 fn without_checksums_flips_of_data_are_not_detected() {
     for drive in [by_ours as Drive, by_embedded_sdmmc] {
@@ -139,7 +139,7 @@ fn without_checksums_flips_of_data_are_not_detected() {
         println!("{outcome:?}");
         assert!(outcome.wrong_on_card >= 8 * 512);
         assert!(outcome.wrong_at_host >= 8 * 512);
-        // A wrong address hits another block.
+        // A flip in a block address makes the card write another block.
         assert!(outcome.neighbours > 0);
     }
 }

@@ -73,7 +73,7 @@ fn a_stream_is_busy_only_at_the_end_of_each_page() {
     let busy_ns: Vec<u64> = (0..16)
         .map(|block| card.stream_write(0, block, &[9; 512]).unwrap())
         .collect();
-    // The command time first, then one page per eight blocks.
+    // The first block takes the command time; then every eighth block completes a page.
     assert_eq!(busy_ns[0], 100_000);
     assert!(busy_ns[1..7].iter().all(|&ns| ns == 0));
     assert!(busy_ns[7] > 300_000 && busy_ns[15] > 300_000);
@@ -155,7 +155,7 @@ fn a_counterfeit_card_wraps_or_discards() {
         assert_eq!(data, [if expected == 2 { 2 } else { 0 }; 512]);
         card.erase(1 << 41, 900, 3000).unwrap();
         card.read(1 << 41, 4, true, &mut data).unwrap();
-        // 1000 to 3900 cover the whole card if addresses wrap.
+        // If addresses wrap, writes to 1000 to 3900 cover the whole card.
         assert_eq!(data, [if expected == 2 { 0 } else { 1 }; 512]);
     }
 }
@@ -171,7 +171,7 @@ fn bit_errors_occur_at_the_configured_rates() {
         ..Defects::default()
     });
     card.write(0, 5, &[7; 512]).unwrap();
-    // Eight other blocks evict the page from the controller's RAM.
+    // Writing eight other blocks evicts the page from the controller's RAM.
     for block in 1..9 {
         card.write(1 << 40, block * 64, &[1; 512]).unwrap();
     }
@@ -188,7 +188,7 @@ fn bit_errors_occur_at_the_configured_rates() {
             Err(_) => failed += 1,
         }
     }
-    // Six standard deviations of a binomial (10,000; 0.1) are 180.
+    // Six standard deviations of a binomial distribution (n = 10,000, p = 0.1) are 180.
     for (count, expected) in [(failed, 1000_u32), (wrong, 900), (slow, 900)] {
         assert!(count.abs_diff(expected) < 180, "{count}");
     }

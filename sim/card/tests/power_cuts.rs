@@ -1,4 +1,4 @@
-//! Power cuts at every byte: each block is old or new, and new if it was durable.
+//! Power cuts at every byte: each block is entirely old or entirely new, and new if it was durable.
 
 mod reference;
 mod rig;
@@ -12,7 +12,7 @@ use std::num::NonZeroU64;
 
 /// Clock of the bus: slow, so that busy times take few bytes.
 const CLOCK_HZ: u32 = 1_000_000;
-/// Blocks checked: two whole pages, which includes blocks that are not written.
+/// Number of blocks to check: two whole pages, which include blocks that the workload does not write.
 const BLOCKS: u64 = 16;
 
 /// Returns a card that holds version 0 of all blocks.
@@ -23,7 +23,7 @@ fn wire(defects: Defects) -> Wire {
     rig::wire_of(card, CLOCK_HZ)
 }
 
-/// Returns the version of a block after this many writes of the workload.
+/// Returns the version of a block after the given number of writes in the workload.
 fn version(writes: u8, block: u64) -> u8 {
     match (writes, block) {
         (1 | 2, 5) => writes,
@@ -64,7 +64,8 @@ fn bytes_of_workload() -> u64 {
     wire.card().count().bytes
 }
 
-/// Checks for each cut that a host reads the last version written, or the one being written.
+/// Checks, for a power cut at each byte, that a host then reads the last version written, or the version
+/// being written.
 fn check_each_cut(read: impl Fn(&Wire) -> Vec<Block>) {
     let bytes = bytes_of_workload();
     assert!(bytes > 8_000);
@@ -127,7 +128,8 @@ fn blind_host() -> Vec<u8> {
     bytes
 }
 
-/// The tables of `docs/faults.md`: the bus traffic determines which blocks are new after each cut.
+/// Checks the tables in `docs/faults.md`: the bus traffic determines which blocks are new after each power
+/// cut.
 #[test]
 fn blocks_are_new_from_the_byte_that_shows_the_end_of_busy() {
     let play = |cut: Option<usize>| {
@@ -146,7 +148,7 @@ fn blocks_are_new_from_the_byte_that_shows_the_end_of_busy() {
     };
     let (_, traffic) = play(None);
     let ends = |at: &usize| traffic[at - 1] == 0 && traffic[*at] == 0xFF;
-    // R1 is 0x00 as well, but every busy time is longer.
+    // R1 is 0x00 like a busy byte, but every busy time is longer than one byte.
     let ends: Vec<usize> = (20..traffic.len())
         .filter(|at| ends(at) && traffic[at - 20..*at].iter().all(|byte| *byte == 0))
         .collect();
@@ -211,7 +213,7 @@ fn embedded_sdmmc_reports_a_burst_as_written_before_it_is_durable() {
     }
 }
 
-/// Returns the number of cuts after which the contents differ from the ideal ones.
+/// Returns the number of power cuts after which the contents differ from those of a card without defects.
 fn damaged_cuts(defects: Defects) -> usize {
     let is_damaged = |byte: &u64| {
         let (wire, _) = cut_at(*byte, defects);
@@ -223,7 +225,7 @@ fn damaged_cuts(defects: Defects) -> usize {
             read.is_err() || back[0] != ideal(&wire, block)
         })
     };
-    // The busy time is about 75 bytes long.
+    // The busy time lasts for about 75 bytes.
     (0..bytes_of_workload())
         .step_by(23)
         .filter(is_damaged)

@@ -1,6 +1,6 @@
 //! Clocks of the SD bus, counted one by one. The formulas are derived from the SD Physical Layer Simplified
 //! Specification: 4.7.2 and 4.9 for commands and responses, 3.6.1 for blocks, 4.12 for the gaps between
-//! them. The busy time of the card is taken from a twin with the same seed and no bus.
+//! them. The busy times are those of a twin: a card with the same seed and without a bus.
 
 mod controller;
 
@@ -16,20 +16,20 @@ const LINES: [u64; 2] = [1, 4];
 
 const NWR: u64 = 2;
 const NAC: u64 = 2;
-/// NCRC, and the start bit, status and end bit.
+/// Number of clocks of a CRC status: NCRC, then start bit, status and end bit.
 const CRC_STATUS: u64 = 2 + 5;
 
-/// Returns the clocks of a command, NCR and a response of 48 bits.
+/// Returns the number of clocks for a command, NCR and a response of 48 bits.
 fn exchange(ncr: u64) -> u64 {
     48 + ncr + 48
 }
 
-/// Returns the clocks of a block: start bit, data of one line, CRC16, end bit.
+/// Returns the number of clocks for a block: start bit, data on one line, CRC16, end bit.
 fn block(lines: u64) -> u64 {
     1 + 512 * 8 / lines + 16 + 1
 }
 
-/// Returns the clocks of busy that remain visible after `hidden` clocks, including the end bit.
+/// Returns the number of busy clocks that remain after the first `hidden` clocks, including the end bit.
 fn busy(busy_ns: u64, hidden: u64) -> u64 {
     match busy_ns.div_ceil(CLOCK_NS).saturating_sub(hidden) {
         0 => 0,
@@ -48,7 +48,7 @@ fn options(ncr_clocks: u8) -> Options {
     }
 }
 
-/// Returns an initialised card, idle for NRC, and its twin.
+/// Returns an initialised card that has been idle for NRC, and its twin.
 fn ready(lines: u64, ncr: u8) -> (Controller, Card) {
     let mut host = Controller::new(controller::card(1), options(ncr), CLOCK_HZ);
     host.start(width(lines));
@@ -105,7 +105,7 @@ fn a_burst_of_cmd25_takes_two_exchanges_and_per_block_nwr_the_block_its_crc_stat
             let clocks = counted(&mut host, |host| {
                 host.command(25, 3).unwrap();
                 (0..blocks).for_each(|_| put(host, &data));
-                // No gap before CMD25: the last response was long ago.
+                // CMD25 needs no gap before it, because the last response was long ago.
                 host.command(12, 0).unwrap();
                 assert!(host.wait());
             });
@@ -114,7 +114,7 @@ fn a_burst_of_cmd25_takes_two_exchanges_and_per_block_nwr_the_block_its_crc_stat
                 let busy_ns = twin.stream_write(0, block_at, &data).unwrap();
                 formula += NWR + block(lines) + CRC_STATUS + busy(busy_ns, CRC_STATUS);
             }
-            // Busy begins at the end of CMD12.
+            // The busy time begins at the end of CMD12.
             formula += busy(twin.stream_end(0), u64::from(ncr) + 48);
             assert_eq!(clocks, formula, "{blocks} blocks");
         }
@@ -132,7 +132,7 @@ fn cmd17_takes_a_command_the_access_time_and_a_block() {
                 assert!(host.read(&mut data));
             });
             let wait_ns = twin.read(0, number.into(), true, &mut data).unwrap();
-            // The access time counts from the end of the command and covers the response.
+            // The access time begins at the end of the command, so it overlaps the response.
             let access = wait_ns.div_ceil(CLOCK_NS).max(NAC);
             assert!(access > u64::from(ncr) + 48);
             assert_eq!(clocks, 48 + access + block(lines));
@@ -168,8 +168,8 @@ fn a_register_is_sent_in_parallel_with_its_response() {
         let (mut host, _) = ready(lines, ncr);
         host.command(55, 1 << 16).unwrap();
         host.card.idle(8);
-        // SCR: 64 bits. On one line 82 clocks and NAC, on four 34; the response may take longer than
-        // either.
+        // The SCR has 64 bits, which take NAC and 82 clocks on one line, or NAC and 34 clocks on four lines;
+        // the response may take longer.
         let clocks = counted(&mut host, |host| {
             host.command(51, 0).unwrap();
             assert!(host.read(&mut [0; 8]));
@@ -225,7 +225,7 @@ fn identification_waits_for_nid_and_a_long_response_takes_136_clocks() {
         take(9, 1 << 16, ncr_clocks + 136);
         take(10, 1 << 16, ncr_clocks + 136);
         take(7, 1 << 16, ncr_clocks + 48);
-        // CMD13 to another address: the line stays high.
+        // CMD13 to another card's address gets no response.
         take(13, 2 << 16, 0);
     }
 }
@@ -244,7 +244,7 @@ fn time_is_the_sum_of_clocks_and_pauses_of_the_host() {
         host.wait();
         host.command(17, 9).unwrap();
         assert!(host.read(&mut [0; 512]));
-        // Rounded down to whole nanoseconds, plus the second that `start` waits.
+        // Bus time, rounded down to whole nanoseconds, plus the second that `start` waits.
         let on_bus_ns = host.card.clocks() * 1_000_000_000 / u64::from(clock_hz);
         assert_eq!(host.card.clock().now_ns(), on_bus_ns + 1_000_000_000);
     }

@@ -1,11 +1,11 @@
 //! An independent driver on the SD bus: the crate sdio 0.5, unmodified.
 //!
-//! These tests avoid its known bugs: a version 1 card does not answer CMD8, which the driver treats as an
-//! error; it reports half the capacity of a standard card above 1 GiB (whose CSD counts 1024-byte blocks);
-//! it reads four errors of the card status one bit off, and out of range under the name of another error;
-//! after an error it sends CMD12 first, so that if the card is in `tran` already (a block out of range, a
-//! wrong checksum of CMD24) it gets no response and never recovers; and to reinitialise a card it sends
-//! CMD55 with the address that CMD0 has cleared.
+//! These tests avoid known bugs of this driver: a version 1 card does not answer CMD8, which the driver
+//! treats as an error; it reports half the capacity of a standard card above 1 GiB (whose CSD counts
+//! 1024-byte blocks); it reads four error bits of the card status one bit off, and reports out of range as
+//! another error; after an error it sends CMD12 first, so that if the card is in `tran` already (a block out
+//! of range, a wrong checksum of CMD24) it gets no response and never recovers; and to reinitialise a card
+//! it sends CMD55 with the address that CMD0 has cleared.
 
 mod controller;
 mod mmc_bus;
@@ -57,7 +57,7 @@ fn each(test: impl Fn(Device, Bus)) {
     }
 }
 
-/// Returns blocks that differ from each other and within themselves.
+/// Returns blocks with different contents, in each of which the bytes vary.
 fn pattern(seed: u32, count: u32) -> Vec<Buffer> {
     let block = |number: u32| {
         Aligned(std::array::from_fn(|at| {
@@ -74,7 +74,8 @@ fn stored(bus: &Bus, start: u64, count: usize) -> Vec<Block> {
     data
 }
 
-/// Writes of one and of several blocks, across pages and overlapping.
+/// Writes of single and of several blocks, as first block and count; some cross pages, and some overlap
+/// earlier writes.
 const WRITES: [(u32, u32); 7] = [
     (0, 1),
     (1, 2),
@@ -111,7 +112,7 @@ fn the_sd_status_reports_the_bus_width() {
         let status: SDStatus = device.card().status;
         let reported = status.bus_width().map(|width| width as u8);
         assert_eq!(reported, Some(bus.width as u8));
-        // Class 10 and allocation units of 4 MiB.
+        // The card reports speed class 10 and allocation units of 4 MiB.
         assert_eq!(
             (status.speed_class(), status.allocation_unit_size()),
             (4, 9)
@@ -159,7 +160,8 @@ fn four_lines_and_high_speed_are_faster() {
     let one = took_ns(BusWidth::W1, 25_000_000);
     let four = took_ns(BusWidth::W4, 25_000_000);
     let four_fast = took_ns(BusWidth::W4, 50_000_000);
-    // 64 blocks of 4114, 1042 and half as many clocks of 40 ns; the rest is the time of the card.
+    // 64 blocks take 4114 clocks each on one line, 1042 on four lines, or half that time with high speed. A
+    // clock is 40 ns. All other time is the card's.
     assert_eq!(one - four, 64 * (4114 - 1042) * 40);
     assert!(four - four_fast > 64 * 1042 * 19, "{four} {four_fast}");
 }
@@ -182,8 +184,8 @@ fn embedded_sdmmc_over_spi_leaves_the_same_contents() {
             .map(|data| SpiBlock { contents: **data })
             .collect();
         spi.write(&blocks, BlockIdx(start)).unwrap();
-        // The SPI driver does not wait after a stop token, and takes busy for the response to its next
-        // command.
+        // The SPI driver does not wait after a stop token, and would take the busy signal for the response
+        // to its next command.
         wire.card().clock().advance_ns(1_000_000_000);
     }
     let mut over_spi = vec![[0; 512]; BLOCKS as usize];
@@ -191,6 +193,6 @@ fn embedded_sdmmc_over_spi_leaves_the_same_contents() {
     assert!(stored(&bus, 0, BLOCKS as usize) == over_spi);
     let written = over_spi.iter().filter(|block| **block != [0; 512]).count();
     let distinct: u32 = WRITES.iter().map(|(_, count)| count).sum();
-    // Two of the writes overwrote 1 and 8 earlier blocks.
+    // Two of the writes overwrote earlier blocks: one block and eight blocks.
     assert_eq!(written as u32, distinct - 1 - 8);
 }

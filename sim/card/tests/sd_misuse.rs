@@ -1,4 +1,4 @@
-//! Misuse of the SD bus: no host makes the card panic, and time is always the sum of clocks.
+//! Misuse of the SD bus: no host makes the card panic, and elapsed time is always the sum of all clocks.
 
 mod sd_script;
 
@@ -10,14 +10,14 @@ fn a_random_host_gets_responses() {
     let (mut writing, mut reading) = (0, 0);
     for _ in 0..1000 {
         let length = random.next_u64() % 300;
-        // Initialise the card first.
+        // Each script first initialises the card.
         let mut bytes = vec![random.next_u64() as u8, 4, 5];
         bytes.extend((0..length).map(|_| random.next_u64() as u8));
         let outcome = sd_script::play(&bytes);
         writing += u32::from(outcome.written > 0);
         reading += u32::from(outcome.read > 0);
     }
-    // Enough of these hosts get as far as transferring blocks.
+    // Enough of these random hosts get as far as transferring blocks.
     assert!(
         writing > 50 && reading > 50,
         "{writing} and {reading} of 1000"

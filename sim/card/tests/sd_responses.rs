@@ -9,7 +9,7 @@ use controller::{BLOCKS, Controller};
 
 const RCA: u32 = 1 << 16;
 
-/// Card status (4.10.1).
+/// Bits and states of the card status (4.10.1).
 const OUT_OF_RANGE: u32 = 1 << 31;
 const ADDRESS_ERROR: u32 = 1 << 30;
 const BLOCK_LEN_ERROR: u32 = 1 << 29;
@@ -83,12 +83,12 @@ fn a_card_is_identified_step_by_step() {
     assert_eq!(host.app(0, 41, 0x40FF_8000), Some(0xC0FF_8000));
     let cid = host.send(Command::new(2, 0)).register().unwrap();
     assert_eq!(&cid[3..8], b"CARDI");
-    // R6: the address, state `ident`.
+    // R6 contains the address and the state `ident`.
     assert_eq!(host.command(3, 0), Some(RCA | 2 << 9 | READY));
     assert_eq!(host.command(3, 0), Some(2 << 16 | STBY));
     assert_eq!(host.send(Command::new(10, 2 << 16)).register(), Some(cid));
     let csd = host.send(Command::new(9, 2 << 16)).register().unwrap();
-    // 25 MHz; class 10 is among the command classes.
+    // The CSD states 25 MHz, and class 10 is among the command classes.
     assert_eq!((csd[3], csd[4] & 0x40), (0x32, 0x40));
     assert_eq!(host.command(7, 2 << 16), Some(STBY));
     assert_eq!(host.command(13, 2 << 16), Some(TRAN));
@@ -238,7 +238,7 @@ fn a_busy_card_accepts_commands_but_rejects_blocks() {
     }
     assert_eq!(status(&mut host), RCV & !READY);
     assert_eq!(host.write(&[3; 512]), None);
-    // The stop is accepted while the card is busy, and takes effect afterwards.
+    // CMD12 is accepted while the card is busy, and takes effect when the busy time is over.
     assert_eq!(host.command(12, 0), Some(RCV & !READY));
     assert_eq!(status(&mut host), PRG);
     assert!(host.wait());
@@ -282,7 +282,7 @@ fn an_unexpected_block_gets_no_crc_status() {
     assert_eq!(host.write(&[1; 512]), None);
     assert_eq!(status(&mut host), TRAN);
     assert!(!host.read(&mut [0; 512]));
-    // The bus widths differ.
+    // The bus widths of host and card differ.
     host.command(24, 0).unwrap();
     host.set_width(Width::Four);
     assert_eq!(host.write(&[1; 512]), None);
@@ -409,7 +409,8 @@ fn cmd0_loses_a_stream_and_restores_one_line_and_default_speed() {
     assert_eq!(scr, [2, 0x35, 0, 0, 0, 0, 0, 0]);
 }
 
-/// Sends CMD6; returns the current in mA, the functions of group 1 and the selected one.
+/// Sends CMD6; returns the current in mA, the supported functions of group 1 and the selected function of
+/// this group.
 fn switch(host: &mut Controller, argument: u32) -> (u16, u16, u8) {
     host.command(6, argument).unwrap();
     let mut status = [0; 64];
@@ -428,7 +429,7 @@ fn high_speed_is_queried_selected_and_left() {
     host.card.set_clock_hz(50_000_000).unwrap();
     assert_eq!(host.command(13, RCA), None, "it was only queried");
     host.card.set_clock_hz(25_000_000).unwrap();
-    // If one function is unsupported, nothing changes.
+    // If CMD6 selects any unsupported function, nothing changes.
     assert_eq!(switch(&mut host, 0x80FF_FFF2), (0, 0x8003, 0xF));
     assert_eq!(switch(&mut host, 0x80FF_FF11), (0, 0x8003, 1));
     assert_eq!(switch(&mut host, 0x00FF_FFFF), (100, 0x8003, 0));

@@ -1,5 +1,5 @@
-//! The async host side of the bus: the same bytes at the same time as the blocking one, and the delay for
-//! each kind of host.
+//! The async interface of the bus exchanges the same bytes at the same times as the blocking interface. Also
+//! tests the delay for each kind of host.
 
 mod reference;
 mod rig;
@@ -36,7 +36,7 @@ fn write_and_read(mut act: impl FnMut(&mut [Operation<u8>])) -> Vec<u8> {
         Operation::Read(&mut response),
         Operation::DelayNs(2_000_000),
     ]);
-    // Transfers that send more than they receive, and vice versa.
+    // Test transfers that send more than they receive, and vice versa.
     act(&mut [Operation::Transfer(&mut short, &command(13, 0))]);
     act(&mut [Operation::Transfer(&mut long, &command(17, 5))]);
     [&r1[..], &response, &short, &long].concat()
@@ -89,7 +89,7 @@ fn async_and_blocking_hosts_exchange_the_same_bytes_at_the_same_time() {
         (back, world.now_ns(), wire.card().count())
     };
     let expected = run(|wire, _, operations| wire.device().transaction(operations).unwrap());
-    // R1, the data response, and the block.
+    // Check R1, the data response, and the block read back.
     assert_eq!((expected.0[7], expected.0[10]), (0, 0xE5));
     assert!(expected.0.windows(512).any(|bytes| *bytes == data(1, 5)));
     let others: [Act; 3] = [
@@ -115,7 +115,7 @@ fn async_and_blocking_hosts_exchange_the_same_bytes_at_the_same_time() {
     }
 }
 
-/// Returns the times, in ms, at which a task with sleeps of 1 ms ran while another waited 10 ms.
+/// Returns the times, in ms, at which a task with sleeps of 1 ms ran while another task waited 10 ms.
 fn ticks_during<D: DelayNs>(delay: impl Fn(&Wire, &World) -> D) -> Vec<u64> {
     let wire = rig::wire(CLOCK_HZ);
     let mut world = World::on_clock(Seed::new(1), wire.card().clock().clone());

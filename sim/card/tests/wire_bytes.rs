@@ -1,4 +1,4 @@
-//! Bytes on the bus, counted one by one: the formulas hold exactly.
+//! Bytes on the bus, counted one by one: formulas derived from the specification hold exactly.
 
 mod reference;
 
@@ -22,7 +22,7 @@ fn wire(ncr_bytes: u8) -> Wire {
     wire
 }
 
-/// Returns the bytes that `act` exchanges, without busy and busy only.
+/// Returns the number of bytes that `act` exchanges: without busy bytes, and busy bytes only.
 fn counted(wire: &Wire, act: impl FnOnce()) -> (u64, u64) {
     let Count { bytes, busy, .. } = wire.card().count();
     act();
@@ -75,7 +75,7 @@ fn embedded_sdmmc_writes_a_burst_of_one_as_a_single_block() {
         card.num_blocks().unwrap();
         let data = [Block { contents: [1; 512] }];
         let (bytes, _) = counted(&wire, || card.write(&data, BlockIdx(3)).unwrap());
-        // CMD24 and CMD13.
+        // A single block takes CMD24 and CMD13.
         assert_eq!(bytes, 534 + 2 * u64::from(ncr));
     }
 }
@@ -104,7 +104,7 @@ fn cmd24_alone_takes_523_bytes_ncr_and_nwr() {
             driver.init().unwrap();
             let (bytes, _) = counted(&wire, || driver.begin_write(7, &[1; 512]).unwrap());
             assert_eq!(bytes, 523 + u64::from(ncr) + nwr as u64);
-            // One more byte shows the end of busy.
+            // The driver reads one more byte, which shows the end of busy.
             let (after, busy) = counted(&wire, || driver.wait());
             assert_eq!(after, 1);
             assert!(busy > 0);
@@ -116,7 +116,7 @@ fn cmd24_alone_takes_523_bytes_ncr_and_nwr() {
 fn a_block_of_cmd25_takes_516_bytes_and_nwr() {
     for ncr in NCR {
         for nwr in [1, 2] {
-            // The difference cancels everything that does not depend on the number of blocks.
+            // The difference between two bursts cancels all bytes that do not depend on the number of blocks.
             let burst = |blocks: usize| {
                 let wire = wire(ncr);
                 let mut driver = reference::Driver::new(wire.bus(), wire.chip_select(), true);
@@ -126,7 +126,7 @@ fn a_block_of_cmd25_takes_516_bytes_and_nwr() {
                 counted(&wire, || driver.write(7, &data).unwrap()).0
             };
             for blocks in [8, 64] {
-                // This driver polls once more after each block.
+                // The reference driver polls once more after each block.
                 let per_block = 516 + nwr as u64 + 1;
                 assert_eq!(burst(blocks) - burst(2), (blocks as u64 - 2) * per_block);
             }
@@ -148,7 +148,7 @@ fn time_is_the_sum_of_bytes_and_delays() {
 
 #[test]
 fn without_busy_the_bus_carries_3_mb_per_second_at_25_mhz() {
-    // 512 of 517 bytes at 3.125 MB/s.
+    // In a burst, 512 of 517 bytes are data, at 3.125 MB/s.
     let wire = wire(1);
     let mut driver = reference::Driver::new(wire.bus(), wire.chip_select(), true);
     driver.init().unwrap();

@@ -1,5 +1,5 @@
-//! Effects of faults and bad blocks on the bus traffic, byte by byte, and on the contents. `wire_power.rs`
-//! tests power faults.
+//! Effects of faults and bad blocks on the bus traffic, byte by byte, and on the contents of the card.
+//! `wire_power.rs` tests power faults.
 
 mod reference;
 mod rig;
@@ -11,10 +11,10 @@ use reference::Failure;
 use rig::{BYTE_NS, CLOCK_HZ, STATUS, data, exchange, inject, ready, stored, write_5};
 use std::num::NonZeroU64;
 
-/// Data responses.
+/// Data responses to a block (7.3.3.1).
 const ACCEPTED: u8 = 0xE5;
 const CRC_ERROR: u8 = 0b01011;
-/// CMD17 of block 5, checksums off.
+/// CMD17 that reads block 5, without a valid checksum.
 const READ_5: [u8; 6] = [0x51, 0, 0, 0, 5, 0xFF];
 
 #[test]
@@ -23,7 +23,7 @@ fn a_lost_command_gets_no_response_and_the_next_one_does() {
     inject(&wire, 3, Fault::LoseCommand);
     assert_eq!(exchange(&wire, &STATUS, 9), [0xFF; 15]);
     assert_eq!(exchange(&wire, &STATUS, 3)[6..], [0xFF, 0, 0]);
-    // A command that a busy card ignores anyway does not use the fault up.
+    // A command that a busy card ignores anyway does not use up the fault.
     exchange(&wire, &write_5(1), 0);
     inject(&wire, 0, Fault::LoseCommand);
     assert_eq!(exchange(&wire, &STATUS, 0), [0; 6]);
@@ -56,7 +56,7 @@ fn drivers_retry_after_a_lost_command() {
 fn a_bit_flipped_to_the_card_changes_one_bit() {
     for bit in 0..8 {
         let wire = ready(false);
-        // Six bytes of command, three filler bytes, a token; then the data.
+        // The data follow six bytes of command, three filler bytes and a token.
         inject(&wire, 10 + 100, Fault::FlipToCard { bit });
         let received = exchange(&wire, &write_5(1), 0);
         assert_eq!(received.last(), Some(&ACCEPTED));
@@ -74,7 +74,7 @@ fn with_checksums_on_the_card_rejects_a_flipped_bit() {
     driver.init().unwrap();
     inject(&wire, 3, Fault::FlipToCard { bit: 0 });
     assert_eq!(driver.write(5, &[data(1, 5)]), Err(Failure::Rejected(8)));
-    // Command, NCR, R1, NWR, token.
+    // The first ten bytes are command, NCR, R1, NWR and token.
     inject(&wire, 10 + 511, Fault::FlipToCard { bit: 7 });
     let refused = Err(Failure::Block(CRC_ERROR));
     assert_eq!(driver.write(5, &[data(1, 5)]), refused);
@@ -116,7 +116,7 @@ fn busy_is_extended_by_the_requested_time_and_only_once() {
         [busy(1), busy(2)]
     };
     let [first, second] = busy(0);
-    // 100 bytes of busy are 32 us.
+    // 100 bytes during a busy time take 32 us.
     assert_eq!(busy(100 * BYTE_NS), [first + 100, second]);
     let wire = ready(false);
     inject(&wire, 0, Fault::Busy { extra_ns: u64::MAX });
@@ -159,7 +159,7 @@ fn busy_after_a_block_in_ram_does_not_affect_the_page_before_it() {
     let mut driver = rig::driver(&wire, false);
     driver.init().unwrap();
     driver.write(5, &[data(1, 5)]).unwrap();
-    // CMD25, R1, and a block that stays in RAM until its page is complete.
+    // Sends CMD25, receives R1, and sends a block that stays in RAM until its page is complete.
     wire.card().select(true);
     inject(&wire, 0, Fault::Busy { extra_ns: 1 << 40 });
     exchange(&wire, &[0x59, 0, 0, 0, 8, 0xFF], 3);
@@ -185,7 +185,7 @@ fn two_seconds_of_busy_exceed_the_timeout_of_embedded_sdmmc() {
     let contents = data(2, 5);
     let written = card.write(&[Block { contents }], BlockIdx(5));
     assert!(matches!(written, Err(Error::TimeoutWaitNotBusy)));
-    // The card continues its work.
+    // The card continues its work while the host waits.
     wire.card().clock().advance_ns(extra_ns);
     wire.card().power_cut();
     assert_eq!(stored(&wire, 5), data(2, 5));
@@ -209,7 +209,7 @@ fn an_unreadable_block_gives_an_error_token_and_a_bit_of_r2() {
     let mut back = [[0; 512]; 3];
     assert_eq!(driver.read(1, &mut back[..1]), Err(Failure::Token(4)));
     assert_eq!(driver.check(), Err(Failure::Status(0x10)));
-    // Reading the status clears it.
+    // Reading the status has cleared it.
     driver.check().unwrap();
     // CMD18 stops at the unreadable block, and CMD12 can end it.
     assert_eq!(driver.read(0, &mut back), Err(Failure::Token(4)));
@@ -238,7 +238,7 @@ fn a_counterfeit_card_reports_its_forged_capacity() {
     let mut driver = rig::driver(&wire, true);
     driver.init().unwrap();
     let csd: [u8; 16] = driver.register(9).unwrap();
-    // C_SIZE of a CSD of version 2, in units of 512 KiB (5.3.3).
+    // These bytes are C_SIZE of a version 2 CSD, in units of 512 KiB (5.3.3).
     assert_eq!(csd[7..10], [0, 0, 31]);
     driver.write(5, &[data(1, 5)]).unwrap();
     driver.write(1_005, &[data(2, 5)]).unwrap();
@@ -258,7 +258,7 @@ fn a_worn_out_card_rejects_writes_and_can_still_be_read() {
     let wire = rig::wire_of(card, CLOCK_HZ);
     let mut driver = rig::driver(&wire, true);
     driver.init().unwrap();
-    // Complete units in order: each erases the block that held it before.
+    // Writes complete units in order: each write erases the flash block that held the unit before.
     let unit = vec![[1; 512]; 1024];
     let refused = (0..100).find_map(|at| driver.write(at % 32 * 1024, &unit).err());
     assert_eq!(refused, Some(Failure::Block(0x0D)));

@@ -1,5 +1,5 @@
 //! Misuse of the SPI bus: no bytes make the card panic, and runs of bytes give the same result as single
-//! ones.
+//! bytes.
 
 mod script;
 
@@ -10,12 +10,13 @@ fn a_random_host_gets_responses() {
     let (mut random, mut busy) = (Seed::new(1).stream("hosts"), 0);
     for _ in 0..600 {
         let length = random.next_u64() % 300;
-        // Usually powered up first: clocks with chip select high, chip select low, initialisation.
+        // Usually the script first powers up the card: clocks with chip select high, then chip select low,
+        // then initialisation.
         let mut bytes = vec![random.next_u64() as u8, 11, 2, 0, 1, 3, 12];
         bytes.extend((0..length).map(|_| random.next_u64() as u8));
         busy += u64::from(script::play(&bytes).busy > 0);
     }
-    // Enough of these hosts get as far as writing.
+    // Enough of these random hosts get as far as writing.
     assert!(busy > 60, "{busy} of 600");
 }
 

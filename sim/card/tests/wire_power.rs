@@ -12,7 +12,7 @@ fn without_power_the_line_is_high_and_time_passes() {
     let wire = ready(false);
     let clock = wire.card().clock().clone();
     assert_eq!(exchange(&wire, &STATUS, 3)[6..], [0xFF, 0, 0]);
-    // R1 is received; the second byte of R2 is not.
+    // The host receives R1, but not the second byte of R2.
     inject(&wire, 8, Fault::PowerCut);
     let (before, before_ns) = (bytes(&wire), clock.now_ns());
     assert_eq!(exchange(&wire, &STATUS, 3)[6..], [0xFF, 0, 0xFF]);
@@ -29,7 +29,7 @@ fn without_power_the_line_is_high_and_time_passes() {
 fn after_power_on_a_card_is_uninitialised() {
     let wire = ready(true);
     wire.card().power_cut();
-    // Clocks without power do not count.
+    // Clocks that a card without power receives do not count.
     wire.power_up();
     wire.card().power_on();
     assert!(wire.card().is_powered());
@@ -41,7 +41,7 @@ fn after_power_on_a_card_is_uninitialised() {
     // The card is in SD mode until CMD0, and idle afterwards.
     assert_eq!(exchange(&wire, &STATUS, 2), [0xFF; 8]);
     assert_eq!(exchange(&wire, &reset, 2)[6..], [0xFF, 1]);
-    // Checksums are off: CMD58 with a wrong one is accepted.
+    // After the reset checksums are off: the card accepts CMD58 with a wrong checksum.
     assert_eq!(exchange(&wire, &[0x7A, 0, 0, 0, 0, 0], 2)[6..], [0xFF, 1]);
     // Powering on a powered card has no effect.
     wire.card().power_on();

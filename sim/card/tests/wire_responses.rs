@@ -57,7 +57,7 @@ impl Host {
         self.card.write(&frame);
     }
 
-    /// Returns the first byte that is an R1; 0xFF if there is none.
+    /// Reads until a byte is an R1 and returns this byte; 0xFF if the card sends no R1.
     fn r1(&mut self) -> u8 {
         let mut bytes = (0..9).map(|_| self.card.exchange(0xFF));
         bytes.find(|byte| byte & 0x80 == 0).unwrap_or(0xFF)
@@ -120,7 +120,7 @@ const WRITE_ERROR: u8 = 0b01101;
 fn nothing_is_received_before_74_clocks_with_chip_select_high() {
     let mut host = host(|_| ());
     host.card.select(true);
-    // Clocks with chip select low do not count.
+    // Power-up clocks with chip select low do not count.
     host.read(20);
     assert_eq!(host.command(0, 0), 0xFF);
     host.card.select(false);
@@ -176,7 +176,7 @@ fn a_high_capacity_card_waits_for_a_host_that_supports_it() {
     let mut host = host(|_| ());
     host.power_up();
     host.command(0, 0);
-    // The card does not become ready without CMD8, nor without the capacity bit.
+    // The card does not become ready without CMD8, nor without the high-capacity bit of ACMD41.
     for cmd8 in [false, true] {
         if cmd8 {
             host.command(8, 0x1AA);
@@ -262,7 +262,7 @@ fn a_written_block_is_read_back() {
         let mut host = ready(|options| options.kind = kind);
         let byte = if kind == Kind::High { 9 } else { 9 * 512 };
         assert_eq!(host.command(24, byte), 0);
-        // Filler bytes between response and token do not matter.
+        // Filler bytes between the response and the token have no effect.
         host.read(3);
         assert_eq!(host.block(START, &[7; 512]), ACCEPTED);
         host.wait();
@@ -284,7 +284,7 @@ fn a_stream_is_durable_when_busy_after_its_stop_token_has_ended() {
         assert_eq!(host.block(START_OF_MANY, &[value; 512]), ACCEPTED);
         host.wait();
     }
-    // The first page is complete, the second is only in RAM.
+    // The first page is complete and in flash; the second is only in RAM.
     assert_eq!((host.stored(7), host.stored(8)), ([8; 512], [0; 512]));
     host.card.write(&[STOP]);
     // The undefined byte after the stop token reads as ready, although busy follows.
@@ -353,7 +353,7 @@ fn the_command_after_a_stop_token_is_lost_if_only_one_byte_is_polled() {
     host.wait();
     host.card.write(&[STOP]);
     assert_eq!(host.read(1), [0xFF]);
-    // Busy looks like an R1 without errors.
+    // The busy signal looks like an R1 without errors.
     assert_eq!(host.command(17, 0), 0);
     host.wait();
     assert_eq!(host.read(2000), vec![0xFF; 2000]);
@@ -398,7 +398,7 @@ fn standard_cards_read_partial_blocks_and_write_whole_ones() {
     assert_eq!(host.read(16), data[33..49]);
     let sum = host.read(2);
     assert_eq!(sum, crc::crc16(&data[33..49]).to_be_bytes());
-    // Reads must not cross card blocks, and writes must be whole blocks.
+    // Reads must not cross block boundaries of the card, and writes must be whole blocks.
     assert_eq!(host.command(17, 512 - 8), 0b10_0000);
     assert_eq!(host.command(24, 512), 0x40);
     host.command(16, 512);
@@ -431,7 +431,7 @@ fn the_erase_sequence_must_be_in_order() {
     assert_eq!(host.command(38, 0), 0b1_0000);
     host.command(32, 1);
     host.command(33, 2);
-    // Any other command aborts the sequence, which the card reports once.
+    // Any other command aborts the erase sequence, which the card reports once.
     assert_eq!(host.command(16, 512), 0b10);
     assert_eq!(host.command(38, 0), 0b1_0000);
     host.command(32, 2);
@@ -456,7 +456,7 @@ fn unknown_commands_are_illegal_and_so_is_cmd12_outside_a_transfer() {
     // If CMD55 precedes a number that is not an application command, the ordinary command with that
     // number runs.
     assert_eq!(host.app(16, 512), 0);
-    // CMD55 applies to one command only.
+    // CMD55 applies only to the next command.
     host.command(55, 0);
     host.command(16, 512);
     assert_eq!(host.command(41, 0), 0b100);

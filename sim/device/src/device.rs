@@ -17,10 +17,10 @@ use std::task::Poll;
 
 /// Capacity of the largest card with byte addresses.
 const STANDARD_BYTES_MAX: u64 = 2 << 30;
-/// Initial clock of the bus.
+/// Bus clock during initialisation of the card, in Hz.
 const FIRST_CLOCK_HZ: u32 = 400_000;
 
-/// Returns the kind of a card with this number of blocks.
+/// Returns the kind of a card that has the given number of blocks.
 pub fn card_kind(blocks: u64) -> Kind {
     match blocks * BLOCK_BYTES as u64 {
         0..=STANDARD_BYTES_MAX => Kind::Standard,
@@ -30,7 +30,7 @@ pub fn card_kind(blocks: u64) -> Kind {
 
 /// A device with a card, and its settings.
 pub struct Device {
-    /// The card and its wires. Faults are injected into it.
+    /// The card and the wires to it. Faults are injected through this handle.
     pub wire: Wire,
     /// Clock of the bus after initialisation of the card, in Hz.
     pub clock_hz: u32,
@@ -38,10 +38,12 @@ pub struct Device {
     pub config: Config,
     /// Seed of file epochs, to distinguish the recordings of different devices.
     pub entropy: u32,
-    /// Maximum blocks per read of another task.
+    /// Maximum number of blocks per read by another task.
     pub read_blocks: usize,
-    /// Number of buffers for those reads.
+    /// Number of buffers for reads by other tasks.
     pub read_buffers: usize,
+    /// Time for which other tasks are served after the recording has ended, in ns.
+    pub serves_after_ns: u64,
     /// If true, the processor stops when the card loses power: a power cut instead of a pulled card.
     pub stops_without_power: bool,
     /// Callback that receives the card after each bus transfer.
@@ -54,7 +56,7 @@ pub struct Device {
 pub struct StreamSetup<'a> {
     /// Name prefix, format and durability window.
     pub config: StreamConfig,
-    /// Bytes of the ring buffer.
+    /// Size of the ring buffer, in bytes.
     pub ring_bytes: usize,
     /// Samples to record.
     pub samples: Box<dyn Samples + 'a>,
@@ -67,7 +69,7 @@ pub struct RunResult<const N: usize> {
     pub outcome: Outcome<N>,
     /// Samples pushed by each stream, including lost ones.
     pub pushed: [u64; N],
-    /// Start of sampling in ns of the clock; `None` if it did not start.
+    /// Time at which sampling started, in ns of the clock; `None` if it did not start.
     pub started_ns: Option<u64>,
     /// End of the run, in ns of the clock.
     pub ended_ns: u64,
@@ -82,7 +84,8 @@ pub enum Outcome<const N: usize> {
     Refused(String),
     /// The power was cut.
     PowerCut,
-    /// A deadlock or a livelock, which is a bug of the recorder.
+    /// The device stopped making progress (deadlock or livelock), which is a bug in the recorder. The string
+    /// describes it.
     Stuck(String),
 }
 
@@ -93,7 +96,7 @@ impl Device {
     /// Creates a device at time 0.
     ///
     /// # Panics
-    /// If NCR is not 0 to 8.
+    /// If `ncr_bytes` is more than 8.
     pub fn new(card: Card, ncr_bytes: u8, clock_hz: u32, seed: Seed) -> Device {
         Device::on_clock(card, ncr_bytes, clock_hz, seed, Clock::default())
     }
@@ -101,7 +104,7 @@ impl Device {
     /// Creates a device at the current time of a clock, for example around a card after a power cut.
     ///
     /// # Panics
-    /// If NCR is not 0 to 8.
+    /// If `ncr_bytes` is more than 8.
     pub fn on_clock(card: Card, ncr_bytes: u8, clock_hz: u32, seed: Seed, clock: Clock) -> Device {
         let options = Options {
             kind: card_kind(card.blocks()),
@@ -111,7 +114,7 @@ impl Device {
         Device::with_options(card, options, clock_hz, seed, clock)
     }
 
-    /// Creates a device whose card has these options, at the current time of a clock.
+    /// Creates a device whose card has the given options, at the current time of a clock.
     ///
     /// # Panics
     /// If the options are invalid.
@@ -131,6 +134,7 @@ impl Device {
             entropy: 0,
             read_blocks: 16,
             read_buffers: 1,
+            serves_after_ns: 0,
             stops_without_power: false,
             watch: None,
             clock,
@@ -146,14 +150,15 @@ impl Device {
     /// Removes the card from the device.
     ///
     /// # Panics
-    /// If the wires are still in use.
+    /// If the card's wires are still in use.
     pub fn into_card(self) -> Card {
         let card = self.wire.into_card();
-        card.unwrap_or_else(|| panic!("the wires of the card are still in use"))
+        card.unwrap_or_else(|| panic!("the card's wires are still in use"))
     }
 
-    /// Records until all producers have ended, or the power is cut. Calls `events` with the time in us and each
-    /// event. The task that `background` returns runs concurrently, and is dropped when the recorder ends.
+    /// Records until all producers have ended, or the power is cut. Calls `events` with each event and its
+    /// time in us. The task that `background` returns runs concurrently, and is dropped when the recorder
+    /// ends.
     pub fn log<'a, const N: usize>(
         &'a self,
         streams: [StreamSetup<'a>; N],
@@ -207,9 +212,21 @@ impl Device {
                 consumer.unwrap_or_else(|| unreachable!("one for each stream")),
             )
         });
-        let mut recorder = Recorder::new(parts, self.config, streams);
+        let config = Config {
+            serves_after_end: self.serves_after_ns > 0,
+            ..self.config
+        };
+        let mut recorder = Recorder::new(parts, config, streams);
         let background = background(&control, &desk, world.handle());
-        let result = world.block_on(run(recorder.run(), background, &interrupt));
+        let recording = async {
+            let result = recorder.run().await;
+            if result.is_ok() && self.serves_after_ns > 0 {
+                let end_ns = self.clock.now_ns() + self.serves_after_ns;
+                recorder.serve(|| self.clock.now_ns() >= end_ns).await?;
+            }
+            result
+        };
+        let result = world.block_on(run(recording, background, &interrupt));
         let outcome = match result {
             Ok(Some(Ok(summaries))) => Outcome::Done(summaries),
             Ok(Some(Err(error))) => Outcome::Refused(error.to_string()),
@@ -260,7 +277,8 @@ async fn run<T>(
 ) -> Option<T> {
     let mut recorder = pin!(recorder);
     poll_fn(|context| {
-        // The background task goes first: delays of the recorder skip time at once unless a timer is pending.
+        // The background task goes first: the recorder's delays advance the clock at once unless a timer is
+        // pending.
         if !interrupt.is_stopped()
             && let Some(future) = &mut background
             && future.as_mut().poll(context).is_ready()

@@ -1,8 +1,8 @@
 //! The sampling interrupt, which occurs regardless of the processor's activity and takes no time.
 //!
-//! Time passes only on the bus and in delays. After each of them, the interrupt pushes all samples that became
-//! due meanwhile, with their own times. This is equivalent to pushing each on time, because no code reads the
-//! ring in between.
+//! Time passes only on the bus and in delays. After each transfer and each delay, the interrupt pushes all
+//! samples that have become due, with their own due times. This is equivalent to pushing each sample on
+//! time, because no code reads the ring in between.
 
 use crate::samples::Samples;
 use cardiograph_recorder::{Control, LINE_BYTES_MAX, Producer};
@@ -19,9 +19,9 @@ pub(crate) struct Interrupt<'a> {
     clock: Clock,
     control: &'a Control,
     producers: RefCell<Vec<Sampling<'a>>>,
-    /// Start of sampling, in ns.
+    /// Start of sampling, in ns of the clock; `None` before it.
     started_ns: Cell<Option<u64>>,
-    /// The device stops with the power of its card.
+    /// True if the device stops when its card loses power.
     stops_without_power: bool,
     stopped: Cell<bool>,
 }
@@ -30,7 +30,7 @@ struct Sampling<'a> {
     producer: Producer<'a>,
     samples: Box<dyn Samples + 'a>,
     next: u64,
-    /// Due time of the next sample; `None` after the last.
+    /// Due time of the next sample; `None` after the last sample.
     due_ns: Option<u64>,
 }
 
@@ -102,7 +102,7 @@ impl Sampling<'_> {
             }
             let mut sample = [0; LINE_BYTES_MAX];
             let len = self.samples.make(self.next, &mut sample);
-            // The producer counts a lost sample and adds it to a gap.
+            // The result is not needed: the producer counts a lost sample and adds it to a gap.
             let _ = self.producer.push(&sample[..len], at_ns / 1000);
             self.next += 1;
             self.due_ns = self.samples.due_ns(self.next);

@@ -4,8 +4,8 @@ use cardiograph_recorder::{LINE_BYTES_MAX, Session};
 
 /// Samples of one stream, in order.
 pub trait Samples {
-    /// Returns the due time of a sample, in ns from the start of sampling; `None` after the last. Due times
-    /// never decrease.
+    /// Returns the due time of a sample, in ns from the start of sampling; `None` after the last sample. Due
+    /// times never decrease.
     fn due_ns(&mut self, index: u64) -> Option<u64>;
 
     /// Generates a sample; returns its length in bytes.
@@ -16,11 +16,12 @@ pub trait Samples {
         None
     }
 
-    /// Receives the result of beginning the session before this sample: true if the producer accepted it.
+    /// Receives the result of beginning the session before a sample: true if the producer accepted the
+    /// session.
     fn note_session(&mut self, _index: u64, _is_begun: bool) {}
 }
 
-/// Lines of text of one length at a fixed rate. Each contains its own index, so that a missing line is
+/// Lines of text of equal length at a fixed rate. Each line contains its own index, so that a missing line is
 /// detected.
 #[derive(Clone, Copy, Debug)]
 pub struct Lines {
@@ -32,7 +33,7 @@ pub struct Lines {
     pub count: u64,
 }
 
-/// Bytes of the shortest line: index, comma, CR LF.
+/// Length of the shortest line, in bytes: index, comma, CR LF.
 pub const LINE_BYTES_MIN: usize = 14;
 
 impl Samples for Lines {

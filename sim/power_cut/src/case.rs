@@ -1,4 +1,4 @@
-//! One case, determined by its seed: a card, a device, a power cut, and a judgement of the card afterwards.
+//! One case, determined by its seed: a card, a device and a power cut, after which the card is judged.
 
 use crate::changes::{FileChange, Step, all_kinds, random_changes, repeated};
 use crate::disk::{DirectBlocks, Image};
@@ -19,7 +19,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-/// Number of cases per scene: consecutive seeds differ only in the cuts.
+/// Number of cases per scene: consecutive seeds within a scene differ only in the power cuts.
 pub const CASES_PER_SCENE: u64 = 20;
 /// One in this many scenes has a nearly full volume.
 const NEARLY_FULL_EVERY: u64 = 4;
@@ -30,7 +30,7 @@ const FAULTS: u64 = CASES_PER_SCENE - 2;
 /// Index of the case of a scene that exchanges the card.
 const EXCHANGE: u64 = CASES_PER_SCENE - 1;
 
-/// Reference runs of a history without a power cut.
+/// Reference runs for a history that contains no power cut: none.
 static NO_CUTS: BTreeMap<usize, Arc<Session>> = BTreeMap::new();
 
 const PROFILES: [&str; 8] = [
@@ -54,9 +54,9 @@ pub struct Scene {
     /// Directory listing of the foreign files, and the original contents of the card.
     listing: fat::Listing,
     original: Image,
-    /// The device.
+    /// Configuration of the device.
     pub setup: Setup,
-    /// Earlier recordings on the card.
+    /// Sessions of earlier recordings on the card.
     earlier: Vec<Session>,
     seed: Seed,
 }
@@ -70,7 +70,7 @@ pub struct Outcome {
     pub cuts: u64,
     /// Number of files that a device recovered.
     pub recovered: u64,
-    /// Number of runs of fsck.fat.
+    /// Number of times that fsck.fat was run.
     pub fsck_runs: u64,
     /// Number of cases in which injected faults took effect while the device kept its power.
     pub with_faults: u64,
@@ -94,7 +94,7 @@ fn pick<T: Copy>(random: &mut Random, of: &[T]) -> T {
 }
 
 impl Scene {
-    /// Creates the scene with this number.
+    /// Creates the scene with the given number.
     ///
     /// # Errors
     /// If a recording without any fault fails already.
@@ -144,7 +144,7 @@ impl Scene {
     /// Creates a device with a card of 64 MiB that holds foreign files; `setup` receives the seed.
     ///
     /// # Errors
-    /// If no such volume can be formatted.
+    /// If the volume cannot be formatted.
     pub fn new(
         bytes: u64,
         cluster_bytes: u32,
@@ -177,7 +177,7 @@ impl Scene {
     /// Creates a short recording in two streams, with a file rotation.
     ///
     /// # Errors
-    /// If it cannot be set up.
+    /// If the recording cannot be set up.
     pub fn short() -> Result<Scene, String> {
         let window = Window::Us(30_000);
         let formats = [Format::Csv(&[SMALL]), Format::Binary(&[SMALL])];
@@ -205,7 +205,7 @@ impl Scene {
     /// Creates a short recording in two binary streams that share their files, on FAT32.
     ///
     /// # Errors
-    /// If it cannot be set up.
+    /// If the recording cannot be set up.
     pub fn shared() -> Result<Scene, String> {
         let window = Window::Us(20_000);
         let plans = (0..2).map(|at| {
@@ -335,7 +335,7 @@ impl Scene {
     }
 
     fn fault_case(&self, reference: &Session, seed: u64) -> Result<Outcome, String> {
-        // Recorded seeds depend on this name.
+        // Do not rename: recorded seeds depend on this name.
         let seed = Seed::new(seed).child("struck");
         let random = &mut seed.stream("mix");
         let mut some = |most: u64| random.below(most + 1) as u32;
@@ -408,7 +408,7 @@ impl Scene {
     /// Runs the device without a power cut.
     ///
     /// # Errors
-    /// The first broken promise on the card afterwards.
+    /// The first broken promise on the card after the run.
     pub fn reference_run(&self) -> Result<Session, String> {
         let (mut card, session) = self.setup.run(self.card(), &Clock::default());
         let sessions = [&self.earlier[..], std::slice::from_ref(&session)].concat();
@@ -416,8 +416,8 @@ impl Scene {
         Ok(session)
     }
 
-    /// Returns copies of the card, each as a power cut before one of these bytes leaves it, in the
-    /// order of the bytes.
+    /// Returns a copy of the card for each of the given bytes, in order, in the state in which a power cut
+    /// before this byte leaves the card.
     pub fn copies(&self, bytes: impl IntoIterator<Item = u64>) -> Vec<InterruptedCard> {
         let mut setup = self.setup.clone();
         let faults = bytes.into_iter().map(|byte| (byte, Fault::Copy));
@@ -433,7 +433,7 @@ impl Scene {
         setup.run_with_copies(self.card(), &Clock::default()).2
     }
 
-    /// Judges the card that a power cut left, before and after a recovery, without another recording.
+    /// Judges the card after a power cut, before and after a recovery, without another recording.
     ///
     /// # Errors
     /// The first broken promise.
@@ -463,8 +463,8 @@ impl Scene {
         scene
     }
 
-    /// Cuts the power at a byte of the recording, and again at bytes of the sessions that follow; then lets a
-    /// device end normally, and judges the card.
+    /// Cuts the power at a byte of the recording, and again at bytes of later sessions; then lets a device
+    /// record until a normal end, and judges the card.
     ///
     /// # Errors
     /// The first broken promise.
@@ -527,7 +527,8 @@ impl Scene {
 pub struct Chain<'a> {
     scene: &'a Scene,
     sessions: Vec<Session>,
-    /// Reference runs of interrupted sessions, by session number: the same sessions without their power cut.
+    /// Reference runs by session number: for each interrupted session, the same session without the power
+    /// cut.
     reference: BTreeMap<usize, Arc<Session>>,
     card: Card,
     clock: Clock,
@@ -581,7 +582,7 @@ impl Chain<'_> {
             .map_err(|why| format!("recovery alone: {why}"))
     }
 
-    /// Returns true if a device may refuse the card for this reason.
+    /// Returns true if `why` is a valid reason for a device to refuse the card.
     fn may_refuse(&self, why: &str) -> bool {
         let history = self.scene.history(&self.sessions, &self.reference);
         history.may_be_full() && is_full(why)
@@ -609,8 +610,8 @@ impl Chain<'_> {
         }
     }
 
-    /// Cuts the next recording at every point that leaves different contents on the card, judges each result,
-    /// and passes it to `each`: the chain, or the first broken promise.
+    /// Cuts the next recording at every point that leaves different contents on the card, and judges each
+    /// result. Passes to `each` the chain with the additional cut, or the first broken promise.
     pub fn cut_each(&self, mut each: impl FnMut(Result<Self, String>)) {
         let mut before = self.clone();
         let mut setup = before.next_setup();
@@ -744,7 +745,7 @@ fn rerun(setup: &Setup, seconds: f64, random: &mut Random) -> Setup {
 pub fn cuts_of(reference: &Session, seed: u64) -> Vec<u64> {
     let random = &mut Seed::new(seed).stream("cuts");
     let kind = match reference.events.is_empty() || reference.busy_edges.is_empty() {
-        // The device refused the card.
+        // The device refused the card, so there are no events or busy phases to cut near.
         true => 0,
         false => random.below(3),
     };
@@ -785,7 +786,7 @@ fn cut_of_change(reference: &Session, seed: u64) -> Option<u64> {
 /// Runs cases of a scene, each with its own seed.
 ///
 /// # Errors
-/// The first broken promise of the run without a cut; it applies to all cases of the scene.
+/// The first broken promise in the run without a power cut; such an error applies to all cases of the scene.
 pub fn run_scene(
     number: u64,
     seeds: impl Iterator<Item = u64>,

@@ -11,7 +11,7 @@ use cardiograph_sim_card::BLOCK_BYTES;
 pub struct Progress {
     /// Index of the next expected sample; unknown after a removed file.
     pub next: Option<u64>,
-    /// Samples that gaps report as missing: index of the first, and count.
+    /// Samples that gaps report as missing: for each gap, the index of the first sample and the count.
     pub gaps: Vec<(u64, u64)>,
     /// True if the card failed or was removed: a file may end with samples that the recorder reports as lost
     /// in the next file.
@@ -19,7 +19,8 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Returns the number of samples in gaps. A gap that was lost with the card may lie within a later one.
+    /// Returns the number of samples in gaps. A gap whose note was lost with the card may lie within a later
+    /// gap.
     pub fn lost(&self) -> u64 {
         let mut gaps = self.gaps.clone();
         gaps.sort_unstable();
@@ -41,9 +42,9 @@ impl Progress {
     }
 }
 
-/// Reads the samples of one stream in a file. `stream` is its number in a shared file, and `streams` the
-/// number of streams that share it. With `may_end_early`, power was cut, so that the last sample of a binary
-/// file may be incomplete.
+/// Reads the samples of one stream in a file. `stream` is the number of the stream in a shared file, and
+/// `streams` the number of streams that share the file. If `may_end_early` is true, power was cut, so the
+/// last sample of a binary file may be incomplete.
 ///
 /// # Errors
 /// The first deviation, and its location.
@@ -60,8 +61,8 @@ pub fn read(
     }
 }
 
-/// Returns the session that the note or the header of a file names, if it exists. Reading the samples shows
-/// if the name is correct.
+/// Returns the session that the note or the header of a file names, if such a session exists. The name is
+/// verified later, when the samples are read.
 fn session_of(plan: &Plan, begin: &str, word: &str) -> Option<usize> {
     let is_named = |session: &usize| begin.contains(&format!("{word}{}", session_name(*session)));
     (0..SESSIONS)
@@ -159,7 +160,7 @@ fn gap_of(text: &str) -> Option<(u64, u64)> {
     is_whole.then_some(gap)
 }
 
-/// Returns the number and first sample of a file of this session, from its file note.
+/// Parses the note about a file; returns the number of the recording and the index of its first sample.
 fn file_note(line: &str, commas: &str, session: Option<usize>, plan: &Plan) -> Option<(u32, u64)> {
     let line = line.strip_prefix(commas)?;
     let settings = session.map_or("", |session| SETTINGS[session]);
@@ -182,7 +183,7 @@ fn file_note(line: &str, commas: &str, session: Option<usize>, plan: &Plan) -> O
     fields.next().is_none().then_some((number, note.1))
 }
 
-/// Totals of a file.
+/// Totals that a file's marks or block headers contain.
 #[derive(Default)]
 struct Totals {
     samples: u64,
@@ -190,15 +191,15 @@ struct Totals {
     lost: u64,
 }
 
-/// The marks of a text file.
+/// State of checking the checkpoint marks of a text file.
 #[derive(Default)]
 struct Marks {
     epoch: Option<u32>,
     /// Number of the recording, from the file note.
     number: Option<u32>,
-    /// Age of the file at the last mark.
+    /// Age of the file at the last checkpoint mark, in ms.
     age_ms: u32,
-    /// End of the last mark.
+    /// Offset of the end of the last checkpoint mark.
     end: usize,
 }
 
@@ -210,7 +211,7 @@ impl Marks {
         end: usize,
         totals: &Totals,
     ) -> Result<(), String> {
-        let wrong = || format!("invalid mark before byte {end}: {note:?}");
+        let wrong = || format!("invalid checkpoint mark before byte {end}: {note:?}");
         let fields = note.trim_start_matches(' ').strip_prefix('@');
         let fields = fields.and_then(|fields| fields.strip_suffix("\r\n"));
         let fields = fields.ok_or_else(wrong)?.split(' ');
@@ -227,8 +228,8 @@ impl Marks {
             == [totals.samples, totals.gaps, totals.lost]
             && age_ms >= self.age_ms;
         self.age_ms = age_ms;
-        // The mark of block 0 has the recording's number in place of the durable blocks. The file note may
-        // follow it.
+        // The checkpoint mark in block 0 has the recording's number in place of the durable blocks. The file
+        // note may follow this mark.
         let is_possible = match index {
             0 => self.number.is_none_or(|number| number == durable),
             _ => durable <= index,
@@ -277,7 +278,9 @@ fn head(blocks: &[[u8; BLOCK_BYTES]], number: usize) -> Result<Head, String> {
         && head.used <= 472;
     match is_whole {
         true => Ok(head),
-        false => Err(format!("block {number} is damaged or has another number")),
+        false => Err(format!(
+            "block {number} is damaged or has a wrong block number"
+        )),
     }
 }
 
@@ -311,14 +314,15 @@ fn read_binary(
                 let text = String::from_utf8_lossy(&header);
                 let named = session_of(plan, &text, "\nsession ");
                 if has_header && named != session {
-                    return Err(format!("block {number}: header of another session"));
+                    return Err(format!("block {number}: header belongs to another session"));
                 }
                 let is_first = !has_header && head.first == 0;
                 session = named;
                 let first = is_first.then_some(head.sample);
                 check_header(&text, get32(&blocks[0], 8), streams, plan, session, first)
                     .map_err(|why| format!("block {number}: {why}"))?;
-                // Samples reported as lost with the card may be present: a gap follows that begins here.
+                // Samples that were reported as lost with the card may be present nevertheless; in this case
+                // the next gap begins at this block's first sample.
                 let may_overlap = !has_samples && progress.may_overlap && head.sample < due;
                 if head.sample != due && !may_overlap {
                     return Err(format!(
@@ -400,13 +404,13 @@ fn check_header(
     }
     match lines.count() == schema.columns().len() && text.ends_with('\n') {
         true => Ok(()),
-        // The second block of the header may be missing, or follow.
+        // The second block of the header may be missing, or may follow.
         false if text.len() == 472 => Ok(()),
         false => Err(format!("wrong number of columns: {text:?}")),
     }
 }
 
-/// Reads the samples of a block; the first may have begun in the previous block.
+/// Reads the samples of a block; the first of them may have begun in the previous block.
 fn read_samples(
     plan: &Plan,
     session: Option<usize>,

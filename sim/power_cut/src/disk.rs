@@ -1,4 +1,4 @@
-//! Access to blocks outside virtual time, and a range of them as a byte stream.
+//! Access to blocks without advancing virtual time, and a range of blocks as a byte stream.
 
 use cardiograph_recorder::Blocks;
 use cardiograph_sim_card::{BLOCK_BYTES, Block, Card};
@@ -26,7 +26,7 @@ impl Disk for Card {
     }
 }
 
-/// A card as a block device for the recorder's file system, outside virtual time.
+/// A card as a block device for the recorder's file system, without advancing virtual time.
 pub struct DirectBlocks<'a>(pub &'a mut Card);
 
 impl Blocks for DirectBlocks<'_> {
@@ -67,7 +67,7 @@ impl std::fmt::Debug for Image {
 }
 
 impl Image {
-    /// Reads the contents of this card.
+    /// Reads the contents of a card.
     pub fn of(card: &Card) -> Image {
         let mut image = Image::default();
         (0..card.blocks()).for_each(|number| image.put(number, &card.block(number)));
@@ -105,12 +105,12 @@ pub struct BlockStream<'a, D> {
     disk: &'a mut D,
     blocks: Range<u64>,
     at: u64,
-    /// The block read last, as a cache: directories are read a few bytes at a time.
+    /// Most recently read block, as a cache: directories are read a few bytes at a time.
     last: Option<(u64, Block)>,
 }
 
 impl<'a, D: Disk> BlockStream<'a, D> {
-    /// Creates a stream over these blocks, positioned at its start.
+    /// Creates a stream over a range of blocks, positioned at the first byte.
     pub fn new(disk: &'a mut D, blocks: Range<u64>) -> Self {
         BlockStream {
             disk,
@@ -124,8 +124,8 @@ impl<'a, D: Disk> BlockStream<'a, D> {
         (self.blocks.end - self.blocks.start) * BLOCK_BYTES as u64
     }
 
-    /// Returns the block of the current byte, the byte's offset within it, and the number of the `wanted`
-    /// bytes that it contains.
+    /// Returns the block that contains the current byte, the byte's offset within the block, and how many of
+    /// the `wanted` bytes the block contains.
     fn position(&self, wanted: usize) -> (u64, usize, usize) {
         let within = (self.at % BLOCK_BYTES as u64) as usize;
         let left = (BLOCK_BYTES - within).min((self.len() - self.at) as usize);

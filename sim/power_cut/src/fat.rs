@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 /// A file or folder, from its directory entry and its cluster chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Attributes of the entry.
+    /// Attributes in the directory entry.
     pub attributes: u8,
-    /// Length in bytes.
+    /// Length of the file in bytes.
     pub bytes: u32,
-    /// Blocks in order, including those of the last cluster past the end of the file.
+    /// Blocks of the cluster chain in order, including blocks past the end of the file in its last cluster.
     pub blocks: Vec<u64>,
 }
 
@@ -38,14 +38,15 @@ struct Fat {
 }
 
 impl Fat {
-    /// Returns the blocks of a chain, none of whose clusters may have an owner yet.
+    /// Returns the blocks of a cluster chain; fails if one of its clusters already belongs to another file.
     fn chain(&mut self, first: u32, whose: &str) -> Result<Vec<u64>, String> {
         let end = if self.is_32 { 0x0FFF_FFF8 } else { 0xFFF8 };
         let mut blocks = Vec::new();
         let mut at = first;
         while at < end {
             if at == 0 && self.state == State::PowerCut && whose == "CARDIOGRJNL" {
-                // The journal is found by its entry. Its chain is written last, or by the next mount.
+                // The recorder finds its journal by the directory entry. The journal's chain may not have
+                // been written yet; the next mount writes it.
                 return Ok(blocks);
             }
             let owner = self.has_owner.get_mut(at as usize).filter(|_| at >= 2);
@@ -100,7 +101,7 @@ pub fn check_unrecovered(disk: &impl Disk, start: u64) -> Result<Listing, String
     check_in(disk, start, State::PowerCut)
 }
 
-/// Last event of a volume.
+/// Most recent event of a volume.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Mounted,
@@ -164,7 +165,8 @@ fn check_in(disk: &impl Disk, start: u64, state: State) -> Result<Listing, Strin
     Ok(listing)
 }
 
-/// Checks that each prepared file has a chain of its own, or that of one file that is being named.
+/// Checks that each prepared file has a cluster chain of its own, or shares the chain of a file that is
+/// being named.
 fn check_hidden(fat: &mut Fat) -> Result<(), String> {
     for first in std::mem::take(&mut fat.hidden) {
         let is_named = fat.has_owner.get(first as usize) == Some(&true);
@@ -192,7 +194,9 @@ fn list(
         for entry in disk.block(*block).as_chunks::<32>().0 {
             has_ended |= entry[0] == 0;
             if has_ended && entry[0] != 0 {
-                return Err(format!("an entry follows the end of {folder:?}"));
+                return Err(format!(
+                    "an entry follows the end mark of directory {folder:?}"
+                ));
             }
             let is_file = entry[11] & LABEL == 0 && !matches!(entry[0], 0 | 0xE5 | b'.');
             if is_file {

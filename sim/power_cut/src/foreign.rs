@@ -14,11 +14,11 @@ pub struct Volume {
     pub card_bytes: u64,
     /// First block of the volume; 0 without a partition table.
     pub start: u64,
-    /// Length in bytes; the card may be larger.
+    /// Length of the volume in bytes; the card may be larger.
     pub bytes: u64,
-    /// Bytes per cluster.
+    /// Size of a cluster, in bytes.
     pub cluster_bytes: u32,
-    /// Space that a foreign file leaves free, if one fills the volume.
+    /// Space in bytes that a foreign file leaves free; `None` if no foreign file fills the volume.
     pub free_bytes: Option<u64>,
 }
 
@@ -43,7 +43,7 @@ impl Volume {
     /// Formats a card, and writes fragmented files to it, with free space between the fragments.
     ///
     /// # Errors
-    /// Errors of the crate fatfs, if no such volume can be created.
+    /// Errors of the crate fatfs, if the volume cannot be created.
     pub fn make(&self, seed: Seed) -> io::Result<(Image, Files)> {
         let mut image = Image::default();
         let blocks = self.blocks();
@@ -100,7 +100,7 @@ fn put_files(image: &mut Image, blocks: Range<u64>, random: &mut Random) -> io::
         root.remove("HOLES.BIN")?;
     }
     drop(root);
-    // Updates FSInfo.
+    // Counting the free clusters updates FSInfo.
     file_system.stats()?;
     file_system.unmount()?;
     image.change_each(fix_dot_entries);

@@ -24,9 +24,11 @@ pub struct Found {
     pub samples: u64,
     /// Number of samples in the gaps of recordings.
     pub lost: u64,
-    /// Number of streams whose window was exceeded at a power cut, as a late checkpoint would have reported.
+    /// Number of streams whose durability window was already exceeded at a power cut, as the next
+    /// checkpoint, a late one, would have reported.
     pub late: u64,
-    /// Number of streams with an unknown end, because the files that they shared were removed.
+    /// Number of streams whose last durable sample is unknown, because the files that they shared were
+    /// removed.
     pub unknown: u64,
     /// Number of uploaded files.
     pub uploads: u64,
@@ -48,13 +50,14 @@ impl AddAssign for Found {
 
 /// Complete history of a card.
 pub struct History<'a> {
-    /// The volume on the card.
+    /// Layout of the volume on the card.
     pub volume: Volume,
     /// Foreign files on the volume.
     pub foreign: &'a Files,
-    /// Sessions of the devices that held the card, in order.
+    /// Sessions of the devices into which the card was inserted, in order.
     pub sessions: &'a [Session],
-    /// Reference runs of interrupted sessions, by session number: the same sessions without their power cut.
+    /// Reference runs by session number: for each interrupted session, the same session without the power
+    /// cut.
     pub reference: &'a BTreeMap<usize, Arc<Session>>,
 }
 
@@ -66,7 +69,7 @@ impl History<'_> {
     pub fn judge(&self, card: &mut Card) -> Result<Found, String> {
         match self.sessions.last().map(|session| &session.end) {
             None | Some(End::Done(_)) => (),
-            // The device mounted the volume before it found no space for a file.
+            // The device mounted the volume, but then found no space for a file.
             Some(End::Refused(why)) if self.may_be_full() && is_full(why) => (),
             Some(end) => return Err(format!("the last session ended with {end:?}")),
         }
@@ -163,8 +166,8 @@ impl History<'_> {
         }
     }
 
-    /// Returns the end of a stream in a removed file, if the stream has files of its own: only closed files
-    /// are removed, and the report of their closing gives the number of their samples.
+    /// Returns the index after a stream's last sample in a removed file, if the stream has files of its own:
+    /// only closed files are removed, and the report of closing a file states the number of its samples.
     fn end_of_closed(&self, number: usize, of: usize, id: FileId) -> Result<Option<u64>, String> {
         let session = &self.sessions[number];
         let (track, streams) = session.track_of(of);
@@ -218,7 +221,7 @@ impl History<'_> {
         for (card, id) in session.files(stream) {
             let mut later = self.sessions[number + 1..].iter();
             if later.any(|later| later.files(stream).contains(&(card, id))) {
-                // A later session reused the file's number, so none of the file was durable.
+                // A later session reused the file's number, so nothing in the file was durable.
                 continue;
             }
             let path = id.to_string();
@@ -276,8 +279,8 @@ impl History<'_> {
         let Some(started_ns) = session.started_ns else {
             return Ok(());
         };
-        // Samples for which a full card had no space cannot be in files, but those pushed after them
-        // must be.
+        // Samples for which a full card had no space cannot be in files, but samples pushed after them must
+        // be.
         let no_room = self.no_room(number, stream);
         let before = |ns: u64| {
             let due = plan.due_before(ns.saturating_sub(started_ns));
@@ -288,7 +291,7 @@ impl History<'_> {
         for checkpoint in session.checkpoints(stream) {
             if end < checkpoint.samples {
                 return Err(format!(
-                    "files contain {end} samples, fewer than a checkpoint covered: {checkpoint:?}"
+                    "files contain {end} samples, fewer than a checkpoint reported as durable: {checkpoint:?}"
                 ));
             }
             last_us = checkpoint.done_us;
@@ -297,23 +300,23 @@ impl History<'_> {
             let due = before(*asked_ns);
             if done_ns.is_some() && end < due {
                 return Err(format!(
-                    "files contain {end} samples, but a durable flush covered {due}"
+                    "files contain {end} samples, but a flush made {due} samples durable"
                 ));
             }
         }
         let reference = self
             .reference
             .get(&number)
-            .ok_or("no reference run of this session exists")?;
+            .ok_or("this session has no reference run")?;
         let due = match plan.config.window {
             Window::Us(window_us) => before(session.ended_ns.saturating_sub(window_us * 1000)),
-            // The newest sample may be missing.
+            // Only the newest sample may be missing.
             Window::Sample => before(session.ended_ns).saturating_sub(1),
         };
         if end >= due {
             return Ok(());
         }
-        // Without the power cut, a late checkpoint would have reported the exceeded window.
+        // Without the power cut, a late checkpoint would have reported that the window was exceeded.
         let next = reference
             .checkpoints(stream)
             .find(|checkpoint| checkpoint.done_us > last_us);
@@ -322,7 +325,7 @@ impl History<'_> {
             return Ok(());
         }
         Err(format!(
-            "files contain {end} samples, but {due} are older than the window; next checkpoint: {next:?}"
+            "files contain {end} samples, but {due} are older than the durability window; next checkpoint: {next:?}"
         ))
     }
 }
@@ -345,7 +348,7 @@ impl History<'_> {
     }
 
     /// Judges a card after a power cut, before recovery: foreign files are unchanged, and no file contains
-    /// clusters of another or free ones.
+    /// free clusters or clusters of another file.
     ///
     /// # Errors
     /// The first broken promise.
@@ -375,7 +378,8 @@ impl History<'_> {
     }
 }
 
-/// Removes the name of a session from a path, after checking that the file's first header or line has this session.
+/// Removes the session name from a path, after checking that the file's first header or line names the same
+/// session.
 fn strip_session((path, bytes): (String, Vec<u8>)) -> Result<(String, Vec<u8>), String> {
     let holds = |word: &str, until: usize| {
         let begin = &bytes[..bytes.len().min(until)];
@@ -390,7 +394,9 @@ fn strip_session((path, bytes): (String, Vec<u8>)) -> Result<(String, Vec<u8>), 
     };
     let Some((stem, rest)) = path.split_once(' ') else {
         return match has_session("run-", "") {
-            true => Err(format!("the name of {path} lacks its session")),
+            true => Err(format!(
+                "the name of {path} lacks the session name that the file contains"
+            )),
             false => Ok((path, bytes)),
         };
     };
@@ -398,7 +404,7 @@ fn strip_session((path, bytes): (String, Vec<u8>)) -> Result<(String, Vec<u8>), 
     match has_session(session, "\n") {
         true => Ok((format!("{stem}.{extension}"), bytes)),
         false => Err(format!(
-            "the name of {path} has a session that the file's beginning lacks"
+            "the name of {path} contains a session name, but the beginning of the file does not"
         )),
     }
 }

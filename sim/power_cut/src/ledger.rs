@@ -15,17 +15,18 @@ const HEAD: &str = "| cases | power cuts | with faults | exchanged | samples fou
 |---|---|---|---|---|---|---|---|---|---|
 ";
 
-/// Batches that were run with the current recorder and judge, each identified by the git hash of its sources.
+/// Finished batches of the current recorder and judge. The git hashes of their sources identify recorder and
+/// judge.
 pub struct Ledger {
     path: PathBuf,
     versions: [String; 2],
-    /// Cases and number of power cuts of each batch of these versions.
+    /// Cases and number of power cuts of each batch that the current recorder and judge have finished.
     finished: Vec<(Range<u64>, u64)>,
     begun: Instant,
 }
 
 impl Ledger {
-    /// Opens today's file, and reads those of other days.
+    /// Opens today's ledger file, and reads the files of other days.
     ///
     /// # Errors
     /// If git fails or a file cannot be read.
@@ -59,7 +60,8 @@ impl Ledger {
         Ok(ledger)
     }
 
-    /// Returns the cases and power cuts of a line without failures, if it belongs to these versions.
+    /// Parses a line of the ledger; returns its cases and power cuts if there were no failures and the line
+    /// belongs to the current recorder and judge.
     fn parse(&self, line: &str) -> Option<(Range<u64>, u64)> {
         let fields: Vec<&str> = line.split('|').map(str::trim).collect();
         let [_, cases, cuts, .., "0", _, recorder, judge, ""] = fields[..] else {
@@ -115,7 +117,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Summarises the finished batches of these versions in one sentence.
+    /// Summarises the finished batches of the current recorder and judge in one sentence.
     pub fn summary(&self) -> String {
         let cuts: u64 = self.finished.iter().map(|(_, cuts)| cuts).sum();
         let cases: u64 = self

@@ -7,8 +7,8 @@
 //!            files, FATs, content, checkpoints, window <── judge <─────────────────┘
 //! ```
 //!
-//! The judge shares no code with the recorder: it has its own checker of chains and FATs, reads files with the
-//! crate fatfs, and parses their contents according to docs/formats.md.
+//! The judge shares no code with the recorder: it has its own checker for FATs and cluster chains, reads
+//! files with the crate fatfs, and parses their contents according to docs/formats.md.
 
 pub mod case;
 pub mod changes;

@@ -21,11 +21,12 @@ struct Tally {
     outcome: Outcome,
 }
 
-/// The requested run.
+/// Run that the command line requests.
 enum Task {
-    /// Cases with these seeds.
+    /// Runs the cases with the given seeds.
     Cases(Range<u64>),
-    /// Cases with these seeds, in batches that are recorded in the ledger when they are finished.
+    /// Runs the cases with the given seeds, in batches that are recorded in the ledger when they are
+    /// finished.
     Batches(Range<u64>),
     /// Every cut of three short recordings, and every second cut after one in this many first cuts.
     EveryWrite(u64),
@@ -142,7 +143,8 @@ fn cases(seeds: &Range<u64>, threads: usize) -> Tally {
     into_totals(tally)
 }
 
-/// Runs cases in batches, and skips the batches that the ledger has for this recorder and this judge.
+/// Runs cases in batches, and skips the batches that the current recorder and judge have finished according
+/// to the ledger.
 fn batches(seeds: Range<u64>, threads: usize) -> Result<Tally, String> {
     let mut ledger = Ledger::open()?;
     let mut total = Tally::default();
@@ -236,7 +238,7 @@ fn every_write(every: u64, threads: usize) -> Tally {
             add_result(result.map_err(with_command), &tally);
         });
         println!(
-            "power-cut test: {name}: {} starts and ends of busy, {} cuts that leave different contents, {} second cuts (after one first cut in {every})",
+            "power-cut test: {name}: {} busy edges, {} first cuts with distinct card contents, {} second cuts (after one in {every} first cuts)",
             reference.busy_edges.len(),
             copies.len(),
             seconds.into_inner()

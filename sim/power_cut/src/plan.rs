@@ -1,4 +1,4 @@
-//! The samples of a stream of a case, and the text that they must become.
+//! The samples of a stream in a case, and the text that the recorder must write for them.
 
 use cardiograph_recorder::{
     Column, Format, Kind, LINE_BYTES_MAX, MAGOD2, Schema, Session, StreamConfig, Window,
@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use std::fmt::Write;
 use std::rc::Rc;
 
-/// Schema of a sample that is shorter than the metadata around it.
+/// Schema of a sample that takes less space than the metadata of its block.
 pub const SMALL: Schema = {
     const fn column(name: &'static str, kind: Kind) -> Column {
         Column { name, kind }
@@ -23,7 +23,7 @@ pub const SMALL: Schema = {
     ])
 };
 
-/// First line of some files.
+/// First line of text files that have a header.
 pub const HEADER: &str = "number,what was sampled # and @ and more";
 
 const PREFIXES: [[u8; 3]; 4] = [*b"LOG", *b"REC", *b"MAG", *b"AUX"];
@@ -46,7 +46,7 @@ const fn lines(header: &'static str) -> Format {
 /// One stream: its samples and its settings.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
-    /// Names, format and window.
+    /// File names, format and durability window.
     pub config: StreamConfig,
     /// Size of the stream's ring buffer, in bytes.
     pub ring_bytes: usize,
@@ -58,11 +58,11 @@ pub struct Plan {
     pub count: u64,
     /// Lengths of the shortest and the longest line, including the line end.
     line_bytes: (u64, u64),
-    /// Samples before which sessions should begin.
+    /// Index of the sample before which each session should begin.
     sessions: [Option<u64>; SESSIONS],
-    /// Samples before which sessions did begin.
+    /// Index of the sample before which each session did begin.
     begun: [Option<u64>; SESSIONS],
-    /// Seed of the samples' contents.
+    /// Seed for the contents of the samples.
     seed: Seed,
 }
 
@@ -134,7 +134,7 @@ impl Plan {
         self
     }
 
-    /// Returns the session of a sample.
+    /// Returns the session that a sample belongs to.
     pub fn session_at(&self, sample: u64) -> Option<usize> {
         let is_begun = |session: &usize| self.begun[*session].is_some_and(|first| first <= sample);
         (0..SESSIONS).rev().find(is_begun)
@@ -145,7 +145,7 @@ impl Plan {
         self.begun[session].is_some()
     }
 
-    /// Returns the schema of the samples of a session; none for lines.
+    /// Returns the schema of the samples in a session; `None` for lines of text.
     pub fn schema_of(&self, session: Option<usize>) -> Option<&'static Schema> {
         let schemas = self.config.format.schemas();
         schemas.get(session.map_or(0, |session| session % schemas.len().max(1)))
@@ -160,7 +160,7 @@ impl Plan {
         Source { plan, begun }
     }
 
-    /// Returns the plan with the sessions that began.
+    /// Returns the plan with `begun` as the sessions that began.
     #[must_use]
     pub fn with_begun(self, begun: [Option<u64>; SESSIONS]) -> Plan {
         Plan { begun, ..self }
@@ -185,7 +185,7 @@ impl Plan {
         }
     }
 
-    /// Returns the same stream with other samples, for `seconds`.
+    /// Returns a plan for the same stream with other samples, for `seconds`.
     #[must_use]
     pub fn rerun(&self, seconds: f64, random: &mut Random) -> Plan {
         Plan {
@@ -240,7 +240,7 @@ impl Plan {
         values.collect()
     }
 
-    /// Returns the line of text that a sample must become.
+    /// Returns the line of text that the recorder must write for a sample.
     pub fn text(&self, index: u64) -> Vec<u8> {
         let sample = self.sample(index);
         let Some(schema) = self.schema_of(self.session_at(index)) else {
@@ -258,7 +258,7 @@ impl Plan {
         text.into_bytes()
     }
 
-    /// Returns a line that begins with its number and continues with text that resembles marks.
+    /// Returns a line that begins with its number and continues with text that resembles checkpoint marks.
     fn line(&self, index: u64, random: &mut Random) -> Vec<u8> {
         const LETTERS: &[u8] = b"0123456789ABCDEF   ,,##@@ gap=\r";
         let more = self.line_bytes.1.saturating_sub(self.line_bytes.0);

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 /// if the window was exceeded.
 ///
 /// # Errors
-/// The first checkpoint that violates this.
+/// The first checkpoint that violates one of these rules.
 pub fn judge_checkpoints(session: &Session, stream: usize) -> Result<(), String> {
     let Some(started_ns) = session.started_ns else {
         return match session.checkpoints(stream).next() {
@@ -21,8 +21,8 @@ pub fn judge_checkpoints(session: &Session, stream: usize) -> Result<(), String>
     let plan = &session.plans[stream];
     let pushed_before = |us: u64| plan.due_before((us * 1000).saturating_sub(started_ns));
     let pushed_us = |sample| (started_ns + plan.due_ns(sample)) / 1000;
-    // Sampling may begin once every track has a file; the recorder does not know when it does. Files that are
-    // opened again at that moment belong to a session that begins with the first sample.
+    // Sampling may begin once every track has a file; the recorder does not know when sampling begins. Files
+    // that are opened again at that moment belong to a session that begins with the first sample.
     let mut tracks = BTreeMap::new();
     for timed in &session.events {
         if let Event::Opened { track, .. } = timed.event
@@ -43,7 +43,7 @@ pub fn judge_checkpoints(session: &Session, stream: usize) -> Result<(), String>
         let due = pushed_before(checkpoint.pushed_before_us);
         if checkpoint.samples < due {
             return wrong(&format!(
-                "the checkpoint does not cover all {due} samples pushed before its time"
+                "the checkpoint does not cover all {due} samples that were pushed before it was taken"
             ));
         }
         if checkpoint.samples < before.samples {
@@ -68,10 +68,12 @@ pub fn judge_checkpoints(session: &Session, stream: usize) -> Result<(), String>
             }
         };
         if must_be_late && !checkpoint.is_late {
-            return wrong("the window was exceeded, but the checkpoint is not reported late");
+            return wrong(
+                "the durability window was exceeded, but the checkpoint is not reported as late",
+            );
         }
         if checkpoint.is_late && !may_be_late {
-            return wrong("the window was met, but the checkpoint is reported late");
+            return wrong("the durability window was met, but the checkpoint is reported as late");
         }
         before = checkpoint;
     }
@@ -92,7 +94,7 @@ fn reported(session: &Session, wanted: usize) -> impl Iterator<Item = Gap> {
 /// Checks that each gap has samples, and a cause that occurred.
 ///
 /// # Errors
-/// The first gap that violates this.
+/// The first gap that violates one of these rules.
 pub fn judge_causes(session: &Session, stream: usize) -> Result<(), String> {
     for gap in reported(session, stream) {
         let can_be = match gap.cause {
@@ -100,7 +102,7 @@ pub fn judge_causes(session: &Session, stream: usize) -> Result<(), String> {
             Cause::NoCard | Cause::CardFailed => session.lost_card(),
             Cause::CardFull => session.is_full(),
             Cause::Read => session.has_reads,
-            // All pushed samples are valid.
+            // This test pushes only valid samples.
             Cause::BadSample => false,
         };
         if !can_be {
@@ -116,7 +118,7 @@ pub fn judge_causes(session: &Session, stream: usize) -> Result<(), String> {
 /// Checks that a card without faults is not reported as lost.
 ///
 /// # Errors
-/// If it was.
+/// If the card was reported as lost.
 pub fn judge_card(session: &Session) -> Result<(), String> {
     match session.lost_card() && !session.has_faults {
         true => Err("the card was reported lost without any fault".into()),
@@ -124,7 +126,7 @@ pub fn judge_card(session: &Session) -> Result<(), String> {
     }
 }
 
-/// Checks that every missing sample was reported lost, and no other.
+/// Checks that every missing sample was reported as lost, and that no other sample was.
 ///
 /// # Errors
 /// The first difference between the counts, the files and the reports.
@@ -148,7 +150,7 @@ pub fn judge_counts(
         ))
     };
     if written + lost != pushed {
-        return wrong("the sum of written and lost differs from pushed");
+        return wrong("the numbers of written and lost samples do not add up to the number pushed");
     }
     let mut missing = progress.gaps.clone();
     if end < pushed {
@@ -161,7 +163,7 @@ pub fn judge_counts(
                 |index, (first, count): &(u64, u64)| (*first..first + count).contains(&index);
             (first..first + count).all(|index| gaps.iter().any(|gap| is_in(index, gap)))
         };
-        // Samples reported as lost with the card may be present.
+        // Samples that were reported as lost with the card may be present nevertheless.
         return match written <= in_files
             && missing
                 .iter()
@@ -172,7 +174,7 @@ pub fn judge_counts(
         };
     }
     if written != in_files {
-        return wrong("written differs from the samples in the files");
+        return wrong("the number of written samples differs from the number in the files");
     }
     if merged(&gaps) != merged(&missing) {
         return wrong("the reported gaps differ from the missing samples");
@@ -186,7 +188,8 @@ pub fn judge_counts(
     Ok(())
 }
 
-/// Checks that the samples after the end of the last file are one gap of a full card.
+/// Checks that the samples after the end of the last file were reported as a single gap, caused by a full
+/// card.
 fn judge_full(session: &Session, stream: usize, end: u64) -> Result<(), String> {
     let last: Vec<Gap> = reported(session, stream)
         .filter(|gap| gap.first >= end)
@@ -211,10 +214,10 @@ pub fn merged(gaps: &[(u64, u64)]) -> Vec<(u64, u64)> {
     joined
 }
 
-/// Checks that a closed text file does not end with a mark.
+/// Checks that a closed text file does not end with a checkpoint mark.
 ///
 /// # Errors
-/// If it does.
+/// If the file ends with a checkpoint mark.
 pub fn judge_end(session: &Session, stream: usize, bytes: &[u8]) -> Result<(), String> {
     let plan = &session.plans[stream];
     if let Format::Binary(_) = plan.config.format {
@@ -224,7 +227,9 @@ pub fn judge_end(session: &Session, stream: usize, bytes: &[u8]) -> Result<(), S
     let last = String::from_utf8_lossy(last.unwrap_or_default());
     let note = last.trim_start_matches(',').strip_prefix('#');
     match note.is_some_and(|note| note.trim_start_matches(' ').starts_with('@')) {
-        true => Err(format!("the last mark was not removed: {last:?}")),
+        true => Err(format!(
+            "the checkpoint mark at the end of the file was not removed: {last:?}"
+        )),
         false => Ok(()),
     }
 }

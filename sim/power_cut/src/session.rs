@@ -16,17 +16,17 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::Poll;
 
-/// Longest transfer on the bus: a block with its framing, and a margin.
+/// Longest bus transfer in bytes: a block with its framing, and a margin.
 const USE_BYTES_MAX: u64 = 600;
 
 /// A request to the recorder.
 #[derive(Clone, Copy, Debug)]
 pub enum Request {
-    /// Continue in new files.
+    /// Continues the recording in new files.
     Rotate,
-    /// Make all samples durable.
+    /// Makes all samples durable.
     Flush,
-    /// Read the given number of blocks, starting at a block address.
+    /// Reads a number of blocks (second value), starting at a block address (first value).
     Read(u32, usize),
 }
 
@@ -37,7 +37,7 @@ pub struct Setup {
     pub clock_hz: u32,
     /// The recorder's settings.
     pub config: Config,
-    /// The streams.
+    /// Plans of the streams, one per stream.
     pub plans: Vec<Plan>,
     /// Requests to the recorder, each with its delay after the previous one in ns.
     pub requests: Vec<(u64, Request)>,
@@ -53,7 +53,7 @@ pub struct Setup {
     pub stops_without_power: bool,
     /// True to copy the card at every point where a power cut would leave different contents on it.
     pub copies_each: bool,
-    /// Seed of all other randomness.
+    /// Seed for everything random in the session, except the samples.
     pub seed: Seed,
 }
 
@@ -73,25 +73,25 @@ pub struct Exchange {
 /// An event with its time.
 #[derive(Clone, Copy, Debug)]
 pub struct TimedEvent {
-    /// Number of bytes exchanged with the card before the event.
+    /// Number of bytes that had been exchanged with the card before the event.
     pub byte: u64,
-    /// Time of the recorder's clock, in us.
+    /// Time of the event on the recorder's clock, in us.
     pub at_us: u64,
-    /// The event.
+    /// Event that the recorder reported.
     pub event: Event,
 }
 
-/// A flush: the times of its request and of the report that it is durable, in ns.
+/// A flush: the time of the request, and the time of the report that the samples are durable, in ns.
 pub type Flush = (u64, Option<u64>);
 
 /// Result of running a [`Setup`].
 #[derive(Clone, Debug)]
 pub struct Session {
-    /// The streams.
+    /// Plans of the streams, one per stream.
     pub plans: Vec<Plan>,
     /// Events that the recorder reported.
     pub events: Vec<TimedEvent>,
-    /// End of the session.
+    /// Way in which the session ended.
     pub end: End,
     /// Number of samples pushed to each stream, including lost ones.
     pub pushed: Vec<u64>,
@@ -99,16 +99,16 @@ pub struct Session {
     pub started_ns: Option<u64>,
     /// End of sampling, in ns; after a power cut, a lower bound.
     pub ended_ns: u64,
-    /// Requested flushes.
+    /// Flushes that were requested.
     pub flushes: Vec<Flush>,
     /// Requested changes of files.
     pub steps: Vec<Step>,
     /// Bytes exchanged with the card.
     pub bytes: u64,
-    /// Bytes before which a busy phase began or ended: between two of them, the contents of the card stay the
-    /// same.
+    /// Numbers of the bytes before which a busy phase began or ended. Between two such bytes, the contents
+    /// of the card do not change.
     pub busy_edges: Vec<u64>,
-    /// Busy phases of the card, in ns.
+    /// Start and end of each busy phase of the card, in ns.
     pub busies: Vec<(u64, u64)>,
     /// True if blocks were read during the recording.
     pub has_reads: bool,
@@ -116,16 +116,17 @@ pub struct Session {
     pub has_faults: bool,
     /// Number of faults of each kind that took effect.
     pub effects: FaultCounts,
-    /// Number of the first card; a card that replaces it has the next number.
+    /// Number of the card at the start of the session; a card that replaces it has the next number.
     pub card: usize,
-    /// Contents of a card that was exchanged, and the number of bytes exchanged with it before that.
+    /// Contents of the card that was taken out in an exchange, and the number of bytes transferred to and
+    /// from it before.
     pub taken_out: Option<(u64, Image)>,
 }
 
-/// End of a session.
+/// Way in which a session ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
-    /// Normal end, with the samples written and lost of each stream.
+    /// Normal end; contains the numbers of written and lost samples of each stream.
     Done(Vec<(u64, u64)>),
     /// The recorder could not start.
     Refused(String),
@@ -136,7 +137,7 @@ pub enum End {
 }
 
 impl Session {
-    /// Returns the session as it would be if power were cut before this byte, at this time.
+    /// Returns the session as it would be if power were cut before the given byte, at `at_ns`.
     #[must_use]
     pub fn until(&self, byte: u64, at_ns: u64) -> Session {
         let events = self.events.iter().filter(|timed| timed.byte <= byte);
@@ -282,7 +283,7 @@ impl Session {
         events.any(|timed| matches!(timed.event, Event::Full { .. }))
     }
 
-    /// Returns the samples of a stream that were reported lost.
+    /// Returns the indices of a stream's samples that were reported as lost.
     pub fn lost_samples(&self, of: usize) -> HashSet<u64> {
         let lost = self.events.iter().filter_map(|timed| match timed.event {
             Event::Lost { stream, gap } if usize::from(stream) == of => Some(gap),
@@ -318,11 +319,11 @@ impl Session {
 pub struct CheckpointReport {
     /// Time at which the checkpoint was complete, in us.
     pub done_us: u64,
-    /// Samples with a lower index are durable, or in a gap that is.
+    /// Index below which all samples are durable, or in a durable gap.
     pub samples: u64,
-    /// Time before which all samples pushed are covered, in us.
+    /// Time in us: the checkpoint covers all samples that were pushed earlier.
     pub pushed_before_us: u64,
-    /// True if the window was exceeded.
+    /// True if the durability window was exceeded.
     pub is_late: bool,
 }
 
@@ -336,7 +337,8 @@ impl Setup {
         (card, session)
     }
 
-    /// Does the same, and returns the copies of the card that faults or `copies_each` request.
+    /// Runs like [`Setup::run`], and also returns the copies of the card that faults or `copies_each`
+    /// request.
     ///
     /// # Panics
     /// If there are no streams, or more than four.
@@ -441,7 +443,7 @@ impl Setup {
             Outcome::Stuck(why) => End::Stuck(why),
         };
         let after_ns = match end {
-            // Upper limit of the time until the device noticed the cut.
+            // Maximum time until the device noticed the power cut.
             End::PowerCut => USE_BYTES_MAX * 8 * 1_000_000_000 / u64::from(self.clock_hz),
             _ => 0,
         };
@@ -475,12 +477,12 @@ impl Setup {
     }
 }
 
-/// Beginnings and ends of busy phases.
+/// Collects the beginnings and ends of busy phases.
 #[derive(Default)]
 struct BusyEdges {
     bytes: Vec<u64>,
     busies: Vec<(u64, u64)>,
-    /// End of the last busy phase seen, and true if it had not ended.
+    /// End of the most recent busy phase, and true if this phase had not ended when last observed.
     seen: (u64, bool),
     copies: Vec<InterruptedCard>,
 }
@@ -500,8 +502,8 @@ fn busy_edge_watch(busy_edges: Rc<RefCell<BusyEdges>>, copies_each: bool) -> Box
         busy_edges.seen = now;
         if copies_each {
             let copied = card.interrupted_copy();
-            // Of several copies with the same contents, only the latest is kept: by then the recorder
-            // had promised the most.
+            // Of several copies with the same contents, only the latest is kept, because the recorder had
+            // made the most promises by that time.
             busy_edges
                 .copies
                 .pop_if(|last| last.card.holds_same(&copied.card));
@@ -549,7 +551,7 @@ fn background<'b>(
             match request {
                 Request::Rotate => control.rotate(),
                 Request::Read(start, count) => {
-                    // The result is irrelevant, and the card may be missing.
+                    // The result of the read is irrelevant, and the card may be missing.
                     let _ = desk.read(start, &mut vec![[0; 512]; count]).await;
                 }
                 Request::Flush => {

@@ -1,4 +1,5 @@
-//! Files for other tasks beside a recording: compared with what the crate fatfs reads from the card afterwards.
+//! Files that other tasks read during a recording, compared with what the crate fatfs reads from the card
+//! afterwards.
 
 use cardiograph_recorder::{
     CardFile, CardFiles, Config, Event, FileError, Format, ReadDesk, StreamConfig, Window,
@@ -13,7 +14,7 @@ use std::rc::Rc;
 const RATE_HZ: u32 = 860;
 const SECONDS: u32 = 12;
 
-/// A card with fragmented files of another program, and what is in them.
+/// Returns a card with fragmented files of another program, and the contents of these files.
 fn card_with_files(seed: Seed) -> (Card, Volume, Files) {
     let profile = Profile::named("class10-16g").unwrap();
     let mut card = Card::new(&profile, seed);
@@ -48,7 +49,7 @@ fn lines(window: Window) -> StreamSetup<'static> {
     }
 }
 
-/// Reads a file whole, in pieces of odd lengths.
+/// Reads a whole file, in pieces of odd lengths.
 async fn contents(files: &CardFiles<'_, '_>, file: &CardFile) -> Result<Vec<u8>, FileError> {
     let mut bytes = Vec::new();
     loop {
@@ -77,7 +78,7 @@ async fn paths(files: &CardFiles<'_, '_>) -> Result<Vec<String>, FileError> {
     Ok(found)
 }
 
-/// What a reader saw: the contents of each path, each time it was read.
+/// Observations of a reader: the contents of each path, each time it was read.
 type Seen = BTreeMap<String, Vec<Vec<u8>>>;
 
 async fn watch(desk: &ReadDesk<'_>, seen: Rc<RefCell<Seen>>) -> Result<(), FileError> {
@@ -101,10 +102,11 @@ struct Run {
     reads: u32,
 }
 
-fn run(seed: u64) -> Run {
+fn run(seed: u64, serves_after_ns: u64) -> Run {
     let seed = Seed::new(seed);
     let (card, volume, foreign) = card_with_files(seed);
     let mut device = Device::new(card, 1, 25_000_000, seed);
+    device.serves_after_ns = serves_after_ns;
     device.config = Config {
         file_bytes: 4 << 20,
         rotate_us: Some(3_000_000),
@@ -124,7 +126,7 @@ fn run(seed: u64) -> Run {
         |_, desk, world| {
             Some(Box::pin(async move {
                 loop {
-                    // Fails before the card is mounted.
+                    // Reading fails before the card is mounted.
                     let error = watch(desk, shared.clone()).await;
                     assert!(matches!(error, Err(FileError::Read(_))), "{error:?}");
                     counted.replace(desk.tally().reads);
@@ -152,7 +154,7 @@ fn run(seed: u64) -> Run {
 #[test]
 fn files_are_served_beside_a_recording() {
     for seed in 1..=3 {
-        let run = run(seed);
+        let run = run(seed, 0);
         println!("seed {seed}: {} paths, {} reads", run.seen.len(), run.reads);
         assert_eq!((run.lost, run.breaches), (0, 0));
         for (path, bytes) in &run.foreign {
@@ -166,7 +168,7 @@ fn files_are_served_beside_a_recording() {
         for path in recordings {
             let whole = &run.after[path];
             let seen = run.seen.get(path).map_or(&[][..], |seen| seen);
-            // Bytes are only appended.
+            // Files only grow: every version that a reader saw is a prefix of the final one.
             assert!(seen.iter().all(|seen| whole.starts_with(seen)), "{path}");
             assert!(seen.is_sorted_by_key(Vec::len), "{path}");
             growing += seen.iter().filter(|seen| seen.len() < whole.len()).count();
@@ -178,5 +180,17 @@ fn files_are_served_beside_a_recording() {
             .filter(|path| !run.after.contains_key(*path));
         assert_eq!(shown.count(), 0);
         assert!(run.seen.keys().all(|path| !path.contains("CARDIOGR")));
+    }
+}
+
+/// After the end every recording is finished, and is served whole.
+#[test]
+fn files_are_served_after_a_recording() {
+    let run = run(1, 3_000_000_000);
+    let recordings = run.after.keys().filter(|path| path.starts_with("REC0"));
+    let recordings: Vec<_> = recordings.collect();
+    assert!(recordings.len() >= 3, "{recordings:?}");
+    for path in recordings {
+        assert_eq!(run.seen[path].last(), Some(&run.after[path]), "{path}");
     }
 }

@@ -1,4 +1,4 @@
-//! Whatever happens to a card: no sample is lost without a report, nothing hangs, and foreign files survive.
+//! Whatever faults a card has: no sample is lost without a report, nothing hangs, and foreign files survive.
 
 use cardiograph_recorder::{Config, Event, Format, WhenFull, Window};
 use cardiograph_sim_card::Card;
@@ -10,9 +10,9 @@ use cardiograph_sim_power_cut::session::{End, Session, Setup, TimedEvent};
 use cardiograph_sim_world::{Clock, Seed};
 use std::ops::Range;
 
-/// Injects faults into the cards of some scenes, from the first file on, because most bytes of a short
-/// recording come before it. Judges each card. Returns the sum of `count`, the number of faults that took
-/// effect.
+/// Injects faults into the cards of some scenes, after the first file has been opened, because most bytes of
+/// a short recording are exchanged before. Judges each card. Returns the sum of `count`, the number of
+/// faults that took effect.
 fn inject_into_scenes(
     scenes: Range<u64>,
     faults: impl Fn(Seed, Range<u64>) -> FaultSchedule,
@@ -68,7 +68,7 @@ fn flipped_bits_in_both_directions() {
             .flips_to_card
             .min(session.effects.flips_to_host)
     });
-    // Some of the 30 flips in each direction meet a card that is not selected.
+    // Some of the 30 flips in each direction happen while the card is not selected.
     assert!(flips >= 30 * 15, "{flips} bits were flipped");
 }
 
@@ -171,8 +171,8 @@ fn a_window_of_one_sample_is_exceeded_while_the_card_is_away() {
     assert_eq!(cases, 2);
 }
 
-/// Regression test: a shared file was named after the session of a stream that wrote nothing to it, and recovery
-/// named the same file otherwise.
+/// Regression test: a shared file was named after the session of a stream that wrote nothing to it, and
+/// recovery gave the same file another name.
 #[test]
 fn a_shared_file_is_named_after_its_first_header() {
     let mut cases = 0;
@@ -184,7 +184,7 @@ fn a_shared_file_is_named_after_its_first_header() {
     assert_eq!(cases, 4);
 }
 
-/// A device that records twice as much as the volume holds.
+/// Returns a scene in which a device records twice as much as the volume holds.
 fn full(seed: u64, when_full: WhenFull) -> Scene {
     let formats = [
         Format::Binary(&[SMALL]),
@@ -260,7 +260,7 @@ fn a_power_cut_on_a_full_card_loses_nothing_older_than_the_window() {
             .find(is_full)
             .expect("the card never became full")
             .byte;
-        // Around the moment when it becomes full, and long after it.
+        // Inject faults around the moment when the card becomes full, and long after it.
         for step in 0..12 {
             let cut = full / 2 + (reference.bytes - full / 2) * step / 12;
             println!("seed {seed}, cut at {cut}");
@@ -287,7 +287,7 @@ fn refused(seed: u64, is_protected: bool, change: impl FnOnce(&mut Card)) -> Str
     }
 }
 
-/// Writes bytes into the first block.
+/// Writes bytes into the first block of a card.
 fn put(card: &mut Card, at: usize, bytes: &[u8]) {
     let mut block = card.block(0);
     block[at..at + bytes.len()].copy_from_slice(bytes);

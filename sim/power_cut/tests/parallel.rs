@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 const WORLDS: u64 = 200;
 
-/// Returns a card after a power cut, and the events until then.
+/// Returns the contents of a card after a power cut, and the events before the cut.
 fn cut_card(number: u64) -> (Image, String) {
     let scene = Scene::short().unwrap();
     let (_, reference) = scene.setup.run(scene.card(), &Clock::default());

@@ -20,7 +20,7 @@ impl Clock {
         self.ns.set(self.ns.get().saturating_add(ns));
     }
 
-    /// Advances the clock to `ns`; no effect if that time has passed.
+    /// Advances the clock to `ns`; has no effect if that time has passed.
     pub fn advance_to_ns(&self, ns: u64) {
         self.ns.set(self.ns.get().max(ns));
     }

@@ -17,7 +17,7 @@ pub(crate) struct Core {
     pub(crate) seed: Seed,
     pub(crate) tasks: RefCell<Tasks>,
     pub(crate) timers: RefCell<Timers>,
-    /// The world has been dropped and accepts no more tasks.
+    /// True once the world has been dropped; it then accepts no more tasks.
     pub(crate) closed: Cell<bool>,
 }
 
@@ -58,7 +58,8 @@ impl Handle {
         self.core.clock.now_ns()
     }
 
-    /// Adds a task, which runs after all tasks that are ready. [`Stuck`](crate::Stuck) reports the name.
+    /// Adds a task, which runs after all tasks that are ready. [`Stuck`](crate::Stuck) reports contain its
+    /// name.
     pub fn spawn(&self, name: impl Into<Name>, future: impl Future<Output = ()> + 'static) {
         if !self.core.closed.get() {
             let future = Box::pin(future);
@@ -77,8 +78,8 @@ impl Handle {
         Sleep::new(self.clone(), ns)
     }
 
-    /// Advances the clock by `ns` at once if nothing else is due by then, and returns true; otherwise the caller
-    /// has to sleep. Has the same effect as a sleep and is cheaper.
+    /// If nothing else is due within the next `ns`, advances the clock by `ns` at once and returns true;
+    /// otherwise the caller has to sleep. The effect is that of a sleep, at a lower cost.
     pub fn skip_ns(&self, ns: u64) -> bool {
         let until_ns = self.now_ns().saturating_add(ns);
         let next_ns = self.core.timers.borrow().next_ns();
@@ -105,9 +106,9 @@ impl Handle {
         .await;
     }
 
-    /// Waits for a future for at most `ns`, counted from this call; then drops it.
+    /// Waits for a future for at most `ns`, counted from this call; then drops the future.
     ///
-    /// At the deadline itself, the future is polled once more first.
+    /// At the deadline, the future is polled once more before it is dropped.
     ///
     /// # Errors
     /// [`TimedOut`] if the future did not complete in time.

@@ -48,13 +48,13 @@
 //!
 //! Time passes in two ways. When no task is ready, the clock advances to the next timer. A task may also
 //! advance the clock while it runs, as a simulated card does for every byte on its bus: the processor is
-//! busy for that time, and timers that fall due meanwhile are late, as on a device.
+//! busy for that time, and timers that become due during that time fire late, as on a device.
 //!
 //! # Power cuts
 //!
 //! Dropping a world drops its tasks and everything they own, in the order in which they were spawned:
-//! volatile state is lost. State that the caller holds, such as the storage of a card, survives. A new
-//! world [on the same clock](World::on_clock) is the restart; [`cut_at_every_poll`] tries all cuts.
+//! volatile state is lost. State that the caller holds, such as the storage of a card, survives. A new world
+//! [on the same clock](World::on_clock) simulates the restart; [`cut_at_every_poll`] tries all cuts.
 
 mod clock;
 mod cut;

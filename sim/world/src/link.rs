@@ -17,7 +17,7 @@
 //! - **Transmitter.** A packet takes `bytes * 8 / bandwidth`, rounded up to a whole ns, and leaves after
 //!   its last bit.
 //! - **Delay.** `delay_ns` plus a uniform 0 to `jitter_ns`. Jitter alone does not reorder packets: each
-//!   waits for the one before it, as in a router's queue.
+//!   packet waits for the previous one, as in a router's queue.
 //! - **Loss.** Each packet is lost with `loss_ppm`, independently of all others. A lost packet has used the
 //!   transmitter. Bit errors count as losses, because the checksum of a link drops such packets.
 //! - **Copies.** With `duplicate_ppm`, a packet that is not lost arrives a second time, in order and with
@@ -50,19 +50,19 @@ use std::task::Poll;
 pub struct Link {
     /// Bandwidth in bits per second.
     pub bandwidth_bps: u64,
-    /// Time from the departure of the last bit to its arrival.
+    /// Time from the departure of a packet's last bit to its arrival, in ns.
     pub delay_ns: u64,
-    /// Maximum additional delay, uniformly distributed.
+    /// Maximum additional delay of a packet, uniformly distributed, in ns.
     pub jitter_ns: u64,
-    /// Lost packets per million.
+    /// Number of lost packets per million.
     pub loss_ppm: u32,
-    /// Duplicated packets per million.
+    /// Number of duplicated packets per million.
     pub duplicate_ppm: u32,
-    /// Packets per million that are held back.
+    /// Number of packets per million that are held back.
     pub reorder_ppm: u32,
     /// Maximum time for which packets are held back, uniformly distributed; at least 1 ns.
     pub reorder_ns: u64,
-    /// Maximum length of a packet.
+    /// Maximum length of a packet, in bytes.
     pub mtu_bytes: usize,
     /// Capacity of each direction's queue and of its inbox, in packets.
     pub queue_packets: usize,
@@ -88,7 +88,7 @@ impl Default for Link {
 const DELAY_NS_MAX: u64 = 3_600_000_000_000;
 
 impl Link {
-    /// Creates the two ends of this link. The random streams depend on the world's seed and on `name`, so
+    /// Creates the two ends of a link. The random streams depend on the world's seed and on `name`, so
     /// each link of a world needs its own name.
     ///
     /// # Errors
@@ -246,8 +246,8 @@ impl Receiver {
                 Ok(packet) => return Poll::Ready(packet),
                 Err(next_ns) => next_ns,
             };
-            // Set again on each poll, because another packet may have become the first. A sleep is never
-            // ready at its first poll.
+            // The sleep is set again on each poll, because another packet may be the next to arrive now. A
+            // sleep is never ready at its first poll.
             let sleep = next_ns.map(|ns| self.handle.sleep_until_ns(ns));
             let sleep = arrival.insert(sleep).as_mut();
             let _ = sleep.map(|sleep| Pin::new(sleep).poll(context));
@@ -263,12 +263,12 @@ impl Receiver {
 pub enum SendError {
     /// The packet is longer than the MTU.
     TooLong {
-        /// Maximum length of a packet.
+        /// Maximum length of a packet, in bytes.
         mtu_bytes: usize,
     },
     /// The queue is full.
     Full {
-        /// Time at which the next packet leaves the queue.
+        /// Time at which the next packet leaves the queue, in ns.
         until_ns: u64,
     },
 }
@@ -296,22 +296,22 @@ impl std::error::Error for SendError {}
 /// `sent + copied = lost + overflowed + received + on_the_way`, at any time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
-    /// Packets accepted into the queue.
+    /// Number of packets accepted into the queue.
     pub sent: u64,
-    /// Bytes of the sent packets.
+    /// Total length of the sent packets, in bytes.
     pub sent_bytes: u64,
-    /// Packets lost on the path.
+    /// Number of packets lost on the path.
     pub lost: u64,
-    /// Copies made on the path.
+    /// Number of copies made on the path.
     pub copied: u64,
-    /// Packets held back on the path.
+    /// Number of packets held back on the path.
     pub held_back: u64,
-    /// Packets dropped because the inbox was full.
+    /// Number of packets dropped because the inbox was full.
     pub overflowed: u64,
-    /// Packets returned by [`Receiver::recv`].
+    /// Number of packets returned by [`Receiver::recv`].
     pub received: u64,
-    /// Bytes of the received packets.
+    /// Total length of the received packets, in bytes.
     pub received_bytes: u64,
-    /// Packets neither lost nor received yet: in the queue, on the path or in the inbox.
+    /// Number of packets that are neither lost nor received yet: in the queue, on the path or in the inbox.
     pub on_the_way: u64,
 }

@@ -10,10 +10,10 @@
 //! child. Drawing from one stream does not affect another, so that adding a consumer changes nothing for
 //! the existing ones.
 
-/// The gamma of SplitMix64: 2^64 divided by the golden ratio, rounded to an odd number.
+/// The increment ("gamma") of SplitMix64: 2^64 divided by the golden ratio, rounded to an odd number.
 const GAMMA: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// Determines all randomness in a world.
+/// A seed, which determines all random numbers in a world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seed(u64);
 
@@ -57,7 +57,7 @@ impl Random {
         mix(self.state)
     }
 
-    /// Returns a number below `bound`, or 0 for 0; takes exactly one draw.
+    /// Returns a random number below `bound`, or 0 if `bound` is 0; takes exactly one draw.
     ///
     /// Uses multiplication (Lemire, 2019) without rejection: the bias is at most `bound` / 2^64.
     pub fn below(&mut self, bound: u64) -> u64 {
@@ -103,7 +103,7 @@ mod tests {
         }
     }
 
-    /// Compares with the test vectors of draft-eastlake-fnv.
+    /// Compares the hash with the test vectors of draft-eastlake-fnv.
     #[test]
     fn fnv1a_gives_the_published_numbers() {
         assert_eq!(fnv1a(""), 0xCBF2_9CE4_8422_2325);
@@ -111,8 +111,8 @@ mod tests {
         assert_eq!(fnv1a("foobar"), 0x8594_4171_F739_67E8);
     }
 
-    /// Computed from the formula at the top in another language. A change would change the result of every
-    /// recorded seed.
+    /// The expected numbers were computed from the formula in the module docs, in another language. If these
+    /// numbers changed, so would the result of every recorded seed.
     #[test]
     fn a_stream_never_changes() {
         let mut random = Seed::new(1).stream("link");
@@ -142,7 +142,7 @@ mod tests {
         for _ in 0..100_000 {
             counts[random.below(10) as usize] += 1;
         }
-        // Six standard deviations of a binomial (100,000; 0.1) are 570.
+        // Six standard deviations of a binomial distribution (n = 100,000, p = 0.1) are 570.
         assert!(counts.iter().all(|count| count.abs_diff(10_000) < 570));
         assert_eq!(random.below(0), 0);
         assert_eq!(random.below(1), 0);

@@ -1,4 +1,4 @@
-//! Tasks, and the queue of those that are ready.
+//! Tasks, and the queue of ready tasks.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -20,7 +20,8 @@ pub(crate) struct TaskId {
 
 /// Tasks to poll, in the order in which they were woken.
 ///
-/// Behind a lock because a [`Waker`] must be `Send`; in a world it never leaves its thread.
+/// The queue is behind a lock because a [`Waker`] must be `Send`; in a world, the queue never leaves its
+/// thread.
 #[derive(Default)]
 struct Ready(Mutex<VecDeque<TaskId>>);
 
@@ -32,7 +33,7 @@ impl Ready {
 
 struct Wakeup {
     id: TaskId,
-    /// The task is in the queue already: woken twice, it is polled once.
+    /// True if the task is in the queue already: a task that is woken twice is polled once.
     queued: AtomicBool,
     ready: Arc<Ready>,
 }
@@ -51,7 +52,7 @@ impl Wake for Wakeup {
 
 /// Part of a task that is taken out of its slot while the task is polled.
 pub(crate) struct Body {
-    /// `None` for the future of a `block_on`, which stays with its caller.
+    /// Future of the task; `None` for a `block_on`, whose future stays with the caller.
     pub(crate) future: Option<TaskFuture>,
     pub(crate) waker: Waker,
     wakeup: Arc<Wakeup>,
@@ -60,9 +61,9 @@ pub(crate) struct Body {
 struct Entry {
     serial: u64,
     name: Name,
-    /// `None` while the task is polled.
+    /// Body of the task; `None` while the task is polled.
     body: Option<Body>,
-    /// Number of polls at the time `instant_ns`.
+    /// Number of polls of the task at the time `instant_ns`.
     polls: u32,
     instant_ns: u64,
 }
@@ -108,7 +109,7 @@ impl Tasks {
         id
     }
 
-    /// Removes and returns the first task of the queue that still exists.
+    /// Removes tasks from the front of the queue up to the first one that still exists; returns this task.
     pub(crate) fn next(&mut self) -> Option<TaskId> {
         let mut queue = self.ready.queue();
         while let Some(id) = queue.pop_front() {
@@ -125,7 +126,7 @@ impl Tasks {
         !self.ready.queue().is_empty()
     }
 
-    /// Takes a task out to poll it; from now on it can be woken again.
+    /// Takes a task out of its slot to poll it; from now on the task can be woken again.
     pub(crate) fn take(&mut self, id: TaskId, now_ns: u64) -> Option<Body> {
         let entry = self.slots[id.slot].as_mut()?;
         if entry.instant_ns != now_ns {
@@ -161,7 +162,7 @@ impl Tasks {
         self.slots.len() == self.free.len()
     }
 
-    /// Returns the names in the order of spawning.
+    /// Returns the names of all tasks in the order of spawning.
     pub(crate) fn names(&self) -> Vec<String> {
         let mut entries: Vec<&Entry> = self.slots.iter().flatten().collect();
         entries.sort_by_key(|entry| entry.serial);

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
-/// Wakers by deadline; equal deadlines in the order of registration.
+/// Wakers by deadline; wakers with equal deadlines are in the order of registration.
 ///
-/// A tree instead of a heap, because most timers are timeouts that never fire: they must be removed when
-/// they are dropped, or an empty world would wait for them.
+/// A tree instead of a heap, because most timers are timeouts that never fire: a timer must be removed when
+/// it is dropped, or an otherwise empty world would wait for it.
 #[derive(Default)]
 pub(crate) struct Timers {
     queue: BTreeMap<(u64, u64), Waker>,
@@ -37,15 +37,15 @@ impl Timers {
     }
 }
 
-/// Sleeps until a deadline; dropping it removes the timer.
+/// Sleeps until a deadline. Dropping the future removes the timer.
 ///
-/// It yields at least once, even if the deadline has passed, so that a loop of sleeps of 0 ns can be
+/// The future yields at least once, even if the deadline has passed, so that a loop of sleeps of 0 ns can be
 /// detected as a livelock.
 #[must_use = "a sleep does nothing unless awaited"]
 pub struct Sleep {
     handle: Handle,
     deadline_ns: u64,
-    /// Position among timers with the same deadline; set by the first poll.
+    /// Position of the timer among timers with the same deadline; set by the first poll.
     registration: Option<u64>,
 }
 

@@ -7,7 +7,7 @@ use std::fmt;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 
-/// Number of polls at the same time that count as a livelock.
+/// Number of polls without progress of time that counts as a livelock.
 pub const POLLS_MAX: u32 = 1_000_000;
 
 /// A clock, tasks and timers; runs in the calling thread.
@@ -27,7 +27,7 @@ pub const POLLS_MAX: u32 = 1_000_000;
 /// A panic of a task propagates to the caller that runs the world; the world must then be dropped.
 pub struct World {
     handle: Handle,
-    /// Number of polls at the time `instant_ns`.
+    /// Number of polls of all tasks at the time `instant_ns`.
     polls: u32,
     instant_ns: u64,
 }
@@ -77,7 +77,8 @@ impl World {
         }
     }
 
-    /// Runs everything up to and including `ns`; the clock then shows `ns`, or later if a task advanced it.
+    /// Runs all tasks and timers up to and including `ns`; the clock then shows `ns`, or later if a task
+    /// advanced it.
     ///
     /// # Errors
     /// [`Stuck::Livelock`].
@@ -107,7 +108,7 @@ impl World {
     /// Runs until `future` completes; other tasks may still be waiting. The future may borrow.
     ///
     /// # Errors
-    /// [`Stuck`] if it waits for something that never happens, or a task runs forever without time
+    /// [`Stuck`] if the future waits for something that never happens, or a task runs forever without time
     /// passing.
     pub fn block_on<F: Future>(&mut self, future: F) -> Result<F::Output, Stuck> {
         let mut future = pin!(future);
@@ -126,7 +127,7 @@ impl World {
         &self.handle.core
     }
 
-    /// Returns the task to poll next, no later than `until_ns`; advances time when none is ready.
+    /// Returns the task to poll next, no later than `until_ns`; advances time when no task is ready.
     fn next(&self, until_ns: u64) -> Option<TaskId> {
         let core = self.core();
         loop {
@@ -134,7 +135,7 @@ impl World {
             if now_ns > until_ns {
                 return None;
             }
-            // Woken outside the borrow: a waker may run arbitrary code.
+            // Timers are woken outside the borrow, because a waker may run arbitrary code.
             while let Some(waker) = { core.timers.borrow_mut().take_due(now_ns) } {
                 waker.wake();
             }
@@ -159,7 +160,7 @@ impl World {
         let future = body.future.as_mut().map(Pin::as_mut);
         match future.map(|future| future.poll(&mut context)) {
             Some(Poll::Ready(())) => {
-                // Dropped outside the borrow: its destructor may spawn or wake.
+                // The task is dropped outside the borrow, because its destructor may spawn or wake tasks.
                 drop(body);
                 core.tasks.borrow_mut().remove(id);
             }
@@ -218,7 +219,7 @@ impl Drop for World {
     }
 }
 
-/// The slot of a `block_on` among the tasks; freed however it ends.
+/// The slot of a `block_on` among the tasks; the slot is freed however the `block_on` ends.
 struct Main {
     handle: Handle,
     id: TaskId,
@@ -243,16 +244,17 @@ impl Drop for Main {
 pub enum Stuck {
     /// Tasks wait, and neither a timer nor another task will wake them.
     Deadlock {
-        /// Time in ns.
+        /// Time at which the world got stuck, in ns.
         at_ns: u64,
-        /// Names of the waiting tasks, in the order of spawning; `block_on` for its future.
+        /// Names of the waiting tasks, in the order of spawning; the future of a `block_on` has the name
+        /// `block_on`.
         tasks: Vec<String>,
     },
     /// [`POLLS_MAX`] polls did not advance time.
     Livelock {
-        /// Time in ns.
+        /// Time at which the world got stuck, in ns.
         at_ns: u64,
-        /// The task with the most polls at that time.
+        /// Name of the task with the most polls at that time.
         task: String,
     },
 }

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 const ENTRIES: u32 = 20;
 
-/// Storage with a log of numbers, and the number of entries reported as durable.
+/// Storage with a list of numbers, and the number of entries that were reported as durable.
 #[derive(Default)]
 struct Storage {
     log: RefCell<Vec<u32>>,
@@ -53,8 +53,8 @@ fn durable_entries_survive_every_cut_and_a_restart_completes() {
             assert!(world.now_ns() >= cut_ns, "cut {polls}");
         },
     );
-    // One poll to start, and one for each of 20 samples and 20 stores; a cut before each and after the
-    // last.
+    // The recorder takes one poll to start, and one for each of 20 samples and 20 stores. Power is cut
+    // before each poll and after the last.
     assert_eq!(cuts, Ok(1 + 20 + 20 + 1));
     let mut all = lengths.clone();
     all.dedup();
@@ -65,7 +65,7 @@ fn durable_entries_survive_every_cut_and_a_restart_completes() {
     );
 }
 
-/// Records its own drop.
+/// A value that records when it is dropped.
 struct Owned(&'static str, Rc<RefCell<Vec<&'static str>>>);
 
 impl Drop for Owned {

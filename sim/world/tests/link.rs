@@ -1,9 +1,10 @@
-//! The link: exact without faults, statistically correct with them.
+//! Tests of the link: exact without faults, statistically correct with faults.
 
 use cardiograph_sim_world::link::{SendError, Statistics};
 use cardiograph_sim_world::{Link, Seed, World};
 
-/// Sends packets of four bytes that contain their number; returns the arriving ones with their times.
+/// Sends packets of four bytes that contain their number; returns the numbers of the arriving packets, with
+/// their arrival times.
 fn arrivals(link: Link, seed: u64, packets: u32) -> (Vec<(u64, u32)>, Statistics) {
     let mut world = World::new(Seed::new(seed));
     let handle = world.handle();
@@ -16,7 +17,7 @@ fn arrivals(link: Link, seed: u64, packets: u32) -> (Vec<(u64, u32)>, Statistics
     });
     let received = world.block_on(async {
         let mut received = Vec::new();
-        // Longer than the slowest packet.
+        // This timeout is longer than the slowest packet takes.
         while let Ok(packet) = handle
             .with_timeout(1_000_000_000, there.receiver.recv())
             .await
@@ -29,7 +30,7 @@ fn arrivals(link: Link, seed: u64, packets: u32) -> (Vec<(u64, u32)>, Statistics
     (received.unwrap(), here.sender.statistics())
 }
 
-/// One packet of four bytes per 4 µs, with a delay of 10 µs.
+/// A link that transmits one packet of four bytes per 4 µs, with a delay of 10 µs.
 fn slow() -> Link {
     Link {
         bandwidth_bps: 8_000_000,
@@ -62,7 +63,7 @@ fn fractional_bit_times_are_rounded_up() {
         delay_ns: 0,
         ..Link::default()
     };
-    // 32 bits at 7 Mbit/s are 4571.43 ns.
+    // 32 bits at 7 Mbit/s take 4571.43 ns.
     let times: Vec<u64> = arrivals(link, 1, 3).0.iter().map(|event| event.0).collect();
     assert_eq!(times, [4572, 9144, 13716]);
 }
@@ -138,7 +139,8 @@ fn a_waiting_receiver_is_woken_for_a_packet_that_overtakes() {
         }
         times
     });
-    // Packets that are not held back are exactly on time: 200 fair coin tosses, four standard deviations.
+    // Packets that are not held back are exactly on time. Their number is that of heads in 200 fair coin
+    // tosses, within four standard deviations.
     let on_time = |&&ns: &&u64| ns % 100_000 == 14_000 && ns <= 20_014_000;
     let on_time = times.unwrap().iter().filter(on_time).count();
     assert!(on_time.abs_diff(100) < 28, "{on_time}");

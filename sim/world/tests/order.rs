@@ -1,11 +1,11 @@
-//! The order of execution, against traces written by hand.
+//! The order of execution, compared with traces written by hand.
 
 use cardiograph_sim_world::{Clock, Handle, Seed, TimedOut, World};
 use embedded_hal_async::delay::DelayNs;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// Events: time in ns, and name.
+/// Events of the tasks: time in ns, and name.
 #[derive(Clone, Default)]
 struct Trace(Rc<RefCell<Vec<(u64, &'static str)>>>);
 
@@ -70,7 +70,7 @@ fn equal_deadlines_fire_in_the_order_of_registration() {
         });
     }
     world.run_until_idle().unwrap();
-    // For 30 ns, `first` registered at 5, `twice` at 10, `late` at 20.
+    // For the deadline of 30 ns, `first` registered at 5 ns, `twice` at 10 ns and `late` at 20 ns.
     let expected = [
         (5, "first"),
         (10, "twice"),

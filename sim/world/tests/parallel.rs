@@ -83,7 +83,7 @@ fn one_thread_and_eight_threads_give_the_same_traces() {
     for (seed, trace) in &together {
         assert_eq!(trace, &alone[*seed as usize], "seed {seed}");
     }
-    // Traces of different seeds differ, and there were faults.
+    // Traces of different seeds differ, and the links had faults.
     let mut different = alone.clone();
     different.sort();
     different.dedup();

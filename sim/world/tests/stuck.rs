@@ -1,4 +1,4 @@
-//! Deadlocks and livelocks are reported with the name of a task.
+//! Deadlocks and livelocks are reported with the name of the task that caused them.
 
 use cardiograph_sim_world::{POLLS_MAX, Seed, Stuck, World};
 use std::future::pending;

@@ -18,7 +18,7 @@ proptest! {
         ..ProptestConfig::default()
     })]
 
-    /// Timers registered together fire as in a stable sort by deadline, without those dropped.
+    /// Timers registered together fire in the order of a stable sort by deadline; dropped timers do not fire.
     #[test]
     fn timers_fire_as_sorted(deadlines in prop::collection::vec((0_u64..50, any::<bool>()), 0..200)) {
         let mut world = World::new(Seed::new(0));
@@ -28,7 +28,7 @@ proptest! {
             let (handle, events) = (handle.clone(), events.clone());
             world.spawn(format!("{who}"), async move {
                 let mut sleep = handle.sleep_until_ns(deadline_ns);
-                // Register the timer in any case.
+                // Register the timer, even if it is dropped afterwards.
                 let mut context = Context::from_waker(Waker::noop());
                 assert!(Pin::new(&mut sleep).poll(&mut context).is_pending());
                 if !dropped {
@@ -50,8 +50,8 @@ proptest! {
         prop_assert_eq!(world.now_ns(), expected.last().map_or(0, |last| last.0));
     }
 
-    /// Tasks that sleep repeatedly, sometimes interrupted by a timeout, against a list that is searched
-    /// from end to end for the next one to wake.
+    /// Tasks that sleep repeatedly, sometimes interrupted by a timeout, compared with a list that is
+    /// searched from end to end for the next task to wake.
     #[test]
     fn sleepers_wake_as_in_a_list(
         naps in prop::collection::vec(prop::collection::vec((0_u64..30, 0_u64..30), 1..12), 1..12)
@@ -73,7 +73,8 @@ proptest! {
     }
 }
 
-/// Reference model: each sleeper's next deadline and registration, the smallest of all first.
+/// Reference model: keeps each sleeper's next deadline and registration, and wakes the sleeper with the
+/// smallest pair first.
 fn in_a_list(naps: &[Vec<(u64, u64)>]) -> Vec<(u64, usize)> {
     let mut asked = 0;
     let mut list = Vec::new();

@@ -10,7 +10,7 @@ use std::process::Command;
 
 const ROWS: u64 = 10_000_000;
 
-/// Version of polars for the comparison.
+/// Version of polars that Cardiograph is compared with.
 const POLARS: &str = "polars==2.1.0";
 
 pub fn run() -> Result<(), String> {
@@ -64,7 +64,8 @@ pub fn run() -> Result<(), String> {
     save("analyze", &text)
 }
 
-/// Generates latencies like a card's: about 250 µs, one in 800 a stall of 20 to 90 ms, with short idle times.
+/// Generates latencies like a card's: about 250 µs, and in one of 800 writes a stall of 20 to 90 ms, with
+/// short idle times between writes.
 fn generate(path: &Path) -> std::io::Result<()> {
     let mut out = BufWriter::new(File::create(path)?);
     let mut random = 0x9E37_79B9_7F4A_7C15u64;

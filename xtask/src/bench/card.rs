@@ -47,7 +47,7 @@ const CASES: [Case; 6] = [
     },
 ];
 
-/// Writes per iteration of criterion.
+/// Number of writes per criterion iteration.
 const WRITES: f64 = 10_000.0;
 const MEMORY_MOST_BYTES: u64 = 64 << 20;
 
@@ -61,8 +61,8 @@ pub fn run() -> Result<(), String> {
         "writes",
     ]))?;
     let mut text = String::from(
-        "Writes of 512 B per second of real time on one core, measured by criterion: its estimate of the \
-         mean with the 95 % confidence interval. The card is class10-16g.\n\n\
+        "Simulation speed: 512 B writes per second of real time on one core. Criterion estimated \
+         the mean and its 95 % confidence interval. The card is class10-16g.\n\n\
          | | low | mean | high | required |\n|---|---:|---:|---:|---:|\n",
     );
     for case in &CASES {
@@ -88,7 +88,7 @@ pub fn run() -> Result<(), String> {
     save("card", &text)
 }
 
-/// Returns the low, mean and high estimates of the writes per second.
+/// Returns criterion's low, mean and high estimates of the number of writes per second.
 fn rates(folder: &str) -> Result<[f64; 3], String> {
     let path = target()
         .join("criterion")

@@ -1,5 +1,5 @@
-//! Benchmarks, compared with today's common tools, interleaved on the same machine. Each run is saved with
-//! its date in `benchmarks/runs`.
+//! Benchmarks that compare Cardiograph with today's common tools, run alternately on the same machine. Each
+//! run is saved with its date in `benchmarks/runs`.
 
 mod analyze;
 mod card;
@@ -14,7 +14,7 @@ use crate::packages;
 use crate::run::{cargo, check, target};
 use std::path::PathBuf;
 
-/// Measured rounds of each program, after one warm-up round.
+/// Number of measured rounds of each program, after one warm-up round.
 const ROUNDS: usize = 7;
 
 /// Runs every benchmark.
@@ -26,7 +26,7 @@ pub fn all() -> Result<(), String> {
     one("serve")
 }
 
-/// Runs the benchmark with this name.
+/// Runs the benchmark with the given name.
 pub fn one(name: &str) -> Result<(), String> {
     packages::install(packages::FOR_BENCHMARKS)?;
     let targets: &[&str] = match name {

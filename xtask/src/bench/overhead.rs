@@ -43,8 +43,8 @@ fn measure(folder: &Path) -> Result<String, String> {
     ))
 }
 
-/// Describes the memory per write, for one file and for two in turn: the difference between a long and a
-/// short run.
+/// Describes the memory per write, for one file and for two files in turn: the difference between a long and
+/// a short run.
 fn memory(folder: &Path) -> Result<String, String> {
     let one = memory_with(folder, "")?;
     let in_turn = memory_with(folder, "files = 2\norder = \"round-robin\"\n")?;
@@ -127,7 +127,7 @@ fn fio_ns(folder: &Path) -> Result<f64, String> {
         format!("--bs={BLOCK_BYTES}"),
         format!("--size={}", WRITES * BLOCK_BYTES),
         "--ioengine=psync".to_string(),
-        // Otherwise fio writes the file once before measuring.
+        // Without this option, fio writes the file once before measuring.
         "--create_on_open=1".to_string(),
         "--fallocate=none".to_string(),
         format!("--write_lat_log={log}"),

@@ -5,7 +5,7 @@ use crate::run::target;
 
 /// Payload per card in MB, and number of seeds.
 const ARGUMENTS: [&str; 2] = ["600", "3"];
-/// Promises that the recorder is held to, and what each table shows.
+/// Promises of the recorder to test, each with a heading for its table.
 const PROMISES: [(&str, &str); 4] = [
     (
         "sustained",
@@ -17,7 +17,7 @@ const PROMISES: [(&str, &str); 4] = [
     ),
     (
         "readers",
-        "Text at half of the bound, while one reader reads 8 KiB at a time without pause.",
+        "Text at half the bound, while one reader reads 8 KiB at a time without pause.",
     ),
     (
         "rotate",
@@ -31,8 +31,8 @@ pub fn run() -> Result<(), String> {
     let mut text = format!(
         "The seven cards of study 5, simulated, over SPI at 25 MHz; {megabytes} MB on each, {seeds} seeds, a \
          buffer of 64 KiB, samples of 100 B. Rates are in kB/s. The columns `naive 512` to `stream 2048` show \
-         the throughput that the study published as guaranteed for the real card: payload of a write over the \
-         worst-case latency. The bound is the highest rate that the buffer sustains with a plain CMD25 loop.\n\n{}",
+         the throughput that the study published as guaranteed for the real card: the payload of \
+         a write divided by its worst-case latency. The bound is the highest rate that the buffer sustains with a plain CMD25 loop.\n\n{}",
         rates.stdout
     );
     for (promise, about) in PROMISES {

@@ -1,4 +1,4 @@
-//! Measurement of a program's time and memory, and reports.
+//! Measures a program's time and memory, and writes reports.
 
 use crate::run::root;
 use std::fmt::Write;
@@ -39,7 +39,7 @@ pub fn timed(program: &Path, args: &[&str]) -> Result<Measured, String> {
     })
 }
 
-/// A quantity over all rounds.
+/// Values of a quantity in all rounds.
 pub struct Series {
     pub name: String,
     pub values: Vec<f64>,
@@ -91,7 +91,7 @@ pub fn table(heading: &str, series: &[&Series]) -> String {
     out
 }
 
-/// Prints a report and saves it in `benchmarks/runs`, with date and machine.
+/// Prints a report and saves it in `benchmarks/runs`, with the date and a description of the machine.
 pub fn save(name: &str, text: &str) -> Result<(), String> {
     let date = output_of("date", &["+%Y-%m-%d"])?;
     let machine = output_of(

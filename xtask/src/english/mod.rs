@@ -1,5 +1,5 @@
-//! Check of wording: comments that begin with a clause instead of a verb or noun, and phrases that the
-//! field has better terms for.
+//! Check of wording: comments that begin with a clause instead of a verb or noun, and phrases for which
+//! technical English has better terms.
 //!
 //! The check covers comments of Rust files, their string literals outside tests, and Markdown files.
 
@@ -29,7 +29,7 @@ const FIRST_WORDS: [&str; 6] = ["What", "Whether", "Who", "Where", "How", "That"
 /// First words that no doc comment may begin with; in other comments they may begin a sentence.
 const FIRST_WORDS_OF_DOCS: [&str; 2] = ["When", "Which"];
 
-/// A violation.
+/// A violation of the wording rules.
 #[derive(Debug, PartialEq, Eq)]
 struct Finding {
     file: String,
@@ -103,7 +103,7 @@ fn findings(file: &str, text: &str) -> Vec<Finding> {
         true => source::markdown(text),
         false => source::rust(text),
     };
-    // Strings of tests are not user-facing.
+    // Users do not see strings in tests.
     let is_test = file.contains("/tests/") || file.ends_with("/tests.rs");
     let mut findings: Vec<_> = passages
         .iter()

@@ -8,15 +8,15 @@ pub struct Phrase {
     pub words: &'static str,
     /// Better wording.
     pub instead: &'static str,
-    /// Restriction to certain contexts.
+    /// Context in which the phrase counts.
     context: Context,
 }
 
 enum Context {
     Any,
-    /// Applies only before punctuation or at the end.
+    /// The phrase counts only before punctuation or at the end of a passage.
     End,
-    /// Applies only if this word does not follow in the same sentence.
+    /// The phrase counts only if the given word does not follow in the same sentence.
     Without(&'static str),
 }
 
@@ -29,7 +29,7 @@ const fn phrase(words: &'static str, instead: &'static str) -> Phrase {
 }
 
 impl Phrase {
-    /// Returns true if the words begin with this phrase.
+    /// Returns true if `words` begin with this phrase.
     pub fn is_at(&self, words: &[Word]) -> bool {
         let mut rest = words;
         let mut expected = self.words.split(' ').peekable();

@@ -1,6 +1,6 @@
 //! Splits Rust and Markdown files into passages of text with line numbers, by a small lexer.
 
-/// Kind of a passage.
+/// Kind of text that a passage is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Doc comment.
@@ -126,7 +126,7 @@ struct Lexer<'a> {
     rest: &'a str,
     line: usize,
     passages: Vec<Passage>,
-    /// Line comments in progress: their words, marker, and last line.
+    /// Line comments being collected: their words, comment marker, and last line number.
     comment: Option<(Words, &'a str, usize)>,
     is_in_tests: bool,
 }
@@ -135,7 +135,7 @@ impl<'a> Lexer<'a> {
     fn run(&mut self) {
         while let Some(character) = self.rest.chars().next() {
             if !character.is_whitespace() && !self.rest.starts_with("//") {
-                // Code after a comment ends it.
+                // Code after a comment ends the comment.
                 self.end_comment();
             }
             if self.rest.starts_with("//") {
@@ -225,7 +225,7 @@ impl<'a> Lexer<'a> {
         words.end_into(&mut self.passages);
     }
 
-    /// Returns the number of `#` if a raw string begins here.
+    /// Returns the number of `#` in its delimiter if a raw string begins at the current position.
     fn raw_string(&self) -> Option<usize> {
         let prefixed = self.rest.strip_prefix('b').unwrap_or(self.rest);
         let after = prefixed.strip_prefix('r')?;
@@ -257,7 +257,8 @@ impl<'a> Lexer<'a> {
                 break;
             }
             if character == '\\' {
-                // An escaped line end and the blanks after it are no text; other escapes separate words.
+                // An escaped line end and the blanks after it are not part of the text; other escapes
+                // separate words.
                 let escaped = self.rest[1..].chars().next();
                 self.skip(1 + escaped.map_or(0, char::len_utf8));
                 if escaped == Some('\n') {

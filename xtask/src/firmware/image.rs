@@ -1,4 +1,4 @@
-//! Card image for the firmware: a partition with a file system, and unused blocks behind it.
+//! Card image for the firmware: a partition with a file system, and unused blocks after the partition.
 
 use super::recording;
 use crate::run::check;
@@ -9,11 +9,11 @@ use std::process::Command;
 
 /// Bytes in a block.
 pub const BLOCK_BYTES: usize = 512;
-/// QEMU requires a power of two.
+/// Number of blocks on the card; QEMU requires a power of two.
 const CARD_BLOCKS: usize = 128 << 10;
 /// Block range of the partition.
 const FAT: Range<usize> = 2048..66 << 10;
-/// Partition type FAT16 LBA.
+/// Code of the partition type FAT16 with LBA.
 const FAT_TYPE: u8 = 0x0E;
 
 /// A card image in a file, and its initial contents.
@@ -43,7 +43,7 @@ impl Image {
         Ok(read(&self.path)?[fat_bytes()].to_vec())
     }
 
-    /// Checks that outside the partition exactly these blocks were written.
+    /// Checks that, outside the partition, exactly the given blocks were written.
     pub fn check_blocks(&self, start: usize, blocks: &[[u8; BLOCK_BYTES]]) -> Result<(), String> {
         let card = read(&self.path)?;
         let old = self.initial.chunks_exact(BLOCK_BYTES);
@@ -71,7 +71,7 @@ fn file_system(folder: &Path) -> Result<Vec<u8>, String> {
     let path = folder.join("fat.img");
     let _ = fs::remove_file(&path);
     let mut command = Command::new(super::MKFS);
-    // A fixed serial number, so that every image is the same.
+    // The serial number is fixed, so that every image is the same.
     command.args(["-C", "-F", "16", "-i", "0CA5D106"]);
     command.args(["-h", &FAT.start.to_string()]);
     command.arg(&path).arg((FAT.len() / 2).to_string());

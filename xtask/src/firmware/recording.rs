@@ -11,8 +11,8 @@ const SAMPLES: u32 = 20_000;
 /// Minimum number of files, so that the test covers the change to the next file.
 const FILES_MIN: usize = 3;
 const NAMES: &str = "index,value,check,note";
-/// Start of a row with a note instead of values. Only the note about the file and marks (`@` after spaces)
-/// are allowed; a note about a gap, for example, is an error.
+/// Start of a row with a note instead of values. Only the note about the file and checkpoint marks (`@`
+/// after spaces) are allowed; a note about a gap, for example, is an error.
 const NOTE: &str = ",,,#";
 const OTHERS: &str = "OTHERS.BIN";
 

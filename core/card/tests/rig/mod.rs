@@ -16,7 +16,7 @@ pub type Error = cardiograph_card::Error<Infallible, Infallible>;
 pub type SetClock = Box<dyn FnMut(&mut SpiBus, u32)>;
 pub type Driver<Delay = wire::Delay> = Card<SpiBus, ChipSelect, Delay, SetClock>;
 
-/// A card with eight blocks per page and as few pages as possible, because creating each takes time.
+/// A card with eight blocks per page and as few pages as possible, because creating pages takes time.
 pub static PROFILE: LazyLock<Profile> = LazyLock::new(|| {
     let mut profile = Profile::named("class10-16g").unwrap();
     profile.capacity_bytes = 16 << 20;
@@ -51,7 +51,7 @@ pub fn driver<Delay>(wire: &Wire, delay: Delay) -> Driver<Delay> {
     Card::new(bus, pin, delay, set_clock, CLOCK_HZ)
 }
 
-/// Polls until the future completes: no future here waits for another task.
+/// Polls a future until it completes: no future in these tests waits for another task.
 pub fn done<T>(future: impl Future<Output = T>) -> T {
     let mut future = pin!(future);
     loop {
@@ -110,7 +110,7 @@ impl Rig {
         self.wire.card().count().bytes
     }
 
-    /// Injects a fault after the given number of further bytes.
+    /// Injects a fault after `after` more bytes.
     pub fn inject(&self, after: u64, fault: Fault) {
         let byte = self.bytes() + after;
         self.wire.card().inject(byte, fault);

@@ -120,7 +120,7 @@ impl FatVolume {
             self.link(card, end, None).await?;
         }
         self.write_chain(card, whole(run), 0).await?;
-        // Of two neighbours the one that is freed last is used next.
+        // If this run was allocated last, its clusters are used next.
         if self.record.hint == run.first + run.clusters {
             self.record.hint = run.first;
         }
@@ -135,7 +135,7 @@ impl FatVolume {
         name: NamePlace,
         first: u32,
     ) -> Result<(), Error<B::Error>> {
-        let short = match self.slot(card, name.place).await? {
+        let short = match self.slot(card, name.place()).await? {
             Slot::Short(entry) => Some(entry),
             _ => None,
         };
@@ -143,13 +143,13 @@ impl FatVolume {
             return Ok(());
         }
         let mut left = usize::from(name.long_entries);
-        let index = usize::from(name.place.index);
+        let index = usize::from(name.place().index);
         let here = left.min(index);
         if short.is_some() {
             let (entries, _) = self.block.as_chunks_mut::<ENTRY_SIZE>();
             entries[index][0] = ENTRY_FREE;
             free_parts(&mut entries[index - here..index], name.sum);
-            self.write_back(card, name.place.block).await?;
+            self.write_back(card, name.place().block).await?;
         }
         left -= here;
         for block in name.before {
@@ -254,7 +254,8 @@ impl FatVolume {
             if let Slot::Short(entry) = slot {
                 let is_in = entry.first_cluster(kind).wrapping_sub(first) < clusters;
                 // A repair tool may have put its own entry there.
-                let is_own = |own: NamePlace| (own.place, own.sum) == (place, entry.lfn_checksum());
+                let is_own =
+                    |own: NamePlace| (own.place(), own.sum) == (place, entry.lfn_checksum());
                 is_found |= is_in && !own.is_some_and(is_own);
             }
             !is_found

@@ -1,56 +1,17 @@
-//! Changes by guests: names that move, files that are replaced, directories, and removals.
-//!
-//! "move" writes the entry in its new place, one block: from then on the operation is done. It then deletes
-//! the name in the old place, and frees what the new name had before.
+//! Changes by guests: removals, and new directories. moves.rs renames, upload.rs writes files.
 
 use super::entry::{DirEntry, Node};
-use super::guest_record::{FirstRun, NamePlace, SAME_PARENT, Target, WholeChain};
+use super::guest_record::{FirstRun, NamePlace, Target, WholeChain};
 use super::oldest::Listed;
-use super::place::{NewName, Resolved, Room, cluster_of};
-use super::record::{Intent, Place};
+use super::place::{Resolved, cluster_of};
+use super::record::Intent;
 use super::{Error, FatVolume, Refusal};
 use crate::volume::{Blocks, FOLDER_RECORDINGS_MAX, FileId, Name};
 use cardiograph_card::Block;
-use hadris_fat_raw::{ATTR_DIRECTORY, ATTR_HIDDEN, ATTR_SYSTEM, ENTRY_SIZE, ShortEntry, Slot};
+use hadris_fat_raw::{ATTR_DIRECTORY, ENTRY_SIZE, Slot};
 
 const DOT: Name = *b".          ";
 const DOT_DOT: Name = *b"..         ";
-
-/// The place that an entry gets.
-pub(super) enum Goal<'p> {
-    New {
-        parent: Node,
-        name: NewName<'p>,
-        room: Room,
-    },
-    /// Replaces this file, whose clusters are freed.
-    Existing {
-        parent: Node,
-        entry: DirEntry,
-        old: WholeChain,
-    },
-}
-
-impl Goal<'_> {
-    fn target(&self) -> Target {
-        match self {
-            Goal::New { name, room, .. } => Target {
-                place: room.short(name),
-                sum: name.sum(),
-            },
-            Goal::Existing { entry, .. } => Target {
-                place: entry.place,
-                sum: NamePlace::of(entry).sum,
-            },
-        }
-    }
-
-    fn parent(&self) -> &Node {
-        match self {
-            Goal::New { parent, .. } | Goal::Existing { parent, .. } => parent,
-        }
-    }
-}
 
 impl FatVolume {
     /// Removes a file, or an empty directory.
@@ -88,7 +49,7 @@ impl FatVolume {
         }
         let chain = self.survey(card, entry.first).await?;
         let name = NamePlace::of(&entry);
-        self.free_chain(card, Some(name), 0, chain).await?;
+        self.free_chain(card, name, 0, chain).await?;
         self.unlist_changed(card, id, entry.first).await
     }
 
@@ -118,10 +79,7 @@ impl FatVolume {
         }
         let above = cluster_of(&parent);
         self.fill_directory(card, first, above).await?;
-        let to = Target {
-            place: room.short(&name),
-            sum: name.sum(),
-        };
+        let to = Target::new(room.short(&name), name.sum());
         self.begin(card, Intent::MakeDirectory { to, first })
             .await?;
         self.link(card, first, None).await?;
@@ -133,261 +91,8 @@ impl FatVolume {
         self.done(card, free).await
     }
 
-    /// Renames a file or a directory, or moves it to another directory. An existing file is replaced by a
-    /// file if `replaces`.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`], [`Error::NotDirectory`], [`Error::NameInvalid`], [`Error::Exists`],
-    /// [`Error::IsDirectory`], [`Error::Forbidden`], [`Error::DirectoryFull`], [`Error::NoSpace`],
-    /// [`Error::DamagedChain`], [`Error::DamagedDirectory`], [`Error::NotMounted`], or that of the card.
-    pub async fn rename<B: Blocks>(
-        &mut self,
-        card: &mut B,
-        from: &str,
-        to: &str,
-        replaces: bool,
-    ) -> Result<(), Error<B::Error>> {
-        let Resolved { parent, found, .. } = self.resolve(card, from, None).await?;
-        let old = found.ok_or(Error::NotFound)?;
-        self.check_may_change(&old)?;
-        if old.is_directory() {
-            self.check_folder(card, &old).await?;
-        }
-        let avoid = Some(old.place).filter(|_| old.is_directory());
-        let goal = self.goal_of_rename(card, &old, to, avoid, replaces).await?;
-        let id = self.recording_of(card, &parent, &old).await?;
-        let Slot::Short(mut entry) = self.slot(card, old.place).await? else {
-            return Err(Error::DamagedDirectory);
-        };
-        // Case bits and name are those of the new place.
-        entry.set_nt_case(0);
-        let is_moved = cluster_of(&parent) != cluster_of(goal.parent());
-        let above = cluster_of(goal.parent());
-        let above = if old.is_directory() && is_moved {
-            above
-        } else {
-            SAME_PARENT
-        };
-        self.move_entry(card, Some(NamePlace::of(&old)), &goal, &entry, above)
-            .await?;
-        self.unlist_changed(card, id, old.first).await
-    }
-
-    /// Returns the place for an entry with this path.
-    pub(super) async fn goal<'p, B: Blocks>(
-        &mut self,
-        card: &mut B,
-        path: &'p str,
-        replaces: bool,
-    ) -> Result<Goal<'p>, Error<B::Error>> {
-        let Resolved {
-            parent,
-            name,
-            found,
-        } = self.resolve(card, path, None).await?;
-        match found {
-            Some(entry) => self.replaced(card, parent, entry, replaces).await,
-            None => {
-                let (name, room) = self.room_for(card, &parent, name).await?;
-                Ok(Goal::New { parent, name, room })
-            }
-        }
-    }
-
-    async fn goal_of_rename<'p, B: Blocks>(
-        &mut self,
-        card: &mut B,
-        old: &DirEntry,
-        path: &'p str,
-        avoid: Option<Place>,
-        replaces: bool,
-    ) -> Result<Goal<'p>, Error<B::Error>> {
-        let Resolved {
-            parent,
-            name,
-            found,
-        } = self.resolve(card, path, avoid).await?;
-        // The name may change in case only.
-        let other = found.filter(|it| it.place != old.place);
-        match other {
-            Some(entry) if old.is_directory() || entry.is_directory() => Err(Error::Exists),
-            Some(entry) => self.replaced(card, parent, entry, replaces).await,
-            None => {
-                let (name, room) = self.room_for(card, &parent, name).await?;
-                Ok(Goal::New { parent, name, room })
-            }
-        }
-    }
-
-    /// Returns the place of a file that is replaced.
-    async fn replaced<'p, B: Blocks>(
-        &mut self,
-        card: &mut B,
-        parent: Node,
-        entry: DirEntry,
-        replaces: bool,
-    ) -> Result<Goal<'p>, Error<B::Error>> {
-        if entry.is_directory() {
-            return Err(Error::IsDirectory);
-        }
-        self.check_may_change(&entry)?;
-        if !replaces {
-            return Err(Error::Exists);
-        }
-        let old = self.survey(card, entry.first).await?;
-        Ok(Goal::Existing { parent, entry, old })
-    }
-
-    /// Writes an entry in its new place, deletes the old one, and frees what the new one had before.
-    pub(super) async fn move_entry<B: Blocks>(
-        &mut self,
-        card: &mut B,
-        from: Option<NamePlace>,
-        goal: &Goal<'_>,
-        entry: &ShortEntry,
-        parent: u32,
-    ) -> Result<(), Error<B::Error>> {
-        let to = goal.target();
-        let first = entry.first_cluster(self.layout.kind);
-        let replaced = match goal {
-            Goal::Existing { parent, entry, .. } => self.recording_of(card, parent, entry).await?,
-            Goal::New { .. } => None,
-        };
-        let old = match goal {
-            Goal::Existing { old, .. } => *old,
-            Goal::New { .. } => WholeChain::NONE,
-        };
-        self.begin(
-            card,
-            Intent::Move {
-                from,
-                to,
-                first,
-                parent,
-                old,
-            },
-        )
-        .await?;
-        match goal {
-            Goal::New { name, room, .. } => self.write_new_name(card, *room, name, entry).await?,
-            Goal::Existing { .. } => self.replace_entry(card, to.place, entry).await?,
-        }
-        self.leave(card, from, first, parent).await?;
-        if old.clusters > 0 {
-            self.free_chain(card, None, 0, old).await?;
-        } else {
-            self.done_unchanged(card).await?;
-        }
-        self.unlist_changed(card, replaced, old.first).await
-    }
-
-    /// Gives an existing entry other contents.
-    async fn replace_entry<B: Blocks>(
-        &mut self,
-        card: &mut B,
-        place: Place,
-        new: &ShortEntry,
-    ) -> Result<(), Error<B::Error>> {
-        let Slot::Short(mut entry) = self.slot(card, place).await? else {
-            return Err(Error::DamagedDirectory);
-        };
-        let kind = self.layout.kind;
-        let (date, time) = new.modified();
-        entry.set_attributes(new.attributes());
-        entry.set_modified(date, time);
-        entry.set_accessed_date(new.accessed_date());
-        entry.set_first_cluster(kind, new.first_cluster(kind));
-        entry.set_size(new.size());
-        self.write_entry(card, place, &entry).await
-    }
-
-    /// Completes a move whose new entry exists: corrects the parent of a directory, and deletes the old name.
-    async fn leave<B: Blocks>(
-        &mut self,
-        card: &mut B,
-        from: Option<NamePlace>,
-        first: u32,
-        parent: u32,
-    ) -> Result<(), Error<B::Error>> {
-        if parent != SAME_PARENT && first != 0 {
-            let place = Place {
-                block: self.layout.block_of(first),
-                index: 1,
-            };
-            if let Slot::Short(mut above) = self.slot(card, place).await?
-                && above.name() == DOT_DOT
-            {
-                above.set_first_cluster(self.layout.kind, parent);
-                self.write_entry(card, place, &above).await?;
-            }
-        }
-        match from {
-            Some(name) => self.delete_name(card, name, first).await,
-            None => Ok(()),
-        }
-    }
-
-    /// Completes a move if its new entry exists. Returns the chain that is to be freed then.
-    pub(super) async fn finish_move<B: Blocks>(
-        &mut self,
-        card: &mut B,
-        from: Option<NamePlace>,
-        to: Target,
-        first: u32,
-        parent: u32,
-        old: WholeChain,
-    ) -> Result<WholeChain, Error<B::Error>> {
-        let is_written = self.is_target_written(card, to, first).await?
-            || self.repeat_move(card, from, to, first).await?;
-        if !is_written {
-            return Ok(WholeChain::NONE);
-        }
-        self.leave(card, from, first, parent).await?;
-        let is_old = self.is_unchanged(card, old).await?;
-        Ok(if is_old { old } else { WholeChain::NONE })
-    }
-
-    async fn is_target_written<B: Blocks>(
-        &mut self,
-        card: &mut B,
-        to: Target,
-        first: u32,
-    ) -> Result<bool, Error<B::Error>> {
-        let slot = self.slot(card, to.place).await?;
-        let kind = self.layout.kind;
-        Ok(matches!(slot, Slot::Short(entry)
-            if entry.lfn_checksum() == to.sum && entry.first_cluster(kind) == first))
-    }
-
-    /// Gives the new entry its contents again, if a repair tool has truncated it because both entries had the
-    /// same clusters. Returns false if it has not.
-    async fn repeat_move<B: Blocks>(
-        &mut self,
-        card: &mut B,
-        from: Option<NamePlace>,
-        to: Target,
-        first: u32,
-    ) -> Result<bool, Error<B::Error>> {
-        let is_emptied = matches!(self.slot(card, to.place).await?,
-            Slot::Short(entry) if self.is_entry_of(&entry, to.sum, first));
-        let Some(from) = from.filter(|_| is_emptied) else {
-            return Ok(false);
-        };
-        let Slot::Short(mut entry) = self.slot(card, from.place).await? else {
-            return Ok(false);
-        };
-        let is_whole =
-            entry.lfn_checksum() == from.sum && entry.first_cluster(self.layout.kind) == first;
-        if is_whole {
-            // The entry of an upload is hidden.
-            entry.set_attributes(entry.attributes() & !(ATTR_HIDDEN | ATTR_SYSTEM));
-            self.replace_entry(card, to.place, &entry).await?;
-        }
-        Ok(is_whole)
-    }
-
     /// Keeps a directory whose entry exists, because a computer may have put something into it; otherwise
-    /// frees its cluster. Returns whether it was undone, or `None` if another program has changed it.
+    /// frees its cluster. Returns true if it was undone, and `None` if another program has changed it.
     pub(super) async fn finish_directory<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -430,11 +135,11 @@ impl FatVolume {
         }
         let chain = self.survey(card, entry.first).await?;
         let name = NamePlace::of(entry);
-        self.free_chain(card, Some(name), 0, chain).await
+        self.free_chain(card, name, 0, chain).await
     }
 
     /// Fails if the recorder uses a directory. Returns its identity if it is one of the recorder's folders.
-    async fn check_folder<B: Blocks>(
+    pub(super) async fn check_folder<B: Blocks>(
         &mut self,
         card: &mut B,
         entry: &DirEntry,
@@ -452,7 +157,7 @@ impl FatVolume {
     }
 
     /// Returns the identity of the recording that an entry has by its place and name.
-    async fn recording_of<B: Blocks>(
+    pub(super) async fn recording_of<B: Blocks>(
         &mut self,
         card: &mut B,
         parent: &Node,
@@ -472,7 +177,7 @@ impl FatVolume {
     }
 
     /// Removes a recording from the index after its file was changed, if the index has that file.
-    async fn unlist_changed<B: Blocks>(
+    pub(super) async fn unlist_changed<B: Blocks>(
         &mut self,
         card: &mut B,
         id: Option<FileId>,

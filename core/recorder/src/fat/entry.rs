@@ -72,7 +72,7 @@ impl DirEntry {
     }
 }
 
-/// What a path leads to.
+/// Target of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Node {
     /// The root directory, which has no entry.

@@ -4,7 +4,9 @@
 use super::entry::{BLOCKS_BEFORE_MAX, DirEntry};
 use super::layout::Layout;
 use super::record::{ENTRIES_OF_BLOCK, FILE_AT, Intent, Place, get, put};
+use crate::volume::Name;
 use cardiograph_card::Block;
+use core::num::NonZeroU32;
 use hadris_fat_raw::{lfn, lfn_checksum};
 
 const MORE_AT: usize = 480;
@@ -24,13 +26,14 @@ const PARENT_AT: usize = FILE_AT + 28;
 /// Value of a parent that does not change.
 pub(super) const SAME_PARENT: u32 = u32::MAX;
 
-/// The entries of a name.
+/// The entries of a name. Fields are in one piece, because every byte of a record is in RAM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct NamePlace {
-    /// Position of the short entry.
-    pub(super) place: Place,
+    /// Block with the short entry. No directory is in block 0.
+    block: NonZeroU32,
     /// Blocks before it that contain a part of the long name, the nearest first; 0 for none.
     pub(super) before: [u32; BLOCKS_BEFORE_MAX],
+    index: u8,
     /// Number of entries of the long name.
     pub(super) long_entries: u8,
     /// Checksum of the short name.
@@ -38,12 +41,30 @@ pub(super) struct NamePlace {
 }
 
 impl NamePlace {
-    pub(super) fn of(entry: &DirEntry) -> NamePlace {
-        NamePlace {
-            place: entry.place,
+    pub(super) fn of(entry: &DirEntry) -> Option<NamePlace> {
+        Some(NamePlace {
             before: entry.before,
             long_entries: entry.long_entries,
-            sum: lfn_checksum(&entry.short),
+            ..NamePlace::of_short(entry.place, &entry.short)?
+        })
+    }
+
+    /// Returns the entries of a name without a long one.
+    pub(super) fn of_short(place: Place, name: &Name) -> Option<NamePlace> {
+        Some(NamePlace {
+            block: NonZeroU32::new(place.block)?,
+            before: [0; BLOCKS_BEFORE_MAX],
+            index: place.index,
+            long_entries: 0,
+            sum: lfn_checksum(name),
+        })
+    }
+
+    /// Returns the position of the short entry.
+    pub(super) fn place(&self) -> Place {
+        Place {
+            block: self.block.get(),
+            index: self.index,
         }
     }
 }
@@ -51,9 +72,25 @@ impl NamePlace {
 /// A short entry that is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Target {
-    pub(super) place: Place,
+    block: u32,
+    index: u8,
     /// Checksum of the short name.
     pub(super) sum: u8,
+}
+
+impl Target {
+    pub(super) fn new(place: Place, sum: u8) -> Target {
+        let Place { block, index } = place;
+        Target { block, index, sum }
+    }
+
+    /// Returns the position of the entry.
+    pub(super) fn place(&self) -> Place {
+        Place {
+            block: self.block,
+            index: self.index,
+        }
+    }
 }
 
 /// A chain, fragmented or not, and a sum by which it is recognised.
@@ -173,11 +210,11 @@ pub(super) fn decode(number: u8, block: &Block, layout: &Layout) -> Option<Inten
 
 fn encode_name(name: Option<NamePlace>, block: &mut Block) {
     let Some(name) = name else { return };
-    put(block, FILE_AT, name.place.block);
+    put(block, FILE_AT, name.block.get());
     for (at, before) in name.before.iter().enumerate() {
         put(block, BEFORE_AT + 4 * at, *before);
     }
-    block[INDEX_AT] = name.place.index;
+    block[INDEX_AT] = name.index;
     block[LONG_AT] = name.long_entries;
     block[SUM_AT] = name.sum;
     block[HAS_NAME_AT] = 1;
@@ -188,8 +225,10 @@ fn decode_name(block: &Block, layout: &Layout) -> Option<Option<NamePlace>> {
     if block[HAS_NAME_AT] == 0 {
         return Some(None);
     }
+    let place = place_at(block, FILE_AT, INDEX_AT, layout)?;
     let name = NamePlace {
-        place: place_at(block, FILE_AT, INDEX_AT, layout)?,
+        block: NonZeroU32::new(place.block)?,
+        index: place.index,
         before: core::array::from_fn(|at| get(block, BEFORE_AT + 4 * at)),
         long_entries: block[LONG_AT],
         sum: block[SUM_AT],
@@ -203,16 +242,14 @@ fn decode_name(block: &Block, layout: &Layout) -> Option<Option<NamePlace>> {
 }
 
 fn encode_target(to: Target, block: &mut Block) {
-    put(block, TO_AT, to.place.block);
-    block[TO_INDEX_AT] = to.place.index;
+    put(block, TO_AT, to.block);
+    block[TO_INDEX_AT] = to.index;
     block[TO_SUM_AT] = to.sum;
 }
 
 fn decode_target(block: &Block, layout: &Layout) -> Option<Target> {
-    Some(Target {
-        place: place_at(block, TO_AT, TO_INDEX_AT, layout)?,
-        sum: block[TO_SUM_AT],
-    })
+    let place = place_at(block, TO_AT, TO_INDEX_AT, layout)?;
+    Some(Target::new(place, block[TO_SUM_AT]))
 }
 
 fn place_at(block: &Block, block_at: usize, index_at: usize, layout: &Layout) -> Option<Place> {
@@ -249,4 +286,93 @@ fn decode_run(block: &Block, layout: &Layout) -> Option<FirstRun> {
             sum,
         },
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::layout::Root;
+    use super::super::record::Record;
+    use super::*;
+
+    const TO: Target = Target {
+        block: 71,
+        index: 3,
+        sum: 0xA5,
+    };
+    const CHAIN: WholeChain = WholeChain {
+        first: 9,
+        clusters: 3,
+        sum: 0xDEAD_BEEF,
+    };
+    const RUN: FirstRun = FirstRun {
+        first: 4,
+        clusters: 2,
+        rest: CHAIN,
+    };
+
+    fn intents() -> [Intent; 7] {
+        let name = Some(NamePlace {
+            block: NonZeroU32::MIN.saturating_add(59),
+            index: 15,
+            before: [61, 62],
+            long_entries: 20,
+            sum: 7,
+        });
+        let [end, last] = [5, 6];
+        let moved = |from, parent, old| Intent::Move {
+            from,
+            to: TO,
+            first: 8,
+            parent,
+            old,
+        };
+        [
+            Intent::Erase {
+                name,
+                end: 0,
+                run: RUN,
+            },
+            Intent::Erase {
+                name: None,
+                end,
+                run: RUN,
+            },
+            moved(name, SAME_PARENT, CHAIN),
+            moved(None, SAME_PARENT, WholeChain::NONE),
+            moved(name, 0, WholeChain::NONE),
+            Intent::Grow {
+                last,
+                first: 10,
+                clusters: 90,
+            },
+            Intent::MakeDirectory { to: TO, first: 7 },
+        ]
+    }
+
+    #[test]
+    fn a_record_is_read_as_it_was_written() {
+        let layout = Layout {
+            root: Root::Cluster(2),
+            data: 50,
+            clusters_end: 100,
+            ..Layout::NONE
+        };
+        for intent in intents() {
+            let record = Record {
+                intent,
+                journal: 3,
+                ..Record::NEW
+            };
+            let mut block = [0; 512];
+            record.encode(&layout, &mut block);
+            let read = Record::decode(&block, &layout, 3).map(|record| record.intent);
+            assert_eq!(read, Some(intent));
+            // On a volume that is too small, no position is valid.
+            let small = Layout {
+                clusters_end: 4,
+                ..layout
+            };
+            assert!(Record::decode(&block, &small, 3).is_none());
+        }
+    }
 }

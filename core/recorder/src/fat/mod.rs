@@ -9,7 +9,8 @@
 //!     ├── removes the oldest recording                                 (oldest.rs)
 //!     ├── the journal, and its records                                 (journal.rs, record.rs)
 //!     ├── after a power cut                                            (recovery.rs)
-//!     ├── reads any directory and file                                 (walk.rs, entry.rs)
+//!     ├── reads any directory and file                         (walk.rs, entry.rs, view.rs)
+//!     ├── changes by guests        (upload.rs, moves.rs, change.rs, place.rs, chains.rs)
 //!     └── root directory, FAT, FSInfo, a block at a time               (root.rs, table.rs, fs_info.rs)
 //!           │
 //!   Blocks ── the card, behind the scheduler that writes samples first
@@ -20,6 +21,7 @@
 //! ```text
 //!   CARDIOGR.JNL          the journal, hidden
 //!   CARDIOGR.R00 ...      prepared space, hidden: its entry names a slot of the journal's table
+//!   CARDIOGR.U00 ...      uploads in progress, hidden
 //!   LOG00000/             recordings 1 to 999 of the prefix LOG
 //!     CARDIOGR.IDX        their index, hidden
 //!     LOG00001.CSV
@@ -58,9 +60,46 @@
 //! computer may have put files into it. It completes all other operations. An interrupted mount repeats the
 //! same steps.
 //!
-//! "grow" adds a cluster to the root directory of FAT32; a reserve or a folder does it first if there is no
-//! room. "folder" is part of a reserve, ahead of the name that needs the folder, so that naming a file needs
+//! "grow" adds a cluster to a directory, such as the root directory of FAT32; a reserve or a folder does it
+//! first if there is no room. "folder" is part of a reserve, ahead of the name that needs the folder, so that naming a file needs
 //! no free cluster. "empty" removes a folder after all its recordings were removed as the oldest.
+//!
+//! # Guests
+//!
+//! A guest is another user of the card, such as a file server: it reads and changes any file that is not the
+//! recorder's own. A file that it writes has a hidden entry until it is whole. Then it moves to its name.
+//!
+//! ```text
+//!                   journal:                                             FSInfo, journal:
+//!                   operation begins                                     done, or the next run
+//!   upload  ───────────(1)────── chain ─────(2)──── hidden entry (3)──────────(4)──────> hidden
+//!   append  ───────────(1)────── run ───────(2)──── link, length (3)──────────(4)──────> longer
+//!   move    ───────────(1)────── new entry ─(2)──── old name ────(3)──────────(4)──────> moved
+//!   erase   ───────────(1)────── name ──────(2)──── run ─────────(3)──────────(4)──────> gone
+//!   make    ─ contents (1)────── chain ─────(2)──── entry ───────(3)──────────(4)──────> there
+//! ```
+//!
+//! | cut | upload | append | move | erase | make |
+//! |---|---|---|---|---|---|
+//! | before (1) | nothing | the upload | the old name | the file | nothing |
+//! | (1) to (2) | part of a chain | an orphaned run | the old name | the file, or part of a name | part of a chain |
+//! | (2) to (3) | an orphaned chain | the upload, its old length | two names for one chain | part of a chain | an orphaned cluster |
+//! | (3) to (4) | the upload | the upload, FSInfo old | the new name; the replaced chain is orphaned | FSInfo old | the directory, FSInfo old |
+//! | after (4) | the upload | the upload | the new name | nothing, or the chain after the run | the directory |
+//!
+//! The next mount undoes an upload, an append that is not linked, a move whose new entry does not exist, and
+//! a directory without an entry. It completes all others, and then discards all uploads. So a file is there
+//! whole or not at all, and a file that is replaced has either its old contents or its new ones.
+//!
+//! The entries of a new name are in one block, and so is the entry of a file that is replaced: writing them
+//! is one step. "erase" deletes a name and frees a chain of any form, a run at a time; chains.rs describes
+//! it. It also frees the clusters of a replaced file, and those that an upload did not need. A recording of
+//! the index is removed as the oldest one is. A recording that is renamed, moved or replaced leaves the index
+//! after that, and then belongs to whoever renamed it: [`remove_oldest`](Volume::remove_oldest) keeps it.
+//!
+//! Guests may change neither hidden entries nor unfinished recordings, nor folders that get more recordings.
+//! They may put files into a folder of recordings, but not where a future recording has its position, and not
+//! with a name that it may need.
 //!
 //! # Creating the journal
 //!
@@ -76,7 +115,8 @@
 //! all clusters of the operation are free or linked as the operation links them, and no other entry of the
 //! root directory begins in them. If the count in FSInfo is neither the one before the operation nor the one
 //! after it, it becomes unknown. Not covered: a file that a repair has put at that place in a folder and that
-//! ends in the same cluster as the operation's file.
+//! ends in the same cluster as the operation's file. The chain after a run that a guest frees has to have the
+//! same number and sum of clusters as before.
 //!
 //! An unfinished file whose entry or chain has changed is forgotten and left as it is. A folder is used only
 //! if it contains its index and both are at their original positions: a copy made by a computer counts as
@@ -111,6 +151,7 @@ mod guest_record;
 mod index;
 mod journal;
 mod layout;
+mod moves;
 mod names;
 mod oldest;
 mod place;

@@ -20,7 +20,7 @@ use hadris_fat_raw::{
 const CANDIDATES: usize = 4;
 /// Numbers of the first candidates: `~1`, and three with different hashes of the long name.
 const SUFFIXES: [u8; CANDIDATES] = [1, 5, 14, 23];
-/// Passes after which a directory is said to have no free short name.
+/// Maximum number of passes over a directory in search of a free short name.
 const PASSES_MAX: u8 = 100;
 
 /// A path whose last name may not exist yet.
@@ -234,7 +234,7 @@ impl FatVolume {
             });
         }
         for pass in 0..PASSES_MAX {
-            // A name without any valid character gets that of its number.
+            // A name without any valid character gets a short name of `_` and a number.
             let candidates = SUFFIXES
                 .map(|it| generate(pass + it).or(short_name::generate("_", pass + it, |_| None)));
             let mut is_taken = [false; CANDIDATES];

@@ -9,6 +9,7 @@
 
 use super::entry::ChainPosition;
 use super::guest_record::{FirstRun, NamePlace, SAME_PARENT, WholeChain};
+use super::names::upload_name;
 use super::record::{File, Intent, Kind, Place};
 use super::table::Chain;
 use super::{DosTime, Error, FatVolume};
@@ -153,7 +154,7 @@ impl FatVolume {
             return Err(Error::TooLong);
         }
         let goal = self.goal(card, path, replaces).await?;
-        let name = self.name_of_upload(upload);
+        let name = Self::name_of_upload(upload);
         let Slot::Short(hidden) = self.slot(card, upload.place).await? else {
             return Err(Error::NoSuchUpload);
         };
@@ -171,7 +172,7 @@ impl FatVolume {
             entry.set_first_cluster(self.layout.kind, upload.position.first);
             entry.set_size(bytes);
             self.write_upload_entry(card, upload, bytes).await?;
-            Some(name)
+            name
         };
         self.move_entry(card, from, &goal, &entry, SAME_PARENT)
             .await?;
@@ -198,7 +199,7 @@ impl FatVolume {
         card: &mut B,
     ) -> Result<(), Error<B::Error>> {
         for number in 0..UPLOADS_MAX as u32 {
-            let name = super::names::upload_name(number);
+            let name = upload_name(number);
             let Some((place, entry)) = self.root_entry(card, &name).await? else {
                 continue;
             };
@@ -206,7 +207,7 @@ impl FatVolume {
                 continue;
             }
             let first = entry.first_cluster(self.layout.kind);
-            let name = self.name_at(place, entry.lfn_checksum());
+            let name = NamePlace::of_short(place, &name);
             let chain = match self.survey(card, first).await {
                 // Another program has damaged it.
                 Err(Error::DamagedChain) => WholeChain::NONE,
@@ -216,7 +217,7 @@ impl FatVolume {
                 self.slot(card, place).await?;
                 self.delete_entry(card, place).await?;
             } else {
-                self.free_chain(card, Some(name), 0, chain).await?;
+                self.free_chain(card, name, 0, chain).await?;
             }
         }
         Ok(())
@@ -274,18 +275,8 @@ impl FatVolume {
         }
     }
 
-    fn name_at(&self, place: Place, sum: u8) -> NamePlace {
-        NamePlace {
-            place,
-            before: [0; 2],
-            long_entries: 0,
-            sum,
-        }
-    }
-
-    fn name_of_upload(&self, upload: &Upload) -> NamePlace {
-        let name = super::names::upload_name(upload.number.into());
-        self.name_at(upload.place, hadris_fat_raw::lfn_checksum(&name))
+    fn name_of_upload(upload: &Upload) -> Option<NamePlace> {
+        NamePlace::of_short(upload.place, &upload_name(upload.number.into()))
     }
 
     /// Appends a free run to an upload.
@@ -338,8 +329,8 @@ impl FatVolume {
         self.write_entry(card, upload.place, &entry).await
     }
 
-    /// Completes or undoes the growth of an upload. Returns the change of free clusters if it is whole, and
-    /// whether it was undone; `None` if another program has changed the clusters.
+    /// Completes or undoes the growth of an upload. Returns the change of free clusters when complete, and true
+    /// if it was undone; `None` if another program has changed the clusters.
     pub(super) async fn finish_growing<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -391,9 +382,9 @@ impl FatVolume {
         card: &mut B,
         upload: &Upload,
     ) -> Result<(), Error<B::Error>> {
-        let name = self.name_of_upload(upload);
+        let name = Self::name_of_upload(upload);
         let chain = self.survey(card, upload.position.first).await?;
-        self.free_chain(card, Some(name), 0, chain).await?;
+        self.free_chain(card, name, 0, chain).await?;
         self.uploads[usize::from(upload.number)] = 0;
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! What readers of the card ask of an entry that they know.
+//! Checks of entries that readers of the card know.
 
 use super::entry::{DirCursor, DirEntry};
 use super::index::INDEX_BLOCKS;

@@ -40,6 +40,16 @@
 //!     └──── flush, leave, end ───> Forced ──┘              absorb it (Wanted) ──> Mark ──> Commit
 //! ```
 //!
+//! # Reads of other tasks
+//!
+//! ```text
+//!   nobody reads ──> writes as blocks fill
+//!   is_reading ────> Read, Read, ... ──> rings hold a page, or a checkpoint is ready ──> one page ──> Read, ...
+//! ```
+//!
+//! While `is_reading`, no write begins unless a checkpoint needs it, and a read ends a write only between two pages.
+//! After the end of a recording the phase stays `Ended`, and `is_serving` lets reads and changes go on.
+//!
 //! Jobs are file-system operations: sequences of steps, each of which is one bounded read or write. The
 //! planner decides again between any two steps, so samples go first whenever their ring needs it.
 

@@ -46,7 +46,10 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         };
         let step = self.step_blocks(track);
         let sum = |bytes: fn(&Stream) -> usize| self.of_track(track).map(bytes).sum::<usize>();
-        let covered = sum(|stream| stream.checkpoint_bytes()).div_ceil(BLOCK_BYTES);
+        // Otherwise the last covered bytes could be in the next page.
+        let payload = sum(|stream| stream.encoder.format().payload_bytes_min());
+        let covered = 1 + sum(|stream| stream.checkpoint_bytes())
+            * usize::from(self.sharing(track)) / payload.max(1);
         let unfinished = self.of_track(track).map(Stream::unfinished_blocks);
         let index = file.index + unfinished.sum::<u32>();
         let end = (index + covered as u32)
@@ -103,7 +106,11 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
     pub(super) fn lead_us(&self, stream: &Stream) -> u64 {
         let waiting = stream.consumer.level_bytes() as u64;
         2 * (u64::from(self.costs.commit.us()) + self.costs.us_to_write(waiting))
-            + self.step_us(stream.track)
+            + if self.now.is_reading {
+                self.step_us_max(stream.track)
+            } else {
+                self.step_us(stream.track)
+            }
             + u64::from(self.costs.longest_us)
             + u64::from(if self.now.is_reading {
                 self.costs.read.us()

@@ -368,8 +368,8 @@ fn a_mount_can_be_interrupted_itself() {
     let seed = 20_261_124;
     println!("seed {seed}");
     on_every_volume(|run| {
-        run.every_cut_in_recovery(Torn::Prefix, 2);
-        run.every_cut_in_recovery(Torn::Any(Seed::new(seed)), 5);
+        run.every_cut_in_recovery(Torn::Prefix, 5);
+        run.every_cut_in_recovery(Torn::Any(Seed::new(seed)), 11);
     });
 }
 

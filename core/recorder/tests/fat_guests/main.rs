@@ -7,6 +7,7 @@ mod fat_rig;
 mod cuts;
 mod operations;
 mod random;
+mod records;
 
 use cardiograph_recorder::{Blocks, DirEntry, DosTime, ENTRY_NAME_BYTES_MAX, Node, Upload};
 use fat_rig::*;

@@ -52,7 +52,7 @@ fn changes() -> impl Strategy<Value = Vec<Change>> {
     prop::collection::vec(change, 1..80)
 }
 
-/// What is at a path: its spelling in the model.
+/// Path in the spelling of the model, and what is there.
 fn known(model: &Tree, path: &str) -> Option<String> {
     let path = path.to_uppercase();
     model.keys().find(|it| it.to_uppercase() == path).cloned()

@@ -77,7 +77,7 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         let mut position = Position::default();
         let mut group: Option<Group> = None;
         // The answer begins with the first recording, so that a failure of the card before it has its own status.
-        let mut separator = "[";
+        let (mut is_started, mut separator) = (false, "[");
         loop {
             let next = self.storage.record(&mut position).await?;
             if let (Some(group), Some(recording)) = (&mut group, &next)
@@ -86,7 +86,8 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
                 group.add(recording);
                 continue;
             }
-            if !wire.has_begun {
+            if !is_started {
+                is_started = true;
                 wire.start_json().await?;
             }
             if let Some(group) = &group {

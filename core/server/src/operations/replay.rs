@@ -6,7 +6,7 @@ use super::slice::{first_block, is_about, note_of};
 use crate::recording::BLOCK_BYTES;
 use crate::recording::binary::BlockHead;
 use crate::recording::header::is_header;
-use crate::recording::mark::{self, MARK_BLOCKS};
+use crate::recording::mark::{MARK_BLOCKS, Unmarker};
 use crate::status::{Closed, Fault};
 use crate::wire::{Line, Wire};
 use crate::{Instrument, Server, Storage, Timer};
@@ -66,18 +66,22 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         let bytes = self.storage.stat(file).bytes;
         let (start, number) = self.row_start(file, first, next, bytes / BLOCK).await?;
         let (mut index, mut rows) = (start, Rows::new(number, next, start > 0));
+        let mut unmarker = Unmarker::default();
         while index * BLOCK < bytes {
             let piece = self.storage.read(file, index * BLOCK, usize::MAX).await?;
             let (blocks, rest) = piece.as_chunks::<BLOCK_BYTES>();
             for block in blocks {
-                let text = match mark::read(block, index) {
-                    Some(_) => mark::without_mark(block),
-                    None => block.as_slice(),
-                };
-                rows.take(wire, text).await?;
+                let unmarked = unmarker.take(block, index);
                 index += 1;
+                for part in unmarked.before.parts() {
+                    rows.take(wire, part).await?;
+                }
+                rows.take(wire, unmarked.text).await?;
             }
             if blocks.is_empty() || index * BLOCK + rest.len() as u64 >= bytes {
+                for part in unmarker.end().parts() {
+                    rows.take(wire, part).await?;
+                }
                 rows.take(wire, rest).await?;
                 break;
             }

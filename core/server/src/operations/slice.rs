@@ -5,7 +5,7 @@ use super::read::{attachment, media_fields};
 use crate::path::name;
 use crate::recording::binary::BlockHead;
 use crate::recording::header::{is_header, value};
-use crate::recording::mark::{self, MARK_BLOCKS};
+use crate::recording::mark::{self, MARK_BLOCKS, Unmarker};
 use crate::recording::{BLOCK_BYTES, Block};
 use crate::route::{Reading, Slice};
 use crate::status::{Fault, Refused, Status};
@@ -84,22 +84,26 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         to_ms: Option<u32>,
     ) -> Result<(), Fault> {
         let bytes = self.storage.stat(file).bytes;
+        let mut unmarker = Unmarker::default();
         while index * BLOCK < bytes {
             let piece = self.storage.read(file, index * BLOCK, usize::MAX).await?;
             let (blocks, rest) = piece.as_chunks::<BLOCK_BYTES>();
             for block in blocks {
-                let mark = mark::read(block, index);
+                let unmarked = unmarker.take(block, index);
                 index += 1;
-                let Some(mark) = mark else {
-                    wire.bytes(block).await?;
-                    continue;
-                };
-                wire.bytes(mark::without_mark(block)).await?;
-                if to_ms.is_some_and(|to_ms| mark.age_ms >= to_ms) {
+                for part in unmarked.before.parts() {
+                    wire.bytes(part).await?;
+                }
+                wire.bytes(unmarked.text).await?;
+                let mark = unmarked.mark.filter(|_| to_ms.is_some());
+                if mark.is_some_and(|mark| mark.age_ms >= to_ms.unwrap_or(u32::MAX)) {
                     return Ok(());
                 }
             }
             if (index * BLOCK).saturating_add(rest.len() as u64) >= bytes {
+                for part in unmarker.end().parts() {
+                    wire.bytes(part).await?;
+                }
                 wire.bytes(rest).await?;
                 return Ok(());
             }

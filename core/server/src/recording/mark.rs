@@ -46,8 +46,90 @@ fn hexadecimal(digits: &[u8]) -> Option<u32> {
     })
 }
 
-/// Returns the bytes of a block ahead of the line with its mark.
-pub(crate) fn without_mark(block: &Block) -> &[u8] {
-    let line_end = block[..MARK_AT].iter().rposition(|byte| *byte == b'\n');
-    &block[..line_end.map_or(0, |at| at + 1)]
+/// Removes the lines with marks from consecutive blocks.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Unmarker {
+    held: Option<Held>,
+}
+
+/// End of a block that may be the beginning of a line with a mark: commas, a number sign and blanks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Held {
+    commas: u16,
+    has_sign: bool,
+    blanks: u16,
+}
+
+/// A block without its mark.
+pub(crate) struct Unmarked<'b> {
+    /// Text from the end of the previous block.
+    pub(crate) before: Held,
+    /// Text of this block.
+    pub(crate) text: &'b [u8],
+    /// Mark of this block.
+    pub(crate) mark: Option<Mark>,
+}
+
+impl Unmarker {
+    /// Takes the next block.
+    pub(crate) fn take<'b>(&mut self, block: &'b Block, index: u64) -> Unmarked<'b> {
+        let before = self.held.take().unwrap_or_default();
+        let mark = read(block, index);
+        if mark.is_some() {
+            // Without a line end, the line with the mark began in the previous block.
+            let line_end = block[..MARK_AT].iter().rposition(|byte| *byte == b'\n');
+            return Unmarked {
+                before: line_end.map_or_else(Held::default, |_| before),
+                text: &block[..line_end.map_or(0, |at| at + 1)],
+                mark,
+            };
+        }
+        let line_end = block.iter().rposition(|byte| *byte == b'\n');
+        let line_at = line_end.map_or(BLOCK_BYTES, |at| at + 1);
+        self.held = Held::of(&block[line_at..]);
+        let end = if self.held.is_some() {
+            line_at
+        } else {
+            BLOCK_BYTES
+        };
+        Unmarked {
+            before,
+            text: &block[..end],
+            mark,
+        }
+    }
+
+    /// Returns the text that is held back at the end of the last block.
+    pub(crate) fn end(self) -> Held {
+        self.held.unwrap_or_default()
+    }
+}
+
+impl Held {
+    fn of(text: &[u8]) -> Option<Held> {
+        let end_of = |at: usize, wanted: u8| {
+            let rest = text[at..].iter();
+            at + rest.take_while(|byte| **byte == wanted).count()
+        };
+        let commas = end_of(0, b',');
+        let has_sign = text.get(commas) == Some(&b'#');
+        let blanks_at = commas + usize::from(has_sign);
+        let end = match has_sign {
+            true => end_of(blanks_at, b' '),
+            false => blanks_at,
+        };
+        (end == text.len()).then_some(Held {
+            commas: commas as u16,
+            has_sign,
+            blanks: (end - blanks_at) as u16,
+        })
+    }
+
+    /// Returns the text in parts.
+    pub(crate) fn parts(self) -> impl Iterator<Item = &'static [u8]> {
+        let repeat = |part: &'static [u8], count: u16| (0..count).map(move |_| part);
+        repeat(b",", self.commas)
+            .chain(repeat(b"#", self.has_sign.into()))
+            .chain(repeat(b" ", self.blanks))
+    }
 }

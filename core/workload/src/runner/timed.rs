@@ -1,4 +1,4 @@
-//! Timing of the three spans, and the call inside each of them.
+//! Timing of operations for each of the three spans, and the write or read call inside.
 
 use super::files::is_created_by_calls;
 use super::{Halt, Run, RunError, Step};

@@ -1,7 +1,8 @@
 //! Study 2: Flash Benchmark, an Italian wiki page. `dd` of zeros, then `sync`; MB means 10^6 bytes there.
 //!
-//! The study wrote to random offsets of a raw device of 2 GB; here the offsets are in one large file, so
-//! transfers overlap more often. Its remount, which needs root, is replaced by a sync that waits.
+//! The study wrote to random offsets of a raw 2 GB device; here the offsets are in one large file, so
+//! transfers overlap more often. The remount in the study, which needs root, is replaced by a sync that
+//! waits.
 
 use crate::{Fill, Phase, Span, Sync, Workload};
 
@@ -9,7 +10,7 @@ const STUDY: &str = "Flash Benchmark (wiki)";
 
 const MB: u32 = 1_000_000;
 
-/// One file of 1 MB in one call, with the sync inside the measured time.
+/// A 1 MB file in one call, with the sync inside the measured time.
 const FILE: Phase = Phase {
     calls_per_file: 1,
     bytes_per_call: MB,
@@ -38,7 +39,7 @@ const fn rested(phase: Phase) -> Phase {
     }
 }
 
-/// Transfers of `mb` MB to random offsets of a file of 200 MB.
+/// Transfers of `mb` MB each to random offsets in a 200 MB file.
 const fn transfers_of_mb(mb: u32, passes: u32) -> Phase {
     Phase {
         calls_per_file: mb,
@@ -50,7 +51,7 @@ const fn transfers_of_mb(mb: u32, passes: u32) -> Phase {
     }
 }
 
-/// A total of 1 MiB, as chunks at random offsets of a file of 64 MiB.
+/// A total of 1 MiB, written as chunks of `kib` KiB at random offsets in a 64 MiB file.
 const fn chunks_of_kib(kib: u32) -> Phase {
     Phase {
         calls_per_file: 1024 / kib,
@@ -62,7 +63,7 @@ const fn chunks_of_kib(kib: u32) -> Phase {
     }
 }
 
-/// One file of 1 MB rewritten ten times.
+/// A 1 MB file rewritten ten times.
 const REWRITTEN: Phase = Phase {
     passes: 10,
     sync_file: Sync::Never,
@@ -162,7 +163,7 @@ pub(super) const WORKLOADS: &[Workload<'static>] = &[
     Workload {
         name: "sync-scenarios",
         study: STUDY,
-        about: "one file of 1 MB rewritten ten times, synced in nine ways, in the published order",
+        about: "a 1 MB file rewritten ten times in each of nine published sync scenarios",
         phases: &[
             scenario(Sync::Start, Sync::Wait, false),
             scenario(Sync::Never, Sync::Wait, false),

@@ -5,7 +5,7 @@
 
 use crate::{Phase, Workload};
 
-/// A file of `kib` KiB in 512 B calls, with a pause after it.
+/// A file of `kib` KiB in 512 B calls, followed by a pause.
 const fn file_of_kib(kib: u32, pause_s: u32) -> Phase {
     Phase {
         calls_per_file: kib * 2,

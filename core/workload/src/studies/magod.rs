@@ -1,4 +1,4 @@
-//! Study 1: MagOD2, B.Sc. thesis, University of Twente, 2020. Figures keep the numbers of the thesis.
+//! Study 1: MagOD2, B.Sc. thesis, University of Twente, 2020. Figure numbers are those of the thesis.
 
 use crate::{Fill, OperationKind, Phase, Span, Workload};
 
@@ -72,7 +72,7 @@ pub(super) const WORKLOADS: &[Workload<'static>] = &[
     ),
     workload(
         "magod2-kept-open",
-        "the same lines with the files kept open (figures 4.9, 4.10)",
+        "10 files of 1000 lines of 100 B, 100 ms apart; files kept open (figures 4.9, 4.10)",
         &[KEPT_OPEN],
     ),
     workload(
@@ -86,7 +86,7 @@ pub(super) const WORKLOADS: &[Workload<'static>] = &[
     ),
     workload(
         "magod2-4.1-kept-open",
-        "the same lines with the file kept open (table 4.2)",
+        "one file of 1000 lines of 100 B, 125 ms apart; file kept open (table 4.2)",
         &[Phase {
             span: Span::Call,
             files: 1,

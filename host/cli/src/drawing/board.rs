@@ -117,12 +117,13 @@ struct BusTime {
     single_formula: &'static str,
 }
 
-/// Bytes sent and received per block of a burst: token, data, CRC; response and one poll of the ready state.
+/// Bytes sent (token, data, CRC) and received (response, one poll for ready) per block of a burst.
 const SPI_BURST_BYTES: [f64; 2] = [515.0, 2.0];
-/// Bytes sent and received for a single block, by CMD24 and CMD13 as embedded-sdmmc sends them, without the two
-/// NCR.
+/// Bytes sent and received for a single block, by CMD24 and CMD13 as embedded-sdmmc sends them, without the
+/// two response delays (NCR).
 const SPI_SINGLE_BYTES: [f64; 2] = [515.0 + 12.0, 7.0];
-/// Clocks around the data on each line (start, CRC16, end), and for the CRC status after them.
+/// Clocks around the data on each line (start bit, CRC16, end bit), plus those of the CRC status that
+/// follows.
 const SD_AROUND_CLOCKS: f64 = 18.0 + 7.0;
 /// Minimum number of clocks from a response to data (NWR).
 const SD_NWR_CLOCKS: f64 = 2.0;
@@ -187,7 +188,7 @@ fn theory(board: &Board) -> Vec<Derived> {
             bus_time.single_formula,
         ),
         Derived::new(
-            "Limit with the CPU time of the driver",
+            "Limit including driver CPU time",
             rate(block_us + cpu_us),
             match is_single {
                 true => "512 B / (single block on the bus + CPU per command and block)",
@@ -209,7 +210,7 @@ fn theory(board: &Board) -> Vec<Derived> {
     ];
     if library.byte_ns > 0 {
         theory.push(Derived::new(
-            "Limit of the CPU time of the library",
+            "Limit set by library CPU time",
             units::rate(1e9 / f64::from(library.byte_ns)),
             "1 / CPU per byte written, for long calls",
         ));

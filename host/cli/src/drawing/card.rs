@@ -37,7 +37,7 @@ pub fn card(name: &str, profile: &Profile) -> String {
 /// Width of a box within the controller box, in characters.
 const CELL_WIDTH: usize = 14;
 
-/// The three paths that a page can take.
+/// Drawing of the three paths that a page can take from the controller to the flash.
 fn paths(profile: &Profile) -> Vec<String> {
     let ControllerProfile {
         open_units,
@@ -69,7 +69,7 @@ fn paths(profile: &Profile) -> Vec<String> {
     rows
 }
 
-/// Centres three texts in their cells.
+/// Centres three texts next to each other, each in a cell of its own.
 fn across(texts: [String; 3]) -> String {
     texts.map(|text| format!("{text:^CELL_WIDTH$}")).join(" ")
 }

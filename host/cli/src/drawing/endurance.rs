@@ -57,12 +57,12 @@ pub fn energies(profile: &Profile, times: &Times) -> Vec<Derived> {
                 times.small_us,
                 nj(energy.read_nj) + nj(energy.log_program_nj),
             ),
-            "its latency × working current × supply voltage + flash energy",
+            "write latency × working current × supply voltage + flash energy",
         ),
         Derived::new(
             "Energy of a stall",
             uj(times.stall_us, copy_nj + erases * nj(energy.erase_nj)),
-            "the same with the latency and the flash energy of a stall",
+            "stall latency × working current × supply voltage + flash energy",
         ),
     ]
 }

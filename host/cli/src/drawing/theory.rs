@@ -35,13 +35,13 @@ pub fn unit_bytes(profile: &Profile) -> u64 {
     page_bytes(profile) * u64::from(profile.flash.pages_per_block)
 }
 
-/// Mean program time: the pages of a cell alternate, so a block takes the mean of their times per page.
+/// Mean program time per page: pages that share a cell alternate within a block, so their times average out.
 pub fn mean_program_us(flash: &FlashProfile) -> f64 {
     let times = flash.program_us.iter().map(|&us| f64::from(us));
     times.sum::<f64>() / flash.program_us.len().max(1) as f64
 }
 
-/// Derives the figures of a card.
+/// Derives the timing figures of a card from its profile.
 pub fn of_card(profile: &Profile) -> Vec<Derived> {
     let times = Times::of(profile);
     let mut theory = vec![Derived::new(
@@ -130,8 +130,9 @@ fn worst_case(profile: &Profile, times: &Times) -> Derived {
     )
 }
 
-/// Number of log pages between two merges of a unit: the first merge removes all its pages from the log blocks, so
-/// garbage collection finds another one only after all log blocks have been reused.
+/// Number of log pages between two merges of a unit: the first merge removes all pages of the unit from the
+/// log blocks, so garbage collection finds another page of the unit only after all log blocks have been
+/// reused.
 fn cycle_pages(profile: &Profile) -> u64 {
     let controller = profile.controller;
     let freed = controller.gc_log_blocks.max(1);

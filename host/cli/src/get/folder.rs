@@ -39,10 +39,14 @@ pub fn group_list(client: &Client, kind: &str) -> Result<String, Failure> {
     let mut text = String::new();
     for group in client.groups(kind)? {
         let size = units::bytes(group.size as f64);
+        let files = match group.recordings {
+            1 => "1 file".to_string(),
+            files => format!("{files} files"),
+        };
         let name = match (kind, group.session.as_str()) {
-            ("days", _) => format!("{} files", group.recordings),
+            ("days", _) => files,
             (_, "") => group.first,
-            (_, session) => format!("{session}, {} files", group.recordings),
+            (_, session) => format!("{session}, {files}"),
         };
         let name = printable(&name);
         let lost = match group.lost {

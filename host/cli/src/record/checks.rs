@@ -10,12 +10,12 @@ use cardiograph_report::units;
 use cardiograph_sim_card::{Board, Bus, Profile, Spi};
 use std::num::NonZeroU32;
 
-/// Default samples per second: the maximum of an ADS1115 (its data sheet).
+/// Default samples per second: the maximum rate of an ADS1115 converter, from its data sheet.
 pub const RATE_HZ: NonZeroU32 = NonZeroU32::new(860).unwrap();
-/// Default bytes per sample: a line of MagOD2.
+/// Default bytes per sample: the length of a line that the MagOD2 logger writes.
 pub const SAMPLE_BYTES: usize = 100;
 
-/// Maximum part of a card's capacity that is not available for files: partition table, allocation tables and
+/// Maximum space on a card, in bytes, that is not available for files: partition table, allocation tables and
 /// alignment.
 const OVERHEAD_BYTES: u64 = 16 << 20;
 /// Permitted file sizes.
@@ -44,7 +44,7 @@ pub fn options(args: &Record) -> Result<NonZeroU32, Failure> {
     }
     if !FILE_BYTES.contains(&args.file_size) {
         return refuse(format!(
-            "--file-size is {}; the permitted range is 64KiB to 4294967295, the maximum of FAT",
+            "--file-size is {}; the permitted range is 64KiB to 4294967295, the FAT maximum",
             units::binary_bytes(args.file_size)
         ));
     }
@@ -105,7 +105,7 @@ fn only_with_stream(args: &Record) -> Result<(), Failure> {
     };
     if args.format() == FormatArg::Binary {
         return Err(Failure::new(
-            "--format binary requires samples of a schema, but --samples reads lines of text; use --format csv",
+            "--format binary requires samples with a schema, but --samples reads lines of text; use --format csv",
         ));
     }
     let is_file = !is_standard_output(samples);
@@ -122,7 +122,7 @@ fn only_with_stream(args: &Record) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Rejects a server, for simulated cards.
+/// Rejects --serve for simulated cards.
 pub fn no_server(args: &Record) -> Result<(), Failure> {
     match args.serve {
         Some(_) => Err(Failure::new(format!(
@@ -145,10 +145,14 @@ pub fn directory(args: &Record) -> Result<(), Failure> {
     }
     if args.samples.as_deref().is_some_and(is_standard_output) {
         if args.rate.is_some() {
-            return refuse("lines of --samples - are recorded as they arrive; remove --rate");
+            return refuse(
+                "samples read from standard input (`--samples -`) are recorded as they arrive; remove --rate",
+            );
         }
         if args.streams > 1 {
-            return refuse("lines of --samples - are a single stream; remove --streams");
+            return refuse(
+                "samples read from standard input (`--samples -`) form a single stream; remove --streams",
+            );
         }
     }
     Ok(())

@@ -16,7 +16,7 @@ const POLICIES: [PolicyArg; 4] = [
     PolicyArg::Stream,
 ];
 
-/// Records with each policy on a card with the same seed, with the same buffer.
+/// Records with each policy in turn, on cards with the same seed and with the same buffer size.
 pub fn run(
     card: &Simulated,
     args: &Record,
@@ -41,7 +41,7 @@ const HEADS: [&str; 5] = [
     "power cut loses",
 ];
 
-/// Formats the table, and a summary in a sentence.
+/// Formats the comparison as a table, followed by a summary in one sentence.
 pub fn text(args: &Record, all: &[Figures]) -> String {
     let mut rows = vec![HEADS.map(str::to_string)];
     rows.extend(all.iter().map(cells));
@@ -82,7 +82,7 @@ fn cells(figures: &Figures) -> [String; HEADS.len()] {
     ]
 }
 
-/// Summarises the table.
+/// Summarises the comparison in one sentence.
 fn sentence(all: &[Figures]) -> String {
     let names = |is_lossless: bool| {
         let names = all

@@ -121,7 +121,7 @@ mod tests {
                 is_lossy: has(3),
                 signal,
             };
-            // The precedence stated in the help: 1, 2, 4, 3, signal.
+            // The help states the precedence of the exit codes: 1, 2, 4, 3, signal.
             let expected = match (has(0), has(1), has(2), has(3), signal) {
                 (true, ..) => 1,
                 (_, true, ..) => 2,

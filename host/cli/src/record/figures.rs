@@ -10,20 +10,22 @@ use serde::Serialize;
 pub struct Figures {
     /// Samples pushed, including lost ones.
     pub samples_pushed: u64,
-    /// Samples in files.
+    /// Samples written to files.
     pub samples_written: u64,
     /// Lost samples: the sum of all gaps.
     pub samples_lost: u64,
     /// Gaps, without overlaps. Policies of the studies list only the first thousand.
     pub gaps: Vec<GapFigures>,
-    /// Highest fill level of the buffer; with several streams, of the fullest ring.
+    /// Highest fill level of the buffer; with several streams, the highest of any stream's ring buffer.
     pub buffer_peak_bytes: u64,
     /// Rate that a plain stream sustains with the same buffer on the same card and bus; null for boards without
     /// SPI and for directories.
     pub sustained_bound_bytes_per_s: Option<f64>,
-    /// Bytes of the files divided by the time from the first sample until all files were closed.
+    /// Total size of the files divided by `duration_us`, the time from the first sample until all files were
+    /// closed.
     pub file_rate_bytes_per_s: f64,
-    /// Number of times that the durability window was exceeded; null for policies without one.
+    /// Number of times that the durability window was exceeded; null for policies without a durability
+    /// window.
     pub durability_window_exceeded: Option<u64>,
     /// Name of the policy.
     pub policy: String,
@@ -49,10 +51,10 @@ pub struct Figures {
     pub verified: bool,
     /// Format of the files: `csv` or `binary`.
     pub format: &'static str,
-    /// Bytes of the samples read back, without marks, block headers and stream headers, divided by the same
-    /// time; null if the files were not read back.
+    /// Bytes of the samples read back, without checkpoint marks, block headers and stream headers, divided
+    /// by `duration_us`; null if the files were not read back.
     pub payload_rate_bytes_per_s: Option<f64>,
-    /// Reason why the files were not verified, as a clause.
+    /// Reason why the files were not verified, as a clause; null if they were.
     #[serde(skip)]
     pub unverified: Option<&'static str>,
     /// Problems that did not end the recording.
@@ -60,7 +62,7 @@ pub struct Figures {
     pub problems: Vec<Problem>,
 }
 
-/// A run of lost samples.
+/// A range of consecutive lost samples.
 #[derive(Clone, Serialize)]
 pub struct GapFigures {
     /// Index of the first lost sample, from 0.
@@ -76,7 +78,7 @@ pub struct GapFigures {
     pub stream: Option<u32>,
 }
 
-/// Settings of a recording that its figures contain.
+/// Settings of a recording that are repeated in its figures.
 pub struct RunInfo {
     pub policy: String,
     pub seed: Option<u64>,
@@ -87,7 +89,7 @@ pub struct RunInfo {
 }
 
 impl Figures {
-    /// Returns the figures of the recorder.
+    /// Returns the figures of a recording by the recorder.
     pub fn of_stream(info: RunInfo, streamed: &RecordingResult) -> Figures {
         let streams = &streamed.streams;
         let sum = |of: fn(&StreamResult) -> u64| streams.iter().map(of).sum::<u64>();
@@ -116,7 +118,8 @@ impl Figures {
         }
     }
 
-    /// Returns the figures of a policy of the studies. `written_bytes` are the bytes of the written samples.
+    /// Returns the figures of a recording by one of the studies' policies. `written_bytes` is the total size
+    /// of the written samples.
     pub fn of_policy(info: RunInfo, recorded: &LoggerResult, written_bytes: u64) -> Figures {
         let gaps = recorded.gaps.iter().map(|gap| GapFigures {
             first_sample: gap.first,

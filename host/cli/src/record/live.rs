@@ -28,7 +28,7 @@ const PROGRESS_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Source of samples in real time.
 pub enum Live {
-    /// Samples with due times.
+    /// Samples that each have a due time.
     Timed(Source),
     /// Lines of standard input, recorded as they arrive.
     Input,
@@ -47,7 +47,7 @@ impl Live {
 /// Records until the samples end or a signal arrives.
 pub fn record(args: &Record, lines: Live, interrupt: &Interrupt) -> Result<Figures, Failure> {
     let is_input = matches!(lines, Live::Input);
-    // For samples with due times, their number already determines the length.
+    // The number of samples with due times already determines the length of the recording.
     let length = args.length.filter(|_| is_input);
     let is_stopped = || interrupt.is_raised();
     let monitor = Arc::new(Monitor::default());
@@ -96,7 +96,7 @@ struct Served {
 }
 
 impl Served {
-    /// Binds the address and reports it.
+    /// Binds the address to listen on and reports it.
     fn open(args: &Record, listen: &str, monitor: &Arc<Monitor>) -> Result<Served, Failure> {
         let storage = DirectoryStorage::open(Path::new(&args.target), monitor.files().clone())
             .map_err(|error| Failure::new(format!("{}: {error}", args.target)))?;
@@ -118,7 +118,7 @@ fn while_served<T>(server: Option<Served>, record: impl FnOnce() -> T) -> Result
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
         let is_over = &is_over;
-        // The storage belongs to the thread that serves.
+        // The storage moves to the thread that serves the files.
         let serving = scope.spawn(move || {
             let is_stopped = || is_over.load(Ordering::Relaxed);
             server

@@ -88,7 +88,7 @@ fn print_summary(args: &Record, text: &str) -> Result<(), Failure> {
         return Ok(());
     }
     match print(text) {
-        // The JSON file must be written even if nobody reads the text.
+        // The JSON file must be written even if nobody reads standard output.
         Err(Failure::OutputClosed) => Ok(()),
         printed => printed,
     }

@@ -28,7 +28,7 @@ pub enum Source {
 
 impl Source {
     /// Returns the source that the arguments select. Reads standard input to its end before recording starts,
-    /// because virtual time cannot wait for it.
+    /// because virtual time cannot wait for input.
     pub fn of(args: &Record, rate_hz: NonZeroU32) -> Result<Source, Failure> {
         let count =
             |length: Duration| LoggerConfig::samples_before(rate_hz, length.as_nanos() as u64);
@@ -57,7 +57,7 @@ impl Source {
         }
     }
 
-    /// Returns the samples.
+    /// Returns the source as a feed for the recorder.
     pub fn feed(&self) -> &(dyn Feed + Sync) {
         match self {
             Source::Generated(lines) => lines,
@@ -97,7 +97,7 @@ fn too_long(name: &str, line: u64) -> Failure {
     ))
 }
 
-/// Reads the lines of a recording, and their times from its time column.
+/// Reads the lines of a recording, and the time of each line from the time column.
 fn replayed(path: &Path, length: Option<Duration>) -> Result<InputLines, Failure> {
     let name = path.display().to_string();
     let text = std::fs::read(path)
@@ -116,7 +116,7 @@ fn replayed(path: &Path, length: Option<Duration>) -> Result<InputLines, Failure
         let end = start + sample.length_bytes as usize;
         lines.push((sample.end_ns - first_ns, start..end.min(text.len())));
     }
-    // The trace has no operation for the first sample, which directly precedes the second.
+    // The trace begins with the second sample; the first sample is the line directly before it.
     let second = lines.get(1).map_or(0, |(_, line)| line.start);
     lines[0].1 = line_before(&text, second)..second;
     lines.retain(|(time_ns, _)| *time_ns < length_ns);

@@ -89,7 +89,7 @@ impl Simulated {
         Failure::new(format!("{}: {why}", args.target))
     }
 
-    /// Records with the recorder.
+    /// Records with Cardiograph's recorder.
     fn stream(
         &self,
         args: &Record,
@@ -141,7 +141,7 @@ impl Simulated {
         }
     }
 
-    /// Records with a policy of the studies.
+    /// Records with one of the studies' policies.
     fn by_policy(
         &self,
         args: &Record,
@@ -184,10 +184,10 @@ impl Simulated {
     }
 }
 
-/// File of the studies' policies.
+/// Name of the file that the studies' policies write.
 const PATH: &str = "RECORD.CSV";
 
-/// Returns the durability window.
+/// Returns the durability window that the arguments select.
 pub fn window(args: &Record) -> Window {
     match args.durability_window {
         DurabilityWindow::Time(time) => Window::Us(time.as_micros() as u64),
@@ -195,7 +195,7 @@ pub fn window(args: &Record) -> Window {
     }
 }
 
-/// Returns the settings of files, and the behaviour when the card is full.
+/// Returns the recorder's configuration: file settings, and the behaviour when the card is full.
 pub fn config(args: &Record) -> Config {
     Config {
         file_bytes: args.file_size as u32,
@@ -208,7 +208,7 @@ pub fn config(args: &Record) -> Config {
     }
 }
 
-/// Formats the progress line; `clock` names the time, such as `on the card`.
+/// Formats the progress line; `clock` names the clock whose time is shown, such as `on the card`.
 pub fn progress_text(now: &cardiograph_record::Progress, clock: &str) -> String {
     format!(
         "{} {clock}, {} samples not durable yet, {} lost",
@@ -234,7 +234,7 @@ impl Watch<'_> {
     }
 }
 
-/// Samples between two updates of the progress.
+/// Number of samples between two progress updates.
 const SAMPLES_PER_UPDATE: u64 = 256;
 
 impl Observer for Watch<'_> {

@@ -18,7 +18,9 @@ pub fn text(args: &Record, figures: &Figures) -> String {
     let seed = seed.unwrap_or_default();
     let mut out = format!("{} · {}{streams}{seed}\n", args.target, figures.policy);
     if figures.interrupted {
-        out.push_str("warning: interrupted; the figures cover the samples until then\n");
+        out.push_str(
+            "warning: interrupted; the figures cover the samples before the interruption\n",
+        );
     }
     let mut sections = vec![
         samples(figures),
@@ -115,11 +117,13 @@ fn rate(figures: &Figures) -> Section {
     }
 }
 
-/// Describes the write loop whose sustained rate is the upper bound of the recording.
+/// Describes the write loop whose sustained rate is the upper bound of the recorder's.
 fn bound_of(figures: &Figures) -> &'static str {
     match (figures.streams, figures.format) {
         (1, _) | (_, "binary") => "a plain CMD25 loop with this buffer",
-        _ => "a plain CMD25 loop that writes as many files in turns of 16 KiB, with this buffer",
+        _ => {
+            "a plain CMD25 loop that alternates between as many files every 16 KiB, with this buffer"
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
-/// Exit code and output of a run of the command.
+/// Exit code and output of the command.
 pub struct Run {
     pub code: Option<i32>,
     pub stdout: String,
@@ -60,14 +60,14 @@ pub fn json(directory: &Path, args: &[&str]) -> Value {
     json_with_code(directory, args, 0)
 }
 
-/// Runs the command with `--json -` and expects this exit code.
+/// Runs the command with `--json -` and expects the given exit code.
 pub fn json_with_code(directory: &Path, args: &[&str], code: i32) -> Value {
     let run = run(directory, &[args, &["--json", "-"]].concat());
     assert_eq!(run.code, Some(code), "{args:?}: {}", run.stderr);
     serde_json::from_str(&run.stdout).unwrap()
 }
 
-/// A whole number of the JSON.
+/// Returns a whole number from the JSON figures.
 pub fn number(figures: &Value, name: &str) -> u64 {
     let value = figures[name].as_u64();
     value.unwrap_or_else(|| panic!("{name} is {}", figures[name]))
@@ -90,7 +90,7 @@ pub fn directory() -> TempDir {
     tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
 }
 
-/// Returns the path of a file of the test data.
+/// Returns the path of a test data file.
 pub fn data(name: &str) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     root.join("tests/data").join(name).canonicalize().unwrap()
@@ -155,7 +155,7 @@ const SCHEMA: &[(&str, &str)] = &[
     ("stalls.latency_us.median", "number?"),
 ];
 
-/// Types without a scope: `energy` is null.
+/// Types of the values for a trace without a scope recording: `energy` is null.
 const NO_ENERGY: &[(&str, &str)] = &[("energy", "null")];
 
 const ENERGY: &[(&str, &str)] = &[
@@ -188,16 +188,16 @@ const CADENCE: &[(&str, &str)] = &[
     ("cadence.longest_gap_us", "number"),
 ];
 
-/// Source of the figures.
+/// Kind of file that the figures come from.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Source {
-    /// Individual writes: only the figures of stalls may be null.
+    /// Individual writes: only figures about stalls may be null.
     Writes,
-    /// Individual writes, and a scope that covers them.
+    /// Individual writes, and a scope recording that covers them.
     WritesAndScope,
     /// Statistics of whole files.
     Aggregate,
-    /// A time column.
+    /// A recording with a time column.
     Recording,
 }
 
@@ -275,7 +275,7 @@ pub fn refused(directory: &Path, args: &[&str], words: &[&str]) {
     assert!(tree(directory) == before, "{args:?} left something");
 }
 
-/// Checks that a browser would fetch nothing from other sources.
+/// Checks that a browser showing the page would fetch nothing from elsewhere.
 pub fn assert_self_contained(html: &str) {
     for scheme in ["http://", "https://", "src=\"//", "href=\"//", "@import"] {
         for (at, _) in html.match_indices(scheme) {

@@ -13,8 +13,8 @@ const SCRIPT: &str = r#"
     echo "left:"; find "$directory" -mindepth 1
     exit $code"#;
 
-/// Runs the command with a file system mounted on `directory`; the second result lists the paths that it left
-/// there.
+/// Runs the command with a file system mounted on `directory`; the second result lists the paths that the
+/// command left there.
 pub fn run_mounted(
     kind: &str,
     options: &str,

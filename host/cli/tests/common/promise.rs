@@ -4,7 +4,7 @@ use super::{Run, command, run};
 use serde_json::Value;
 use std::path::Path;
 
-/// Exit codes of `record`. If several apply, the first of 1, 2, 4, 3 and the signal's.
+/// Exit codes of `record`. If several apply, the first of 1, 2, 4, 3 and the signal's code is returned.
 pub mod code {
     pub const NOTHING_LOST: i32 = 0;
     pub const UNACCOUNTED: i32 = 1;

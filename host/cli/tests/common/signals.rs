@@ -5,7 +5,7 @@ use std::fs;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
-/// Longest wait for anything; far beyond what a busy machine needs.
+/// Timeout of every wait, far longer than a busy machine needs.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Time within which a signal must end the command.

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 impl Folder {
     fn read(&self, start: u32, blocks: &mut [Block]) -> Result<(), DirectoryError> {
-        // The recorder yields to samples with such a read; see `step` in `volume.rs`.
+        // The recorder reads `NO_BLOCK` in order to yield to samples; see `step` in `volume.rs`.
         if start == NO_BLOCK {
             return Ok(());
         }
@@ -61,7 +61,8 @@ impl Folder {
         ended
     }
 
-    /// Adds the time of an operation to that of the stream, if somebody reads it.
+    /// Runs an operation on the folder; if anyone reads the stream's write time, adds the duration of the
+    /// operation to it.
     fn timed<T>(&mut self, operation: impl FnOnce(&mut Folder) -> T) -> T {
         if self.writes.is_none() {
             return operation(self);

@@ -11,20 +11,20 @@ pub enum DirectoryError {
     Io {
         /// The directory, or the file in it.
         path: PathBuf,
-        /// Error of the system.
+        /// Error of the operating system.
         source: io::Error,
     },
     /// Another program records to the directory or recovers it.
     InUse(PathBuf),
     /// The directory contains no recording.
     NoRecording(PathBuf),
-    /// The limit of unfinished files is reached, or the file is not an unfinished one.
+    /// There are too many unfinished files, or the given file is not an unfinished recording.
     NotUnfinished(PathBuf),
     /// Another program removed or moved the file during the recording.
     Gone(PathBuf),
     /// Another program uses the name of a recording, or of its folder.
     NameTaken(PathBuf),
-    /// The prefix of a name is not three capital letters.
+    /// The prefix of a file name is not three capital letters.
     BadName,
 }
 
@@ -63,12 +63,12 @@ impl fmt::Display for DirectoryError {
             }
             DirectoryError::InUse(path) => write!(
                 f,
-                "{}: another program records to this directory; wait until it ends, or use another directory",
+                "{}: another program records to this directory; wait until that program ends, or use another directory",
                 path.display()
             ),
             DirectoryError::NoRecording(path) => write!(
                 f,
-                "{}: contains no recording of Cardiograph; check the name",
+                "{}: contains no Cardiograph recording; check the directory name",
                 path.display()
             ),
             DirectoryError::NotUnfinished(path) => write!(
@@ -78,7 +78,7 @@ impl fmt::Display for DirectoryError {
             ),
             DirectoryError::Gone(path) => write!(
                 f,
-                "{}: removed or moved by another program during the recording; leave the files alone until it ends",
+                "{}: removed or moved by another program during the recording; leave the files alone until the recording ends",
                 path.display()
             ),
             DirectoryError::NameTaken(path) => write!(
@@ -86,9 +86,9 @@ impl fmt::Display for DirectoryError {
                 "{}: another program has created this name; remove or rename it",
                 path.display()
             ),
-            DirectoryError::BadName => f.write_str(
-                "the prefix of a file name must be three capital letters; choose another",
-            ),
+            DirectoryError::BadName => {
+                f.write_str("the file name prefix must be three capital letters; choose another")
+            }
         }
     }
 }

@@ -16,8 +16,8 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-/// Newest folders of a prefix that are searched for unfinished files. Numbers of unfinished files are
-/// consecutive, and a folder holds many more numbers than there can be unfinished files.
+/// Number of newest folders per prefix that are searched for unfinished files. Unfinished files have
+/// consecutive numbers, and a folder holds many more files than can be unfinished.
 const FOLDERS_SEARCHED: usize = 2;
 /// Number of the last folder that can be named.
 const FOLDER_LAST: u32 = NUMBER_LAST / FOLDER_RECORDINGS_MAX;
@@ -92,7 +92,7 @@ impl Folder {
         }
     }
 
-    /// Checks that nothing has the final name of a recording, or is in the way of its folder.
+    /// Checks that no other file has the final name of a recording, and that its folder can be created.
     pub(super) fn check_is_free(&self, id: &FileId, session: &str) -> Result<(), DirectoryError> {
         let folder = self.path.join(folder_of(id));
         if is_there(&folder) && !folder.is_dir() {
@@ -105,8 +105,8 @@ impl Folder {
         }
     }
 
-    /// Returns the first number from `id` on that no file uses, and whose folder can be used. After the last
-    /// number continues with the first one.
+    /// Returns the first number from that of `id` on that no file uses and whose folder can be used. The
+    /// search wraps around after the last possible number.
     pub(super) fn free_number(&self, mut id: FileId) -> u32 {
         let mut has_wrapped = false;
         loop {
@@ -128,7 +128,7 @@ impl Folder {
         }
     }
 
-    /// Moves a prepared file into the folder of its number.
+    /// Moves a prepared file into the folder of its recording, under its final number.
     pub(super) fn give_name(
         &mut self,
         slot: usize,
@@ -154,7 +154,7 @@ impl Folder {
         self.stream.take_if(|(open, _)| *open == slot);
         let unfinished = self.unfinished(slot)?;
         let file = &unfinished.file;
-        // Data first, because recovery accepts a trimmed file as it is.
+        // Make the data durable first, because recovery accepts a trimmed file as it is.
         let trimmed = file
             .sync_data()
             .and_then(|()| file.set_len(bytes))
@@ -179,7 +179,7 @@ impl Folder {
         Ok(())
     }
 
-    /// Notes that recovery removes an unfinished file.
+    /// Adds an unfinished file that recovery removes to the list of repairs.
     pub(super) fn note_removal(&mut self, slot: usize) -> Result<(), DirectoryError> {
         let name = self.name_in(&self.unfinished(slot)?.path);
         if self.access != Access::Record {
@@ -220,8 +220,8 @@ impl Folder {
         }
         let mut trimmed = Vec::new();
         for (prefix, folders) in self.folders()? {
-            // The last possible folder is searched, but does not determine the next number: hardly any numbers
-            // would be left after its files.
+            // The last possible folder is searched, but does not determine the next number: hardly any
+            // numbers are left after those in that folder.
             let (last, others): (Vec<u32>, Vec<u32>) = folders
                 .into_iter()
                 .partition(|folder| *folder == FOLDER_LAST);
@@ -271,8 +271,8 @@ impl Folder {
         Ok(())
     }
 
-    /// Opens an unfinished file, if it really is one and a slot is free. If the file is already trimmed, returns its
-    /// length in bytes.
+    /// Opens an unfinished file, if its contents confirm that it is one and a slot is free. If the file is
+    /// already trimmed, returns its length in bytes.
     fn take(
         &mut self,
         path: PathBuf,
@@ -307,7 +307,7 @@ impl Folder {
         Ok(folders)
     }
 
-    /// Returns the highest number in a folder; 0 if there is none.
+    /// Returns the highest recording number in a folder; 0 if the folder contains no recording.
     fn highest(&self, prefix: [u8; 3], folder: u32) -> Result<u32, DirectoryError> {
         let path = self
             .path
@@ -339,8 +339,8 @@ impl Folder {
         Ok(found)
     }
 
-    /// Returns the finished recording with the earliest modification time, of those with the lowest number of
-    /// each prefix.
+    /// Takes the lowest-numbered finished recording of each prefix; returns the one with the earliest
+    /// modification time.
     pub(super) fn oldest(&self) -> Result<Option<(FileId, PathBuf)>, DirectoryError> {
         let mut oldest = None;
         for (prefix, folders) in self.folders()? {
@@ -364,7 +364,7 @@ impl Folder {
     }
 }
 
-/// Returns true if something has this name, even a broken link.
+/// Returns true if the path exists, even as a broken link.
 fn is_there(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
 }
@@ -395,7 +395,8 @@ fn final_path(path: &Path) -> PathBuf {
 fn rename(from: &Path, to: &Path) -> Result<(), DirectoryError> {
     let renamed = renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE);
     let renamed = match renamed {
-        // For file systems without this flag: creating a link never replaces a file either.
+        // Some file systems do not support RENAME_NOREPLACE; creating a hard link never replaces a file
+        // either.
         Err(Errno::INVAL | Errno::NOSYS) => {
             std::fs::hard_link(from, to).and_then(|()| std::fs::remove_file(from))
         }
@@ -419,7 +420,7 @@ fn names_in(directory: &Path) -> Result<Vec<String>, DirectoryError> {
     Ok(names)
 }
 
-/// Gives a file its length, and allocates its blocks if the file system supports that.
+/// Extends a file to the given length, and allocates its blocks if the file system supports preallocation.
 fn preallocate(file: &File, bytes: u64) -> io::Result<()> {
     match fallocate(file, FallocateFlags::empty(), 0, bytes) {
         Err(Errno::OPNOTSUPP | Errno::NOSYS) => file.set_len(bytes),

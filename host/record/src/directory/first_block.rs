@@ -1,4 +1,5 @@
-//! The first block of a recording, whose mark contains the epoch.
+//! The first block of a recording. Its checkpoint mark contains the epoch, the random number of the
+//! recording.
 
 use crate::crc::crc32;
 use cardiograph_card::{BLOCK_BYTES, Block};
@@ -8,7 +9,7 @@ use cardiograph_card::{BLOCK_BYTES, Block};
 pub(crate) enum FirstBlock {
     /// The block has never been written.
     Unused,
-    /// The beginning of a recording.
+    /// The block is the beginning of a recording.
     Recording { epoch: u32, is_binary: bool },
     /// The block was written by another program, or is damaged.
     Foreign,
@@ -36,15 +37,15 @@ fn binary(block: &Block) -> Option<u32> {
     is_first.then(|| number(0))
 }
 
-/// Parses the mark of a first block, `@epoch index ... crc` and a line end, whose CRC covers the whole block;
-/// returns the epoch.
+/// Parses the checkpoint mark at the end of a first block: `@epoch index ... crc` and a line end. The CRC
+/// covers the whole block; returns the epoch.
 fn text_mark(block: &Block) -> Option<u32> {
     let fields = text_fields(block)?;
     let crc = *fields.last()?;
     (fields[1] == 0 && crc == crc32(&block[..TEXT_CRC_AT])).then_some(fields[0])
 }
 
-/// Returns true if the block ends with a mark of any block and recording.
+/// Returns true if the block ends with a checkpoint mark, regardless of its block index and recording.
 pub(super) fn ends_with_mark(block: &Block) -> bool {
     text_fields(block).is_some()
 }
@@ -59,7 +60,7 @@ fn text_fields(block: &Block) -> Option<Vec<u32>> {
             .filter(|_| field.len() == 8)
     };
     let fields: Vec<u32> = text.split(' ').map(field).collect::<Option<_>>()?;
-    // Version 0.1 has no totals.
+    // Marks written by version 0.1 contain no totals.
     matches!(fields.len(), 4 | 8).then_some(fields)
 }
 

@@ -6,7 +6,7 @@ use cardiograph_recorder::{FileId, STREAMS_MAX};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// The unfinished, named files of a running recorder. The recorder updates it at each checkpoint.
+/// The unfinished, named files of a running recorder. The recorder updates the list at each checkpoint.
 #[derive(Clone, Debug, Default)]
 pub struct LiveFiles {
     files: Arc<Mutex<Vec<Arc<LiveFile>>>>,
@@ -19,11 +19,11 @@ pub struct LiveFile {
     pub id: FileId,
     /// Name of the session; empty if there is none.
     pub session: String,
-    /// Path below the directory that the file gets when it is finished.
+    /// Path, relative to the directory, that the file gets when it is finished.
     pub path: String,
-    /// Device and inode.
+    /// Device number and inode number of the file.
     pub inode: (u64, u64),
-    /// Number of the recording that its marks contain.
+    /// Epoch: the number of the recording that the file's checkpoint marks contain.
     pub epoch: u32,
     durable_bytes: AtomicU64,
     is_unfinished: AtomicBool,
@@ -31,9 +31,9 @@ pub struct LiveFile {
     firsts: [AtomicU64; STREAMS_MAX],
 }
 
-/// No sample of the stream is in the file yet.
+/// Value of `firsts` while no sample of the stream is in the file.
 const UNKNOWN: u64 = u64::MAX;
-/// Finished files that stay in the list.
+/// Maximum number of finished files that stay in the list.
 const FINISHED_MAX: usize = 4096;
 
 impl LiveFile {
@@ -66,7 +66,7 @@ impl LiveFile {
         Some(first.load(Ordering::Relaxed)).filter(|first| *first != UNKNOWN)
     }
 
-    /// Returns the durable length in bytes, without the mark that follows the data.
+    /// Returns the durable length in bytes, without the checkpoint mark that follows the data.
     pub fn durable_bytes(&self) -> u64 {
         self.durable_bytes.load(Ordering::Relaxed)
     }
@@ -98,7 +98,7 @@ impl LiveFiles {
         found.cloned()
     }
 
-    /// Adds a file.
+    /// Adds an unfinished file to the list.
     pub(super) fn publish(&self, file: LiveFile) -> Published {
         let file = Arc::new(file);
         let mut files = self.lock();
@@ -123,7 +123,7 @@ impl LiveFiles {
     }
 }
 
-/// An unfinished file in the list; finished or given up when this is dropped.
+/// Handle of an unfinished file in the list. Dropping it marks the file as finished or abandoned.
 pub(super) struct Published(Arc<LiveFile>);
 
 impl Published {
@@ -145,16 +145,18 @@ impl Drop for Published {
     }
 }
 
-/// Length of a file's data and its first samples, derived from the blocks as they are written.
+/// Length of a file's data, and the index of its first sample of each stream, derived from the blocks as
+/// they are written.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DataLength {
-    /// End of the last line of data.
+    /// Offset of the end of the last line of data.
     line_end: u64,
-    /// End of the data before the last mark.
+    /// Offset of the end of the data before the last checkpoint mark.
     marked: u64,
-    /// The same as of the last time that the file was made durable.
+    /// Value of `marked` when the file was last made durable.
     durable: u64,
-    /// Index of the first sample of each stream, or [`UNKNOWN`]. A file of text has the same for all.
+    /// Index of the first sample of each stream, or [`UNKNOWN`]. A text file has one stream, so all entries
+    /// are equal.
     firsts: [u64; STREAMS_MAX],
 }
 
@@ -170,7 +172,7 @@ impl Default for DataLength {
 }
 
 impl DataLength {
-    /// Adds the block with this index.
+    /// Adds the block with the given index.
     pub(super) fn add(&mut self, index: u32, block: &Block, is_binary: bool) {
         let start = u64::from(index) * BLOCK_BYTES as u64;
         match is_binary {
@@ -182,7 +184,8 @@ impl DataLength {
         }
     }
 
-    /// Adds a block of text. A mark at its end does not count as data unless more data follows.
+    /// Adds a block of text. A checkpoint mark at the end of the block does not count as data unless more
+    /// data follows.
     fn add_text(&mut self, index: u32, start: u64, block: &Block) {
         let at = |block: &Block| block.iter().rposition(|byte| *byte == b'@');
         let mark_at = ends_with_mark(block).then(|| at(block)).flatten();
@@ -193,7 +196,7 @@ impl DataLength {
         if mark_at.is_some() {
             self.marked = self.line_end;
         }
-        // The line about the file is in block 0, or at the beginning of block 1.
+        // The `#file` line is in block 0, or at the beginning of block 1.
         if index < 2
             && self.firsts[0] == UNKNOWN
             && let Some(first) = number_after(data, b"#file number=", b" first=")
@@ -202,7 +205,7 @@ impl DataLength {
         }
     }
 
-    /// Reads the first sample from the header of a stream, which names it within its first block.
+    /// Reads the index of the first sample from a stream header, whose first block contains it.
     fn add_header(&mut self, block: &Block) {
         let (kind, stream) = (block[BLOCK_KIND_AT], usize::from(block[BLOCK_KIND_AT + 1]));
         if kind == HEADER_KIND
@@ -214,13 +217,13 @@ impl DataLength {
         }
     }
 
-    /// Notes that everything written so far is durable.
+    /// Marks all data added so far as durable.
     pub(super) fn commit(&mut self) {
         self.durable = self.marked;
     }
 }
 
-/// Offset of the kind of a binary block; its stream follows.
+/// Offset of the byte that states the kind of a binary block; the next byte is the stream number.
 const BLOCK_KIND_AT: usize = 12;
 /// Kind of a block that contains a header.
 const HEADER_KIND: u8 = 0;
@@ -266,7 +269,8 @@ mod tests {
         data.commit();
         assert_eq!(data.durable, about.len() as u64);
         assert_eq!(data.firsts[0], 1200);
-        // A block without a mark is not accepted by a recovery, and counts only with a later mark.
+        // Recovery does not accept a block without a checkpoint mark, so such a block counts only once a
+        // later block has a mark.
         data.add(1, &block(0, "two\r\nthree", false), false);
         data.commit();
         assert_eq!(data.durable, about.len() as u64);

@@ -57,11 +57,11 @@ const CARD_BLOCKS: u32 = RESERVED_MAX as u32 * RANGE_BLOCKS;
 /// Purpose for which a directory is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// To record.
+    /// Opens the directory for a recording.
     Record,
-    /// To trim interrupted recordings.
+    /// Opens the directory to trim interrupted recordings.
     Recover,
-    /// To find out what [`Recover`](Access::Recover) would do, without writing.
+    /// Opens the directory to find out what [`Recover`](Access::Recover) would do, without writing.
     DryRun,
 }
 
@@ -93,13 +93,13 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// Returns the failure as a sentence. A full storage device does not count as one.
+    /// Returns the failure as a sentence. A full storage device does not count as a failure.
     pub fn first(&self) -> Option<String> {
         let first = self.first.lock().unwrap_or_else(|held| held.into_inner());
         first.clone()
     }
 
-    /// Returns true if a block did not fit.
+    /// Returns true if a block did not fit on the storage device.
     pub fn is_full(&self) -> bool {
         self.is_full.load(Ordering::Relaxed)
     }
@@ -128,13 +128,13 @@ pub struct DirectoryVolume {
 
 /// Rules for reservations of a recording until sampling begins.
 pub(crate) struct Startup {
-    /// Files of all streams that are reserved by then.
+    /// Number of files, for all streams together, that are reserved before sampling begins.
     pub(crate) files: u32,
-    /// Finished recordings may be removed to make room.
+    /// True if finished recordings may be removed to make room.
     pub(crate) may_remove: bool,
-    /// Sampling has begun.
+    /// True once sampling has begun.
     pub(crate) is_sampling: Arc<AtomicBool>,
-    /// Receives the recordings that have been removed.
+    /// Recordings that have been removed to make room, for the recorder's event handler.
     pub(crate) removed: Rc<RefCell<Vec<FileId>>>,
 }
 
@@ -187,7 +187,7 @@ pub fn open_directory(
 struct Folder {
     path: PathBuf,
     access: Access,
-    /// The lock file, locked. `None` in a dry run of a directory without one.
+    /// The lock file, locked. `None` in a dry run if the directory has no lock file.
     lock: Option<File>,
     files: [Option<Unfinished>; RESERVED_MAX],
     /// Slot of the file being written, and index of its next block.
@@ -197,32 +197,34 @@ struct Folder {
     repairs: Vec<Repair>,
     /// List of the unfinished files, for readers.
     live: LiveFiles,
-    /// Receives the latencies of writes.
+    /// Statistics that receive the latency of each write; `None` if nobody reads them.
     writes: Option<Arc<Writes>>,
-    /// Of the current stream.
+    /// Time and bytes of the current stream of blocks.
     spent: Spent,
 }
 
-/// Time and bytes of a stream of blocks.
+/// Time and bytes that a stream of blocks has taken so far.
 #[derive(Default)]
 struct Spent {
     time: Duration,
     bytes: u64,
 }
 
-/// Outcome for a file that is named like an unfinished one but is not an interrupted recording with samples.
+/// Outcome for a file whose name is that of an unfinished file, but which is not an interrupted recording
+/// with samples.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Repair {
     /// The file lacked only its final name: the new name in the directory, and its length in bytes.
     Renamed(String, u64),
     /// The file was prepared and contained no samples; it has been removed.
     Removed(String),
-    /// The file is not provably a recording of Cardiograph; it is untouched.
+    /// The file is not provably a Cardiograph recording; it is untouched.
     LeftAlone(String),
 }
 
 impl Folder {
-    /// Reopens everything, because the storage device may have been removed and put back.
+    /// Reopens the directory, the lock and all unfinished files, because the storage device may have been
+    /// removed and put back.
     fn open(&mut self) -> Result<(), DirectoryError> {
         self.lock = None;
         self.stream = None;
@@ -257,7 +259,7 @@ impl Folder {
         Ok(())
     }
 
-    /// Returns a path below the directory as a name in it.
+    /// Returns the path of a file relative to the directory, as text.
     fn name_in(&self, path: &Path) -> String {
         let name = path.strip_prefix(&self.path).unwrap_or(path);
         name.display().to_string()
@@ -297,7 +299,7 @@ pub fn epoch_of_recording(first: &Block) -> Option<u32> {
     }
 }
 
-/// Makes the names in a directory durable.
+/// Makes the file names in a directory durable.
 fn sync(directory: &Path) -> Result<(), DirectoryError> {
     let synced = File::open(directory).and_then(|directory| directory.sync_all());
     synced.map_err(DirectoryError::at(directory))

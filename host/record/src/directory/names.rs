@@ -8,7 +8,7 @@ pub(super) const LOCK: &str = ".cardiograph.lock";
 pub(super) const PART: &str = ".part";
 const PREPARED: &str = ".cardiograph-";
 const DIGITS: usize = 5;
-/// Number of recordings after which file names repeat, in another folder.
+/// Number of recordings after which file names repeat. Equal names are in different folders.
 const NAMES: u32 = 100_000;
 
 /// Returns a short name in its usual form: `REC00001.CSV`.

@@ -24,17 +24,17 @@ pub(super) struct Unfinished {
     pub(super) id: Option<FileId>,
     pub(super) session: String,
     pub(super) data: DataLength,
-    /// Its entry in the list for readers, once it has a name.
+    /// Entry of the file in the list for readers, once the file has a name.
     pub(super) published: Option<Published>,
 }
 
-/// State of a file that has the name of an unfinished one.
+/// State of a file whose name is that of an unfinished file.
 pub(super) enum PartFile {
     /// The file is unfinished, and will be written or recovered.
     Unfinished(Unfinished),
     /// The file is already trimmed to this length in bytes; only its name still marks it as unfinished.
     Trimmed(u64),
-    /// The file is not provably one of the recorder's.
+    /// The file is not provably a recording.
     Foreign,
 }
 
@@ -50,7 +50,7 @@ impl Unfinished {
         self.published = Some(files.publish(file));
     }
 
-    /// Notes that everything written so far is durable.
+    /// Marks all data written so far as durable.
     pub(super) fn commit(&mut self) {
         self.data.commit();
         if let Some(published) = &self.published {
@@ -58,7 +58,7 @@ impl Unfinished {
         }
     }
 
-    /// Checks that the name still refers to this file: another program may have removed or moved it.
+    /// Checks that the path still refers to the open file: another program may have removed or moved it.
     pub(super) fn check_is_there(&self) -> Result<(), DirectoryError> {
         let own = self
             .file
@@ -73,7 +73,7 @@ impl Unfinished {
         }
     }
 
-    /// Opens a file that has the name of an unfinished one.
+    /// Opens a file whose name is that of an unfinished file.
     pub(super) fn open(
         path: PathBuf,
         (prefix, extension): ([u8; 3], [u8; 3]),
@@ -94,7 +94,7 @@ impl Unfinished {
         let file = file.map_err(DirectoryError::at(&path))?;
         let (state, bytes) = look(&file).map_err(DirectoryError::at(&path))?;
         let (epoch, is_binary) = match state {
-            // Only a named file can have been trimmed.
+            // Only a file with a recording number can have been trimmed.
             Look::Trimmed if id.is_some() => return Ok(PartFile::Trimmed(bytes)),
             Look::Trimmed | Look::Foreign => return Ok(PartFile::Foreign),
             Look::Unused => (0, false),
@@ -124,9 +124,9 @@ impl Unfinished {
 enum Look {
     /// The file is preallocated and has never been written.
     Unused,
-    /// A recording at its full length.
+    /// A recording that still has its preallocated length.
     Recording { epoch: u32, is_binary: bool },
-    /// A recording at its actual length.
+    /// A recording that has been trimmed to its actual length.
     Trimmed,
     /// The file is not provably a recording.
     Foreign,
@@ -134,7 +134,7 @@ enum Look {
 
 /// Returns the state of a file, and its length in bytes.
 ///
-/// A recording that still has its full length ends with zeros or with a mark.
+/// A recording that still has its preallocated length ends with zeros or with a checkpoint mark.
 fn look(file: &File) -> io::Result<(Look, u64)> {
     let bytes = file.metadata()?.len();
     let mut block: Block = [0; BLOCK_BYTES];
@@ -142,7 +142,7 @@ fn look(file: &File) -> io::Result<(Look, u64)> {
     file.read_exact_at(&mut block[..first_bytes], 0)?;
     let is_whole = bytes.is_multiple_of(BLOCK_BYTES as u64);
     let first = FirstBlock::of(&block);
-    // Trimming a file of a single block removes its mark.
+    // If a recording fits in a single block, trimming removes the checkpoint mark at the end of this block.
     let is_short = bytes < BLOCK_BYTES as u64 && is_text_of_recorder(&block[..first_bytes]);
     let state = match first {
         _ if is_short => Look::Trimmed,
@@ -160,7 +160,7 @@ fn look(file: &File) -> io::Result<(Look, u64)> {
     Ok((state, bytes))
 }
 
-/// Returns true if a file contains only zeros. Skips its holes, if the file system reports them.
+/// Returns true if a file contains only zeros. Skips holes of the file, if the file system reports them.
 fn is_zero(file: &File, bytes: u64) -> io::Result<bool> {
     let mut buffer = vec![0; 1 << 16];
     let mut at = 0;

@@ -18,14 +18,14 @@ impl DirectoryVolume {
         *next = id.number.saturating_add(1).max(*next);
     }
 
-    /// Returns the rules for reservations, until sampling begins.
+    /// Returns the rules for reservations before sampling begins, and `None` afterwards.
     fn startup(&self) -> Option<&Startup> {
         let startup = self.startup.as_ref();
         startup.filter(|startup| !startup.is_sampling.load(Ordering::Relaxed))
     }
 
-    /// Returns the length of a new file in blocks. Before sampling begins, the files of several streams have equal
-    /// shares of the free space at most, so that there is a file for each stream.
+    /// Returns the length of a new file in blocks. Before sampling begins, each of several streams gets at
+    /// most an equal share of the free space, so that every stream has room for a file.
     fn blocks_of(&self, request: &Request) -> u32 {
         let blocks = request.blocks.min(BLOCKS_MAX);
         let Some(startup) = self.startup().filter(|startup| startup.files > 1) else {
@@ -41,8 +41,8 @@ impl DirectoryVolume {
         }
     }
 
-    /// Removes the oldest recording to make room for the first file of a stream. Returns false if there is none, or
-    /// if it must not be removed.
+    /// Removes the oldest recording to make room for the first file of a stream. Returns false if there is
+    /// no recording, or if recordings must not be removed.
     fn remove_for_first(&self, request: &Request) -> Result<bool, DirectoryError> {
         let Some(startup) = self.startup().filter(|startup| startup.may_remove) else {
             return Ok(false);
@@ -60,7 +60,7 @@ impl DirectoryVolume {
         Ok(true)
     }
 
-    /// Moves a file to its name in the folder of its number.
+    /// Moves a prepared file to its recording's folder, under its final number.
     async fn name_unless_taken<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -81,8 +81,8 @@ impl DirectoryVolume {
         folder.sync_folder_of(slot)
     }
 
-    /// Names, trims and finishes a file. Before trimming, checks that its final name is free: recovery needs the
-    /// marks that trimming removes.
+    /// Names, trims and finishes a file. Before trimming, checks that its final name is free: recovery needs
+    /// the checkpoint marks, which trimming removes.
     async fn close_unless_taken<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -178,7 +178,7 @@ impl<B: Blocks> Volume<B> for DirectoryVolume {
                     self.folder.borrow_mut().files[slot] = Some(unfinished);
                     break;
                 }
-                // A shorter file may fit.
+                // Retry with half the length: a shorter file may fit.
                 Err(error) if error.is_full() && blocks / 2 >= request.blocks_min.max(1) => {
                     blocks /= 2;
                 }
@@ -225,7 +225,7 @@ impl<B: Blocks> Volume<B> for DirectoryVolume {
                 self.use_number(&record.id);
                 Ok(())
             }
-            // Recovery uses the next free number then, which is no failure.
+            // During recovery a taken name is not a failure: the file gets the next free number.
             Err(DirectoryError::NameTaken(path)) => {
                 self.use_number(&record.id);
                 let error = Err(DirectoryError::NameTaken(path));
@@ -263,7 +263,7 @@ impl<B: Blocks> Volume<B> for DirectoryVolume {
         Ok(Some(id))
     }
 
-    /// Returns `None`: a removal is a single system call here, and leaves nothing pending.
+    /// Returns `None`: in a directory, a removal is a single system call, so no removal is ever pending.
     fn take_removed(&mut self) -> Option<FileId> {
         None
     }

@@ -1,4 +1,4 @@
-//! CSV: the text that the recorder would have written, without marks; one file per stream.
+//! CSV: the text that the recorder would have written, without checkpoint marks; one file per stream.
 
 use super::ExportError;
 use super::decode::{CAUSES, Gap, Sink};
@@ -131,7 +131,7 @@ pub(crate) fn row_of(kinds: impl Iterator<Item = Kind>, sample: &[u8]) -> String
     row
 }
 
-/// Formats a value as the recorder does. The rounding of the standard library is the same.
+/// Formats a value as the recorder does. The standard library rounds in the same way as the recorder.
 fn text_of(kind: Kind, bytes: &[u8]) -> String {
     let mut wide = [0; 8];
     wide[..bytes.len()].copy_from_slice(bytes);

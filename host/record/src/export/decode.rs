@@ -17,23 +17,25 @@ pub(crate) const CAUSES: [&str; 7] = [
     "damaged-sample",
 ];
 
-/// A gap: a run of lost samples.
+/// A gap: a range of consecutive lost samples.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gap {
     pub(crate) first: u64,
     pub(crate) count: u64,
     pub(crate) at_us: u64,
-    /// `None` in recordings of version 0.1, which do not contain it.
+    /// Arrival time of the last lost sample, in us; `None` in version 0.1 recordings, which do not contain
+    /// it.
     pub(crate) last_us: Option<u64>,
-    /// Index in [`CAUSES`].
+    /// Cause of the loss, as an index into [`CAUSES`].
     pub(crate) cause: u8,
 }
 
-/// Receives the content of a recording.
+/// Receiver of the decoded contents of a recording.
 pub(crate) trait Sink {
     /// Begins a stream.
     fn stream(&mut self, stream: u8, header: &Header) -> Result<(), ExportError>;
-    /// Receives the samples that end in one block, and the age of the file when the block was written.
+    /// Receives the samples that end in one block, and the time from the start of the file to the writing of
+    /// this block, in ms.
     fn samples(&mut self, stream: u8, samples: &[Vec<u8>], age_ms: u32) -> Result<(), ExportError>;
     /// Receives a gap.
     fn gap(&mut self, stream: u8, gap: &Gap) -> Result<(), ExportError>;
@@ -48,8 +50,8 @@ struct Stream {
     header_part: Vec<u8>,
     /// First bytes of a sample that continues in the next block.
     carry: Vec<u8>,
-    /// True if no block of the stream is missing after the last one, so that `carry` continues in the next
-    /// block.
+    /// True if the stream's next block directly follows its previous block, so that the sample begun in
+    /// `carry` can be completed.
     is_joined: bool,
 }
 
@@ -57,7 +59,7 @@ struct Decoder<'a, S> {
     sink: &'a mut S,
     version: Version,
     streams: BTreeMap<u8, Stream>,
-    /// Damaged blocks directly before the current one.
+    /// Indices of the damaged blocks directly before the current block.
     damaged: Option<RangeInclusive<u64>>,
     exported: Exported,
 }
@@ -137,7 +139,7 @@ impl<S: Sink> Decoder<'_, S> {
         }
     }
 
-    /// Decodes a block. Returns false if it does not fit its position.
+    /// Decodes a block. Returns false if the block does not fit its position in the stream.
     fn block(&mut self, head: &BlockHeader, payload: &[u8]) -> Result<bool, ExportError> {
         if head.kind == 0 && self.version == Version::V2 {
             return self.header(head, payload);
@@ -216,7 +218,7 @@ impl Stream {
             begun => sample_bytes - begun,
         };
         match head.first {
-            // The block contains at most the rest of one sample.
+            // The block contains only the continuation of a sample, or a part of it.
             NO_SAMPLE => used <= missing,
             first => usize::from(first) == missing,
         }

@@ -1,4 +1,4 @@
-//! Block headers and stream headers of both versions.
+//! Block headers and stream headers of both versions of the binary format.
 
 use super::ExportError;
 use crate::crc::crc32;
@@ -28,7 +28,7 @@ impl Version {
         }
     }
 
-    /// Returns the payload bytes of a gap.
+    /// Returns the payload length of a gap block, in bytes.
     pub(crate) fn gap_bytes(self) -> usize {
         match self {
             Version::V1 => 25,
@@ -51,7 +51,7 @@ pub(crate) struct BlockHeader {
 }
 
 impl BlockHeader {
-    /// Parses the header of a block. Returns `None` if checksum or lengths are wrong.
+    /// Parses the header of a block. Returns `None` if the checksum or a length is wrong.
     pub(crate) fn of(block: &Block, version: Version) -> Option<BlockHeader> {
         let number = |at: usize| u32::from_le_bytes(core::array::from_fn(|byte| block[at + byte]));
         let short = |at: usize| u16::from_le_bytes([block[at], block[at + 1]]);
@@ -82,7 +82,7 @@ impl BlockHeader {
 #[derive(Clone, Debug)]
 pub(crate) struct Header {
     pub(crate) columns: Vec<(String, Kind)>,
-    /// `None` in recordings of version 0.1, which do not contain these keys.
+    /// Keys that describe the file; `None` in version 0.1 recordings, which do not contain them.
     pub(crate) file: Option<FileKeys>,
 }
 

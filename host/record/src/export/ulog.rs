@@ -5,7 +5,8 @@
 //! ```
 //!
 //! A dropout contains a duration only, and refers to the time directly before it in the log. The gaps of all
-//! streams are therefore merged to intervals first; the dropouts of an interval are written at its first gap.
+//! streams are therefore merged into intervals first; the dropouts of an interval are written at the
+//! interval's first gap.
 
 use super::ExportError;
 use super::decode::{Gap, Sink};
@@ -15,13 +16,13 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::ops::RangeInclusive;
 
-/// Longest dropout that one message can express.
+/// Longest dropout that one ULog message can express, in ms.
 const DROPOUT_MS_MAX: u64 = u16::MAX as u64;
-/// Longest interval that is written, 49 days; damaged files may contain any times.
+/// Longest gap interval that is written, 49 days: damaged files may contain any times.
 const GAP_MS_MAX: u64 = 1 << 32;
 const GAP_FORMAT: &str = "gap:uint64_t timestamp;uint64_t first;uint64_t count;uint64_t last_us;\
                           uint8_t stream;uint8_t cause;";
-/// Identifier of the gap topic; streams have the identifiers above it.
+/// Identifier of the gap topic; streams have identifiers above this one.
 const GAP_ID: u16 = 0;
 
 /// First pass: collects the start of the log, and the intervals in which samples of any stream are missing.
@@ -56,7 +57,7 @@ impl Sink for Survey {
 }
 
 impl Survey {
-    /// Returns the union of the gaps, in order.
+    /// Returns the union of all gaps as time intervals, in order.
     fn intervals(&self) -> Vec<(u64, u64)> {
         let mut gaps = self.gaps.clone();
         gaps.sort_unstable();
@@ -76,7 +77,7 @@ pub(super) struct Ulog<Out, Damaged> {
     pub(super) out: Out,
     damaged: Damaged,
     topics: BTreeMap<u8, Topic>,
-    /// Union of the gaps, in order.
+    /// Union of the gaps of all streams as time intervals, in order.
     intervals: Vec<(u64, u64)>,
     /// For each interval, true once its dropouts are written.
     are_written: Vec<bool>,
@@ -98,8 +99,8 @@ enum Clock {
         /// Offset added to the column's value; grows each time the column wraps around.
         high: u64,
     },
-    /// The times of blocks. The samples that end in a block are spread evenly over the time since the previous
-    /// block.
+    /// The times in the block headers. The samples that end in a block are spread evenly over the time since
+    /// the previous block.
     Blocks { begun_us: u64, last_us: u64 },
 }
 
@@ -176,7 +177,8 @@ impl<Out: Write, Damaged: FnMut(RangeInclusive<u64>)> Ulog<Out, Damaged> {
         self.message(b'A', &[&[0], &id.to_le_bytes(), name.as_bytes()])
     }
 
-    /// Writes the dropouts of the interval that contains a gap, unless an earlier gap of the interval did.
+    /// Writes the dropouts of the interval that contains a gap, unless they were written at an earlier gap
+    /// of this interval.
     fn dropouts(&mut self, at_us: u64) -> Result<(), ExportError> {
         let index = self
             .intervals

@@ -2,17 +2,17 @@
 
 use std::collections::VecDeque;
 
-/// Bytes kept per stream.
+/// Maximum number of bytes kept per stream.
 const BYTES: usize = 1 << 20;
-/// Samples kept per stream.
+/// Maximum number of samples kept per stream.
 const SAMPLES_MAX: usize = 1 << 14;
 
 /// The newest samples, in a fixed amount of memory.
 pub(super) struct History {
     bytes: Box<[u8]>,
-    /// Oldest first. Indices increase, but samples may be missing.
+    /// Entries, oldest first. Sample indices increase, but samples may be missing.
     entries: VecDeque<Entry>,
-    /// Offset of the next sample.
+    /// Offset in the memory at which the next sample is stored.
     at: usize,
 }
 
@@ -38,13 +38,13 @@ impl History {
         }
     }
 
-    /// Adds a sample; it replaces the oldest ones.
+    /// Adds a sample, which replaces the oldest samples if the memory is full.
     pub(super) fn push(&mut self, index: u64, sample: &[u8]) {
         if sample.len() > self.bytes.len() {
             return;
         }
         if self.at + sample.len() > self.bytes.len() {
-            // The oldest samples are between here and the end of the memory.
+            // The oldest samples are between `at` and the end of the memory.
             while self.entries.front().is_some_and(|it| it.at >= self.at) {
                 self.entries.pop_front();
             }
@@ -63,7 +63,7 @@ impl History {
         self.at = end;
     }
 
-    /// Returns the sample with this index.
+    /// Returns the sample with the given index, or `None` if the history does not contain it.
     pub(super) fn get(&self, index: u64) -> Option<Vec<u8>> {
         let found = self
             .entries
@@ -77,13 +77,13 @@ impl History {
 mod tests {
     use super::*;
 
-    /// Compares with a list of all samples, of which the newest that fit are the expected ones.
+    /// Compares the history with a list of all samples: the newest samples that fit must be in the history.
     #[test]
     fn the_newest_samples_are_kept() {
         let mut history = History::with_room(1000, 64);
         let sample = |index: u64| vec![index as u8; 1 + (index * index % 97) as usize];
         for index in 0..5000 {
-            // Every seventh is missing.
+            // Every seventh sample is missing.
             if index % 7 != 0 {
                 history.push(index, &sample(index));
             }

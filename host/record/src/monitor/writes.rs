@@ -4,10 +4,11 @@ use cardiograph_timing::{Histogram, buckets_below};
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
-/// Resolves latencies below 2^36 ns, a minute.
+/// Number of histogram buckets: resolves latencies below 2^36 ns, about a minute.
 const BUCKETS: usize = buckets_below(36);
 
-/// Writes of a recording: each consists of consecutive blocks, and lasts until they are durable.
+/// Statistics of the writes of a recording. A write consists of consecutive blocks, and lasts until these
+/// blocks are durable.
 #[derive(Default)]
 pub(crate) struct Writes {
     inner: Mutex<Inner>,
@@ -23,9 +24,9 @@ struct Inner {
 /// Figures of the writes so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct WriteFigures {
-    /// Writes.
+    /// Number of writes.
     pub writes: u64,
-    /// Bytes written.
+    /// Total number of bytes written.
     pub bytes: u64,
     /// Median latency in ns.
     pub median_ns: u64,

@@ -10,8 +10,8 @@ use std::cell::Cell;
 use std::io::{self, Read};
 use std::ops::RangeInclusive;
 
-/// Reads the next file of all `streams`, each of which recorded the samples of `feed`, and compares it with
-/// them.
+/// Reads the next file of all `streams`, each of which recorded the samples of `feed`, and compares the file
+/// with these samples.
 ///
 /// # Errors
 /// Returns read errors in the outer result, a difference in the inner one.
@@ -60,14 +60,14 @@ impl Read for CountingReader<'_> {
 struct Verifier<'a> {
     streams: &'a mut [StreamReport],
     feed: &'a dyn Feed,
-    /// Bytes of the file read so far.
+    /// Number of bytes of the file read so far.
     bytes: &'a Cell<u64>,
-    /// The first difference.
+    /// The first difference between the file and the samples.
     mismatch: Option<Mismatch>,
 }
 
 impl Verifier<'_> {
-    /// Records a difference in the block read last.
+    /// Stores a difference in the most recently read block.
     fn differs(&mut self, expected: u64) {
         let offset_bytes =
             self.bytes.get().saturating_sub(1) / BLOCK_BYTES as u64 * BLOCK_BYTES as u64;

@@ -11,7 +11,7 @@ use std::net::SocketAddrV4;
 /// Downloads the file; the time is that from the connection to the last byte.
 ///
 /// # Errors
-/// A sentence, if the connection fails, or the file differs from the one that was written.
+/// A sentence, if the connection fails, or the data received differ from the file on the card.
 pub(super) async fn download(
     clock: &Handle,
     host: &Host,

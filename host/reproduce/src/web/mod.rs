@@ -1,4 +1,4 @@
-//! Study 1's web server on the instrument's ESP32, with and without its writer.
+//! Study 1's web server on the instrument's ESP32, with and without the task that writes samples.
 //!
 //! ```text
 //!   client ── Wi-Fi, TCP ── server ──┬── card, one library call at a time
@@ -30,13 +30,13 @@ use std::net::SocketAddrV4;
 use std::num::NonZeroU32;
 use std::rc::Rc;
 
-/// Ten downloads of 1 MB (table 4.2).
+/// Number of downloads of the 1 MB file, as in table 4.2.
 const DOWNLOADS: usize = 10;
 const FILE_BYTES: u64 = 1_000_000;
-/// In the root directory; an 8.3 name, for libraries without long names.
+/// Name of the file in the root directory; an 8.3 name, for libraries without long names.
 const FILE_NAME: &str = "DOWNLOAD.BIN";
 const CREATE_BYTES: u64 = 4096;
-/// Prime, so that nearby sectors differ.
+/// Period of the file's contents in bytes: a prime number, so that nearby sectors differ.
 const PATTERN_BYTES: u64 = 251;
 
 const PORT: u16 = 80;
@@ -70,7 +70,8 @@ pub enum Place {
 }
 
 impl Place {
-    /// Returns the pause between two looks for a client: the library's 1 ms, or the 5 ms of the study's tasks.
+    /// Returns the pause between two checks for a client: 1 ms in the library's main loop, 5 ms in the
+    /// study's tasks.
     fn turn_ns(self) -> u64 {
         match self {
             Place::MainLoop => 1_000_000,
@@ -91,7 +92,7 @@ impl Place {
 
 /// Results of a run with a server.
 pub(crate) struct Served {
-    /// Each download, from the connection to the last byte.
+    /// One operation per download, from the connection to the last byte.
     pub(crate) downloads: Vec<Operation>,
     /// The card, unmounted.
     pub(crate) card: Card,
@@ -168,7 +169,7 @@ struct Stage {
 }
 
 impl Stage {
-    /// Keeps the first failure.
+    /// Stores a failure, unless an earlier one is stored.
     fn fail(&self, sentence: String) {
         self.failure.borrow_mut().get_or_insert(sentence);
     }

@@ -12,11 +12,11 @@ use std::fmt;
 use std::rc::Rc;
 
 /// Processor time to send a piece, in µs: the wait for room in the socket (`select`), and the call of the
-/// network stack, which runs in a task of its own. Fitted to the smallest piece of the sweep.
+/// network stack, which runs in a task of its own. Fitted to the smallest piece size that the study measured.
 const SEND_US: u64 = 520;
 /// Processor time per byte, in ns: the Arduino core reads a file that it sends byte by byte, through the C
-/// library and its lock, and copies each byte twice. Fitted to table 4.2, server in the main loop; 160 cycles
-/// at 240 MHz.
+/// library and its lock, and copies each byte twice. Fitted to table 4.2, with the server in the main loop;
+/// this is 160 cycles at 240 MHz.
 const BYTE_NS: u64 = 665;
 
 const HEAD_BYTES_MAX: usize = 1024;
@@ -45,7 +45,7 @@ impl Server {
         is_done: &Cell<bool>,
     ) -> Result<(), String> {
         while !is_done.get() {
-            // Accepts a client that is there already.
+            // With a timeout of 0, accepts only a client that is already waiting.
             if let Ok(mut socket) = self.handle.with_timeout(0, listener.accept()).await {
                 self.answer(&mut socket).await?;
             }
@@ -82,10 +82,11 @@ impl Server {
         Ok(())
     }
 
-    /// Reads a piece, or the rest of the file; returns its length.
+    /// Reads the next piece, or what is left of the file if that is shorter; returns the number of bytes
+    /// read.
     ///
-    /// The C library fills its buffer with one call of the FAT library each time, so that the writer waits for
-    /// one buffer at most, not for a piece.
+    /// The C library fills its buffer with one call of the FAT library each time, so that the writer waits
+    /// for at most one buffer, not for a whole piece.
     async fn read_piece(
         &self,
         file: &mut FatFile,

@@ -1,7 +1,7 @@
 //! A card and its FAT library, shared by the tasks of a world.
 //!
-//! The library blocks: a call advances the card's clock. Here, the calling task then sleeps for as long in the
-//! world, with the card locked, so that other tasks run on during the call.
+//! The library blocks: a call advances the card's clock. Here, the calling task then sleeps in the world for
+//! the same time, with the card locked, so that other tasks continue during the call.
 
 use cardiograph_sim_card::Clock;
 use cardiograph_sim_world::{Handle, Stuck, World};
@@ -37,7 +37,7 @@ impl<S: Store> SharedCard<S> {
 
     /// Makes a library call. Calls run in the order in which they began to wait.
     ///
-    /// The future must be polled until it completes; it ends early only with its world.
+    /// The future must be polled until it completes; it may be dropped only together with its world.
     pub(super) async fn call<T>(&self, act: impl FnOnce(&mut S) -> T) -> T {
         self.lock.take().await;
         self.card_clock.advance_to_ns(self.handle.now_ns());
@@ -48,10 +48,10 @@ impl<S: Store> SharedCard<S> {
     }
 }
 
-/// A lock that is handed over in order.
+/// A lock that waiting tasks get in the order in which they asked for it.
 #[derive(Default)]
 struct Lock {
-    /// Number of the task that holds the lock, or will take it next.
+    /// Ticket number of the task that holds the lock, or will take it next.
     serving: Cell<u64>,
     next_ticket: Cell<u64>,
     /// Wakers of the waiting tasks, by ticket.
@@ -93,7 +93,7 @@ pub(super) struct WriterStore<'a, S> {
     world: &'a RefCell<World>,
 }
 
-/// Time of the world for the workload.
+/// The world's time, as the clock of the workload.
 pub(super) struct WorldClock<'a>(&'a RefCell<World>);
 
 /// Error of the store, or of the world.
@@ -143,7 +143,7 @@ impl workload::Clock for WorldClock<'_> {
     fn pause_ns(&mut self, ns: u64) {
         let mut world = self.0.borrow_mut();
         let until_ns = world.now_ns() + ns;
-        // The next call of the store reports a world that is stuck.
+        // An error is not lost: if the world is stuck, the next call of the store reports it.
         let _ = world.run_until(until_ns);
     }
 }

@@ -3,7 +3,7 @@
 use super::*;
 use cardiograph_sim_card::{Profile, Seed};
 
-/// Blocks of a small card.
+/// Number of blocks of a small card.
 const BLOCKS: u32 = (64 << 20) / 512;
 
 fn device(profile: &Profile, board: &Board) -> CardDevice {
@@ -63,7 +63,7 @@ fn every_bus() -> Vec<Board> {
 #[test]
 fn bursts_and_single_blocks_read_back_identical() {
     for board in every_bus() {
-        // The first is byte-addressed, the second block-addressed.
+        // The smaller card is byte-addressed, the larger one block-addressed.
         for capacity_bytes in [64 << 20, 4 << 30] {
             let device = device(&profile(capacity_bytes), &board);
             assert_eq!(
@@ -95,7 +95,7 @@ fn four_data_lines_and_a_faster_clock_shorten_reads() {
         device.read(0, &mut blocks(0, 64)).unwrap();
         device.clock.now_ns() - start_ns
     };
-    // Clocks per block on one data line and on four.
+    // Compare the clocks per block on one data line and on four.
     assert_eq!(
         ns(1, 25_000_000) - ns(4, 25_000_000),
         64 * (4114 - 1042) * 40
@@ -125,7 +125,8 @@ fn a_timeout_in_a_burst_is_counted_and_no_data_is_lost() {
     profile.controller.stall_limit_us = u32::MAX;
     for name in ["lpc43xx", "esp32-s3-spi"] {
         let device = device(&profile, &Board::named(name).unwrap());
-        // Page by page from the end, so that every page goes to a log block, which serves one unit only.
+        // Writes page by page from the end, so that every page goes to a log block; each log block holds
+        // pages of one unit only.
         let start = |i: u32| BLOCKS - 8 * (i + 1);
         let mut written = 0;
         while device.timeouts() < 3 {

@@ -1,4 +1,4 @@
-//! Shared by the store tests: image files of cards, and a check with fsck.fat.
+//! Helpers that the store tests share: image files of cards, and a check with fsck.fat.
 
 #![allow(dead_code, reason = "each test file uses some of it")]
 

@@ -7,7 +7,7 @@ use crate::trace::{About, Trace};
 use cardiograph_workload::{Operation, OperationKind};
 use std::io::Read;
 
-/// A millisecond is 10^6 ns.
+/// Power of ten for conversion to ns: a millisecond is 10^6 ns.
 const POWER: i32 = 6;
 
 pub(super) fn read<R: Read>(

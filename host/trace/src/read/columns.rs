@@ -17,7 +17,7 @@ const TIME_WORDS: &[&str] = &[
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Unit {
     pub name: &'static str,
-    /// Power of ten of the unit: it is 10^power ns.
+    /// Size of the unit as a power of ten: the unit is 10^power ns.
     pub power: i32,
 }
 
@@ -38,7 +38,7 @@ pub(super) const NANOSECOND: Unit = Unit {
     power: 0,
 };
 
-/// Fields of a row. A separator between double quotes belongs to the field.
+/// Returns the fields of a row. A separator between double quotes belongs to the field.
 pub(super) fn cells(line: &[u8], separator: u8) -> impl Iterator<Item = &[u8]> {
     let mut quoted = false;
     line.split(move |&byte| {

@@ -14,7 +14,7 @@ pub(super) enum Format {
     Recording(Header),
 }
 
-/// Header of the simplest format, a list of start and end times.
+/// Column names of the simplest format, a list of start and end times.
 const INTEGERS: &[&str] = &["index", "start_us", "end_us"];
 
 /// Returns the format of a text that starts with `head`.
@@ -62,7 +62,7 @@ fn is_text(byte: u8) -> bool {
     byte.is_ascii_graphic() || byte.is_ascii_whitespace()
 }
 
-/// Returns true if a line consists of these names, ignoring case and surrounding blanks.
+/// Returns true if a line consists of the given names, ignoring case and surrounding blanks.
 fn names_are(line: &[u8], names: &[&str]) -> bool {
     let mut fields = line.split(|&byte| byte == b',');
     names.iter().all(|name| {

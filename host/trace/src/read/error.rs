@@ -111,7 +111,8 @@ impl Problem {
 /// Escapes and shortens text from a file for use in a sentence.
 pub(super) fn shown(text: &[u8]) -> String {
     const CHARS_MAX: usize = 40;
-    // A character takes up to four bytes; one more character shows that the text was shortened.
+    // A character takes up to four bytes; one character more than shown is kept, to detect that the text was
+    // shortened.
     let head = text.get(..4 * (CHARS_MAX + 1)).unwrap_or(text);
     let head = String::from_utf8_lossy(head);
     let mut shown: String = head
@@ -163,7 +164,7 @@ impl fmt::Display for Problem {
             }
             Problem::Directory => write!(f, "is a directory; name the files in it"),
             Problem::Empty => write!(f, "the file is empty; record it again"),
-            Problem::NoRows => write!(f, "contains no operations; record it again"),
+            Problem::NoRows => write!(f, "contains no operations; record the trace again"),
             Problem::OneSample => write!(
                 f,
                 "fewer than two samples, so there is no interval between samples; record for longer"
@@ -173,8 +174,8 @@ impl fmt::Display for Problem {
             Problem::Utf16 => write!(f, "the text is UTF-16; save it as UTF-8"),
             Problem::Nul => write!(
                 f,
-                "NUL bytes, typical of a preallocated file after a power loss; delete them and \
-                 everything after them to read the rest"
+                "NUL bytes, typical of a preallocated file after a power loss; to read the data \
+                 before them, truncate the file at the first NUL byte"
             ),
             Problem::LongLine => write!(
                 f,
@@ -189,8 +190,8 @@ impl fmt::Display for Problem {
             ),
             Problem::Truncated { expected, found } => write!(
                 f,
-                "the last row is truncated ({found} of {expected} fields); delete it to read the \
-                 rest"
+                "the last row is truncated ({found} of {expected} fields); delete this row to \
+                 read the rows before it"
             ),
             Problem::NotANumber { column, text } => write!(
                 f,
@@ -229,7 +230,7 @@ impl fmt::Display for Problem {
             ),
             Problem::Backward { time, before } => write!(
                 f,
-                "the time {time} is earlier than the one before it ({before}); if the counter \
+                "the time {time} is earlier than the previous time ({before}); if the counter \
                  wrapped or two runs were joined, split the file here"
             ),
             Problem::EndBeforeStart { start, end } => write!(
@@ -256,12 +257,12 @@ impl fmt::Display for Problem {
             ),
             Problem::ResultsHeader => write!(
                 f,
-                "the header of the results is not \"File 0  start,File 0  end,...\"; copy the \
+                "the results header is not \"File 0  start,File 0  end,...\"; copy the \
                  file again"
             ),
             Problem::FilesDiffer { declared, found } => write!(
                 f,
-                "the header of the results names {found} {}, but \"Amount of files\" is {declared}; copy the \
+                "the results header names {found} {}, but \"Amount of files\" is {declared}; copy the \
                  file again, or correct \"Amount of files\"",
                 if *found == 1 { "file" } else { "files" },
             ),

@@ -14,7 +14,7 @@ const NS_PER_MS: u64 = 1_000_000;
 const FIELDS_MIN: usize = 4;
 const FIELDS_MAX: usize = 6;
 
-/// fio's codes for the direction.
+/// fio's codes for the direction of an operation.
 const READ: u64 = 0;
 const WRITE: u64 = 1;
 const TRIM: u64 = 2;
@@ -94,8 +94,8 @@ pub(super) fn read<R: Read>(lines: &mut Lines<R>, about: About) -> Result<Trace,
 
 /// Returns true if the first lines of a log contain offsets.
 ///
-/// In rows of five fields, the last field is the offset in older logs and the priority in newer ones. A priority
-/// is constant, or written as `0x...`.
+/// In rows of five fields, the last field is the offset in older logs and the priority in newer ones. A
+/// priority is the same in all rows, or written as `0x...`.
 fn has_offsets(head: &[u8]) -> bool {
     let mut fifths = head.split(|&byte| byte == b'\n').filter_map(|line| {
         let (texts, count) = split(line);
@@ -141,7 +141,7 @@ const COLUMNS: [&str; FIELDS_MAX] = [
 struct Row {
     stamp_ms: u64,
     latency_ns: u64,
-    /// `None` for a trim.
+    /// Kind of the operation; `None` for a trim.
     kind: Option<OperationKind>,
     length_bytes: u64,
     offset_bytes: Option<u64>,

@@ -1,7 +1,8 @@
 //! Keeps a panic of the Parquet decoder from terminating the program.
 //!
-//! The decoder panics on some damaged pages, such as a packed delta whose length never ends. Damage that can be
-//! detected beforehand is rejected by [`super::parquet_pages`]; this module catches the rest.
+//! The decoder panics on some damaged pages, such as a packed delta whose length never ends. Damage that can
+//! be detected beforehand is rejected by [`super::parquet_pages`]; this module catches panics on all other
+//! damage.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};

@@ -1,7 +1,7 @@
 //! `index,start_us,end_us`: three integers per row, times in microseconds.
 //!
-//! Files of ten million rows are common, so whole blocks are parsed eight digits at a time. A row that the fast
-//! path cannot parse goes to the slow path, which determines the error.
+//! Files of ten million rows are common, so whole blocks are parsed eight digits at a time. A row that this
+//! fast path cannot parse goes to a slow path, which parses the row or determines the error.
 
 use super::error::{Fault, Problem};
 use super::lines::{Line, Lines};
@@ -39,7 +39,7 @@ pub(super) fn read<R: Read>(
     }
 }
 
-/// Reads rows as long as they are ordinary; returns the number of bytes and rows consumed.
+/// Reads rows by the fast path as long as it can parse them; returns the number of bytes and rows consumed.
 fn read_quickly(
     text: &[u8],
     whole: usize,
@@ -70,7 +70,7 @@ fn read_quickly(
     (if taken < rows { last_row } else { at }, taken)
 }
 
-/// Returns start, end and the position of the next row.
+/// Parses a row; returns its start and end times, and the position of the next row.
 #[inline]
 fn row(text: &[u8], at: usize) -> Option<(u64, u64, usize)> {
     let (_, at) = digits(text, at)?;
@@ -89,7 +89,7 @@ fn comma(text: &[u8], at: usize) -> Option<usize> {
     (*text.get(at)? == b',').then_some(at + 1)
 }
 
-/// Returns a number of 1 to 15 digits and the position after it.
+/// Parses a number of 1 to 15 digits; returns it with the position after its last digit.
 #[inline]
 fn digits(text: &[u8], at: usize) -> Option<(u64, usize)> {
     let (high, count) = up_to_eight_digits(text, at)?;
@@ -104,13 +104,13 @@ fn digits(text: &[u8], at: usize) -> Option<(u64, usize)> {
 /// Powers of ten below 10^8. Numbers of 16 or more digits would need 10^8; the slow path parses them.
 const POWERS_OF_TEN: [u64; 8] = [1, 10, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000];
 
-/// Returns the number formed by the leading digits of eight bytes, and their count.
+/// Returns the number formed by the leading digits of eight bytes, and the count of these digits.
 #[inline]
 fn up_to_eight_digits(text: &[u8], at: usize) -> Option<(u64, usize)> {
     let word = u64::from_le_bytes(*text.get(at..)?.first_chunk()?);
     // Every byte that is a digit becomes its value, 0 to 9.
     let values = word ^ 0x3030_3030_3030_3030;
-    // The top bit of the first byte that is not a digit; bytes after it may be marked wrongly.
+    // Sets the top bit of the first byte that is not a digit; the top bits of later bytes may be wrong.
     let others = (values.wrapping_add(0x7676_7676_7676_7676) | values) & 0x8080_8080_8080_8080;
     let count = (others.trailing_zeros() / 8) as usize;
     if count == 0 {
@@ -118,7 +118,7 @@ fn up_to_eight_digits(text: &[u8], at: usize) -> Option<(u64, usize)> {
     }
     // Shifts the digits to the end of the word, with zeros before them.
     let values = values << (64 - 8 * count);
-    // Joins neighbours: eight digits become four pairs, two quadruples, one number.
+    // Joins neighbouring digits: eight digits become four pairs, then two quadruples, then one number.
     let pairs = values.wrapping_mul(10).wrapping_add(values >> 8) & 0x00FF_00FF_00FF_00FF;
     let fours = pairs.wrapping_mul(100).wrapping_add(pairs >> 16) & 0x0000_FFFF_0000_FFFF;
     let number = fours.wrapping_mul(10_000).wrapping_add(fours >> 32) & 0xFFFF_FFFF;
@@ -204,8 +204,8 @@ mod tests {
             .map_err(|fault| format!("{fault:?}"))
     }
 
-    /// Returns a text of several blocks, so that rows span block boundaries, some of which only the slow path
-    /// reads; and its times.
+    /// Returns a text of several blocks, in which rows span block boundaries and some rows can only be
+    /// parsed by the slow path, and the times in these rows.
     fn long_text() -> (String, Vec<(u64, u64)>) {
         use std::fmt::Write;
         let mut text = "index,start_us,end_us\n".to_owned();

@@ -1,7 +1,7 @@
 //! Lines of a text in bounded memory.
 //!
 //! The text is read in blocks. A reader takes one line at a time, or inspects all complete lines in memory at
-//! once and reports how much of them it consumed.
+//! once and reports how many lines and bytes it consumed.
 
 use super::error::{Fault, Problem};
 use std::io::{self, BufRead, ErrorKind, Read};
@@ -9,7 +9,7 @@ use std::io::{self, BufRead, ErrorKind, Read};
 /// Longest supported line, including its line ending.
 pub(super) const LINE_BYTES_MAX: usize = 256 * 1024;
 
-/// Bytes after the text in memory, so that a word can be loaded at any byte of the text.
+/// Padding after the text in memory, in bytes, so that a word can be loaded at any byte of the text.
 const PADDING: usize = 8;
 
 const BOM: &[u8] = b"\xEF\xBB\xBF";
@@ -40,7 +40,7 @@ pub(super) struct Line<'a> {
 }
 
 impl Line<'_> {
-    /// Returns the error of a row with a wrong number of fields.
+    /// Returns the error for a row with a wrong number of fields.
     pub(super) fn wrong_fields(&self, expected: usize, found: usize) -> Fault {
         if self.ended || found >= expected {
             Problem::Fields { expected, found }.at_line(self.number)
@@ -70,7 +70,7 @@ impl<R: Read> Lines<R> {
         Ok(lines)
     }
 
-    /// Text that has been read and not yet taken: up to the end of the file, or a full block.
+    /// Text that has been read but not yet taken: up to the end of the file, or a full block.
     pub(super) fn in_memory(&self) -> &[u8] {
         &self.buffer[self.start..self.end]
     }
@@ -118,8 +118,8 @@ impl<R: Read> Lines<R> {
         }
     }
 
-    /// Returns the text in memory and the number of bytes that complete lines occupy; the bytes after them are
-    /// meaningless.
+    /// Returns the text in memory and the number of bytes that complete lines occupy; the bytes after the
+    /// complete lines are meaningless.
     pub(super) fn whole_lines(&self) -> (&[u8], usize) {
         let whole = self
             .in_memory()
@@ -140,7 +140,7 @@ impl<R: Read> Lines<R> {
     fn line_in_memory(&mut self) -> Result<Option<usize>, Fault> {
         let mut searched = 0;
         loop {
-            // The standard library's fastest search for a byte.
+            // `skip_until` is the standard library's fastest search for a byte.
             let mut rest = &self.in_memory()[searched..];
             let length = searched + skip_line(&mut rest);
             if length > 0 && self.in_memory()[length - 1] == b'\n' {

@@ -3,7 +3,7 @@
 use super::error::{Fault, Problem, shown};
 use super::lines::Line;
 
-/// Largest supported number. Sums and differences of times below it stay in range.
+/// Largest supported number. Sums and differences of times up to this number stay in range.
 pub(super) const NUMBER_MAX: u64 = i64::MAX as u64;
 
 /// Reason for rejecting a text as a number.
@@ -17,7 +17,7 @@ pub(super) enum Bad {
 }
 
 impl Bad {
-    /// Converts the reason to the error of a field.
+    /// Builds the error for a field of a table whose text is not an acceptable number.
     pub(super) fn in_column(self, column: &str, text: &[u8], line: &Line<'_>) -> Fault {
         let column = column.to_owned();
         let text = shown(text);
@@ -131,7 +131,7 @@ pub(super) fn decimal(text: &[u8], power: i32) -> Result<u64, Bad> {
         match byte {
             b'0'..=b'9' => {
                 digits += 1;
-                // 30 digits exceed every result; further digits only change the exponent.
+                // A number of 30 digits exceeds every valid result; further digits only change the exponent.
                 if mantissa < 10_u128.pow(30) {
                     mantissa = mantissa * 10 + u128::from(byte - b'0');
                     shift -= i64::from(after_point);

@@ -21,7 +21,7 @@ use parquet::file::metadata::{FileMetaData, ParquetMetaData, ParquetMetaDataRead
 use parquet::file::reader::ChunkReader;
 use std::sync::Arc;
 
-/// Rows decoded at once; all their columns stay in the processor's cache.
+/// Number of rows decoded at once; all columns of these rows stay in the processor's cache.
 const BATCH_ROWS: usize = 1 << 12;
 
 /// Maximum number of rows per byte of a valid file: in a perfectly regular trace, 256 rows take about 30 bytes of
@@ -30,7 +30,7 @@ const ROWS_PER_BYTE_MAX: u64 = 64;
 
 const FOOTER_MAGIC: &[u8] = b"PAR1";
 
-/// Reads a file; reports the bytes of the finished row groups to `progress`.
+/// Reads a file; reports the number of bytes in finished row groups to `progress`.
 pub(super) fn read<C: ChunkReader + 'static>(
     file: C,
     about: About,
@@ -48,13 +48,13 @@ pub(super) fn read<C: ChunkReader + 'static>(
         Group::new(&file, &metadata, group, length_bytes)?.read(&mut trace)?;
         let group_bytes = metadata.row_group(group).compressed_size();
         done_bytes = done_bytes.saturating_add(u64::try_from(group_bytes).unwrap_or(0));
-        // In a damaged file, groups may share bytes.
+        // In a damaged file, row groups may share bytes.
         progress(done_bytes.min(length_bytes));
     }
     Ok(trace)
 }
 
-/// Returns the structure at the end of the file that describes its contents.
+/// Returns the footer: the structure at the end of a file that describes its contents.
 fn footer(file: &impl ChunkReader, length_bytes: u64) -> Result<Bytes, Fault> {
     // The file ends with four bytes of length and the magic number, and starts with another magic number.
     let end = length_bytes
@@ -87,7 +87,7 @@ fn decoded<T>(decode: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, Fau
 }
 
 fn damaged(error: &ParquetError) -> Fault {
-    // The message may quote the file at length.
+    // The decoder's message may quote the file at length, so shorten it.
     let text: String = error.to_string().chars().take(200).collect();
     Problem::ParquetDamaged(text.escape_debug().to_string()).in_file()
 }
@@ -241,7 +241,7 @@ impl Group {
         })
     }
 
-    /// Returns the number of rows from `at` on that form a run without negative times.
+    /// Returns the number of consecutive rows from `at` on that form a run and have no negative times.
     fn run_from(&self, at: usize, first: &Operation) -> usize {
         let (kind, file) = (self.operation.values[at], self.file.values[at]);
         let length = first.length_bytes as i64;
@@ -270,7 +270,7 @@ impl Group {
         count
     }
 
-    /// Returns the problem of a row that could not be appended.
+    /// Returns the problem with a row that could not be appended to the trace.
     #[cold]
     fn mistake(&self, at: usize, trace: &Trace) -> Problem {
         let kind = self.operation.values[at];

@@ -1,10 +1,10 @@
-//! Description of the run in the footer of Cardiograph Parquet.
+//! Reads the description of the run from the footer of Cardiograph Parquet.
 
 use crate::trace::{About, PhaseLabel};
 use crate::write::{CLOCK_OVERHEAD, CLOCK_RESOLUTION, NOTE, PART_0_1, PHASE, TARGET, WORKLOAD};
 use parquet::file::metadata::FileMetaData;
 
-/// Completes `about` with the footer; its values remain where the footer has none.
+/// Completes `about` with values from the footer; values that the footer lacks are kept.
 pub(super) fn merged(mut about: About, file: &FileMetaData) -> About {
     let Some(pairs) = file.key_value_metadata() else {
         return about;
@@ -38,7 +38,7 @@ pub(super) fn merged(mut about: About, file: &FileMetaData) -> About {
     about
 }
 
-/// Parses a phase of the footer; returns `None` if it is malformed.
+/// Parses a phase entry in the footer; returns `None` if it is malformed.
 fn phase(text: &str) -> Option<PhaseLabel> {
     let (first_file, label) = text.split_once(' ')?;
     Some(PhaseLabel {

@@ -15,7 +15,7 @@ use parquet::file::serialized_reader::SerializedPageReader;
 use parquet::schema::types::ColumnDescPtr;
 use std::sync::Arc;
 
-/// Upper bound of a page header; headers of numeric columns are far shorter.
+/// Maximum length of a page header, in bytes; headers of numeric columns are far shorter.
 const HEADER_BYTES_MAX: u64 = 4096;
 
 /// Checks that a column is uncompressed and lies within the file.
@@ -125,7 +125,7 @@ impl CheckedPages {
                     if !self.has_dictionary {
                         return refuse("a dictionary is missing");
                     }
-                    // The first byte is the width of an index.
+                    // The first byte of the page is the bit width of a dictionary index.
                     if page.buffer().is_empty() {
                         return refuse("a page is empty");
                     }

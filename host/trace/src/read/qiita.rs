@@ -20,7 +20,7 @@ pub(super) const COLUMNS: &[&str] = &[
 
 const BYTES_PER_KIB: u64 = 1 << 10;
 const BYTES_PER_MIB: f64 = (1 << 20) as f64;
-/// A millisecond is 10^6 ns.
+/// Power of ten for conversion to ns: a millisecond is 10^6 ns.
 const POWER: i32 = 6;
 
 pub(super) fn read<R: Read>(lines: &mut Lines<R>, about: About) -> Result<Aggregate, Fault> {
@@ -29,7 +29,8 @@ pub(super) fn read<R: Read>(lines: &mut Lines<R>, about: About) -> Result<Aggreg
     let mut total_bytes = 0_u64;
     while let Some(line) = lines.next_row()? {
         let row = row(&line)?;
-        // Every write has at least one byte, so if the bytes fit, so does the number of writes.
+        // Every write has at least one byte, so if the sum of the bytes does not overflow, neither does the
+        // number of writes.
         total_bytes = total_bytes.saturating_add(row.file_size_bytes);
         if total_bytes > NUMBER_MAX {
             return Err(Problem::SizesTooLarge.at_line(line.number));

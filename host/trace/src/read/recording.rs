@@ -17,9 +17,9 @@ pub(super) struct Header {
     /// Index of the time column.
     column: usize,
     name: String,
-    /// `None` if the name contains no unit.
+    /// Unit of the time column; `None` if the column's name contains no unit.
     unit: Option<Unit>,
-    /// Number of columns without the empty and `key=value` ones at the end.
+    /// Number of columns, without empty and `key=value` columns at the end.
     columns: usize,
     fields: usize,
 }

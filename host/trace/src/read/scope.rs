@@ -11,7 +11,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// Maximum number of lines above the first row.
+/// Maximum number of lines above the first row of numbers.
 const LINES_ABOVE_MAX: u64 = 1000;
 
 /// Maximum voltage, far above any card supply; scopes write 9.9E37 for samples out of range.
@@ -31,9 +31,9 @@ pub struct Scope {
     pub notes: Vec<String>,
 }
 
-/// Reads a scope's CSV of time, V1 before and V2 after a shunt; passes the power `V2 (V1 - V2) / shunt` from each
-/// sample until the next to `take`. The last step is as long as the one before it. `progress` receives the number
-/// of bytes read so far from time to time.
+/// Reads a scope's CSV of time, V1 before and V2 after a shunt; passes the power `V2 (V1 - V2) / shunt` from
+/// each sample until the next to `take`. The last step is as long as the previous one. `progress` receives
+/// the number of bytes read so far from time to time.
 ///
 /// # Errors
 /// One sentence that names the file, the line and the remedy.
@@ -71,7 +71,7 @@ pub fn read_scope_from(
         .map_err(|fault| ReadError::new(name, fault))
 }
 
-/// A sample and the power that it starts.
+/// A sample, and the power from this sample until the next one.
 struct Sample {
     time_ns: f64,
     power_mw: f64,
@@ -158,7 +158,7 @@ impl Columns {
     }
 
     fn cell<'a>(&self, line: &Line<'a>, column: usize) -> Option<&'a [u8]> {
-        // A number contains no separator, so quotes can be ignored here.
+        // Numbers contain no separator, so quotes can be ignored here.
         let mut cells = line.text.split(|&byte| byte == self.separator);
         cells.nth(column).map(unquoted)
     }

@@ -1,7 +1,7 @@
 //! Identification of the time and voltage columns of a scope's CSV, and of their units.
 //!
-//! Above the rows there may be a line of names, or a line of names and one of units, or neither; above these,
-//! the scope may describe itself.
+//! Above the rows there may be a line of names, or a line of names and one of units, or neither; above these
+//! names, the scope may describe itself.
 
 use super::columns::{SECOND, Unit, cells, pointed, time_column, unit_named, unquoted};
 use super::error::{Fault, Problem, shown};
@@ -18,7 +18,7 @@ pub(super) struct Columns {
     pub time_unit: Unit,
     /// V1 before the shunt and V2 after it.
     pub voltages: [Voltage; 2],
-    /// Assumptions that were made.
+    /// Assumptions made about the columns, as sentences.
     pub notes: Vec<String>,
 }
 
@@ -28,18 +28,18 @@ pub(super) struct Voltage {
     pub volts_per_unit: f64,
 }
 
-/// The two lines directly above the rows, the nearer one last.
+/// The two lines directly above the rows of numbers; the lower line is last.
 #[derive(Default)]
 pub(super) struct Above([Option<(u64, Vec<u8>)>; 2]);
 
 impl Above {
-    /// Remembers one more line that is not a row.
+    /// Stores a line that is not a row, and forgets all but the last two.
     pub(super) fn push(&mut self, line: &Line<'_>) {
         self.0.swap(0, 1);
         self.0[1] = Some((line.number, line.text.to_vec()));
     }
 
-    /// Identifies the columns from these lines.
+    /// Identifies the columns from the stored lines.
     pub(super) fn columns(&self, first: &Line<'_>) -> Result<Columns, Fault> {
         let separator = separator(first.text);
         let count = numbers(first.text);
@@ -141,7 +141,7 @@ fn named(separator: u8, names: &[String], units: &[String]) -> Option<Columns> {
     let others = || (0..names.len()).filter(|&column| column != time);
     let voltages = match (is_channel(0), is_channel(1)) {
         (Some(v1), Some(v2)) => [v1, v2],
-        // With exactly two other columns, their order decides.
+        // If there are exactly two columns besides the time, their order decides.
         _ if others().count() == 2 => {
             let mut pair = others().map(|i| Some((i, volts_in(&names[i])?)));
             [pair.next()??, pair.next()??]
@@ -177,7 +177,8 @@ fn named(separator: u8, names: &[String], units: &[String]) -> Option<Columns> {
     })
 }
 
-/// Identifies the columns by a line of units alone, for names without a time such as `x-axis,1,2`.
+/// Identifies the columns by a line of units alone, for headers without a name for the time, such as
+/// `x-axis,1,2`.
 fn by_units(separator: u8, names: &[String], units: &[String]) -> Option<Columns> {
     let time = units
         .iter()
@@ -206,11 +207,11 @@ fn channel(name: &str) -> Option<(usize, f64)> {
     Some((which, if unit.is_empty() { 1.0 } else { volts(unit)? }))
 }
 
-/// Returns volts per unit by the last word of a column's name; 1 if it is not a unit.
+/// Returns the volts per unit according to the last word of a column's name; 1 if this word is not a unit.
 fn volts_in(name: &str) -> Option<f64> {
     let mut words = name.split(|c: char| !c.is_alphanumeric());
     let last = words.rfind(|word| !word.is_empty());
-    // A second time, or a current or power computed by the scope, is not a voltage.
+    // A column with a second time, or with a current or power computed by the scope, is not a voltage.
     match last {
         Some("s" | "ms" | "us" | "ns" | "a" | "ma" | "ua" | "w" | "mw") => None,
         unit => Some(unit.and_then(volts).unwrap_or(1.0)),

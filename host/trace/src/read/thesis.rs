@@ -1,13 +1,9 @@
 //! The results file of study 1, MagOD2.
 //!
 //! ```text
-//! Test information:
-//! Bytes per line,100            name,value lines
-//! ...
-//! ,
-//! Test results (us):
-//! File 0  start,File 0  end,File 1  start,...,
-//! 5000,27012,99812,...,         one row per line written, start and end of every file
+//! Test information: Bytes per line,100            name,value lines ... , Test results (us): File 0
+//! start,File 0  end,File 1  start,..., 5000,27012,99812,...,         one row per line written: start and
+//! end for every file
 //! ```
 //!
 //! A row holds values written minutes apart: all rows of file 0 come first in time, then all of file 1. The
@@ -23,10 +19,10 @@ use std::io::Read;
 
 const NS_PER_US: u64 = 1000;
 
-/// A counter that falls by more than this has wrapped; a smaller decrease is an error.
+/// Minimum decrease, in us, at which the counter has wrapped; a smaller decrease is an error.
 const WRAP_US_MIN: u32 = 1 << 31;
 
-/// Returns true if the line is the first of such a file.
+/// Returns true if the line is the first line of a MagOD2 results file.
 pub(super) fn begins(line: &[u8]) -> bool {
     starts_with(line, &["test", "information:"])
 }
@@ -65,7 +61,7 @@ struct Information {
     bytes_per_line: Option<u64>,
     lines_per_file: Option<u64>,
     files: Option<u64>,
-    /// 1 if the file was opened and closed for each line.
+    /// 1 if a file was opened and closed for each line; `None` if the file does not state it.
     reopened: Option<u64>,
 }
 
@@ -98,7 +94,7 @@ impl Information {
     }
 }
 
-/// Returns the number of files that the header of the results names.
+/// Returns the number of files that the results header names.
 fn files_in_header<R: Read>(lines: &mut Lines<R>) -> Result<u64, Fault> {
     let Some(line) = lines.next_row()? else {
         return Err(Problem::NoResults.in_file());
@@ -123,7 +119,7 @@ fn files_in_header<R: Read>(lines: &mut Lines<R>) -> Result<u64, Fault> {
     }
 }
 
-/// The results in the order of the file.
+/// The results in the order of the results file.
 struct Table {
     files: usize,
     /// The rows in order, each with the start and end of every file.
@@ -138,7 +134,7 @@ impl Table {
         files: u64,
         declared: Option<u64>,
     ) -> Result<Table, Fault> {
-        // The header names each file, so their number is bounded by the length of a line.
+        // The header names each file, so the number of files is bounded by the length of a line.
         let files = usize::try_from(files).unwrap_or(usize::MAX);
         let mut table = Table {
             files,
@@ -227,7 +223,7 @@ impl Clock {
             self.wraps += 1;
         }
         self.before_us = time_us;
-        // A wrap takes at least two numbers of the file, so this stays far below 2^63.
+        // Each wrap needs at least two numbers in the file, so the time stays far below 2^63.
         Ok(((self.wraps << 32) + u64::from(time_us)) * NS_PER_US)
     }
 }

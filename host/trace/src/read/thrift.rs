@@ -36,7 +36,7 @@ impl Walk<'_> {
     fn skip(&mut self, kind: u8, depth: u32) -> Option<()> {
         let depth = depth.checked_sub(1)?;
         match kind {
-            // The two boolean values are types of their own, without bytes.
+            // In this encoding, each of the two boolean values is a type of its own that takes no bytes.
             1 | 2 => Some(()),
             BYTE => self.bytes(1),
             I16..=I64 => self.varint().map(|_| ()),
@@ -66,7 +66,8 @@ impl Walk<'_> {
                     return Some(());
                 }
                 if head >> 4 == 0 {
-                    // Explicit field number, present if it does not follow from the previous one.
+                    // Skip the explicit field number, which is present if it does not follow from the
+                    // previous one.
                     self.varint()?;
                 }
                 self.skip(head & 15, depth)?;
@@ -117,7 +118,8 @@ mod tests {
 
     #[test]
     fn lists_longer_than_the_bytes_are_rejected() {
-        // Field 1, a list of 15 or more booleans: 20 of 24 bytes, then 2^31 - 1.
+        // The bytes encode field 1, a list of 15 or more booleans. A list of 20 fits in the 24 bytes; one of
+        // 2^31 - 1 does not.
         let mut sound = vec![0x19, 0xF1, 20, 0];
         sound.resize(24, 0);
         assert!(is_sound(&sound));

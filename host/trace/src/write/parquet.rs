@@ -16,7 +16,7 @@ use parquet::schema::types::{ColumnPath, Type};
 use std::io::{self, Write};
 use std::sync::Arc;
 
-/// Rows per row group. The columns of one group are encoded in memory before they are written.
+/// Rows per row group. The columns of a row group are encoded in memory before they are written.
 const GROUP_ROWS: usize = 1 << 20;
 
 /// Rows passed to the encoder at once.
@@ -25,7 +25,7 @@ const BATCH_ROWS: usize = 1 << 13;
 /// Rows per page, the smallest unit that a reader has to decode.
 const PAGE_ROWS: usize = 1 << 15;
 
-/// Values of the column `operation`.
+/// Values in the column `operation`.
 pub(crate) const WRITE: i32 = 0;
 pub(crate) const READ: i32 = 1;
 
@@ -34,11 +34,11 @@ pub(crate) const TARGET: &str = "cardiograph.target";
 pub(crate) const WORKLOAD: &str = "cardiograph.workload";
 pub(crate) const CLOCK_RESOLUTION: &str = "cardiograph.clock_resolution_ns";
 pub(crate) const CLOCK_OVERHEAD: &str = "cardiograph.clock_overhead_ns";
-/// Prefix of the keys of notes, followed by the number of the note.
+/// Key prefix of notes in the footer, followed by the number of the note.
 pub(crate) const NOTE: &str = "cardiograph.note.";
-/// Prefix of the keys of phases, followed by the number of the phase.
+/// Key prefix of phases in the footer, followed by the number of the phase.
 pub(crate) const PHASE: &str = "cardiograph.phase.";
-/// Prefix of the phases in files that version 0.1 wrote.
+/// Key prefix of phases in files written by version 0.1.
 pub(crate) const PART_0_1: &str = "cardiograph.part.";
 
 pub(super) fn write(trace: &Trace, out: impl Write + Send) -> io::Result<()> {
@@ -83,7 +83,7 @@ fn write_column(
 ) -> Result<(), ParquetError> {
     match index {
         0 => write_values::<Int32Type>(&mut column, operations.map(|o| Ok(code(o.kind)))),
-        // The schema declares these 32 bits as unsigned.
+        // The schema declares this 32-bit column as unsigned.
         1 => write_values::<Int32Type>(&mut column, operations.map(|o| Ok(o.file as i32))),
         2 => write_values::<Int64Type>(&mut column, operations.map(|o| fitting(o.offset_bytes))),
         3 => write_values::<Int64Type>(&mut column, operations.map(|o| fitting(o.length_bytes))),

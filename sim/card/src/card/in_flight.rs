@@ -29,7 +29,7 @@ struct OldBlock {
 pub(super) struct Torn {
     /// Blocks being written to the page: physical address and new data.
     pub(super) blocks: Vec<(u64, Block)>,
-    /// Progress of the programming, in units of 2^-16.
+    /// Completed fraction of the programming, in units of 2^-16.
     pub(super) done: u64,
 }
 
@@ -73,7 +73,7 @@ impl InFlight {
         self.old_blocks.drain(..surplus);
     }
 
-    /// Saves the old contents of a block of the page.
+    /// Saves the old contents of a block on the page that is being programmed.
     pub(super) fn save_old(
         &mut self,
         block: u64,
@@ -98,7 +98,7 @@ impl InFlight {
         self.current += 1;
     }
 
-    /// Rolls back blocks that are not in flash at this time; returns the torn page, if any.
+    /// Rolls back blocks that are not in flash at `now_ns`; returns the torn page, if any.
     pub(super) fn roll_back(
         &mut self,
         now_ns: u64,
@@ -117,7 +117,7 @@ impl InFlight {
                 storage.read(old.physical_block, &mut new);
                 blocks.push((old.physical_block, new));
                 if let Some(ideal) = ideal.as_mut() {
-                    // No separate copy existed: ideal and actual contents were the same.
+                    // Without a separate copy, the ideal and the actual contents were the same.
                     let data = old.ideal.as_deref().unwrap_or(&old.stored);
                     ideal.write(old.block, data);
                 }

@@ -6,18 +6,18 @@ use cardiograph_sim_world::Seed;
 use std::collections::VecDeque;
 
 /// Blocks in use in addition to those of units, logs and open units: the destination of garbage collection,
-/// and one in use while the last spare wears out.
+/// and a block that is in use while the last spare wears out.
 const WORKING_BLOCKS: u32 = 2;
 
 /// Physical blocks. Every block is in use, free, or retired.
 #[derive(Clone)]
 pub(crate) struct Blocks {
-    /// Erases of each block so far, in the simulation.
+    /// Number of erases of each block so far, during the simulation.
     cycles: Vec<u32>,
-    /// Erases of each block before the simulation.
+    /// Number of erases of each block before the simulation.
     cycles_used: u32,
     block_of_unit: Vec<u32>,
-    /// Free blocks, the one that has been free for longest first, so that all blocks are used in turn
+    /// Free blocks, in the order in which they became free, so that all blocks are used in turn
     /// and wear evenly.
     free: VecDeque<u32>,
     spares_left: u32,
@@ -36,7 +36,7 @@ struct Endurance {
 
 impl Endurance {
     fn of(&self, block: u32) -> u64 {
-        // One random stream per block takes no memory; it is needed only once per erase.
+        // Each block has a random stream of its own. Deriving the stream anew at each erase takes no memory.
         let mut random = self.seed.nth(block.into());
         let width = self.mean_cycles * self.spread_percent / 50;
         self.mean_cycles - width / 2 + random.below(width + 1)
@@ -74,7 +74,8 @@ impl Blocks {
         })
     }
 
-    /// Allocates the free block with the most erases: rarely written data lets it rest.
+    /// Allocates the free block with the most erases, for rarely written data, so that the block is erased
+    /// less often.
     pub(crate) fn allocate_most_worn(&mut self) -> u32 {
         let worn = |at: &usize| self.cycles[self.free[*at] as usize];
         match (0..self.free.len()).max_by_key(worn) {
@@ -83,7 +84,7 @@ impl Blocks {
         }
     }
 
-    /// Erases a block, which then is free again, or retired if it is worn out.
+    /// Erases a block, which is then free again, or retired if it is worn out.
     pub(crate) fn erase(&mut self, block: u32, nand: &mut Nand) -> Work {
         let cycles = &mut self.cycles[block as usize];
         let before = self.cycles_used.saturating_add(*cycles);
@@ -123,7 +124,7 @@ impl Blocks {
         self.erases
     }
 
-    /// Returns the erase counts of the least and the most erased block, in the simulation.
+    /// Returns the lowest and the highest number of erases of any block during the simulation.
     pub(crate) fn cycles(&self) -> std::ops::RangeInclusive<u32> {
         let least = self.cycles.iter().min().copied().unwrap_or_default();
         let most = self.cycles.iter().max().copied().unwrap_or_default();

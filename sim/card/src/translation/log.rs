@@ -13,11 +13,12 @@ use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 
-/// Marks an empty slot or the end of a list.
+/// Value that stands for an empty slot or the end of a list.
 const NONE: u32 = u32::MAX;
 
-/// Multiplies by the golden ratio, which is sufficient for page numbers. The upper half of the product is
-/// better distributed, and the table uses the lower bits.
+/// A hasher that multiplies by the golden ratio, which is sufficient for page numbers. It returns the upper
+/// half of the product as the lower bits, because this half is better distributed and the table uses the
+/// lower bits.
 #[derive(Default)]
 struct PageHasher(u64);
 
@@ -37,9 +38,9 @@ impl Hasher for PageHasher {
 
 #[derive(Clone, Copy)]
 struct Slot {
-    /// The page whose newest version is here, or `NONE`.
+    /// Number of the page whose newest version is in this slot, or `NONE`.
     page: u32,
-    /// Neighbours in the list of slots of the same unit.
+    /// Neighbours, newer and older, in the list of slots that hold pages of the same unit.
     newer: u32,
     older: u32,
 }
@@ -53,13 +54,13 @@ const EMPTY: Slot = Slot {
 #[derive(Clone)]
 pub(crate) struct Log {
     pages_per_block: u32,
-    /// Ring of blocks.
+    /// Slots of all blocks, used as a ring.
     slots: Vec<Slot>,
-    /// Physical blocks in use, oldest first; the last has the head.
+    /// Physical blocks in use, oldest first; the head is in the last block.
     blocks: VecDeque<u32>,
     /// Ring index of the oldest block.
     oldest: u32,
-    /// Pages left in the newest block.
+    /// Number of free pages in the newest block.
     room: u32,
     slot_of_page: HashMap<u32, u32, BuildHasherDefault<PageHasher>>,
     newest_of_unit: Vec<u32>,
@@ -114,7 +115,7 @@ impl Log {
         self.slot_of_page.insert(page, slot);
     }
 
-    /// Invalidates a page whose newest version is elsewhere.
+    /// Invalidates a page whose newest version is no longer in the log.
     pub(crate) fn invalidate(&mut self, page: u32) {
         let Some(slot) = self.slot_of_page.remove(&page) else {
             return;
@@ -152,7 +153,8 @@ impl Log {
             .for_each(|page| self.invalidate(page));
     }
 
-    /// Returns true if the log holds the newest version of any of these pages, all of one unit.
+    /// Returns true if the log holds the newest version of any of the given pages, all of which belong to
+    /// `unit`.
     pub(crate) fn holds_any(&self, unit: u32, pages: Range<u32>) -> bool {
         let mut slot = self.newest_of_unit[unit as usize];
         while slot != NONE {

@@ -1,7 +1,7 @@
 //! A reference model with the same rules and no optimisations: it searches every table from end to end. The
-//! tests compare the two.
+//! tests compare the translation layer with this model.
 
-/// Mean operation times in us of a chip without spread, and the relevant sizes.
+/// Operation times in us of a chip without spread, and the sizes that the rules depend on.
 #[derive(Clone, Copy)]
 pub(super) struct Rules {
     pub(super) pages_per_unit: u32,
@@ -41,7 +41,7 @@ impl Reference {
         }
     }
 
-    /// Writes consecutive blocks; returns how long that takes, in us.
+    /// Writes consecutive blocks; returns how long this takes, in us.
     pub(super) fn write_us(&mut self, start: u64, count: u64) -> u64 {
         self.us = 0;
         let per_page = self.rules.blocks_per_page;

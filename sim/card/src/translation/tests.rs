@@ -9,7 +9,8 @@ const LOG_US: u64 = 500;
 const READ_US: u64 = 50;
 const ERASE_US: u64 = 3000;
 
-/// Returns a translation without spread and stall limit, with equal times for all pages.
+/// Returns a translation layer without spread and without stall limit, with equal program times for all
+/// pages.
 fn translation(change: impl FnOnce(&mut Profile)) -> Translation {
     let mut profile = Profile::named("class10-16g").unwrap();
     profile.flash.spread_percent = 0;
@@ -49,7 +50,7 @@ fn single_blocks_go_to_the_log_until_their_page_is_complete() {
 #[test]
 fn a_merge_follows_when_all_log_blocks_are_full_and_copies_the_unit() {
     let mut card = translation(|profile| profile.controller.log_blocks = 3);
-    // The first page stays valid in the oldest log block; the other one fills the log repeatedly.
+    // The first page stays valid in the oldest log block; rewriting the other page fills the log repeatedly.
     card.write_us(1, 1);
     let mut writes = 1;
     let merge_us = loop {
@@ -61,7 +62,7 @@ fn a_merge_follows_when_all_log_blocks_are_full_and_copies_the_unit() {
     };
     assert_eq!(writes, 3 * 64);
     assert_eq!(merge_us, 64 * (READ_US + PAGE_US) + 2 * ERASE_US + LOG_US);
-    // From now on, the log holds no old valid page, and freeing a block takes one erase.
+    // From now on, the log holds no old valid page, so freeing a log block takes only one erase.
     let worst = (0..1000)
         .map(|_| card.write_us(1000 * UNIT_BLOCKS, 1))
         .max();
@@ -108,7 +109,8 @@ fn a_stall_limit_spreads_garbage_collection_over_later_writes() {
         Some(&(merges_us + LOG_US + READ_US))
     );
     assert_eq!(limited.iter().max(), Some(&(100_000 + LOG_US + READ_US)));
-    // The total work is the same, except for the remaining debt.
+    // The total work is the same with and without the limit, except for the remaining garbage-collection
+    // debt.
     let (all, done): (u64, u64) = (unlimited.iter().sum(), limited.iter().sum());
     assert!(done <= all && all - done <= merges_us);
 }
@@ -131,7 +133,7 @@ fn a_log_collected_as_a_whole_is_fast_until_it_is_full_and_after_a_pause() {
         }
         card.idle(60_000_000_000);
     }
-    // The block that was being written to is free as well.
+    // Even the log block that was being written to has been freed.
     assert_eq!(card.log.blocks(), 0);
     assert_eq!(card.write_us(0, 1), READ_US + LOG_US);
     card.idle(60_000_000_000);
@@ -228,7 +230,7 @@ fn blocks_wear_out_at_their_endurance_and_wear_levelling_delays_it() {
             profile.flash.spare_blocks = 20;
             profile.controller.wear_levelling_erases = wear_levelling_erases;
         });
-        // Rewrites a single unit.
+        // Rewrite a single unit until the card is worn out.
         while !card.is_worn_out() {
             card.write_us(0, UNIT_BLOCKS);
         }
@@ -237,7 +239,7 @@ fn blocks_wear_out_at_their_endurance_and_wear_levelling_delays_it() {
     };
     let (left, levelled) = (worn_out(u32::MAX), worn_out(5));
     for card in [&left, &levelled] {
-        // 36 to 44 erases, and the last one fails.
+        // Endurance is 36 to 44 erases per block, and one more erase fails.
         assert!((36..=45).contains(card.cycles().end()));
     }
     // Without wear levelling, only the free blocks are used in turn: the other 255 units keep their blocks.
@@ -255,12 +257,12 @@ fn planes_multiply_the_page_size_and_cost_no_time() {
     assert_eq!(card.write_us(0, 4 * BLOCKS_PER_PAGE), PAGE_US);
 }
 
-/// Returns a random write; small and large ones, sequential and rewriting.
+/// Returns a random write: small or large, sequential or rewriting.
 fn random_write(random: &mut Random, units: u64) -> (u64, u64) {
     let blocks = units * UNIT_BLOCKS;
     match random.below(4) {
         0 => (random.below(blocks), 1),
-        // Near the start, so that pages are rewritten.
+        // Write near the start of the card, so that pages are rewritten.
         1 => (random.below(40), 1 + random.below(10)),
         2 => (
             random.below(units) * UNIT_BLOCKS,

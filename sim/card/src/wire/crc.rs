@@ -1,6 +1,6 @@
 //! The two checksums of the bus (SD Physical Layer Simplified Specification, 4.5).
 
-/// Bytes per step of [`crc16`].
+/// Number of bytes that [`crc16`] processes per step.
 const LANES: usize = 8;
 
 const CRC16_TABLES: [[u16; 256]; LANES] = crc16_tables();
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn checksums_match_the_examples_of_the_specification() {
-        // 4.5: CMD0, CMD17 and the response to CMD17.
+        // Examples from 4.5: CMD0, CMD17 and the response to CMD17.
         assert_eq!(crc7(&[0x40, 0, 0, 0, 0]), 0b100_1010);
         assert_eq!(crc7(&[0x51, 0, 0, 0, 0]), 0b010_1010);
         assert_eq!(crc7(&[0x11, 0, 0, 0x09, 0]), 0b011_0011);

@@ -9,9 +9,9 @@ use std::ops::Range;
 /// A fault that happens at one byte of the bus traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// The power fails and stays off until it is switched on.
+    /// The power fails and stays off until the test switches it on.
     PowerCut,
-    /// The card is pulled and reinserted after this time: the power fails and returns.
+    /// The card is pulled and later reinserted: the power fails and returns.
     Pull {
         /// Time without power, in ns.
         out_ns: u64,
@@ -20,54 +20,55 @@ pub enum Fault {
     LoseCommand,
     /// A bit sent to the card is flipped.
     FlipToCard {
-        /// Bit number: 0, the last on the bus, to 7.
+        /// Number of the bit in the byte, 0 to 7; bit 0 is the last on the bus.
         bit: u8,
     },
     /// A bit sent to the host is flipped.
     FlipToHost {
-        /// Bit number: 0, the last on the bus, to 7.
+        /// Number of the bit in the byte, 0 to 7; bit 0 is the last on the bus.
         bit: u8,
     },
     /// Extends the card's next busy time.
     Busy {
-        /// Additional time, in ns; `u64::MAX` means forever.
+        /// Additional busy time, in ns; `u64::MAX` means forever.
         extra_ns: u64,
     },
-    /// The card is copied as a power cut here leaves it; host and card notice nothing. See
-    /// [`SpiCard::take_copies`](super::SpiCard::take_copies).
+    /// The simulation copies the card in the state in which a power cut at this byte would leave it; host
+    /// and card notice nothing. See [`SpiCard::take_copies`](super::SpiCard::take_copies).
     Copy,
 }
 
-/// Scheduled faults, each with the number n of a byte: the fault happens after n bytes were exchanged.
+/// Scheduled faults in order of time. Each fault has a byte count: it happens once this number of bytes has
+/// been exchanged on the bus.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FaultSchedule(VecDeque<(u64, Fault)>);
 
 /// Number of random faults of each kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FaultMix {
-    /// [`Fault::PowerCut`].
+    /// Number of [`Fault::PowerCut`] faults.
     pub power_cuts: u32,
-    /// [`Fault::Pull`].
+    /// Number of [`Fault::Pull`] faults.
     pub pulls: u32,
-    /// Longest time without power, in ns.
+    /// Longest time without power of a [`Fault::Pull`], in ns.
     pub out_ns_max: u64,
-    /// [`Fault::LoseCommand`].
+    /// Number of [`Fault::LoseCommand`] faults.
     pub lost_commands: u32,
-    /// [`Fault::FlipToCard`].
+    /// Number of [`Fault::FlipToCard`] faults.
     pub flips_to_card: u32,
-    /// [`Fault::FlipToHost`].
+    /// Number of [`Fault::FlipToHost`] faults.
     pub flips_to_host: u32,
-    /// [`Fault::Busy`].
+    /// Number of [`Fault::Busy`] faults.
     pub long_busies: u32,
-    /// Longest additional busy time, in ns.
+    /// Longest additional busy time of a [`Fault::Busy`], in ns.
     pub extra_ns_max: u64,
 }
 
 impl FaultSchedule {
-    /// Creates random faults in a range of bytes. Each kind has its own random stream: changing the number
-    /// of one kind does not affect the others.
+    /// Creates random faults in a range of byte counts. Each kind has its own random stream: changing the
+    /// number of one kind does not affect the others.
     pub fn random(seed: Seed, mix: &FaultMix, bytes: Range<u64>) -> FaultSchedule {
-        // Recorded seeds depend on this name.
+        // Do not rename: the faults of recorded seeds depend on this name.
         let seed = seed.child("strikes");
         let mut faults = FaultSchedule::default();
         let mut add = |name, count, fault: &dyn Fn(&mut Random) -> Fault| {
@@ -105,12 +106,12 @@ impl FaultSchedule {
         self.0.insert(index, (byte, fault));
     }
 
-    /// Returns the byte of the next fault; `u64::MAX` if none is left.
+    /// Returns the byte count at which the next fault happens; `u64::MAX` if no fault is left.
     pub fn next_byte(&self) -> u64 {
         self.0.front().map_or(u64::MAX, |(byte, _)| *byte)
     }
 
-    /// Removes and returns the next fault if it is due at this byte.
+    /// Removes and returns the next fault if it is due at the given byte.
     pub fn take_due(&mut self, byte: u64) -> Option<Fault> {
         if self.next_byte() > byte {
             return None;
@@ -181,7 +182,7 @@ mod tests {
             let flips = faults
                 .iter()
                 .filter(|(_, s)| *s == Fault::FlipToCard { bit });
-            // Six standard deviations of a binomial (600; 1/8) are 49.
+            // Six standard deviations of a binomial distribution (n = 600, p = 1/8) are 49.
             assert!(flips.count().abs_diff(75) < 49);
         }
         let bytes: Vec<u64> = faults.iter().map(|(byte, _)| byte).collect();

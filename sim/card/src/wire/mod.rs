@@ -12,7 +12,7 @@
 //! ```
 //!
 //! A [`Fault`] is injected at the interface: a power failure, a flipped bit, a lost command.
-//! `docs/faults.md` describes each fault and the state of the card after it.
+//! `docs/faults.md` describes each fault and the state of the card after the fault.
 
 pub mod crc;
 mod fault;

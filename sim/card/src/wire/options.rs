@@ -31,24 +31,24 @@ pub struct Options {
     pub kind: Kind,
     /// SPI: filler bytes (0xFF) between a command and its response (NCR of 7.5.4): 0 to 8.
     pub ncr_bytes: u8,
-    /// SPI: least number of filler bytes (0xFF) between a response and a data block (NAC of 7.5.4): 0 to
+    /// SPI: minimum number of filler bytes (0xFF) between a response and a data block (NAC of 7.5.4): 0 to
     /// 255.
     pub nac_bytes: u8,
     /// SD bus: clocks between a command and its response (NCR of 4.12.4): 2 to 64.
     pub ncr_clocks: u8,
-    /// SD bus: least number of clocks between a command, or a block, and the following data block (NAC of
+    /// SD bus: minimum number of clocks between a command, or a block, and the following data block (NAC of
     /// 4.12.4): 2 to 255.
     pub nac_clocks: u8,
     /// Time from the first ACMD41 until the card is ready, in us. The specification allows at most 1 s
     /// (4.2.3).
     pub init_us: u32,
-    /// The CSD write-protects the card.
+    /// True if the CSD marks the card as write-protected.
     pub write_protected: bool,
-    /// Speed class of the SD status (4.10.2): 0, 2, 4, 6 or 10.
+    /// Speed class in the SD status register (4.10.2): 0, 2, 4, 6 or 10.
     pub speed_class: u8,
-    /// Allocation unit of the SD status (4.10.2) in bytes: a power of two, 16 KiB to 64 MiB.
+    /// Allocation unit in the SD status register (4.10.2), in bytes: a power of two, 16 KiB to 64 MiB.
     pub au_bytes: u32,
-    /// Serial number of the CID (5.2).
+    /// Serial number in the CID register (5.2).
     pub serial: u32,
 }
 
@@ -72,9 +72,9 @@ impl Default for Options {
 /// An option out of range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OptionsError {
-    /// Name of the option.
+    /// Name of the option that is out of range.
     pub field: &'static str,
-    /// Allowed values.
+    /// Values that the option may have.
     pub allowed: &'static str,
 }
 
@@ -114,7 +114,7 @@ impl Options {
     }
 }
 
-/// Checks that a bus clock, in Hz, is possible.
+/// Checks that the simulation supports a bus clock, in Hz.
 pub(in crate::wire) fn check_clock(clock_hz: u32) -> Result<(), OptionsError> {
     match clock_hz {
         1_000..=50_000_000 => Ok(()),

@@ -48,14 +48,14 @@ impl Pace {
         self.clocks(8 * count as u64);
     }
 
-    /// Advances by at most 18 billion periods.
+    /// Advances the clock by bus periods, at most 18 billion.
     pub(in crate::wire) fn clocks(&mut self, count: u64) {
         let total = PERIOD_NS_HZ * count + self.remainder;
         self.remainder = total % self.clock_hz;
         self.clock.advance_ns(total / self.clock_hz);
     }
 
-    /// Returns the number of periods that begin before this time, in ns.
+    /// Returns the number of bus periods that begin before `ns`.
     pub(in crate::wire) fn clocks_until(&self, ns: u64) -> u64 {
         let left_ns = ns.saturating_sub(self.now_ns());
         let left = u128::from(left_ns) * u128::from(self.clock_hz);

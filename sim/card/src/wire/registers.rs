@@ -4,26 +4,27 @@ use super::crc::crc7;
 use super::options::{Kind, Options};
 use std::ops::RangeInclusive;
 
-/// Every voltage from 2.7 to 3.6 V (5.1).
+/// OCR bits for every voltage from 2.7 to 3.6 V (5.1).
 const OCR_VOLTAGES: u32 = 0x00FF_8000;
 const OCR_HIGH_CAPACITY: u32 = 1 << 30;
 const OCR_POWERED_UP: u32 = 1 << 31;
 
-/// Class 0 basic, 2 block read, 4 block write, 5 erase, 8 application specific (table 4-21).
+/// Supported command classes (table 4-21): 0 basic, 2 block read, 4 block write, 5 erase, 8 application
+/// specific.
 const COMMAND_CLASSES: u128 = 0x135;
 
-/// Blocks per unit of C_SIZE in a CSD of version 2.
+/// Number of blocks per unit of C_SIZE in a version 2 CSD.
 const CSD2_STEP_BLOCKS: u64 = 1024;
-/// Largest C_SIZE + 1 in a CSD of version 1: 12 bits.
+/// Maximum of C_SIZE + 1 in a version 1 CSD, where C_SIZE has 12 bits.
 const CSD1_STEPS_MAX: u64 = 4096;
 
-/// The constant registers.
+/// Registers of a card whose contents are constant.
 pub(in crate::wire) struct Registers {
     pub(in crate::wire) csd: [u8; 16],
     pub(in crate::wire) cid: [u8; 16],
     pub(in crate::wire) scr: [u8; 8],
     pub(in crate::wire) sd_status: [u8; 64],
-    /// Capacity in blocks according to the CSD; the rest of the card is inaccessible.
+    /// Capacity in blocks according to the CSD; blocks past this capacity are inaccessible.
     pub(in crate::wire) blocks: u64,
 }
 
@@ -70,13 +71,14 @@ pub(in crate::wire) fn ocr(kind: Kind, ready: bool) -> [u8; 4] {
     (OCR_VOLTAGES | state).to_be_bytes()
 }
 
-/// Returns the CSD as seen on the SD bus (5.3.2): CMD6 is supported, and the speed is the selected one.
+/// Returns the CSD as read over the SD bus (5.3.2): CMD6 is supported, and TRAN_SPEED is the speed selected
+/// by CMD6.
 pub(in crate::wire) fn csd_on_sd_bus(csd: [u8; 16], high_speed: bool) -> [u8; 16] {
     let mut csd = Fields(u128::from_be_bytes(csd) & !0xFF);
-    // CCC: class 10, switch.
+    // CCC: adds command class 10, switch.
     csd.put(94..=94, 1);
     if high_speed {
-        // TRAN_SPEED: 50 MHz instead of 25.
+        // TRAN_SPEED: 50 MHz instead of 25 MHz.
         csd.0 ^= (0x32 ^ 0x5A) << 96;
     }
     csd.finish()
@@ -101,18 +103,18 @@ fn csd_common(options: &Options, block_length: u128) -> Fields {
     csd
 }
 
-/// Returns a CSD of version 2 (5.3.3) and its capacity in blocks.
+/// Returns a version 2 CSD (5.3.3) and the capacity that it states, in blocks.
 fn csd2(options: &Options, blocks: u64) -> ([u8; 16], u64) {
     let steps = (blocks / CSD2_STEP_BLOCKS).min(1 << 22);
     let mut csd = csd_common(options, 9);
     csd.put(126..=127, 1);
-    // TAAC: 1 ms, which is fixed in this version.
+    // TAAC: 1 ms, a fixed value in CSD version 2.
     csd.put(112..=119, 0x0E);
     csd.put(48..=69, u128::from(steps - 1));
     (csd.finish(), steps * CSD2_STEP_BLOCKS)
 }
 
-/// Returns a CSD of version 1 (5.3.2) and its capacity in blocks.
+/// Returns a version 1 CSD (5.3.2) and the capacity that it states, in blocks.
 fn csd1(options: &Options, blocks: u64) -> ([u8; 16], u64) {
     // C_SIZE_MULT 7 means 512 times READ_BL_LEN per unit of C_SIZE. Above 1 GiB, READ_BL_LEN is 1024 bytes.
     let step_blocks = if blocks <= CSD1_STEPS_MAX * 512 {
@@ -124,28 +126,28 @@ fn csd1(options: &Options, blocks: u64) -> ([u8; 16], u64) {
     let mut csd = csd_common(options, if step_blocks == 512 { 9 } else { 10 });
     // TAAC: 1.5 ms.
     csd.put(112..=119, 0x26);
-    // READ_BL_PARTIAL: always set in this version.
+    // READ_BL_PARTIAL: always set in CSD version 1.
     csd.put(79..=79, 1);
     csd.put(62..=73, u128::from(steps - 1));
     csd.put(47..=49, 7);
     (csd.finish(), steps * step_blocks)
 }
 
-/// CID (5.2): a fictitious manufacturer, January 2026.
+/// Returns the CID (5.2): a fictitious manufacturer, January 2026.
 fn cid(options: &Options) -> [u8; 16] {
     let mut cid = Fields(0);
     cid.put(104..=119, u16::from_be_bytes(*b"CG").into());
     cid.put(64..=103, u64::from_be_bytes(*b"\0\0\0CARDI").into());
-    // Revision 1.0.
+    // Product revision: 1.0.
     cid.put(56..=63, 0x10);
     cid.put(24..=55, options.serial.into());
-    // Year since 2000, and month.
+    // Date of manufacture: years since 2000, and month.
     cid.put(12..=19, 26);
     cid.put(8..=11, 1);
     cid.finish()
 }
 
-/// SCR (5.6). Erased blocks read as zeros; 1-bit and 4-bit bus.
+/// Returns the SCR (5.6): erased blocks read as zeros, and the bus may be 1 or 4 bits wide.
 fn scr(options: &Options) -> [u8; 8] {
     let (version, security) = match options.kind {
         Kind::Version1 => (1, 2),
@@ -155,15 +157,15 @@ fn scr(options: &Options) -> [u8; 8] {
     [version, security << 4 | 0b0101, 0, 0, 0, 0, 0, 0]
 }
 
-/// SD status (4.10.2).
+/// Returns the SD status register (4.10.2).
 fn sd_status(options: &Options) -> [u8; 64] {
     let mut status = [0; 64];
     status[8] = match options.speed_class {
         10 => 4,
         class => class / 2,
     };
-    // AU_SIZE: 1 is 16 KiB, and each step doubles it up to 0xA; the codes above include sizes that are not
-    // powers of two.
+    // AU_SIZE: 1 is 16 KiB, and each code up to 0xA doubles the size; higher codes include sizes that are
+    // not powers of two.
     let doublings = (options.au_bytes >> 14).trailing_zeros() as u8;
     status[10] = match doublings {
         0..=9 => doublings + 1,

@@ -1,12 +1,12 @@
 //! A host controller for the SD bus like a hardware one: it keeps the minimum clocks between transfers,
-//! checks responses and blocks, and has the timeouts of a host. The caller decides what to send.
+//! checks responses and blocks, and applies a host's timeouts. The caller decides what to send.
 #![allow(dead_code)]
 
 use cardiograph_sim_card::wire::sd::{Command, CrcStatus, Response, SdBusCard, Width};
 use cardiograph_sim_card::wire::{Options, crc};
 use cardiograph_sim_card::{Block, Card, Clock, Profile, Seed};
 
-/// Minimum number of clocks from a response to the next command (NRC) and to a block (NWR, 4.12.4).
+/// Minimum number of clocks from a response to the next command (NRC) or to a block (NWR), from 4.12.4.
 const NRC: u64 = 8;
 const NWR: u32 = 2;
 /// Maximum number of clocks from a command to its response (NCR).
@@ -24,7 +24,7 @@ pub struct Controller {
     next_command: u64,
 }
 
-/// Returns a card of 64 MiB, the same for the same seed.
+/// Returns a card of 64 MiB; equal seeds give equal cards.
 pub fn card(seed: u64) -> Card {
     let mut profile = Profile::named("class10-16g").unwrap();
     profile.capacity_bytes = u64::from(BLOCKS) * 512;
@@ -63,7 +63,7 @@ impl Controller {
         response
     }
 
-    /// Sends a command and checks the response; returns the 32 bits of a short one.
+    /// Sends a command and checks the response; returns the 32 bits of a short response.
     pub fn command(&mut self, index: u8, argument: u32) -> Option<u32> {
         let response = self.send(Command::new(index, argument));
         if let Response::Short(bytes) = response {
@@ -75,7 +75,7 @@ impl Controller {
         response.argument()
     }
 
-    /// Sends an application command to the card with this address.
+    /// Sends an application command to the card with the given address.
     pub fn app(&mut self, rca: u16, index: u8, argument: u32) -> Option<u32> {
         self.command(55, u32::from(rca) << 16)?;
         self.command(index, argument)
@@ -87,7 +87,7 @@ impl Controller {
         self.card.write_block(data, self.width.sums(data))
     }
 
-    /// Receives a block from the card and checks its checksums; returns false if none arrived.
+    /// Receives a block from the card and checks its checksums; returns false if no block arrived.
     pub fn read(&mut self, data: &mut [u8]) -> bool {
         let sums = self.card.read_block(data, READ_CLOCKS_MAX);
         if let Some(sums) = &sums {

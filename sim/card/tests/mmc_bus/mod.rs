@@ -1,5 +1,5 @@
-//! The host controller as an implementation of `MmcBus` of the crate sdio. The commands, their responses
-//! and their order are up to the driver.
+//! The host controller as an implementation of `MmcBus` of the crate sdio. The driver decides which commands
+//! to send, and evaluates the responses.
 
 use crate::controller::Controller;
 use cardiograph_sim_card::Clock;
@@ -32,7 +32,7 @@ impl DelayNs for Delay {
     }
 }
 
-/// Polls until the future completes: only the future itself advances time.
+/// Polls a future until it completes: only the future itself advances time.
 pub fn block_on<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
     let mut context = Context::from_waker(Waker::noop());
@@ -108,7 +108,7 @@ impl MmcBus for Bus {
         let response = self.exchange(cmd.index(), cmd.arg())?;
         let mut controller = self.controller.borrow_mut();
         for block in cmd.buf().as_chunks().0 {
-            // The controller waits for busy between blocks; the driver waits after the last one, using
+            // The controller waits for busy between blocks; the driver waits after the last block, using
             // CMD13.
             if !controller.wait() {
                 return Err(MmcError::Busy);

@@ -2,7 +2,7 @@
 //! these tests: chapter 7, figures 7-2 (initialisation), 7-3 to 7-7 (reading and writing).
 //!
 //! It keeps chip select asserted for a whole transfer, keeps NWR, skips the byte after the stop token and
-//! has no timeout except for a start token: in all of these it differs from embedded-sdmmc.
+//! has no timeout except for a start token: in all these points it differs from embedded-sdmmc.
 #![allow(dead_code)]
 
 use embedded_hal::digital::OutputPin;
@@ -10,7 +10,7 @@ use embedded_hal::spi::SpiBus;
 
 pub type Block = [u8; 512];
 
-/// Timeout for a start token, in bytes; without power none arrives.
+/// Timeout for a start token, in bytes; a card without power never sends a token.
 const TOKEN_BYTES_MAX: u32 = 20_000;
 
 /// Error of the driver.
@@ -18,15 +18,15 @@ const TOKEN_BYTES_MAX: u32 = 20_000;
 pub enum Failure {
     /// No response within eight bytes, or no start token before the timeout.
     NoResponse,
-    /// An R1 that reports an error.
+    /// The card sent an R1 that reports an error.
     Rejected(u8),
-    /// A data response other than "accepted".
+    /// The card sent a data response other than "accepted".
     Block(u8),
-    /// A token other than the start token.
+    /// The card sent a token other than the start token.
     Token(u8),
     /// The checksum does not match the data.
     Checksum,
-    /// Second byte of R2.
+    /// The card reported an error status; the value is the second byte of R2.
     Status(u8),
 }
 
@@ -43,11 +43,11 @@ pub struct Driver<Bus, Pin> {
     pin: Pin,
     has_high_capacity: bool,
     crc: bool,
-    /// Filler bytes between R1 and a start token.
+    /// Number of filler bytes between R1 and a start token.
     pub nwr: usize,
 }
 
-/// CRC bit by bit, as 4.5 defines it; shares no code with the card.
+/// Returns a CRC computed bit by bit, as section 4.5 defines it; shares no code with the card.
 fn crc(bits: u32, polynomial: u32, bytes: &[u8]) -> u32 {
     let mut sum = 0;
     for byte in bytes {
@@ -87,7 +87,7 @@ impl<Bus: SpiBus, Pin: OutputPin> Driver<Bus, Pin> {
         while self.byte(0xFF) != 0xFF {}
     }
 
-    /// Runs `act` with the card selected, then sends the eight clocks that it may need.
+    /// Runs `act` with the card selected, then sends the eight clocks that the card may need.
     fn selected<T>(&mut self, act: impl FnOnce(&mut Self) -> T) -> T {
         self.pin.set_low().unwrap();
         let result = act(self);
@@ -263,7 +263,7 @@ impl<Bus: SpiBus, Pin: OutputPin> Driver<Bus, Pin> {
         })
     }
 
-    /// Sends CMD24 up to the data response: the card is still busy.
+    /// Sends CMD24 and a block up to the data response; the card is then still busy.
     pub fn begin_write(&mut self, block: u32, data: &Block) -> Result<(), Failure> {
         let address = self.block_address(block);
         self.pin.set_low().unwrap();
@@ -287,15 +287,15 @@ impl<Bus: SpiBus, Pin: OutputPin> Driver<Bus, Pin> {
                 Ok(())
             });
             card.byte(0xFD);
-            // Skips the undefined byte before polling for busy.
+            // Skip the undefined byte after the stop token before polling for busy.
             card.byte(0xFF);
             card.wait();
             result.and(card.status(13))
         })
     }
 
-    /// Writes a burst like embedded-sdmmc: polls before each transfer, sends ACMD23 first, and does not
-    /// wait for the end of busy. That driver uses bursts from two blocks on, this one from one.
+    /// Writes a burst like embedded-sdmmc: polls before each transfer, sends ACMD23 first, and does not wait
+    /// for the end of busy. embedded-sdmmc uses bursts from two blocks on, this driver from one block on.
     pub fn burst(&mut self, block: u32, data: &[Block]) -> Result<(), Failure> {
         let address = self.block_address(block);
         self.nwr = 0;

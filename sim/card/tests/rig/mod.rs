@@ -10,13 +10,13 @@ use embedded_sdmmc::SdCard;
 use embedded_sdmmc::sdcard::spi::AcquireOpts;
 use std::sync::LazyLock;
 
-/// Clock of [`ready`].
+/// Clock of the bus that [`ready`] sets up, in Hz.
 pub const CLOCK_HZ: u32 = 25_000_000;
 pub const BYTE_NS: u64 = 320;
-/// CMD13 with its checksum.
+/// Bytes of CMD13 with a correct checksum.
 pub const STATUS: [u8; 6] = [0x4D, 0, 0, 0, 0, 0x0D];
 
-/// Eight blocks per page; as few pages as possible, because creating each takes time.
+/// A card with eight blocks per page and as few pages as possible, because creating pages takes time.
 pub static PROFILE: LazyLock<Profile> = LazyLock::new(|| {
     let mut profile = Profile::named("class10-16g").unwrap();
     profile.capacity_bytes = 16 << 20;
@@ -27,8 +27,8 @@ pub fn card(defects: Defects) -> Card {
     Card::with_defects(&PROFILE, defects, Seed::new(1))
 }
 
-/// Puts a card on a bus with this clock. The card initialises without delay, so that nearly all bytes
-/// belong to the test.
+/// Puts a card on a bus with a clock of `clock_hz`. The card initialises without delay, so that nearly all
+/// bytes belong to the test.
 pub fn wire_of(card: Card, clock_hz: u32) -> Wire {
     let options = Options {
         init_us: 0,
@@ -46,7 +46,7 @@ pub fn driver(wire: &Wire, crc: bool) -> reference::Driver<SpiBus, ChipSelect> {
     reference::Driver::new(wire.bus(), wire.chip_select(), crc)
 }
 
-/// Returns an independent driver, after the clocks that it cannot send itself.
+/// Returns an independent driver, after sending the power-up clocks that this driver cannot send itself.
 pub fn embedded_sdmmc(wire: &Wire, use_crc: bool) -> SdCard<SpiDevice, Delay> {
     wire.power_up();
     let options = AcquireOpts {
@@ -89,13 +89,13 @@ pub fn bytes(wire: &Wire) -> u64 {
     wire.card().count().bytes
 }
 
-/// Injects a fault after the given number of further bytes.
+/// Injects a fault after `after` more bytes.
 pub fn inject(wire: &Wire, after: u64, fault: Fault) {
     let byte = bytes(wire) + after;
     wire.card().inject(byte, fault);
 }
 
-/// Sends bytes and filler; returns the bytes received.
+/// Sends bytes, then filler; returns the bytes received.
 pub fn exchange(wire: &Wire, sent: &[u8], filler: usize) -> Vec<u8> {
     let mut exchange = [sent, &vec![0xFF; filler]].concat();
     wire.card().exchange_in_place(&mut exchange);

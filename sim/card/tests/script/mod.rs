@@ -4,7 +4,7 @@ use cardiograph_sim_card::wire::{Count, Fault, Kind, Options, SpiCard, crc};
 use cardiograph_sim_card::{Card, Clock, Profile, Seed};
 use std::sync::LazyLock;
 
-/// Reads bytes one at a time; zeros after the end.
+/// Reads the bytes of the script one at a time; returns zeros after the end.
 struct Bytes<'a>(&'a [u8]);
 
 impl Bytes<'_> {
@@ -19,7 +19,7 @@ impl Bytes<'_> {
     }
 }
 
-/// Supported commands, so that a random number is often one of them.
+/// Commands that the card supports, so that a random choice is often a supported command.
 const COMMANDS: [u8; 19] = [
     0, 8, 9, 10, 12, 13, 16, 17, 18, 22, 23, 24, 25, 32, 33, 38, 41, 51, 55,
 ];
@@ -31,7 +31,7 @@ const BYTES_MAX: u64 = 6000;
 fn card(options: Options) -> (SpiCard, Clock) {
     static PROFILE: LazyLock<Profile> = LazyLock::new(|| {
         let mut profile = Profile::named("class10-16g").expect("class10-16g is a bundled card");
-        // As few pages as possible, because creating each takes time.
+        // Use as few pages as possible, because creating pages takes time.
         profile.capacity_bytes = 64 << 20;
         profile.flash.page_bytes = 16 << 10;
         profile
@@ -46,8 +46,8 @@ fn card(options: Options) -> (SpiCard, Clock) {
     (card.expect("the options are in range"), clock)
 }
 
-/// Plays the script to two cards, one byte at a time and in runs; both must send the same bytes at the same
-/// time. Returns the number of bytes exchanged.
+/// Plays the script to two cards, to one of them byte by byte and to the other in runs of bytes; both must
+/// send the same bytes at the same time. Returns the number of bytes exchanged.
 pub fn play(bytes: &[u8]) -> Count {
     let mut bytes = Bytes(bytes);
     let first = bytes.next();
@@ -99,7 +99,7 @@ struct Step {
 enum Event {
     PowerCut,
     PowerOn,
-    /// A fault at the given number of bytes from now.
+    /// A fault, with the number of bytes from now until it happens.
     Fault(u64, Fault),
 }
 
@@ -110,7 +110,7 @@ fn step(bytes: &mut Bytes) -> Step {
         0 => step.select = Some(!bytes.next().is_multiple_of(4)),
         1 => step.delay_ns = u64::from(bytes.next()) * 1_000_000,
         2 => sent.push(bytes.next()),
-        // Reset and start of the initialisation; 12 completes it.
+        // Resets the card and starts the initialisation; step 12 completes it.
         3 => {
             for (index, argument) in [(0, 0), (8, 0x1AA), (55, 0), (41, 1 << 30)] {
                 command(sent, index, argument);
@@ -147,7 +147,7 @@ fn step(bytes: &mut Bytes) -> Step {
 
 fn event(bytes: &mut Bytes) -> Event {
     let (kind, number) = (bytes.next() % 16, bytes.next());
-    // Up to a block and a half from now.
+    // The fault happens up to one and a half blocks from now.
     let after = u64::from(number) * 3;
     let bit = number % 8;
     Event::Fault(
@@ -177,7 +177,7 @@ fn apply(card: &mut SpiCard, event: Event) {
     }
 }
 
-/// Sends a block of one value, usually with the right checksum.
+/// Sends a block of equal bytes, usually with the right checksum.
 fn block(sent: &mut Vec<u8>, token: u8, bytes: &mut Bytes) {
     let data = [bytes.next(); 512];
     sent.push(token);
@@ -186,8 +186,8 @@ fn block(sent: &mut Vec<u8>, token: u8, bytes: &mut Bytes) {
     sent.extend(sum.to_be_bytes());
 }
 
-/// Sends a command to a block near the start of the card, sometimes past its end, with filler for the
-/// response.
+/// Sends a command for a block near the start of the card, or sometimes past the end of the card, with
+/// filler for the response.
 fn any_command(sent: &mut Vec<u8>, index: u8, bytes: &mut Bytes) {
     let argument = u32::from_be_bytes([bytes.next() / 224, 0, bytes.next(), bytes.next()]);
     command(sent, index, argument);

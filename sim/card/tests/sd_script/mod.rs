@@ -5,7 +5,7 @@ use cardiograph_sim_card::wire::{Kind, Options, crc};
 use cardiograph_sim_card::{BLOCK_BYTES, Card, Clock, Profile, Seed};
 use std::sync::LazyLock;
 
-/// Reads bytes one at a time; zeros after the end.
+/// Reads the bytes of the script one at a time; returns zeros after the end.
 struct Bytes<'a>(&'a [u8]);
 
 impl Bytes<'_> {
@@ -20,22 +20,23 @@ impl Bytes<'_> {
     }
 }
 
-/// Supported commands, so that a random number is often one of them; some have two meanings.
+/// Commands that the card supports, so that a random choice is often a supported command; after CMD55, some
+/// numbers have another meaning.
 const COMMANDS: [u8; 22] = [
     0, 2, 3, 6, 7, 8, 9, 10, 12, 13, 16, 17, 18, 22, 23, 24, 25, 32, 33, 38, 41, 51,
 ];
 const CLOCKS_HZ: [u32; 4] = [400_000, 23_000_000, 25_000_000, 50_000_000];
-/// Timeouts of the host.
+/// Timeout of the host for a block or for busy, in clocks.
 const WAIT_CLOCKS: u32 = 10_000_000;
 
 /// Outcome of a script.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// Commands that got a response.
+    /// Number of commands that got a response.
     pub responses: u32,
-    /// Blocks that the card accepted.
+    /// Number of blocks that the card accepted.
     pub written: u32,
-    /// Blocks that the card sent.
+    /// Number of blocks that the card sent.
     pub read: u32,
 }
 
@@ -49,7 +50,7 @@ struct Host {
 fn card(options: Options) -> SdBusCard {
     static PROFILE: LazyLock<Profile> = LazyLock::new(|| {
         let mut profile = Profile::named("class10-16g").expect("class10-16g is a bundled card");
-        // As few pages as possible, because creating each takes time.
+        // Use as few pages as possible, because creating pages takes time.
         profile.capacity_bytes = 64 << 20;
         profile.flash.page_bytes = 16 << 10;
         profile
@@ -59,7 +60,8 @@ fn card(options: Options) -> SdBusCard {
     SdBusCard::new(card, options, Clock::default(), CLOCKS_HZ[2]).expect("the options are in range")
 }
 
-/// Plays the script; time must be the sum of clocks, and responses must be well-formed.
+/// Plays the script; asserts that the elapsed time is the sum of all clocks, and that responses are
+/// well-formed.
 pub fn play(bytes: &[u8]) -> Outcome {
     let mut bytes = Bytes(bytes);
     let first = bytes.next();
@@ -81,7 +83,7 @@ pub fn play(bytes: &[u8]) -> Outcome {
         let pause_ns = host.step(&mut bytes);
         let clocks = u128::from(host.card.clocks() - clocks);
         let took_ns = u128::from(host.card.clock().now_ns() - now_ns - pause_ns);
-        // A fraction of a nanosecond may have been carried over.
+        // The clock may have carried over a fraction of a nanosecond.
         let exact_ns = clocks * 1_000_000_000 / u128::from(host.clock_hz);
         assert!(took_ns == exact_ns || took_ns == exact_ns + 1);
     }
@@ -110,7 +112,7 @@ impl Host {
             }
             3 => self.card.idle(u32::from(bytes.next()) * 8),
             4 => self.begin(),
-            // Completes the initialisation and selects the card, in two steps with time in between.
+            // Two steps complete the initialisation and select the card, with time in between.
             5 => {
                 self.card.clock().advance_ns(1_000_000_000);
                 self.identify();
@@ -177,7 +179,7 @@ impl Host {
         self.outcome.responses += 1;
     }
 
-    /// Sends a block of one value, usually with the right checksums.
+    /// Sends a block of equal bytes, usually with the right checksums.
     fn write(&mut self, bytes: &mut Bytes) {
         let data = [bytes.next(); BLOCK_BYTES];
         let mut sums = self.width.sums(&data);
@@ -207,7 +209,7 @@ impl Host {
     }
 }
 
-/// Returns the address of one of the first cards, or a block near the start of the card and sometimes past
+/// Returns a command argument: a low card address, or a block near the start of the card or sometimes past
 /// its end.
 fn argument(index: u8, bytes: &mut Bytes) -> u32 {
     match index {

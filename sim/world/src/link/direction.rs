@@ -17,9 +17,9 @@ pub(super) struct Direction {
     departures_ns: VecDeque<u64>,
     /// Packets on the path, ordered by arrival in ns, then by sending.
     path: BTreeMap<(u64, u64), Vec<u8>>,
-    /// Number of packets and copies so far.
+    /// Number of packets and copies put on the path so far; the next one gets this number.
     next_number: u64,
-    /// Latest arrival of all packets that are not held back, in ns.
+    /// Latest arrival time, in ns, of all packets that are not held back.
     last_arrival_ns: u64,
     inbox: VecDeque<Vec<u8>>,
     receiver: Option<Waker>,
@@ -66,7 +66,7 @@ impl Direction {
 
         let first = self.path.keys().next().copied();
         self.dispatch(departure_ns, packet);
-        // A new first arrival changes the time that the receiver waits for.
+        // If a new packet is the next to arrive, the time that the receiver waits for changes.
         let changed = self.path.keys().next().copied() != first;
         Ok(if changed { self.receiver.take() } else { None })
     }
@@ -75,14 +75,14 @@ impl Direction {
         self.link.mtu_bytes
     }
 
-    /// Returns the time at which a full queue has room again; `None` if it has room.
+    /// Returns the time at which a full queue has room again, in ns; `None` if the queue has room.
     pub(super) fn full_until_ns(&mut self, now_ns: u64) -> Option<u64> {
         self.apply_events(now_ns);
         let is_full = self.departures_ns.len() >= self.link.queue_packets;
         is_full.then(|| self.departures_ns.front().copied())?
     }
 
-    /// Returns the next packet that has arrived, or the arrival time of the next one, in ns.
+    /// Returns the next packet that has arrived, or else the time at which the next packet arrives, in ns.
     pub(super) fn receive(&mut self, now_ns: u64) -> Result<Vec<u8>, Option<u64>> {
         self.apply_events(now_ns);
         match self.inbox.pop_front() {
@@ -108,7 +108,7 @@ impl Direction {
         }
     }
 
-    /// Applies all events up to this time.
+    /// Applies all events up to `now_ns`.
     fn apply_events(&mut self, now_ns: u64) {
         while self.departures_ns.front().is_some_and(|&ns| ns <= now_ns) {
             self.departures_ns.pop_front();
@@ -126,7 +126,7 @@ impl Direction {
     }
 
     fn transmission_ns(&self, bytes: usize) -> u64 {
-        // At most 65,535 bytes: 5.3e14 fits.
+        // A packet has at most 65,535 bytes, and the product, 5.3e14, fits in 64 bits.
         (bytes as u64 * 8_000_000_000).div_ceil(self.link.bandwidth_bps)
     }
 
@@ -155,7 +155,7 @@ impl Direction {
         }
     }
 
-    /// Returns the arrival time of a packet that stays behind the one before it.
+    /// Returns the arrival time of a packet that must not overtake the previous one, in ns.
     fn in_turn_ns(&self, soonest_ns: u64, jitter_ns: u64) -> u64 {
         let arrival_ns = soonest_ns.saturating_add(jitter_ns);
         arrival_ns.max(self.last_arrival_ns)
@@ -167,7 +167,7 @@ impl Direction {
         self.next_number += 1;
     }
 
-    /// Always takes six draws.
+    /// Draws the random outcome for a packet; always takes six draws.
     fn draw_outcome(&mut self) -> Outcome {
         let (link, random) = (&self.link, &mut self.random);
         let lost = random.chance_ppm(link.loss_ppm);

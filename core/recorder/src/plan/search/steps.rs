@@ -50,7 +50,14 @@ pub(super) enum Step {
 impl Step {
     /// Returns true if the step needs nothing new from outside.
     pub(super) fn is_internal(self) -> bool {
-        !matches!(self, Step::Event(_) | Step::Act { is_fault: true, .. })
+        let is_asked = matches!(
+            self,
+            Step::Act {
+                action: Action::Start(Job::Change),
+                ..
+            }
+        );
+        !is_asked && !matches!(self, Step::Event(_) | Step::Act { is_fault: true, .. })
     }
 }
 

@@ -17,7 +17,7 @@ const HIGH_SPEED_HZ: u64 = 50_000_000;
 const NCRC_CLOCKS: u64 = 2;
 /// Clocks of a CRC status: a start bit, three bits and an end bit.
 const CRC_STATUS_CLOCKS: u64 = 5;
-/// Clocks of the end bit of busy (4.12.3).
+/// Number of clocks that the end bit of the busy signal takes (4.12.3).
 const END_CLOCKS: u64 = 1;
 
 /// State that a reset clears.
@@ -27,7 +27,7 @@ pub(super) struct Session {
     pub(super) high_speed: bool,
     /// Relative card address; 0 if none has been assigned.
     pub(super) rca: u16,
-    /// The previous command was CMD55.
+    /// True if the previous command was CMD55.
     pub(super) app_command: bool,
     pub(super) cmd8_received: bool,
     pub(super) init_began_ns: Option<u64>,
@@ -57,11 +57,11 @@ pub struct SdBusCard {
     pub(super) session: Session,
     pub(super) state: State,
     pub(super) status: Status,
-    /// The block being sent to the host.
+    /// Block that the card is sending to the host.
     pub(super) buffer: Block,
     pub(super) busy_until_ns: u64,
     pub(super) pace: Pace,
-    /// Total clocks so far.
+    /// Total number of bus clocks so far.
     pub(super) clocks: u64,
     host_width: Width,
     power_up_clocks: u32,
@@ -69,7 +69,7 @@ pub struct SdBusCard {
 }
 
 impl SdBusCard {
-    /// Puts a card on a bus with this clock, in Hz. The card has just been powered on.
+    /// Puts a card on a bus with a clock of `clock_hz`. The card has just been powered on.
     ///
     /// # Errors
     /// [`OptionsError`] if an option is out of range.
@@ -108,7 +108,7 @@ impl SdBusCard {
         &self.card
     }
 
-    /// Returns the clock that the bus advances.
+    /// Returns the virtual clock, which every bus clock advances.
     pub fn clock(&self) -> &Clock {
         self.pace.clock()
     }
@@ -118,8 +118,8 @@ impl SdBusCard {
         self.clocks
     }
 
-    /// Returns the time, in ns of the virtual clock, at which all commands are complete; may be in the
-    /// past.
+    /// Returns the time, in ns of the virtual clock, at which all commands are complete. The time may be in
+    /// the past.
     pub fn busy_until_ns(&self) -> u64 {
         self.busy_until_ns
     }
@@ -133,7 +133,7 @@ impl SdBusCard {
         self.reset_to_power_up();
     }
 
-    /// Powers a card on that has no power, as if it had just been inserted. No effect on a powered card.
+    /// Powers on a card that has no power, as if it had just been inserted. Has no effect on a powered card.
     pub fn power_on(&mut self) {
         if !self.is_powered {
             self.card.power_on(self.pace.now_ns());
@@ -161,13 +161,13 @@ impl SdBusCard {
         Ok(())
     }
 
-    /// Changes the bus width of the host. No block is transferred while the card, set by ACMD6, has a
-    /// different one.
+    /// Changes the bus width of the host. No block is transferred while the card's bus width, which ACMD6
+    /// sets, is different.
     pub fn set_width(&mut self, width: Width) {
         self.host_width = width;
     }
 
-    /// Clocks the idle bus: keeping NRC, NCC and NWR of 4.12.4 is up to the host.
+    /// Clocks the idle bus, which the host uses to keep the minimum times NRC, NCC and NWR of 4.12.4.
     pub fn idle(&mut self, clocks: u32) {
         self.advance(clocks.into());
         self.power_up_clocks = self.power_up_clocks.saturating_add(clocks);
@@ -187,7 +187,7 @@ impl SdBusCard {
         response.response
     }
 
-    /// Receives a block with its checksums; returns `None` if none has begun after `clocks_max` clocks.
+    /// Receives a block with its checksums; returns `None` if no block has begun after `clocks_max` clocks.
     /// Excess bytes of the block are lost, and missing ones read as 0xFF.
     ///
     /// The block may have begun during the response to its command, which is sent on another line.
@@ -201,9 +201,10 @@ impl SdBusCard {
         Some(sums)
     }
 
-    /// Sends a block with these checksums and receives the CRC status; returns `None` if there is none.
+    /// Sends a block with the given checksums and receives the CRC status; returns `None` if the card sends
+    /// no CRC status.
     ///
-    /// A card that expects no block, is busy, or has rejected a block before (4.3.4) ignores it.
+    /// A card that expects no block, is busy, or has rejected an earlier block (4.3.4) ignores the block.
     pub fn write_block(&mut self, data: &Block, sums: LineSums) -> Option<CrcStatus> {
         let is_received = !self.is_busy() && self.host_width == self.session.width;
         self.advance(self.host_width.block_clocks(BLOCK_BYTES));
@@ -224,8 +225,8 @@ impl SdBusCard {
         may_be && self.pace.now_ns() < self.busy_until_ns
     }
 
-    /// Clocks the bus until the card has released DAT0, including its end bit, but at most `clocks_max`
-    /// times; returns true if it has.
+    /// Clocks the bus until the card has released DAT0 and sent the end bit, but at most `clocks_max` times;
+    /// returns true if the card has released DAT0.
     pub fn wait(&mut self, clocks_max: u32) -> bool {
         if !self.is_busy() {
             return true;
@@ -265,7 +266,7 @@ impl SdBusCard {
         }
     }
 
-    /// Returns the clock of the start bit of the block that the card sends, past or future.
+    /// Returns the bus clock, past or future, at which the block that the card sends starts.
     fn block_begins(&self) -> Option<u64> {
         let State::Data(sending) = self.state else {
             return None;

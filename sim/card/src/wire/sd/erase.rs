@@ -5,7 +5,8 @@ use super::status::{State, bits};
 use crate::BLOCK_BYTES;
 
 impl SdBusCard {
-    /// CMD32 and CMD33: set the first and last block to erase; returns error bits for the response.
+    /// Executes CMD32 or CMD33, which set the first and the last block to erase; returns error bits for the
+    /// response.
     pub(super) fn set_erase_bound(&mut self, first: bool, argument: u32) -> u32 {
         let address = self.options.kind.address_of(argument);
         let block = Some(address / BLOCK_BYTES as u64);
@@ -25,7 +26,7 @@ impl SdBusCard {
         0
     }
 
-    /// CMD38: erases the blocks; returns error bits for the response.
+    /// Executes CMD38, which erases the selected blocks; returns error bits for the response.
     pub(super) fn erase(&mut self) -> u32 {
         let marked = self.session.erase_first.zip(self.session.erase_last);
         self.clear_erase_range();

@@ -9,26 +9,27 @@ use crate::BLOCK_BYTES;
 use crate::wire::options::Kind;
 use crate::wire::registers;
 
-/// Clocks between CMD2 or ACMD41 and its response; a fixed number (NID of 4.12.4).
+/// Fixed number of clocks between CMD2 or ACMD41 and the response (NID of 4.12.4).
 const NID_CLOCKS: u64 = 5;
 /// Host capacity support bit in the argument of ACMD41.
 const HOST_HIGH_CAPACITY: u32 = 1 << 30;
 /// The only voltage that a host can request in CMD8: 2.7 to 3.6 V.
 const VOLTAGE: u32 = 1;
 
-/// A response with the clocks that precede it.
+/// A response, with the number of clocks between the command and the response.
 pub(super) struct TimedResponse {
     pub(super) gap_clocks: u64,
     pub(super) response: Response,
 }
 
-/// The command is not supported, or not allowed in this state.
+/// The command is not supported, or not allowed in the card's current state.
 pub(super) struct Illegal;
 
 pub(super) type CommandResult = Result<Response, Illegal>;
 
 impl SdBusCard {
-    /// Executes a command. An illegal one gets no response (4.6.1); the next response reports it.
+    /// Executes a command. An illegal command gets no response (4.6.1); the response to the next command
+    /// reports the error.
     pub(super) fn process_command(&mut self, command: Command) -> TimedResponse {
         let (index, argument) = (command.index(), command.argument());
         let mut gap_clocks = u64::from(self.options.ncr_clocks);
@@ -78,7 +79,7 @@ impl SdBusCard {
         }
     }
 
-    /// Applies the end of programming to the state.
+    /// Updates the card state if programming has ended.
     fn update_state(&mut self) {
         let is_over = self.pace.now_ns() >= self.busy_until_ns;
         match self.state {
@@ -119,7 +120,7 @@ impl SdBusCard {
         Ok(Response::ocr(registers::ocr(kind, is_ready)))
     }
 
-    /// CMD2, CMD3 and CMD8: identification and address assignment.
+    /// Executes CMD2, CMD3 and CMD8: identification and address assignment.
     fn identify(&mut self, index: u8, argument: u32) -> CommandResult {
         match (index, &self.state) {
             (2, State::Ready) => {
@@ -135,7 +136,7 @@ impl SdBusCard {
             }
             (8, State::Idle) if self.options.kind != Kind::Version1 => {
                 self.status.clear_command_error();
-                // A card that does not support this voltage does not respond (4.2.2).
+                // A card that does not support the requested voltage does not respond (4.2.2).
                 if argument >> 8 & 0xF != VOLTAGE {
                     return Ok(Response::None);
                 }
@@ -162,9 +163,9 @@ impl SdBusCard {
         })
     }
 
-    /// CMD9, CMD10, CMD13 and CMD55, which address a card by its RCA.
+    /// CMD9, CMD10, CMD13 and CMD55, which address a card by its relative card address (RCA).
     fn addressed_command(&mut self, index: u8, argument: u32) -> CommandResult {
-        // Before it has an RCA, a card is addressed by 0 (4.3.9.1).
+        // Before a card has an RCA, it is addressed by 0 (4.3.9.1).
         let is_first = matches!(self.state, State::Idle) && index == 55 && argument >> 16 == 0;
         if !is_first && !self.state.has_address() {
             return Err(Illegal);
@@ -193,7 +194,7 @@ impl SdBusCard {
         self.session.rca != 0 && argument >> 16 == u32::from(self.session.rca)
     }
 
-    /// CMD12: a read ends at once; accepted blocks of a write become durable.
+    /// CMD12 ends a read at once, or makes the accepted blocks of a write durable.
     fn stop(&mut self) -> CommandResult {
         match self.state {
             State::Data(_) => self.state = State::Tran,
@@ -236,7 +237,7 @@ impl SdBusCard {
                 let scr = self.registers.scr;
                 self.send_bytes(&scr);
             }
-            // ACMD23 is only a hint; this card erases when needed.
+            // ACMD23 is only a hint; this card erases blocks when it needs them.
             _ => (),
         }
         Ok(Response::short(index, self.status.take_r1() | errors))

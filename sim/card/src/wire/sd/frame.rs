@@ -2,13 +2,13 @@
 
 use crate::wire::crc::crc7;
 
-/// Bits of a command (4.7.2).
+/// Number of bits, and clocks, of a command (4.7.2).
 pub(super) const COMMAND_CLOCKS: u64 = 48;
 
 /// A command with its 48 bits (4.7.2): start bit 0, transmission bit 1, index, argument, CRC7, end bit 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Command {
-    /// The bits in the order of transmission.
+    /// Bits of the command in the order of transmission.
     pub bytes: [u8; 6],
 }
 
@@ -50,9 +50,9 @@ impl Command {
 pub enum Response {
     /// No response: the line stays high.
     None,
-    /// 48 bits: R1, R1b, R3, R6 and R7. All but R3 end with a CRC7.
+    /// 48 bits: R1, R1b, R3, R6 and R7. All of them except R3 end with a CRC7.
     Short([u8; 6]),
-    /// 136 bits: R2. Its CRC7 is that of the contained register.
+    /// 136 bits: R2. The CRC7 is that of the register in the response.
     Long([u8; 17]),
 }
 
@@ -92,7 +92,7 @@ impl Response {
         }
     }
 
-    /// Returns the CID or CSD with its CRC7 and end bit.
+    /// Returns the CID or CSD in a long response, with its CRC7 and end bit.
     pub fn register(&self) -> Option<[u8; 16]> {
         match self {
             Response::Long([_, register @ ..]) => Some(*register),
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn frames_match_the_examples_of_the_specification() {
-        // 4.5: CMD0, CMD17 and the response to CMD17.
+        // Examples from 4.5: CMD0, CMD17 and the response to CMD17.
         assert_eq!(Command::new(0, 0).bytes, [0x40, 0, 0, 0, 0, 0x95]);
         assert_eq!(Command::new(17, 0).bytes, [0x51, 0, 0, 0, 0, 0x55]);
         let response = Response::short(17, 0x900);

@@ -2,16 +2,16 @@
 
 use crate::wire::crc::crc16;
 
-/// Checksums of a block, DAT0 first. With one line, the others are ignored.
+/// Checksums of a block, DAT0 first. With one data line, only the first checksum is used.
 pub type LineSums = [u16; 4];
 
-/// Start bit, CRC16 and end bit, on all lines at once (3.6.1).
+/// Number of clocks around the data of a block: start bit, CRC16 and end bit, on all lines at once (3.6.1).
 const AROUND_CLOCKS: u64 = 1 + 16 + 1;
 
-/// DAT lines that carry data (3.6.1, ACMD6).
+/// Bus width: DAT lines that carry data (3.6.1, ACMD6).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Width {
-    /// DAT0, as after power-up.
+    /// Only DAT0, as after power-up.
     #[default]
     One,
     /// DAT0 to DAT3.
@@ -19,7 +19,7 @@ pub enum Width {
 }
 
 impl Width {
-    /// Returns the clocks of a block: start bit, data, CRC16 and end bit of one line.
+    /// Returns the number of clocks that a block takes: start bit, data, CRC16 and end bit on each line.
     pub fn block_clocks(self, bytes: usize) -> u64 {
         AROUND_CLOCKS + 8 * bytes as u64 / self.lines()
     }
@@ -46,7 +46,7 @@ impl Width {
     }
 }
 
-/// CRC status of a block on DAT0 (4.12.3): the three bits between start and end bit.
+/// CRC status that the card sends on DAT0 after a block (4.12.3): the three bits between start and end bit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum CrcStatus {
@@ -54,12 +54,12 @@ pub enum CrcStatus {
     Positive = 0b010,
     /// A checksum does not match.
     Negative = 0b101,
-    /// The block could not be programmed; these bits have that meaning over SPI (7.3.3.1). The card status
-    /// contains the reason.
+    /// The block could not be programmed; these three bits have the same meaning over SPI (7.3.3.1). The
+    /// card status contains the reason.
     Failed = 0b110,
 }
 
-/// Bytes per step of [`four_sums`].
+/// Number of bytes that [`four_sums`] processes per step.
 const LANES: usize = 8;
 
 /// Table `n` holds the contribution of each byte value to the four checksums when `n` bytes follow it.
@@ -82,7 +82,8 @@ const FOUR_SUMS_TABLES: [[u64; 256]; LANES] = {
 /// Adds a byte to four interleaved checksums: bit n of all four takes the bits 4 n to 4 n + 3. A byte
 /// takes two clocks: bits 7 to 4 on DAT3 to DAT0, then bits 3 to 0 (3.6.1).
 const fn after(woven: u64, byte: u8) -> u64 {
-    // x^16 + x^12 + x^5 + 1; no bit feeds back within two clocks.
+    // The polynomial is x^16 + x^12 + x^5 + 1; within two clocks, no bit that is fed back is shifted out
+    // again.
     let out = woven >> 56 ^ byte as u64;
     woven << 8 ^ out << (4 * 12) ^ out << (4 * 5) ^ out
 }
@@ -136,7 +137,7 @@ mod tests {
 
     #[test]
     fn checksums_of_four_lines_match_the_example_of_the_specification() {
-        // 4.5: 512 bytes of 0xFF. Each of four lines carries a quarter of them.
+        // Example from 4.5: 512 bytes of 0xFF. With four lines, each line carries a quarter of the bytes.
         assert_eq!(Width::One.sums(&[0xFF; 512])[0], 0x7FA1);
         assert_eq!(Width::Four.sums(&[0xFF; 512]), [crc16(&[0xFF; 128]); 4]);
     }

@@ -11,7 +11,7 @@
 //!                        └── blocks on one or four data lines      (lines.rs)
 //! ```
 //!
-//! The states are those of 4.2 and 4.3; section 4.8 lists the commands allowed in each. CMD0 leads to
+//! The states are those of 4.2 and 4.3; section 4.8 lists the commands allowed in each state. CMD0 leads to
 //! `idle` from any state, and a command that is not in the diagram does not change the state.
 //!
 //! ```text
@@ -50,17 +50,17 @@
 //!   CRC status    NCRC 2 and 5                                        NCRC before the status, then busy
 //! ```
 //!
-//! `bits` are those on one line: 4096 or 1024 for 512 bytes. A block that is read runs in parallel with the
-//! response to its command. Busy begins, in time, with the end of the block or command that caused it; on
-//! DAT0 it appears after the CRC status or the response. The card accepts commands while busy: CMD13 is
-//! answered meanwhile.
+//! `bits` is the number of data bits on one line: 4096 or 1024 for 512 bytes. A block that is read runs in
+//! parallel with the response to its command. Busy begins, in time, with the end of the block or command
+//! that caused it; on DAT0 it appears after the CRC status or the response. The card accepts commands while
+//! busy: it answers CMD13, for example.
 //!
 //! # Implementation-defined behaviour
 //!
-//! - Its address is 1, then 2, and so on with each CMD3.
-//! - It does not buffer writes in the background: READY_FOR_DATA is 0 whenever it is busy.
+//! - The card's address is 1 after the first CMD3, 2 after the second, and so on.
+//! - The card does not buffer writes in the background: READY_FOR_DATA is 0 whenever it is busy.
 //! - A block that is rejected for another reason than its checksum gets the CRC status 110, which has this
-//!   meaning over SPI (7.3.3.1). The blocks after it get none (4.3.4).
+//!   meaning over SPI (7.3.3.1). The blocks after the rejected one get no CRC status (4.3.4).
 //! - A read that fails stays in `data` until CMD12, for single and multiple blocks.
 //! - CMD18 reads one block ahead: after the last block of the card, the status reports out of range
 //!   (4.3.3).

@@ -18,7 +18,7 @@ pub(super) mod bits {
     pub(super) const APP_CMD: u32 = 1 << 5;
 }
 
-/// Position of CURRENT_STATE.
+/// Bit position of the CURRENT_STATE field in the card status.
 const STATE_SHIFT: u32 = 9;
 
 /// State of a card (4.8), with its data.
@@ -35,29 +35,29 @@ pub(super) enum State {
     Dis,
 }
 
-/// A block being sent to the host, or a failed read.
+/// A block that the card is sending to the host, or a failed read.
 #[derive(Clone, Copy)]
 pub(super) struct Sending {
     /// Length of the block in the buffer; `None` if the read failed and the card waits for CMD12.
     pub(super) bytes: Option<usize>,
-    /// Earliest time of the start bit, in ns.
+    /// Earliest time at which the block may start, in ns.
     pub(super) ready_ns: u64,
-    /// Earliest bus clock of the start bit.
+    /// Earliest bus clock at which the block may start.
     pub(super) earliest: u64,
-    /// Clock of the start bit, once that has passed.
+    /// Bus clock at which the block started; `None` before its start.
     pub(super) began: Option<u64>,
-    /// Byte address of the next block.
+    /// Byte address of the next block to send; `None` if this block is the last.
     pub(super) next: Option<u64>,
 }
 
 /// A write command in progress.
 #[derive(Clone, Copy)]
 pub(super) struct Write {
-    /// The command is CMD25.
+    /// True if the command is CMD25.
     pub(super) is_multiple: bool,
-    /// Next block.
+    /// Number of the next block to write.
     pub(super) block: u64,
-    /// A block was rejected; those that follow are ignored.
+    /// True once a block was rejected; the blocks after it are ignored.
     pub(super) failed: bool,
 }
 
@@ -82,12 +82,12 @@ impl State {
     }
 }
 
-/// Status bits for the next response, by the condition that clears them.
+/// Status bits for the next response, grouped by the condition that clears them.
 #[derive(Default)]
 pub(super) struct Status {
     /// State and READY_FOR_DATA at the arrival of the command, and APP_CMD (conditions A and B).
     current: u32,
-    /// Errors of the previous command; cleared by the next one (condition B).
+    /// Errors of the previous command; cleared by the next command (condition B).
     command_error: u32,
     /// Errors that are pending until a response reports them (condition C).
     pending: u32,
@@ -100,12 +100,12 @@ impl Status {
         self.current = state.code() << STATE_SHIFT | ready;
     }
 
-    /// Marks the command as an application command or as CMD55.
+    /// Sets APP_CMD: the current command is CMD55 or an application command.
     pub(super) fn set_app_command(&mut self) {
         self.current |= bits::APP_CMD;
     }
 
-    /// Sets an error of a command that was rejected; reported only with the next command.
+    /// Sets the error bit for a rejected command; the error is reported only with the next command.
     pub(super) fn set_command_error(&mut self, error: u32) {
         self.command_error = error;
     }

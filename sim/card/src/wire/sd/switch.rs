@@ -5,12 +5,12 @@ use super::lines::Width;
 
 /// Number of function groups.
 const GROUPS: u32 = 6;
-/// Functions of a group, one bit each. All groups have 0, the default; 15 means "no change".
+/// Functions of a group, one bit each. All groups have function 0, the default; 15 means "no change".
 const DEFAULT_ONLY: u16 = 1 << KEEP | 1;
 /// Group 1, the bus speed: function 1 is high speed.
 const SPEEDS: u16 = DEFAULT_ONLY | 1 << 1;
 const KEEP: u32 = 15;
-/// Largest current at each speed, in mA.
+/// Maximum current at each bus speed, in mA.
 const CURRENT_MA: [u16; 2] = [100, 200];
 
 impl SdBusCard {

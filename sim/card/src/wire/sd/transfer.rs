@@ -7,7 +7,7 @@ use super::status::{Sending, State, Write, bits};
 use crate::{BLOCK_BYTES, Block, CardError};
 
 impl SdBusCard {
-    /// CMD17 and CMD18; returns error bits for the response.
+    /// Executes CMD17 or CMD18; returns error bits for the response.
     pub(super) fn begin_read(&mut self, argument: u32, is_multiple: bool) -> u32 {
         let address = self.options.kind.address_of(argument);
         if !self.is_in_range(address) {
@@ -20,7 +20,7 @@ impl SdBusCard {
         }
     }
 
-    /// CMD24 and CMD25; returns error bits for the response.
+    /// Executes CMD24 or CMD25; returns error bits for the response.
     pub(super) fn begin_write(&mut self, argument: u32, is_multiple: bool) -> u32 {
         let address = self.options.kind.address_of(argument);
         if !self.is_in_range(address) {
@@ -28,7 +28,7 @@ impl SdBusCard {
         } else if !address.is_multiple_of(BLOCK_BYTES as u64) {
             bits::ADDRESS_ERROR
         } else if self.session.block_bytes != BLOCK_BYTES as u64 {
-            // WRITE_BL_PARTIAL is 0.
+            // WRITE_BL_PARTIAL is 0, so only whole blocks can be written.
             bits::BLOCK_LEN_ERROR
         } else {
             self.session.blocks_written = 0;
@@ -47,7 +47,7 @@ impl SdBusCard {
         self.send(Some(bytes.len()), 0, None);
     }
 
-    /// Called after a block was transferred: starts the next one or ends the read.
+    /// Starts sending the next block or ends the read, after a block was transferred.
     pub(super) fn next_block(&mut self) {
         let State::Data(sending) = self.state else {
             return;
@@ -58,8 +58,8 @@ impl SdBusCard {
         }
     }
 
-    /// Starts sending the block at this byte address. On failure, sets the status bit and stays in `data`
-    /// (4.3.3): the host times out and sends CMD12.
+    /// Starts sending the block at a byte address. On failure, sets an error bit of the status and stays in
+    /// the state `data` (4.3.3): the host times out and sends CMD12.
     fn send_block(&mut self, address: u64, is_multiple: bool, first: bool) {
         let (block, within) = (address / BLOCK_BYTES as u64, address % BLOCK_BYTES as u64);
         let error = if !self.is_in_range(address) {
@@ -163,7 +163,8 @@ impl SdBusCard {
         address / (BLOCK_BYTES as u64) < self.registers.blocks
     }
 
-    /// Returns true if a host block would cross a card block boundary: READ_BLK_MISALIGN is 0.
+    /// Returns true if the requested block would cross a block boundary of the card, which READ_BLK_MISALIGN
+    /// = 0 forbids.
     fn straddles(&self, address: u64) -> bool {
         address % BLOCK_BYTES as u64 + self.session.block_bytes > BLOCK_BYTES as u64
     }

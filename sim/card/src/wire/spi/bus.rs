@@ -1,8 +1,8 @@
 //! The host's end of the SPI bus as `embedded-hal` traits, blocking and async.
 //!
-//! Both exchange their bytes at once and advance the clock accordingly: the processor does nothing else
-//! meanwhile, and timers of a world that fall due meanwhile are late. Between two calls, an async driver
-//! may wait for as long as it likes.
+//! Both kinds exchange their bytes at once and advance the clock accordingly: the processor does nothing
+//! else during a transfer, and timers of a world that are due during the transfer fire late. Between two
+//! calls, an async driver may wait for as long as it likes.
 
 use super::card::SpiCard;
 use crate::{Card, Clock};
@@ -17,7 +17,7 @@ use std::rc::Rc;
 #[derive(Clone)]
 pub struct Wire(Rc<RefCell<SpiCard>>, Rc<Cell<Gaps>>);
 
-/// CPU time per byte, in ns.
+/// CPU time per byte that the host adds, in ns.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct Gaps {
     send_ns: u64,
@@ -35,14 +35,14 @@ pub struct SpiDevice(SpiBus);
 
 /// A delay in virtual time that advances the clock, like a processor in a busy loop.
 ///
-/// Nothing else runs meanwhile, not even during an async wait. Tasks of a
+/// Nothing else runs during the delay, not even in its async form. Tasks of a
 /// [`World`](cardiograph_sim_world::World) on this clock use its [`Handle`](cardiograph_sim_world::Handle)
 /// instead, which is a delay too and lets other tasks run.
 #[derive(Clone)]
 pub struct Delay(Clock);
 
 impl Wire {
-    /// Connects a card.
+    /// Connects a card to the host.
     pub fn new(card: SpiCard) -> Wire {
         Wire(Rc::new(RefCell::new(card)), Rc::default())
     }
@@ -67,7 +67,7 @@ impl Wire {
     /// Borrows the card, the other end of the bus.
     ///
     /// # Panics
-    /// If it is borrowed already.
+    /// If the card is borrowed already.
     pub fn card(&self) -> RefMut<'_, SpiCard> {
         self.0.borrow_mut()
     }
@@ -77,17 +77,17 @@ impl Wire {
         SpiBus(self.clone())
     }
 
-    /// Returns the chip select pin for such drivers.
+    /// Returns the chip select pin, for drivers that control it themselves.
     pub fn chip_select(&self) -> ChipSelect {
         ChipSelect(self.clone())
     }
 
-    /// Returns the bus with chip select, for drivers that do not.
+    /// Returns the bus with chip select, for drivers that do not control chip select.
     pub fn device(&self) -> SpiDevice {
         SpiDevice(self.bus())
     }
 
-    /// Returns a delay on the same clock.
+    /// Returns a delay on the card's virtual clock.
     pub fn delay(&self) -> Delay {
         Delay(self.card().clock().clone())
     }

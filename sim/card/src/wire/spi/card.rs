@@ -12,25 +12,25 @@ use crate::{Card, Clock};
 /// Clocks with chip select high that a card needs after power-on (6.4.1.1).
 const POWER_UP_CLOCKS: u32 = 74;
 
-/// Number of bytes on the bus.
+/// Numbers of bytes exchanged on the bus.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
-    /// All bytes.
+    /// Number of bytes exchanged, with chip select low or high.
     pub bytes: u64,
-    /// Bytes with chip select low.
+    /// Number of bytes exchanged with chip select low.
     pub selected: u64,
-    /// Bytes that the card answered with busy.
+    /// Number of bytes to which the card answered that it was busy.
     pub busy: u64,
 }
 
 /// State that a reset clears.
 #[derive(Default)]
 pub(super) struct Session {
-    /// Until the first CMD0, a card is in SD mode and ignores this bus.
+    /// True once a CMD0 has put the card into SPI mode; before, it is in SD mode and ignores the SPI bus.
     pub(super) in_spi_mode: bool,
     pub(super) is_ready: bool,
     pub(super) crc_on: bool,
-    /// The previous command was CMD55.
+    /// True if the previous command was CMD55.
     pub(super) app_command: bool,
     pub(super) cmd8_received: bool,
     pub(super) init_began_ns: Option<u64>,
@@ -38,7 +38,7 @@ pub(super) struct Session {
     pub(super) erase_first: Option<u64>,
     pub(super) erase_last: Option<u64>,
     pub(super) erase_reset: bool,
-    /// Second byte of R2.
+    /// Status bits: the second byte of R2.
     pub(super) status: u8,
     pub(super) blocks_written: u32,
 }
@@ -54,7 +54,7 @@ pub struct SpiCard {
     pub(super) session: Session,
     pub(super) transfer: Transfer,
     pub(super) response: Response,
-    /// The current block with its token and checksum.
+    /// Block that is being transferred, with its token and checksum.
     pub(super) buffer: [u8; BUFFER_BYTES],
     pub(super) busy_until_ns: u64,
     pub(super) pace: Pace,
@@ -66,7 +66,8 @@ pub struct SpiCard {
 }
 
 impl SpiCard {
-    /// Puts a card on a bus with this clock, in Hz. The card has just been powered on; chip select is high.
+    /// Puts a card on a bus with a clock of `clock_hz`. The card has just been powered on; chip select is
+    /// high.
     ///
     /// # Errors
     /// [`OptionsError`] if an option is out of range.
@@ -110,12 +111,12 @@ impl SpiCard {
         &self.card
     }
 
-    /// Calls [`Card::release_memory`] of the card.
+    /// Releases host memory for consecutive blocks; see [`Card::release_memory`].
     pub fn release_memory(&mut self, start: u64, count: u64) {
         self.card.release_memory(start, count);
     }
 
-    /// Returns the clock that bytes advance.
+    /// Returns the virtual clock, which every byte on the bus advances.
     pub fn clock(&self) -> &Clock {
         self.pace.clock()
     }
@@ -135,7 +136,7 @@ impl SpiCard {
         self.count
     }
 
-    /// Returns the end of the busy time, in ns of the virtual clock; may be in the past.
+    /// Returns the end of the busy time, in ns of the virtual clock. The time may be in the past.
     pub fn busy_until_ns(&self) -> u64 {
         self.busy_until_ns
     }
@@ -181,7 +182,7 @@ impl SpiCard {
         byte
     }
 
-    /// Clocks bytes out of the host and discards those received.
+    /// Clocks bytes out of the host and discards the received bytes.
     pub fn write(&mut self, mut bytes: &[u8]) {
         while let Some(&first) = bytes.first() {
             let run_bytes = self.receive_run(bytes);
@@ -192,7 +193,7 @@ impl SpiCard {
         }
     }
 
-    /// Clocks bytes in each direction; the received bytes replace those sent.
+    /// Clocks bytes in each direction; the received bytes replace the sent bytes.
     pub fn exchange_in_place(&mut self, mut bytes: &mut [u8]) {
         // Hosts that poll exchange single bytes.
         if let [byte] = bytes {
@@ -260,7 +261,7 @@ impl SpiCard {
         run_bytes
     }
 
-    /// Returns how many of these bytes can be exchanged before the next fault.
+    /// Returns how many of `bytes` bytes can be exchanged before the next fault.
     fn bytes_before_fault(&self, bytes: usize) -> usize {
         let left = self.faults.next_byte.saturating_sub(self.count.bytes);
         bytes.min(usize::try_from(left).unwrap_or(usize::MAX))

@@ -69,10 +69,10 @@ impl Frame {
     }
 }
 
-/// Maximum length of a response in bytes: stuff, NCR, R1 and the additional bytes of R3 and R7.
+/// Maximum length of a response in bytes: stuff byte, NCR, R1 and the additional bytes of R3 and R7.
 const RESPONSE_BYTES_MAX: usize = 1 + 8 + 1 + 4;
 
-/// A response being sent; all other data waits until it is complete.
+/// A response that the card is sending; all other data wait until the response is complete.
 #[derive(Default)]
 pub(super) struct Response {
     bytes: [u8; RESPONSE_BYTES_MAX],

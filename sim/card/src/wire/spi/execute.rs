@@ -18,7 +18,7 @@ impl SpiCard {
         let Command {
             index, argument, ..
         } = command;
-        // A card in SD mode leaves it only for a valid CMD0 (7.2.1).
+        // A card in SD mode leaves this mode only on a valid CMD0 (7.2.1).
         if !self.session.in_spi_mode && (index != 0 || !command.crc_matches) {
             return;
         }
@@ -83,7 +83,7 @@ impl SpiCard {
                 let scr = self.registers.scr;
                 self.send_register(&scr);
             }
-            // ACMD23 is only a hint; this card erases when needed.
+            // ACMD23 is only a hint; this card erases blocks when it needs them.
             _ => self.respond(0),
         }
     }
@@ -140,7 +140,7 @@ impl SpiCard {
         self.respond(0);
     }
 
-    /// CMD12.
+    /// Executes CMD12: ends a read or a write.
     fn stop(&mut self) {
         // A read ends at once; accepted blocks of a write become durable.
         self.end_write();
@@ -178,7 +178,7 @@ impl SpiCard {
         } else if !address.is_multiple_of(BLOCK_BYTES as u64) {
             self.respond(r1::ADDRESS_ERROR)
         } else if self.session.block_bytes != BLOCK_BYTES as u64 {
-            // WRITE_BL_PARTIAL is 0.
+            // WRITE_BL_PARTIAL is 0, so only whole blocks can be written.
             self.respond(r1::PARAMETER_ERROR)
         } else {
             self.session.blocks_written = 0;
@@ -211,7 +211,7 @@ impl SpiCard {
         self.respond(0);
     }
 
-    /// CMD38.
+    /// Executes CMD38: erases the selected blocks.
     fn erase(&mut self) {
         let marked = self.session.erase_first.zip(self.session.erase_last);
         self.clear_erase_range();
@@ -233,7 +233,7 @@ impl SpiCard {
         self.session.erase_last = None;
     }
 
-    /// Returns true if this byte address is on the card; otherwise sets the status bit.
+    /// Returns true if a byte address is on the card; otherwise sets the out-of-range bit of the status.
     fn is_in_range(&mut self, address: u64) -> bool {
         let is = address / (BLOCK_BYTES as u64) < self.registers.blocks;
         if !is {
@@ -263,7 +263,7 @@ impl SpiCard {
         self.response = Response::after(1 + usize::from(self.options.ncr_bytes), &[r1]);
     }
 
-    /// Sends R2 (7.3.2.3), which clears the status.
+    /// Sends R2 (7.3.2.3) and clears the status bits.
     fn respond_status(&mut self) {
         let r2 = [self.r1(0), std::mem::take(&mut self.session.status)];
         self.response = Response::after(self.options.ncr_bytes.into(), &r2);

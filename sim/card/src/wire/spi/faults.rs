@@ -1,4 +1,4 @@
-//! Injected faults of a card on SPI: those scheduled, those in effect, and counters.
+//! Injected faults of a card on SPI: scheduled faults, faults in effect, and counters.
 
 use crate::Card;
 use crate::wire::fault::FaultSchedule;
@@ -6,20 +6,20 @@ use crate::wire::fault::FaultSchedule;
 /// Number of faults that had an effect on a card.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FaultCounts {
-    /// A powered card lost power.
+    /// Number of times that a powered card lost power.
     pub power_losses: u64,
-    /// Complete commands that the card missed.
+    /// Number of complete commands that the card missed.
     pub lost_commands: u64,
-    /// Flipped bits that a selected card received.
+    /// Number of flipped bits that a selected card received.
     pub flips_to_card: u64,
-    /// Flipped bits that the host received from a selected card.
+    /// Number of flipped bits that the host received from a selected card.
     pub flips_to_host: u64,
-    /// Busy times that were extended.
+    /// Number of busy times that were extended.
     pub long_busies: u64,
 }
 
 impl FaultCounts {
-    /// Returns the total.
+    /// Returns the total number of faults.
     pub fn total(&self) -> u64 {
         self.power_losses
             + self.lost_commands
@@ -29,9 +29,10 @@ impl FaultCounts {
     }
 }
 
-/// Scheduled faults and those in effect.
+/// Scheduled faults, and faults in effect.
 pub(super) struct FaultState {
-    /// First byte that needs the slow path: that of the next fault, or any byte while the power is off.
+    /// Number of the first byte that needs the slow path: the byte of the next fault, or the next byte while
+    /// the power is off.
     pub(super) next_byte: u64,
     pub(super) upcoming: FaultSchedule,
     pub(super) power: Power,
@@ -41,14 +42,14 @@ pub(super) struct FaultState {
     pub(super) copies: Vec<InterruptedCard>,
 }
 
-/// A copy of a card as a power cut leaves it, with power again.
+/// A copy of a card in the state in which a power cut leaves it, with the power restored.
 #[derive(Clone)]
 pub struct InterruptedCard {
-    /// Bytes exchanged before the cut.
+    /// Number of bytes exchanged before the power cut.
     pub byte: u64,
-    /// Time of the cut, in ns.
+    /// Time of the power cut, in ns.
     pub at_ns: u64,
-    /// The card.
+    /// Copy of the card.
     pub card: Card,
 }
 
@@ -76,7 +77,7 @@ impl Default for FaultState {
 }
 
 impl FaultState {
-    /// Returns true if this complete command gets lost.
+    /// Returns true if a command that has just been completed gets lost.
     pub(super) fn lose_command(&mut self) -> bool {
         let is_lost = self.lost_commands > 0;
         self.lost_commands -= u32::from(is_lost);
@@ -84,7 +85,7 @@ impl FaultState {
         is_lost
     }
 
-    /// Returns the additional time of the busy time that starts now.
+    /// Returns the additional time, in ns, by which a fault extends the busy time that starts now.
     pub(super) fn take_extra_busy_ns(&mut self) -> u64 {
         self.fault_counts.long_busies += u64::from(self.extra_busy_ns > 0);
         std::mem::take(&mut self.extra_busy_ns)

@@ -1,6 +1,6 @@
 //! Bytes that the host reads while the card sends no data.
 
-/// The card does not drive MISO, which is pulled up.
+/// Byte that the host reads while the card does not drive MISO, which is pulled up.
 pub(super) const RELEASED: u8 = 0xFF;
-/// The card is busy.
+/// Byte that the host reads while the card is busy.
 pub(super) const BUSY: u8 = 0;

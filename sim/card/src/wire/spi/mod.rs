@@ -30,18 +30,19 @@
 //! ```
 //!
 //! Two more states take precedence. While a *response* is being sent (including the filler bytes of NCR),
-//! and after it while the card is *busy*, the card ignores the host. Busy is 0x00 on the bus for every byte
-//! that begins before the busy time ends. It begins at the end of the byte that caused it, so that the data
-//! response of a block and the stuff byte after a stop token are sent meanwhile.
+//! and while the card is *busy* afterwards, the card ignores the host. Busy is 0x00 on the bus for every
+//! byte that begins before the busy time ends. The busy time begins at the end of the byte that caused it,
+//! so the data response of a block and the stuff byte after a stop token are sent during the busy time.
 //!
 //! # Implementation-defined behaviour
 //!
 //! - The byte after the stop token is 0xFF although the card is already busy: a host that polls at once
-//!   takes the card for ready (7.3.3.2). Its next command is lost, and busy reads as an R1 without errors.
+//!   takes the card for ready (7.3.3.2). The host's next command is lost, and the busy signal reads as an R1
+//!   without errors.
 //! - The upper three bits of a data response are ones.
 //! - An address past the end is a parameter error in R1, and out of range in R2.
 //! - A transfer that runs past the end is terminated by an error token (reading) or a write error.
-//! - A token is accepted right after R1; keeping NWR is up to the host.
+//! - A token is accepted directly after R1; the host is responsible for keeping NWR.
 //! - ACMD23 is accepted and has no effect.
 //!
 //! # Not implemented

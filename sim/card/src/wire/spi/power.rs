@@ -9,14 +9,14 @@ use crate::Card;
 use crate::wire::fault::{Fault, FaultSchedule};
 
 impl SpiCard {
-    /// Injects a fault before the byte with this number, counted as in [`Count::bytes`](super::Count). If
-    /// that byte has passed, the fault happens before the next one.
+    /// Injects a fault before the byte with the given number, counted as in [`Count::bytes`](super::Count).
+    /// If this byte has been exchanged already, the fault happens before the next byte.
     pub fn inject(&mut self, byte: u64, fault: Fault) {
         self.faults.upcoming.add(byte, fault);
         self.faults.update_next_byte();
     }
 
-    /// Injects all faults of a schedule in the same way.
+    /// Injects all faults of a schedule, each as with [`SpiCard::inject`].
     pub fn schedule(&mut self, faults: &FaultSchedule) {
         self.faults.upcoming.extend(faults.iter());
         self.faults.update_next_byte();
@@ -27,7 +27,7 @@ impl SpiCard {
         std::mem::take(&mut self.faults.copies)
     }
 
-    /// Returns a copy of the card as a power cut at this moment leaves it.
+    /// Returns a copy of the card in the state in which a power cut at this moment would leave it.
     pub fn interrupted_copy(&self) -> InterruptedCard {
         let at_ns = self.pace.now_ns();
         let mut card = self.card.clone();
@@ -62,13 +62,13 @@ impl SpiCard {
         std::mem::replace(&mut self.card, other)
     }
 
-    /// Cuts the power until [`SpiCard::power_on`]. If the card has been pulled, cancels the return of
-    /// its power.
+    /// Cuts the power until [`SpiCard::power_on`]. If the card has been pulled, its power does not return on
+    /// its own.
     pub fn power_cut(&mut self) {
         self.lose_power(u64::MAX);
     }
 
-    /// Powers a card on that has no power, as if it had just been inserted. No effect on a powered card.
+    /// Powers on a card that has no power, as if it had just been inserted. Has no effect on a powered card.
     pub fn power_on(&mut self) {
         if self.faults.power == Power::On {
             return;

@@ -2,13 +2,13 @@
 
 use crate::BLOCK_BYTES;
 
-/// Token, data and checksum.
+/// Size of the transfer buffer: token, data and checksum.
 pub(super) const BUFFER_BYTES: usize = 1 + BLOCK_BYTES + 2;
 
 /// State of the data transfer.
 #[derive(Clone, Copy)]
 pub(super) enum Transfer {
-    /// No transfer.
+    /// No data transfer is in progress.
     None,
     /// Sending the buffer.
     Sending(Sending),
@@ -21,20 +21,20 @@ pub(super) enum Transfer {
 }
 
 impl Transfer {
-    /// Data and checksum.
+    /// Number of bytes to receive after the start token: data and checksum.
     pub(super) const RECEIVED_BYTES: usize = BLOCK_BYTES + 2;
 }
 
-/// A block being sent to the host.
+/// A block that the card is sending to the host.
 #[derive(Clone, Copy)]
 pub(super) struct Sending {
-    /// Earliest time of the token, in ns.
+    /// Earliest time at which the token may be sent, in ns.
     pub(super) ready_ns: u64,
     /// Number of filler bytes still to be sent before the token.
     pub(super) gap_bytes: u8,
-    /// Next byte of the buffer.
+    /// Index in the buffer of the next byte to send.
     pub(super) at: usize,
-    /// End of the block in the buffer.
+    /// End of the block, as an index in the buffer.
     pub(super) end: usize,
     pub(super) next: Next,
 }
@@ -43,7 +43,7 @@ pub(super) struct Sending {
 #[derive(Clone, Copy)]
 pub(super) enum Next {
     Nothing,
-    /// Send the block at this byte address.
+    /// Sends the block at the given byte address.
     Block(u64),
     AwaitStop,
 }
@@ -51,10 +51,10 @@ pub(super) enum Next {
 /// A write command in progress.
 #[derive(Clone, Copy)]
 pub(super) struct Write {
-    /// The command is CMD25.
+    /// True if the command is CMD25.
     pub(super) is_multiple: bool,
-    /// Next block.
+    /// Number of the next block to write.
     pub(super) block: u64,
-    /// A block was rejected, and so are all that follow.
+    /// True once a block was rejected; all later blocks are rejected too.
     pub(super) failed: bool,
 }

@@ -56,7 +56,7 @@ impl SpiCard {
         self.send_buffer(bytes.len() + 3, 0, Next::Nothing);
     }
 
-    /// Starts sending the block at this byte address, or an error token.
+    /// Starts sending the block at a byte address, or an error token.
     pub(super) fn send_block(&mut self, address: u64, is_multiple: bool, first: bool) {
         let length = self.session.block_bytes;
         match self.fetch(address, length, first) {
@@ -83,15 +83,15 @@ impl SpiCard {
         }
     }
 
-    /// Reads a block into the buffer; returns how long that takes, in ns, or the R2 bits and error token of
-    /// the failure.
+    /// Reads a block into the buffer; returns how long this takes, in ns, or the R2 bits and the error token
+    /// for the failure.
     fn fetch(&mut self, address: u64, length: u64, first: bool) -> Result<u64, (u8, u8)> {
         let (block, within) = (address / BLOCK_BYTES as u64, address % BLOCK_BYTES as u64);
         if block >= self.registers.blocks {
             return Err((r2::OUT_OF_RANGE, ERROR_OUT_OF_RANGE));
         }
         if within + length > BLOCK_BYTES as u64 {
-            // READ_BLK_MISALIGN is 0: a host block must not cross a card block boundary.
+            // READ_BLK_MISALIGN is 0: a requested block must not cross a block boundary of the card.
             return Err((r2::ERROR, ERROR));
         }
         let (now_ns, mut data) = (self.pace.now_ns(), [0; BLOCK_BYTES]);
@@ -126,7 +126,7 @@ impl SpiCard {
             }
             (STOP_TRANSMISSION, true) => {
                 self.end_write();
-                // The byte after the token is undefined: some cards do not show busy yet.
+                // The byte after the stop token is undefined: some cards do not show busy yet.
                 self.response = Response::after(1, &[]);
             }
             _ => return false,
@@ -147,7 +147,7 @@ impl SpiCard {
         self.busy_until_ns = now_ns.saturating_add(busy_ns).saturating_add(extra_ns);
     }
 
-    /// Receives a byte of a block.
+    /// Receives the next byte of a block from the host.
     pub(super) fn receive_data_byte(&mut self, mut write: Write, at: usize, byte: u8) {
         self.buffer[at] = byte;
         let at = at + 1;
@@ -208,7 +208,7 @@ impl SpiCard {
     }
 }
 
-/// Returns the R2 bits and the error token of a failed read.
+/// Returns the R2 bits and the error token for a failed read.
 fn error_bits(error: CardError) -> (u8, u8) {
     match error {
         CardError::OutOfRange { .. } => (r2::OUT_OF_RANGE, ERROR_OUT_OF_RANGE),
@@ -224,7 +224,7 @@ mod tests {
     #[test]
     fn each_card_error_has_its_own_bits() {
         let (block, blocks) = (5, 5);
-        // R2 and data error token: 7.3.2.3 and 7.3.3.3.
+        // The expected bits of R2 and of the data error token are those of 7.3.2.3 and 7.3.3.3.
         assert_eq!(
             error_bits(CardError::OutOfRange { block, blocks }),
             (0x80, 8)
