@@ -50,7 +50,7 @@ fn text_that_is_not_a_trace() {
             "backward",
             row,
             b"1,300,400\n2,200,500\n",
-            &["line 4", "before", "split the file"],
+            &["line 4", "earlier", "split the file"],
         ),
         (
             "end-first",

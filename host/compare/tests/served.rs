@@ -115,12 +115,12 @@ fn files_are_changed_while_samples_are_recorded() {
         request("DELETE /GONE.TXT", "", b""),
         put("/CARDIOGR.JNL", b"no"),
         // Meanwhile the recording gets its name.
-        put("/LONG.BIN", &vec![1; 4_000_000]),
+        put("/LONG.BIN", &vec![1; 1_000_000]),
         request("DELETE /REC00000/REC00001.CSV", "", b""),
         request("GET /sessions", "", b""),
         request("GET /status", "", b""),
     ];
-    let served = run(lines(860, 3), link(), requests, None);
+    let served = run(lines(860, 12), link(), requests, None);
     let answers: Vec<_> = served.answers.iter().map(|answer| parts(answer)).collect();
     let statuses: Vec<u16> = answers.iter().map(|(status, _)| *status).collect();
     println!("{statuses:?}");

@@ -218,10 +218,18 @@ impl Device {
         };
         let mut recorder = Recorder::new(parts, config, streams);
         let background = background(&control, &desk, world.handle());
+        let world_handle = world.handle();
         let recording = async {
             let result = recorder.run().await;
             if result.is_ok() && self.serves_after_ns > 0 {
                 let end_ns = self.clock.now_ns() + self.serves_after_ns;
+                // With a timer pending, delays of the recorder wait, and the background task runs.
+                let ticks = world_handle.clone();
+                world_handle.spawn("ticks while serving", async move {
+                    while ticks.now_ns() < end_ns {
+                        ticks.sleep_ns(1_000_000).await;
+                    }
+                });
                 recorder.serve(|| self.clock.now_ns() >= end_ns).await?;
             }
             result

@@ -18,6 +18,7 @@ mod tests;
 pub(crate) mod text;
 
 use crate::limits::{LINE_BYTES_MAX, SCHEMAS_MAX};
+use cardiograph_card::BLOCK_BYTES;
 pub use decimal::DECIMALS_MAX;
 pub(crate) use encoder::Encoder;
 pub(crate) use position::FilePosition;
@@ -77,6 +78,15 @@ impl Format {
     /// Returns the schema at this index.
     pub(crate) fn schema(&self, place: u8) -> Option<&'static Schema> {
         self.schemas().get(usize::from(place))
+    }
+
+    /// Returns the number of bytes of samples in a block without headers and marks.
+    pub(crate) fn payload_bytes(&self) -> usize {
+        match self {
+            Format::Binary(_) => binary::PAYLOAD_BYTES,
+            // A mark and the lines that it splits take about one part in 64.
+            _ => BLOCK_BYTES - BLOCK_BYTES / 64,
+        }
     }
 
     /// Returns the value stored with an unfinished file, from which recovery knows whether the file is

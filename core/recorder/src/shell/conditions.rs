@@ -47,9 +47,8 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         let step = self.step_blocks(track);
         let sum = |bytes: fn(&Stream) -> usize| self.of_track(track).map(bytes).sum::<usize>();
         // Otherwise the last covered bytes could be in the next page.
-        let payload = sum(|stream| stream.encoder.format().payload_bytes_min());
-        let covered = 1 + sum(|stream| stream.checkpoint_bytes())
-            * usize::from(self.sharing(track)) / payload.max(1);
+        let payload_bytes = self.first_of_track(track).encoder.format().payload_bytes();
+        let covered = 1 + sum(|stream| stream.checkpoint_bytes()) / payload_bytes;
         let unfinished = self.of_track(track).map(Stream::unfinished_blocks);
         let index = file.index + unfinished.sum::<u32>();
         let end = (index + covered as u32)
