@@ -23,6 +23,7 @@ use recordings::Index;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use tokio::task::yield_now;
 use upload::Upload;
 
 /// The files of a directory of this computer.
@@ -56,6 +57,8 @@ impl Storage for DirectoryStorage {
     type Bytes<'a> = Piece<'a>;
 
     async fn open(&self, path: &str) -> Result<OpenFile, Error> {
+        // Other connections go on while one opens thousands of files, for an archive for example.
+        yield_now().await;
         OpenFile::open(&self.root, &self.live, path)
     }
 
@@ -81,6 +84,7 @@ impl Storage for DirectoryStorage {
     }
 
     async fn next<'l>(&self, listing: &'l mut Listing) -> Result<Option<Entry<'l>>, Error> {
+        yield_now().await;
         listing.next()
     }
 
@@ -118,6 +122,7 @@ impl Storage for DirectoryStorage {
     }
 
     async fn record(&self, position: &mut Position) -> Result<Option<Recording>, Error> {
+        yield_now().await;
         self.index.next(&self.root, &self.live, position).await
     }
 
