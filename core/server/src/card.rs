@@ -461,7 +461,7 @@ mod tests {
     fn times_of_entries_are_converted() {
         let time = |year: u16, month: u16, day: u16, hour: u16, minute: u16, second: u16| DosTime {
             date: (year - 1980) << 9 | month << 5 | day,
-            time: hour << 11 | minute << 5 | second / 2,
+            time: hour << 11 | minute << 5 | (second / 2),
         };
         assert_eq!(seconds_of(DosTime::NO_CLOCK), None);
         assert_eq!(
