@@ -141,7 +141,8 @@ fn files_are_changed_while_samples_are_recorded() {
     assert!(files.keys().all(|path| !path.contains("CARDIOGR.U")));
 }
 
-/// The network carries 2.5 MB/s, and the idle card 2.4 MB/s over it.
+/// The network carries 2.5 MB/s, and the idle card 2.4 MB/s over it. The recorder needs the card for at least the time
+/// of its bytes on the bus.
 #[test]
 fn a_download_beside_a_recording_is_nearly_as_fast_as_without() {
     let file = vec![0x5A; 3_000_000];
@@ -155,7 +156,9 @@ fn a_download_beside_a_recording_is_nearly_as_fast_as_without() {
     };
     let (idle, beside) = (rate(1), rate(860));
     println!("{idle:.0} B/s idle, {beside:.0} B/s beside 860 Hz");
-    assert!(beside > 0.85 * idle);
+    let bus_bytes_per_s = 26.6e6 / 8.0 * 512.0 / 517.0;
+    let share = 860.0 * 100.0 / bus_bytes_per_s;
+    assert!(beside > 0.85 * idle * (1.0 - share));
 }
 
 /// Study 1's word for a bad link is range: a download over it is slow, and still right.
