@@ -204,12 +204,14 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         }
     }
 
-    /// Returns true if the rings of a track hold the contents of another page.
+    /// Returns true if the rings of a track hold the contents of another page, or one of them is half full.
     fn has_page(&self, at: u8) -> bool {
-        let levels = self
-            .of_track(at)
-            .map(|stream| stream.consumer.level_bytes());
-        levels.sum::<usize>() >= self.limits().page_blocks as usize * BLOCK_BYTES
+        let level_bytes = |stream: &Stream| stream.consumer.level_bytes();
+        let is_half_full =
+            |stream: &Stream| level_bytes(stream) >= stream.consumer.capacity_bytes() / 2;
+        let page_bytes = self.limits().page_blocks as usize * BLOCK_BYTES;
+        self.of_track(at).map(level_bytes).sum::<usize>() >= page_bytes
+            || self.of_track(at).any(is_half_full)
     }
 
     pub(super) fn conditions(&mut self, now_us: u64) -> Conditions<N> {

@@ -64,6 +64,32 @@ fn samples_lost_during_a_read_have_cause_read() {
 }
 
 #[test]
+fn readers_cost_no_samples_with_rings_smaller_than_a_page() {
+    let input = |ring_bytes| lines(ring_bytes, LINE_BYTES, 3_000, 2_000);
+    for ring_bytes in [2_048, 4_096, 8_192, 16_384] {
+        check_readers([input(ring_bytes)]);
+        check_readers([input(ring_bytes), input(65_536)]);
+    }
+}
+
+/// Asserts that two readers without pause read from the card and cost no sample.
+fn check_readers<const N: usize>(inputs: [Input; N]) {
+    let control = Control::new();
+    let mut case = case(&control, 1 << 20, 20_000);
+    case.readers = Readers {
+        count: 2,
+        reads: 100_000,
+        memory_blocks: 4,
+    };
+    let sizes = inputs.each_ref().map(|input| input.ring_bytes);
+    let outcome = record(case, inputs, |_| ());
+    let lost = outcome.summaries.unwrap().map(|summary| summary.lost);
+    assert_eq!(lost, [0; N], "rings of {sizes:?} bytes");
+    let reads = outcome.reads.len();
+    assert!(reads > 500, "{reads} reads with rings of {sizes:?} bytes");
+}
+
+#[test]
 fn time_before_the_first_sample_does_not_count_as_at_risk() {
     let control = Control::new();
     let mut case = case(&control, 1 << 20, 20_000);
