@@ -204,7 +204,7 @@ fn simulate(
     let mut watch = Watch::new(about, workload.bytes(), args.stop_after, interrupt.clone());
     let mut buffer = vec![0; workload.buffer_bytes()];
     let card = Card::new(profile, Seed::new(seed));
-    let run = run_on_card(card, board, workload, None, &mut watch, &mut buffer);
+    let run = run_on_card(card, board, workload, &mut watch, &mut buffer);
     let (run, card) = run.map_err(Failure::new)?;
     if let Ok(mut card) = card {
         watch

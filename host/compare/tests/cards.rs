@@ -76,7 +76,7 @@ fn workload_times(span: Span, delay_us: u32, board: &Board) -> Vec<Operation> {
     };
     let mut seen = Seen::default();
     let mut buffer = vec![0; workload.buffer_bytes()];
-    let (run, _) = run_on_card(card(1), board, &workload, None, &mut seen, &mut buffer).unwrap();
+    let (run, _) = run_on_card(card(1), board, &workload, &mut seen, &mut buffer).unwrap();
     run.result.unwrap();
     seen.0
 }

@@ -218,7 +218,7 @@ impl Experiment {
             return Ok((operations, served.card));
         }
         let mut buffer = vec![0; workload.buffer_bytes()];
-        let (run, card) = run_on_card(card, &board, &workload, None, &mut operations, &mut buffer)
+        let (run, card) = run_on_card(card, &board, &workload, &mut operations, &mut buffer)
             .map_err(|error| self.failed(&error))?;
         run.result.map_err(|error| self.failed(&error))?;
         Ok((operations, card.map_err(|error| self.failed(&error))?))

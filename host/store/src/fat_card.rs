@@ -12,7 +12,7 @@ use embedded_sdmmc::{
 
 /// Folders that can be open at the same time: more than the deepest path of a workload needs.
 const DIRS_MAX: usize = 8;
-/// Files that can be open at the same time: those of a workload, and the downloaded file.
+/// Files that can be open at the same time: those of a workload, and one that another task reads.
 const FILES_MAX: usize = Phase::OPEN_FILES_MAX as usize + 1;
 
 type Manager = VolumeManager<CardDevice, Noon, DIRS_MAX, FILES_MAX, 1>;
@@ -56,8 +56,6 @@ pub enum MountError {
     Format(FormatError),
     /// The driver or the FAT library failed to mount the card.
     Mount(StoreError),
-    /// The file that a client downloads while the workload runs could not be created.
-    Download(StoreError),
 }
 
 impl std::error::Error for MountError {}
@@ -67,7 +65,6 @@ impl std::fmt::Display for MountError {
         match self {
             MountError::Format(error) => error.fmt(f),
             MountError::Mount(error) => write!(f, "mounting the card: {error}"),
-            MountError::Download(error) => write!(f, "creating the file to download: {error}"),
         }
     }
 }

@@ -7,8 +7,7 @@
 //!
 //! All of them implement [`Store`](cardiograph_workload::Store); [`HostClock`] and [`CardClock`] are their
 //! clocks. Cards are simulated in virtual time; [`format()`] creates their file system, and [`run_on_card`]
-//! runs a workload on any card and board. A [`SharedCard`] adds a download that runs at the same time as the
-//! workload.
+//! runs a workload on any card and board.
 //!
 //! ```text
 //!   run_on_card ───┬─ FatCard ─── embedded-sdmmc ─────────────────┐
@@ -21,14 +20,12 @@ mod cached_card;
 mod card_device;
 mod clock;
 mod directory;
-mod download;
 mod error;
 mod fat_card;
 mod file_buffer;
 mod format;
 mod page_cache;
 mod sd_host;
-mod shared_card;
 mod simulated;
 mod spi_port;
 mod storage_info;
@@ -39,11 +36,9 @@ pub use cached_card::{CachedCard, CachedFile, CachedStore};
 pub use card_device::DriverError;
 pub use clock::{CardClock, HostClock};
 pub use directory::{Directory, DirectoryFile, Io};
-pub use download::{Download, DownloadError, Downloaded};
 pub use error::StoreError;
 pub use fat_card::{FatCard, FatFile, MountError};
 pub use format::{FormatError, format};
 pub use sd_host::SdHostError;
-pub use shared_card::{SharedCard, SharedClock, SharedStore};
 pub use simulated::{SimulatedRun, run_on_card};
 pub use storage_info::StorageInfo;

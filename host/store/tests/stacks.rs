@@ -442,7 +442,7 @@ fn times_of(board: &Board, seed: u64) -> Vec<(u64, u64)> {
     let mut times = Times::default();
     let mut buffer = vec![0; workload.buffer_bytes()];
     let card = Card::new(&profile(), Seed::new(seed));
-    let run = run_on_card(card, board, &workload, None, &mut times, &mut buffer)
+    let run = run_on_card(card, board, &workload, &mut times, &mut buffer)
         .unwrap()
         .0;
     assert_eq!(run.result.unwrap().verified_bytes, workload.bytes());
