@@ -1,6 +1,6 @@
 //! A record of finished batches of cases, so that a million power cuts can run in several sittings.
 
-use crate::case::Outcome;
+use crate::outcome::Outcome;
 use std::fs;
 use std::io::Write;
 use std::ops::Range;

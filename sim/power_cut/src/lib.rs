@@ -11,6 +11,7 @@
 //! files with the crate fatfs, and parses their contents according to docs/formats.md.
 
 pub mod case;
+pub mod chain;
 pub mod changes;
 pub mod content;
 pub mod disk;
@@ -19,6 +20,8 @@ pub mod foreign;
 pub mod judge;
 pub mod ledger;
 pub mod namespace;
+pub mod outcome;
 pub mod plan;
 pub mod rules;
+pub mod scene;
 pub mod session;

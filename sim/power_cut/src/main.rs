@@ -1,7 +1,10 @@
 //! Runs the requested cases of the power-cut test, on all cores.
 
-use cardiograph_sim_power_cut::case::{CASES_PER_SCENE, Outcome, Scene, run_scene};
+use cardiograph_sim_power_cut::case::{CASES_PER_SCENE, run_scene};
+use cardiograph_sim_power_cut::chain::Chain;
 use cardiograph_sim_power_cut::ledger::{BATCH_CASES, Ledger};
+use cardiograph_sim_power_cut::outcome::Outcome;
+use cardiograph_sim_power_cut::scene::Scene;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
@@ -223,7 +226,7 @@ fn every_write(every: u64, threads: usize) -> Tally {
             let with_command =
                 |why| with_command(format!("{name}, cut at byte {}: {why}", copied.byte));
             let run = || {
-                let chain = scene.first_cut(&reference, copied)?;
+                let chain = Chain::first(&scene, &reference, copied)?;
                 if number.is_multiple_of(every) {
                     chain.cut_each(|second| {
                         seconds.fetch_add(1, Ordering::Relaxed);

@@ -1,6 +1,9 @@
 //! Power cuts during uploads, renames and removals by another task, while the recorder runs.
 
-use cardiograph_sim_power_cut::case::{CASES_PER_SCENE, Outcome, Scene, run_scene};
+use cardiograph_sim_power_cut::case::{CASES_PER_SCENE, run_scene};
+use cardiograph_sim_power_cut::chain::Chain;
+use cardiograph_sim_power_cut::outcome::Outcome;
+use cardiograph_sim_power_cut::scene::Scene;
 use std::sync::Arc;
 
 /// A device records to its end after one in this many cuts.
@@ -23,7 +26,7 @@ fn cut_everywhere(is_32: bool) {
     let mut total = Outcome::default();
     for (number, copied) in copies.iter().enumerate() {
         let wrong = |why| format!("cut at byte {}: {why}", copied.byte);
-        let chain = scene.first_cut(&reference, copied);
+        let chain = Chain::first(&scene, &reference, copied);
         let chain = chain.map_err(wrong).unwrap_or_else(|why| panic!("{why}"));
         if number % ENDS_EVERY == 0 {
             let end = chain.end(number % (32 * ENDS_EVERY) == 0);

@@ -3,9 +3,10 @@
 use cardiograph_recorder::{Config, Event, Format, WhenFull, Window};
 use cardiograph_sim_card::Card;
 use cardiograph_sim_card::wire::{Fault, FaultMix, FaultSchedule};
-use cardiograph_sim_power_cut::case::{Scene, run_scene};
+use cardiograph_sim_power_cut::case::run_scene;
 use cardiograph_sim_power_cut::disk::{Disk, Image};
 use cardiograph_sim_power_cut::plan::{Plan, SMALL};
+use cardiograph_sim_power_cut::scene::Scene;
 use cardiograph_sim_power_cut::session::{End, Session, Setup, TimedEvent};
 use cardiograph_sim_world::{Clock, Seed};
 use std::ops::Range;

@@ -1,8 +1,9 @@
 //! The same seed gives the same card, to the last byte, on one thread and on eight.
 
 use cardiograph_sim_card::wire::{Fault, FaultSchedule};
-use cardiograph_sim_power_cut::case::{Scene, cuts_of};
+use cardiograph_sim_power_cut::case::cuts_of;
 use cardiograph_sim_power_cut::disk::Image;
+use cardiograph_sim_power_cut::scene::Scene;
 use cardiograph_sim_power_cut::session::Setup;
 use cardiograph_sim_world::Clock;
 use std::sync::Mutex;
