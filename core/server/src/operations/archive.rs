@@ -4,7 +4,7 @@ use super::read::{attachment, start_range};
 use crate::head::Head;
 use crate::path::{Path, append, is_hidden, name};
 use crate::range::{Selection, Tag, select, tag_of};
-use crate::status::{Closed, Fault};
+use crate::status::{Closed, Fault, Refused, Status};
 use crate::tar::{BLOCK_BYTES, END_BLOCKS, Member};
 use crate::wire::{Length, Wire};
 use crate::{Day, Error, Instrument, Kind, Position, Server, Stat, Storage, Timer, Version};
@@ -29,7 +29,7 @@ enum Cursor<L> {
     Index(Position),
 }
 
-/// Maximum number of unfinished files in an archive; others are omitted.
+/// Maximum number of unfinished files in an archive: that of a recorder's streams.
 const GROWING_MAX: usize = 4;
 
 /// An archive, and the result of the first pass over its files.
@@ -44,6 +44,11 @@ struct Archive<'a> {
     /// Bytes of the archive to send.
     range: Range<u64>,
 }
+
+const TOO_MANY_GROW: Refused = Refused::new(
+    Status::Conflict,
+    "more than 4 files are still being recorded: download the files one by one, or wait until they are finished",
+);
 
 /// A date, or `unknown`.
 type Title = heapless::String<12>;
@@ -80,7 +85,7 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         let mut cursor = self.cursor(source, path).await?;
         let mut files = 0_u32;
         while let Some(stat) = self.next_file(source, &mut cursor, path).await? {
-            archive.add(path, &stat);
+            archive.add(path, &stat)?;
             files += 1;
         }
         match (source, files) {
@@ -100,10 +105,7 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         let mut at = 0_u64;
         let end_at = archive.bytes - END_BLOCKS * BLOCK_BYTES as u64;
         while let Some(mut stat) = self.next_file(archive.source, &mut cursor, path).await? {
-            match archive.length_of(&stat) {
-                Some(bytes) => stat.bytes = bytes,
-                None => continue,
-            }
+            stat.bytes = archive.length_of(&stat);
             let next_at = at + archive_bytes(&archive.member(path, &stat));
             // A file was added, removed or replaced since the first pass: only an interrupted answer is honest.
             if next_at > end_at {
@@ -190,10 +192,8 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
                         return Ok(None);
                     };
                     path.truncate(bytes);
-                    if entry.stat.kind == Kind::File
-                        && !is_hidden(entry.name)
-                        && append(path, entry.name).is_ok()
-                    {
+                    if entry.stat.kind == Kind::File && !is_hidden(entry.name) {
+                        append(path, entry.name)?;
                         return Ok(Some(entry.stat));
                     }
                 }
@@ -248,28 +248,23 @@ async fn start_archive<C: Read + Write, T: Timer>(
 
 impl Archive<'_> {
     /// Adds a file in the first pass.
-    fn add(&mut self, path: &str, stat: &Stat) {
-        if stat.is_growing {
-            let Version::Appended { epoch } = stat.version else {
-                return;
-            };
-            if self.growing.push((epoch, stat.bytes)).is_err() {
-                return;
-            }
+    fn add(&mut self, path: &str, stat: &Stat) -> Result<(), Refused> {
+        if let (true, Version::Appended { epoch }) = (stat.is_growing, stat.version) {
+            self.growing
+                .push((epoch, stat.bytes))
+                .map_err(|_| TOO_MANY_GROW)?;
         }
         self.bytes += archive_bytes(&self.member(path, stat));
         self.hash = hash(self.hash, path.as_bytes());
         self.hash = hash(self.hash, tag_of(stat).as_bytes());
+        Ok(())
     }
 
-    /// Returns the length that a file had in the first pass, or `None` if the archive does not contain it.
-    fn length_of(&self, stat: &Stat) -> Option<u64> {
+    /// Returns the length that a file had in the first pass.
+    fn length_of(&self, stat: &Stat) -> u64 {
         let mut growing = self.growing.iter();
         let known = growing.find(|(epoch, _)| stat.version == Version::Appended { epoch: *epoch });
-        match known {
-            Some((_, bytes)) => Some(*bytes),
-            None => Some(stat.bytes).filter(|_| !stat.is_growing),
-        }
+        known.map_or(stat.bytes, |(_, bytes)| *bytes)
     }
 
     /// Returns the folder in the archive.
