@@ -64,8 +64,7 @@ impl FatVolume {
         if old.is_directory() {
             self.check_folder(card, &old).await?;
         }
-        let avoid = Some(old.place).filter(|_| old.is_directory());
-        let goal = self.goal_of_rename(card, &old, to, avoid, replaces).await?;
+        let goal = self.goal(card, to, Some(&old), replaces).await?;
         let id = self.recording_of(card, &parent, &old).await?;
         let Slot::Short(mut entry) = self.slot(card, old.place).await? else {
             return Err(Error::DamagedDirectory);
@@ -84,44 +83,28 @@ impl FatVolume {
         self.unlist_changed(card, id, old.first).await
     }
 
-    /// Returns the place for an entry with this path.
+    /// Returns the place for an entry with this path. `old` is the entry that is renamed: its name may change in
+    /// case only.
     pub(super) async fn goal<'p, B: Blocks>(
         &mut self,
         card: &mut B,
         path: &'p str,
+        old: Option<&DirEntry>,
         replaces: bool,
     ) -> Result<Goal<'p>, Error<B::Error>> {
+        let old_directory = old.filter(|old| old.is_directory());
         let Resolved {
             parent,
             name,
             found,
-        } = self.resolve(card, path, None).await?;
-        match found {
-            Some(entry) => self.replaced(card, parent, entry, replaces).await,
-            None => {
-                let (name, room) = self.room_for(card, &parent, name).await?;
-                Ok(Goal::New { parent, name, room })
+        } = self
+            .resolve(card, path, old_directory.map(|old| old.place))
+            .await?;
+        let is_other = |entry: &DirEntry| old.is_none_or(|old| entry.place != old.place);
+        match found.filter(is_other) {
+            Some(entry) if old_directory.is_some() || old.is_some() && entry.is_directory() => {
+                Err(Error::Exists)
             }
-        }
-    }
-
-    async fn goal_of_rename<'p, B: Blocks>(
-        &mut self,
-        card: &mut B,
-        old: &DirEntry,
-        path: &'p str,
-        avoid: Option<Place>,
-        replaces: bool,
-    ) -> Result<Goal<'p>, Error<B::Error>> {
-        let Resolved {
-            parent,
-            name,
-            found,
-        } = self.resolve(card, path, avoid).await?;
-        // The name may change in case only.
-        let other = found.filter(|it| it.place != old.place);
-        match other {
-            Some(entry) if old.is_directory() || entry.is_directory() => Err(Error::Exists),
             Some(entry) => self.replaced(card, parent, entry, replaces).await,
             None => {
                 let (name, room) = self.room_for(card, &parent, name).await?;

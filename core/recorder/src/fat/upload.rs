@@ -153,7 +153,7 @@ impl FatVolume {
         if kept > upload.clusters {
             return Err(Error::TooLong);
         }
-        let goal = self.goal(card, path, replaces).await?;
+        let goal = self.goal(card, path, None, replaces).await?;
         let name = Self::name_of_upload(upload);
         let Slot::Short(hidden) = self.slot(card, upload.place).await? else {
             return Err(Error::NoSuchUpload);
