@@ -24,7 +24,7 @@ pub struct ServedSetup<'a, const N: usize> {
     pub read_buffers: usize,
     /// The network between server and client.
     pub link: Link,
-    /// Socket buffers of both ends, and the addresses.
+    /// Sizes of the socket buffers, and the addresses.
     pub network: NetConfig,
     /// Requests that the client sends first, each over its own connection.
     pub requests: Vec<Vec<u8>>,

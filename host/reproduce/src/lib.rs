@@ -4,7 +4,7 @@
 //!   studies/*.toml ── Row: a number, its role, the experiment behind it           (row.rs)
 //!                       │
 //!   Experiment: a workload on a card on a board ── run for each seed ──> writes   (experiment.rs)
-//!                       │ and, beside it, a web server ────────────> downloads   (web/mod.rs)
+//!                       │ or with a web server at the same time ───> downloads   (web/mod.rs)
 //!                       │
 //!   Measure: mean, worst case, stall spacing ... ── a number for each seed        (measure.rs)
 //!                       │

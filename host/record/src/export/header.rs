@@ -1,4 +1,4 @@
-//! Block headers and stream headers of both versions of the binary format.
+//! Block headers and stream headers of the binary format, versions 1 and 2.
 
 use super::ExportError;
 use crate::crc::crc32;

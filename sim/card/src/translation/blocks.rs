@@ -36,7 +36,7 @@ struct Endurance {
 
 impl Endurance {
     fn of(&self, block: u32) -> u64 {
-        // Each block has a random stream of its own. Deriving the stream anew at each erase takes no memory.
+        // A random stream per block, derived again at each erase, needs no memory.
         let mut random = self.seed.nth(block.into());
         let width = self.mean_cycles * self.spread_percent / 50;
         self.mean_cycles - width / 2 + random.below(width + 1)
