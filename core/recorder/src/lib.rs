@@ -135,6 +135,8 @@ mod gap;
 mod guest;
 mod jobs;
 mod limits;
+#[cfg(feature = "serving")]
+mod newest;
 mod plan;
 mod reads;
 mod recorder;
@@ -148,6 +150,7 @@ mod steps;
 mod stream;
 mod track;
 mod volume;
+mod watched;
 
 pub use changes::{CHANGE_PATH_BYTES_MAX, Change, ChangePath, ChangeTask, WriteBuffer};
 pub use control::{Control, FlushState};
@@ -166,6 +169,8 @@ pub use guest::{
 pub use limits::{
     COLUMNS_MAX, LINE_BYTES_MAX, RING_BYTES_MIN, SAMPLE_BYTES_MAX, SCHEMAS_MAX, STREAMS_MAX,
 };
+#[cfg(feature = "serving")]
+pub use newest::{Newest, NewestMemory, Shown};
 pub use reads::{Lent, READ_BUFFERS_MAX, ReadClass, ReadDesk, ReadError, ReadTally};
 pub use recorder::{Config, Parts, Recorder, WhenFull};
 pub use recover::{Recovered, find_end, recover};
@@ -179,6 +184,7 @@ pub use volume::{
     Blocks, ErrorKind, Extent, FOLDER_RECORDINGS_MAX, FileId, FileRecord, NUMBER_LAST, Name,
     RESERVED_MAX, Request, Reserved, ShortText, Volume,
 };
+pub use watched::Figures;
 
 /// A source of time.
 pub trait Clock {

@@ -11,8 +11,10 @@
 //! not copied: a server sends them to the network from there while the next read fills another buffer.
 
 use crate::changes::{Changes, WriteBuffer};
+use crate::gap::Gap;
 use crate::guest::{FileSystem, Table, Unfinished};
-use crate::volume::RESERVED_MAX;
+use crate::volume::{FileId, RESERVED_MAX};
+use crate::watched::{Figures, Watched};
 use cardiograph_card::{BLOCK_BYTES, Block};
 use core::cell::RefCell;
 use core::fmt;
@@ -32,6 +34,7 @@ const ACTIVE_US: u64 = 1_000_000;
 pub struct ReadDesk<'a> {
     inner: RefCell<Inner<'a>>,
     pub(crate) changes: Changes<'a>,
+    pub(crate) watched: RefCell<Watched>,
 }
 
 struct Inner<'a> {
@@ -212,6 +215,7 @@ impl<'a> ReadDesk<'a> {
                 tally: ReadTally::default(),
             }),
             changes: Changes::new(),
+            watched: RefCell::new(Watched::new()),
         }
     }
 
@@ -239,6 +243,28 @@ impl<'a> ReadDesk<'a> {
             buffer: Some(buffer),
             count,
         })
+    }
+
+    /// Returns the state of the recording.
+    pub fn figures(&self) -> Figures {
+        self.watched.borrow().figures
+    }
+
+    /// Returns the gap with this number, counted from 0, with its number and its stream. If it is no longer known,
+    /// returns the oldest known one; `None` after the last one.
+    pub fn gap(&self, number: u64) -> Option<(u64, u8, Gap)> {
+        self.watched.borrow().gap(number)
+    }
+
+    /// Returns a known gap that contains the sample with this number.
+    pub fn gap_of(&self, stream: u8, number: u64) -> Option<Gap> {
+        self.watched.borrow().gap_of(stream, number)
+    }
+
+    /// Returns the recording that contains the sample with this number, or will contain it, and the number of its first
+    /// sample. If no such file is known, returns the oldest known one, whose first sample is later.
+    pub fn file_of(&self, stream: u8, number: u64) -> Option<(FileId, u64)> {
+        self.watched.borrow().file_of(stream, number)
     }
 
     /// Reads blocks of the card into `out`, in pieces as large as a buffer.

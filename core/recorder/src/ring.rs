@@ -37,6 +37,8 @@ use crate::boundary::{BOUNDARIES_MAX, Boundaries, Boundary, Origin, SPLIT_MAX};
 use crate::format::Format;
 use crate::gap::{Cause, Gap};
 use crate::limits::{LINE_BYTES_MAX, SAMPLE_BYTES_MAX, SCHEMAS_MAX};
+#[cfg(feature = "serving")]
+use crate::newest::Newest;
 use crate::session::{Session, SessionError, Sessions};
 use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
@@ -160,6 +162,8 @@ impl<Bytes: AsRef<[AtomicU8]>> Ring<Bytes> {
             shared,
             format,
             shape: Shape::of(&format, 0),
+            #[cfg(feature = "serving")]
+            shown: None,
             at: 0,
             head: start.counter,
             index: start.index,
@@ -184,6 +188,9 @@ pub struct Producer<'a> {
     shared: &'a Shared,
     format: Format,
     shape: Shape,
+    /// Memory for the newest samples, and the place of their schema in the format.
+    #[cfg(feature = "serving")]
+    shown: Option<(Newest<'a>, u8)>,
     /// Offset of the next byte in the memory.
     at: usize,
     head: u32,
@@ -268,7 +275,14 @@ impl fmt::Display for PushError {
 
 impl core::error::Error for PushError {}
 
-impl Producer<'_> {
+impl<'a> Producer<'a> {
+    /// Copies every sample that is accepted to this memory too, for tasks that show the newest ones. Call it before the
+    /// first sample.
+    #[cfg(feature = "serving")]
+    pub fn show(&mut self, newest: Newest<'a>) {
+        self.shown = Some((newest, 0));
+    }
+
     /// Pushes a sample; wait-free. `now_us` is used only if the sample is lost.
     ///
     /// A sample of a schema has exactly the schema's length. A sample of text is one line of up to the
@@ -300,6 +314,10 @@ impl Producer<'_> {
         self.at += sample.len();
         if self.at >= self.bytes.len() {
             self.at -= self.bytes.len();
+        }
+        #[cfg(feature = "serving")]
+        if let Some((newest, schema)) = &self.shown {
+            newest.push(self.index, *schema, sample);
         }
         self.index += 1;
         self.head = self.head.wrapping_add(sample.len() as u32);
@@ -405,6 +423,10 @@ impl Producer<'_> {
         }
         boundaries.publish_session(self.head, origin);
         self.shape = Shape::of(&self.format, schema);
+        #[cfg(feature = "serving")]
+        if let Some((_, place)) = &mut self.shown {
+            *place = schema;
+        }
         true
     }
 

@@ -133,6 +133,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
     pub(crate) fn next(&mut self) -> Action {
         let now_us = self.now_us();
         self.fill(now_us);
+        self.publish_figures(now_us);
         let mut now = self.conditions(now_us);
         self.poll_requests(&mut now);
         plan::update(&mut self.state, &mut now);
@@ -221,10 +222,14 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             let stream = &mut self.streams[at];
             let consumer = &mut stream.consumer;
             if let (_, Some(gap)) = stream.encoder.fill(&position, consumer, limit) {
-                (self.events)(Event::Lost {
-                    stream: at as u8,
-                    gap,
-                });
+                report(
+                    &mut self.events,
+                    self.reads,
+                    Event::Lost {
+                        stream: at as u8,
+                        gap,
+                    },
+                );
             }
         }
     }
@@ -282,7 +287,9 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
                 let is_durable = is_durable && !(is_over && self.has_given_up);
                 self.control.answer(number, is_durable);
             }
-            Action::ReportFull(track) => (self.events)(Event::Full { track }),
+            Action::ReportFull(track) => {
+                report(&mut self.events, self.reads, Event::Full { track })
+            }
             Action::GiveUp(at) => self.give_up(Some(at), Cause::CardFull),
             Action::Abandon => self.give_up(None, self.away),
             Action::Start(_) | Action::Step | Action::End => (),
@@ -303,12 +310,20 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         if let Card::Writing(_) = self.state.card {
             let begun_us = self.now_us();
             self.medium.end().await.map_err(|error| error.cause)?;
-            let us = self.us_since(begun_us);
-            self.costs.commit.observe(us);
-            self.costs.observe_block(us, 0);
+            self.costs.commit.observe(self.us_since(begun_us));
+            self.note_write(begun_us, 0);
             self.state.card = Card::Idle;
         }
         Ok(())
+    }
+
+    /// Notes the latency of a write of that many blocks.
+    fn note_write(&mut self, begun_us: u64, blocks: u32) {
+        let us = self.us_since(begun_us);
+        self.costs.observe_block(us, blocks);
+        if let Some(reads) = self.reads {
+            reads.watched.borrow_mut().note_write(us, blocks);
+        }
     }
 
     fn us_since(&self, begun_us: u64) -> u32 {
@@ -341,7 +356,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         let block = self.streams[at].encoder.block(&position);
         let pushed = self.medium.push(block).await;
         pushed.map_err(|error| error.cause)?;
-        self.costs.observe_block(self.us_since(begun_us), 1);
+        self.note_write(begun_us, 1);
         self.streams[at].encoder.advance(&position);
         if file.index == 0 {
             self.tracks[usize::from(track)].first_stream = at as u8;
@@ -386,12 +401,16 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
                 continue;
             }
             if let Some(committed) = stream.commit(now_us, requested_us) {
-                (self.events)(Event::Checkpoint {
-                    stream: number,
-                    samples: committed.samples,
-                    pushed_before_us: committed.pushed_before_us,
-                    is_late: committed.is_late,
-                });
+                report(
+                    &mut self.events,
+                    self.reads,
+                    Event::Checkpoint {
+                        stream: number,
+                        samples: committed.samples,
+                        pushed_before_us: committed.pushed_before_us,
+                        is_late: committed.is_late,
+                    },
+                );
             }
         }
         self.publish_durable(at);
@@ -414,11 +433,16 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             .map(|file| file.number)
         {
             let id = self.id(at, number);
-            (self.events)(Event::Opened {
-                track: at,
-                id,
-                bytes_max: u64::from(blocks) * BLOCK_BYTES as u64,
-            });
+            report(
+                &mut self.events,
+                self.reads,
+                Event::Opened {
+                    track: at,
+                    id,
+                    bytes_max: u64::from(blocks) * BLOCK_BYTES as u64,
+                },
+            );
+            self.publish_first(at, id);
         }
     }
 
@@ -552,10 +576,14 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             }
             if let Some(gap) = stream.lose_rest(now_us, cause) {
                 self.has_given_up = true;
-                (self.events)(Event::Lost {
-                    stream: number,
-                    gap,
-                });
+                report(
+                    &mut self.events,
+                    self.reads,
+                    Event::Lost {
+                        stream: number,
+                        gap,
+                    },
+                );
             }
         }
     }
@@ -564,15 +592,19 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
     pub(crate) fn lose_card(&mut self) {
         let was_mounted = matches!(self.state.card, Card::Idle | Card::Writing(_));
         if was_mounted {
-            (self.events)(Event::CardLost);
+            report(&mut self.events, self.reads, Event::CardLost);
         }
         let now_us = self.now_us();
         for (number, stream) in (0..).zip(&mut self.streams) {
             if let Some(gap) = stream.lose_card(now_us, self.away) {
-                (self.events)(Event::Lost {
-                    stream: number,
-                    gap,
-                });
+                report(
+                    &mut self.events,
+                    self.reads,
+                    Event::Lost {
+                        stream: number,
+                        gap,
+                    },
+                );
             }
         }
         for track in &mut self.tracks {
@@ -660,4 +692,12 @@ pub(crate) struct ShellParts<'a, M, C, D, E> {
     pub(crate) events: E,
     pub(crate) control: &'a Control,
     pub(crate) reads: Option<&'a ReadDesk<'a>>,
+}
+
+/// Reports an event, and notes it for other tasks.
+fn report(events: &mut impl FnMut(Event), reads: Option<&ReadDesk>, event: Event) {
+    if let Some(reads) = reads {
+        reads.watched.borrow_mut().note_event(&event);
+    }
+    events(event);
 }

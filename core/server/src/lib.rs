@@ -69,6 +69,7 @@ extern crate std;
 
 mod body;
 mod card;
+mod card_recorder;
 mod chunk;
 mod error;
 mod guard;
@@ -92,6 +93,7 @@ mod timer;
 mod wire;
 
 pub use card::{CardStorage, CardStorageFile, CardUpload};
+pub use card_recorder::{Actions, CardRecorder, LiveStream};
 pub use error::Error;
 pub use guard::{Content, admit};
 pub use head::{Fields, Head, Method, parse};

@@ -128,6 +128,8 @@ fn run<const N: usize>(
         network: NetConfig::default(),
         requests: Vec::new(),
         path: is_downloading.then(|| "/DAY.BIN".into()),
+        live: &[],
+        watched: Vec::new(),
         seed,
     })
 }

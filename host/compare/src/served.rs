@@ -1,14 +1,19 @@
 //! The file server beside the recorder on a simulated device, and a client that downloads over a simulated network.
 
 use cardiograph_recorder::{Config as RecorderConfig, ReadDesk, ReadTally, StreamSummary};
-use cardiograph_server::{Buffers, CardStorage, Config, NoInstrument, Server, Timer};
+use cardiograph_server::{Buffers, CardRecorder, CardStorage, Config, LiveStream, Server, Timer};
 use cardiograph_sim_card::{Card, Seed};
 use cardiograph_sim_device::{Device, Outcome, StreamSetup};
-use cardiograph_sim_net::{Config as NetConfig, Socket, connect_hosts};
+use cardiograph_sim_net::{Config as NetConfig, Listener, Socket, connect_hosts};
 use cardiograph_sim_world::{Handle, Link};
 use embedded_io_async::{Read, Write};
 use std::cell::{Cell, RefCell};
+use std::pin::Pin;
 use std::rc::Rc;
+use std::task::Poll;
+
+/// Port of the server for the client that downloads.
+const PORT: u16 = 80;
 
 /// A device that records and serves.
 pub struct ServedSetup<'a, const N: usize> {
@@ -30,6 +35,10 @@ pub struct ServedSetup<'a, const N: usize> {
     pub requests: Vec<Vec<u8>>,
     /// Path that the client then downloads again and again.
     pub path: Option<String>,
+    /// The newest samples of the streams.
+    pub live: &'static [LiveStream<'static>],
+    /// Paths that other clients request as soon as the device is ready, one each, until the recording ends.
+    pub watched: Vec<String>,
     /// Seed of the device.
     pub seed: Seed,
 }
@@ -66,6 +75,10 @@ pub struct Served<const N: usize> {
     pub answers: Vec<Vec<u8>>,
     /// Downloads of the client.
     pub downloaded: Downloaded,
+    /// What each of the other clients received: pieces, each with the time of its arrival in ns.
+    pub watched: Vec<Vec<(u64, Vec<u8>)>>,
+    /// Time of the first sample, in ns.
+    pub started_ns: u64,
     /// Statistics of the reads from the card.
     pub reads: ReadTally,
     /// Duration of the recording, in ns.
@@ -96,12 +109,16 @@ pub fn serve_while_recording<const N: usize>(
     let mut device = Device::new(setup.card, 1, setup.clock_hz, setup.seed);
     device.config = setup.config;
     device.read_buffers = setup.read_buffers;
+    device.shown = setup.live.iter().map(|live| live.newest).collect();
     let downloaded = Rc::new(RefCell::new(Downloaded::default()));
     let reads = Rc::new(Cell::new(ReadTally::default()));
     let answers = Rc::new(RefCell::new(Vec::new()));
     let (link, network, path) = (setup.link, setup.network, setup.path);
     let (seen, tally, answered) = (downloaded.clone(), reads.clone(), answers.clone());
-    let requests = setup.requests;
+    let (requests, live) = (setup.requests, setup.live);
+    let watchers = setup.watched;
+    let watched = Rc::new(RefCell::new(vec![Vec::new(); watchers.len()]));
+    let arrived = watched.clone();
     let logged = device.log(
         setup.streams,
         |_, _| (),
@@ -116,7 +133,10 @@ pub fn serve_while_recording<const N: usize>(
                         .push("the link is invalid".into());
                     return;
                 };
-                let Ok(mut listener) = server.listen(80, 2) else {
+                // A port for each client, because a task serves one connection at a time.
+                let ports = (0..=watchers.len() as u16).map(|client| PORT + client);
+                let listeners = ports.map(|port| server.listen(port, 2));
+                let Ok(listeners) = listeners.collect::<Result<Vec<_>, _>>() else {
                     return;
                 };
                 let storage = CardStorage::new(desk);
@@ -126,20 +146,36 @@ pub fn serve_while_recording<const N: usize>(
                     is_read_only: false,
                     basic_auth: None,
                     secret: 0,
-                    event_streams_max: 1,
+                    event_streams_max: watchers.len() as u8,
                 };
-                let server_task = async {
-                    let server = Server::new(&storage, &NoInstrument, &timer, config);
+                let recorder = CardRecorder::new(desk, control, live, &());
+                let http = Server::new(&storage, &recorder, &timer, config);
+                let (http, tally) = (&http, &tally);
+                let serve = |mut listener: Listener| async move {
                     let mut buffers = Buffers::new();
                     loop {
                         let mut socket = listener.accept().await;
-                        server.serve(&mut socket, &mut buffers).await;
+                        http.serve(&mut socket, &mut buffers).await;
                         tally.set(desk.tally());
+                    }
+                };
+                let (client, server, arrived, world) = (&client, &server, &arrived, &world);
+                let watch = |(at, path): (usize, String)| async move {
+                    let port = PORT + 1 + at as u16;
+                    let Ok(mut socket) = client.connect(server.endpoint(port)).await else {
+                        return;
+                    };
+                    let request = format!("GET {path} HTTP/1.1\r\nHost: 10.0.0.2\r\n\r\n");
+                    let _ = socket.write_all(request.as_bytes()).await;
+                    let mut piece = vec![0; 16_384];
+                    while let Ok(bytes @ 1..) = socket.read(&mut piece).await {
+                        let arrival = (world.now_ns(), piece[..bytes].to_vec());
+                        arrived.borrow_mut()[at].push(arrival);
                     }
                 };
                 let client_task = async {
                     for request in requests {
-                        let answer = match client.connect(server.endpoint(80)).await {
+                        let answer = match client.connect(server.endpoint(PORT)).await {
                             Ok(mut socket) => answer_to(&mut socket, &request).await,
                             Err(error) => format!("{error:?}").into_bytes(),
                         };
@@ -149,19 +185,27 @@ pub fn serve_while_recording<const N: usize>(
                         return std::future::pending().await;
                     };
                     loop {
-                        let Ok(mut socket) = client.connect(server.endpoint(80)).await else {
+                        let Ok(mut socket) = client.connect(server.endpoint(PORT)).await else {
                             seen.borrow_mut().failures.push("cannot connect".into());
                             world.sleep_ns(100_000_000).await;
                             continue;
                         };
-                        let error = download(&mut socket, &path, &world, &seen, desk, &tally).await;
+                        let error = download(&mut socket, &path, world, &seen, desk, tally).await;
                         if let Err(error) = error {
                             seen.borrow_mut().failures.push(error);
                             world.sleep_ns(100_000_000).await;
                         }
                     }
                 };
-                both(server_task, client_task).await;
+                let mut tasks: Vec<Pin<Box<dyn Future<Output = ()>>>> = Vec::new();
+                for listener in listeners {
+                    tasks.push(Box::pin(serve(listener)));
+                }
+                for watcher in watchers.into_iter().enumerate() {
+                    tasks.push(Box::pin(watch(watcher)));
+                }
+                tasks.push(Box::pin(client_task));
+                all(tasks).await;
             }))
         },
     );
@@ -173,20 +217,21 @@ pub fn serve_while_recording<const N: usize>(
         pushed: logged.pushed,
         answers: answers.take(),
         downloaded: downloaded.take(),
+        watched: watched.take(),
+        started_ns: logged.started_ns.unwrap_or(0),
         reads: reads.get(),
         ns: logged.ended_ns - logged.started_ns.unwrap_or(0),
         card: Box::new(device.into_card()),
     })
 }
 
-/// Polls two tasks, neither of which ends.
-async fn both(one: impl Future<Output = ()>, other: impl Future<Output = ()>) {
-    let (mut one, mut other) = (std::pin::pin!(one), std::pin::pin!(other));
+/// Polls all tasks, of which some never end.
+async fn all(mut tasks: Vec<Pin<Box<dyn Future<Output = ()> + '_>>>) {
     std::future::poll_fn(|context| {
-        let first = one.as_mut().poll(context);
-        match other.as_mut().poll(context) {
-            std::task::Poll::Pending => first,
-            ready => ready,
+        tasks.retain_mut(|task| task.as_mut().poll(context).is_pending());
+        match tasks.is_empty() {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
         }
     })
     .await;

@@ -1,7 +1,8 @@
 //! The file server beside the recorder, over a simulated network. Another FAT library reads the card afterwards.
 
 use cardiograph_compare::{Served, ServedSetup, serve_while_recording};
-use cardiograph_recorder::{Config, Format, StreamConfig, Window};
+use cardiograph_recorder::{Config, Format, NewestMemory, StreamConfig, Window};
+use cardiograph_server::LiveStream;
 use cardiograph_sim_card::{Card, Profile, Seed};
 use cardiograph_sim_device::{Lines, StreamSetup};
 use cardiograph_sim_net::Config as NetConfig;
@@ -42,6 +43,23 @@ fn run(
     requests: Vec<Vec<u8>>,
     path: Option<&str>,
 ) -> Served<1> {
+    run_watched(stream, link, requests, path, &[])
+}
+
+/// Runs a device whose newest samples further clients watch at these paths.
+fn run_watched(
+    stream: StreamSetup<'static>,
+    link: Link,
+    requests: Vec<Vec<u8>>,
+    path: Option<&str>,
+    watched: &[&str],
+) -> Served<1> {
+    // As on a device, this memory lasts for the whole run; 256 samples are 300 ms.
+    let memory: &NewestMemory<256, 100> = Box::leak(Box::default());
+    let live = Box::leak(Box::new([LiveStream {
+        format: stream.config.format,
+        newest: memory.handle(),
+    }]));
     let seed = Seed::new(1);
     let profile = Profile::named("class10-16g").unwrap();
     let mut card = Card::new(&profile, seed);
@@ -60,6 +78,8 @@ fn run(
         network: NetConfig::default(),
         requests,
         path: path.map(String::from),
+        live,
+        watched: watched.iter().copied().map(String::from).collect(),
         seed,
     };
     serve_while_recording(setup).unwrap()
@@ -176,4 +196,124 @@ fn a_download_over_a_bad_link_ends_right() {
     assert_eq!(served.answers.len(), 2);
     assert_eq!(parts(&served.answers[1]), (200, &file[..]));
     assert_eq!(served.streams[0].lost, 0);
+}
+
+/// Returns the body that a client received, and the time at which each byte arrived, in ns.
+fn body_of(pieces: &[(u64, Vec<u8>)]) -> Vec<(u64, u8)> {
+    let bytes = pieces.iter();
+    let bytes = bytes.flat_map(|(at_ns, piece)| piece.iter().map(|byte| (*at_ns, *byte)));
+    let bytes: Vec<(u64, u8)> = bytes.collect();
+    let text: Vec<u8> = bytes.iter().map(|(_, byte)| *byte).collect();
+    let find = |from: usize, end: &[u8]| {
+        let found = text[from..].windows(end.len()).position(|it| it == end);
+        found.map(|at| from + at + end.len())
+    };
+    let mut at = find(0, b"\r\n\r\n").unwrap();
+    assert!(text.starts_with(b"HTTP/1.1 200"));
+    let mut body = Vec::new();
+    // The last chunk is incomplete when the recording ends.
+    while let Some(start) = find(at, b"\r\n") {
+        let digits = std::str::from_utf8(&text[at..start - 2]).unwrap();
+        let length = usize::from_str_radix(digits, 16).unwrap();
+        let end = (start + length).min(bytes.len());
+        body.extend_from_slice(&bytes[start..end]);
+        at = (start + length + 2).min(bytes.len());
+    }
+    body
+}
+
+/// A sample, or a run of lost ones, as a client saw it.
+#[derive(Debug)]
+struct Seen {
+    at_ns: u64,
+    first: u64,
+    count: u64,
+    row: String,
+}
+
+/// Parses the events of `/live?all=1`.
+fn seen_in(body: &[(u64, u8)]) -> Vec<Seen> {
+    let mut seen = Vec::new();
+    let mut event = String::new();
+    for line in body.split(|(_, byte)| *byte == b'\n') {
+        let text: String = line.iter().map(|(_, byte)| char::from(*byte)).collect();
+        let at_ns = line.last().map_or(0, |(at_ns, _)| *at_ns);
+        if text.is_empty() {
+            event.clear();
+        } else if let Some(name) = text.strip_prefix("event: ") {
+            event = name.into();
+        } else if let Some(data) = text.strip_prefix("data: ") {
+            let number = |name: &str| -> u64 {
+                let rest = data.split(&format!("\"{name}\":")).nth(1).unwrap();
+                rest.split([',', '}']).next().unwrap().parse().unwrap()
+            };
+            let (first, count, row) = match event.as_str() {
+                "columns" => continue,
+                "gap" => (number("first"), number("count"), String::new()),
+                _ => {
+                    let (number, row) = data.split_once(',').unwrap();
+                    (number.parse().unwrap(), 1, row.to_string())
+                }
+            };
+            seen.push(Seen {
+                at_ns,
+                first,
+                count,
+                row,
+            });
+        }
+    }
+    seen
+}
+
+/// Asserts that a client saw each sample once or in a gap, with its own contents. Returns the number of samples seen,
+/// and the greatest age of one, in ns.
+fn check_seen(seen: &[Seen], started_ns: u64, rate_hz: u32) -> (u64, u64) {
+    let mut next = seen[0].first;
+    let (mut samples, mut age_ns_max) = (0, 0);
+    for one in seen {
+        assert_eq!(one.first, next, "{one:?}");
+        next += one.count;
+        if one.row.is_empty() {
+            continue;
+        }
+        let mut line = [0; 100];
+        cardiograph_sim_device::line(one.first, &mut line);
+        assert_eq!(one.row.as_bytes(), line.trim_ascii_end());
+        samples += 1;
+        let taken_ns = started_ns + cardiograph_sim_device::due_ns(one.first, rate_hz);
+        age_ns_max = age_ns_max.max(one.at_ns - taken_ns);
+    }
+    (samples, age_ns_max)
+}
+
+#[test]
+fn each_sample_reaches_two_clients_within_250_ms() {
+    let path = "/live?all=1";
+    for download in [None, Some("/DAY.BIN")] {
+        let requests = vec![put("/DAY.BIN", &vec![0x5A; 2_000_000])];
+        let served = run_watched(lines(860, 12), link(), requests, download, &[path, path]);
+        assert_eq!(served.streams[0].lost, 0);
+        for pieces in &served.watched {
+            let seen = seen_in(&body_of(pieces));
+            let (samples, age_ns_max) = check_seen(&seen, served.started_ns, 860);
+            println!("{samples} samples, up to {age_ns_max} ns old, {download:?}");
+            assert!(samples > 860 * 11, "{samples}");
+            assert!(age_ns_max <= 250_000_000, "{age_ns_max}");
+        }
+    }
+}
+
+/// A client that begins at the first sample gets the old ones from the card.
+#[test]
+fn old_samples_come_from_the_card() {
+    let requests = vec![
+        request("GET /status", "", b""),
+        put("/WAIT.BIN", &vec![0x5A; 6_000_000]),
+        request("GET /live?all=1&from=0", "", b""),
+    ];
+    let served = run(lines(860, 12), link(), requests, None);
+    let status = String::from_utf8_lossy(parts(&served.answers[0]).1).into_owned();
+    assert!(status.contains("\"recording\":true"), "{status}");
+    assert_eq!(served.answers.len(), 2, "the stream lasts until the end");
 }

@@ -4,8 +4,8 @@ use crate::interrupt::{Bus, Delay, Interrupt, Watch};
 use crate::samples::Samples;
 use cardiograph_card::Card as Driver;
 use cardiograph_recorder::{
-    Config, Consumer, Control, DosTime, Event, FatVolume, Parts, Producer, ReadDesk, Recorder,
-    Ring, StreamConfig, StreamSummary,
+    Config, Consumer, Control, DosTime, Event, FatVolume, Newest, Parts, Producer, ReadDesk,
+    Recorder, Ring, StreamConfig, StreamSummary,
 };
 use cardiograph_sim_card::wire::{ChipSelect, Kind, Options, SpiCard, Wire};
 use cardiograph_sim_card::{BLOCK_BYTES, Block, Card, Seed};
@@ -44,6 +44,8 @@ pub struct Device {
     pub read_buffers: usize,
     /// Time for which other tasks are served after the recording has ended, in ns.
     pub serves_after_ns: u64,
+    /// Memories for the newest samples, one for each of the first streams.
+    pub shown: Vec<Newest<'static>>,
     /// If true, the processor stops when the card loses power: a power cut instead of a pulled card.
     pub stops_without_power: bool,
     /// Callback that receives the card after each bus transfer.
@@ -135,6 +137,7 @@ impl Device {
             read_blocks: 16,
             read_buffers: 1,
             serves_after_ns: 0,
+            shown: Vec::new(),
             stops_without_power: false,
             watch: None,
             clock,
@@ -179,12 +182,15 @@ impl Device {
             Ring::over(bytes)
         });
         let configs = streams.each_ref().map(|stream| stream.config);
-        let (producers, mut consumers): (Vec<Producer>, Vec<Option<Consumer>>) = rings
+        let (mut producers, mut consumers): (Vec<Producer>, Vec<Option<Consumer>>) = rings
             .iter_mut()
             .zip(&configs)
             .map(|(ring, config)| ring.split(config.format))
             .map(|(producer, consumer)| (producer, Some(consumer)))
             .unzip();
+        for (producer, newest) in producers.iter_mut().zip(&self.shown) {
+            producer.show(*newest);
+        }
         let samples = streams.into_iter().map(|stream| stream.samples);
         let interrupt = Interrupt::new(
             self.clock.clone(),

@@ -157,7 +157,7 @@ mod oldest;
 mod place;
 mod record;
 mod recovery;
-#[cfg(feature = "changes")]
+#[cfg(feature = "serving")]
 mod request;
 mod root;
 mod series;
@@ -371,12 +371,12 @@ impl<B: Blocks> Volume<B> for FatVolume {
         Some(self.reserved_of(slot, file))
     }
 
-    #[cfg(feature = "changes")]
+    #[cfg(feature = "serving")]
     async fn change(&mut self, card: &mut B, task: &mut ChangeTask<'_>) -> Result<(), Self::Error> {
         self.carry_out(card, task).await
     }
 
-    #[cfg(not(feature = "changes"))]
+    #[cfg(not(feature = "serving"))]
     async fn change(&mut self, _: &mut B, _: &mut ChangeTask<'_>) -> Result<(), Self::Error> {
         Err(Error::Forbidden(Refusal::Root))
     }

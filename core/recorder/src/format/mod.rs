@@ -20,6 +20,7 @@ pub(crate) mod text;
 use crate::limits::{LINE_BYTES_MAX, SCHEMAS_MAX};
 use cardiograph_card::BLOCK_BYTES;
 pub use decimal::DECIMALS_MAX;
+use decimal::Text;
 pub(crate) use encoder::Encoder;
 pub(crate) use position::FilePosition;
 pub use schema::{Column, Kind, MAGOD2, Schema};
@@ -78,6 +79,36 @@ impl Format {
     /// Returns the schema at this index.
     pub(crate) fn schema(&self, place: u8) -> Option<&'static Schema> {
         self.schemas().get(usize::from(place))
+    }
+
+    /// Writes the names of the columns of a schema, separated by commas and without line end, to `row`; returns their
+    /// length. Lines have the columns of their header.
+    pub fn write_columns(&self, schema: u8, row: &mut [u8]) -> usize {
+        let mut text = Text::new(row);
+        match (self, self.schema(schema)) {
+            (_, Some(schema)) => {
+                for (at, column) in schema.columns().iter().enumerate() {
+                    text.push(if at > 0 { b"," } else { b"" });
+                    text.push(column.name.as_bytes());
+                }
+            }
+            (Format::Lines { header, .. }, _) => text.push(header.as_bytes()),
+            _ => (),
+        }
+        text.len()
+    }
+
+    /// Writes a sample as text, without line end, to `row`; returns its length.
+    pub fn write_sample(&self, schema: u8, sample: &[u8], row: &mut [u8]) -> usize {
+        let mut text = Text::new(row);
+        match self.schema(schema) {
+            Some(schema) if sample.len() == schema.sample_bytes() => {
+                schema.write_row(sample, &mut text);
+            }
+            _ => text.push(sample),
+        }
+        let len = text.len();
+        row[..len].trim_ascii_end().len()
     }
 
     /// Returns the number of bytes of samples in a block without headers and marks.

@@ -1,6 +1,6 @@
 //! Orders and results of jobs, and the beginning and end of a recording.
 
-use super::Shell;
+use super::{Shell, report};
 use crate::Clock;
 use crate::event::Event;
 use crate::guest::{FileError, FileSystem};
@@ -57,19 +57,25 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
                 if let Some(reads) = self.reads {
                     reads.note_change();
                 }
-                (self.events)(Event::Removed { id });
+                report(&mut self.events, self.reads, Event::Removed { id });
             }
-            Done::Recovered(Some(record)) => (self.events)(Event::Recovered { record }),
+            Done::Recovered(Some(record)) => {
+                report(&mut self.events, self.reads, Event::Recovered { record })
+            }
             Done::Mounted(None) | Done::Found(_) | Done::Recovered(None) => (),
             Done::Removed(None) => (),
             Done::Changed => self.end_change(Ok(())),
             Done::Named(id) => self.publish_name(id),
             Done::Reserved(at, reserved) => {
                 if reserved.extent.blocks < self.request(at).blocks {
-                    (self.events)(Event::Short {
-                        track: at,
-                        bytes_max: u64::from(reserved.extent.blocks) * BLOCK_BYTES as u64,
-                    });
+                    report(
+                        &mut self.events,
+                        self.reads,
+                        Event::Short {
+                            track: at,
+                            bytes_max: u64::from(reserved.extent.blocks) * BLOCK_BYTES as u64,
+                        },
+                    );
                 }
                 let track = &mut self.tracks[usize::from(at)];
                 let is_noted = track.ahead.push(reserved.slot).is_ok();
@@ -86,7 +92,11 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
                     stream.summary.bytes += record.bytes;
                     stream.summary.files = stream.summary.files.saturating_add(1);
                 }
-                (self.events)(Event::Closed { track: at, record });
+                report(
+                    &mut self.events,
+                    self.reads,
+                    Event::Closed { track: at, record },
+                );
             }
             Done::Discarded(at) => {
                 let ahead = &mut self.tracks[usize::from(at)].ahead;
@@ -117,7 +127,11 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             self.files.free(slot);
             self.unpublish(slot);
             let id = record.id;
-            (self.events)(Event::NotClosed { track: at, id });
+            report(
+                &mut self.events,
+                self.reads,
+                Event::NotClosed { track: at, id },
+            );
         }
     }
 
@@ -144,7 +158,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             reads.set_mounted(system);
         }
         if self.is_started {
-            (self.events)(Event::CardBack);
+            report(&mut self.events, self.reads, Event::CardBack);
         }
     }
 
