@@ -291,6 +291,8 @@ async fn run<T>(
 ) -> Option<T> {
     let mut recorder = pin!(recorder);
     poll_fn(|context| {
+        // A timer of another task may have advanced the clock past samples that are due.
+        interrupt.fire();
         // The background task goes first: the recorder's delays advance the clock at once unless a timer is
         // pending.
         if !interrupt.is_stopped()

@@ -58,7 +58,7 @@ impl<'a> Interrupt<'a> {
     }
 
     /// Pushes the samples that have become due. Starts sampling when the recorder is ready.
-    fn fire(&self) {
+    pub(crate) fn fire(&self) {
         let now_ns = self.clock.now_ns();
         let started_ns = match self.started_ns.get() {
             Some(started_ns) => started_ns,
