@@ -219,7 +219,7 @@ mod tests {
                     seen += 1;
                 }
             }
-            println!("{seen} samples seen");
+            std::println!("{seen} samples seen");
         });
     }
 }

@@ -129,7 +129,7 @@ fn run<const N: usize>(
         requests: Vec::new(),
         path: is_downloading.then(|| "/DAY.BIN".into()),
         live: &[],
-        watched: Vec::new(),
+        watchers: Vec::new(),
         seed,
     })
 }

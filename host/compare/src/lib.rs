@@ -33,6 +33,6 @@ pub use gap::{Cause, GAPS_MAX, Gap};
 pub use logger::{LoggerResult, run_logger};
 pub use plain_stream::{PlainError, plain_stream, plain_turns, sustained_rate_bytes_per_s};
 pub use policy::{LoggerConfig, Policy};
-pub use served::{Downloaded, Served, ServedSetup, serve_while_recording};
+pub use served::{Downloaded, Served, ServedSetup, Watcher, serve_while_recording};
 pub use simulated::{CardRun, run_logger_on_card};
 pub use stream::{Streaming, stream_on_card};

@@ -37,10 +37,19 @@ pub struct ServedSetup<'a, const N: usize> {
     pub path: Option<String>,
     /// The newest samples of the streams.
     pub live: &'static [LiveStream<'static>],
-    /// Paths that other clients request as soon as the device is ready, one each, until the recording ends.
-    pub watched: Vec<String>,
+    /// Other clients.
+    pub watchers: Vec<Watcher>,
     /// Seed of the device.
     pub seed: Seed,
+}
+
+/// A client that requests one path, and receives until the recording ends.
+#[derive(Clone, Copy, Debug)]
+pub struct Watcher {
+    /// Path to request.
+    pub path: &'static str,
+    /// Time of the request, in ns from the moment when the device is ready.
+    pub after_ns: u64,
 }
 
 /// Downloads of a client.
@@ -116,7 +125,7 @@ pub fn serve_while_recording<const N: usize>(
     let (link, network, path) = (setup.link, setup.network, setup.path);
     let (seen, tally, answered) = (downloaded.clone(), reads.clone(), answers.clone());
     let (requests, live) = (setup.requests, setup.live);
-    let watchers = setup.watched;
+    let watchers = setup.watchers;
     let watched = Rc::new(RefCell::new(vec![Vec::new(); watchers.len()]));
     let arrived = watched.clone();
     let logged = device.log(
@@ -160,7 +169,9 @@ pub fn serve_while_recording<const N: usize>(
                     }
                 };
                 let (client, server, arrived, world) = (&client, &server, &arrived, &world);
-                let watch = |(at, path): (usize, String)| async move {
+                let watch = |(at, watcher): (usize, Watcher)| async move {
+                    let Watcher { path, after_ns } = watcher;
+                    world.sleep_ns(after_ns).await;
                     let port = PORT + 1 + at as u16;
                     let Ok(mut socket) = client.connect(server.endpoint(port)).await else {
                         return;

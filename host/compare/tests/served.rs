@@ -1,6 +1,6 @@
 //! The file server beside the recorder, over a simulated network. Another FAT library reads the card afterwards.
 
-use cardiograph_compare::{Served, ServedSetup, serve_while_recording};
+use cardiograph_compare::{Served, ServedSetup, Watcher, serve_while_recording};
 use cardiograph_recorder::{Config, Format, NewestMemory, StreamConfig, Window};
 use cardiograph_server::LiveStream;
 use cardiograph_sim_card::{Card, Profile, Seed};
@@ -46,13 +46,13 @@ fn run(
     run_watched(stream, link, requests, path, &[])
 }
 
-/// Runs a device whose newest samples further clients watch at these paths.
+/// Runs a device with further clients.
 fn run_watched(
     stream: StreamSetup<'static>,
     link: Link,
     requests: Vec<Vec<u8>>,
     path: Option<&str>,
-    watched: &[&str],
+    watchers: &[Watcher],
 ) -> Served<1> {
     // As on a device, this memory lasts for the whole run; 256 samples are 300 ms.
     let memory: &NewestMemory<256, 100> = Box::leak(Box::default());
@@ -79,7 +79,7 @@ fn run_watched(
         requests,
         path: path.map(String::from),
         live,
-        watched: watched.iter().copied().map(String::from).collect(),
+        watchers: watchers.to_vec(),
         seed,
     };
     serve_while_recording(setup).unwrap()
@@ -235,7 +235,11 @@ struct Seen {
 fn seen_in(body: &[(u64, u8)]) -> Vec<Seen> {
     let mut seen = Vec::new();
     let mut event = String::new();
-    for line in body.split(|(_, byte)| *byte == b'\n') {
+    for line in body.split_inclusive(|(_, byte)| *byte == b'\n') {
+        // The last line is incomplete when the recording ends.
+        let Some(line) = line.strip_suffix(&[(line[line.len() - 1].0, b'\n')]) else {
+            break;
+        };
         let text: String = line.iter().map(|(_, byte)| char::from(*byte)).collect();
         let at_ns = line.last().map_or(0, |(at_ns, _)| *at_ns);
         if text.is_empty() {
@@ -289,10 +293,14 @@ fn check_seen(seen: &[Seen], started_ns: u64, rate_hz: u32) -> (u64, u64) {
 
 #[test]
 fn each_sample_reaches_two_clients_within_250_ms() {
-    let path = "/live?all=1";
+    let watcher = Watcher {
+        path: "/live?all=1",
+        after_ns: 0,
+    };
     for download in [None, Some("/DAY.BIN")] {
         let requests = vec![put("/DAY.BIN", &vec![0x5A; 2_000_000])];
-        let served = run_watched(lines(860, 12), link(), requests, download, &[path, path]);
+        let watchers = [watcher, watcher];
+        let served = run_watched(lines(860, 12), link(), requests, download, &watchers);
         assert_eq!(served.streams[0].lost, 0);
         for pieces in &served.watched {
             let seen = seen_in(&body_of(pieces));
@@ -304,16 +312,71 @@ fn each_sample_reaches_two_clients_within_250_ms() {
     }
 }
 
-/// A client that begins at the first sample gets the old ones from the card.
+/// Clients that begin at the first sample get the old ones from the card, from several files, and then the new ones.
 #[test]
 fn old_samples_come_from_the_card() {
+    let watchers = [1, 5, 9].map(|after_s| Watcher {
+        path: "/live?all=1&from=0",
+        after_ns: after_s * 1_000_000_000,
+    });
+    let served = run_watched(lines(860, 12), link(), Vec::new(), None, &watchers);
+    assert_eq!(served.streams[0].lost, 0);
+    for pieces in &served.watched {
+        let seen = seen_in(&body_of(pieces));
+        assert_eq!(seen[0].first, 0);
+        let (samples, _) = check_seen(&seen, served.started_ns, 860);
+        assert!(samples > 860 * 11, "{samples}");
+    }
+}
+
+/// A ring that lasts 24 ms cannot absorb every stall.
+#[test]
+fn lost_samples_are_gaps_for_clients_too() {
+    let watcher = Watcher {
+        path: "/live?all=1",
+        after_ns: 0,
+    };
+    let watchers = [watcher, watcher];
+    let stream = StreamSetup {
+        ring_bytes: 2_048,
+        ..lines(860, 12)
+    };
+    let served = run_watched(stream, link(), Vec::new(), None, &watchers);
+    let lost = served.streams[0].lost;
+    assert!(lost > 0);
+    for pieces in &served.watched {
+        let seen = seen_in(&body_of(pieces));
+        let (samples, _) = check_seen(&seen, served.started_ns, 860);
+        let last = seen.last().unwrap();
+        println!(
+            "{samples} samples of {}, {lost} lost",
+            last.first + last.count
+        );
+        assert!(samples + lost + 200 > 860 * 12, "{samples}");
+    }
+}
+
+#[test]
+fn a_client_begins_a_session_and_ends_the_recording() {
+    let post = |query: &str| {
+        let line = format!("POST /record?{query}");
+        request(&line, "Content-Length: 0\r\n", b"")
+    };
     let requests = vec![
         request("GET /status", "", b""),
-        put("/WAIT.BIN", &vec![0x5A; 6_000_000]),
-        request("GET /live?all=1&from=0", "", b""),
+        post("action=rotate&session=run-7&settings=gain%3D4"),
+        post("action=start"),
+        put("/WAIT.BIN", &vec![0x5A; 3_000_000]),
+        request("GET /sessions", "", b""),
+        post("action=stop"),
     ];
-    let served = run(lines(860, 12), link(), requests, None);
-    let status = String::from_utf8_lossy(parts(&served.answers[0]).1).into_owned();
-    assert!(status.contains("\"recording\":true"), "{status}");
-    assert_eq!(served.answers.len(), 2, "the stream lasts until the end");
+    let served = run(lines(860, 60), link(), requests, None);
+    let answers: Vec<_> = served.answers.iter().map(|answer| parts(answer)).collect();
+    let text = |at: usize| String::from_utf8_lossy(answers[at].1).into_owned();
+    let statuses: Vec<u16> = answers.iter().map(|(status, _)| *status).collect();
+    assert_eq!(statuses, [200, 204, 409, 201, 200, 204]);
+    assert!(text(0).contains("\"recording\":true"), "{}", text(0));
+    assert!(text(4).contains("\"session\":\"run-7\""), "{}", text(4));
+    assert!(served.ns < 30_000_000_000, "{}", served.ns);
+    assert_eq!(served.streams[0].lost, 0);
 }
