@@ -14,6 +14,8 @@
 //!           └── live, replay, state, control     ──> events, samples, status, recorder
 //!                 │                    │
 //!              Storage             Instrument                                   (storage.rs, instrument.rs)
+//!                 │                    │
+//!            CardStorage          CardRecorder ── of a device                   (card.rs, card_recorder.rs)
 //! ```
 //!
 //! The crate needs no allocator, no operating system and no particular executor: [`Server::serve`] is a future that
@@ -35,18 +37,26 @@
 //! [`Server::serve`], this is at most 4 KiB on a 32-bit target, without the futures of storage, timer and
 //! socket; `size.rs` asserts it when the crate is compiled for one.
 //!
-//! # An example
+//! # A device
+//!
+//! The recorder and this function run as tasks of the same executor, and share a desk and a control. One connection
+//! more is one task more.
 //!
 //! ```
+//! # use cardiograph_recorder::{Control, ReadDesk};
 //! # use cardiograph_server::*;
 //! # use embedded_io_async::{Read, Write};
 //! /// Serves connections one after another; `accept` waits for the next one.
-//! async fn run<S: Storage, T: Timer, C: Read + Write>(
-//!     storage: &S,
+//! async fn run<T: Timer, C: Read + Write>(
+//!     desk: &ReadDesk<'_>,
+//!     control: &Control,
+//!     streams: &[LiveStream<'_>],
 //!     timer: &T,
 //!     secret: u64,
 //!     accept: impl AsyncFn() -> C,
 //! ) {
+//!     let storage = CardStorage::new(desk);
+//!     let recorder = CardRecorder::new(desk, control, streams, &());
 //!     let config = Config {
 //!         names: &["cardiograph.local"],
 //!         is_read_only: true,
@@ -54,7 +64,7 @@
 //!         secret,
 //!         event_streams_max: 1,
 //!     };
-//!     let server = Server::new(storage, &NoInstrument, timer, config);
+//!     let server = Server::new(&storage, &recorder, timer, config);
 //!     let mut buffers = Buffers::new();
 //!     loop {
 //!         let mut socket = accept().await;
