@@ -22,6 +22,10 @@ pub const FOR_TESTS: &[Package] = &[
         name: "dosfstools",
     },
     Package {
+        program: "mcopy",
+        name: "mtools",
+    },
+    Package {
         program: "mkfs.exfat",
         name: "exfatprogs",
     },

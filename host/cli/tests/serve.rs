@@ -64,10 +64,10 @@ fn bad_arguments_are_refused() {
     fs::write(own.path().join("file"), "").unwrap();
     for (args, part) in [
         (&["serve", "none"][..], "none: "),
-        (&["serve", "file"], "only directories can be served"),
+        (&["serve", "file"], "file: not a card"),
         (
             &["serve", "sim:class10-16g"],
-            "only directories can be served",
+            "sim:class10-16g: a simulated card has no files",
         ),
         (
             &["serve", ".", "--listen", "nonsense"],

@@ -51,7 +51,7 @@ pub use live::{
 pub use live_stream::{LiveProgress, LiveStreaming, input_in_directory, stream_in_directory};
 pub use monitor::{Monitor, MonitorFigures, Monitored, WriteFigures};
 pub use recovery::{
-    RecoverError, RecoveredFile, Recovery, RecoveryAction, TargetKind, recover_path,
+    RecoverError, RecoveredFile, Recovery, RecoveryAction, TargetKind, dos_time_now, recover_path,
 };
 pub use result::{Problem, Progress, RecordingResult, StreamError, StreamResult};
 pub use samples::{BINARY_SAMPLE_BYTES_MAX, BINARY_SAMPLE_BYTES_MIN, BinarySamples};

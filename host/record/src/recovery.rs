@@ -106,7 +106,7 @@ pub fn recover_path(path: &Path, is_dry: bool) -> Result<Recovery, RecoverError>
 fn recover_card(path: &Path, is_dry: bool) -> Result<Recovery, RecoverError> {
     let mut card = CardFile::open(path, is_dry).map_err(RecoverError::Card)?;
     // Recovery reserves no file and so chooses no epoch: the entropy value is not used.
-    let mut volume = FatVolume::new(now, 0).with_journal_only();
+    let mut volume = FatVolume::new(dos_time_now, 0).with_journal_only();
     let files = files_of(&mut volume, &mut card).map_err(|error| match error {
         StartError::Card(error) | StartError::Volume(FatError::Card(error)) => {
             RecoverError::Card(error)
@@ -203,7 +203,7 @@ fn is_card(directory: &Path) -> bool {
 }
 
 /// Returns the current time in UTC, in the format of FAT directory entries.
-fn now() -> DosTime {
+pub fn dos_time_now() -> DosTime {
     let elapsed = SystemTime::now().duration_since(UNIX_EPOCH);
     dos_time(elapsed.map_or(0, |elapsed| elapsed.as_secs()))
 }

@@ -1,4 +1,4 @@
-//! The file server on a computer: a directory, and the recorder that writes to it.
+//! The file server on a computer: a directory and the recorder that writes to it, or a card that is not mounted.
 //!
 //! ```text
 //!   listen ── one thread ── a task per connection ──> cardiograph-server
@@ -12,13 +12,16 @@
 //! - [`DirectoryStorage`]: files of a directory. Reads that the page cache cannot answer and all changes happen in
 //!   helper threads, so that a slow storage device delays only the client that waits for it.
 //! - [`LiveRecorder`]: status, samples and gaps of a recording in this process.
-//! - [`Listener`]: sockets, limits of connections, and the end of the server.
+//! - [`Listener`]: sockets, limits of connections, and the end of the server. [`Listener::serve_card`] serves a card or
+//!   an image through the recorder's file system, as a device does.
 
 mod beneath;
+mod card;
 mod directory;
 mod listener;
 mod recorder;
 
+pub use card::ServedCard;
 pub use directory::DirectoryStorage;
 pub use listener::{Listener, Settings};
 pub use recorder::LiveRecorder;

@@ -6,14 +6,15 @@
 use cardiograph_server::{Buffers, Config, Instrument, Server, Storage, Timer};
 use embedded_io_adapters::tokio_1::FromTokio;
 use futures_util::StreamExt;
+use futures_util::future::{Either, select};
 use futures_util::stream::FuturesUnordered;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::future::poll_fn;
+use std::future::{pending, poll_fn};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::Duration;
 use tokio::io::AsyncWrite;
@@ -92,6 +93,18 @@ impl Listener {
         settings: &Settings,
         is_stopped: &dyn Fn() -> bool,
     ) -> io::Result<()> {
+        self.serve_beside(storage, instrument, settings, is_stopped, pending())
+    }
+
+    /// Serves as [`serve`](Listener::serve) does, while another task runs. Its end is a failure.
+    pub(crate) fn serve_beside<S: Storage, I: Instrument>(
+        self,
+        storage: &S,
+        instrument: &I,
+        settings: &Settings,
+        is_stopped: &dyn Fn() -> bool,
+        beside: impl Future<Output = io::Error>,
+    ) -> io::Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_io()
             .enable_time()
@@ -109,11 +122,13 @@ impl Listener {
             };
             let clock = Clock(Instant::now());
             let server = Server::new(storage, instrument, &clock, config);
-            accept(&socket, is_stopped, |stream| async {
+            let accepting = pin!(accept(&socket, is_stopped, |stream| async {
                 serve_one(&server, stream).await;
-            })
-            .await;
-            Ok(())
+            }));
+            match select(accepting, pin!(beside)).await {
+                Either::Left(_) => Ok(()),
+                Either::Right((error, _)) => Err(error),
+            }
         })
     }
 }

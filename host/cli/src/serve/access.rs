@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use cardiograph_serve::{Listener, Settings};
+use cardiograph_serve::{Listener, ServedCard, Settings};
 use cardiograph_server::{Instrument, Storage};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -59,6 +59,26 @@ impl Access {
             true => format!("{url} (read-only; --write or --auth allows changes)"),
             false => url,
         }
+    }
+
+    /// Lets even this computer make changes only with `may_write` or credentials.
+    pub fn protect(&mut self, may_write: bool) {
+        self.settings.is_read_only |= !may_write && self.settings.basic_auth.is_none();
+    }
+
+    /// Returns true if nobody may make changes.
+    pub fn is_read_only(&self) -> bool {
+        self.settings.is_read_only
+    }
+
+    /// Serves a card until `is_stopped` returns true.
+    pub fn serve_card(
+        self,
+        card: ServedCard,
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Result<(), Failure> {
+        let served = self.listener.serve_card(card, &self.settings, is_stopped);
+        served.map_err(Failure::new)
     }
 
     /// Serves until `is_stopped` returns true.

@@ -20,7 +20,12 @@ pub struct Serving {
 impl Serving {
     /// Runs `cardiograph serve` with a free port.
     pub fn start(directory: &Path, args: &[&str]) -> Serving {
-        let listen = ["serve", ".", "--listen", "127.0.0.1:0"];
+        Serving::target(directory, ".", args)
+    }
+
+    /// Runs `cardiograph serve` for a directory, a card or an image.
+    pub fn target(directory: &Path, target: &str, args: &[&str]) -> Serving {
+        let listen = ["serve", target, "--listen", "127.0.0.1:0"];
         let mut child = command(directory, &[&listen[..], args].concat())
             .spawn()
             .unwrap();

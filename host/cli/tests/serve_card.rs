@@ -1,0 +1,116 @@
+//! `serve` of a card image, judged by mtools and fsck.fat.
+
+mod common;
+
+use common::server::Serving;
+use common::{command, directory, run};
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn tool(own: &Path, program: &str, args: &[&str]) -> Output {
+    let path = format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap());
+    let mut command = Command::new(program);
+    command.args(args).current_dir(own).env("PATH", path);
+    command.env("MTOOLS_SKIP_CHECK", "1");
+    command.output().unwrap_or_else(|error| {
+        panic!("{program}: {error}; run `cargo xtask test`, which installs it")
+    })
+}
+
+fn must(own: &Path, program: &str, args: &[&str]) -> Vec<u8> {
+    let output = tool(own, program, args);
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{program} {args:?}: {text}");
+    output.stdout
+}
+
+/// Makes `card.img` with a file in a folder. Returns the contents of the file.
+fn image(own: &Path, fat_bits: &str) -> Vec<u8> {
+    fs::File::create(own.join("card.img"))
+        .unwrap()
+        .set_len(64 << 20)
+        .unwrap();
+    let sectors = if fat_bits == "32" { "1" } else { "4" };
+    must(
+        own,
+        "mkfs.fat",
+        &["-F", fat_bits, "-s", sectors, "card.img"],
+    );
+    let contents: Vec<u8> = (0..3_000_000_u32).map(|at| (at * 7 / 3) as u8).collect();
+    fs::write(own.join("data.bin"), &contents).unwrap();
+    must(own, "mmd", &["-i", "card.img", "::/A folder"]);
+    let args = ["-i", "card.img", "data.bin", "::/A folder/A long name.bin"];
+    must(own, "mcopy", &args);
+    contents
+}
+
+#[test]
+fn an_image_is_served_without_a_change() {
+    for fat_bits in ["16", "32"] {
+        let own = directory();
+        let contents = image(own.path(), fat_bits);
+        let before = fs::read(own.path().join("card.img")).unwrap();
+        let serving = Serving::target(own.path(), "card.img", &[]);
+        assert_eq!(
+            serving.curl(&[], "/A%20folder/A%20long%20name.bin"),
+            contents
+        );
+        let part = serving.curl(&["-r", "2999990-"], "/a%20FOLDER/A%20long%20name.bin");
+        assert_eq!(part, contents[2_999_990..]);
+        let list = String::from_utf8(serving.curl(&[], "/list?dir=/A%20folder")).unwrap();
+        assert!(list.contains("A long name.bin"), "{list}");
+        let tar = serving.curl(&[], "/A%20folder?tar=1");
+        assert!(tar.len() > contents.len(), "{}", tar.len());
+        let put = ["-T", "data.bin", "-w", "%{http_code}", "-o", "/dev/null"];
+        assert_eq!(serving.curl(&put, "/new.bin"), b"403");
+        assert_eq!(serving.end("-INT").code, Some(130));
+        let after = fs::read(own.path().join("card.img")).unwrap();
+        assert!(before == after, "the image has changed");
+    }
+}
+
+#[test]
+fn an_image_is_changed_with_permission() {
+    for fat_bits in ["16", "32"] {
+        let own = directory();
+        let contents = image(own.path(), fat_bits);
+        let data = own.path().join("data.bin");
+        let serving = Serving::target(own.path(), "card.img", &["--write"]);
+        let refused = run(
+            own.path(),
+            &["serve", "card.img", "--listen", "127.0.0.1:0"],
+        );
+        assert!(refused.stderr.contains("in use"), "{}", refused.stderr);
+        serving.curl(&["-T", data.to_str().unwrap()], "/Another%20name.bin");
+        serving.curl(&["-X", "MKCOL"], "/New");
+        let to = format!("Destination: {}", serving.url("/New/moved.bin"));
+        serving.curl(
+            &["-X", "MOVE", "-H", &to],
+            "/A%20folder/A%20long%20name.bin",
+        );
+        serving.curl(&["-X", "DELETE"], "/A%20folder");
+        assert_eq!(serving.end("-INT").code, Some(130));
+        let fsck = tool(own.path(), "fsck.fat", &["-n", "card.img"]);
+        let text = String::from_utf8_lossy(&fsck.stdout).into_owned();
+        assert!(fsck.status.success(), "{text}");
+        for path in ["::/Another name.bin", "::/New/moved.bin"] {
+            let found = must(own.path(), "mtype", &["-i", "card.img", path]);
+            assert!(found == contents, "{path}");
+        }
+        let list = must(own.path(), "mdir", &["-b", "-i", "card.img", "::/"]);
+        assert!(!String::from_utf8_lossy(&list).contains("A folder"));
+    }
+}
+
+#[test]
+fn images_without_a_fat_file_system_are_refused() {
+    let own = directory();
+    fs::write(own.path().join("zeros.img"), vec![0; 1 << 20]).unwrap();
+    for (target, part) in [("zeros.img", "no file system"), ("/dev/null", "/dev/null")] {
+        let child = command(own.path(), &["serve", target, "--listen", "127.0.0.1:0"]);
+        let run = common::Run::from({ child }.output().unwrap());
+        assert_eq!(run.code, Some(2), "{target}: {}", run.stderr);
+        assert!(run.stderr.contains(part), "{target}: {}", run.stderr);
+    }
+}

@@ -1,0 +1,162 @@
+//! A card or a card image on this computer, without mounting it: the recorder's file system serves it.
+
+use crate::listener::{Listener, Settings};
+use cardiograph_card::{BLOCK_BYTES, Block, BlockDevice, WriteError};
+use cardiograph_record::{CardFile, CardFileError, dos_time_now};
+use cardiograph_recorder::{
+    Blocks, Config, Control, FatVolume, Format, Parts, RING_BYTES_MIN, ReadDesk, Recorder, Ring,
+    StreamConfig, Volume, Window,
+};
+use cardiograph_server::{CardStorage, NoInstrument};
+use embedded_hal_async::delay::DelayNs;
+use futures_util::FutureExt;
+use std::io;
+use std::path::Path;
+use std::sync::atomic::AtomicU8;
+use std::time::{Duration, Instant};
+
+/// Blocks of a read buffer.
+const READ_BLOCKS: usize = 128;
+/// Number of read buffers.
+const READ_BUFFERS: usize = 4;
+
+/// A card or an image with a FAT file system.
+pub struct ServedCard(CardFile);
+
+impl ServedCard {
+    /// Opens a card or an image that no other program uses. If `is_read_only`, nothing is ever written to it.
+    ///
+    /// # Errors
+    /// A sentence with path and remedy.
+    pub fn open(path: &Path, is_read_only: bool) -> Result<ServedCard, String> {
+        let mut card = CardFile::open(path, is_read_only).map_err(|error| error.to_string())?;
+        let mut volume = FatVolume::new(dos_time_now, 0);
+        // Every access to a file is complete when it returns.
+        let mounted = volume.mount(&mut card).now_or_never();
+        match mounted {
+            Some(Err(error)) => Err(format!("{}: {error}", path.display())),
+            _ => Ok(ServedCard(card)),
+        }
+    }
+}
+
+impl Listener {
+    /// Serves the files of a card or an image until `is_stopped` returns true. A read-only server writes nothing to
+    /// it, not even repairs: interrupted recordings look as if they were trimmed.
+    ///
+    /// # Errors
+    /// Those of the system, at the start only.
+    pub fn serve_card(
+        self,
+        card: ServedCard,
+        settings: &Settings,
+        is_stopped: &dyn Fn() -> bool,
+    ) -> io::Result<()> {
+        let mut buffers: Vec<Block> = vec![[0; BLOCK_BYTES]; READ_BLOCKS * READ_BUFFERS];
+        let desk = ReadDesk::with_buffers(&mut buffers, READ_BUFFERS);
+        let control = Control::new();
+        let begun = Instant::now();
+        let parts = Parts {
+            medium: Medium {
+                card: card.0,
+                start: 0,
+                written: Vec::new(),
+            },
+            volume: FatVolume::new(dos_time_now, 0),
+            clock: move || begun.elapsed().as_micros() as u64,
+            delay: Sleep,
+            events: |_| (),
+            control: &control,
+            reads: Some(&desk),
+        };
+        // A recorder needs a stream, even if it only serves.
+        let stream = StreamConfig {
+            prefix: *b"REC",
+            format: Format::Lines {
+                header: "",
+                line_bytes_max: 1,
+            },
+            window: Window::default(),
+        };
+        let mut ring: Ring<[AtomicU8; RING_BYTES_MIN]> = Ring::new();
+        let (_, consumer) = ring.split(stream.format);
+        let mut recorder = Recorder::new(parts, Config::default(), [(stream, consumer)]);
+        let serving = async {
+            match recorder.serve(|| false).await {
+                Ok(()) => io::Error::other("the card is no longer served"),
+                Err(error) => io::Error::other(error.to_string()),
+            }
+        };
+        let storage = CardStorage::new(&desk);
+        self.serve_beside(&storage, &NoInstrument, settings, is_stopped, serving)
+    }
+}
+
+/// A card as the recorder's block device.
+struct Medium {
+    card: CardFile,
+    /// First block of the open write.
+    start: u32,
+    /// Blocks of the open write, which are written at its end.
+    written: Vec<Block>,
+}
+
+impl Medium {
+    async fn put(&mut self, start: u32, blocks: &[Block]) -> Result<(), WriteError<CardFileError>> {
+        let mut make = |at: u32, block: &mut Block| *block = blocks[at as usize];
+        let written = self.card.write(start, blocks.len() as u32, &mut make).await;
+        written.map_err(|cause| WriteError {
+            cause,
+            durable_blocks: 0,
+        })
+    }
+}
+
+impl BlockDevice for Medium {
+    type Error = CardFileError;
+
+    async fn acquire(&mut self) -> Result<(), CardFileError> {
+        Ok(())
+    }
+
+    fn blocks(&self) -> u32 {
+        self.card.blocks()
+    }
+
+    async fn read(&mut self, start: u32, blocks: &mut [Block]) -> Result<(), CardFileError> {
+        self.card.read(start, blocks).await
+    }
+
+    async fn write(
+        &mut self,
+        start: u32,
+        blocks: &[Block],
+    ) -> Result<(), WriteError<CardFileError>> {
+        self.put(start, blocks).await
+    }
+
+    async fn begin(&mut self, start: u32, _: u32) -> Result<(), WriteError<CardFileError>> {
+        self.start = start;
+        self.written.clear();
+        Ok(())
+    }
+
+    async fn push(&mut self, block: &Block) -> Result<(), WriteError<CardFileError>> {
+        self.written.push(*block);
+        Ok(())
+    }
+
+    async fn end(&mut self) -> Result<(), WriteError<CardFileError>> {
+        let blocks = std::mem::take(&mut self.written);
+        self.put(self.start, &blocks).await
+    }
+}
+
+/// Delays of the server's runtime.
+struct Sleep;
+
+impl DelayNs for Sleep {
+    async fn delay_ns(&mut self, ns: u32) {
+        tokio::time::sleep(Duration::from_nanos(ns.into())).await;
+    }
+}
