@@ -131,6 +131,74 @@ fn every_range_of_an_archive() {
     assert_eq!(bytes, get(&memory, "/?tar=1").body.len());
 }
 
+/// An archive that cannot contain every file is refused; it must not omit one silently.
+#[test]
+fn an_archive_contains_every_file_or_is_refused() {
+    let memory = Memory::default();
+    let folder = format!("/{}", "d".repeat(100));
+    memory.directory(&folder);
+    memory.file(&format!("{folder}/{}", "x".repeat(153)), b"longest path");
+    let path = format!("{folder}?tar");
+    assert_eq!(checked(&get(&memory, &path)).len(), 1);
+    memory.file(&format!("{folder}/{}", "y".repeat(154)), b"one byte more");
+    for line in [format!("GET {path}"), format!("HEAD {path}")] {
+        assert_eq!(request(&memory, &line, "").status, 409, "{line}");
+    }
+    let answer = get(&memory, &path);
+    assert!(
+        answer
+            .text()
+            .contains("longer than 255 bytes: shorten its name")
+    );
+
+    let memory = Memory::default();
+    for epoch in 1..=4 {
+        memory.growing(&format!("/{epoch}.csv"), &[b'a'; 10], epoch);
+    }
+    assert_eq!(checked(&get(&memory, "/?tar")).len(), 4);
+    memory.growing("/5.csv", b"a", 5);
+    let answer = get(&memory, "/?tar");
+    assert_eq!(answer.status, 409);
+    assert!(
+        answer.text().contains("one by one, or wait"),
+        "{}",
+        answer.text()
+    );
+}
+
+/// A file is replaced by one of the same length: between the two passes, or while the file before it is sent.
+#[test]
+fn an_archive_whose_members_change_is_interrupted() {
+    for is_between_passes in [true, false] {
+        let memory = Memory::default();
+        memory.file("/a.csv", &[b'a'; 2000]);
+        memory.file("/b.csv", &[b'b'; 2000]);
+        let replacement = ("/b.csv".to_string(), vec![b'c'; 2000]);
+        match is_between_passes {
+            true => *memory.when_listed.borrow_mut() = [None, Some(replacement)].into(),
+            false => *memory.when_read.borrow_mut() = [replacement].into(),
+        }
+        let answer = get(&memory, "/?tar=1");
+        assert_eq!((answer.status, answer.is_whole), (200, false));
+        assert_eq!(memory.bytes("/b.csv").unwrap(), [b'c'; 2000]);
+    }
+}
+
+/// The guard refuses requests for these names, but an archive has them.
+#[test]
+fn an_archive_contains_names_that_cannot_be_requested() {
+    let memory = Memory::default();
+    memory.directory("/d");
+    for name in ["100%.csv", "a\\b", "dot.", "blank ", "plain"] {
+        memory.file(&format!("/d/{name}"), name.as_bytes());
+    }
+    let members = checked(&get(&memory, "/d?tar=1"));
+    assert_eq!(members.len(), 5);
+    for (name, bytes) in members {
+        assert_eq!(name.as_bytes(), [b"d/", &*bytes].concat());
+    }
+}
+
 /// The file grows between the two passes over the folder.
 #[test]
 fn an_unfinished_file_has_its_length_of_the_beginning() {
