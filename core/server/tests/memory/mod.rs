@@ -25,6 +25,9 @@ pub struct Contents {
     pub is_growing: bool,
 }
 
+/// Path and new contents of a file.
+pub type Replacement = (String, Vec<u8>);
+
 /// Files in memory.
 pub struct Memory {
     pub nodes: RefCell<BTreeMap<String, Node>>,
@@ -39,9 +42,9 @@ pub struct Memory {
     pub generation: Cell<u64>,
     pub uploads: Cell<u32>,
     /// Files that the next reads replace.
-    pub when_read: RefCell<VecDeque<(String, Vec<u8>)>>,
+    pub when_read: RefCell<VecDeque<Replacement>>,
     /// Files that the next lists of directories replace.
-    pub when_listed: RefCell<VecDeque<Option<(String, Vec<u8>)>>>,
+    pub when_listed: RefCell<VecDeque<Option<Replacement>>>,
     /// Number of times that a commit waits before it takes effect.
     pub commit_polls: Cell<u32>,
     /// Lists of directories also make growing files grow.
