@@ -195,9 +195,13 @@ impl<'d, 'a> Storage for CardStorage<'d, 'a> {
 
     async fn next<'l>(&self, listing: &'l mut Listing) -> Result<Option<Entry<'l>>, Error> {
         let found = self.files.next(listing).await?;
-        Ok(found.map(|found| Entry {
-            name: found.name,
-            stat: stat_of(&found.file, None),
+        Ok(found.map(|found| {
+            // The epoch of a finished recording would cost a read.
+            let epoch = found.file.unfinished().map(|file| file.epoch);
+            Entry {
+                name: found.name,
+                stat: stat_of(&found.file, epoch),
+            }
         }))
     }
 

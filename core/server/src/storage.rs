@@ -78,7 +78,8 @@ pub trait Storage {
     async fn list(&self, directory: &str) -> Result<Self::Listing, Error>;
 
     /// Returns the next entry of a directory, or `None` after the last one. The order is the same each time
-    /// unless the directory changes. Hidden and temporary files are omitted.
+    /// unless the directory changes. Hidden and temporary files are omitted. A finished recording may have
+    /// [`Version::Whole`] here if its epoch would cost a read.
     ///
     /// # Errors
     /// [`Error::Changed`] if the position is no longer valid, [`Error::OtherCard`], or a failure of the card.

@@ -3,8 +3,8 @@
 mod memory;
 
 use cardiograph_server::Day;
-use memory::Memory;
 use memory::client::{Answer, get, request};
+use memory::{Memory, Node};
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
@@ -182,6 +182,21 @@ fn an_archive_whose_members_change_is_interrupted() {
         assert_eq!((answer.status, answer.is_whole), (200, false));
         assert_eq!(memory.bytes("/b.csv").unwrap(), [b'c'; 2000]);
     }
+}
+
+/// A card lists finished recordings without their epochs.
+#[test]
+fn recordings_that_are_listed_without_epochs_are_archived() {
+    let memory = Memory::default();
+    memory.growing("/a.csv", &[b'a'; 700], 9);
+    memory.growing("/b.csv", &[b'b'; 600], 10);
+    if let Some(Node::File(contents)) = memory.nodes.borrow_mut().get_mut("/b.csv") {
+        contents.is_growing = false;
+    }
+    memory.lists_without_epochs.set(true);
+    let members = checked(&get(&memory, "/?tar=1"));
+    let bytes: Vec<Vec<u8>> = members.into_iter().map(|(_, bytes)| bytes).collect();
+    assert_eq!(bytes, [vec![b'a'; 700], vec![b'b'; 600]]);
 }
 
 /// The guard refuses requests for these names, but an archive has them.

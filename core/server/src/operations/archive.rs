@@ -160,7 +160,7 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         if !data.is_empty() {
             let file = self.storage.open(path).await?;
             let now = self.storage.stat(&file);
-            if now.version != stat.version || now.bytes < stat.bytes {
+            if !is_same_file(stat, &now) {
                 return Err(Error::Changed.into());
             }
             self.send(wire, &file, data.start, data.end).await?;
@@ -223,6 +223,18 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
             }
         }
     }
+}
+
+/// Returns true if an opened file is the one that was listed.
+fn is_same_file(listed: &Stat, opened: &Stat) -> bool {
+    let is_version = match (listed.version, opened.version) {
+        // A card lists recordings without their epochs, each of which would cost a read.
+        (Version::Whole { .. }, Version::Appended { .. }) => {
+            (listed.bytes, listed.modified_s) == (opened.bytes, opened.modified_s)
+        }
+        (listed, opened) => listed == opened,
+    };
+    is_version && opened.bytes >= listed.bytes
 }
 
 /// Sends the head of an answer with an archive. Returns true if a body follows.

@@ -47,6 +47,8 @@ pub struct Memory {
     pub when_listed: RefCell<VecDeque<Option<Replacement>>>,
     /// Number of times that a commit waits before it takes effect.
     pub commit_polls: Cell<u32>,
+    /// Lists have no epochs of finished recordings, as on a card.
+    pub lists_without_epochs: Cell<bool>,
     /// Lists of directories also make growing files grow.
     pub grows_when_listed: Cell<bool>,
 }
@@ -65,6 +67,7 @@ impl Default for Memory {
             when_read: RefCell::default(),
             when_listed: RefCell::default(),
             commit_polls: Cell::new(0),
+            lists_without_epochs: Cell::new(false),
             grows_when_listed: Cell::new(false),
         }
     }
@@ -291,7 +294,11 @@ impl Storage for Memory {
         let names = nodes.iter().filter_map(|(path, node)| {
             let name = path.strip_prefix(&prefix)?;
             let is_direct = !name.is_empty() && !name.contains('/');
-            is_direct.then(|| (name.to_string(), stat_of(node)))
+            let mut stat = stat_of(node);
+            if self.lists_without_epochs.get() && !stat.is_growing {
+                stat.version = Version::Whole { generation: 1 };
+            }
+            is_direct.then(|| (name.to_string(), stat))
         });
         Ok(Listing {
             names: names.collect(),
