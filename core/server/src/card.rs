@@ -195,9 +195,13 @@ impl<'d, 'a> Storage for CardStorage<'d, 'a> {
 
     async fn next<'l>(&self, listing: &'l mut Listing) -> Result<Option<Entry<'l>>, Error> {
         let found = self.files.next(listing).await?;
-        Ok(found.map(|found| Entry {
-            name: found.name,
-            stat: stat_of(&found.file, None),
+        Ok(found.map(|found| {
+            // The epoch of a finished recording would cost a read.
+            let epoch = found.file.unfinished().map(|file| file.epoch);
+            Entry {
+                name: found.name,
+                stat: stat_of(&found.file, epoch),
+            }
         }))
     }
 
@@ -250,7 +254,7 @@ impl<'d, 'a> Storage for CardStorage<'d, 'a> {
     async fn commit(&self, upload: CardUpload<'d, 'a>) -> Result<bool, Error> {
         let mut upload = upload;
         let bytes = upload.blocks as u64 * BLOCK_BYTES as u64 + upload.filled as u64;
-        let bytes = u32::try_from(bytes).map_err(|_| Error::Full)?;
+        let bytes = u32::try_from(bytes).map_err(|_| Error::TooLarge)?;
         upload.write().await?;
         let is_new = matches!(
             self.files.open(&upload.path).await,
@@ -327,7 +331,7 @@ impl From<FileError> for Error {
             FileError::Exists => Error::Exists,
             FileError::NotEmpty => Error::NotEmpty,
             FileError::Full => Error::Full,
-            FileError::TooLong => Error::Full,
+            FileError::TooLong => Error::TooLarge,
             FileError::Busy => Error::Busy,
             FileError::Read(error) => match error {
                 ReadError::NoCard => Error::NoCard,

@@ -25,6 +25,8 @@ pub enum Error {
     Busy,
     /// The card has no room left.
     Full,
+    /// The file would be larger than the storage supports.
+    TooLarge,
     /// The card reported a failure, or returned corrupt data.
     CardFailed,
     /// There is no card.
@@ -53,11 +55,14 @@ impl Error {
             Error::OtherCard => "the card was exchanged; repeat the request",
             Error::Busy => "the recorder needs the card; try again later",
             Error::Full => "the card is full; remove files first",
+            Error::TooLarge => "the file is larger than the storage supports; split it",
             Error::CardFailed => "the card failed; check it",
             Error::NoCard => "there is no card; insert one",
             Error::NameInvalid => "the storage does not support this name",
             Error::TooLong => "the name or path is too long",
-            Error::NotEmpty => "the directory is not empty",
+            Error::NotEmpty => {
+                "the directory contains files that are not served; remove them where the card is mounted"
+            }
         }
     }
 }

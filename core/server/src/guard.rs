@@ -1,6 +1,7 @@
 //! Checks before anything interprets a request: the length of the body, the name by which the client knows
 //! the server, and the page that sent the request.
 
+use crate::Error;
 use crate::head::{Head, Method};
 use crate::server::Config;
 use crate::status::{Refused, Status};
@@ -28,9 +29,7 @@ pub(crate) fn content(fields: &[Header], minor: u8) -> Result<Content, Refused> 
         (Some(_), Some(_)) => Err(Refused::bad(
             "the request has both Content-Length and Transfer-Encoding",
         )),
-        (Some(length), None) => length_of(length)
-            .map(Content::Length)
-            .ok_or(Refused::bad("Content-Length is not a number")),
+        (Some(length), None) => length_of(length).map(Content::Length),
         (None, Some(encoding)) if minor > 0 && encoding.eq_ignore_ascii_case("chunked") => {
             Ok(Content::Chunked)
         }
@@ -38,9 +37,12 @@ pub(crate) fn content(fields: &[Header], minor: u8) -> Result<Content, Refused> 
     }
 }
 
-fn length_of(text: &str) -> Option<u64> {
-    let are_digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    are_digits.then(|| text.parse().ok()).flatten()
+fn length_of(text: &str) -> Result<u64, Refused> {
+    if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(Refused::bad("Content-Length is not a number"));
+    }
+    // Only an overflow is left.
+    text.parse().map_err(|_| Error::TooLarge.into())
 }
 
 /// Returns the value of a field that may occur once.
@@ -99,7 +101,7 @@ pub fn admit(head: &Head, config: &Config) -> Result<(), Refused> {
 /// 403 if the server is read-only, or another page than the server's own caused the request.
 pub(crate) fn admit_change(head: &Head, config: &Config) -> Result<(), Refused> {
     if config.is_read_only {
-        return Err(Refused::new(Status::Forbidden, "the server is read-only"));
+        return Err(READ_ONLY);
     }
     match head.fields.sec_fetch_site {
         None | Some("same-origin" | "none") => Ok(()),
@@ -107,6 +109,7 @@ pub(crate) fn admit_change(head: &Head, config: &Config) -> Result<(), Refused> 
     }
 }
 
+pub(crate) const READ_ONLY: Refused = Refused::new(Status::Forbidden, "the server is read-only");
 const CROSS_SITE: Refused = Refused::new(
     Status::Forbidden,
     "the request comes from a page of another site",

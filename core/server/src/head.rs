@@ -68,6 +68,7 @@ pub struct Fields<'b> {
     pub content_range: Option<&'b str>,
     pub content_type: Option<&'b str>,
     pub destination: Option<&'b str>,
+    pub if_match: Option<&'b str>,
     pub if_none_match: Option<&'b str>,
     pub if_range: Option<&'b str>,
     pub last_event_id: Option<&'b str>,
@@ -76,6 +77,13 @@ pub struct Fields<'b> {
     pub sec_fetch_mode: Option<&'b str>,
     pub sec_fetch_site: Option<&'b str>,
     pub update_range: Option<&'b str>,
+}
+
+impl Fields<'_> {
+    /// Returns true if the request applies only to some states of its target.
+    pub(crate) fn has_condition(&self) -> bool {
+        self.if_match.is_some() || self.if_none_match.is_some()
+    }
 }
 
 /// Result of looking for a head at the beginning of some bytes.
@@ -150,6 +158,7 @@ pub fn parse(bytes: &[u8]) -> Result<Head<'_>, Refused> {
             content_range: value("Content-Range")?,
             content_type: value("Content-Type")?,
             destination: value("Destination")?,
+            if_match: value("If-Match")?,
             if_none_match: value("If-None-Match")?,
             if_range: value("If-Range")?,
             last_event_id: value("Last-Event-ID")?,

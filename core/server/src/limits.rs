@@ -30,6 +30,8 @@ pub(crate) const WRONG_CREDENTIALS_MS: u32 = 1_000;
 pub(crate) const DRAIN_BYTES_MAX: u64 = 64 * 1024;
 /// Time for that, in ms.
 pub(crate) const DRAIN_MS: u32 = 1_000;
+/// Interval at which a change tries to get its turn again, in ms.
+pub(crate) const TURN_MS: u32 = 5;
 /// Interval at which a growing file is checked for new bytes, in ms.
 pub(crate) const FOLLOW_MS: u32 = 200;
 /// Interval of samples on `/live?all=1`, in ms. A sample may be 250 ms old when it arrives.

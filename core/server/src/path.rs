@@ -1,6 +1,7 @@
 //! Paths and queries: decoded once, and refused unless they are plain.
 
 use crate::Error;
+use crate::route::is_answered;
 use crate::status::{Refused, Status};
 use crate::storage::PATH_BYTES_MAX;
 
@@ -68,9 +69,7 @@ pub(crate) fn check(path: &str) -> Result<(), Refused> {
         return Ok(());
     }
     names.split('/').try_for_each(|name| {
-        let is_odd = |letter: char| letter.is_control() || letter == '\\' || letter == '%';
-        // Windows and FAT drop dots and blanks at the end: "A." would be another name for "A".
-        if name.is_empty() || name.ends_with(['.', ' ']) || name.contains(is_odd) {
+        if !is_plain(name) {
             return Err(PLAIN);
         }
         match is_hidden(name) {
@@ -78,6 +77,33 @@ pub(crate) fn check(path: &str) -> Result<(), Refused> {
             false => Ok(()),
         }
     })
+}
+
+/// Returns true for names that mean the same to every storage.
+fn is_plain(name: &str) -> bool {
+    let is_odd = |letter: char| letter.is_control() || letter == '\\' || letter == '%';
+    // Windows and FAT drop dots and blanks at the end: "A." would be another name for "A".
+    !name.is_empty() && !name.ends_with(['.', ' ']) && !name.contains(is_odd)
+}
+
+/// Returns the reason why an entry of a folder cannot be requested; `None` if it can.
+pub(crate) fn unavailable(folder: &str, name: &str) -> Option<&'static str> {
+    let separator = usize::from(folder != "/");
+    if !is_plain(name) {
+        Some(
+            "the name has a percent sign, a backslash or a control character, or ends with a dot or a blank; rename \
+             it where the card is mounted or, if it is a file, download its folder as tar",
+        )
+    } else if folder.len() + separator + name.len() > PATH_BYTES_MAX {
+        Some("the path is longer than 255 bytes; shorten the name where the card is mounted")
+    } else if folder == "/" && is_answered(name) {
+        Some(
+            "the server itself answers at this path; rename it where the card is mounted or, if it is a file, \
+             download its folder as tar",
+        )
+    } else {
+        None
+    }
 }
 
 /// Returns true for names that clients neither see nor use: those of the recorder's own files and of unfinished

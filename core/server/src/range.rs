@@ -1,7 +1,7 @@
 //! Ranges and entity tags.
 
 use crate::head::Fields;
-use crate::storage::{Stat, Version};
+use crate::storage::{Kind, Stat, Version};
 use core::fmt::Write;
 
 /// An entity tag, with its quotation marks.
@@ -19,13 +19,37 @@ pub(crate) fn tag_of(stat: &Stat) -> Tag {
     tag
 }
 
+/// Returns true if a list of tags contains this one, or is `*`.
+fn contains(list: &str, tag: Option<&str>, is_same: fn(&str, &str) -> bool) -> bool {
+    let mut items = list.split(',').map(str::trim);
+    items.any(|item| item == "*" || tag.is_some_and(|tag| is_same(item, tag)))
+}
+
 /// Returns true if `If-None-Match` contains the tag.
 pub(crate) fn is_unchanged(fields: &Fields, tag: &str) -> bool {
-    fields.if_none_match.is_some_and(|list| {
-        list.split(',')
-            .map(str::trim)
-            .any(|item| item == "*" || item.strip_prefix("W/").unwrap_or(item) == tag)
-    })
+    let is_same = |item: &str, tag: &str| item.strip_prefix("W/").unwrap_or(item) == tag;
+    let list = fields.if_none_match;
+    list.is_some_and(|list| contains(list, Some(tag), is_same))
+}
+
+/// Returns true if there is no `If-Match`, or if it contains the tag. A weak tag is not the same.
+pub(crate) fn is_matched(fields: &Fields, tag: Option<&str>) -> bool {
+    let list = fields.if_match;
+    list.is_none_or(|list| contains(list, tag, |item, tag| item == tag))
+}
+
+/// Returns true if the conditions of a change are met. `stat` is `None` if nothing has the path. Folders have no
+/// tag.
+pub(crate) fn is_met(fields: &Fields, stat: Option<&Stat>) -> bool {
+    let tag = stat.filter(|stat| stat.kind == Kind::File).map(tag_of);
+    match (stat, tag) {
+        (None, _) => fields.if_match.is_none(),
+        (_, Some(tag)) => is_matched(fields, Some(&tag)) && !is_unchanged(fields, &tag),
+        (_, None) => {
+            let is_any = fields.if_none_match.map(str::trim) == Some("*");
+            is_matched(fields, None) && !is_any
+        }
+    }
 }
 
 /// Returns true if the client has the first bytes of this very file, or did not ask.

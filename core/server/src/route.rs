@@ -131,6 +131,9 @@ pub fn route<'h>(head: &Head<'h>, config: &Config) -> Result<Route<'h>, Refused>
         (Method::Move, _) => rename(head, decode_path(path)?)?,
         (Method::Options, _) => plain(Operation::Options),
     };
+    if route.operation == Operation::ConfirmRemoval && config.is_read_only {
+        return Err(guard::READ_ONLY);
+    }
     if route.operation.is_change() {
         guard::admit_change(head, config)?;
         if route.path == "/" && !matches!(route.operation, Operation::Upload { .. }) {
@@ -172,6 +175,11 @@ const RESERVED: [&str; 10] = [
 pub(crate) fn is_reserved(path: &str) -> bool {
     let first = path.strip_prefix('/').unwrap_or(path).split('/').next();
     first.is_some_and(|first| RESERVED.contains(&first))
+}
+
+/// Returns true if GET has another answer than the file of this name in the root directory. `/edit` takes only changes.
+pub(crate) fn is_answered(name: &str) -> bool {
+    RESERVED.contains(&name) && name != "edit"
 }
 
 fn plain(operation: Operation<'_>) -> Route<'_> {

@@ -5,6 +5,7 @@ use crate::guard::{self, Credentials};
 use crate::head::{self, Head};
 use crate::limits::{DRAIN_BYTES_MAX, DRAIN_MS, HEAD_BYTES_MAX, OUT_BYTES, WRONG_CREDENTIALS_MS};
 use crate::operations::archive::Source;
+use crate::operations::condition::Changes;
 use crate::operations::index::Grouping;
 use crate::route::{Operation, Route, route};
 use crate::status::{Closed, Fault, Refused, Status};
@@ -37,6 +38,7 @@ pub struct Server<'a, S, I, T> {
     pub(crate) timer: &'a T,
     pub(crate) config: Config<'a>,
     pub(crate) event_streams: Cell<u8>,
+    pub(crate) changes: Cell<Changes>,
     pub(crate) counters: Counters,
 }
 
@@ -86,6 +88,7 @@ impl<'a, S: Storage, I: Instrument, T: Timer> Server<'a, S, I, T> {
             timer,
             config,
             event_streams: Cell::new(0),
+            changes: Cell::default(),
             counters: Counters::default(),
         }
     }
@@ -174,14 +177,14 @@ impl<'a, S: Storage, I: Instrument, T: Timer> Server<'a, S, I, T> {
             Operation::List => self.list(wire, &path).await,
             Operation::ConfirmRemoval => self.confirm_removal(wire, &path).await,
             Operation::RemoveWithKey => self.remove_with_key(wire, head, body, &path).await,
-            Operation::Create => self.create(wire, &path).await,
-            Operation::Remove => self.remove(wire, &path).await,
+            Operation::Create => self.create(wire, head, &path).await,
+            Operation::Remove => self.remove(wire, head, &path).await,
             Operation::Put => self.put(wire, head, body, &path).await,
             Operation::Upload { boundary } => {
                 self.upload(wire, head, body, boundary, &mut path).await
             }
-            Operation::MakeDirectory => self.make_directory(wire, &path).await,
-            Operation::Move { to } => self.rename(wire, &path, to).await,
+            Operation::MakeDirectory => self.make_directory(wire, head, &path).await,
+            Operation::Move { to } => self.rename(wire, head, &path, to).await,
             Operation::Tar => {
                 let source = Source::Folder(path.len());
                 self.archive(wire, head, source, &mut path).await

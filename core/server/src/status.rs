@@ -21,6 +21,7 @@ pub enum Status {
     RequestTimeout = 408,
     Conflict = 409,
     LengthRequired = 411,
+    PreconditionFailed = 412,
     ContentTooLarge = 413,
     UnsupportedMediaType = 415,
     RangeNotSatisfiable = 416,
@@ -56,6 +57,7 @@ impl Status {
             Status::RequestTimeout => "Request Timeout",
             Status::Conflict => "Conflict",
             Status::LengthRequired => "Length Required",
+            Status::PreconditionFailed => "Precondition Failed",
             Status::ContentTooLarge => "Content Too Large",
             Status::UnsupportedMediaType => "Unsupported Media Type",
             Status::RangeNotSatisfiable => "Range Not Satisfiable",
@@ -99,6 +101,7 @@ impl From<Error> for Refused {
             Error::Recording => Status::Locked,
             Error::Busy | Error::NoCard => Status::ServiceUnavailable,
             Error::Full => Status::InsufficientStorage,
+            Error::TooLarge => Status::ContentTooLarge,
             Error::CardFailed => Status::InternalServerError,
             Error::NameInvalid | Error::TooLong => Status::BadRequest,
         };

@@ -62,8 +62,8 @@ pub trait Storage {
     /// at least 512 bytes, or all up to the end of the file if they are fewer, unless `bytes_max` is less.
     ///
     /// # Errors
-    /// [`Error::IsDirectory`], [`Error::Changed`] if the file was replaced, removed or truncated after the
-    /// lookup, [`Error::OtherCard`], [`Error::Busy`], or a failure of the card.
+    /// [`Error::IsDirectory`], [`Error::Changed`] if the file was replaced, removed, truncated or overwritten after
+    /// the lookup, so that no answer mixes two versions, [`Error::OtherCard`], [`Error::Busy`], or a failure of the card.
     async fn read<'a>(
         &'a self,
         file: &Self::File,
@@ -78,7 +78,8 @@ pub trait Storage {
     async fn list(&self, directory: &str) -> Result<Self::Listing, Error>;
 
     /// Returns the next entry of a directory, or `None` after the last one. The order is the same each time
-    /// unless the directory changes. Hidden and temporary files are omitted.
+    /// unless the directory changes. Hidden and temporary files are omitted. A finished recording may have
+    /// [`Version::Whole`] here if its epoch would cost a read.
     ///
     /// # Errors
     /// [`Error::Changed`] if the position is no longer valid, [`Error::OtherCard`], or a failure of the card.

@@ -3,8 +3,8 @@
 mod memory;
 
 use cardiograph_server::Day;
-use memory::Memory;
 use memory::client::{Answer, get, request};
+use memory::{Memory, Node};
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
@@ -129,6 +129,89 @@ fn every_range_of_an_archive() {
     let head = request(&memory, "HEAD /?tar=1", "");
     let bytes: usize = head.field("Content-Length").unwrap().parse().unwrap();
     assert_eq!(bytes, get(&memory, "/?tar=1").body.len());
+}
+
+/// An archive that cannot contain every file is refused; it must not omit one silently.
+#[test]
+fn an_archive_contains_every_file_or_is_refused() {
+    let memory = Memory::default();
+    let folder = format!("/{}", "d".repeat(100));
+    memory.directory(&folder);
+    memory.file(&format!("{folder}/{}", "x".repeat(153)), b"longest path");
+    let path = format!("{folder}?tar");
+    assert_eq!(checked(&get(&memory, &path)).len(), 1);
+    memory.file(&format!("{folder}/{}", "y".repeat(154)), b"one byte more");
+    for line in [format!("GET {path}"), format!("HEAD {path}")] {
+        assert_eq!(request(&memory, &line, "").status, 409, "{line}");
+    }
+    let answer = get(&memory, &path);
+    assert!(
+        answer
+            .text()
+            .contains("longer than 255 bytes: shorten its name")
+    );
+
+    let memory = Memory::default();
+    for epoch in 1..=4 {
+        memory.growing(&format!("/{epoch}.csv"), &[b'a'; 10], epoch);
+    }
+    assert_eq!(checked(&get(&memory, "/?tar")).len(), 4);
+    memory.growing("/5.csv", b"a", 5);
+    let answer = get(&memory, "/?tar");
+    assert_eq!(answer.status, 409);
+    assert!(
+        answer.text().contains("one by one, or wait"),
+        "{}",
+        answer.text()
+    );
+}
+
+/// A file is replaced by one of the same length: between the two passes, or while the file before it is sent.
+#[test]
+fn an_archive_whose_members_change_is_interrupted() {
+    for is_between_passes in [true, false] {
+        let memory = Memory::default();
+        memory.file("/a.csv", &[b'a'; 2000]);
+        memory.file("/b.csv", &[b'b'; 2000]);
+        let replacement = ("/b.csv".to_string(), vec![b'c'; 2000]);
+        match is_between_passes {
+            true => *memory.when_listed.borrow_mut() = [None, Some(replacement)].into(),
+            false => *memory.when_read.borrow_mut() = [replacement].into(),
+        }
+        let answer = get(&memory, "/?tar=1");
+        assert_eq!((answer.status, answer.is_whole), (200, false));
+        assert_eq!(memory.bytes("/b.csv").unwrap(), [b'c'; 2000]);
+    }
+}
+
+/// A card lists finished recordings without their epochs.
+#[test]
+fn recordings_that_are_listed_without_epochs_are_archived() {
+    let memory = Memory::default();
+    memory.growing("/a.csv", &[b'a'; 700], 9);
+    memory.growing("/b.csv", &[b'b'; 600], 10);
+    if let Some(Node::File(contents)) = memory.nodes.borrow_mut().get_mut("/b.csv") {
+        contents.is_growing = false;
+    }
+    memory.lists_without_epochs.set(true);
+    let members = checked(&get(&memory, "/?tar=1"));
+    let bytes: Vec<Vec<u8>> = members.into_iter().map(|(_, bytes)| bytes).collect();
+    assert_eq!(bytes, [vec![b'a'; 700], vec![b'b'; 600]]);
+}
+
+/// The guard refuses requests for these names, but an archive has them.
+#[test]
+fn an_archive_contains_names_that_cannot_be_requested() {
+    let memory = Memory::default();
+    memory.directory("/d");
+    for name in ["100%.csv", "a\\b", "dot.", "blank ", "plain"] {
+        memory.file(&format!("/d/{name}"), name.as_bytes());
+    }
+    let members = checked(&get(&memory, "/d?tar=1"));
+    assert_eq!(members.len(), 5);
+    for (name, bytes) in members {
+        assert_eq!(name.as_bytes(), [b"d/", &*bytes].concat());
+    }
 }
 
 /// The file grows between the two passes over the folder.

@@ -225,10 +225,75 @@ fn a_folder_has_a_page_without_scripts() {
 }
 
 #[test]
+fn only_a_folder_in_a_folder_has_a_parent() {
+    let memory = Memory::default();
+    memory.directory("/d");
+    memory.directory("/d/e");
+    assert!(!get(&memory, "/").text().contains("Parent folder"));
+    for (folder, parent) in [("/d", "/"), ("/d/e", "/d")] {
+        let link = format!("<a href=\"{parent}\">Parent folder</a>");
+        assert!(get(&memory, folder).text().contains(&link), "{folder}");
+    }
+}
+
+/// Every name of a list can be requested, or the list says why not.
+#[test]
+fn names_that_cannot_be_requested_are_marked() {
+    let memory = Memory::default();
+    memory.directory("/d");
+    memory.directory("/d/50%");
+    let long = format!("/d/{}", "x".repeat(253));
+    for path in [
+        "/d/100%.csv",
+        "/d/a\\b",
+        "/d/dot.",
+        "/d/tab\t",
+        &long,
+        "/live",
+        "/status",
+    ] {
+        memory.file(path, b"x");
+    }
+    for path in [
+        "/d/plain .csv",
+        "/d/live",
+        "/edit",
+        "/a+b",
+        &format!("/d/{}", "y".repeat(252)),
+    ] {
+        memory.file(path, b"x");
+    }
+    for folder in ["/", "/d"] {
+        let page = get(&memory, folder);
+        let list = get(&memory, &format!("/list?dir={folder}"));
+        let mut marked = 0;
+        for line in list.text().lines() {
+            let name = line.split("\"name\":\"").nth(1).unwrap();
+            let name = name.split("\",").next().unwrap();
+            let name = name.split("\"}").next().unwrap();
+            let name = name.replace("\\\\", "\\").replace("\\u0009", "\t");
+            let encoded: String = name.bytes().map(|byte| format!("%{byte:02X}")).collect();
+            let target = format!("{}/{encoded}", folder.trim_end_matches('/'));
+            let is_marked = line.contains(",\"unavailable\":\"the ");
+            marked += usize::from(is_marked);
+            // Encoded letters reach a file in spite of the server's own answers.
+            let is_own = ["live", "status"].contains(&&*name) && folder == "/";
+            let is_served = get(&memory, &target).status == 200 && !is_own;
+            assert_eq!(is_served, !is_marked, "{line}");
+            let cell = format!("<td>{name}");
+            assert_eq!(page.text().contains(&cell), is_marked, "{name}");
+        }
+        assert_eq!(marked, if folder == "/" { 2 } else { 6 });
+        assert_eq!(page.text().matches("no link: the ").count(), marked);
+    }
+}
+
+#[test]
 fn many_and_long_names() {
     let memory = Memory::default();
     for number in 0..300 {
-        memory.file(&format!("/{number:03}{}", "\u{e9}&\"\\".repeat(30)), b"");
+        let part = ["\u{e9}&\"\\", "\u{e9}&\"'"][number % 2];
+        memory.file(&format!("/{number:03}{}", part.repeat(30)), b"");
     }
     memory.file(&format!("/{}", "\u{1}\"".repeat(120)), b"");
     let list = get(&memory, "/list?dir=/");
@@ -236,7 +301,9 @@ fn many_and_long_names() {
     assert_eq!(list.text().matches("\"type\":\"file\"").count(), 301);
     let page = get(&memory, "/");
     assert!(page.is_whole);
-    assert_eq!(page.text().matches("download=1").count(), 301);
+    // Names with backslashes or control characters have no links.
+    assert_eq!(page.text().matches("download=1").count(), 150);
+    assert_eq!(page.text().matches("no link").count(), 151);
 }
 
 #[test]

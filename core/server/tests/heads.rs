@@ -29,7 +29,6 @@ fn lengths_that_are_not_plain_are_refused_and_the_connection_closes() {
         "Content-Length: 1 1",
         "Content-Length: 1, 1",
         "Content-Length: 0x10",
-        "Content-Length: 36893488147419103232",
         "Content-Length: 1\r\nContent-Length: 1",
         "Content-Length: 1\r\ncontent-length: 2",
         "Content-Length: 4\r\nTransfer-Encoding: chunked",
@@ -45,6 +44,25 @@ fn lengths_that_are_not_plain_are_refused_and_the_connection_closes() {
         let answers = send_all(bytes.as_bytes());
         assert_eq!(answers.len(), 1, "{fields:?}");
         assert_eq!(answers[0].status, 400, "{fields:?}");
+        assert_eq!(answers[0].field("Connection"), Some("close"));
+    }
+}
+
+/// These are lengths, but of files that no storage holds.
+#[test]
+fn lengths_beyond_every_storage_are_too_large() {
+    for length in [
+        "18446744073709551616",
+        "36893488147419103232",
+        &"9".repeat(300),
+    ] {
+        let bytes = format!(
+            "PUT /b.txt HTTP/1.1\r\nHost: 10.0.0.1\r\nContent-Length: {length}\r\n\r\nGET /a.txt HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n"
+        );
+        let answers = send_all(bytes.as_bytes());
+        assert_eq!(answers.len(), 1, "{length}");
+        assert_eq!(answers[0].status, 413, "{length}");
+        assert!(answers[0].text().contains("larger than the storage"));
         assert_eq!(answers[0].field("Connection"), Some("close"));
     }
 }

@@ -149,7 +149,8 @@ pub fn error_of(errno: Errno) -> Error {
         // A link; another file system; a socket.
         Errno::LOOP | Errno::XDEV | Errno::NXIO => Error::Forbidden,
         Errno::ACCESS | Errno::PERM | Errno::ROFS => Error::Forbidden,
-        Errno::NOSPC | Errno::DQUOT | Errno::FBIG => Error::Full,
+        Errno::NOSPC | Errno::DQUOT => Error::Full,
+        Errno::FBIG => Error::TooLarge,
         Errno::BUSY | Errno::MFILE | Errno::NFILE | Errno::NOMEM => Error::Busy,
         Errno::NODEV => Error::NoCard,
         _ => Error::CardFailed,

@@ -123,6 +123,43 @@ fn tar_reads_a_folder() {
 }
 
 #[test]
+fn a_tar_has_every_file_or_says_why_not() {
+    let server = Server::start();
+    let folder = "d".repeat(100);
+    fs::create_dir(server.path(&folder)).unwrap();
+    let odd = ["100%", "a\\b", "dot.", "blank ", "line\nend", "plain"];
+    for name in odd {
+        server.write(&format!("{folder}/{name}"), name);
+    }
+    let url = server.url(&format!("/{folder}?tar"));
+    let tar = server.curl(&[&url]).unwrap();
+    fs::write(server.outside().join("all.tar"), tar).unwrap();
+    let extracted = server.outside().join("extracted");
+    fs::create_dir(&extracted).unwrap();
+    let mut command = Command::new("tar");
+    command.args(["xf", "../all.tar"]).current_dir(&extracted);
+    assert!(command.status().unwrap().success());
+    for name in odd {
+        let file = extracted.join(&folder).join(name);
+        assert_eq!(fs::read_to_string(file).unwrap(), name);
+    }
+    let list = server.curl(&[&server.url(&format!("/list?dir=/{folder}"))]);
+    let list: Vec<serde_json::Value> = serde_json::from_slice(&list.unwrap()).unwrap();
+    for entry in &list {
+        let is_plain = entry["name"] == "plain";
+        assert_eq!(entry.get("unavailable").is_none(), is_plain, "{entry}");
+    }
+    server.write(&format!("{folder}/{}", "x".repeat(200)), "long path");
+    let answer = server.get(&format!("/{folder}?tar"));
+    assert_eq!(answer.status, 409);
+    assert!(
+        answer
+            .text()
+            .contains("longer than 255 bytes: shorten its name")
+    );
+}
+
+#[test]
 fn a_folder_of_ten_thousand_names_is_listed() {
     let server = Server::start();
     for index in 0..10_000 {

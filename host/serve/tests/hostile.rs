@@ -8,6 +8,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::Shutdown;
 use std::os::unix::fs::symlink;
+use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -105,10 +106,8 @@ fn nothing_outside_the_directory_is_changed() {
             (format!("MOVE {path}"), "Destination: /stolen\r\n"),
         ] {
             let answer = server.request(&line, fields, b"new");
-            // A link may be removed or replaced by its name; it is never followed.
-            let is_of_link = *path == "/link" && !path.contains("new");
             let is_refused = (400..500).contains(&answer.status);
-            assert!(is_refused || is_of_link, "{line} {fields}: {}", answer.head);
+            assert!(is_refused, "{line} {fields}: {}", answer.head);
         }
         let part = format!(
             "--b\r\nContent-Disposition: form-data; name=\"data\"; filename=\"{path}\"\r\n\r\nnew\r\n--b--\r\n"
@@ -141,8 +140,8 @@ fn removing_a_folder_does_not_follow_links_and_spares_unfinished_recordings() {
     let server = with_secrets();
     fs::create_dir_all(server.path("old/sub")).unwrap();
     symlink(server.outside(), server.path("old/sub/up")).unwrap();
-    assert_eq!(server.request("DELETE /edit?dir=/old", "", b"").status, 204);
-    assert!(!server.path("old").exists());
+    assert_eq!(server.request("DELETE /edit?dir=/old", "", b"").status, 409);
+    assert!(server.path("old/sub/up").is_symlink());
     assert!(server.outside().join("secret").exists());
     fs::create_dir_all(server.path("LOG00000")).unwrap();
     server.write("LOG00000/LOG00001.CSV.part", "data");
@@ -154,6 +153,63 @@ fn removing_a_folder_does_not_follow_links_and_spares_unfinished_recordings() {
     assert_eq!(server.request("MOVE /LOG00000", to, b"").status, 403);
     assert_eq!(server.read("LOG00000/LOG00001.CSV.part"), b"data");
     assert_eq!(server.request("DELETE /edit?dir=/", "", b"").status, 403);
+}
+
+/// Clients see neither links nor pipes nor hidden files; a removal of what they see must not destroy them.
+#[test]
+fn only_what_clients_see_is_removed() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let server = with_secrets();
+    let pipe = |path: &str| {
+        let made = Command::new("mkfifo").arg(server.path(path)).status();
+        assert!(made.unwrap().success());
+    };
+    pipe("pipe");
+    for path in ["/link", "/root", "/pipe"] {
+        for line in [format!("DELETE {path}"), format!("DELETE /edit?dir={path}")] {
+            assert_eq!(server.request(&line, "", b"").status, 403, "{line}");
+        }
+        let to = "Destination: /b\r\n";
+        assert_eq!(server.request(&format!("MOVE {path}"), to, b"").status, 403);
+        assert!(server.path(&path[1..]).symlink_metadata().is_ok(), "{path}");
+    }
+    for (folder, unseen) in [
+        ("a", ".hidden"),
+        ("b", "CARDIOGR.JNL"),
+        ("c", "link"),
+        ("d", "pipe"),
+        ("e", "?"),
+    ] {
+        fs::create_dir_all(server.path(folder).join("sub")).unwrap();
+        server.write(&format!("{folder}/visible"), "visible");
+        let path = format!("{folder}/sub/{unseen}");
+        match unseen {
+            "link" => symlink("/etc", server.path(&path)).unwrap(),
+            "pipe" => pipe(&path),
+            "?" => {
+                let name = OsStr::from_bytes(b"\xff");
+                fs::write(server.path(folder).join("sub").join(name), "x").unwrap();
+            }
+            _ => server.write(&path, "hidden"),
+        }
+        for path in [folder.to_string(), format!("{folder}/sub")] {
+            let answer = server.request(&format!("DELETE /{path}"), "", b"");
+            assert_eq!(answer.status, 409, "{path}: {}", answer.head);
+            assert!(answer.text().contains("not served"), "{}", answer.text());
+        }
+        assert_eq!(server.read(&format!("{folder}/visible")), b"visible");
+        assert_eq!(
+            fs::read_dir(server.path(folder).join("sub"))
+                .unwrap()
+                .count(),
+            1
+        );
+    }
+    // What an interrupted upload left behind is the server's own.
+    fs::create_dir(server.path("f")).unwrap();
+    server.write("f/.cardiograph-upload-0.part", "x");
+    assert_eq!(server.request("DELETE /f", "", b"").status, 204);
 }
 
 #[test]
@@ -186,7 +242,6 @@ fn wrong_lengths_are_refused_and_change_nothing() {
     for fields in [
         "Content-Length: abc\r\n",
         "Content-Length: -1\r\n",
-        "Content-Length: 18446744073709551616\r\n",
         "Content-Length: 3\r\nContent-Length: 4\r\n",
         "Content-Length: 3, 3\r\n",
         "Content-Length: +3\r\n",
@@ -198,9 +253,27 @@ fn wrong_lengths_are_refused_and_change_nothing() {
         assert_eq!(answer.status, 400, "{fields}: {}", answer.head);
         assert_eq!(server.read("a"), b"old", "{fields}");
     }
-    // More than fits on any storage device.
-    let answer = server.request("PUT /a", "Content-Length: 999999999999999999\r\n", b"");
-    assert_eq!(answer.status, 507, "{}", answer.head);
+    // More than fits on any storage device; the largest lengths are no numbers of a file system.
+    for length in [
+        "999999999999999999",
+        "9223372036854775807",
+        "9223372036854775808",
+        "18446744073709551615",
+        "18446744073709551616",
+    ] {
+        let fields = format!("Content-Length: {length}\r\n");
+        let answer = server.request("PUT /a", &fields, b"");
+        assert!(
+            [413, 507].contains(&answer.status),
+            "{length}: {}",
+            answer.head
+        );
+        let reason = answer.text();
+        assert!(
+            reason.contains("the card is full") || reason.contains("larger than the storage"),
+            "{length}: {reason}"
+        );
+    }
     assert_eq!(server.names(), ["a"]);
     assert_eq!(server.get("/a").body, b"old");
 }
@@ -375,6 +448,7 @@ fn a_read_only_server_changes_nothing() {
         ("DELETE /a", ""),
         ("DELETE /edit?dir=/a", ""),
         ("GET /new?create=1", ""),
+        ("GET /a?delete=1", ""),
         ("MKCOL /new", ""),
         ("MOVE /a", "Destination: /b\r\n"),
         (

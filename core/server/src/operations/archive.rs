@@ -50,6 +50,13 @@ const TOO_MANY_GROW: Refused = Refused::new(
     "more than 4 files are still being recorded: download the files one by one, or wait until they are finished",
 );
 
+const PATH_TOO_LONG: Refused = Refused::new(
+    Status::Conflict,
+    "the folder contains a file whose path is longer than 255 bytes: shorten its name where the card is mounted, or download the other files one by one",
+);
+/// Start of an FNV-1a hash.
+const HASH_START: u64 = 0xCBF2_9CE4_8422_2325;
+
 /// A date, or `unknown`.
 type Title = heapless::String<12>;
 
@@ -75,7 +82,7 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
             source,
             title: Title::new(),
             bytes: END_BLOCKS * BLOCK_BYTES as u64,
-            hash: 0xCBF2_9CE4_8422_2325,
+            hash: HASH_START,
             growing: heapless::Vec::new(),
             range: 0..0,
         };
@@ -102,12 +109,12 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         path: &mut Path,
     ) -> Result<(), Fault> {
         let mut cursor = self.cursor(archive.source, path).await?;
-        let mut at = 0_u64;
+        let (mut at, mut hash) = (0_u64, HASH_START);
         let end_at = archive.bytes - END_BLOCKS * BLOCK_BYTES as u64;
         while let Some(mut stat) = self.next_file(archive.source, &mut cursor, path).await? {
             stat.bytes = archive.length_of(&stat);
+            hash = hash_member(hash, path, &stat);
             let next_at = at + archive_bytes(&archive.member(path, &stat));
-            // A file was added, removed or replaced since the first pass: only an interrupted answer is honest.
             if next_at > end_at {
                 return Err(Fault::Closed);
             }
@@ -116,7 +123,8 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
             }
             at = next_at;
         }
-        if at != end_at {
+        // A file was added, removed or changed since the first pass: only an interrupted answer is honest.
+        if (at, hash) != (end_at, archive.hash) {
             return Err(Fault::Closed);
         }
         for block_at in [at, at + BLOCK_BYTES as u64] {
@@ -152,7 +160,7 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         if !data.is_empty() {
             let file = self.storage.open(path).await?;
             let now = self.storage.stat(&file);
-            if now.version != stat.version || now.bytes < stat.bytes {
+            if !is_same_file(stat, &now) {
                 return Err(Error::Changed.into());
             }
             self.send(wire, &file, data.start, data.end).await?;
@@ -181,7 +189,7 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         source: Source<'_>,
         cursor: &mut Cursor<S::Listing>,
         path: &mut Path,
-    ) -> Result<Option<Stat>, Error> {
+    ) -> Result<Option<Stat>, Fault> {
         loop {
             match cursor {
                 Cursor::Folder(listing) => {
@@ -193,7 +201,7 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
                     };
                     path.truncate(bytes);
                     if entry.stat.kind == Kind::File && !is_hidden(entry.name) {
-                        append(path, entry.name)?;
+                        append(path, entry.name).map_err(|_| PATH_TOO_LONG)?;
                         return Ok(Some(entry.stat));
                     }
                 }
@@ -215,6 +223,18 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
             }
         }
     }
+}
+
+/// Returns true if an opened file is the one that was listed.
+fn is_same_file(listed: &Stat, opened: &Stat) -> bool {
+    let is_version = match (listed.version, opened.version) {
+        // A card lists recordings without their epochs, each of which would cost a read.
+        (Version::Whole { .. }, Version::Appended { .. }) => {
+            (listed.bytes, listed.modified_s) == (opened.bytes, opened.modified_s)
+        }
+        (listed, opened) => listed == opened,
+    };
+    is_version && opened.bytes >= listed.bytes
 }
 
 /// Sends the head of an answer with an archive. Returns true if a body follows.
@@ -255,8 +275,7 @@ impl Archive<'_> {
                 .map_err(|_| TOO_MANY_GROW)?;
         }
         self.bytes += archive_bytes(&self.member(path, stat));
-        self.hash = hash(self.hash, path.as_bytes());
-        self.hash = hash(self.hash, tag_of(stat).as_bytes());
+        self.hash = hash_member(self.hash, path, stat);
         Ok(())
     }
 
@@ -299,8 +318,13 @@ fn archive_bytes(member: &Member) -> u64 {
     (member.head_blocks() + member.data_blocks()) * BLOCK_BYTES as u64
 }
 
+/// Continues a hash with a file.
+fn hash_member(hash: u64, path: &str, stat: &Stat) -> u64 {
+    fnv(fnv(hash, path.as_bytes()), tag_of(stat).as_bytes())
+}
+
 /// Continues an FNV-1a hash; lengths are part of the tag, so that no separator is needed.
-fn hash(hash: u64, bytes: &[u8]) -> u64 {
+fn fnv(hash: u64, bytes: &[u8]) -> u64 {
     bytes.iter().fold(hash, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01B3)
     })

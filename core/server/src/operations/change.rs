@@ -1,5 +1,6 @@
 //! Changes other than uploads: create, remove, rename.
 
+use super::condition::Target;
 use super::list::{PAGE_FIELDS, PAGE_START, html, url};
 use super::upload::{done, see};
 use crate::body::Body;
@@ -18,10 +19,11 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
     pub(crate) async fn create<C: Read + Write>(
         &self,
         wire: &mut Wire<'_, C, T>,
+        head: &Head<'_>,
         path: &str,
     ) -> Result<(), Fault> {
         if !names_file(path) {
-            self.new_directory(path, Status::Conflict).await?;
+            self.new_directory(head, path, Status::Conflict).await?;
             return done(wire, Status::Created).await;
         }
         match self.storage.open(path).await {
@@ -29,8 +31,8 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
             Err(Error::NotFound) => (),
             Err(error) => return Err(error.into()),
         }
-        let upload = self.create_upload(path, Some(0)).await?;
-        self.storage.commit(upload).await?;
+        let upload = self.begin_upload(head, path, Some(0)).await?;
+        self.commit_upload(head, path, upload).await?;
         done(wire, Status::Created).await
     }
 
@@ -38,17 +40,27 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
     pub(crate) async fn make_directory<C: Read + Write>(
         &self,
         wire: &mut Wire<'_, C, T>,
+        head: &Head<'_>,
         path: &str,
     ) -> Result<(), Fault> {
-        self.new_directory(path, Status::MethodNotAllowed).await?;
+        self.new_directory(head, path, Status::MethodNotAllowed)
+            .await?;
         done(wire, Status::Created).await
     }
 
-    async fn new_directory(&self, path: &str, if_exists: Status) -> Result<(), Refused> {
+    async fn new_directory(
+        &self,
+        head: &Head<'_>,
+        path: &str,
+        if_exists: Status,
+    ) -> Result<(), Fault> {
+        let _turn = self.turn(head, path, Target::Any).await?;
         match self.storage.make_directory(path).await {
             Ok(()) => Ok(()),
-            Err(error @ Error::Exists) => Err(Refused::new(if_exists, error.reason())),
-            Err(error @ Error::NotFound) => Err(Refused::new(Status::Conflict, error.reason())),
+            Err(error @ Error::Exists) => Err(Refused::new(if_exists, error.reason()).into()),
+            Err(error @ Error::NotFound) => {
+                Err(Refused::new(Status::Conflict, error.reason()).into())
+            }
             Err(error) => Err(error.into()),
         }
     }
@@ -57,22 +69,37 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
     pub(crate) async fn remove<C: Read + Write>(
         &self,
         wire: &mut Wire<'_, C, T>,
+        head: &Head<'_>,
         path: &str,
     ) -> Result<(), Fault> {
-        self.storage.remove(path, true).await?;
+        self.remove_path(head, path, true).await?;
         done(wire, Status::NoContent).await
+    }
+
+    async fn remove_path(
+        &self,
+        head: &Head<'_>,
+        path: &str,
+        is_recursive: bool,
+    ) -> Result<(), Fault> {
+        let _turn = self.turn(head, path, Target::Existing).await?;
+        Ok(self.storage.remove(path, is_recursive).await?)
     }
 
     /// Renames a file or folder.
     pub(crate) async fn rename<C: Read + Write>(
         &self,
         wire: &mut Wire<'_, C, T>,
+        head: &Head<'_>,
         from: &str,
         to: &str,
     ) -> Result<(), Fault> {
         let to = decode_path(to)?;
         self.storage.open(from).await?;
-        match self.storage.rename(from, &to).await {
+        let turn = self.turn(head, from, Target::Existing).await?;
+        let renamed = self.storage.rename(from, &to).await;
+        drop(turn);
+        match renamed {
             Ok(()) => done(wire, Status::Created).await,
             Err(error @ Error::NotFound) => {
                 Err(Refused::new(Status::Conflict, error.reason()).into())
@@ -137,9 +164,8 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
             )
             .into());
         }
-        self.storage
-            .remove(path, stat.kind == Kind::Directory)
-            .await?;
+        let is_recursive = stat.kind == Kind::Directory;
+        self.remove_path(head, path, is_recursive).await?;
         match head.fields.origin {
             Some(_) => see(wire, parent(path)).await,
             None => done(wire, Status::NoContent).await,

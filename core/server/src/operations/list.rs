@@ -1,6 +1,6 @@
 //! Folders: as JSON, and as a page that needs no scripts.
 
-use crate::path::{is_hidden, parent};
+use crate::path::{is_hidden, parent, unavailable};
 use crate::status::{Closed, Fault, Status};
 use crate::text::{Html, Json, ShortDate, Url, pieces};
 use crate::wire::{Length, Wire};
@@ -35,7 +35,7 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
                 continue;
             }
             wire.text(format_args!("{separator}")).await?;
-            json_entry(wire, &entry).await?;
+            json_entry(wire, &entry, path).await?;
             separator = ",\n";
             if wire.is_head() {
                 break;
@@ -60,10 +60,14 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
         html(wire, path).await?;
         wire.bytes(b"</title><h1>").await?;
         html(wire, path).await?;
-        wire.bytes(b"</h1><p><a href=\"").await?;
-        url(wire, parent(path)).await?;
+        wire.bytes(b"</h1><p>").await?;
+        if path != "/" {
+            wire.bytes(b"<a href=\"").await?;
+            url(wire, parent(path)).await?;
+            wire.bytes(b"\">Parent folder</a> | ").await?;
+        }
         wire.bytes(
-            b"\">Parent folder</a> | <a href=\"?tar=1\">All files as tar</a> | \
+            b"<a href=\"?tar=1\">All files as tar</a> | \
             <a href=\"/sessions\">Sessions</a> | <a href=\"/days\">Days</a> | \
             <a href=\"/status\">Status</a></p><table>",
         )
@@ -92,6 +96,7 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
 async fn json_entry<C: Read + Write, T: Timer>(
     wire: &mut Wire<'_, C, T>,
     entry: &Entry<'_>,
+    folder: &str,
 ) -> Result<(), Closed> {
     let kind = match entry.stat.kind {
         Kind::File => "file",
@@ -113,6 +118,10 @@ async fn json_entry<C: Read + Write, T: Timer>(
     if entry.stat.is_growing {
         wire.bytes(b",\"growing\":true").await?;
     }
+    if let Some(reason) = unavailable(folder, entry.name) {
+        wire.text(format_args!(",\"unavailable\":\"{}\"", Json(reason)))
+            .await?;
+    }
     wire.bytes(b"}").await
 }
 
@@ -123,12 +132,19 @@ async fn html_entry<C: Read + Write, T: Timer>(
     is_read_only: bool,
 ) -> Result<(), Closed> {
     let is_file = entry.stat.kind == Kind::File;
-    wire.bytes(b"<tr><td><a href=\"").await?;
-    entry_url(wire, folder, entry).await?;
-    wire.bytes(b"\">").await?;
+    let reason = unavailable(folder, entry.name);
+    wire.bytes(b"<tr><td>").await?;
+    if reason.is_none() {
+        wire.bytes(b"<a href=\"").await?;
+        entry_url(wire, folder, entry).await?;
+        wire.bytes(b"\">").await?;
+    }
     html(wire, entry.name).await?;
-    wire.bytes(if is_file { b"</a>" } else { b"/</a>" as &[u8] })
+    wire.bytes(if is_file { b"" } else { b"/" as &[u8] })
         .await?;
+    if reason.is_none() {
+        wire.bytes(b"</a>").await?;
+    }
     wire.bytes(b"<td>").await?;
     if is_file {
         wire.text(format_args!("{} B", entry.stat.bytes)).await?;
@@ -139,11 +155,26 @@ async fn html_entry<C: Read + Write, T: Timer>(
     } else if let Some(modified_s) = entry.stat.modified_s {
         wire.text(format_args!("{}", ShortDate(modified_s))).await?;
     }
-    wire.bytes(b"<td><a href=\"").await?;
+    wire.bytes(b"<td>").await?;
+    match reason {
+        Some(reason) => wire.text(format_args!("no link: {}", Html(reason))).await?,
+        None => entry_links(wire, entry, folder, is_read_only).await?,
+    }
+    wire.bytes(b"\n").await
+}
+
+/// Writes the links of an entry's operations.
+async fn entry_links<C: Read + Write, T: Timer>(
+    wire: &mut Wire<'_, C, T>,
+    entry: &Entry<'_>,
+    folder: &str,
+    is_read_only: bool,
+) -> Result<(), Closed> {
+    wire.bytes(b"<a href=\"").await?;
     entry_url(wire, folder, entry).await?;
-    wire.bytes(match is_file {
-        true => b"?download=1\">download</a>",
-        false => b"?tar=1\">tar</a>" as &[u8],
+    wire.bytes(match entry.stat.kind {
+        Kind::File => b"?download=1\">download</a>",
+        Kind::Directory => b"?tar=1\">tar</a>" as &[u8],
     })
     .await?;
     if !is_read_only && !entry.stat.is_growing {
@@ -151,7 +182,7 @@ async fn html_entry<C: Read + Write, T: Timer>(
         entry_url(wire, folder, entry).await?;
         wire.bytes(b"?delete=1\">delete</a>").await?;
     }
-    wire.bytes(b"\n").await
+    Ok(())
 }
 
 async fn entry_url<C: Read + Write, T: Timer>(

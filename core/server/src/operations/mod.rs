@@ -2,6 +2,7 @@
 
 pub(crate) mod archive;
 mod change;
+pub(crate) mod condition;
 mod control;
 mod decode;
 pub(crate) mod index;

@@ -1,10 +1,11 @@
 //! Files: whole, in part, or as they grow.
 
+use super::condition::NOT_MET;
 use super::list::url;
 use crate::head::Head;
 use crate::limits::FOLLOW_MS;
 use crate::path::{Path, append, name};
-use crate::range::{Selection, is_unchanged, selection, tag_of};
+use crate::range::{Selection, is_matched, is_unchanged, selection, tag_of};
 use crate::route::Reading;
 use crate::status::{Closed, Fault, Status};
 use crate::text::{HttpDate, media_type};
@@ -163,6 +164,9 @@ pub(crate) async fn start_range<C: Read + Write, T: Timer>(
     selection: Selection,
     bytes: u64,
 ) -> Result<Option<Range<u64>>, Fault> {
+    if !is_matched(&head.fields, Some(tag)) {
+        return Err(NOT_MET.into());
+    }
     if is_unchanged(&head.fields, tag) {
         wire.start(Status::NotModified).await?;
         wire.text(format_args!("ETag: {tag}\r\n")).await?;

@@ -1,5 +1,6 @@
 //! Uploads: to a temporary name, renamed when whole.
 
+use super::condition::Target;
 use crate::body::Body;
 use crate::guard::Content;
 use crate::head::Head;
@@ -25,7 +26,7 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
             Content::Length(bytes) => Some(bytes),
             _ => None,
         };
-        let mut upload = self.create_upload(path, bytes).await?;
+        let mut upload = self.begin_upload(head, path, bytes).await?;
         let received = loop {
             match body.read(wire, 0).await {
                 Ok(0) => break Ok(()),
@@ -40,23 +41,47 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
             self.storage.discard(upload).await;
             return Err(fault);
         }
-        let status = match self.storage.commit(upload).await? {
+        let status = match self.commit_upload(head, path, upload).await? {
             true => Status::Created,
             false => Status::NoContent,
         };
         done(wire, status).await
     }
 
-    /// Begins an upload; the folder has to exist.
-    pub(crate) async fn create_upload(
+    /// Begins an upload if its conditions are met; the folder has to exist.
+    pub(crate) async fn begin_upload(
         &self,
+        head: &Head<'_>,
         path: &str,
         bytes: Option<u64>,
     ) -> Result<S::Upload, Fault> {
-        match self.storage.create(path, bytes).await {
-            Ok(upload) => Ok(upload),
-            Err(Error::NotFound) => Err(NO_FOLDER.into()),
-            Err(error) => Err(error.into()),
+        let upload = match self.storage.create(path, bytes).await {
+            Ok(upload) => upload,
+            Err(Error::NotFound) => return Err(NO_FOLDER.into()),
+            Err(error) => return Err(error.into()),
+        };
+        match self.check_conditions(head, path, Target::Any).await {
+            Ok(()) => Ok(upload),
+            Err(fault) => {
+                self.storage.discard(upload).await;
+                Err(fault)
+            }
+        }
+    }
+
+    /// Gives an upload its name if its conditions are still met. Returns true if there was no old file.
+    pub(crate) async fn commit_upload(
+        &self,
+        head: &Head<'_>,
+        path: &str,
+        upload: S::Upload,
+    ) -> Result<bool, Fault> {
+        match self.turn(head, path, Target::Any).await {
+            Ok(_turn) => Ok(self.storage.commit(upload).await?),
+            Err(fault) => {
+                self.storage.discard(upload).await;
+                Err(fault)
+            }
         }
     }
 
@@ -84,12 +109,12 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
                 while !form.skip_part(wire).await? {}
                 continue;
             }
-            let mut upload = self.create_upload(path, None).await?;
+            let mut upload = self.begin_upload(head, path, None).await?;
             if let Err(fault) = self.receive_part(wire, &mut form, &mut upload).await {
                 self.storage.discard(upload).await;
                 return Err(fault);
             }
-            self.storage.commit(upload).await?;
+            self.commit_upload(head, path, upload).await?;
             files += 1;
         }
         // The epilogue has no meaning.

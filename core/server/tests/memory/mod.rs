@@ -8,6 +8,7 @@ pub mod socket;
 use cardiograph_server::*;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
+use std::task::Poll;
 
 /// A file or directory.
 #[derive(Clone, Debug)]
@@ -24,6 +25,9 @@ pub struct Contents {
     pub is_growing: bool,
 }
 
+/// Path and new contents of a file.
+pub type Replacement = (String, Vec<u8>);
+
 /// Files in memory.
 pub struct Memory {
     pub nodes: RefCell<BTreeMap<String, Node>>,
@@ -37,6 +41,14 @@ pub struct Memory {
     pub failure: Cell<Option<Error>>,
     pub generation: Cell<u64>,
     pub uploads: Cell<u32>,
+    /// Files that the next reads replace.
+    pub when_read: RefCell<VecDeque<Replacement>>,
+    /// Files that the next lists of directories replace.
+    pub when_listed: RefCell<VecDeque<Option<Replacement>>>,
+    /// Number of times that a commit waits before it takes effect.
+    pub commit_polls: Cell<u32>,
+    /// Lists have no epochs of finished recordings, as on a card.
+    pub lists_without_epochs: Cell<bool>,
     /// Lists of directories also make growing files grow.
     pub grows_when_listed: Cell<bool>,
 }
@@ -52,6 +64,10 @@ impl Default for Memory {
             failure: Cell::new(None),
             generation: Cell::new(0),
             uploads: Cell::new(0),
+            when_read: RefCell::default(),
+            when_listed: RefCell::default(),
+            commit_polls: Cell::new(0),
+            lists_without_epochs: Cell::new(false),
             grows_when_listed: Cell::new(false),
         }
     }
@@ -170,6 +186,19 @@ fn stat_of(node: &Node) -> Stat {
     }
 }
 
+/// Lets other futures go on.
+async fn yield_once() {
+    let mut has_yielded = false;
+    std::future::poll_fn(|context| match std::mem::replace(&mut has_yielded, true) {
+        true => Poll::Ready(()),
+        false => {
+            context.waker().wake_by_ref();
+            Poll::Pending
+        }
+    })
+    .await;
+}
+
 pub struct File {
     path: String,
     stat: Stat,
@@ -221,7 +250,16 @@ impl Storage for Memory {
 
     async fn read(&self, file: &File, offset: u64, bytes_max: usize) -> Result<Vec<u8>, Error> {
         self.check()?;
-        let bytes = self.bytes(&file.path).ok_or(Error::Changed)?;
+        let node = self.node(&file.path).ok_or(Error::Changed)?;
+        if stat_of(&node).version != file.stat.version {
+            return Err(Error::Changed);
+        }
+        if let Some((path, bytes)) = self.when_read.borrow_mut().pop_front() {
+            self.file(&path, &bytes);
+        }
+        let Node::File(Contents { bytes, .. }) = node else {
+            return Err(Error::IsDirectory);
+        };
         let bytes = &bytes[..file.stat.bytes as usize];
         let rest = &bytes[(offset as usize).min(bytes.len())..];
         Ok(rest[..rest.len().min(bytes_max).min(self.piece_bytes.get())].to_vec())
@@ -238,6 +276,9 @@ impl Storage for Memory {
             "/" => "/".to_string(),
             directory => format!("{directory}/"),
         };
+        if let Some(Some((path, bytes))) = self.when_listed.borrow_mut().pop_front() {
+            self.file(&path, &bytes);
+        }
         if self.grows_when_listed.get()
             && let Some(more) = self.growth.borrow_mut().pop_front()
         {
@@ -253,7 +294,11 @@ impl Storage for Memory {
         let names = nodes.iter().filter_map(|(path, node)| {
             let name = path.strip_prefix(&prefix)?;
             let is_direct = !name.is_empty() && !name.contains('/');
-            is_direct.then(|| (name.to_string(), stat_of(node)))
+            let mut stat = stat_of(node);
+            if self.lists_without_epochs.get() && !stat.is_growing {
+                stat.version = Version::Whole { generation: 1 };
+            }
+            is_direct.then(|| (name.to_string(), stat))
         });
         Ok(Listing {
             names: names.collect(),
@@ -303,6 +348,9 @@ impl Storage for Memory {
     async fn commit(&self, upload: Upload) -> Result<bool, Error> {
         self.uploads.set(self.uploads.get() - 1);
         self.check()?;
+        for _ in 0..self.commit_polls.get() {
+            yield_once().await;
+        }
         let is_new = self.node(&upload.path).is_none();
         self.file(&upload.path, &upload.bytes);
         Ok(is_new)

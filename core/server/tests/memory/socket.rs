@@ -7,7 +7,9 @@ use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::rc::Rc;
-use std::task::{Context, Poll, Waker};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
 
 /// Virtual time: it advances to the next deadline when nothing else can happen.
 #[derive(Default)]
@@ -38,15 +40,30 @@ impl Timer for Clock {
     }
 }
 
+/// Notes that a future wants to be polled again at once.
+#[derive(Default)]
+struct Woken(AtomicBool);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 impl Clock {
     /// Runs a future to its end.
     pub fn run<F: Future>(&self, future: F) -> F::Output {
         let mut future = pin!(future);
-        let mut context = Context::from_waker(Waker::noop());
+        let woken = Arc::new(Woken::default());
+        let waker = Waker::from(Arc::clone(&woken));
+        let mut context = Context::from_waker(&waker);
         loop {
             self.next_ms.set(None);
             if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
                 return output;
+            }
+            if woken.0.swap(false, Ordering::Relaxed) {
+                continue;
             }
             match self.next_ms.get() {
                 Some(next_ms) => self.now_ms.set(next_ms.max(self.now_ms.get())),

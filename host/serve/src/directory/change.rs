@@ -2,7 +2,7 @@
 
 use super::aside;
 use super::upload::is_temporary;
-use crate::beneath::{Root, error_of, stem_of_part};
+use crate::beneath::{Root, error_of, is_hidden, stem_of_part};
 use cardiograph_server::Error;
 use rustix::fs::{
     AtFlags, Dir, FileType, Mode, OFlags, RenameFlags, fsync, mkdirat, openat, renameat,
@@ -40,14 +40,18 @@ pub async fn rename(root: &Arc<Root>, from: &str, to: &str) -> Result<(), Error>
     .await
 }
 
-/// Removes a file, an empty directory, or a directory with everything in it.
+/// Removes a file, an empty directory, or a directory with everything in it. Refuses what clients do not see.
 pub async fn remove(root: &Arc<Root>, path: &str, is_recursive: bool) -> Result<(), Error> {
     let (parent, name) = root.parent(path)?;
     let parent = Arc::new(parent);
     let found = statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW).map_err(error_of)?;
-    let is_directory = FileType::from_raw_mode(found.st_mode) == FileType::Directory;
+    let is_directory = match FileType::from_raw_mode(found.st_mode) {
+        FileType::RegularFile => false,
+        FileType::Directory => true,
+        _ => return Err(Error::Forbidden),
+    };
     if is_directory && is_recursive {
-        check_movable(&parent, name).await?;
+        check_removable(&parent, name).await?;
     }
     let name = name.to_string();
     aside(move || {
@@ -72,13 +76,49 @@ pub async fn make_directory(root: &Arc<Root>, path: &str) -> Result<(), Error> {
     .await
 }
 
-/// Refuses to move or remove a directory with unfinished recordings in it.
+/// Refuses to move a directory with unfinished recordings in it.
 async fn check_movable(parent: &Arc<OwnedFd>, name: &str) -> Result<(), Error> {
     let (parent, name) = (Arc::clone(parent), name.to_string());
     match aside(move || has_unfinished(&parent, &name, DEPTH_MAX)).await? {
         true => Err(Error::Forbidden),
         false => Ok(()),
     }
+}
+
+/// Refuses to remove a directory with unfinished recordings or anything else in it that clients do not see.
+async fn check_removable(parent: &Arc<OwnedFd>, name: &str) -> Result<(), Error> {
+    check_movable(parent, name).await?;
+    let (parent, name) = (Arc::clone(parent), name.to_string());
+    match aside(move || has_unseen(&parent, &name, DEPTH_MAX)).await? {
+        true => Err(Error::NotEmpty),
+        false => Ok(()),
+    }
+}
+
+/// Returns true if something in a directory or below it is not listed: hidden, a link, a pipe or a device, or with a
+/// name that is not UTF-8. Temporary files of uploads are the server's own.
+fn has_unseen(parent: &OwnedFd, name: &str, depth: usize) -> Result<bool, Errno> {
+    let directory = open_directory(parent, name)?;
+    for entry in Dir::read_from(&directory)? {
+        let entry = entry?;
+        let Ok(name) = entry.file_name().to_str() else {
+            return Ok(true);
+        };
+        if name == "." || name == ".." || is_temporary(name) {
+            continue;
+        }
+        let found = statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        let is_unseen = match FileType::from_raw_mode(found.st_mode) {
+            _ if is_hidden(name) => true,
+            FileType::RegularFile => false,
+            FileType::Directory => has_unseen(&directory, name, deeper(depth)?)?,
+            _ => true,
+        };
+        if is_unseen {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Returns true if `name` is a directory with an unfinished recording in it or below it.
@@ -120,17 +160,16 @@ fn open_directory(parent: &OwnedFd, name: &str) -> Result<OwnedFd, Errno> {
     openat(parent, name, flags, Mode::empty())
 }
 
-/// Returns the names in a directory.
+/// Returns the names in a directory. Those that are not UTF-8 belong neither to the recorder nor to the server.
 fn names_in(directory: &OwnedFd) -> Result<Vec<String>, Errno> {
     let mut names = Vec::new();
     for entry in Dir::read_from(directory)? {
-        let name = entry?
-            .file_name()
-            .to_str()
-            .map_err(|_| Errno::ILSEQ)?
-            .to_string();
-        if name != "." && name != ".." {
-            names.push(name);
+        let entry = entry?;
+        if let Ok(name) = entry.file_name().to_str()
+            && name != "."
+            && name != ".."
+        {
+            names.push(name.to_string());
         }
     }
     Ok(names)

@@ -21,6 +21,8 @@ const BUFFERS_KEPT: usize = 16;
 pub struct OpenFile {
     file: Arc<OwnedFd>,
     stat: Stat,
+    /// Length and times as of the lookup.
+    found: rustix::fs::Stat,
     /// Progress of a file that is or was being recorded.
     growing: Option<Arc<LiveFile>>,
 }
@@ -35,6 +37,7 @@ impl OpenFile {
                     return Ok(OpenFile {
                         file: Arc::new(file),
                         stat: stat_of_growing(&found, &growing),
+                        found,
                         growing: Some(growing),
                     });
                 }
@@ -48,6 +51,7 @@ impl OpenFile {
         Ok(OpenFile {
             file: Arc::new(file),
             stat,
+            found,
             growing: None,
         })
     }
@@ -73,8 +77,24 @@ impl OpenFile {
                 self.stat.is_growing = is_growing;
                 Ok(())
             }
-            None if self.stat.bytes > length_of(&found) => Err(Error::Changed),
-            None => Ok(()),
+            None => self.check(&found),
+        }
+    }
+
+    /// Fails if the contents have changed since the lookup. A recorder only appends to its file.
+    fn check_unchanged(&self) -> Result<(), Error> {
+        match self.growing {
+            Some(_) => Ok(()),
+            None => self.check(&fstat(&self.file).map_err(error_of)?),
+        }
+    }
+
+    fn check(&self, found: &rustix::fs::Stat) -> Result<(), Error> {
+        // Not the time of the last change of the inode: a new name does not change the contents.
+        let state = |stat: &rustix::fs::Stat| (stat.st_size, stat.st_mtime, stat.st_mtime_nsec);
+        match state(found) == state(&self.found) {
+            true => Ok(()),
+            false => Err(Error::Changed),
         }
     }
 }
@@ -205,6 +225,8 @@ impl Pool {
             }
             Err(error) => return Err(error_of(error)),
         };
+        // After the read: whoever overwrites the file from now on changes pieces that have not been read.
+        file.check_unchanged()?;
         match piece.bytes {
             // The file has been truncated.
             0 => Err(Error::Changed),

@@ -58,6 +58,8 @@ impl Upload {
                 match fallocate(&file, FallocateFlags::KEEP_SIZE, 0, bytes) {
                     // Not every file system can reserve space.
                     Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
+                    // The length is more than a signed number of 64 bits.
+                    Err(Errno::INVAL) => Err(Errno::FBIG),
                     done => done,
                 }
             });
