@@ -18,6 +18,7 @@ mod beneath;
 mod directory;
 mod listener;
 mod recorder;
+mod socket;
 
 pub use directory::DirectoryStorage;
 pub use listener::{Listener, Settings};
