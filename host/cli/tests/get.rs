@@ -177,6 +177,64 @@ fn folders_sessions_and_days_are_downloaded_whole() {
     );
 }
 
+/// The temporary name would be longer than file systems allow.
+#[test]
+fn long_names_are_downloaded() {
+    let (served, own) = (directory(), directory());
+    let long = ["x".repeat(254), "\u{e9}".repeat(127), "y".repeat(250)];
+    for name in &long {
+        fs::write(served.path().join(name), name).unwrap();
+    }
+    let serving = Serving::start(served.path(), &[]);
+    done(own.path(), &["get", &serving.address, "-o", "all"]);
+    let copies = own.path().join("all");
+    assert_eq!(names(&copies), names(served.path()));
+    for name in &long {
+        assert_eq!(fs::read_to_string(copies.join(name)).unwrap(), *name);
+    }
+}
+
+/// More files than become durable together, of which some cannot be downloaded.
+#[test]
+fn a_folder_of_many_files_is_downloaded() {
+    let (served, own) = (directory(), directory());
+    fs::create_dir(served.path().join("folder")).unwrap();
+    for number in 0..600 {
+        let name = format!("folder/{number}.txt");
+        fs::write(served.path().join(name), contents(number)).unwrap();
+    }
+    fs::write(served.path().join("folder/100%"), "x").unwrap();
+    let serving = Serving::start(served.path(), &[]);
+    let list = done(own.path(), &["get", &serving.url("/folder")]);
+    assert_eq!(list.matches("100%  (cannot be requested)").count(), 1);
+    let run = common::run(own.path(), &["get", &serving.address, "-o", "all"]);
+    assert_eq!(run.code, Some(2));
+    for part in [
+        "/folder/100%25: the name has a percent sign",
+        "download its folder as tar",
+        "1 of 601 files were not downloaded",
+    ] {
+        assert!(run.stderr.contains(part), "{}", run.stderr);
+    }
+    assert_eq!(run.stdout.lines().count(), 600);
+    let copies = own.path().join("all/folder");
+    assert_eq!(names(&copies).len(), 600);
+    for number in 0..600 {
+        let copy = fs::read(copies.join(format!("{number}.txt"))).unwrap();
+        assert!(copy == contents(number), "{number}");
+    }
+    let run = common::run(own.path(), &["get", &serving.address, "-o", "all"]);
+    assert_eq!(run.stdout.matches("already complete").count(), 600);
+    // Another length is reported, and the file is not replaced.
+    fs::write(copies.join("0.txt"), "mine").unwrap();
+    let run = common::run(own.path(), &["get", &serving.address, "-o", "all"]);
+    assert!(
+        run.stderr
+            .contains("0.txt: exists already and has another length")
+    );
+    assert_eq!(fs::read(copies.join("0.txt")).unwrap(), b"mine");
+}
+
 #[test]
 fn errors_are_sentences() {
     let own = directory();
@@ -188,7 +246,19 @@ fn errors_are_sentences() {
             "check the address and the network",
         ),
         (&["get", "https://127.0.0.1/"], "https is not supported"),
-        (&["get", &url], "use --auth"),
+        (
+            &["get", &url],
+            "needs a user name and a password; use --auth",
+        ),
+        (
+            &["get", &url, "--auth", "ada:wrong"],
+            "the user name or the password is wrong; correct --auth USER:PASSWORD",
+        ),
+        (
+            &["get", &serving.address, "--day", "--auth", "eve:secret"],
+            "the user name or the password is wrong",
+        ),
+        (&["get", "ada:secret@127.0.0.1/"], "pass it with --auth"),
         (&["get", &url, "--auth", "ada:secret"], "no such file"),
         (
             &["get", &serving.address, "--follow", "--auth", "ada:secret"],

@@ -20,6 +20,7 @@ mod card;
 mod directory;
 mod listener;
 mod recorder;
+mod socket;
 
 pub use card::ServedCard;
 pub use directory::DirectoryStorage;

@@ -3,8 +3,8 @@
 //! All connections share one thread. A connection that waits for its client, or for the storage device, costs
 //! the others nothing.
 
+use crate::socket::Socket;
 use cardiograph_server::{Buffers, Config, Instrument, Server, Storage, Timer};
-use embedded_io_adapters::tokio_1::FromTokio;
 use futures_util::StreamExt;
 use futures_util::future::{Either, select};
 use futures_util::stream::FuturesUnordered;
@@ -19,6 +19,7 @@ use std::task::Poll;
 use std::time::Duration;
 use tokio::io::AsyncWrite;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::task::unconstrained;
 use tokio::time::Instant;
 
 /// Maximum number of connections.
@@ -143,16 +144,21 @@ async fn accept<F: Future<Output = ()>>(
     let mut per_address: HashMap<IpAddr, usize> = HashMap::new();
     let mut poll = tokio::time::interval(STOP_POLL);
     loop {
-        let accepted = poll_fn(|context| {
-            while let Poll::Ready(Some(address)) = connections.poll_next_unpin(context) {
-                leave(&mut per_address, address);
-            }
+        // Unconstrained: connections that are always ready would use up the budget of the task, so that the server would
+        // neither accept others nor notice a stop request.
+        let mut next = pin!(unconstrained(poll_fn(|context| {
             while poll.poll_tick(context).is_ready() {
                 if is_stopped() {
                     return Poll::Ready(None);
                 }
             }
             socket.poll_accept(context).map(Some)
+        })));
+        let accepted = poll_fn(|context| {
+            while let Poll::Ready(Some(address)) = connections.poll_next_unpin(context) {
+                leave(&mut per_address, address);
+            }
+            next.as_mut().poll(context)
         });
         match accepted.await {
             None => break,
@@ -196,7 +202,7 @@ fn leave(per_address: &mut HashMap<IpAddr, usize>, address: IpAddr) {
 async fn serve_one<S: Storage, I: Instrument>(server: &Server<'_, S, I, Clock>, stream: TcpStream) {
     // An answer is written in few large pieces; waiting for more would only delay it.
     let _ = stream.set_nodelay(true);
-    let mut socket = FromTokio::new(stream);
+    let mut socket = Socket::new(stream);
     let mut buffers = Box::new(Buffers::new());
     server.serve(&mut socket, &mut buffers).await;
     drop(buffers);

@@ -42,6 +42,8 @@ pub struct Entry {
     /// The recorder is writing the file.
     #[serde(default)]
     pub growing: bool,
+    /// Reason why the server cannot be asked for it.
+    pub unavailable: Option<String>,
 }
 
 impl Entry {
@@ -97,6 +99,10 @@ pub enum RequestError {
     Connection(String),
     /// The server is busy; another attempt may succeed after this time.
     Busy(Duration),
+    /// The server needs a user name and a password.
+    CredentialsNeeded,
+    /// The server does not accept the user name or the password.
+    CredentialsWrong,
     /// The server refused the request.
     Refused(u16, String),
 }
@@ -108,8 +114,11 @@ impl fmt::Display for RequestError {
                 write!(f, "{error}; check the address and the network")
             }
             RequestError::Busy(_) => f.write_str("the server is busy; try again later"),
-            RequestError::Refused(401, _) => {
-                f.write_str("the server needs a user name and a password; use --auth")
+            RequestError::CredentialsNeeded => {
+                f.write_str("the server needs a user name and a password; use --auth USER:PASSWORD")
+            }
+            RequestError::CredentialsWrong => {
+                f.write_str("the user name or the password is wrong; correct --auth USER:PASSWORD")
             }
             RequestError::Refused(404, _) => {
                 f.write_str("the server has no such file; check the path")
@@ -155,12 +164,13 @@ impl<'a> Client<'a> {
                 .header("Range", format!("bytes={}-", wanted.start))
                 .header("If-Range", tag);
         }
-        usable(request.call())
+        self.usable(request.call())
     }
 
     /// Returns the length of a file, if the server tells it.
     pub fn length(&self, url: &Url) -> Result<Option<u64>, RequestError> {
-        let answer = usable(self.authorized(self.agent.head(url.to_string())).call())?;
+        let answer = self.authorized(self.agent.head(url.to_string())).call();
+        let answer = self.usable(answer)?;
         Ok(header(&answer, "Content-Length").and_then(|length| length.parse().ok()))
     }
 
@@ -170,7 +180,7 @@ impl<'a> Client<'a> {
         let list = url.at("/list").with(&format!("dir={path}"));
         match self.json(&list) {
             Ok(entries) => Ok(Found::Folder(entries)),
-            Err(RequestError::Refused(status, _)) if status != 401 => Ok(Found::File),
+            Err(RequestError::Refused(..)) => Ok(Found::File),
             Err(error) => Err(Failure::new(format!("{}: {error}", self.origin))),
         }
     }
@@ -189,6 +199,31 @@ impl<'a> Client<'a> {
         }
     }
 
+    /// Returns an answer with a status below 400, or 416; anything else is an error.
+    fn usable(
+        &self,
+        answer: Result<Response<Body>, ureq::Error>,
+    ) -> Result<Response<Body>, RequestError> {
+        let mut answer = answer.map_err(|error| RequestError::Connection(error.to_string()))?;
+        let status = answer.status().as_u16();
+        if status < 400 || status == 416 {
+            return Ok(answer);
+        }
+        Err(match status {
+            401 if self.authorization.is_some() => RequestError::CredentialsWrong,
+            401 => RequestError::CredentialsNeeded,
+            503 => {
+                let wait = header(&answer, "Retry-After").and_then(|wait| wait.parse().ok());
+                RequestError::Busy(Duration::from_secs(wait.unwrap_or(1)))
+            }
+            _ => {
+                let text = answer.body_mut().read_to_string().unwrap_or_default();
+                let first = text.lines().next().unwrap_or_default();
+                RequestError::Refused(status, first.chars().take(200).collect())
+            }
+        })
+    }
+
     fn json<T: serde::de::DeserializeOwned>(&self, url: &Url) -> Result<T, RequestError> {
         let mut answer = self.get(url, &Wanted::default())?;
         let text = answer.body_mut().with_config().limit(LIST_BYTES_MAX);
@@ -205,23 +240,4 @@ impl<'a> Client<'a> {
 /// Returns a header field of an answer.
 pub fn header<'a>(answer: &'a Response<Body>, name: &str) -> Option<&'a str> {
     answer.headers().get(name)?.to_str().ok()
-}
-
-/// Returns an answer with a status below 400, or 416; anything else is an error.
-fn usable(answer: Result<Response<Body>, ureq::Error>) -> Result<Response<Body>, RequestError> {
-    let mut answer = answer.map_err(|error| RequestError::Connection(error.to_string()))?;
-    let status = answer.status().as_u16();
-    if status < 400 || status == 416 {
-        return Ok(answer);
-    }
-    if status == 503 {
-        let wait = header(&answer, "Retry-After").and_then(|wait| wait.parse().ok());
-        return Err(RequestError::Busy(Duration::from_secs(wait.unwrap_or(1))));
-    }
-    let text = answer.body_mut().read_to_string().unwrap_or_default();
-    let first = text.lines().next().unwrap_or_default();
-    Err(RequestError::Refused(
-        status,
-        first.chars().take(200).collect(),
-    ))
 }

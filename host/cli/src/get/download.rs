@@ -29,6 +29,14 @@ pub struct Download<'a> {
     pub follows: bool,
 }
 
+/// A download whose bytes have all been received.
+pub enum Received {
+    /// The file was already there, with the same length.
+    Complete,
+    /// The bytes are in a partial file.
+    Partial(Partial, Outcome),
+}
+
 /// Result of a download to a file.
 pub enum Outcome {
     /// The file was already there, with the same length.
@@ -56,15 +64,24 @@ trait Sink {
 impl Download<'_> {
     /// Downloads to a file.
     pub fn to_file(&self, output: &Path) -> Result<Outcome, Failure> {
+        match self.to_partial(output)? {
+            Received::Complete => Ok(Outcome::Complete),
+            Received::Partial(partial, outcome) => {
+                partial.finish()?;
+                Ok(outcome)
+            }
+        }
+    }
+
+    /// Downloads to the partial file of `output`.
+    pub fn to_partial(&self, output: &Path) -> Result<Received, Failure> {
         if let Ok(metadata) = output.symlink_metadata() {
             return self.check_existing(output, metadata.len());
         }
-        let url = self.url.to_string();
-        let partial = Partial::open(output, &url)?;
+        let partial = Partial::open(output, &self.url.to_string())?;
         let continued = partial.bytes;
         let mut sink = ToFile {
             partial,
-            url,
             was_restarted: false,
         };
         if let Err(failure) = self.receive(&mut sink) {
@@ -73,8 +90,8 @@ impl Download<'_> {
         }
         let total = sink.partial.bytes;
         let continued = if sink.was_restarted { 0 } else { continued };
-        sink.partial.finish()?;
-        Ok(Outcome::Fetched { total, continued })
+        let outcome = Outcome::Fetched { total, continued };
+        Ok(Received::Partial(sink.partial, outcome))
     }
 
     /// Downloads to standard output.
@@ -83,10 +100,10 @@ impl Download<'_> {
     }
 
     /// Accepts an existing file if the server's has the same length.
-    fn check_existing(&self, output: &Path, bytes: u64) -> Result<Outcome, Failure> {
+    fn check_existing(&self, output: &Path, bytes: u64) -> Result<Received, Failure> {
         let length = self.client.length(self.url);
         match length.map_err(|error| self.failure(&error))? {
-            Some(length) if length == bytes => Ok(Outcome::Complete),
+            Some(length) if length == bytes => Ok(Received::Complete),
             _ => Err(Failure::new(format!(
                 "{}: exists already and has another length than the file of the server; remove it, or name \
                  another output with -o",
@@ -111,7 +128,9 @@ impl Download<'_> {
                 false => attempts + 1,
             };
             let pause = match &error {
-                RequestError::Refused(..) => return Err(self.failure(&error)),
+                RequestError::Refused(..)
+                | RequestError::CredentialsNeeded
+                | RequestError::CredentialsWrong => return Err(self.failure(&error)),
                 // Before the first byte, a wrong address is more likely than a lost connection.
                 RequestError::Connection(_) if sink.wanted().start == 0 => {
                     return Err(self.failure(&error));
@@ -237,7 +256,6 @@ impl Download<'_> {
 
 struct ToFile {
     partial: Partial,
-    url: String,
     was_restarted: bool,
 }
 
@@ -255,7 +273,7 @@ impl Sink for ToFile {
     }
 
     fn set_tag(&mut self, tag: Option<&str>) -> Result<(), Failure> {
-        self.partial.set_tag(&self.url, tag)
+        self.partial.set_tag(tag)
     }
 
     fn append(&mut self, bytes: &[u8]) -> Result<(), Failure> {

@@ -1,16 +1,21 @@
 //! Folders: lists, and downloads of all files.
 
 use super::client::{Client, Entry, Found};
-use super::download::{Download, Outcome};
+use super::download::{Download, Outcome, Received};
+use super::partial::{Partial, finish_all};
 use super::url::{Url, is_safe};
 use crate::failure::{Failure, print, print_error};
 use cardiograph_report::units;
 use chrono::{DateTime, Local};
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Maximum depth of folders.
 const DEPTH_MAX: u32 = 16;
+/// Files that become durable together; all of them are open until then.
+const BATCH_FILES: usize = 256;
+/// Bytes after which files become durable, so that little is lost with the power.
+const BATCH_BYTES: u64 = 64 << 20;
 
 /// Returns the entries of a folder as text, sorted by name.
 pub fn list(entries: &[Entry]) -> String {
@@ -23,13 +28,14 @@ pub fn list(entries: &[Entry]) -> String {
             _ => String::new(),
         };
         let time = entry.time.and_then(local).unwrap_or_default();
-        let end = match (entry.is_folder(), entry.growing) {
-            (true, _) => "/",
-            (false, true) => "  (recording)",
-            (false, false) => "",
+        let end = if entry.is_folder() { "/" } else { "" };
+        let state = match (entry.growing, &entry.unavailable) {
+            (true, _) => "  (recording)",
+            (false, Some(_)) => "  (cannot be requested)",
+            (false, None) => "",
         };
         let name = printable(&entry.name);
-        let _ = writeln!(text, "{size:>10}  {time:16}  {name}{end}");
+        let _ = writeln!(text, "{size:>10}  {time:16}  {name}{end}{state}");
     }
     text
 }
@@ -71,72 +77,126 @@ pub fn fetch_all(
     output: &Path,
     entries: Vec<Entry>,
 ) -> Result<(), Failure> {
-    let mut failed = 0;
-    let mut fetched = 0;
-    fetch_folder(
+    let mut folder = Folder {
         client,
-        url,
-        output,
-        entries,
-        DEPTH_MAX,
-        &mut |path, done| {
-            match done {
-                Ok(outcome) => {
-                    fetched += 1;
-                    print(&super::summary(path, &outcome))
-                }
-                // One file that cannot be downloaded must not keep the others from it.
-                Err(Failure::Message(message)) => {
-                    failed += 1;
-                    print_error(&format!("error: {message}\n"));
-                    Ok(())
-                }
-                Err(failure) => Err(failure),
-            }
-        },
-    )?;
-    match failed {
+        received: Vec::new(),
+        bytes: 0,
+        fetched: 0,
+        failed: 0,
+    };
+    let fetched = folder.fetch(url, output, entries, DEPTH_MAX);
+    // After Ctrl-C, too: these files are complete.
+    folder.finish()?;
+    fetched?;
+    match folder.failed {
         0 => Ok(()),
         failed => Err(Failure::new(format!(
             "{url}: {failed} of {} files were not downloaded; repeat the command to continue",
-            failed + fetched
+            failed + folder.fetched
         ))),
     }
 }
 
-/// Receives the path and the result of each download.
-type Report<'r> = dyn FnMut(&Path, Result<Outcome, Failure>) -> Result<(), Failure> + 'r;
+/// A download of all files of a folder. Small files become durable together.
+struct Folder<'a> {
+    client: &'a Client<'a>,
+    /// Files whose bytes have been received, with their final paths.
+    received: Vec<(PathBuf, Partial, Outcome)>,
+    /// Total length of these files.
+    bytes: u64,
+    fetched: u64,
+    failed: u64,
+}
 
-fn fetch_folder(
-    client: &Client,
-    url: &Url,
-    output: &Path,
-    entries: Vec<Entry>,
-    depth: u32,
-    report: &mut Report,
-) -> Result<(), Failure> {
-    std::fs::create_dir_all(output)
-        .map_err(|error| Failure::new(format!("{}: {error}", output.display())))?;
-    for entry in entries {
-        let path = output.join(&entry.name);
-        let url = url.entry(&entry.name);
-        if !is_safe(&entry.name) {
-            let failure = Failure::new(format!("{url}: not a name of a file; ignored"));
-            report(&path, Err(failure))?;
-        } else if !entry.is_folder() {
-            let download = Download {
-                client,
-                url: &url,
-                follows: false,
-            };
-            report(&path, download.to_file(&path))?;
-        } else if depth > 0
-            && let Found::Folder(entries) = client.folder(url.path())?
-        {
-            fetch_folder(client, &url, &path, entries, depth - 1, report)?;
+impl Folder<'_> {
+    fn fetch(
+        &mut self,
+        url: &Url,
+        output: &Path,
+        entries: Vec<Entry>,
+        depth: u32,
+    ) -> Result<(), Failure> {
+        std::fs::create_dir_all(output)
+            .map_err(|error| Failure::new(format!("{}: {error}", output.display())))?;
+        for entry in entries {
+            let path = output.join(&entry.name);
+            let url = url.entry(&entry.name);
+            if let Some(reason) = &entry.unavailable {
+                self.fail(Failure::new(format!("{url}: {}", printable(reason))))?;
+            } else if !is_safe(&entry.name) {
+                self.fail(Failure::new(format!(
+                    "{url}: not a name of a file; ignored"
+                )))?;
+            } else if !entry.is_folder() {
+                self.fetch_file(&url, path, &entry)?;
+            } else if depth > 0
+                && let Found::Folder(entries) = self.client.folder(url.path())?
+            {
+                self.fetch(&url, &path, entries, depth - 1)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn fetch_file(&mut self, url: &Url, path: PathBuf, entry: &Entry) -> Result<(), Failure> {
+        self.client.check_interrupt()?;
+        // The list has the length of a finished file, so that one that is there needs no request.
+        let is_there = path
+            .symlink_metadata()
+            .is_ok_and(|found| found.is_file() && Some(found.len()) == entry.size);
+        if is_there && !entry.growing {
+            return self.succeed(&path, &Outcome::Complete);
+        }
+        let download = Download {
+            client: self.client,
+            url,
+            follows: false,
+        };
+        match download.to_partial(&path) {
+            Ok(Received::Complete) => self.succeed(&path, &Outcome::Complete),
+            Ok(Received::Partial(partial, outcome)) => {
+                self.bytes += partial.bytes;
+                self.received.push((path, partial, outcome));
+                match self.received.len() < BATCH_FILES && self.bytes < BATCH_BYTES {
+                    true => Ok(()),
+                    false => self.finish(),
+                }
+            }
+            Err(failure) => self.fail(failure),
         }
     }
-    Ok(())
+
+    /// Makes the received files durable and gives them their names.
+    fn finish(&mut self) -> Result<(), Failure> {
+        let (mut files, mut done) = (Vec::new(), Vec::new());
+        for (path, partial, outcome) in self.received.drain(..) {
+            files.push(partial);
+            done.push((path, outcome));
+        }
+        self.bytes = 0;
+        for (finished, (path, outcome)) in finish_all(files).into_iter().zip(done) {
+            match finished {
+                Ok(()) => self.succeed(&path, &outcome)?,
+                Err(failure) => self.fail(failure)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn succeed(&mut self, path: &Path, outcome: &Outcome) -> Result<(), Failure> {
+        self.fetched += 1;
+        print(&super::summary(path, outcome))
+    }
+
+    /// Reports a file that cannot be downloaded, which must not keep the others from it.
+    fn fail(&mut self, failure: Failure) -> Result<(), Failure> {
+        let Failure::Message(message) = failure else {
+            return Err(failure);
+        };
+        self.failed += 1;
+        print_error(&format!("error: {message}\n"));
+        Ok(())
+    }
 }
 
 /// Replaces characters that could control the terminal.

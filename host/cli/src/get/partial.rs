@@ -1,12 +1,22 @@
 //! A download in progress on this computer.
 //!
 //! `FILE.part` contains the bytes received, `FILE.part.tag` the address and the entity tag that they had. Both
-//! together let another run continue.
+//! together let another run continue. A long `FILE` is shortened in these names. Small files need no tag file: to begin
+//! again costs little.
 
 use crate::failure::Failure;
+use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
+/// Longest name of a file on the usual file systems, in bytes.
+const NAME_BYTES_MAX: usize = 255;
+/// Bytes from which on another run continues instead of beginning again.
+const UNTAGGED_BYTES_MAX: u64 = 64 << 10;
+/// Bytes of a long name that its temporary name begins with.
+const START_BYTES: usize = 100;
 
 /// The partial file of a download.
 pub struct Partial {
@@ -14,17 +24,21 @@ pub struct Partial {
     part: PathBuf,
     tag_file: PathBuf,
     file: File,
+    /// Address of the bytes.
+    url: String,
     /// Bytes received.
     pub bytes: u64,
     /// Entity tag that they had.
     pub tag: Option<String>,
+    /// Entity tag in the tag file.
+    saved_tag: Option<String>,
 }
 
 impl Partial {
     /// Opens or creates the partial file. Bytes of an earlier download from another address are discarded.
     pub fn open(output: &Path, url: &str) -> Result<Partial, Failure> {
-        let part = with_suffix(output, ".part");
-        let tag_file = with_suffix(output, ".part.tag");
+        let part = temporary(output);
+        let tag_file = with_suffix(&part, ".tag");
         let mut options = OpenOptions::new();
         let opened = options.write(true).create(true).truncate(false).open(&part);
         let file = opened.map_err(|error| failure(&part, &error))?;
@@ -43,7 +57,9 @@ impl Partial {
             part,
             tag_file,
             file,
+            url: url.to_string(),
             bytes: 0,
+            saved_tag: tag.clone(),
             tag,
         };
         match partial.tag {
@@ -65,16 +81,14 @@ impl Partial {
     }
 
     /// Notes the entity tag of the bytes that follow.
-    pub fn set_tag(&mut self, url: &str, tag: Option<&str>) -> Result<(), Failure> {
-        if self.tag.as_deref() == tag {
-            return Ok(());
-        }
+    pub fn set_tag(&mut self, tag: Option<&str>) -> Result<(), Failure> {
         self.tag = tag.map(str::to_string);
-        let written = match tag {
-            Some(tag) => fs::write(&self.tag_file, format!("{url}\n{tag}\n")),
-            None => remove(&self.tag_file),
-        };
-        written.map_err(|error| failure(&self.tag_file, &error))
+        // A tag file never describes other bytes.
+        if self.saved_tag.is_some() && self.saved_tag != self.tag {
+            self.saved_tag = None;
+            remove(&self.tag_file).map_err(|error| failure(&self.tag_file, &error))?;
+        }
+        Ok(())
     }
 
     /// Appends bytes.
@@ -82,13 +96,28 @@ impl Partial {
         let written = self.file.write_all(bytes);
         written.map_err(|error| failure(&self.part, &error))?;
         self.bytes += bytes.len() as u64;
+        match self.bytes < UNTAGGED_BYTES_MAX {
+            true => Ok(()),
+            false => self.save_tag(),
+        }
+    }
+
+    /// Writes the tag file, so that another run can continue.
+    fn save_tag(&mut self) -> Result<(), Failure> {
+        if let Some(tag) = self.tag.as_ref().filter(|_| self.saved_tag != self.tag) {
+            let written = fs::write(&self.tag_file, format!("{}\n{tag}\n", self.url));
+            written.map_err(|error| failure(&self.tag_file, &error))?;
+            self.saved_tag = self.tag.clone();
+        }
         Ok(())
     }
 
-    /// Removes the partial file if nothing has been received.
-    pub fn leave(self) {
-        if self.bytes == 0 {
-            // The file is harmless if this fails.
+    /// Keeps what has been received for another run.
+    pub fn leave(mut self) {
+        // The other run begins again if this fails.
+        if self.bytes > 0 {
+            let _ = self.save_tag();
+        } else {
             let _ = remove(&self.part);
             let _ = remove(&self.tag_file);
         }
@@ -96,12 +125,36 @@ impl Partial {
 
     /// Makes the file durable and gives it its name.
     pub fn finish(self) -> Result<(), Failure> {
-        self.file
-            .sync_all()
-            .and_then(|()| fs::rename(&self.part, &self.output))
-            .and_then(|()| remove(&self.tag_file))
+        let synced = self.file.sync_all();
+        synced.map_err(|error| failure(&self.part, &error))?;
+        self.publish()
+    }
+
+    /// Gives a durable file its name.
+    fn publish(self) -> Result<(), Failure> {
+        fs::rename(&self.part, &self.output)
+            .and_then(|()| match self.saved_tag {
+                Some(_) => remove(&self.tag_file),
+                None => Ok(()),
+            })
             .map_err(|error| failure(&self.output, &error))
     }
+}
+
+/// Makes files durable together, which is much faster than one by one, and gives them their names.
+pub fn finish_all(files: Vec<Partial>) -> Vec<Result<(), Failure>> {
+    // One of each file system: syncfs covers the others.
+    let mut synced: HashMap<u64, Result<(), rustix::io::Errno>> = HashMap::new();
+    let finished = files.into_iter().map(|file| {
+        let device = file.file.metadata().map(|metadata| metadata.dev());
+        let device = device.map_err(|error| failure(&file.part, &error))?;
+        let result = synced
+            .entry(device)
+            .or_insert_with(|| rustix::fs::syncfs(&file.file));
+        result.map_err(|error| failure(&file.part, &error.into()))?;
+        file.publish()
+    });
+    finished.collect()
 }
 
 fn remove(path: &Path) -> io::Result<()> {
@@ -109,6 +162,20 @@ fn remove(path: &Path) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         removed => removed,
     }
+}
+
+/// Returns the path of the partial file. The same output always has the same one, so that a download continues.
+fn temporary(output: &Path) -> PathBuf {
+    let name = output.file_name().unwrap_or_default().to_string_lossy();
+    if name.len() + ".part.tag".len() <= NAME_BYTES_MAX {
+        return with_suffix(output, ".part");
+    }
+    // The hash distinguishes long names with the same beginning (FNV-1a).
+    let hash = name.bytes().fold(0xCBF2_9CE4_8422_2325, |hash: u64, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01B3)
+    });
+    let start = &name[..name.floor_char_boundary(START_BYTES)];
+    output.with_file_name(format!("{start}~{hash:016x}.part"))
 }
 
 fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
@@ -122,4 +189,36 @@ fn failure(path: &Path, error: &io::Error) -> Failure {
         "{}: {error}; use a writable directory with enough room",
         path.display()
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_run_continues_under_any_name() {
+        let own = tempfile::tempdir().unwrap();
+        let long = "\u{e9}".repeat(126);
+        for name in [
+            "a",
+            &"x".repeat(246),
+            &"x".repeat(247),
+            &"x".repeat(255),
+            &long,
+        ] {
+            let output = own.path().join(name);
+            let open = || Partial::open(&output, "http://h/a").ok().unwrap();
+            let mut first = open();
+            first.set_tag(Some("\"1\"")).ok().unwrap();
+            first.append(b"123").ok().unwrap();
+            // Another file, whose name is as long, has its own bytes.
+            let other = own.path().join(name.replacen(['a', 'x', '\u{e9}'], "_", 1));
+            assert_eq!(Partial::open(&other, "http://h/a").ok().unwrap().bytes, 0);
+            first.leave();
+            let again = open();
+            assert_eq!((again.bytes, again.tag.as_deref()), (3, Some("\"1\"")));
+            again.finish().ok().unwrap();
+            assert_eq!(fs::read(&output).unwrap(), b"123");
+        }
+    }
 }

@@ -50,6 +50,13 @@ impl Url {
             Some(at) => rest.split_at(at),
             None => (rest, ""),
         };
+        if server.contains('@') {
+            // Not repeated here: it may contain a password.
+            return Err(
+                "the address contains a user name; pass it with --auth USER:PASSWORD instead"
+                    .to_string(),
+            );
+        }
         let is_server = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:[]".contains(&byte);
         if server.is_empty() || !server.bytes().all(is_server) {
             return Err(format!(

@@ -1,0 +1,66 @@
+//! Sockets that share the thread of the server.
+
+use embedded_io_adapters::tokio_1::FromTokio;
+use embedded_io_async::{ErrorType, Read, Write};
+use std::io;
+use tokio::net::TcpStream;
+use tokio::task::yield_now;
+
+/// Bytes that a connection may transfer before it is the turn of the others.
+const TURN_BYTES: usize = 64 << 10;
+/// Cost of a call, in bytes.
+const CALL_BYTES: usize = 2 << 10;
+
+/// A socket that lets the other connections go on, even if it is always ready.
+pub struct Socket {
+    socket: FromTokio<TcpStream>,
+    /// Bytes of the current turn, with the cost of its calls.
+    used: usize,
+}
+
+impl Socket {
+    pub fn new(stream: TcpStream) -> Socket {
+        Socket {
+            socket: FromTokio::new(stream),
+            used: 0,
+        }
+    }
+
+    pub fn into_inner(self) -> TcpStream {
+        self.socket.into_inner()
+    }
+
+    /// Ends the turn if it is used up. This comes before a transfer, so that a dropped call has transferred nothing.
+    async fn turn(&mut self) {
+        if self.used >= TURN_BYTES {
+            self.used = 0;
+            yield_now().await;
+        }
+    }
+}
+
+impl ErrorType for Socket {
+    type Error = io::Error;
+}
+
+impl Read for Socket {
+    async fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        self.turn().await;
+        let read = self.socket.read(bytes).await?;
+        self.used += read + CALL_BYTES;
+        Ok(read)
+    }
+}
+
+impl Write for Socket {
+    async fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.turn().await;
+        let written = self.socket.write(bytes).await?;
+        self.used += written + CALL_BYTES;
+        Ok(written)
+    }
+
+    async fn flush(&mut self) -> io::Result<()> {
+        self.socket.flush().await
+    }
+}
