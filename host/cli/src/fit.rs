@@ -52,9 +52,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     let start = Profile::named(&args.like).map_err(Failure::new)?;
     let file = args.trace.display().to_string();
-    let options = ReadOptions {
-        block_bytes: args.block,
-    };
+    let options = ReadOptions::with_block_bytes(args.block);
     let Loaded::Trace(trace) = read(&args.trace, &options).map_err(Failure::new)? else {
         return Err(Failure::new(format!(
             "{file}: contains no individual writes; use a trace of writes, such as one from \

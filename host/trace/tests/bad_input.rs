@@ -18,9 +18,10 @@ fn sentence(bytes: &[u8]) -> String {
 
 const UNKNOWN_FORMAT: &str = "unknown format; supported formats are Cardiograph's Parquet and CSV \
  (operation,file,offset,length,start_ns,end_ns), index,start_us,end_us, the MagOD2 results file (Test \
- information:), fio latency logs (--write_lat_log), one latency in ms per line, the CSV of the library \
+ information:), fio latency logs (--write_lat_log), one latency per line, the CSV of the library \
  comparison (Iteration,FileSize(KB),...) and recordings whose header names a time column (Time[ms], \
- time_us, timestamp, ...); convert it to one of them";
+ time_us, timestamp, ...) or latencies (latency_us, ...); if a table has no header, name its columns: \
+ --time-column 1 --latency-column 2 --time-unit us";
 
 const MAGOD2: &str = "Test information:\nBytes per line,100\nLines per file,2\n\
     Amount of files,1\n,\nTest results (us):\nFile 0  start,File 0  end, \n";

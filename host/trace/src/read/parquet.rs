@@ -3,12 +3,12 @@
 //! A foreign file may contain anything, so the claims of the footer and the page headers are checked against the
 //! actual bytes before the decoder sees them.
 
-use super::COLUMNS;
 use super::error::{Fault, Problem};
 use super::guard::guarded;
 use super::parquet_about::merged;
 use super::parquet_pages::{CheckedPages, check_chunk};
 use super::thrift::is_sound;
+use super::{COLUMNS, ReadOptions};
 use crate::trace::{About, Trace};
 use crate::write::{READ, WRITE};
 use bytes::Bytes;
@@ -29,6 +29,17 @@ const BATCH_ROWS: usize = 1 << 12;
 const ROWS_PER_BYTE_MAX: u64 = 64;
 
 const FOOTER_MAGIC: &[u8] = b"PAR1";
+
+/// Refuses options that Parquet traces would ignore.
+pub(super) fn refuse(options: &ReadOptions) -> Result<(), Fault> {
+    match options.first_set() {
+        Some(option) => {
+            let format = "Parquet trace";
+            Err(Problem::FixedFormat { format, option }.in_file())
+        }
+        None => Ok(()),
+    }
+}
 
 /// Reads a file; reports the number of bytes in finished row groups to `progress`.
 pub(super) fn read<C: ChunkReader + 'static>(
