@@ -25,6 +25,7 @@ pub(super) fn detect(head: &[u8], options: &ReadOptions) -> Result<Format, Fault
     if head.starts_with(b"\xFF\xFE") || head.starts_with(b"\xFE\xFF") {
         return Err(Problem::Utf16.in_file());
     }
+    let is_recorded = head.trim_ascii_start().starts_with(b"#file number=");
     let mut lines = (1..).zip(head.split(|&byte| byte == b'\n'));
     let Some((number, line)) =
         lines.find(|(_, line)| !line.trim_ascii().is_empty() && !recording::is_note(line))
@@ -45,6 +46,14 @@ pub(super) fn detect(head: &[u8], options: &ReadOptions) -> Result<Format, Fault
         Format::OwnCsv
     } else if options.names_columns() {
         table(line, options)?
+    } else if is_recorded {
+        let first = Some("1".to_owned());
+        let options = ReadOptions {
+            time_column: first,
+            ..options.clone()
+        };
+        let header = recording::Header::parse(line, &options)?;
+        Format::Recording(header.ok_or_else(|| Problem::Unknown.in_file())?)
     } else if names_are(line, INTEGERS) {
         Format::Integers
     } else if names_are(line, qiita::COLUMNS) {

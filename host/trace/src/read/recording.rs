@@ -141,6 +141,12 @@ pub(super) fn read<R: Read>(
     );
     if header.is_named {
         lines.next_row_but(is_note)?;
+    } else if options.time_column.is_none() {
+        about.notes.push(
+            "The recording has no column names; its first column is read as the time (--time-column \
+             chooses another one)."
+                .to_owned(),
+        );
     }
     // A recorder's notes may appear among the rows.
     let Some(first) = lines.next_row_but(is_note)? else {
