@@ -20,8 +20,8 @@ const UNKNOWN_FORMAT: &str = "unknown format; supported formats are Cardiograph'
  (operation,file,offset,length,start_ns,end_ns), index,start_us,end_us, the MagOD2 results file (Test \
  information:), fio latency logs (--write_lat_log), one latency per line, the CSV of the library \
  comparison (Iteration,FileSize(KB),...) and recordings whose header names a time column (Time[ms], \
- time_us, timestamp, ...) or latencies (latency_us, ...); if a table has no header, name its columns: \
- --time-column 1 --latency-column 2 --time-unit us";
+ time_us, timestamp, ...) or latencies (latency_us, ...); convert it to one of them, or name the columns of a table without \
+ a header: --time-column 1 --latency-column 2 --time-unit us";
 
 const MAGOD2: &str = "Test information:\nBytes per line,100\nLines per file,2\n\
     Amount of files,1\n,\nTest results (us):\nFile 0  start,File 0  end, \n";
@@ -384,8 +384,7 @@ fn foreign_parquet() {
         sentence(&bytes),
         "run7.csv: the columns are operation (INT32), file (INT32), Offset (INT64), length \
          (INT64), start_ns (INT64), end_ns (INT64), but a trace has operation, file, offset, \
-         length, start_ns, end_ns, all required (see docs/formats.md); convert it, or export it as \
-         CSV"
+         length, start_ns, end_ns (see docs/formats.md); convert it, or export it as CSV"
     );
 }
 

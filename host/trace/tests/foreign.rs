@@ -90,7 +90,7 @@ const REFUSED: &[(&str, &str)] = &[
     ),
     (
         "sketch_no_header.csv",
-        "name its columns: --time-column 1 --latency-column 2 --time-unit us",
+        "without a header: --time-column 1 --latency-column 2 --time-unit us",
     ),
     ("two_latencies.csv", "choose one with --latency-column"),
     ("statistics.csv", "log one row per write"),

@@ -116,7 +116,12 @@ pub(super) enum Problem {
     ParquetColumns {
         found: String,
     },
-    ParquetCompressed,
+    ParquetCompressed {
+        name: String,
+    },
+    ParquetNull {
+        column: &'static str,
+    },
     ParquetRows {
         rows: u64,
         bytes: u64,
@@ -373,12 +378,15 @@ impl fmt::Display for Problem {
             Problem::ParquetColumns { found } => write!(
                 f,
                 "the columns are {found}, but a trace has operation, file, offset, length, \
-                 start_ns, end_ns, all required (see docs/formats.md); convert it, or export it as \
-                 CSV"
+                 start_ns, end_ns (see docs/formats.md); convert it, or export it as CSV"
             ),
-            Problem::ParquetCompressed => write!(
+            Problem::ParquetCompressed { name } => write!(
                 f,
-                "compressed Parquet is not supported; write it uncompressed"
+                "Parquet compressed with {name} is not supported; write it with snappy or zstd, or uncompressed"
+            ),
+            Problem::ParquetNull { column } => write!(
+                f,
+                "the column {column} has a missing value (null); drop the incomplete rows, then write the file again"
             ),
             Problem::ParquetRows { rows, bytes } => write!(
                 f,
@@ -461,5 +469,5 @@ const UNKNOWN_FORMAT: &str = "unknown format; supported formats are Cardiograph'
  (operation,file,offset,length,start_ns,end_ns), index,start_us,end_us, the MagOD2 results file (Test \
  information:), fio latency logs (--write_lat_log), one latency per line, the CSV of the library \
  comparison (Iteration,FileSize(KB),...) and recordings whose header names a time column (Time[ms], \
- time_us, timestamp, ...) or latencies (latency_us, ...); if a table has no header, name its columns: \
- --time-column 1 --latency-column 2 --time-unit us";
+ time_us, timestamp, ...) or latencies (latency_us, ...); convert it to one of them, or name the columns of a table without \
+ a header: --time-column 1 --latency-column 2 --time-unit us";
