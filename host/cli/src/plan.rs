@@ -68,7 +68,7 @@ fn rate_hz(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Parses a buffer size such as `64KiB`, `100kB` or `2048`.
+/// Parses a buffer size such as `64KiB`, `100kB` or `2048B`.
 fn buffer_bytes(text: &str) -> Result<u64, String> {
     match bytes(text)? {
         size if (1..=1 << 40).contains(&size) => Ok(size),
