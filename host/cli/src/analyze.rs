@@ -1,11 +1,11 @@
 //! `cardiograph analyze`: figures of existing traces and recordings.
 
 use crate::failure::Failure;
-use crate::outputs::{Outputs, Reporting};
+use crate::outputs::{Outputs, Reporting, is_standard_output};
 use crate::progress::Progress;
 use crate::values::duration;
 use cardiograph_report::{Report, figures_of};
-use cardiograph_trace::{ReadOptions, TimeUnit, read_scope, read_with_progress};
+use cardiograph_trace::{ReadOptions, TimeUnit, read_from, read_scope, read_with_progress};
 use std::path::{Path, PathBuf};
 
 /// Analyse traces and recordings from any tool.
@@ -25,7 +25,7 @@ Examples:
   cardiograph analyze recording.csv                          late and missing samples
   cardiograph analyze card.csv --scope scope.csv             with energy from the voltages at a shunt")]
 pub struct Args {
-    /// Traces or recordings
+    /// Traces or recordings; - is standard input
     #[arg(required_unless_present = "scope", value_name = "FILE")]
     pub files: Vec<PathBuf>,
 
@@ -113,9 +113,14 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     };
     let mut reports = Vec::new();
     for file in &args.files {
-        let mut progress = Progress::over_file(file);
-        let loaded = read_with_progress(file, &options, &mut |bytes| progress.show(bytes));
-        progress.clear();
+        let loaded = if is_standard_output(file) {
+            read_from("standard input", std::io::stdin().lock(), &options)
+        } else {
+            let mut progress = Progress::over_file(file);
+            let loaded = read_with_progress(file, &options, &mut |bytes| progress.show(bytes));
+            progress.clear();
+            loaded
+        };
         let loaded = loaded.map_err(Failure::new)?;
         reports.push(figures_of(loaded, outputs.threshold_ns()));
     }

@@ -1,6 +1,7 @@
 //! Trace readers. The format is detected from the content, never from the file name.
 
 mod blinky;
+mod calendar;
 mod columns;
 mod detect;
 mod error;
@@ -19,8 +20,10 @@ mod qiita;
 mod recording;
 mod scope;
 mod scope_header;
+mod summary;
 mod thesis;
 mod thrift;
+mod wrap;
 mod writes;
 
 use crate::trace::{About, Trace};
@@ -100,7 +103,7 @@ pub struct Recording {
     pub samples: u64,
     /// Name of the time column.
     pub time_column: String,
-    /// Abbreviated unit of the time column: `s`, `ms`, `us` or `ns`.
+    /// Abbreviated unit of the time column: `s`, `ms`, `us` or `ns`, or `calendar` for dates and times of day.
     pub time_unit: &'static str,
 }
 

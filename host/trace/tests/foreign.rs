@@ -74,6 +74,11 @@ const READ: &[(&str, Found)] = &[
     ("epoch_us.csv", Found::Samples(200, 4_000_000)),
     ("epoch_ns.csv", Found::Samples(200, 4_000_000)),
     ("px4_sensor.csv", Found::Samples(200, 4_004_000)),
+    ("iso_dates.csv", Found::Samples(200, 20_000_000)),
+    ("blank_dates.csv", Found::Samples(90, 1_000_000_000)),
+    ("time_of_day.csv", Found::Samples(300, 250_000_000)),
+    ("micros_wrap.csv", Found::Samples(200, 1_000_000)),
+    ("writes_wrap.csv", Found::Writes(120, 812_000, 85_012_000)),
     ("px4_attitude.csv", Found::Samples(200, 20_010_000)),
 ];
 
@@ -105,6 +110,22 @@ const REFUSED: &[(&str, &str)] = &[
     ),
     ("fio_job_iops.1.log", "a fio log of operations per second"),
     ("renamed_iops.txt", "a fio log of operations per second"),
+    ("dd.txt", "a summary (dd): it has no row per write"),
+    (
+        "iostat.txt",
+        "run cardiograph bench on the card's directory",
+    ),
+    ("crystaldiskmark.txt", "a summary (CrystalDiskMark)"),
+    (
+        "sdfat_bench.txt",
+        "print one row of time_us,latency_us for each write",
+    ),
+    ("sd_bench.txt", "a summary (PX4's sd_bench)"),
+    (
+        "fio_summary.txt",
+        "add --write_lat_log=NAME to fio and pass NAME_lat.1.log",
+    ),
+    ("fio_summary.json", "a summary (fio's JSON summary)"),
     ("fio_averages_bw.1.log", "a fio log of bandwidths"),
     (
         "fio_averages_lat.1.log",

@@ -8,6 +8,7 @@ const TIME_WORDS: &[&str] = &[
     "time",
     "t",
     "timestamp",
+    "datetime",
     "ts",
     "elapsed",
     "uptime",

@@ -1,7 +1,7 @@
 //! Format detection by the first line of the text.
 
 use super::error::{Fault, Problem};
-use super::{ReadOptions, fio, number, own_csv, qiita, recording, thesis, writes};
+use super::{ReadOptions, fio, number, own_csv, qiita, recording, summary, thesis, writes};
 
 pub(super) enum Format {
     OwnCsv,
@@ -40,6 +40,7 @@ pub(super) fn detect(head: &[u8], options: &ReadOptions) -> Result<Format, Fault
             Problem::NotText.in_file()
         });
     }
+    summary::refuse(head)?;
     let format = if thesis::begins(line) {
         Format::Thesis
     } else if names_are(line, own_csv::COLUMNS) {

@@ -160,6 +160,10 @@ pub(super) enum Problem {
         format: &'static str,
         option: &'static str,
     },
+    Summary {
+        tool: &'static str,
+        remedy: &'static str,
+    },
     NotLatencies {
         kind: &'static str,
     },
@@ -446,6 +450,11 @@ impl fmt::Display for Problem {
             Problem::FixedFormat { format, option } => write!(
                 f,
                 "this is a {format}, whose columns and units are fixed; remove {option}"
+            ),
+            Problem::Summary { tool, remedy } => write!(
+                f,
+                "a summary ({tool}): it has no row per write, so stalls and sustained rates cannot be computed; \
+                 {remedy}"
             ),
             Problem::NotLatencies { kind } => write!(
                 f,

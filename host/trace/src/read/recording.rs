@@ -2,13 +2,14 @@
 //!
 //! The header may end in `key=value` fields that the rows lack.
 
-use super::ReadOptions;
 use super::Recording;
 use super::columns::{Unit, cells, named_by_user, pointed, role, separator, time_column, unquoted};
 use super::error::{Fault, Problem, shown};
 use super::guess::{self, Guess, Numbers};
 use super::lines::{Line, Lines};
 use super::number::{Bad, Field, decimal};
+use super::wrap::Unwrapped;
+use super::{ReadOptions, calendar};
 use crate::trace::{About, Trace};
 use cardiograph_workload::{Operation, OperationKind};
 use std::io::Read;
@@ -93,7 +94,14 @@ impl Header {
         }
     }
 
-    fn time_ns(&self, line: &Line<'_>, expected: usize, unit: Unit) -> Result<u64, Fault> {
+    /// Returns true if the times are dates or times of day.
+    fn has_calendar(&self, first: &Line<'_>) -> bool {
+        let cell = cells(first.text, self.separator).nth(self.column);
+        cell.is_some_and(|cell| calendar::time_ns(unquoted(cell)).is_ok())
+    }
+
+    /// Returns the time of a row; `unit` is `None` for dates and times of day.
+    fn time_ns(&self, line: &Line<'_>, expected: usize, unit: Option<Unit>) -> Result<u64, Fault> {
         let found = cells(line.text, self.separator).count();
         if found != expected {
             return Err(line.wrong_fields(expected, found));
@@ -106,6 +114,9 @@ impl Header {
             column: "the time",
             text,
             line,
+        };
+        let Some(unit) = unit else {
+            return calendar::time_ns(text).map_err(|bad| field.fault(bad));
         };
         if self.separator == b',' || !text.contains(&b',') {
             return field.decimal(unit.power);
@@ -130,10 +141,7 @@ pub(super) fn read<R: Read>(
     header: Header,
     options: &ReadOptions,
 ) -> Result<Recording, Fault> {
-    let Guess { unit, reason } = header.unit(lines.in_memory(), options)?;
-    if !reason.is_empty() {
-        about.notes.push(reason);
-    }
+    let guess = header.unit(lines.in_memory(), options);
     about.notes.push(
         "Each operation spans the interval between two samples; its length is that of the later \
          sample's line."
@@ -153,11 +161,22 @@ pub(super) fn read<R: Read>(
         return Err(Problem::OneSample.in_file());
     };
     let expected = header.expected_fields(&first)?;
-    let mut before_ns = header.time_ns(&first, expected, unit)?;
+    let unit = match header.has_calendar(&first) {
+        true => None,
+        false => {
+            let Guess { unit, reason } = guess?;
+            if !reason.is_empty() {
+                about.notes.push(reason);
+            }
+            Some(unit)
+        }
+    };
+    let mut clock = unit.map_or_else(Unwrapped::day, Unwrapped::counter);
+    let mut before_ns = clock.time_ns(header.time_ns(&first, expected, unit)?);
     let mut before = time_shown(&first, &header);
     let mut trace = Trace::new(about);
     while let Some(line) = lines.next_row_but(is_note)? {
-        let time_ns = header.time_ns(&line, expected, unit)?;
+        let time_ns = clock.time_ns(header.time_ns(&line, expected, unit)?);
         let operation = Operation {
             kind: OperationKind::Write,
             file: 0,
@@ -179,11 +198,12 @@ pub(super) fn read<R: Read>(
     if trace.is_empty() {
         return Err(Problem::OneSample.in_file());
     }
+    trace.about.notes.extend(clock.note());
     Ok(Recording {
         samples: trace.len() as u64 + 1,
         trace,
         time_column: header.name,
-        time_unit: unit.name,
+        time_unit: unit.map_or("calendar", |unit| unit.name),
     })
 }
 

@@ -9,6 +9,7 @@ use super::guess::{self, Numbers};
 use super::lines::{Line, Lines};
 use super::number::{Bad, Field, NUMBER_MAX, decimal, whole};
 use super::recording::{SAMPLE_ROWS, is_note, rows_in};
+use super::wrap::Unwrapped;
 use crate::trace::{About, Trace};
 use cardiograph_workload::{Operation, OperationKind};
 use std::io::Read;
@@ -219,6 +220,7 @@ pub(super) fn read<R: Read>(
     }
     let mut trace = Trace::new(about);
     let (mut offset_bytes, mut before_ns) = (0_u64, 0);
+    let (mut clock, mut end_clock) = (Unwrapped::counter(time_unit), Unwrapped::counter(own_unit));
     while let Some(line) = lines.next_row_but(is_note)? {
         let found = cells(line.text, header.separator).count();
         if found != header.fields {
@@ -232,7 +234,7 @@ pub(super) fn read<R: Read>(
             None => options.block_bytes,
         };
         let stamp_ns = match &header.time {
-            Some(time) => header.number(&line, time, time_unit)?,
+            Some(time) => clock.time_ns(header.number(&line, time, time_unit)?),
             None => trace.last_end_ns(),
         };
         if stamp_ns < before_ns {
@@ -241,7 +243,10 @@ pub(super) fn read<R: Read>(
         }
         before_ns = stamp_ns;
         let (start_ns, end_ns) = match &header.duration {
-            Duration::End(times) => (stamp_ns, header.number(&line, times, own_unit)?),
+            Duration::End(times) => (
+                stamp_ns,
+                end_clock.time_ns(header.number(&line, times, own_unit)?),
+            ),
             Duration::Latency(times) => {
                 let latency_ns = header.number(&line, times, own_unit)?;
                 // A time may have been taken after the write.
@@ -270,5 +275,6 @@ pub(super) fn read<R: Read>(
         })?;
         offset_bytes = offset_bytes.wrapping_add(length_bytes);
     }
+    trace.about.notes.extend(clock.note());
     Ok(trace)
 }
