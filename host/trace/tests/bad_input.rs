@@ -35,10 +35,6 @@ const CASES: &[(&str, &str)] = &[
         ": contains no operations; record the trace again",
     ),
     (
-        "index,start_us,end_us\n0,0,5\n1,9",
-        ", line 3: the last row is truncated (2 of 3 fields); delete this row to read the rows before it",
-    ),
-    (
         "index,start_us,end_us\n0,0,5\nwrite,0,0,512,5,9\n",
         ", line 3: expected 3 fields, found 6; correct the row, or split the file here if two \
          were joined",
@@ -187,7 +183,7 @@ const CASES: &[(&str, &str)] = &[
     ),
     (
         "Time[ms],U[V]\n10,1.0\n20",
-        ", line 3: the last row is truncated (1 of 2 fields); delete this row to read the rows before it",
+        ": fewer than two samples, so there is no interval between samples; record for longer",
     ),
     (
         "Time[ms],U[V]\n10,1.0\n20,\0\0\n",

@@ -1,6 +1,6 @@
 //! Files in the shapes that people and tools produce: read right, or refused with a remedy.
 
-use cardiograph_trace::{Loaded, ReadOptions, TimeUnit, read};
+use cardiograph_trace::{Loaded, ReadOptions, TimeUnit, read, read_from};
 use std::path::Path;
 
 #[derive(Debug, PartialEq)]
@@ -218,4 +218,29 @@ fn options_that_a_format_would_ignore_are_refused() {
         message.contains("the columns are index, writeTimeUs"),
         "{message}"
     );
+}
+
+/// A file that is still being written, or whose copy was interrupted.
+#[test]
+fn a_last_row_that_is_cut_is_skipped_with_a_note() {
+    for (text, rows) in [
+        ("index,start_us,end_us\n0,0,5\n1,9", 1),
+        (
+            "operation,file,offset,length,start_ns,end_ns\nwrite,0,0,512,0,9\nwrite,0,512,51",
+            1,
+        ),
+        ("latency_us,temperature\n812,20\n85012,21\n79", 2),
+        ("Time[ms],U[V]\n10,1.0\n20,1.0\n30", 1),
+    ] {
+        let loaded = read_from("cut.csv", text.as_bytes(), &ReadOptions::default());
+        let trace = match loaded.unwrap() {
+            Loaded::Trace(trace) => trace,
+            Loaded::Recording(recording) => recording.trace,
+            Loaded::Aggregate(_) => panic!("{text} is no summary"),
+        };
+        assert_eq!(trace.len(), rows, "{text}");
+        let line = text.lines().count();
+        let note = format!("The file ends within line {line}; this row was skipped.");
+        assert!(trace.about.notes.contains(&note), "{:?}", trace.about.notes);
+    }
 }

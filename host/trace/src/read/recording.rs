@@ -176,6 +176,10 @@ pub(super) fn read<R: Read>(
     let mut before = time_shown(&first, &header);
     let mut trace = Trace::new(about);
     while let Some(line) = lines.next_row_but(is_note)? {
+        if line.is_cut(header.separator, expected) {
+            trace.about.notes.push(line.cut_note());
+            break;
+        }
         let time_ns = clock.time_ns(header.time_ns(&line, expected, unit)?);
         let operation = Operation {
             kind: OperationKind::Write,

@@ -222,6 +222,10 @@ pub(super) fn read<R: Read>(
     let (mut offset_bytes, mut before_ns) = (0_u64, 0);
     let (mut clock, mut end_clock) = (Unwrapped::counter(time_unit), Unwrapped::counter(own_unit));
     while let Some(line) = lines.next_row_but(is_note)? {
+        if line.is_cut(header.separator, header.fields) {
+            trace.about.notes.push(line.cut_note());
+            break;
+        }
         let found = cells(line.text, header.separator).count();
         if found != header.fields {
             return Err(line.wrong_fields(header.fields, found));
