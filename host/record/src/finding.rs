@@ -1,4 +1,4 @@
-//! What is on a card or in an image that has no FAT of a recorder, and how to proceed without losing data.
+//! Contents of a card or image without a FAT of a recorder, and remedies that lose no data.
 
 use cardiograph_recorder::FatError;
 use std::fmt;

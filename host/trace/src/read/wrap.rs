@@ -9,7 +9,7 @@ pub(super) struct Unwrapped {
     period_ns: Option<u64>,
     last_ns: u64,
     lost_ns: u64,
-    /// How often the counter began again.
+    /// Number of times that the counter began again.
     pub wraps: u64,
 }
 

@@ -22,7 +22,7 @@ struct Times {
     unit: Option<Unit>,
 }
 
-/// How a row states the duration of its write.
+/// Columns that state the duration of a write.
 #[derive(Clone)]
 enum Duration {
     Latency(Times),
