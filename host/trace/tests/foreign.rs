@@ -202,7 +202,12 @@ fn options_that_a_format_would_ignore_are_refused() {
         time_unit: TimeUnit::named("us"),
         ..ReadOptions::default()
     };
-    for name in ["fio_job_lat.1.log", "camel_case.csv", "px4_sensor.csv"] {
+    for name in [
+        "fio_job_lat.1.log",
+        "camel_case.csv",
+        "iso_dates.csv",
+        "px4_sensor.csv",
+    ] {
         let is_refused =
             matches!(found(name, &us), Found::Refused(text) if text.contains("remove --time-unit"));
         assert_eq!(is_refused, name != "px4_sensor.csv", "{name}");

@@ -162,6 +162,11 @@ pub(super) fn read<R: Read>(
     };
     let expected = header.expected_fields(&first)?;
     let unit = match header.has_calendar(&first) {
+        true if options.time_unit.is_some() => {
+            let format = "recording with dates or times of day";
+            let option = "--time-unit";
+            return Err(Problem::FixedFormat { format, option }.in_file());
+        }
         true => None,
         false => {
             let Guess { unit, reason } = guess?;
