@@ -51,8 +51,14 @@ pub const FOR_TESTS: &[Package] = &[
     },
 ];
 
-/// Python packages for the tests: pyulog reads exported ULog files.
-pub const PYTHON_FOR_TESTS: &[&str] = &["pyulog==1.3.0"];
+/// Python packages for the tests: pyulog reads exported ULog files, the others read and write traces.
+pub const PYTHON_FOR_TESTS: &[&str] = &[
+    "pyulog==1.3.0",
+    "pandas==3.1.1",
+    "pyarrow==26.0.1",
+    "polars==2.1.0",
+    "duckdb==2.0.0",
+];
 
 /// Packages for the firmware tests.
 pub const FOR_FIRMWARE: &[Package] = &[
@@ -125,7 +131,10 @@ pub fn install(packages: &[Package]) -> Result<(), String> {
 /// Installs Python packages to `target/python`, where the tests expect them.
 pub fn install_python(packages: &[&str]) -> Result<(), String> {
     let folder = root().join("target/python");
-    if folder.join("bin/ulog2csv").exists() {
+    // The list of what is installed, so that a new package is not taken for installed.
+    let list = folder.join("packages.txt");
+    let wanted = packages.join("\n");
+    if std::fs::read_to_string(&list).is_ok_and(|installed| installed == wanted) {
         return Ok(());
     }
     check(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
@@ -136,7 +145,8 @@ pub fn install_python(packages: &[&str]) -> Result<(), String> {
             "{error}\nThe tests need these Python packages: {}. Check the network, then run the command again.",
             packages.join(" ")
         )
-    })
+    })?;
+    std::fs::write(&list, wanted).map_err(|error| format!("{}: {error}", list.display()))
 }
 
 /// Version of dufs, a file server that ours is compared with.

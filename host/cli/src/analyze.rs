@@ -1,28 +1,31 @@
 //! `cardiograph analyze`: figures of existing traces and recordings.
 
 use crate::failure::Failure;
-use crate::outputs::{Outputs, Reporting};
+use crate::outputs::{Outputs, Reporting, is_standard_output};
 use crate::progress::Progress;
 use crate::values::duration;
 use cardiograph_report::{Report, figures_of};
-use cardiograph_trace::{ReadOptions, read_scope, read_with_progress};
+use cardiograph_trace::{ReadOptions, TimeUnit, read_from, read_scope, read_with_progress};
 use std::path::{Path, PathBuf};
 
 /// Analyse traces and recordings from any tool.
 #[derive(clap::Args)]
 #[command(after_help = "\
 The format is detected automatically: Cardiograph's Parquet and CSV, the results of the MagOD2 thesis,
-the CSV of the Qiita article, blinky's times-N.csv, fio's --write_lat_log, index,start_us,end_us,
-and recordings with a time column.
+the CSV of the Qiita article, fio's --write_lat_log, index,start_us,end_us, any table with a column of
+latencies (latency_us) or of starts and ends, one latency per line, and recordings with a time column.
+Units and columns that the file does not name are decided by their magnitude, and a note says so; if it
+decides nothing, pass --time-unit.
 
 Examples:
   cardiograph analyze card.parquet --html card.html
   cardiograph analyze job_lat.1.log --stall-threshold 50ms
   cardiograph analyze times-1.csv times-2.csv --block 2048 --json figures.json
+  cardiograph analyze log.csv --latency-column 2 --time-unit us
   cardiograph analyze recording.csv                          late and missing samples
   cardiograph analyze card.csv --scope scope.csv             with energy from the voltages at a shunt")]
 pub struct Args {
-    /// Traces or recordings
+    /// Traces or recordings; - is standard input
     #[arg(required_unless_present = "scope", value_name = "FILE")]
     pub files: Vec<PathBuf>,
 
@@ -42,8 +45,24 @@ pub struct Args {
     #[arg(long, value_name = "BYTES", default_value_t = 512, value_parser = clap::value_parser!(u64).range(1..=1 << 30))]
     pub block: u64,
 
+    /// Unit of the times, for files that do not state it: s, ms, us or ns
+    #[arg(long, value_name = "UNIT", value_parser = unit)]
+    pub time_unit: Option<TimeUnit>,
+
+    /// Column with the time of each row: its name, or its number from 1
+    #[arg(long, value_name = "COLUMN")]
+    pub time_column: Option<String>,
+
+    /// Column with the latency of each write: its name, or its number from 1
+    #[arg(long, value_name = "COLUMN")]
+    pub latency_column: Option<String>,
+
     #[command(flatten)]
     pub reporting: Reporting,
+}
+
+fn unit(text: &str) -> Result<TimeUnit, String> {
+    TimeUnit::named(text).ok_or_else(|| "expected s, ms, us or ns".to_string())
 }
 
 /// Parses a duration that may be negative; returns ns.
@@ -88,12 +107,20 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let outputs = Outputs::prepare(&args.reporting, args.files.len().max(1))?;
     let options = ReadOptions {
         block_bytes: args.block,
+        time_unit: args.time_unit,
+        time_column: args.time_column.clone(),
+        latency_column: args.latency_column.clone(),
     };
     let mut reports = Vec::new();
     for file in &args.files {
-        let mut progress = Progress::over_file(file);
-        let loaded = read_with_progress(file, &options, &mut |bytes| progress.show(bytes));
-        progress.clear();
+        let loaded = if is_standard_output(file) {
+            read_from("standard input", std::io::stdin().lock(), &options)
+        } else {
+            let mut progress = Progress::over_file(file);
+            let loaded = read_with_progress(file, &options, &mut |bytes| progress.show(bytes));
+            progress.clear();
+            loaded
+        };
         let loaded = loaded.map_err(Failure::new)?;
         reports.push(figures_of(loaded, outputs.threshold_ns()));
     }

@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::outputs::{self, Outputs, Reporting};
 use crate::phases;
-use crate::target::{DEFAULT_TARGET, IoArg, Target};
+use crate::target::{self, DEFAULT_TARGET, IoArg, Target};
 use crate::values::duration;
 use crate::watch::Watch;
 use crate::workload_file::OwnedWorkload;
@@ -84,6 +84,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         false => IoArg::Dsync,
     };
     let io = args.io.unwrap_or(default_io);
+    if args.io.is_some() && target::simulated_set_up(&args.target)?.is_some() {
+        return Err(Failure::new(
+            "--io applies to directories only; remove it, or measure a directory",
+        ));
+    }
     let mut target = Target::named(&args.target, io)?;
     let interrupt = Interrupt::catch()?;
 

@@ -52,9 +52,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     let start = Profile::named(&args.like).map_err(Failure::new)?;
     let file = args.trace.display().to_string();
-    let options = ReadOptions {
-        block_bytes: args.block,
-    };
+    let options = ReadOptions::with_block_bytes(args.block);
     let Loaded::Trace(trace) = read(&args.trace, &options).map_err(Failure::new)? else {
         return Err(Failure::new(format!(
             "{file}: contains no individual writes; use a trace of writes, such as one from \
@@ -83,7 +81,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         threshold_ns,
         vec![host(&found)],
     )?;
-    let toml = profile_toml(&found, &file)?;
+    let toml = profile_toml(&found, &measured, &file)?;
     let to_standard_output = args.profile.as_deref().is_some_and(is_standard_output);
     show(to_standard_output, &text(&measured, &refit, &found))?;
     match &args.profile {
@@ -131,7 +129,8 @@ fn host(found: &Fit) -> String {
 
 /// The figures of the measured and the fitted card in two columns.
 fn text(measured: &Report, refit: &Report, found: &Fit) -> String {
-    let mut out = format!("{}\n\n", host(found));
+    let mut out = weak(measured).map_or_else(String::new, |weak| format!("warning: {weak}\n\n"));
+    out += &format!("{}\n\n", host(found));
     let line = |name: &str, of: &dyn Fn(&Report) -> Option<String>| {
         let show = |report| of(report).unwrap_or_else(|| "-".to_string());
         format!("  {name:<16} {:>12} {:>12}\n", show(measured), show(refit))
@@ -156,12 +155,32 @@ fn text(measured: &Report, refit: &Report, found: &Fit) -> String {
     out + "\n"
 }
 
-fn profile_toml(found: &Fit, file: &str) -> Result<String, Failure> {
+/// Returns why a trace does not determine a card.
+fn weak(measured: &Report) -> Option<String> {
+    const STALLS_MIN: u64 = 10;
+    let (writes, stalls) = (measured.summary.writes, measured.summary.stalls.count);
+    (stalls < STALLS_MIN).then(|| {
+        let many = |count: u64, one: &str| {
+            let s = if count == 1 { "" } else { "s" };
+            format!("{} {one}{s}", units::count(count))
+        };
+        format!(
+            "the trace has {} and {}, too few to determine a card (at least {STALLS_MIN} stalls); many \
+             other profiles fit as well, so measure for longer",
+            many(writes, "write"),
+            many(stalls, "stall")
+        )
+    })
+}
+
+fn profile_toml(found: &Fit, measured: &Report, file: &str) -> Result<String, Failure> {
     let mut profile = found.profile.clone();
     profile.about = format!("fitted to {file}");
     let toml = profile.to_toml().map_err(Failure::new)?;
+    let warning =
+        weak(measured).map_or_else(String::new, |weak| format!("# Warning: {weak}.\n#\n"));
     Ok(format!(
-        "# Fitted to write latencies, assuming a host that adds a constant time to each write. Other cards may have\n\
+        "{warning}# Fitted to write latencies, assuming a host that adds a constant time to each write. Other cards may have\n\
          # the same latencies. Latencies do not show capacity, cell type, endurance, spares or power: these values\n\
          # are taken from the profile from which the search started.\n\n{toml}"
     ))

@@ -68,7 +68,7 @@ fn rate_hz(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Parses a buffer size such as `64KiB`, `100kB` or `2048`.
+/// Parses a buffer size such as `64KiB`, `100kB` or `2048B`.
 fn buffer_bytes(text: &str) -> Result<u64, String> {
     match bytes(text)? {
         size if (1..=1 << 40).contains(&size) => Ok(size),
@@ -106,9 +106,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 fn from_trace(args: &Args, logger: &Logger) -> Result<Plan, Failure> {
     let file = &args.source;
     let path = Path::new(file);
-    let options = ReadOptions {
-        block_bytes: args.block,
-    };
+    let options = ReadOptions::with_block_bytes(args.block);
     let mut progress = Progress::over_file(path);
     let loaded = read_with_progress(path, &options, &mut |bytes| progress.show(bytes));
     progress.clear();

@@ -11,23 +11,122 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Parses a size: `65536`, `64KiB`, `1MB`.
+/// Parses a size such as `512B`, `64KiB`, `8.5 MiB` or `1MB`. A unit that may mean 1000 or 1024 is refused.
 pub fn bytes(text: &str) -> Result<u64, String> {
-    const UNITS: [(&str, u64); 7] = [
-        ("KiB", 1 << 10),
-        ("MiB", 1 << 20),
-        ("GiB", 1 << 30),
-        ("kB", 1_000),
-        ("MB", 1_000_000),
-        ("GB", 1_000_000_000),
-        ("B", 1),
-    ];
+    const HELP: &str = "expected a number and a unit, such as 512B, 64KiB or 1MB";
     let text = text.trim();
-    let found = UNITS
-        .iter()
-        .find_map(|&(unit, factor)| Some((text.strip_suffix(unit)?, factor)));
-    let (number, factor) = found.unwrap_or((text, 1));
-    let number: Option<u64> = number.trim_end().parse().ok();
-    let size = number.and_then(|number| number.checked_mul(factor));
-    size.ok_or("expected an integer and a unit, such as 64KiB or 1MB".to_string())
+    let end = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(text.len());
+    let (number, unit) = (&text[..end], text[end..].trim_start());
+    if number.is_empty() {
+        return Err(HELP.to_string());
+    }
+    let factor: u64 = match unit {
+        "B" => 1,
+        "kB" => 1_000,
+        "MB" => 1_000_000,
+        "GB" => 1_000_000_000,
+        unit if unit.eq_ignore_ascii_case("kib") => 1 << 10,
+        unit if unit.eq_ignore_ascii_case("mib") => 1 << 20,
+        unit if unit.eq_ignore_ascii_case("gib") => 1 << 30,
+        "" => {
+            return Err(format!(
+                "a size needs a unit: {number}B, or {number}KiB for 1024 times as much"
+            ));
+        }
+        unit => return Err(both_spellings(number, unit).unwrap_or_else(|| HELP.to_string())),
+    };
+    scaled(number, factor)
+}
+
+/// Shows both meanings of a unit such as `K`, `KB` or `mb`; returns `None` if it is no unit of size.
+fn both_spellings(number: &str, unit: &str) -> Option<String> {
+    let (decimal, binary, power) = match unit.to_ascii_lowercase().as_str() {
+        "k" | "kb" => ("kB", "KiB", 1),
+        "m" | "mb" => ("MB", "MiB", 2),
+        "g" | "gb" => ("GB", "GiB", 3),
+        _ => return None,
+    };
+    Some(format!(
+        "{unit} may mean {} or {} bytes: write {number}{decimal} or {number}{binary}",
+        1000_u64.pow(power),
+        1024_u64.pow(power)
+    ))
+}
+
+/// Multiplies a decimal number; the product has to be a whole number of bytes.
+fn scaled(number: &str, factor: u64) -> Result<u64, String> {
+    let (whole, decimals) = number.split_once('.').unwrap_or((number, ""));
+    let digits = format!("{whole}{decimals}");
+    let places = u32::try_from(decimals.len()).ok();
+    let divisor = places.and_then(|places| 10_u128.checked_pow(places));
+    let product = digits
+        .parse::<u128>()
+        .ok()
+        .and_then(|digits| digits.checked_mul(u128::from(factor)));
+    let (Some(product), Some(divisor)) = (product, divisor) else {
+        return Err("expected a number of at most 20 digits and a unit, such as 64KiB".to_string());
+    };
+    if product % divisor != 0 {
+        return Err(format!(
+            "{number} times {factor} is not a whole number of bytes"
+        ));
+    }
+    u64::try_from(product / divisor)
+        .map_err(|_| "too large; the maximum is 2^64 - 1 bytes".to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_one_spelling_for_each_meaning() {
+        for (text, expected) in [
+            ("512B", 512),
+            ("512 B", 512),
+            ("0B", 0),
+            ("64KiB", 65_536),
+            ("64kib", 65_536),
+            ("64kB", 64_000),
+            ("8.5 MiB", 8_912_896),
+            ("0.5kB", 500),
+            ("1MB", 1_000_000),
+            ("2GiB", 2_147_483_648),
+            ("3GB", 3_000_000_000),
+        ] {
+            assert_eq!(bytes(text), Ok(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn ambiguous_sizes_are_refused_with_both_spellings() {
+        for (text, decimal, binary) in [
+            ("64K", "64kB", "64KiB"),
+            ("64KB", "64kB", "64KiB"),
+            ("64k", "64kB", "64KiB"),
+            ("1.5M", "1.5MB", "1.5MiB"),
+            ("2g", "2GB", "2GiB"),
+            ("16", "16B", "16KiB"),
+        ] {
+            let message = bytes(text).unwrap_err();
+            assert!(
+                message.contains(decimal) && message.contains(binary),
+                "{message}"
+            );
+        }
+        for text in [
+            "",
+            "KiB",
+            "-1B",
+            "1.2.3B",
+            "64bits",
+            "1e3B",
+            "0.3B",
+            "99999999999999GiB",
+        ] {
+            assert!(bytes(text).is_err(), "{text}");
+        }
+    }
 }

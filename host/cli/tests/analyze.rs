@@ -171,3 +171,26 @@ fn the_traces_of_several_files_are_numbered_like_the_files() {
     done(directory.path(), &args);
     assert_eq!(names(directory.path()), ["t-1.csv", "t-3.csv"]);
 }
+
+#[test]
+fn a_guessed_unit_is_shown_and_standard_input_is_read() {
+    let directory = directory();
+    let file = data("foreign/sketch_list_us.txt");
+    let table = done(directory.path(), &["analyze", file.to_str().unwrap()]);
+    let reason = "as us the median write takes 5.81 ms, as ms the median write takes 5.81 s";
+    assert!(table.contains(reason), "{table}");
+
+    let text = b"812\n790\n85012\n801\n";
+    let asked = common::fed(directory.path(), &["analyze", "-"], text);
+    assert_eq!(asked.code, Some(2));
+    assert!(
+        asked.stderr.contains("--time-unit ms or --time-unit us"),
+        "{}",
+        asked.stderr
+    );
+    let args = ["analyze", "-", "--time-unit", "us", "--json", "-"];
+    let told = common::fed(directory.path(), &args, text);
+    let figures: serde_json::Value = serde_json::from_str(&told.stdout).unwrap();
+    assert_eq!(figures["latency_us"]["worst_case"], 85_012.0);
+    assert_eq!(figures["target"], "standard input");
+}

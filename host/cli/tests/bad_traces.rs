@@ -16,10 +16,10 @@ fn text_that_is_not_a_trace() {
     let own_csv = b"operation,file,offset,length,start_ns,end_ns\n";
     let cases: &[Case] = &[
         (
-            "truncated",
+            "short-row",
             row,
-            b"1,27",
-            &["line 3", "truncated", "delete this row"],
+            b"1,27\n",
+            &["line 3", "expected 3 fields, found 2", "correct the row"],
         ),
         (
             "mixed-up",

@@ -233,3 +233,10 @@ fn a_full_standard_error_does_not_abort_the_command() {
     let status = bench.stderr(full()).status().unwrap();
     assert_eq!(status.code(), Some(2));
 }
+
+#[test]
+fn options_without_effect_are_refused() {
+    let own = directory();
+    let args = ["bench", "sim:class10-16g", "--io", "direct"];
+    common::refused(own.path(), &args, &["--io applies to directories only"]);
+}

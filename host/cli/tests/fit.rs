@@ -58,7 +58,7 @@ fn a_profile_on_standard_output_is_alone_there() {
     let run = run(own.path(), &args);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert!(
-        run.stdout.starts_with("# Fitted to write latencies"),
+        run.stdout.starts_with("# ") && run.stdout.contains("# Fitted to write latencies"),
         "{}",
         run.stdout
     );
@@ -87,4 +87,19 @@ fn unusable_traces_are_rejected() {
     ] {
         refused(own.path(), args, words);
     }
+}
+
+#[test]
+fn a_trace_of_three_writes_is_no_card() {
+    let own = directory();
+    let trace = "index,start_us,end_us\n0,0,272\n1,272,586\n2,600,90600\n";
+    fs::write(own.path().join("three.csv"), trace).unwrap();
+    let args = ["fit", "three.csv", "--trials", "2", "--profile", "-"];
+    let run = run(own.path(), &args);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let warning = "the trace has 3 writes and 1 stall, too few to determine a card";
+    assert!(run.stderr.contains(warning), "{}", run.stderr);
+    assert!(run.stdout.contains(warning), "{}", run.stdout);
+    fs::write(own.path().join("p.toml"), run.stdout).unwrap();
+    done(own.path(), &["cards", "p.toml"]);
 }

@@ -89,7 +89,7 @@ fn a_plan_for_a_trace_has_no_energy() {
     assert!(risks.is_sorted_by(|a, b| a >= b), "{risks:?}");
 
     // A longer run has a higher risk, and the requested size has its own row.
-    let args = ["--for", "30days", "--buffer", "5000"];
+    let args = ["--for", "30days", "--buffer", "5000B"];
     let longer = json(own.path(), &plan("t.csv", &args));
     assert_eq!(buffers(&longer).len(), 12);
     let risk = |of: &Value| {

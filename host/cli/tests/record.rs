@@ -260,7 +260,7 @@ fn unusable_options_are_rejected() {
         (&["--streams", "0"], &["--streams is 0", "1 to 4"]),
         (&["--streams", "5"], &["--streams is 5", "1 to 4"]),
         (
-            &["--buffer", "1023"],
+            &["--buffer", "1023B"],
             &["--buffer is 1023 B", "1024 B, two blocks"],
         ),
         (
@@ -268,7 +268,7 @@ fn unusable_options_are_rejected() {
             &["768 B per stream", "1024 B"],
         ),
         (
-            &["--file-size", "65535"],
+            &["--file-size", "65535B"],
             &["--file-size is 65535 B", "64KiB"],
         ),
         (
@@ -366,6 +366,6 @@ fn options_are_numbers_with_units() {
         );
     }
     let kib = json(own.path(), &["record", "--for", "1s", "--buffer", "64KiB"]);
-    let plain = json(own.path(), &["record", "--for", "1s", "--buffer", "65536"]);
+    let plain = json(own.path(), &["record", "--for", "1s", "--buffer", "65536B"]);
     assert_eq!(kib, plain);
 }

@@ -105,7 +105,7 @@ fn targets_that_cannot_be_recovered_are_rejected() {
     let before = tree(directory.path());
     for (target, part) in [
         ("missing.img", "check the name"),
-        ("text.img", "no file system"),
+        ("text.img", "is a text file"),
         ("exfat.img", "exFAT"),
         ("gpt.img", "GUID partition table"),
         ("empty.img", "no recordings of Cardiograph"),
@@ -243,5 +243,65 @@ REC00000/REC00002.CSV.part  left alone: not a Cardiograph recording
     assert!(
         output.ends_with("Nothing to do: no interrupted recordings.\n"),
         "{output}"
+    );
+}
+
+/// Recovery never advises to destroy what it did not recognise.
+#[test]
+fn foreign_contents_are_named_and_left_alone() {
+    let directory = directory();
+    let mut ext = vec![0; 64 << 10];
+    ext[1080..1082].copy_from_slice(b"\x53\xEF");
+    let boot_sector_of = |name: &[u8]| {
+        let mut image = vec![0; 64 << 10];
+        image[..3].copy_from_slice(b"\xEB\x76\x90");
+        image[3..11].copy_from_slice(name);
+        image[510..512].copy_from_slice(b"\x55\xAA");
+        image
+    };
+    for (name, contents, found) in [
+        ("zeros.img", vec![0; 64 << 10], "begins with zeros"),
+        ("ext.img", ext, "contains ext2, ext3 or ext4"),
+        ("exfat.img", boot_sector_of(b"EXFAT   "), "contains exFAT"),
+        ("ntfs.img", boot_sector_of(b"NTFS    "), "contains NTFS"),
+        ("run.csv", b"time,v\n".repeat(500), "is a text file"),
+        ("image.gz", b"\x1F\x8B\x08\0".repeat(500), "is a gzip file"),
+        ("short.img", vec![0; 100], "not a card"),
+    ] {
+        let path = directory.path().join(name);
+        fs::write(&path, &contents).unwrap();
+        for options in [&["recover", name][..], &["recover", name, "--dry-run"]] {
+            let run = run(directory.path(), options);
+            assert_eq!(run.code, Some(2), "{name}");
+            assert!(run.stderr.contains(found), "{}", run.stderr);
+            assert!(!run.stderr.contains("format"), "{}", run.stderr);
+        }
+        assert_eq!(fs::read(&path).unwrap(), contents);
+    }
+}
+
+#[test]
+fn a_truncated_image_is_named() {
+    let directory = directory();
+    let path = directory.path().join("card.img");
+    fs::File::create(&path).unwrap().set_len(64 << 20).unwrap();
+    let format = Command::new("mkfs.fat")
+        .env(
+            "PATH",
+            format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap()),
+        )
+        .args(["-F", "32", "-s", "1"])
+        .arg(&path)
+        .output();
+    assert!(format.unwrap().status.success());
+    let half = fs::OpenOptions::new().write(true).open(&path).unwrap();
+    half.set_len(32 << 20).unwrap();
+    let run = run(directory.path(), &["recover", "card.img"]);
+    assert_eq!(run.code, Some(2));
+    assert!(
+        run.stderr
+            .contains("its file system has 67108864 B, but only 33554432 B are there"),
+        "{}",
+        run.stderr
     );
 }

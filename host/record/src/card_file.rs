@@ -55,6 +55,10 @@ impl fmt::Display for CardFileError {
             CardFileError::InUse { path, mounts } => {
                 write!(f, "{}: in use; ", path.display())?;
                 match mounts.as_slice() {
+                    mounts if mounts.iter().any(|at| is_of_system(at)) => f.write_str(
+                        "it is the disk of the running system, not a card; pass the card's device (lsblk lists \
+                         devices)",
+                    ),
                     [] => f.write_str("close the program that uses it"),
                     mounts => {
                         f.write_str("unmount it first: umount")?;
@@ -219,6 +223,21 @@ impl Blocks for CardFile {
         }
         self.sync()
     }
+}
+
+/// Returns true if the running system needs the file system that is mounted there.
+fn is_of_system(mount: &Path) -> bool {
+    [
+        "/",
+        "/boot",
+        "/boot/efi",
+        "/boot/firmware",
+        "/home",
+        "/usr",
+        "/var",
+    ]
+    .iter()
+    .any(|at| mount == Path::new(at))
 }
 
 /// Returns the mount points of a device, its partitions or an image, from the text of `/proc/self/mounts`.

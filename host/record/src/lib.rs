@@ -22,6 +22,7 @@ mod crc;
 mod directory;
 mod export;
 mod feed;
+mod finding;
 mod gaps;
 mod lines;
 mod live;

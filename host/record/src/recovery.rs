@@ -2,6 +2,7 @@
 
 use crate::card_file::{CardFile, CardFileError};
 use crate::directory::{Access, DirectoryError, Repair, open_directory};
+use crate::finding::Finding;
 use crate::live::block_on;
 use cardiograph_recorder::{
     Blocks, DosTime, Event, FatError, FatVolume, StartError, Volume, recover,
@@ -66,6 +67,8 @@ pub enum RecoverError {
     Card(CardFileError),
     /// Error of the card's file system.
     Volume(PathBuf, Box<FatError<CardFileError>>),
+    /// The card or image has no file system of a recorder.
+    NoRecorder(Finding),
     /// Error of the directory.
     Directory(DirectoryError),
     /// The directory is the mounted card of a recorder.
@@ -77,6 +80,7 @@ impl fmt::Display for RecoverError {
         match self {
             RecoverError::Card(error) => error.fmt(f),
             RecoverError::Volume(path, error) => write!(f, "{}: {error}", path.display()),
+            RecoverError::NoRecorder(finding) => finding.fmt(f),
             RecoverError::Directory(error) => error.fmt(f),
             RecoverError::MountedCard(path) => write!(
                 f,
@@ -111,7 +115,10 @@ fn recover_card(path: &Path, is_dry: bool) -> Result<Recovery, RecoverError> {
         StartError::Card(error) | StartError::Volume(FatError::Card(error)) => {
             RecoverError::Card(error)
         }
-        StartError::Volume(error) => RecoverError::Volume(path.to_path_buf(), Box::new(error)),
+        StartError::Volume(error) => match Finding::of(path, &error) {
+            Some(finding) => RecoverError::NoRecorder(finding),
+            None => RecoverError::Volume(path.to_path_buf(), Box::new(error)),
+        },
         StartError::RingTooSmall
         | StartError::Streams
         | StartError::SamePrefix

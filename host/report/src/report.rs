@@ -33,6 +33,12 @@ pub(crate) const BACKLOG_BUFFER_BYTES: u64 = 64 << 10;
 /// Relative drift above which no single step length describes a recording.
 const DRIFT_MAX: f64 = 0.02;
 
+/// Parts in a whole of a percentile.
+const PPM: u32 = 1_000_000;
+
+/// Fewer spacings have no most frequent one.
+const MODE_SPACINGS_MIN: u64 = 10;
+
 /// Version of the JSON layout of [`Summary`].
 const SCHEMA: u32 = 2;
 
@@ -329,7 +335,15 @@ fn rate_rows(rates: &[f64]) -> Vec<SustainedRate> {
 }
 
 fn summary_of(trace: &Trace, latencies: &LatencyStatistics, stalls: &StallDetector) -> Summary {
-    let percentile = |ppm| latencies.percentile_ns(ppm).map(us);
+    // A percentile that no write exceeds would only repeat the worst case.
+    let is_exceeded = |ppm: u32| latencies.count() * u64::from(PPM - ppm) >= u64::from(PPM);
+    let percentile = |ppm| {
+        latencies
+            .percentile_ns(ppm)
+            .filter(|_| is_exceeded(ppm))
+            .map(us)
+    };
+    let spacings = stalls.count().saturating_sub(1);
     let sum_s = latencies.sum_ns() as f64 / 1e9;
     let (count, bytes) = (latencies.count(), latencies.bytes());
     let per_second = |n: u64| (sum_s > 0.0).then(|| thousandths(n as f64 / sum_s));
@@ -348,7 +362,7 @@ fn summary_of(trace: &Trace, latencies: &LatencyStatistics, stalls: &StallDetect
         latency_us: Latency {
             min: latencies.min_ns().map(us),
             mean: mean_us,
-            median: percentile(500_000),
+            median: latencies.percentile_ns(500_000).map(us),
             p90: percentile(900_000),
             p99: percentile(990_000),
             p99_9: percentile(999_000),
@@ -365,7 +379,9 @@ fn summary_of(trace: &Trace, latencies: &LatencyStatistics, stalls: &StallDetect
             count: stalls.count(),
             spacing_bytes: StallSpacing {
                 median: stalls.median_spacing_bytes(),
-                mode: stalls.mode_spacing_bytes(),
+                mode: stalls
+                    .mode_spacing_bytes()
+                    .filter(|_| spacings >= MODE_SPACINGS_MIN),
             },
             latency_us: StallLatency {
                 median: stalls.median_latency_ns().map(us),

@@ -34,7 +34,7 @@ pub struct Summary {
     pub energy: Option<EnergySummary>,
 }
 
-/// Latencies in us.
+/// Latencies in us. A percentile from p90 on is null if less than one operation would exceed it.
 #[derive(Clone, Debug, Default, Serialize)]
 #[allow(missing_docs, reason = "the names are self-explanatory")]
 pub struct Latency {
@@ -70,7 +70,7 @@ pub struct Stalls {
     pub latency_us: StallLatency,
 }
 
-/// Payload from stall to stall, in bytes; null with fewer than two stalls.
+/// Payload from stall to stall, in bytes; null with fewer than two stalls, the mode with fewer than eleven.
 #[derive(Clone, Debug, Default, Serialize)]
 #[allow(missing_docs, reason = "the names are self-explanatory")]
 pub struct StallSpacing {

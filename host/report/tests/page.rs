@@ -1,11 +1,12 @@
 //! The HTML page in headless Chromium: runs the page's script and checks the resulting markup.
 
+mod browser;
+
 use cardiograph_report::{Report, figures_of, page};
 use cardiograph_trace::{
     About, Loaded, Operation, OperationKind, ReadOptions, Trace, read, read_scope,
 };
 use std::path::Path;
-use std::process::Command;
 
 fn trace(writes: u64, uneven_payload: bool) -> Loaded {
     let mut trace = Trace::new(About {
@@ -45,41 +46,7 @@ fn data(name: &str) -> Loaded {
 
 /// Returns the markup that the page's script generates for the reports.
 fn rendered(reports: &[Report]) -> String {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("page.html");
-    std::fs::write(&path, page::html(reports).unwrap()).unwrap();
-    let output = Command::new("chromium")
-        .args([
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--no-first-run",
-        ])
-        .args([
-            "--disable-background-networking",
-            "--disable-component-update",
-            "--disable-sync",
-        ])
-        .args([
-            "--virtual-time-budget=5000",
-            "--dump-dom",
-            "--enable-logging=stderr",
-        ])
-        .arg(format!(
-            "--user-data-dir={}",
-            folder.path().join("profile").display()
-        ))
-        .arg(format!("file://{}", path.display()))
-        .output()
-        .expect("Chromium must be installed (Debian package chromium)");
-    let log = String::from_utf8_lossy(&output.stderr);
-    let complaints: Vec<_> = log
-        .lines()
-        .filter(|line| line.contains("CONSOLE"))
-        .collect();
-    assert!(complaints.is_empty(), "{complaints:?}");
-    // Chromium writes the spaces between number and unit as entities.
-    String::from_utf8_lossy(&output.stdout).replace("&nbsp;", " ")
+    browser::markup(&page::html(reports).unwrap())
 }
 
 #[test]

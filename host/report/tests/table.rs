@@ -48,9 +48,6 @@ by hand · a card
     mean                   5.9 ms
     median                 1 ms
     p90                    1 ms
-    p99                    50 ms
-    p99.9                  50 ms
-    p99.99                 50 ms
     worst case             50 ms
 
   Throughput
@@ -63,7 +60,6 @@ by hand · a card
     stalls                 2
     median latency         50.1 ms
     median spacing         5.15 kB
-    most frequent spacing  5.25 kB ± 250 B
 
   Sustained rate
     1 KiB buffer           10.2 kB/s
@@ -83,6 +79,35 @@ by hand · a card
 Median write 1 ms, worst case 50 ms. A 64 KiB buffer sustains 86.8 kB/s without loss.
 ";
     assert_eq!(table::text(&report), expected);
+}
+
+/// A figure that the number of writes does not support is absent.
+#[test]
+fn percentiles_need_a_write_beyond_them() {
+    for (writes, last) in [
+        (9, "median"),
+        (10, "p90"),
+        (99, "p90"),
+        (100, "p99"),
+        (1000, "p99.9"),
+    ] {
+        let mut long = Trace::new(About::default());
+        for at in 0..writes {
+            let operation = Operation {
+                kind: OperationKind::Write,
+                file: 0,
+                offset_bytes: at * 512,
+                length_bytes: 512,
+                start_ns: at * 1000,
+                end_ns: at * 1000 + 900,
+            };
+            long.push(&operation).unwrap();
+        }
+        let text = table::text(&figures_of(Loaded::Trace(long), None));
+        let names = ["median", "p90", "p99", "p99.9", "p99.99"];
+        let is_shown = |name: &&&str| text.contains(&format!("    {name} "));
+        assert_eq!(names.iter().rfind(is_shown), Some(&last), "{text}");
+    }
 }
 
 #[test]

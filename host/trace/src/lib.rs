@@ -17,8 +17,8 @@ pub use cardiograph_workload::{Operation, OperationKind};
 pub use energy::{EnergyCounter, EnergyTrace, PowerStep};
 pub use publish::{NewFile, WriteError};
 pub use read::{
-    Aggregate, AggregateRow, Loaded, ReadError, ReadOptions, Recording, Scope, read, read_from,
-    read_scope, read_scope_from, read_with_progress,
+    Aggregate, AggregateRow, Loaded, ReadError, ReadOptions, Recording, Scope, TimeUnit, read,
+    read_from, read_scope, read_scope_from, read_with_progress,
 };
 pub use run::Run;
 pub use spans::Durations;

@@ -1,11 +1,13 @@
 //! Trace readers. The format is detected from the content, never from the file name.
 
 mod blinky;
+mod calendar;
 mod columns;
 mod detect;
 mod error;
 mod fio;
 mod guard;
+mod guess;
 mod integers;
 mod lines;
 mod number;
@@ -18,8 +20,11 @@ mod qiita;
 mod recording;
 mod scope;
 mod scope_header;
+mod summary;
 mod thesis;
 mod thrift;
+mod wrap;
+mod writes;
 
 use crate::trace::{About, Trace};
 use bytes::Bytes;
@@ -31,20 +36,51 @@ use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 
+pub use columns::Unit as TimeUnit;
 pub use error::ReadError;
 pub(crate) use own_csv::COLUMNS;
 pub use scope::{Scope, read_scope, read_scope_from};
 
 /// Information that a trace file itself may lack.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadOptions {
     /// Payload of each write in bytes, for formats without lengths.
     pub block_bytes: u64,
+    /// Unit of times that the file does not name.
+    pub time_unit: Option<TimeUnit>,
+    /// Column of the times, by its name or its number from 1.
+    pub time_column: Option<String>,
+    /// Column of the latencies, likewise.
+    pub latency_column: Option<String>,
+}
+
+impl ReadOptions {
+    /// Creates options without units and columns.
+    pub fn with_block_bytes(block_bytes: u64) -> ReadOptions {
+        ReadOptions {
+            block_bytes,
+            time_unit: None,
+            time_column: None,
+            latency_column: None,
+        }
+    }
+
+    fn names_columns(&self) -> bool {
+        self.time_column.is_some() || self.latency_column.is_some()
+    }
+
+    /// Returns the command line's name of an option that formats with fixed columns and units would ignore.
+    fn first_set(&self) -> Option<&'static str> {
+        let unit = self.time_unit.map(|_| "--time-unit");
+        let time = self.time_column.as_ref().map(|_| "--time-column");
+        let latency = self.latency_column.as_ref().map(|_| "--latency-column");
+        unit.or(time).or(latency)
+    }
 }
 
 impl Default for ReadOptions {
     fn default() -> ReadOptions {
-        ReadOptions { block_bytes: 512 }
+        ReadOptions::with_block_bytes(512)
     }
 }
 
@@ -67,7 +103,7 @@ pub struct Recording {
     pub samples: u64,
     /// Name of the time column.
     pub time_column: String,
-    /// Abbreviated unit of the time column: `s`, `ms`, `us` or `ns`.
+    /// Abbreviated unit of the time column: `s`, `ms`, `us` or `ns`, or `calendar` for dates and times of day.
     pub time_unit: &'static str,
 }
 
@@ -131,7 +167,8 @@ pub fn read_with_progress(
     };
     match open() {
         // A Parquet file is read from its end; from a pipe, the whole file has to be held in memory.
-        Ok((file, true)) => parquet::read(file, about(&name, "Cardiograph Parquet"), progress),
+        Ok((file, true)) => parquet::refuse(options)
+            .and_then(|()| parquet::read(file, about(&name, "Cardiograph Parquet"), progress)),
         Ok((file, false)) => return read_from(&name, Counted::new(file, progress), options),
         Err(fault) => Err(fault),
     }
@@ -156,6 +193,7 @@ pub fn read_from(
 fn read_any(name: &str, reader: impl Read, options: &ReadOptions) -> Result<Loaded, Fault> {
     let mut lines = Lines::new(reader)?;
     if lines.in_memory().starts_with(PARQUET_MAGIC) {
+        parquet::refuse(options)?;
         let bytes = in_memory(lines.into_rest())?;
         let about = about(name, "Cardiograph Parquet");
         return parquet::read(bytes, about, &mut |_| {}).map(Loaded::Trace);
@@ -167,13 +205,16 @@ fn read_any(name: &str, reader: impl Read, options: &ReadOptions) -> Result<Load
         about.notes.push(block_note(block_bytes));
         about
     };
-    let trace = match detect::detect(lines.in_memory())? {
+    let trace = match detect::detect(lines.in_memory(), options)? {
         Format::OwnCsv => own_csv::read(lines, about(name, "Cardiograph CSV")),
         Format::Integers => {
             integers::read(lines, about_blocks("index,start_us,end_us"), block_bytes)
         }
         Format::Thesis => thesis::read(lines, about(name, "magod2"), block_bytes),
-        Format::Blinky => blinky::read(lines, about_blocks("latencies in ms"), block_bytes),
+        Format::Blinky => blinky::read(lines, about_blocks("latencies"), options),
+        Format::Writes(header) => {
+            writes::read(lines, about(name, "table of writes"), header, options)
+        }
         Format::Fio => fio::read(lines, about(name, "fio latency log")),
         Format::Qiita => {
             let about = about(name, "library-comparison");
@@ -181,7 +222,7 @@ fn read_any(name: &str, reader: impl Read, options: &ReadOptions) -> Result<Load
         }
         Format::Recording(header) => {
             let about = about(name, "recording");
-            return recording::read(lines, about, header).map(Loaded::Recording);
+            return recording::read(lines, about, header, options).map(Loaded::Recording);
         }
     };
     trace.map(Loaded::Trace)

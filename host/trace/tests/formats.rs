@@ -56,7 +56,7 @@ fn index_start_end() {
 
 #[test]
 fn the_block_size_is_an_option() {
-    let options = ReadOptions { block_bytes: 4096 };
+    let options = ReadOptions::with_block_bytes(4096);
     let Ok(Loaded::Trace(trace)) = read(&data("traces/times-1.csv"), &options) else {
         panic!("not read");
     };

@@ -28,14 +28,14 @@ function distribution(run, words) {
     });
     ctx.strokeStyle = ink.data;
     ctx.lineWidth = 2;
-    const steps = [[area.left, y(1)]];
-    let level = 1;
+    // A share applies from the previous latency up to its own: a step, not a slope.
+    const steps = [];
+    let from = area.left;
     for (const [t, share] of curve) {
-      // Just past t, the next share applies: a step, not a slope.
-      steps.push([x(t), y(level)], [x(t), y(share)]);
-      level = share;
+      steps.push([from, y(share)], [x(t), y(share)]);
+      from = x(t);
     }
-    steps.push([x(curve.at(-1)[0]), area.bottom]);
+    steps.push([from, area.bottom]);
     stroke(ctx, steps);
     ctx.lineWidth = 1;
     for (const m of markers) dot(ctx, x(m.t), y(m.share), m.stall ? ink.stall : ink.data, ink.paper);

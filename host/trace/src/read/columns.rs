@@ -1,12 +1,14 @@
 //! Columns of tables that other programs wrote: separators, quotes, decimal commas, and the names and units of
 //! time columns.
 
+use super::error::{Fault, Problem, shown};
 use std::borrow::Cow;
 
 const TIME_WORDS: &[&str] = &[
     "time",
     "t",
     "timestamp",
+    "datetime",
     "ts",
     "elapsed",
     "uptime",
@@ -14,11 +16,132 @@ const TIME_WORDS: &[&str] = &[
     "micros",
 ];
 
+/// Words for the duration of a write.
+const LATENCY_WORDS: &[&str] = &["latency", "lat", "duration", "dur", "took"];
+
+/// Names of latencies that consist of words with other meanings.
+const LATENCY_NAMES: &[&[&str]] = &[
+    &["write"],
+    &["write", "time"],
+    &["response", "time"],
+    &["service", "time"],
+    &["time", "taken"],
+];
+
+/// Words for statistics: a column that has one of them is not the latency of single writes.
+const STATISTIC_WORDS: &[&str] = &[
+    "min", "max", "avg", "mean", "median", "p50", "p90", "p95", "p99", "stddev", "worst",
+];
+
+const START_WORDS: &[&str] = &["start", "begin", "t0"];
+const END_WORDS: &[&str] = &["end", "stop", "finish", "t1"];
+const BYTES_WORDS: &[&str] = &["bytes", "size", "length", "len", "payload"];
+
+/// Unit of a time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Unit {
-    pub name: &'static str,
+pub struct Unit {
+    /// Abbreviation: `s`, `ms`, `us` or `ns`.
+    pub(crate) name: &'static str,
     /// Size of the unit as a power of ten: the unit is 10^power ns.
-    pub power: i32,
+    pub(super) power: i32,
+}
+
+impl Unit {
+    /// Returns the unit with this name, such as `ms` or `us`.
+    pub fn named(name: &str) -> Option<Unit> {
+        unit_named(&name.to_lowercase())
+    }
+}
+
+/// Meaning of a column in a table of writes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Role {
+    Start,
+    End,
+    Latency,
+    Bytes,
+    /// A statistic of several writes.
+    Statistic,
+    Other,
+}
+
+/// Returns the meaning of a column by its name, and the unit in the name.
+pub(super) fn role(cell: &[u8]) -> (Role, Option<Unit>) {
+    let name = String::from_utf8_lossy(unquoted(cell)).into_owned();
+    let words: Vec<String> = name
+        .split(|c: char| !c.is_alphanumeric())
+        .flat_map(humps)
+        .map(|word| word.to_lowercase())
+        .collect();
+    let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let unit = words.last().and_then(|word| unit_named(word));
+    if unit.is_some() {
+        words.pop();
+    }
+    let is = |known: &[&str]| words.len() == 1 && known.contains(&words[0]);
+    let has = |known: &[&str]| words.iter().any(|word| known.contains(word));
+    let is_latency = has(LATENCY_WORDS) || LATENCY_NAMES.contains(&&words[..]);
+    let role = if is_latency && has(STATISTIC_WORDS) {
+        Role::Statistic
+    } else if is_latency && (words != ["write"] || unit.is_some()) {
+        Role::Latency
+    } else if is(START_WORDS) {
+        Role::Start
+    } else if is(END_WORDS) {
+        Role::End
+    } else if unit.is_none() && is(BYTES_WORDS) {
+        Role::Bytes
+    } else {
+        Role::Other
+    };
+    (role, unit)
+}
+
+/// Splits `writeTime` into `write` and `Time`.
+fn humps(word: &str) -> Vec<&str> {
+    let mut parts = Vec::new();
+    let (mut from, mut was_lower) = (0, false);
+    for (at, letter) in word.char_indices() {
+        if letter.is_uppercase() && was_lower {
+            parts.push(&word[from..at]);
+            from = at;
+        }
+        was_lower = letter.is_lowercase();
+    }
+    parts.push(&word[from..]);
+    parts.retain(|part| !part.is_empty());
+    parts
+}
+
+/// Returns the most frequent separator, or the comma if there is none.
+pub(super) fn separator(line: &[u8]) -> u8 {
+    let count = |separator: u8| line.iter().filter(|&&byte| byte == separator).count();
+    // `max_by_key` returns the last of several maxima, so the comma wins a tie.
+    [b'\t', b';', b',']
+        .into_iter()
+        .max_by_key(|&separator| count(separator))
+        .unwrap_or(b',')
+}
+
+/// Returns the index of the column that the user named, by its name or its number from 1.
+pub(super) fn named_by_user(line: &[u8], separator: u8, wanted: &str) -> Result<usize, Fault> {
+    let names: Vec<&[u8]> = cells(line, separator).map(unquoted).collect();
+    let is_wanted = |name: &&[u8]| name.eq_ignore_ascii_case(wanted.trim().as_bytes());
+    if let Some(index) = names.iter().position(is_wanted) {
+        return Ok(index);
+    }
+    let number = wanted.trim().parse::<usize>().ok();
+    number
+        .and_then(|number| number.checked_sub(1))
+        .filter(|index| *index < names.len())
+        .ok_or_else(|| {
+            let names: Vec<String> = names.iter().take(20).map(|name| shown(name)).collect();
+            Problem::NoColumn {
+                wanted: wanted.to_owned(),
+                found: names.join(", "),
+            }
+            .in_file()
+        })
 }
 
 pub(super) const SECOND: Unit = Unit {
@@ -104,6 +227,27 @@ pub(super) fn pointed(text: &[u8]) -> Cow<'_, [u8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn roles_of_columns() {
+        for (name, expected) in [
+            ("latency_us", (Role::Latency, Some(MICROSECOND))),
+            ("Latency (ms)", (Role::Latency, Some(MILLISECOND))),
+            ("writeTimeUs", (Role::Latency, Some(MICROSECOND))),
+            ("write_us", (Role::Latency, Some(MICROSECOND))),
+            ("duration", (Role::Latency, None)),
+            ("write", (Role::Other, None)),
+            ("MaxLatency(ms)", (Role::Statistic, Some(MILLISECOND))),
+            ("avg_lat", (Role::Statistic, None)),
+            ("start_us", (Role::Start, Some(MICROSECOND))),
+            ("t1", (Role::End, None)),
+            ("bytes", (Role::Bytes, None)),
+            ("timestamp_us", (Role::Other, Some(MICROSECOND))),
+            ("value", (Role::Other, None)),
+        ] {
+            assert_eq!(role(name.as_bytes()), expected, "{name}");
+        }
+    }
 
     #[test]
     fn time_columns_and_their_units() {

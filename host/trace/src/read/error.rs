@@ -49,37 +49,128 @@ pub(super) enum Problem {
     Utf16,
     Nul,
     LongLine,
-    Fields { expected: usize, found: usize },
-    Truncated { expected: usize, found: usize },
-    NotANumber { column: String, text: String },
-    Negative { column: String, text: String },
-    NotAboveZero { column: String, text: String },
+    Fields {
+        expected: usize,
+        found: usize,
+    },
+    Truncated {
+        expected: usize,
+        found: usize,
+    },
+    NotANumber {
+        column: String,
+        text: String,
+    },
+    Negative {
+        column: String,
+        text: String,
+    },
+    NotAboveZero {
+        column: String,
+        text: String,
+    },
     MinAboveMax,
     TakesTooLong,
-    TooLarge { column: String, text: String },
-    Above32Bits { column: String, text: String },
-    Operation { text: String },
-    Backward { time: String, before: String },
-    EndBeforeStart { start: String, end: String },
+    TooLarge {
+        column: String,
+        text: String,
+    },
+    Above32Bits {
+        column: String,
+        text: String,
+    },
+    Operation {
+        text: String,
+    },
+    Backward {
+        time: String,
+        before: String,
+    },
+    /// As [`Problem::Backward`], with times that were converted to ns.
+    BackwardNs {
+        time: String,
+        before: String,
+    },
+    EndBeforeStart {
+        start: String,
+        end: String,
+    },
     TotalTooLarge,
     SizesTooLarge,
     Averages,
     NoResults,
     ResultsHeader,
-    FilesDiffer { declared: u64, found: u64 },
-    LinesMissing { declared: u64, found: u64 },
-    LinesBeyond { declared: u64 },
+    FilesDiffer {
+        declared: u64,
+        found: u64,
+    },
+    LinesMissing {
+        declared: u64,
+        found: u64,
+    },
+    LinesBeyond {
+        declared: u64,
+    },
     ParquetTruncated,
     ParquetDamaged(String),
-    ParquetColumns { found: String },
-    ParquetCompressed,
-    ParquetRows { rows: u64, bytes: u64 },
+    ParquetColumns {
+        found: String,
+    },
+    ParquetCompressed {
+        name: String,
+    },
+    ParquetNull {
+        column: &'static str,
+    },
+    ParquetRows {
+        rows: u64,
+        bytes: u64,
+    },
     ParquetPipe,
     NoSamples,
-    ScopeColumns { found: String },
-    SameTime { time: String },
-    TimeTooFar { time: String },
-    NoVoltage { column: String, text: String },
+    ScopeColumns {
+        found: String,
+    },
+    SameTime {
+        time: String,
+    },
+    TimeTooFar {
+        time: String,
+    },
+    UnitUnknown {
+        what: String,
+        readings: String,
+        options: String,
+    },
+    UnitNamed {
+        names: String,
+    },
+    NoColumn {
+        wanted: String,
+        found: String,
+    },
+    SeveralColumns {
+        names: String,
+        option: &'static str,
+    },
+    Statistics {
+        column: String,
+    },
+    FixedFormat {
+        format: &'static str,
+        option: &'static str,
+    },
+    Summary {
+        tool: &'static str,
+        remedy: &'static str,
+    },
+    NotLatencies {
+        kind: &'static str,
+    },
+    NoVoltage {
+        column: String,
+        text: String,
+    },
 }
 
 impl Problem {
@@ -233,6 +324,11 @@ impl fmt::Display for Problem {
                 "the time {time} is earlier than the previous time ({before}); if the counter \
                  wrapped or two runs were joined, split the file here"
             ),
+            Problem::BackwardNs { time, before } => write!(
+                f,
+                "the time {time} ns is earlier than the previous time ({before} ns); if the counter \
+                 wrapped or two runs were joined, split the file here"
+            ),
             Problem::EndBeforeStart { start, end } => write!(
                 f,
                 "the end time {end} is earlier than the start time {start} of the same operation; \
@@ -286,12 +382,15 @@ impl fmt::Display for Problem {
             Problem::ParquetColumns { found } => write!(
                 f,
                 "the columns are {found}, but a trace has operation, file, offset, length, \
-                 start_ns, end_ns, all required (see docs/formats.md); convert it, or export it as \
-                 CSV"
+                 start_ns, end_ns (see docs/formats.md); convert it, or export it as CSV"
             ),
-            Problem::ParquetCompressed => write!(
+            Problem::ParquetCompressed { name } => write!(
                 f,
-                "compressed Parquet is not supported; write it uncompressed"
+                "Parquet compressed with {name} is not supported; write it with snappy or zstd, or uncompressed"
+            ),
+            Problem::ParquetNull { column } => write!(
+                f,
+                "the column {column} has a missing value (null); drop the incomplete rows, then write the file again"
             ),
             Problem::ParquetRows { rows, bytes } => write!(
                 f,
@@ -320,6 +419,48 @@ impl fmt::Display for Problem {
                 f,
                 "the time is {time}, more than 292 years from the scope's time 0; correct the row"
             ),
+            Problem::UnitUnknown {
+                what,
+                readings,
+                options,
+            } => write!(
+                f,
+                "{what} have no unit, and their magnitude does not decide it: {readings}; add \
+                 {options} to analyze, or name the unit in a header (such as latency_us or time_ms)"
+            ),
+            Problem::UnitNamed { names } => write!(
+                f,
+                "the file names the unit of its times ({names}); remove --time-unit, or correct the header"
+            ),
+            Problem::NoColumn { wanted, found } => write!(
+                f,
+                "there is no column \"{wanted}\"; the columns are {found}; pass one of these names, or \
+                 a number from 1"
+            ),
+            Problem::SeveralColumns { names, option } => write!(
+                f,
+                "more than one column may be meant ({names}); choose one with {option}"
+            ),
+            Problem::Statistics { column } => write!(
+                f,
+                "a summary: the column \"{column}\" has statistics instead of one latency per write, so \
+                 stalls and sustained rates cannot be computed; log one row per write (time_us,latency_us), \
+                 or run cardiograph bench on the card"
+            ),
+            Problem::FixedFormat { format, option } => write!(
+                f,
+                "this is a {format}, whose columns and units are fixed; remove {option}"
+            ),
+            Problem::Summary { tool, remedy } => write!(
+                f,
+                "a summary ({tool}): it has no row per write, so stalls and sustained rates cannot be computed; \
+                 {remedy}"
+            ),
+            Problem::NotLatencies { kind } => write!(
+                f,
+                "a fio log of {kind}, which contains no latencies; run fio with --write_lat_log=NAME, and \
+                 pass NAME_lat.1.log"
+            ),
             Problem::NoVoltage { column, text } => write!(
                 f,
                 "{column} is {text}, beyond 1000 V; scopes write such numbers for samples out of range, \
@@ -335,6 +476,7 @@ fn fields(count: usize) -> &'static str {
 
 const UNKNOWN_FORMAT: &str = "unknown format; supported formats are Cardiograph's Parquet and CSV \
  (operation,file,offset,length,start_ns,end_ns), index,start_us,end_us, the MagOD2 results file (Test \
- information:), fio latency logs (--write_lat_log), one latency in ms per line, the CSV of the library \
+ information:), fio latency logs (--write_lat_log), one latency per line, the CSV of the library \
  comparison (Iteration,FileSize(KB),...) and recordings whose header names a time column (Time[ms], \
- time_us, timestamp, ...); convert it to one of them";
+ time_us, timestamp, ...) or latencies (latency_us, ...); convert it to one of them, or name the columns of a table without \
+ a header: --time-column 1 --latency-column 2 --time-unit us";

@@ -28,7 +28,11 @@ pub(super) fn is_row(line: &[u8]) -> bool {
 }
 
 pub(super) fn read<R: Read>(lines: &mut Lines<R>, about: About) -> Result<Trace, Fault> {
+    if let Some(kind) = kind_in_name(&about.target) {
+        return Err(Problem::NotLatencies { kind }.in_file());
+    }
     let has_offsets = has_offsets(lines.in_memory());
+    let mut magnitudes = Magnitudes::default();
     let mut trace = Trace::new(about);
     let mut expected = 0;
     let mut stamp_ms_before = 0;
@@ -51,6 +55,7 @@ pub(super) fn read<R: Read>(lines: &mut Lines<R>, about: About) -> Result<Trace,
             .at_line(line.number));
         }
         stamp_ms_before = row.stamp_ms;
+        magnitudes.push(&row);
         let Some(kind) = row.kind else {
             trims += 1;
             continue;
@@ -69,6 +74,9 @@ pub(super) fn read<R: Read>(lines: &mut Lines<R>, about: About) -> Result<Trace,
             return Err(Bad::TooLarge.in_column(COLUMNS[1], texts[1], &line));
         }
         next_offset_bytes = next_offset_bytes.wrapping_add(row.length_bytes);
+    }
+    if let Some(kind) = magnitudes.kind() {
+        return Err(Problem::NotLatencies { kind }.in_file());
     }
     trace.about.notes.push(
         "fio's timestamps are whole milliseconds, but its latencies are exact. Each operation is \
@@ -90,6 +98,68 @@ pub(super) fn read<R: Read>(lines: &mut Lines<R>, about: About) -> Result<Trace,
             .push(format!("Skipped {trims} trims, which carry no data."));
     }
     Ok(trace)
+}
+
+/// Returns what a log contains instead of latencies by the name that fio gave it, such as `job_bw.1.log`.
+fn kind_in_name(name: &str) -> Option<&'static str> {
+    let name = name.rsplit(['/', '\\']).next()?.strip_suffix(".log")?;
+    let kind = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    if kind.ends_with("_bw") {
+        Some(BANDWIDTHS)
+    } else if kind.ends_with("_iops") {
+        Some(OPERATIONS)
+    } else {
+        None
+    }
+}
+
+const BANDWIDTHS: &str = "bandwidths";
+const OPERATIONS: &str = "operations per second";
+
+/// Sums that distinguish latencies from the other logs of fio, whose rows look the same.
+#[derive(Default)]
+struct Magnitudes {
+    rows: u64,
+    first_ms: u64,
+    last_ms: u64,
+    bytes: u64,
+    sum: u64,
+    greatest: u64,
+    /// Sum of the latencies in ns if the values are kB/s.
+    bandwidth_ns: u64,
+}
+
+impl Magnitudes {
+    fn push(&mut self, row: &Row) {
+        if self.rows == 0 {
+            self.first_ms = row.stamp_ms;
+        }
+        self.rows += 1;
+        self.last_ms = row.stamp_ms;
+        self.bytes = self.bytes.saturating_add(row.length_bytes);
+        self.sum = self.sum.saturating_add(row.latency_ns);
+        self.greatest = self.greatest.max(row.latency_ns);
+        let ns = row.length_bytes.saturating_mul(NS_PER_MS) / row.latency_ns.max(1);
+        self.bandwidth_ns = self.bandwidth_ns.saturating_add(ns);
+    }
+
+    /// Returns what the values are if they cannot be latencies.
+    fn kind(&self) -> Option<&'static str> {
+        const ROWS_MIN: u64 = 8;
+        // The memory of a computer copies no faster than this, in bytes per ns.
+        const RATE_MAX: u64 = 100;
+        if self.rows < ROWS_MIN {
+            return None;
+        }
+        if self.greatest == 1 {
+            return Some(OPERATIONS);
+        }
+        let elapsed_ns = (self.last_ms - self.first_ms) as f64 * NS_PER_MS as f64;
+        let busy = self.bandwidth_ns as f64 / elapsed_ns;
+        let is_idle = (self.sum as f64) < elapsed_ns / 2.0;
+        let fills_the_time = is_idle && (0.8..=1.2).contains(&busy);
+        (self.bytes / self.sum.max(1) > RATE_MAX || fills_the_time).then_some(BANDWIDTHS)
+    }
 }
 
 /// Returns true if the first lines of a log contain offsets.

@@ -12,6 +12,9 @@ use std::io::Read;
 
 const NS_PER_US: u64 = 1000;
 
+/// Number of fields in a row.
+const FIELDS: usize = 3;
+
 pub(super) fn read<R: Read>(
     lines: &mut Lines<R>,
     about: About,
@@ -35,6 +38,11 @@ pub(super) fn read<R: Read>(
         let Some(line) = lines.next_row()? else {
             return Ok(trace);
         };
+        if line.is_cut(b',', FIELDS) {
+            let note = line.cut_note();
+            trace.about.notes.push(note);
+            return Ok(trace);
+        }
         read_row(&line, &mut trace, &mut operation)?;
     }
 }
@@ -130,7 +138,7 @@ fn read_row(line: &Line<'_>, trace: &mut Trace, operation: &mut Operation) -> Re
     let (Some(index), Some(start), Some(end), None) =
         (fields.next(), fields.next(), fields.next(), fields.next())
     else {
-        return Err(line.wrong_fields(3, line.text.split(|&byte| byte == b',').count()));
+        return Err(line.wrong_fields(FIELDS, line.text.split(|&byte| byte == b',').count()));
     };
     let field = |column, text| Field { column, text, line };
     field("index", index).whole()?;

@@ -3,6 +3,7 @@
 //! The text is read in blocks. A reader takes one line at a time, or inspects all complete lines in memory at
 //! once and reports how many lines and bytes it consumed.
 
+use super::columns::cells;
 use super::error::{Fault, Problem};
 use std::io::{self, BufRead, ErrorKind, Read};
 
@@ -40,6 +41,19 @@ pub(super) struct Line<'a> {
 }
 
 impl Line<'_> {
+    /// Returns true if the file ends within this row: it has too few fields and no line end.
+    pub(super) fn is_cut(&self, separator: u8, expected: usize) -> bool {
+        !self.ended && cells(self.text, separator).count() < expected
+    }
+
+    /// Returns the note about a row that [`Line::is_cut`].
+    pub(super) fn cut_note(&self) -> String {
+        format!(
+            "The file ends within line {}; this row was skipped.",
+            self.number
+        )
+    }
+
     /// Returns the error for a row with a wrong number of fields.
     pub(super) fn wrong_fields(&self, expected: usize, found: usize) -> Fault {
         if self.ended || found >= expected {

@@ -20,6 +20,10 @@ pub(super) fn read<R: Read>(lines: &mut Lines<R>, about: About) -> Result<Trace,
     lines.next_row()?;
     let mut trace = Trace::new(about);
     while let Some(line) = lines.next_row()? {
+        if line.is_cut(b',', COLUMNS.len()) {
+            trace.about.notes.push(line.cut_note());
+            break;
+        }
         let operation = operation(&line)?;
         if operation.end_ns < operation.start_ns {
             return Err(Problem::EndBeforeStart {

@@ -3,12 +3,12 @@
 //! A foreign file may contain anything, so the claims of the footer and the page headers are checked against the
 //! actual bytes before the decoder sees them.
 
-use super::COLUMNS;
 use super::error::{Fault, Problem};
 use super::guard::guarded;
 use super::parquet_about::merged;
 use super::parquet_pages::{CheckedPages, check_chunk};
 use super::thrift::is_sound;
+use super::{COLUMNS, ReadOptions};
 use crate::trace::{About, Trace};
 use crate::write::{READ, WRITE};
 use bytes::Bytes;
@@ -28,7 +28,20 @@ const BATCH_ROWS: usize = 1 << 12;
 /// packed deltas.
 const ROWS_PER_BYTE_MAX: u64 = 64;
 
+const COLUMN_COUNT: usize = COLUMNS.len();
+
 const FOOTER_MAGIC: &[u8] = b"PAR1";
+
+/// Refuses options that Parquet traces would ignore.
+pub(super) fn refuse(options: &ReadOptions) -> Result<(), Fault> {
+    match options.first_set() {
+        Some(option) => {
+            let format = "Parquet trace";
+            Err(Problem::FixedFormat { format, option }.in_file())
+        }
+        None => Ok(()),
+    }
+}
 
 /// Reads a file; reports the number of bytes in finished row groups to `progress`.
 pub(super) fn read<C: ChunkReader + 'static>(
@@ -39,13 +52,13 @@ pub(super) fn read<C: ChunkReader + 'static>(
     let length_bytes = file.len();
     let footer = footer(&file, length_bytes)?;
     let metadata = decoded(|| ParquetMetaDataReader::decode_metadata(&footer))?;
-    check_columns(metadata.file_metadata())?;
+    let indices = check_columns(metadata.file_metadata())?;
     check_rows(&metadata, length_bytes)?;
     let mut trace = Trace::new(merged(about, metadata.file_metadata()));
     let file = Arc::new(file);
     let mut done_bytes = 0_u64;
     for group in 0..metadata.num_row_groups() {
-        Group::new(&file, &metadata, group, length_bytes)?.read(&mut trace)?;
+        Group::new(&file, &metadata, group, indices, length_bytes)?.read(&mut trace)?;
         let group_bytes = metadata.row_group(group).compressed_size();
         done_bytes = done_bytes.saturating_add(u64::try_from(group_bytes).unwrap_or(0));
         // In a damaged file, row groups may share bytes.
@@ -92,26 +105,28 @@ fn damaged(error: &ParquetError) -> Fault {
     Problem::ParquetDamaged(text.escape_debug().to_string()).in_file()
 }
 
-fn check_columns(file: &FileMetaData) -> Result<(), Fault> {
+/// Returns the index of each column of a trace. Other programs may add columns and change the order.
+fn check_columns(file: &FileMetaData) -> Result<[usize; COLUMN_COUNT], Fault> {
     let columns = file.schema_descr().columns();
-    let are_ours = columns.len() == COLUMNS.len()
-        && columns
-            .iter()
-            .zip(COLUMNS)
-            .enumerate()
-            .all(|(index, (column, name))| {
-                let physical = if index < 2 {
-                    Physical::INT32
-                } else {
-                    Physical::INT64
-                };
-                column.path().string() == *name
-                    && column.physical_type() == physical
-                    && column.max_def_level() == 0
-                    && column.max_rep_level() == 0
-            });
+    let mut indices = [0; COLUMN_COUNT];
+    let mut are_ours = true;
+    for (slot, (at, name)) in indices.iter_mut().zip(COLUMNS.iter().enumerate()) {
+        let physical = if at < 2 {
+            Physical::INT32
+        } else {
+            Physical::INT64
+        };
+        let index = columns.iter().position(|column| {
+            column.path().string() == *name
+                && column.physical_type() == physical
+                && column.max_def_level() <= 1
+                && column.max_rep_level() == 0
+        });
+        are_ours &= index.is_some();
+        *slot = index.unwrap_or(0);
+    }
     if are_ours {
-        return Ok(());
+        return Ok(indices);
     }
     const SHOWN_MAX: usize = 10;
     let mut found: Vec<String> = columns
@@ -165,21 +180,26 @@ impl Group {
         file: &Arc<C>,
         metadata: &ParquetMetaData,
         group: usize,
+        indices: [usize; COLUMN_COUNT],
         length_bytes: u64,
     ) -> Result<Group, Fault> {
         let group = metadata.row_group(group);
         let rows = usize::try_from(group.num_rows()).unwrap_or(0);
-        for column in group.columns() {
-            check_chunk(column, length_bytes)?;
+        for index in indices {
+            check_chunk(group.column(index), length_bytes)?;
         }
+        let [operation, number, offset, length, start, end] = indices;
         Ok(Group {
             rows,
-            operation: Column::new(CheckedPages::open(file, group, 0, rows)?),
-            file: Column::new(CheckedPages::open(file, group, 1, rows)?),
-            offset: Column::new(CheckedPages::open(file, group, 2, rows)?),
-            length: Column::new(CheckedPages::open(file, group, 3, rows)?),
-            start: Column::new(CheckedPages::open(file, group, 4, rows)?),
-            end: Column::new(CheckedPages::open(file, group, 5, rows)?),
+            operation: Column::new(
+                CheckedPages::open(file, group, operation, rows)?,
+                COLUMNS[0],
+            ),
+            file: Column::new(CheckedPages::open(file, group, number, rows)?, COLUMNS[1]),
+            offset: Column::new(CheckedPages::open(file, group, offset, rows)?, COLUMNS[2]),
+            length: Column::new(CheckedPages::open(file, group, length, rows)?, COLUMNS[3]),
+            start: Column::new(CheckedPages::open(file, group, start, rows)?, COLUMNS[4]),
+            end: Column::new(CheckedPages::open(file, group, end, rows)?, COLUMNS[5]),
         })
     }
 
@@ -301,13 +321,18 @@ impl Group {
 
 /// A column and its most recently decoded values.
 struct Column<T: DataType> {
+    name: &'static str,
     reader: ColumnReaderImpl<T>,
     values: Vec<T::T>,
+    /// 0 for a missing value, 1 for a value; empty if all values are required.
+    levels: Vec<i16>,
 }
 
 impl<T: DataType> Column<T> {
-    fn new(pages: CheckedPages) -> Column<T> {
+    fn new(pages: CheckedPages, name: &'static str) -> Column<T> {
         Column {
+            name,
+            levels: Vec::new(),
             reader: ColumnReaderImpl::new(pages.column(), Box::new(pages)),
             values: Vec::with_capacity(BATCH_ROWS),
         }
@@ -316,10 +341,13 @@ impl<T: DataType> Column<T> {
     /// Decodes exactly `rows` values.
     fn decode(&mut self, rows: usize) -> Result<(), Fault> {
         self.values.clear();
-        let (reader, values) = (&mut self.reader, &mut self.values);
-        let (_, found, _) = decoded(|| reader.read_records(rows, None, None, values))?;
-        if found == rows {
+        self.levels.clear();
+        let (reader, values, levels) = (&mut self.reader, &mut self.values, &mut self.levels);
+        let (found, _, _) = decoded(|| reader.read_records(rows, Some(levels), None, values))?;
+        if found == rows && self.values.len() == rows {
             Ok(())
+        } else if found == rows {
+            Err(Problem::ParquetNull { column: self.name }.in_file())
         } else {
             Err(Problem::ParquetDamaged("a column ends too early".to_owned()).in_file())
         }

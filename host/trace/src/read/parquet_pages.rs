@@ -4,7 +4,7 @@
 //! the dictionary is missing. Such pages are rejected here.
 
 use super::error::{Fault, Problem};
-use super::thrift::is_sound;
+use super::thrift::{is_sound, page_bytes};
 use bytes::{Buf, Bytes};
 use parquet::basic::{Compression, Encoding, Type as Physical};
 use parquet::column::page::{Page, PageMetadata, PageReader};
@@ -18,10 +18,22 @@ use std::sync::Arc;
 /// Maximum length of a page header, in bytes; headers of numeric columns are far shorter.
 const HEADER_BYTES_MAX: u64 = 4096;
 
-/// Checks that a column is uncompressed and lies within the file.
+/// Maximum bytes of a decompressed page for each row of its group: a value, its definition level and its index in
+/// a dictionary.
+const ROW_BYTES_MAX: u64 = 16;
+
+/// Bytes of a decompressed page beyond its rows.
+const PAGE_BYTES: u64 = 4096;
+
+/// Checks that a column's compression is supported and that the column lies within the file.
 pub(super) fn check_chunk(column: &ColumnChunkMetaData, length_bytes: u64) -> Result<(), Fault> {
-    if column.compression() != Compression::UNCOMPRESSED {
-        return Err(Problem::ParquetCompressed.in_file());
+    match column.compression() {
+        Compression::UNCOMPRESSED | Compression::SNAPPY | Compression::ZSTD(_) => {}
+        other => {
+            let name = format!("{other:?}").to_lowercase();
+            let name = name.split('(').next().unwrap_or_default().to_owned();
+            return Err(Problem::ParquetCompressed { name }.in_file());
+        }
     }
     let start = column
         .dictionary_page_offset()
@@ -38,11 +50,15 @@ pub(super) fn check_chunk(column: &ColumnChunkMetaData, length_bytes: u64) -> Re
 }
 
 /// A file whose page headers are validated as they are read.
-struct CheckedHeaders<C>(Arc<C>);
+struct CheckedHeaders<C> {
+    file: Arc<C>,
+    /// The decoder reserves memory for the length in a header; this is the limit.
+    page_bytes_max: u64,
+}
 
 impl<C: ChunkReader> Length for CheckedHeaders<C> {
     fn len(&self) -> u64 {
-        self.0.len()
+        self.file.len()
     }
 }
 
@@ -53,9 +69,10 @@ impl<C: ChunkReader> ChunkReader for CheckedHeaders<C> {
     fn get_read(&self, start: u64) -> Result<Self::T, ParquetError> {
         let left = self.len().saturating_sub(start);
         let header = self
-            .0
+            .file
             .get_bytes(start, left.min(HEADER_BYTES_MAX) as usize)?;
-        if is_sound(&header) {
+        let is_short = page_bytes(&header).is_some_and(|bytes| bytes <= self.page_bytes_max);
+        if is_short && is_sound(&header) {
             Ok(header.reader())
         } else {
             Err(ParquetError::General(
@@ -65,7 +82,7 @@ impl<C: ChunkReader> ChunkReader for CheckedHeaders<C> {
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
-        self.0.get_bytes(start, length)
+        self.file.get_bytes(start, length)
     }
 }
 
@@ -87,7 +104,12 @@ impl CheckedPages {
     ) -> Result<CheckedPages, Fault> {
         let column = group.column(index);
         let pages = SerializedPageReader::new(
-            Arc::new(CheckedHeaders(Arc::clone(file))),
+            Arc::new(CheckedHeaders {
+                file: Arc::clone(file),
+                page_bytes_max: (rows as u64)
+                    .saturating_mul(ROW_BYTES_MAX)
+                    .saturating_add(PAGE_BYTES),
+            }),
             column,
             rows,
             None,

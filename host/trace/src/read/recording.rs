@@ -3,19 +3,29 @@
 //! The header may end in `key=value` fields that the rows lack.
 
 use super::Recording;
-use super::columns::{MILLISECOND, Unit, cells, pointed, time_column, unquoted};
+use super::columns::{Unit, cells, named_by_user, pointed, role, separator, time_column, unquoted};
 use super::error::{Fault, Problem, shown};
+use super::guess::{self, Guess, Numbers};
 use super::lines::{Line, Lines};
-use super::number::{Field, decimal};
+use super::number::{Bad, Field, decimal};
+use super::wrap::Unwrapped;
+use super::{ReadOptions, calendar};
 use crate::trace::{About, Trace};
 use cardiograph_workload::{Operation, OperationKind};
 use std::io::Read;
+
+/// Rows from which a unit is decided.
+pub(super) const SAMPLE_ROWS: usize = 4096;
 
 /// The first line of a recording.
 pub(super) struct Header {
     separator: u8,
     /// Index of the time column.
     column: usize,
+    /// False if the first line is already a row.
+    is_named: bool,
+    /// True if the columns are those of a ULog file that was exported as CSV.
+    is_ulog: bool,
     name: String,
     /// Unit of the time column; `None` if the column's name contains no unit.
     unit: Option<Unit>,
@@ -26,25 +36,72 @@ pub(super) struct Header {
 
 impl Header {
     /// Parses the header; returns `None` if the line does not name a time column.
-    pub(super) fn parse(line: &[u8]) -> Option<Header> {
+    pub(super) fn parse(line: &[u8], options: &ReadOptions) -> Result<Option<Header>, Fault> {
         let separator = separator(line);
-        let (column, (name, unit)) = cells(line, separator)
-            .enumerate()
-            .find_map(|(column, cell)| Some((column, time_column(cell)?)))?;
+        let texts = || cells(line, separator);
+        let column = match &options.time_column {
+            Some(wanted) => Some(named_by_user(line, separator, wanted)?),
+            None => texts().position(|cell| time_column(cell).is_some()),
+        };
+        let Some(column) = column else {
+            return Ok(None);
+        };
+        let cell = texts().nth(column).map(unquoted).unwrap_or_default();
+        let is_named = decimal(&pointed(cell), 0) == Err(Bad::NotANumber);
+        let (name, unit) = match time_column(cell) {
+            Some(named) => named,
+            None if is_named => (shown(cell), role(cell).1),
+            None => (format!("{}", column + 1), None),
+        };
         let is_column = |cell: &[u8]| !cell.trim_ascii().is_empty() && !cell.contains(&b'=');
-        Some(Header {
+        let columns = texts().take_while(|cell| is_column(cell)).count();
+        // Rows of the recorder have no field for the column of its notes.
+        let last = texts().nth(columns.saturating_sub(1)).map(unquoted);
+        let notes = usize::from(columns > 1 && last == Some(b"note"));
+        Ok(Some(Header {
             separator,
             column,
+            is_named,
+            is_ulog: name == "timestamp" && texts().any(is_ulog_column),
             name,
             unit,
-            columns: cells(line, separator)
-                .take_while(|cell| is_column(cell))
-                .count(),
-            fields: cells(line, separator).count(),
-        })
+            columns: columns - notes,
+            fields: texts().count(),
+        }))
     }
 
-    fn time_ns(&self, line: &Line<'_>, expected: usize, unit: Unit) -> Result<u64, Fault> {
+    /// Returns the unit of the times, and a note if the file does not name it.
+    fn unit(&self, head: &[u8], options: &ReadOptions) -> Result<Guess, Fault> {
+        match (self.unit, options.time_unit) {
+            (Some(_), Some(_)) => {
+                let names = self.name.clone();
+                Err(Problem::UnitNamed { names }.in_file())
+            }
+            (Some(unit), None) | (None, Some(unit)) => Ok(Guess {
+                unit,
+                reason: String::new(),
+            }),
+            (None, None) => {
+                let mut numbers = Numbers::default();
+                let rows = rows_in(head).skip(usize::from(self.is_named));
+                for row in rows.filter(|row| !is_note(row)).take(SAMPLE_ROWS) {
+                    if let Some(cell) = cells(row, self.separator).nth(self.column) {
+                        numbers.push(&pointed(unquoted(cell)));
+                    }
+                }
+                guess::of_times(&self.name, &numbers, self.is_ulog)
+            }
+        }
+    }
+
+    /// Returns true if the times are dates or times of day.
+    fn has_calendar(&self, first: &Line<'_>) -> bool {
+        let cell = cells(first.text, self.separator).nth(self.column);
+        cell.is_some_and(|cell| calendar::time_ns(unquoted(cell)).is_ok())
+    }
+
+    /// Returns the time of a row; `unit` is `None` for dates and times of day.
+    fn time_ns(&self, line: &Line<'_>, expected: usize, unit: Option<Unit>) -> Result<u64, Fault> {
         let found = cells(line.text, self.separator).count();
         if found != expected {
             return Err(line.wrong_fields(expected, found));
@@ -57,6 +114,9 @@ impl Header {
             column: "the time",
             text,
             line,
+        };
+        let Some(unit) = unit else {
+            return calendar::time_ns(text).map_err(|bad| field.fault(bad));
         };
         if self.separator == b',' || !text.contains(&b',') {
             return field.decimal(unit.power);
@@ -79,30 +139,53 @@ pub(super) fn read<R: Read>(
     lines: &mut Lines<R>,
     mut about: About,
     header: Header,
+    options: &ReadOptions,
 ) -> Result<Recording, Fault> {
-    let unit = header.unit.unwrap_or(MILLISECOND);
-    if header.unit.is_none() {
-        about.notes.push(format!(
-            "The column \"{}\" names no unit; its times are read as milliseconds.",
-            header.name
-        ));
-    }
+    let guess = header.unit(lines.in_memory(), options);
     about.notes.push(
         "Each operation spans the interval between two samples; its length is that of the later \
          sample's line."
             .to_owned(),
     );
-    lines.next_row()?;
+    if header.is_named {
+        lines.next_row_but(is_note)?;
+    } else if options.time_column.is_none() {
+        about.notes.push(
+            "The recording has no column names; its first column is read as the time (--time-column \
+             chooses another one)."
+                .to_owned(),
+        );
+    }
     // A recorder's notes may appear among the rows.
     let Some(first) = lines.next_row_but(is_note)? else {
         return Err(Problem::OneSample.in_file());
     };
     let expected = header.expected_fields(&first)?;
-    let mut before_ns = header.time_ns(&first, expected, unit)?;
+    let unit = match header.has_calendar(&first) {
+        true if options.time_unit.is_some() => {
+            let format = "recording with dates or times of day";
+            let option = "--time-unit";
+            return Err(Problem::FixedFormat { format, option }.in_file());
+        }
+        true => None,
+        false => {
+            let Guess { unit, reason } = guess?;
+            if !reason.is_empty() {
+                about.notes.push(reason);
+            }
+            Some(unit)
+        }
+    };
+    let mut clock = unit.map_or_else(Unwrapped::day, Unwrapped::counter);
+    let mut before_ns = clock.time_ns(header.time_ns(&first, expected, unit)?);
     let mut before = time_shown(&first, &header);
     let mut trace = Trace::new(about);
     while let Some(line) = lines.next_row_but(is_note)? {
-        let time_ns = header.time_ns(&line, expected, unit)?;
+        if line.is_cut(header.separator, expected) {
+            trace.about.notes.push(line.cut_note());
+            break;
+        }
+        let time_ns = clock.time_ns(header.time_ns(&line, expected, unit)?);
         let operation = Operation {
             kind: OperationKind::Write,
             file: 0,
@@ -124,16 +207,35 @@ pub(super) fn read<R: Read>(
     if trace.is_empty() {
         return Err(Problem::OneSample.in_file());
     }
+    trace.about.notes.extend(clock.note());
     Ok(Recording {
         samples: trace.len() as u64 + 1,
         trace,
         time_column: header.name,
-        time_unit: unit.name,
+        time_unit: unit.map_or("calendar", |unit| unit.name),
     })
 }
 
+/// Returns true for columns that the export of a ULog file has next to `timestamp`.
+fn is_ulog_column(cell: &[u8]) -> bool {
+    let name = unquoted(cell);
+    name == b"timestamp_sample" || name.ends_with(b"[0]")
+}
+
+/// Returns the complete lines in the beginning of a file that are not blank.
+pub(super) fn rows_in(head: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let whole = head
+        .iter()
+        .rposition(|&byte| byte == b'\n')
+        .unwrap_or(head.len());
+    let lines = head[..whole].split(|&byte| byte == b'\n');
+    lines
+        .map(<[u8]>::trim_ascii)
+        .filter(|line| !line.is_empty())
+}
+
 /// Returns true if a row is a note: all columns are empty except the last, which begins with `#`.
-fn is_note(row: &[u8]) -> bool {
+pub(super) fn is_note(row: &[u8]) -> bool {
     let note = row.trim_ascii_start();
     let commas = note.iter().take_while(|byte| **byte == b',').count();
     let note = &note[commas..];
@@ -145,16 +247,6 @@ fn time_shown(line: &Line<'_>, header: &Header) -> String {
         .nth(header.column)
         .map(|text| shown(unquoted(text)))
         .unwrap_or_default()
-}
-
-/// Returns the most frequent separator, or the comma if there is none.
-fn separator(line: &[u8]) -> u8 {
-    let count = |separator: u8| line.iter().filter(|&&byte| byte == separator).count();
-    // `max_by_key` returns the last of several maxima, so the comma wins a tie.
-    [b'\t', b';', b',']
-        .into_iter()
-        .max_by_key(|&separator| count(separator))
-        .unwrap_or(b',')
 }
 
 #[cfg(test)]
@@ -175,13 +267,19 @@ mod tests {
         }
     }
 
+    fn header(line: &[u8]) -> Header {
+        Header::parse(line, &ReadOptions::default())
+            .unwrap()
+            .unwrap()
+    }
+
     #[test]
     fn a_header_may_end_in_key_value_fields() {
-        let header = Header::parse(b"Time[ms],Vup[V],Vref=0.31004,Prg=17").unwrap();
-        assert_eq!((header.columns, header.fields), (2, 4));
-        let header = Header::parse(b"n;Time (s);").unwrap();
+        let magod2 = header(b"Time[ms],Vup[V],Vref=0.31004,Prg=17");
+        assert_eq!((magod2.columns, magod2.fields), (2, 4));
+        let numbered = header(b"n;Time (s);");
         assert_eq!(
-            (header.separator, header.column, header.columns),
+            (numbered.separator, numbered.column, numbered.columns),
             (b';', 1, 2)
         );
     }

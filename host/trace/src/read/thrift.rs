@@ -27,6 +27,25 @@ pub(super) fn is_sound(bytes: &[u8]) -> bool {
     walk.skip(STRUCT, DEPTH_MAX).is_some()
 }
 
+/// Returns the decompressed length from the header of a page: its second field, after the kind of page.
+pub(super) fn page_bytes(header: &[u8]) -> Option<u64> {
+    /// Heads of the first two fields: each is one after the last one, and an integer of 32 bits.
+    const NEXT_I32: u8 = 0x15;
+    let mut walk = Walk {
+        rest: header,
+        elements_left: 0,
+    };
+    let mut number = 0;
+    for _ in 0..2 {
+        if walk.byte()? != NEXT_I32 {
+            return None;
+        }
+        number = walk.varint()?;
+    }
+    // Even numbers are the positive ones.
+    (number % 2 == 0).then_some(number / 2)
+}
+
 struct Walk<'a> {
     rest: &'a [u8],
     elements_left: usize,

@@ -1,0 +1,60 @@
+//! `analyze` reads what the other commands write.
+
+mod common;
+
+use common::{directory, done, json, number};
+use std::fs;
+use std::path::Path;
+
+fn recordings() -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/recordings")
+}
+
+/// Checks the number of samples and the median step in us.
+fn check(directory: &Path, file: &str, samples: u64, step_us: f64) {
+    let figures = json(directory, &["analyze", file]);
+    assert_eq!(number(&figures["cadence"], "samples"), samples, "{file}");
+    assert_eq!(figures["cadence"]["median_step_us"], step_us, "{file}");
+}
+
+#[test]
+fn an_export() {
+    let directory = directory();
+    let recording = recordings().join("REC00002.BIN");
+    let recording = recording.to_str().unwrap();
+    common::run(directory.path(), &["export", recording, "--csv", "r.csv"]);
+    check(directory.path(), "r.csv", 160, 10_000.0);
+}
+
+#[test]
+fn a_recovered_recording() {
+    let directory = directory();
+    let folder = directory.path().join("LOG");
+    fs::create_dir_all(folder.join("REC00000")).unwrap();
+    let part = "REC00000/REC00001.CSV.part";
+    fs::copy(recordings().join("cut-off").join(part), folder.join(part)).unwrap();
+    done(directory.path(), &["recover", "LOG"]);
+    let text = fs::read_to_string(folder.join("REC00000/REC00001.CSV")).unwrap();
+    let rows = text.lines().filter(|line| !line.contains('#')).count() as u64 - 1;
+    check(
+        directory.path(),
+        "LOG/REC00000/REC00001.CSV",
+        rows,
+        10_000.0,
+    );
+}
+
+#[test]
+fn a_recording_of_given_samples() {
+    let directory = directory();
+    let rows: String = (0..50).map(|row| format!("{},7\n", row * 10)).collect();
+    fs::write(
+        directory.path().join("in.csv"),
+        format!("time_ms,v\n{rows}"),
+    )
+    .unwrap();
+    fs::create_dir(directory.path().join("to")).unwrap();
+    let run = common::run(directory.path(), &["record", "to", "--samples", "in.csv"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    check(directory.path(), "to/REC00000/REC00001.CSV", 50, 10_000.0);
+}

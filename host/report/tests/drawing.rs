@@ -1,0 +1,157 @@
+//! Reads the lines that the page draws in headless Chromium, and compares them with the latencies of the trace.
+
+mod browser;
+
+use cardiograph_report::{figures_of, page};
+use cardiograph_trace::{About, Loaded, Operation, OperationKind, Trace};
+use serde_json::Value;
+
+/// Latencies in us and how many writes have them: apart, so that the shares between them are known.
+const LATENCIES_US: [(u64, u64); 5] = [
+    (900, 5000),
+    (2_000, 4000),
+    (12_000, 940),
+    (14_000, 45),
+    (85_000, 15),
+];
+
+fn trace() -> Loaded {
+    let mut trace = Trace::new(About::default());
+    let mut operation = Operation {
+        kind: OperationKind::Write,
+        file: 0,
+        offset_bytes: 0,
+        length_bytes: 512,
+        start_ns: 0,
+        end_ns: 0,
+    };
+    for (us, count) in LATENCIES_US {
+        for _ in 0..count {
+            operation.start_ns = operation.end_ns;
+            operation.end_ns += us * 1000;
+            trace.push(&operation).unwrap();
+            operation.offset_bytes += operation.length_bytes;
+        }
+    }
+    Loaded::Trace(trace)
+}
+
+/// Returns the fraction of the writes that take at least `us`.
+fn share_of(us: f64) -> f64 {
+    let (mut slow, mut total) = (0, 0);
+    for (latency_us, count) in LATENCIES_US {
+        total += count;
+        slow += if latency_us as f64 >= us { count } else { 0 };
+    }
+    slow as f64 / total as f64
+}
+
+/// Returns what the page draws in the plot whose label starts with `title`.
+fn plot(html: &str, title: &str) -> Value {
+    let pen = format!("<script>{}</script>", include_str!("browser/pen.js"));
+    let markup = browser::markup(&html.replacen("<head>", &format!("<head>{pen}"), 1));
+    let (_, rest) = markup.split_once("<pre id=\"drawn\">").unwrap();
+    let (json, _) = rest.split_once("</pre>").unwrap();
+    let plots: Vec<Value> = serde_json::from_str(json).unwrap();
+    let is_wanted = |plot: &&Value| plot["label"].as_str().unwrap().starts_with(title);
+    plots.iter().find(is_wanted).unwrap().clone()
+}
+
+/// A logarithmic axis, recovered from its tick labels.
+struct Axis {
+    pixel: f64,
+    log: f64,
+    log_per_pixel: f64,
+}
+
+impl Axis {
+    /// Takes the labels with the given alignment that `value` understands.
+    fn of(plot: &Value, align: &str, along: &str, value: impl Fn(&str) -> Option<f64>) -> Axis {
+        let texts = plot["texts"].as_array().unwrap().iter();
+        let ticks: Vec<(f64, f64)> = texts
+            .filter(|text| text["align"] == align)
+            .filter_map(|text| {
+                let log = value(text["text"].as_str().unwrap())?.ln();
+                Some((text[along].as_f64().unwrap(), log))
+            })
+            .collect();
+        assert!(ticks.len() >= 3, "{ticks:?}");
+        // The last label may be moved to fit into the plot.
+        let (first, last) = (ticks[0], ticks[ticks.len() - 2]);
+        Axis {
+            pixel: first.0,
+            log: first.1,
+            log_per_pixel: (last.1 - first.1) / (last.0 - first.0),
+        }
+    }
+
+    fn value(&self, pixel: &Value) -> f64 {
+        (self.log + (pixel.as_f64().unwrap() - self.pixel) * self.log_per_pixel).exp()
+    }
+}
+
+fn time_us(label: &str) -> Option<f64> {
+    let (number, unit) = label.split_once(' ')?;
+    let factor = match unit {
+        "\u{b5}s" => 1.0,
+        "ms" => 1e3,
+        "s" => 1e6,
+        _ => return None,
+    };
+    Some(number.parse::<f64>().ok()? * factor)
+}
+
+fn share(label: &str) -> Option<f64> {
+    let number = label.strip_suffix('%')?.trim_end();
+    Some(number.parse::<f64>().ok()? / 100.0)
+}
+
+#[test]
+fn the_distribution_is_drawn_where_the_figures_are() {
+    let report = figures_of(trace(), None);
+    let plot = plot(
+        &page::html(std::slice::from_ref(&report)).unwrap(),
+        "Distribution",
+    );
+    let (x, y) = (
+        Axis::of(&plot, "center", "x", time_us),
+        Axis::of(&plot, "right", "y", share),
+    );
+    let lines = plot["lines"].as_array().unwrap();
+    let curve = lines.iter().find(|line| line["width"] == 2).unwrap();
+    let points: Vec<(f64, f64)> = curve["points"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|point| (x.value(&point[0]), y.value(&point[1])))
+        .collect();
+    let drawn_at = |us: f64| {
+        let step = points
+            .windows(2)
+            .find(|pair| pair[0].0 <= us && us < pair[1].0);
+        step.map_or(0.0, |pair| pair[0].1)
+    };
+    // A latency that no write has, between each pair of latencies that occur.
+    for us in [800.0, 1_300.0, 5_000.0, 13_000.0, 30_000.0] {
+        let (drawn, expected) = (drawn_at(us), share_of(us));
+        assert!(
+            (drawn / expected - 1.0).abs() < 0.05,
+            "{drawn} instead of {expected} at {us} us: {points:?}"
+        );
+    }
+    // The curve passes each percentile of the JSON, where 5 % is wider than a pixel.
+    let json = serde_json::to_value(&report.summary).unwrap();
+    for (name, share) in [
+        ("median", 0.5),
+        ("p90", 0.1),
+        ("p99", 0.01),
+        ("p99_9", 1e-3),
+    ] {
+        let us = json["latency_us"][name].as_f64().unwrap();
+        let (before, after) = (drawn_at(us * 0.95), drawn_at(us * 1.05));
+        assert!(
+            after < share * 1.05 && before > share * 0.95,
+            "{name} is {us} us, but the curve goes from {before} to {after}"
+        );
+    }
+}

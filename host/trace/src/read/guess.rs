@@ -1,0 +1,312 @@
+//! Units that a file does not name, decided by magnitude.
+//!
+//! A unit is assumed only if no other one fits; the reason becomes a note. Otherwise, the caller has to name it.
+
+use super::columns::{MICROSECOND, MILLISECOND, NANOSECOND, SECOND, Unit};
+use super::error::{Fault, Problem};
+
+const UNITS: [Unit; 4] = [SECOND, MILLISECOND, MICROSECOND, NANOSECOND];
+
+/// Seconds since 1970 in 2001 and in 2039.
+const EPOCH_S: std::ops::Range<f64> = 1.0e9..2.2e9;
+
+/// The clock of a board counts milliseconds in 32 bits.
+const BOARD_MS_MAX: f64 = 4_294_967_296.0;
+
+/// Numbers of one column from the beginning of a file.
+#[derive(Default)]
+pub(super) struct Numbers {
+    values: Vec<f64>,
+    /// True if a number has decimals: counters of microseconds have none.
+    decimals: bool,
+}
+
+impl Numbers {
+    /// Adds the number in `text`; ignores other text, which is an error of its row.
+    pub(super) fn push(&mut self, text: &[u8]) {
+        let number = std::str::from_utf8(text).ok().and_then(|t| t.parse().ok());
+        if let Some(number) = number.filter(|number: &f64| number.is_finite()) {
+            self.decimals |= text.contains(&b'.');
+            self.values.push(number);
+        }
+    }
+
+    /// Returns the number of which half of the values are not below.
+    fn median(mut values: Vec<f64>) -> Option<f64> {
+        values.sort_by(f64::total_cmp);
+        values.get(values.len() / 2).copied()
+    }
+
+    fn median_step(&self) -> Option<f64> {
+        let steps = self.values.windows(2).map(|pair| pair[1] - pair[0]);
+        Numbers::median(steps.filter(|&step| step > 0.0).collect())
+    }
+
+    /// Returns the differences from the numbers of another column.
+    pub(super) fn minus(&self, other: &Numbers) -> Numbers {
+        let pairs = self.values.iter().zip(&other.values);
+        Numbers {
+            values: pairs.map(|(end, start)| end - start).collect(),
+            decimals: self.decimals || other.decimals,
+        }
+    }
+
+    pub(super) fn sum(&self) -> f64 {
+        self.values.iter().sum()
+    }
+
+    /// Difference between the last and the first number.
+    pub(super) fn span(&self) -> f64 {
+        match (self.values.first(), self.values.last()) {
+            (Some(first), Some(last)) => last - first,
+            _ => 0.0,
+        }
+    }
+
+    fn may_be(&self, unit: Unit) -> bool {
+        !self.decimals || unit == SECOND || unit == MILLISECOND
+    }
+}
+
+/// A unit, and the reason for it as a sentence.
+#[derive(Debug)]
+pub(super) struct Guess {
+    pub unit: Unit,
+    pub reason: String,
+}
+
+/// Decides the unit of latencies of writes, by their median. `what` names them in messages.
+pub(super) fn of_latencies(what: &str, numbers: &Numbers) -> Result<Guess, Fault> {
+    let Some(median) = Numbers::median(numbers.values.clone()).filter(|&median| median > 0.0)
+    else {
+        return Ok(Guess {
+            unit: MILLISECOND,
+            reason: format!("{what} have no unit and are 0; they are read as ms."),
+        });
+    };
+    let fits = |unit: Unit| {
+        // Few cards need a quarter of a second for half of their writes, but a slow program may.
+        let longest_s = if unit == SECOND { 0.25 } else { 2.0 };
+        numbers.may_be(unit) && (1e-5..=longest_s).contains(&(median * seconds(unit)))
+    };
+    let reading = |unit: Unit| {
+        format!(
+            "as {} the median write takes {}",
+            unit.name,
+            span(median * seconds(unit))
+        )
+    };
+    decided(what, fits, reading)
+}
+
+/// Decides the unit of the times of samples, by the first time and the median step.
+pub(super) fn of_times(name: &str, numbers: &Numbers, is_ulog: bool) -> Result<Guess, Fault> {
+    let what = format!("the times in column \"{name}\"");
+    let first = numbers.values.first().copied().unwrap_or(0.0);
+    let Some(step) = numbers.median_step() else {
+        return Ok(Guess {
+            unit: MILLISECOND,
+            reason: format!(
+                "{} have no unit and do not change; they are read as ms.",
+                capital(&what)
+            ),
+        });
+    };
+    let is_epoch = |unit: &Unit| {
+        let step_s = step * seconds(*unit);
+        // A counter of microseconds passes the seconds of the epoch after 17 minutes, but in large steps.
+        let longest_s = if *unit == SECOND { 60.0 } else { 3600.0 };
+        EPOCH_S.contains(&(first * seconds(*unit))) && step_s <= longest_s
+    };
+    if let Some(unit) = UNITS.into_iter().find(is_epoch) {
+        let year = 1970.0 + first * seconds(unit) / 31_556_952.0;
+        return Ok(Guess {
+            unit,
+            reason: format!(
+                "{} have no unit; they are read as {} since 1970, which is the year {}.",
+                capital(&what),
+                unit.name,
+                year.floor()
+            ),
+        });
+    }
+    if is_ulog {
+        return Ok(Guess {
+            unit: MICROSECOND,
+            reason: format!(
+                "{} have no unit; they are read as us, because the other columns are those of a \
+                 ULog export.",
+                capital(&what)
+            ),
+        });
+    }
+    let fits = |unit: Unit| {
+        let longest_s = if unit == SECOND { 1.0 } else { 3600.0 };
+        let is_on_board = unit != MILLISECOND || first < BOARD_MS_MAX;
+        is_on_board && numbers.may_be(unit) && (5e-5..=longest_s).contains(&(step * seconds(unit)))
+    };
+    let reading = |unit: Unit| {
+        format!(
+            "as {} there is a sample every {}",
+            unit.name,
+            span(step * seconds(unit))
+        )
+    };
+    decided(&what, fits, reading)
+}
+
+/// Returns the only unit that fits, or the error that asks for it.
+fn decided(
+    what: &str,
+    fits: impl Fn(Unit) -> bool,
+    reading: impl Fn(Unit) -> String,
+) -> Result<Guess, Fault> {
+    let fitting: Vec<Unit> = UNITS.into_iter().filter(|unit| fits(*unit)).collect();
+    if let [unit] = fitting[..] {
+        // The neighbours are the units that the reader may have expected.
+        let others = [MILLISECOND, MICROSECOND];
+        let other = others.into_iter().find(|other| *other != unit);
+        let other = other.map_or_else(String::new, |other| format!(", {}", reading(other)));
+        return Ok(Guess {
+            unit,
+            reason: format!(
+                "{} have no unit; {}{other}. They are read as {}; --time-unit sets another unit.",
+                capital(what),
+                reading(unit),
+                unit.name
+            ),
+        });
+    }
+    let candidates = match fitting.is_empty() {
+        true => vec![MILLISECOND, MICROSECOND],
+        false => fitting,
+    };
+    let readings: Vec<String> = candidates.iter().map(|unit| reading(*unit)).collect();
+    let options: Vec<String> = candidates
+        .iter()
+        .map(|unit| format!("--time-unit {}", unit.name))
+        .collect();
+    Err(Problem::UnitUnknown {
+        what: what.to_owned(),
+        readings: readings.join(", "),
+        options: options.join(" or "),
+    }
+    .in_file())
+}
+
+fn seconds(unit: Unit) -> f64 {
+    10_f64.powi(unit.power - 9)
+}
+
+/// Formats a time in s with three digits and a unit.
+fn span(seconds: f64) -> String {
+    let (number, unit) = match seconds {
+        s if s < 1e-6 => (s * 1e9, "ns"),
+        s if s < 1e-3 => (s * 1e6, "us"),
+        s if s < 1.0 => (s * 1e3, "ms"),
+        s if s < 120.0 => (s, "s"),
+        s if s < 7200.0 => (s / 60.0, "min"),
+        s if s < 172_800.0 => (s / 3600.0, "h"),
+        s => (s / 86_400.0, "days"),
+    };
+    let decimals = match number {
+        n if n < 9.995 => 2,
+        n if n < 99.95 => 1,
+        _ => 0,
+    };
+    let text = format!("{number:.decimals$}");
+    let text = match decimals {
+        0 => &text,
+        _ => text.trim_end_matches('0').trim_end_matches('.'),
+    };
+    format!("{text} {unit}")
+}
+
+fn capital(what: &str) -> String {
+    let mut letters = what.chars();
+    let first = letters.next().map(|letter| letter.to_uppercase());
+    first.into_iter().flatten().chain(letters).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbers(texts: &[&str]) -> Numbers {
+        let mut numbers = Numbers::default();
+        texts.iter().for_each(|text| numbers.push(text.as_bytes()));
+        numbers
+    }
+
+    #[test]
+    fn units_of_latencies() {
+        let cases: &[(&[&str], Option<Unit>)] = &[
+            (&["812", "790", "85012", "801"], None),
+            (&["0.5", "130", "12.25"], Some(MILLISECOND)),
+            (&["2", "1", "2", "70"], Some(MILLISECOND)),
+            (&["0.0012", "0.0013", "0.07"], Some(SECOND)),
+            (&["0.12", "0.13", "70.1"], None),
+            (&["25", "27", "24"], None),
+            (&["5400", "5300", "85000"], Some(MICROSECOND)),
+            (&["2713000", "2700000", "85000000"], Some(NANOSECOND)),
+            (&["500000", "510000"], None),
+            (&["0", "0", "0"], Some(MILLISECOND)),
+            (&["900000000000"], None),
+        ];
+        for (texts, expected) in cases {
+            let found = of_latencies("the latencies", &numbers(texts));
+            assert_eq!(found.ok().map(|guess| guess.unit), *expected, "{texts:?}");
+        }
+    }
+
+    #[test]
+    fn units_of_times() {
+        let cases: &[(&[&str], bool, Option<Unit>)] = &[
+            (&["10", "20", "30"], false, Some(MILLISECOND)),
+            (&["0.01", "0.02", "0.03"], false, Some(SECOND)),
+            (&["1000", "2000", "3000"], false, None),
+            (&["0", "1", "2"], false, None),
+            (&["0", "4000", "8000"], false, None),
+            (&["0", "4000", "8000"], true, Some(MICROSECOND)),
+            (&["1732280000", "1732280001"], false, Some(SECOND)),
+            (&["1732280000.25", "1732280000.50"], false, Some(SECOND)),
+            (
+                &["1732280000000", "1732280000010"],
+                false,
+                Some(MILLISECOND),
+            ),
+            (
+                &["1732280000000000", "1732280000004000"],
+                false,
+                Some(MICROSECOND),
+            ),
+            (
+                &["1732280000000000000", "1732280000004000000"],
+                true,
+                Some(NANOSECOND),
+            ),
+            // Twenty minutes after the start of a flight controller.
+            (
+                &["1200000000", "1200004000", "1200008000"],
+                true,
+                Some(MICROSECOND),
+            ),
+            // More than the 49 days that a counter of milliseconds lasts.
+            (&["5000000000", "5000004000"], false, Some(MICROSECOND)),
+            (&["7", "7"], false, Some(MILLISECOND)),
+        ];
+        for (texts, is_ulog, expected) in cases {
+            let found = of_times("t", &numbers(texts), *is_ulog);
+            assert_eq!(found.ok().map(|guess| guess.unit), *expected, "{texts:?}");
+        }
+    }
+
+    #[test]
+    fn spans_have_three_digits() {
+        assert_eq!(span(0.812), "812 ms");
+        assert_eq!(span(4.0), "4 s");
+        assert_eq!(span(0.1), "100 ms");
+        assert_eq!(span(1.25e-5), "12.5 us");
+        assert_eq!(span(600.0), "10 min");
+    }
+}

@@ -1,0 +1,33 @@
+//! Output of tools that print statistics only: no figure of a stall can be computed from them.
+
+use super::error::{Fault, Problem};
+
+const BENCH: &str = "run cardiograph bench on the card's directory";
+const FIO: &str = "add --write_lat_log=NAME to fio and pass NAME_lat.1.log";
+const SKETCH: &str =
+    "print one row of time_us,latency_us for each write, with micros() before and after it";
+
+/// Words that all occur in the output of a tool, its name, and what gives one row per write.
+const TOOLS: &[(&[&str], &str, &str)] = &[
+    (&["records in", "records out", "copied"], "dd", BENCH),
+    (&["avg-cpu:"], "iostat", BENCH),
+    (&["w_await"], "iostat", BENCH),
+    (&["CrystalDiskMark"], "CrystalDiskMark", BENCH),
+    (&["Timing", "disk reads"], "hdparm", BENCH),
+    (&["write speed and latency"], "SdFat's bench", SKETCH),
+    (&["speed,max,min,avg"], "SdFat's bench", SKETCH),
+    (&["[sd_bench]"], "PX4's sd_bench", BENCH),
+    (&["clat (", "IOPS="], "fio's summary", FIO),
+    (&["\"fio version\"", "\"jobs\""], "fio's JSON summary", FIO),
+];
+
+/// Refuses the output of a tool that prints statistics.
+pub(super) fn refuse(head: &[u8]) -> Result<(), Fault> {
+    const SEARCHED_BYTES: usize = 16 << 10;
+    let head = String::from_utf8_lossy(head.get(..SEARCHED_BYTES).unwrap_or(head));
+    let has_all = |words: &[&str]| words.iter().all(|word| head.contains(word));
+    match TOOLS.iter().find(|(words, ..)| has_all(words)) {
+        Some(&(_, tool, remedy)) => Err(Problem::Summary { tool, remedy }.in_file()),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,251 @@
+//! Files in the shapes that people and tools produce: read right, or refused with a remedy.
+
+use cardiograph_trace::{Loaded, ReadOptions, TimeUnit, read, read_from};
+use std::path::Path;
+
+#[derive(Debug, PartialEq)]
+enum Found {
+    /// Number of writes, and their median and worst-case latency in ns.
+    Writes(usize, u64, u64),
+    /// Number of samples, and the median step in ns.
+    Samples(u64, u64),
+    Refused(String),
+}
+
+fn found(name: &str, options: &ReadOptions) -> Found {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/foreign");
+    let loaded = match read(&folder.join(name), options) {
+        Ok(loaded) => loaded,
+        Err(error) => return Found::Refused(error.to_string()),
+    };
+    let sorted = |trace: &cardiograph_trace::Trace| {
+        let times = trace.operations().map(|o| o.end_ns - o.start_ns);
+        let mut times: Vec<u64> = times.collect();
+        times.sort_unstable();
+        times
+    };
+    match loaded {
+        Loaded::Trace(trace) => {
+            let times = sorted(&trace);
+            Found::Writes(times.len(), times[times.len() / 2], times[times.len() - 1])
+        }
+        Loaded::Recording(recording) => {
+            let times = sorted(&recording.trace);
+            Found::Samples(recording.samples, times[times.len() / 2])
+        }
+        Loaded::Aggregate(_) => panic!("{name} is no summary"),
+    }
+}
+
+/// Files that are read, with figures from the scripts and programs that wrote them.
+const READ: &[(&str, Found)] = &[
+    (
+        "sketch_list_us.txt",
+        Found::Writes(120, 5_812_000, 90_012_000),
+    ),
+    (
+        "sketch_time_latency_bytes.csv",
+        Found::Writes(120, 812_000, 85_012_000),
+    ),
+    (
+        "sketch_latency_only.csv",
+        Found::Writes(120, 812_000, 85_012_000),
+    ),
+    (
+        "excel_semicolons.csv",
+        Found::Writes(120, 812_000, 85_012_000),
+    ),
+    ("quoted.csv", Found::Writes(120, 812_000, 85_012_000)),
+    ("start_end_ms.tsv", Found::Writes(120, 812_000, 85_012_000)),
+    (
+        "start_end_no_unit.csv",
+        Found::Writes(120, 5_812_000, 90_012_000),
+    ),
+    ("camel_case.csv", Found::Writes(120, 812_000, 85_012_000)),
+    ("decimal_ms.txt", Found::Writes(120, 812_000, 85_012_000)),
+    ("seconds.txt", Found::Writes(120, 812_000, 85_012_000)),
+    ("fio_job_lat.1.log", Found::Writes(64, 10_095, 66_179)),
+    ("recording_seconds.csv", Found::Samples(200, 10_000_000)),
+    ("recording_ms_100hz.csv", Found::Samples(200, 10_000_000)),
+    ("recording_micros.csv", Found::Samples(200, 2_500_000)),
+    ("epoch_s.csv", Found::Samples(200, 1_000_000_000)),
+    ("epoch_s_fraction.csv", Found::Samples(200, 20_000_000)),
+    ("epoch_ms.csv", Found::Samples(200, 10_000_000)),
+    ("epoch_us.csv", Found::Samples(200, 4_000_000)),
+    ("epoch_ns.csv", Found::Samples(200, 4_000_000)),
+    ("px4_sensor.csv", Found::Samples(200, 4_004_000)),
+    ("iso_dates.csv", Found::Samples(200, 20_000_000)),
+    ("blank_dates.csv", Found::Samples(90, 1_000_000_000)),
+    ("time_of_day.csv", Found::Samples(300, 250_000_000)),
+    ("micros_wrap.csv", Found::Samples(200, 1_000_000)),
+    ("writes_wrap.csv", Found::Writes(120, 812_000, 85_012_000)),
+    ("px4_attitude.csv", Found::Samples(200, 20_010_000)),
+];
+
+/// Files that are refused, with a part of the message that contains the remedy.
+const REFUSED: &[(&str, &str)] = &[
+    (
+        "sketch_bare_us.txt",
+        "as ms the median write takes 812 ms, as us the median write takes 812 us; add --time-unit \
+         ms or --time-unit us",
+    ),
+    (
+        "sketch_latency_no_unit.csv",
+        "the latencies in column \"latency\" have no unit",
+    ),
+    (
+        "sketch_no_header.csv",
+        "without a header: --time-column 1 --latency-column 2 --time-unit us",
+    ),
+    ("two_latencies.csv", "choose one with --latency-column"),
+    ("statistics.csv", "log one row per write"),
+    (
+        "recording_ambiguous.csv",
+        "as ms there is a sample every 1 s, as us there is a sample every 1 ms",
+    ),
+    ("px4_cpuload.csv", "--time-unit ms or --time-unit us"),
+    (
+        "fio_job_bw.1.log",
+        "a fio log of bandwidths, which contains no latencies; run fio with --write_lat_log",
+    ),
+    ("fio_job_iops.1.log", "a fio log of operations per second"),
+    ("renamed_iops.txt", "a fio log of operations per second"),
+    ("dd.txt", "a summary (dd): it has no row per write"),
+    (
+        "iostat.txt",
+        "run cardiograph bench on the card's directory",
+    ),
+    ("crystaldiskmark.txt", "a summary (CrystalDiskMark)"),
+    (
+        "sdfat_bench.txt",
+        "print one row of time_us,latency_us for each write",
+    ),
+    ("sd_bench.txt", "a summary (PX4's sd_bench)"),
+    (
+        "fio_summary.txt",
+        "add --write_lat_log=NAME to fio and pass NAME_lat.1.log",
+    ),
+    ("fio_summary.json", "a summary (fio's JSON summary)"),
+    ("fio_averages_bw.1.log", "a fio log of bandwidths"),
+    (
+        "fio_averages_lat.1.log",
+        "record again without log_avg_msec",
+    ),
+];
+
+#[test]
+fn files_are_read_right() {
+    for (name, expected) in READ {
+        assert_eq!(&found(name, &ReadOptions::default()), expected, "{name}");
+    }
+}
+
+#[test]
+fn files_are_refused_with_a_remedy() {
+    for (name, remedy) in REFUSED {
+        match found(name, &ReadOptions::default()) {
+            Found::Refused(message) => assert!(message.contains(remedy), "{message}"),
+            found => panic!("{name}: {found:?}"),
+        }
+    }
+}
+
+#[test]
+fn the_named_remedies_work() {
+    let with = |unit, time: Option<&str>, latency: Option<&str>| ReadOptions {
+        time_unit: TimeUnit::named(unit),
+        time_column: time.map(str::to_owned),
+        latency_column: latency.map(str::to_owned),
+        ..ReadOptions::default()
+    };
+    let us = with("us", None, None);
+    for (name, options, expected) in [
+        (
+            "sketch_bare_us.txt",
+            us.clone(),
+            Found::Writes(4, 812_000, 85_012_000),
+        ),
+        (
+            "sketch_latency_no_unit.csv",
+            us.clone(),
+            Found::Writes(120, 812_000, 85_012_000),
+        ),
+        (
+            "sketch_no_header.csv",
+            with("us", Some("1"), Some("2")),
+            Found::Writes(120, 812_000, 85_012_000),
+        ),
+        (
+            "sketch_time_latency_bytes.csv",
+            with("", Some("timestamp_us"), Some("latency_us")),
+            Found::Writes(120, 812_000, 85_012_000),
+        ),
+        (
+            "two_latencies.csv",
+            with("", None, Some("clat_us")),
+            Found::Writes(1, 2_000, 2_000),
+        ),
+        (
+            "recording_ambiguous.csv",
+            us.clone(),
+            Found::Samples(200, 1_000_000),
+        ),
+        ("px4_cpuload.csv", us, Found::Samples(200, 500_100_000)),
+    ] {
+        assert_eq!(found(name, &options), expected, "{name}");
+    }
+}
+
+#[test]
+fn options_that_a_format_would_ignore_are_refused() {
+    let us = ReadOptions {
+        time_unit: TimeUnit::named("us"),
+        ..ReadOptions::default()
+    };
+    for name in [
+        "fio_job_lat.1.log",
+        "camel_case.csv",
+        "iso_dates.csv",
+        "px4_sensor.csv",
+    ] {
+        let is_refused =
+            matches!(found(name, &us), Found::Refused(text) if text.contains("remove --time-unit"));
+        assert_eq!(is_refused, name != "px4_sensor.csv", "{name}");
+    }
+    let missing = ReadOptions {
+        latency_column: Some("lat_ms".to_owned()),
+        ..ReadOptions::default()
+    };
+    let Found::Refused(message) = found("camel_case.csv", &missing) else {
+        panic!("read");
+    };
+    assert!(
+        message.contains("the columns are index, writeTimeUs"),
+        "{message}"
+    );
+}
+
+/// A file that is still being written, or whose copy was interrupted.
+#[test]
+fn a_last_row_that_is_cut_is_skipped_with_a_note() {
+    for (text, rows) in [
+        ("index,start_us,end_us\n0,0,5\n1,9", 1),
+        (
+            "operation,file,offset,length,start_ns,end_ns\nwrite,0,0,512,0,9\nwrite,0,512,51",
+            1,
+        ),
+        ("latency_us,temperature\n812,20\n85012,21\n79", 2),
+        ("Time[ms],U[V]\n10,1.0\n20,1.0\n30", 1),
+    ] {
+        let loaded = read_from("cut.csv", text.as_bytes(), &ReadOptions::default());
+        let trace = match loaded.unwrap() {
+            Loaded::Trace(trace) => trace,
+            Loaded::Recording(recording) => recording.trace,
+            Loaded::Aggregate(_) => panic!("{text} is no summary"),
+        };
+        assert_eq!(trace.len(), rows, "{text}");
+        let line = text.lines().count();
+        let note = format!("The file ends within line {line}; this row was skipped.");
+        assert!(trace.about.notes.contains(&note), "{:?}", trace.about.notes);
+    }
+}
