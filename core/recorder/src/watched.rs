@@ -1,4 +1,4 @@
-//! What other tasks see of a recording: figures, gaps, and the first samples of its files.
+//! The state of a recording for other tasks: figures, gaps, and the first samples of its files.
 
 use crate::event::Event;
 use crate::gap::Gap;

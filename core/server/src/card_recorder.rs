@@ -18,7 +18,7 @@ pub struct LiveStream<'d> {
     pub newest: Newest<'d>,
 }
 
-/// What only the device can do. By default it can do none of it.
+/// Abilities of the device itself. By default it has none of them.
 pub trait Actions {
     /// Starts a recording.
     ///

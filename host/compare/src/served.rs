@@ -84,7 +84,7 @@ pub struct Served<const N: usize> {
     pub answers: Vec<Vec<u8>>,
     /// Downloads of the client.
     pub downloaded: Downloaded,
-    /// What each of the other clients received: pieces, each with the time of its arrival in ns.
+    /// Pieces that each of the other clients received, each with the time of its arrival in ns.
     pub watched: Vec<Vec<(u64, Vec<u8>)>>,
     /// Time of the first sample, in ns.
     pub started_ns: u64,
