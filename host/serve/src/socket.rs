@@ -64,3 +64,40 @@ impl Write for Socket {
         self.socket.flush().await
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::future::poll_fn;
+    use std::pin::pin;
+    use tokio::net::TcpListener;
+
+    /// All bytes fit into the buffers of the system, so that no write has to wait.
+    #[test]
+    fn a_socket_that_is_always_ready_leaves_turns_to_others() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_io()
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let address = listener.local_addr().unwrap();
+            let stream = TcpStream::connect(address).await.unwrap();
+            let _peer = listener.accept().await.unwrap();
+            let mut socket = Socket::new(stream);
+            let mut send = pin!(async {
+                for _ in 0..100 {
+                    assert_eq!(socket.write(b"x").await.unwrap(), 1);
+                }
+            });
+            let mut turns = 0;
+            poll_fn(|context| {
+                turns += 1;
+                send.as_mut().poll(context)
+            })
+            .await;
+            // The first write may wait for the system once.
+            assert!((4..=5).contains(&turns), "{turns}");
+        });
+    }
+}

@@ -9,7 +9,6 @@ use std::io::{Read, Write};
 use std::net::Shutdown;
 use std::os::unix::fs::symlink;
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -417,38 +416,6 @@ fn a_hundred_clients_receive_what_they_asked_for() {
                 assert!(answer.body == contents[start..], "client {client}");
             });
         }
-    });
-}
-
-/// Downloads whose clients never let the server wait; they must not keep others from being accepted.
-#[test]
-fn fast_downloads_delay_nobody() {
-    let server = Server::start();
-    server.write("large", vec![b'x'; 100 << 20]);
-    server.write("small", "small");
-    let (is_over, started) = (AtomicBool::new(false), Instant::now());
-    let goes_on = || !is_over.load(Ordering::Relaxed) && started.elapsed() < common::PATIENCE;
-    thread::scope(|scope| {
-        for _ in 0..30 {
-            scope.spawn(|| {
-                while goes_on() {
-                    let mut stream = server.connect();
-                    let request = "GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n";
-                    stream.write_all(request.as_bytes()).unwrap();
-                    let mut piece = vec![0; 1 << 20];
-                    while goes_on() && stream.read(&mut piece).unwrap() > 0 {}
-                }
-            });
-        }
-        thread::sleep(Duration::from_millis(200));
-        // Without a turn of its own, one of these waits until a download ends, or for ever.
-        let begun = Instant::now();
-        for _ in 0..100 {
-            assert_eq!(server.get("/small").body, b"small");
-        }
-        let elapsed = begun.elapsed();
-        is_over.store(true, Ordering::Relaxed);
-        assert!(elapsed < common::PATIENCE, "{elapsed:?}");
     });
 }
 
