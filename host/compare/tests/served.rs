@@ -6,8 +6,11 @@ use cardiograph_server::LiveStream;
 use cardiograph_sim_card::{Card, Profile, Seed};
 use cardiograph_sim_device::{Lines, StreamSetup};
 use cardiograph_sim_net::Config as NetConfig;
+use cardiograph_sim_power_cut::disk::{BlockStream, Image};
 use cardiograph_sim_power_cut::foreign::Volume;
 use cardiograph_sim_world::Link;
+use fatfs::{FileSystem, FsOptions};
+use std::io::Write;
 
 const NETWORK_BYTES_PER_S: u64 = 2_500_000;
 const VOLUME: Volume = Volume {
@@ -46,8 +49,24 @@ fn run(
     run_watched(stream, link, requests, path, &[])
 }
 
+/// Returns the contents of a card with foreign files.
+fn image() -> Image {
+    VOLUME.make(Seed::new(1)).unwrap().0
+}
+
 /// Runs a device with further clients.
 fn run_watched(
+    stream: StreamSetup<'static>,
+    link: Link,
+    requests: Vec<Vec<u8>>,
+    path: Option<&str>,
+    watchers: &[Watcher],
+) -> Served<1> {
+    run_on(image(), stream, link, requests, path, watchers)
+}
+
+fn run_on(
+    image: Image,
     stream: StreamSetup<'static>,
     link: Link,
     requests: Vec<Vec<u8>>,
@@ -63,7 +82,6 @@ fn run_watched(
     let seed = Seed::new(1);
     let profile = Profile::named("class10-16g").unwrap();
     let mut card = Card::new(&profile, seed);
-    let (image, _) = VOLUME.make(seed).unwrap();
     image.store(&mut card);
     let setup = ServedSetup {
         card,
@@ -379,4 +397,117 @@ fn a_client_begins_a_session_and_ends_the_recording() {
     assert!(text(4).contains("\"session\":\"run-7\""), "{}", text(4));
     assert!(served.ns < 30_000_000_000, "{}", served.ns);
     assert_eq!(served.streams[0].lost, 0);
+}
+
+/// Returns the contents of a card with a directory of so many empty files. The crate fatfs would take a minute.
+fn image_with_names(names: usize) -> Image {
+    let mut image = image();
+    let entry = |name: &[u8], attributes: u8| {
+        let mut entry = [0; 32];
+        entry[..11].fill(b' ');
+        entry[..name.len()].copy_from_slice(name);
+        entry[11] = attributes;
+        entry
+    };
+    let files = (0..names).map(|number| entry(format!("{number:08}TXT").as_bytes(), 0x20));
+    let parents = [entry(b".", 0x10), entry(b"..", 0x10)];
+    let entries: Vec<[u8; 32]> = parents.into_iter().chain(files).collect();
+    {
+        let stream = BlockStream::new(&mut image, VOLUME.blocks());
+        let file_system = FileSystem::new(stream, FsOptions::new()).unwrap();
+        let mut file = file_system.root_dir().create_file("MANY").unwrap();
+        file.write_all(entries.as_flattened()).unwrap();
+    }
+    // The file becomes a directory.
+    image.change_each(|block| {
+        for entry in block.as_chunks_mut::<32>().0 {
+            if entry.starts_with(b"MANY       ") {
+                entry[11] = 0x10;
+                entry[28..].fill(0);
+            }
+        }
+    });
+    image
+}
+
+#[test]
+fn a_folder_of_10_000_names_is_listed() {
+    const NAMES: usize = 10_000;
+    let watchers = [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13].map(|after_s| Watcher {
+        path: match after_s % 2 {
+            0 => "/list?dir=/MANY",
+            _ => "/MANY/",
+        },
+        after_ns: after_s * 1_000_000_000,
+    });
+    let image = image_with_names(NAMES);
+    let served = run_on(image, lines(860, 16), link(), Vec::new(), None, &watchers);
+    let summary = served.streams[0];
+    assert_eq!((summary.lost, summary.window_breaches), (0, 0));
+    let (mut lists_ns, mut pages_ns) = (Vec::new(), Vec::new());
+    for (pieces, watcher) in served.watched.iter().zip(&watchers) {
+        let asked_ns = served.started_ns + watcher.after_ns;
+        let first_ns = pieces[0].0 - asked_ns;
+        match watcher.path.starts_with("/list") {
+            true => lists_ns.push(first_ns),
+            false => pages_ns.push(first_ns),
+        }
+        let last_ns = pieces.last().unwrap().0 - asked_ns;
+        println!(
+            "{}: first byte after {first_ns:?} ns, last after {last_ns} ns",
+            watcher.path
+        );
+        let text: Vec<u8> = body_of(pieces).into_iter().map(|(_, byte)| byte).collect();
+        let text = String::from_utf8(text).unwrap();
+        for number in 0..NAMES {
+            assert!(text.contains(&format!("{number:08}.TXT")), "{number}");
+        }
+    }
+    // A stall of the card can delay one of them. A page comes after a search of the whole folder for index.htm.
+    let median_ns = |mut times_ns: Vec<u64>| {
+        times_ns.sort_unstable();
+        times_ns[times_ns.len() / 2]
+    };
+    let (list_ns, page_ns) = (median_ns(lists_ns), median_ns(pages_ns));
+    assert!(list_ns <= 20_000_000, "{list_ns}");
+    assert!(page_ns <= 250_000_000, "{page_ns}");
+}
+
+/// The recording goes on at 344 kB/s meanwhile.
+#[test]
+fn a_day_of_70_mb_is_downloaded_in_60_s() {
+    let stream = StreamSetup {
+        config: StreamConfig {
+            format: Format::Lines {
+                header: "",
+                line_bytes_max: 400,
+            },
+            ..lines(860, 1).config
+        },
+        samples: Box::new(Lines {
+            rate_hz: 860,
+            line_bytes: 400,
+            count: 860 * 280,
+        }),
+        ..lines(860, 1)
+    };
+    let watcher = Watcher {
+        path: "/days/unknown",
+        after_ns: 210_000_000_000,
+    };
+    let served = run_watched(stream, link(), Vec::new(), None, &[watcher]);
+    assert_eq!(served.streams[0].lost, 0);
+    let pieces = &served.watched[0];
+    let bytes: Vec<u8> = pieces.iter().flat_map(|(_, piece)| piece.clone()).collect();
+    let end = bytes.windows(4).position(|it| it == b"\r\n\r\n").unwrap() + 4;
+    let head = String::from_utf8_lossy(&bytes[..end]).to_lowercase();
+    let length = head.split("content-length: ").nth(1).unwrap();
+    let length: usize = length.split("\r\n").next().unwrap().parse().unwrap();
+    assert!(length > 70_000_000, "{head}");
+    assert_eq!(bytes.len() - end, length);
+    assert_eq!(&bytes[end + 257..end + 262], b"ustar");
+    let asked_ns = served.started_ns + watcher.after_ns;
+    let took_ns = pieces.last().unwrap().0 - asked_ns;
+    println!("{length} bytes in {took_ns} ns");
+    assert!(took_ns <= 60_000_000_000, "{took_ns}");
 }

@@ -59,6 +59,20 @@ fn a_file_that_is_overwritten_arrives_incomplete() {
     }
 }
 
+#[test]
+fn a_file_that_grows_arrives_as_it_was() {
+    let server = Server::start();
+    let contents = noise(BYTES, 1);
+    server.write("log.csv", &contents);
+    let answer = download(&server, "/log.csv", || {
+        let file = fs::File::options()
+            .append(true)
+            .open(server.path("log.csv"));
+        file.unwrap().write_all(b"more").unwrap();
+    });
+    assert!(is_whole(&answer) && answer.body == contents);
+}
+
 /// Sends a PUT with a condition from many clients at once; returns how many succeeded.
 fn race(server: &Server, path: &str, condition: &str) -> usize {
     let statuses = thread::scope(|scope| {

@@ -8,6 +8,7 @@ use crate::status::{Closed, Fault, Refused, Status};
 use crate::tar::{BLOCK_BYTES, END_BLOCKS, Member};
 use crate::wire::{Length, Wire};
 use crate::{Day, Error, Instrument, Kind, Position, Server, Stat, Storage, Timer, Version};
+use cardiograph_recorder::RESERVED_MAX;
 use core::fmt::Write as _;
 use core::ops::Range;
 use embedded_io_async::{Read, Write};
@@ -29,8 +30,9 @@ enum Cursor<L> {
     Index(Position),
 }
 
-/// Maximum number of unfinished files in an archive: that of a recorder's streams.
-const GROWING_MAX: usize = 4;
+/// Maximum number of unfinished files in an archive: as many as a recorder has.
+const GROWING_MAX: usize = RESERVED_MAX;
+const _: () = assert!(GROWING_MAX == 8);
 
 /// An archive, and the result of the first pass over its files.
 struct Archive<'a> {
@@ -47,7 +49,7 @@ struct Archive<'a> {
 
 const TOO_MANY_GROW: Refused = Refused::new(
     Status::Conflict,
-    "more than 4 files are still being recorded: download the files one by one, or wait until they are finished",
+    "more than 8 files are still being recorded: download the files one by one, or wait until they are finished",
 );
 
 const PATH_TOO_LONG: Refused = Refused::new(

@@ -7,6 +7,7 @@ use cardiograph_server::{Error, Kind, Stat, Version};
 use rustix::fs::{FileType, fstat};
 use rustix::io::{Errno, ReadWriteFlags, pread, preadv2};
 use std::cell::RefCell;
+use std::cmp::Ordering;
 use std::io::IoSliceMut;
 use std::ops::Deref;
 use std::os::fd::OwnedFd;
@@ -91,10 +92,12 @@ impl OpenFile {
 
     fn check(&self, found: &rustix::fs::Stat) -> Result<(), Error> {
         // Not the time of the last change of the inode: a new name does not change the contents.
-        let state = |stat: &rustix::fs::Stat| (stat.st_size, stat.st_mtime, stat.st_mtime_nsec);
-        match state(found) == state(&self.found) {
-            true => Ok(()),
-            false => Err(Error::Changed),
+        let written = |stat: &rustix::fs::Stat| (stat.st_mtime, stat.st_mtime_nsec);
+        match found.st_size.cmp(&self.found.st_size) {
+            // Another program appends, as loggers do.
+            Ordering::Greater => Ok(()),
+            Ordering::Equal if written(found) == written(&self.found) => Ok(()),
+            Ordering::Equal | Ordering::Less => Err(Error::Changed),
         }
     }
 }
