@@ -109,7 +109,10 @@ fn an_image_is_changed_with_permission() {
 fn images_without_a_fat_file_system_are_refused() {
     let own = directory();
     fs::write(own.path().join("zeros.img"), vec![0; 1 << 20]).unwrap();
-    for (target, part) in [("zeros.img", "no file system"), ("/dev/null", "/dev/null")] {
+    for (target, part) in [
+        ("zeros.img", "use a card or an image with FAT16 or FAT32"),
+        ("/dev/null", "/dev/null"),
+    ] {
         let child = command(own.path(), &["serve", target, "--listen", "127.0.0.1:0"]);
         let run = common::Run::from({ child }.output().unwrap());
         assert_eq!(run.code, Some(2), "{target}: {}", run.stderr);

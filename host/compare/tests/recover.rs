@@ -244,7 +244,7 @@ fn foreign_cards_are_left_alone() {
     assert!(
         refused(&at("text.img"))
             .to_string()
-            .contains("no file system")
+            .contains("is a text file")
     );
     fs::write(at("short.img"), "short").unwrap();
     assert!(refused(&at("short.img")).to_string().contains("not a card"));

@@ -4,8 +4,8 @@ use crate::listener::{Listener, Settings};
 use cardiograph_card::{BLOCK_BYTES, Block, BlockDevice, WriteError};
 use cardiograph_record::{CardFile, CardFileError, dos_time_now};
 use cardiograph_recorder::{
-    Blocks, Config, Control, FatVolume, Format, Parts, RING_BYTES_MIN, ReadDesk, Recorder, Ring,
-    StreamConfig, Volume, Window,
+    Blocks, Config, Control, FatError, FatVolume, Format, Parts, RING_BYTES_MIN, ReadDesk,
+    Recorder, Ring, StreamConfig, Volume, Window,
 };
 use cardiograph_server::{CardStorage, NoInstrument};
 use embedded_hal_async::delay::DelayNs;
@@ -32,9 +32,17 @@ impl ServedCard {
         let mut card = CardFile::open(path, is_read_only).map_err(|error| error.to_string())?;
         let mut volume = FatVolume::new(dos_time_now, 0);
         // Every access to a file is complete when it returns.
-        let mounted = volume.mount(&mut card).now_or_never();
-        match mounted {
-            Some(Err(error)) => Err(format!("{}: {error}", path.display())),
+        match volume.mount(&mut card).now_or_never() {
+            Some(Err(FatError::Card(error))) => Err(error.to_string()),
+            Some(Err(error)) => {
+                // The remedies of a device do not apply, such as formatting the card.
+                let text = error.to_string();
+                let reason = text.split("; ").next().unwrap_or_default();
+                Err(format!(
+                    "{}: {reason}; use a card or an image with FAT16 or FAT32, or the mount point of another",
+                    path.display()
+                ))
+            }
             _ => Ok(ServedCard(card)),
         }
     }
