@@ -399,7 +399,7 @@ fn a_client_begins_a_session_and_ends_the_recording() {
     assert_eq!(served.streams[0].lost, 0);
 }
 
-/// Returns the contents of a card with a directory of so many empty files. The crate fatfs would take a minute.
+/// Returns the contents of a card with a directory of the given number of empty files. The crate fatfs would take a minute.
 fn image_with_names(names: usize) -> Image {
     let mut image = image();
     let entry = |name: &[u8], attributes: u8| {
