@@ -46,15 +46,36 @@ fn a_recovered_recording() {
 
 #[test]
 fn a_recording_of_given_samples() {
-    let directory = directory();
-    let rows: String = (0..50).map(|row| format!("{},7\n", row * 10)).collect();
-    fs::write(
-        directory.path().join("in.csv"),
-        format!("time_ms,v\n{rows}"),
-    )
-    .unwrap();
-    fs::create_dir(directory.path().join("to")).unwrap();
-    let run = common::run(directory.path(), &["record", "to", "--samples", "in.csv"]);
-    assert_eq!(run.code, Some(0), "{}", run.stderr);
-    check(directory.path(), "to/REC00000/REC00001.CSV", 50, 10_000.0);
+    for (head, header, samples) in [
+        ("time_ms,v\n", "time_ms,v", 50),
+        ("# made by hand\r\n\r\ntime_ms;v\r\n", "time_ms;v", 50),
+    ] {
+        let directory = directory();
+        let separator = if header.contains(';') { ';' } else { ',' };
+        let rows = (0..50).map(|row| format!("{}{separator}7\n", row * 10));
+        let text = format!("{head}{}", rows.collect::<String>());
+        fs::write(directory.path().join("in.csv"), text).unwrap();
+        fs::create_dir(directory.path().join("to")).unwrap();
+        let run = common::run(directory.path(), &["record", "to", "--samples", "in.csv"]);
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        let path = "to/REC00000/REC00001.CSV";
+        let text = fs::read_to_string(directory.path().join(path)).unwrap();
+        assert_eq!(text.lines().next(), Some(header));
+        check(directory.path(), path, 50, 10_000.0);
+        // The recording can be recorded in turn.
+        fs::create_dir(directory.path().join("again")).unwrap();
+        let run = common::run(directory.path(), &["record", "again", "--samples", path]);
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        check(
+            directory.path(),
+            "again/REC00000/REC00001.CSV",
+            50,
+            10_000.0,
+        );
+        let run = common::run(
+            directory.path(),
+            &["record", "sim:class4@esp32", "--samples", path],
+        );
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+    }
 }

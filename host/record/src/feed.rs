@@ -33,6 +33,8 @@ pub(crate) fn text_format(line_bytes_max: usize) -> Format {
 
 /// Lines of text from a file or a pipe.
 pub struct InputLines {
+    /// First line of each recorded file, without its line end; empty for none.
+    header: &'static str,
     text: Vec<u8>,
     /// End offset of each line in `text`, which contains no line ends.
     ends: Vec<usize>,
@@ -62,10 +64,25 @@ impl InputLines {
     /// Creates an empty list of lines.
     pub fn new(times: Times) -> InputLines {
         InputLines {
+            header: "",
             text: Vec::new(),
             ends: Vec::new(),
             times,
         }
+    }
+
+    /// Begins each recorded file with this line, such as the names of the columns, given without its line end.
+    ///
+    /// # Errors
+    /// [`TooLong`] if it is longer than a recording can hold.
+    pub fn set_header(&mut self, header: &str) -> Result<(), TooLong> {
+        let bytes = header.len() + LINE_END.len();
+        if bytes > LINE_BYTES_MAX {
+            return Err(TooLong { index: 0, bytes });
+        }
+        // A format lasts as long as the program, and a program records one input.
+        self.header = String::from(header).leak();
+        Ok(())
     }
 
     /// Appends a line, with or without its line end.
@@ -128,6 +145,9 @@ impl Feed for InputLines {
     }
 
     fn format(&self) -> Format {
-        text_format(self.line_bytes_max())
+        Format::Lines {
+            header: self.header,
+            line_bytes_max: self.line_bytes_max() as u16,
+        }
     }
 }

@@ -53,6 +53,16 @@ pub fn verify_file(
     }
 }
 
+/// Returns true if a line is the header of the files of a feed.
+fn is_header(line: &[u8], feed: &dyn Feed) -> bool {
+    match feed.format() {
+        Format::Lines { header, .. } => {
+            !header.is_empty() && line.strip_suffix(b"\r\n") == Some(header.as_bytes())
+        }
+        _ => false,
+    }
+}
+
 /// Samples of a stream that its files have been found to contain so far.
 #[derive(Clone, Default)]
 pub struct FoundSamples {
@@ -84,7 +94,8 @@ impl FoundSamples {
             let mut start = 0;
             while let Some(len) = buffer[start..held].iter().position(|&byte| byte == b'\n') {
                 let line = &buffer[start..=start + len];
-                if !self.line(line, feed) {
+                let is_header = offset_bytes == 0 && is_header(line, feed);
+                if !is_header && !self.line(line, feed) {
                     let expected = self.next;
                     return Ok(Err(Mismatch {
                         offset_bytes,

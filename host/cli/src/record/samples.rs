@@ -10,6 +10,7 @@ use cardiograph_recorder::LINE_BYTES_MAX;
 use cardiograph_trace::{Loaded, ReadOptions, read_from};
 use std::io::{BufRead, Read};
 use std::num::NonZeroU32;
+use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
@@ -123,6 +124,8 @@ fn replayed(path: &Path, length: Option<Duration>) -> Result<InputLines, Failure
     let mut input = InputLines::new(Times::PerLine(
         lines.iter().map(|(time_ns, _)| *time_ns).collect(),
     ));
+    let header = header_before(&text, &lines[0].1);
+    input.set_header(&header).map_err(|_| too_long(&name, 1))?;
     for (_, line) in lines {
         let number = || {
             1 + text[..line.start]
@@ -134,6 +137,26 @@ fn replayed(path: &Path, length: Option<Duration>) -> Result<InputLines, Failure
         pushed.map_err(|TooLong { .. }| too_long(&name, number()))?;
     }
     Ok(input)
+}
+
+/// Returns the names of the columns: the last line before the first sample that has as many fields, and letters.
+fn header_before(text: &[u8], first: &Range<usize>) -> String {
+    let fields = |line: &[u8]| {
+        let is_separator = |byte: &&u8| matches!(byte, b',' | b';' | b'\t');
+        line.iter().filter(is_separator).count()
+    };
+    let expected = fields(&text[first.clone()]);
+    let is_header = |line: &&[u8]| {
+        let has_letters = line.iter().any(u8::is_ascii_alphabetic);
+        fields(line) == expected && has_letters && !line.contains(&b'#')
+    };
+    let lines = text[..first.start].split(|byte| *byte == b'\n');
+    let header = lines
+        .map(<[u8]>::trim_ascii_end)
+        .filter(is_header)
+        .next_back();
+    let header = String::from_utf8_lossy(header.unwrap_or_default());
+    header.trim_start_matches('\u{FEFF}').to_string()
 }
 
 /// Returns the start of the line that ends at `end`.
