@@ -46,7 +46,7 @@ fn a_recovered_recording() {
 
 #[test]
 fn a_recording_of_given_samples() {
-    for (head, header, samples) in [
+    for (head, header) in [
         ("time_ms,v\n", "time_ms,v", 50),
         ("# made by hand\r\n\r\ntime_ms;v\r\n", "time_ms;v", 50),
     ] {

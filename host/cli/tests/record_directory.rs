@@ -214,7 +214,8 @@ fn a_recording_is_replayed_into_a_directory_in_real_time() {
     let path = own.path().join("short.csv");
     let line = |number: u64| format!("{}.{},{number}\r\n", number / 10, number % 10);
     let text: String = (0..8).map(line).collect();
-    fs::write(&path, format!("time_s,value\r\n{text}")).unwrap();
+    let text = format!("time_s,value\r\n{text}");
+    fs::write(&path, &text).unwrap();
     let figures = json(own.path(), &["record", ".", "--samples", "short.csv"]);
     assert_eq!(number(&figures, "samples_written"), 8);
     assert_eq!(figures["verified"], true);

@@ -151,10 +151,7 @@ fn header_before(text: &[u8], first: &Range<usize>) -> String {
         fields(line) == expected && has_letters && !line.contains(&b'#')
     };
     let lines = text[..first.start].split(|byte| *byte == b'\n');
-    let header = lines
-        .map(<[u8]>::trim_ascii_end)
-        .filter(is_header)
-        .next_back();
+    let header = lines.map(<[u8]>::trim_ascii_end).rfind(is_header);
     let header = String::from_utf8_lossy(header.unwrap_or_default());
     header.trim_start_matches('\u{FEFF}').to_string()
 }
