@@ -17,7 +17,7 @@ const TIME_WORDS: &[&str] = &[
 ];
 
 /// Words for the duration of a write.
-const LATENCY_WORDS: &[&str] = &["latency", "lat", "duration", "dur", "took"];
+const LATENCY_WORDS: &[&str] = &["latency", "duration", "dur", "took"];
 
 /// Names of latencies that consist of words with other meanings.
 const LATENCY_NAMES: &[&[&str]] = &[
@@ -67,20 +67,20 @@ pub(super) enum Role {
 
 /// Returns the meaning of a column by its name, and the unit in the name.
 pub(super) fn role(cell: &[u8]) -> (Role, Option<Unit>) {
-    let name = String::from_utf8_lossy(unquoted(cell)).into_owned();
+    let name = decoded(unquoted(cell));
     let words: Vec<String> = name
         .split(|c: char| !c.is_alphanumeric())
         .flat_map(humps)
         .map(|word| word.to_lowercase())
         .collect();
     let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let unit = words.last().and_then(|word| unit_named(word));
-    if unit.is_some() {
-        words.pop();
-    }
+    let unit = take_unit(&mut words);
     let is = |known: &[&str]| words.len() == 1 && known.contains(&words[0]);
     let has = |known: &[&str]| words.iter().any(|word| known.contains(word));
-    let is_latency = has(LATENCY_WORDS) || LATENCY_NAMES.contains(&&words[..]);
+    // Without a unit, `lat` may be a latitude.
+    let is_latency = has(LATENCY_WORDS)
+        || has(&["lat"]) && (unit.is_some() || has(STATISTIC_WORDS))
+        || LATENCY_NAMES.contains(&&words[..]);
     let role = if is_latency && has(STATISTIC_WORDS) {
         Role::Statistic
     } else if is_latency && (words != ["write"] || unit.is_some()) {
@@ -97,8 +97,34 @@ pub(super) fn role(cell: &[u8]) -> (Role, Option<Unit>) {
     (role, unit)
 }
 
-/// Splits `writeTime` into `write` and `Time`.
+/// Decodes a name: UTF-8, or else Latin-1, which Excel and LabVIEW write.
+fn decoded(name: &[u8]) -> String {
+    match str::from_utf8(name) {
+        Ok(name) => name.to_owned(),
+        Err(_) => name.iter().copied().map(char::from).collect(),
+    }
+}
+
+/// Removes the unit at the end of a name. A name with a factor, such as `x100 us`, has no unit that is known.
+fn take_unit(words: &mut Vec<&str>) -> Option<Unit> {
+    let joined = match words.as_slice() {
+        [.., first, second] => unit_named(&format!("{first}{second}")),
+        _ => None,
+    };
+    let unit = joined.or_else(|| words.last().and_then(|word| unit_named(word)))?;
+    words.truncate(words.len() - if joined.is_some() { 2 } else { 1 });
+    let is_factor = |word: &&str| {
+        let digits = word.strip_prefix('x').unwrap_or(word);
+        !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    (!words.last().is_some_and(is_factor)).then_some(unit)
+}
+
+/// Splits `writeTime` into `write` and `Time`, but not the unit `uS`.
 fn humps(word: &str) -> Vec<&str> {
+    if unit_named(&word.to_lowercase()).is_some() {
+        return vec![word];
+    }
     let mut parts = Vec::new();
     let (mut from, mut was_lower) = (0, false);
     for (at, letter) in word.char_indices() {
@@ -237,6 +263,18 @@ mod tests {
             ("write_us", (Role::Latency, Some(MICROSECOND))),
             ("duration", (Role::Latency, None)),
             ("write", (Role::Other, None)),
+            ("latency_uS", (Role::Latency, Some(MICROSECOND))),
+            ("Latency [mSec]", (Role::Latency, Some(MILLISECOND))),
+            ("latency (u sec)", (Role::Latency, Some(MICROSECOND))),
+            (
+                "latency (milli seconds)",
+                (Role::Latency, Some(MILLISECOND)),
+            ),
+            ("latency (x100 us)", (Role::Latency, None)),
+            ("latency (0.001 ms)", (Role::Latency, None)),
+            ("lat_ms", (Role::Latency, Some(MILLISECOND))),
+            ("lat", (Role::Other, None)),
+            ("gps_lat", (Role::Other, None)),
             ("MaxLatency(ms)", (Role::Statistic, Some(MILLISECOND))),
             ("avg_lat", (Role::Statistic, None)),
             ("start_us", (Role::Start, Some(MICROSECOND))),
@@ -247,6 +285,8 @@ mod tests {
         ] {
             assert_eq!(role(name.as_bytes()), expected, "{name}");
         }
+        let latin_1 = role(b"latency_\xB5s");
+        assert_eq!(latin_1, (Role::Latency, Some(MICROSECOND)));
     }
 
     #[test]
