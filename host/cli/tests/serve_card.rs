@@ -106,6 +106,34 @@ fn an_image_is_changed_with_permission() {
 }
 
 #[test]
+fn a_system_file_is_neither_seen_nor_changed() {
+    let own = directory();
+    image(own.path(), "32");
+    fs::write(own.path().join("system.txt"), "system").unwrap();
+    let path = "::/SYS.TXT";
+    must(own.path(), "mcopy", &["-i", "card.img", "system.txt", path]);
+    must(own.path(), "mattrib", &["-i", "card.img", "+s", path]);
+    let serving = Serving::target(own.path(), "card.img", &["--write"]);
+    let data = own.path().join("data.bin");
+    let code = ["-w", "%{http_code}", "-o", "/dev/null"];
+    let put = [&["-T", data.to_str().unwrap()], &code[..]].concat();
+    assert_eq!(serving.curl(&put, "/SYS.TXT"), b"403");
+    let delete = [&["-X", "DELETE"], &code[..]].concat();
+    assert_ne!(serving.curl(&delete, "/SYS.TXT"), b"204");
+    let to = format!("Destination: {}", serving.url("/SYS.TXT"));
+    let rename = [&["-X", "MOVE", "-H", &to], &code[..]].concat();
+    assert_eq!(
+        serving.curl(&rename, "/A%20folder/A%20long%20name.bin"),
+        b"403"
+    );
+    assert_eq!(serving.end("-INT").code, Some(130));
+    assert_eq!(
+        must(own.path(), "mtype", &["-i", "card.img", path]),
+        b"system"
+    );
+}
+
+#[test]
 fn images_without_a_fat_file_system_are_refused() {
     let own = directory();
     fs::write(own.path().join("zeros.img"), vec![0; 1 << 20]).unwrap();

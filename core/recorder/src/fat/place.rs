@@ -128,6 +128,10 @@ impl FatVolume {
         if unfinished.any(|file| file.place == entry.place) {
             return Err(Error::Forbidden(Refusal::Unfinished));
         }
+        // Guests do not see such an entry: it may be a file of another system.
+        if entry.is_unfinished() {
+            return Err(Error::Forbidden(Refusal::Hidden));
+        }
         if entry.attributes & ATTR_READ_ONLY != 0 {
             return Err(Error::Forbidden(Refusal::ReadOnly));
         }

@@ -15,7 +15,7 @@ use std::path::Path;
 #[derive(clap::Args)]
 #[command(after_help = "\
 Browsers, curl and `cardiograph get` can list, download, upload, rename and remove files, and download all files of a
-session or a day at once. Hidden files, unfinished recordings and links are not served. Ctrl-C ends the server.
+session or a day at once. Names that begin with a dot, system files, unfinished recordings and links are not served. Ctrl-C ends the server.
 The address is that of this computer only unless --listen says otherwise; other computers can then read, and write
 only with --write or --auth. The connection is not encrypted: use it in networks that you trust.
 A card or a card image is served without mounting it, and is not written to at all without --write or --auth.
