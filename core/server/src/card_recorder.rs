@@ -5,7 +5,7 @@ use crate::instrument::{
 };
 use crate::storage::RecordingPath;
 use cardiograph_recorder::{
-    Control, FileId, Format, Newest, ReadDesk, Session as RecorderSession, SessionError, Shown,
+    Control, FileId, Format, Newest, ReadDesk, Session as RecorderSession, Shown,
 };
 use core::fmt::Write as _;
 
@@ -74,15 +74,8 @@ impl<'d, 'a> CardRecorder<'d, 'a> {
 
     fn begin(&self, session: &Session) -> Result<(), Refusal> {
         let first = self.stream(0).ok_or(Refusal::NotRecording)?;
-        RecorderSession::new(session.name, None, session.settings, &first.format)
-            .and_then(|session| self.control.begin_session(&session))
-            .map_err(|error| match error {
-                SessionError::QueueFull => Refusal::Busy,
-                SessionError::Stopped => Refusal::NotRecording,
-                SessionError::Name | SessionError::Settings | SessionError::Schema => {
-                    Refusal::SessionInvalid
-                }
-            })
+        let session = RecorderSession::new(session.name, None, session.settings, &first.format)?;
+        Ok(self.control.begin_session(&session)?)
     }
 
     /// Returns where a sample is that is not among the newest ones.
@@ -184,15 +177,7 @@ impl Instrument for CardRecorder<'_, '_> {
 
     fn gap(&self, number: u64) -> Option<Gap> {
         let (number, stream, gap) = self.desk.gap(number)?;
-        Some(Gap {
-            number,
-            stream,
-            first: gap.first,
-            count: gap.count,
-            at_us: gap.at_us,
-            last_us: gap.last_us,
-            cause: gap.cause.word(),
-        })
+        Some(Gap::of(number, stream, &gap))
     }
 
     fn control(&self, command: Command) -> Result<(), Refusal> {

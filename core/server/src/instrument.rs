@@ -1,6 +1,7 @@
 //! The recorder behind the server: status, samples, gaps and control.
 
 use crate::storage::RecordingPath;
+use cardiograph_recorder::SessionError;
 
 /// Maximum length of a sample as text, in bytes, without a line end.
 pub const ROW_BYTES_MAX: usize = 512;
@@ -124,6 +125,21 @@ pub struct Gap {
     pub cause: &'static str,
 }
 
+impl Gap {
+    /// Returns the gap of a stream with this number.
+    pub fn of(number: u64, stream: u8, gap: &cardiograph_recorder::Gap) -> Gap {
+        Gap {
+            number,
+            stream,
+            first: gap.first,
+            count: gap.count,
+            at_us: gap.at_us,
+            last_us: gap.last_us,
+            cause: gap.cause.word(),
+        }
+    }
+}
+
 /// A request to the recorder. Names and settings have the recorder's rules: 1 to 32 letters, digits, `-` and
 /// `_`, and up to 96 printable ASCII characters without double quotes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,6 +174,18 @@ pub enum Refusal {
     SessionInvalid,
     /// Requests or gaps are queued; try again later.
     Busy,
+}
+
+impl From<SessionError> for Refusal {
+    fn from(error: SessionError) -> Refusal {
+        match error {
+            SessionError::QueueFull => Refusal::Busy,
+            SessionError::Stopped => Refusal::NotRecording,
+            SessionError::Name | SessionError::Settings | SessionError::Schema => {
+                Refusal::SessionInvalid
+            }
+        }
+    }
 }
 
 /// A server without a recorder.

@@ -1,7 +1,6 @@
 //! The recorder in this process, as the server sees it.
 
 use cardiograph_record::{Monitor, Monitored};
-use cardiograph_recorder::SessionError;
 use cardiograph_server::{
     Command, Gap, Instrument, ROW_BYTES_MAX, RecordingPath, Refusal, Sample, Session, Status,
 };
@@ -19,14 +18,7 @@ impl LiveRecorder {
     }
 
     fn begin(&self, session: &Session) -> Result<(), Refusal> {
-        let begun = self.monitor.begin_session(session.name, session.settings);
-        begun.map_err(|error| match error {
-            SessionError::QueueFull => Refusal::Busy,
-            SessionError::Stopped => Refusal::NotRecording,
-            SessionError::Name | SessionError::Settings | SessionError::Schema => {
-                Refusal::SessionInvalid
-            }
-        })
+        Ok(self.monitor.begin_session(session.name, session.settings)?)
     }
 }
 
@@ -88,15 +80,7 @@ impl Instrument for LiveRecorder {
 
     fn gap(&self, number: u64) -> Option<Gap> {
         let (number, stream, gap) = self.monitor.gap(number)?;
-        Some(Gap {
-            number,
-            stream,
-            first: gap.first,
-            count: gap.count,
-            at_us: gap.at_us,
-            last_us: gap.last_us,
-            cause: gap.cause.word(),
-        })
+        Some(Gap::of(number, stream, &gap))
     }
 
     fn control(&self, command: Command) -> Result<(), Refusal> {
