@@ -143,20 +143,8 @@ impl Scene {
         let plans = formats.into_iter().enumerate();
         let plans = plans.map(|(at, format)| Plan::steady(at, format, window, 1000, 150));
         let setup = |seed| Setup {
-            clock_hz: 10_000_000,
-            config: Config {
-                file_bytes: 64 << 10,
-                ..Config::default()
-            },
-            plans: plans.collect(),
             requests: vec![(70_000_000, Request::Rotate)],
-            changes: Vec::new(),
-            faults: FaultSchedule::default(),
-            exchange: None,
-            write_protected: false,
-            stops_without_power: true,
-            copies_each: false,
-            seed,
+            ..Setup::new(10_000_000, plans.collect(), seed)
         };
         Scene::new(64 << 20, 2048, Seed::new(0).child("every write"), setup)
     }
@@ -173,21 +161,13 @@ impl Scene {
             plan
         });
         let setup = |seed| Setup {
-            clock_hz: 20_000_000,
             config: Config {
                 file_bytes: 64 << 10,
                 when_full: WhenFull::RemoveOldest,
                 ..Config::default()
             },
-            plans: plans.collect(),
             requests: vec![(40_000_000, Request::Flush)],
-            changes: Vec::new(),
-            faults: FaultSchedule::default(),
-            exchange: None,
-            write_protected: false,
-            stops_without_power: true,
-            copies_each: false,
-            seed,
+            ..Setup::new(20_000_000, plans.collect(), seed)
         };
         Scene::new(64 << 20, 512, Seed::new(1).child("every write"), setup)
     }
@@ -200,20 +180,9 @@ impl Scene {
         let format = Format::Csv(&[SMALL]);
         let plan = Plan::steady(0, format, Window::Us(30_000), 500, 400);
         let setup = |seed| Setup {
-            clock_hz: 20_000_000,
-            config: Config {
-                file_bytes: 64 << 10,
-                ..Config::default()
-            },
-            plans: vec![plan],
             requests: vec![(70_000_000, Request::Rotate)],
             changes: all_kinds(),
-            faults: FaultSchedule::default(),
-            exchange: None,
-            write_protected: false,
-            stops_without_power: true,
-            copies_each: false,
-            seed,
+            ..Setup::new(20_000_000, vec![plan], seed)
         };
         let cluster_bytes = if is_32 { 512 } else { 2048 };
         Scene::new(
@@ -352,17 +321,10 @@ fn random_setup(seed: Seed, volume: &Volume, random: &mut Random) -> Setup {
         (after_ns, request)
     });
     Setup {
-        clock_hz,
         requests: requests.collect(),
         changes: changes_of(seed, volume),
         config,
-        plans,
-        faults: FaultSchedule::default(),
-        exchange: None,
-        write_protected: false,
-        stops_without_power: true,
-        copies_each: false,
-        seed,
+        ..Setup::new(clock_hz, plans, seed)
     }
 }
 

@@ -328,6 +328,27 @@ pub struct CheckpointReport {
 }
 
 impl Setup {
+    /// Creates a setup without requests, changes and faults. The device loses its power together with the card; its files
+    /// have 64 KiB.
+    pub fn new(clock_hz: u32, plans: Vec<Plan>, seed: Seed) -> Setup {
+        Setup {
+            clock_hz,
+            config: Config {
+                file_bytes: 64 << 10,
+                ..Config::default()
+            },
+            plans,
+            requests: Vec::new(),
+            changes: Vec::new(),
+            faults: FaultSchedule::default(),
+            exchange: None,
+            write_protected: false,
+            stops_without_power: true,
+            copies_each: false,
+            seed,
+        }
+    }
+
     /// Inserts the card into a device, runs it, and removes the card again.
     ///
     /// # Panics

@@ -198,22 +198,13 @@ fn full(seed: u64, when_full: WhenFull) -> Scene {
     let plans =
         plans.map(|(at, format)| Plan::steady(at, format, Window::Us(100_000), 3000, 60_000));
     let setup = |seed| Setup {
-        clock_hz: 20_000_000,
         config: Config {
             file_bytes: 128 << 10,
-            rotate_us: None,
             when_full,
             ..Config::default()
         },
-        plans: plans.collect(),
-        requests: Vec::new(),
-        changes: Vec::new(),
-        faults: FaultSchedule::default(),
-        exchange: None,
-        write_protected: false,
         stops_without_power: false,
-        copies_each: false,
-        seed,
+        ..Setup::new(20_000_000, plans.collect(), seed)
     };
     Scene::new(3 << 20, 512, Seed::new(seed), setup).unwrap()
 }
