@@ -13,7 +13,7 @@ use crate::Clock;
 use crate::admission::Costs;
 use crate::control::Control;
 use crate::event::Event;
-use crate::gap::Cause;
+use crate::gap::{Cause, Gap};
 use crate::limits::{
     ENDING_ATTEMPTS, FULL_RETRY_US, HINT_BLOCKS, Limits, RETRY_US, SLEEP_PART_OF_RING,
     SLEEP_US_MAX, SLEEP_US_MIN,
@@ -222,14 +222,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             let stream = &mut self.streams[at];
             let consumer = &mut stream.consumer;
             if let (_, Some(gap)) = stream.encoder.fill(&position, consumer, limit) {
-                report(
-                    &mut self.events,
-                    self.reads,
-                    Event::Lost {
-                        stream: at as u8,
-                        gap,
-                    },
-                );
+                report_gap(&mut self.events, self.reads, at as u8, gap);
             }
         }
     }
@@ -576,14 +569,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
             }
             if let Some(gap) = stream.lose_rest(now_us, cause) {
                 self.has_given_up = true;
-                report(
-                    &mut self.events,
-                    self.reads,
-                    Event::Lost {
-                        stream: number,
-                        gap,
-                    },
-                );
+                report_gap(&mut self.events, self.reads, number, gap);
             }
         }
     }
@@ -597,14 +583,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         let now_us = self.now_us();
         for (number, stream) in (0..).zip(&mut self.streams) {
             if let Some(gap) = stream.lose_card(now_us, self.away) {
-                report(
-                    &mut self.events,
-                    self.reads,
-                    Event::Lost {
-                        stream: number,
-                        gap,
-                    },
-                );
+                report_gap(&mut self.events, self.reads, number, gap);
             }
         }
         for track in &mut self.tracks {
@@ -700,4 +679,9 @@ fn report(events: &mut impl FnMut(Event), reads: Option<&ReadDesk>, event: Event
         reads.watched.borrow_mut().note_event(&event);
     }
     events(event);
+}
+
+/// Reports that samples of a stream are missing.
+fn report_gap(events: &mut impl FnMut(Event), reads: Option<&ReadDesk>, stream: u8, gap: Gap) {
+    report(events, reads, Event::Lost { stream, gap });
 }
