@@ -12,9 +12,13 @@ use std::io::IoSliceMut;
 use std::ops::Deref;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::sleep;
 
 /// Bytes per read. A connection has up to two pieces: one is sent while the next one is read.
 const PIECE_BYTES: usize = 64 << 10;
+/// Maximum time between the new time of a file that another program appends to and its new length, in ms.
+const APPEND_MS_MAX: usize = 200;
 /// Buffers kept for reuse.
 const BUFFERS_KEPT: usize = 16;
 
@@ -68,37 +72,37 @@ impl OpenFile {
     }
 
     /// Updates the durable length of a file that is or was being recorded.
-    pub fn refresh(&mut self) -> Result<(), Error> {
+    pub async fn refresh(&mut self) -> Result<(), Error> {
+        let Some(growing) = &self.growing else {
+            return self.check_unchanged().await;
+        };
         let found = fstat(&self.file).map_err(error_of)?;
-        match &self.growing {
-            Some(growing) => {
-                // In this order: the length of a finished file is final.
-                let is_growing = growing.is_unfinished();
-                self.stat = stat_of_growing(&found, growing);
-                self.stat.is_growing = is_growing;
-                Ok(())
-            }
-            None => self.check(&found),
-        }
+        // In this order: the length of a finished file is final.
+        let is_growing = growing.is_unfinished();
+        self.stat = stat_of_growing(&found, growing);
+        self.stat.is_growing = is_growing;
+        Ok(())
     }
 
     /// Fails if the contents have changed since the lookup. A recorder only appends to its file.
-    fn check_unchanged(&self) -> Result<(), Error> {
-        match self.growing {
-            Some(_) => Ok(()),
-            None => self.check(&fstat(&self.file).map_err(error_of)?),
+    async fn check_unchanged(&self) -> Result<(), Error> {
+        if self.growing.is_some() {
+            return Ok(());
         }
-    }
-
-    fn check(&self, found: &rustix::fs::Stat) -> Result<(), Error> {
-        // Not the time of the last change of the inode: a new name does not change the contents.
-        let written = |stat: &rustix::fs::Stat| (stat.st_mtime, stat.st_mtime_nsec);
-        match found.st_size.cmp(&self.found.st_size) {
-            // Another program appends, as loggers do.
-            Ordering::Greater => Ok(()),
-            Ordering::Equal if written(found) == written(&self.found) => Ok(()),
-            Ordering::Equal | Ordering::Less => Err(Error::Changed),
+        for _ in 0..APPEND_MS_MAX {
+            let found = fstat(&self.file).map_err(error_of)?;
+            // Not the time of the last change of the inode: a new name does not change the contents.
+            let written = |stat: &rustix::fs::Stat| (stat.st_mtime, stat.st_mtime_nsec);
+            match found.st_size.cmp(&self.found.st_size) {
+                // Another program appends, as loggers do.
+                Ordering::Greater => return Ok(()),
+                Ordering::Equal if written(&found) == written(&self.found) => return Ok(()),
+                // Whoever appends sets the time before the length.
+                Ordering::Equal => sleep(Duration::from_millis(1)).await,
+                Ordering::Less => return Err(Error::Changed),
+            }
         }
+        Err(Error::Changed)
     }
 }
 
@@ -229,7 +233,7 @@ impl Pool {
             Err(error) => return Err(error_of(error)),
         };
         // After the read: whoever overwrites the file from now on changes pieces that have not been read.
-        file.check_unchanged()?;
+        file.check_unchanged().await?;
         match piece.bytes {
             // The file has been truncated.
             0 => Err(Error::Changed),

@@ -67,7 +67,7 @@ impl Storage for DirectoryStorage {
     }
 
     async fn refresh(&self, file: &mut OpenFile) -> Result<(), Error> {
-        file.refresh()
+        file.refresh().await
     }
 
     async fn read<'a>(
