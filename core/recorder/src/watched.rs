@@ -10,7 +10,8 @@ const GAPS_MAX: usize = 8;
 const FILES_MAX: usize = 16;
 /// Interval between two updates of the figures, in us.
 pub(crate) const FIGURES_US: u64 = 50_000;
-/// Buckets of write latencies: four for each power of two.
+/// Buckets of write latencies, four for each power of two: 496 B. The histogram of cardiograph-timing, which is more
+/// exact, needs 4 KB to reach 4 s.
 const BUCKETS: usize = 4 * 31;
 
 /// State of a recording, at most 50 ms old.

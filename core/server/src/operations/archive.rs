@@ -32,6 +32,7 @@ enum Cursor<L> {
 
 /// Maximum number of unfinished files in an archive: as many as a recorder has.
 const GROWING_MAX: usize = RESERVED_MAX;
+// The text of the refusal names the number.
 const _: () = assert!(GROWING_MAX == 8);
 
 /// An archive, and the result of the first pass over its files.
