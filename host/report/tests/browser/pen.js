@@ -15,6 +15,8 @@ before("lineTo", (d, _, point) => d.path.push(point));
 before("stroke", (d, ctx) => d.path.length && d.lines.push({ width: ctx.lineWidth, points: d.path }));
 before("fillText", (d, ctx, [text, x, y]) => d.texts.push({ text, x, y, align: ctx.textAlign }));
 setTimeout(() => {
+  // Frames are not in step with the virtual time of the browser: the plots are drawn here once more.
+  for (const plot of Plot.all) plot.drawNow();
   const all = Object.entries(drawn).map(([label, { lines, texts }]) => ({ label, lines, texts }));
   const out = document.createElement("pre");
   out.id = "drawn";
