@@ -141,7 +141,7 @@ fn text(measured: &Report, refit: &Report, found: &Fit) -> String {
     out += &line("worst case", &|r| {
         r.summary.latency_us.worst_case.map(units::time)
     });
-    out += &line("stalls", &|r| Some(units::count(r.summary.stalls.count)));
+    out += &line("stalls", &|r| r.summary.stalls.count.map(units::count));
     out += &line("stall latency", &|r| {
         r.summary.stalls.latency_us.median.map(units::time)
     });
@@ -158,7 +158,10 @@ fn text(measured: &Report, refit: &Report, found: &Fit) -> String {
 /// Returns why a trace does not determine a card.
 fn weak(measured: &Report) -> Option<String> {
     const STALLS_MIN: u64 = 10;
-    let (writes, stalls) = (measured.summary.writes, measured.summary.stalls.count);
+    let (writes, stalls) = (
+        measured.summary.writes,
+        measured.summary.stalls.count.unwrap_or(0),
+    );
     (stalls < STALLS_MIN).then(|| {
         let many = |count: u64, one: &str| {
             let s = if count == 1 { "" } else { "s" };

@@ -90,6 +90,17 @@ fn a_recording_is_audited_for_cadence() {
     let directory = directory();
     let figures = json(directory.path(), &["analyze", file.to_str().unwrap()]);
     assert_schema(&figures, Source::Recording);
+    let elapsed_ms = times_ms.last().unwrap() - times_ms[0];
+    let regular_ms = median_ms * (steps.len() as u64 + missing);
+    let gaps = steps.iter().zip(&times_ms);
+    let gaps = gaps.filter(|(step, _)| late.contains(step));
+    let gaps = gaps.map(|(step, at_ms)| {
+        literal!({
+            "at_us": (at_ms - times_ms[0]) as f64 * 1e3,
+            "length_us": *step as f64 * 1e3,
+            "missing_samples": samples_due(step) - 1,
+        })
+    });
     assert_eq!(
         figures["cadence"],
         literal!({
@@ -98,11 +109,21 @@ fn a_recording_is_audited_for_cadence() {
             "late_steps": late.len(),
             "missing_samples": missing,
             "longest_gap_us": longest_ms as f64 * 1e3,
+            "mean_step_us": elapsed_ms as f64 * 1e3 / steps.len() as f64,
+            "drift_us": (elapsed_ms as f64 - regular_ms as f64) * 1e3,
+            "gaps": gaps.collect::<Vec<_>>(),
         })
     );
+    // A recording does not show how fast the card was.
+    for figure in [
+        "/throughput_bytes_per_s/mean",
+        "/operations_per_s",
+        "/stalls/count",
+    ] {
+        assert!(figures.pointer(figure).unwrap().is_null(), "{figure}");
+    }
     assert_eq!(figures["writes"], steps.len());
     assert_eq!(figures["payload_bytes"], bytes);
-    let elapsed_ms = times_ms.last().unwrap() - times_ms[0];
     assert_eq!(figures["elapsed_us"], elapsed_ms as f64 * 1e3);
     assert_eq!(figures["latency_us"]["worst_case"], longest_ms as f64 * 1e3);
     assert_eq!(figures["latency_us"]["min"], sorted[0] as f64 * 1e3);

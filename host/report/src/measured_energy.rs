@@ -22,10 +22,11 @@ impl Report {
     /// Creates a meter for the writes and stalls of this report. `offset_ns` is the time after the start of the
     /// trace at which the clock of the energy shows 0.
     pub fn energy_meter(&self, offset_ns: i64) -> EnergyMeter<'_> {
-        let threshold_ns = self
+        let stalls = self
             .detail
             .as_ref()
-            .map(|detail| detail.stalls.threshold_ns());
+            .and_then(|detail| detail.stalls.as_ref());
+        let threshold_ns = stalls.map(|stalls| stalls.threshold_ns());
         match self.trace() {
             Some(trace) => EnergyMeter::of_writes(trace, threshold_ns, offset_ns),
             None => EnergyMeter::without_writes(offset_ns),

@@ -5,9 +5,8 @@
 
 use crate::energy::Energy;
 use crate::phases::PhaseFigures;
-use crate::report::{BACKLOG_BUFFER_BYTES, Detail, Report};
+use crate::report::{BACKLOG_BUFFER_BYTES, Detail, Noun, Report};
 use crate::summary::{Summary, SustainedRate, us};
-use crate::table::longest_gaps;
 use crate::units;
 use crate::writes::Writes;
 use base64::Engine;
@@ -30,8 +29,9 @@ const SCRIPT: &str = concat!(
     include_str!("page/report.js"),
 );
 
-/// Maximum number of points in the latency plot; beyond that, groups of writes are shown by minimum and maximum.
-const POINTS_MAX: u64 = 1 << 20;
+/// Maximum number of points in the latency plot; beyond that, groups of writes are shown by minimum and maximum. With
+/// their times, these are 2.1 MB of the page.
+const POINTS_MAX: u64 = 1 << 17;
 
 /// Maximum number of vertices of the backlog curve.
 const CORNERS_MAX: u64 = 4000;
@@ -39,8 +39,8 @@ const CORNERS_MAX: u64 = 4000;
 /// Maximum number of bins in the spacing histogram.
 const BARS_MAX: u64 = 400;
 
-/// Maximum number of gaps listed for a recording.
-const GAPS_MAX: usize = 50;
+/// Maximum number of late steps in the plot of a recording.
+const LATE_MAX: usize = 4000;
 
 #[derive(Serialize)]
 struct Page<'a> {
@@ -62,7 +62,7 @@ struct Run<'a> {
     ccdf: Vec<(f64, f64)>,
     spacing: Option<Spacing>,
     backlog: Option<BacklogCurve>,
-    gaps: Option<Vec<Gap>>,
+    late: Option<LateCurve>,
     phases: &'a [PhaseFigures],
     energy: Option<EnergyCurve>,
 }
@@ -110,12 +110,12 @@ struct BacklogCurve {
     bytes: Vec<f64>,
 }
 
+/// Late steps and missing samples of a recording from its start to each time.
 #[derive(Serialize)]
-struct Gap {
-    at_us: f64,
-    at_bytes: u64,
-    length_us: f64,
-    missing_samples: u64,
+struct LateCurve {
+    t_us: Vec<f64>,
+    late: Vec<u64>,
+    missing: Vec<u64>,
 }
 
 /// Renders the reports as one HTML page.
@@ -149,17 +149,22 @@ fn run(report: &Report) -> Run<'_> {
         points: report
             .trace
             .as_ref()
-            .map(|trace| points(trace, summary.writes, report.energy.is_some())),
+            .map(|trace| points(trace, summary.writes, is_over_time(report))),
         threshold_is_default: report.threshold_is_default,
         ccdf: detail.map(ccdf).unwrap_or_default(),
         spacing: detail.and_then(spacing),
         backlog: backlog(report),
-        gaps: summary.cadence.as_ref().map(|_| gaps(report)),
+        late: detail.and_then(late),
         phases: detail
             .map(|detail| detail.phases.as_slice())
             .unwrap_or_default(),
         energy: report.energy.as_ref().map(energy_curve),
     }
+}
+
+/// Returns true if the points have times: those of a recording, and those above a plot of energy.
+fn is_over_time(report: &Report) -> bool {
+    report.energy.is_some() || report.noun == Noun::Step
 }
 
 fn about(report: &Report) -> Vec<(&'static str, String)> {
@@ -267,12 +272,9 @@ fn ccdf(detail: &Detail) -> Vec<(f64, f64)> {
 }
 
 fn spacing(detail: &Detail) -> Option<Spacing> {
-    let bin_bytes = detail.stalls.spacing_bin_bytes()?;
-    let mut bins = detail
-        .stalls
-        .spacings_bytes()
-        .linear_bins(bin_bytes)
-        .peekable();
+    let stalls = detail.stalls.as_ref()?;
+    let bin_bytes = stalls.spacing_bin_bytes()?;
+    let mut bins = stalls.spacings_bytes().linear_bins(bin_bytes).peekable();
     let first_bin = bins.peek()?.index;
     let mut counts = Vec::new();
     for bin in bins {
@@ -315,13 +317,24 @@ fn backlog(report: &Report) -> Option<BacklogCurve> {
     })
 }
 
-fn gaps(report: &Report) -> Vec<Gap> {
-    let gaps = longest_gaps(report, GAPS_MAX).into_iter();
-    gaps.map(|gap| Gap {
-        at_us: us(gap.at_ns),
-        at_bytes: gap.at_bytes,
-        length_us: us(gap.step_ns),
-        missing_samples: gap.missing_samples,
-    })
-    .collect()
+/// Returns the number of late steps and missing samples over time, at most [`LATE_MAX`] points.
+fn late(detail: &Detail) -> Option<LateCurve> {
+    let gaps = &detail.cadence.as_ref()?.gaps;
+    let mut curve = LateCurve {
+        t_us: Vec::new(),
+        late: Vec::new(),
+        missing: Vec::new(),
+    };
+    let every = gaps.len().div_ceil(LATE_MAX).max(1);
+    let mut missing = 0;
+    for (gap, late) in gaps.iter().zip(1..) {
+        missing += gap.missing_samples;
+        if late % every == 0 || late == gaps.len() {
+            // The sample is late from the end of the step on.
+            curve.t_us.push(us(gap.at_ns + gap.step_ns));
+            curve.late.push(late as u64);
+            curve.missing.push(missing);
+        }
+    }
+    Some(curve)
 }

@@ -4,8 +4,8 @@ use crate::energy::Energy;
 use crate::phases::{self, PhaseFigures};
 use crate::statistics::{LatencyStatistics, StallDetector};
 use crate::summary::{
-    CadenceSummary, Latency, StallLatency, StallSpacing, Stalls, Summary, SustainedRate,
-    Throughput, thousandths, us,
+    CadenceSummary, GapSummary, Latency, StallLatency, StallSpacing, Stalls, Summary,
+    SustainedRate, Throughput, thousandths, us,
 };
 use crate::units;
 use crate::writes::Writes;
@@ -35,6 +35,9 @@ const DRIFT_MAX: f64 = 0.02;
 
 /// Parts in a whole of a percentile.
 const PPM: u32 = 1_000_000;
+
+/// Maximum number of late steps in the JSON of a recording.
+const GAPS_MAX: usize = 1000;
 
 /// Fewer spacings have no most frequent one.
 const MODE_SPACINGS_MIN: u64 = 10;
@@ -92,7 +95,8 @@ impl Report {
 /// Data for the plots beyond the summary.
 pub(crate) struct Detail {
     pub(crate) latencies: Box<LatencyStatistics>,
-    pub(crate) stalls: Box<StallDetector>,
+    /// `None` for a recording.
+    pub(crate) stalls: Option<Box<StallDetector>>,
     pub(crate) cadence: Option<cadence::Cadence>,
     pub(crate) phases: Vec<PhaseFigures>,
 }
@@ -150,7 +154,10 @@ fn of_trace(trace: Trace, threshold_ns: Option<u64>) -> Report {
     Report {
         summary: Summary {
             sustained_rates,
-            ..summary_of(&trace, &latencies, &stalls)
+            throughput_bytes_per_s: throughput_of(&latencies),
+            operations_per_s: per_second(latencies.count(), &latencies),
+            stalls: stalls_summary(&stalls),
+            ..summary_of(&trace, &latencies)
         },
         about: trace.about.clone(),
         warnings: Vec::new(),
@@ -158,7 +165,7 @@ fn of_trace(trace: Trace, threshold_ns: Option<u64>) -> Report {
         threshold_is_default: threshold_ns.is_none(),
         detail: Some(Detail {
             latencies,
-            stalls,
+            stalls: Some(stalls),
             cadence: None,
             phases: phases::of(&trace),
         }),
@@ -172,40 +179,59 @@ fn of_recording(recording: Recording, threshold_ns: Option<u64>) -> Report {
     let steps = Writes::of(&trace);
     let latencies = latencies_of(&steps);
     let audit = cadence::audit(&steps);
-    // By definition, a late step is longer than 1.5 medians.
-    let median_ns = audit.as_ref().map_or(0, |audit| audit.median_step_ns);
-    let threshold = threshold_ns.unwrap_or(median_ns.saturating_add(median_ns / 2));
-    let stalls = stalls_of(&steps, threshold);
-    let cadence = audit.as_ref().map(|audit| CadenceSummary {
-        samples: audit.samples,
-        median_step_us: us(audit.median_step_ns),
-        late_steps: audit.gaps.len() as u64,
-        missing_samples: audit.missing_samples,
-        longest_gap_us: us(audit.longest_gap_ns),
-    });
-    let mut summary = summary_of(&trace, &latencies, &stalls);
+    let mut summary = summary_of(&trace, &latencies);
     // The sampling audit computes the exact median; the histogram does not.
     summary.latency_us.median = audit.as_ref().map(|audit| us(audit.median_step_ns));
+    summary.cadence = audit.as_ref().map(cadence_summary);
+    let ignored = threshold_ns.map(|_| {
+        "--stall-threshold has no effect: a recording does not show how long writes took; a step is late if it is \
+         longer than 1.5 median steps"
+            .to_string()
+    });
+    let warnings = audit.as_ref().and_then(uneven).into_iter().chain(ignored);
     Report {
-        summary: Summary {
-            cadence,
-            // A recording does not show how fast the storage device was.
-            sustained_rates: Vec::new(),
-            ..summary
-        },
+        summary,
         about: trace.about.clone(),
-        warnings: audit.as_ref().and_then(uneven).into_iter().collect(),
+        warnings: warnings.collect(),
         noun: Noun::Step,
-        threshold_is_default: threshold_ns.is_none(),
+        threshold_is_default: true,
         detail: Some(Detail {
             latencies,
-            stalls,
+            stalls: None,
             cadence: audit,
             phases: Vec::new(),
         }),
         trace: Some(trace),
         energy: None,
     }
+}
+
+fn cadence_summary(audit: &cadence::Cadence) -> CadenceSummary {
+    CadenceSummary {
+        samples: audit.samples,
+        median_step_us: us(audit.median_step_ns),
+        late_steps: audit.gaps.len() as u64,
+        missing_samples: audit.missing_samples,
+        longest_gap_us: us(audit.longest_gap_ns),
+        mean_step_us: thousandths(audit.mean_step_ns / 1e3),
+        drift_us: audit.drift_ns as f64 / 1e3,
+        gaps: longest(&audit.gaps),
+    }
+}
+
+/// Returns the longest late steps, in order of time.
+fn longest(late: &[cadence::LateStep]) -> Vec<GapSummary> {
+    let mut gaps = late.to_vec();
+    gaps.sort_by_key(|gap| std::cmp::Reverse(gap.step_ns));
+    gaps.truncate(GAPS_MAX);
+    gaps.sort_by_key(|gap| gap.at_ns);
+    gaps.iter()
+        .map(|gap| GapSummary {
+            at_us: us(gap.at_ns),
+            length_us: us(gap.step_ns),
+            missing_samples: gap.missing_samples,
+        })
+        .collect()
 }
 
 /// Warns if a single step length does not describe a recording because its sampling rate varies.
@@ -334,7 +360,7 @@ fn rate_rows(rates: &[f64]) -> Vec<SustainedRate> {
     .collect()
 }
 
-fn summary_of(trace: &Trace, latencies: &LatencyStatistics, stalls: &StallDetector) -> Summary {
+fn summary_of(trace: &Trace, latencies: &LatencyStatistics) -> Summary {
     // A percentile that no write exceeds would only repeat the worst case.
     let is_exceeded = |ppm: u32| latencies.count() * u64::from(PPM - ppm) >= u64::from(PPM);
     let percentile = |ppm| {
@@ -343,21 +369,14 @@ fn summary_of(trace: &Trace, latencies: &LatencyStatistics, stalls: &StallDetect
             .filter(|_| is_exceeded(ppm))
             .map(us)
     };
-    let spacings = stalls.count().saturating_sub(1);
-    let sum_s = latencies.sum_ns() as f64 / 1e9;
-    let (count, bytes) = (latencies.count(), latencies.bytes());
-    let per_second = |n: u64| (sum_s > 0.0).then(|| thousandths(n as f64 / sum_s));
+    let count = latencies.count();
     let mean_us = (count > 0).then(|| thousandths(latencies.sum_ns() as f64 / count as f64 / 1e3));
-    let worst_case = latencies
-        .max_ns()
-        .filter(|&ns| ns > 0)
-        .map(|ns| thousandths(bytes as f64 / count as f64 * 1e9 / ns as f64));
     Summary {
         schema: SCHEMA,
         target: trace.about.target.clone(),
         workload: trace.about.workload.clone(),
         writes: count,
-        payload_bytes: bytes,
+        payload_bytes: latencies.bytes(),
         elapsed_us: Some(us(trace.last_end_ns() - trace.first_start_ns())),
         latency_us: Latency {
             min: latencies.min_ns().map(us),
@@ -369,26 +388,41 @@ fn summary_of(trace: &Trace, latencies: &LatencyStatistics, stalls: &StallDetect
             p99_99: percentile(999_900),
             worst_case: latencies.max_ns().map(us),
         },
-        throughput_bytes_per_s: Throughput {
-            mean: per_second(bytes),
-            worst_case,
+        ..Summary::default()
+    }
+}
+
+fn throughput_of(latencies: &LatencyStatistics) -> Throughput {
+    let (count, bytes) = (latencies.count(), latencies.bytes());
+    let worst_case = latencies
+        .max_ns()
+        .filter(|&ns| ns > 0)
+        .map(|ns| thousandths(bytes as f64 / count as f64 * 1e9 / ns as f64));
+    Throughput {
+        mean: per_second(bytes, latencies),
+        worst_case,
+    }
+}
+
+/// Divides by the sum of the latencies.
+fn per_second(n: u64, latencies: &LatencyStatistics) -> Option<f64> {
+    let sum_s = latencies.sum_ns() as f64 / 1e9;
+    (sum_s > 0.0).then(|| thousandths(n as f64 / sum_s))
+}
+
+fn stalls_summary(stalls: &StallDetector) -> Stalls {
+    let spacings = stalls.count().saturating_sub(1);
+    Stalls {
+        threshold_us: Some(us(stalls.threshold_ns())),
+        count: Some(stalls.count()),
+        spacing_bytes: StallSpacing {
+            median: stalls.median_spacing_bytes(),
+            mode: stalls
+                .mode_spacing_bytes()
+                .filter(|_| spacings >= MODE_SPACINGS_MIN),
         },
-        operations_per_s: per_second(count),
-        stalls: Stalls {
-            threshold_us: Some(us(stalls.threshold_ns())),
-            count: stalls.count(),
-            spacing_bytes: StallSpacing {
-                median: stalls.median_spacing_bytes(),
-                mode: stalls
-                    .mode_spacing_bytes()
-                    .filter(|_| spacings >= MODE_SPACINGS_MIN),
-            },
-            latency_us: StallLatency {
-                median: stalls.median_latency_ns().map(us),
-            },
+        latency_us: StallLatency {
+            median: stalls.median_latency_ns().map(us),
         },
-        sustained_rates: Vec::new(),
-        cadence: None,
-        energy: None,
     }
 }

@@ -17,13 +17,13 @@ pub struct Summary {
     pub payload_bytes: u64,
     /// Time from the start of the first operation to the end of the last operation.
     pub elapsed_us: Option<f64>,
-    /// Latencies of the operations.
+    /// Latencies of the operations; for a recording, the steps between its samples.
     pub latency_us: Latency,
-    /// Throughput of the operations.
+    /// Throughput of the operations; null for a recording, which does not show how fast the storage device was.
     pub throughput_bytes_per_s: Throughput,
-    /// Number of operations divided by the sum of their latencies.
+    /// Number of operations divided by the sum of their latencies; null for a recording.
     pub operations_per_s: Option<f64>,
-    /// Stalls above the threshold.
+    /// Stalls above the threshold; null for a recording.
     pub stalls: Stalls,
     /// Sustained rate for each buffer size.
     pub sustained_rates: Vec<SustainedRate>,
@@ -62,8 +62,8 @@ pub struct Throughput {
 pub struct Stalls {
     /// Latencies above this threshold are stalls.
     pub threshold_us: Option<f64>,
-    /// Number of stalls; consecutive slow writes are one stall.
-    pub count: u64,
+    /// Number of stalls; consecutive slow writes are one stall. Null without the latency of each operation.
+    pub count: Option<u64>,
     /// Payload from the start of a stall to the start of the next.
     pub spacing_bytes: StallSpacing,
     /// Worst-case latency within each stall.
@@ -107,6 +107,24 @@ pub struct CadenceSummary {
     pub missing_samples: u64,
     /// Longest interval between consecutive samples.
     pub longest_gap_us: f64,
+    /// Mean interval between samples.
+    pub mean_step_us: f64,
+    /// Time of the last sample minus its expected time if every step, including those of missing samples, has the median
+    /// length; negative if the last sample was early.
+    pub drift_us: f64,
+    /// The late steps in order of time; the longest 1,000 if there are more.
+    pub gaps: Vec<GapSummary>,
+}
+
+/// A late step of a recording.
+#[derive(Clone, Debug, Serialize)]
+pub struct GapSummary {
+    /// Time of the sample before the step, from the first sample.
+    pub at_us: f64,
+    /// Length of the step.
+    pub length_us: f64,
+    /// Number of samples missing within the step.
+    pub missing_samples: u64,
 }
 
 /// Energy that the card drew. Figures about writes are null if there are no writes, or if the scope covers

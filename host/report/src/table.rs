@@ -179,12 +179,12 @@ fn stalls(report: &Report) -> Section {
     let bin = report
         .detail
         .as_ref()
-        .and_then(|detail| detail.stalls.spacing_bin_bytes());
+        .and_then(|detail| detail.stalls.as_ref()?.spacing_bin_bytes());
     let rows = [
         row("threshold", stalls.threshold_us, |us| {
             format!("{} ({origin})", units::time(us))
         }),
-        row("stalls", Some(stalls.count), units::count),
+        row("stalls", stalls.count, units::count),
         row("median latency", stalls.latency_us.median, units::time),
         row("median spacing", stalls.spacing_bytes.median, |b| {
             units::bytes(b as f64)
@@ -312,10 +312,12 @@ fn cadence(report: &Report) -> Section {
         rows.push((
             format!("gap of {}", units::time(gap.step_ns as f64 / 1e3)),
             format!(
-                "at {}, after {} of payload; {} samples missing",
+                "at {}; {} missing",
                 units::time(gap.at_ns as f64 / 1e3),
-                units::bytes(gap.at_bytes as f64),
-                gap.missing_samples
+                match gap.missing_samples {
+                    1 => "1 sample".to_string(),
+                    n => format!("{} samples", units::count(n)),
+                }
             ),
         ));
     }
@@ -326,10 +328,7 @@ fn cadence(report: &Report) -> Section {
 }
 
 /// Returns the longest gaps of a recording, at most `most`, longest first.
-pub(crate) fn longest_gaps(
-    report: &Report,
-    most: usize,
-) -> Vec<cardiograph_timing::cadence::LateStep> {
+fn longest_gaps(report: &Report, most: usize) -> Vec<cardiograph_timing::cadence::LateStep> {
     let audit = report
         .detail
         .as_ref()

@@ -3,7 +3,7 @@
 mod browser;
 
 use cardiograph_report::{figures_of, page};
-use cardiograph_trace::{About, Loaded, Operation, OperationKind, Trace};
+use cardiograph_trace::{About, Loaded, Operation, OperationKind, Recording, Trace};
 use serde_json::Value;
 
 /// Latencies in us and how many writes have them: apart, so that the shares between them are known.
@@ -54,7 +54,8 @@ fn plot(html: &str, title: &str) -> Value {
     let (json, _) = rest.split_once("</pre>").unwrap();
     let plots: Vec<Value> = serde_json::from_str(json).unwrap();
     let is_wanted = |plot: &&Value| plot["label"].as_str().unwrap().starts_with(title);
-    plots.iter().find(is_wanted).unwrap().clone()
+    let found = plots.iter().find(is_wanted);
+    found.unwrap_or_else(|| panic!("no plot {title}: {json}")).clone()
 }
 
 /// A logarithmic axis, recovered from its tick labels.
@@ -153,5 +154,69 @@ fn the_distribution_is_drawn_where_the_figures_are() {
             after < share * 1.05 && before > share * 0.95,
             "{name} is {us} us, but the curve goes from {before} to {after}"
         );
+    }
+}
+
+#[test]
+fn late_steps_and_missing_samples_are_drawn_where_they_are() {
+    let mut trace = Trace::new(About::default());
+    // 200 steps of 1 ms; in their middle a step of 5 ms, at their end one of 10 ms.
+    let steps_ms = [[1; 100].as_slice(), &[5], &[1; 100], &[10]].concat();
+    let mut start_ns = 0;
+    for ms in &steps_ms {
+        let end_ns = start_ns + ms * 1_000_000;
+        let step = Operation {
+            kind: OperationKind::Write,
+            file: 0,
+            offset_bytes: 0,
+            length_bytes: 10,
+            start_ns,
+            end_ns,
+        };
+        trace.push(&step).unwrap();
+        start_ns = end_ns;
+    }
+    let recording = Recording {
+        trace,
+        samples: steps_ms.len() as u64 + 1,
+        time_column: "time".to_string(),
+        time_unit: "ms",
+    };
+    let report = figures_of(Loaded::Recording(recording), None);
+    let plot = plot(&page::html(&[report]).unwrap(), "Late steps");
+    let label = plot["label"].as_str().unwrap();
+    assert!(
+        label.ends_with("2 late steps with 13 missing samples."),
+        "{label}"
+    );
+    let lines = plot["lines"].as_array().unwrap().iter();
+    let curves: Vec<_> = lines.filter(|line| line["width"] == 2).collect();
+    let heights = [
+        ("missing", curves[0], [4.0, 13.0]),
+        ("late", curves[1], [1.0, 2.0]),
+    ];
+    let points = |curve: &Value| -> Vec<(f64, f64)> {
+        let points = curve["points"].as_array().unwrap().iter();
+        let number = |value: &Value| value.as_f64().unwrap();
+        points
+            .map(|point| (number(&point[0]), number(&point[1])))
+            .collect()
+    };
+    let missing = points(curves[0]);
+    let (left, bottom) = missing[0];
+    let (right, top) = *missing.last().unwrap();
+    let (total_ms, unit) = (steps_ms.iter().sum::<u64>() as f64, (bottom - top) / 13.0);
+    for (name, curve, counts) in heights {
+        // The first late sample arrives at 105 ms, the second is the last one.
+        let drawn = points(curve);
+        let (at, height) = drawn[2];
+        let ms = (at - left) / (right - left) * total_ms;
+        assert!((ms - 105.0).abs() < 0.5, "{name}: {ms} ms");
+        for (y, count) in [(height, counts[0]), (drawn.last().unwrap().1, counts[1])] {
+            assert!(
+                ((bottom - y) / unit - count).abs() < 0.05,
+                "{name}: {drawn:?}"
+            );
+        }
     }
 }

@@ -149,7 +149,7 @@ const SCHEMA: &[(&str, &str)] = &[
     ("throughput_bytes_per_s.worst_case", "number?"),
     ("operations_per_s", "number?"),
     ("stalls.threshold_us", "number?"),
-    ("stalls.count", "integer"),
+    ("stalls.count", "integer?"),
     ("stalls.spacing_bytes.median", "integer?"),
     ("stalls.spacing_bytes.mode", "integer?"),
     ("stalls.latency_us.median", "number?"),
@@ -186,6 +186,11 @@ const CADENCE: &[(&str, &str)] = &[
     ("cadence.late_steps", "integer"),
     ("cadence.missing_samples", "integer"),
     ("cadence.longest_gap_us", "number"),
+    ("cadence.mean_step_us", "number"),
+    ("cadence.drift_us", "number"),
+    ("cadence.gaps[].at_us", "number"),
+    ("cadence.gaps[].length_us", "number"),
+    ("cadence.gaps[].missing_samples", "integer"),
 ];
 
 /// Kind of file that the figures come from.

@@ -235,6 +235,61 @@ function backlog(run) {
   return { plot: new Plot({ label: `Backlog over time. ${text}`, draw, probe }), text };
 }
 
+// Late steps and missing samples of a recording, counted from its start.
+function lateSteps(run) {
+  const { late_steps, missing_samples } = run.summary.cadence;
+  const { t_us: ts, late, missing } = run.late;
+  if (ts.length === 0) return sentence("No step is late, and no sample is missing.");
+  const most = Math.max(late.at(-1), missing.at(-1));
+  const end = run.summary.elapsed_us || 1;
+  const curves = [
+    ["missing samples", missing, "stall"],
+    ["late steps", late, "data"],
+  ];
+  let area, x, y;
+
+  const draw = (ctx, size, ink) => {
+    const yTicks = countTicks(most, (size.h - 72) / 30);
+    area = areaFor(ctx, size, yTicks, 46);
+    [x, y] = [linear(0, end, area.left, area.right), linear(0, most * 1.04, area.bottom, area.top)];
+    const xTicks = fittingTicks(ctx, [0, end], area.right - area.left, LONG_TIME);
+    drawAxes(ctx, area, ink, { x, y, xTicks, yTicks, xTitle: "time from the start", yTitle: "since the start" });
+    for (const [, values, colour] of curves) {
+      const steps = [[area.left, area.bottom]];
+      ts.forEach((t, i) => steps.push([x(t), steps.at(-1)[1]], [x(t), y(values[i])]));
+      steps.push([area.right, steps.at(-1)[1]]);
+      ctx.strokeStyle = ink[colour];
+      ctx.lineWidth = 2;
+      stroke(ctx, steps);
+      ctx.lineWidth = 1;
+    }
+    nameCurves(ctx, area, ink, curves);
+  };
+
+  const probe = (px) => {
+    if (!area || px < area.left || px > area.right) return null;
+    const i = ts.findLastIndex((t) => t <= x.invert(px));
+    if (i < 0) return null;
+    const lines = [plural(late[i], "late step"), `${plural(missing[i], "missing sample")}`, `up to ${moment(ts[i])}`];
+    return { x: x(ts[i]), y: y(missing[i]), lines };
+  };
+
+  const text = `${plural(late_steps, "late step")} with ${plural(missing_samples, "missing sample")}.`;
+  return { plot: new Plot({ label: `Late steps and missing samples over time. ${text}`, draw, probe }), text };
+}
+
+// The names of the curves stand above the plot, in their colours.
+function nameCurves(ctx, area, ink, curves) {
+  ctx.textAlign = "left";
+  ctx.textBaseline = "bottom";
+  let left = area.left;
+  for (const [name, , colour] of curves) {
+    ctx.fillStyle = ink[colour];
+    ctx.fillText(name, left, area.top - 6);
+    left += ctx.measureText(name).width + 16;
+  }
+}
+
 function drawOverflow(ctx, area, ink, line, limit) {
   ctx.save();
   ctx.beginPath();

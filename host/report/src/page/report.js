@@ -3,11 +3,11 @@
 const WORDS = {
   write: { noun: "write", quantity: "Write latency", position: "bytes written" },
   read: { noun: "read", quantity: "Read latency", position: "bytes read" },
-  step: { noun: "step", quantity: "Step between samples", position: "position in the recording" },
+  step: { noun: "step", quantity: "Step between samples", position: "time from the start", isStep: true },
 };
 
 function wordsFor(run) {
-  const words = WORDS[run.noun] || (run.summary?.cadence ? WORDS.step : WORDS.write);
+  const words = WORDS[run.noun] || WORDS.write;
   return run.points?.x_us ? { ...words, position: "time from the start" } : words;
 }
 
@@ -40,20 +40,23 @@ function figures(run, words) {
       ["p99.99", time(t.p99_99)],
       ["worst case", time(t.worst_case)],
     ]),
-    table(words === WORDS.step ? "Extent" : "Throughput", [
-      ...(words === WORDS.step ? [] : speed),
+    table(words.isStep ? "Extent" : "Throughput", [
+      ...(words.isStep ? [] : speed),
       [`${words.noun}s`, count(s.writes)],
       ["payload", bytes(s.payload_bytes)],
       ["elapsed", duration(s.elapsed_us)],
     ]),
-    table("Stalls", [
-      [`threshold (${run.threshold_is_default ? "default" : "given"})`, time(stalls.threshold_us)],
-      ["stalls", count(stalls.count)],
-      ["median latency", time(stalls.latency_us?.median)],
-      ["median spacing", bytes(spacing.median)],
-      ["most frequent spacing", bytes(spacing.mode)],
-    ]),
   ];
+  if (!words.isStep)
+    tables.push(
+      table("Stalls", [
+        [`threshold (${run.threshold_is_default ? "default" : "given"})`, time(stalls.threshold_us)],
+        ["stalls", count(stalls.count)],
+        ["median latency", time(stalls.latency_us?.median)],
+        ["median spacing", bytes(spacing.median)],
+        ["most frequent spacing", bytes(spacing.mode)],
+      ]),
+    );
   const rows = everyNth(s.sustained_rates || []);
   if (rows.length)
     tables.push(
@@ -83,17 +86,19 @@ function cadence(run, timeline) {
     table("Cadence", [
       ["samples", count(c.samples)],
       ["median step", time(c.median_step_us)],
+      ["mean step", time(c.mean_step_us)],
       ["late steps", count(c.late_steps)],
       ["missing samples", count(c.missing_samples)],
       ["longest gap", time(c.longest_gap_us)],
+      ["drift", (c.drift_us < 0 ? "−" : "+") + time(Math.abs(c.drift_us)), "Last sample against a constant median step"],
     ]),
   ];
-  if (run.gaps?.length) tables.push(gapTable(run.gaps, timeline));
+  if (c.gaps?.length) tables.push(gapTable(c, timeline));
   return element("section", { class: "tables cadence", "aria-label": "Cadence" }, ...tables);
 }
 
-function gapTable(gaps, timeline, most = 12) {
-  const longest = [...gaps].sort((a, b) => b.length_us - a.length_us);
+function gapTable(cadence, timeline, most = 12) {
+  const longest = [...cadence.gaps].sort((a, b) => b.length_us - a.length_us);
   const row = (g) =>
     element(
       "tr",
@@ -101,18 +106,16 @@ function gapTable(gaps, timeline, most = 12) {
       element("td", {}, time(g.length_us)),
       element("td", {}, isNumber(g.missing_samples) ? count(g.missing_samples) : DASH),
       element("td", {}, moment(g.at_us)),
-      element("td", {}, isNumber(g.at_bytes) ? exactBytes(g.at_bytes) : DASH),
       element(
         "td",
         {},
-        timeline && isNumber(g.at_bytes)
-          ? element("button", { type: "button", onclick: () => timeline.showAt(g.at_bytes) }, "Show")
+        timeline && isNumber(g.at_us)
+          ? element("button", { type: "button", onclick: () => timeline.showAt(g.at_us) }, "Show")
           : "",
       ),
     );
-  const rest = longest.length - most;
-  const caption = rest > 0 ? `Longest gaps (${most} of ${count(longest.length)})` : "Longest gaps";
-  const head = ["Length", "Missing samples", "Time from start", "Position", ""];
+  const caption = longest.length > most ? `Longest gaps (${most} of ${count(cadence.late_steps)})` : "Longest gaps";
+  const head = ["Length", "Missing samples", "Time from start", ""];
   return listTable(caption, head, longest.slice(0, most).map(row));
 }
 
@@ -168,18 +171,23 @@ function attempt(make) {
   }
 }
 
+// The number of stalls, or of late steps of a recording, as the end of a sentence.
+function slowOnes(run, threshold) {
+  if (!isNumber(threshold)) return "";
+  const { stalls, cadence } = run.summary;
+  const [n, noun] = cadence ? [cadence.late_steps, "late step"] : [stalls?.count, "stall"];
+  return `, ${n ? plural(n, noun) : `no ${noun}s`} above ${time(threshold)}`;
+}
+
 function timelineFigure(run, words) {
   const part = attempt(() => {
     if (!run.points) throw new Error("the data contain no points");
     const timeline = new Timeline(run, words);
-    const stalls = run.summary.stalls || {};
     const grouped =
       timeline.series.group > 1
         ? ` Each point shows the minimum or maximum of ${timeline.series.group} consecutive ${words.noun}s.`
         : "";
-    const found = isNumber(stalls.threshold_us)
-      ? `, ${stalls.count ? plural(stalls.count, "stall") : "no stalls"} above ${time(stalls.threshold_us)}`
-      : "";
+    const found = slowOnes(run, timeline.threshold);
     return { timeline, plot: timeline.plot, text: `${plural(timeline.series.total, words.noun)}${found}.${grouped}` };
   });
   const title = `${words.quantity} over ${run.points?.x_us ? "time" : words.position}`;
@@ -212,7 +220,6 @@ function panelFor(run) {
     items?.length
       ? element("ul", { class: kind, "aria-label": label }, ...items.map((text) => element("li", {}, text)))
       : null;
-  const recording = words === WORDS.step; // nothing was written, so there is no backlog
   if (run.energy && !run.points) return energyPanel(run, list);
   const { node, timeline } = timelineFigure(run, words);
   if (run.energy) node.append(energyFigure(run, timeline));
@@ -235,22 +242,10 @@ function panelFor(run) {
         "Distribution",
         attempt(() => distribution(run, words)),
       ),
-      figure(
-        "Stall spacing",
-        attempt(() => spacings(run)),
+      ...(words.isStep ? [] : [["Stall spacing", spacings], ["Backlog", backlog], ["Sustained rate", sustainedRates]]).map(
+        ([title, draw]) => figure(title, attempt(() => draw(run))),
       ),
-      recording && !run.backlog
-        ? null
-        : figure(
-            "Backlog",
-            attempt(() => backlog(run)),
-          ),
-      recording && !run.summary.sustained_rates?.length
-        ? null
-        : figure(
-            "Sustained rate",
-            attempt(() => sustainedRates(run)),
-          ),
+      words.isStep ? figure("Late steps and missing samples", attempt(() => lateSteps(run))) : null,
     ),
     about.length
       ? element(
@@ -279,17 +274,7 @@ function energyPanel(run, list) {
 
 // Several runs: one table that compares them, whose rows lead to the runs.
 function overview(runs, tabs) {
-  const columns = [
-    ["Median", (s) => time(s.latency_us?.median)],
-    ["p99.9", (s) => time(s.latency_us?.p99_9)],
-    ["Worst case", (s) => time(s.latency_us?.worst_case)],
-    ["Mean", (s) => rate(s.throughput_bytes_per_s?.mean)],
-    ["Worst-case throughput", (s) => rate(s.throughput_bytes_per_s?.worst_case)],
-    [
-      `Sustained, 64${NBSP}KiB`,
-      (s) => rate(s.sustained_rates?.find((r) => r.buffer_bytes === 65536)?.rate_bytes_per_s),
-    ],
-  ];
+  const columns = runs.every((run) => run?.summary?.cadence) ? RECORDING_COLUMNS : WRITE_COLUMNS;
   const head = ["Run", ...columns.map(([name]) => name)].map((name) => element("th", { scope: "col" }, name));
   const row = (run, i) =>
     element(
@@ -306,6 +291,26 @@ function overview(runs, tabs) {
   );
   return element("nav", { class: "scroll", "aria-label": "Runs" }, whole);
 }
+
+const WRITE_COLUMNS = [
+  ["Median", (s) => time(s.latency_us?.median)],
+  ["p99.9", (s) => time(s.latency_us?.p99_9)],
+  ["Worst case", (s) => time(s.latency_us?.worst_case)],
+  ["Mean", (s) => rate(s.throughput_bytes_per_s?.mean)],
+  ["Worst-case throughput", (s) => rate(s.throughput_bytes_per_s?.worst_case)],
+  [
+    `Sustained, 64${NBSP}KiB`,
+    (s) => rate(s.sustained_rates?.find((r) => r.buffer_bytes === 65536)?.rate_bytes_per_s),
+  ],
+];
+
+const RECORDING_COLUMNS = [
+  ["Samples", (s) => count(s.cadence.samples)],
+  ["Median step", (s) => time(s.cadence.median_step_us)],
+  ["Late steps", (s) => count(s.cadence.late_steps)],
+  ["Missing samples", (s) => count(s.cadence.missing_samples)],
+  ["Longest gap", (s) => time(s.cadence.longest_gap_us)],
+];
 
 function build(data) {
   const main = document.getElementById("report");

@@ -1,4 +1,5 @@
-// Plot 1: the latency of every write over the bytes written, or over time if the energy is plotted below.
+// Plot 1: the latency of every write over the bytes written, or over time if the energy is plotted below; the steps of
+// a recording over time.
 
 const DOTS = 3000; // up to this number, every point is drawn as a round dot
 const SAMPLE = 150000; // above it, at most this many points are counted into the picture
@@ -7,7 +8,8 @@ class Timeline {
   constructor(run, words) {
     this.words = words;
     this.series = new Series(run.points);
-    this.threshold = run.summary.stalls?.threshold_us;
+    // A step is late if it is longer than 1.5 median steps.
+    this.threshold = words.isStep ? run.summary.cadence?.median_step_us * 1.5 : run.summary.stalls?.threshold_us;
     this.thresholdIsDefault = run.threshold_is_default;
     this.full = this.series.timed ? sharedSpan(run.energy, this.series.end) : [this.series.x(0), this.series.end];
     this.below = []; // plots that share the view
@@ -190,7 +192,10 @@ class Timeline {
       [area.right, Math.round(py) + 0.5],
     ]);
     // Labelled in the margin: near the line there may be points on either side.
-    const text = `stall threshold ${time(this.threshold)} (${this.thresholdIsDefault ? "default" : "given"})`;
+    const origin = this.thresholdIsDefault ? "default" : "given";
+    const text = this.words.isStep
+      ? `late: above ${time(this.threshold)}`
+      : `stall threshold ${time(this.threshold)} (${origin})`;
     ctx.textAlign = "right";
     ctx.textBaseline = "top";
     ctx.fillText(text, area.right, 0);
