@@ -18,7 +18,15 @@ use std::time::Duration;
 
 /// Measure write latencies, stalls and sustained rate of a card.
 #[derive(clap::Args)]
-#[command(after_help = format!("{EXAMPLES}\n\n{}", conditions::HELP))]
+#[command(after_help = "\
+Examples:
+  cardiograph bench                                          the built-in simulated card
+  cardiograph bench sim:class10-16g@esp32 --workload magod2  a published experiment on it
+  cardiograph bench /media/card --html card.html             a real card mounted at /media/card
+  cardiograph bench /media/card --io direct --for 5min --trace card.parquet
+  cardiograph bench . --workload my-logger.toml --repeat 3 --json -
+
+Custom workloads are TOML files; docs/workloads.md lists their keys.")]
 pub struct Args {
     /// A simulated card as sim:CARD@BOARD (names or TOML files), or a directory on a real storage device
     #[arg(default_value = DEFAULT_TARGET)]
@@ -41,22 +49,12 @@ pub struct Args {
     pub repeat: u32,
 
     /// Exit with code 5 if a condition holds, such as 'p99 > 20ms'; may be repeated
-    #[arg(long, value_name = "CONDITION", value_parser = conditions::of_writes)]
+    #[arg(long, value_name = "CONDITION", long_help = conditions::HELP, value_parser = conditions::of_writes)]
     pub fail_if: Vec<Condition>,
 
     #[command(flatten)]
     pub reporting: Reporting,
 }
-
-const EXAMPLES: &str = "\
-Examples:
-  cardiograph bench                                          the built-in simulated card
-  cardiograph bench sim:class10-16g@esp32 --workload magod2  a published experiment on it
-  cardiograph bench /media/card --html card.html             a real card mounted at /media/card
-  cardiograph bench /media/card --io direct --for 5min --trace card.parquet
-  cardiograph bench . --workload my-logger.toml --repeat 3 --json -
-
-Custom workloads are TOML files; docs/workloads.md lists their keys.";
 
 /// Default time limit for a directory.
 const STOP_AFTER: Duration = Duration::from_secs(60);
@@ -66,6 +64,8 @@ const FIRST_SEED: u64 = 1;
 
 /// Memory alignment of the payload that direct I/O requires.
 const ALIGNMENT: usize = 4096;
+
+const NOTHING_MEASURED: &str = "nothing was measured; allow more time with --for";
 
 /// Runs the default workload on the built-in simulated card, with an HTML report.
 pub fn without_arguments() -> Result<(), Failure> {
@@ -159,6 +159,12 @@ impl Bench {
         if let Some(failure) = measured.failed {
             return Err(failure);
         }
+        if measured.trace.is_empty() {
+            return Err(match interrupt.exit_code() {
+                Some(code) => Failure::AlreadyPrinted(code),
+                None => Failure::new(NOTHING_MEASURED),
+            });
+        }
         let mut report = figures_of(Loaded::Trace(measured.trace), threshold_ns);
         report.warnings = measured.warnings;
         Ok(report)
@@ -181,9 +187,7 @@ fn finish(
     }
     match (interrupt.exit_code(), reports.is_empty()) {
         (Some(code), _) => Err(Failure::AlreadyPrinted(code)),
-        (None, true) => Err(Failure::new(
-            "nothing was measured; allow more time with --for",
-        )),
+        (None, true) => Err(Failure::new(NOTHING_MEASURED)),
         (None, false) => Ok(()),
     }
 }

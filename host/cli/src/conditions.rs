@@ -7,12 +7,35 @@ use cardiograph_report::{Report, units};
 /// Exit code if a condition holds, or cannot be decided.
 const CONDITION_HOLDS: u8 = 5;
 
-/// Help on the figures of writes, for the commands that have them.
-pub const HELP: &str = "\
-Figures of --fail-if: median, p90, p99, p99.9, p99.99, min, mean, max (or as in the JSON: latency_us.p99,
-latency_us.worst_case), stalls, throughput, and sustained(SIZE) for any buffer size. Operators: >, >=, <, <=.
-A condition that cannot be decided, as p99.9 of 100 writes, counts as failed. The exit code is then 5, unless the
-command itself fails.";
+/// Help on conditions, from the second sentence on.
+macro_rules! help {
+    ($first:literal, $more:literal) => {
+        concat!(
+            $first,
+            "; may be repeated.\n\nFigures: median, p90, p99, p99.9, p99.99, min, mean, max (or as in the JSON: \
+             latency_us.p99, latency_us.worst_case), stalls, throughput, and sustained(SIZE) for any buffer size",
+            $more,
+            ". Operators: >, >=, <, <=.\n\nA condition that cannot be decided, such as one on p99.9 of 100 writes, \
+             counts as failed. An error of the command itself has precedence over code 5."
+        )
+    };
+}
+
+/// Help for `bench`.
+pub const HELP: &str = help!(
+    "Exit with code 5 if a condition holds, such as 'p99 > 20ms'",
+    ""
+);
+/// Help for `analyze`.
+pub const HELP_OF_INPUT: &str = help!(
+    "Exit with code 5 if a condition holds, such as 'p99 > 20ms'",
+    "; of a recording: late, missing"
+);
+/// Help for `compare`.
+pub const HELP_OF_COMPARE: &str = help!(
+    "Exit with code 5 if a condition holds for any card after the first, such as 'p99 > 20ms'",
+    ""
+);
 
 /// A figure and a limit, such as `p99 > 20ms`.
 #[derive(Clone, Debug, PartialEq)]

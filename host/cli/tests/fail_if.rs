@@ -171,3 +171,19 @@ fn a_wrong_condition_is_refused_before_anything_is_measured() {
     }
     assert!(names(own.path()).is_empty());
 }
+
+#[test]
+fn the_help_lists_the_figures() {
+    let own = directory();
+    for (command, figure) in [
+        ("bench", "sustained(SIZE)"),
+        ("analyze", "late, missing"),
+        ("compare", "p99.9"),
+        ("record", "lost > 0"),
+    ] {
+        let help = run(own.path(), &[command, "--help"]).stdout;
+        let words: Vec<_> = help.split_whitespace().collect();
+        assert!(words.join(" ").contains(figure), "{help}");
+        assert!(words.join(" ").contains("code 5"), "{help}");
+    }
+}

@@ -10,7 +10,14 @@ use std::time::Duration;
 
 /// Tell whether one card is faster than another.
 #[derive(clap::Args)]
-#[command(after_help = format!("{EXAMPLES}\n\n{}", conditions::HELP))]
+#[command(after_help = "\
+Every card is compared with the first. The verdicts are about median and p99 and rest on 95 % intervals. With fewer
+than 10 stalls on a side the verdict is `cannot tell`.
+
+Examples:
+  cardiograph compare old.parquet new.parquet --html cards.html
+  cardiograph compare sim:class10-16g@esp32 sim:team-8g-class10@esp32 --markdown -
+  cardiograph compare reference.parquet /media/card --fail-if 'p99 > 20ms'")]
 pub struct Args {
     /// Traces in any format that `analyze` reads as writes, simulated cards as sim:CARD@BOARD, or directories; cards are measured as `bench` does
     #[arg(value_name = "FILE|CARD", num_args = 2..=26, required = true)]
@@ -49,7 +56,7 @@ pub struct Args {
     pub stall_threshold: Option<Duration>,
 
     /// Exit with code 5 if a condition holds for any card after the first, such as 'p99 > 20ms'; may be repeated
-    #[arg(long, value_name = "CONDITION", value_parser = conditions::of_writes)]
+    #[arg(long, value_name = "CONDITION", long_help = conditions::HELP_OF_COMPARE, value_parser = conditions::of_writes)]
     pub fail_if: Vec<Condition>,
 
     /// Write the comparison as JSON; - is standard output
@@ -64,12 +71,3 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     pub markdown: Option<PathBuf>,
 }
-
-const EXAMPLES: &str = "\
-Every card is compared with the first. The verdicts are about median and p99 and rest on 95 % intervals. With fewer
-than 10 stalls on a side the verdict is `cannot tell`.
-
-Examples:
-  cardiograph compare old.parquet new.parquet --html cards.html
-  cardiograph compare sim:class10-16g@esp32 sim:team-8g-class10@esp32 --markdown -
-  cardiograph compare reference.parquet /media/card --fail-if 'p99 > 20ms'";

@@ -20,7 +20,7 @@ const BLOCKS_MIN: f64 = 5.0;
 const BLOCKS_MAX: f64 = 400.0;
 /// Cells in a block.
 const CELLS: usize = 16;
-/// Values on each side of a percentile at which latencies are told apart. Their distances in rank grow
+/// Number of values on each side of a percentile that separate the bins of latencies. Their distances in rank grow
 /// geometrically, so that a narrow interval is resolved as well as a wide one.
 const EDGES: usize = 256;
 

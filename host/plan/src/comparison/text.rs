@@ -90,7 +90,7 @@ pub fn rows(comparison: &Comparison) -> Vec<Vec<String>> {
         named("p99", &|side| side.latency_us.p99.as_ref().map(shown)),
         named("longest write", &|side| {
             let longest = units::time(side.latency_us.worst_case);
-            Some(format!("{longest} of {} writes", units::count(side.writes)))
+            Some(format!("{longest} (n = {})", units::count(side.writes)))
         }),
         named("longest of 10 × as many", &|side| {
             Some(match &side.tail {

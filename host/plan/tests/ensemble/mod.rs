@@ -15,7 +15,7 @@ pub struct Kind {
     pub correlation: f64,
 }
 
-/// Where stalls come.
+/// Positions of the stalls.
 #[derive(Clone, Copy, Debug)]
 pub enum Stalls {
     /// At the spacing, and up to an eighth of it early or late.
