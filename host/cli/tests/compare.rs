@@ -283,3 +283,31 @@ fn input_without_writes_is_refused() {
     }
     assert!(names(own.path()).is_empty());
 }
+
+#[test]
+fn a_directory_is_measured_and_left_as_it_was() {
+    let own = directory();
+    fs::create_dir(own.path().join("card")).unwrap();
+    write_trace(
+        &own.path().join("a.csv"),
+        &latencies_us(1000, 1000.0, 30_000.0, 1),
+        512,
+    );
+    let found = json(
+        own.path(),
+        &[
+            "compare",
+            "a.csv",
+            "card",
+            "--workload",
+            "blinky-stream-512",
+            "--for",
+            "100ms",
+        ],
+    );
+    assert_eq!(found["sides"][1]["target"], "card");
+    assert_eq!(found["sides"][1]["block_bytes"], 512);
+    assert_eq!(found["sides"][1]["simulated"], false);
+    assert!(found["sides"][1]["writes"].as_u64() > Some(0));
+    assert!(names(&own.path().join("card")).is_empty());
+}
