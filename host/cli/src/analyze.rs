@@ -1,5 +1,6 @@
 //! `cardiograph analyze`: figures of existing traces and recordings.
 
+use crate::conditions::{self, Condition};
 use crate::failure::Failure;
 use crate::outputs::{Outputs, Reporting, is_standard_output};
 use crate::progress::Progress;
@@ -57,11 +58,16 @@ pub struct Args {
     #[arg(long, value_name = "COLUMN")]
     pub latency_column: Option<String>,
 
+    /// Exit with code 5 if a condition holds, such as 'p99 > 20ms'; of a recording, 'late > 0' or 'missing > 0'; may be repeated
+    #[arg(long, value_name = "CONDITION", long_help = conditions::HELP_OF_INPUT, value_parser = conditions::of_input)]
+    pub fail_if: Vec<Condition>,
+
     #[command(flatten)]
     pub reporting: Reporting,
 }
 
-fn unit(text: &str) -> Result<TimeUnit, String> {
+/// Parses the name of a unit of time.
+pub fn unit(text: &str) -> Result<TimeUnit, String> {
     TimeUnit::named(text).ok_or_else(|| "expected s, ms, us or ns".to_string())
 }
 
@@ -138,7 +144,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         };
         reports.push(with_energy(report, scope, args)?);
     }
-    outputs.write(&reports)
+    let done = outputs.write(&reports);
+    conditions::check(&args.fail_if, &reports, done)
 }
 
 fn with_energy(mut report: Report, scope: &Path, args: &Args) -> Result<Report, Failure> {

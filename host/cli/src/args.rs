@@ -1,6 +1,8 @@
 //! The command line: every command with its own arguments.
 
-use crate::{analyze, bench, cards, export, fit, get, plan, record, recover, reproduce, serve};
+use crate::{
+    analyze, bench, cards, compare, export, fit, get, plan, record, recover, reproduce, serve,
+};
 use clap::{Parser, Subcommand};
 
 /// Measures and explains the write stalls of SD cards and flash media.
@@ -15,6 +17,7 @@ Examples:
   cardiograph                                     measure the built-in simulated card
   cardiograph bench /media/card --html card.html  measure a real card mounted at /media/card
   cardiograph analyze times.csv --json -          analyse a trace from another tool
+  cardiograph compare a.parquet b.parquet         tell whether card B is faster than card A
   cardiograph plan card.parquet --rate 860 --sample-bytes 100
                                                   size the buffer of a data logger
   cardiograph record --compare                    compare ways to record samples
@@ -34,6 +37,8 @@ pub enum Command {
     Bench(bench::Args),
     /// Analyse traces and recordings from any tool
     Analyze(analyze::Args),
+    /// Tell whether one card is faster than another
+    Compare(compare::Args),
     /// Record samples to a card and verify that none is lost
     Record(record::Record),
     /// Reproduce the experiments of five published studies on simulated cards

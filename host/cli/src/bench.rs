@@ -1,5 +1,6 @@
 //! `cardiograph bench`: measures a simulated card or a directory.
 
+use crate::conditions::{self, Condition};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::outputs::{self, Outputs, Reporting};
@@ -47,6 +48,10 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeat: u32,
 
+    /// Exit with code 5 if a condition holds, such as 'p99 > 20ms'; may be repeated
+    #[arg(long, value_name = "CONDITION", long_help = conditions::HELP, value_parser = conditions::of_writes)]
+    pub fail_if: Vec<Condition>,
+
     #[command(flatten)]
     pub reporting: Reporting,
 }
@@ -60,6 +65,8 @@ const FIRST_SEED: u64 = 1;
 /// Memory alignment of the payload that direct I/O requires.
 const ALIGNMENT: usize = 4096;
 
+const NOTHING_MEASURED: &str = "nothing was measured; allow more time with --for";
+
 /// Runs the default workload on the built-in simulated card, with an HTML report.
 pub fn without_arguments() -> Result<(), Failure> {
     run(&Args {
@@ -68,6 +75,7 @@ pub fn without_arguments() -> Result<(), Failure> {
         io: None,
         stop_after: None,
         repeat: 1,
+        fail_if: Vec::new(),
         reporting: Reporting {
             html: Some(outputs::free_report_name()),
             ..Reporting::default()
@@ -78,18 +86,11 @@ pub fn without_arguments() -> Result<(), Failure> {
 /// Measures the simulated card or directory.
 pub fn run(args: &Args) -> Result<(), Failure> {
     let outputs = Outputs::prepare(&args.reporting, args.repeat as usize)?;
-    let workload = OwnedWorkload::named(&args.workload)?;
-    let default_io = match workload.borrow().times_its_syncs() {
-        true => IoArg::Buffered,
-        false => IoArg::Dsync,
-    };
-    let io = args.io.unwrap_or(default_io);
-    if args.io.is_some() && target::simulated_set_up(&args.target)?.is_some() {
-        return Err(Failure::new(
-            "--io applies to directories only; remove it, or measure a directory",
-        ));
-    }
-    let mut target = Target::named(&args.target, io)?;
+    let Bench {
+        workload,
+        io,
+        mut target,
+    } = Bench::of(args)?;
     let interrupt = Interrupt::catch()?;
 
     let mut reports = Vec::new();
@@ -114,7 +115,60 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             break;
         }
     }
-    finish(&outputs, &reports, failed, &interrupt)
+    let done = finish(&outputs, &reports, failed, &interrupt);
+    conditions::check(&args.fail_if, &reports, done)
+}
+
+/// A target and a workload that were found to be usable.
+pub struct Bench {
+    workload: OwnedWorkload,
+    io: IoArg,
+    target: Target,
+}
+
+impl Bench {
+    /// Opens the target, and writes nothing.
+    pub fn of(args: &Args) -> Result<Bench, Failure> {
+        let workload = OwnedWorkload::named(&args.workload)?;
+        let default_io = match workload.borrow().times_its_syncs() {
+            true => IoArg::Buffered,
+            false => IoArg::Dsync,
+        };
+        if args.io.is_some() && target::simulated_set_up(&args.target)?.is_some() {
+            return Err(Failure::new(
+                "--io applies to directories only; remove it, or measure a directory",
+            ));
+        }
+        let io = args.io.unwrap_or(default_io);
+        Ok(Bench {
+            workload,
+            io,
+            target: Target::named(&args.target, io)?,
+        })
+    }
+
+    /// Measures the target once.
+    pub fn report(
+        &mut self,
+        args: &Args,
+        threshold_ns: Option<u64>,
+        interrupt: &Interrupt,
+    ) -> Result<Report, Failure> {
+        let workload = self.workload.borrow();
+        let measured = measure(&mut self.target, &workload, args, self.io, 0, interrupt)?;
+        if let Some(failure) = measured.failed {
+            return Err(failure);
+        }
+        if measured.trace.is_empty() {
+            return Err(match interrupt.exit_code() {
+                Some(code) => Failure::AlreadyPrinted(code),
+                None => Failure::new(NOTHING_MEASURED),
+            });
+        }
+        let mut report = figures_of(Loaded::Trace(measured.trace), threshold_ns);
+        report.warnings = measured.warnings;
+        Ok(report)
+    }
 }
 
 /// Prints the results, even those before a failure; only successful runs write files.
@@ -133,9 +187,7 @@ fn finish(
     }
     match (interrupt.exit_code(), reports.is_empty()) {
         (Some(code), _) => Err(Failure::AlreadyPrinted(code)),
-        (None, true) => Err(Failure::new(
-            "nothing was measured; allow more time with --for",
-        )),
+        (None, true) => Err(Failure::new(NOTHING_MEASURED)),
         (None, false) => Ok(()),
     }
 }

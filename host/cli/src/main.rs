@@ -3,6 +3,7 @@
 //! ```text
 //!   args ──> bench:   target + workload ──> trace ─┐
 //!       ├──> analyze: files ────────────> traces ──┴──> report ──> table, JSON, HTML, Markdown
+//!       ├──> compare: traces or cards ──> table, verdicts, JSON, HTML, Markdown
 //!       ├──> record: target + samples ──> files on the target, every sample verified ──> table, JSON
 //!       ├──> fit: trace ──> a card's profile
 //!       ├──> plan: trace or card + data rate ──> buffer size, risk
@@ -13,13 +14,15 @@
 //!       └──> reproduce: published figures ──> their experiments, simulated ──> table, JSON, HTML
 //! ```
 //!
-//! Exit codes: 0 success, 2 invalid input or storage error, 130, 143 or 129 terminated by SIGINT, SIGTERM or SIGHUP.
+//! Exit codes: 0 success, 2 invalid input or storage error, 5 a condition of --fail-if holds, 130, 143 or 129 terminated by SIGINT, SIGTERM or SIGHUP.
 //! `record` has more: see `record/exit.rs`.
 
 mod analyze;
 mod args;
 mod bench;
 mod cards;
+mod compare;
+mod conditions;
 mod drawing;
 mod export;
 mod failure;
@@ -51,6 +54,7 @@ fn main() -> ExitCode {
         None => bench::without_arguments(),
         Some(Command::Bench(args)) => bench::run(&args),
         Some(Command::Analyze(args)) => analyze::run(&args),
+        Some(Command::Compare(args)) => compare::run(&args),
         Some(Command::Record(args)) => record::run(&args),
         Some(Command::Reproduce(args)) => reproduce::run(&args),
         Some(Command::Fit(args)) => fit::run(&args),

@@ -5,7 +5,8 @@ use crate::outputs::{self, is_standard_output};
 use crate::progress::Progress;
 use crate::target;
 use crate::values::{bytes, duration};
-use cardiograph_plan::{Logger, Plan, Source, plan, plan_simulated, text};
+use cardiograph_plan::{Logger, Plan, Ranking, Source, plan, plan_simulated, text};
+use cardiograph_sim_card::{Board, Profile};
 use cardiograph_trace::{Loaded, ReadOptions, read_with_progress};
 use cardiograph_workload::{Span, workload};
 use std::path::{Path, PathBuf};
@@ -15,16 +16,22 @@ use std::time::Duration;
 #[derive(clap::Args)]
 #[command(after_help = "\
 A simulated card is measured with the recorder's write pattern: one continuous multi-block write. A trace, in any
-format that `analyze` reads, is used as it is.
+format that `analyze` reads, is used as it is. Several cards are ranked by the risk of losing samples with the given
+buffer.
 
 Examples:
   cardiograph plan card.parquet --rate 860 --sample-bytes 100   a logger of 860 samples/s of 100 B
   cardiograph plan sim:class10-16g@esp32 --rate 1000 --sample-bytes 64 --for 7days --buffer 32KiB
+  cardiograph plan a.parquet b.parquet --rate 860 --sample-bytes 100 --buffer 32KiB   which card is best
   cardiograph plan times.csv --rate 8 --sample-bytes 81 --block 2048 --json plan.json")]
 pub struct Args {
-    /// A trace of writes, or a simulated card as sim:CARD@BOARD (names or TOML files)
-    #[arg(value_name = "TRACE|sim:CARD@BOARD")]
-    pub source: String,
+    /// A trace of writes, or a simulated card as sim:CARD@BOARD (names or TOML files); several are ranked
+    #[arg(value_name = "TRACE|sim:CARD@BOARD", required = true)]
+    pub sources: Vec<String>,
+
+    /// Rank simulated cards along with measured ones
+    #[arg(long)]
+    pub simulated: bool,
 
     /// Samples per second
     #[arg(long, value_name = "HZ", value_parser = rate_hz)]
@@ -85,26 +92,75 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         run_s: args.run.as_secs_f64(),
         buffer_bytes: args.buffer,
     };
-    let plan = match target::simulated_set_up(&args.source)? {
-        Some((profile, board)) => {
-            let planned = plan_simulated(&args.source, (&profile, &board), &logger);
-            planned.map_err(|error| Failure::new(format!("{}: {error}", args.source)))?
+    let cards = args.sources.iter().map(|source| Card::of(source, args));
+    let cards = cards.collect::<Result<Vec<_>, _>>()?;
+    let plans = cards.iter().map(|card| card.plan(args, &logger));
+    let mut plans = plans.collect::<Result<Vec<_>, _>>()?;
+    match plans.pop() {
+        Some((plan, _)) if plans.is_empty() => {
+            write(args, &text::text(&plan, args.buffer), &json(&plan)?)
         }
-        None => from_trace(args, &logger)?,
-    };
-    let table = text::text(&plan, args.buffer);
+        last => {
+            plans.extend(last);
+            let ranking = Ranking::of(plans, args.buffer);
+            write(args, &ranking.text(), &json(&ranking)?)
+        }
+    }
+}
+
+/// Source of a plan.
+enum Card<'a> {
+    Trace(&'a str),
+    Simulated(&'a str, Box<(Profile, Board)>),
+}
+
+impl<'a> Card<'a> {
+    fn of(source: &'a str, args: &Args) -> Result<Card<'a>, Failure> {
+        match target::simulated_set_up(source)? {
+            None => Ok(Card::Trace(source)),
+            Some(set_up) => {
+                check_simulated(source, args)?;
+                Ok(Card::Simulated(source, Box::new(set_up)))
+            }
+        }
+    }
+
+    /// Returns the plan, and true if the card is simulated.
+    fn plan(&self, args: &Args, logger: &Logger) -> Result<(Plan, bool), Failure> {
+        match self {
+            Card::Trace(file) => from_trace(file, args, logger),
+            Card::Simulated(name, set_up) => {
+                let planned = plan_simulated(name, (&set_up.0, &set_up.1), logger);
+                let plan = planned.map_err(|error| Failure::new(format!("{name}: {error}")))?;
+                Ok((plan, true))
+            }
+        }
+    }
+}
+
+/// Refuses a model among measured cards, unless it was asked for.
+fn check_simulated(source: &str, args: &Args) -> Result<(), Failure> {
+    match args.sources.len() > 1 && !args.simulated {
+        true => Err(Failure::new(format!(
+            "{source}: a simulated card is a model and is not ranked with measured cards; add --simulated, or remove it"
+        ))),
+        false => Ok(()),
+    }
+}
+
+fn write(args: &Args, table: &str, json: &str) -> Result<(), Failure> {
     match args.json.as_deref() {
-        Some(path) if is_standard_output(path) => print_error(&table),
-        _ => print(&table)?,
+        Some(path) if is_standard_output(path) => print_error(table),
+        _ => print(table)?,
     }
     match &args.json {
-        Some(path) => outputs::write_text(path, &json(&plan)?),
+        Some(path) => outputs::write_text(path, json),
         None => Ok(()),
     }
 }
 
-fn from_trace(args: &Args, logger: &Logger) -> Result<Plan, Failure> {
-    let file = &args.source;
+/// Plans from a trace; returns true with the plan if it is the trace of a simulated card.
+fn from_trace(file: &str, args: &Args, logger: &Logger) -> Result<(Plan, bool), Failure> {
     let path = Path::new(file);
     let options = ReadOptions::with_block_bytes(args.block);
     let mut progress = Progress::over_file(path);
@@ -118,7 +174,11 @@ fn from_trace(args: &Args, logger: &Logger) -> Result<Plan, Failure> {
     };
     let plan = plan(&trace, Source::Trace, logger);
     let mut plan = plan.map_err(|error| Failure::new(format!("{file}: {error}")))?;
-    plan.target = file.clone();
+    let is_simulated = target::is_simulated(&plan.target);
+    if is_simulated {
+        check_simulated(file, args)?;
+    }
+    plan.target = file.to_string();
     if opens_and_closes(&trace.about.workload) {
         plan.warnings.push(format!(
             "every write of {} opens and closes its file; a logger that keeps its file open needs a \
@@ -126,7 +186,7 @@ fn from_trace(args: &Args, logger: &Logger) -> Result<Plan, Failure> {
             trace.about.workload
         ));
     }
-    Ok(plan)
+    Ok((plan, is_simulated))
 }
 
 /// Returns true if a built-in workload opens and closes its file for each write.
@@ -135,7 +195,7 @@ fn opens_and_closes(name: &str) -> bool {
     workload(name).is_some_and(|known| known.phases.iter().any(|phase| spans(phase.span)))
 }
 
-fn json(plan: &Plan) -> Result<String, Failure> {
+fn json(plan: &impl serde::Serialize) -> Result<String, Failure> {
     let text = serde_json::to_string_pretty(plan).map_err(Failure::new)?;
     Ok(text + "\n")
 }

@@ -245,3 +245,64 @@ fn what_tells_nothing_is_refused() {
         );
     }
 }
+
+/// The rank follows the risk that a plan of each trace alone states.
+#[test]
+fn several_traces_are_ranked() {
+    let own = directory();
+    let stalls = |times: f64| falling_stalls().map(move |us| (us as f64 * times) as u64);
+    for (name, times) in [("slow.csv", 2.0), ("quick.csv", 0.3), ("middle.csv", 1.0)] {
+        write_trace(&own.path().join(name), stalls(times));
+    }
+    let logger = ["--rate", "100", "--sample-bytes", "100", "--buffer", "1KiB"];
+    let names = ["slow.csv", "quick.csv", "middle.csv"];
+    let ranking = json(own.path(), &[&["plan"], &names[..], &logger].concat());
+    let cards = ranking["cards"].as_array().unwrap();
+    let order: Vec<_> = cards
+        .iter()
+        .map(|card| card["plan"]["target"].as_str().unwrap())
+        .collect();
+    assert_eq!(order, ["quick.csv", "middle.csv", "slow.csv"]);
+    for card in cards {
+        let alone = json(
+            own.path(),
+            &[
+                &["plan", card["plan"]["target"].as_str().unwrap()],
+                &logger[..],
+            ]
+            .concat(),
+        );
+        assert_eq!(card["plan"], alone);
+        assert_eq!(card["simulated"], false);
+    }
+    let table = done(own.path(), &[&["plan"], &names[..], &logger].concat());
+    let at = |name: &str| table.find(name).unwrap();
+    assert!(
+        at("1.  quick.csv") < at("2.  middle.csv") && at("middle.csv") < at("3.  slow.csv"),
+        "{table}"
+    );
+}
+
+#[test]
+fn simulated_cards_are_ranked_only_on_request_and_labelled() {
+    let own = directory();
+    write_trace(&own.path().join("t.csv"), falling_stalls());
+    let card = "sim:class10-16g@esp32";
+    let args = [&["plan", "t.csv", card], &LOGGER[..]].concat();
+    let refused = run(own.path(), &args);
+    assert_eq!(refused.code, Some(2));
+    assert!(
+        refused.stderr.contains("add --simulated"),
+        "{}",
+        refused.stderr
+    );
+    let table = done(own.path(), &[&args[..], &["--simulated"]].concat());
+    assert!(table.contains(&format!("{card} (simulated)")), "{table}");
+    assert!(!table.contains("t.csv (simulated)"), "{table}");
+    // A trace of a simulated card is labelled, too.
+    done(own.path(), &["bench", card, "--trace", "card.parquet"]);
+    let args = [&["plan", "t.csv", "card.parquet"], &LOGGER[..]].concat();
+    assert_eq!(run(own.path(), &args).code, Some(2));
+    let table = done(own.path(), &[&args[..], &["--simulated"]].concat());
+    assert!(table.contains("card.parquet (simulated)"), "{table}");
+}

@@ -22,10 +22,12 @@
 //! and where no distribution fits, peak backlogs are counted: if none exceeded `B`, then with 95 %
 //! confidence fewer than three such backlogs are expected in a run of the same length (the rule of three).
 
+pub mod comparison;
 mod figures;
 mod long;
 mod pareto;
 mod plan;
+mod ranking;
 mod risk;
 mod simulated;
 mod stream;
@@ -35,6 +37,7 @@ mod warnings;
 pub use figures::{BufferRow, Measured, Plan, Risk, TailFigures, Wear};
 pub use long::{Consumption, LongStream};
 pub use plan::{Logger, PlanError, RISK_MAX, Source, plan};
+pub use ranking::{Ranked, Ranking};
 pub use risk::{Interval, PEAKS_MAX, Tail};
 pub use simulated::plan_simulated;
 pub use stream::{StreamError, Streamed, stream};

@@ -51,7 +51,11 @@ impl Tail {
     /// Fits the tail to as many of the greatest peak backlogs as one distribution describes: the first of 91, 64,
     /// 45 and 32 at which the Anderson-Darling test does not reject the fit at the 10 % level.
     pub fn of(periods: &BusyPeriods) -> Tail {
-        let peaks = &periods.peaks_bytes;
+        Tail::of_greatest(&periods.peaks_bytes)
+    }
+
+    /// Fits the tail like [`Tail::of`] to any values, given in descending order.
+    pub(crate) fn of_greatest(peaks: &[f64]) -> Tail {
         let counts = COUNTS.into_iter().filter(|&count| count < peaks.len());
         Tail(counts.rev().find_map(|count| Fitted::above(peaks, count)))
     }
@@ -70,6 +74,18 @@ impl Tail {
             law.fit.shape,
             law.fit.scale,
         ))
+    }
+
+    /// Returns the value that is exceeded `expected` times, less often than the threshold, in a run as long as the
+    /// measured one: the most likely value, without an interval.
+    pub(crate) fn exceeded(&self, expected: f64) -> Option<f64> {
+        let (threshold, count, shape, scale) = self.figures()?;
+        let ratio = count as f64 / expected;
+        let excess = match shape.abs() < 1e-9 {
+            true => scale * ratio.ln(),
+            false => scale / shape * (ratio.powf(shape) - 1.0),
+        };
+        Some(threshold + excess)
     }
 
     /// Returns the expected number of busy periods that exceed `buffer_bytes` in a run as long as the
@@ -279,6 +295,24 @@ mod tests {
                     "seed {seed}, shape {shape}: {found} for {expected}"
                 );
             }
+        }
+    }
+
+    #[test]
+    fn the_value_exceeded_once_in_ten_runs_is_that_of_the_distribution() {
+        const COUNT: usize = 364;
+        for shape in [-0.2, 0.0, 0.3] {
+            let found = (0..100)
+                .filter_map(|seed| Tail::of_greatest(&sample(shape, COUNT, seed)).exceeded(0.1));
+            let mut found: Vec<f64> = found.collect();
+            found.sort_unstable_by(f64::total_cmp);
+            let expected = excess_exceeded_by(0.1 / COUNT as f64, shape);
+            // A fit to few values of a heavy tail is more often too low than too high.
+            let median = found[found.len() / 2];
+            assert!(
+                (median / expected - 1.0).abs() < 0.2,
+                "{median} for {expected}"
+            );
         }
     }
 

@@ -213,7 +213,7 @@ pub fn answer(plan: &Plan, buffer_bytes: u64) -> String {
 }
 
 /// Formats a risk for the table column.
-fn share(risk: &Risk) -> String {
+pub(crate) fn share(risk: &Risk) -> String {
     let Risk { likely, low, high } = *risk;
     match (one_in_below(high), likely) {
         _ if low > 0.99 => "all".to_string(),

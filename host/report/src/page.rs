@@ -26,6 +26,7 @@ const SCRIPT: &str = concat!(
     include_str!("page/timeline.js"),
     include_str!("page/energy.js"),
     include_str!("page/charts.js"),
+    include_str!("page/overlay.js"),
     include_str!("page/report.js"),
 );
 
@@ -46,6 +47,21 @@ const LATE_MAX: usize = 4000;
 struct Page<'a> {
     tool: &'static str,
     runs: Vec<Run<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    comparison: Option<&'a Comparison>,
+}
+
+/// A comparison of the reports of a page, as text.
+#[derive(Serialize)]
+pub struct Comparison {
+    /// Heads of the table: an empty one, and the names of the runs.
+    pub heads: Vec<String>,
+    /// Rows of the table: a name, and the value of each run.
+    pub rows: Vec<Vec<String>>,
+    /// Verdicts.
+    pub sentences: Vec<String>,
+    /// Notes about the validity of the comparison.
+    pub notes: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -120,9 +136,25 @@ struct LateCurve {
 
 /// Renders the reports as one HTML page.
 pub fn html(reports: &[Report]) -> Result<String, serde_json::Error> {
+    html_with(reports, None)
+}
+
+/// Renders the reports as one HTML page that begins with their comparison.
+pub fn html_compared(
+    reports: &[Report],
+    comparison: &Comparison,
+) -> Result<String, serde_json::Error> {
+    html_with(reports, Some(comparison))
+}
+
+fn html_with(
+    reports: &[Report],
+    comparison: Option<&Comparison>,
+) -> Result<String, serde_json::Error> {
     let page = Page {
         tool: concat!("cardiograph ", env!("CARGO_PKG_VERSION")),
         runs: reports.iter().map(run).collect(),
+        comparison,
     };
     // Nothing inside a script element may look like markup.
     let data = serde_json::to_string(&page)?.replace('<', "\\u003c");

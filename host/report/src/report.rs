@@ -72,6 +72,21 @@ impl Report {
         self.trace.is_some() && self.noun != Noun::Step
     }
 
+    /// Returns the sustained rate of any buffer size, or `None` if the source has no individual writes.
+    pub fn sustained_bytes_per_s(&self, buffer_bytes: u64) -> Option<f64> {
+        let rows = &self.summary.sustained_rates;
+        if let Some(row) = rows.iter().find(|row| row.buffer_bytes == buffer_bytes) {
+            return Some(row.rate_bytes_per_s);
+        }
+        let trace = self
+            .trace()
+            .filter(|_| self.has_writes() && !rows.is_empty())?;
+        let writes = Writes::of(trace);
+        let latencies = latencies_of(&writes);
+        let rates = sustained::sustained_rates_bytes_per_s(&writes, &latencies, &[buffer_bytes]);
+        rates.first().copied().map(thousandths)
+    }
+
     /// Creates a report without figures.
     pub(crate) fn empty(about: About) -> Report {
         Report {

@@ -16,6 +16,10 @@ const LATENCIES_US: [(u64, u64); 5] = [
 ];
 
 fn trace() -> Loaded {
+    trace_of(&LATENCIES_US)
+}
+
+fn trace_of(latencies_us: &[(u64, u64)]) -> Loaded {
     let mut trace = Trace::new(About::default());
     let mut operation = Operation {
         kind: OperationKind::Write,
@@ -25,7 +29,7 @@ fn trace() -> Loaded {
         start_ns: 0,
         end_ns: 0,
     };
-    for (us, count) in LATENCIES_US {
+    for &(us, count) in latencies_us {
         for _ in 0..count {
             operation.start_ns = operation.end_ns;
             operation.end_ns += us * 1000;
@@ -37,9 +41,9 @@ fn trace() -> Loaded {
 }
 
 /// Returns the fraction of the writes that take at least `us`.
-fn share_of(us: f64) -> f64 {
+fn share_of(latencies_us: &[(u64, u64)], us: f64) -> f64 {
     let (mut slow, mut total) = (0, 0);
-    for (latency_us, count) in LATENCIES_US {
+    for &(latency_us, count) in latencies_us {
         total += count;
         slow += if latency_us as f64 >= us { count } else { 0 };
     }
@@ -55,7 +59,9 @@ fn plot(html: &str, title: &str) -> Value {
     let plots: Vec<Value> = serde_json::from_str(json).unwrap();
     let is_wanted = |plot: &&Value| plot["label"].as_str().unwrap().starts_with(title);
     let found = plots.iter().find(is_wanted);
-    found.unwrap_or_else(|| panic!("no plot {title}: {json}")).clone()
+    found
+        .unwrap_or_else(|| panic!("no plot {title}: {json}"))
+        .clone()
 }
 
 /// A logarithmic axis, recovered from its tick labels.
@@ -134,7 +140,7 @@ fn the_distribution_is_drawn_where_the_figures_are() {
     };
     // A latency that no write has, between each pair of latencies that occur.
     for us in [800.0, 1_300.0, 5_000.0, 13_000.0, 30_000.0] {
-        let (drawn, expected) = (drawn_at(us), share_of(us));
+        let (drawn, expected) = (drawn_at(us), share_of(&LATENCIES_US, us));
         assert!(
             (drawn / expected - 1.0).abs() < 0.05,
             "{drawn} instead of {expected} at {us} us: {points:?}"
@@ -219,4 +225,51 @@ fn late_steps_and_missing_samples_are_drawn_where_they_are() {
             );
         }
     }
+}
+
+#[test]
+fn a_comparison_draws_every_card_where_its_figures_are() {
+    const OTHER_US: [(u64, u64); 3] = [(1_500, 8000), (12_500, 1900), (40_000, 100)];
+    let all = [&LATENCIES_US[..], &OTHER_US];
+    let reports = all.map(|latencies_us| figures_of(trace_of(latencies_us), None));
+    let text = |text: &str| text.to_string();
+    let comparison = page::Comparison {
+        heads: vec![text(""), text("A"), text("B")],
+        rows: vec![vec![text("writes"), text("10 000"), text("10 000")]],
+        sentences: vec![text("B, median: B is slower than A.")],
+        notes: Vec::new(),
+    };
+    let html = page::html_compared(&reports, &comparison).unwrap();
+    let plot = plot(&html, "Comparison of latencies");
+    let (x, y) = (
+        Axis::of(&plot, "center", "x", time_us),
+        Axis::of(&plot, "right", "y", share),
+    );
+    let lines = plot["lines"].as_array().unwrap().iter();
+    let curves: Vec<_> = lines.filter(|line| line["width"] == 2).collect();
+    assert_eq!(curves.len(), 2);
+    for (curve, latencies_us) in curves.iter().zip(all) {
+        let points = curve["points"].as_array().unwrap().iter();
+        let points: Vec<(f64, f64)> = points
+            .map(|point| (x.value(&point[0]), y.value(&point[1])))
+            .collect();
+        for us in [1_200.0, 1_800.0, 5_000.0, 13_000.0, 30_000.0, 60_000.0] {
+            let step = points
+                .windows(2)
+                .find(|pair| pair[0].0 <= us && us < pair[1].0);
+            let (drawn, expected) = (
+                step.map_or(0.0, |pair| pair[0].1),
+                share_of(latencies_us, us),
+            );
+            assert!(
+                (drawn - expected).abs() <= 0.05 * expected,
+                "{drawn} instead of {expected} at {us} us: {points:?}"
+            );
+        }
+    }
+    let names = plot["texts"].as_array().unwrap().iter();
+    let names: Vec<_> = names.filter_map(|text| text["text"].as_str()).collect();
+    assert!(names.contains(&"A") && names.contains(&"B"), "{names:?}");
+    let page = browser::markup(&html);
+    assert!(page.contains("<li>B, median: B is slower than A.</li>"));
 }

@@ -1,5 +1,6 @@
 //! Arguments of `cardiograph record`.
 
+use crate::conditions::{self, Condition};
 use crate::target::DEFAULT_TARGET;
 use crate::values::{bytes, duration};
 use clap::ValueEnum;
@@ -27,9 +28,10 @@ Exit codes in order of precedence; if several apply, the first is returned:
   2    bad input, or the storage device failed
   4    the storage device is full, and samples were lost
   3    samples were lost; the reported gaps list all of them
+  5    a condition of --fail-if holds, or cannot be decided
   130, 143, 129   ended by SIGINT (Ctrl-C), SIGTERM, SIGHUP; nothing was lost
   0    nothing was lost
-With --compare, lost samples are not an error: the code is 0, 2, or that of a signal.")]
+With --compare, lost samples are not an error: the code is 0, 2, 5, or that of a signal.")]
 pub struct Record {
     /// A simulated card as sim:CARD@BOARD (names or TOML files), or a directory
     #[arg(default_value = DEFAULT_TARGET)]
@@ -66,6 +68,10 @@ pub struct Record {
     /// File format [default: csv for one stream and with --samples, binary for several streams]
     #[arg(long, value_enum)]
     pub format: Option<FormatArg>,
+
+    /// Exit with code 5 if a condition holds: 'lost > 0' (also with --compare), or, if writes block, 'max > 20ms'; may be repeated
+    #[arg(long, value_name = "CONDITION", value_parser = conditions::of_recorder)]
+    pub fail_if: Vec<Condition>,
 
     /// Compare all policies on the same card with the same buffer
     #[arg(long)]

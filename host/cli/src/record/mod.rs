@@ -19,11 +19,13 @@ mod text;
 
 pub use args::Record;
 
+use crate::conditions;
 use crate::failure::{Failure, print, print_error};
 use crate::interrupt::Interrupt;
 use crate::outputs::{self, is_standard_output};
 use crate::target::{IoArg, Target};
 use args::PolicyArg;
+use figures::Figures;
 use live::Live;
 use samples::Source;
 use simulated::Simulated;
@@ -55,12 +57,13 @@ fn on_card(args: &Record, rate_hz: NonZeroU32, card: &Simulated) -> Result<(), F
         let all = compare::run(card, args, &source, &interrupt)?;
         print_summary(args, &compare::text(args, &all))?;
         write_json(args, &all)?;
-        exit::of_comparison(&interrupt)
+        check_conditions(args, &all, exit::of_comparison(&interrupt))
     } else {
         let figures = card.record(args, args.policy, &source, &interrupt)?;
         print_summary(args, &text::text(args, &figures))?;
         write_json(args, &figures)?;
-        exit::of_recording(&args.target, &figures, &interrupt)
+        let done = exit::of_recording(&args.target, &figures, &interrupt);
+        check_conditions(args, &[figures], done)
     }
 }
 
@@ -70,7 +73,22 @@ fn in_directory(args: &Record, rate_hz: NonZeroU32) -> Result<(), Failure> {
     let figures = live::record(args, lines, &interrupt)?;
     print_summary(args, &text::text(args, &figures))?;
     write_json(args, &figures)?;
-    exit::of_recording(&args.target, &figures, &interrupt)
+    let done = exit::of_recording(&args.target, &figures, &interrupt);
+    check_conditions(args, &[figures], done)
+}
+
+/// Checks --fail-if for each policy.
+fn check_conditions(
+    args: &Record,
+    all: &[Figures],
+    done: Result<(), Failure>,
+) -> Result<(), Failure> {
+    let results = all.iter().map(|figures| conditions::Recorded {
+        name: format!("{}, {}", args.target, figures.policy),
+        lost: figures.samples_lost,
+        worst_case_us: figures.worst_case_write_us,
+    });
+    conditions::check_recordings(&args.fail_if, results, done)
 }
 
 fn write_json(args: &Record, figures: &impl serde::Serialize) -> Result<(), Failure> {

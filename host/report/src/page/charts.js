@@ -28,15 +28,7 @@ function distribution(run, words) {
     });
     ctx.strokeStyle = ink.data;
     ctx.lineWidth = 2;
-    // A share applies from the previous latency up to its own: a step, not a slope.
-    const steps = [];
-    let from = area.left;
-    for (const [t, share] of curve) {
-      steps.push([from, y(share)], [x(t), y(share)]);
-      from = x(t);
-    }
-    steps.push([from, area.bottom]);
-    stroke(ctx, steps);
+    stroke(ctx, stepsOf(curve, x, y, area));
     ctx.lineWidth = 1;
     for (const m of markers) dot(ctx, x(m.t), y(m.share), m.stall ? ink.stall : ink.data, ink.paper);
     // The worst case first: a percentile next to it must not take its place.

@@ -331,6 +331,7 @@ function build(data) {
   const tabs = runs.map((run, i) =>
     element("button", { type: "button", class: "tab", onclick: () => show(i) }, run?.title || `Run ${i + 1}`),
   );
+  if (data.comparison) main.append(comparison(runs, data.comparison));
   if (runs.length > 1) main.append(overview(runs, tabs));
   main.append(...holders);
   show(Math.min(runs.length, Math.max(1, Number(location.hash.match(/run-(\d+)/)?.[1] || 1))) - 1);

@@ -1,0 +1,73 @@
+//! Arguments of `cardiograph compare`.
+
+use crate::analyze::unit;
+use crate::conditions::{self, Condition};
+use crate::target::IoArg;
+use crate::values::duration;
+use cardiograph_trace::TimeUnit;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Tell whether one card is faster than another.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Every card is compared with the first. The verdicts are about median and p99 and rest on 95 % intervals. With fewer
+than 10 stalls on a side the verdict is `cannot tell`.
+
+Examples:
+  cardiograph compare old.parquet new.parquet --html cards.html
+  cardiograph compare sim:class10-16g@esp32 sim:team-8g-class10@esp32 --markdown -
+  cardiograph compare reference.parquet /media/card --fail-if 'p99 > 20ms'")]
+pub struct Args {
+    /// Traces in any format that `analyze` reads as writes, simulated cards as sim:CARD@BOARD, or directories; cards are measured as `bench` does
+    #[arg(value_name = "FILE|CARD", num_args = 2..=26, required = true)]
+    pub sides: Vec<String>,
+
+    /// Workload for the cards that are measured: a name from `cardiograph workloads`, or a TOML file
+    #[arg(long, value_name = "NAME|FILE", default_value = cardiograph_workload::DEFAULT)]
+    pub workload: String,
+
+    /// Method of syncing writes to the storage device; directories only [default: dsync; buffered if the workload itself calls fsync]
+    #[arg(long, value_enum)]
+    pub io: Option<IoArg>,
+
+    /// Stop measuring a card after this time [default: 60s for a directory, no limit for a simulated card]
+    #[arg(long = "for", value_name = "TIME", value_parser = duration)]
+    pub stop_after: Option<Duration>,
+
+    /// Bytes per write, for trace formats that do not state it
+    #[arg(long, value_name = "BYTES", default_value_t = 512, value_parser = clap::value_parser!(u64).range(1..=1 << 30))]
+    pub block: u64,
+
+    /// Unit of the times, for files that do not state it: s, ms, us or ns
+    #[arg(long, value_name = "UNIT", value_parser = unit)]
+    pub time_unit: Option<TimeUnit>,
+
+    /// Column with the time of each row: its name, or its number from 1
+    #[arg(long, value_name = "COLUMN")]
+    pub time_column: Option<String>,
+
+    /// Column with the latency of each write: its name, or its number from 1
+    #[arg(long, value_name = "COLUMN")]
+    pub latency_column: Option<String>,
+
+    /// Writes slower than this belong to a stall [default: derived from each trace]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub stall_threshold: Option<Duration>,
+
+    /// Exit with code 5 if a condition holds for any card after the first, such as 'p99 > 20ms'; may be repeated
+    #[arg(long, value_name = "CONDITION", long_help = conditions::HELP_OF_COMPARE, value_parser = conditions::of_writes)]
+    pub fail_if: Vec<Condition>,
+
+    /// Write the comparison as JSON; - is standard output
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+
+    /// Write the comparison and the reports of all cards as one HTML file that works offline
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+
+    /// Write the comparison as Markdown; - is standard output
+    #[arg(long, value_name = "FILE")]
+    pub markdown: Option<PathBuf>,
+}

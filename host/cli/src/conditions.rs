@@ -1,0 +1,413 @@
+//! `--fail-if`: conditions on figures that make a command fail.
+
+use crate::failure::{Failure, print_error};
+use crate::values::{bytes, duration};
+use cardiograph_report::{Report, units};
+
+/// Exit code if a condition holds, or cannot be decided.
+const CONDITION_HOLDS: u8 = 5;
+
+/// Help on conditions, from the second sentence on.
+macro_rules! help {
+    ($first:literal, $more:literal) => {
+        concat!(
+            $first,
+            "; may be repeated.\n\nFigures: median, p90, p99, p99.9, p99.99, min, mean, max (or as in the JSON: \
+             latency_us.p99, latency_us.worst_case), stalls, throughput, and sustained(SIZE) for any buffer size",
+            $more,
+            ". Operators: >, >=, <, <=.\n\nA condition that cannot be decided, such as one on p99.9 of 100 writes, \
+             counts as failed. An error of the command itself has precedence over code 5."
+        )
+    };
+}
+
+/// Help for `bench`.
+pub const HELP: &str = help!(
+    "Exit with code 5 if a condition holds, such as 'p99 > 20ms'",
+    ""
+);
+/// Help for `analyze`.
+pub const HELP_OF_INPUT: &str = help!(
+    "Exit with code 5 if a condition holds, such as 'p99 > 20ms'",
+    "; of a recording: late, missing"
+);
+/// Help for `compare`.
+pub const HELP_OF_COMPARE: &str = help!(
+    "Exit with code 5 if a condition holds for any card after the first, such as 'p99 > 20ms'",
+    ""
+);
+
+/// A figure and a limit, such as `p99 > 20ms`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Condition {
+    text: String,
+    figure: Figure,
+    operator: Operator,
+    /// In us, bytes per second, or a number.
+    limit: f64,
+}
+
+/// Figures that conditions may name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Figure {
+    /// Shortest latency.
+    Min,
+    /// Mean latency.
+    Mean,
+    /// Median latency.
+    Median,
+    /// 90th percentile.
+    P90,
+    /// 99th percentile.
+    P99,
+    /// 99.9th percentile.
+    P99_9,
+    /// 99.99th percentile.
+    P99_99,
+    /// Longest latency.
+    Max,
+    /// Number of stalls.
+    Stalls,
+    /// Mean throughput.
+    Throughput,
+    /// Sustained rate of a buffer of this many bytes.
+    Sustained(u64),
+    /// Lost samples.
+    Lost,
+    /// Late steps of a recording.
+    Late,
+    /// Missing samples of a recording.
+    Missing,
+}
+
+/// Kind of a value, and of the limits that it can be compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unit {
+    Time,
+    Rate,
+    Number,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Operator {
+    Greater,
+    AtLeast,
+    Less,
+    AtMost,
+}
+
+impl Operator {
+    fn holds(self, value: f64, limit: f64) -> bool {
+        match self {
+            Operator::Greater => value > limit,
+            Operator::AtLeast => value >= limit,
+            Operator::Less => value < limit,
+            Operator::AtMost => value <= limit,
+        }
+    }
+}
+
+impl Figure {
+    fn named(name: &str) -> Result<Figure, String> {
+        if let Some(rest) = name.strip_prefix("sustained") {
+            let size = rest
+                .trim()
+                .strip_prefix('(')
+                .and_then(|rest| rest.strip_suffix(')'));
+            let size = size.ok_or("sustained needs a buffer size, as in sustained(64KiB)")?;
+            return bytes(size).map(Figure::Sustained);
+        }
+        let figure = match name {
+            "min" | "latency_us.min" => Figure::Min,
+            "mean" | "latency_us.mean" => Figure::Mean,
+            "median" | "p50" | "latency_us.median" => Figure::Median,
+            "p90" | "latency_us.p90" => Figure::P90,
+            "p99" | "latency_us.p99" => Figure::P99,
+            "p99.9" | "latency_us.p99_9" => Figure::P99_9,
+            "p99.99" | "latency_us.p99_99" => Figure::P99_99,
+            "max" | "worst_case" | "latency_us.worst_case" => Figure::Max,
+            "stalls" | "stalls.count" => Figure::Stalls,
+            "throughput" | "throughput_bytes_per_s.mean" => Figure::Throughput,
+            "lost" | "samples_lost" => Figure::Lost,
+            "late" | "cadence.late_steps" => Figure::Late,
+            "missing" | "cadence.missing_samples" => Figure::Missing,
+            _ => return Err(format!("{name:?} is not a figure; --help lists them")),
+        };
+        Ok(figure)
+    }
+
+    fn unit(self) -> Unit {
+        match self {
+            Figure::Throughput | Figure::Sustained(_) => Unit::Rate,
+            Figure::Stalls | Figure::Lost | Figure::Late | Figure::Missing => Unit::Number,
+            _ => Unit::Time,
+        }
+    }
+
+    /// Returns true for the figures of writes, which `bench`, `analyze` and `compare` have.
+    fn is_of_writes(self) -> bool {
+        !matches!(self, Figure::Lost | Figure::Late | Figure::Missing)
+    }
+
+    /// Returns the figure of a report, or why there is none.
+    fn of(self, report: &Report) -> Result<f64, String> {
+        let summary = &report.summary;
+        let is_recording = summary.cadence.is_some();
+        if is_recording && self.is_of_writes() {
+            return Err("a recording does not show how long writes took".to_string());
+        }
+        let latency = &summary.latency_us;
+        let value = match self {
+            Figure::Min => latency.min,
+            Figure::Mean => latency.mean,
+            Figure::Median => latency.median,
+            Figure::P90 => latency.p90,
+            Figure::P99 => latency.p99,
+            Figure::P99_9 => latency.p99_9,
+            Figure::P99_99 => latency.p99_99,
+            Figure::Max => latency.worst_case,
+            Figure::Stalls => summary
+                .stalls
+                .count
+                .filter(|_| summary.stalls.threshold_us.is_some())
+                .map(|count| count as f64),
+            Figure::Throughput => summary.throughput_bytes_per_s.mean,
+            Figure::Sustained(buffer_bytes) => report.sustained_bytes_per_s(buffer_bytes),
+            Figure::Lost => None,
+            Figure::Late => summary
+                .cadence
+                .as_ref()
+                .map(|audit| audit.late_steps as f64),
+            Figure::Missing => summary
+                .cadence
+                .as_ref()
+                .map(|audit| audit.missing_samples as f64),
+        };
+        value.ok_or_else(|| match self {
+            Figure::Late | Figure::Missing => "this is not a recording".to_string(),
+            Figure::P90 | Figure::P99 | Figure::P99_9 | Figure::P99_99 if report.has_writes() => {
+                format!("there are only {} writes", units::count(summary.writes))
+            }
+            _ => "there is no such figure of this input".to_string(),
+        })
+    }
+}
+
+impl Unit {
+    fn limit(self, text: &str) -> Result<f64, String> {
+        match self {
+            Unit::Time => duration(text).map(|time| time.as_nanos() as f64 / 1e3),
+            Unit::Rate => match text.strip_suffix("/s") {
+                Some(size) => bytes(size).map(|bytes| bytes as f64),
+                None => Err("expected a rate, such as 500kB/s".to_string()),
+            },
+            Unit::Number => match text.parse::<u64>() {
+                Ok(number) => Ok(number as f64),
+                Err(_) => Err("expected a whole number".to_string()),
+            },
+        }
+    }
+
+    fn shown(self, value: f64) -> String {
+        match self {
+            Unit::Time => units::time(value),
+            Unit::Rate => units::rate(value),
+            Unit::Number => units::count(value as u64),
+        }
+    }
+}
+
+/// Parses a condition on writes.
+pub fn of_writes(text: &str) -> Result<Condition, String> {
+    parsed(
+        text,
+        Figure::is_of_writes,
+        "this command has no such figure",
+    )
+}
+
+/// Parses a condition on writes or on a recording.
+pub fn of_input(text: &str) -> Result<Condition, String> {
+    let is_known = |figure: Figure| figure != Figure::Lost;
+    parsed(
+        text,
+        is_known,
+        "only `record` knows which samples were lost; use missing",
+    )
+}
+
+/// Parses a condition on the result of `record`.
+pub fn of_recorder(text: &str) -> Result<Condition, String> {
+    let is_known = |figure: Figure| matches!(figure, Figure::Lost | Figure::Max);
+    parsed(text, is_known, "record has the figures lost and max")
+}
+
+fn parsed(text: &str, is_known: impl Fn(Figure) -> bool, why: &str) -> Result<Condition, String> {
+    let Some(at) = text.find(['<', '>']) else {
+        return Err(
+            "expected a figure, one of > >= < <=, and a limit, such as 'p99 > 20ms'".to_string(),
+        );
+    };
+    let (name, rest) = text.split_at(at);
+    let (operator, limit) = match (rest.as_bytes()[0], rest[1..].strip_prefix('=')) {
+        (b'>', Some(limit)) => (Operator::AtLeast, limit),
+        (b'>', None) => (Operator::Greater, &rest[1..]),
+        (_, Some(limit)) => (Operator::AtMost, limit),
+        (_, None) => (Operator::Less, &rest[1..]),
+    };
+    let figure = Figure::named(name.trim())?;
+    if !is_known(figure) {
+        return Err(format!("{}: {why}", name.trim()));
+    }
+    Ok(Condition {
+        text: text.trim().to_string(),
+        figure,
+        operator,
+        limit: figure.unit().limit(limit.trim())?,
+    })
+}
+
+impl Condition {
+    /// Returns why the condition fails, or `None` if it does not hold.
+    fn failure(&self, value: Result<f64, String>) -> Option<String> {
+        match value {
+            Ok(value) => self.operator.holds(value, self.limit).then(|| {
+                let shown = self.figure.unit().shown(value);
+                format!("--fail-if '{}' holds: the figure is {shown}", self.text)
+            }),
+            Err(why) => Some(format!(
+                "--fail-if '{}' cannot be decided: {why}",
+                self.text
+            )),
+        }
+    }
+}
+
+/// Checks the conditions on every report; prints those that fail. An error of the command itself comes first.
+pub fn check<'a>(
+    conditions: &[Condition],
+    reports: impl IntoIterator<Item = &'a Report>,
+    done: Result<(), Failure>,
+) -> Result<(), Failure> {
+    let mut failures = Vec::new();
+    for report in reports {
+        for condition in conditions {
+            let failure = condition.failure(condition.figure.of(report));
+            failures.extend(failure.map(|why| format!("{}: {why}", report.summary.target)));
+        }
+    }
+    concluded(&failures, done)
+}
+
+/// Result of `record` with one policy.
+pub struct Recorded {
+    /// Target and policy.
+    pub name: String,
+    /// Number of lost samples.
+    pub lost: u64,
+    /// Longest write; 0 if writes do not block the program.
+    pub worst_case_us: f64,
+}
+
+/// Checks the conditions on the results of `record`; prints those that fail.
+pub fn check_recordings(
+    conditions: &[Condition],
+    results: impl IntoIterator<Item = Recorded>,
+    done: Result<(), Failure>,
+) -> Result<(), Failure> {
+    let mut failures = Vec::new();
+    for recorded in results {
+        for condition in conditions {
+            let value = match condition.figure {
+                Figure::Lost => Ok(recorded.lost as f64),
+                _ if recorded.worst_case_us > 0.0 => Ok(recorded.worst_case_us),
+                _ => Err("writes do not block the program, so they have no latency".to_string()),
+            };
+            let failure = condition.failure(value);
+            failures.extend(failure.map(|why| format!("{}: {why}", recorded.name)));
+        }
+    }
+    concluded(&failures, done)
+}
+
+/// Prints the failed conditions and determines the result of the command.
+fn concluded(failures: &[String], done: Result<(), Failure>) -> Result<(), Failure> {
+    for failure in failures {
+        print_error(&format!("{failure}\n"));
+    }
+    match done {
+        done if failures.is_empty() => done,
+        // A signal is not an error: the user sent it.
+        Err(Failure::AlreadyPrinted(code)) if code >= 128 => {
+            Err(Failure::AlreadyPrinted(CONDITION_HOLDS))
+        }
+        Ok(()) | Err(Failure::OutputClosed) => Err(Failure::AlreadyPrinted(CONDITION_HOLDS)),
+        error => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conditions_have_a_figure_an_operator_and_a_limit_with_a_unit() {
+        for (text, figure, operator, limit) in [
+            ("p99 > 20ms", Figure::P99, Operator::Greater, 20_000.0),
+            (
+                "latency_us.p99_9>=1s",
+                Figure::P99_9,
+                Operator::AtLeast,
+                1e6,
+            ),
+            ("max<500us", Figure::Max, Operator::Less, 500.0),
+            ("stalls <= 3", Figure::Stalls, Operator::AtMost, 3.0),
+            (
+                "sustained(64KiB) < 500kB/s",
+                Figure::Sustained(65_536),
+                Operator::Less,
+                5e5,
+            ),
+            (
+                "throughput < 1MiB/s",
+                Figure::Throughput,
+                Operator::Less,
+                1_048_576.0,
+            ),
+        ] {
+            let found = of_writes(text).unwrap();
+            assert_eq!(
+                (found.figure, found.operator, found.limit),
+                (figure, operator, limit)
+            );
+        }
+    }
+
+    #[test]
+    fn other_conditions_are_refused() {
+        for text in [
+            "",
+            "p99",
+            "p99 > ",
+            "p99 = 3ms",
+            "p98 > 3ms",
+            "p99 > 20",
+            "p99 > 20kB",
+            "stalls > 1.5",
+            "stalls > 3ms",
+            "sustained > 1kB/s",
+            "sustained(64K) > 1kB/s",
+            "sustained(64KiB) > 1kB",
+            "lost > 0",
+            "late > 0",
+            "> 3ms",
+            "p99 >> 3ms",
+        ] {
+            assert!(of_writes(text).is_err(), "{text}");
+        }
+        assert!(of_recorder("p99 > 3ms").is_err());
+        assert!(of_recorder("lost > 0").is_ok());
+        assert!(of_input("missing > 0").is_ok());
+        assert!(of_input("lost > 0").is_err());
+    }
+}

@@ -1,0 +1,313 @@
+//! `compare`: verdicts on traces whose difference is known, and errors for input without writes.
+
+mod common;
+
+use common::{data, directory, done, json, names, run};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+
+/// A generator of the Numerical Recipes, so that traces do not depend on the project's own one.
+struct Noise(u64);
+
+impl Noise {
+    /// Returns a number from 0 to below 1.
+    fn next(&mut self) -> f64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+/// Returns `writes` latencies in us: quick writes of about `quick_us`, and stalls of about `stall_us` at every 50th write.
+fn latencies_us(writes: usize, quick_us: f64, stall_us: f64, seed: u64) -> Vec<u64> {
+    let mut noise = Noise(seed);
+    let latency = |i: usize| match i % 50 {
+        49 => stall_us * (1.0 + noise.next()),
+        _ => quick_us * (1.0 + 0.2 * noise.next()),
+    };
+    (0..writes).map(latency).map(|us| us as u64).collect()
+}
+
+/// Writes Cardiograph CSV, with times in ns.
+fn write_trace(path: &Path, latencies_us: &[u64], block_bytes: usize) {
+    let mut text = "operation,file,offset,length,start_ns,end_ns\n".to_string();
+    let mut now_ns = 0;
+    for (i, us) in latencies_us.iter().enumerate() {
+        let end_ns = now_ns + us * 1000;
+        text += &format!(
+            "write,0,{},{block_bytes},{now_ns},{end_ns}\n",
+            i * block_bytes
+        );
+        now_ns = end_ns;
+    }
+    fs::write(path, text).unwrap();
+}
+
+/// Nearest rank, by sorting.
+fn percentile(latencies_us: &[u64], share: f64) -> f64 {
+    let mut sorted = latencies_us.to_vec();
+    sorted.sort_unstable();
+    sorted[(sorted.len() as f64 * share).ceil() as usize - 1] as f64
+}
+
+fn verdict<'a>(comparison: &'a Value, side: &str, figure: &str) -> &'a Value {
+    let verdicts = comparison["verdicts"].as_array().unwrap();
+    let is_wanted = |one: &&Value| one["side"] == side && one["figure"] == figure;
+    verdicts.iter().find(is_wanted).unwrap()
+}
+
+#[test]
+fn known_differences_are_found_and_equal_cards_are_not_told_apart() {
+    let own = directory();
+    let base = latencies_us(8000, 1000.0, 30_000.0, 1);
+    let same = latencies_us(8000, 1000.0, 30_000.0, 2);
+    let stalls_longer = latencies_us(8000, 1000.0, 60_000.0, 3);
+    let quicker = latencies_us(8000, 900.0, 30_000.0, 4);
+    for (name, latencies) in [
+        ("base.csv", &base),
+        ("same.csv", &same),
+        ("longer.csv", &stalls_longer),
+        ("quicker.csv", &quicker),
+    ] {
+        write_trace(&own.path().join(name), latencies, 512);
+    }
+    let args = [
+        "compare",
+        "base.csv",
+        "same.csv",
+        "longer.csv",
+        "quicker.csv",
+    ];
+    let found = json(own.path(), &args);
+    for (side, median, p99) in [
+        ("B", "cannot_tell", "cannot_tell"),
+        ("C", "cannot_tell", "slower"),
+        ("D", "faster", "cannot_tell"),
+    ] {
+        assert_eq!(verdict(&found, side, "median")["verdict"], median, "{side}");
+        assert_eq!(verdict(&found, side, "p99")["verdict"], p99, "{side}");
+    }
+    for (side, latencies) in [&base, &same, &stalls_longer, &quicker]
+        .into_iter()
+        .enumerate()
+    {
+        let side = &found["sides"][side];
+        for (name, share) in [("median", 0.5), ("p99", 0.99)] {
+            let figure = &side["latency_us"][name];
+            assert_eq!(figure["value"], percentile(latencies, share), "{name}");
+            assert!(figure["low"].as_f64() <= figure["value"].as_f64());
+            assert!(figure["high"].as_f64() >= figure["value"].as_f64());
+        }
+        assert_eq!(side["latency_us"]["worst_case"], percentile(latencies, 1.0));
+        assert_eq!(side["writes"], 8000);
+        assert_eq!(side["stalls"]["count"], 160);
+        let sum_us: u64 = latencies.iter().sum();
+        assert_eq!(side["elapsed_us"], sum_us as f64);
+    }
+    let ratio = percentile(&stalls_longer, 0.99) / percentile(&base, 0.99);
+    let found_ratio = verdict(&found, "C", "p99")["ratio"].as_f64().unwrap();
+    assert!((found_ratio / ratio - 1.0).abs() < 1e-9);
+    let again = json(own.path(), &args);
+    assert_eq!(found, again, "the seed is fixed");
+    let table = done(own.path(), &args);
+    for words in [
+        "C, p99: C is slower than A",
+        "D, median: D is faster than A",
+        "seed 1",
+    ] {
+        assert!(table.contains(words), "no {words:?} in:\n{table}");
+    }
+}
+
+#[test]
+fn with_few_stalls_nothing_can_be_told() {
+    let own = directory();
+    write_trace(
+        &own.path().join("a.csv"),
+        &latencies_us(8000, 1000.0, 30_000.0, 1),
+        512,
+    );
+    // Nine stalls, and writes that take twice as long.
+    write_trace(
+        &own.path().join("b.csv"),
+        &latencies_us(450, 2000.0, 90_000.0, 2),
+        512,
+    );
+    let found = json(own.path(), &["compare", "a.csv", "b.csv"]);
+    for figure in ["median", "p99"] {
+        let verdict = verdict(&found, "B", figure);
+        assert_eq!(verdict["verdict"], "cannot_tell");
+        assert_eq!(verdict["ratio_interval"], Value::Null);
+        assert!(
+            verdict["reason"]
+                .as_str()
+                .unwrap()
+                .contains("B has 9 stalls"),
+            "{verdict}"
+        );
+    }
+    assert_eq!(
+        found["sides"][1]["latency_us"]["median"]["low"],
+        Value::Null
+    );
+    assert_ne!(
+        found["sides"][0]["latency_us"]["median"]["low"],
+        Value::Null
+    );
+}
+
+/// With a clock of 1 ms, medians of 1 and 2 ms may both be 1.5 ms.
+#[test]
+fn a_difference_within_the_resolution_is_none() {
+    let own = directory();
+    let in_ms = |latencies: Vec<u64>| {
+        latencies
+            .iter()
+            .map(|us| us / 1000 * 1000)
+            .collect::<Vec<_>>()
+    };
+    write_trace(
+        &own.path().join("a.csv"),
+        &in_ms(latencies_us(8000, 1500.0, 30_000.0, 1)),
+        512,
+    );
+    write_trace(
+        &own.path().join("b.csv"),
+        &in_ms(latencies_us(8000, 2100.0, 30_000.0, 2)),
+        512,
+    );
+    let found = json(own.path(), &["compare", "a.csv", "b.csv"]);
+    let median = verdict(&found, "B", "median");
+    assert_eq!(median["verdict"], "cannot_tell");
+    assert!(
+        median["reason"].as_str().unwrap().contains("resolution"),
+        "{median}"
+    );
+    assert_eq!(found["sides"][0]["resolution_us"], 1000.0);
+}
+
+#[test]
+fn different_block_sizes_and_origins_are_noted() {
+    let own = directory();
+    write_trace(
+        &own.path().join("a.csv"),
+        &latencies_us(1000, 1000.0, 30_000.0, 1),
+        512,
+    );
+    write_trace(
+        &own.path().join("b.csv"),
+        &latencies_us(1000, 1000.0, 30_000.0, 2),
+        4096,
+    );
+    let table = done(
+        own.path(),
+        &["compare", "a.csv", "b.csv", "sim:class10-16g@esp32"],
+    );
+    for words in [
+        "the bytes per write differ (A: 512 B, B: 4 KiB, C: ",
+        "the origins differ (A: trace or real card, B: trace or real card, C: simulated card)",
+    ] {
+        assert!(table.contains(words), "no {words:?} in:\n{table}");
+    }
+}
+
+#[test]
+fn simulated_cards_are_measured_and_every_output_is_written() {
+    let own = directory();
+    let cards = ["compare", "sim:class10-16g@esp32", "sim:kingston-8g@esp32"];
+    let outputs = ["--json", "c.json", "--markdown", "c.md", "--html", "c.html"];
+    let table = done(own.path(), &[&cards[..], &outputs].concat());
+    assert_eq!(names(own.path()), ["c.html", "c.json", "c.md"]);
+    let json: Value =
+        serde_json::from_str(&fs::read_to_string(own.path().join("c.json")).unwrap()).unwrap();
+    // The same run as that of `bench`.
+    let bench = common::json(own.path(), &["bench", "sim:kingston-8g@esp32"]);
+    let side = &json["sides"][1];
+    assert_eq!(
+        side["latency_us"]["worst_case"],
+        bench["latency_us"]["worst_case"]
+    );
+    assert_eq!(side["stalls"]["count"], bench["stalls"]["count"]);
+    assert_eq!(side["sustained_rates"], bench["sustained_rates"]);
+    let median = side["latency_us"]["median"]["value"].as_f64().unwrap();
+    let of_bench = bench["latency_us"]["median"].as_f64().unwrap();
+    assert!((median / of_bench - 1.0).abs() < 0.008);
+    let markdown = fs::read_to_string(own.path().join("c.md")).unwrap();
+    for verdict in json["verdicts"].as_array().unwrap() {
+        let begin = format!(
+            "{}, {}: ",
+            verdict["side"].as_str().unwrap(),
+            verdict["figure"].as_str().unwrap()
+        );
+        assert!(
+            table.contains(&begin) && markdown.contains(&begin),
+            "{begin}"
+        );
+    }
+}
+
+#[test]
+fn input_without_writes_is_refused() {
+    let own = directory();
+    let trace = data("traces/fio_lat.log").display().to_string();
+    for (file, words) in [
+        (
+            data("magod/f2_1.csv").display().to_string(),
+            "contains no individual writes",
+        ),
+        (
+            data("traces/library_comparison.csv").display().to_string(),
+            "contains no individual writes",
+        ),
+        ("absent.csv".to_string(), "absent.csv"),
+        ("sim:absent@esp32".to_string(), "absent"),
+    ] {
+        let run = run(own.path(), &["compare", &trace, &file]);
+        assert_eq!(run.code, Some(2), "{file}: {}", run.stdout);
+        assert!(
+            run.stderr.contains(words) && run.stderr.lines().count() == 1,
+            "{}",
+            run.stderr
+        );
+    }
+    for args in [
+        &["compare", "a.csv"][..],
+        &["compare", &trace, &trace, "--io", "direct"],
+        &["compare", &trace, &trace, "--json", "-", "--markdown", "-"],
+        &["compare", &trace, &trace, "--html", "-"],
+    ] {
+        assert_eq!(run(own.path(), args).code, Some(2), "{args:?}");
+    }
+    assert!(names(own.path()).is_empty());
+}
+
+#[test]
+fn a_directory_is_measured_and_left_as_it_was() {
+    let own = directory();
+    fs::create_dir(own.path().join("card")).unwrap();
+    write_trace(
+        &own.path().join("a.csv"),
+        &latencies_us(1000, 1000.0, 30_000.0, 1),
+        512,
+    );
+    let found = json(
+        own.path(),
+        &[
+            "compare",
+            "a.csv",
+            "card",
+            "--workload",
+            "blinky-stream-512",
+            "--for",
+            "100ms",
+        ],
+    );
+    assert_eq!(found["sides"][1]["target"], "card");
+    assert_eq!(found["sides"][1]["block_bytes"], 512);
+    assert_eq!(found["sides"][1]["simulated"], false);
+    assert!(found["sides"][1]["writes"].as_u64() > Some(0));
+    assert!(names(&own.path().join("card")).is_empty());
+}

@@ -1,0 +1,162 @@
+//! Several cards, ranked for a logger.
+
+use crate::figures::{BufferRow, Plan};
+use crate::text::{duration, share};
+use cardiograph_report::units;
+use serde::Serialize;
+use std::fmt::Write;
+
+/// Version of the JSON layout of [`Ranking`].
+const SCHEMA: u32 = 1;
+
+/// Plans of several cards for one logger, best card first.
+#[derive(Clone, Debug, Serialize)]
+pub struct Ranking {
+    /// Version of the JSON layout.
+    pub schema: u32,
+    /// Buffer size for which the cards are ranked.
+    pub buffer_bytes: u64,
+    /// The cards in ascending order of the upper limit of their risk; equal cards by the buffer that they need.
+    pub cards: Vec<Ranked>,
+}
+
+/// A card in a ranking.
+#[derive(Clone, Debug, Serialize)]
+pub struct Ranked {
+    /// Rank, from 1.
+    pub rank: u64,
+    /// True if the card is simulated: a model, not a card that was measured.
+    pub simulated: bool,
+    /// True if the intervals of its risk and that of the first card overlap, so that their order is not certain.
+    pub overlaps_first: bool,
+    /// The plan.
+    pub plan: Plan,
+}
+
+impl Ranking {
+    /// Ranks plans for the same logger; each comes with true if its card is simulated.
+    pub fn of(plans: Vec<(Plan, bool)>, buffer_bytes: u64) -> Ranking {
+        let mut plans = plans;
+        let risk = |plan: &Plan| plan.buffer(buffer_bytes).map_or(1.0, |row| row.risk.high);
+        let needed = |plan: &Plan| plan.recommended_buffer_bytes.unwrap_or(u64::MAX);
+        let sustained = |plan: &Plan| {
+            plan.buffer(buffer_bytes)
+                .map_or(0.0, |row| row.sustained_bytes_per_s)
+        };
+        plans.sort_by(|(a, _), (b, _)| {
+            risk(a)
+                .total_cmp(&risk(b))
+                .then(needed(a).cmp(&needed(b)))
+                .then(sustained(b).total_cmp(&sustained(a)))
+        });
+        let first_high = plans.first().map_or(1.0, |(plan, _)| risk(plan));
+        let low = |plan: &Plan| plan.buffer(buffer_bytes).map_or(0.0, |row| row.risk.low);
+        let cards = plans
+            .into_iter()
+            .zip(1..)
+            .map(|((plan, simulated), rank)| Ranked {
+                rank,
+                simulated,
+                overlaps_first: rank > 1 && low(&plan) <= first_high,
+                plan,
+            });
+        Ranking {
+            schema: SCHEMA,
+            buffer_bytes,
+            cards: cards.collect(),
+        }
+    }
+
+    /// Returns the ranking as a table for a terminal.
+    pub fn text(&self) -> String {
+        let Some(first) = self.cards.first() else {
+            return String::new();
+        };
+        let plan = &first.plan;
+        let run = duration(plan.run_s);
+        let mut out = format!(
+            "plan · {} samples/s of {} B = {} for {run} · buffer {}\n",
+            plan.sample_rate_hz,
+            plan.sample_bytes,
+            units::rate(plan.rate_bytes_per_s),
+            units::binary_bytes(self.buffer_bytes),
+        );
+        for card in &self.cards {
+            for warning in &card.plan.warnings {
+                let _ = writeln!(out, "warning: {}: {warning}", card.name());
+            }
+        }
+        let heads = [
+            "",
+            "card",
+            "sustained rate",
+            "runs that lose samples",
+            "buffer needed",
+        ];
+        let rows = self.cards.iter().map(|card| card.cells(self.buffer_bytes));
+        let rows: Vec<_> = std::iter::once(heads.map(str::to_string))
+            .chain(rows)
+            .collect();
+        let widths: [usize; 5] = std::array::from_fn(|column| {
+            let widths = rows.iter().map(|row| row[column].chars().count());
+            widths.max().unwrap_or(0)
+        });
+        out.push('\n');
+        for row in &rows {
+            let cells = row.iter().zip(widths);
+            let cells: Vec<_> = cells
+                .map(|(cell, width)| format!("{cell:<width$}"))
+                .collect();
+            let _ = writeln!(out, "  {}", cells.join("  ").trim_end());
+        }
+        let _ = writeln!(out, "\n{}", self.conclusion());
+        out
+    }
+
+    fn conclusion(&self) -> String {
+        let overlapping: Vec<String> = self
+            .cards
+            .iter()
+            .filter(|card| card.overlaps_first)
+            .map(Ranked::name)
+            .collect();
+        let basis = "Ranked by the upper limit of the risk (95 % confidence), which is also high if a measurement is short.";
+        match (self.cards.first(), overlapping.as_slice()) {
+            (Some(first), [_, ..]) => format!(
+                "{basis} The order of {} and {} is not certain: their intervals overlap. Measure longer to tell them apart.",
+                first.name(),
+                overlapping.join(", ")
+            ),
+            _ => basis.to_string(),
+        }
+    }
+}
+
+impl Ranked {
+    fn name(&self) -> String {
+        match self.simulated {
+            true => format!("{} (simulated)", self.plan.target),
+            false => self.plan.target.clone(),
+        }
+    }
+
+    fn cells(&self, buffer_bytes: u64) -> [String; 5] {
+        let row = self.plan.buffer(buffer_bytes);
+        let sustained = row
+            .map(|row| row.sustained_bytes_per_s)
+            .filter(|&rate| rate > 0.0);
+        let lossy = match row {
+            _ if !self.plan.is_sustained() => "all, with any buffer".to_string(),
+            Some(BufferRow { risk, .. }) => share(risk),
+            None => String::new(),
+        };
+        let needed = self.plan.recommended_buffer_bytes;
+        [
+            format!("{}.", self.rank),
+            self.name(),
+            sustained.map_or("none".to_string(), units::rate),
+            lossy,
+            needed.map_or("unknown".to_string(), units::binary_bytes),
+        ]
+    }
+}
