@@ -6,9 +6,9 @@ use common::{Source, assert_schema, data, directory, done, json, names};
 use serde_json::{Value, json as literal};
 use std::fs;
 
-/// Removes the target and workload fields, which not every trace format contains.
+/// Removes the fields that not every trace format contains.
 fn unnamed(mut figures: Value) -> Value {
-    for name in ["target", "workload"] {
+    for name in ["target", "workload", "notes"] {
         figures.as_object_mut().unwrap().remove(name).unwrap();
     }
     figures

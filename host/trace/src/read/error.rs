@@ -168,6 +168,43 @@ pub(super) enum Problem {
     NotLatencies {
         kind: &'static str,
     },
+    JsonDamaged,
+    /// The total of a histogram is missing or differs.
+    HistogramCut,
+    /// A cumulative count falls.
+    CountBackward {
+        count: String,
+        before: String,
+    },
+    /// Operations of more than one block device.
+    SeveralDevices {
+        names: String,
+        first: String,
+    },
+    /// The commas of a list are decimal commas.
+    DecimalComma {
+        text: String,
+    },
+    /// Points separate thousands.
+    Thousands {
+        text: String,
+    },
+    /// A difference of 32-bit counters fell below 0.
+    Underflow {
+        text: String,
+    },
+    /// Most samples have the time of the sample before.
+    Coarse {
+        samples: u64,
+        times: u64,
+    },
+    /// Rows that may be those of fio, in one of two units.
+    FioUnit {
+        ns: String,
+        us: String,
+    },
+    /// Four numbers per row without fio's blanks.
+    FioOrTable,
     NoVoltage {
         column: String,
         text: String,

@@ -227,6 +227,53 @@ impl fmt::Display for Problem {
                 "a fio log of {kind}, which contains no latencies; run fio with --write_lat_log=NAME, and \
                  pass NAME_lat.1.log"
             ),
+            Problem::JsonDamaged => f.write_str(
+                "the JSON is truncated or damaged; copy the file again, or run fio again with --output-format=json+"
+            ),
+            Problem::HistogramCut => f.write_str(
+                "the last line with the total count is missing or does not match the rows, so the histogram is \
+                 incomplete; copy the file again"
+            ),
+            Problem::CountBackward { count, before } => write!(
+                f,
+                "TotalCount is {count}, less than in the row before ({before}); split the file here if two were joined"
+            ),
+            Problem::SeveralDevices { names, first } => write!(
+                f,
+                "operations of more than one device ({names}); keep the lines of one, such as grep -w '{first}', with \
+                 the header if there is one"
+            ),
+            Problem::DecimalComma { text } => write!(
+                f,
+                "the comma in \"{text}\" seems to be a decimal comma; replace the commas by points (tr , . < FILE), or \
+                 add a header if these are two columns"
+            ),
+            Problem::Thousands { text } => write!(
+                f,
+                "the point in {text} seems to separate thousands, because numbers below 1000 have none; remove the \
+                 points, or write all numbers with the same number of decimals"
+            ),
+            Problem::Underflow { text } => write!(
+                f,
+                "the latency {text} is that of a 32-bit difference below 0, whose end was read before its start; \
+                 delete the row"
+            ),
+            Problem::Coarse { samples, times } => write!(
+                f,
+                "the times are too coarse: {samples} samples have only {times} different times; log fractions of a \
+                 second, or a counter such as micros()"
+            ),
+            Problem::FioUnit { ns, us } => write!(
+                f,
+                "a fio log whose unit depends on the version of fio: as ns (fio 3) the median is {ns}, as us (fio 2) \
+                 {us}; add --time-unit ns or --time-unit us to analyze, unless it is a log of bandwidths or \
+                 operations per second (_bw.log, _iops.log), which contains no latencies"
+            ),
+            Problem::FioOrTable => write!(
+                f,
+                "rows of numbers without a header, which may be those of a fio log; name the column: --latency-column 2 \
+                 --time-unit us, or, if fio wrote it, put a blank after each comma as fio does"
+            ),
             Problem::NoVoltage { column, text } => write!(
                 f,
                 "{column} is {text}, beyond 1000 V; scopes write such numbers for samples out of range, \
