@@ -31,6 +31,7 @@ mod scope_header;
 mod summary;
 mod thesis;
 mod thrift;
+mod ulog;
 mod wrap;
 mod writes;
 
@@ -220,6 +221,10 @@ fn read_any(name: &str, reader: impl Read, options: &ReadOptions) -> Result<Load
         let about = about(name, "Cardiograph Parquet");
         return parquet::read(bytes, about, &mut |_| {}).map(Loaded::Trace);
     }
+    if lines.in_memory().starts_with(ulog::MAGIC) {
+        let bytes = in_memory(lines.into_rest())?;
+        return ulog::read(&bytes, about(name, "ULog"), options).map(Loaded::Recording);
+    }
     if histogram::is_fio_json(lines.in_memory()) {
         if let Some(option) = options.first_set() {
             let format = "fio JSON+ histogram";
@@ -329,15 +334,15 @@ fn starts_as_parquet(file: &File) -> Result<bool, Fault> {
     Ok(found)
 }
 
-/// Reads all remaining data of a pipe into memory.
+/// Reads all remaining data of a Parquet pipe or a ULog file into memory.
 fn in_memory(rest: impl Read) -> Result<Bytes, Fault> {
-    const PIPE_BYTES_MAX: u64 = 1 << 30;
+    const MEMORY_BYTES_MAX: u64 = 1 << 30;
     let mut bytes = Vec::new();
-    rest.take(PIPE_BYTES_MAX + 1)
+    rest.take(MEMORY_BYTES_MAX + 1)
         .read_to_end(&mut bytes)
         .map_err(|error| Problem::Read(error).in_file())?;
-    if bytes.len() as u64 > PIPE_BYTES_MAX {
-        return Err(Problem::ParquetPipe.in_file());
+    if bytes.len() as u64 > MEMORY_BYTES_MAX {
+        return Err(Problem::LargeInMemory.in_file());
     }
     Ok(bytes.into())
 }

@@ -116,6 +116,8 @@ const READ: &[(&str, Found)] = &[
     ("ioping.txt", Found::Writes(119, 812_000, 85_000_000)),
     ("iso_dst.csv", Found::Samples(120, 1_000_000_000)),
     ("counts.csv", Found::Histogram(120, 812_000, 85_012_000)),
+    ("px4.ulg", Found::Samples(200, 4_000_000)),
+    ("px4_cut.ulg", Found::Samples(199, 4_000_000)),
     // fio states these percentiles in the same file.
     ("fio_plus.json", Found::Histogram(512, 2_864, 31_360)),
 ];

@@ -103,7 +103,8 @@ pub(super) fn label_of_total(row: &[u8], separator: u8) -> Option<String> {
                 .any(|known| word.eq_ignore_ascii_case(known.as_bytes()))
         })
     };
-    cells(row, separator).find(|cell| is_word(cell)).map(shown)
+    let mut named = cells(row, separator).filter(|cell| !cell.trim_ascii().is_empty());
+    named.next().filter(|cell| is_word(cell)).map(shown)
 }
 
 /// Counts rows that are no writes, for a note.
@@ -198,12 +199,12 @@ mod tests {
         for row in [
             "Total,120,97440",
             "avg 812",
-            "5,\"Average (us)\",3",
+            ",\"Average (us)\",3",
             "MAX: 85012",
         ] {
             assert!(label_of_total(row.as_bytes(), b',').is_some(), "{row}");
         }
-        for row in ["1,812,512", "W,812", "0.8e3", "maxwell,5"] {
+        for row in ["1,812,512", "W,812", "0.8e3", "maxwell,5", "5,max speed"] {
             assert!(label_of_total(row.as_bytes(), b',').is_none(), "{row}");
         }
     }

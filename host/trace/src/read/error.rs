@@ -35,6 +35,7 @@ enum Location {
     File,
     Line(u64),
     Row(u64),
+    Byte(u64),
 }
 
 #[derive(Debug)]
@@ -127,7 +128,7 @@ pub(super) enum Problem {
         rows: u64,
         bytes: u64,
     },
-    ParquetPipe,
+    LargeInMemory,
     NoSamples,
     ScopeColumns {
         found: String,
@@ -228,6 +229,14 @@ impl Problem {
         }
     }
 
+    /// Locates the problem at a byte of a binary file, counted from 0.
+    pub(super) fn at_byte(self, offset: u64) -> Fault {
+        Fault {
+            location: Location::Byte(offset),
+            problem: self,
+        }
+    }
+
     /// Locates the problem in a row of a Parquet file, counted from 1.
     pub(super) fn at_row(self, number: u64) -> Fault {
         Fault {
@@ -262,6 +271,7 @@ impl fmt::Display for ReadError {
             Location::File => {}
             Location::Line(number) => write!(f, ", line {number}")?,
             Location::Row(number) => write!(f, ", row {number}")?,
+            Location::Byte(offset) => write!(f, ", byte {offset}")?,
         }
         write!(f, ": {}", self.fault.problem)
     }

@@ -163,9 +163,9 @@ impl fmt::Display for Problem {
                 "the Parquet file is damaged (its {bytes} bytes cannot hold {rows} rows); copy \
                  it again"
             ),
-            Problem::ParquetPipe => write!(
+            Problem::LargeInMemory => write!(
                 f,
-                "more than 1 GiB of Parquet through a pipe; pass the file name instead"
+                "more than 1 GiB of ULog, or of Parquet through a pipe; pass the file name of the Parquet file, or split the ULog"
             ),
             Problem::NoSamples => write!(
                 f,
