@@ -11,7 +11,7 @@ pub struct Summary {
     pub target: String,
     /// Name of the workload, or of the format that the trace was read from.
     pub workload: String,
-    /// What the input lists: `writes`, `recording`, `histogram`, or `summary`.
+    /// Class of the input: `writes`, `recording`, `histogram`, or `summary`.
     pub input: Input,
     /// Number of writes. If a trace contains only reads, number of reads; for a recording, number of steps.
     pub writes: u64,

@@ -65,7 +65,7 @@ pub(super) enum Role {
     },
     /// A number of writes of the same latency, or a number of the row.
     Count,
-    /// Whether the row is a write or a read.
+    /// Kind of the operation, such as a write or a read.
     Direction,
     /// A statistic of several writes.
     Statistic,

@@ -5,7 +5,7 @@ use super::columns::{Unit, pointed, unit_named};
 use super::number::{Bad, decimal};
 use super::wrap::Unwrapped;
 
-/// How the texts of a column become ns.
+/// Conversion of the texts of a column to ns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Scale {
     /// Numbers in this unit.

@@ -88,7 +88,7 @@ fn note_of_lengths(header: &Header, options: &ReadOptions) -> Option<String> {
     }
 }
 
-/// What has been read so far.
+/// State of reading: the trace so far, and the checks of whole columns.
 struct Reader {
     header: Header,
     scales: Scales,

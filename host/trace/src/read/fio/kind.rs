@@ -1,4 +1,4 @@
-//! What the values of a fio log are: latencies in ns (fio 3) or us (fio 2), bandwidths, or operations per
+//! Meaning of the values of a fio log: latencies in ns (fio 3) or us (fio 2), bandwidths, or operations per
 //! second. All of these logs look the same, so the name and the magnitudes decide.
 
 use super::split;
@@ -35,7 +35,7 @@ pub(super) fn is_latency_name(name: &str) -> bool {
     kind.ends_with("lat")
 }
 
-/// What is known about a log apart from its rows.
+/// Knowledge about a log from other sources than its values.
 pub(super) struct Known {
     /// The values are latencies, by the name of the file.
     pub are_latencies: bool,
