@@ -116,6 +116,7 @@ const READ: &[(&str, Found)] = &[
     ("ioping.txt", Found::Writes(119, 812_000, 85_000_000)),
     ("iso_dst.csv", Found::Samples(120, 1_000_000_000)),
     ("counts.csv", Found::Histogram(120, 812_000, 85_012_000)),
+    ("renamed_lat.txt", Found::Writes(256, 59538, 288486)),
     ("px4.ulg", Found::Samples(200, 4_000_000)),
     ("px4_cut.ulg", Found::Samples(199, 4_000_000)),
     // fio states these percentiles in the same file.
@@ -172,6 +173,7 @@ const REFUSED: &[(&str, &str)] = &[
         "before_after.csv",
         "the times in column \"after\" have no unit",
     ),
+    ("renamed_bw_slow.txt", "unless it is a log of bandwidths"),
     ("renamed_bw.txt", "a fio log of bandwidths"),
     ("renamed_rate_limited.txt", "as ns (fio 3) the median is"),
     (

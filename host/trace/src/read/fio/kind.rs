@@ -144,32 +144,48 @@ impl Rows {
         self.sum / self.elapsed_ns
     }
 
-    /// Returns true if all high values are block sizes divided by whole ns, as fio calculates bandwidths.
-    /// Hardly any other high number is such a quotient. `None` if there are too few.
+    /// Returns true if all high values are block sizes divided by whole ns, as fio calculates bandwidths, and false
+    /// if one is not. Hardly any other high number is such a quotient. `None` if there are too few.
     fn are_quotients(&self) -> Option<bool> {
-        let dividend = |row: &(u64, u64, u64)| row.2.saturating_mul(1_000_000);
-        // Quotients of consecutive divisors are 16 or more apart.
-        let high = self.rows.iter().filter(|row| {
-            u128::from(row.1).pow(2) > 16 * u128::from(dividend(row)) && row.1 <= dividend(row)
-        });
-        let is_quotient = |row: &(u64, u64, u64)| {
-            let divisor = dividend(row) / row.1;
-            dividend(row) / divisor == row.1
+        // Bandwidths are kB/s, or KiB/s in old versions.
+        let dividends = |bytes: u64| {
+            [
+                bytes.saturating_mul(1_000_000),
+                bytes.saturating_mul(1_000_000_000) >> 10,
+            ]
         };
-        let (mut count, mut are_all) = (0, true);
-        for row in high {
-            count += 1;
-            are_all &= is_quotient(row);
+        // Quotients of consecutive divisors are 16 or more apart.
+        let is_high = |value: u64, dividend: u64| {
+            u128::from(value).pow(2) > 16 * u128::from(dividend) && value <= dividend
+        };
+        let is_quotient = |value: u64, dividend: u64| {
+            dividend
+                .checked_div(value)
+                .is_some_and(|divisor| divisor > 0 && dividend / divisor == value)
+        };
+        let mut count = 0;
+        for (_, value, bytes) in &self.rows {
+            let dividends = dividends(*bytes);
+            if dividends.iter().all(|dividend| is_high(*value, *dividend)) {
+                count += 1;
+                if !dividends
+                    .iter()
+                    .any(|dividend| is_quotient(*value, *dividend))
+                {
+                    return Some(false);
+                }
+            }
         }
-        (count >= ROWS_MIN).then_some(are_all)
+        (count >= ROWS_MIN).then_some(true)
     }
 
     /// Returns true if the values may be bandwidths: those of a slow card are as high as a fast write's latencies.
     fn may_be_bandwidths(&self) -> bool {
+        let (slow_high, slow_low) = self.votes();
         self.rows.len() >= ROWS_MIN
             && self.are_quotients().is_none()
-            && self.as_latencies() < 0.5
-            && (0.01..=1.2).contains(&self.as_bandwidths)
+            && slow_high <= slow_low
+            && (0.01..=64.0).contains(&self.as_bandwidths)
     }
 
     /// Returns how often the value after a pause in the timestamps is far above the median, and how often far
