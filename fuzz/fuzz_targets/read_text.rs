@@ -12,6 +12,11 @@ fuzz_target!(|bytes: &[u8]| {
             assert_eq!(recording.samples, recording.trace.len() as u64 + 1);
             check(&recording.trace);
         }
+        Ok(Loaded::Histogram(histogram)) => {
+            assert!(histogram.writes() > 0);
+            let (median, p99) = (histogram.percentile_ns(500_000), histogram.percentile_ns(990_000));
+            assert!(median.is_some() && median <= p99);
+        }
         Ok(Loaded::Aggregate(aggregate)) => assert!(!aggregate.rows.is_empty()),
         Err(error) => {
             let sentence = error.to_string();

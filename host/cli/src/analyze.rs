@@ -13,8 +13,9 @@ use std::path::{Path, PathBuf};
 #[derive(clap::Args)]
 #[command(after_help = "\
 The format is detected automatically: Cardiograph's Parquet and CSV, the results of the MagOD2 thesis,
-the CSV of the Qiita article, fio's --write_lat_log, index,start_us,end_us, any table with a column of
-latencies (latency_us) or of starts and ends, one latency per line, and recordings with a time column.
+the CSV of the Qiita article, fio's --write_lat_log, ioping, biosnoop, blkparse, index,start_us,end_us, any
+table with a column of latencies (latency_us) or of starts and ends, one latency per line, and recordings
+with a time column or as ULog. Histograms (fio's json+, HdrHistogram's .hgrm) give percentiles only.
 Units and columns that the file does not name are decided by their magnitude, and a note says so; if it
 decides nothing, pass --time-unit.
 
@@ -50,7 +51,7 @@ pub struct Args {
     #[arg(long, value_name = "UNIT", value_parser = unit)]
     pub time_unit: Option<TimeUnit>,
 
-    /// Column with the time of each row: its name, or its number from 1
+    /// Column with the time of each row: its name, or its number from 1; for ULog, a topic
     #[arg(long, value_name = "COLUMN")]
     pub time_column: Option<String>,
 

@@ -6,9 +6,9 @@ use common::{Source, assert_schema, data, directory, done, json, names};
 use serde_json::{Value, json as literal};
 use std::fs;
 
-/// Removes the target and workload fields, which not every trace format contains.
+/// Removes the fields that not every trace format contains.
 fn unnamed(mut figures: Value) -> Value {
-    for name in ["target", "workload"] {
+    for name in ["target", "workload", "notes"] {
         figures.as_object_mut().unwrap().remove(name).unwrap();
     }
     figures
@@ -214,4 +214,71 @@ fn a_guessed_unit_is_shown_and_standard_input_is_read() {
     let figures: serde_json::Value = serde_json::from_str(&told.stdout).unwrap();
     assert_eq!(figures["latency_us"]["worst_case"], 85_012.0);
     assert_eq!(figures["target"], "standard input");
+}
+
+/// Notes are assumptions, so programs need them as much as people.
+#[test]
+fn the_json_names_the_class_of_the_input_and_has_the_notes_of_the_text() {
+    for (file, input, note) in [
+        (
+            "foreign/sketch_latency_only.csv",
+            "writes",
+            "assumed to be 512 B",
+        ),
+        ("foreign/reads_too.csv", "writes", "leave out 12 reads"),
+        ("foreign/total_row.csv", "writes", "line 122: \"Total\""),
+        (
+            "foreign/iso_dates.csv",
+            "recording",
+            "interval between two samples",
+        ),
+        ("foreign/fio_plus.json", "histogram", "completion latencies"),
+        ("traces/library_comparison.csv", "summary", ""),
+    ] {
+        let directory = directory();
+        let file = data(file);
+        let args = ["analyze", file.to_str().unwrap()];
+        let text = done(directory.path(), &args);
+        let figures = json(directory.path(), &args);
+        assert_eq!(figures["input"], input);
+        let shown = text
+            .lines()
+            .any(|line| line.trim() == format!("input                  {input}"));
+        assert!(shown, "{text}");
+        let notes: Vec<_> = figures["notes"].as_array().unwrap().iter().collect();
+        let is_noted = notes
+            .iter()
+            .any(|note_| note_.as_str().unwrap().contains(note));
+        assert!(is_noted || note.is_empty(), "{notes:?}");
+        let notes = notes.iter().map(|note| note.as_str().unwrap());
+        notes.for_each(|note| assert!(text.contains(note), "{note}"));
+    }
+}
+
+/// The file is the output of fio 3.33 itself, with the percentiles that it calculates.
+#[test]
+fn a_histogram_has_the_percentiles_that_fio_prints_and_no_sustained_rate() {
+    let directory = directory();
+    let file = data("foreign/fio_plus.json");
+    let figures = json(directory.path(), &["analyze", file.to_str().unwrap()]);
+    let text = fs::read_to_string(&file).unwrap();
+    let fio: Value = serde_json::from_str(&text).unwrap();
+    let write = &fio["jobs"][0]["write"];
+    let by_fio = &write["clat_ns"]["percentile"];
+    let us = |ns: &Value| ns.as_f64().unwrap() / 1e3;
+    for (ours, name) in [
+        ("median", "50.000000"),
+        ("p90", "90.000000"),
+        ("p99", "99.000000"),
+    ] {
+        assert_eq!(figures["latency_us"][ours], us(&by_fio[name]), "{name}");
+    }
+    assert_eq!(
+        figures["latency_us"]["worst_case"],
+        us(&write["clat_ns"]["max"])
+    );
+    assert_eq!(figures["writes"], write["total_ios"]);
+    assert_eq!(figures["payload_bytes"], write["io_bytes"]);
+    assert_eq!(figures["sustained_rates"], literal!([]));
+    assert!(figures["stalls"]["threshold_us"].is_null());
 }

@@ -22,7 +22,7 @@ mod writes;
 pub use energy::{Energy, EnergyMeter};
 pub use report::{BUFFER_SIZES_BYTES, Report, figures_of};
 pub use summary::{
-    CadenceSummary, EnergyPower, EnergyShare, EnergySummary, Latency, StallLatency, StallSpacing,
-    Stalls, Summary, SustainedRate, Throughput,
+    CadenceSummary, EnergyPower, EnergyShare, EnergySummary, Input, Latency, StallLatency,
+    StallSpacing, Stalls, Summary, SustainedRate, Throughput,
 };
 pub use writes::Writes;

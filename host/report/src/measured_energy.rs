@@ -56,6 +56,7 @@ impl Report {
                 );
             }
         }
+        self.summary.notes.clone_from(&self.about.notes);
         if summary.power_mw.mean.is_some_and(|mw| mw < 0.0) {
             self.warnings.push(
                 "the mean power is negative; V1 must be before the shunt and V2 after it, and they \

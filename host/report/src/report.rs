@@ -4,13 +4,15 @@ use crate::energy::Energy;
 use crate::phases::{self, PhaseFigures};
 use crate::statistics::{LatencyStatistics, StallDetector};
 use crate::summary::{
-    CadenceSummary, GapSummary, Latency, StallLatency, StallSpacing, Stalls, Summary,
+    CadenceSummary, GapSummary, Input, Latency, StallLatency, StallSpacing, Stalls, Summary,
     SustainedRate, Throughput, thousandths, us,
 };
 use crate::units;
 use crate::writes::Writes;
 use cardiograph_timing::{Replay, cadence, default_threshold_ns, sustained};
-use cardiograph_trace::{About, Aggregate, AggregateRow, Loaded, OperationKind, Recording, Trace};
+use cardiograph_trace::{
+    About, Aggregate, AggregateRow, Histogram, Loaded, OperationKind, Recording, Trace,
+};
 
 /// Buffer sizes for which the sustained rate is reported, in bytes: 1 KiB to 1 MiB.
 pub const BUFFER_SIZES_BYTES: [u64; 11] = [
@@ -148,6 +150,7 @@ pub fn figures_of(loaded: Loaded, threshold_ns: Option<u64>) -> Report {
     match loaded {
         Loaded::Trace(trace) => of_trace(trace, threshold_ns),
         Loaded::Recording(recording) => of_recording(recording, threshold_ns),
+        Loaded::Histogram(histogram) => of_histogram(histogram),
         Loaded::Aggregate(aggregate) => of_aggregate(aggregate),
     }
 }
@@ -205,7 +208,10 @@ fn of_recording(recording: Recording, threshold_ns: Option<u64>) -> Report {
     });
     let warnings = audit.as_ref().and_then(uneven).into_iter().chain(ignored);
     Report {
-        summary,
+        summary: Summary {
+            input: Input::Recording,
+            ..summary
+        },
         about: trace.about.clone(),
         warnings: warnings.collect(),
         noun: Noun::Step,
@@ -265,6 +271,50 @@ fn uneven(audit: &cadence::Cadence) -> Option<String> {
     })
 }
 
+/// Creates a report from latencies without their order.
+fn of_histogram(histogram: Histogram) -> Report {
+    let writes = histogram.writes();
+    let percentile = |ppm: u32| {
+        let is_exceeded = writes.saturating_mul(u64::from(PPM - ppm)) >= u64::from(PPM);
+        let latency_ns = histogram.percentile_ns(ppm).filter(|_| is_exceeded);
+        latency_ns.map(us)
+    };
+    let (lowest, highest) = (histogram.bins.first(), histogram.bins.last());
+    let sum = |bins: &[(u64, u64)]| {
+        bins.iter()
+            .map(|(ns, count)| *ns as f64 * *count as f64)
+            .sum::<f64>()
+    };
+    let mean_ns = histogram
+        .mean_ns
+        .unwrap_or_else(|| sum(&histogram.bins) / writes as f64);
+    let latency_us = Latency {
+        min: histogram.min_ns.or(lowest.map(|bin| bin.0)).map(us),
+        mean: Some(thousandths(mean_ns / 1e3)),
+        median: histogram.percentile_ns(500_000).map(us),
+        p90: percentile(900_000),
+        p99: percentile(990_000),
+        p99_9: percentile(999_000),
+        p99_99: percentile(999_900),
+        worst_case: histogram.max_ns.or(highest.map(|bin| bin.0)).map(us),
+    };
+    let mut report = Report::empty(histogram.about);
+    report.summary = Summary {
+        input: Input::Histogram,
+        writes,
+        payload_bytes: histogram.payload_bytes,
+        latency_us,
+        notes: report.about.notes.clone(),
+        ..report.summary
+    };
+    report.warnings.push(
+        "this file contains a histogram, not individual writes in their order; stalls, throughput and sustained rates \
+         are not available"
+            .to_string(),
+    );
+    report
+}
+
 /// Creates a report from statistics of whole files, which contain no latencies between minimum and maximum.
 fn of_aggregate(aggregate: Aggregate) -> Report {
     let rows = &aggregate.rows;
@@ -280,6 +330,8 @@ fn of_aggregate(aggregate: Aggregate) -> Report {
             schema: SCHEMA,
             target: aggregate.about.target.clone(),
             workload: aggregate.about.workload.clone(),
+            input: Input::Summary,
+            notes: aggregate.about.notes.clone(),
             writes,
             payload_bytes: bytes,
             elapsed_us: None,
@@ -403,6 +455,7 @@ fn summary_of(trace: &Trace, latencies: &LatencyStatistics) -> Summary {
             p99_99: percentile(999_900),
             worst_case: latencies.max_ns().map(us),
         },
+        notes: trace.about.notes.clone(),
         ..Summary::default()
     }
 }

@@ -11,6 +11,8 @@ pub struct Summary {
     pub target: String,
     /// Name of the workload, or of the format that the trace was read from.
     pub workload: String,
+    /// Class of the input: `writes`, `recording`, `histogram`, or `summary`.
+    pub input: Input,
     /// Number of writes. If a trace contains only reads, number of reads; for a recording, number of steps.
     pub writes: u64,
     /// Total payload of the operations.
@@ -32,6 +34,35 @@ pub struct Summary {
     pub cadence: Option<CadenceSummary>,
     /// Energy that the card drew, if it was measured.
     pub energy: Option<EnergySummary>,
+    /// Assumptions and remarks that readers of the figures need to know.
+    pub notes: Vec<String>,
+}
+
+/// Class of an input, which decides the figures that can be computed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Input {
+    /// One row per write or read: all figures.
+    #[default]
+    Writes,
+    /// Samples with their times: the cadence.
+    Recording,
+    /// Numbers of writes by latency: percentiles, but neither stalls nor sustained rates.
+    Histogram,
+    /// Statistics of whole files.
+    Summary,
+}
+
+impl Input {
+    /// Returns the name that the outputs use.
+    pub fn name(self) -> &'static str {
+        match self {
+            Input::Writes => "writes",
+            Input::Recording => "recording",
+            Input::Histogram => "histogram",
+            Input::Summary => "summary",
+        }
+    }
 }
 
 /// Latencies in us. A percentile from p90 on is null if less than one operation would exceed it.

@@ -103,6 +103,7 @@ fn measured(report: &Report) -> Section {
     // A report of a scope's file alone has no writes.
     let writes = Some(summary.writes).filter(|&writes| writes > 0);
     let rows = [
+        row("input", writes, |_| summary.input.name().to_string()),
         row(report.noun.plural(), writes, units::count),
         row(
             "payload",

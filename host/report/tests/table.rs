@@ -37,6 +37,7 @@ fn the_table_of_a_small_trace() {
 by hand · a card
 
   Measured
+    input                  writes
     writes                 20
     payload                10.2 kB
     elapsed                118 ms

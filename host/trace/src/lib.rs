@@ -6,6 +6,7 @@
 //! All of Cardiograph's results are written through [`NewFile`]: complete, and never over an existing file.
 
 mod energy;
+mod histogram;
 mod publish;
 mod read;
 mod run;
@@ -15,6 +16,7 @@ mod write;
 
 pub use cardiograph_workload::{Operation, OperationKind};
 pub use energy::{EnergyCounter, EnergyTrace, PowerStep};
+pub use histogram::Histogram;
 pub use publish::{NewFile, WriteError};
 pub use read::{
     Aggregate, AggregateRow, Loaded, ReadError, ReadOptions, Recording, Scope, TimeUnit, read,

@@ -1,14 +1,20 @@
 //! Trace readers. The format is detected from the content, never from the file name.
 
+mod biosnoop;
 mod blinky;
+mod blkparse;
+mod blocks;
 mod calendar;
 mod columns;
 mod detect;
+mod doubt;
 mod error;
 mod fio;
 mod guard;
 mod guess;
+mod histogram;
 mod integers;
+mod ioping;
 mod lines;
 mod number;
 mod own_csv;
@@ -18,17 +24,21 @@ mod parquet_pages;
 mod progress;
 mod qiita;
 mod recording;
+mod role;
+mod scale;
 mod scope;
 mod scope_header;
 mod summary;
 mod thesis;
 mod thrift;
+mod ulog;
 mod wrap;
 mod writes;
 
+use crate::histogram::Histogram;
 use crate::trace::{About, Trace};
 use bytes::Bytes;
-use detect::Format;
+use detect::{Detected, Format};
 use error::{Fault, Problem};
 use lines::Lines;
 use progress::Counted;
@@ -90,8 +100,21 @@ pub enum Loaded {
     Trace(Trace),
     /// A recording with a time column.
     Recording(Recording),
+    /// Latencies of writes without their order.
+    Histogram(Histogram),
     /// Statistics of whole files, without individual operations.
     Aggregate(Aggregate),
+}
+
+impl Loaded {
+    fn about_mut(&mut self) -> &mut About {
+        match self {
+            Loaded::Trace(trace) => &mut trace.about,
+            Loaded::Recording(recording) => &mut recording.trace.about,
+            Loaded::Histogram(histogram) => &mut histogram.about,
+            Loaded::Aggregate(aggregate) => &mut aggregate.about,
+        }
+    }
 }
 
 /// A recording: samples, each with its time, written by any recorder.
@@ -198,6 +221,18 @@ fn read_any(name: &str, reader: impl Read, options: &ReadOptions) -> Result<Load
         let about = about(name, "Cardiograph Parquet");
         return parquet::read(bytes, about, &mut |_| {}).map(Loaded::Trace);
     }
+    if lines.in_memory().starts_with(ulog::MAGIC) {
+        let bytes = in_memory(lines.into_rest())?;
+        return ulog::read(&bytes, about(name, "ULog"), options).map(Loaded::Recording);
+    }
+    if histogram::is_fio_json(lines.in_memory()) {
+        if let Some(option) = options.first_set() {
+            let format = "fio JSON+ histogram";
+            return Err(Problem::FixedFormat { format, option }.in_file());
+        }
+        let about = about(name, "fio histogram");
+        return histogram::read_fio_json(lines.into_rest(), about).map(Loaded::Histogram);
+    }
     let lines = &mut lines;
     let block_bytes = options.block_bytes;
     let about_blocks = |format| {
@@ -205,27 +240,48 @@ fn read_any(name: &str, reader: impl Read, options: &ReadOptions) -> Result<Load
         about.notes.push(block_note(block_bytes));
         about
     };
-    let trace = match detect::detect(lines.in_memory(), options)? {
-        Format::OwnCsv => own_csv::read(lines, about(name, "Cardiograph CSV")),
+    let Detected { format, preamble } = detect::detect(lines.in_memory(), options)?;
+    lines.skip(preamble)?;
+    let trace = |trace: Result<Trace, Fault>| trace.map(Loaded::Trace);
+    let mut loaded = match format {
+        Format::OwnCsv => trace(own_csv::read(lines, about(name, "Cardiograph CSV"))),
         Format::Integers => {
-            integers::read(lines, about_blocks("index,start_us,end_us"), block_bytes)
+            let about = about_blocks("index,start_us,end_us");
+            trace(integers::read(lines, about, block_bytes))
         }
-        Format::Thesis => thesis::read(lines, about(name, "magod2"), block_bytes),
-        Format::Blinky => blinky::read(lines, about_blocks("latencies"), options),
+        Format::Thesis => trace(thesis::read(lines, about(name, "magod2"), block_bytes)),
+        Format::Blinky => trace(blinky::read(lines, about_blocks("latencies"), options)),
+        Format::Biosnoop => trace(biosnoop::read(lines, about(name, "biosnoop"))),
+        Format::Blkparse => trace(blkparse::read(lines, about(name, "blkparse"))),
+        Format::Ioping => trace(ioping::read(lines, about(name, "ioping"))),
+        Format::Hgrm => {
+            let about = about(name, "HdrHistogram percentiles");
+            histogram::read_hgrm(lines, about, options).map(Loaded::Histogram)
+        }
+        Format::Writes(header) if header.is_histogram(lines.in_memory()) => {
+            let about = about(name, "table of latencies and counts");
+            writes::read_counts(lines, about, header, options).map(Loaded::Histogram)
+        }
         Format::Writes(header) => {
-            writes::read(lines, about(name, "table of writes"), header, options)
+            let about = about(name, "table of writes");
+            trace(writes::read(lines, about, header, options))
         }
-        Format::Fio => fio::read(lines, about(name, "fio latency log")),
+        Format::Fio => trace(fio::read(lines, about(name, "fio latency log"), options)),
         Format::Qiita => {
-            let about = about(name, "library-comparison");
-            return qiita::read(lines, about).map(Loaded::Aggregate);
+            qiita::read(lines, about(name, "library-comparison")).map(Loaded::Aggregate)
         }
         Format::Recording(header) => {
             let about = about(name, "recording");
-            return recording::read(lines, about, header, options).map(Loaded::Recording);
+            recording::read(lines, about, header, options).map(Loaded::Recording)
         }
-    };
-    trace.map(Loaded::Trace)
+    }?;
+    if preamble > 0 {
+        loaded.about_mut().notes.push(format!(
+            "Skipped the text before the names of the columns in line {}.",
+            preamble + 1
+        ));
+    }
+    Ok(loaded)
 }
 
 /// Checks properties of the whole trace, which no single row can violate.
@@ -235,7 +291,7 @@ fn complete(loaded: Loaded) -> Result<Loaded, Fault> {
         Loaded::Aggregate(aggregate) if aggregate.rows.is_empty() => {
             return Err(Problem::NoRows.in_file());
         }
-        Loaded::Aggregate(_) => return Ok(loaded),
+        Loaded::Aggregate(_) | Loaded::Histogram(_) => return Ok(loaded),
     };
     if trace.is_empty() {
         return Err(Problem::NoRows.in_file());
@@ -278,15 +334,15 @@ fn starts_as_parquet(file: &File) -> Result<bool, Fault> {
     Ok(found)
 }
 
-/// Reads all remaining data of a pipe into memory.
+/// Reads all remaining data of a Parquet pipe or a ULog file into memory.
 fn in_memory(rest: impl Read) -> Result<Bytes, Fault> {
-    const PIPE_BYTES_MAX: u64 = 1 << 30;
+    const MEMORY_BYTES_MAX: u64 = 1 << 30;
     let mut bytes = Vec::new();
-    rest.take(PIPE_BYTES_MAX + 1)
+    rest.take(MEMORY_BYTES_MAX + 1)
         .read_to_end(&mut bytes)
         .map_err(|error| Problem::Read(error).in_file())?;
-    if bytes.len() as u64 > PIPE_BYTES_MAX {
-        return Err(Problem::ParquetPipe.in_file());
+    if bytes.len() as u64 > MEMORY_BYTES_MAX {
+        return Err(Problem::LargeInMemory.in_file());
     }
     Ok(bytes.into())
 }
@@ -299,6 +355,6 @@ fn about(name: &str, format: &str) -> About {
     }
 }
 
-fn block_note(block_bytes: u64) -> String {
+pub(crate) fn block_note(block_bytes: u64) -> String {
     format!("The file contains no lengths; each write is assumed to be {block_bytes} B.")
 }

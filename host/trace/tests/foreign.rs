@@ -1,6 +1,6 @@
 //! Files in the shapes that people and tools produce: read right, or refused with a remedy.
 
-use cardiograph_trace::{Loaded, ReadOptions, TimeUnit, read, read_from};
+use cardiograph_trace::{Loaded, OperationKind, ReadOptions, TimeUnit, read, read_from};
 use std::path::Path;
 
 #[derive(Debug, PartialEq)]
@@ -9,6 +9,8 @@ enum Found {
     Writes(usize, u64, u64),
     /// Number of samples, and the median step in ns.
     Samples(u64, u64),
+    /// Number of writes in a histogram, and their median and 99th percentile in ns.
+    Histogram(u64, u64, u64),
     Refused(String),
 }
 
@@ -19,7 +21,10 @@ fn found(name: &str, options: &ReadOptions) -> Found {
         Err(error) => return Found::Refused(error.to_string()),
     };
     let sorted = |trace: &cardiograph_trace::Trace| {
-        let times = trace.operations().map(|o| o.end_ns - o.start_ns);
+        let writes = trace
+            .operations()
+            .filter(|o| o.kind == OperationKind::Write);
+        let times = writes.map(|o| o.end_ns - o.start_ns);
         let mut times: Vec<u64> = times.collect();
         times.sort_unstable();
         times
@@ -32,6 +37,10 @@ fn found(name: &str, options: &ReadOptions) -> Found {
         Loaded::Recording(recording) => {
             let times = sorted(&recording.trace);
             Found::Samples(recording.samples, times[times.len() / 2])
+        }
+        Loaded::Histogram(histogram) => {
+            let percentile = |ppm| histogram.percentile_ns(ppm).unwrap();
+            Found::Histogram(histogram.writes(), percentile(500_000), percentile(990_000))
         }
         Loaded::Aggregate(_) => panic!("{name} is no summary"),
     }
@@ -80,6 +89,38 @@ const READ: &[(&str, Found)] = &[
     ("micros_wrap.csv", Found::Samples(200, 1_000_000)),
     ("writes_wrap.csv", Found::Writes(120, 812_000, 85_012_000)),
     ("px4_attitude.csv", Found::Samples(200, 20_010_000)),
+    (
+        "decimal_comma_header.csv",
+        Found::Writes(120, 812_000, 85_012_000),
+    ),
+    ("fio2_lat.txt", Found::Writes(120, 812_000, 85_012_000)),
+    ("reads_too.csv", Found::Writes(120, 812_000, 85_012_000)),
+    ("total_row.csv", Found::Writes(120, 812_000, 85_012_000)),
+    ("size_kib.csv", Found::Writes(120, 812_000, 85_012_000)),
+    ("cut_number.csv", Found::Writes(120, 812_000, 85_012_000)),
+    ("iso_latency.csv", Found::Writes(120, 812_000, 85_012_000)),
+    (
+        "units_in_values.txt",
+        Found::Writes(120, 812_000, 85_012_000),
+    ),
+    (
+        "units_in_column.csv",
+        Found::Writes(120, 812_000, 85_012_000),
+    ),
+    ("preamble.csv", Found::Writes(120, 812_000, 85_012_000)),
+    ("blanks.txt", Found::Writes(120, 812_000, 85_012_000)),
+    ("t_start.csv", Found::Writes(120, 812_000, 85_012_000)),
+    ("old_mac.csv", Found::Writes(120, 812_000, 85_012_000)),
+    ("biosnoop.txt", Found::Writes(120, 812_000, 85_012_000)),
+    ("blkparse.txt", Found::Writes(120, 812_000, 85_012_000)),
+    ("ioping.txt", Found::Writes(119, 812_000, 85_000_000)),
+    ("iso_dst.csv", Found::Samples(120, 1_000_000_000)),
+    ("counts.csv", Found::Histogram(120, 812_000, 85_012_000)),
+    ("renamed_lat.txt", Found::Writes(256, 59538, 288486)),
+    ("px4.ulg", Found::Samples(200, 4_000_000)),
+    ("px4_cut.ulg", Found::Samples(199, 4_000_000)),
+    // fio states these percentiles in the same file.
+    ("fio_plus.json", Found::Histogram(512, 2_864, 31_360)),
 ];
 
 /// Files that are refused, with a part of the message that contains the remedy.
@@ -127,6 +168,33 @@ const REFUSED: &[(&str, &str)] = &[
     ),
     ("fio_summary.json", "a summary (fio's JSON summary)"),
     ("fio_averages_bw.1.log", "a fio log of bandwidths"),
+    ("percentiles.hgrm", "add --time-unit ms or --time-unit us"),
+    (
+        "before_after.csv",
+        "the times in column \"after\" have no unit",
+    ),
+    ("renamed_bw_slow.txt", "unless it is a log of bandwidths"),
+    ("renamed_bw.txt", "a fio log of bandwidths"),
+    ("renamed_rate_limited.txt", "as ns (fio 3) the median is"),
+    (
+        "four_numbers.csv",
+        "name the column: --latency-column 2 --time-unit us",
+    ),
+    ("decimal_comma_list.txt", "replace the commas by points"),
+    (
+        "decimal_comma_no_header.csv",
+        "without a header: --time-column 1",
+    ),
+    ("thousands.txt", "add --time-unit ms or --time-unit us"),
+    (
+        "underflow.csv",
+        "line 62: the latency 4294966.484 is that of a 32-bit difference below 0",
+    ),
+    (
+        "coarse_clock.csv",
+        "500 samples have only 10 different times",
+    ),
+    ("ioping_batch.txt", "run ioping without -B"),
     (
         "fio_averages_lat.1.log",
         "record again without log_avg_msec",
@@ -190,10 +258,44 @@ fn the_named_remedies_work() {
             us.clone(),
             Found::Samples(200, 1_000_000),
         ),
+        (
+            "percentiles.hgrm",
+            us.clone(),
+            Found::Histogram(120, 812_000, 85_055_000),
+        ),
+        (
+            "before_after.csv",
+            us.clone(),
+            Found::Writes(120, 812_000, 85_012_000),
+        ),
+        (
+            "decimal_comma_no_header.csv",
+            with("ms", Some("1"), Some("2")),
+            Found::Writes(120, 812_000, 85_012_000),
+        ),
+        (
+            "four_numbers.csv",
+            with("us", None, Some("2")),
+            Found::Writes(120, 812_000, 85_012_000),
+        ),
         ("px4_cpuload.csv", us, Found::Samples(200, 500_100_000)),
     ] {
         assert_eq!(found(name, &options), expected, "{name}");
     }
+}
+
+#[test]
+fn points_that_separate_thousands_are_refused() {
+    let us = ReadOptions {
+        time_unit: TimeUnit::named("us"),
+        ..ReadOptions::default()
+    };
+    let found = found("thousands.txt", &us);
+    let refused = "line 40: the point in 85.012 seems to separate thousands";
+    assert!(
+        matches!(&found, Found::Refused(text) if text.contains(refused)),
+        "{found:?}"
+    );
 }
 
 #[test]
@@ -241,7 +343,7 @@ fn a_last_row_that_is_cut_is_skipped_with_a_note() {
         let trace = match loaded.unwrap() {
             Loaded::Trace(trace) => trace,
             Loaded::Recording(recording) => recording.trace,
-            Loaded::Aggregate(_) => panic!("{text} is no summary"),
+            Loaded::Histogram(_) | Loaded::Aggregate(_) => panic!("{text} is no summary"),
         };
         assert_eq!(trace.len(), rows, "{text}");
         let line = text.lines().count();

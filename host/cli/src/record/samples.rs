@@ -109,6 +109,11 @@ fn replayed(path: &Path, length: Option<Duration>) -> Result<InputLines, Failure
             "{name}: this is a trace, not a recording with a time column; use `cardiograph analyze` for traces"
         )));
     };
+    if recording.trace.about.workload == "ULog" {
+        return Err(Failure::new(format!(
+            "{name}: a ULog file has no lines to replay; convert a topic to CSV with ulog2csv"
+        )));
+    }
     let first_ns = recording.trace.first_start_ns();
     let length_ns = length.map_or(u64::MAX, |length| length.as_nanos() as u64);
     let mut lines = vec![(0, 0..0)];

@@ -134,6 +134,8 @@ const SCHEMA: &[(&str, &str)] = &[
     ("schema", "integer"),
     ("target", "text"),
     ("workload", "text"),
+    ("input", "text"),
+    ("notes", "texts"),
     ("writes", "integer"),
     ("payload_bytes", "integer"),
     ("elapsed_us", "number?"),
@@ -254,6 +256,7 @@ fn leaves(path: &str, value: &Value, out: &mut Vec<(String, &'static str)>) {
             }
             return;
         }
+        Value::Array(items) if path == "notes" && items.iter().all(Value::is_string) => "texts",
         Value::Array(items) if !items.is_empty() => {
             for item in items {
                 leaves(&format!("{path}[]"), item, out);

@@ -1,36 +1,44 @@
 //! One latency per line and nothing else, such as the `times-N.csv` of study 5, in ms.
 
 use super::ReadOptions;
-use super::error::{Fault, Problem};
+use super::columns::Top;
+use super::doubt::{Points, Totals, is_underflow};
+use super::error::{Fault, Problem, shown};
 use super::guess::{self, Numbers};
 use super::lines::Lines;
-use super::number::{Bad, Field};
+use super::number::{Bad, Field, NUMBER_MAX, decimal};
 use super::recording::{SAMPLE_ROWS, is_note, rows_in};
+use super::scale::Scale;
 use crate::trace::{About, Trace};
 use cardiograph_workload::{Operation, OperationKind};
 use std::io::Read;
+
+/// Separator of rows with a single field: a comma in them is a decimal comma.
+const NONE: u8 = 0;
+
+/// Returns true if a line is a latency, with or without a unit.
+pub(super) fn is_row(line: &[u8]) -> bool {
+    decimal(line, 0) != Err(Bad::NotANumber)
+        || Scale::of(line) == Some(Scale::InTexts) && Top { line, below: b"" }.names().len() <= 2
+}
 
 pub(super) fn read<R: Read>(
     lines: &mut Lines<R>,
     mut about: About,
     options: &ReadOptions,
 ) -> Result<Trace, Fault> {
-    let block_bytes = options.block_bytes;
-    let unit = match options.time_unit {
-        Some(unit) => unit,
-        None => {
-            let mut numbers = Numbers::default();
-            rows_in(lines.in_memory())
-                .take(SAMPLE_ROWS)
-                .for_each(|row| numbers.push(row));
-            let guess = guess::of_latencies("the latencies", &numbers)?;
-            about.notes.push(guess.reason);
-            guess.unit
-        }
-    };
+    let scale = scale(lines.in_memory(), options, &mut about)?;
     let mut trace = Trace::new(about);
+    let (mut points, mut totals) = (Points::default(), Totals::default());
     let mut offset_bytes = 0_u64;
     while let Some(line) = lines.next_row_but(is_note)? {
+        if line.is_cut(NONE, 1) {
+            trace.about.notes.push(line.cut_note());
+            break;
+        }
+        if totals.take(line.text, line.number, NONE) {
+            continue;
+        }
         let fields = line.text.split(|&byte| byte == b',').count();
         if fields != 1 {
             return Err(line.wrong_fields(1, fields));
@@ -40,22 +48,52 @@ pub(super) fn read<R: Read>(
             text: line.text,
             line: &line,
         };
+        let ns = scale.ns(line.text, b',').map_err(|bad| field.fault(bad))?;
+        if is_underflow(ns) {
+            let text = shown(line.text.trim_ascii());
+            return Err(Problem::Underflow { text }.at_line(line.number));
+        }
+        if scale != Scale::InTexts {
+            points.push(line.text.trim_ascii(), line.number);
+        }
         let start_ns = trace.last_end_ns();
+        let end_ns = start_ns.checked_add(ns);
         let operation = Operation {
             kind: OperationKind::Write,
             file: 0,
             offset_bytes,
-            length_bytes: block_bytes,
+            length_bytes: options.block_bytes,
             start_ns,
-            end_ns: start_ns
-                .checked_add(field.decimal(unit.power)?)
-                .filter(|&end_ns| end_ns <= super::number::NUMBER_MAX)
+            end_ns: end_ns
+                .filter(|&end_ns| end_ns <= NUMBER_MAX)
                 .ok_or_else(|| field.fault(Bad::TooLarge))?,
         };
         trace
             .push(&operation)
             .map_err(|_| Problem::TotalTooLarge.at_line(line.number))?;
-        offset_bytes = offset_bytes.wrapping_add(block_bytes);
+        offset_bytes = offset_bytes.wrapping_add(options.block_bytes);
     }
+    points.finish()?;
+    trace.about.notes.extend(totals.note());
     Ok(trace)
+}
+
+fn scale(head: &[u8], options: &ReadOptions, about: &mut About) -> Result<Scale, Fault> {
+    let rows = || rows_in(head).filter(|row| !is_note(row));
+    let stated = rows().next().and_then(Scale::of);
+    match (stated, options.time_unit) {
+        (Some(_), Some(_)) => {
+            let names = "after each number".to_owned();
+            Err(Problem::UnitNamed { names }.in_file())
+        }
+        (Some(scale), None) => Ok(scale),
+        (None, Some(unit)) => Ok(Scale::Unit(unit)),
+        (None, None) => {
+            let mut numbers = Numbers::default();
+            rows().take(SAMPLE_ROWS).for_each(|row| numbers.push(row));
+            let guess = guess::of_latencies("the latencies", &numbers)?;
+            about.notes.push(guess.reason);
+            Ok(Scale::Unit(guess.unit))
+        }
+    }
 }

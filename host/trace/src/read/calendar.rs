@@ -16,12 +16,14 @@ pub(super) fn time_ns(text: &[u8]) -> Result<u64, Bad> {
         None => (None, text),
     };
     let days = date.map_or(Ok(0), days)?;
-    // An offset from UTC shifts all times of a file alike.
     let time = time.strip_suffix(b"Z").unwrap_or(time);
-    let time = match time.iter().position(|byte| matches!(byte, b'+' | b'-')) {
-        Some(at) if date.is_some() => &time[..at],
-        _ => time,
+    // The offset changes where daylight saving time begins and ends.
+    let at = time.iter().position(|byte| matches!(byte, b'+' | b'-'));
+    let (time, offset) = match at {
+        Some(at) if date.is_some() => (&time[..at], Some(&time[at..])),
+        _ => (time, None),
     };
+    let east_s = offset.map_or(Ok(0), east_s)?;
     let mut parts = time.splitn(3, |&byte| byte == b':');
     let mut next = || parts.next().ok_or(Bad::NotANumber);
     let (hour, minute) = (whole(next()?)?, whole(next()?)?);
@@ -30,9 +32,26 @@ pub(super) fn time_ns(text: &[u8]) -> Result<u64, Bad> {
     if hour > 23 || minute > 59 || ns >= 61 * NS_PER_S {
         return Err(Bad::NotANumber);
     }
-    let s = days * S_PER_DAY + hour * 3600 + minute * 60;
+    let local_s = days * S_PER_DAY + hour * 3600 + minute * 60;
+    let s = local_s.checked_add_signed(-east_s).ok_or(Bad::Negative)?;
     let ns = s.checked_mul(NS_PER_S).and_then(|s| s.checked_add(ns));
     ns.filter(|&ns| ns <= NUMBER_MAX).ok_or(Bad::TooLarge)
+}
+
+/// Returns the offset from UTC of a text such as `+01:00`, `-0530` or `+02`, in s.
+fn east_s(text: &[u8]) -> Result<i64, Bad> {
+    let (sign, text) = text.split_at(1);
+    let digits: Vec<u8> = text.iter().copied().filter(|byte| *byte != b':').collect();
+    let (hours, minutes) = match digits.len() {
+        2 => (whole(&digits)?, 0),
+        4 => (whole(&digits[..2])?, whole(&digits[2..])?),
+        _ => return Err(Bad::NotANumber),
+    };
+    if hours > 14 || minutes > 59 {
+        return Err(Bad::NotANumber);
+    }
+    let s = (hours * 3600 + minutes * 60) as i64;
+    Ok(if sign == b"-" { -s } else { s })
 }
 
 /// Length of a day in ns, after which a time without a date begins again.
@@ -65,7 +84,10 @@ mod tests {
         for (text, seconds) in [
             ("1970-01-01T00:00:00Z", 0),
             ("2000-02-29 12:00:00", 951_825_600),
-            ("2026-11-22T14:03:05+01:00", 1_795_356_185),
+            ("2026-11-22T14:03:05+01:00", 1_795_352_585),
+            ("2026-10-25T02:30:00+0200", 1_792_888_200),
+            ("2026-10-25T02:30:00+0100", 1_792_891_800),
+            ("2026-11-22 14:03:05-05", 1_795_374_185),
             ("2024/12/31 23:59:59", 1_735_689_599),
             ("14:03:05", 50_585),
         ] {

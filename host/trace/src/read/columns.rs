@@ -16,27 +16,6 @@ const TIME_WORDS: &[&str] = &[
     "micros",
 ];
 
-/// Words for the duration of a write.
-const LATENCY_WORDS: &[&str] = &["latency", "duration", "dur", "took"];
-
-/// Names of latencies that consist of words with other meanings.
-const LATENCY_NAMES: &[&[&str]] = &[
-    &["write"],
-    &["write", "time"],
-    &["response", "time"],
-    &["service", "time"],
-    &["time", "taken"],
-];
-
-/// Words for statistics: a column that has one of them is not the latency of single writes.
-const STATISTIC_WORDS: &[&str] = &[
-    "min", "max", "avg", "mean", "median", "p50", "p90", "p95", "p99", "stddev", "worst",
-];
-
-const START_WORDS: &[&str] = &["start", "begin", "t0"];
-const END_WORDS: &[&str] = &["end", "stop", "finish", "t1"];
-const BYTES_WORDS: &[&str] = &["bytes", "size", "length", "len", "payload"];
-
 /// Unit of a time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Unit {
@@ -53,90 +32,65 @@ impl Unit {
     }
 }
 
-/// Meaning of a column in a table of writes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Role {
-    Start,
-    End,
-    Latency,
-    Bytes,
-    /// A statistic of several writes.
-    Statistic,
-    Other,
+/// The first line of a table, and the row below it; empty if there is none.
+#[derive(Clone, Copy)]
+pub(super) struct Top<'a> {
+    pub line: &'a [u8],
+    pub below: &'a [u8],
 }
 
-/// Returns the meaning of a column by its name, and the unit in the name.
-pub(super) fn role(cell: &[u8]) -> (Role, Option<Unit>) {
-    let name = decoded(unquoted(cell));
-    let words: Vec<String> = name
-        .split(|c: char| !c.is_alphanumeric())
-        .flat_map(humps)
-        .map(|word| word.to_lowercase())
-        .collect();
-    let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let unit = take_unit(&mut words);
-    let is = |known: &[&str]| words.len() == 1 && known.contains(&words[0]);
-    let has = |known: &[&str]| words.iter().any(|word| known.contains(word));
-    // Without a unit, `lat` may be a latitude.
-    let is_latency = has(LATENCY_WORDS)
-        || has(&["lat"]) && (unit.is_some() || has(STATISTIC_WORDS))
-        || LATENCY_NAMES.contains(&&words[..]);
-    let role = if is_latency && has(STATISTIC_WORDS) {
-        Role::Statistic
-    } else if is_latency && (words != ["write"] || unit.is_some()) {
-        Role::Latency
-    } else if is(START_WORDS) {
-        Role::Start
-    } else if is(END_WORDS) {
-        Role::End
-    } else if unit.is_none() && is(BYTES_WORDS) {
-        Role::Bytes
-    } else {
-        Role::Other
-    };
-    (role, unit)
-}
-
-/// Decodes a name: UTF-8, or else Latin-1, which Excel and LabVIEW write.
-fn decoded(name: &[u8]) -> String {
-    match str::from_utf8(name) {
-        Ok(name) => name.to_owned(),
-        Err(_) => name.iter().copied().map(char::from).collect(),
-    }
-}
-
-/// Removes the unit at the end of a name. A name with a factor, such as `x100 us`, has no unit that is known.
-fn take_unit(words: &mut Vec<&str>) -> Option<Unit> {
-    let joined = match words.as_slice() {
-        [.., first, second] => unit_named(&format!("{first}{second}")),
-        _ => None,
-    };
-    let unit = joined.or_else(|| words.last().and_then(|word| unit_named(word)))?;
-    words.truncate(words.len() - if joined.is_some() { 2 } else { 1 });
-    let is_factor = |word: &&str| {
-        let digits = word.strip_prefix('x').unwrap_or(word);
-        !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
-    };
-    (!words.last().is_some_and(is_factor)).then_some(unit)
-}
-
-/// Splits `writeTime` into `write` and `Time`, but not the unit `uS`.
-fn humps(word: &str) -> Vec<&str> {
-    if unit_named(&word.to_lowercase()).is_some() {
-        return vec![word];
-    }
-    let mut parts = Vec::new();
-    let (mut from, mut was_lower) = (0, false);
-    for (at, letter) in word.char_indices() {
-        if letter.is_uppercase() && was_lower {
-            parts.push(&word[from..at]);
-            from = at;
+impl<'a> Top<'a> {
+    /// Returns the character that separates the columns.
+    pub(super) fn separator(&self) -> u8 {
+        let has_letters = self.line.iter().any(u8::is_ascii_alphabetic);
+        let sure = |line: &[u8]| [b'\t', b';'].into_iter().find(|byte| line.contains(byte));
+        if let Some(separator) = sure(self.line).filter(|_| !has_letters) {
+            return separator;
         }
-        was_lower = letter.is_lowercase();
+        if self
+            .line
+            .iter()
+            .any(|byte| matches!(byte, b'\t' | b';' | b','))
+        {
+            return separator(self.line);
+        }
+        if self.below.contains(&b',') {
+            let has_one = self.below.iter().filter(|byte| **byte == b',').count() == 1;
+            // The name of a single column, above numbers with a decimal comma.
+            return if has_one && sure(self.below).is_none() {
+                b';'
+            } else {
+                b','
+            };
+        }
+        let row = if has_letters { self.below } else { self.line };
+        let columns = self.names_between(b' ').len();
+        match columns > 1 && cells(row, b' ').count() == columns {
+            true => b' ',
+            false => b',',
+        }
     }
-    parts.push(&word[from..]);
-    parts.retain(|part| !part.is_empty());
-    parts
+
+    /// Returns the names of the columns.
+    pub(super) fn names(&self) -> Vec<&'a [u8]> {
+        self.names_between(self.separator())
+    }
+
+    fn names_between(&self, separator: u8) -> Vec<&'a [u8]> {
+        let line = self.line;
+        let mut names: Vec<&[u8]> = Vec::new();
+        let start_of = |cell: &[u8]| cell.as_ptr() as usize - line.as_ptr() as usize;
+        for cell in cells(line, separator) {
+            match names.last_mut() {
+                // The unit of the name before it: `time (ms)`.
+                Some(name) if separator == b' ' && matches!(cell.first(), Some(b'(' | b'[')) => {
+                    *name = &line[start_of(name)..start_of(cell) + cell.len()];
+                }
+                _ => names.push(cell),
+            }
+        }
+        names.into_iter().map(unquoted).collect()
+    }
 }
 
 /// Returns the most frequent separator, or the comma if there is none.
@@ -150,8 +104,7 @@ pub(super) fn separator(line: &[u8]) -> u8 {
 }
 
 /// Returns the index of the column that the user named, by its name or its number from 1.
-pub(super) fn named_by_user(line: &[u8], separator: u8, wanted: &str) -> Result<usize, Fault> {
-    let names: Vec<&[u8]> = cells(line, separator).map(unquoted).collect();
+pub(super) fn named_by_user(names: &[&[u8]], wanted: &str) -> Result<usize, Fault> {
     let is_wanted = |name: &&[u8]| name.eq_ignore_ascii_case(wanted.trim().as_bytes());
     if let Some(index) = names.iter().position(is_wanted) {
         return Ok(index);
@@ -187,13 +140,16 @@ pub(super) const NANOSECOND: Unit = Unit {
     power: 0,
 };
 
-/// Returns the fields of a row. A separator between double quotes belongs to the field.
+/// Returns the fields of a row. A separator between double quotes belongs to the field. Any number of blanks
+/// and tabs is one separator `b' '`.
 pub(super) fn cells(line: &[u8], separator: u8) -> impl Iterator<Item = &[u8]> {
+    let is_blank = separator == b' ';
     let mut quoted = false;
     line.split(move |&byte| {
         quoted ^= byte == b'"';
-        byte == separator && !quoted
+        !quoted && (byte == separator || is_blank && byte == b'\t')
     })
+    .filter(move |cell| !(is_blank && cell.is_empty()))
 }
 
 pub(super) fn unquoted(cell: &[u8]) -> &[u8] {
@@ -253,41 +209,6 @@ pub(super) fn pointed(text: &[u8]) -> Cow<'_, [u8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn roles_of_columns() {
-        for (name, expected) in [
-            ("latency_us", (Role::Latency, Some(MICROSECOND))),
-            ("Latency (ms)", (Role::Latency, Some(MILLISECOND))),
-            ("writeTimeUs", (Role::Latency, Some(MICROSECOND))),
-            ("write_us", (Role::Latency, Some(MICROSECOND))),
-            ("duration", (Role::Latency, None)),
-            ("write", (Role::Other, None)),
-            ("latency_uS", (Role::Latency, Some(MICROSECOND))),
-            ("Latency [mSec]", (Role::Latency, Some(MILLISECOND))),
-            ("latency (u sec)", (Role::Latency, Some(MICROSECOND))),
-            (
-                "latency (milli seconds)",
-                (Role::Latency, Some(MILLISECOND)),
-            ),
-            ("latency (x100 us)", (Role::Latency, None)),
-            ("latency (0.001 ms)", (Role::Latency, None)),
-            ("lat_ms", (Role::Latency, Some(MILLISECOND))),
-            ("lat", (Role::Other, None)),
-            ("gps_lat", (Role::Other, None)),
-            ("MaxLatency(ms)", (Role::Statistic, Some(MILLISECOND))),
-            ("avg_lat", (Role::Statistic, None)),
-            ("start_us", (Role::Start, Some(MICROSECOND))),
-            ("t1", (Role::End, None)),
-            ("bytes", (Role::Bytes, None)),
-            ("timestamp_us", (Role::Other, Some(MICROSECOND))),
-            ("value", (Role::Other, None)),
-        ] {
-            assert_eq!(role(name.as_bytes()), expected, "{name}");
-        }
-        let latin_1 = role(b"latency_\xB5s");
-        assert_eq!(latin_1, (Role::Latency, Some(MICROSECOND)));
-    }
 
     #[test]
     fn time_columns_and_their_units() {

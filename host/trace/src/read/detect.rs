@@ -1,7 +1,12 @@
 //! Format detection by the first line of the text.
 
+use super::columns::Top;
 use super::error::{Fault, Problem};
-use super::{ReadOptions, fio, number, own_csv, qiita, recording, summary, thesis, writes};
+use super::recording::is_note;
+use super::{
+    ReadOptions, biosnoop, blinky, blkparse, doubt, fio, histogram, ioping, own_csv, qiita,
+    recording, summary, thesis, writes,
+};
 
 pub(super) enum Format {
     OwnCsv,
@@ -10,6 +15,10 @@ pub(super) enum Format {
     Qiita,
     Blinky,
     Fio,
+    Biosnoop,
+    Blkparse,
+    Ioping,
+    Hgrm,
     Writes(writes::Header),
     Recording(recording::Header),
 }
@@ -17,43 +26,108 @@ pub(super) enum Format {
 /// Column names of the simplest format, a list of start and end times.
 const INTEGERS: &[&str] = &["index", "start_us", "end_us"];
 
+/// A format, and the number of lines before its first line.
+pub(super) struct Detected {
+    pub format: Format,
+    pub preamble: usize,
+}
+
 /// Returns the format of a text that starts with `head`.
-pub(super) fn detect(head: &[u8], options: &ReadOptions) -> Result<Format, Fault> {
+pub(super) fn detect(head: &[u8], options: &ReadOptions) -> Result<Detected, Fault> {
     if head.is_empty() {
         return Err(Problem::Empty.in_file());
     }
     if head.starts_with(b"\xFF\xFE") || head.starts_with(b"\xFE\xFF") {
         return Err(Problem::Utf16.in_file());
     }
-    let is_recorded = head.trim_ascii_start().starts_with(b"#file number=");
-    let mut lines = (1..).zip(head.split(|&byte| byte == b'\n'));
-    let Some((number, line)) =
-        lines.find(|(_, line)| !line.trim_ascii().is_empty() && !recording::is_note(line))
-    else {
+    let lines = (0..).zip(head.split(|&byte| byte == b'\n'));
+    let mut rows = lines.filter(|(_, line)| !line.trim_ascii().is_empty() && !is_note(line));
+    let Some((first, line)) = rows.next() else {
         return Err(Problem::Empty.in_file());
     };
-    let line = line.trim_ascii();
     if line.contains(&0) {
-        return Err(if line.iter().all(|&byte| byte == 0 || is_text(byte)) {
-            Problem::Nul.at_line(number)
+        let is_text = line.iter().all(|&byte| byte == 0 || is_text(byte));
+        return Err(if is_text {
+            Problem::Nul.at_line(first as u64 + 1)
         } else {
             Problem::NotText.in_file()
         });
     }
-    summary::refuse(head)?;
-    let format = if thesis::begins(line) {
+    if !ioping::is_row(line) {
+        summary::refuse(head)?;
+    }
+    let mut rows = rows.map(|(number, line)| (number, line.trim_ascii()));
+    let mut top = Top {
+        line: line.trim_ascii(),
+        below: b"",
+    };
+    let mut below = rows.next();
+    top.below = below.map_or(b"", |(_, line)| line);
+    let is_recorded = head.trim_ascii_start().starts_with(b"#file number=");
+    if summary::is_ioping_batch(top.line, top.below) {
+        let tool = "ioping -B";
+        let remedy = "run ioping without -B, which prints one line per request";
+        return Err(Problem::Summary { tool, remedy }.in_file());
+    }
+    let found = format(top, is_recorded, head, options);
+    if !found.as_ref().is_ok_and(|format| fits(format, top.below)) {
+        // Text before the names of the columns.
+        for _ in 0..PREAMBLE_LINES_MAX {
+            let Some((preamble, line)) = below else {
+                break;
+            };
+            below = rows.next();
+            top = Top {
+                line,
+                below: below.map_or(b"", |(_, line)| line),
+            };
+            let format = named(top, options);
+            if let Some(format) = format.filter(|format| fits(format, top.below)) {
+                return Ok(Detected { format, preamble });
+            }
+        }
+    }
+    let format = found?;
+    check_options(&format, options)?;
+    Ok(Detected {
+        format,
+        preamble: 0,
+    })
+}
+
+/// Largest number of lines of text before the names of the columns.
+const PREAMBLE_LINES_MAX: usize = 100;
+
+/// Returns true if the row below the first line has the columns that the first line names.
+fn fits(format: &Format, below: &[u8]) -> bool {
+    match format {
+        Format::Writes(header) => header.fits(below),
+        Format::Recording(header) => header.fits(below),
+        _ => true,
+    }
+}
+
+fn format(
+    top: Top<'_>,
+    is_recorded: bool,
+    head: &[u8],
+    options: &ReadOptions,
+) -> Result<Format, Fault> {
+    let line = top.line;
+    Ok(if thesis::begins(line) {
         Format::Thesis
     } else if names_are(line, own_csv::COLUMNS) {
         Format::OwnCsv
     } else if options.names_columns() {
-        table(line, options)?
+        doubt::refuse_decimal_commas(head)?;
+        table(top, options)?
     } else if is_recorded {
         let first = Some("1".to_owned());
         let options = ReadOptions {
             time_column: first,
             ..options.clone()
         };
-        let header = recording::Header::parse(line, &options)?;
+        let header = recording::Header::parse(top, &options)?;
         Format::Recording(header.ok_or_else(|| Problem::Unknown.in_file())?)
     } else if names_are(line, INTEGERS) {
         Format::Integers
@@ -61,20 +135,39 @@ pub(super) fn detect(head: &[u8], options: &ReadOptions) -> Result<Format, Fault
         Format::Qiita
     } else if fio::is_row(line) {
         Format::Fio
-    } else if number::decimal(line, 0) != Err(number::Bad::NotANumber) {
+    } else if biosnoop::is_header(line) {
+        Format::Biosnoop
+    } else if blkparse::is_row(line) {
+        Format::Blkparse
+    } else if ioping::is_row(line) {
+        Format::Ioping
+    } else if histogram::is_hgrm(line) {
+        Format::Hgrm
+    } else if blinky::is_row(line) {
         Format::Blinky
     } else {
-        table(line, options)?
-    };
-    check_options(&format, options)?;
-    Ok(format)
+        doubt::refuse_decimal_commas(head)?;
+        table(top, options)?
+    })
+}
+
+/// Returns the format of a table with names, below a preamble.
+fn named(top: Top<'_>, options: &ReadOptions) -> Option<Format> {
+    if names_are(top.line, own_csv::COLUMNS) {
+        Some(Format::OwnCsv)
+    } else if names_are(top.line, INTEGERS) {
+        Some(Format::Integers)
+    } else {
+        table(top, options).ok()
+    }
 }
 
 /// Returns the format of a table with a header, or whose columns the options name.
-fn table(line: &[u8], options: &ReadOptions) -> Result<Format, Fault> {
-    if let Some(header) = writes::Header::parse(line, options)? {
+fn table(top: Top<'_>, options: &ReadOptions) -> Result<Format, Fault> {
+    let line = top.line;
+    if let Some(header) = writes::Header::parse(top, options)? {
         Ok(Format::Writes(header))
-    } else if let Some(header) = recording::Header::parse(line, options)? {
+    } else if let Some(header) = recording::Header::parse(top, options)? {
         Ok(Format::Recording(header))
     } else if line.iter().all(|&byte| is_text(byte)) || std::str::from_utf8(line).is_ok() {
         Err(Problem::Unknown.in_file())
@@ -87,10 +180,17 @@ fn table(line: &[u8], options: &ReadOptions) -> Result<Format, Fault> {
 fn check_options(format: &Format, options: &ReadOptions) -> Result<(), Fault> {
     let format = match format {
         Format::Blinky | Format::Writes(_) | Format::Recording(_) => return Ok(()),
+        Format::Hgrm if !options.names_columns() => return Ok(()),
+        Format::Hgrm => "HdrHistogram percentile file",
+        Format::Biosnoop => "biosnoop output",
+        Format::Blkparse => "blkparse output",
+        Format::Ioping => "ioping output",
         Format::OwnCsv => "Cardiograph trace",
         Format::Integers => "list of index,start_us,end_us",
         Format::Thesis => "MagOD2 results file",
         Format::Qiita => "CSV of the library comparison",
+        // Its unit depends on the version of fio.
+        Format::Fio if !options.names_columns() => return Ok(()),
         Format::Fio => "fio latency log",
     };
     match options.first_set() {

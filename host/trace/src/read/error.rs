@@ -1,6 +1,7 @@
-//! Read errors: every message that a user may see, in one place.
+//! Read errors and their locations.
 
-use super::lines::LINE_BYTES_MAX;
+mod message;
+
 use std::fmt;
 use std::io;
 
@@ -34,6 +35,7 @@ enum Location {
     File,
     Line(u64),
     Row(u64),
+    Byte(u64),
 }
 
 #[derive(Debug)]
@@ -126,7 +128,7 @@ pub(super) enum Problem {
         rows: u64,
         bytes: u64,
     },
-    ParquetPipe,
+    LargeInMemory,
     NoSamples,
     ScopeColumns {
         found: String,
@@ -167,6 +169,43 @@ pub(super) enum Problem {
     NotLatencies {
         kind: &'static str,
     },
+    JsonDamaged,
+    /// The total of a histogram is missing or differs.
+    HistogramCut,
+    /// A cumulative count falls.
+    CountBackward {
+        count: String,
+        before: String,
+    },
+    /// Operations of more than one block device.
+    SeveralDevices {
+        names: String,
+        first: String,
+    },
+    /// The commas of a list are decimal commas.
+    DecimalComma {
+        text: String,
+    },
+    /// Points separate thousands.
+    Thousands {
+        text: String,
+    },
+    /// A difference of 32-bit counters fell below 0.
+    Underflow {
+        text: String,
+    },
+    /// Most samples have the time of the sample before.
+    Coarse {
+        samples: u64,
+        times: u64,
+    },
+    /// Rows that may be those of fio, in one of two units.
+    FioUnit {
+        ns: String,
+        us: String,
+    },
+    /// Four numbers per row without fio's blanks.
+    FioOrTable,
     NoVoltage {
         column: String,
         text: String,
@@ -186,6 +225,14 @@ impl Problem {
     pub(super) fn at_line(self, number: u64) -> Fault {
         Fault {
             location: Location::Line(number),
+            problem: self,
+        }
+    }
+
+    /// Locates the problem at a byte of a binary file, counted from 0.
+    pub(super) fn at_byte(self, offset: u64) -> Fault {
+        Fault {
+            location: Location::Byte(offset),
             problem: self,
         }
     }
@@ -224,6 +271,7 @@ impl fmt::Display for ReadError {
             Location::File => {}
             Location::Line(number) => write!(f, ", line {number}")?,
             Location::Row(number) => write!(f, ", row {number}")?,
+            Location::Byte(offset) => write!(f, ", byte {offset}")?,
         }
         write!(f, ": {}", self.fault.problem)
     }
@@ -237,246 +285,3 @@ impl std::error::Error for ReadError {
         }
     }
 }
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Problem::Open(error) if error.kind() == io::ErrorKind::NotFound => {
-                write!(f, "no such file; check the name and the directory")
-            }
-            Problem::Open(error) => {
-                write!(f, "cannot be opened ({error}); check its permissions")
-            }
-            Problem::Read(error) => {
-                write!(
-                    f,
-                    "read error ({error}); copy the file to another disk first"
-                )
-            }
-            Problem::Directory => write!(f, "is a directory; name the files in it"),
-            Problem::Empty => write!(f, "the file is empty; record it again"),
-            Problem::NoRows => write!(f, "contains no operations; record the trace again"),
-            Problem::OneSample => write!(
-                f,
-                "fewer than two samples, so there is no interval between samples; record for longer"
-            ),
-            Problem::Unknown => write!(f, "{UNKNOWN_FORMAT}"),
-            Problem::NotText => write!(f, "neither text nor Parquet; {UNKNOWN_FORMAT}"),
-            Problem::Utf16 => write!(f, "the text is UTF-16; save it as UTF-8"),
-            Problem::Nul => write!(
-                f,
-                "NUL bytes, typical of a preallocated file after a power loss; to read the data \
-                 before them, truncate the file at the first NUL byte"
-            ),
-            Problem::LongLine => write!(
-                f,
-                "longer than {LINE_BYTES_MAX} bytes, too long for a row of a trace; check that \
-                 this is the right file"
-            ),
-            Problem::Fields { expected, found } => write!(
-                f,
-                "expected {expected} {}, found {found}; correct the row, or split the file here if two \
-         were joined",
-                fields(*expected),
-            ),
-            Problem::Truncated { expected, found } => write!(
-                f,
-                "the last row is truncated ({found} of {expected} fields); delete this row to \
-                 read the rows before it"
-            ),
-            Problem::NotANumber { column, text } => write!(
-                f,
-                "{column} is \"{text}\", not a number; correct the row, or split the file here \
-                 if two were joined"
-            ),
-            Problem::Negative { column, text } => write!(
-                f,
-                "{column} is negative ({text}); correct the row, or add a constant to all times \
-                 if the clock started below 0"
-            ),
-            Problem::NotAboveZero { column, text } => write!(
-                f,
-                "{column} is {text} but must be above 0; correct the row, or delete it if the \
-                 write failed"
-            ),
-            Problem::MinAboveMax => {
-                f.write_str("MinLatency(ms) is above MaxLatency(ms); correct the row, or delete it")
-            }
-            Problem::TakesTooLong => f.write_str(
-                "at this WriteSpeed(MB/s) the file would take over 292 years; correct the row, or \
-                 delete it",
-            ),
-            Problem::Above32Bits { column, text } => write!(
-                f,
-                "{column} is {text}, which does not fit in 32 bits; correct the row"
-            ),
-            Problem::TooLarge { column, text } => write!(
-                f,
-                "{column} is {text}, which is out of range (the limit is 2^63 - 1, for times in \
-                 ns); correct the row"
-            ),
-            Problem::Operation { text } => write!(
-                f,
-                "unknown operation \"{text}\"; use one of those in docs/formats.md"
-            ),
-            Problem::Backward { time, before } => write!(
-                f,
-                "the time {time} is earlier than the previous time ({before}); if the counter \
-                 wrapped or two runs were joined, split the file here"
-            ),
-            Problem::BackwardNs { time, before } => write!(
-                f,
-                "the time {time} ns is earlier than the previous time ({before} ns); if the counter \
-                 wrapped or two runs were joined, split the file here"
-            ),
-            Problem::EndBeforeStart { start, end } => write!(
-                f,
-                "the end time {end} is earlier than the start time {start} of the same operation; \
-                 correct the row, or delete it if it is incomplete"
-            ),
-            Problem::TotalTooLarge => write!(
-                f,
-                "the offsets and lengths add up to more than 2^63 - 1 bytes; correct them"
-            ),
-            Problem::SizesTooLarge => write!(
-                f,
-                "the file sizes up to this row add up to more than 2^63 - 1 bytes; correct the row"
-            ),
-            Problem::Averages => write!(
-                f,
-                "a block size of 0 marks an average over several operations; record again \
-                 without log_avg_msec"
-            ),
-            Problem::NoResults => write!(
-                f,
-                "the file contains test information, but no results; run the test again"
-            ),
-            Problem::ResultsHeader => write!(
-                f,
-                "the results header is not \"File 0  start,File 0  end,...\"; copy the \
-                 file again"
-            ),
-            Problem::FilesDiffer { declared, found } => write!(
-                f,
-                "the results header names {found} {}, but \"Amount of files\" is {declared}; copy the \
-                 file again, or correct \"Amount of files\"",
-                if *found == 1 { "file" } else { "files" },
-            ),
-            Problem::LinesMissing { declared, found } => write!(
-                f,
-                "the results contain {found} of the {declared} lines that \"Lines per file\" declares; copy \
-                 the file again, or correct \"Lines per file\" to read the lines present"
-            ),
-            Problem::LinesBeyond { declared } => write!(
-                f,
-                "the results contain more than the {declared} lines that \"Lines per file\" declares; split \
-                 the file here if two were joined, or correct \"Lines per file\""
-            ),
-            Problem::ParquetTruncated => write!(
-                f,
-                "the Parquet file is truncated (no footer); copy it again"
-            ),
-            Problem::ParquetDamaged(why) => {
-                write!(f, "the Parquet file is damaged ({why}); copy it again")
-            }
-            Problem::ParquetColumns { found } => write!(
-                f,
-                "the columns are {found}, but a trace has operation, file, offset, length, \
-                 start_ns, end_ns (see docs/formats.md); convert it, or export it as CSV"
-            ),
-            Problem::ParquetCompressed { name } => write!(
-                f,
-                "Parquet compressed with {name} is not supported; write it with snappy or zstd, or uncompressed"
-            ),
-            Problem::ParquetNull { column } => write!(
-                f,
-                "the column {column} has a missing value (null); drop the incomplete rows, then write the file again"
-            ),
-            Problem::ParquetRows { rows, bytes } => write!(
-                f,
-                "the Parquet file is damaged (its {bytes} bytes cannot hold {rows} rows); copy \
-                 it again"
-            ),
-            Problem::ParquetPipe => write!(
-                f,
-                "more than 1 GiB of Parquet through a pipe; pass the file name instead"
-            ),
-            Problem::NoSamples => write!(
-                f,
-                "contains no rows of time, V1 and V2; export the time and both channels of the \
-                 scope as CSV"
-            ),
-            Problem::ScopeColumns { found } => write!(
-                f,
-                "cannot identify the columns of the time and of the voltages before and after the \
-                 shunt in \"{found}\"; name them time,V1,V2"
-            ),
-            Problem::SameTime { time } => write!(
-                f,
-                "the time {time} is the same as in the row before; export the time with more digits"
-            ),
-            Problem::TimeTooFar { time } => write!(
-                f,
-                "the time is {time}, more than 292 years from the scope's time 0; correct the row"
-            ),
-            Problem::UnitUnknown {
-                what,
-                readings,
-                options,
-            } => write!(
-                f,
-                "{what} have no unit, and their magnitude does not decide it: {readings}; add \
-                 {options} to analyze, or name the unit in a header (such as latency_us or time_ms)"
-            ),
-            Problem::UnitNamed { names } => write!(
-                f,
-                "the file names the unit of its times ({names}); remove --time-unit, or correct the header"
-            ),
-            Problem::NoColumn { wanted, found } => write!(
-                f,
-                "there is no column \"{wanted}\"; the columns are {found}; pass one of these names, or \
-                 a number from 1"
-            ),
-            Problem::SeveralColumns { names, option } => write!(
-                f,
-                "more than one column may be meant ({names}); choose one with {option}"
-            ),
-            Problem::Statistics { column } => write!(
-                f,
-                "a summary: the column \"{column}\" has statistics instead of one latency per write, so \
-                 stalls and sustained rates cannot be computed; log one row per write (time_us,latency_us), \
-                 or run cardiograph bench on the card"
-            ),
-            Problem::FixedFormat { format, option } => write!(
-                f,
-                "this is a {format}, whose columns and units are fixed; remove {option}"
-            ),
-            Problem::Summary { tool, remedy } => write!(
-                f,
-                "a summary ({tool}): it has no row per write, so stalls and sustained rates cannot be computed; \
-                 {remedy}"
-            ),
-            Problem::NotLatencies { kind } => write!(
-                f,
-                "a fio log of {kind}, which contains no latencies; run fio with --write_lat_log=NAME, and \
-                 pass NAME_lat.1.log"
-            ),
-            Problem::NoVoltage { column, text } => write!(
-                f,
-                "{column} is {text}, beyond 1000 V; scopes write such numbers for samples out of range, \
-                 so record again with a larger range, or delete the rows"
-            ),
-        }
-    }
-}
-
-fn fields(count: usize) -> &'static str {
-    if count == 1 { "field" } else { "fields" }
-}
-
-const UNKNOWN_FORMAT: &str = "unknown format; supported formats are Cardiograph's Parquet and CSV \
- (operation,file,offset,length,start_ns,end_ns), index,start_us,end_us, the MagOD2 results file (Test \
- information:), fio latency logs (--write_lat_log), one latency per line, the CSV of the library \
- comparison (Iteration,FileSize(KB),...) and recordings whose header names a time column (Time[ms], \
- time_us, timestamp, ...) or latencies (latency_us, ...); convert it to one of them, or name the columns of a table without \
- a header: --time-column 1 --latency-column 2 --time-unit us";

@@ -3,11 +3,16 @@
 //! fio timestamps an operation when it completes, in whole milliseconds. The latencies are exact, so operations
 //! are laid end to end; an operation starts later only where its timestamp requires it.
 
+mod kind;
+
+use super::ReadOptions;
+use super::columns::{MICROSECOND, NANOSECOND};
 use super::error::{Fault, Problem, shown};
 use super::lines::{Line, Lines};
 use super::number::{Bad, Field, NUMBER_MAX, whole};
 use crate::trace::{About, Trace};
 use cardiograph_workload::{Operation, OperationKind};
+use kind::Known;
 use std::io::Read;
 
 const NS_PER_MS: u64 = 1_000_000;
@@ -27,12 +32,27 @@ pub(super) fn is_row(line: &[u8]) -> bool {
         && whole(texts[2]).is_ok_and(|direction| direction <= TRIM)
 }
 
-pub(super) fn read<R: Read>(lines: &mut Lines<R>, about: About) -> Result<Trace, Fault> {
-    if let Some(kind) = kind_in_name(&about.target) {
+pub(super) fn read<R: Read>(
+    lines: &mut Lines<R>,
+    about: About,
+    options: &ReadOptions,
+) -> Result<Trace, Fault> {
+    if let Some(kind) = kind::in_name(&about.target) {
         return Err(Problem::NotLatencies { kind }.in_file());
     }
     let has_offsets = has_offsets(lines.in_memory());
-    let mut magnitudes = Magnitudes::default();
+    // An error of a row is more specific than doubt about all rows.
+    let known = Known {
+        are_latencies: kind::is_latency_name(&about.target),
+        is_fio_3: has_priorities(lines.in_memory(), has_offsets),
+        unit: options.time_unit,
+    };
+    let unit = kind::unit(lines.in_memory(), &known);
+    let ns_per_unit = if matches!(unit, Ok(MICROSECOND)) {
+        1000
+    } else {
+        1
+    };
     let mut trace = Trace::new(about);
     let mut expected = 0;
     let mut stamp_ms_before = 0;
@@ -43,10 +63,14 @@ pub(super) fn read<R: Read>(lines: &mut Lines<R>, about: About) -> Result<Trace,
         if expected == 0 {
             expected = found;
         }
+        if line.is_cut(b',', expected) {
+            trace.about.notes.push(line.cut_note());
+            break;
+        }
         if found != expected {
             return Err(line.wrong_fields(expected, found));
         }
-        let row = Row::parse(&texts, has_offsets, &line)?;
+        let row = Row::parse(&texts, has_offsets, ns_per_unit, &line)?;
         if row.stamp_ms < stamp_ms_before {
             return Err(Problem::Backward {
                 time: row.stamp_ms.to_string(),
@@ -55,7 +79,6 @@ pub(super) fn read<R: Read>(lines: &mut Lines<R>, about: About) -> Result<Trace,
             .at_line(line.number));
         }
         stamp_ms_before = row.stamp_ms;
-        magnitudes.push(&row);
         let Some(kind) = row.kind else {
             trims += 1;
             continue;
@@ -75,15 +98,14 @@ pub(super) fn read<R: Read>(lines: &mut Lines<R>, about: About) -> Result<Trace,
         }
         next_offset_bytes = next_offset_bytes.wrapping_add(row.length_bytes);
     }
-    if let Some(kind) = magnitudes.kind() {
-        return Err(Problem::NotLatencies { kind }.in_file());
-    }
-    trace.about.notes.push(
-        "fio's timestamps are whole milliseconds, but its latencies are exact. Each operation is \
-         therefore placed directly after the previous one, or later where its timestamp requires it; \
-         operations that overlapped (iodepth above 1) appear one after the other."
-            .to_owned(),
-    );
+    let unit = unit?;
+    trace.about.notes.push(format!(
+        "fio's timestamps are whole milliseconds, but its latencies are exact (read as {}, as fio {} logs them). \
+         Each operation is therefore placed directly after the previous one, or later where its timestamp requires \
+         it; operations that overlapped (iodepth above 1) appear one after the other.",
+        unit.name,
+        if unit == NANOSECOND { 3 } else { 2 },
+    ));
     if !has_offsets {
         trace.about.notes.push(
             "The log has no offsets; the operations are assumed to be sequential (run fio with \
@@ -98,68 +120,6 @@ pub(super) fn read<R: Read>(lines: &mut Lines<R>, about: About) -> Result<Trace,
             .push(format!("Skipped {trims} trims, which carry no data."));
     }
     Ok(trace)
-}
-
-/// Returns what a log contains instead of latencies by the name that fio gave it, such as `job_bw.1.log`.
-fn kind_in_name(name: &str) -> Option<&'static str> {
-    let name = name.rsplit(['/', '\\']).next()?.strip_suffix(".log")?;
-    let kind = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    if kind.ends_with("_bw") {
-        Some(BANDWIDTHS)
-    } else if kind.ends_with("_iops") {
-        Some(OPERATIONS)
-    } else {
-        None
-    }
-}
-
-const BANDWIDTHS: &str = "bandwidths";
-const OPERATIONS: &str = "operations per second";
-
-/// Sums that distinguish latencies from the other logs of fio, whose rows look the same.
-#[derive(Default)]
-struct Magnitudes {
-    rows: u64,
-    first_ms: u64,
-    last_ms: u64,
-    bytes: u64,
-    sum: u64,
-    greatest: u64,
-    /// Sum of the latencies in ns if the values are kB/s.
-    bandwidth_ns: u64,
-}
-
-impl Magnitudes {
-    fn push(&mut self, row: &Row) {
-        if self.rows == 0 {
-            self.first_ms = row.stamp_ms;
-        }
-        self.rows += 1;
-        self.last_ms = row.stamp_ms;
-        self.bytes = self.bytes.saturating_add(row.length_bytes);
-        self.sum = self.sum.saturating_add(row.latency_ns);
-        self.greatest = self.greatest.max(row.latency_ns);
-        let ns = row.length_bytes.saturating_mul(NS_PER_MS) / row.latency_ns.max(1);
-        self.bandwidth_ns = self.bandwidth_ns.saturating_add(ns);
-    }
-
-    /// Returns what the values are if they cannot be latencies.
-    fn kind(&self) -> Option<&'static str> {
-        const ROWS_MIN: u64 = 8;
-        // The memory of a computer copies no faster than this, in bytes per ns.
-        const RATE_MAX: u64 = 100;
-        if self.rows < ROWS_MIN {
-            return None;
-        }
-        if self.greatest == 1 {
-            return Some(OPERATIONS);
-        }
-        let elapsed_ns = (self.last_ms - self.first_ms) as f64 * NS_PER_MS as f64;
-        let busy = self.bandwidth_ns as f64 / elapsed_ns;
-        let is_idle = (self.sum as f64) < elapsed_ns / 2.0;
-        let fills_the_time = is_idle && (0.8..=1.2).contains(&busy);
-        (self.bytes / self.sum.max(1) > RATE_MAX || fills_the_time).then_some(BANDWIDTHS)
-    }
 }
 
 /// Returns true if the first lines of a log contain offsets.
@@ -185,6 +145,12 @@ fn has_offsets(head: &[u8]) -> bool {
         Some(None) => true,
         None => false,
     }
+}
+
+/// Returns true if the rows have the priorities that fio 3 logs.
+fn has_priorities(head: &[u8], has_offsets: bool) -> bool {
+    let row = head.split(|&byte| byte == b'\n').next();
+    row.is_some_and(|row| split(row).1 > FIELDS_MIN + usize::from(has_offsets))
 }
 
 fn split(line: &[u8]) -> ([&[u8]; FIELDS_MAX], usize) {
@@ -221,6 +187,7 @@ impl Row {
     fn parse(
         texts: &[&[u8]; FIELDS_MAX],
         has_offsets: bool,
+        ns_per_unit: u64,
         line: &Line<'_>,
     ) -> Result<Row, Fault> {
         let field = |index: usize| Field {
@@ -244,7 +211,7 @@ impl Row {
         }
         Ok(Row {
             stamp_ms,
-            latency_ns: field(1).whole()?,
+            latency_ns: field(1).whole_times(ns_per_unit)?,
             kind,
             length_bytes,
             offset_bytes: has_offsets.then(|| field(4).whole()).transpose()?,

@@ -26,7 +26,8 @@ impl Numbers {
     pub(super) fn push(&mut self, text: &[u8]) {
         let number = std::str::from_utf8(text).ok().and_then(|t| t.parse().ok());
         if let Some(number) = number.filter(|number: &f64| number.is_finite()) {
-            self.decimals |= text.contains(&b'.');
+            // Some programs print every number with `.0`.
+            self.decimals |= number.fract() != 0.0;
             self.values.push(number);
         }
     }
@@ -86,7 +87,9 @@ pub(super) fn of_latencies(what: &str, numbers: &Numbers) -> Result<Guess, Fault
     };
     let fits = |unit: Unit| {
         // Few cards need a quarter of a second for half of their writes, but a slow program may.
-        let longest_s = if unit == SECOND { 0.25 } else { 2.0 };
+        // Decimals of so long a time may be those of us.
+        let is_short = unit == SECOND || numbers.decimals;
+        let longest_s = if is_short { 0.25 } else { 2.0 };
         numbers.may_be(unit) && (1e-5..=longest_s).contains(&(median * seconds(unit)))
     };
     let reading = |unit: Unit| {
@@ -199,7 +202,7 @@ fn seconds(unit: Unit) -> f64 {
 }
 
 /// Formats a time in s with three digits and a unit.
-fn span(seconds: f64) -> String {
+pub(super) fn span(seconds: f64) -> String {
     let (number, unit) = match seconds {
         s if s < 1e-6 => (s * 1e9, "ns"),
         s if s < 1e-3 => (s * 1e6, "us"),
@@ -247,6 +250,8 @@ mod tests {
             (&["0.0012", "0.0013", "0.07"], Some(SECOND)),
             (&["0.12", "0.13", "70.1"], None),
             (&["25", "27", "24"], None),
+            (&["812.0", "790.0", "85012.0"], None),
+            (&["812.4", "790.1", "85012.8"], None),
             (&["5400", "5300", "85000"], Some(MICROSECOND)),
             (&["2713000", "2700000", "85000000"], Some(NANOSECOND)),
             (&["500000", "510000"], None),

@@ -21,6 +21,8 @@ pub(super) struct Lines<R> {
     start: usize,
     end: usize,
     at_end: bool,
+    /// True if lines end with CR alone, as on old Macs; they are converted.
+    ends_with_cr: bool,
     lines_taken: u64,
     bytes_taken: u64,
 }
@@ -41,9 +43,12 @@ pub(super) struct Line<'a> {
 }
 
 impl Line<'_> {
-    /// Returns true if the file ends within this row: it has too few fields and no line end.
+    /// Returns true if the file may end within this row: no line end follows, and the row has too few fields or
+    /// its last number may be cut. Short files without a last line end are often typed by hand.
     pub(super) fn is_cut(&self, separator: u8, expected: usize) -> bool {
-        !self.ended && cells(self.text, separator).count() < expected
+        const TYPED_LINES_MAX: u64 = 11;
+        let has_few = || cells(self.text, separator).count() < expected;
+        !self.ended && (self.number > TYPED_LINES_MAX || has_few())
     }
 
     /// Returns the note about a row that [`Line::is_cut`].
@@ -73,10 +78,16 @@ impl<R: Read> Lines<R> {
             start: 0,
             end: 0,
             at_end: false,
+            ends_with_cr: false,
             lines_taken: 0,
             bytes_taken: 0,
         };
         lines.fill()?;
+        let head = lines.in_memory();
+        if head.contains(&b'\r') && !head.contains(&b'\n') && !head.contains(&0) {
+            lines.ends_with_cr = true;
+            lines.convert(lines.start);
+        }
         if lines.in_memory().starts_with(BOM) {
             lines.start += BOM.len();
             lines.bytes_taken += BOM.len() as u64;
@@ -132,6 +143,16 @@ impl<R: Read> Lines<R> {
         }
     }
 
+    /// Skips lines, including blank ones.
+    pub(super) fn skip(&mut self, count: usize) -> Result<(), Fault> {
+        for _ in 0..count {
+            if let Some(length) = self.line_in_memory()? {
+                self.take(length, 1);
+            }
+        }
+        Ok(())
+    }
+
     /// Returns the text in memory and the number of bytes that complete lines occupy; the bytes after the
     /// complete lines are meaningless.
     pub(super) fn whole_lines(&self) -> (&[u8], usize) {
@@ -181,6 +202,7 @@ impl<R: Read> Lines<R> {
         self.buffer.copy_within(self.start..self.end, 0);
         self.end -= self.start;
         self.start = 0;
+        let before = self.end;
         while self.end < LINE_BYTES_MAX && !self.at_end {
             match self.reader.read(&mut self.buffer[self.end..LINE_BYTES_MAX]) {
                 Ok(0) => self.at_end = true,
@@ -189,7 +211,17 @@ impl<R: Read> Lines<R> {
                 Err(error) => return Err(Problem::Read(error).at_line(self.lines_taken + 1)),
             }
         }
+        self.convert(before);
         Ok(())
+    }
+
+    /// Replaces CR by LF from a position on if the lines end with CR.
+    fn convert(&mut self, from: usize) {
+        if self.ends_with_cr {
+            let ends = self.buffer[from..self.end].iter_mut();
+            ends.filter(|byte| **byte == b'\r')
+                .for_each(|byte| *byte = b'\n');
+        }
     }
 }
 
@@ -227,6 +259,14 @@ mod tests {
                 (b"c".to_vec(), 4, 10, 1),
             ]
         );
+    }
+
+    #[test]
+    fn lines_may_end_with_cr_alone() {
+        let numbers: Vec<u64> = rows(b"a\rb\r\rc").into_iter().map(|row| row.1).collect();
+        assert_eq!(numbers, [1, 2, 4]);
+        let long = b"abc\r".repeat(LINE_BYTES_MAX);
+        assert_eq!(rows(&long).len(), LINE_BYTES_MAX);
     }
 
     #[test]

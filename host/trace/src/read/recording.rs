@@ -2,14 +2,15 @@
 //!
 //! The header may end in `key=value` fields that the rows lack.
 
+use super::ReadOptions;
 use super::Recording;
-use super::columns::{Unit, cells, named_by_user, pointed, role, separator, time_column, unquoted};
+use super::columns::{Top, Unit, cells, named_by_user, pointed, time_column, unquoted};
 use super::error::{Fault, Problem, shown};
 use super::guess::{self, Guess, Numbers};
 use super::lines::{Line, Lines};
 use super::number::{Bad, Field, decimal};
-use super::wrap::Unwrapped;
-use super::{ReadOptions, calendar};
+use super::role::role;
+use super::scale::Scale;
 use crate::trace::{About, Trace};
 use cardiograph_workload::{Operation, OperationKind};
 use std::io::Read;
@@ -36,18 +37,20 @@ pub(super) struct Header {
 
 impl Header {
     /// Parses the header; returns `None` if the line does not name a time column.
-    pub(super) fn parse(line: &[u8], options: &ReadOptions) -> Result<Option<Header>, Fault> {
-        let separator = separator(line);
-        let texts = || cells(line, separator);
+    pub(super) fn parse(top: Top<'_>, options: &ReadOptions) -> Result<Option<Header>, Fault> {
+        let separator = top.separator();
+        let names = top.names();
+        let texts = || names.iter().copied();
         let column = match &options.time_column {
-            Some(wanted) => Some(named_by_user(line, separator, wanted)?),
+            Some(wanted) => Some(named_by_user(&names, wanted)?),
             None => texts().position(|cell| time_column(cell).is_some()),
         };
         let Some(column) = column else {
             return Ok(None);
         };
-        let cell = texts().nth(column).map(unquoted).unwrap_or_default();
-        let is_named = decimal(&pointed(cell), 0) == Err(Bad::NotANumber);
+        let cell = names[column];
+        let is_number = decimal(&pointed(cell), 0) != Err(Bad::NotANumber);
+        let is_named = !is_number && Scale::of(cell).is_none();
         let (name, unit) = match time_column(cell) {
             Some(named) => named,
             None if is_named => (shown(cell), role(cell).1),
@@ -56,7 +59,7 @@ impl Header {
         let is_column = |cell: &[u8]| !cell.trim_ascii().is_empty() && !cell.contains(&b'=');
         let columns = texts().take_while(|cell| is_column(cell)).count();
         // Rows of the recorder have no field for the column of its notes.
-        let last = texts().nth(columns.saturating_sub(1)).map(unquoted);
+        let last = texts().nth(columns.saturating_sub(1));
         let notes = usize::from(columns > 1 && last == Some(b"note"));
         Ok(Some(Header {
             separator,
@@ -94,35 +97,34 @@ impl Header {
         }
     }
 
-    /// Returns true if the times are dates or times of day.
-    fn has_calendar(&self, first: &Line<'_>) -> bool {
-        let cell = cells(first.text, self.separator).nth(self.column);
-        cell.is_some_and(|cell| calendar::time_ns(unquoted(cell)).is_ok())
+    /// Returns true if a row below this header has a time in its column.
+    pub(super) fn fits(&self, row: &[u8]) -> bool {
+        let found = cells(row, self.separator).count();
+        let text = self.text(row);
+        let is_number = decimal(&pointed(text), 0) != Err(Bad::NotANumber);
+        (self.columns..=self.fields).contains(&found) && (is_number || Scale::of(text).is_some())
     }
 
-    /// Returns the time of a row; `unit` is `None` for dates and times of day.
-    fn time_ns(&self, line: &Line<'_>, expected: usize, unit: Option<Unit>) -> Result<u64, Fault> {
+    fn text<'a>(&self, row: &'a [u8]) -> &'a [u8] {
+        let cell = cells(row, self.separator).nth(self.column);
+        cell.map(unquoted).unwrap_or_default()
+    }
+
+    /// Returns the time of a row.
+    fn time_ns(&self, line: &Line<'_>, expected: usize, scale: Scale) -> Result<u64, Fault> {
         let found = cells(line.text, self.separator).count();
         if found != expected {
             return Err(line.wrong_fields(expected, found));
         }
-        let text = cells(line.text, self.separator)
-            .nth(self.column)
-            .map(unquoted)
-            .unwrap_or_default();
+        let text = self.text(line.text);
         let field = Field {
             column: "the time",
             text,
             line,
         };
-        let Some(unit) = unit else {
-            return calendar::time_ns(text).map_err(|bad| field.fault(bad));
-        };
-        if self.separator == b',' || !text.contains(&b',') {
-            return field.decimal(unit.power);
-        }
-        // If another character separates the columns, a comma is a decimal comma.
-        decimal(&pointed(text), unit.power).map_err(|bad| field.fault(bad))
+        scale
+            .ns(text, self.separator)
+            .map_err(|bad| field.fault(bad))
     }
 
     /// Returns the number of fields that all rows must have, taken from the first row.
@@ -161,23 +163,24 @@ pub(super) fn read<R: Read>(
         return Err(Problem::OneSample.in_file());
     };
     let expected = header.expected_fields(&first)?;
-    let unit = match header.has_calendar(&first) {
-        true if options.time_unit.is_some() => {
+    let scale = match Scale::of(header.text(first.text)) {
+        Some(_) if options.time_unit.is_some() => {
             let format = "recording with dates or times of day";
             let option = "--time-unit";
             return Err(Problem::FixedFormat { format, option }.in_file());
         }
-        true => None,
-        false => {
+        Some(scale) => scale,
+        None => {
             let Guess { unit, reason } = guess?;
             if !reason.is_empty() {
                 about.notes.push(reason);
             }
-            Some(unit)
+            Scale::Unit(unit)
         }
     };
-    let mut clock = unit.map_or_else(Unwrapped::day, Unwrapped::counter);
-    let mut before_ns = clock.time_ns(header.time_ns(&first, expected, unit)?);
+    let mut clock = scale.clock();
+    let mut jumps = Jumps::default();
+    let mut before_ns = clock.time_ns(header.time_ns(&first, expected, scale)?);
     let mut before = time_shown(&first, &header);
     let mut trace = Trace::new(about);
     while let Some(line) = lines.next_row_but(is_note)? {
@@ -185,7 +188,7 @@ pub(super) fn read<R: Read>(
             trace.about.notes.push(line.cut_note());
             break;
         }
-        let time_ns = clock.time_ns(header.time_ns(&line, expected, unit)?);
+        let time_ns = clock.time_ns(header.time_ns(&line, expected, scale)?);
         let operation = Operation {
             kind: OperationKind::Write,
             file: 0,
@@ -201,19 +204,62 @@ pub(super) fn read<R: Read>(
             }
             .at_line(line.number)
         })?;
+        jumps.push(time_ns - before_ns, line.number);
         before_ns = time_ns;
         before = time_shown(&line, &header);
     }
     if trace.is_empty() {
         return Err(Problem::OneSample.in_file());
     }
+    if jumps.equal > trace.len() as u64 / 2 {
+        let times = trace.len() as u64 + 1 - jumps.equal;
+        let samples = trace.len() as u64 + 1;
+        return Err(Problem::Coarse { samples, times }.in_file());
+    }
     trace.about.notes.extend(clock.note());
+    if scale == Scale::Calendar {
+        trace.about.notes.extend(jumps.note());
+    }
     Ok(Recording {
         samples: trace.len() as u64 + 1,
         trace,
         time_column: header.name,
-        time_unit: unit.map_or("calendar", |unit| unit.name),
+        time_unit: match scale {
+            Scale::Unit(unit) => unit.name,
+            Scale::InTexts => "ns",
+            Scale::Calendar => "calendar",
+        },
     })
+}
+
+/// Steps that are suspicious in a recording.
+#[derive(Default)]
+struct Jumps {
+    /// Number of samples with the time of the sample before.
+    equal: u64,
+    /// Line of the first step of about an hour.
+    of_an_hour: Option<u64>,
+}
+
+impl Jumps {
+    fn push(&mut self, step_ns: u64, line: u64) {
+        const HOUR_NS: u64 = 3600 * 1_000_000_000;
+        const MINUTE_NS: u64 = HOUR_NS / 60;
+        self.equal += u64::from(step_ns == 0);
+        if (HOUR_NS..HOUR_NS + MINUTE_NS).contains(&step_ns) {
+            self.of_an_hour.get_or_insert(line);
+        }
+    }
+
+    /// Returns a note if a step may be the beginning of daylight saving time.
+    fn note(&self) -> Option<String> {
+        self.of_an_hour.map(|line| {
+            format!(
+                "The time jumps by an hour at line {line}; if daylight saving time began there, no samples are \
+                 missing."
+            )
+        })
+    }
 }
 
 /// Returns true for columns that the export of a ULog file has next to `timestamp`.
@@ -243,10 +289,7 @@ pub(super) fn is_note(row: &[u8]) -> bool {
 }
 
 fn time_shown(line: &Line<'_>, header: &Header) -> String {
-    cells(line.text, header.separator)
-        .nth(header.column)
-        .map(|text| shown(unquoted(text)))
-        .unwrap_or_default()
+    shown(header.text(line.text))
 }
 
 #[cfg(test)]
@@ -268,7 +311,8 @@ mod tests {
     }
 
     fn header(line: &[u8]) -> Header {
-        Header::parse(line, &ReadOptions::default())
+        let top = Top { line, below: b"" };
+        Header::parse(top, &ReadOptions::default())
             .unwrap()
             .unwrap()
     }

@@ -18,8 +18,28 @@ const TOOLS: &[(&[&str], &str, &str)] = &[
     (&["speed,max,min,avg"], "SdFat's bench", SKETCH),
     (&["[sd_bench]"], "PX4's sd_bench", BENCH),
     (&["clat (", "IOPS="], "fio's summary", FIO),
-    (&["\"fio version\"", "\"jobs\""], "fio's JSON summary", FIO),
+    (
+        &["min/avg/max/mdev", "iops"],
+        "ioping's statistics",
+        "pass the lines of its requests too, without -q",
+    ),
 ];
+
+/// Returns the error for fio's JSON without bins.
+pub(super) fn of_fio_json() -> Fault {
+    let tool = "fio's JSON summary";
+    let remedy = "run fio with --output-format=json+, which adds histograms, or add --write_lat_log=NAME and pass \
+                  NAME_lat.1.log";
+    Problem::Summary { tool, remedy }.in_file()
+}
+
+/// Returns true for the numbers that `ioping -B` prints: one line of at least eight.
+pub(super) fn is_ioping_batch(line: &[u8], below: &[u8]) -> bool {
+    let count = line
+        .split(|byte| *byte == b' ')
+        .filter(|text| super::number::whole(text).is_ok());
+    below.is_empty() && count.count() >= 8 && !line.contains(&b',')
+}
 
 /// Refuses the output of a tool that prints statistics.
 pub(super) fn refuse(head: &[u8]) -> Result<(), Fault> {

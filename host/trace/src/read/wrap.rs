@@ -25,6 +25,11 @@ impl Unwrapped {
         Unwrapped::after(Some(DAY_NS))
     }
 
+    /// A clock that does not begin again.
+    pub(super) fn endless() -> Unwrapped {
+        Unwrapped::after(None)
+    }
+
     fn after(period_ns: Option<u64>) -> Unwrapped {
         Unwrapped {
             period_ns,

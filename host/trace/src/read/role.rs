@@ -1,0 +1,274 @@
+//! Meaning of a column in a table of writes, by the words of its name.
+
+use super::columns::{Unit, unit_named, unquoted};
+
+/// Words for the duration of a write.
+const LATENCY_WORDS: &[&str] = &["latency", "duration", "dur", "took"];
+
+/// Names of latencies that consist of words with other meanings.
+const LATENCY_NAMES: &[&[&str]] = &[
+    &["write"],
+    &["write", "time"],
+    &["response", "time"],
+    &["service", "time"],
+    &["time", "taken"],
+];
+
+/// Words for statistics: a column that has one of them is not the latency of single writes.
+const STATISTIC_WORDS: &[&str] = &[
+    "min", "max", "avg", "mean", "median", "p50", "p90", "p95", "p99", "stddev", "worst",
+];
+
+const START_WORDS: &[&str] = &["start", "begin", "before", "t0"];
+const END_WORDS: &[&str] = &["end", "stop", "finish", "after", "t1"];
+
+/// Words next to a start or an end that do not change its meaning.
+const TIME_FILLERS: &[&str] = &["t", "time", "timestamp", "ts", "write", "at"];
+
+const BYTES_WORDS: &[&str] = &["bytes", "size", "length", "len", "payload"];
+
+/// Words next to a length that do not change its meaning.
+const BYTES_FILLERS: &[&str] = &["write", "block", "io", "request", "data", "in", "n", "of"];
+
+const COUNT_WORDS: &[&str] = &[
+    "count",
+    "counts",
+    "frequency",
+    "freq",
+    "hits",
+    "occurrences",
+];
+
+const DIRECTION_WORDS: &[&str] = &[
+    "op",
+    "rw",
+    "direction",
+    "dir",
+    "operation",
+    "kind",
+    "type",
+    "cmd",
+    "command",
+    "rwbs",
+];
+
+/// Meaning of a column in a table of writes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Role {
+    Start,
+    End,
+    Latency,
+    /// A length in multiples of `factor` bytes, whose unit has this name.
+    Bytes {
+        unit: &'static str,
+        factor: u64,
+    },
+    /// A number of writes of the same latency, or a number of the row.
+    Count,
+    /// Kind of the operation, such as a write or a read.
+    Direction,
+    /// A statistic of several writes.
+    Statistic,
+    Other,
+}
+
+/// Returns the meaning of a column by its name, and the unit of time in the name.
+pub(super) fn role(cell: &[u8]) -> (Role, Option<Unit>) {
+    let name = decoded(unquoted(cell));
+    let words: Vec<String> = name
+        .split(|c: char| !c.is_alphanumeric())
+        .flat_map(humps)
+        .map(|word| word.to_lowercase())
+        .collect();
+    let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
+    if let Some(role) = bytes(&words) {
+        return (role, None);
+    }
+    let unit = take_unit(&mut words);
+    let is = |known: &[&str]| words.len() == 1 && known.contains(&words[0]);
+    let has = |known: &[&str]| words.iter().any(|word| known.contains(word));
+    let is_filled = |known: &[&str]| {
+        let mut rest = words.iter().filter(|word| !TIME_FILLERS.contains(word));
+        rest.next().is_some_and(|word| known.contains(word)) && rest.next().is_none()
+    };
+    // Without a unit, `lat` may be a latitude.
+    let is_latency = has(LATENCY_WORDS)
+        || has(&["lat"]) && (unit.is_some() || has(STATISTIC_WORDS))
+        || LATENCY_NAMES.contains(&&words[..]);
+    let role = if is_latency && has(STATISTIC_WORDS) {
+        Role::Statistic
+    } else if is_latency && (words != ["write"] || unit.is_some()) {
+        Role::Latency
+    } else if is_filled(START_WORDS) {
+        Role::Start
+    } else if is_filled(END_WORDS) {
+        Role::End
+    } else if unit.is_none() && is(COUNT_WORDS) {
+        Role::Count
+    } else if unit.is_none() && (is(DIRECTION_WORDS) || words == ["r", "w"]) {
+        Role::Direction
+    } else {
+        Role::Other
+    };
+    (role, unit)
+}
+
+/// Returns true if a name is about a length, even one whose meaning is unknown.
+pub(super) fn is_about_bytes(cell: &[u8]) -> bool {
+    let name = decoded(unquoted(cell)).to_lowercase();
+    let mut words = name.split(|c: char| !c.is_alphanumeric());
+    words.any(|word| BYTES_WORDS.contains(&word) || byte_unit(word).is_some())
+}
+
+/// Returns the meaning of a name that consists of words for a length and its unit.
+fn bytes(words: &[&str]) -> Option<Role> {
+    let unit = words.last().and_then(|word| byte_unit(word));
+    let rest = &words[..words.len() - usize::from(unit.is_some())];
+    let mut named = rest.iter().filter(|word| !BYTES_FILLERS.contains(word));
+    let is_length = match (named.next(), unit) {
+        (Some(word), _) => BYTES_WORDS.contains(word) && named.next().is_none(),
+        (None, Some(_)) => words != ["b"],
+        (None, None) => false,
+    };
+    let (unit, factor) = unit.unwrap_or(("B", 1));
+    is_length.then_some(Role::Bytes { unit, factor })
+}
+
+fn byte_unit(word: &str) -> Option<(&'static str, u64)> {
+    Some(match word {
+        "b" | "byte" | "bytes" => ("B", 1),
+        "kb" => ("kB", 1000),
+        "kib" => ("KiB", 1 << 10),
+        "mb" => ("MB", 1_000_000),
+        "mib" => ("MiB", 1 << 20),
+        "sectors" => ("sectors", 512),
+        _ => return None,
+    })
+}
+
+/// Decodes a name: UTF-8, or else Latin-1, which Excel and LabVIEW write.
+fn decoded(name: &[u8]) -> String {
+    match str::from_utf8(name) {
+        Ok(name) => name.to_owned(),
+        Err(_) => name.iter().copied().map(char::from).collect(),
+    }
+}
+
+/// Removes the unit at the end of a name. A name with a factor, such as `x100 us`, has no unit that is known.
+fn take_unit(words: &mut Vec<&str>) -> Option<Unit> {
+    let joined = match words.as_slice() {
+        [.., first, second] => unit_named(&format!("{first}{second}")),
+        _ => None,
+    };
+    let unit = joined.or_else(|| words.last().and_then(|word| unit_named(word)))?;
+    words.truncate(words.len() - if joined.is_some() { 2 } else { 1 });
+    let is_factor = |word: &&str| {
+        let digits = word.strip_prefix('x').unwrap_or(word);
+        !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    (!words.last().is_some_and(is_factor)).then_some(unit)
+}
+
+/// Splits `writeTime` into `write` and `Time`, but not the units `uS` and `KiB`.
+fn humps(word: &str) -> Vec<&str> {
+    let lower = word.to_lowercase();
+    if unit_named(&lower).is_some() || byte_unit(&lower).is_some() {
+        return vec![word];
+    }
+    let mut parts = Vec::new();
+    let (mut from, mut was_lower) = (0, false);
+    for (at, letter) in word.char_indices() {
+        if letter.is_uppercase() && was_lower {
+            parts.push(&word[from..at]);
+            from = at;
+        }
+        was_lower = letter.is_lowercase();
+    }
+    parts.push(&word[from..]);
+    parts.retain(|part| !part.is_empty());
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::columns::{MICROSECOND, MILLISECOND};
+    use super::*;
+
+    const BYTES: Role = Role::Bytes {
+        unit: "B",
+        factor: 1,
+    };
+
+    #[test]
+    fn roles_of_columns() {
+        for (name, expected) in [
+            ("latency_us", (Role::Latency, Some(MICROSECOND))),
+            ("Latency (ms)", (Role::Latency, Some(MILLISECOND))),
+            ("writeTimeUs", (Role::Latency, Some(MICROSECOND))),
+            ("write_us", (Role::Latency, Some(MICROSECOND))),
+            ("duration", (Role::Latency, None)),
+            ("write", (Role::Other, None)),
+            ("latency_uS", (Role::Latency, Some(MICROSECOND))),
+            ("Latency [mSec]", (Role::Latency, Some(MILLISECOND))),
+            ("latency (u sec)", (Role::Latency, Some(MICROSECOND))),
+            (
+                "latency (milli seconds)",
+                (Role::Latency, Some(MILLISECOND)),
+            ),
+            ("latency (x100 us)", (Role::Latency, None)),
+            ("latency (0.001 ms)", (Role::Latency, None)),
+            ("lat_ms", (Role::Latency, Some(MILLISECOND))),
+            ("lat", (Role::Other, None)),
+            ("gps_lat", (Role::Other, None)),
+            ("MaxLatency(ms)", (Role::Statistic, Some(MILLISECOND))),
+            ("avg_lat", (Role::Statistic, None)),
+            ("start_us", (Role::Start, Some(MICROSECOND))),
+            ("t1", (Role::End, None)),
+            ("bytes", (BYTES, None)),
+            (
+                "size_kb",
+                (
+                    Role::Bytes {
+                        unit: "kB",
+                        factor: 1000,
+                    },
+                    None,
+                ),
+            ),
+            (
+                "Size (KiB)",
+                (
+                    Role::Bytes {
+                        unit: "KiB",
+                        factor: 1024,
+                    },
+                    None,
+                ),
+            ),
+            (
+                "write_size_MB",
+                (
+                    Role::Bytes {
+                        unit: "MB",
+                        factor: 1_000_000,
+                    },
+                    None,
+                ),
+            ),
+            ("nbytes", (Role::Other, None)),
+            ("temperature (b)", (Role::Other, None)),
+            ("t_start_us", (Role::Start, Some(MICROSECOND))),
+            ("before", (Role::Start, None)),
+            ("time_after_ms", (Role::End, Some(MILLISECOND))),
+            ("startMicros", (Role::Start, Some(MICROSECOND))),
+            ("count", (Role::Count, None)),
+            ("R/W", (Role::Direction, None)),
+            ("timestamp_us", (Role::Other, Some(MICROSECOND))),
+            ("value", (Role::Other, None)),
+        ] {
+            assert_eq!(role(name.as_bytes()), expected, "{name}");
+        }
+        let latin_1 = role(b"latency_\xB5s");
+        assert_eq!(latin_1, (Role::Latency, Some(MICROSECOND)));
+    }
+}

@@ -1,0 +1,99 @@
+//! The ways in which the texts of a column state a time.
+
+use super::calendar;
+use super::columns::{Unit, pointed, unit_named};
+use super::number::{Bad, decimal};
+use super::wrap::Unwrapped;
+
+/// Conversion of the texts of a column to ns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Scale {
+    /// Numbers in this unit.
+    Unit(Unit),
+    /// Every number is followed by its unit: `850us`, `1.2 s`.
+    InTexts,
+    /// Dates or times of day.
+    Calendar,
+}
+
+impl Scale {
+    /// Returns the scale of a text that states its own; `None` for a plain number and for anything else.
+    pub(super) fn of(text: &[u8]) -> Option<Scale> {
+        if with_unit(text).is_some() {
+            Some(Scale::InTexts)
+        } else if calendar::time_ns(text).is_ok() {
+            Some(Scale::Calendar)
+        } else {
+            None
+        }
+    }
+
+    /// Parses a text. A comma in it is a decimal comma unless commas separate the columns.
+    pub(super) fn ns(self, text: &[u8], separator: u8) -> Result<u64, Bad> {
+        let pointed = match separator {
+            b',' => text.into(),
+            _ => pointed(text),
+        };
+        match self {
+            Scale::Unit(unit) => decimal(&pointed, unit.power),
+            Scale::InTexts => {
+                let (number, unit) = with_unit(&pointed).ok_or(Bad::NotANumber)?;
+                decimal(number, unit.power)
+            }
+            Scale::Calendar => calendar::time_ns(&pointed),
+        }
+    }
+
+    /// Returns the clock that the times of this scale come from.
+    pub(super) fn clock(self) -> Unwrapped {
+        match self {
+            Scale::Unit(unit) => Unwrapped::counter(unit),
+            Scale::InTexts => Unwrapped::endless(),
+            Scale::Calendar => Unwrapped::day(),
+        }
+    }
+}
+
+/// Splits `850us` into its number and its unit.
+fn with_unit(text: &[u8]) -> Option<(&[u8], Unit)> {
+    let text = text.trim_ascii();
+    let at = text
+        .iter()
+        .rposition(|byte| byte.is_ascii_digit() || *byte == b'.')?
+        + 1;
+    let unit = str::from_utf8(&text[at..]).ok()?.trim();
+    let unit = unit_named(&unit.to_lowercase())?;
+    let number = text[..at].trim_ascii();
+    (decimal(&pointed(number), 0) != Err(Bad::NotANumber)).then_some((number, unit))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::columns::MILLISECOND;
+    use super::*;
+
+    #[test]
+    fn texts_that_state_their_own_unit() {
+        for (text, ns) in [
+            ("12 ms", 12_000_000),
+            ("850us", 850_000),
+            ("1.2s", 1_200_000_000),
+            ("3 \u{b5}s", 3_000),
+            ("7 nsec", 7),
+            ("1e3ns", 1_000),
+        ] {
+            assert_eq!(Scale::of(text.as_bytes()), Some(Scale::InTexts), "{text}");
+            assert_eq!(Scale::InTexts.ns(text.as_bytes(), b','), Ok(ns), "{text}");
+        }
+        for text in ["12", "ms", "12 kg", "x1 ms", ""] {
+            assert_eq!(Scale::of(text.as_bytes()), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_comma_is_decimal_unless_it_separates() {
+        let scale = Scale::Unit(MILLISECOND);
+        assert_eq!(scale.ns(b"0,812", b';'), Ok(812_000));
+        assert_eq!(scale.ns(b"0,812", b','), Err(Bad::NotANumber));
+    }
+}

@@ -1,0 +1,149 @@
+//! Units of a table of writes that its header does not name.
+
+use super::header::{Duration, Header, Times};
+use crate::read::ReadOptions;
+use crate::read::columns::{cells, pointed, unquoted};
+use crate::read::error::{Fault, Problem};
+use crate::read::guess::{self, Numbers};
+use crate::read::recording::{SAMPLE_ROWS, is_note, rows_in};
+use crate::read::scale::Scale;
+use crate::trace::About;
+
+/// Scales of the column of times, or starts, and of the column of latencies, or ends.
+pub(super) struct Scales {
+    pub time: Scale,
+    pub own: Scale,
+}
+
+/// Completes the units; the notes state what was assumed.
+pub(super) fn decide(
+    header: &Header,
+    head: &[u8],
+    options: &ReadOptions,
+    about: &mut About,
+) -> Result<Scales, Fault> {
+    let own = header.duration.times();
+    let stated = |times: &Times| first_text(header, head, times.index).and_then(Scale::of);
+    let (own_stated, time_stated) = (stated(own), header.time.as_ref().and_then(stated));
+    let is_own_known = own.unit.is_some() || own_stated.is_some();
+    let is_time_known = |time: &Times| time.unit.is_some() || time_stated.is_some();
+    if options.time_unit.is_some() && is_own_known && header.time.as_ref().is_none_or(is_time_known)
+    {
+        let names = header
+            .time
+            .iter()
+            .chain([own])
+            .map(|times| times.name.clone());
+        let names = names.collect::<Vec<_>>().join(", ");
+        return Err(Problem::UnitNamed { names }.in_file());
+    }
+    let own_scale = match own_stated {
+        Some(scale) => scale,
+        None => Scale::Unit(own_unit(header, head, options, about)?),
+    };
+    let time = match &header.time {
+        None => own_scale,
+        Some(_) if time_stated.is_some() => time_stated.unwrap_or(own_scale),
+        Some(time) => time_scale(header, head, time, own_scale, options, about)?,
+    };
+    Ok(Scales {
+        time,
+        own: own_scale,
+    })
+}
+
+fn own_unit(
+    header: &Header,
+    head: &[u8],
+    options: &ReadOptions,
+    about: &mut About,
+) -> Result<crate::read::TimeUnit, Fault> {
+    let own = header.duration.times();
+    let is_end = matches!(header.duration, Duration::End(_));
+    let of_start = header.time.as_ref().and_then(|time| time.unit);
+    if let Some(unit) = own.unit.or(options.time_unit) {
+        return Ok(unit);
+    }
+    if let Some(unit) = of_start.filter(|_| is_end) {
+        return Ok(unit);
+    }
+    let (what, numbers) = match &header.time {
+        Some(start) if is_end => (
+            format!("the times in column \"{}\"", own.name),
+            column(header, head, own).minus(&column(header, head, start)),
+        ),
+        _ if header.is_named => (
+            format!("the latencies in column \"{}\"", own.name),
+            column(header, head, own),
+        ),
+        _ => ("the latencies".to_owned(), column(header, head, own)),
+    };
+    let guess = guess::of_latencies(&what, &numbers)?;
+    about.notes.push(guess.reason);
+    Ok(guess.unit)
+}
+
+fn time_scale(
+    header: &Header,
+    head: &[u8],
+    time: &Times,
+    own_scale: Scale,
+    options: &ReadOptions,
+    about: &mut About,
+) -> Result<Scale, Fault> {
+    if let Some(unit) = time.unit.or(options.time_unit) {
+        return Ok(Scale::Unit(unit));
+    }
+    let what = format!("the times in column \"{}\"", time.name);
+    let Scale::Unit(own_unit) = own_scale else {
+        let is_ulog = false;
+        let guess = guess::of_times(&time.name, &column(header, head, time), is_ulog)?;
+        about.notes.push(guess.reason);
+        return Ok(Scale::Unit(guess.unit));
+    };
+    let own = header.duration.times();
+    let (span, busy) = (
+        column(header, head, time).span(),
+        column(header, head, own).sum(),
+    );
+    if matches!(header.duration, Duration::Latency(_)) && span < 0.9 * busy {
+        let readings = format!(
+            "as {} they span less than the sum of the latencies",
+            own_unit.name
+        );
+        let options = "--time-unit s, ms, us or ns".to_owned();
+        return Err(Problem::UnitUnknown {
+            what,
+            readings,
+            options,
+        }
+        .in_file());
+    }
+    about.notes.push(format!(
+        "The times in column \"{}\" have no unit; they are read as {}, like those in column \"{}\".",
+        time.name, own_unit.name, own.name
+    ));
+    Ok(own_scale)
+}
+
+/// Returns the rows from which units are decided.
+pub(super) fn sample<'a>(header: &Header, head: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
+    let rows = rows_in(head).filter(|row| !is_note(row));
+    rows.skip(usize::from(header.is_named)).take(SAMPLE_ROWS)
+}
+
+fn first_text<'a>(header: &Header, head: &'a [u8], index: usize) -> Option<&'a [u8]> {
+    sample(header, head)
+        .map(|row| header.text(row, index))
+        .next()
+}
+
+fn column(header: &Header, head: &[u8], times: &Times) -> Numbers {
+    let mut numbers = Numbers::default();
+    for row in sample(header, head) {
+        if let Some(cell) = cells(row, header.separator).nth(times.index) {
+            numbers.push(&pointed(unquoted(cell)));
+        }
+    }
+    numbers
+}
