@@ -5,8 +5,8 @@
 //!     (first free name)                                     remove folders <───────────────────┘
 //! ```
 //!
-//! The run removes every file and folder it created, also after a stop or an error, and never touches files
-//! that existed before.
+//! A run that is stopped reads back what it has written until then, unless the observer stops this too. The run removes
+//! every file and folder it created, also after a stop or an error, and never touches files that existed before.
 
 mod files;
 mod payload;
@@ -136,6 +136,7 @@ pub fn run<S: Store>(
         files_created: 0,
         folders_created: 0,
         verified_bytes: 0,
+        last: None,
         random: 1,
     };
     let mut result = Ok(());
@@ -220,6 +221,8 @@ struct Run<'a, S, C, O> {
     files_created: u32,
     folders_created: u32,
     verified_bytes: u64,
+    /// File and end offset, in bytes, of the last timed write of the phase.
+    last: Option<(u32, u64)>,
     random: u64,
 }
 
@@ -230,21 +233,33 @@ impl<S: Store, C: Clock, O: Observer> Run<'_, S, C, O> {
                 self.prepare(phase, file)?;
             }
         }
+        self.last = None;
         for pass in 0..phase.passes {
-            match phase.order {
-                Order::RoundRobin if phase.span == Span::Call => self.round_robin(phase, pass)?,
-                Order::RoundRobin => self.round_robin_opened(phase, pass)?,
-                Order::FileByFile => {
-                    for file in 0..phase.files {
-                        self.file(phase, pass, file)?;
-                    }
+            match self.pass(phase, pass) {
+                Err(Halt::Stopped) => {
+                    self.verify_written(phase, pass)?;
+                    return Err(Halt::Stopped);
                 }
+                result => result?,
             }
         }
         for file in 0..phase.files {
-            self.verify(phase, file)?;
+            self.verify(phase, file, phase.file_bytes())?;
         }
         Ok(())
+    }
+
+    fn pass(&mut self, phase: &Phase, pass: u32) -> Step<S::Error> {
+        match phase.order {
+            Order::RoundRobin if phase.span == Span::Call => self.round_robin(phase, pass),
+            Order::RoundRobin => self.round_robin_opened(phase, pass),
+            Order::FileByFile => {
+                for file in 0..phase.files {
+                    self.file(phase, pass, file)?;
+                }
+                Ok(())
+            }
+        }
     }
 
     fn file(&mut self, phase: &Phase, pass: u32, file: u32) -> Step<S::Error> {

@@ -617,3 +617,57 @@ fn a_short_buffer_and_invalid_phases_are_rejected() {
     );
     assert!(recorder.operations.is_empty() && store.requests.is_empty());
 }
+
+/// Returns the bytes of all files after the last write, from the requests alone.
+fn bytes_written(requests: &[Request]) -> u64 {
+    let is_write = |request: &Request| matches!(request, Request::Write(..));
+    let last = requests.iter().rposition(is_write).unwrap();
+    let mut files = BTreeMap::new();
+    for request in &requests[..=last] {
+        match request {
+            Request::Write(path, offset, length) => {
+                let bytes = files.entry(path).or_insert(0);
+                *bytes = (*bytes).max(offset + *length as u64);
+            }
+            Request::Create(path) | Request::Remove(path) => drop(files.remove(path)),
+            _ => {}
+        }
+    }
+    files.values().sum()
+}
+
+#[test]
+fn what_a_stopped_run_wrote_is_read_back() {
+    let phases = every_kind().into_iter();
+    for phase in phases.filter(|phase| phase.operation == OperationKind::Write) {
+        let operations = match phase.span {
+            Span::File => phase.files * phase.passes,
+            _ => phase.files * phase.passes * phase.calls_per_file,
+        };
+        for stop_after in 1..=operations as usize {
+            let run = |corrupts| {
+                let mut store = Memory {
+                    corrupts,
+                    ..Memory::default()
+                };
+                let mut recorder = Recorder {
+                    stop_after: Some(stop_after),
+                    ..Recorder::default()
+                };
+                let ended = run_phases(&[phase], &mut store, &mut recorder);
+                (ended, store)
+            };
+            let (ended, store) = run(None);
+            let outcome = ended.unwrap();
+            let expected = bytes_written(&store.requests);
+            assert!(outcome.stopped);
+            assert_eq!(outcome.verified_bytes, expected, "{phase:?}, {stop_after}");
+            // Later passes and jumps may overwrite the corrupted byte.
+            if phase.passes == 1 && phase.jump_within_bytes == 0 {
+                let (ended, _) = run(Some(0));
+                let is_found = matches!(ended, Err(RunError::Differs { .. }));
+                assert!(is_found, "{phase:?}, {stop_after}: {ended:?}");
+            }
+        }
+    }
+}

@@ -12,7 +12,7 @@ use crate::workload_file::OwnedWorkload;
 use cardiograph_report::{Report, figures_of, units};
 use cardiograph_sim_card::{Board, Card, Controller, Profile, Seed};
 use cardiograph_store::{HostClock, StorageInfo, run_on_card};
-use cardiograph_trace::{About, Loaded, Trace};
+use cardiograph_trace::{About, Loaded, OperationKind, Trace};
 use cardiograph_workload::{Outcome, RunError, Workload, run as run_workload};
 use std::time::Duration;
 
@@ -328,12 +328,27 @@ fn ended<E: std::fmt::Display>(
         let note = format!("Verified: {verified} read back, identical.");
         trace.about.notes.push(note);
     }
+    trace.about.notes.extend(rare_stalls(&trace));
     let (warnings, failed) = ending(&result, timed_out, stop_after, &trace, workload);
     Measured {
         trace,
         warnings,
         failed,
     }
+}
+
+/// Returns a note about stalls that a run is too short to show.
+fn rare_stalls(trace: &Trace) -> Option<String> {
+    let written = trace.operations();
+    let written = written.filter(|operation| operation.kind == OperationKind::Write);
+    let bytes: u64 = written.map(|operation| operation.length_bytes).sum();
+    (bytes > 0).then(|| {
+        format!(
+            "Stalls that are further apart than the {} written may be missing from these figures; a workload that \
+             writes more shows them.",
+            units::bytes(bytes as f64)
+        )
+    })
 }
 
 /// Returns the warnings about a run, and its failure if it failed.
@@ -369,10 +384,12 @@ fn ending<E: std::fmt::Display>(
         ),
         None => format!("interrupted with {percent:.1} % of the workload done"),
     };
-    (
-        vec![format!("{why}; the file in progress was not verified")],
-        None,
-    )
+    // A signal ends the verification, too.
+    let unverified = match timed_out {
+        true => "",
+        false => "; not all files were verified",
+    };
+    (vec![format!("{why}{unverified}")], None)
 }
 
 /// Returns a warning if the driver timed out while the card was busy.

@@ -1,7 +1,8 @@
 //! Writing files before the timed calls, and reading them back afterwards.
 
+use super::files::is_created_by_calls;
 use super::{Halt, Run, RunError, Step};
-use crate::{Activity, Clock, Observer, OperationKind, Phase, Store, Sync};
+use crate::{Activity, Clock, Observer, OperationKind, Order, Phase, Span, Store, Sync};
 
 impl<S: Store, C: Clock, O: Observer> Run<'_, S, C, O> {
     /// Writes a file that the phase reads or accesses at random offsets.
@@ -28,11 +29,48 @@ impl<S: Store, C: Clock, O: Observer> Run<'_, S, C, O> {
         self.pause_us(phase.pause_us)
     }
 
-    pub(super) fn verify(&mut self, phase: &Phase, file: u32) -> Step<S::Error> {
+    /// Reads back the files of a phase that was stopped during a pass.
+    pub(super) fn verify_written(&mut self, phase: &Phase, pass: u32) -> Step<S::Error> {
+        // Timed reads have been compared already.
+        if phase.operation == OperationKind::Read {
+            return Ok(());
+        }
+        for file in 0..self.files_created {
+            let bytes = self.written_bytes(phase, pass, file);
+            self.verify(phase, file, bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the length of a file after a stop.
+    fn written_bytes(&self, phase: &Phase, pass: u32, file: u32) -> u64 {
+        let whole = phase.file_bytes();
+        // Prepared files keep their length.
+        if !is_created_by_calls(phase) {
+            return whole;
+        }
+        let Some((last, end_bytes)) = self.last else {
+            return 0;
+        };
+        match phase.order {
+            _ if file == last => end_bytes,
+            Order::FileByFile if file < last || pass > 0 => whole,
+            Order::FileByFile => 0,
+            Order::RoundRobin if file < last => end_bytes,
+            // In the first round of a pass, files that are opened for each call are still those of the pass before.
+            Order::RoundRobin => match end_bytes - u64::from(phase.bytes_per_call) {
+                0 if pass > 0 && phase.span == Span::OpenToClose => whole,
+                bytes => bytes,
+            },
+        }
+    }
+
+    /// Reads back a file that should have this length.
+    pub(super) fn verify(&mut self, phase: &Phase, file: u32, bytes: u64) -> Step<S::Error> {
         let path = self.path(phase, file);
         let opened = self.store.open(path.as_str(), false);
         let mut handle = self.check(opened, "opening", phase, file)?;
-        let result = self.compare(phase, &mut handle, file);
+        let result = self.compare(phase, &mut handle, file, bytes);
         result.and(self.close(handle, phase, file))
     }
 
@@ -41,13 +79,14 @@ impl<S: Store, C: Clock, O: Observer> Run<'_, S, C, O> {
         phase: &Phase,
         handle: &mut S::File,
         file: u32,
+        bytes: u64,
     ) -> Step<S::Error> {
         self.fill(phase.fill, phase.bytes_per_call, file);
         let (mut call, mut offset_bytes) = (0, 0);
         loop {
             self.stamp(phase, call);
             let length = phase.bytes_per_call as usize;
-            let expected = (phase.file_bytes() - offset_bytes).min(length as u64) as usize;
+            let expected = (bytes - offset_bytes).min(length as u64) as usize;
             let read = self
                 .store
                 .read(handle, offset_bytes, &mut self.readback[..length]);

@@ -101,6 +101,7 @@ impl<S: Store, C: Clock, O: Observer> Run<'_, S, C, O> {
                     .store
                     .write(handle, offset_bytes, &self.payload[..length]);
                 self.check(written, "writing to", phase, file)?;
+                self.last = Some((file, offset_bytes + length as u64));
                 if phase.write_through {
                     self.sync(handle, file, phase, Sync::Wait)?;
                 }
