@@ -2,6 +2,7 @@
 
 use crate::failure::{Failure, print, print_error};
 use crate::outputs::{self, is_standard_output};
+use crate::progress::Progress;
 use cardiograph_report::{Report, figures_of, page, units};
 use cardiograph_reproduce::{Fit, Host, WRITES_MAX, fit};
 use cardiograph_sim_card::Profile;
@@ -64,7 +65,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         .filter(|operation| operation.kind == OperationKind::Write)
         .take(WRITES_MAX)
         .collect();
-    let found = fit(&writes, &start, args.trials).ok_or_else(|| {
+    let mut progress = Progress::over_steps(u64::from(args.trials));
+    let found = fit(&writes, &start, args.trials, |trial| progress.show(trial));
+    progress.clear();
+    let found = found.ok_or_else(|| {
         Failure::new(format!(
             "{file}: does not begin with a write of at most 200 MB; use a trace of small writes"
         ))

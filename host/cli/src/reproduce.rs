@@ -2,12 +2,15 @@
 
 use crate::failure::{Failure, print, print_error};
 use crate::outputs::{self, is_standard_output};
+use crate::progress::Progress;
 use cardiograph_reproduce::page::{Section, html};
 use cardiograph_reproduce::{
-    Breakdown, Experiment, Outcome, Row, STUDIES, Study, figures, reproduce, study, table,
+    Breakdown, Experiment, ExperimentError, Outcome, Row, STUDIES, Study, figures, reproduce,
+    study, table,
 };
 use std::num::NonZero;
 use std::path::PathBuf;
+use std::sync::Mutex;
 
 /// Reproduce the experiments of five published studies on simulated cards.
 #[derive(clap::Args)]
@@ -51,7 +54,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         .flat_map(|study| study.rows.clone())
         .collect();
     let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
-    let outcomes = reproduce(&rows, threads).map_err(Failure::new)?;
+    let outcomes = with_progress(&rows, threads).map_err(Failure::new)?;
     let notes: Result<Vec<_>, _> = studies.iter().map(notes).collect();
     let notes = notes?;
     show(args, &text(&studies, &outcomes, &notes))?;
@@ -64,6 +67,19 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         outputs::write_text(path, &page(&studies, &outcomes, &notes)?)?;
     }
     Ok(())
+}
+
+fn with_progress(rows: &[Row], threads: usize) -> Result<Vec<Outcome>, ExperimentError> {
+    let progress = Mutex::new(Progress::over_steps(0));
+    let outcomes = reproduce(rows, threads, |finished, total| {
+        if let Ok(mut progress) = progress.lock() {
+            progress.show_of(finished, total);
+        }
+    });
+    if let Ok(progress) = progress.into_inner() {
+        progress.clear();
+    }
+    outcomes
 }
 
 /// Experiments for which a breakdown is printed, with a description of their operations.

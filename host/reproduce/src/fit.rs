@@ -110,20 +110,29 @@ impl Figures {
     }
 }
 
-/// Searches for the profile that best reproduces the given writes, in the given number of trials.
+/// Searches for the profile that best reproduces the given writes, in the given number of trials. Calls `progress` with
+/// the number of finished trials.
 ///
 /// Values that a trace does not show (capacity, kind of cells, endurance, power) remain those of `start`.
 /// Returns `None` if there are no writes, or if the first write alone exceeds 200 MB.
-pub fn fit(writes: &[Operation], start: &Profile, trials: u32) -> Option<Fit> {
+pub fn fit(
+    writes: &[Operation],
+    start: &Profile,
+    trials: u32,
+    mut progress: impl FnMut(u64),
+) -> Option<Fit> {
     let writes = within_bounds(writes);
     if writes.is_empty() {
         return None;
     }
     let measured = Figures::of(writes, None);
+    let mut finished = 0;
     let fits = [Host::KeepsOpen, Host::OpensAndCloses].map(|host| {
         let mut random = Seed::new(1).stream("fit");
         let loss = |profile: &Profile| {
             let (refit, _) = replay(writes, profile, host, measured.percentiles[1]);
+            finished += 1;
+            progress(finished);
             measured.distance(&Figures::of(&refit, Some(measured.threshold_ns)))
         };
         let (profile, loss) = search::minimise(start, trials / 2, &mut random, loss);

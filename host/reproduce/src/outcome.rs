@@ -6,7 +6,7 @@ use crate::recording::Recording;
 use crate::row::{Query, Row};
 use crate::two_cores;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 const FIRST_SEED: u64 = 1;
@@ -65,7 +65,8 @@ type QueryId = (usize, bool);
 /// Results of each query, in order of the seeds.
 type Results = BTreeMap<QueryId, Vec<Option<f64>>>;
 
-/// Runs the experiments of the given rows on `threads` threads.
+/// Runs the experiments of the given rows on `threads` threads, which call `progress` with the numbers of finished and
+/// of all experiments.
 ///
 /// The first seed of each experiment is simulated in full, from file to bus. Its card commands are then
 /// replayed on cards with the other seeds: see [`Recording`]. An experiment that cannot be replayed is
@@ -73,16 +74,24 @@ type Results = BTreeMap<QueryId, Vec<Option<f64>>>;
 ///
 /// # Errors
 /// The error of the first experiment that fails, in the order of the experiments.
-pub fn reproduce(rows: &[Row], threads: usize) -> Result<Vec<Outcome>, ExperimentError> {
+pub fn reproduce(
+    rows: &[Row],
+    threads: usize,
+    progress: impl Fn(u64, u64) + Sync,
+) -> Result<Vec<Outcome>, ExperimentError> {
     let jobs = jobs_of(rows);
     let results: Vec<_> = jobs.iter().map(|_| Mutex::new(Ok(Vec::new()))).collect();
-    let next = AtomicUsize::new(0);
+    let (next, finished) = (AtomicUsize::new(0), AtomicU64::new(0));
     std::thread::scope(|scope| {
         for _ in 0..threads.max(1) {
             scope.spawn(|| {
                 while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let at = jobs.partition_point(|other| other.experiment < job.experiment);
                     let result = run(job);
+                    progress(
+                        finished.fetch_add(1, Ordering::Relaxed) + 1,
+                        jobs.len() as u64,
+                    );
                     if let Ok(mut slot) = results[at].lock() {
                         *slot = result;
                     }

@@ -24,7 +24,7 @@ fn another() -> Profile {
 #[test]
 fn stall_spacing_stall_latency_and_median_are_recovered() {
     let (experiment, writes) = run("magod2");
-    let found = fit(&writes, &another(), 600).unwrap();
+    let found = fit(&writes, &another(), 600, |_| ()).unwrap();
     assert_eq!(found.host, Host::OpensAndCloses);
     let measured = experiment.run(1).unwrap();
     let refit = cardiograph_reproduce::Operations::from(found.refit);
@@ -47,7 +47,7 @@ fn stall_spacing_stall_latency_and_median_are_recovered() {
 
 #[test]
 fn no_writes_or_one_huge_write_give_no_fit() {
-    assert!(fit(&[], &another(), 10).is_none());
+    assert!(fit(&[], &another(), 10, |_| ()).is_none());
     let write = |length_bytes| Operation {
         kind: cardiograph_workload::OperationKind::Write,
         file: 0,
@@ -56,9 +56,9 @@ fn no_writes_or_one_huge_write_give_no_fit() {
         start_ns: 0,
         end_ns: 1_000_000,
     };
-    assert!(fit(&[write(9 << 59)], &another(), 10).is_none());
+    assert!(fit(&[write(9 << 59)], &another(), 10, |_| ()).is_none());
     // A file that reaches the end of the card continues at its own first block.
     let mut small = another();
     small.capacity_bytes = 64 << 20;
-    assert!(fit(&[write(100 << 20)], &small, 4).is_some());
+    assert!(fit(&[write(100 << 20)], &small, 4, |_| ()).is_some());
 }
