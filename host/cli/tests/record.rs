@@ -369,3 +369,15 @@ fn options_are_numbers_with_units() {
     let plain = json(own.path(), &["record", "--for", "1s", "--buffer", "65536B"]);
     assert_eq!(kib, plain);
 }
+
+#[test]
+fn a_bound_above_the_rate_that_lost_samples_is_qualified() {
+    let own = directory();
+    let lossy = run(own.path(), &["record", "--for", "5s", "--buffer", "2KiB"]);
+    assert_eq!(lossy.code, Some(3), "{}", lossy.stderr);
+    let words = "not reached: samples were lost at";
+    assert!(lossy.stdout.contains(words), "{}", lossy.stdout);
+    let lossless = run(own.path(), &["record", "--for", "5s"]);
+    assert_eq!(lossless.code, Some(0), "{}", lossless.stderr);
+    assert!(!lossless.stdout.contains(words), "{}", lossless.stdout);
+}

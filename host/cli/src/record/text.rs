@@ -108,12 +108,30 @@ fn rate(figures: &Figures) -> Section {
     if let Some(bound) = figures.sustained_bound_bytes_per_s {
         rows.push(row(
             "sustained bound",
-            format!("{}, {}", units::rate(bound), bound_of(figures)),
+            format!(
+                "{}, {}{}",
+                units::rate(bound),
+                bound_of(figures),
+                lost_below(figures, bound)
+            ),
         ));
     }
     Section {
         heading: "Rate",
         rows,
+    }
+}
+
+/// Says so if samples were lost at a rate below the bound.
+fn lost_below(figures: &Figures, bound: f64) -> String {
+    let kept = figures.samples_written.max(1) as f64 / figures.samples_pushed.max(1) as f64;
+    let pushed = figures.file_rate_bytes_per_s / kept;
+    match figures.samples_lost {
+        1.. if pushed < bound => format!(
+            "; not reached: samples were lost at {}",
+            units::rate(pushed)
+        ),
+        _ => String::new(),
     }
 }
 
