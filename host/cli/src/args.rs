@@ -1,7 +1,8 @@
 //! The command line: every command with its own arguments.
 
 use crate::{
-    analyze, bench, cards, compare, export, fit, get, plan, record, recover, reproduce, serve,
+    analyze, bench, cards, compare, export, fit, get, manual, plan, record, recover, reproduce,
+    serve,
 };
 use clap::{Parser, Subcommand};
 
@@ -63,4 +64,8 @@ Examples:
     Workloads,
     /// List the simulated cards and boards, or draw the structure of one
     Cards(cards::Args),
+    /// Print completions for a shell
+    Completions(manual::Completions),
+    /// Write a manual page for each command
+    Man(manual::Man),
 }

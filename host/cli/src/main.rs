@@ -30,6 +30,7 @@ mod fit;
 mod get;
 mod interrupt;
 mod lists;
+mod manual;
 mod outputs;
 mod phases;
 mod plan;
@@ -65,6 +66,8 @@ fn main() -> ExitCode {
         Some(Command::Get(args)) => get::run(&args),
         Some(Command::Workloads) => lists::workloads(),
         Some(Command::Cards(args)) => cards::run(&args),
+        Some(Command::Completions(args)) => manual::completions(&args),
+        Some(Command::Man(args)) => manual::pages(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
