@@ -44,6 +44,10 @@ pub struct Args {
     #[arg(long = "for", value_name = "TIME", value_parser = duration)]
     pub stop_after: Option<Duration>,
 
+    /// Seed of the first simulated card [default: 1]
+    #[arg(long, value_name = "SEED")]
+    pub seed: Option<u64>,
+
     /// Number of runs; on a simulated card, each run uses a fresh card with the next seed
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeat: u32,
@@ -59,7 +63,7 @@ pub struct Args {
 /// Default time limit for a directory.
 const STOP_AFTER: Duration = Duration::from_secs(60);
 
-/// Seed of the first simulated card; each repetition uses the next one.
+/// Default seed of the first simulated card; each repetition uses the next one.
 const FIRST_SEED: u64 = 1;
 
 /// Memory alignment of the payload that direct I/O requires.
@@ -74,6 +78,7 @@ pub fn without_arguments() -> Result<(), Failure> {
         workload: cardiograph_workload::DEFAULT.to_string(),
         io: None,
         stop_after: None,
+        seed: None,
         repeat: 1,
         fail_if: Vec::new(),
         reporting: Reporting {
@@ -134,9 +139,15 @@ impl Bench {
             true => IoArg::Buffered,
             false => IoArg::Dsync,
         };
-        if args.io.is_some() && target::simulated_set_up(&args.target)?.is_some() {
+        let is_simulated = target::simulated_set_up(&args.target)?.is_some();
+        if args.io.is_some() && is_simulated {
             return Err(Failure::new(
                 "--io applies to directories only; remove it, or measure a directory",
+            ));
+        }
+        if args.seed.is_some() && !is_simulated {
+            return Err(Failure::new(
+                "--seed applies to simulated cards only; remove it, or measure a simulated card",
             ));
         }
         let io = args.io.unwrap_or(default_io);
@@ -248,7 +259,8 @@ fn simulate(
     repeat: u32,
     interrupt: &Interrupt,
 ) -> Result<Measured, Failure> {
-    let seed = FIRST_SEED + u64::from(repeat);
+    let first = args.seed.unwrap_or(FIRST_SEED);
+    let seed = first.wrapping_add(u64::from(repeat));
     let about = About {
         clock_resolution_ns: Some(1),
         clock_overhead_ns: Some(0),

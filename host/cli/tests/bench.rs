@@ -240,3 +240,12 @@ fn options_without_effect_are_refused() {
     let args = ["bench", "sim:class10-16g", "--io", "direct"];
     common::refused(own.path(), &args, &["--io applies to directories only"]);
 }
+
+#[test]
+fn a_seed_selects_the_card_of_a_repetition() {
+    let own = directory();
+    let both = json(own.path(), &["bench", "--repeat", "2"]);
+    let second = json(own.path(), &["bench", "--seed", "2"]);
+    assert_eq!(both[1]["latency_us"], second["latency_us"]);
+    assert_ne!(both[0]["latency_us"], second["latency_us"]);
+}

@@ -86,6 +86,7 @@ fn side(name: &str, args: &Args) -> Result<Side, Failure> {
         workload: args.workload.clone(),
         io: args.io.filter(|_| !is_simulated),
         stop_after: args.stop_after,
+        seed: None,
         repeat: 1,
         fail_if: Vec::new(),
         reporting: Reporting::default(),

@@ -74,7 +74,7 @@ pub struct Record {
     pub fail_if: Vec<Condition>,
 
     /// Compare all policies on the same card with the same buffer
-    #[arg(long)]
+    #[arg(long, conflicts_with = "policy")]
     pub compare: bool,
 
     /// Seed of the simulated card
