@@ -22,7 +22,7 @@ decides nothing, pass --time-unit.
 Examples:
   cardiograph analyze card.parquet --html card.html
   cardiograph analyze job_lat.1.log --stall-threshold 50ms
-  cardiograph analyze times-1.csv times-2.csv --block 2048 --json figures.json
+  cardiograph analyze times-1.csv times-2.csv --block-bytes 2048 --json figures.json
   cardiograph analyze log.csv --latency-column 2 --time-unit us
   cardiograph analyze recording.csv                          late and missing samples
   cardiograph analyze card.csv --scope scope.csv             with energy from the voltages at a shunt")]
@@ -44,7 +44,7 @@ pub struct Args {
     pub scope_offset: Option<i64>,
 
     /// Bytes per write, for trace formats that do not state it
-    #[arg(long, value_name = "BYTES", default_value_t = 512, value_parser = clap::value_parser!(u64).range(1..=1 << 30))]
+    #[arg(long = "block-bytes", value_name = "BYTES", default_value_t = 512, value_parser = clap::value_parser!(u64).range(1..=1 << 30))]
     pub block: u64,
 
     /// Unit of the times, for files that do not state it: s, ms, us or ns

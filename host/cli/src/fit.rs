@@ -33,7 +33,7 @@ pub struct Args {
     pub trials: u32,
 
     /// Bytes per write, for trace formats that do not state it
-    #[arg(long, value_name = "BYTES", default_value_t = 512, value_parser = clap::value_parser!(u64).range(1..=1 << 30))]
+    #[arg(long = "block-bytes", value_name = "BYTES", default_value_t = 512, value_parser = clap::value_parser!(u64).range(1..=1 << 30))]
     pub block: u64,
 
     /// Write the profile to this file [default: standard output]

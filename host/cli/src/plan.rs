@@ -23,7 +23,7 @@ Examples:
   cardiograph plan card.parquet --rate 860 --sample-bytes 100   a logger of 860 samples/s of 100 B
   cardiograph plan sim:class10-16g@esp32 --rate 1000 --sample-bytes 64 --for 7days --buffer 32KiB
   cardiograph plan a.parquet b.parquet --rate 860 --sample-bytes 100 --buffer 32KiB   which card is best
-  cardiograph plan times.csv --rate 8 --sample-bytes 81 --block 2048 --json plan.json")]
+  cardiograph plan times.csv --rate 8 --sample-bytes 81 --block-bytes 2048 --json plan.json")]
 pub struct Args {
     /// A trace of writes, or a simulated card as sim:CARD@BOARD (names or TOML files); several are ranked
     #[arg(value_name = "TRACE|sim:CARD@BOARD", required = true)]
@@ -50,7 +50,7 @@ pub struct Args {
     pub buffer: u64,
 
     /// Bytes per write, for trace formats that do not state it
-    #[arg(long, value_name = "BYTES", default_value_t = 512, value_parser = clap::value_parser!(u64).range(1..=1 << 30))]
+    #[arg(long = "block-bytes", value_name = "BYTES", default_value_t = 512, value_parser = clap::value_parser!(u64).range(1..=1 << 30))]
     pub block: u64,
 
     /// Write the plan as JSON; - is standard output

@@ -159,7 +159,7 @@ fn three_writes_have_hand_calculated_figures() {
     let directory = directory();
     let trace = "index,start_us,end_us\n0,0,272\n1,272,586\n2,600,90600\n";
     fs::write(directory.path().join("three.csv"), trace).unwrap();
-    let args = ["analyze", "three.csv", "--block", "100"];
+    let args = ["analyze", "three.csv", "--block-bytes", "100"];
     let figures = json(directory.path(), &args);
     assert_eq!(figures["writes"], 3);
     assert_eq!(figures["payload_bytes"], 300);

@@ -239,11 +239,13 @@ fn options_that_make_no_sense() {
         "bench --for 600years",
         "bench --stall-threshold 50",
         "bench --io fast",
+        "bench . --seed 2",
+        "record --compare --policy naive",
         "bench --json",
         "bench a b",
         "analyze",
-        "analyze x --block 0",
-        "analyze x --block 99999999999",
+        "analyze x --block-bytes 0",
+        "analyze x --block-bytes 99999999999",
         "frobnicate",
     ] {
         let run = run(own.path(), &line.split(' ').collect::<Vec<_>>());

@@ -122,7 +122,7 @@ fn a_run_stops_when_its_time_is_up_and_says_so() {
     let figures: serde_json::Value = serde_json::from_slice(&text).unwrap();
     let writes = figures["writes"].as_u64().unwrap();
     assert!((1..=61).contains(&writes), "{writes} writes, 5 ms apart");
-    // What was written until then is read back, and the extent of the figures is stated.
+    // The data written until then are read back, and the extent of the figures is stated.
     assert!(table.contains("read back, identical"), "{table}");
     assert!(!table.contains("not all files were verified"), "{table}");
     assert!(
