@@ -163,6 +163,59 @@ fn the_distribution_is_drawn_where_the_figures_are() {
     }
 }
 
+/// In a trace with more writes than points, two neighbouring stalls are two dots, one write apart.
+#[test]
+fn every_stall_is_drawn_where_points_are_groups() {
+    let quick = (1_000, 200_000);
+    let html = page::html(&[figures_of(
+        trace_of(&[quick, (85_000, 1), (60_000, 1), quick]),
+        None,
+    )]);
+    let html = html.unwrap().replacen(
+        "<html ",
+        "<html data-press=\"[aria-label='Show the worst case']\" ",
+        1,
+    );
+    let plot = plot(&html, "Write latency");
+    let y = Axis::of(&plot, "right", "y", time_us);
+    let texts = plot["texts"].as_array().unwrap().iter();
+    let bytes: Vec<(f64, f64)> = texts
+        .filter(|text| text["align"] == "center")
+        .filter_map(|text| {
+            let label = text["text"].as_str().unwrap().strip_suffix(" MB")?;
+            Some((
+                text["x"].as_f64().unwrap(),
+                label.parse::<f64>().ok()? * 1e6,
+            ))
+        })
+        .collect();
+    let (first, last) = (bytes[0], bytes[bytes.len() - 2]);
+    let bytes_per_pixel = (last.1 - first.1) / (last.0 - first.0);
+    let colours = plot["dots"].as_array().unwrap();
+    assert_eq!(colours.len(), 2);
+    let stalls = colours[1]["points"].as_array().unwrap();
+    let stalls: Vec<(f64, f64)> = stalls
+        .iter()
+        .map(|dot| {
+            let at_bytes = first.1 + (dot[0].as_f64().unwrap() - first.0) * bytes_per_pixel;
+            (at_bytes, y.value(&dot[1]))
+        })
+        .collect();
+    assert_eq!(stalls.len(), 2, "{stalls:?}");
+    // Labels are drawn at whole pixels, of 1 kB here.
+    assert!(
+        (stalls[0].0 - 200_000.0 * 512.0).abs() < 2_000.0,
+        "{stalls:?}"
+    );
+    assert!(
+        (stalls[1].0 - stalls[0].0 - 512.0).abs() < 50.0,
+        "{stalls:?}"
+    );
+    for ((_, us), expected_us) in stalls.iter().zip([85e3, 60e3]) {
+        assert!((us / expected_us - 1.0).abs() < 0.03, "{stalls:?}");
+    }
+}
+
 #[test]
 fn late_steps_and_missing_samples_are_drawn_where_they_are() {
     let mut trace = Trace::new(About::default());

@@ -183,10 +183,10 @@ function timelineFigure(run, words) {
   const part = attempt(() => {
     if (!run.points) throw new Error("the data contain no points");
     const timeline = new Timeline(run, words);
+    const { group, stalls } = timeline.series;
+    const single = stalls ? `; each ${words.isStep ? "late step" : "stall"} is drawn by itself` : "";
     const grouped =
-      timeline.series.group > 1
-        ? ` Each point shows the minimum or maximum of ${timeline.series.group} consecutive ${words.noun}s.`
-        : "";
+      group > 1 ? ` Each point shows the minimum or maximum of ${group} consecutive ${words.noun}s${single}.` : "";
     const found = slowOnes(run, timeline.threshold);
     return { timeline, plot: timeline.plot, text: `${plural(timeline.series.total, words.noun)}${found}.${grouped}` };
   });
