@@ -48,6 +48,8 @@ const LATE_MAX: usize = 4000;
 #[derive(Serialize)]
 struct Page<'a> {
     tool: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    command: Option<&'a str>,
     runs: Vec<Run<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     comparison: Option<&'a Comparison>,
@@ -151,25 +153,15 @@ struct LateCurve {
     missing: Vec<u64>,
 }
 
-/// Renders the reports as one HTML page.
-pub fn html(reports: &[Report]) -> Result<String, serde_json::Error> {
-    html_with(reports, None)
-}
-
-/// Renders the reports as one HTML page that begins with their comparison.
-pub fn html_compared(
-    reports: &[Report],
-    comparison: &Comparison,
-) -> Result<String, serde_json::Error> {
-    html_with(reports, Some(comparison))
-}
-
-fn html_with(
+/// Renders the reports as one HTML page, which begins with their comparison and ends with the command that made it.
+pub fn html(
     reports: &[Report],
     comparison: Option<&Comparison>,
+    command: Option<&str>,
 ) -> Result<String, serde_json::Error> {
     let page = Page {
         tool: concat!("cardiograph ", env!("CARGO_PKG_VERSION")),
+        command,
         runs: reports.iter().map(run).collect(),
         comparison,
     };

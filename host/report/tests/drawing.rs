@@ -117,7 +117,7 @@ fn share(label: &str) -> Option<f64> {
 fn the_distribution_is_drawn_where_the_figures_are() {
     let report = figures_of(trace(), None);
     let plot = plot(
-        &page::html(std::slice::from_ref(&report)).unwrap(),
+        &page::html(std::slice::from_ref(&report), None, None).unwrap(),
         "Distribution",
     );
     let (x, y) = (
@@ -167,10 +167,8 @@ fn the_distribution_is_drawn_where_the_figures_are() {
 #[test]
 fn every_stall_is_drawn_where_points_are_groups() {
     let quick = (1_000, 200_000);
-    let html = page::html(&[figures_of(
-        trace_of(&[quick, (85_000, 1), (60_000, 1), quick]),
-        None,
-    )]);
+    let report = figures_of(trace_of(&[quick, (85_000, 1), (60_000, 1), quick]), None);
+    let html = page::html(&[report], None, None);
     let html = html.unwrap().replacen(
         "<html ",
         "<html data-press=\"[aria-label='Show the worst case']\" ",
@@ -242,7 +240,7 @@ fn late_steps_and_missing_samples_are_drawn_where_they_are() {
         time_unit: "ms",
     };
     let report = figures_of(Loaded::Recording(recording), None);
-    let plot = plot(&page::html(&[report]).unwrap(), "Late steps");
+    let plot = plot(&page::html(&[report], None, None).unwrap(), "Late steps");
     let label = plot["label"].as_str().unwrap();
     assert!(
         label.ends_with("2 late steps with 13 missing samples."),
@@ -292,7 +290,7 @@ fn a_comparison_draws_every_card_where_its_figures_are() {
         sentences: vec![text("B, median: B is slower than A.")],
         notes: Vec::new(),
     };
-    let html = page::html_compared(&reports, &comparison).unwrap();
+    let html = page::html(&reports, Some(&comparison), None).unwrap();
     let plot = plot(&html, "Comparison of latencies");
     let (x, y) = (
         Axis::of(&plot, "center", "x", time_us),
@@ -353,6 +351,6 @@ fn the_report_of_an_hour_at_860_hz_has_less_than_3_mb() {
         time_unit: "us",
     };
     let report = figures_of(Loaded::Recording(recording), None);
-    let bytes = page::html(&[report]).unwrap().len();
+    let bytes = page::html(&[report], None, None).unwrap().len();
     assert!((1_000_000..3_000_000).contains(&bytes), "{bytes} B");
 }

@@ -13,7 +13,7 @@ use crate::bench::{self, Bench};
 use crate::conditions;
 use crate::failure::{Failure, print, print_error};
 use crate::interrupt::Interrupt;
-use crate::outputs::{Reporting, check_files, is_standard_output, write_text};
+use crate::outputs::{Reporting, check_files, html_page, is_standard_output, write_text};
 use crate::progress::Progress;
 use crate::target;
 use cardiograph_plan::comparison::{self, Comparison, compare};
@@ -136,7 +136,7 @@ fn write(args: &Args, found: &Comparison, reports: &[Report]) -> Result<(), Fail
             sentences: comparison::sentences(found),
             notes: found.notes.clone(),
         };
-        let html = page::html_compared(reports, &overview).map_err(Failure::new)?;
+        let html = html_page(reports, Some(&overview))?;
         write_text(path, &html)?;
         show(args, &format!("Report: {}\n", path.display()))?;
     }

@@ -315,6 +315,7 @@ const RECORDING_COLUMNS = [
 function build(data) {
   const main = document.getElementById("report");
   document.getElementById("tool").textContent = data.tool || "";
+  if (data.command) document.getElementById("command").append("Made by ", element("code", {}, data.command));
   const runs = Array.isArray(data.runs) ? data.runs : [];
   if (runs.length === 0) return fail("The report contains no runs.");
   document.title = runs.length === 1 ? `${runs[0]?.title || "Run"} – Cardiograph` : `${runs.length} runs – Cardiograph`;
