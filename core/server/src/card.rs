@@ -206,6 +206,11 @@ impl<'d, 'a> Storage for CardStorage<'d, 'a> {
     }
 
     async fn create(&self, path: &str, bytes: Option<u64>) -> Result<CardUpload<'d, 'a>, Error> {
+        let (folder, _) = path.rsplit_once('/').unwrap_or_default();
+        // The desk looks for the folder at the commit only, when the whole upload has been received.
+        if !folder.is_empty() && !self.files.open(folder).await?.is_directory() {
+            return Err(Error::NotDirectory);
+        }
         let path = path_for_change(path)?;
         match self.files.open(&path).await {
             Ok(file) if file.is_directory() => return Err(Error::IsDirectory),

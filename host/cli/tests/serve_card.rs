@@ -85,6 +85,14 @@ fn an_image_is_changed_with_permission() {
         );
         assert!(refused.stderr.contains("in use"), "{}", refused.stderr);
         serving.curl(&["-T", data.to_str().unwrap()], "/Another%20name.bin");
+        let put = ["-T", data.to_str().unwrap(), "-w", "%{http_code}"];
+        for (path, code) in [
+            ("/None/new.bin", "409"),
+            ("/Another%20name.bin/new.bin", "409"),
+        ] {
+            let answer = String::from_utf8(serving.curl(&put, path)).unwrap();
+            assert!(answer.ends_with(code), "{path}: {answer}");
+        }
         serving.curl(&["-X", "MKCOL"], "/New");
         let to = format!("Destination: {}", serving.url("/New/moved.bin"));
         serving.curl(
