@@ -306,7 +306,11 @@ fn input_without_writes_is_refused() {
     for (file, words) in [
         (
             data("magod/f2_1.csv").display().to_string(),
-            "contains no individual writes",
+            "contains samples, whose steps do not show how long writes took",
+        ),
+        (
+            data("foreign/fio_plus.json").display().to_string(),
+            "contains a histogram without the order of the writes",
         ),
         (
             data("traces/library_comparison.csv").display().to_string(),

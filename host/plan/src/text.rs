@@ -217,6 +217,7 @@ pub(crate) fn share(risk: &Risk) -> String {
     let Risk { likely, low, high } = *risk;
     match (one_in_below(high), likely) {
         _ if low > 0.99 => "all".to_string(),
+        _ if low < 0.01 && high > 0.99 => "unknown".to_string(),
         (Some(one_in), _) => format!("fewer than 1 in {}", units::count(one_in)),
         (None, None) if high > 0.5 => "unknown".to_string(),
         (None, None) => format!("unknown, at most {}", units::percent(high)),
@@ -226,7 +227,8 @@ pub(crate) fn share(risk: &Risk) -> String {
 
 /// Returns true if [`share`] calls the risk unknown.
 pub(crate) fn is_unknown(risk: &Risk) -> bool {
-    risk.low <= 0.99 && risk.likely.is_none() && one_in_below(risk.high).is_none()
+    let is_wide = risk.low < 0.01 && risk.high > 0.99;
+    is_wide || risk.low <= 0.99 && risk.likely.is_none() && one_in_below(risk.high).is_none()
 }
 
 /// The greatest power of ten n for which the risk is below 1 in n, up to 10 000: rarer events depend on more than
@@ -259,5 +261,26 @@ fn three_digits(value: f64) -> String {
     match value {
         v if v < 9.95 => format!("{v:.1}").trim_end_matches(".0").to_string(),
         v => units::count(v.round() as u64),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_of_nearly_everything_is_unknown() {
+        let risk = |likely, low, high| Risk { likely, low, high };
+        for (risk, shown) in [
+            (risk(Some(0.3), 0.001, 0.999), "unknown"),
+            (risk(None, 0.0, 0.9), "unknown"),
+            (risk(None, 0.0, 0.4), "unknown, at most 40 %"),
+            (risk(Some(0.3), 0.2, 0.9), "20 % to 90 %"),
+            (risk(None, 0.0, 0.0009), "fewer than 1 in 1 000"),
+            (risk(None, 0.999, 1.0), "all"),
+        ] {
+            assert_eq!(share(&risk), shown);
+            assert_eq!(is_unknown(&risk), shown.starts_with("unknown"));
+        }
     }
 }

@@ -27,7 +27,7 @@ pub use figures::{
 pub use text::{heads, rows, sentences, text};
 
 use crate::risk::{PEAKS_MAX, Tail};
-use cardiograph_report::{Report, Writes, units};
+use cardiograph_report::{Input, Report, Writes, units};
 use cardiograph_timing::Replay;
 use cardiograph_trace::{OperationKind, Trace};
 
@@ -93,7 +93,13 @@ fn measured(report: &Report, index: u8) -> Result<Measured, String> {
         ))
     };
     let Some(trace) = report.trace().filter(|_| report.has_writes()) else {
-        return refuse("no individual writes");
+        return refuse(match report.summary.input {
+            Input::Recording => "samples, whose steps do not show how long writes took",
+            Input::Histogram => {
+                "a histogram without the order of the writes, on which the intervals depend"
+            }
+            _ => "no individual writes",
+        });
     };
     let writes = Writes::of(trace);
     if writes.kind == OperationKind::Read {
