@@ -1,5 +1,7 @@
 //! A progress bar for anything that takes longer than a second.
 
+use crate::shared;
+use console::Term;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -8,13 +10,18 @@ use std::time::{Duration, Instant};
 const SHOWN_AFTER: Duration = Duration::from_secs(1);
 
 /// Template of a bar with the bytes done, the total, and the remaining time.
-const OF_BYTES: &str = "[{bar:40}] {bytes} of {total_bytes}{msg}";
+const OF_BYTES: &str = "[{bar:WIDTH}] {bytes} of {total_bytes}{wide_msg}";
 /// Template of a bar with the steps done, the total, and the remaining time.
-const OF_STEPS: &str = "[{bar:40}] {pos} of {len}{msg}";
+const OF_STEPS: &str = "[{bar:WIDTH}] {pos} of {len}{wide_msg}";
 /// Template of a bar whose text the caller provides.
-const OF_LINES: &str = "[{bar:40}] {msg}";
+const OF_LINES: &str = "[{bar:WIDTH}] {wide_msg}";
 
-/// A bar on standard error; invisible if that is not a terminal.
+/// Longest bar, in columns.
+const WIDTH_MAX: u16 = 40;
+/// Columns for the text next to a bar.
+const TEXT_WIDTH: u16 = 36;
+
+/// A bar on standard error; invisible if that is not a terminal, or with --quiet.
 pub struct Progress {
     begun: Instant,
     total: u64,
@@ -55,7 +62,7 @@ impl Progress {
     /// Shows the number of bytes or steps done.
     pub fn show(&mut self, done: u64) {
         let elapsed = self.begun.elapsed();
-        if self.bar.is_none() && elapsed > SHOWN_AFTER {
+        if self.bar.is_none() && elapsed > SHOWN_AFTER && !shared::is_quiet() {
             let bar = ProgressBar::new(self.total).with_style(style(self.template));
             self.bar = Some(bar);
         }
@@ -75,7 +82,12 @@ impl Progress {
     pub fn show_samples(&mut self, lines: u64, message: impl FnOnce() -> String) {
         self.show(lines);
         if let Some(bar) = &self.bar {
-            bar.set_message(message());
+            let left = left(self.begun.elapsed(), lines, self.total);
+            // The terminal may cut the end of the line.
+            bar.set_message(match left.strip_prefix(", ") {
+                Some(left) => format!("{left}, {}", message()),
+                None => message(),
+            });
         }
     }
 
@@ -103,7 +115,9 @@ fn left(elapsed: Duration, done: u64, total: u64) -> String {
 }
 
 fn style(template: &str) -> ProgressStyle {
-    ProgressStyle::with_template(template)
+    let (_, columns) = Term::stderr().size();
+    let width = columns.saturating_sub(TEXT_WIDTH).clamp(4, WIDTH_MAX);
+    ProgressStyle::with_template(&template.replace("WIDTH", &width.to_string()))
         .unwrap_or_else(|_| ProgressStyle::default_bar())
         .progress_chars("=> ")
 }

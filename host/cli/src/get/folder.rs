@@ -5,6 +5,7 @@ use super::download::{Download, Outcome, Received};
 use super::partial::{Partial, finish_all};
 use super::url::{Url, is_safe};
 use crate::failure::{Failure, print, print_error};
+use crate::shared;
 use cardiograph_report::units;
 use chrono::{DateTime, Local};
 use std::fmt::Write;
@@ -185,7 +186,10 @@ impl Folder<'_> {
 
     fn succeed(&mut self, path: &Path, outcome: &Outcome) -> Result<(), Failure> {
         self.fetched += 1;
-        print(&super::summary(path, outcome))
+        match shared::is_quiet() {
+            true => Ok(()),
+            false => print(&super::summary(path, outcome)),
+        }
     }
 
     /// Reports a file that cannot be downloaded, which must not keep the others from it.
