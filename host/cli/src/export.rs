@@ -2,6 +2,7 @@
 
 use crate::failure::{Failure, print, print_error};
 use crate::outputs::{check_files, create, is_standard_output};
+use crate::progress::Watched;
 use crate::shared::{self, Shared};
 use cardiograph_record::{ExportError, Exported, export_csv, export_ulog};
 use cardiograph_trace::{NewFile, WriteError};
@@ -55,6 +56,8 @@ pub fn run(args: &Export) -> Result<(), Failure> {
         ErrorKind::NotFound => Failure::new(format!("{name}: no such file; check the name")),
         _ => Failure::new(format!("{name}: {error}; use a readable file")),
     })?;
+    // A ULog file begins with the definitions of its topics, so that the recording is read twice.
+    let input = Watched::new(input, if args.ulog.is_some() { 2 } else { 1 });
     let mut damaged = Vec::new();
     let note = |range| {
         // Keeps one range more than the error message lists, so that the message can say that there are
@@ -90,7 +93,7 @@ pub fn run(args: &Export) -> Result<(), Failure> {
 
 fn to_ulog(
     args: &Export,
-    input: File,
+    input: Watched,
     path: &Path,
     note: impl FnMut(RangeInclusive<u64>),
 ) -> Result<Exported, Failure> {
@@ -107,7 +110,7 @@ fn to_ulog(
 
 fn to_standard_output(
     args: &Export,
-    input: File,
+    input: Watched,
     note: impl FnMut(RangeInclusive<u64>),
 ) -> Result<Exported, Failure> {
     let mut several = None;
@@ -144,7 +147,7 @@ impl Write for SharedFile {
 
 fn to_files(
     args: &Export,
-    input: File,
+    input: Watched,
     path: &Path,
     note: impl FnMut(RangeInclusive<u64>),
 ) -> Result<Exported, Failure> {

@@ -111,7 +111,7 @@ fn every_recipe_prints_the_figures_of_analyze() {
     assert_eq!(stated.len(), 3);
 }
 
-/// Each program wrote the slowest half of the writes.
+/// Each program wrote the rows above the median latency.
 #[test]
 fn files_of_other_programs_have_the_figures_of_their_rows() {
     let own = directory();
