@@ -59,7 +59,10 @@ const EXIT_CODES: [ExitCode; 9] = [
 ];
 
 /// Commands that catch signals to end in order.
-const SIGNALS: &[&str] = &["bench", "compare", "record", "serve", "get"];
+const SIGNALS: &[&str] = &[PROGRAM, "bench", "compare", "record", "serve", "get"];
+
+/// The program without a command, which does the same as `bench`.
+const PROGRAM: &str = "cardiograph";
 
 /// Values that need an explanation: the name in the help, and the spelling.
 const SPELLINGS: [(&str, &str); 3] = [
@@ -80,14 +83,17 @@ pub fn complete(program: Command) -> Command {
         .get_subcommands()
         .map(|command| command.get_name().to_string())
         .collect();
-    names.iter().fold(program, |program, name| {
-        program.mut_subcommand(name, |command| {
-            let own = command.get_after_help().map(ToString::to_string);
-            let parts = [own, spellings(&command), Some(exit_codes(name))];
-            let parts: Vec<String> = parts.into_iter().flatten().collect();
-            command.after_help(parts.join("\n\n"))
-        })
+    names.iter().fold(completed(program), |program, name| {
+        program.mut_subcommand(name, completed)
     })
+}
+
+fn completed(command: Command) -> Command {
+    let own = command.get_after_help().map(ToString::to_string);
+    let codes = exit_codes(command.get_name());
+    let parts = [own, spellings(&command), Some(codes)];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    command.after_help(parts.join("\n\n"))
 }
 
 /// Returns the spellings of the values that the command's options have.

@@ -10,13 +10,6 @@ pub struct Shared {
     #[arg(long)]
     pub force: bool,
 
-    #[command(flatten)]
-    pub quiet: Quiet,
-}
-
-/// The option of commands that write no files of the user's choice.
-#[derive(clap::Args, Clone, Copy, Default)]
-pub struct Quiet {
     /// Show neither progress nor the names of files written; errors and warnings stay
     #[arg(long)]
     pub quiet: bool,
@@ -30,13 +23,6 @@ impl Shared {
     /// Applies the options to the whole process.
     pub fn apply(self) {
         REPLACES.store(self.force, Ordering::Relaxed);
-        self.quiet.apply();
-    }
-}
-
-impl Quiet {
-    /// Applies the option to the whole process.
-    pub fn apply(self) {
         IS_QUIET.store(self.quiet, Ordering::Relaxed);
     }
 }

@@ -212,6 +212,8 @@ fn the_help_of_every_command_lists_its_exit_codes() {
     let own = directory();
     fs::create_dir(own.path().join("man")).unwrap();
     done(own.path(), &["man", "man"]);
+    let program = done(own.path(), &["--help"]);
+    assert!(program.contains("Exit codes:") && program.contains("\n  130 "));
     for command in commands() {
         let expected = match command.as_str() {
             // The precedence of record/exit.rs.

@@ -1,6 +1,6 @@
 //! The latency distribution as bars for a terminal, from the histogram behind the distribution of the HTML report.
 
-use crate::report::Report;
+use crate::report::{Noun, Report};
 use crate::units;
 use std::fmt::Write;
 
@@ -76,8 +76,12 @@ pub fn text(report: &Report, columns: usize, of_stalls: impl Fn(&str) -> String)
     };
     let taken = "    from ".len() + LIMIT_WIDTH + 2 + count_width + 2 + 1 + mark_width;
     let width = columns.saturating_sub(taken).clamp(BAR_MIN, BAR_MAX);
-    let many = report.noun.plural();
-    let mut out = format!("\n  Distribution: {many} by latency\n");
+    let what = match report.noun {
+        Noun::Write => "writes by latency",
+        Noun::Read => "reads by latency",
+        Noun::Step => "steps by length",
+    };
+    let mut out = format!("\n  Distribution: {what}\n");
     for ((bucket, count), mark) in buckets.iter().zip(&counts).zip(&marks) {
         let limit = units::time(bucket.from_ns as f64 / 1e3);
         let bar = bar(bucket.count, most, width);

@@ -7,6 +7,7 @@ use super::url::{Url, is_safe};
 use crate::failure::{Failure, print, print_error};
 use crate::shared;
 use cardiograph_report::units;
+use cardiograph_trace::Existing;
 use chrono::{DateTime, Local};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -145,7 +146,7 @@ impl Folder<'_> {
         let is_there = path
             .symlink_metadata()
             .is_ok_and(|found| found.is_file() && Some(found.len()) == entry.size);
-        if is_there && !entry.growing {
+        if is_there && !entry.growing && shared::existing() == Existing::Keep {
             return self.succeed(&path, &Outcome::Complete);
         }
         let download = Download {

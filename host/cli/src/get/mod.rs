@@ -15,7 +15,7 @@ mod url;
 use crate::failure::{Failure, print};
 use crate::interrupt::Interrupt;
 use crate::outputs::is_standard_output;
-use crate::shared::{self, Quiet};
+use crate::shared::{self, Shared};
 use client::{Client, Found};
 use download::{Download, Outcome};
 use std::fmt::Write;
@@ -62,12 +62,12 @@ pub struct Get {
     pub auth: Option<String>,
 
     #[command(flatten)]
-    pub quiet: Quiet,
+    pub shared: Shared,
 }
 
 /// Lists or downloads.
 pub fn run(args: &Get) -> Result<(), Failure> {
-    args.quiet.apply();
+    args.shared.apply();
     let url = Url::parse(&args.url).map_err(Failure::new)?;
     let interrupt = Interrupt::catch()?;
     let client = Client::new(url.origin(), args.auth.as_deref(), &interrupt);
