@@ -81,6 +81,10 @@ pub const FOR_FIRMWARE: &[Package] = &[
 /// Packages for the benchmarks.
 pub const FOR_BENCHMARKS: &[Package] = &[
     Package {
+        program: "chromium",
+        name: "chromium",
+    },
+    Package {
         program: "curl",
         name: "curl",
     },

@@ -6,8 +6,7 @@
 //! Two layers:
 //!
 //! 1. One pass, fixed memory, integers only, on any core: [`Latencies`] (minimum, maximum, mean, percentiles),
-//!    [`Stalls`] (stalls above a threshold and the bytes between them), [`RateGrid`] (buffer needed at each of
-//!    a fixed grid of data rates).
+//!    [`Stalls`] (stalls above a threshold and the bytes between them).
 //! 2. With the feature `alloc`, over a whole trace on the host: [`sustained`] (the exact sustained rate for a
 //!    given buffer size), [`backlog`] (buffer fill level over time), [`tail`] (peak backlogs) and [`cadence`]
 //!    (sampling audit of a recording's time column).
@@ -42,7 +41,6 @@ pub mod backlog;
 pub mod cadence;
 mod histogram;
 mod latencies;
-mod rate_grid;
 mod stalls;
 #[cfg(any(feature = "alloc", test))]
 pub mod sustained;
@@ -51,7 +49,6 @@ pub mod tail;
 
 pub use histogram::{Histogram, LinearBin, buckets_below};
 pub use latencies::Latencies;
-pub use rate_grid::RateGrid;
 pub use stalls::{Stalls, default_threshold_ns};
 
 /// A trace that can be replayed from its start as often as an analysis needs.

@@ -7,6 +7,9 @@ use cardiograph_report::{Report, units};
 /// Exit code if a condition holds, or cannot be decided.
 const CONDITION_HOLDS: u8 = 5;
 
+/// Relative error of the percentiles in a report, which come from a histogram.
+const PERCENTILE_ERROR: f64 = 1.0 / 128.0;
+
 /// Help on conditions, from the second sentence on.
 macro_rules! help {
     ($first:literal, $more:literal) => {
@@ -149,8 +152,20 @@ impl Figure {
         !matches!(self, Figure::Lost | Figure::Late | Figure::Missing)
     }
 
-    /// Returns the figure of a report, or why there is none.
-    fn of(self, report: &Report) -> Result<f64, String> {
+    /// Returns the percentile in millionths.
+    fn percentile_ppm(self) -> Option<u32> {
+        Some(match self {
+            Figure::Median => 500_000,
+            Figure::P90 => 900_000,
+            Figure::P99 => 990_000,
+            Figure::P99_9 => 999_000,
+            Figure::P99_99 => 999_900,
+            _ => return None,
+        })
+    }
+
+    /// Returns the figure of a report, or why there is none. Percentiles are rounded, except near the limit.
+    fn of(self, report: &Report, limit: f64) -> Result<f64, String> {
         let summary = &report.summary;
         let is_recording = summary.cadence.is_some();
         if is_recording && self.is_of_writes() {
@@ -183,12 +198,21 @@ impl Figure {
                 .as_ref()
                 .map(|audit| audit.missing_samples as f64),
         };
+        let value = match (value, self.percentile_ppm()) {
+            (Some(rounded), Some(ppm)) if (rounded - limit).abs() <= limit * PERCENTILE_ERROR => {
+                return report.exact_percentile_us(ppm).ok_or_else(|| {
+                    format!("it is {}, known to within 0.8 % only", units::time(rounded))
+                });
+            }
+            (value, _) => value,
+        };
         value.ok_or_else(|| match self {
             Figure::Late | Figure::Missing => "this is not a recording".to_string(),
             Figure::P90 | Figure::P99 | Figure::P99_9 | Figure::P99_99 if report.has_writes() => {
-                format!("there are only {} writes", units::count(summary.writes))
+                let s = if summary.writes == 1 { " is" } else { "s are" };
+                format!("{} write{s} too few", units::count(summary.writes))
             }
-            _ => "there is no such figure of this input".to_string(),
+            _ => "this input does not contain it".to_string(),
         })
     }
 }
@@ -208,8 +232,12 @@ impl Unit {
         }
     }
 
-    fn shown(self, value: f64) -> String {
+    /// Formats a value with all digits if it is near the limit.
+    fn shown(self, value: f64, limit: f64) -> String {
+        let is_near = (value - limit).abs() <= limit / 100.0;
         match self {
+            Unit::Time if is_near => format!("{value} us"),
+            Unit::Rate if is_near => format!("{value} B/s"),
             Unit::Time => units::time(value),
             Unit::Rate => units::rate(value),
             Unit::Number => units::count(value as u64),
@@ -272,7 +300,7 @@ impl Condition {
     fn failure(&self, value: Result<f64, String>) -> Option<String> {
         match value {
             Ok(value) => self.operator.holds(value, self.limit).then(|| {
-                let shown = self.figure.unit().shown(value);
+                let shown = self.figure.unit().shown(value, self.limit);
                 format!("--fail-if '{}' holds: the figure is {shown}", self.text)
             }),
             Err(why) => Some(format!(
@@ -292,7 +320,7 @@ pub fn check<'a>(
     let mut failures = Vec::new();
     for report in reports {
         for condition in conditions {
-            let failure = condition.failure(condition.figure.of(report));
+            let failure = condition.failure(condition.figure.of(report, condition.limit));
             failures.extend(failure.map(|why| format!("{}: {why}", report.summary.target)));
         }
     }

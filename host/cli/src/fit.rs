@@ -4,7 +4,7 @@ use crate::failure::{Failure, print, print_error};
 use crate::outputs::{self, is_standard_output};
 use crate::progress::Progress;
 use crate::shared::Shared;
-use cardiograph_report::{Report, figures_of, page, units};
+use cardiograph_report::{Report, figures_of, units};
 use cardiograph_reproduce::{Fit, Host, WRITES_MAX, fit};
 use cardiograph_sim_card::Profile;
 use cardiograph_trace::{About, Loaded, ReadOptions, Trace, read_with_progress};
@@ -202,7 +202,7 @@ fn profile_toml(found: &Fit, measured: &Report, file: &str) -> Result<String, Fa
 }
 
 fn write_page(path: &Path, reports: &[Report]) -> Result<(), Failure> {
-    outputs::write_text(path, &page::html(reports).map_err(Failure::new)?)
+    outputs::write_text(path, &outputs::html_page(reports, None)?)
 }
 
 /// Shows text to the user: on standard error if standard output carries a result.

@@ -212,7 +212,7 @@ impl<'a> Outputs<'a> {
             write_text(path, &sections.join("\n"))?;
         }
         if let Some(path) = html {
-            write_text(path, &page::html(reports).map_err(Failure::new)?)?;
+            write_text(path, &html_page(reports, None)?)?;
             if !shared::is_quiet() {
                 self.show(&format!("Report: {}\n", path.display()))?;
             }
@@ -324,6 +324,31 @@ fn normalised(path: &Path) -> PathBuf {
 /// Returns true if the path stands for standard output.
 pub fn is_standard_output(path: &Path) -> bool {
     path.as_os_str() == STANDARD_OUTPUT
+}
+
+/// Returns a page with the command line of this process.
+pub fn html_page(
+    reports: &[Report],
+    comparison: Option<&page::Comparison>,
+) -> Result<String, Failure> {
+    page::html(reports, comparison, Some(&command_line())).map_err(Failure::new)
+}
+
+/// Returns the command line of this process, quoted for a POSIX shell.
+fn command_line() -> String {
+    let args = std::env::args_os().skip(1);
+    let quoted = args.map(|arg| {
+        let arg = arg.to_string_lossy();
+        let is_plain = |c: char| c.is_alphanumeric() || "_-./:@=,+%".contains(c);
+        match !arg.is_empty() && arg.chars().all(is_plain) {
+            true => arg.into_owned(),
+            false => format!("'{}'", arg.replace('\'', r"'\''")),
+        }
+    });
+    let words: Vec<String> = std::iter::once("cardiograph".to_string())
+        .chain(quoted)
+        .collect();
+    words.join(" ")
 }
 
 /// Writes text to a new file or to standard output.

@@ -55,6 +55,30 @@ fn the_report_is_one_file_that_contains_the_figures() {
     assert_eq!(data["runs"][0]["points"]["total"], figures["writes"]);
 }
 
+/// A shell that runs the command of the report receives the same arguments.
+#[test]
+fn the_report_contains_the_command_that_made_it() {
+    let directory = directory();
+    let args = [
+        "bench",
+        "--stall-threshold",
+        "50ms",
+        "--html",
+        "it's a card.html",
+    ];
+    done(directory.path(), &args);
+    let html = fs::read_to_string(directory.path().join("it's a card.html")).unwrap();
+    let command = data_of(&html)["command"].as_str().unwrap().to_string();
+    let script = format!("cardiograph() {{ printf '%s\\n' \"$@\"; }}; {command}");
+    let shell = std::process::Command::new("sh")
+        .args(["-c", &script])
+        .output();
+    assert_eq!(
+        String::from_utf8(shell.unwrap().stdout).unwrap(),
+        args.join("\n") + "\n"
+    );
+}
+
 #[test]
 fn a_name_cannot_break_out_of_the_report() {
     let directory = directory();

@@ -59,6 +59,56 @@ fn verdict<'a>(comparison: &'a Value, side: &str, figure: &str) -> &'a Value {
     verdicts.iter().find(is_wanted).unwrap()
 }
 
+/// Levels that persist over hundreds of writes leave too few independent writes in 3000.
+#[test]
+fn traces_that_drift_are_not_told_apart() {
+    let own = directory();
+    for (name, seed) in [("a.csv", 1), ("b.csv", 2), ("c.csv", 3)] {
+        let mut noise = Noise(seed);
+        let mut level = 0.0;
+        let drifting = latencies_us(3000, 1000.0, 30_000.0, seed).into_iter();
+        let drifting: Vec<u64> = drifting
+            .map(|us| {
+                level = 0.997 * level + 0.03 * (noise.next() - 0.5);
+                (us as f64 * f64::exp(level)) as u64
+            })
+            .collect();
+        write_trace(&own.path().join(name), &drifting, 512);
+    }
+    let comparison = json(own.path(), &["compare", "a.csv", "b.csv", "c.csv"]);
+    for side in ["B", "C"] {
+        let median = verdict(&comparison, side, "median");
+        assert_eq!(median["verdict"], "cannot_tell", "{median}");
+        let reason = median["reason"].as_str().unwrap();
+        assert!(reason.contains("drift"), "{reason}");
+        assert!(median["ratio"].is_f64() && median["ratio_interval"].is_null());
+    }
+    let latency = &comparison["sides"][0]["latency_us"];
+    assert!(latency["median"]["low"].is_null());
+}
+
+/// A trace has the same intervals as first, second or third.
+#[test]
+fn intervals_do_not_depend_on_the_order() {
+    let own = directory();
+    for (name, seed) in [("a.csv", 1), ("b.csv", 2), ("c.csv", 3)] {
+        let latencies = latencies_us(5000, 1000.0, 30_000.0, seed);
+        write_trace(&own.path().join(name), &latencies, 512);
+    }
+    let intervals = |files: [&str; 3]| -> Vec<(String, Value)> {
+        let comparison = json(own.path(), &[&["compare"], &files[..]].concat());
+        let sides = comparison["sides"].as_array().unwrap().iter();
+        let mut intervals: Vec<_> = sides
+            .map(|side| (side["target"].to_string(), side["latency_us"].clone()))
+            .collect();
+        intervals.sort_by(|(a, _), (b, _)| a.cmp(b));
+        intervals
+    };
+    let first = intervals(["a.csv", "b.csv", "c.csv"]);
+    assert!(first[0].1["median"]["low"].is_f64());
+    assert_eq!(first, intervals(["c.csv", "a.csv", "b.csv"]));
+}
+
 #[test]
 fn known_differences_are_found_and_equal_cards_are_not_told_apart() {
     let own = directory();

@@ -14,25 +14,27 @@ fn main() {
     let seeds = 1..last.unwrap_or(1000) + 1;
     println!(
         "seeds {} to {}; median and p99 each\n\n\
-         | trace | writes | interval contains the truth | mean width of the interval | equal traces called different |\n\
-         |---|---|---|---|---|",
+         | trace | writes | has an interval | which contains the truth | mean width | equal traces called different |\n\
+         |---|---|---|---|---|---|",
         seeds.start,
         seeds.end - 1
     );
-    let runs = (seeds.end - seeds.start) as f64;
+    let runs = seeds.end - seeds.start;
     for kind in &KINDS {
         let found = cover(kind, seeds.clone());
-        let percent = |count: u32| f64::from(count) * 100.0 / runs;
+        let percent = |count: f64, of: u32| match of {
+            0 => "–".to_string(),
+            _ => format!("{:.1} %", count * 100.0 / f64::from(of)),
+        };
+        let both = |of: &dyn Fn(usize) -> String| [of(0), of(1)].join(", ");
         println!(
-            "| {} | {} | {:.1} %, {:.1} % | {:.1} %, {:.1} % | {:.1} %, {:.1} % |",
+            "| {} | {} | {} | {} | {} | {} |",
             kind.name,
             kind.writes,
-            percent(found.inside[0]),
-            percent(found.inside[1]),
-            found.width[0] * 100.0 / runs,
-            found.width[1] * 100.0 / runs,
-            percent(found.different[0]),
-            percent(found.different[1]),
+            both(&|i| percent(found.decided[i].into(), runs as u32)),
+            both(&|i| percent(found.inside[i].into(), found.decided[i])),
+            both(&|i| percent(found.width[i], found.decided[i])),
+            both(&|i| percent(found.different[i].into(), found.pairs[i])),
         );
     }
 }

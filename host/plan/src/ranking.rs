@@ -1,7 +1,7 @@
 //! Several cards, ranked for a logger.
 
 use crate::figures::{BufferRow, Plan};
-use crate::text::{duration, share};
+use crate::text::{duration, is_unknown, share};
 use cardiograph_report::units;
 use serde::Serialize;
 use std::fmt::Write;
@@ -112,20 +112,38 @@ impl Ranking {
     }
 
     fn conclusion(&self) -> String {
-        let overlapping: Vec<String> = self
-            .cards
-            .iter()
-            .filter(|card| card.overlaps_first)
-            .map(Ranked::name)
-            .collect();
         let basis = "Ranked by the upper limit of the risk (95 % confidence), which is also high if a measurement is short.";
-        match (self.cards.first(), overlapping.as_slice()) {
-            (Some(first), [_, ..]) => format!(
-                "{basis} The order of {} and {} is not certain: their intervals overlap. Measure longer to tell them apart.",
+        let Some((first, others)) = self.cards.split_first() else {
+            return basis.to_string();
+        };
+        if !first.plan.is_sustained() {
+            return format!("{basis} No card sustains this rate.");
+        }
+        let is_unknown = |card: &&Ranked| {
+            let row = card.plan.buffer(self.buffer_bytes);
+            row.is_none_or(|row| is_unknown(&row.risk))
+        };
+        let names = |cards: Vec<&Ranked>| {
+            let names: Vec<_> = cards.into_iter().map(Ranked::name).collect();
+            names.join(", ")
+        };
+        let sustained = || self.cards.iter().filter(|card| card.plan.is_sustained());
+        let unknown = names(sustained().filter(is_unknown).collect());
+        if !unknown.is_empty() {
+            return format!(
+                "{basis} Too few stalls were measured to know the risk of {unknown}; measure longer."
+            );
+        }
+        let overlapping = others
+            .iter()
+            .filter(|card| card.overlaps_first && card.plan.is_sustained());
+        match names(overlapping.collect()) {
+            names if names.is_empty() => basis.to_string(),
+            names => format!(
+                "{basis} The order of {} and {names} is not certain: their intervals overlap. Measure longer to tell \
+                 them apart.",
                 first.name(),
-                overlapping.join(", ")
             ),
-            _ => basis.to_string(),
         }
     }
 }

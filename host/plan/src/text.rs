@@ -224,6 +224,11 @@ pub(crate) fn share(risk: &Risk) -> String {
     }
 }
 
+/// Returns true if [`share`] calls the risk unknown.
+pub(crate) fn is_unknown(risk: &Risk) -> bool {
+    risk.low <= 0.99 && risk.likely.is_none() && one_in_below(risk.high).is_none()
+}
+
 /// The greatest power of ten n for which the risk is below 1 in n, up to 10 000: rarer events depend on more than
 /// the measured writes can show.
 fn one_in_below(risk: f64) -> Option<u64> {

@@ -33,6 +33,8 @@ const SCRIPT: &str = concat!(
 /// Maximum number of points in the latency plot; beyond that, groups of writes are shown by minimum and maximum. With
 /// their times, these are 2.1 MB of the page.
 const POINTS_MAX: u64 = 1 << 17;
+/// Largest number of stalls that are kept beside the points.
+const STALLS_MAX: usize = 1 << 15;
 
 /// Maximum number of vertices of the backlog curve.
 const CORNERS_MAX: u64 = 4000;
@@ -46,6 +48,8 @@ const LATE_MAX: usize = 4000;
 #[derive(Serialize)]
 struct Page<'a> {
     tool: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    command: Option<&'a str>,
     runs: Vec<Run<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     comparison: Option<&'a Comparison>,
@@ -100,6 +104,20 @@ struct Points {
     min: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     max: Option<String>,
+    /// The single stalls, if the points are groups of writes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stalls: Option<KeptStalls>,
+}
+
+/// Stalls, or late steps, at their own positions.
+#[derive(Serialize)]
+struct KeptStalls {
+    /// Start positions, in the unit of the axis.
+    x: String,
+    /// Quantised latencies.
+    codes: String,
+    /// Every write of at least this quantised latency is kept.
+    least_code: u16,
 }
 
 /// Energy over time; 0 is the start of the trace.
@@ -135,25 +153,15 @@ struct LateCurve {
     missing: Vec<u64>,
 }
 
-/// Renders the reports as one HTML page.
-pub fn html(reports: &[Report]) -> Result<String, serde_json::Error> {
-    html_with(reports, None)
-}
-
-/// Renders the reports as one HTML page that begins with their comparison.
-pub fn html_compared(
-    reports: &[Report],
-    comparison: &Comparison,
-) -> Result<String, serde_json::Error> {
-    html_with(reports, Some(comparison))
-}
-
-fn html_with(
+/// Renders the reports as one HTML page, which begins with their comparison and ends with the command that made it.
+pub fn html(
     reports: &[Report],
     comparison: Option<&Comparison>,
+    command: Option<&str>,
 ) -> Result<String, serde_json::Error> {
     let page = Page {
         tool: concat!("cardiograph ", env!("CARGO_PKG_VERSION")),
+        command,
         runs: reports.iter().map(run).collect(),
         comparison,
     };
@@ -179,10 +187,7 @@ fn run(report: &Report) -> Run<'_> {
         about: about(report),
         noun: report.noun.singular(),
         summary,
-        points: report
-            .trace
-            .as_ref()
-            .map(|trace| points(trace, summary.writes, is_over_time(report))),
+        points: report.trace.as_ref().map(|trace| points(trace, report)),
         threshold_is_default: report.threshold_is_default,
         ccdf: detail.map(ccdf).unwrap_or_default(),
         spacing: detail.and_then(spacing),
@@ -219,7 +224,9 @@ fn about(report: &Report) -> Vec<(&'static str, String)> {
     rows
 }
 
-fn points(trace: &Trace, total: u64, over_time: bool) -> Points {
+fn points(trace: &Trace, report: &Report) -> Points {
+    let over_time = is_over_time(report);
+    let total = report.summary.writes;
     let writes = Writes::of(trace);
     let group = total.div_ceil(POINTS_MAX).max(1);
     let uniform_bytes = writes.uniform_bytes();
@@ -241,19 +248,61 @@ fn points(trace: &Trace, total: u64, over_time: bool) -> Points {
         at_bytes += bytes;
         in_group = (in_group + 1) % group;
     });
-    let packed = |times: &[u16]| pack(times.iter().flat_map(|time| time.to_le_bytes()));
     Points {
         total,
         group,
         start_bytes: 0,
         bytes_per_group: uniform_bytes.unwrap_or(0) * group,
-        x_bytes: has_positions
-            .then(|| pack(positions.iter().flat_map(|position| position.to_le_bytes()))),
-        min: packed(&least),
-        max: (group > 1).then(|| packed(&greatest)),
-        x_us: over_time.then(|| pack(starts_us(trace, &writes, group))),
+        x_bytes: has_positions.then(|| pack_f64(positions)),
+        min: pack_u16(least),
+        max: (group > 1).then(|| pack_u16(greatest)),
+        x_us: over_time.then(|| pack_f64(starts_us(trace, &writes, group))),
         end_us: over_time.then(|| us(trace.last_end_ns() - trace.first_start_ns())),
+        stalls: (group > 1)
+            .then(|| kept_stalls(trace, &writes, report))
+            .flatten(),
     }
+}
+
+/// Latency above which a write is a stall; 1.5 median steps of a recording.
+fn stall_threshold_us(report: &Report) -> Option<f64> {
+    match &report.summary.cadence {
+        Some(cadence) => Some(cadence.median_step_us * 1.5),
+        None => report.summary.stalls.threshold_us,
+    }
+}
+
+/// Returns all stalls, or the longest [`STALLS_MAX`] of them.
+fn kept_stalls(trace: &Trace, writes: &Writes, report: &Report) -> Option<KeptStalls> {
+    let threshold_ns = (stall_threshold_us(report)? * 1e3) as u64;
+    let first_ns = trace.first_start_ns();
+    let mut at_bytes = 0u64;
+    let mut stalls: Vec<(f64, u16)> = Vec::new();
+    for op in trace.operations().filter(|op| op.kind == writes.kind) {
+        let ns = op.end_ns - op.start_ns;
+        if ns > threshold_ns {
+            let x = match is_over_time(report) {
+                true => us(op.start_ns - first_ns),
+                false => at_bytes as f64,
+            };
+            stalls.push((x, quantised(ns)));
+        }
+        at_bytes += op.length_bytes;
+    }
+    let mut codes: Vec<u16> = stalls.iter().map(|&(_, code)| code).collect();
+    codes.sort_unstable();
+    let least_code = match codes.len().checked_sub(STALLS_MAX) {
+        None | Some(0) => quantised(threshold_ns + 1),
+        // Equal latencies are all kept or all left out.
+        Some(excess) => codes[excess - 1] + 1,
+    };
+    stalls.retain(|&(_, code)| code >= least_code);
+    let (x, codes): (Vec<f64>, Vec<u16>) = stalls.into_iter().unzip();
+    Some(KeptStalls {
+        x: pack_f64(x),
+        codes: pack_u16(codes),
+        least_code,
+    })
 }
 
 /// Start of the first write of each group, in us from the start of the trace.
@@ -261,11 +310,11 @@ fn starts_us<'a>(
     trace: &'a Trace,
     writes: &Writes,
     group: u64,
-) -> impl Iterator<Item = u8> + use<'a> {
+) -> impl Iterator<Item = f64> + use<'a> {
     let (first_ns, kind) = (trace.first_start_ns(), writes.kind);
     let operations = trace.operations().filter(move |op| op.kind == kind);
     let groups = operations.step_by(usize::try_from(group).unwrap_or(usize::MAX));
-    groups.flat_map(move |op| us(op.start_ns - first_ns).to_le_bytes())
+    groups.map(move |op| us(op.start_ns - first_ns))
 }
 
 fn energy_curve(energy: &Energy) -> EnergyCurve {
@@ -283,6 +332,14 @@ fn energy_curve(energy: &Energy) -> EnergyCurve {
 /// Quantises a latency to 1024 steps per octave, which are 0.07 % apart.
 fn quantised(ns: u64) -> u16 {
     ((ns.max(1) as f64).log2() * 1024.0).round() as u16
+}
+
+fn pack_f64(values: impl IntoIterator<Item = f64>) -> String {
+    pack(values.into_iter().flat_map(f64::to_le_bytes))
+}
+
+fn pack_u16(values: Vec<u16>) -> String {
+    pack(values.into_iter().flat_map(u16::to_le_bytes))
 }
 
 fn pack(bytes: impl Iterator<Item = u8>) -> String {

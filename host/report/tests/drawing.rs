@@ -117,7 +117,7 @@ fn share(label: &str) -> Option<f64> {
 fn the_distribution_is_drawn_where_the_figures_are() {
     let report = figures_of(trace(), None);
     let plot = plot(
-        &page::html(std::slice::from_ref(&report)).unwrap(),
+        &page::html(std::slice::from_ref(&report), None, None).unwrap(),
         "Distribution",
     );
     let (x, y) = (
@@ -163,6 +163,57 @@ fn the_distribution_is_drawn_where_the_figures_are() {
     }
 }
 
+/// In a trace with more writes than points, two neighbouring stalls are two dots, one write apart.
+#[test]
+fn every_stall_is_drawn_where_points_are_groups() {
+    let quick = (1_000, 200_000);
+    let report = figures_of(trace_of(&[quick, (85_000, 1), (60_000, 1), quick]), None);
+    let html = page::html(&[report], None, None);
+    let html = html.unwrap().replacen(
+        "<html ",
+        "<html data-press=\"[aria-label='Show the worst case']\" ",
+        1,
+    );
+    let plot = plot(&html, "Write latency");
+    let y = Axis::of(&plot, "right", "y", time_us);
+    let texts = plot["texts"].as_array().unwrap().iter();
+    let bytes: Vec<(f64, f64)> = texts
+        .filter(|text| text["align"] == "center")
+        .filter_map(|text| {
+            let label = text["text"].as_str().unwrap().strip_suffix(" MB")?;
+            Some((
+                text["x"].as_f64().unwrap(),
+                label.parse::<f64>().ok()? * 1e6,
+            ))
+        })
+        .collect();
+    let (first, last) = (bytes[0], bytes[bytes.len() - 2]);
+    let bytes_per_pixel = (last.1 - first.1) / (last.0 - first.0);
+    let colours = plot["dots"].as_array().unwrap();
+    assert_eq!(colours.len(), 2);
+    let stalls = colours[1]["points"].as_array().unwrap();
+    let stalls: Vec<(f64, f64)> = stalls
+        .iter()
+        .map(|dot| {
+            let at_bytes = first.1 + (dot[0].as_f64().unwrap() - first.0) * bytes_per_pixel;
+            (at_bytes, y.value(&dot[1]))
+        })
+        .collect();
+    assert_eq!(stalls.len(), 2, "{stalls:?}");
+    // Labels are drawn at whole pixels, of 1 kB here.
+    assert!(
+        (stalls[0].0 - 200_000.0 * 512.0).abs() < 2_000.0,
+        "{stalls:?}"
+    );
+    assert!(
+        (stalls[1].0 - stalls[0].0 - 512.0).abs() < 50.0,
+        "{stalls:?}"
+    );
+    for ((_, us), expected_us) in stalls.iter().zip([85e3, 60e3]) {
+        assert!((us / expected_us - 1.0).abs() < 0.03, "{stalls:?}");
+    }
+}
+
 #[test]
 fn late_steps_and_missing_samples_are_drawn_where_they_are() {
     let mut trace = Trace::new(About::default());
@@ -189,7 +240,7 @@ fn late_steps_and_missing_samples_are_drawn_where_they_are() {
         time_unit: "ms",
     };
     let report = figures_of(Loaded::Recording(recording), None);
-    let plot = plot(&page::html(&[report]).unwrap(), "Late steps");
+    let plot = plot(&page::html(&[report], None, None).unwrap(), "Late steps");
     let label = plot["label"].as_str().unwrap();
     assert!(
         label.ends_with("2 late steps with 13 missing samples."),
@@ -239,7 +290,7 @@ fn a_comparison_draws_every_card_where_its_figures_are() {
         sentences: vec![text("B, median: B is slower than A.")],
         notes: Vec::new(),
     };
-    let html = page::html_compared(&reports, &comparison).unwrap();
+    let html = page::html(&reports, Some(&comparison), None).unwrap();
     let plot = plot(&html, "Comparison of latencies");
     let (x, y) = (
         Axis::of(&plot, "center", "x", time_us),
@@ -300,6 +351,6 @@ fn the_report_of_an_hour_at_860_hz_has_less_than_3_mb() {
         time_unit: "us",
     };
     let report = figures_of(Loaded::Recording(recording), None);
-    let bytes = page::html(&[report]).unwrap().len();
+    let bytes = page::html(&[report], None, None).unwrap().len();
     assert!((1_000_000..3_000_000).contains(&bytes), "{bytes} B");
 }

@@ -46,7 +46,7 @@ fn data(name: &str) -> Loaded {
 
 /// Returns the markup that the page's script generates for the reports.
 fn rendered(reports: &[Report]) -> String {
-    browser::markup(&page::html(reports).unwrap())
+    browser::markup(&page::html(reports, None, None).unwrap())
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn several_runs_share_a_page() {
 
 #[test]
 fn the_page_makes_no_network_requests() {
-    let html = page::html(&[figures_of(trace(10, false), None)]).unwrap();
+    let html = page::html(&[figures_of(trace(10, false), None)], None, None).unwrap();
     for sign in [
         "src=\"http",
         "href=\"http",

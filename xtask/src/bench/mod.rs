@@ -4,6 +4,7 @@
 mod analyze;
 mod card;
 mod overhead;
+mod pan;
 mod recorder;
 mod report;
 mod serve;
@@ -22,6 +23,7 @@ pub fn all() -> Result<(), String> {
     one("overhead")?;
     one("analyze")?;
     one("card")?;
+    one("pan")?;
     one("recorder")?;
     one("serve")
 }
@@ -30,7 +32,7 @@ pub fn all() -> Result<(), String> {
 pub fn one(name: &str) -> Result<(), String> {
     packages::install(packages::FOR_BENCHMARKS)?;
     let targets: &[&str] = match name {
-        "serve" => &["--package", "cardiograph"],
+        "serve" | "pan" => &["--package", "cardiograph"],
         _ => &["--workspace", "--examples", "--bins"],
     };
     check(cargo(&["build", "--quiet", "--release"]).args(targets))?;
@@ -38,10 +40,11 @@ pub fn one(name: &str) -> Result<(), String> {
         "overhead" => overhead::run(),
         "analyze" => analyze::run(),
         "card" => card::run(),
+        "pan" => pan::run(),
         "recorder" => recorder::run(),
         "serve" => serve::run(),
         _ => Err(format!(
-            "no benchmark named {name}; benchmarks: overhead, analyze, card, recorder, serve"
+            "no benchmark named {name}; benchmarks: overhead, analyze, card, pan, recorder, serve"
         )),
     }
 }

@@ -14,7 +14,7 @@ use crate::conditions;
 use crate::failure::{Failure, print, print_error};
 use crate::interrupt::Interrupt;
 use crate::json;
-use crate::outputs::{Reporting, check_files, is_standard_output, write_text};
+use crate::outputs::{Reporting, check_files, html_page, is_standard_output, write_text};
 use crate::progress::Progress;
 use crate::shared;
 use crate::target;
@@ -136,7 +136,7 @@ fn write(args: &Args, found: &Comparison, reports: &[Report]) -> Result<(), Fail
             sentences: comparison::sentences(found),
             notes: found.notes.clone(),
         };
-        let html = page::html_compared(reports, &overview).map_err(Failure::new)?;
+        let html = html_page(reports, Some(&overview))?;
         write_text(path, &html)?;
         if !shared::is_quiet() {
             show(args, &format!("Report: {}\n", path.display()))?;

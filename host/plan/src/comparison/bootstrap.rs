@@ -8,6 +8,7 @@
 //! start of the trace, so that the counts of any block are one difference. A resampled trace thus costs the number of
 //! its blocks, not of its writes.
 
+use super::dependence::dependent_writes;
 use cardiograph_sim_card::{Random, Seed};
 
 /// Number of resampled traces.
@@ -24,6 +25,9 @@ const CELLS: usize = 16;
 /// geometrically, so that a narrow interval is resolved as well as a wide one.
 const EDGES: usize = 256;
 
+/// Dependent stretches in a block, at least.
+const STRETCHES_PER_BLOCK: u64 = 4;
+
 /// 97.5 % quantile of the normal distribution.
 const NORMAL: f64 = 1.959_964;
 
@@ -32,59 +36,91 @@ const NORMAL: f64 = 1.959_964;
 pub struct Resampled {
     /// The percentile of the trace (nearest rank), in ns.
     pub estimate_ns: u64,
+    /// Number of writes in a block.
+    pub block_writes: u64,
     /// Number of blocks in each resampled trace.
     pub blocks: f64,
     replicates_ns: Vec<u64>,
 }
 
+/// Latencies of a trace, and the same in ascending order.
+#[derive(Clone, Debug)]
+pub struct Sorted<'a> {
+    latencies_ns: &'a [u64],
+    sorted_ns: Vec<u64>,
+}
+
+impl<'a> Sorted<'a> {
+    /// Sorts the latencies, which are in the order of the writes. There must be at least one.
+    pub fn new(latencies_ns: &'a [u64]) -> Sorted<'a> {
+        let mut sorted_ns = latencies_ns.to_vec();
+        sorted_ns.sort_unstable();
+        Sorted {
+            latencies_ns,
+            sorted_ns,
+        }
+    }
+
+    /// Returns the number of writes.
+    pub fn writes(&self) -> u64 {
+        self.latencies_ns.len() as u64
+    }
+
+    /// Returns a percentile (nearest rank), in millionths.
+    pub fn percentile_ns(&self, ppm: u32) -> u64 {
+        self.sorted_ns[rank(self.sorted_ns.len() as u64, ppm) as usize - 1]
+    }
+
+    /// Returns the bootstrap distribution of a percentile of a trace with a number of stalls; `None` if the trace is
+    /// too short to tell how many writes depend on each other.
+    pub fn resample(&self, ppm: u32, stalls: u64) -> Option<Resampled> {
+        let latencies_ns = self.latencies_ns;
+        let dependent = dependent_writes(latencies_ns, self.percentile_ns(ppm))?;
+        let block_writes = block_writes(latencies_ns.len() as u64, stalls, dependent);
+        Some(self.resample_blocks(ppm, block_writes))
+    }
+
+    fn resample_blocks(&self, ppm: u32, block_writes: u64) -> Resampled {
+        let edges_ns = edges(&self.sorted_ns, ppm);
+        let cell_writes = block_writes.div_ceil(CELLS as u64) as usize;
+        let cells = Cells::of(self.latencies_ns, &edges_ns, cell_writes);
+        let blocks = self.latencies_ns.len() as f64 / block_writes as f64;
+        let mut random = Seed::new(SEED).nth(self.hash());
+        let mut counts = vec![0; edges_ns.len()];
+        let replicates_ns = (0..REPLICATES).map(|_| {
+            cells.draw(&mut counts, blocks.ceil() as usize, &mut random);
+            edges_ns[percentile_of(&counts, ppm)]
+        });
+        Resampled {
+            estimate_ns: self.percentile_ns(ppm),
+            block_writes,
+            blocks,
+            replicates_ns: replicates_ns.collect(),
+        }
+    }
+
+    /// Returns a number from which blocks are drawn: traces that differ need independent blocks, and a trace has the
+    /// same interval whatever it is compared with.
+    fn hash(&self) -> u64 {
+        self.latencies_ns.iter().fold(0, |hash: u64, ns| {
+            (hash ^ ns).wrapping_mul(0x0100_0000_01b3)
+        })
+    }
+}
+
 /// Returns the number of writes in a block: 1.5 mean stall spacings, more if there are many stalls, so that both the
-/// length and the number of the blocks grow with the trace.
-pub fn block_writes(writes: u64, stalls: u64) -> u64 {
+/// length and the number of the blocks grow with the trace; and always several of the stretches within which latencies
+/// depend on each other.
+fn block_writes(writes: u64, stalls: u64, dependent_writes: u64) -> u64 {
     let (writes, stalls) = (writes as f64, stalls.max(1) as f64);
     let spacings = (stalls.sqrt() / 2.0).max(1.5);
-    let length = (writes / stalls * spacings).max(writes.sqrt());
+    let length = (writes / stalls * spacings)
+        .max(writes.sqrt())
+        .max((STRETCHES_PER_BLOCK * dependent_writes) as f64);
     length
         .clamp(writes / BLOCKS_MAX, writes / BLOCKS_MIN)
         .ceil()
         .max(1.0) as u64
-}
-
-/// Returns the given percentiles, in millionths, with their bootstrap distributions. Traces that are compared need
-/// different `side`s, because their blocks must be drawn independently.
-pub fn resample(
-    latencies_ns: &[u64],
-    block_writes: u64,
-    percentiles_ppm: &[u32],
-    side: u64,
-) -> Vec<Resampled> {
-    if latencies_ns.is_empty() {
-        return Vec::new();
-    }
-    let mut sorted_ns = latencies_ns.to_vec();
-    sorted_ns.sort_unstable();
-    let edges_ns = edges(&sorted_ns, percentiles_ppm);
-    let block_writes = usize::try_from(block_writes).unwrap_or(usize::MAX);
-    let cells = Cells::of(latencies_ns, &edges_ns, block_writes.div_ceil(CELLS));
-    let blocks = latencies_ns.len() as f64 / block_writes as f64;
-    let mut found: Vec<Resampled> = percentiles_ppm
-        .iter()
-        .map(|&ppm| Resampled {
-            estimate_ns: sorted_ns[rank(sorted_ns.len() as u64, ppm) as usize - 1],
-            blocks,
-            replicates_ns: Vec::with_capacity(REPLICATES),
-        })
-        .collect();
-    let mut random = Seed::new(SEED).nth(side);
-    let mut counts = vec![0; edges_ns.len()];
-    for _ in 0..REPLICATES {
-        cells.draw(&mut counts, blocks.ceil() as usize, &mut random);
-        for (resampled, &ppm) in found.iter_mut().zip(percentiles_ppm) {
-            resampled
-                .replicates_ns
-                .push(edges_ns[percentile_of(&counts, ppm)]);
-        }
-    }
-    found
 }
 
 impl Resampled {
@@ -146,18 +182,15 @@ fn percentile_of(counts: &[u64], ppm: u32) -> usize {
 }
 
 /// Returns the upper edges of the bins in ascending order; the last one is the greatest latency.
-fn edges(sorted_ns: &[u64], percentiles_ppm: &[u32]) -> Vec<u64> {
+fn edges(sorted_ns: &[u64], ppm: u32) -> Vec<u64> {
     let last = sorted_ns.len() - 1;
     let growth = (last as f64).max(1.0).powf(1.0 / (EDGES - 1) as f64);
-    let mut edges_ns = vec![sorted_ns[last]];
-    for &ppm in percentiles_ppm {
-        let centre = rank(sorted_ns.len() as u64, ppm) as usize - 1;
-        edges_ns.push(sorted_ns[centre]);
-        for step in 0..EDGES {
-            let distance = growth.powi(step as i32).round() as usize;
-            edges_ns.push(sorted_ns[centre.saturating_sub(distance)]);
-            edges_ns.push(sorted_ns[(centre + distance).min(last)]);
-        }
+    let centre = rank(sorted_ns.len() as u64, ppm) as usize - 1;
+    let mut edges_ns = vec![sorted_ns[last], sorted_ns[centre]];
+    for step in 0..EDGES {
+        let distance = growth.powi(step as i32).round() as usize;
+        edges_ns.push(sorted_ns[centre.saturating_sub(distance)]);
+        edges_ns.push(sorted_ns[(centre + distance).min(last)]);
     }
     edges_ns.sort_unstable();
     edges_ns.dedup();
@@ -226,10 +259,11 @@ mod tests {
             })
             .collect();
         let block = 160;
-        let found = resample(&latencies_ns, block as u64, &[500_000, 990_000], 7);
+        let sorted = Sorted::new(&latencies_ns);
+        let found = [500_000, 990_000].map(|ppm| sorted.resample_blocks(ppm, block as u64));
         let cell = block / CELLS;
         let starts = (latencies_ns.len() / cell + 1 - CELLS) as u64;
-        let mut random = Seed::new(SEED).nth(7);
+        let mut random = Seed::new(SEED).nth(sorted.hash());
         for replicate in 0..50 {
             let mut drawn: Vec<u64> = (0..latencies_ns.len() / block)
                 .flat_map(|_| {

@@ -76,6 +76,8 @@ pub struct Estimate {
     pub low: Option<f64>,
     /// Upper limit; null if the trace is too short for an interval.
     pub high: Option<f64>,
+    /// Number of writes in a block of the bootstrap; null if the trace is too short for an interval.
+    pub bootstrap_block_writes: Option<u64>,
 }
 
 /// Stalls of one card.
@@ -85,8 +87,6 @@ pub struct Stalls {
     pub threshold_us: f64,
     /// Number of stalls.
     pub count: u64,
-    /// Number of writes in a block of the bootstrap.
-    pub bootstrap_block_writes: u64,
 }
 
 /// A generalized Pareto distribution of stall latencies above a threshold.

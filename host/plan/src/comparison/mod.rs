@@ -9,15 +9,18 @@
 //! The verdicts are about median and 99th percentile. Longest write and sustained rate depend on the rarest stalls of a
 //! trace; no interval of such a figure holds for a longer trace, so they have no verdict.
 //!
-//! On 1000 random seeds of six kinds of traces, the 95 % intervals contain the true percentile in 93.8 to 96.3 %, and two
-//! traces of the same kind are called different in 0.6 to 6.4 % (`examples/bootstrap.rs`; the dated run is in
-//! `benchmarks/runs`). The most, 6.4 %, are medians of writes whose latencies are strongly correlated (0.9).
+//! If latencies depend on each other over a large part of the trace (they drift, or change in long phases), there is no
+//! interval and no verdict.
+//!
+//! The coverage of the intervals, on 1000 seeds of nine kinds of traces with known percentiles, is in `benchmarks/runs`
+//! (`examples/bootstrap.rs`).
 
 mod bootstrap;
+mod dependence;
 mod figures;
 mod text;
 
-pub use bootstrap::{REPLICATES, Resampled, SEED, block_writes, resample};
+pub use bootstrap::{REPLICATES, Resampled, SEED, Sorted};
 pub use figures::{
     Bootstrap, Comparison, Estimate, Latencies, Outcome, Side, StallTail, Stalls, Verdict,
 };
@@ -39,8 +42,14 @@ const P99_PPM: u32 = 990_000;
 /// A side, and what only the comparison needs.
 struct Measured {
     side: Side,
-    median: Resampled,
-    p99: Resampled,
+    median: Percentile,
+    p99: Percentile,
+}
+
+/// A percentile, and its bootstrap distribution or the reason why it has none.
+struct Percentile {
+    value_ns: u64,
+    resampled: Result<Resampled, String>,
 }
 
 /// Compares the cards of the reports with the first.
@@ -66,7 +75,7 @@ pub fn compare(reports: &[Report]) -> Result<Comparison, String> {
             replicates: REPLICATES as u64,
             seed: SEED,
         },
-        notes: notes(&sides),
+        notes: [own_notes(reports, &sides), notes(&sides)].concat(),
         sides,
         verdicts,
     })
@@ -88,17 +97,19 @@ fn measured(report: &Report, index: u8) -> Result<Measured, String> {
     }
     let mut latencies_ns = Vec::new();
     writes.replay(|ns, _| latencies_ns.push(ns));
-    let summary = &report.summary;
-    let stall_count = summary.stalls.count.unwrap_or(0);
-    let block = block_writes(latencies_ns.len() as u64, stall_count);
-    let percentiles = resample(&latencies_ns, block, &[MEDIAN_PPM, P99_PPM], index.into());
-    let Ok([median, p99]) = <[Resampled; 2]>::try_from(percentiles) else {
+    if latencies_ns.is_empty() {
         return refuse("no writes");
-    };
+    }
+    let summary = &report.summary;
+    let name = char::from(b'A' + index).to_string();
+    let stalls = summary.stalls.count.unwrap_or(0);
+    let sorted = Sorted::new(&latencies_ns);
+    let median = Percentile::of(&sorted, MEDIAN_PPM, &name, stalls);
+    let p99 = Percentile::of(&sorted, P99_PPM, &name, stalls);
     let threshold_us = summary.stalls.threshold_us.unwrap_or(0.0);
     let has_p99 = latencies_ns.len() >= 100;
-    let mut side = Side {
-        name: char::from(b'A' + index).to_string(),
+    let side = Side {
+        name,
         target: target.clone(),
         simulated: trace.about.target.starts_with("sim:"),
         workload: summary.workload.clone(),
@@ -108,39 +119,48 @@ fn measured(report: &Report, index: u8) -> Result<Measured, String> {
         elapsed_us: summary.elapsed_us,
         resolution_us: resolution_ns(trace, &latencies_ns) as f64 / 1e3,
         latency_us: Latencies {
-            median: estimate(&median),
-            p99: has_p99.then(|| estimate(&p99)),
+            median: median.estimate(),
+            p99: has_p99.then(|| p99.estimate()),
             worst_case: summary.latency_us.worst_case.unwrap_or(0.0),
         },
         stalls: Stalls {
             threshold_us,
-            count: stall_count,
-            bootstrap_block_writes: block,
+            count: stalls,
         },
         tail: StallTail::of(&latencies_ns, threshold_us),
         sustained_rates: summary.sustained_rates.clone(),
     };
-    if undecided(&side, "median").is_some() {
-        side.latency_us.median.forget_interval();
-    }
-    if let (Some(_), Some(p99)) = (undecided(&side, "p99"), &mut side.latency_us.p99) {
-        p99.forget_interval();
-    }
     Ok(Measured { side, median, p99 })
 }
 
-fn estimate(resampled: &Resampled) -> Estimate {
-    let (low, high) = resampled.interval_ns();
-    Estimate {
-        value: resampled.estimate_ns as f64 / 1e3,
-        low: Some(low / 1e3),
-        high: Some(high / 1e3),
+impl Percentile {
+    fn of(sorted: &Sorted, ppm: u32, name: &str, stalls: u64) -> Percentile {
+        let writes = sorted.writes();
+        let too_short = too_short(name, ppm, writes, stalls);
+        let resampled = match too_short {
+            Some(reason) => Err(reason),
+            None => sorted.resample(ppm, stalls).ok_or_else(|| {
+                format!(
+                    "the latencies of {name} drift or change in phases, for which {} writes are too few; measure longer",
+                    units::count(writes)
+                )
+            }),
+        };
+        Percentile {
+            value_ns: sorted.percentile_ns(ppm),
+            resampled,
+        }
     }
-}
 
-impl Estimate {
-    fn forget_interval(&mut self) {
-        (self.low, self.high) = (None, None);
+    fn estimate(&self) -> Estimate {
+        let resampled = self.resampled.as_ref().ok();
+        let interval_ns = resampled.map(Resampled::interval_ns);
+        Estimate {
+            value: self.value_ns as f64 / 1e3,
+            low: interval_ns.map(|(low, _)| low / 1e3),
+            high: interval_ns.map(|(_, high)| high / 1e3),
+            bootstrap_block_writes: resampled.map(|resampled| resampled.block_writes),
+        }
     }
 }
 
@@ -181,28 +201,19 @@ impl StallTail {
     }
 }
 
-/// Returns why a side has no interval of a figure.
-fn undecided(side: &Side, figure: &str) -> Option<String> {
-    let stalls = side.stalls.count;
+/// Returns why a percentile has no interval, however its writes depend on each other.
+fn too_short(name: &str, ppm: u32, writes: u64, stalls: u64) -> Option<String> {
+    let only = |count: u64, what: &str, least: u64| {
+        let s = if count == 1 { "" } else { "s" };
+        let (count, least) = (units::count(count), units::count(least));
+        format!("{name} has {count} {what}{s}, fewer than {least}; measure longer")
+    };
+    let exceeding = writes * u64::from(1_000_000 - ppm) / 1_000_000;
+    let writes_min = EXCEEDING_MIN * 1_000_000 / u64::from(1_000_000 - ppm);
     if stalls < STALLS_MIN {
-        let stalls = match stalls {
-            1 => "1 stall".to_string(),
-            n => format!("{} stalls", units::count(n)),
-        };
-        return Some(format!(
-            "{} has {stalls}, fewer than {STALLS_MIN}; measure longer",
-            side.name
-        ));
+        return Some(only(stalls, "stall", STALLS_MIN));
     }
-    let writes_min = 100 * EXCEEDING_MIN;
-    (figure == "p99" && side.writes < writes_min).then(|| {
-        format!(
-            "{} has {} writes, fewer than {}; measure longer",
-            side.name,
-            units::count(side.writes),
-            units::count(writes_min)
-        )
-    })
+    (exceeding < EXCEEDING_MIN).then(|| only(writes, "write", writes_min))
 }
 
 fn verdict(other: &Measured, base: &Measured, figure: &'static str) -> Verdict {
@@ -210,42 +221,51 @@ fn verdict(other: &Measured, base: &Measured, figure: &'static str) -> Verdict {
         "median" => (&other.median, &base.median),
         _ => (&other.p99, &base.p99),
     };
-    let undecided = undecided(&base.side, figure).or_else(|| undecided(&other.side, figure));
-    let interval = undecided
-        .is_none()
-        .then(|| of_other.ratio_interval(of_base));
+    let interval = match (&of_base.resampled, &of_other.resampled) {
+        (Ok(of_base), Ok(of_other)) => Ok(of_other.ratio_interval(of_base)),
+        (Err(reason), _) | (_, Err(reason)) => Err(reason.clone()),
+    };
     let resolution_us = other.side.resolution_us.max(base.side.resolution_us);
-    let difference_us = of_other.estimate_ns.abs_diff(of_base.estimate_ns) as f64 / 1e3;
-    let (verdict, reason) = match interval {
-        None => (Outcome::CannotTell, undecided),
-        Some((low, high)) if low <= 1.0 && high >= 1.0 => (
+    let difference_us = of_other.value_ns.abs_diff(of_base.value_ns) as f64 / 1e3;
+    let (verdict, reason) = match &interval {
+        Err(reason) => (Outcome::CannotTell, Some(reason.clone())),
+        Ok((low, high)) if *low <= 1.0 && *high >= 1.0 => (
             Outcome::CannotTell,
             Some("the interval contains 1".to_string()),
         ),
-        Some(_) if difference_us <= resolution_us => (
+        Ok(_) if difference_us <= resolution_us => (
             Outcome::CannotTell,
             Some(format!(
                 "the difference is within the resolution of the latencies, {}",
                 units::time(resolution_us)
             )),
         ),
-        Some((low, _)) if low > 1.0 => (Outcome::Slower, None),
-        Some(_) => (Outcome::Faster, None),
+        Ok((low, _)) if *low > 1.0 => (Outcome::Slower, None),
+        Ok(_) => (Outcome::Faster, None),
     };
     let has_figure = figure == "median"
         || [other, base]
             .iter()
             .all(|one| one.side.latency_us.p99.is_some());
-    let ratio = of_other.estimate_ns.max(1) as f64 / of_base.estimate_ns.max(1) as f64;
+    let ratio = of_other.value_ns.max(1) as f64 / of_base.value_ns.max(1) as f64;
     Verdict {
         side: other.side.name.clone(),
         base: base.side.name.clone(),
         figure,
         verdict,
         ratio: has_figure.then_some(ratio),
-        ratio_interval: interval.map(|(low, high)| [low, high]),
+        ratio_interval: interval.ok().map(|(low, high)| [low, high]),
         reason,
     }
+}
+
+/// Returns the notes of each side.
+fn own_notes(reports: &[Report], sides: &[Side]) -> Vec<String> {
+    let named = reports.iter().zip(sides).flat_map(|(report, side)| {
+        let notes = report.about.notes.iter();
+        notes.map(|note| format!("{}: {note}", side.name))
+    });
+    named.collect()
 }
 
 /// Returns what differs between the sides besides the card.

@@ -1,6 +1,6 @@
 //! Simulated traces whose percentiles are known, and how often the bootstrap's intervals contain them.
 
-use cardiograph_plan::comparison::{Resampled, block_writes, resample};
+use cardiograph_plan::comparison::{Resampled, Sorted};
 use cardiograph_sim_card::{Random, Seed};
 
 /// A kind of trace: quick writes with stalls at a spacing.
@@ -11,8 +11,16 @@ pub struct Kind {
     /// Mean number of writes from stall to stall.
     pub spacing: u64,
     pub stalls: Stalls,
-    /// Correlation of a quick write with the one before it.
-    pub correlation: f64,
+    pub noise: Noise,
+}
+
+/// Latencies of the quick writes.
+#[derive(Clone, Copy, Debug)]
+pub enum Noise {
+    /// Each write has this correlation with the one before it.
+    Correlated(f64),
+    /// Fast and slow phases, each of random length with this mean, in writes.
+    Phases(u64),
 }
 
 /// Positions of the stalls.
@@ -24,48 +32,69 @@ pub enum Stalls {
     Random,
 }
 
-pub const KINDS: [Kind; 6] = [
+pub const KINDS: [Kind; 9] = [
     Kind {
         name: "periodic",
         writes: 16_384,
         spacing: 64,
         stalls: Stalls::Periodic,
-        correlation: 0.0,
+        noise: Noise::Correlated(0.0),
     },
     Kind {
         name: "periodic, rare",
         writes: 16_384,
         spacing: 200,
         stalls: Stalls::Periodic,
-        correlation: 0.0,
+        noise: Noise::Correlated(0.0),
     },
     Kind {
         name: "random",
         writes: 16_384,
         spacing: 64,
         stalls: Stalls::Random,
-        correlation: 0.0,
+        noise: Noise::Correlated(0.0),
     },
     Kind {
         name: "correlated",
         writes: 16_384,
         spacing: 64,
         stalls: Stalls::Periodic,
-        correlation: 0.9,
+        noise: Noise::Correlated(0.9),
     },
     Kind {
         name: "12 stalls",
         writes: 768,
         spacing: 64,
         stalls: Stalls::Periodic,
-        correlation: 0.0,
+        noise: Noise::Correlated(0.0),
     },
     Kind {
         name: "20 rare stalls",
         writes: 20_000,
         spacing: 1000,
         stalls: Stalls::Random,
-        correlation: 0.5,
+        noise: Noise::Correlated(0.5),
+    },
+    Kind {
+        name: "drifting",
+        writes: 3000,
+        spacing: 64,
+        stalls: Stalls::Random,
+        noise: Noise::Correlated(0.997),
+    },
+    Kind {
+        name: "few phases",
+        writes: 3000,
+        spacing: 64,
+        stalls: Stalls::Random,
+        noise: Noise::Phases(200),
+    },
+    Kind {
+        name: "many phases",
+        writes: 60_000,
+        spacing: 64,
+        stalls: Stalls::Random,
+        noise: Noise::Phases(200),
     },
 ];
 
@@ -83,15 +112,23 @@ fn normal(random: &mut Random) -> f64 {
 
 /// Returns latencies in ns, and the number of stalls among them.
 fn trace(kind: &Kind, writes: usize, random: &mut Random) -> (Vec<u64>, u64) {
-    let spread = (1.0 - kind.correlation * kind.correlation).sqrt();
     let mut noise = normal(random);
+    let mut is_slow = false;
     let mut stalls = 0;
     let jitter = kind.spacing / 4;
     let next = |random: &mut Random| kind.spacing - jitter / 2 + random.below(jitter + 1);
     // Every trace begins at another place between two stalls.
     let mut left = random.below(kind.spacing);
     let latencies = (0..writes).map(|_| {
-        noise = kind.correlation * noise + spread * normal(random);
+        noise = match kind.noise {
+            Noise::Correlated(correlation) => {
+                correlation * noise + (1.0 - correlation * correlation).sqrt() * normal(random)
+            }
+            Noise::Phases(mean) => {
+                is_slow ^= random.below(mean) == 0;
+                f64::from(u8::from(is_slow)) * 4.0 + normal(random)
+            }
+        };
         let is_stall = match kind.stalls {
             Stalls::Periodic => left == 0,
             Stalls::Random => random.below(kind.spacing) == 0,
@@ -117,8 +154,12 @@ fn truth(kind: &Kind) -> [f64; 2] {
 /// Counts over all runs, for the median and the 99th percentile.
 #[derive(Debug, Default)]
 pub struct Coverage {
+    /// Runs that have an interval.
+    pub decided: [u32; 2],
     /// Runs whose interval contains the true percentile.
     pub inside: [u32; 2],
+    /// Pairs of runs of the same kind that both have an interval.
+    pub pairs: [u32; 2],
     /// Pairs of runs of the same kind that the interval of their ratio calls different.
     pub different: [u32; 2],
     /// Sum of the widths of the intervals, relative to the true percentile.
@@ -132,22 +173,24 @@ pub fn cover(kind: &Kind, seeds: std::ops::Range<u64>) -> Coverage {
     for seed in seeds {
         let [one, other] = [0, 1].map(|side| resampled(kind, seed, side));
         for figure in 0..2 {
-            let (low, high) = one[figure].interval_ns();
-            coverage.inside[figure] += u32::from((low..=high).contains(&truth[figure]));
-            coverage.width[figure] += (high - low) / truth[figure];
-            let (low, high) = other[figure].ratio_interval(&one[figure]);
-            coverage.different[figure] += u32::from(!(low..=high).contains(&1.0));
+            if let Some(one) = &one[figure] {
+                let (low, high) = one.interval_ns();
+                coverage.decided[figure] += 1;
+                coverage.inside[figure] += u32::from((low..=high).contains(&truth[figure]));
+                coverage.width[figure] += (high - low) / truth[figure];
+            }
+            if let (Some(one), Some(other)) = (&one[figure], &other[figure]) {
+                let (low, high) = other.ratio_interval(one);
+                coverage.pairs[figure] += 1;
+                coverage.different[figure] += u32::from(!(low..=high).contains(&1.0));
+            }
         }
     }
     coverage
 }
 
-fn resampled(kind: &Kind, seed: u64, side: u64) -> Vec<Resampled> {
-    let (latencies, stalls) = trace(
-        kind,
-        kind.writes,
-        &mut Seed::new(seed).child("trace").nth(side),
-    );
-    let block = block_writes(kind.writes as u64, stalls);
-    resample(&latencies, block, &PERCENTILES_PPM, side)
+fn resampled(kind: &Kind, seed: u64, side: u64) -> [Option<Resampled>; 2] {
+    let mut random = Seed::new(seed).child("trace").nth(side);
+    let (latencies_ns, stalls) = trace(kind, kind.writes, &mut random);
+    PERCENTILES_PPM.map(|ppm| Sorted::new(&latencies_ns).resample(ppm, stalls))
 }

@@ -183,10 +183,10 @@ function timelineFigure(run, words) {
   const part = attempt(() => {
     if (!run.points) throw new Error("the data contain no points");
     const timeline = new Timeline(run, words);
+    const { group, stalls } = timeline.series;
+    const single = stalls ? `; each ${words.isStep ? "late step" : "stall"} is drawn by itself` : "";
     const grouped =
-      timeline.series.group > 1
-        ? ` Each point shows the minimum or maximum of ${timeline.series.group} consecutive ${words.noun}s.`
-        : "";
+      group > 1 ? ` Each point shows the minimum or maximum of ${group} consecutive ${words.noun}s${single}.` : "";
     const found = slowOnes(run, timeline.threshold);
     return { timeline, plot: timeline.plot, text: `${plural(timeline.series.total, words.noun)}${found}.${grouped}` };
   });
@@ -315,6 +315,7 @@ const RECORDING_COLUMNS = [
 function build(data) {
   const main = document.getElementById("report");
   document.getElementById("tool").textContent = data.tool || "";
+  if (data.command) document.getElementById("command").append("Made by ", element("code", {}, data.command));
   const runs = Array.isArray(data.runs) ? data.runs : [];
   if (runs.length === 0) return fail("The report contains no runs.");
   document.title = runs.length === 1 ? `${runs[0]?.title || "Run"} – Cardiograph` : `${runs.length} runs – Cardiograph`;

@@ -25,6 +25,13 @@ function decodeCodes(text) {
   return out;
 }
 
+// Stalls at their own positions; every write of at least `least_code` is among them.
+function decodeStalls({ x, codes, least_code }) {
+  const stalls = { x: decodePositions(x), codes: decodeCodes(codes), least: least_code };
+  if (stalls.x.length !== stalls.codes.length) throw new Error("stalls and positions differ in number");
+  return stalls;
+}
+
 function decodePositions(text) {
   const view = new DataView(decodeBase64(text).buffer);
   const out = new Float64Array(view.byteLength >> 3);
@@ -60,6 +67,17 @@ function halve(level, depth) {
   return up;
 }
 
+// Index of the first of the ascending values at or above x.
+function lowerBound(values, x) {
+  let [lo, hi] = [0, values.length];
+  while (lo < hi) {
+    const mid = (lo + hi) >> 1;
+    if (values[mid] < x) lo = mid + 1;
+    else hi = mid;
+  }
+  return lo;
+}
+
 class Series {
   constructor(points) {
     const min = decodeCodes(points.min);
@@ -80,6 +98,7 @@ class Series {
     // Either extreme may represent a group: the minima alone would hide every rarer layer.
     const pick = max === min ? min : min.map((code, i) => (lot(i) ? max[i] : code));
     this.levels = [{ min, max, pick }];
+    this.stalls = points.stalls ? decodeStalls(points.stalls) : null;
     while (this.levels.at(-1).min.length > 1) this.levels.push(halve(this.levels.at(-1), this.levels.length));
   }
 
@@ -99,13 +118,19 @@ class Series {
   // The first point at or after position x.
   indexAt(x) {
     if (!this.positions) return Math.min(this.length, Math.max(0, Math.ceil((x - this.start) / this.pitch)));
-    let [lo, hi] = [0, this.length];
-    while (lo < hi) {
-      const mid = (lo + hi) >> 1;
-      if (this.positions[mid] < x) lo = mid + 1;
-      else hi = mid;
-    }
-    return lo;
+    return lowerBound(this.positions, x);
+  }
+
+  // Calls put(x, code) for every single stall in [x0, x1).
+  stallsIn([x0, x1], put) {
+    if (!this.stalls) return;
+    const { x, codes } = this.stalls;
+    for (let i = lowerBound(x, x0); i < x.length && x[i] < x1; i++) put(x[i], codes[i]);
+  }
+
+  // True if the point's extreme is drawn as a single stall.
+  isKept(code) {
+    return this.stalls !== null && code >= this.stalls.least;
   }
 
   // The finest level at which `span` points become at most `limit` cells.

@@ -100,9 +100,10 @@ class Timeline {
     };
     for (let i = from; i < to; i++) {
       const px = this.x(this.series.x(i));
-      put(px, min[i]);
-      if (max[i] !== min[i]) put(px, max[i]);
+      if (!this.series.isKept(min[i])) put(px, min[i]);
+      if (max[i] !== min[i] && !this.series.isKept(max[i])) put(px, max[i]);
     }
+    this.series.stallsIn(this.view, (x, code) => put(this.x(x), code));
     ctx.globalAlpha = 0.8;
     ctx.fillStyle = ink.data;
     ctx.fill(ordinary);
@@ -151,10 +152,14 @@ class Timeline {
     const stalls = series.levels[fine].max;
     let found = 0;
     for (let i = Math.floor(from / 2 ** fine); i < Math.ceil(to / 2 ** fine); i++) {
-      if (stalls[i] < cut) continue;
+      if (stalls[i] < cut || series.isKept(stalls[i])) continue;
       stamp(series.x(series.locate(fine, i, "max")), stalls[i], large);
       found++;
     }
+    series.stallsIn(this.view, (x, code) => {
+      stamp(x, code, large);
+      found++;
+    });
     const border = Math.max(0, Math.min(h, Math.round((top - cut) * perCode + large / 2)));
     this.colour(this.pixels.subarray(0, border * w), 0, ink.stall, found < width ? 0.9 : 0.55);
     this.colour(this.pixels.subarray(border * w), border * w, ink.data, few ? 0.6 : 0.3);
@@ -218,37 +223,50 @@ class Timeline {
   probe(px, py) {
     const near = this.nearest(px, py);
     if (!near) return null;
-    const { i, code } = near;
-    const { series, words } = this;
-    const first = i * series.group;
-    const one = `${words.noun} ${count(first)}`;
-    const many = `${words.noun}s ${count(first)} to ${count(Math.min(first + series.group, series.total) - 1)}`;
-    const extreme = code === series.levels[0].min[i] ? "min" : "max";
+    const { series } = this;
     return {
-      x: this.x(series.x(i)),
-      y: Math.min(this.area.bottom, this.y(timeOf(code))),
+      x: this.x(near.x),
+      y: Math.min(this.area.bottom, this.y(timeOf(near.code))),
       lines: [
-        time(timeOf(code)) + (series.group > 1 ? ` ${extreme} of ${series.group}` : ""),
-        `at ${series.timed ? axisTime(series.x(i)) : exactBytes(series.x(i))}`,
-        series.group > 1 ? many : one,
+        time(timeOf(near.code)) + this.extremeOf(near),
+        `at ${series.timed ? axisTime(near.x) : exactBytes(near.x)}`,
+        ...this.namesOf(near),
       ],
     };
   }
 
+  extremeOf({ i, code }) {
+    const { group, levels } = this.series;
+    if (i === undefined || group === 1) return "";
+    return ` ${code === levels[0].min[i] ? "min" : "max"} of ${group}`;
+  }
+
+  namesOf({ i }) {
+    if (i === undefined) return [];
+    const { noun } = this.words;
+    const { group, total } = this.series;
+    const first = i * group;
+    if (group === 1) return [`${noun} ${count(first)}`];
+    return [`${noun}s ${count(first)} to ${count(Math.min(first + group, total) - 1)}`];
+  }
+
+  // The nearest drawn dot: of point i, or a single stall, which has no i.
   nearest(px, py, reach = 14) {
-    const { min, max } = this.series.levels[0];
-    const from = this.series.indexAt(this.x.invert(px - reach));
-    const to = Math.min(this.series.length, this.series.indexAt(this.x.invert(px + reach)) + 1);
+    const { series } = this;
+    const { min, max } = series.levels[0];
+    const span = [this.x.invert(px - reach), this.x.invert(px + reach)];
     let best = null;
     let least = 40 ** 2;
-    for (let i = from; i < to; i++) {
-      const dx = this.x(this.series.x(i)) - px;
-      for (const code of min === max ? [min[i]] : [min[i], max[i]]) {
-        const dy = this.y(timeOf(code)) - py;
-        const far = dx * dx + dy * dy;
-        if (far < least) [least, best] = [far, { i, code }];
-      }
+    const consider = (x, code, i) => {
+      const far = (this.x(x) - px) ** 2 + (this.y(timeOf(code)) - py) ** 2;
+      if (far < least) [least, best] = [far, { x, code, i }];
+    };
+    const to = Math.min(series.length, series.indexAt(span[1]) + 1);
+    for (let i = series.indexAt(span[0]); i < to; i++) {
+      for (const code of min === max ? [min[i]] : [min[i], max[i]])
+        if (!series.isKept(code)) consider(series.x(i), code, i);
     }
+    series.stallsIn(span, consider);
     return best;
   }
 }

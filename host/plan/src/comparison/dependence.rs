@@ -1,0 +1,85 @@
+//! Length within which the writes of a trace depend on each other.
+//!
+//! A bootstrap is right only if its blocks are longer than that. Latencies that drift over the whole trace have no such
+//! length, and no interval either.
+
+/// Fewest blocks whose variance is compared with that of shorter blocks.
+const CHECKED_BLOCKS_MIN: usize = 16;
+/// Standard deviations by which a variance may exceed the expected one.
+const DEVIATIONS_MAX: f64 = 2.5;
+/// Fewest dependent stretches in a trace.
+const STRETCHES_MIN: u64 = 50;
+/// Returns the number of writes within which it depends on the neighbours whether a latency exceeds `above_ns`; `None`
+/// if the trace is too short to tell, as it is if the latencies drift.
+///
+/// The variance of the share in a block is inversely proportional to the length of the block as soon as neighbouring
+/// blocks are independent (Flyvbjerg and Petersen 1989). Lengths are doubled from 1 write.
+pub fn dependent_writes(latencies_ns: &[u64], above_ns: u64) -> Option<u64> {
+    let mut counts: Vec<u32> = latencies_ns
+        .iter()
+        .map(|&ns| (ns > above_ns).into())
+        .collect();
+    let mut scales = Vec::new();
+    while counts.len() >= CHECKED_BLOCKS_MIN {
+        // In units of the variance per write, so that independent blocks have the same at every length.
+        scales.push((
+            variance(&counts) / f64::from(1 << scales.len()),
+            counts.len(),
+        ));
+        counts = counts
+            .chunks_exact(2)
+            .map(|pair| pair[0] + pair[1])
+            .collect();
+    }
+    let is_reached = |&scale: &usize| {
+        let (variance, _) = scales[scale];
+        scales[scale + 1..].iter().all(|&(later, blocks)| {
+            let deviation = (2.0 / (blocks as f64 - 1.0)).sqrt();
+            later <= variance * (1.0 + DEVIATIONS_MAX * deviation)
+        })
+    };
+    let writes = 1 << (0..scales.len()).find(is_reached)?;
+    (latencies_ns.len() as u64 >= STRETCHES_MIN * writes).then_some(writes)
+}
+
+fn variance(counts: &[u32]) -> f64 {
+    let blocks = counts.len() as f64;
+    let mean = counts.iter().map(|&count| f64::from(count)).sum::<f64>() / blocks;
+    let squares = counts
+        .iter()
+        .map(|&count| (f64::from(count) - mean).powi(2));
+    squares.sum::<f64>() / (blocks - 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drifting(writes: u64) -> Vec<u64> {
+        (0..writes).map(|i| 1000 + i + i * 7919 % 100).collect()
+    }
+
+    #[test]
+    fn a_drift_has_no_length() {
+        assert_eq!(dependent_writes(&drifting(4000), 3000), None);
+    }
+
+    /// Phases of 16 equal writes, in a fixed order without a pattern.
+    #[test]
+    fn phases_have_about_their_length() {
+        let phases = (0..2000u64).flat_map(|phase| [phase * phase % 1009; 16]);
+        let found = dependent_writes(&Vec::from_iter(phases), 500).unwrap();
+        assert!((8..=64).contains(&found), "{found}");
+    }
+
+    #[test]
+    fn few_writes_have_no_length() {
+        assert_eq!(dependent_writes(&[1, 2, 3], 2), None);
+        assert_eq!(dependent_writes(&[], 2), None);
+    }
+
+    #[test]
+    fn equal_writes_are_independent() {
+        assert_eq!(dependent_writes(&[5; 100], 5), Some(1));
+    }
+}
