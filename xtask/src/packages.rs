@@ -51,13 +51,15 @@ pub const FOR_TESTS: &[Package] = &[
     },
 ];
 
-/// Python packages for the tests: pyulog reads exported ULog files, the others read and write traces.
+/// Python packages for the tests: pyulog reads exported ULog files, jsonschema validates JSON, the others read and write
+/// traces.
 pub const PYTHON_FOR_TESTS: &[&str] = &[
     "pyulog==1.3.0",
     "pandas==3.1.1",
     "pyarrow==26.0.1",
     "polars==2.1.0",
     "duckdb==2.0.0",
+    "jsonschema==4.26.0",
 ];
 
 /// Packages for the firmware tests.

@@ -47,15 +47,15 @@ pub struct Args {
     #[arg(long = "block-bytes", value_name = "BYTES", default_value_t = 512, value_parser = clap::value_parser!(u64).range(1..=1 << 30))]
     pub block: u64,
 
-    /// Unit of the times, for files that do not state it: s, ms, us or ns
+    /// Unit of the times, for files that do not state it: s, ms, us or ns [default: from the magnitude, with a note]
     #[arg(long, value_name = "UNIT", value_parser = unit)]
     pub time_unit: Option<TimeUnit>,
 
-    /// Column with the time of each row: its name, or its number from 1; for ULog, a topic
+    /// Column with the time of each row: its name, or its number from 1; for ULog, a topic [default: found by its name; for ULog, the topic with the most samples]
     #[arg(long, value_name = "COLUMN")]
     pub time_column: Option<String>,
 
-    /// Column with the latency of each write: its name, or its number from 1
+    /// Column with the latency of each write: its name, or its number from 1 [default: found by its name]
     #[arg(long, value_name = "COLUMN")]
     pub latency_column: Option<String>,
 
@@ -106,12 +106,13 @@ fn ohm(text: &str) -> Result<f64, String> {
 
 /// Reads all files before it reports anything.
 pub fn run(args: &Args) -> Result<(), Failure> {
+    args.reporting.shared.apply();
     if args.scope.is_some() && args.files.len() > 1 {
         return Err(Failure::new(
             "--scope applies to a single trace; pass one file",
         ));
     }
-    let outputs = Outputs::prepare(&args.reporting, args.files.len().max(1))?;
+    let outputs = Outputs::prepare(&args.reporting, "analyze", args.files.len().max(1))?;
     let options = ReadOptions {
         block_bytes: args.block,
         time_unit: args.time_unit,

@@ -1,10 +1,10 @@
 //! The command line: every command with its own arguments.
 
 use crate::{
-    analyze, bench, cards, compare, export, fit, get, manual, plan, record, recover, reproduce,
-    serve,
+    analyze, bench, cards, compare, export, fit, get, help, manual, plan, record, recover,
+    reproduce, serve,
 };
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 /// Measures and explains the write stalls of SD cards and flash media.
 ///
@@ -29,6 +29,11 @@ Examples:
 pub struct Args {
     #[command(subcommand)]
     pub command: Option<Command>,
+}
+
+/// Returns the definition of the command line, with units and exit codes in every help.
+pub fn command() -> clap::Command {
+    help::complete(Args::command())
 }
 
 /// The commands.

@@ -90,7 +90,8 @@ pub fn without_arguments() -> Result<(), Failure> {
 
 /// Measures the simulated card or directory.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let outputs = Outputs::prepare(&args.reporting, args.repeat as usize)?;
+    args.reporting.shared.apply();
+    let outputs = Outputs::prepare(&args.reporting, "bench", args.repeat as usize)?;
     let Bench {
         workload,
         io,

@@ -1,6 +1,6 @@
 //! `--fail-if`: conditions on figures that make a command fail.
 
-use crate::failure::{Failure, print_error};
+use crate::failure::{BAD, Failure, print_error};
 use crate::values::{bytes, duration};
 use cardiograph_report::{Report, units};
 
@@ -361,7 +361,7 @@ pub fn check_recordings(
 /// Prints the failed conditions and determines the result of the command.
 fn concluded(failures: &[String], done: Result<(), Failure>) -> Result<(), Failure> {
     for failure in failures {
-        print_error(&format!("{failure}\n"));
+        print_error(&format!("{BAD}{failure}{BAD:#}\n"));
     }
     match done {
         done if failures.is_empty() => done,

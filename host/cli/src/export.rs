@@ -1,7 +1,9 @@
 //! `cardiograph export`: converts a binary recording to CSV or ULog.
 
 use crate::failure::{Failure, print, print_error};
-use crate::outputs::{check_files, is_standard_output};
+use crate::outputs::{check_files, create, is_standard_output};
+use crate::progress::Watched;
+use crate::shared::{self, Shared};
 use cardiograph_record::{ExportError, Exported, export_csv, export_ulog};
 use cardiograph_trace::{NewFile, WriteError};
 use std::cell::RefCell;
@@ -40,16 +42,22 @@ pub struct Export {
     /// Write a ULog file instead of CSV
     #[arg(long, value_name = "FILE")]
     pub ulog: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub shared: Shared,
 }
 
 /// Exports, then reports damaged blocks.
 pub fn run(args: &Export) -> Result<(), Failure> {
+    args.shared.apply();
     check_files(args.csv.iter().chain(&args.ulog))?;
     let name = args.file.display();
     let input = File::open(&args.file).map_err(|error| match error.kind() {
         ErrorKind::NotFound => Failure::new(format!("{name}: no such file; check the name")),
         _ => Failure::new(format!("{name}: {error}; use a readable file")),
     })?;
+    // A ULog file begins with the definitions of its topics, so that the recording is read twice.
+    let input = Watched::new(input, if args.ulog.is_some() { 2 } else { 1 });
     let mut damaged = Vec::new();
     let note = |range| {
         // Keeps one range more than the error message lists, so that the message can say that there are
@@ -63,7 +71,9 @@ pub fn run(args: &Export) -> Result<(), Failure> {
         (None, Some(path)) if !is_standard_output(path) => to_files(args, input, path, note)?,
         _ => to_standard_output(args, input, note)?,
     };
-    print_summary(args, &exported)?;
+    if !shared::is_quiet() {
+        print_summary(args, &exported)?;
+    }
     match exported.damaged_blocks {
         0 => Ok(()),
         count => {
@@ -83,7 +93,7 @@ pub fn run(args: &Export) -> Result<(), Failure> {
 
 fn to_ulog(
     args: &Export,
-    input: File,
+    input: Watched,
     path: &Path,
     note: impl FnMut(RangeInclusive<u64>),
 ) -> Result<Exported, Failure> {
@@ -91,7 +101,7 @@ fn to_ulog(
         let out = BufWriter::new(io::stdout().lock());
         return export_ulog(input, out, note).map_err(|error| failed(args, path, error));
     }
-    let mut file = NewFile::create(path).map_err(Failure::new)?;
+    let mut file = create(path)?;
     let exported = export_ulog(input, BufWriter::new(&mut file), note);
     let exported = exported.map_err(|error| failed(args, path, error))?;
     file.commit().map_err(Failure::new)?;
@@ -100,7 +110,7 @@ fn to_ulog(
 
 fn to_standard_output(
     args: &Export,
-    input: File,
+    input: Watched,
     note: impl FnMut(RangeInclusive<u64>),
 ) -> Result<Exported, Failure> {
     let mut several = None;
@@ -123,9 +133,9 @@ fn to_standard_output(
 
 /// A new file, shared by its writers, that appears under its name once everything is written.
 #[derive(Clone)]
-struct Shared(Rc<RefCell<NewFile>>);
+struct SharedFile(Rc<RefCell<NewFile>>);
 
-impl Write for Shared {
+impl Write for SharedFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.borrow_mut().write(bytes)
     }
@@ -137,20 +147,20 @@ impl Write for Shared {
 
 fn to_files(
     args: &Export,
-    input: File,
+    input: Watched,
     path: &Path,
     note: impl FnMut(RangeInclusive<u64>),
 ) -> Result<Exported, Failure> {
-    let mut files: Vec<Shared> = Vec::new();
+    let mut files: Vec<SharedFile> = Vec::new();
     let mut refused = None;
     let open = |stream, streams| {
         let path = match streams {
             1 => path.to_path_buf(),
             _ => numbered(path, stream),
         };
-        match NewFile::create(&path) {
+        match create(&path) {
             Ok(file) => {
-                let file = Shared(Rc::new(RefCell::new(file)));
+                let file = SharedFile(Rc::new(RefCell::new(file)));
                 files.push(file.clone());
                 Ok(BufWriter::new(file))
             }
@@ -162,7 +172,7 @@ fn to_files(
     };
     let exported = export_csv(BufReader::new(input), open, note);
     if let Some(error) = refused {
-        return Err(Failure::new(error));
+        return Err(error);
     }
     let exported = exported.map_err(|error| failed(args, path, error))?;
     for file in files {

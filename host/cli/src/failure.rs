@@ -1,5 +1,7 @@
 //! Failure of a command.
 
+use anstyle::{AnsiColor, Style};
+use std::borrow::Cow;
 use std::fmt::Display;
 use std::io;
 
@@ -43,8 +45,10 @@ fn on_one_line(message: impl Display) -> String {
 /// Prints to standard output.
 pub fn print(text: &str) -> Result<(), Failure> {
     use io::Write;
-    let mut out = io::stdout().lock();
-    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    let mut out = anstream::stdout().lock();
+    let written = out
+        .write_all(coloured(text).as_bytes())
+        .and_then(|()| out.flush());
     written.map_err(|error| match error.kind() {
         io::ErrorKind::BrokenPipe => Failure::OutputClosed,
         _ => Failure::new(format!("standard output: {error}; redirect it elsewhere")),
@@ -54,5 +58,31 @@ pub fn print(text: &str) -> Result<(), Failure> {
 /// Prints to standard error, and ignores errors because there is no other way to report them.
 pub fn print_error(text: &str) {
     use io::Write;
-    let _ = io::stderr().lock().write_all(text.as_bytes());
+    let _ = anstream::stderr()
+        .lock()
+        .write_all(coloured(text).as_bytes());
+}
+
+/// Style of errors, of conditions that failed and of lost samples.
+pub const BAD: Style = AnsiColor::Red.on_default().bold();
+/// Style of warnings, and of stalls.
+pub const DOUBTFUL: Style = AnsiColor::Yellow.on_default().bold();
+
+/// Words at the start of a line that have a colour. Without a terminal, and with NO_COLOR, anstream removes it.
+const COLOURED: [(&str, Style); 2] = [("error:", BAD), ("warning:", DOUBTFUL)];
+
+fn coloured(text: &str) -> Cow<'_, str> {
+    if !COLOURED.iter().any(|(word, _)| text.contains(word)) {
+        return Cow::Borrowed(text);
+    }
+    let line = |line: &str| {
+        let found = COLOURED
+            .iter()
+            .find_map(|(word, style)| Some((word, style, line.strip_prefix(word)?)));
+        match found {
+            Some((word, style, rest)) => format!("{style}{word}{style:#}{rest}"),
+            None => line.to_string(),
+        }
+    };
+    Cow::Owned(text.split_inclusive('\n').map(line).collect())
 }

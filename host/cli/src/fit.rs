@@ -3,10 +3,11 @@
 use crate::failure::{Failure, print, print_error};
 use crate::outputs::{self, is_standard_output};
 use crate::progress::Progress;
+use crate::shared::Shared;
 use cardiograph_report::{Report, figures_of, units};
 use cardiograph_reproduce::{Fit, Host, WRITES_MAX, fit};
 use cardiograph_sim_card::Profile;
-use cardiograph_trace::{About, Loaded, ReadOptions, Trace, read};
+use cardiograph_trace::{About, Loaded, ReadOptions, Trace, read_with_progress};
 use cardiograph_workload::{Operation, OperationKind};
 use std::path::{Path, PathBuf};
 
@@ -43,10 +44,14 @@ pub struct Args {
     /// Write the trace and the fitted card's trace as one HTML file
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub shared: Shared,
 }
 
 /// Reads the trace, searches for a profile, and shows both traces.
 pub fn run(args: &Args) -> Result<(), Failure> {
+    args.shared.apply();
     outputs::check_files([&args.profile, &args.html].into_iter().flatten())?;
     if args.html.as_deref().is_some_and(is_standard_output) {
         return Err(Failure::new("--html needs a file, not standard output"));
@@ -54,7 +59,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let start = Profile::named(&args.like).map_err(Failure::new)?;
     let file = args.trace.display().to_string();
     let options = ReadOptions::with_block_bytes(args.block);
-    let Loaded::Trace(trace) = read(&args.trace, &options).map_err(Failure::new)? else {
+    let mut progress = Progress::over_file(&args.trace);
+    let loaded = read_with_progress(&args.trace, &options, &mut |bytes| progress.show(bytes));
+    progress.clear();
+    let Loaded::Trace(trace) = loaded.map_err(Failure::new)? else {
         return Err(Failure::new(format!(
             "{file}: contains no individual writes; use a trace of writes, such as one from \
              `cardiograph bench --trace`"

@@ -14,8 +14,7 @@
 //!       └──> reproduce: published figures ──> their experiments, simulated ──> table, JSON, HTML
 //! ```
 //!
-//! Exit codes: 0 success, 2 invalid input or storage error, 5 a condition of --fail-if holds, 130, 143 or 129 terminated by SIGINT, SIGTERM or SIGHUP.
-//! `record` has more: see `record/exit.rs`.
+//! `help.rs` lists the exit codes.
 
 mod analyze;
 mod args;
@@ -28,7 +27,9 @@ mod export;
 mod failure;
 mod fit;
 mod get;
+mod help;
 mod interrupt;
+mod json;
 mod lists;
 mod manual;
 mod outputs;
@@ -39,18 +40,20 @@ mod record;
 mod recover;
 mod reproduce;
 mod serve;
+mod shared;
 mod target;
 mod values;
 mod watch;
 mod workload_file;
 
 use args::{Args, Command};
-use clap::Parser;
+use clap::FromArgMatches;
 use failure::Failure;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let args = Args::parse();
+    let matches = args::command().get_matches();
+    let args = Args::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let done = match args.command {
         None => bench::without_arguments(),
         Some(Command::Bench(args)) => bench::run(&args),

@@ -2,7 +2,6 @@
 
 use crate::args;
 use crate::failure::{Failure, print};
-use clap::CommandFactory;
 use clap_complete::Shell;
 use std::path::PathBuf;
 
@@ -29,13 +28,13 @@ pub struct Man {
 /// Prints the completions.
 pub fn completions(args: &Completions) -> Result<(), Failure> {
     let mut script = Vec::new();
-    let mut command = args::Args::command();
+    let mut command = args::command();
     clap_complete::generate(args.shell, &mut command, "cardiograph", &mut script);
     print(&String::from_utf8_lossy(&script))
 }
 
 /// Writes the pages.
 pub fn pages(args: &Man) -> Result<(), Failure> {
-    clap_mangen::generate_to(args::Args::command(), &args.directory)
+    clap_mangen::generate_to(args::command(), &args.directory)
         .map_err(|error| Failure::new(format!("{}: {error}", args.directory.display())))
 }

@@ -1,15 +1,20 @@
 //! Output of results: tables on the terminal, and files.
 
-use crate::failure::{Failure, print, print_error};
+use crate::failure::{DOUBTFUL, Failure, print, print_error};
+use crate::json;
+use crate::shared::{self, Shared};
 use crate::values::duration;
-use cardiograph_report::{Report, page, table};
-use cardiograph_trace::{NewFile, Trace, WriteError, write_csv, write_csv_to, write_parquet};
+use cardiograph_report::{Report, distribution, page, table};
+use cardiograph_trace::{
+    NewFile, Results, ResultsOf, Trace, WriteError, write_csv_to, write_parquet_to,
+};
+use console::Term;
 use std::collections::HashSet;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Output options. Existing files are never overwritten.
+/// Output options.
 #[derive(clap::Args, Default)]
 pub struct Reporting {
     /// Writes slower than this belong to a stall [default: derived from the trace]
@@ -35,7 +40,50 @@ pub struct Reporting {
     /// Write every operation as CSV; - is standard output
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
+
+    /// Layout of --csv: Cardiograph's, or that of a study's results
+    #[arg(
+        long,
+        value_enum,
+        value_name = "FORMAT",
+        default_value = "cardiograph",
+        requires = "csv"
+    )]
+    pub csv_format: CsvFormat,
+
+    #[command(flatten)]
+    pub shared: Shared,
 }
+
+/// Layout of a CSV.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum CsvFormat {
+    /// A row per operation: all that a trace contains
+    #[default]
+    Cardiograph,
+    /// Results of the MagOD2 thesis: start and end of every write in us, two columns per file
+    Magod2,
+    /// Results of the library comparison: a row of statistics per file
+    LibraryComparison,
+}
+
+impl CsvFormat {
+    /// Arranges a trace for a study's results; returns `None` for Cardiograph's own layout.
+    fn results_of(self, trace: &Trace) -> Result<Option<Results>, Failure> {
+        let study = match self {
+            CsvFormat::Cardiograph => return Ok(None),
+            CsvFormat::Magod2 => ResultsOf::Magod2,
+            CsvFormat::LibraryComparison => ResultsOf::LibraryComparison,
+        };
+        match Results::of(trace, study) {
+            Ok(results) => Ok(Some(results)),
+            Err(error) => Err(Failure::new(format!("{}: {error}", trace.about.target))),
+        }
+    }
+}
+
+/// Width of the bars if standard output is no terminal.
+const COLUMNS: u16 = 80;
 
 /// Stands for standard output in place of a file name.
 const STANDARD_OUTPUT: &str = "-";
@@ -43,14 +91,24 @@ const STANDARD_OUTPUT: &str = "-";
 /// Requested outputs, checked before anything is measured.
 pub struct Outputs<'a> {
     reporting: &'a Reporting,
+    /// Name of the command, for the JSON.
+    command: &'static str,
     /// Number of runs or files; with several, each has its own trace file.
     runs: usize,
 }
 
 impl<'a> Outputs<'a> {
     /// Checks that every requested file can be created, so that no measurement is wasted.
-    pub fn prepare(reporting: &'a Reporting, runs: usize) -> Result<Outputs<'a>, Failure> {
-        let outputs = Outputs { reporting, runs };
+    pub fn prepare(
+        reporting: &'a Reporting,
+        command: &'static str,
+        runs: usize,
+    ) -> Result<Outputs<'a>, Failure> {
+        let outputs = Outputs {
+            reporting,
+            command,
+            runs,
+        };
         outputs.check_standard_output()?;
         check_files(&outputs.files())?;
         Ok(outputs)
@@ -147,16 +205,17 @@ impl<'a> Outputs<'a> {
                 "these files contain no individual operations; omit --trace and --csv",
             ));
         }
-        if let Some(path) = json {
-            write_text(path, &self.json_text(reports)?)?;
-        }
+        let summaries: Vec<_> = reports.iter().map(|report| &report.summary).collect();
+        json::write(json.as_deref(), self.command, &summaries)?;
         if let Some(path) = markdown {
             let sections: Vec<_> = reports.iter().map(table::markdown).collect();
             write_text(path, &sections.join("\n"))?;
         }
         if let Some(path) = html {
             write_text(path, &html_page(reports, None)?)?;
-            self.show(&format!("Report: {}\n", path.display()))?;
+            if !shared::is_quiet() {
+                self.show(&format!("Report: {}\n", path.display()))?;
+            }
         }
         for (report, run) in reports.iter().zip(1..) {
             if let Some(operations) = report.trace() {
@@ -168,29 +227,33 @@ impl<'a> Outputs<'a> {
 
     fn write_operations(&self, operations: &Trace, run: usize) -> Result<(), Failure> {
         if let Some(path) = &self.reporting.trace {
-            write_parquet(operations, &self.of_run(path, run)).map_err(Failure::new)?;
+            let path = self.of_run(path, run);
+            let mut file = create(&path)?;
+            let written = write_parquet_to(operations, &mut file);
+            written.map_err(|error| Failure::new(WriteError::new(&path, error)))?;
+            file.commit().map_err(Failure::new)?;
         }
-        match &self.reporting.csv {
-            Some(path) if is_standard_output(path) => csv_to_standard_output(operations),
-            Some(path) => write_csv(operations, &self.of_run(path, run)).map_err(Failure::new),
-            None => Ok(()),
-        }
-    }
-
-    /// Returns a JSON object for one run, and an array if several were requested, even if Ctrl-C left only one.
-    fn json_text(&self, reports: &[Report]) -> Result<String, Failure> {
-        let summaries: Vec<_> = reports.iter().map(|report| &report.summary).collect();
-        let text = match summaries.as_slice() {
-            [one] if self.runs == 1 => serde_json::to_string_pretty(one),
-            many => serde_json::to_string_pretty(many),
+        let Some(path) = &self.reporting.csv else {
+            return Ok(());
         };
-        text.map(|text| text + "\n").map_err(Failure::new)
+        let results = self.reporting.csv_format.results_of(operations)?;
+        let write = |out: &mut dyn Write| match &results {
+            Some(results) => results.write(out),
+            None => write_csv_to(operations, out),
+        };
+        match is_standard_output(path) {
+            true => to_standard_output(write),
+            false => write_file(&self.of_run(path, run), write),
+        }
     }
 
     /// Prints the tables without writing files.
     pub fn print_tables(&self, reports: &[Report]) -> Result<(), Failure> {
+        let columns = usize::from(Term::stdout().size_checked().map_or(COLUMNS, |size| size.1));
+        let of_stalls = |text: &str| format!("{DOUBTFUL}{text}{DOUBTFUL:#}");
         for report in reports {
             self.show(&table::text(report))?;
+            self.show(&distribution::text(report, columns, of_stalls))?;
         }
         Ok(())
     }
@@ -230,9 +293,14 @@ pub fn check_files<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Result<(
             )));
         }
         // The new file is dropped at once: this only tests whether it can be created.
-        NewFile::create(path).map_err(Failure::new)?;
+        create(path)?;
     }
     Ok(())
+}
+
+/// Begins a new file; with --force, it replaces an existing one once it is complete.
+pub fn create(path: &Path) -> Result<NewFile, Failure> {
+    NewFile::create_with(path, shared::existing()).map_err(Failure::new)
 }
 
 /// Returns an unused name for a report.
@@ -288,16 +356,23 @@ pub fn write_text(path: &Path, text: &str) -> Result<(), Failure> {
     if is_standard_output(path) {
         return print(text);
     }
-    let mut file = NewFile::create(path).map_err(Failure::new)?;
-    let written = file.write_all(text.as_bytes());
-    written.map_err(|error| Failure::new(WriteError::new(path, error)))?;
+    write_file(path, |out| out.write_all(text.as_bytes()))
+}
+
+/// Writes a new file, which appears under its name once it is complete.
+fn write_file(
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), Failure> {
+    let mut file = create(path)?;
+    write(&mut file).map_err(|error| Failure::new(WriteError::new(path, error)))?;
     file.commit().map_err(Failure::new)
 }
 
-fn csv_to_standard_output(trace: &Trace) -> Result<(), Failure> {
-    let out = std::io::BufWriter::new(std::io::stdout().lock());
-    write_csv_to(trace, out).map_err(|error| match error.kind() {
-        std::io::ErrorKind::BrokenPipe => Failure::OutputClosed,
+fn to_standard_output(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    write(&mut out).map_err(|error| match error.kind() {
+        io::ErrorKind::BrokenPipe => Failure::OutputClosed,
         _ => Failure::new(format!("standard output: {error}; redirect it elsewhere")),
     })
 }

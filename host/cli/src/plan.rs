@@ -1,8 +1,10 @@
 //! `cardiograph plan`: buffer size and risk of a data logger on a card.
 
 use crate::failure::{Failure, print, print_error};
+use crate::json;
 use crate::outputs::{self, is_standard_output};
 use crate::progress::Progress;
+use crate::shared::Shared;
 use crate::target;
 use crate::values::{bytes, duration};
 use cardiograph_plan::{Logger, Plan, Ranking, Source, plan, plan_simulated, text};
@@ -56,6 +58,9 @@ pub struct Args {
     /// Write the plan as JSON; - is standard output
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub shared: Shared,
 }
 
 /// Parses the length of a run: at least a second.
@@ -85,6 +90,7 @@ fn buffer_bytes(text: &str) -> Result<u64, String> {
 
 /// Reads the trace or measures the simulated card, then prints the plan.
 pub fn run(args: &Args) -> Result<(), Failure> {
+    args.shared.apply();
     outputs::check_files(&args.json)?;
     let logger = Logger {
         sample_rate_hz: args.rate,
@@ -95,17 +101,17 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let cards = args.sources.iter().map(|source| Card::of(source, args));
     let cards = cards.collect::<Result<Vec<_>, _>>()?;
     let plans = cards.iter().map(|card| card.plan(args, &logger));
-    let mut plans = plans.collect::<Result<Vec<_>, _>>()?;
-    match plans.pop() {
-        Some((plan, _)) if plans.is_empty() => {
-            write(args, &text::text(&plan, args.buffer), &json(&plan)?)
-        }
-        last => {
-            plans.extend(last);
-            let ranking = Ranking::of(plans, args.buffer);
-            write(args, &ranking.text(), &json(&ranking)?)
-        }
+    let plans = plans.collect::<Result<Vec<_>, _>>()?;
+    let ranking = Ranking::of(plans, args.buffer);
+    let table = match ranking.cards.as_slice() {
+        [one] => text::text(&one.plan, args.buffer),
+        _ => ranking.text(),
+    };
+    match args.json.as_deref() {
+        Some(path) if is_standard_output(path) => print_error(&table),
+        _ => print(&table)?,
     }
+    json::write(args.json.as_deref(), "plan", &ranking.cards)
 }
 
 /// Source of a plan.
@@ -148,17 +154,6 @@ fn check_simulated(source: &str, args: &Args) -> Result<(), Failure> {
     }
 }
 
-fn write(args: &Args, table: &str, json: &str) -> Result<(), Failure> {
-    match args.json.as_deref() {
-        Some(path) if is_standard_output(path) => print_error(table),
-        _ => print(table)?,
-    }
-    match &args.json {
-        Some(path) => outputs::write_text(path, json),
-        None => Ok(()),
-    }
-}
-
 /// Plans from a trace; returns true with the plan if it is the trace of a simulated card.
 fn from_trace(file: &str, args: &Args, logger: &Logger) -> Result<(Plan, bool), Failure> {
     let path = Path::new(file);
@@ -193,9 +188,4 @@ fn from_trace(file: &str, args: &Args, logger: &Logger) -> Result<(Plan, bool), 
 fn opens_and_closes(name: &str) -> bool {
     let spans = |span| span == Span::OpenToClose;
     workload(name).is_some_and(|known| known.phases.iter().any(|phase| spans(phase.span)))
-}
-
-fn json(plan: &impl serde::Serialize) -> Result<String, Failure> {
-    let text = serde_json::to_string_pretty(plan).map_err(Failure::new)?;
-    Ok(text + "\n")
 }

@@ -1,6 +1,10 @@
 //! A progress bar for anything that takes longer than a second.
 
+use crate::shared;
+use console::Term;
 use indicatif::{ProgressBar, ProgressStyle};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -8,13 +12,20 @@ use std::time::{Duration, Instant};
 const SHOWN_AFTER: Duration = Duration::from_secs(1);
 
 /// Template of a bar with the bytes done, the total, and the remaining time.
-const OF_BYTES: &str = "[{bar:40}] {bytes} of {total_bytes}{msg}";
+const OF_BYTES: &str = "[{bar:WIDTH}] {bytes} of {total_bytes}{wide_msg}";
 /// Template of a bar with the steps done, the total, and the remaining time.
-const OF_STEPS: &str = "[{bar:40}] {pos} of {len}{msg}";
+const OF_STEPS: &str = "[{bar:WIDTH}] {pos} of {len}{wide_msg}";
 /// Template of a bar whose text the caller provides.
-const OF_LINES: &str = "[{bar:40}] {msg}";
+const OF_LINES: &str = "[{bar:NARROW}] {wide_msg}";
 
-/// A bar on standard error; invisible if that is not a terminal.
+/// Longest bar, in columns.
+const WIDTH_MAX: u16 = 40;
+/// Columns for a total and the remaining time next to a bar.
+const TEXT_WIDTH: u16 = 36;
+/// Columns for a text that the caller provides.
+const MESSAGE_WIDTH: u16 = 72;
+
+/// A bar on standard error; invisible if that is not a terminal, or with --quiet.
 pub struct Progress {
     begun: Instant,
     total: u64,
@@ -52,17 +63,11 @@ impl Progress {
         }
     }
 
-    /// Shows the number of bytes or steps done.
+    /// Shows the number of bytes or steps done, and the remaining time.
     pub fn show(&mut self, done: u64) {
-        let elapsed = self.begun.elapsed();
-        if self.bar.is_none() && elapsed > SHOWN_AFTER {
-            let bar = ProgressBar::new(self.total).with_style(style(self.template));
-            self.bar = Some(bar);
-        }
-        if let Some(bar) = &self.bar {
-            bar.set_position(done);
-            bar.set_message(left(elapsed, done, self.total));
-        }
+        self.update(done, |left| {
+            left.map_or(String::new(), |left| format!(", {left}"))
+        });
     }
 
     /// Shows the number of steps done, and a total that was not known before.
@@ -73,9 +78,24 @@ impl Progress {
 
     /// Shows the number of lines done, with a message.
     pub fn show_samples(&mut self, lines: u64, message: impl FnOnce() -> String) {
-        self.show(lines);
+        // A narrow terminal cuts the end of the message.
+        self.update(lines, |left| match left {
+            Some(left) => format!("{left}, {}", message()),
+            None => message(),
+        });
+    }
+
+    /// Moves the bar; `message` gets the remaining time if it can be estimated.
+    fn update(&mut self, done: u64, message: impl FnOnce(Option<String>) -> String) {
+        let elapsed = self.begun.elapsed();
+        if self.bar.is_none() && elapsed > SHOWN_AFTER && !shared::is_quiet() {
+            let bar = ProgressBar::new(self.total).with_style(style(self.template));
+            self.bar = Some(bar);
+        }
         if let Some(bar) = &self.bar {
-            bar.set_message(message());
+            bar.set_length(self.total);
+            bar.set_position(done);
+            bar.set_message(message(left(elapsed, done, self.total)));
         }
     }
 
@@ -87,23 +107,72 @@ impl Progress {
     }
 }
 
-/// Returns the remaining time as the end of a line. The mean speed since the start decides: it varies less than that of
+/// A file that shows how much of it has been read.
+pub struct Watched {
+    file: File,
+    bytes: u64,
+    progress: Option<Progress>,
+}
+
+impl Watched {
+    /// Watches a file that will be read the given number of times.
+    pub fn new(file: File, times: u64) -> Watched {
+        let bytes = file.metadata().map_or(0, |metadata| metadata.len());
+        Watched {
+            file,
+            bytes: 0,
+            progress: Some(Progress::over(bytes.saturating_mul(times))),
+        }
+    }
+}
+
+impl Read for Watched {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let bytes = self.file.read(buffer)?;
+        self.bytes += bytes as u64;
+        if let Some(progress) = &mut self.progress {
+            progress.show(self.bytes);
+        }
+        Ok(bytes)
+    }
+}
+
+impl Seek for Watched {
+    fn seek(&mut self, position: SeekFrom) -> io::Result<u64> {
+        self.file.seek(position)
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        if let Some(progress) = self.progress.take() {
+            progress.clear();
+        }
+    }
+}
+
+/// Returns the remaining time. The mean speed since the start decides: it varies less than that of
 /// the last seconds, so that the remaining time falls.
-fn left(elapsed: Duration, done: u64, total: u64) -> String {
+fn left(elapsed: Duration, done: u64, total: u64) -> Option<String> {
     if done == 0 || total < done {
-        return String::new();
+        return None;
     }
     let left_s = elapsed.as_secs_f64() * (total - done) as f64 / done as f64;
     // 100 years; a fraction of it is done too slowly for an estimate.
     if left_s > 3e9 {
-        return String::new();
+        return None;
     }
     let left = Duration::from_secs(left_s.round() as u64);
-    format!(", {} left", humantime::format_duration(left))
+    Some(format!("{} left", humantime::format_duration(left)))
 }
 
 fn style(template: &str) -> ProgressStyle {
-    ProgressStyle::with_template(template)
+    let (_, columns) = Term::stderr().size();
+    let width = |text: u16| columns.saturating_sub(text).clamp(4, WIDTH_MAX).to_string();
+    let template = template
+        .replace("WIDTH", &width(TEXT_WIDTH))
+        .replace("NARROW", &width(MESSAGE_WIDTH));
+    ProgressStyle::with_template(&template)
         .unwrap_or_else(|_| ProgressStyle::default_bar())
         .progress_chars("=> ")
 }
@@ -115,12 +184,12 @@ mod tests {
 
     #[test]
     fn the_remaining_time_falls_at_constant_speed() {
-        let at = |s| left(Duration::from_secs(s), s * 10, 6000);
-        assert_eq!(at(1), ", 9m 59s left");
-        assert_eq!(at(60), ", 9m left");
-        assert_eq!(at(600), ", 0s left");
-        assert_eq!(left(Duration::from_secs(1), 0, 100), "");
-        assert_eq!(left(Duration::from_secs(2), 3, 0), "");
-        assert_eq!(left(Duration::from_secs(9), 1, u64::MAX), "");
+        let at = |s| left(Duration::from_secs(s), s * 10, 6000).unwrap();
+        assert_eq!(at(1), "9m 59s left");
+        assert_eq!(at(60), "9m left");
+        assert_eq!(at(600), "0s left");
+        assert_eq!(left(Duration::from_secs(1), 0, 100), None);
+        assert_eq!(left(Duration::from_secs(2), 3, 0), None);
+        assert_eq!(left(Duration::from_secs(9), 1, u64::MAX), None);
     }
 }

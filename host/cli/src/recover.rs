@@ -1,7 +1,9 @@
 //! `cardiograph recover`: repairs interrupted recordings.
 
 use crate::failure::{Failure, print, print_error};
-use crate::outputs::{check_files, is_standard_output, write_text};
+use crate::json;
+use crate::outputs::{check_files, is_standard_output};
+use crate::shared::Shared;
 use cardiograph_record::{Recovery, RecoveryAction, TargetKind, recover_path};
 use serde::Serialize;
 use std::fmt::Write;
@@ -30,6 +32,9 @@ pub struct Recover {
     /// Write the repairs as JSON; - is standard output
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub shared: Shared,
 }
 
 #[derive(Serialize)]
@@ -57,6 +62,7 @@ struct File<'a> {
 
 /// Recovers, then reports.
 pub fn run(args: &Recover) -> Result<(), Failure> {
+    args.shared.apply();
     check_files(&args.json)?;
     let recovery = recover_path(&args.target, args.dry_run).map_err(Failure::new)?;
     let table = table(args, &recovery);
@@ -67,8 +73,7 @@ pub fn run(args: &Recover) -> Result<(), Failure> {
         true => print_error(&table),
         false => print(&table)?,
     }
-    let json = serde_json::to_string_pretty(&summary(args, &recovery)).map_err(Failure::new)?;
-    write_text(path, &(json + "\n"))
+    json::write(Some(path), "recover", &[summary(args, &recovery)])
 }
 
 fn action(action: RecoveryAction) -> &'static str {

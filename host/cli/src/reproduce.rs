@@ -1,8 +1,10 @@
 //! `cardiograph reproduce`: published figures next to simulated ones.
 
 use crate::failure::{Failure, print, print_error};
+use crate::json;
 use crate::outputs::{self, is_standard_output};
 use crate::progress::Progress;
+use crate::shared::Shared;
 use cardiograph_reproduce::page::{Section, html};
 use cardiograph_reproduce::{
     Breakdown, Experiment, ExperimentError, Outcome, Row, STUDIES, Study, figures, reproduce,
@@ -24,7 +26,7 @@ Examples:
   cardiograph reproduce blinky                               a single study
   cardiograph reproduce --json rows.json --html studies.html")]
 pub struct Args {
-    /// Name of a single study
+    /// Name of a single study [default: all studies]
     #[arg(value_name = "STUDY")]
     pub study: Option<String>,
 
@@ -35,10 +37,14 @@ pub struct Args {
     /// Write the rows and the studies' plots as one HTML file that works offline
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub shared: Shared,
 }
 
 /// Runs the requested studies, prints them and writes the requested files.
 pub fn run(args: &Args) -> Result<(), Failure> {
+    args.shared.apply();
     let names = match &args.study {
         Some(name) => vec![name.as_str()],
         None => STUDIES.to_vec(),
@@ -58,11 +64,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let notes: Result<Vec<_>, _> = studies.iter().map(notes).collect();
     let notes = notes?;
     show(args, &text(&studies, &outcomes, &notes))?;
-    if let Some(path) = &args.json {
-        let rows: Vec<_> = outcomes.iter().map(Outcome::json_row).collect();
-        let json = serde_json::to_string_pretty(&rows).map_err(Failure::new)?;
-        outputs::write_text(path, &(json + "\n"))?;
-    }
+    let rows: Vec<_> = outcomes.iter().map(Outcome::json_row).collect();
+    json::write(args.json.as_deref(), "reproduce", &rows)?;
     if let Some(path) = &args.html {
         outputs::write_text(path, &page(&studies, &outcomes, &notes)?)?;
     }

@@ -211,7 +211,7 @@ fn a_guessed_unit_is_shown_and_standard_input_is_read() {
     );
     let args = ["analyze", "-", "--time-unit", "us", "--json", "-"];
     let told = common::fed(directory.path(), &args, text);
-    let figures: serde_json::Value = serde_json::from_str(&told.stdout).unwrap();
+    let figures = common::results(&told.stdout);
     assert_eq!(figures["latency_us"]["worst_case"], 85_012.0);
     assert_eq!(figures["target"], "standard input");
 }

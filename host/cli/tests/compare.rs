@@ -271,8 +271,7 @@ fn simulated_cards_are_measured_and_every_output_is_written() {
     let outputs = ["--json", "c.json", "--markdown", "c.md", "--html", "c.html"];
     let table = done(own.path(), &[&cards[..], &outputs].concat());
     assert_eq!(names(own.path()), ["c.html", "c.json", "c.md"]);
-    let json: Value =
-        serde_json::from_str(&fs::read_to_string(own.path().join("c.json")).unwrap()).unwrap();
+    let json = common::results_in(&own.path().join("c.json"));
     // The same run as that of `bench`.
     let bench = common::json(own.path(), &["bench", "sim:kingston-8g@esp32"]);
     let side = &json["sides"][1];

@@ -81,7 +81,7 @@ fn every_way_of_writing_leaves_the_directory_as_it_was() {
                 "{}",
                 run.stderr
             );
-            let figures = serde_json::from_str(&run.stdout).unwrap();
+            let figures = common::results(&run.stdout);
             assert_schema(&figures, Source::Writes);
             assert_eq!(figures["target"], name);
             assert_eq!(figures["workload"], "all ways");
@@ -118,8 +118,7 @@ fn a_run_stops_when_its_time_is_up_and_says_so() {
     assert!(begun.elapsed() < Duration::from_secs(20));
     assert!(table.contains("warning: stopped after 300ms"), "{table}");
     assert!(table.contains("allow more time with --for"), "{table}");
-    let text = fs::read(own.path().join("f.json")).unwrap();
-    let figures: serde_json::Value = serde_json::from_slice(&text).unwrap();
+    let figures = common::results_in(&own.path().join("f.json"));
     let writes = figures["writes"].as_u64().unwrap();
     assert!((1..=61).contains(&writes), "{writes} writes, 5 ms apart");
     // The data written until then are read back, and the extent of the figures is stated.

@@ -233,6 +233,14 @@ fn a_folder_of_many_files_is_downloaded() {
             .contains("0.txt: exists already and has another length")
     );
     assert_eq!(fs::read(copies.join("0.txt")).unwrap(), b"mine");
+    let url = serving.url("/folder/0.txt");
+    let copy = copies.join("0.txt").display().to_string();
+    for quiet in [&[][..], &["--quiet"]] {
+        fs::write(&copy, "mine").unwrap();
+        let forced = [&["get", &url, "-o", &copy, "--force"], quiet].concat();
+        assert_eq!(done(own.path(), &forced).is_empty(), !quiet.is_empty());
+        assert!(fs::read(&copy).unwrap() == contents(0));
+    }
 }
 
 #[test]

@@ -29,7 +29,7 @@ calls_per_file = 4000000
 "#;
 
 fn figures(path: &Path) -> Value {
-    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+    common::results_in(path)
 }
 
 fn assert_interrupted(run: &Run) {
@@ -87,7 +87,7 @@ fn ctrl_c_on_a_simulated_card_keeps_the_figures() {
 }
 
 #[test]
-fn ctrl_c_ends_the_repeats_too_and_the_json_stays_an_array() {
+fn ctrl_c_ends_the_repeats_too() {
     let own = directory();
     fs::write(own.path().join("long.toml"), LONG).unwrap();
     let args = ["bench", "--workload", "long.toml", "--repeat", "3"];
@@ -98,7 +98,7 @@ fn ctrl_c_ends_the_repeats_too_and_the_json_stays_an_array() {
     std::thread::sleep(Duration::from_millis(500));
     assert_interrupted(&end(child, "-INT"));
     let figures = figures(&own.path().join("f.json"));
-    assert_eq!(figures.as_array().unwrap().len(), 1);
+    assert!(figures.is_object());
     assert_eq!(
         names(own.path()),
         ["f.json", "long.toml", "t-1.parquet"],

@@ -3,7 +3,6 @@
 mod common;
 
 use common::{data, directory, done, fed, json, json_with_code, names, number, refused, run};
-use serde_json::Value;
 
 /// The first fields of the JSON, in their order.
 const FIELDS: [&str; 8] = [
@@ -54,7 +53,7 @@ fn the_json_has_its_fields_in_order() {
     let args = ["record", "--for", "2s", "--json", "-"];
     let run = run(own.path(), &args);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    let places = FIELDS.map(|name| run.stdout.find(&format!("\n  \"{name}\": ")).unwrap());
+    let places = FIELDS.map(|name| run.stdout.find(&format!("\n      \"{name}\": ")).unwrap());
     assert!(places.is_sorted(), "{}", run.stdout);
     assert!(
         run.stderr
@@ -182,7 +181,7 @@ fn lines_of_another_program_are_recorded_unchanged() {
     let args = ["record", "--samples", "-", "--rate", "10", "--json", "-"];
     let run = fed(own.path(), &args, input);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    let figures: Value = serde_json::from_str(&run.stdout).unwrap();
+    let figures = common::results(&run.stdout);
     assert_eq!(number(&figures, "samples_written"), 6);
     assert!(
         run.stderr
@@ -194,7 +193,7 @@ fn lines_of_another_program_are_recorded_unchanged() {
         &[&args[..], &["--for", "500ms"]].concat(),
         input,
     );
-    let figures: Value = serde_json::from_str(&run.stdout).unwrap();
+    let figures = common::results(&run.stdout);
     assert_eq!(number(&figures, "samples_pushed"), 5);
 }
 

@@ -138,7 +138,7 @@ fn on_a_small_file_system(when_full: &str, code: i32) -> (Value, String) {
     let (run, left) = run_mounted("tmpfs", "size=400k", own.path(), &args);
     assert_eq!(run.code, Some(code), "{}", run.stderr);
     assert!(left.iter().any(|name| name.ends_with(".CSV")), "{left:?}");
-    let figures: Value = serde_json::from_str(&run.stdout).unwrap();
+    let figures = common::results(&run.stdout);
     let known = number(&figures, "samples_written") + number(&figures, "samples_lost");
     assert_eq!(known, number(&figures, "samples_pushed"));
     (figures, run.stderr)
@@ -175,7 +175,7 @@ fn lines_of_another_program_are_recorded_to_a_directory_as_they_arrive() {
     let args = ["record", ".", "--samples", "-", "--json", "-"];
     let run = fed(own.path(), &args, input.as_bytes());
     assert_eq!(run.code, Some(3), "{}", run.stderr);
-    let figures: Value = serde_json::from_str(&run.stdout).unwrap();
+    let figures = common::results(&run.stdout);
     assert_eq!(number(&figures, "samples_pushed"), 4);
     assert_eq!(number(&figures, "samples_written"), 3);
     assert_eq!(figures["gaps"][0]["cause"], "bad-sample");

@@ -51,7 +51,7 @@ fn signal(child: &Child, name: &str) {
 
 fn ended(child: Child) -> (Run, Value) {
     let run = Run::from(child.wait_with_output().unwrap());
-    let figures = serde_json::from_str(&run.stdout).unwrap_or_default();
+    let figures = common::results_or_null(&run.stdout);
     (run, figures)
 }
 
@@ -194,7 +194,7 @@ fn on_small(size: &str, words: &str) -> (Run, Value, String) {
     let (stdout, left) = run.stdout.rsplit_once("left:\n").expect("the script ran");
     let (stdout, left) = (stdout.to_string(), left.to_string());
     run.stdout = stdout;
-    let figures = serde_json::from_str(&run.stdout).unwrap_or_default();
+    let figures = common::results_or_null(&run.stdout);
     (run, figures, left)
 }
 

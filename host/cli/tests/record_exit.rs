@@ -137,8 +137,7 @@ fn a_file_with_changed_bytes_ends_with_2() {
     fs::write(&first, bytes).unwrap();
     let words = ["REC00001.CSV", "do not trust this storage device"];
     assert_code(&end(child, "-INT"), 2, &words);
-    let figures = fs::read(own.path().join("figures.json")).unwrap();
-    let figures: serde_json::Value = serde_json::from_slice(&figures).unwrap();
+    let figures = common::results_in(&own.path().join("figures.json"));
     assert_eq!(figures["verified"], false);
 }
 
@@ -220,14 +219,6 @@ fn the_help_lists_the_codes_by_precedence() {
         .expect("exit codes in the help")
         .1;
     let at = |code: &str| list.find(code).unwrap_or_else(|| panic!("{code}: {list}"));
-    let places = [
-        "\n  1 ",
-        "\n  2 ",
-        "\n  4 ",
-        "\n  3 ",
-        "130, 143, 129",
-        "\n  0 ",
-    ]
-    .map(at);
+    let places = ["\n  1 ", "\n  2 ", "\n  4 ", "\n  3 ", "\n  130 ", "\n  0 "].map(at);
     assert!(places.is_sorted(), "{list}");
 }

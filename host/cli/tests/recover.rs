@@ -48,7 +48,7 @@ fn a_directory_is_recovered_once() {
         run.stderr,
         "REC00000/REC00001.CSV  trimmed to its actual length, 30 B\n"
     );
-    let json: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    let json = common::results(&run.stdout);
     let expected = serde_json::json!({
         "target": ".",
         "kind": "directory",

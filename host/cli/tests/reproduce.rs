@@ -3,7 +3,6 @@
 mod common;
 
 use common::{assert_self_contained, directory, done, refused, run};
-use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
 
@@ -45,7 +44,7 @@ fn rows_have_their_keys_and_come_out_the_same_twice() {
     let args = ["reproduce", STUDY, "--json", "-", "--html", "s.html"];
     let first = run(own.path(), &args);
     assert_eq!(first.code, Some(0), "{}", first.stderr);
-    let rows: Value = serde_json::from_str(&first.stdout).unwrap();
+    let rows = common::results(&first.stdout);
     let rows = rows.as_array().unwrap();
     assert_eq!(rows.len(), rows_published());
     let keys = [

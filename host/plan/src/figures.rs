@@ -5,8 +5,6 @@ use serde::Serialize;
 /// Buffer size, risk, energy and wear of a data logger. Figures that a trace cannot provide are null.
 #[derive(Clone, Debug, Serialize)]
 pub struct Plan {
-    /// Version of the JSON layout.
-    pub schema: u32,
     /// The simulated card and board, or the file that the trace was read from.
     pub target: String,
     /// Samples per second.

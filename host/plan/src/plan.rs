@@ -10,9 +10,6 @@ use cardiograph_trace::{OperationKind, Trace};
 /// Risk per run below which a buffer size is recommended.
 pub const RISK_MAX: f64 = 1e-3;
 
-/// Version of the JSON layout of [`Plan`].
-const SCHEMA: u32 = 2;
-
 /// Requirements of a data logger.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Logger {
@@ -129,7 +126,6 @@ pub(crate) fn plan_with(
     let recommended = buffers.iter().find(|row| row.risk.high < RISK_MAX);
     let peak = periods.peaks_bytes.first().copied();
     let mut plan = Plan {
-        schema: SCHEMA,
         target: trace.about.target.clone(),
         sample_rate_hz: logger.sample_rate_hz,
         sample_bytes: logger.sample_bytes,

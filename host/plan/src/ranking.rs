@@ -6,14 +6,9 @@ use cardiograph_report::units;
 use serde::Serialize;
 use std::fmt::Write;
 
-/// Version of the JSON layout of [`Ranking`].
-const SCHEMA: u32 = 1;
-
 /// Plans of several cards for one logger, best card first.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
 pub struct Ranking {
-    /// Version of the JSON layout.
-    pub schema: u32,
     /// Buffer size for which the cards are ranked.
     pub buffer_bytes: u64,
     /// The cards in ascending order of the upper limit of their risk; equal cards by the buffer that they need.
@@ -29,7 +24,10 @@ pub struct Ranked {
     pub simulated: bool,
     /// True if the intervals of its risk and that of the first card overlap, so that their order is not certain.
     pub overlaps_first: bool,
+    /// Buffer size for which the cards are ranked.
+    pub buffer_bytes: u64,
     /// The plan.
+    #[serde(flatten)]
     pub plan: Plan,
 }
 
@@ -58,10 +56,10 @@ impl Ranking {
                 rank,
                 simulated,
                 overlaps_first: rank > 1 && low(&plan) <= first_high,
+                buffer_bytes,
                 plan,
             });
         Ranking {
-            schema: SCHEMA,
             buffer_bytes,
             cards: cards.collect(),
         }

@@ -3,10 +3,12 @@
 //! ```text
 //!   Trace, Recording or Aggregate ──> Report ──> table::text      on the terminal
 //!   power of a scope ─> EnergyMeter ──┘ │   ├──> table::markdown
+//!                                       │   ├──> distribution::text on the terminal
 //!                                       │   └──> page::html       one file that works offline
 //!                                       └──> Summary              JSON with a fixed schema
 //! ```
 
+pub mod distribution;
 mod energy;
 mod headline;
 mod measured_energy;

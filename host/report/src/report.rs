@@ -44,9 +44,6 @@ const GAPS_MAX: usize = 1000;
 /// Fewer spacings have no most frequent one.
 const MODE_SPACINGS_MIN: u64 = 10;
 
-/// Version of the JSON layout of [`Summary`].
-const SCHEMA: u32 = 2;
-
 /// Figures, notes and warnings of a run, for all outputs.
 pub struct Report {
     /// Figures of the run, for programs.
@@ -104,7 +101,6 @@ impl Report {
     pub(crate) fn empty(about: About) -> Report {
         Report {
             summary: Summary {
-                schema: SCHEMA,
                 target: about.target.clone(),
                 workload: about.workload.clone(),
                 ..Summary::default()
@@ -338,7 +334,6 @@ fn of_aggregate(aggregate: Aggregate) -> Report {
     let block_bytes = bytes as f64 / writes.max(1) as f64;
     Report {
         summary: Summary {
-            schema: SCHEMA,
             target: aggregate.about.target.clone(),
             workload: aggregate.about.workload.clone(),
             input: Input::Summary,
@@ -450,7 +445,6 @@ fn summary_of(trace: &Trace, latencies: &LatencyStatistics) -> Summary {
     let count = latencies.count();
     let mean_us = (count > 0).then(|| thousandths(latencies.sum_ns() as f64 / count as f64 / 1e3));
     Summary {
-        schema: SCHEMA,
         target: trace.about.target.clone(),
         workload: trace.about.workload.clone(),
         writes: count,

@@ -5,8 +5,6 @@ use serde::Serialize;
 /// Figures of a run. Figures that the trace cannot provide are null.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Summary {
-    /// Version of the JSON layout.
-    pub schema: u32,
     /// The measured target, or the file that the trace was read from.
     pub target: String,
     /// Name of the workload, or of the format that the trace was read from.

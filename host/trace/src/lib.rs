@@ -2,7 +2,7 @@
 //!
 //! [`read`] reads every format that the studies and other tools write and detects the format by the content;
 //! docs/formats.md describes the formats. [`write_parquet`] and [`write_csv`] write Cardiograph's own two
-//! formats. [`read_scope`] reads the power that a card drew during a run, which an [`EnergyTrace`] sums up.
+//! formats, [`Results`] those of two studies. [`read_scope`] reads the power that a card drew during a run, which an [`EnergyTrace`] sums up.
 //! All of Cardiograph's results are written through [`NewFile`]: complete, and never over an existing file.
 
 mod energy;
@@ -17,7 +17,7 @@ mod write;
 pub use cardiograph_workload::{Operation, OperationKind};
 pub use energy::{EnergyCounter, EnergyTrace, PowerStep};
 pub use histogram::Histogram;
-pub use publish::{NewFile, WriteError};
+pub use publish::{Existing, NewFile, WriteError};
 pub use read::{
     Aggregate, AggregateRow, Loaded, ReadError, ReadOptions, Recording, Scope, TimeUnit, read,
     read_from, read_scope, read_scope_from, read_with_progress,
@@ -25,4 +25,6 @@ pub use read::{
 pub use run::Run;
 pub use spans::Durations;
 pub use trace::{About, Backward, PhaseLabel, Trace};
-pub use write::{write_csv, write_csv_to, write_parquet};
+pub use write::{
+    Results, ResultsOf, Unsuitable, write_csv, write_csv_to, write_parquet, write_parquet_to,
+};

@@ -29,8 +29,11 @@ impl fmt::Display for WriteError {
         match self.error.kind() {
             ErrorKind::AlreadyExists => write!(
                 f,
-                "already exists and is never overwritten; choose another name or move the existing \
-                 file"
+                "already exists; choose another name, or replace it with --force"
+            ),
+            ErrorKind::InvalidInput => write!(
+                f,
+                "exists and is not an ordinary file, which --force does not replace; choose another name"
             ),
             ErrorKind::NotFound => write!(f, "the directory does not exist; create it first"),
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
@@ -59,11 +62,36 @@ impl std::error::Error for WriteError {
     }
 }
 
+/// Treatment of an existing file with the name of a new one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Existing {
+    /// The new file is refused.
+    #[default]
+    Keep,
+    /// The new file takes its place once it is complete.
+    Replace,
+}
+
+impl Existing {
+    /// Refuses a name that may not be used.
+    fn check(self, path: &Path) -> io::Result<()> {
+        // A dangling symbolic link counts as an existing file: it must not be replaced either.
+        match (path.symlink_metadata(), self) {
+            (Err(_), _) => Ok(()),
+            (Ok(_), Existing::Keep) => Err(ErrorKind::AlreadyExists.into()),
+            (Ok(metadata), Existing::Replace) if metadata.is_file() => Ok(()),
+            // A rename would replace a link or a device such as /dev/null.
+            (Ok(_), Existing::Replace) => Err(ErrorKind::InvalidInput.into()),
+        }
+    }
+}
+
 /// A file under a temporary name next to its final name, until [`NewFile::commit`].
 ///
 /// Dropping it removes the temporary file.
 pub struct NewFile {
     path: PathBuf,
+    existing: Existing,
     temporary: PathBuf,
     /// Writer of the temporary file; `None` once the file has its final name.
     out: Option<BufWriter<File>>,
@@ -75,11 +103,16 @@ impl NewFile {
     /// # Errors
     /// If a file with the final name exists, or its directory is not writable.
     pub fn create(path: &Path) -> Result<NewFile, WriteError> {
+        NewFile::create_with(path, Existing::Keep)
+    }
+
+    /// Creates the temporary file; `existing` decides about a file with the final name.
+    ///
+    /// # Errors
+    /// If the final name may not be used, or its directory is not writable.
+    pub fn create_with(path: &Path, existing: Existing) -> Result<NewFile, WriteError> {
         let new = || {
-            // A dangling symbolic link counts as an existing file: it must not be replaced either.
-            if path.symlink_metadata().is_ok() {
-                return Err(ErrorKind::AlreadyExists.into());
-            }
+            existing.check(path)?;
             let Some(name) = path.file_name() else {
                 return Err(ErrorKind::IsADirectory.into());
             };
@@ -96,6 +129,7 @@ impl NewFile {
                 .open(&temporary)?;
             Ok(NewFile {
                 path: path.to_owned(),
+                existing,
                 temporary,
                 out: Some(BufWriter::new(file)),
             })
@@ -118,7 +152,10 @@ impl NewFile {
         out.flush()?;
         // The name must not become visible before the data is on disk.
         out.get_ref().sync_data()?;
-        rename_without_replacing(&self.temporary, &self.path)?;
+        match self.existing {
+            Existing::Keep => rename_without_replacing(&self.temporary, &self.path)?,
+            Existing::Replace => fs::rename(&self.temporary, &self.path)?,
+        }
         self.out = None;
         Ok(())
     }
@@ -209,14 +246,40 @@ mod tests {
         late.write_all(b"late").unwrap();
         fs::write(&path, b"first").unwrap();
         let sentence = format!(
-            "{}: already exists and is never overwritten; choose another name or move the existing \
-             file",
+            "{}: already exists; choose another name, or replace it with --force",
             path.display()
         );
         assert_eq!(late.commit().unwrap_err().to_string(), sentence);
         assert_eq!(NewFile::create(&path).err().unwrap().to_string(), sentence);
         assert_eq!(fs::read(&path).unwrap(), b"first");
         assert_eq!(names(directory.path()), ["a"]);
+    }
+
+    #[test]
+    fn only_an_ordinary_file_is_replaced_and_only_by_a_complete_one() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a");
+        fs::write(&path, b"first").unwrap();
+        let replaced = || NewFile::create_with(&path, Existing::Replace).unwrap();
+        let mut file = replaced();
+        file.write_all(b"half").unwrap();
+        drop(file);
+        assert_eq!(fs::read(&path).unwrap(), b"first");
+        let mut file = replaced();
+        file.write_all(b"second").unwrap();
+        file.commit().unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"second");
+        assert_eq!(names(directory.path()), ["a"]);
+
+        let link = directory.path().join("link");
+        std::os::unix::fs::symlink("a", &link).unwrap();
+        for path in [&link, Path::new("/dev/null"), directory.path()] {
+            let error = NewFile::create_with(path, Existing::Replace).err().unwrap();
+            assert!(
+                error.to_string().contains("not an ordinary file"),
+                "{error}"
+            );
+        }
     }
 
     #[test]

@@ -49,6 +49,7 @@ use std::path::Path;
 pub use columns::Unit as TimeUnit;
 pub use error::ReadError;
 pub(crate) use own_csv::COLUMNS;
+pub(crate) use qiita::COLUMNS as LIBRARY_COLUMNS;
 pub use scope::{Scope, read_scope, read_scope_from};
 
 /// Information that a trace file itself may lack.

@@ -1,12 +1,15 @@
-//! Writers for Cardiograph's own two formats, described in docs/formats.md.
+//! Writers for Cardiograph's own two formats and for the results files of two studies, described in docs/formats.md.
 
 mod csv;
 mod parquet;
+mod results;
 
 use crate::publish::{NewFile, WriteError};
 use crate::trace::Trace;
 use std::io::{self, Write};
 use std::path::Path;
+
+pub use results::{Results, ResultsOf, Unsuitable};
 
 pub(crate) use parquet::{
     CLOCK_OVERHEAD, CLOCK_RESOLUTION, NOTE, PART_0_1, PHASE, READ, TARGET, WORKLOAD, WRITE,
@@ -18,6 +21,14 @@ pub(crate) use parquet::{
 /// If the file exists or cannot be written; no partial file remains.
 pub fn write_parquet(trace: &Trace, path: &Path) -> Result<(), WriteError> {
     write_file(path, |file| parquet::write(trace, file))
+}
+
+/// Writes a trace as Parquet to any writer.
+///
+/// # Errors
+/// The error of the writer.
+pub fn write_parquet_to(trace: &Trace, out: impl Write + Send) -> io::Result<()> {
+    parquet::write(trace, out)
 }
 
 /// Writes a trace as CSV to a new file.

@@ -103,7 +103,7 @@ fn ours_ns(folder: &Path, workload: &str) -> Result<f64, String> {
     let taken = timed(&cardiograph(), &args)?;
     let figures: serde_json::Value =
         serde_json::from_str(&taken.stdout).map_err(|error| error.to_string())?;
-    let elapsed_us = figures["elapsed_us"].as_f64();
+    let elapsed_us = figures["results"][0]["elapsed_us"].as_f64();
     Ok(elapsed_us.ok_or("cardiograph: no elapsed_us")? * 1000.0)
 }
 

@@ -2,6 +2,7 @@
 
 use crate::analyze::unit;
 use crate::conditions::{self, Condition};
+use crate::shared::Shared;
 use crate::target::IoArg;
 use crate::values::duration;
 use cardiograph_trace::TimeUnit;
@@ -39,15 +40,15 @@ pub struct Args {
     #[arg(long = "block-bytes", value_name = "BYTES", default_value_t = 512, value_parser = clap::value_parser!(u64).range(1..=1 << 30))]
     pub block: u64,
 
-    /// Unit of the times, for files that do not state it: s, ms, us or ns
+    /// Unit of the times, for files that do not state it: s, ms, us or ns [default: from the magnitude, with a note]
     #[arg(long, value_name = "UNIT", value_parser = unit)]
     pub time_unit: Option<TimeUnit>,
 
-    /// Column with the time of each row: its name, or its number from 1
+    /// Column with the time of each row: its name, or its number from 1 [default: found by its name]
     #[arg(long, value_name = "COLUMN")]
     pub time_column: Option<String>,
 
-    /// Column with the latency of each write: its name, or its number from 1
+    /// Column with the latency of each write: its name, or its number from 1 [default: found by its name]
     #[arg(long, value_name = "COLUMN")]
     pub latency_column: Option<String>,
 
@@ -70,4 +71,7 @@ pub struct Args {
     /// Write the comparison as Markdown; - is standard output
     #[arg(long, value_name = "FILE")]
     pub markdown: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub shared: Shared,
 }

@@ -13,8 +13,10 @@ use crate::bench::{self, Bench};
 use crate::conditions;
 use crate::failure::{Failure, print, print_error};
 use crate::interrupt::Interrupt;
+use crate::json;
 use crate::outputs::{Reporting, check_files, html_page, is_standard_output, write_text};
 use crate::progress::Progress;
+use crate::shared;
 use crate::target;
 use cardiograph_plan::comparison::{self, Comparison, compare};
 use cardiograph_report::{Report, figures_of, page};
@@ -29,6 +31,7 @@ enum Side {
 
 /// Reads all files and opens all cards before it measures the first one.
 pub fn run(args: &Args) -> Result<(), Failure> {
+    args.shared.apply();
     check_outputs(args)?;
     let sides = args.sides.iter().map(|name| side(name, args));
     let sides = sides.collect::<Result<Vec<_>, _>>()?;
@@ -122,10 +125,7 @@ fn report(side: Side, args: &Args, interrupt: &Interrupt) -> Result<Report, Fail
 
 fn write(args: &Args, found: &Comparison, reports: &[Report]) -> Result<(), Failure> {
     show(args, &text(found, reports))?;
-    if let Some(path) = &args.json {
-        let json = serde_json::to_string_pretty(found).map_err(Failure::new)?;
-        write_text(path, &(json + "\n"))?;
-    }
+    json::write(args.json.as_deref(), "compare", &[found])?;
     if let Some(path) = &args.markdown {
         write_text(path, &found.markdown())?;
     }
@@ -138,7 +138,9 @@ fn write(args: &Args, found: &Comparison, reports: &[Report]) -> Result<(), Fail
         };
         let html = html_page(reports, Some(&overview))?;
         write_text(path, &html)?;
-        show(args, &format!("Report: {}\n", path.display()))?;
+        if !shared::is_quiet() {
+            show(args, &format!("Report: {}\n", path.display()))?;
+        }
     }
     Ok(())
 }

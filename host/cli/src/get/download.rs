@@ -5,6 +5,8 @@ use super::partial::Partial;
 use super::url::Url;
 use crate::failure::Failure;
 use crate::progress::Progress;
+use crate::shared;
+use cardiograph_trace::Existing;
 use std::io::{self, Read, Write};
 use std::path::Path;
 use std::thread;
@@ -75,8 +77,11 @@ impl Download<'_> {
 
     /// Downloads to the partial file of `output`.
     pub fn to_partial(&self, output: &Path) -> Result<Received, Failure> {
-        if let Ok(metadata) = output.symlink_metadata() {
-            return self.check_existing(output, metadata.len());
+        match (output.symlink_metadata(), shared::existing()) {
+            // The complete file takes its place.
+            (Ok(metadata), Existing::Replace) if metadata.is_file() => (),
+            (Ok(metadata), _) => return self.check_existing(output, metadata.len()),
+            (Err(_), _) => (),
         }
         let partial = Partial::open(output, &self.url.to_string())?;
         let continued = partial.bytes;
@@ -105,8 +110,8 @@ impl Download<'_> {
         match length.map_err(|error| self.failure(&error))? {
             Some(length) if length == bytes => Ok(Received::Complete),
             _ => Err(Failure::new(format!(
-                "{}: exists already and has another length than the file of the server; remove it, or name \
-                 another output with -o",
+                "{}: exists already and has another length than the file of the server; name another \
+                 output with -o, or replace the file with --force",
                 output.display()
             ))),
         }

@@ -5,7 +5,9 @@ use super::download::{Download, Outcome, Received};
 use super::partial::{Partial, finish_all};
 use super::url::{Url, is_safe};
 use crate::failure::{Failure, print, print_error};
+use crate::shared;
 use cardiograph_report::units;
+use cardiograph_trace::Existing;
 use chrono::{DateTime, Local};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -144,7 +146,7 @@ impl Folder<'_> {
         let is_there = path
             .symlink_metadata()
             .is_ok_and(|found| found.is_file() && Some(found.len()) == entry.size);
-        if is_there && !entry.growing {
+        if is_there && !entry.growing && shared::existing() == Existing::Keep {
             return self.succeed(&path, &Outcome::Complete);
         }
         let download = Download {
@@ -185,7 +187,10 @@ impl Folder<'_> {
 
     fn succeed(&mut self, path: &Path, outcome: &Outcome) -> Result<(), Failure> {
         self.fetched += 1;
-        print(&super::summary(path, outcome))
+        match shared::is_quiet() {
+            true => Ok(()),
+            false => print(&super::summary(path, outcome)),
+        }
     }
 
     /// Reports a file that cannot be downloaded, which must not keep the others from it.

@@ -15,6 +15,7 @@ mod url;
 use crate::failure::{Failure, print};
 use crate::interrupt::Interrupt;
 use crate::outputs::is_standard_output;
+use crate::shared::{self, Shared};
 use client::{Client, Found};
 use download::{Download, Outcome};
 use std::fmt::Write;
@@ -56,13 +57,17 @@ pub struct Get {
     #[arg(long, value_name = "DATE", num_args = 0..=1, default_missing_value = "")]
     pub day: Option<String>,
 
-    /// User name and password for the server
+    /// User name and password for the server [default: none]
     #[arg(long, value_name = "USER:PASSWORD")]
     pub auth: Option<String>,
+
+    #[command(flatten)]
+    pub shared: Shared,
 }
 
 /// Lists or downloads.
 pub fn run(args: &Get) -> Result<(), Failure> {
+    args.shared.apply();
     let url = Url::parse(&args.url).map_err(Failure::new)?;
     let interrupt = Interrupt::catch()?;
     let client = Client::new(url.origin(), args.auth.as_deref(), &interrupt);
@@ -106,6 +111,9 @@ fn fetch(args: &Get, client: &Client, url: &Url, name: &str) -> Result<(), Failu
         return download.to_standard_output();
     }
     let outcome = download.to_file(&output)?;
+    if shared::is_quiet() {
+        return Ok(());
+    }
     print(&summary(&output, &outcome))
 }
 

@@ -1,6 +1,7 @@
 //! Arguments of `cardiograph record`.
 
 use crate::conditions::{self, Condition};
+use crate::shared::Shared;
 use crate::target::DEFAULT_TARGET;
 use crate::values::{bytes, duration};
 use clap::ValueEnum;
@@ -21,17 +22,7 @@ Examples:
   cardiograph record sim:kingston-8g@esp32 --streams 4 --rate 200 --json figures.json
   cardiograph record --samples recording.csv                   replay a recording at its own times
   my-sensor | cardiograph record --samples - --rate 100        record lines of another program
-  cardiograph record /media/card --for 1h --serve 0.0.0.0:8080 other computers can read the files meanwhile
-
-Exit codes in order of precedence; if several apply, the first is returned:
-  1    samples are unaccounted for: neither in files nor in reported gaps
-  2    bad input, or the storage device failed
-  4    the storage device is full, and samples were lost
-  3    samples were lost; the reported gaps list all of them
-  5    a condition of --fail-if holds, or cannot be decided
-  130, 143, 129   ended by SIGINT (Ctrl-C), SIGTERM, SIGHUP; nothing was lost
-  0    nothing was lost
-With --compare, lost samples are not an error: the code is 0, 2, 5, or that of a signal.")]
+  cardiograph record /media/card --for 1h --serve 0.0.0.0:8080 other computers can read the files meanwhile")]
 pub struct Record {
     /// A simulated card as sim:CARD@BOARD (names or TOML files), or a directory
     #[arg(default_value = DEFAULT_TARGET)]
@@ -50,7 +41,7 @@ pub struct Record {
     pub length: Option<Duration>,
 
     /// Size of the buffer, divided equally among the streams
-    #[arg(long, value_name = "BYTES", default_value = "64KiB", value_parser = bytes)]
+    #[arg(long, value_name = "SIZE", default_value = "64KiB", value_parser = bytes)]
     pub buffer: u64,
 
     /// Maximum age of data that a power loss may destroy, or `sample` for only the newest sample
@@ -82,12 +73,12 @@ pub struct Record {
     pub seed: u64,
 
     /// Session length: at its end `stream` begins a new file, and `after-session` writes the collected samples
-    /// [default: 10s for after-session]
+    /// [default: never, and 10s for after-session]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub rotate_every: Option<Duration>,
 
     /// Maximum file size, 64 KiB to 4294967295 B; a full file is followed by a new one
-    #[arg(long, value_name = "BYTES", default_value = "64MiB", value_parser = bytes)]
+    #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = bytes)]
     pub file_size: u64,
 
     /// Behaviour when the card is full
@@ -95,21 +86,25 @@ pub struct Record {
     pub when_full: WhenFullArg,
 
     /// Samples to record: lines of standard input (-), or a recording with a time column, replayed at its times
+    /// [default: generated samples]
     #[arg(long, value_name = "-|FILE")]
     pub samples: Option<PathBuf>,
 
     /// Serve the directory over HTTP during the recording; for other computers than this one read-only, unless there
-    /// is --auth. `cardiograph serve --help` has more
+    /// is --auth. `cardiograph serve --help` has more [default: no server]
     #[arg(long, value_name = "ADDR")]
     pub serve: Option<String>,
 
-    /// User name and password that every request of --serve needs
+    /// User name and password that every request of --serve needs [default: none]
     #[arg(long, value_name = "USER:PASSWORD", requires = "serve")]
     pub auth: Option<String>,
 
     /// Write the figures as JSON; - is standard output
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub shared: Shared,
 }
 
 impl Record {

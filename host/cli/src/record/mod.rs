@@ -22,6 +22,7 @@ pub use args::Record;
 use crate::conditions;
 use crate::failure::{Failure, print, print_error};
 use crate::interrupt::Interrupt;
+use crate::json;
 use crate::outputs::{self, is_standard_output};
 use crate::target::{IoArg, Target};
 use args::PolicyArg;
@@ -33,6 +34,7 @@ use std::num::NonZeroU32;
 
 /// Records, prints the figures, and returns the exit code.
 pub fn run(args: &Record) -> Result<(), Failure> {
+    args.shared.apply();
     let rate_hz = checks::options(args)?;
     outputs::check_files(&args.json)?;
     match Target::named(&args.target, IoArg::Dsync)? {
@@ -56,12 +58,12 @@ fn on_card(args: &Record, rate_hz: NonZeroU32, card: &Simulated) -> Result<(), F
     if args.compare {
         let all = compare::run(card, args, &source, &interrupt)?;
         print_summary(args, &compare::text(args, &all))?;
-        write_json(args, &all)?;
+        write_json(args, &all.iter().collect::<Vec<_>>())?;
         check_conditions(args, &all, exit::of_comparison(&interrupt))
     } else {
         let figures = card.record(args, args.policy, &source, &interrupt)?;
         print_summary(args, &text::text(args, &figures))?;
-        write_json(args, &figures)?;
+        write_json(args, &[&figures])?;
         let done = exit::of_recording(&args.target, &figures, &interrupt);
         check_conditions(args, &[figures], done)
     }
@@ -72,7 +74,7 @@ fn in_directory(args: &Record, rate_hz: NonZeroU32) -> Result<(), Failure> {
     let interrupt = Interrupt::catch()?;
     let figures = live::record(args, lines, &interrupt)?;
     print_summary(args, &text::text(args, &figures))?;
-    write_json(args, &figures)?;
+    write_json(args, &[&figures])?;
     let done = exit::of_recording(&args.target, &figures, &interrupt);
     check_conditions(args, &[figures], done)
 }
@@ -91,12 +93,8 @@ fn check_conditions(
     conditions::check_recordings(&args.fail_if, results, done)
 }
 
-fn write_json(args: &Record, figures: &impl serde::Serialize) -> Result<(), Failure> {
-    let Some(path) = &args.json else {
-        return Ok(());
-    };
-    let json = serde_json::to_string_pretty(figures).map_err(Failure::new)?;
-    outputs::write_text(path, &(json + "\n"))
+fn write_json(args: &Record, figures: &[&Figures]) -> Result<(), Failure> {
+    json::write(args.json.as_deref(), "record", figures)
 }
 
 /// Prints text for the user, on standard error if standard output is in use for JSON.

@@ -2,6 +2,7 @@
 
 use super::args::{DurabilityWindow, Record};
 use super::figures::{Figures, GapFigures};
+use crate::failure::BAD;
 use cardiograph_report::table::{Section, section_text};
 use cardiograph_report::units;
 
@@ -42,6 +43,13 @@ fn row(name: &str, value: String) -> (String, String) {
     (name.to_string(), value)
 }
 
+fn in_colour(is_bad: bool, text: String) -> String {
+    match is_bad {
+        true => format!("{BAD}{text}{BAD:#}"),
+        false => text,
+    }
+}
+
 fn samples(figures: &Figures) -> Section {
     let mut duration = units::time(figures.duration_us as f64);
     if figures.seed.is_some() {
@@ -52,7 +60,7 @@ fn samples(figures: &Figures) -> Section {
         rows: vec![
             row("pushed", units::count(figures.samples_pushed)),
             row("written", units::count(figures.samples_written)),
-            row("lost", lost(figures)),
+            row("lost", in_colour(figures.samples_lost > 0, lost(figures))),
             row("files", units::count(figures.files)),
             row("elapsed", duration),
         ],

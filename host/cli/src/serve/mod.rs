@@ -39,7 +39,7 @@ pub struct Serve {
     #[arg(long)]
     pub write: bool,
 
-    /// User name and password that every request needs; allows other computers to change files
+    /// User name and password that every request needs; allows other computers to change files [default: none]
     #[arg(long, value_name = "USER:PASSWORD")]
     pub auth: Option<String>,
 }

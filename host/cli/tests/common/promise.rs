@@ -20,7 +20,7 @@ pub mod code {
 pub fn record(directory: &Path, words: &str) -> (Run, Value) {
     let args: Vec<_> = ["record"].into_iter().chain(words.split(' ')).collect();
     let run = run(directory, &[&args[..], &["--json", "-"]].concat());
-    let figures = serde_json::from_str(&run.stdout).unwrap_or_default();
+    let figures = super::results_or_null(&run.stdout);
     (run, figures)
 }
 

@@ -6,8 +6,6 @@ use serde::Serialize;
 /// Figures of several cards, and which of them is faster.
 #[derive(Clone, Debug, Serialize)]
 pub struct Comparison {
-    /// Version of the JSON layout.
-    pub schema: u32,
     /// Parameters of the bootstrap, from which the intervals come.
     pub bootstrap: Bootstrap,
     /// The cards, in the order of the command line.

@@ -39,9 +39,6 @@ const EXCEEDING_MIN: u64 = 10;
 const MEDIAN_PPM: u32 = 500_000;
 const P99_PPM: u32 = 990_000;
 
-/// Version of the JSON layout of [`Comparison`].
-const SCHEMA: u32 = 1;
-
 /// A side, and what only the comparison needs.
 struct Measured {
     side: Side,
@@ -74,7 +71,6 @@ pub fn compare(reports: &[Report]) -> Result<Comparison, String> {
     }
     let sides: Vec<Side> = measured.into_iter().map(|one| one.side).collect();
     Ok(Comparison {
-        schema: SCHEMA,
         bootstrap: Bootstrap {
             replicates: REPLICATES as u64,
             seed: SEED,

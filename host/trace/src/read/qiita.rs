@@ -7,7 +7,7 @@ use super::{Aggregate, AggregateRow};
 use crate::trace::About;
 use std::io::Read;
 
-pub(super) const COLUMNS: &[&str] = &[
+pub(crate) const COLUMNS: &[&str] = &[
     "Iteration",
     "FileSize(KB)",
     "BlockSize(B)",

@@ -1,0 +1,41 @@
+//! Options of every command that writes files or shows progress.
+
+use cardiograph_trace::Existing;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Options that such commands share.
+#[derive(clap::Args, Clone, Copy, Default)]
+pub struct Shared {
+    /// Replace existing output files; without it, they are never overwritten
+    #[arg(long)]
+    pub force: bool,
+
+    /// Show neither progress nor the names of files written; errors and warnings stay
+    #[arg(long)]
+    pub quiet: bool,
+}
+
+// One process runs one command, and its outputs are opened in many places.
+static REPLACES: AtomicBool = AtomicBool::new(false);
+static IS_QUIET: AtomicBool = AtomicBool::new(false);
+
+impl Shared {
+    /// Applies the options to the whole process.
+    pub fn apply(self) {
+        REPLACES.store(self.force, Ordering::Relaxed);
+        IS_QUIET.store(self.quiet, Ordering::Relaxed);
+    }
+}
+
+/// Returns the treatment of existing files that the command line asks for.
+pub fn existing() -> Existing {
+    match REPLACES.load(Ordering::Relaxed) {
+        true => Existing::Replace,
+        false => Existing::Keep,
+    }
+}
+
+/// Returns true if progress and notes are not to be shown.
+pub fn is_quiet() -> bool {
+    IS_QUIET.load(Ordering::Relaxed)
+}

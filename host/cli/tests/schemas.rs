@@ -1,0 +1,207 @@
+//! The JSON of every command, validated against docs/schemas by an independent validator.
+
+mod common;
+
+use common::{data, directory, run};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const SIMULATED: &str = "sim:class10-16g@esp32";
+
+/// Validates every `COMMAND-N.json`, and looks for keys of the schemas that none of them has.
+const SCRIPT: &str = r#"
+import json, pathlib, sys
+from jsonschema import Draft202012Validator
+
+def walk(schema, value, path, seen):
+    if value is not None or schema.get("type") == "null":
+        seen.add(path)
+    if isinstance(value, dict):
+        for name, one in value.items():
+            walk(schema["properties"][name], one, f"{path}.{name}", seen)
+    if isinstance(value, list):
+        for one in value:
+            walk(schema["items"], one, f"{path}[]", seen)
+
+def keys(schema, path):
+    yield path
+    for name, one in schema.get("properties", {}).items():
+        assert one.get("description"), f"{path}.{name} has no description"
+        yield from keys(one, f"{path}.{name}")
+    if "items" in schema:
+        yield from keys(schema["items"], f"{path}[]")
+    if "properties" in schema:
+        assert schema["additionalProperties"] is False, path
+
+problems, schemas = [], sorted(pathlib.Path(sys.argv[1]).glob("*.json"))
+for file in schemas:
+    schema = json.loads(file.read_text())
+    Draft202012Validator.check_schema(schema)
+    assert schema["title"], file
+    validator, seen = Draft202012Validator(schema), set()
+    for output in sorted(pathlib.Path(sys.argv[2]).glob(f"{file.stem}-*.json")):
+        value = json.loads(output.read_text())
+        errors = [f"{output.name}{e.json_path}: {e.message}" for e in validator.iter_errors(value)]
+        problems += errors
+        if not errors:
+            walk(schema, value, file.stem, seen)
+    never = set(keys(schema, file.stem)) - seen
+    problems += [f"{key}: no output has it" for key in sorted(never)]
+print(" ".join(file.stem for file in schemas))
+print("\n".join(problems[:50]), file=sys.stderr)
+sys.exit(bool(problems))
+"#;
+
+/// Runs a command and keeps its JSON as `COMMAND-N.json`.
+struct Outputs {
+    folder: PathBuf,
+    count: usize,
+}
+
+impl Outputs {
+    fn add(&mut self, directory: &Path, args: &[&str], code: i32) {
+        self.count += 1;
+        let file = self.folder.join(format!("{}-{}.json", args[0], self.count));
+        let json = ["--json", file.to_str().unwrap()];
+        let run = run(directory, &[args, &json].concat());
+        assert_eq!(run.code, Some(code), "{args:?}: {}", run.stderr);
+        assert!(file.exists(), "{args:?} wrote no JSON");
+    }
+}
+
+fn analyze(outputs: &mut Outputs, own: &Path) {
+    let file = |name: &str| data(name).display().to_string();
+    let (writes, scope) = (
+        file("traces/energy_writes.csv"),
+        file("traces/energy_scope.csv"),
+    );
+    let fio = file("foreign/fio_plus.json");
+    let (library, recording) = (
+        file("traces/library_comparison.csv"),
+        file("magod/f2_1.csv"),
+    );
+    let hgrm = file("foreign/percentiles.hgrm");
+    for args in [
+        &["analyze", "t.parquet"][..],
+        &["analyze", "t.parquet", "t.parquet", &recording, &library],
+        &["analyze", &fio],
+        &["analyze", &hgrm, "--time-unit", "us"],
+        &["analyze", &writes, "--scope", &scope],
+        &["analyze", "--scope", &scope],
+    ] {
+        outputs.add(own, args, 0);
+    }
+    let failing = ["analyze", "t.parquet", "--fail-if", "max > 1us"];
+    outputs.add(own, &failing, 5);
+}
+
+fn record(outputs: &mut Outputs, own: &Path) {
+    fs::create_dir(own.join("card")).unwrap();
+    let lossy = [
+        "--rate",
+        "2200",
+        "--for",
+        "2s",
+        "--buffer",
+        "4KiB",
+        "--streams",
+        "2",
+    ];
+    outputs.add(own, &["record", "--for", "1s"], 0);
+    outputs.add(own, &[&["record"], &lossy[..]].concat(), 3);
+    outputs.add(own, &["record", "--compare", "--for", "1s"], 0);
+    let live = ["record", "card", "--rate", "100", "--for", "200ms"];
+    outputs.add(own, &live, 0);
+}
+
+fn plan_and_compare(outputs: &mut Outputs, own: &Path) {
+    let logger = ["--rate", "8", "--sample-bytes", "81"];
+    let of = |cards: &[&'static str]| [&["plan"], cards, &logger].concat();
+    outputs.add(own, &of(&["t.parquet"]), 0);
+    outputs.add(own, &of(&[SIMULATED, "t.parquet", "--simulated"]), 0);
+    let fast = ["--rate", "100000", "--sample-bytes", "81"];
+    outputs.add(own, &[&["plan", "t.parquet"], &fast[..]].concat(), 0);
+    let list: String = (0..50).map(|i| format!("{}\n", 1000 + i)).collect();
+    fs::write(own.join("short.csv"), format!("latency_us\n{list}")).unwrap();
+    let latency_us = |i: u64| match i % 100 {
+        0 => 20_000 + i * i % 9_973 * 3,
+        _ => 1000 + i % 7,
+    };
+    let list: String = (0..20_000)
+        .map(|i| format!("{}\n", latency_us(i)))
+        .collect();
+    fs::write(own.join("long.csv"), format!("latency_us\n{list}")).unwrap();
+    for cards in [
+        [SIMULATED, "sim:kingston-8g@esp32"],
+        ["t.parquet", "short.csv"],
+        ["t.parquet", "long.csv"],
+    ] {
+        outputs.add(own, &[&["compare"], &cards[..]].concat(), 0);
+    }
+}
+
+fn recover(outputs: &mut Outputs, own: &Path) {
+    let interrupted = data("recordings/cut-off");
+    let copied = Command::new("cp")
+        .arg("-r")
+        .args([&interrupted, &own.join("cut-off")])
+        .status();
+    assert!(copied.unwrap().success());
+    outputs.add(own, &["recover", "cut-off", "--dry-run"], 0);
+    fs::create_dir(own.join("foreign")).unwrap();
+    fs::create_dir(own.join("foreign/REC00000")).unwrap();
+    fs::write(own.join("foreign/REC00000/REC00001.CSV.part"), "mine").unwrap();
+    outputs.add(own, &["recover", "foreign"], 0);
+}
+
+#[test]
+fn the_json_of_every_command_follows_its_schema() {
+    let own = directory();
+    let mut outputs = Outputs {
+        folder: own.path().join("json"),
+        count: 0,
+    };
+    fs::create_dir(&outputs.folder).unwrap();
+    let own = own.path();
+    outputs.add(own, &["bench", "--trace", "t.parquet"], 0);
+    let repeated = ["bench", "--workload", "magod2-4.7", "--repeat", "2"];
+    outputs.add(own, &repeated, 0);
+    analyze(&mut outputs, own);
+    record(&mut outputs, own);
+    plan_and_compare(&mut outputs, own);
+    recover(&mut outputs, own);
+    outputs.add(own, &["reproduce", "arduino-bytes"], 0);
+
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let python = root.join("target/python/bin/python3");
+    assert!(
+        python.exists(),
+        "Python packages are missing; run `cargo xtask test`, which installs them"
+    );
+    let output = Command::new(python)
+        .args(["-c", SCRIPT])
+        .args([&root.join("docs/schemas"), &outputs.folder])
+        .output()
+        .unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    let help = run(own, &["--help"]).stdout;
+    let commands: Vec<&str> = help
+        .lines()
+        .skip_while(|line| *line != "Commands:")
+        .skip(1)
+        .take_while(|line| !line.is_empty())
+        .filter_map(|line| line.split_whitespace().next())
+        .filter(|command| {
+            *command != "help" && run(own, &[command, "--help"]).stdout.contains("--json <")
+        })
+        .collect();
+    let mut commands = commands;
+    commands.sort_unstable();
+    // Every command that has --json has a schema.
+    assert_eq!(
+        String::from_utf8_lossy(&output.stdout).trim(),
+        commands.join(" ")
+    );
+}
