@@ -87,10 +87,14 @@ function comparison(runs, { heads, rows, sentences, notes }) {
   const legend = heads.slice(1).map((name, i) => element("li", {}, `${name}: ${runs[i]?.title || ""}`));
   return element(
     "section",
-    { "aria-label": "Comparison" },
-    element("ul", { class: "notes" }, ...legend, ...notes.map((note) => element("li", {}, note))),
-    listTable("Comparison", heads, body),
-    element("ul", { class: "notes", "aria-label": "Verdicts" }, ...sentences.map((s) => element("li", {}, s))),
+    { class: "comparison", "aria-label": "Comparison" },
+    element("h2", {}, "Comparison"),
+    element("ul", { class: "notes", "aria-label": "Cards" }, ...legend),
+    element("ul", { class: "verdicts", "aria-label": "Verdicts" }, ...sentences.map((s) => element("li", {}, s))),
+    listTable("Figures", heads, body),
+    notes.length
+      ? element("ul", { class: "notes", "aria-label": "Notes" }, ...notes.map((note) => element("li", {}, note)))
+      : null,
     figure(
       "Latencies of all cards",
       attempt(() => overlay(runs, heads.slice(1))),
