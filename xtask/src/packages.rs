@@ -41,6 +41,11 @@ pub const FOR_TESTS: &[Package] = &[
         program: "curl",
         name: "curl",
     },
+    // Terminals of a given width.
+    Package {
+        program: "script",
+        name: "bsdutils",
+    },
     Package {
         program: "python3",
         name: "python3",

@@ -67,21 +67,6 @@ pub enum CsvFormat {
     LibraryComparison,
 }
 
-impl CsvFormat {
-    /// Arranges a trace for a study's results; returns `None` for Cardiograph's own layout.
-    fn results_of(self, trace: &Trace) -> Result<Option<Results>, Failure> {
-        let study = match self {
-            CsvFormat::Cardiograph => return Ok(None),
-            CsvFormat::Magod2 => ResultsOf::Magod2,
-            CsvFormat::LibraryComparison => ResultsOf::LibraryComparison,
-        };
-        match Results::of(trace, study) {
-            Ok(results) => Ok(Some(results)),
-            Err(error) => Err(Failure::new(format!("{}: {error}", trace.about.target))),
-        }
-    }
-}
-
 /// Width of the bars if standard output is no terminal.
 const COLUMNS: u16 = 80;
 
@@ -205,6 +190,9 @@ impl<'a> Outputs<'a> {
                 "these files contain no individual operations; omit --trace and --csv",
             ));
         }
+        // A trace that does not fit is refused before any file is written.
+        let results = reports.iter().map(|report| self.results_of(report));
+        let results = results.collect::<Result<Vec<_>, _>>()?;
         let summaries: Vec<_> = reports.iter().map(|report| &report.summary).collect();
         json::write(json.as_deref(), self.command, &summaries)?;
         if let Some(path) = markdown {
@@ -217,15 +205,38 @@ impl<'a> Outputs<'a> {
                 self.show(&format!("Report: {}\n", path.display()))?;
             }
         }
-        for (report, run) in reports.iter().zip(1..) {
+        for ((report, results), run) in reports.iter().zip(&results).zip(1..) {
             if let Some(operations) = report.trace() {
-                self.write_operations(operations, run)?;
+                self.write_operations(operations, results.as_ref(), run)?;
             }
         }
         Ok(())
     }
 
-    fn write_operations(&self, operations: &Trace, run: usize) -> Result<(), Failure> {
+    /// Arranges a report's trace for a study's results; returns `None` for Cardiograph's own layout.
+    fn results_of(&self, report: &Report) -> Result<Option<Results>, Failure> {
+        let study = match self.reporting.csv_format {
+            CsvFormat::Cardiograph => return Ok(None),
+            CsvFormat::Magod2 => ResultsOf::Magod2,
+            CsvFormat::LibraryComparison => ResultsOf::LibraryComparison,
+        };
+        let target = &report.summary.target;
+        let Some(trace) = report.trace().filter(|_| report.has_writes()) else {
+            return Err(Failure::new(format!(
+                "{target}: contains no individual writes, which --csv-format needs; omit it, or pass a trace"
+            )));
+        };
+        let results = Results::of(trace, study);
+        let results = results.map_err(|error| Failure::new(format!("{target}: {error}")))?;
+        Ok(Some(results))
+    }
+
+    fn write_operations(
+        &self,
+        operations: &Trace,
+        results: Option<&Results>,
+        run: usize,
+    ) -> Result<(), Failure> {
         if let Some(path) = &self.reporting.trace {
             let path = self.of_run(path, run);
             let mut file = create(&path)?;
@@ -236,8 +247,7 @@ impl<'a> Outputs<'a> {
         let Some(path) = &self.reporting.csv else {
             return Ok(());
         };
-        let results = self.reporting.csv_format.results_of(operations)?;
-        let write = |out: &mut dyn Write| match &results {
+        let write = |out: &mut dyn Write| match results {
             Some(results) => results.write(out),
             None => write_csv_to(operations, out),
         };

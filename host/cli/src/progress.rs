@@ -168,19 +168,37 @@ fn left(elapsed: Duration, done: u64, total: u64) -> Option<String> {
 
 fn style(template: &str) -> ProgressStyle {
     let (_, columns) = Term::stderr().size();
-    let width = |text: u16| columns.saturating_sub(text).clamp(4, WIDTH_MAX).to_string();
-    let template = template
-        .replace("WIDTH", &width(TEXT_WIDTH))
-        .replace("NARROW", &width(MESSAGE_WIDTH));
-    ProgressStyle::with_template(&template)
+    ProgressStyle::with_template(&sized(template, columns))
         .unwrap_or_else(|_| ProgressStyle::default_bar())
         .progress_chars("=> ")
 }
 
+/// Fits a template to the width of the terminal.
+fn sized(template: &str, columns: u16) -> String {
+    let width = |text: u16| columns.saturating_sub(text).clamp(4, WIDTH_MAX).to_string();
+    template
+        .replace("WIDTH", &width(TEXT_WIDTH))
+        .replace("NARROW", &width(MESSAGE_WIDTH))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::left;
-    use std::time::Duration;
+    use super::*;
+
+    #[test]
+    fn bars_leave_room_for_their_text() {
+        for (columns, of_bytes, of_lines) in [(40, 4, 4), (80, 40, 8), (200, 40, 40)] {
+            for (template, width) in [
+                (OF_BYTES, of_bytes),
+                (OF_STEPS, of_bytes),
+                (OF_LINES, of_lines),
+            ] {
+                let sized = sized(template, columns);
+                assert!(sized.starts_with(&format!("[{{bar:{width}}}] ")), "{sized}");
+                assert!(ProgressStyle::with_template(&sized).is_ok());
+            }
+        }
+    }
 
     #[test]
     fn the_remaining_time_falls_at_constant_speed() {

@@ -123,11 +123,19 @@ fn a_trace_that_does_not_fit_is_refused() {
         ("magod2", "returns to a file"),
         ("library-comparison", "KiB"),
     ] {
-        let args = ["analyze", "t.csv", "--csv", "r.csv", "--csv-format", format];
+        let csv = ["analyze", "t.csv", "--csv", "r.csv", "--csv-format", format];
+        let args = [&csv[..], &["--json", "f.json"]].concat();
         let run = common::run(own.path(), &args);
         common::assert_refused(&run, &["t.csv: ", why, "use --csv-format cardiograph"]);
         assert_eq!(common::names(own.path()), ["t.csv"]);
     }
+    let recording = common::data("magod/f2_1.csv").display().to_string();
+    let args = ["analyze", &recording, "--csv", "r.csv"];
+    let run = common::run(
+        own.path(),
+        &[&args[..], &["--csv-format", "magod2"]].concat(),
+    );
+    common::assert_refused(&run, &["f2_1.csv: contains no individual writes"]);
     let run = common::run(own.path(), &["bench", "--csv-format", "magod2"]);
     assert_eq!(run.code, Some(2));
     assert!(run.stderr.contains("--csv <FILE>"), "{}", run.stderr);

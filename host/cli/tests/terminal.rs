@@ -110,6 +110,10 @@ fn problems_have_colours_only_where_they_are_wanted() {
             format!("{RED}{CARD}: --fail-if"),
         ),
         (&lossy, format!("    lost                   {RED}")),
+        (
+            &["record", "--compare", "--for", "2s"],
+            format!("  naive          {RED}"),
+        ),
     ] {
         let all = |run: &Run| format!("{}{}", run.stdout, run.stderr);
         let forced = in_colours(own.path(), args, &[("CLICOLOR_FORCE", "1")]);

@@ -5,7 +5,7 @@ use super::figures::Figures;
 use super::samples::Source;
 use super::simulated::Simulated;
 use super::text::{at_risk, lost};
-use crate::failure::Failure;
+use crate::failure::{BAD, Failure};
 use crate::interrupt::Interrupt;
 use cardiograph_report::units;
 
@@ -41,10 +41,14 @@ const HEADS: [&str; 5] = [
     "power cut loses",
 ];
 
+/// Index of the column with the samples lost.
+const LOST: usize = 1;
+
 /// Formats the comparison as a table, followed by a summary in one sentence.
 pub fn text(args: &Record, all: &[Figures]) -> String {
     let mut rows = vec![HEADS.map(str::to_string)];
     rows.extend(all.iter().map(cells));
+    let is_lossy = |row: usize| row > 0 && all[row - 1].samples_lost > 0;
     let widths: [usize; HEADS.len()] = std::array::from_fn(|column| {
         let widths = rows.iter().map(|row| row[column].chars().count());
         widths.max().unwrap_or(0)
@@ -55,10 +59,16 @@ pub fn text(args: &Record, all: &[Figures]) -> String {
         units::binary_bytes(args.buffer),
         args.seed
     );
-    for row in &rows {
-        let cells = row.iter().zip(widths);
-        let cells = cells.map(|(cell, width)| format!("{cell:<width$}"));
-        let line = cells.collect::<Vec<_>>().join("  ");
+    for (index, row) in rows.iter().enumerate() {
+        let mut cells: Vec<String> = row
+            .iter()
+            .zip(widths)
+            .map(|(cell, width)| format!("{cell:<width$}"))
+            .collect();
+        if is_lossy(index) {
+            cells[LOST] = format!("{BAD}{}{BAD:#}", cells[LOST]);
+        }
+        let line = cells.join("  ");
         out.push_str(&format!("  {}\n", line.trim_end()));
     }
     out.push_str(&format!("\n{}\n", sentence(all)));
