@@ -6,7 +6,7 @@ use serde::Serialize;
 use std::path::Path;
 
 /// Version of the layout, for all commands together. It changes if a key is renamed, removed or gets another type.
-const SCHEMA: u32 = 2;
+const SCHEMA: u32 = 1;
 
 #[derive(Serialize)]
 struct Envelope<'a, T> {
