@@ -12,6 +12,7 @@ mod error;
 mod fio;
 mod guard;
 mod guess;
+mod hdr_log;
 mod histogram;
 mod integers;
 mod ioping;
@@ -268,6 +269,10 @@ fn read_any(name: &str, reader: impl Read, options: &ReadOptions) -> Result<Load
         Format::Hgrm => {
             let about = about(name, "HdrHistogram percentiles");
             histogram::read_hgrm(lines, about, options).map(Loaded::Histogram)
+        }
+        Format::HdrLog => {
+            let about = about(name, "HdrHistogram interval log");
+            hdr_log::read(lines, about, options).map(Loaded::Histogram)
         }
         Format::Writes(header) if header.is_histogram(lines.in_memory())? => {
             let about = about(name, "table of latencies and counts");

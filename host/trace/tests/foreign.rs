@@ -264,6 +264,8 @@ const REFUSED: &[(&str, &str)] = &[
         "ops_unknown.csv",
         "the column \"op\" does not say which rows are writes (foo); choose them, such as with",
     ),
+    ("hdr_intervals.hlog", "add --time-unit ms or --time-unit us"),
+    ("hdr_tags.hlog", "line 5: intervals with different tags"),
     ("ops_zero_one.csv", "which rows are writes (1, 0)"),
     (
         "empty_label.csv",
@@ -560,6 +562,12 @@ fn the_named_remedies_work() {
             "four_numbers.csv",
             with("us", None, Some("2")),
             Found::Writes(120, 812_000, 85_012_000),
+        ),
+        // The figures that the library of HdrHistogram for Python states.
+        (
+            "hdr_intervals.hlog",
+            us.clone(),
+            Found::Histogram(120, 812_000, 85_055_000),
         ),
         ("px4_cpuload.csv", us, Found::Samples(200, 500_100_000)),
     ] {

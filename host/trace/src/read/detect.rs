@@ -4,8 +4,8 @@ use super::columns::Top;
 use super::error::{Fault, Problem};
 use super::recording::is_note;
 use super::{
-    ReadOptions, biosnoop, blinky, blkparse, doubt, fio, histogram, ioping, own_csv, prose, qiita,
-    recording, summary, thesis, writes,
+    ReadOptions, biosnoop, blinky, blkparse, doubt, fio, hdr_log, histogram, ioping, own_csv,
+    prose, qiita, recording, summary, thesis, writes,
 };
 
 pub(super) enum Format {
@@ -19,6 +19,7 @@ pub(super) enum Format {
     Blkparse,
     Ioping,
     Hgrm,
+    HdrLog,
     Writes(Box<writes::Header>),
     Recording(recording::Header),
 }
@@ -206,6 +207,8 @@ fn format(
         Format::Blkparse
     } else if ioping::is_row(line) {
         Format::Ioping
+    } else if hdr_log::is_row(line) {
+        Format::HdrLog
     } else if histogram::is_hgrm(line) {
         Format::Hgrm
     } else if blinky::is_row(line) {
@@ -245,7 +248,8 @@ fn table(top: Top<'_>, options: &ReadOptions) -> Result<Format, Fault> {
 fn check_options(format: &Format, options: &ReadOptions) -> Result<(), Fault> {
     let format = match format {
         Format::Blinky | Format::Writes(_) | Format::Recording(_) => return Ok(()),
-        Format::Hgrm if !options.names_columns() => return Ok(()),
+        Format::Hgrm | Format::HdrLog if !options.names_columns() => return Ok(()),
+        Format::HdrLog => "HdrHistogram interval log",
         Format::Hgrm => "HdrHistogram percentile file",
         Format::Biosnoop => "biosnoop output",
         Format::Blkparse => "blkparse output",

@@ -24,7 +24,8 @@ pub(super) fn refuse_decimal_commas(head: &[u8]) -> Result<(), Fault> {
         if !is_digits(before) || !is_digits(after) {
             return Ok(());
         }
-        is_padded |= after.len() > 1 && after[0] == b'0';
+        // Neither a group of thousands begins so, nor a second column.
+        is_padded |= after.len() > 1 && after[0] == b'0' && after.len() != 3 || before == b"0";
         widths.push(after.len());
         whole.push((before.len(), before));
     }

@@ -253,6 +253,10 @@ pub(super) enum Problem {
         count: String,
         before: String,
     },
+    /// An interval of HdrHistogram cannot be decoded.
+    HdrDamaged,
+    /// Intervals of HdrHistogram with different tags.
+    SeveralTags,
     /// Operations of more than one block device.
     SeveralDevices {
         names: String,

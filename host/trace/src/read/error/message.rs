@@ -328,6 +328,15 @@ impl fmt::Display for Problem {
                 "the last line with the total count is missing or does not match the rows, so the histogram is \
                  incomplete; copy the file again"
             ),
+            Problem::HdrDamaged => f.write_str(
+                "the compressed histogram cannot be decoded; delete the line, or copy the file again (version 2 of the \
+                 encoding is supported)"
+            ),
+            Problem::SeveralTags => write!(
+                f,
+                "intervals with different tags; choose those of the writes, such as with grep '^Tag=write,' FILE | \
+                 {ANALYZE}, or those without a tag with grep -v '^Tag=' FILE | {ANALYZE}"
+            ),
             Problem::CountBackward { count, before } => write!(
                 f,
                 "TotalCount is {count}, less than in the row before ({before}); split the file here if two were joined"
