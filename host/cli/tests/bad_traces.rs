@@ -27,12 +27,7 @@ fn text_that_is_not_a_trace() {
             b"write,0,0,512,5,9\n",
             &["line 3", "split the file here"],
         ),
-        (
-            "joined",
-            row,
-            row,
-            &["line 3", "not a number", "split the file here"],
-        ),
+        ("joined", row, row, &["line 3", "again", "head -n 2"]),
         (
             "nul",
             row,

@@ -393,6 +393,24 @@ fn lengths_have_units_of_their_own() {
     assert_eq!(lengths, 60 * 512 + 60 * 4096);
 }
 
+#[test]
+fn a_command_never_takes_out_two_times_of_a_row() {
+    let text = "open 5 us write 812 us\nopen 5 us write 790 us\n";
+    let error = read_from("two.txt", text.as_bytes(), &ReadOptions::default());
+    let error = error.err().unwrap().to_string();
+    assert!(error.contains("unknown format"), "{error}");
+}
+
+#[test]
+fn times_among_words_may_precede_a_table() {
+    let text = "timeout 500 ms\nretry 10 ms\ntime_us,latency_us\n0,812\n2000,790\n";
+    let loaded = read_from("preamble.csv", text.as_bytes(), &ReadOptions::default());
+    let Ok(Loaded::Trace(trace)) = loaded else {
+        panic!("not read");
+    };
+    assert_eq!(trace.len(), 2);
+}
+
 /// Runs the command that a message names, and reads what it prints.
 fn after_command(name: &str, number: usize, options: &ReadOptions) -> Found {
     let Found::Refused(message) = found(name, &ReadOptions::default()) else {

@@ -79,14 +79,8 @@ pub(super) fn detect(head: &[u8], options: &ReadOptions) -> Result<Detected, Fau
         });
     }
     let found = format(top, is_recorded, head, options);
-    let is_table = matches!(found, Ok(Format::Writes(_) | Format::Recording(_)) | Err(_));
-    if is_table
-        && !options.names_columns()
-        && !found.as_ref().is_ok_and(|format| fits(format, top.below))
-    {
-        prose::refuse(top.line, top.below)?;
-    }
     if !found.as_ref().is_ok_and(|format| fits(format, top.below)) {
+        let first = top;
         // Text before the names of the columns.
         for _ in 0..PREAMBLE_LINES_MAX {
             let Some((preamble, line)) = below else {
@@ -101,6 +95,9 @@ pub(super) fn detect(head: &[u8], options: &ReadOptions) -> Result<Detected, Fau
             if let Some(format) = format.filter(|format| fits(format, top.below)) {
                 return Ok(Detected { format, preamble });
             }
+        }
+        if !options.names_columns() {
+            prose::refuse(first.line, first.below)?;
         }
     }
     let format = found?;

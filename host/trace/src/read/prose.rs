@@ -105,7 +105,7 @@ fn assigned(line: &str, below: &str) -> Found {
         .find(is_latency)?;
     let name = shown(name.as_bytes());
     let command = format!(
-        "grep -oE '{name}=[0-9.]+' FILE | cut -d= -f2 | {ANALYZE} with the --time-unit of the numbers"
+        "grep -oE '\\b{name}=[0-9.]+' FILE | cut -d= -f2 | {ANALYZE} with the --time-unit of the numbers"
     );
     Some(("rows with names and numbers", command))
 }
@@ -114,10 +114,14 @@ fn assigned(line: &str, below: &str) -> Found {
 fn among_words(line: &str, below: &str) -> Found {
     let unit_of = |text: &str| {
         let words: Vec<&str> = text.split_whitespace().collect();
-        let pair = words
+        let mut pairs = words
             .windows(2)
-            .find(|pair| is_number(pair[0].as_bytes()) && unit_named(pair[1]).is_some());
-        pair.map(|pair| pair[1].to_owned())
+            .filter(|pair| is_number(pair[0].as_bytes()) && unit_named(pair[1]).is_some());
+        // Of several times, only the reader knows which one is the latency.
+        match (pairs.next(), pairs.next()) {
+            (Some(pair), None) => Some(pair[1].to_owned()),
+            _ => None,
+        }
     };
     let unit = unit_of(line)?;
     (unit_of(below).as_ref() == Some(&unit)).then(|| {
