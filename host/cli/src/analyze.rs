@@ -15,7 +15,8 @@ use std::path::{Path, PathBuf};
 The format is detected automatically: Cardiograph's Parquet and CSV, the results of the MagOD2 thesis,
 the CSV of the Qiita article, fio's --write_lat_log, ioping, biosnoop, blkparse, index,start_us,end_us, any
 table with a column of latencies (latency_us) or of starts and ends, one latency per line, and recordings
-with a time column or as ULog. Histograms (fio's json+, HdrHistogram's .hgrm) give percentiles only.
+with a time column or as ULog. Histograms (fio's json+, HdrHistogram's .hgrm and
+interval logs, tables of counts) give percentiles only.
 Units and columns that the file does not name are decided by their magnitude, and a note says so; if it
 decides nothing, pass --time-unit.
 

@@ -12,18 +12,24 @@ mod error;
 mod fio;
 mod guard;
 mod guess;
+mod hdr_log;
 mod histogram;
 mod integers;
 mod ioping;
 mod lines;
 mod number;
+mod numeral;
+mod operation;
 mod own_csv;
 mod parquet;
 mod parquet_about;
 mod parquet_pages;
+mod parquet_units;
 mod progress;
+mod prose;
 mod qiita;
 mod recording;
+mod remedy;
 mod role;
 mod scale;
 mod scope;
@@ -38,6 +44,7 @@ mod writes;
 use crate::histogram::Histogram;
 use crate::trace::{About, Trace};
 use bytes::Bytes;
+use cardiograph_workload::OperationKind;
 use detect::{Detected, Format};
 use error::{Fault, Problem};
 use lines::Lines;
@@ -244,6 +251,11 @@ fn read_any(name: &str, reader: impl Read, options: &ReadOptions) -> Result<Load
     let Detected { format, preamble } = detect::detect(lines.in_memory(), options)?;
     lines.skip(preamble)?;
     let trace = |trace: Result<Trace, Fault>| trace.map(Loaded::Trace);
+    let is_measured = matches!(
+        format,
+        Format::Integers | Format::Blinky | Format::Writes(_) | Format::Fio
+    );
+    let states_size = matches!(format, Format::Thesis | Format::Qiita);
     let mut loaded = match format {
         Format::OwnCsv => trace(own_csv::read(lines, about(name, "Cardiograph CSV"))),
         Format::Integers => {
@@ -259,13 +271,17 @@ fn read_any(name: &str, reader: impl Read, options: &ReadOptions) -> Result<Load
             let about = about(name, "HdrHistogram percentiles");
             histogram::read_hgrm(lines, about, options).map(Loaded::Histogram)
         }
-        Format::Writes(header) if header.is_histogram(lines.in_memory()) => {
+        Format::HdrLog => {
+            let about = about(name, "HdrHistogram interval log");
+            hdr_log::read(lines, about, options).map(Loaded::Histogram)
+        }
+        Format::Writes(header) if header.is_histogram(lines.in_memory())? => {
             let about = about(name, "table of latencies and counts");
-            writes::read_counts(lines, about, header, options).map(Loaded::Histogram)
+            writes::read_counts(lines, about, *header, options).map(Loaded::Histogram)
         }
         Format::Writes(header) => {
             let about = about(name, "table of writes");
-            trace(writes::read(lines, about, header, options))
+            trace(writes::read(lines, about, *header, options))
         }
         Format::Fio => trace(fio::read(lines, about(name, "fio latency log"), options)),
         Format::Qiita => {
@@ -276,6 +292,27 @@ fn read_any(name: &str, reader: impl Read, options: &ReadOptions) -> Result<Load
             recording::read(lines, about, header, options).map(Loaded::Recording)
         }
     }?;
+    if let (Loaded::Trace(trace), true) = (&mut loaded, is_measured) {
+        let note = doubt::note_of_resolution(trace);
+        trace.about.notes.extend(note);
+    }
+    if let Loaded::Trace(trace) = &mut loaded {
+        let reads = trace.operations().all(|o| o.kind == OperationKind::Read);
+        if reads && !trace.is_empty() {
+            trace.about.notes.push(format!(
+                "The file contains no writes; all figures are those of its {} reads.",
+                trace.len()
+            ));
+        }
+    }
+    let is_noted = |note: &String| note.starts_with("The file ends within line");
+    if lines.end_open() && !states_size && !loaded.about_mut().notes.iter().any(is_noted) {
+        loaded.about_mut().notes.push(
+            "No line end follows the last row; if the file was cut, or is still being written, its last number may be \
+             incomplete."
+                .to_owned(),
+        );
+    }
     if preamble > 0 {
         loaded.about_mut().notes.push(format!(
             "Skipped the text before the names of the columns in line {}.",

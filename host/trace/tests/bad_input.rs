@@ -17,11 +17,11 @@ fn sentence(bytes: &[u8]) -> String {
 }
 
 const UNKNOWN_FORMAT: &str = "unknown format; supported formats are Cardiograph's Parquet and CSV \
- (operation,file,offset,length,start_ns,end_ns), index,start_us,end_us, the MagOD2 results file (Test \
- information:), fio latency logs (--write_lat_log), one latency per line, the CSV of the library \
- comparison (Iteration,FileSize(KB),...) and recordings whose header names a time column (Time[ms], \
- time_us, timestamp, ...) or latencies (latency_us, ...); convert it to one of them, or name the columns of a table without \
- a header: --time-column 1 --latency-column 2 --time-unit us";
+ (operation,file,offset,length,start_ns,end_ns), index,start_us,end_us, one latency per line, tables whose header names \
+ latencies (latency_us), starts and ends (start_us,end_us) or a time column (Time[ms], time_us, timestamp), fio's latency \
+ logs (--write_lat_log) and json+, ioping, biosnoop, blkparse, ULog, histograms (latency_us,count, HdrHistogram), the \
+ MagOD2 results file (Test information:) and the CSV of the library comparison (Iteration,FileSize(KB),...); convert it \
+ to one of them, or name the columns of a table without a header: --time-column 1 --latency-column 2 --time-unit us";
 
 const MAGOD2: &str = "Test information:\nBytes per line,100\nLines per file,2\n\
     Amount of files,1\n,\nTest results (us):\nFile 0  start,File 0  end, \n";
@@ -41,23 +41,23 @@ const CASES: &[(&str, &str)] = &[
     ),
     (
         "index,start_us,end_us\n0,0,5\nindex,start_us,end_us\n",
-        ", line 3: index is \"index\", not a number; correct the row, or split the file here if \
-         two were joined",
+        ", line 3: the name of the column index again, so two tables were joined here; to read the first, pass \
+         its lines: head -n 2 FILE",
     ),
     (
         "index,start_us,end_us\n0,0,5\n\0\0\0\0",
         ", line 3: NUL bytes, typical of a preallocated file after a power loss; to read the \
-         data before them, truncate the file at the first NUL byte",
+         data before them, pass the first 28 bytes: head -c 28 FILE",
     ),
     (
         "\0\0\0\0",
-        ", line 1: NUL bytes, typical of a preallocated file after a power loss; to read the \
-         data before them, truncate the file at the first NUL byte",
+        ", line 1: the file begins with NUL bytes, typical of a preallocated file after a power loss, so nothing can \
+         be read; record it again",
     ),
     (
         "index,start_us,end_us\n0,-4,5\n",
-        ", line 2: start_us is negative (-4); correct the row, or add a constant to all times if \
-         the clock started below 0",
+        ", line 2: start_us is negative (-4); if the clock started below 0, add a constant: \
+         awk -F, -v OFS=, 'NR > 1 { $2 += 4 } 1' FILE | cardiograph analyze -",
     ),
     (
         "index,start_us,end_us\n0,5,1203\n1,991,1300\n",
@@ -103,8 +103,7 @@ const CASES: &[(&str, &str)] = &[
     ),
     (
         "0.5\n-1\n",
-        ", line 2: the latency is negative (-1); correct the row, or add a constant to all times \
-         if the clock started below 0",
+        ", line 2: the latency is negative (-1), so the clock went back during the write; delete the row",
     ),
     (
         "0, 50, 1, 512, 0\n5, 60, 1, 512\n",
@@ -178,8 +177,8 @@ const CASES: &[(&str, &str)] = &[
     ),
     (
         "Time[ms],U[V]\n10,1.0\n20,1.0\nTime[ms],U[V]\n",
-        ", line 4: the time is \"Time[ms]\", not a number; correct the row, or split the file \
-         here if two were joined",
+        ", line 4: the name of the column Time[ms] again, so two tables were joined here; to read the first, pass \
+         its lines: head -n 3 FILE",
     ),
     (
         "Time[ms],U[V]\n10,1.0\n20",
@@ -188,7 +187,7 @@ const CASES: &[(&str, &str)] = &[
     (
         "Time[ms],U[V]\n10,1.0\n20,\0\0\n",
         ", line 3: NUL bytes, typical of a preallocated file after a power loss; to read the \
-         data before them, truncate the file at the first NUL byte",
+         data before them, pass the first 24 bytes: head -c 24 FILE",
     ),
 ];
 
@@ -258,7 +257,7 @@ fn other_formats() {
     );
     assert_eq!(
         sentence(b"\xFF\xFEi\0n\0"),
-        "run7.csv: the text is UTF-16; save it as UTF-8"
+        "run7.csv: the text is UTF-16; save it as UTF-8, or run iconv -f UTF-16 -t UTF-8 FILE | cardiograph analyze -"
     );
 }
 
@@ -342,8 +341,7 @@ fn parquet_rows() {
     );
     assert_eq!(
         sentence(&parquet_row([0, 0], [0, 512, -3, 9])),
-        "run7.csv, row 1: start_ns is negative (-3); correct the row, or add a constant to all \
-         times if the clock started below 0"
+        "run7.csv, row 1: start_ns is negative (-3); correct or delete the row"
     );
     assert_eq!(
         sentence(&parquet_row([0, 0], [0, 512, 9, 3])),

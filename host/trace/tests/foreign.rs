@@ -1,7 +1,8 @@
 //! Files in the shapes that people and tools produce: read right, or refused with a remedy.
 
 use cardiograph_trace::{Loaded, OperationKind, ReadOptions, TimeUnit, read, read_from};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 #[derive(Debug, PartialEq)]
 enum Found {
@@ -15,11 +16,13 @@ enum Found {
 }
 
 fn found(name: &str, options: &ReadOptions) -> Found {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/foreign");
-    let loaded = match read(&folder.join(name), options) {
-        Ok(loaded) => loaded,
-        Err(error) => return Found::Refused(error.to_string()),
-    };
+    match read(&folder().join(name), options) {
+        Ok(loaded) => summary(name, loaded),
+        Err(error) => Found::Refused(error.to_string()),
+    }
+}
+
+fn summary(name: &str, loaded: Loaded) -> Found {
     let sorted = |trace: &cardiograph_trace::Trace| {
         let writes = trace
             .operations()
@@ -121,6 +124,64 @@ const READ: &[(&str, Found)] = &[
     ("px4_cut.ulg", Found::Samples(199, 4_000_000)),
     // fio states these percentiles in the same file.
     ("fio_plus.json", Found::Histogram(512, 2_864, 31_360)),
+    ("thousands_dot.csv", Found::Writes(120, 812_000, 85_012_000)),
+    ("thousands_ns.csv", Found::Writes(120, 812_000, 85_012_000)),
+    (
+        "thousands_apostrophe.csv",
+        Found::Writes(120, 812_000, 85_012_000),
+    ),
+    (
+        "thousands_nbsp.csv",
+        Found::Writes(120, 812_000, 85_012_000),
+    ),
+    (
+        "thousands_quoted.csv",
+        Found::Writes(120, 812_000, 85_012_000),
+    ),
+    (
+        "blank_decimal_comma.txt",
+        Found::Writes(120, 812_000, 85_012_000),
+    ),
+    ("units_row.csv", Found::Writes(120, 812_000, 85_012_000)),
+    ("usecs.csv", Found::Writes(120, 812_000, 85_012_000)),
+    (
+        "comment_header.csv",
+        Found::Writes(120, 812_000, 85_012_000),
+    ),
+    ("ops_pwrite64.csv", Found::Writes(120, 812_000, 85_012_000)),
+    ("ops_cmd.csv", Found::Writes(120, 812_000, 85_012_000)),
+    ("totals_german.csv", Found::Writes(120, 812_000, 85_012_000)),
+    ("totals_p99.csv", Found::Writes(120, 812_000, 85_012_000)),
+    ("dates_german.csv", Found::Writes(120, 812_000, 85_012_000)),
+    ("dates_basic.csv", Found::Writes(120, 812_000, 85_012_000)),
+    ("dates_am_pm.csv", Found::Writes(120, 812_000, 85_012_000)),
+    (
+        "epoch_ns_latency.csv",
+        Found::Writes(120, 812_000, 85_012_000),
+    ),
+    (
+        "sizes_in_values.csv",
+        Found::Writes(120, 812_000, 85_012_000),
+    ),
+    ("sizes_blocks.csv", Found::Writes(120, 812_000, 85_012_000)),
+    ("two_durations.csv", Found::Writes(120, 812_000, 85_012_000)),
+    ("index_by_ten.csv", Found::Writes(120, 812_000, 85_012_000)),
+    (
+        "constant_count.csv",
+        Found::Writes(120, 812_000, 85_012_000),
+    ),
+    (
+        "histogram_n.csv",
+        Found::Histogram(120, 812_000, 85_012_000),
+    ),
+    (
+        "histogram_anzahl.csv",
+        Found::Histogram(120, 812_000, 85_012_000),
+    ),
+    (
+        "fio_ios_differ.json",
+        Found::Histogram(120, 812_000, 85_012_000),
+    ),
 ];
 
 /// Files that are refused, with a part of the message that contains the remedy.
@@ -199,7 +260,249 @@ const REFUSED: &[(&str, &str)] = &[
         "fio_averages_lat.1.log",
         "record again without log_avg_msec",
     ),
+    (
+        "ops_unknown.csv",
+        "the column \"op\" does not say which rows are writes (foo); choose them, such as with",
+    ),
+    ("hdr_intervals.hlog", "add --time-unit ms or --time-unit us"),
+    ("hdr_tags.hlog", "line 5: intervals with different tags"),
+    ("ops_zero_one.csv", "which rows are writes (1, 0)"),
+    (
+        "empty_label.csv",
+        "line 122: the first column is \"\" instead of a number",
+    ),
+    (
+        "last_total.txt",
+        "the last latency is the sum of all others",
+    ),
+    (
+        "histogram_shares.csv",
+        "the column \"frequency\" has shares",
+    ),
+    (
+        "running_total.csv",
+        "every \"latency_us\" is above the one before",
+    ),
+    (
+        "ticks.csv",
+        "the unit of the column \"latency_ticks\" has no known length",
+    ),
+    (
+        "dates_ambiguous.csv",
+        "whose day and month cannot be told apart",
+    ),
+    ("utf16.csv", "the text is UTF-16LE"),
+    ("utf32.csv", "the text is UTF-32"),
+    ("nul_tail.csv", "line 122: NUL bytes"),
+    ("table.md", "a Markdown table; run sed"),
+    ("rows.jsonl", "one JSON object per line; run jq"),
+    ("array.json", "a JSON array; run jq"),
+    ("serial.txt", "latencies among words; run grep"),
+    ("assigned.txt", "rows with names and numbers; run grep"),
+    ("monitor.txt", "time stamps of a serial monitor; run sed"),
+    (
+        "negative_time.csv",
+        "if the clock started below 0, add a constant",
+    ),
+    (
+        "negative_latency.csv",
+        "line 79: latency_us is negative (-5), so the clock went back",
+    ),
+    (
+        "two_headers.csv",
+        "line 122: the name of the column time_us again",
+    ),
+    ("fio_reads.json", "fio only read, so there are no writes"),
+    (
+        "fio_bins_differ.json",
+        "the bins have 120 writes, but fio states 900",
+    ),
 ];
+
+/// Files that are read with a doubt, which a note states.
+const NOTED: &[(&str, &str)] = &[
+    (
+        "thousands_dot.csv",
+        "The points are read as separators of thousands (85.012)",
+    ),
+    (
+        "thousands_or_decimals.csv",
+        "read as the decimal point (5.800); if it separates thousands, run tr -d .",
+    ),
+    (
+        "two_durations.csv",
+        "column \"write_us\"; of the other durations (sync_us), --latency-column chooses one",
+    ),
+    (
+        "read_latency.csv",
+        "The file contains no writes; all figures are those of its 120 reads.",
+    ),
+    (
+        "exposure.csv",
+        "is read as the latency of writes; if it is something else",
+    ),
+    ("coarse_ms.csv", "All latencies are multiples of 1 ms"),
+    ("cut_in_number.csv", "its last number may be incomplete"),
+    (
+        "sizes_blocks.csv",
+        "The column \"blocks\" is not read as a length",
+    ),
+    (
+        "totals_german.csv",
+        "Skipped 2 rows of totals or statistics (line 122: \"Summe\")",
+    ),
+    (
+        "ops_cmd.csv",
+        "The figures of the writes leave out 120 reads.",
+    ),
+    ("fio_ios_differ.json", "The bins contain 120 of 900 writes"),
+    ("epoch_ns_latency.csv", "they are read as ns since 1970"),
+];
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/foreign")
+}
+
+#[test]
+fn doubts_are_in_notes() {
+    for (name, part) in NOTED {
+        let mut loaded = read(&folder().join(name), &ReadOptions::default()).unwrap();
+        let notes = match &mut loaded {
+            Loaded::Trace(trace) => &trace.about.notes,
+            Loaded::Recording(recording) => &recording.trace.about.notes,
+            Loaded::Histogram(histogram) => &histogram.about.notes,
+            Loaded::Aggregate(_) => panic!("{name} is no summary"),
+        };
+        assert!(
+            notes.iter().any(|note| note.contains(part)),
+            "{name}: {notes:?}"
+        );
+    }
+}
+
+#[test]
+fn lengths_have_units_of_their_own() {
+    let loaded = read(
+        &folder().join("sizes_in_values.csv"),
+        &ReadOptions::default(),
+    );
+    let Ok(Loaded::Trace(trace)) = loaded else {
+        panic!("not read");
+    };
+    let lengths: u64 = trace.operations().map(|o| o.length_bytes).sum();
+    assert_eq!(lengths, 60 * 512 + 60 * 4096);
+}
+
+#[test]
+fn a_command_never_takes_out_two_times_of_a_row() {
+    let text = "open 5 us write 812 us\nopen 5 us write 790 us\n";
+    let error = read_from("two.txt", text.as_bytes(), &ReadOptions::default());
+    let error = error.err().unwrap().to_string();
+    assert!(error.contains("unknown format"), "{error}");
+}
+
+#[test]
+fn times_among_words_may_precede_a_table() {
+    let text = "timeout 500 ms\nretry 10 ms\ntime_us,latency_us\n0,812\n2000,790\n";
+    let loaded = read_from("preamble.csv", text.as_bytes(), &ReadOptions::default());
+    let Ok(Loaded::Trace(trace)) = loaded else {
+        panic!("not read");
+    };
+    assert_eq!(trace.len(), 2);
+}
+
+/// Runs the command that a message names, and reads what it prints.
+fn after_command(name: &str, number: usize, options: &ReadOptions) -> Found {
+    let Found::Refused(message) = found(name, &ReadOptions::default()) else {
+        panic!("{name} was read");
+    };
+    let end = " FILE | cardiograph analyze -";
+    let starts = [
+        "awk ", "sed ", "grep ", "jq ", "iconv ", "head -c", "head -n", "tr -d",
+    ];
+    let mut commands = message
+        .split(" | cardiograph analyze -")
+        .filter_map(|part| {
+            let from = starts.iter().filter_map(|start| part.rfind(start)).min()?;
+            Some(part[from..].to_owned())
+        });
+    let command = commands
+        .nth(number)
+        .unwrap_or_else(|| panic!("{message}{end}"));
+    let command = command.replacen("FILE", name, 1);
+    let output = Command::new("sh")
+        .args(["-c", &command])
+        .current_dir(folder())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{command}: {output:?}");
+    match read_from("-", &output.stdout[..], options) {
+        Ok(loaded) => summary(name, loaded),
+        Err(error) => Found::Refused(error.to_string()),
+    }
+}
+
+#[test]
+fn the_named_commands_work() {
+    let plain = ReadOptions::default();
+    let us = ReadOptions {
+        time_unit: TimeUnit::named("us"),
+        ..ReadOptions::default()
+    };
+    let all = Found::Writes(120, 812_000, 85_012_000);
+    for (name, number, options) in [
+        ("ops_unknown.csv", 0, &plain),
+        ("ops_zero_one.csv", 0, &plain),
+        ("last_total.txt", 0, &plain),
+        ("dates_ambiguous.csv", 0, &plain),
+        ("nul_tail.csv", 0, &plain),
+        ("table.md", 0, &plain),
+        ("rows.jsonl", 0, &plain),
+        ("array.json", 0, &plain),
+        ("serial.txt", 0, &plain),
+        ("assigned.txt", 0, &us),
+        ("monitor.txt", 0, &plain),
+        ("negative_time.csv", 0, &plain),
+        ("two_headers.csv", 0, &plain),
+        ("running_total.csv", 0, &plain),
+    ] {
+        assert_eq!(after_command(name, number, options), all, "{name}");
+    }
+    let found = after_command("utf16.csv", 0, &plain);
+    assert!(
+        matches!(found, Found::Writes(_, 812_000, 85_012_000)),
+        "{found:?}"
+    );
+    // The second command declares all rows as writes.
+    let found = after_command("ops_zero_one.csv", 1, &plain);
+    assert_eq!(found, Found::Writes(240, 300_000_000, 300_000_000));
+    let found = after_command("histogram_shares.csv", 0, &plain);
+    // The shares of 120 writes, times 1000 and rounded.
+    assert_eq!(found, Found::Histogram(1004, 812_000, 85_012_000));
+}
+
+#[test]
+fn ticks_have_the_length_that_the_user_states() {
+    let us = ReadOptions {
+        time_unit: TimeUnit::named("us"),
+        ..ReadOptions::default()
+    };
+    assert_eq!(
+        found("ticks.csv", &us),
+        Found::Writes(120, 812_000, 85_012_000)
+    );
+}
+
+#[test]
+fn rows_without_a_header_may_name_their_operations() {
+    let options = ReadOptions {
+        time_unit: TimeUnit::named("us"),
+        latency_column: Some("3".to_owned()),
+        ..ReadOptions::default()
+    };
+    let found = found("ops_no_header.csv", &options);
+    assert_eq!(found, Found::Writes(120, 812_000, 85_012_000));
+}
 
 #[test]
 fn files_are_read_right() {
@@ -278,6 +581,12 @@ fn the_named_remedies_work() {
             with("us", None, Some("2")),
             Found::Writes(120, 812_000, 85_012_000),
         ),
+        // The figures that the library of HdrHistogram for Python states.
+        (
+            "hdr_intervals.hlog",
+            us.clone(),
+            Found::Histogram(120, 812_000, 85_055_000),
+        ),
         ("px4_cpuload.csv", us, Found::Samples(200, 500_100_000)),
     ] {
         assert_eq!(found(name, &options), expected, "{name}");
@@ -285,17 +594,13 @@ fn the_named_remedies_work() {
 }
 
 #[test]
-fn points_that_separate_thousands_are_refused() {
+fn points_in_a_list_may_separate_thousands() {
     let us = ReadOptions {
         time_unit: TimeUnit::named("us"),
         ..ReadOptions::default()
     };
     let found = found("thousands.txt", &us);
-    let refused = "line 40: the point in 85.012 seems to separate thousands";
-    assert!(
-        matches!(&found, Found::Refused(text) if text.contains(refused)),
-        "{found:?}"
-    );
+    assert_eq!(found, Found::Writes(120, 812_000, 85_012_000));
 }
 
 #[test]

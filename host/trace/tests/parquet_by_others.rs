@@ -8,7 +8,7 @@ use std::process::Command;
 
 /// Reads `trace.parquet` and writes one file for each program and kind of compression.
 const SCRIPT: &str = r#"
-import duckdb, pandas, polars
+import duckdb, pandas, polars, pyarrow.parquet
 frame = pandas.read_parquet("trace.parquet")
 frame.to_parquet("pandas.parquet")
 frame.to_parquet("pandas_plain.parquet", compression=None)
@@ -22,6 +22,17 @@ broken.loc[5000, "end_ns"] = None
 broken.to_parquet("pandas_null.parquet")
 polars.read_parquet("trace.parquet").write_parquet("polars.parquet")
 polars.read_parquet("trace.parquet").write_parquet("polars_snappy.parquet", compression="snappy")
+for kind in ["datetime64", "timedelta64"]:
+    for unit in ["s", "ms", "us", "ns"]:
+        timed = frame.copy()
+        for name in ["start_ns", "end_ns"]:
+            timed[name] = (frame[name] // 1000 * 10**9).astype(f"{kind}[ns]").astype(f"{kind}[{unit}]")
+        timed.to_parquet(f"{kind}_{unit}.parquet")
+polars.from_pandas(timed).write_parquet("polars_timedelta.parquet")
+frame.astype({"operation": "int64", "file": "int64"}).to_parquet("pandas_int64.parquet")
+pyarrow.parquet.write_table(
+    pyarrow.Table.from_pandas(frame), "pandas_split.parquet", use_dictionary=False,
+    use_byte_stream_split=["end_ns"])
 duckdb.sql("copy (from 'trace.parquet') to 'duckdb.parquet' (format parquet)")
 duckdb.sql("copy (from 'trace.parquet') to 'duckdb_v2.parquet' (format parquet, parquet_version v2, compression zstd)")
 "#;
@@ -53,6 +64,17 @@ fn loaded(path: &Path) -> Trace {
         Ok(_) => panic!("not a trace"),
         Err(error) => panic!("{error}"),
     }
+}
+
+/// Returns starts and ends in ns.
+fn times_ns(operations: impl Iterator<Item = Operation>) -> impl Iterator<Item = (u64, u64)> {
+    operations.map(|o| (o.start_ns, o.end_ns))
+}
+
+/// Returns starts and ends whose whole us are s, as the script writes them.
+fn seconds_in_ns(trace: &Trace) -> impl Iterator<Item = (u64, u64)> {
+    const FACTOR: u64 = 1_000_000_000;
+    times_ns(trace.operations()).map(|(start, end)| (start / 1000 * FACTOR, end / 1000 * FACTOR))
 }
 
 #[test]
@@ -89,7 +111,32 @@ fn files_of_other_programs_contain_the_same_operations() {
         let again = loaded(&directory.path().join(format!("{name}.parquet")));
         assert!(again.operations().eq(trace.operations()), "{name}");
     }
+    for kind in ["datetime64", "timedelta64"] {
+        for unit in ["s", "ms", "us", "ns"] {
+            let name = format!("{kind}_{unit}.parquet");
+            let again = loaded(&directory.path().join(&name));
+            assert!(
+                times_ns(again.operations()).eq(seconds_in_ns(&trace)),
+                "{name}"
+            );
+        }
+    }
+    let again = loaded(&directory.path().join("polars_timedelta.parquet"));
+    assert!(
+        again
+            .operations()
+            .map(|o| o.end_ns)
+            .eq(seconds_in_ns(&trace).map(|(_, end_ns)| end_ns))
+    );
     for (name, remedy) in [
+        (
+            "pandas_int64",
+            "df.astype({'operation': 'int32', 'file': 'int32'})",
+        ),
+        (
+            "pandas_split",
+            "the Parquet encoding BYTE_STREAM_SPLIT is not supported",
+        ),
         (
             "pandas_gzip",
             "write it with snappy or zstd, or uncompressed",

@@ -1,13 +1,15 @@
 //! One latency per line and nothing else, such as the `times-N.csv` of study 5, in ms.
 
 use super::ReadOptions;
-use super::columns::Top;
-use super::doubt::{Points, Totals, is_underflow};
+use super::columns::{Top, is_number};
+use super::doubt::{Order, Rise, SORTED, Totals, is_underflow, refuse_misread};
 use super::error::{Fault, Problem, shown};
 use super::guess::{self, Numbers};
 use super::lines::Lines;
-use super::number::{Bad, Field, NUMBER_MAX, decimal};
+use super::number::{Bad, Field, NUMBER_MAX};
+use super::numeral::{Numerals, Points};
 use super::recording::{SAMPLE_ROWS, is_note, rows_in};
+use super::remedy::awk;
 use super::scale::Scale;
 use crate::trace::{About, Trace};
 use cardiograph_workload::{Operation, OperationKind};
@@ -18,7 +20,7 @@ const NONE: u8 = 0;
 
 /// Returns true if a line is a latency, with or without a unit.
 pub(super) fn is_row(line: &[u8]) -> bool {
-    decimal(line, 0) != Err(Bad::NotANumber)
+    !line.contains(&b',') && is_number(line)
         || Scale::of(line) == Some(Scale::InTexts) && Top { line, below: b"" }.names().len() <= 2
 }
 
@@ -29,7 +31,8 @@ pub(super) fn read<R: Read>(
 ) -> Result<Trace, Fault> {
     let scale = scale(lines.in_memory(), options, &mut about)?;
     let mut trace = Trace::new(about);
-    let (mut points, mut totals) = (Points::default(), Totals::default());
+    let (mut points, mut totals, mut rise) =
+        (Points::default(), Totals::default(), Rise::default());
     let mut offset_bytes = 0_u64;
     while let Some(line) = lines.next_row_but(is_note)? {
         if line.is_cut(NONE, 1) {
@@ -40,7 +43,7 @@ pub(super) fn read<R: Read>(
             continue;
         }
         let fields = line.text.split(|&byte| byte == b',').count();
-        if fields != 1 {
+        if fields != 1 && !matches!(scale, Scale::Grouped(_, b',')) {
             return Err(line.wrong_fields(1, fields));
         }
         let field = Field {
@@ -48,12 +51,19 @@ pub(super) fn read<R: Read>(
             text: line.text,
             line: &line,
         };
-        let ns = scale.ns(line.text, b',').map_err(|bad| field.fault(bad))?;
+        let ns = scale.ns(line.text).map_err(|bad| match bad {
+            Bad::Negative => {
+                let (column, text) = (field.column.to_owned(), shown(line.text.trim_ascii()));
+                Problem::NegativeLatency { column, text }.at_line(line.number)
+            }
+            bad => field.fault(bad),
+        })?;
         if is_underflow(ns) {
             let text = shown(line.text.trim_ascii());
             return Err(Problem::Underflow { text }.at_line(line.number));
         }
-        if scale != Scale::InTexts {
+        rise.push(ns);
+        if matches!(scale, Scale::Unit(_)) {
             points.push(line.text.trim_ascii(), line.number);
         }
         let start_ns = trace.last_end_ns();
@@ -73,9 +83,20 @@ pub(super) fn read<R: Read>(
             .map_err(|_| Problem::TotalTooLarge.at_line(line.number))?;
         offset_bytes = offset_bytes.wrapping_add(options.block_bytes);
     }
-    points.finish()?;
+    refuse_misread(points)?;
     trace.about.notes.extend(totals.note());
-    Ok(trace)
+    match rise.order() {
+        Order::Usual => Ok(trace),
+        Order::Sorted => {
+            trace.about.notes.push(SORTED.to_owned());
+            Ok(trace)
+        }
+        Order::Total => Err(Problem::LastIsTotal.in_file()),
+        Order::Rising => {
+            let difference = awk(b' ', "{ print $1 - p; p = $1 }");
+            Err(Problem::RisingList { difference }.in_file())
+        }
+    }
 }
 
 fn scale(head: &[u8], options: &ReadOptions, about: &mut About) -> Result<Scale, Fault> {
@@ -87,13 +108,28 @@ fn scale(head: &[u8], options: &ReadOptions, about: &mut About) -> Result<Scale,
             Err(Problem::UnitNamed { names }.in_file())
         }
         (Some(scale), None) => Ok(scale),
-        (None, Some(unit)) => Ok(Scale::Unit(unit)),
-        (None, None) => {
-            let mut numbers = Numbers::default();
-            rows().take(SAMPLE_ROWS).for_each(|row| numbers.push(row));
-            let guess = guess::of_latencies("the latencies", &numbers)?;
-            about.notes.push(guess.reason);
-            Ok(Scale::Unit(guess.unit))
+        (None, unit) => {
+            let mut points = Points::default();
+            rows().take(SAMPLE_ROWS).for_each(|row| points.push(row, 0));
+            let (numerals, doubt) = points.decide();
+            let unit = match unit {
+                Some(unit) => unit,
+                None => {
+                    let mut numbers = Numbers::default();
+                    let plain = rows()
+                        .take(SAMPLE_ROWS)
+                        .filter_map(|row| numerals.plain(row));
+                    plain.for_each(|plain| numbers.push(&plain));
+                    let guess = guess::of_latencies("the latencies", &numbers)?;
+                    about.notes.push(guess.reason);
+                    guess.unit
+                }
+            };
+            about.notes.extend(doubt);
+            Ok(match numerals {
+                Numerals::Decimal => Scale::Unit(unit),
+                Numerals::Grouped(mark) => Scale::Grouped(unit, mark),
+            })
         }
     }
 }

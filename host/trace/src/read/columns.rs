@@ -2,6 +2,8 @@
 //! time columns.
 
 use super::error::{Fault, Problem, shown};
+use super::number::{Bad, decimal};
+use super::numeral::Numerals;
 use std::borrow::Cow;
 
 const TIME_WORDS: &[&str] = &[
@@ -54,6 +56,12 @@ impl<'a> Top<'a> {
         {
             return separator(self.line);
         }
+        let columns = self.names_between(b' ').len();
+        let in_row = || cells(self.below, b' ');
+        let is_blank = has_letters && columns > 1 && in_row().count() == columns;
+        if is_blank && in_row().all(|cell| !cell.ends_with(b",")) {
+            return b' ';
+        }
         if self.below.contains(&b',') {
             let has_one = self.below.iter().filter(|byte| **byte == b',').count() == 1;
             // The name of a single column, above numbers with a decimal comma.
@@ -64,10 +72,11 @@ impl<'a> Top<'a> {
             };
         }
         let row = if has_letters { self.below } else { self.line };
-        let columns = self.names_between(b' ').len();
-        match columns > 1 && cells(row, b' ').count() == columns {
-            true => b' ',
-            false => b',',
+        match columns {
+            2.. if cells(row, b' ').count() == columns => b' ',
+            // A comma in the rows of a single column belongs to a number.
+            1 if has_letters => b';',
+            _ => b',',
         }
     }
 
@@ -140,6 +149,11 @@ pub(super) const NANOSECOND: Unit = Unit {
     power: 0,
 };
 
+const PICOSECOND: Unit = Unit {
+    name: "ps",
+    power: -3,
+};
+
 /// Returns the fields of a row. A separator between double quotes belongs to the field. Any number of blanks
 /// and tabs is one separator `b' '`.
 pub(super) fn cells(line: &[u8], separator: u8) -> impl Iterator<Item = &[u8]> {
@@ -186,15 +200,63 @@ pub(super) fn time_column(cell: &[u8]) -> Option<(String, Option<Unit>)> {
     words.next().is_none().then_some((name, unit))
 }
 
+/// Every name of a unit of time in headers, values and options.
+const UNIT_NAMES: &[(Unit, &[&str])] = &[
+    (SECOND, &["s", "sec", "secs", "second", "seconds"]),
+    (
+        MILLISECOND,
+        &[
+            "ms",
+            "msec",
+            "msecs",
+            "millis",
+            "millisecond",
+            "milliseconds",
+        ],
+    ),
+    // Unicode has two code points for the micro sign.
+    (
+        MICROSECOND,
+        &[
+            "us",
+            "usec",
+            "usecs",
+            "\u{b5}s",
+            "\u{3bc}s",
+            "micros",
+            "microsecond",
+            "microseconds",
+        ],
+    ),
+    (
+        NANOSECOND,
+        &["ns", "nsec", "nsecs", "nanos", "nanosecond", "nanoseconds"],
+    ),
+    (PICOSECOND, &["ps", "psec", "picosecond", "picoseconds"]),
+];
+
+/// Names of units whose length only the writer of a file knows, or that are not a power of ten of a second.
+const FOREIGN_UNITS: &[&str] = &[
+    "tick", "ticks", "cycle", "cycles", "kcycles", "mcycles", "clk", "clks", "clock", "clocks",
+    "jiffies", "minute", "minutes", "mins", "hour", "hours", "days",
+];
+
 pub(super) fn unit_named(name: &str) -> Option<Unit> {
-    match name {
-        "s" | "sec" | "secs" | "second" | "seconds" => Some(SECOND),
-        "ms" | "msec" | "millis" | "milliseconds" => Some(MILLISECOND),
-        // Unicode has two code points for the micro sign.
-        "us" | "usec" | "\u{b5}s" | "\u{3bc}s" | "micros" | "microseconds" => Some(MICROSECOND),
-        "ns" | "nsec" | "nanos" | "nanoseconds" => Some(NANOSECOND),
-        _ => None,
-    }
+    let found = UNIT_NAMES.iter().find(|(_, names)| names.contains(&name));
+    found.map(|(unit, _)| *unit)
+}
+
+/// Returns the unit that a cell below a name states: `us`, `[ms]`.
+pub(super) fn unit_in(cell: &[u8]) -> Option<Unit> {
+    let text = str::from_utf8(unquoted(cell)).ok()?;
+    unit_named(&text.trim_matches(['(', ')', '[', ']', ' ']).to_lowercase())
+}
+
+/// Returns true for a unit that is no unit of [`unit_named`]: `ticks`, or a multiple such as `100ns`.
+pub(super) fn is_foreign_unit(name: &str) -> bool {
+    let multiple = name.strip_prefix('x').unwrap_or(name);
+    let unit = multiple.trim_start_matches(|c: char| c.is_ascii_digit());
+    FOREIGN_UNITS.contains(&name) || unit.len() < multiple.len() && unit_named(unit).is_some()
 }
 
 /// Replaces a decimal comma by a point.
@@ -204,6 +266,19 @@ pub(super) fn pointed(text: &[u8]) -> Cow<'_, [u8]> {
     }
     let point = |&byte: &u8| if byte == b',' { b'.' } else { byte };
     Cow::Owned(text.iter().map(point).collect())
+}
+
+/// Returns true for a number in any form that [`Numerals`] knows.
+pub(super) fn is_number(text: &[u8]) -> bool {
+    let text = text.trim_ascii();
+    [
+        Numerals::Decimal,
+        Numerals::Grouped(b'.'),
+        Numerals::Grouped(b','),
+    ]
+    .iter()
+    .filter_map(|numerals| numerals.plain(text))
+    .any(|plain| decimal(&plain, 0) != Err(Bad::NotANumber))
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@ use super::columns::Top;
 use super::error::{Fault, Problem};
 use super::recording::is_note;
 use super::{
-    ReadOptions, biosnoop, blinky, blkparse, doubt, fio, histogram, ioping, own_csv, qiita,
-    recording, summary, thesis, writes,
+    ReadOptions, biosnoop, blinky, blkparse, doubt, fio, hdr_log, histogram, ioping, own_csv,
+    prose, qiita, recording, summary, thesis, writes,
 };
 
 pub(super) enum Format {
@@ -19,7 +19,8 @@ pub(super) enum Format {
     Blkparse,
     Ioping,
     Hgrm,
-    Writes(writes::Header),
+    HdrLog,
+    Writes(Box<writes::Header>),
     Recording(recording::Header),
 }
 
@@ -37,8 +38,8 @@ pub(super) fn detect(head: &[u8], options: &ReadOptions) -> Result<Detected, Fau
     if head.is_empty() {
         return Err(Problem::Empty.in_file());
     }
-    if head.starts_with(b"\xFF\xFE") || head.starts_with(b"\xFE\xFF") {
-        return Err(Problem::Utf16.in_file());
+    if let Some(name) = encoding(head) {
+        return Err(Problem::Encoding { name }.in_file());
     }
     let lines = (0..).zip(head.split(|&byte| byte == b'\n'));
     let mut rows = lines.filter(|(_, line)| !line.trim_ascii().is_empty() && !is_note(line));
@@ -48,7 +49,8 @@ pub(super) fn detect(head: &[u8], options: &ReadOptions) -> Result<Detected, Fau
     if line.contains(&0) {
         let is_text = line.iter().all(|&byte| byte == 0 || is_text(byte));
         return Err(if is_text {
-            Problem::Nul.at_line(first as u64 + 1)
+            let bytes_before = head.iter().take_while(|byte| **byte != 0).count() as u64;
+            Problem::Nul { bytes_before }.at_line(first as u64 + 1)
         } else {
             Problem::NotText.in_file()
         });
@@ -69,8 +71,16 @@ pub(super) fn detect(head: &[u8], options: &ReadOptions) -> Result<Detected, Fau
         let remedy = "run ioping without -B, which prints one line per request";
         return Err(Problem::Summary { tool, remedy }.in_file());
     }
+    if let Some(format) = commented(head, first, top.line, options).filter(|_| !is_recorded) {
+        check_options(&format, options)?;
+        return Ok(Detected {
+            format,
+            preamble: 0,
+        });
+    }
     let found = format(top, is_recorded, head, options);
     if !found.as_ref().is_ok_and(|format| fits(format, top.below)) {
+        let first = top;
         // Text before the names of the columns.
         for _ in 0..PREAMBLE_LINES_MAX {
             let Some((preamble, line)) = below else {
@@ -86,6 +96,9 @@ pub(super) fn detect(head: &[u8], options: &ReadOptions) -> Result<Detected, Fau
                 return Ok(Detected { format, preamble });
             }
         }
+        if !options.names_columns() {
+            prose::refuse(first.line, first.below)?;
+        }
     }
     let format = found?;
     check_options(&format, options)?;
@@ -93,6 +106,56 @@ pub(super) fn detect(head: &[u8], options: &ReadOptions) -> Result<Detected, Fau
         format,
         preamble: 0,
     })
+}
+
+/// Returns the encoding of a text whose characters take two or four bytes.
+fn encoding(head: &[u8]) -> Option<&'static str> {
+    const CHARACTERS: usize = 16;
+    let marks: &[(&[u8], &str)] = &[
+        (b"\xFF\xFE\0\0", "UTF-32"),
+        (b"\0\0\xFE\xFF", "UTF-32"),
+        (b"\xFF\xFE", "UTF-16"),
+        (b"\xFE\xFF", "UTF-16"),
+    ];
+    if let Some((_, name)) = marks.iter().find(|(mark, _)| head.starts_with(mark)) {
+        return Some(name);
+    }
+    // Without a mark, one byte of each character is text and the others are 0.
+    let is = |width: usize, at: usize| {
+        let mut characters = head.chunks_exact(width).take(CHARACTERS).peekable();
+        characters.peek().is_some()
+            && characters.all(|bytes| (0..width).all(|byte| (byte == at) == (bytes[byte] != 0)))
+    };
+    let names = [
+        (4, 0, "UTF-32LE"),
+        (4, 3, "UTF-32BE"),
+        (2, 0, "UTF-16LE"),
+        (2, 1, "UTF-16BE"),
+    ];
+    let found = names.iter().find(|(width, at, _)| is(*width, *at));
+    found.map(|(.., name)| *name)
+}
+
+/// Returns the format of a table whose names are in the comment before its first row.
+fn commented(head: &[u8], first: usize, row: &[u8], options: &ReadOptions) -> Option<Format> {
+    let mut above: Vec<&[u8]> = head.split(|&byte| byte == b'\n').take(first).collect();
+    above.retain(|line| !line.trim_ascii().is_empty());
+    let names = above.pop()?.trim_ascii().strip_prefix(b"#")?.trim_ascii();
+    let top = Top {
+        line: names,
+        below: row,
+    };
+    let format = table(top, options).ok()?;
+    let has_names = |cell: &&[u8]| cell.iter().any(u8::is_ascii_alphabetic);
+    let has_names = top.names().iter().all(|cell| has_names(&&**cell));
+    if !has_names || !fits(&format, row) {
+        return None;
+    }
+    match format {
+        Format::Writes(header) => Some(Format::Writes(Box::new(header.in_comment()))),
+        Format::Recording(header) => Some(Format::Recording(header.in_comment())),
+        _ => None,
+    }
 }
 
 /// Largest number of lines of text before the names of the columns.
@@ -141,6 +204,8 @@ fn format(
         Format::Blkparse
     } else if ioping::is_row(line) {
         Format::Ioping
+    } else if hdr_log::is_row(line) {
+        Format::HdrLog
     } else if histogram::is_hgrm(line) {
         Format::Hgrm
     } else if blinky::is_row(line) {
@@ -166,7 +231,7 @@ fn named(top: Top<'_>, options: &ReadOptions) -> Option<Format> {
 fn table(top: Top<'_>, options: &ReadOptions) -> Result<Format, Fault> {
     let line = top.line;
     if let Some(header) = writes::Header::parse(top, options)? {
-        Ok(Format::Writes(header))
+        Ok(Format::Writes(Box::new(header)))
     } else if let Some(header) = recording::Header::parse(top, options)? {
         Ok(Format::Recording(header))
     } else if line.iter().all(|&byte| is_text(byte)) || std::str::from_utf8(line).is_ok() {
@@ -180,7 +245,8 @@ fn table(top: Top<'_>, options: &ReadOptions) -> Result<Format, Fault> {
 fn check_options(format: &Format, options: &ReadOptions) -> Result<(), Fault> {
     let format = match format {
         Format::Blinky | Format::Writes(_) | Format::Recording(_) => return Ok(()),
-        Format::Hgrm if !options.names_columns() => return Ok(()),
+        Format::Hgrm | Format::HdrLog if !options.names_columns() => return Ok(()),
+        Format::HdrLog => "HdrHistogram interval log",
         Format::Hgrm => "HdrHistogram percentile file",
         Format::Biosnoop => "biosnoop output",
         Format::Blkparse => "blkparse output",

@@ -1,8 +1,13 @@
 //! Signs that a text of numbers means something else than it says.
 
-use super::columns::cells;
+use super::columns::{cells, is_number, unquoted};
 use super::error::{Fault, Problem, shown};
+use super::guess::span;
+use super::lines::Line;
+use super::numeral::Points;
 use super::recording::{SAMPLE_ROWS, is_note, rows_in};
+use crate::trace::Trace;
+use std::collections::BTreeSet;
 
 /// Refuses lists of latencies whose decimal commas look like separators of two columns, such as `0,812`.
 pub(super) fn refuse_decimal_commas(head: &[u8]) -> Result<(), Fault> {
@@ -19,7 +24,8 @@ pub(super) fn refuse_decimal_commas(head: &[u8]) -> Result<(), Fault> {
         if !is_digits(before) || !is_digits(after) {
             return Ok(());
         }
-        is_padded |= after.len() > 1 && after[0] == b'0';
+        // Neither a group of thousands begins so, nor a second column.
+        is_padded |= after.len() > 1 && after[0] == b'0' && after.len() != 3 || before == b"0";
         widths.push(after.len());
         whole.push((before.len(), before));
     }
@@ -27,9 +33,13 @@ pub(super) fn refuse_decimal_commas(head: &[u8]) -> Result<(), Fault> {
     // Times and indices increase.
     let increases = whole.windows(2).all(|pair| pair[0] < pair[1]);
     match rows_in(head).find(|row| !is_note(row)) {
-        Some(row) if !increases && (is_padded || are_alike) => {
+        Some(row) if !increases && is_padded => {
             let text = shown(row);
             Err(Problem::DecimalComma { text }.in_file())
+        }
+        Some(row) if !increases && are_alike => {
+            let text = shown(row);
+            Err(Problem::Comma { text }.in_file())
         }
         _ => Ok(()),
     }
@@ -45,57 +55,168 @@ pub(super) fn is_underflow(latency_ns: u64) -> bool {
     })
 }
 
-/// Finds points that separate thousands: numbers below 1000 have none, all others have three digits after it.
-#[derive(Default)]
-pub(super) struct Points {
-    has_small: bool,
-    has_decimals: bool,
-    grouped: Option<(String, u64)>,
+/// Refuses a number whose point or comma separates thousands, but was read as a decimal one.
+pub(super) fn refuse_misread(points: Points) -> Result<(), Fault> {
+    match points.misread() {
+        Some((mark, text, line)) => {
+            let mark = char::from(mark);
+            Err(Problem::Thousands { mark, text }.at_line(line))
+        }
+        None => Ok(()),
+    }
 }
 
-impl Points {
-    /// Examines the number in a line.
-    pub(super) fn push(&mut self, text: &[u8], line: u64) {
-        if self.has_decimals {
-            return;
+/// Finds columns of latencies that only rise: running totals, times, or the bins of a histogram.
+#[derive(Default)]
+pub(super) struct Rise {
+    rows: u64,
+    equal: u64,
+    falls: u64,
+    last_ns: u64,
+    /// Sum and maximum of all rows but the last.
+    sum_ns: u64,
+    max_ns: u64,
+}
+
+/// What the order of the latencies in a column says about them.
+pub(super) enum Order {
+    Usual,
+    /// Every row is above the one before.
+    Rising,
+    /// No row is below the one before.
+    Sorted,
+    /// The last row is the sum of all others.
+    Total,
+}
+
+impl Rise {
+    pub(super) fn push(&mut self, latency_ns: u64) {
+        if self.rows > 0 {
+            self.equal += u64::from(latency_ns == self.last_ns);
+            self.falls += u64::from(latency_ns < self.last_ns);
+            self.sum_ns = self.sum_ns.saturating_add(self.last_ns);
+            self.max_ns = self.max_ns.max(self.last_ns);
         }
-        let is_point = |byte: &u8| matches!(byte, b'.' | b',');
-        let Some(at) = text.iter().position(is_point) else {
-            self.has_decimals |= text.len() > 3;
-            self.has_small = true;
-            return;
-        };
-        let is_grouped = (1..=3).contains(&at) && text[0] != b'0' && text.len() == at + 4;
-        if is_grouped && text[at + 1..].iter().all(u8::is_ascii_digit) {
-            self.grouped.get_or_insert_with(|| (shown(text), line));
-        } else {
-            self.has_decimals = true;
-        }
+        self.rows += 1;
+        self.last_ns = latency_ns;
     }
 
-    /// Refuses the column if its points separate thousands.
-    pub(super) fn finish(self) -> Result<(), Fault> {
-        match self.grouped {
-            Some((text, line)) if self.has_small && !self.has_decimals => {
-                Err(Problem::Thousands { text }.at_line(line))
-            }
-            _ => Ok(()),
+    pub(super) fn order(&self) -> Order {
+        // So many random latencies rise once in 3.6 million files.
+        const ROWS_MIN: u64 = 10;
+        let is_constant = self.equal + 1 >= self.rows;
+        let is_sum = self.last_ns == self.sum_ns && self.last_ns / 2 > self.max_ns;
+        if self.rows >= ROWS_MIN && is_sum {
+            Order::Total
+        } else if self.rows < ROWS_MIN || self.falls > 0 || is_constant {
+            Order::Usual
+        } else if self.equal == 0 {
+            Order::Rising
+        } else {
+            Order::Sorted
         }
     }
+}
+
+/// The note about latencies that are sorted.
+pub(super) const SORTED: &str = "The latencies are sorted, so their order is not that of the writes: stalls, backlog and sustained rates do not hold.";
+
+/// Returns the note about a clock that is coarse in comparison with the latencies.
+pub(super) fn note_of_resolution(trace: &Trace) -> Option<String> {
+    const FINE_NS: u64 = 1_000;
+    let latencies = || trace.operations().map(|o| o.end_ns - o.start_ns);
+    let first_ns = latencies().next()?;
+    let mut step_ns = 0;
+    for latency_ns in latencies() {
+        step_ns = greatest_divisor(step_ns, latency_ns);
+        if (1..=FINE_NS).contains(&step_ns) {
+            return None;
+        }
+    }
+    if step_ns == 0 {
+        return Some("All latencies are 0; the clock was too coarse to measure them.".to_owned());
+    }
+    let are_equal = latencies().all(|latency_ns| latency_ns == first_ns);
+    // The divisor of few different latencies is larger than the resolution.
+    const DIFFERENT_MIN: usize = 3;
+    let mut different = BTreeSet::new();
+    for latency_ns in latencies().filter(|latency_ns| *latency_ns > 0) {
+        if different.len() < DIFFERENT_MIN {
+            different.insert(latency_ns);
+        }
+    }
+    if different.len() < DIFFERENT_MIN {
+        let powers = std::iter::successors(Some(1_u64), |power| power.checked_mul(10));
+        let powers = powers.take_while(|power| step_ns % power == 0);
+        step_ns = powers.last().unwrap_or(1);
+    }
+    let below = latencies()
+        .filter(|latency_ns| *latency_ns < 10 * step_ns)
+        .count();
+    (!are_equal && below > trace.len() / 2).then(|| {
+        let zeros = latencies().filter(|latency_ns| *latency_ns == 0).count();
+        let median = match 2 * zeros > trace.len() {
+            true => "; the median is below that",
+            false => "",
+        };
+        format!(
+            "All latencies are multiples of {}, which seems to be the resolution of the clock: each is uncertain by that \
+             much{median}.",
+            span(step_ns as f64 / 1e9)
+        )
+    })
+}
+
+fn greatest_divisor(mut a: u64, mut b: u64) -> u64 {
+    while b > 0 {
+        (a, b) = (b, a % b);
+    }
+    a
 }
 
 /// Returns the label of a row with a total or a statistic of the rows above, such as `Total,120,97440`.
 pub(super) fn label_of_total(row: &[u8], separator: u8) -> Option<String> {
     const WORDS: &[&str] = &[
-        "total", "totals", "sum", "avg", "average", "mean", "min", "minimum", "max", "maximum",
-        "median", "stddev", "std",
+        "total",
+        "totals",
+        "sum",
+        "avg",
+        "average",
+        "mean",
+        "min",
+        "minimum",
+        "max",
+        "maximum",
+        "median",
+        "stddev",
+        "stdev",
+        "std",
+        "sd",
+        "variance",
+        "count",
+        "p50",
+        "p90",
+        "p95",
+        "p99",
+        "p999",
+        "percentile",
+        "summe",
+        "gesamt",
+        "mittel",
+        "mittelwert",
+        "durchschnitt",
+        "somme",
+        "moyenne",
+        "suma",
+        "media",
+        "totale",
     ];
     if !row.iter().any(u8::is_ascii_alphabetic) {
         return None;
     }
     let is_word = |cell: &[u8]| {
         let word = cell
-            .split(|byte| !byte.is_ascii_alphabetic())
+            .split(|byte| !byte.is_ascii_alphanumeric())
             .find(|word| !word.is_empty());
         word.is_some_and(|word| {
             WORDS
@@ -112,6 +233,8 @@ pub(super) fn label_of_total(row: &[u8], separator: u8) -> Option<String> {
 pub(super) struct Totals {
     rows: u64,
     first: Option<(u64, String)>,
+    /// True if the first column of the first row is a number; `None` before it.
+    is_numbered: Option<bool>,
 }
 
 impl Totals {
@@ -124,6 +247,23 @@ impl Totals {
             self.first = Some((line, label));
         }
         is_total
+    }
+
+    /// Refuses a row whose first column is text, where the first row has a number: it may be a total.
+    pub(super) fn check(&mut self, line: &Line<'_>, separator: u8) -> Result<(), Fault> {
+        const MISSING: &[&str] = &["nan", "na", "n/a", "null", "none", "inf", "-inf", "-"];
+        let cell = cells(line.text, separator).next().unwrap_or_default();
+        let text = unquoted(cell);
+        let is_numbered = *self.is_numbered.get_or_insert_with(|| is_number(text));
+        if !is_numbered || is_number(text) {
+            return Ok(());
+        }
+        let is_missing = |word: &&str| text.eq_ignore_ascii_case(word.as_bytes());
+        if MISSING.iter().any(is_missing) {
+            return Ok(());
+        }
+        let text = shown(text);
+        Err(Problem::Label { text }.at_line(line.number))
     }
 
     /// Returns the note about the rows.
@@ -148,6 +288,7 @@ mod tests {
     fn decimal_commas_are_distinguished_from_two_columns() {
         for (text, is_refused) in [
             ("0,812\n0,790\n85,012\n0,801\n", true),
+            ("5,597\n1,002\n9,998\n", true),
             ("0,812\n0,790\n0,801\n", true),
             ("1,812\n2,790\n3,801\n", false),
             ("0,812\n812,790\n1602,85012\n", false),
@@ -163,21 +304,23 @@ mod tests {
     }
 
     #[test]
-    fn points_of_thousands() {
-        for (texts, is_refused) in [
-            (&["812", "790", "85.012"][..], true),
-            (&["812", "1.234", "0.5"], false),
-            (&["0.812", "1.234", "12"], false),
-            (&["812", "1.234", "1200"], false),
-            (&["1.234", "1.290"], false),
-            (&["812", "790"], false),
-        ] {
-            let mut points = Points::default();
-            (1..)
-                .zip(texts)
-                .for_each(|(line, text)| points.push(text.as_bytes(), line));
-            assert_eq!(points.finish().is_err(), is_refused, "{texts:?}");
-        }
+    fn orders_of_latencies() {
+        let order = |latencies: &[u64]| {
+            let mut rise = Rise::default();
+            latencies
+                .iter()
+                .for_each(|latency_ns| rise.push(*latency_ns));
+            rise.order()
+        };
+        let rising: Vec<u64> = (1..20).map(|n| n * n).collect();
+        let sorted: Vec<u64> = (1..20).map(|n| n / 3).collect();
+        assert!(matches!(order(&rising), Order::Rising));
+        assert!(matches!(order(&rising[..9]), Order::Usual));
+        assert!(matches!(order(&sorted), Order::Sorted));
+        assert!(matches!(order(&[5; 20]), Order::Usual));
+        let total = [5, 7, 6, 9, 8, 6, 5, 7, 6, 59];
+        assert!(matches!(order(&total), Order::Total));
+        assert!(matches!(order(&total[..9]), Order::Usual));
     }
 
     #[test]
@@ -201,6 +344,9 @@ mod tests {
             "avg 812",
             ",\"Average (us)\",3",
             "MAX: 85012",
+            "Summe,5",
+            "p99,5",
+            "count,5",
         ] {
             assert!(label_of_total(row.as_bytes(), b',').is_some(), "{row}");
         }

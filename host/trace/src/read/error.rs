@@ -11,14 +11,15 @@ use std::io;
 #[derive(Debug)]
 pub struct ReadError {
     file: String,
-    fault: Fault,
+    /// Boxed, because results that are errors are rare.
+    fault: Box<Fault>,
 }
 
 impl ReadError {
     pub(super) fn new(file: &str, fault: Fault) -> ReadError {
         ReadError {
             file: file.to_owned(),
-            fault,
+            fault: Box::new(fault),
         }
     }
 }
@@ -48,8 +49,13 @@ pub(super) enum Problem {
     OneSample,
     Unknown,
     NotText,
-    Utf16,
-    Nul,
+    /// Text in another encoding than UTF-8, as iconv names it.
+    Encoding {
+        name: &'static str,
+    },
+    Nul {
+        bytes_before: u64,
+    },
     LongLine,
     Fields {
         expected: usize,
@@ -66,6 +72,64 @@ pub(super) enum Problem {
     Negative {
         column: String,
         text: String,
+    },
+    NegativeLatency {
+        column: String,
+        text: String,
+    },
+    NegativeTime {
+        column: String,
+        text: String,
+        cause: &'static str,
+        command: String,
+    },
+    /// The names of the columns again.
+    HeaderAgain {
+        column: String,
+        rows: u64,
+    },
+    /// A length with decimals, but without a unit.
+    Length {
+        text: String,
+    },
+    /// Text in a column of numbers.
+    Label {
+        text: String,
+    },
+    LastIsTotal,
+    /// Latencies that only rise.
+    Rising {
+        column: String,
+        difference: String,
+    },
+    /// As [`Problem::Rising`], of a list without columns.
+    RisingList {
+        difference: String,
+    },
+    /// A unit whose length is unknown.
+    ForeignUnit {
+        column: String,
+        convert: String,
+    },
+    UnknownOperations {
+        column: String,
+        names: String,
+        keep: String,
+        rename: String,
+    },
+    /// Shares of all writes instead of their number.
+    Shares {
+        column: String,
+        scale: String,
+    },
+    CountUnknown {
+        column: String,
+        rename: String,
+    },
+    /// Lines in which a command finds the latencies.
+    Prose {
+        what: &'static str,
+        command: String,
     },
     NotAboveZero {
         column: String,
@@ -121,6 +185,11 @@ pub(super) enum Problem {
     ParquetCompressed {
         name: String,
     },
+    ParquetEncoded {
+        name: String,
+    },
+    /// Operations or files as numbers of 64 bits or as text.
+    ParquetTypes,
     ParquetNull {
         column: &'static str,
     },
@@ -170,6 +239,13 @@ pub(super) enum Problem {
         kind: &'static str,
     },
     JsonDamaged,
+    /// The bins of fio do not have as many writes as fio states.
+    BinsDiffer {
+        stated: u64,
+        found: u64,
+    },
+    /// fio's JSON has reads only.
+    NoWrites,
     /// The total of a histogram is missing or differs.
     HistogramCut,
     /// A cumulative count falls.
@@ -177,6 +253,10 @@ pub(super) enum Problem {
         count: String,
         before: String,
     },
+    /// An interval of HdrHistogram cannot be decoded.
+    HdrDamaged,
+    /// Intervals of HdrHistogram with different tags.
+    SeveralTags,
     /// Operations of more than one block device.
     SeveralDevices {
         names: String,
@@ -186,8 +266,13 @@ pub(super) enum Problem {
     DecimalComma {
         text: String,
     },
-    /// Points separate thousands.
+    /// The commas of a list separate decimals or thousands.
+    Comma {
+        text: String,
+    },
+    /// A point or comma separates thousands.
     Thousands {
+        mark: char,
         text: String,
     },
     /// A difference of 32-bit counters fell below 0.

@@ -56,6 +56,10 @@ impl Numbers {
         self.values.iter().sum()
     }
 
+    pub(super) fn values(&self) -> &[f64] {
+        &self.values
+    }
+
     /// Difference between the last and the first number.
     pub(super) fn span(&self) -> f64 {
         match (self.values.first(), self.values.last()) {
@@ -102,6 +106,28 @@ pub(super) fn of_latencies(what: &str, numbers: &Numbers) -> Result<Guess, Fault
     decided(what, fits, reading)
 }
 
+/// Returns the unit of times since 1970; `None` if the times may be others.
+pub(super) fn since_1970(name: &str, numbers: &Numbers) -> Option<Guess> {
+    let first = numbers.values.first().copied()?;
+    let step = numbers.median_step()?;
+    let is_epoch = |unit: &Unit| {
+        let step_s = step * seconds(*unit);
+        // A counter of microseconds passes the seconds of the epoch after 17 minutes, but in large steps.
+        let longest_s = if *unit == SECOND { 60.0 } else { 3600.0 };
+        EPOCH_S.contains(&(first * seconds(*unit))) && step_s <= longest_s
+    };
+    let unit = UNITS.into_iter().find(is_epoch)?;
+    let year = 1970.0 + first * seconds(unit) / 31_556_952.0;
+    Some(Guess {
+        unit,
+        reason: format!(
+            "The times in column \"{name}\" have no unit; they are read as {} since 1970, which is the year {}.",
+            unit.name,
+            year.floor()
+        ),
+    })
+}
+
 /// Decides the unit of the times of samples, by the first time and the median step.
 pub(super) fn of_times(name: &str, numbers: &Numbers, is_ulog: bool) -> Result<Guess, Fault> {
     let what = format!("the times in column \"{name}\"");
@@ -115,23 +141,8 @@ pub(super) fn of_times(name: &str, numbers: &Numbers, is_ulog: bool) -> Result<G
             ),
         });
     };
-    let is_epoch = |unit: &Unit| {
-        let step_s = step * seconds(*unit);
-        // A counter of microseconds passes the seconds of the epoch after 17 minutes, but in large steps.
-        let longest_s = if *unit == SECOND { 60.0 } else { 3600.0 };
-        EPOCH_S.contains(&(first * seconds(*unit))) && step_s <= longest_s
-    };
-    if let Some(unit) = UNITS.into_iter().find(is_epoch) {
-        let year = 1970.0 + first * seconds(unit) / 31_556_952.0;
-        return Ok(Guess {
-            unit,
-            reason: format!(
-                "{} have no unit; they are read as {} since 1970, which is the year {}.",
-                capital(&what),
-                unit.name,
-                year.floor()
-            ),
-        });
+    if let Some(guess) = since_1970(name, numbers) {
+        return Ok(guess);
     }
     if is_ulog {
         return Ok(Guess {

@@ -35,6 +35,14 @@ pub(super) fn read_fio_json(rest: impl Read, mut about: About) -> Result<Histogr
     let mut total = BTreeMap::new();
     let (mut payload_bytes, mut min_ns, mut max_ns, mut sum_ns) = (0_u64, u64::MAX, 0, 0.0);
     let writes = || jobs.iter().map(|job| &job["write"]);
+    let has = |direction: &str| {
+        jobs.iter()
+            .any(|job| job[direction]["total_ios"].as_u64() > Some(0))
+    };
+    if has("read") && !has("write") {
+        return Err(Problem::NoWrites.in_file());
+    }
+    let mut stated_writes = 0_u64;
     for write in writes().filter(|write| write["total_ios"].as_u64() != Some(0)) {
         let latency = &write["clat_ns"];
         let Some(bins) = latency["bins"].as_object().filter(|bins| !bins.is_empty()) else {
@@ -48,6 +56,11 @@ pub(super) fn read_fio_json(rest: impl Read, mut about: About) -> Result<Histogr
             add(&mut total, latency_ns, count)?;
             writes = writes.saturating_add(count);
         }
+        if let Some(stated) = latency["N"].as_u64().filter(|stated| *stated != writes) {
+            let found = writes;
+            return Err(Problem::BinsDiffer { stated, found }.in_file());
+        }
+        stated_writes = stated_writes.saturating_add(write["total_ios"].as_u64().unwrap_or(writes));
         payload_bytes = payload_bytes.saturating_add(write["io_bytes"].as_u64().unwrap_or(0));
         min_ns = min_ns.min(latency["min"].as_u64().unwrap_or(0));
         max_ns = max_ns.max(latency["max"].as_u64().unwrap_or(0));
@@ -63,6 +76,13 @@ pub(super) fn read_fio_json(rest: impl Read, mut about: About) -> Result<Histogr
             .push(format!("The writes of {} jobs are added up.", jobs.len()));
     }
     let mut histogram = finished(about, total, payload_bytes)?;
+    if stated_writes != histogram.writes() {
+        let note = format!(
+            "The bins contain {} of {stated_writes} writes (total_ios); the figures are those of the bins.",
+            histogram.writes()
+        );
+        histogram.about.notes.push(note);
+    }
     histogram.mean_ns = Some(sum_ns / histogram.writes() as f64);
     (histogram.min_ns, histogram.max_ns) = (Some(min_ns), Some(max_ns));
     Ok(histogram)
@@ -151,7 +171,7 @@ fn field<'a>(column: &'a str, text: &'a [u8], line: &'a Line<'a>) -> Field<'a> {
 }
 
 fn time(scale: Scale, column: &str, text: &[u8], line: &Line<'_>) -> Result<u64, Fault> {
-    let ns = scale.ns(text, b',');
+    let ns = scale.ns(text);
     ns.map_err(|bad| field(column, text, line).fault(bad))
 }
 

@@ -3,9 +3,10 @@
 //! Files of ten million rows are common, so whole blocks are parsed eight digits at a time. A row that this
 //! fast path cannot parse goes to a slow path, which parses the row or determines the error.
 
-use super::error::{Fault, Problem};
+use super::error::{Fault, Problem, shown};
 use super::lines::{Line, Lines};
-use super::number::{Field, NUMBER_MAX};
+use super::number::{self, Bad, Field, NUMBER_MAX};
+use super::remedy::of_negative;
 use crate::trace::{About, Trace};
 use cardiograph_workload::{Operation, OperationKind};
 use std::io::Read;
@@ -142,8 +143,15 @@ fn read_row(line: &Line<'_>, trace: &mut Trace, operation: &mut Operation) -> Re
     };
     let field = |column, text| Field { column, text, line };
     field("index", index).whole()?;
-    operation.start_ns = field("start_us", start).whole_times(NS_PER_US)?;
-    operation.end_ns = field("end_us", end).whole_times(NS_PER_US)?;
+    let time_ns = |index, column: &'static str, text| {
+        if number::whole(text) == Err(Bad::Negative) {
+            let (column, text) = (column.to_owned(), shown(text));
+            return Err(of_negative(column, text, b',', index, 1).at_line(line.number));
+        }
+        field(column, text).whole_times(NS_PER_US)
+    };
+    operation.start_ns = time_ns(1, "start_us", start)?;
+    operation.end_ns = time_ns(2, "end_us", end)?;
     if operation.end_ns < operation.start_ns {
         return Err(Problem::EndBeforeStart {
             start: (operation.start_ns / NS_PER_US).to_string(),

@@ -77,7 +77,7 @@ fn request(text: &str, line: &Line<'_>) -> Result<(OperationKind, u64, u64), Fau
     // A slow request is marked at the end.
     let time = time.split(" (").next().unwrap_or(time);
     let fault = |column: &str, text: &str, bad: Bad| bad.in_column(column, text.as_bytes(), line);
-    let latency_ns = Scale::InTexts.ns(time.as_bytes(), b',');
+    let latency_ns = Scale::InTexts.ns(time.as_bytes());
     let length_bytes = bytes(size).map_err(|bad| fault("the size", size, bad))?;
     let latency_ns = latency_ns.map_err(|bad| fault("the time", time, bad))?;
     Ok((kind, length_bytes, latency_ns))

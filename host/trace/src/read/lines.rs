@@ -25,6 +25,8 @@ pub(super) struct Lines<R> {
     ends_with_cr: bool,
     lines_taken: u64,
     bytes_taken: u64,
+    /// True once a row without a line end was returned.
+    ends_open: bool,
 }
 
 /// One line and its position in the file.
@@ -81,6 +83,7 @@ impl<R: Read> Lines<R> {
             ends_with_cr: false,
             lines_taken: 0,
             bytes_taken: 0,
+            ends_open: false,
         };
         lines.fill()?;
         let head = lines.in_memory();
@@ -126,12 +129,14 @@ impl<R: Read> Lines<R> {
             let ended = line.ends_with(b"\n");
             let text = line.strip_suffix(b"\n").unwrap_or(line);
             let text = text.strip_suffix(b"\r").unwrap_or(text);
-            if text.contains(&0) {
-                return Err(Problem::Nul.at_line(self.lines_taken));
+            if let Some(at) = text.iter().position(|byte| *byte == 0) {
+                let bytes_before = offset_bytes + at as u64;
+                return Err(Problem::Nul { bytes_before }.at_line(self.lines_taken));
             }
             if text.trim_ascii().is_empty() || is_skipped(text) {
                 continue;
             }
+            self.ends_open = !ended;
             let span = from..from + text.len();
             return Ok(Some(Line {
                 text: &self.buffer[span],
@@ -141,6 +146,11 @@ impl<R: Read> Lines<R> {
                 ended,
             }));
         }
+    }
+
+    /// Returns true if the last row has no line end, so that its last number may be cut.
+    pub(super) fn end_open(&self) -> bool {
+        self.ends_open
     }
 
     /// Skips lines, including blank ones.
@@ -186,10 +196,13 @@ impl<R: Read> Lines<R> {
             }
             if length == LINE_BYTES_MAX {
                 let number = self.lines_taken + 1;
-                return Err(if self.in_memory().contains(&0) {
-                    Problem::Nul.at_line(number)
-                } else {
-                    Problem::LongLine.at_line(number)
+                let nul = self.in_memory().iter().position(|byte| *byte == 0);
+                return Err(match nul {
+                    Some(at) => {
+                        let bytes_before = self.bytes_taken + at as u64;
+                        Problem::Nul { bytes_before }.at_line(number)
+                    }
+                    None => Problem::LongLine.at_line(number),
                 });
             }
             searched = length;

@@ -22,6 +22,10 @@ impl Bad {
         let column = column.to_owned();
         let text = shown(text);
         match self {
+            Bad::NotANumber if column == text => {
+                let rows = line.number - 1;
+                Problem::HeaderAgain { column, rows }
+            }
             Bad::NotANumber => Problem::NotANumber { column, text },
             Bad::Negative => Problem::Negative { column, text },
             Bad::NotAboveZero => Problem::NotAboveZero { column, text },

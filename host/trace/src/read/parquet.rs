@@ -7,6 +7,7 @@ use super::error::{Fault, Problem};
 use super::guard::guarded;
 use super::parquet_about::merged;
 use super::parquet_pages::{CheckedPages, check_chunk};
+use super::parquet_units::unit_of;
 use super::thrift::is_sound;
 use super::{COLUMNS, ReadOptions};
 use crate::trace::{About, Trace};
@@ -53,12 +54,13 @@ pub(super) fn read<C: ChunkReader + 'static>(
     let footer = footer(&file, length_bytes)?;
     let metadata = decoded(|| ParquetMetaDataReader::decode_metadata(&footer))?;
     let indices = check_columns(metadata.file_metadata())?;
+    let factors = factors(metadata.file_metadata(), indices)?;
     check_rows(&metadata, length_bytes)?;
     let mut trace = Trace::new(merged(about, metadata.file_metadata()));
     let file = Arc::new(file);
     let mut done_bytes = 0_u64;
     for group in 0..metadata.num_row_groups() {
-        Group::new(&file, &metadata, group, indices, length_bytes)?.read(&mut trace)?;
+        Group::new(&file, &metadata, group, indices, length_bytes)?.read(&mut trace, factors)?;
         let group_bytes = metadata.row_group(group).compressed_size();
         done_bytes = done_bytes.saturating_add(u64::try_from(group_bytes).unwrap_or(0));
         // In a damaged file, row groups may share bytes.
@@ -128,6 +130,21 @@ fn check_columns(file: &FileMetaData) -> Result<[usize; COLUMN_COUNT], Fault> {
     if are_ours {
         return Ok(indices);
     }
+    let has = |name: &&str| {
+        columns
+            .iter()
+            .any(|column| column.path().string() == **name)
+    };
+    let are_named = COLUMNS.iter().all(has);
+    let is_other = |at: usize| {
+        let mut named = columns
+            .iter()
+            .filter(|column| column.path().string() == COLUMNS[at]);
+        named.any(|column| column.physical_type() != Physical::INT32)
+    };
+    if are_named && (is_other(0) || is_other(1)) {
+        return Err(Problem::ParquetTypes.in_file());
+    }
     const SHOWN_MAX: usize = 10;
     let mut found: Vec<String> = columns
         .iter()
@@ -147,6 +164,20 @@ fn check_columns(file: &FileMetaData) -> Result<[usize; COLUMN_COUNT], Fault> {
     }
     let found = found.join(", ");
     Err(Problem::ParquetColumns { found }.in_file())
+}
+
+/// Returns the ns in a unit of the starts and of the ends.
+fn factors(file: &FileMetaData, indices: [usize; COLUMN_COUNT]) -> Result<[i64; 2], Fault> {
+    let [.., start, end] = indices;
+    let factor = |index: usize| {
+        let unit = unit_of(file, index).ok_or_else(|| {
+            let name = file.schema_descr().column(index).name().to_owned();
+            let found = format!("{name} of a type that is neither a number nor a time");
+            Problem::ParquetColumns { found }.in_file()
+        })?;
+        Ok(10_i64.pow(unit.power.unsigned_abs()))
+    };
+    Ok([factor(start)?, factor(end)?])
 }
 
 /// Checks that the file can hold the declared rows, because memory is reserved for them.
@@ -203,7 +234,7 @@ impl Group {
         })
     }
 
-    fn read(mut self, trace: &mut Trace) -> Result<(), Fault> {
+    fn read(mut self, trace: &mut Trace, factors: [i64; 2]) -> Result<(), Fault> {
         let mut left = self.rows;
         while left > 0 {
             let rows = left.min(BATCH_ROWS);
@@ -213,6 +244,13 @@ impl Group {
             self.length.decode(rows)?;
             self.start.decode(rows)?;
             self.end.decode(rows)?;
+            let are_ns = scale(&mut self.start.values, factors[0])
+                .and_then(|()| scale(&mut self.end.values, factors[1]));
+            if are_ns.is_none() {
+                let column = "start_ns or end_ns".to_owned();
+                let text = format!("above {}", i64::MAX / factors[0].max(factors[1]));
+                return Err(Problem::TooLarge { column, text }.at_row(trace.len() as u64 + 1));
+            }
             self.push_batch(trace)?;
             left -= rows;
         }
@@ -317,6 +355,17 @@ impl Group {
             }
         }
     }
+}
+
+/// Converts times to ns; returns `None` if one is out of range.
+fn scale(times: &mut [i64], factor: i64) -> Option<()> {
+    if factor == 1 {
+        return Some(());
+    }
+    times.iter_mut().try_for_each(|time| {
+        *time = time.checked_mul(factor)?;
+        Some(())
+    })
 }
 
 /// A column and its most recently decoded values.

@@ -35,6 +35,13 @@ pub(super) fn check_chunk(column: &ColumnChunkMetaData, length_bytes: u64) -> Re
             return Err(Problem::ParquetCompressed { name }.in_file());
         }
     }
+    if column
+        .encodings()
+        .any(|encoding| encoding == Encoding::BYTE_STREAM_SPLIT)
+    {
+        let name = "BYTE_STREAM_SPLIT".to_owned();
+        return Err(Problem::ParquetEncoded { name }.in_file());
+    }
     let start = column
         .dictionary_page_offset()
         .unwrap_or(column.data_page_offset());

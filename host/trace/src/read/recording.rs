@@ -4,11 +4,13 @@
 
 use super::ReadOptions;
 use super::Recording;
-use super::columns::{Top, Unit, cells, named_by_user, pointed, time_column, unquoted};
+use super::columns::{Top, Unit, cells, is_number, named_by_user, time_column, unit_in, unquoted};
 use super::error::{Fault, Problem, shown};
 use super::guess::{self, Guess, Numbers};
 use super::lines::{Line, Lines};
-use super::number::{Bad, Field, decimal};
+use super::number::{Bad, Field};
+use super::numeral::{Numerals, Points};
+use super::remedy::of_negative;
 use super::role::role;
 use super::scale::Scale;
 use crate::trace::{About, Trace};
@@ -25,6 +27,10 @@ pub(super) struct Header {
     column: usize,
     /// False if the first line is already a row.
     is_named: bool,
+    /// True if the names are in a comment above the rows.
+    is_commented: bool,
+    /// True if the row below the names has their units.
+    has_units: bool,
     /// True if the columns are those of a ULog file that was exported as CSV.
     is_ulog: bool,
     name: String,
@@ -49,13 +55,17 @@ impl Header {
             return Ok(None);
         };
         let cell = names[column];
-        let is_number = decimal(&pointed(cell), 0) != Err(Bad::NotANumber);
-        let is_named = !is_number && Scale::of(cell).is_none();
+        let is_named = !is_number(cell) && Scale::of(cell).is_none();
         let (name, unit) = match time_column(cell) {
             Some(named) => named,
             None if is_named => (shown(cell), role(cell).1),
             None => (format!("{}", column + 1), None),
         };
+        let below: Vec<&[u8]> = cells(top.below, separator).map(unquoted).collect();
+        let below = below
+            .get(column)
+            .filter(|_| is_named && !below.iter().any(|text| is_number(text)));
+        let unit_below = below.and_then(|text| unit_in(text));
         let is_column = |cell: &[u8]| !cell.trim_ascii().is_empty() && !cell.contains(&b'=');
         let columns = texts().take_while(|cell| is_column(cell)).count();
         // Rows of the recorder have no field for the column of its notes.
@@ -65,9 +75,11 @@ impl Header {
             separator,
             column,
             is_named,
+            is_commented: false,
             is_ulog: name == "timestamp" && texts().any(is_ulog_column),
             name,
-            unit,
+            unit: unit.or(unit_below),
+            has_units: unit_below.is_some(),
             columns: columns - notes,
             fields: texts().count(),
         }))
@@ -85,11 +97,11 @@ impl Header {
                 reason: String::new(),
             }),
             (None, None) => {
+                let (numerals, _) = self.numerals(head);
                 let mut numbers = Numbers::default();
-                let rows = rows_in(head).skip(usize::from(self.is_named));
-                for row in rows.filter(|row| !is_note(row)).take(SAMPLE_ROWS) {
-                    if let Some(cell) = cells(row, self.separator).nth(self.column) {
-                        numbers.push(&pointed(unquoted(cell)));
+                for row in self.sample(head) {
+                    if let Some(plain) = numerals.plain(self.text(row)) {
+                        numbers.push(&plain);
                     }
                 }
                 guess::of_times(&self.name, &numbers, self.is_ulog)
@@ -97,12 +109,34 @@ impl Header {
         }
     }
 
+    /// Declares that the names are in a comment, so that the first row is a sample.
+    pub(super) fn in_comment(mut self) -> Header {
+        self.is_named = false;
+        self.is_commented = true;
+        self
+    }
+
+    fn sample<'a>(&self, head: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
+        let above = usize::from(self.is_named) + usize::from(self.has_units);
+        let rows = rows_in(head).filter(|row| !is_note(row));
+        rows.skip(above).take(SAMPLE_ROWS)
+    }
+
+    /// Returns the meaning of points and commas in the times, and a note if it is in doubt.
+    fn numerals(&self, head: &[u8]) -> (Numerals, Option<String>) {
+        let mut points = Points::default();
+        for row in self.sample(head) {
+            points.push(self.text(row), 0);
+        }
+        points.decide()
+    }
+
     /// Returns true if a row below this header has a time in its column.
     pub(super) fn fits(&self, row: &[u8]) -> bool {
         let found = cells(row, self.separator).count();
         let text = self.text(row);
-        let is_number = decimal(&pointed(text), 0) != Err(Bad::NotANumber);
-        (self.columns..=self.fields).contains(&found) && (is_number || Scale::of(text).is_some())
+        let is_time = is_number(text) || Scale::of(text).is_some() || self.has_units;
+        (self.columns..=self.fields).contains(&found) && is_time
     }
 
     fn text<'a>(&self, row: &'a [u8]) -> &'a [u8] {
@@ -122,9 +156,18 @@ impl Header {
             text,
             line,
         };
-        scale
-            .ns(text, self.separator)
-            .map_err(|bad| field.fault(bad))
+        scale.ns(text).map_err(|bad| match bad {
+            Bad::NotANumber if text == self.name.as_bytes() => {
+                let (column, rows) = (self.name.clone(), line.number - 1);
+                Problem::HeaderAgain { column, rows }.at_line(line.number)
+            }
+            Bad::Negative => {
+                let (column, text) = (self.name.clone(), shown(text));
+                let above = usize::from(self.is_named) + usize::from(self.has_units);
+                of_negative(column, text, self.separator, self.column, above).at_line(line.number)
+            }
+            bad => field.fault(bad),
+        })
     }
 
     /// Returns the number of fields that all rows must have, taken from the first row.
@@ -144,6 +187,7 @@ pub(super) fn read<R: Read>(
     options: &ReadOptions,
 ) -> Result<Recording, Fault> {
     let guess = header.unit(lines.in_memory(), options);
+    let (numerals, doubt) = header.numerals(lines.in_memory());
     about.notes.push(
         "Each operation spans the interval between two samples; its length is that of the later \
          sample's line."
@@ -151,12 +195,15 @@ pub(super) fn read<R: Read>(
     );
     if header.is_named {
         lines.next_row_but(is_note)?;
-    } else if options.time_column.is_none() {
+    } else if options.time_column.is_none() && !header.is_commented {
         about.notes.push(
             "The recording has no column names; its first column is read as the time (--time-column \
              chooses another one)."
                 .to_owned(),
         );
+    }
+    if header.has_units {
+        lines.next_row_but(is_note)?;
     }
     // A recorder's notes may appear among the rows.
     let Some(first) = lines.next_row_but(is_note)? else {
@@ -175,7 +222,11 @@ pub(super) fn read<R: Read>(
             if !reason.is_empty() {
                 about.notes.push(reason);
             }
-            Scale::Unit(unit)
+            about.notes.extend(doubt);
+            match numerals {
+                Numerals::Decimal => Scale::Unit(unit),
+                Numerals::Grouped(mark) => Scale::Grouped(unit, mark),
+            }
         }
     };
     let mut clock = scale.clock();
@@ -225,7 +276,7 @@ pub(super) fn read<R: Read>(
         trace,
         time_column: header.name,
         time_unit: match scale {
-            Scale::Unit(unit) => unit.name,
+            Scale::Unit(unit) | Scale::Grouped(unit, _) => unit.name,
             Scale::InTexts => "ns",
             Scale::Calendar => "calendar",
         },
@@ -269,7 +320,7 @@ fn is_ulog_column(cell: &[u8]) -> bool {
 }
 
 /// Returns the complete lines in the beginning of a file that are not blank.
-pub(super) fn rows_in(head: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub(super) fn rows_in(head: &[u8]) -> impl Iterator<Item = &[u8]> + Clone {
     let whole = head
         .iter()
         .rposition(|&byte| byte == b'\n')

@@ -1,6 +1,6 @@
 //! Meaning of a column in a table of writes, by the words of its name.
 
-use super::columns::{Unit, unit_named, unquoted};
+use super::columns::{Unit, is_foreign_unit, unit_named, unquoted};
 
 /// Words for the duration of a write.
 const LATENCY_WORDS: &[&str] = &["latency", "duration", "dur", "took"];
@@ -25,7 +25,18 @@ const END_WORDS: &[&str] = &["end", "stop", "finish", "after", "t1"];
 /// Words next to a start or an end that do not change its meaning.
 const TIME_FILLERS: &[&str] = &["t", "time", "timestamp", "ts", "write", "at"];
 
-const BYTES_WORDS: &[&str] = &["bytes", "size", "length", "len", "payload"];
+const BYTES_WORDS: &[&str] = &[
+    "bytes",
+    "size",
+    "length",
+    "len",
+    "payload",
+    "bs",
+    "blocksize",
+];
+
+/// Further words for lengths in units that differ between programs.
+const ABOUT_BYTES_WORDS: &[&str] = &["block", "blocks", "bits", "nbytes", "pages"];
 
 /// Words next to a length that do not change its meaning.
 const BYTES_FILLERS: &[&str] = &["write", "block", "io", "request", "data", "in", "n", "of"];
@@ -37,6 +48,45 @@ const COUNT_WORDS: &[&str] = &[
     "freq",
     "hits",
     "occurrences",
+    "anzahl",
+    "h\u{e4}ufigkeit",
+    "haeufigkeit",
+];
+
+/// Words for a number of writes of one latency, or for the number of a row.
+const NUMBER_WORDS: &[&str] = &["n", "num", "number", "nr", "samples", "writes", "events"];
+
+/// Words next to a latency that do not turn it into the duration of something else than a write.
+const LATENCY_FILLERS: &[&str] = &[
+    "write",
+    "writes",
+    "io",
+    "sd",
+    "card",
+    "file",
+    "disk",
+    "block",
+    "sector",
+    "page",
+    "request",
+    "response",
+    "service",
+    "completion",
+    "total",
+    "op",
+    "operation",
+    "time",
+    "flash",
+    "mmc",
+    "emmc",
+    "usb",
+    "log",
+    "data",
+    "call",
+    "append",
+    "measured",
+    "read",
+    "reads",
 ];
 
 const DIRECTION_WORDS: &[&str] = &[
@@ -63,8 +113,9 @@ pub(super) enum Role {
         unit: &'static str,
         factor: u64,
     },
-    /// A number of writes of the same latency, or a number of the row.
+    /// A number of writes of the same latency; the name may mean the number of the row instead, or something else.
     Count,
+    Number,
     /// Kind of the operation, such as a write or a read.
     Direction,
     /// A statistic of several writes.
@@ -72,14 +123,42 @@ pub(super) enum Role {
     Other,
 }
 
+/// Returns the words of a name in lower case.
+fn words_of(cell: &[u8]) -> Vec<String> {
+    let name = decoded(unquoted(cell));
+    let words = name.split(|c: char| !c.is_alphanumeric()).flat_map(humps);
+    words.map(str::to_lowercase).collect()
+}
+
+/// Returns true for the name of a latency of reads.
+pub(super) fn is_of_reads(cell: &[u8]) -> bool {
+    let words = words_of(cell);
+    let has = |known: &[&str]| words.iter().any(|word| known.contains(&word.as_str()));
+    has(&["read", "reads", "rd"]) && !has(&["write", "writes", "wr"])
+}
+
+/// Returns true for the name of a duration that may be that of something else than a write.
+pub(super) fn is_doubtful(cell: &[u8]) -> bool {
+    let words = words_of(cell);
+    let is_known = |word: &&str| {
+        [LATENCY_WORDS, LATENCY_FILLERS, &["lat"][..]]
+            .iter()
+            .any(|known| known.contains(word))
+            || unit_named(word).is_some()
+    };
+    !words.iter().map(String::as_str).all(|word| is_known(&word))
+}
+
+/// Returns true if a name has a unit of time other than those of [`unit_named`]: ticks, or multiples of a unit.
+pub(super) fn has_foreign_unit(cell: &[u8]) -> bool {
+    let words = words_of(cell);
+    let is_multiple = |pair: &[String]| is_factor(&pair[0]) && unit_named(&pair[1]).is_some();
+    words.iter().any(|word| is_foreign_unit(word)) || words.windows(2).any(is_multiple)
+}
+
 /// Returns the meaning of a column by its name, and the unit of time in the name.
 pub(super) fn role(cell: &[u8]) -> (Role, Option<Unit>) {
-    let name = decoded(unquoted(cell));
-    let words: Vec<String> = name
-        .split(|c: char| !c.is_alphanumeric())
-        .flat_map(humps)
-        .map(|word| word.to_lowercase())
-        .collect();
+    let words = words_of(cell);
     let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
     if let Some(role) = bytes(&words) {
         return (role, None);
@@ -105,6 +184,8 @@ pub(super) fn role(cell: &[u8]) -> (Role, Option<Unit>) {
         Role::End
     } else if unit.is_none() && is(COUNT_WORDS) {
         Role::Count
+    } else if unit.is_none() && is(NUMBER_WORDS) {
+        Role::Number
     } else if unit.is_none() && (is(DIRECTION_WORDS) || words == ["r", "w"]) {
         Role::Direction
     } else {
@@ -117,7 +198,11 @@ pub(super) fn role(cell: &[u8]) -> (Role, Option<Unit>) {
 pub(super) fn is_about_bytes(cell: &[u8]) -> bool {
     let name = decoded(unquoted(cell)).to_lowercase();
     let mut words = name.split(|c: char| !c.is_alphanumeric());
-    words.any(|word| BYTES_WORDS.contains(&word) || byte_unit(word).is_some())
+    words.any(|word| {
+        BYTES_WORDS.contains(&word)
+            || ABOUT_BYTES_WORDS.contains(&word)
+            || byte_unit(word).is_some()
+    })
 }
 
 /// Returns the meaning of a name that consists of words for a length and its unit.
@@ -134,13 +219,13 @@ fn bytes(words: &[&str]) -> Option<Role> {
     is_length.then_some(Role::Bytes { unit, factor })
 }
 
-fn byte_unit(word: &str) -> Option<(&'static str, u64)> {
+pub(super) fn byte_unit(word: &str) -> Option<(&'static str, u64)> {
     Some(match word {
         "b" | "byte" | "bytes" => ("B", 1),
-        "kb" => ("kB", 1000),
-        "kib" => ("KiB", 1 << 10),
-        "mb" => ("MB", 1_000_000),
-        "mib" => ("MiB", 1 << 20),
+        "kb" | "kbyte" | "kbytes" => ("kB", 1000),
+        "kib" | "kibyte" | "kibytes" => ("KiB", 1 << 10),
+        "mb" | "mbyte" | "mbytes" => ("MB", 1_000_000),
+        "mib" | "mibyte" | "mibytes" => ("MiB", 1 << 20),
         "sectors" => ("sectors", 512),
         _ => return None,
     })
@@ -162,11 +247,12 @@ fn take_unit(words: &mut Vec<&str>) -> Option<Unit> {
     };
     let unit = joined.or_else(|| words.last().and_then(|word| unit_named(word)))?;
     words.truncate(words.len() - if joined.is_some() { 2 } else { 1 });
-    let is_factor = |word: &&str| {
-        let digits = word.strip_prefix('x').unwrap_or(word);
-        !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
-    };
-    (!words.last().is_some_and(is_factor)).then_some(unit)
+    (!words.last().is_some_and(|word| is_factor(word))).then_some(unit)
+}
+
+fn is_factor(word: &str) -> bool {
+    let digits = word.strip_prefix('x').unwrap_or(word);
+    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Splits `writeTime` into `write` and `Time`, but not the units `uS` and `KiB`.

@@ -1,15 +1,18 @@
 //! The ways in which the texts of a column state a time.
 
 use super::calendar;
-use super::columns::{Unit, pointed, unit_named};
+use super::columns::{Unit, is_number, unit_named};
 use super::number::{Bad, decimal};
+use super::numeral::Numerals;
 use super::wrap::Unwrapped;
 
 /// Conversion of the texts of a column to ns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Scale {
-    /// Numbers in this unit.
+    /// Numbers in this unit, with decimal points or commas.
     Unit(Unit),
+    /// Numbers in this unit, whose thousands this character separates.
+    Grouped(Unit, u8),
     /// Every number is followed by its unit: `850us`, `1.2 s`.
     InTexts,
     /// Dates or times of day.
@@ -28,26 +31,27 @@ impl Scale {
         }
     }
 
-    /// Parses a text. A comma in it is a decimal comma unless commas separate the columns.
-    pub(super) fn ns(self, text: &[u8], separator: u8) -> Result<u64, Bad> {
-        let pointed = match separator {
-            b',' => text.into(),
-            _ => pointed(text),
+    /// Parses a text.
+    pub(super) fn ns(self, text: &[u8]) -> Result<u64, Bad> {
+        let number = |numerals: Numerals, text, unit: Unit| {
+            let plain = numerals.plain(text).ok_or(Bad::NotANumber)?;
+            decimal(&plain, unit.power)
         };
         match self {
-            Scale::Unit(unit) => decimal(&pointed, unit.power),
+            Scale::Unit(unit) => number(Numerals::Decimal, text, unit),
+            Scale::Grouped(unit, mark) => number(Numerals::Grouped(mark), text, unit),
             Scale::InTexts => {
-                let (number, unit) = with_unit(&pointed).ok_or(Bad::NotANumber)?;
-                decimal(number, unit.power)
+                let (text, unit) = with_unit(text).ok_or(Bad::NotANumber)?;
+                number(Numerals::Decimal, text, unit)
             }
-            Scale::Calendar => calendar::time_ns(&pointed),
+            Scale::Calendar => calendar::time_ns(text),
         }
     }
 
     /// Returns the clock that the times of this scale come from.
     pub(super) fn clock(self) -> Unwrapped {
         match self {
-            Scale::Unit(unit) => Unwrapped::counter(unit),
+            Scale::Unit(unit) | Scale::Grouped(unit, _) => Unwrapped::counter(unit),
             Scale::InTexts => Unwrapped::endless(),
             Scale::Calendar => Unwrapped::day(),
         }
@@ -64,7 +68,7 @@ fn with_unit(text: &[u8]) -> Option<(&[u8], Unit)> {
     let unit = str::from_utf8(&text[at..]).ok()?.trim();
     let unit = unit_named(&unit.to_lowercase())?;
     let number = text[..at].trim_ascii();
-    (decimal(&pointed(number), 0) != Err(Bad::NotANumber)).then_some((number, unit))
+    is_number(number).then_some((number, unit))
 }
 
 #[cfg(test)]
@@ -83,7 +87,7 @@ mod tests {
             ("1e3ns", 1_000),
         ] {
             assert_eq!(Scale::of(text.as_bytes()), Some(Scale::InTexts), "{text}");
-            assert_eq!(Scale::InTexts.ns(text.as_bytes(), b','), Ok(ns), "{text}");
+            assert_eq!(Scale::InTexts.ns(text.as_bytes()), Ok(ns), "{text}");
         }
         for text in ["12", "ms", "12 kg", "x1 ms", ""] {
             assert_eq!(Scale::of(text.as_bytes()), None, "{text}");
@@ -91,9 +95,9 @@ mod tests {
     }
 
     #[test]
-    fn a_comma_is_decimal_unless_it_separates() {
-        let scale = Scale::Unit(MILLISECOND);
-        assert_eq!(scale.ns(b"0,812", b';'), Ok(812_000));
-        assert_eq!(scale.ns(b"0,812", b','), Err(Bad::NotANumber));
+    fn a_comma_is_decimal_unless_it_separates_thousands() {
+        assert_eq!(Scale::Unit(MILLISECOND).ns(b"0,812"), Ok(812_000));
+        let grouped = Scale::Grouped(MILLISECOND, b',');
+        assert_eq!(grouped.ns(b"1,812"), Ok(1_812_000_000));
     }
 }

@@ -3,15 +3,18 @@
 mod counts;
 mod direction;
 mod header;
+mod lengths;
 mod scales;
 
 use super::ReadOptions;
 use super::columns::cells;
-use super::doubt::{Points, Totals, is_underflow};
+use super::doubt::{Order, Rise, SORTED, Totals, is_underflow, refuse_misread};
 use super::error::{Fault, Problem, shown};
 use super::lines::{Line, Lines};
-use super::number::{Bad, Field, NUMBER_MAX, decimal};
+use super::number::{Bad, Field, NUMBER_MAX};
+use super::numeral::Points;
 use super::recording::is_note;
+use super::remedy::awk;
 use super::scale::Scale;
 use super::wrap::Unwrapped;
 use crate::trace::{About, Trace};
@@ -27,18 +30,27 @@ pub(super) use header::Header;
 pub(super) fn read<R: Read>(
     lines: &mut Lines<R>,
     mut about: About,
-    header: Header,
+    mut header: Header,
     options: &ReadOptions,
 ) -> Result<Trace, Fault> {
     let scales = scales::decide(&header, lines.in_memory(), options, &mut about)?;
-    about.notes.extend(note_of_lengths(&header, options));
-    if header.is_named {
+    header.direction = header.find_direction(scales::sample(&header, lines.in_memory()));
+    about.notes.extend(lengths::note(&header, options));
+    about.notes.extend(notes_of_columns(&header));
+    let mut operations = header.operations(0, b"");
+    if header.is_named
+        && let Some(names) = lines.next_row_but(is_note)?
+    {
+        operations = header.operations(names.number, names.text);
+    }
+    if header.has_units {
         lines.next_row_but(is_note)?;
     }
     let mut reader = Reader {
         trace: Trace::new(about),
         points: Points::default(),
-        directions: Directions::default(),
+        directions: Directions::new(header.usual),
+        rise: Rise::default(),
         clock: scales.time.clock(),
         end_clock: scales.own.clock(),
         block_bytes: options.block_bytes,
@@ -56,36 +68,32 @@ pub(super) fn read<R: Read>(
         }
         if !totals.take(line.text, line.number, header.separator) {
             reader.row(&line)?;
+            totals.check(&line, reader.header.separator)?;
         }
     }
-    reader.points.finish()?;
-    let mut trace = reader.trace;
-    let notes = &mut trace.about.notes;
-    notes.extend(reader.clock.note());
-    notes.extend(totals.note());
-    notes.extend(reader.directions.note());
-    Ok(trace)
+    reader.finish(totals, operations.as_ref())
 }
 
-/// Returns the note about lengths that are assumed or whose unit is.
-fn note_of_lengths(header: &Header, options: &ReadOptions) -> Option<String> {
-    let block_bytes = options.block_bytes;
-    match (&header.bytes, &header.unread) {
-        (None, Some(name)) => Some(format!(
-            "The column \"{name}\" is not read as a length (name it bytes or size_KiB for that); each write is \
-             assumed to be {block_bytes} B."
-        )),
-        (None, None) => Some(super::block_note(block_bytes)),
-        (Some(lengths), _) if matches!(lengths.unit, "kB" | "MB") => {
-            let (unit, name, factor) = (lengths.unit, &lengths.name, lengths.factor);
-            let binary = if unit == "kB" { "KiB" } else { "MiB" };
-            Some(format!(
-                "The lengths in column \"{name}\" are read as {unit} of {factor} B; if the writer meant {binary}, \
-                 name the column size_{binary}."
-            ))
-        }
-        (Some(_), _) => None,
+/// Returns notes about columns that were chosen, or not read.
+fn notes_of_columns(header: &Header) -> Vec<String> {
+    let name = &header.duration.times().name;
+    let mut notes = Vec::new();
+    if !header.others.is_empty() {
+        let others = header.others.join(", ");
+        notes.push(format!(
+            "The latencies are those of the column \"{name}\"; of the other durations ({others}), --latency-column \
+             chooses one."
+        ));
     }
+    if header.is_doubtful {
+        let at = header.duration.times().index + 1;
+        let rename = awk(header.separator, &format!("NR == 1 {{ ${at} = \"x\" }} 1"));
+        notes.push(format!(
+            "The column \"{name}\" is read as the latency of writes; if it is something else, and the file a recording, \
+             run {rename}."
+        ));
+    }
+    notes
 }
 
 /// State of reading: the trace so far, and the checks of whole columns.
@@ -95,6 +103,7 @@ struct Reader {
     trace: Trace,
     points: Points,
     directions: Directions,
+    rise: Rise,
     clock: Unwrapped,
     end_clock: Unwrapped,
     block_bytes: u64,
@@ -110,10 +119,13 @@ impl Reader {
             return Err(line.wrong_fields(header.fields, found));
         }
         let direction = header.direction.map(|index| header.text(line.text, index));
-        let Some(kind) = self.directions.kind(direction) else {
+        let Some(kind) = self.directions.kind(direction, line.number) else {
             return Ok(());
         };
-        let length_bytes = self.length_bytes(line)?;
+        let length_bytes = match &header.bytes {
+            Some(lengths) => lengths.bytes(header.text(line.text, lengths.index), line)?,
+            None => self.block_bytes,
+        };
         let stamp_ns = match &header.time {
             Some(time) => self.clock.time_ns(self.ns(line, time, self.scales.time)?),
             None => self.trace.last_end_ns(),
@@ -159,6 +171,7 @@ impl Reader {
                 if matches!(self.scales.own, Scale::Unit(_)) {
                     self.points.push(text, line.number);
                 }
+                self.rise.push(own_ns);
                 // A time may have been taken after the write.
                 let start_ns = stamp_ns.max(self.trace.last_end_ns());
                 Ok((start_ns, start_ns.saturating_add(own_ns)))
@@ -173,35 +186,52 @@ impl Reader {
             text,
             line,
         };
-        scale
-            .ns(text, self.header.separator)
-            .map_err(|bad| field.fault(bad))
+        scale.ns(text).map_err(|bad| match bad {
+            Bad::Negative => self.negative(times, text, line),
+            bad => field.fault(bad),
+        })
     }
 
-    fn length_bytes(&self, line: &Line<'_>) -> Result<u64, Fault> {
-        /// Power of ten of the digits after the point that count.
-        const POWER: i32 = 6;
-        let Some(lengths) = &self.header.bytes else {
-            return Ok(self.block_bytes);
-        };
-        let text = self.header.text(line.text, lengths.index);
-        let fault = |bad: Bad| bad.in_column("the length", text, line);
-        let millionths = if lengths.factor == 1 {
-            return super::number::whole(text).map_err(fault);
-        } else {
-            let pointed = super::columns::pointed(text);
-            let text = if self.header.separator == b',' {
-                text
-            } else {
-                &pointed
-            };
-            decimal(text, POWER).map_err(fault)?
-        };
-        let bytes = u128::from(millionths) * u128::from(lengths.factor) / 10_u128.pow(6);
-        u64::try_from(bytes)
-            .ok()
-            .filter(|bytes| *bytes <= NUMBER_MAX)
-            .ok_or_else(|| fault(Bad::TooLarge))
+    /// Returns the error for a time or a latency below 0.
+    fn negative(&self, times: &Times, text: &[u8], line: &Line<'_>) -> Fault {
+        let (column, text) = (times.name.clone(), shown(text));
+        let is_latency = std::ptr::eq(times, self.header.duration.times())
+            && matches!(self.header.duration, Duration::Latency(_));
+        if is_latency {
+            return Problem::NegativeLatency { column, text }.at_line(line.number);
+        }
+        let (separator, rows) = (self.header.separator, self.header.rows_above());
+        super::remedy::of_negative(column, text, separator, times.index, rows).at_line(line.number)
+    }
+
+    /// Checks whole columns, and adds notes.
+    fn finish(
+        self,
+        totals: Totals,
+        operations: Option<&direction::Column>,
+    ) -> Result<Trace, Fault> {
+        refuse_misread(self.points)?;
+        let mut trace = self.trace;
+        let notes = &mut trace.about.notes;
+        notes.extend(self.clock.note());
+        notes.extend(totals.note());
+        notes.extend(self.directions.finish(operations)?);
+        match self.rise.order() {
+            Order::Usual => {}
+            Order::Sorted => notes.push(SORTED.to_owned()),
+            Order::Total => return Err(Problem::LastIsTotal.in_file()),
+            Order::Rising => {
+                let times = self.header.duration.times();
+                let (at, rows) = (times.index + 1, self.header.rows_above());
+                let program = format!("NR > {rows} {{ t = ${at}; ${at} -= p; p = t }} 1");
+                return Err(Problem::Rising {
+                    column: times.name.clone(),
+                    difference: awk(self.header.separator, &program),
+                }
+                .in_file());
+            }
+        }
+        Ok(trace)
     }
 }
 

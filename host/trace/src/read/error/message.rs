@@ -2,6 +2,7 @@
 
 use super::Problem;
 use crate::read::lines::LINE_BYTES_MAX;
+use crate::read::remedy::ANALYZE;
 use std::{fmt, io};
 
 impl fmt::Display for Problem {
@@ -28,11 +29,18 @@ impl fmt::Display for Problem {
             ),
             Problem::Unknown => write!(f, "{UNKNOWN_FORMAT}"),
             Problem::NotText => write!(f, "neither text nor Parquet; {UNKNOWN_FORMAT}"),
-            Problem::Utf16 => write!(f, "the text is UTF-16; save it as UTF-8"),
-            Problem::Nul => write!(
+            Problem::Encoding { name } => write!(
                 f,
-                "NUL bytes, typical of a preallocated file after a power loss; to read the data \
-                 before them, truncate the file at the first NUL byte"
+                "the text is {name}; save it as UTF-8, or run iconv -f {name} -t UTF-8 FILE | {ANALYZE}"
+            ),
+            Problem::Nul { bytes_before: 0 } => f.write_str(
+                "the file begins with NUL bytes, typical of a preallocated file after a power loss, so nothing can be \
+                 read; record it again"
+            ),
+            Problem::Nul { bytes_before } => write!(
+                f,
+                "NUL bytes, typical of a preallocated file after a power loss; to read the data before them, pass \
+                 the first {bytes_before} bytes: head -c {bytes_before} FILE"
             ),
             Problem::LongLine => write!(
                 f,
@@ -50,16 +58,84 @@ impl fmt::Display for Problem {
                 "the last row is truncated ({found} of {expected} fields); delete this row to \
                  read the rows before it"
             ),
+            Problem::NotANumber { column, text } if is_slashed_date(text) => write!(
+                f,
+                "{column} is \"{text}\", whose day and month cannot be told apart; run \
+                 sed -E 's#([0-9]+)/([0-9]+)/([0-9]{{4}})#\\3-\\1-\\2#g' FILE | {ANALYZE}, with \\3-\\2-\\1 if the day \
+                 comes first"
+            ),
             Problem::NotANumber { column, text } => write!(
                 f,
-                "{column} is \"{text}\", not a number; correct the row, or split the file here \
-                 if two were joined"
+                "{column} is \"{text}\", not a number; correct the row, or split the file here if two \
+                 were joined"
             ),
-            Problem::Negative { column, text } => write!(
+            Problem::Negative { column, text } => {
+                write!(f, "{column} is negative ({text}); correct or delete the row")
+            }
+            Problem::NegativeLatency { column, text } => write!(
                 f,
-                "{column} is negative ({text}); correct the row, or add a constant to all times \
-                 if the clock started below 0"
+                "{column} is negative ({text}), so the clock went back during the write; delete the row"
             ),
+            Problem::NegativeTime {
+                column,
+                text,
+                cause,
+                command,
+            } => write!(f, "{column} is negative ({text}); {cause}: {command}"),
+            Problem::HeaderAgain { column, rows } => write!(
+                f,
+                "the name of the column {column} again, so two tables were joined here; to read the first, pass \
+                 its lines: head -n {rows} FILE"
+            ),
+            Problem::Length { text } => write!(
+                f,
+                "the length is {text}, not a whole number of bytes; name its unit in the header (size_KiB, size_MB)"
+            ),
+            Problem::Label { text } => write!(
+                f,
+                "the first column is \"{text}\" instead of a number; delete the row if it is a total, or correct it"
+            ),
+            Problem::LastIsTotal => write!(
+                f,
+                "the last latency is the sum of all others, so it seems to be a total; leave it out: sed '$d' FILE | \
+                 {ANALYZE}"
+            ),
+            Problem::Rising { column, difference } => write!(
+                f,
+                "every \"{column}\" is above the one before, as in running totals and histograms; for running totals, \
+                 run {difference}, and for a histogram, name its column of counts \"count\""
+            ),
+            Problem::RisingList { difference } => write!(
+                f,
+                "every number is above the one before; if these are times of samples, add --time-column 1, and if they \
+                 are running totals, run {difference}"
+            ),
+            Problem::ForeignUnit { column, convert } => write!(
+                f,
+                "the unit of the column \"{column}\" has no known length in seconds; if it is 1 ms, 1 us or 1 ns, add \
+                 --time-unit ms, us or ns to analyze, and if 48 of it are 1 us, run {convert} --time-unit us"
+            ),
+            Problem::UnknownOperations {
+                column,
+                names,
+                keep,
+                rename,
+            } => write!(
+                f,
+                "the column \"{column}\" does not say which rows are writes ({names}); choose them, such as with {keep}, or, if \
+                 all rows are writes, run {rename}"
+            ),
+            Problem::Shares { column, scale } => write!(
+                f,
+                "the column \"{column}\" has shares instead of numbers of writes; multiply them by the number of writes, \
+                 such as 1000: {scale}"
+            ),
+            Problem::CountUnknown { column, rename } => write!(
+                f,
+                "the column \"{column}\" may be the number of writes of each latency, but latencies occur in more than \
+                 one row; if each row is one write, run {rename}"
+            ),
+            Problem::Prose { what, command } => write!(f, "{what}; run {command}"),
             Problem::NotAboveZero { column, text } => write!(
                 f,
                 "{column} is {text} but must be above 0; correct the row, or delete it if the \
@@ -154,6 +230,15 @@ impl fmt::Display for Problem {
                 f,
                 "Parquet compressed with {name} is not supported; write it with snappy or zstd, or uncompressed"
             ),
+            Problem::ParquetEncoded { name } => write!(
+                f,
+                "the Parquet encoding {name} is not supported; write the file with the default encodings \
+                 (use_byte_stream_split=False)"
+            ),
+            Problem::ParquetTypes => f.write_str(
+                "operation and file must be 32-bit integers, 0 for a write and 1 for a read; in pandas, write \
+                 df.astype({'operation': 'int32', 'file': 'int32'})"
+            ),
             Problem::ParquetNull { column } => write!(
                 f,
                 "the column {column} has a missing value (null); drop the incomplete rows, then write the file again"
@@ -230,9 +315,27 @@ impl fmt::Display for Problem {
             Problem::JsonDamaged => f.write_str(
                 "the JSON is truncated or damaged; copy the file again, or run fio again with --output-format=json+"
             ),
+            Problem::BinsDiffer { stated, found } => write!(
+                f,
+                "the bins have {found} writes, but fio states {stated} (N); copy the file again, or run fio again with \
+                 --output-format=json+"
+            ),
+            Problem::NoWrites => f.write_str(
+                "fio only read, so there are no writes; run fio with --rw=write or --rw=randwrite and \
+                 --output-format=json+"
+            ),
             Problem::HistogramCut => f.write_str(
                 "the last line with the total count is missing or does not match the rows, so the histogram is \
                  incomplete; copy the file again"
+            ),
+            Problem::HdrDamaged => f.write_str(
+                "the compressed histogram cannot be decoded; delete the line, or copy the file again (version 2 of the \
+                 encoding is supported)"
+            ),
+            Problem::SeveralTags => write!(
+                f,
+                "intervals with different tags; choose those of the writes, such as with grep '^Tag=write,' FILE | \
+                 {ANALYZE}, or those without a tag with grep -v '^Tag=' FILE | {ANALYZE}"
             ),
             Problem::CountBackward { count, before } => write!(
                 f,
@@ -245,13 +348,19 @@ impl fmt::Display for Problem {
             ),
             Problem::DecimalComma { text } => write!(
                 f,
-                "the comma in \"{text}\" seems to be a decimal comma; replace the commas by points (tr , . < FILE), or \
-                 add a header if these are two columns"
+                "the comma in \"{text}\" seems to be a decimal comma; replace the commas by points (tr , . < FILE | \
+                 {ANALYZE}), or add a header if these are two columns"
             ),
-            Problem::Thousands { text } => write!(
+            Problem::Comma { text } => write!(
                 f,
-                "the point in {text} seems to separate thousands, because numbers below 1000 have none; remove the \
-                 points, or write all numbers with the same number of decimals"
+                "the comma in \"{text}\" may separate decimals, thousands or columns; run tr , . < FILE | {ANALYZE} for \
+                 decimals, tr -d , < FILE | {ANALYZE} for thousands, or add a header for columns"
+            ),
+            Problem::Thousands { mark, text } => write!(
+                f,
+                "the {} in {text} seems to separate thousands, because numbers below 1000 have none; remove it from all \
+                 numbers, such as with tr -d '{mark}' < FILE | {ANALYZE} if it has no other meaning in the file",
+                if *mark == '.' { "point" } else { "comma" }
             ),
             Problem::Underflow { text } => write!(
                 f,
@@ -283,13 +392,23 @@ impl fmt::Display for Problem {
     }
 }
 
+/// Returns true for a date such as `11/10/2026`.
+fn is_slashed_date(text: &str) -> bool {
+    let date = text.split(' ').next().unwrap_or_default();
+    let parts: Vec<&str> = date.split('/').collect();
+    matches!(parts[..], [_, _, year] if year.len() == 4)
+        && parts
+            .iter()
+            .all(|part| part.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
 fn fields(count: usize) -> &'static str {
     if count == 1 { "field" } else { "fields" }
 }
 
 const UNKNOWN_FORMAT: &str = "unknown format; supported formats are Cardiograph's Parquet and CSV \
- (operation,file,offset,length,start_ns,end_ns), index,start_us,end_us, the MagOD2 results file (Test \
- information:), fio latency logs (--write_lat_log), one latency per line, the CSV of the library \
- comparison (Iteration,FileSize(KB),...) and recordings whose header names a time column (Time[ms], \
- time_us, timestamp, ...) or latencies (latency_us, ...); convert it to one of them, or name the columns of a table without \
- a header: --time-column 1 --latency-column 2 --time-unit us";
+ (operation,file,offset,length,start_ns,end_ns), index,start_us,end_us, one latency per line, tables whose header names \
+ latencies (latency_us), starts and ends (start_us,end_us) or a time column (Time[ms], time_us, timestamp), fio's latency \
+ logs (--write_lat_log) and json+, ioping, biosnoop, blkparse, ULog, histograms (latency_us,count, HdrHistogram), the \
+ MagOD2 results file (Test information:) and the CSV of the library comparison (Iteration,FileSize(KB),...); convert it \
+ to one of them, or name the columns of a table without a header: --time-column 1 --latency-column 2 --time-unit us";

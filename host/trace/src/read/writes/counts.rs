@@ -6,29 +6,91 @@ use crate::histogram::Histogram;
 use crate::read::ReadOptions;
 use crate::read::columns::cells;
 use crate::read::doubt::Totals;
-use crate::read::error::{Fault, Problem};
+use crate::read::error::{Fault, Problem, shown};
 use crate::read::histogram::{add, finished};
 use crate::read::lines::Lines;
 use crate::read::number::{Field, whole};
 use crate::read::recording::is_note;
+use crate::read::remedy::awk;
 use crate::trace::About;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::io::Read;
 
+/// What a column of counts means.
+enum Counts {
+    /// Something of each write: its number, or a constant.
+    OfRows,
+    /// Numbers of writes.
+    OfWrites,
+    /// Shares of all writes.
+    Shares,
+    /// Numbers next to latencies that occur in more than one row.
+    Unknown,
+}
+
 impl Header {
-    /// Returns true if a column contains numbers of writes: counts that do not just number the rows.
-    pub(in crate::read) fn is_histogram(&self, head: &[u8]) -> bool {
-        let Some(index) = self.count else {
-            return false;
+    /// Returns true if a column contains numbers of writes.
+    pub(in crate::read) fn is_histogram(&self, head: &[u8]) -> Result<bool, Fault> {
+        let Some((index, is_sure)) = self.count else {
+            return Ok(false);
         };
-        let rows = scales::sample(self, head);
-        let counts: Vec<u64> = rows
-            .filter_map(|row| whole(self.text(row, index)).ok())
-            .collect();
-        let numbers_rows = counts
+        let name = || shown(self.names.get(index).map_or(&[][..], Vec::as_slice));
+        match self.counts(head, index) {
+            Counts::OfRows => Ok(false),
+            Counts::OfWrites => Ok(true),
+            Counts::Shares if self.bins_rise(head) => {
+                let at = index + 1;
+                let rows = self.rows_above();
+                let program = format!("NR > {rows} {{ ${at} = int(${at} * 1000 + 0.5) }} 1");
+                let (column, scale) = (name(), awk(self.separator, &program));
+                Err(Problem::Shares { column, scale }.in_file())
+            }
+            Counts::Unknown if is_sure => {
+                let rename = format!("NR == 1 {{ ${} = \"x\" }} 1", index + 1);
+                let (column, rename) = (name(), awk(self.separator, &rename));
+                Err(Problem::CountUnknown { column, rename }.in_file())
+            }
+            Counts::Shares | Counts::Unknown => Ok(false),
+        }
+    }
+
+    fn counts(&self, head: &[u8], index: usize) -> Counts {
+        let texts = || scales::sample(self, head).map(|row| self.text(row, index));
+        let counts: Vec<u64> = texts().filter_map(|text| whole(text).ok()).collect();
+        if counts.len() < texts().count() {
+            return Counts::Shares;
+        }
+        let steps: Vec<u64> = counts
             .windows(2)
-            .all(|pair| pair[1] == pair[0].wrapping_add(1));
-        !numbers_rows || counts.len() == 1 && counts[0] > 1
+            .map(|pair| pair[1].wrapping_sub(pair[0]))
+            .collect();
+        let is_even = steps.windows(2).all(|pair| pair[0] == pair[1]);
+        let rises = self.bins_rise(head);
+        let numbers_rows = match steps.first() {
+            None => counts.first().is_none_or(|count| *count <= 1),
+            Some(0 | 1) => is_even,
+            Some(_) => is_even && !rises,
+        };
+        let (_, is_sure) = self.count.unwrap_or_default();
+        if numbers_rows {
+            Counts::OfRows
+        } else if rises || is_sure && self.are_distinct(head) {
+            Counts::OfWrites
+        } else {
+            Counts::Unknown
+        }
+    }
+
+    /// Returns true if each latency is above the one before, as the bins of a histogram are.
+    fn bins_rise(&self, head: &[u8]) -> bool {
+        let numbers = scales::column(self, head, self.duration.times());
+        numbers.values().windows(2).all(|pair| pair[0] < pair[1])
+    }
+
+    fn are_distinct(&self, head: &[u8]) -> bool {
+        let index = self.duration.times().index;
+        let mut seen = HashSet::new();
+        scales::sample(self, head).all(|row| seen.insert(self.text(row, index)))
     }
 }
 
@@ -38,7 +100,7 @@ pub(in crate::read) fn read_counts<R: Read>(
     header: Header,
     options: &ReadOptions,
 ) -> Result<Histogram, Fault> {
-    let (Some(count), Duration::Latency(times), None) =
+    let (Some((count, _)), Duration::Latency(times), None) =
         (header.count, &header.duration, &header.time)
     else {
         // Bins with two edges, or counts over time.
@@ -46,7 +108,7 @@ pub(in crate::read) fn read_counts<R: Read>(
         return Err(Problem::Statistics { column }.in_file());
     };
     let scale = scales::decide(&header, lines.in_memory(), options, &mut about)?.own;
-    if header.is_named {
+    for _ in 0..header.rows_above() {
         lines.next_row_but(is_note)?;
     }
     let mut bins = BTreeMap::new();
@@ -69,9 +131,8 @@ pub(in crate::read) fn read_counts<R: Read>(
             line: &line,
         };
         let time = field(&times.name, times.index);
-        let latency_ns = scale
-            .ns(time.text, header.separator)
-            .map_err(|bad| time.fault(bad))?;
+        let latency_ns = scale.ns(time.text).map_err(|bad| time.fault(bad))?;
+        totals.check(&line, header.separator)?;
         add(&mut bins, latency_ns, field("the count", count).whole()?)?;
     }
     about.notes.extend(totals.note());

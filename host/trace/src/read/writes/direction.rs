@@ -1,55 +1,124 @@
 //! Rows that are reads or neither writes nor reads, by a column such as `op` or `rw`.
 
+use crate::read::error::{Fault, Problem, shown};
+use crate::read::operation::{Named, operation_named};
+use crate::read::remedy::awk;
 use cardiograph_workload::OperationKind;
 
-const WRITES: &[&str] = &["w", "wr", "write", "writes"];
-const READS: &[&str] = &["r", "rd", "read", "reads"];
-const OTHERS: &[&str] = &[
-    "d", "discard", "trim", "f", "flush", "fsync", "sync", "open", "close",
-];
+/// The column of operations, for messages.
+pub(super) struct Column {
+    pub index: usize,
+    pub name: String,
+    pub separator: u8,
+    /// Line with the names of the columns; 0 if there is none.
+    pub header_line: u64,
+}
 
-/// Counts of rows that are not writes.
-#[derive(Default)]
+/// Counts of rows by their operation.
 pub(super) struct Directions {
+    /// Operation of rows that state none.
+    usual: OperationKind,
     writes: u64,
     reads: u64,
     others: u64,
+    /// First names that are unknown, and the line of the first one.
+    unknown: Vec<String>,
+    unknown_line: u64,
+    /// A name that is a write.
+    write: Option<String>,
 }
 
 impl Directions {
-    /// Returns the kind of a row; `None` for one that is neither write nor read. Columns without a known
-    /// word, such as a number of a message, say nothing.
-    pub(super) fn kind(&mut self, direction: Option<&[u8]>) -> Option<OperationKind> {
-        let text = direction.unwrap_or_default();
-        let is = |words: &[&str]| {
-            words
-                .iter()
-                .any(|word| text.eq_ignore_ascii_case(word.as_bytes()))
-        };
-        if is(READS) {
-            self.reads += 1;
-            return Some(OperationKind::Read);
+    pub(super) fn new(usual: OperationKind) -> Directions {
+        Directions {
+            usual,
+            writes: 0,
+            reads: 0,
+            others: 0,
+            unknown: Vec::new(),
+            unknown_line: 0,
+            write: None,
         }
-        if !is(WRITES) && is(OTHERS) {
-            self.others += 1;
-            return None;
-        }
-        self.writes += 1;
-        Some(OperationKind::Write)
     }
 
-    /// Returns the note about rows that the figures of the writes leave out.
-    pub(super) fn note(self) -> Option<String> {
+    /// Returns the kind of a row; `None` for one that is neither a write nor a read.
+    pub(super) fn kind(&mut self, direction: Option<&[u8]>, line: u64) -> Option<OperationKind> {
+        const UNKNOWN_MAX: usize = 4;
+        let Some(text) = direction else {
+            return Some(self.usual);
+        };
+        match operation_named(text) {
+            Some(Named::Data(OperationKind::Write)) => {
+                self.writes += 1;
+                if self.write.is_none() {
+                    self.write = Some(shown(text));
+                }
+                Some(OperationKind::Write)
+            }
+            Some(Named::Data(OperationKind::Read)) => {
+                self.reads += 1;
+                Some(OperationKind::Read)
+            }
+            Some(Named::Other) => {
+                self.others += 1;
+                None
+            }
+            None => {
+                if self.unknown.is_empty() {
+                    self.unknown_line = line;
+                }
+                let name = shown(text);
+                if self.unknown.len() < UNKNOWN_MAX && !self.unknown.contains(&name) {
+                    self.unknown.push(name);
+                }
+                Some(self.usual)
+            }
+        }
+    }
+
+    /// Returns the notes about rows that the figures leave out.
+    pub(super) fn finish(self, column: Option<&Column>) -> Result<Vec<String>, Fault> {
+        let mut notes = Vec::new();
+        let is_known = self.writes + self.reads + self.others > 0;
+        if let (Some(column), Some(first)) = (column, self.unknown.first()) {
+            if is_known || self.unknown.len() > 1 {
+                return Err(self.refused(column));
+            }
+            notes.push(format!(
+                "The column \"{}\" is \"{first}\" in every row; all rows are read as writes.",
+                column.name
+            ));
+        }
+        // Without writes, the figures are those of the reads.
         match (self.reads, self.others) {
-            (0, 0) => None,
-            // Without writes, the figures are those of the reads.
-            _ if self.writes == 0 => None,
-            (reads, 0) => Some(format!(
+            _ if self.writes == 0 => {}
+            (0, 0) => {}
+            (reads, 0) => notes.push(format!(
                 "The figures of the writes leave out {reads} reads."
             )),
-            (reads, others) => Some(format!(
+            (reads, others) => notes.push(format!(
                 "The figures of the writes leave out {reads} reads and {others} other operations."
             )),
         }
+        Ok(notes)
+    }
+
+    fn refused(self, column: &Column) -> Fault {
+        let (at, header) = (column.index + 1, column.header_line);
+        let kept = self.write.as_ref().or(self.unknown.iter().max());
+        let kept = kept.map_or("", String::as_str);
+        Problem::UnknownOperations {
+            column: column.name.clone(),
+            names: self.unknown.join(", "),
+            keep: awk(
+                column.separator,
+                &format!("NR <= {header} || ${at} == \"{kept}\""),
+            ),
+            rename: awk(
+                column.separator,
+                &format!("{{ ${at} = NR == {header} ? \"x\" : \"W\" }} 1"),
+            ),
+        }
+        .at_line(self.unknown_line)
     }
 }

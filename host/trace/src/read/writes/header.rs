@@ -1,11 +1,13 @@
 //! The columns of a table of writes, by the names in its first line.
 
-use crate::read::columns::{Top, cells, named_by_user, pointed, time_column, unquoted};
+use super::direction::Column;
+use crate::read::columns::{Top, cells, is_number, named_by_user, time_column, unit_in, unquoted};
 use crate::read::error::{Fault, Problem, shown};
-use crate::read::number::{Bad, decimal};
-use crate::read::role::{Role, is_about_bytes, role};
+use crate::read::operation::{Named, operation_named};
+use crate::read::role::{Role, has_foreign_unit, is_about_bytes, is_doubtful, is_of_reads, role};
 use crate::read::scale::Scale;
 use crate::read::{ReadOptions, columns::Unit};
+use cardiograph_workload::OperationKind;
 
 /// A column with times.
 #[derive(Clone)]
@@ -13,6 +15,8 @@ pub(super) struct Times {
     pub index: usize,
     pub name: String,
     pub unit: Option<Unit>,
+    /// True if the name has a unit whose length is unknown, such as ticks.
+    pub is_foreign: bool,
 }
 
 /// Columns that state the duration of a write.
@@ -44,17 +48,27 @@ pub(in crate::read) struct Header {
     pub(super) separator: u8,
     /// False if the first line is already a row.
     pub(super) is_named: bool,
+    /// True if the row below the names has their units.
+    pub(super) has_units: bool,
     /// Time or start of the write.
     pub(super) time: Option<Times>,
     pub(super) duration: Duration,
     pub(super) bytes: Option<Lengths>,
     /// Column that states whether a row is a write or a read.
     pub(super) direction: Option<usize>,
-    /// Column that may contain the number of writes of a row.
-    pub(super) count: Option<usize>,
+    /// Operation of rows that state none.
+    pub(super) usual: OperationKind,
+    /// Column that may contain the number of writes of a row, and true if its name says so.
+    pub(super) count: Option<(usize, bool)>,
     pub(super) fields: usize,
+    /// Names of the columns, or the texts of the first row.
+    pub(super) names: Vec<Vec<u8>>,
     /// Names about lengths that no role fits.
     pub(super) unread: Option<String>,
+    /// Names of further durations.
+    pub(super) others: Vec<String>,
+    /// True if the latency may be the duration of something else.
+    pub(super) is_doubtful: bool,
 }
 
 impl Header {
@@ -70,7 +84,8 @@ impl Header {
         let times = |index: usize| Times {
             index,
             name: shown(texts[index]),
-            unit: role(texts[index]).1,
+            unit: role(texts[index]).1.or_else(|| unit_below(&top, index)),
+            is_foreign: has_foreign_unit(texts[index]),
         };
         let latencies: Vec<usize> = (0..texts.len())
             .filter(|index| roles[*index] == Role::Latency)
@@ -83,6 +98,10 @@ impl Header {
             (None, _, Some(_), Some(end)) => Duration::End(times(end)),
             (None, [index], ..) => Duration::Latency(times(*index)),
             (None, [], ..) => return statistic(&texts),
+            (None, several, ..) if one_of_writes(&texts, several).is_some() => {
+                let index = one_of_writes(&texts, several);
+                Duration::Latency(times(index.unwrap_or(several[0])))
+            }
             (None, several, ..) => {
                 let names: Vec<String> = several.iter().map(|index| shown(texts[*index])).collect();
                 let names = names.join(", ");
@@ -104,15 +123,36 @@ impl Header {
             }),
             _ => None,
         };
-        let is_number = decimal(&pointed(texts[own]), 0) != Err(Bad::NotANumber);
+        let is_duration = |index: &usize| {
+            let (role, unit) = role(texts[*index]);
+            let is_of_time = time_column(texts[*index]).is_some() || Some(*index) == time;
+            *index != own
+                && !is_of_time
+                && (role == Role::Latency || role == Role::Other && unit.is_some())
+        };
+        let is_latency = matches!(duration, Duration::Latency(_));
+        let others: Vec<usize> = (0..texts.len())
+            .filter(|index| is_latency && is_duration(index))
+            .collect();
+        let count = find(Role::Count).map(|index| (index, true));
+        let is_named = !is_number(texts[own]) && Scale::of(texts[own]).is_none();
+        let by_user = options.latency_column.is_some();
         Ok(Some(Header {
             separator,
-            is_named: !is_number && Scale::of(texts[own]).is_none(),
+            is_named,
+            has_units: is_named && unit_below(&top, own).is_some(),
+            usual: match is_latency && is_of_reads(texts[own]) {
+                true => OperationKind::Read,
+                false => OperationKind::Write,
+            },
+            others: others.iter().map(|index| shown(texts[*index])).collect(),
+            is_doubtful: is_latency && !by_user && time.is_some() && is_doubtful(texts[own]),
             time: time.filter(|index| *index != own).map(times),
             bytes: roles.iter().enumerate().find_map(lengths),
             direction: find(Role::Direction),
-            count: find(Role::Count),
+            count: count.or_else(|| find(Role::Number).map(|index| (index, false))),
             fields: texts.len(),
+            names: texts.iter().map(|text| text.to_vec()).collect(),
             unread: texts
                 .iter()
                 .find(|text| is_about_bytes(text))
@@ -124,9 +164,59 @@ impl Header {
     /// Returns true if a row has the columns of this header, and a time where the header names one.
     pub(in crate::read) fn fits(&self, row: &[u8]) -> bool {
         let text = self.text(row, self.duration.times().index);
-        let is_time =
-            decimal(&pointed(text), 0) != Err(Bad::NotANumber) || Scale::of(text).is_some();
+        let is_time = is_number(text) || Scale::of(text).is_some() || self.has_units;
         cells(row, self.separator).count() == self.fields && is_time
+    }
+
+    /// Declares that the names are in a comment, so that the first row is one of the table.
+    pub(in crate::read) fn in_comment(mut self) -> Header {
+        self.is_named = false;
+        self
+    }
+
+    /// Number of rows before the first write.
+    pub(super) fn rows_above(&self) -> usize {
+        usize::from(self.is_named) + usize::from(self.has_units)
+    }
+
+    /// Finds a column of operations that is not named as one: each of its texts is a known operation.
+    pub(super) fn find_direction<'a>(
+        &self,
+        rows: impl Iterator<Item = &'a [u8]> + Clone,
+    ) -> Option<usize> {
+        if self.direction.is_some() {
+            return self.direction;
+        }
+        let own = self.duration.times().index;
+        (0..self.fields)
+            .filter(|index| *index != own)
+            .find(|index| {
+                let mut names = rows
+                    .clone()
+                    .map(|row| operation_named(self.text(row, *index)))
+                    .peekable();
+                let mut has_data = false;
+                names.peek().is_some()
+                    && names.all(|name| {
+                        has_data |= matches!(name, Some(Named::Data(_)));
+                        name.is_some()
+                    })
+                    && has_data
+            })
+    }
+
+    /// Returns the column of operations; its names may be in the line given.
+    pub(super) fn operations(&self, header_line: u64, names: &[u8]) -> Option<Column> {
+        let index = self.direction?;
+        Some(Column {
+            index,
+            name: match header_line {
+                0 => (index + 1).to_string(),
+                _ => shown(self.text(names, index)),
+            },
+            separator: self.separator,
+            header_line,
+        })
     }
 
     /// Returns a field of a row; empty if the row has too few.
@@ -135,6 +225,25 @@ impl Header {
             .nth(index)
             .map(unquoted)
             .unwrap_or_default()
+    }
+}
+
+/// Returns the unit in the row below the names, if that row has no numbers.
+fn unit_below(top: &Top<'_>, index: usize) -> Option<Unit> {
+    let texts: Vec<&[u8]> = cells(top.below, top.separator()).map(unquoted).collect();
+    let has_numbers = texts.iter().any(|text| is_number(text));
+    let text = texts.get(index).filter(|_| !has_numbers);
+    text.and_then(|text| unit_in(text))
+}
+
+/// Returns the only latency of writes among latencies of reads.
+fn one_of_writes(texts: &[&[u8]], latencies: &[usize]) -> Option<usize> {
+    let mut writes = latencies
+        .iter()
+        .filter(|index| !is_of_reads(texts[**index]));
+    match (writes.next(), writes.next()) {
+        (Some(index), None) => Some(*index),
+        _ => None,
     }
 }
 

@@ -2,10 +2,12 @@
 
 use super::header::{Duration, Header, Times};
 use crate::read::ReadOptions;
-use crate::read::columns::{cells, pointed, unquoted};
+use crate::read::columns::{cells, unquoted};
 use crate::read::error::{Fault, Problem};
-use crate::read::guess::{self, Numbers};
+use crate::read::guess::{self, Guess, Numbers};
+use crate::read::numeral::{Numerals, Points};
 use crate::read::recording::{SAMPLE_ROWS, is_note, rows_in};
+use crate::read::remedy::awk;
 use crate::read::scale::Scale;
 use crate::trace::About;
 
@@ -39,7 +41,11 @@ pub(super) fn decide(
     }
     let own_scale = match own_stated {
         Some(scale) => scale,
-        None => Scale::Unit(own_unit(header, head, options, about)?),
+        None => {
+            let (numerals, note) = numerals(header, head, own);
+            about.notes.extend(note);
+            with_numerals(own_unit(header, head, options, about)?, numerals)
+        }
     };
     let time = match &header.time {
         None => own_scale,
@@ -61,6 +67,25 @@ fn own_unit(
     let own = header.duration.times();
     let is_end = matches!(header.duration, Duration::End(_));
     let of_start = header.time.as_ref().and_then(|time| time.unit);
+    if let (true, Some(unit)) = (own.is_foreign, options.time_unit) {
+        about.notes.push(format!(
+            "One unit of the column \"{}\" is read as 1 {}, as --time-unit states.",
+            own.name, unit.name
+        ));
+        return Ok(unit);
+    }
+    if own.is_foreign {
+        let at = own.index + 1;
+        let rows = header.rows_above();
+        return Err(Problem::ForeignUnit {
+            column: own.name.clone(),
+            convert: awk(
+                header.separator,
+                &format!("NR > {rows} {{ ${at} /= 48 }} 1"),
+            ),
+        }
+        .in_file());
+    }
     if let Some(unit) = own.unit.or(options.time_unit) {
         return Ok(unit);
     }
@@ -91,15 +116,26 @@ fn time_scale(
     options: &ReadOptions,
     about: &mut About,
 ) -> Result<Scale, Fault> {
+    let (numerals, _) = numerals(header, head, time);
     if let Some(unit) = time.unit.or(options.time_unit) {
-        return Ok(Scale::Unit(unit));
+        return Ok(with_numerals(unit, numerals));
     }
     let what = format!("the times in column \"{}\"", time.name);
-    let Scale::Unit(own_unit) = own_scale else {
-        let is_ulog = false;
-        let guess = guess::of_times(&time.name, &column(header, head, time), is_ulog)?;
-        about.notes.push(guess.reason);
-        return Ok(Scale::Unit(guess.unit));
+    let numbers = column(header, head, time);
+    let known = match guess::since_1970(&time.name, &numbers) {
+        Some(guess) => Some(guess),
+        None if matches!(own_scale, Scale::InTexts | Scale::Calendar) => {
+            let is_ulog = false;
+            Some(guess::of_times(&time.name, &numbers, is_ulog)?)
+        }
+        None => None,
+    };
+    if let Some(Guess { unit, reason }) = known {
+        about.notes.push(reason);
+        return Ok(with_numerals(unit, numerals));
+    }
+    let (Scale::Unit(own_unit) | Scale::Grouped(own_unit, _)) = own_scale else {
+        return Ok(own_scale);
     };
     let own = header.duration.times();
     let (span, busy) = (
@@ -123,13 +159,32 @@ fn time_scale(
         "The times in column \"{}\" have no unit; they are read as {}, like those in column \"{}\".",
         time.name, own_unit.name, own.name
     ));
-    Ok(own_scale)
+    Ok(with_numerals(own_unit, numerals))
+}
+
+fn with_numerals(unit: crate::read::TimeUnit, numerals: Numerals) -> Scale {
+    match numerals {
+        Numerals::Decimal => Scale::Unit(unit),
+        Numerals::Grouped(mark) => Scale::Grouped(unit, mark),
+    }
+}
+
+/// Returns the meaning of points and commas in a column, and a note if it is in doubt.
+fn numerals(header: &Header, head: &[u8], times: &Times) -> (Numerals, Option<String>) {
+    let mut points = Points::default();
+    for row in sample(header, head) {
+        points.push(header.text(row, times.index), 0);
+    }
+    points.decide()
 }
 
 /// Returns the rows from which units are decided.
-pub(super) fn sample<'a>(header: &Header, head: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
+pub(super) fn sample<'a>(
+    header: &Header,
+    head: &'a [u8],
+) -> impl Iterator<Item = &'a [u8]> + Clone {
     let rows = rows_in(head).filter(|row| !is_note(row));
-    rows.skip(usize::from(header.is_named)).take(SAMPLE_ROWS)
+    rows.skip(header.rows_above()).take(SAMPLE_ROWS)
 }
 
 fn first_text<'a>(header: &Header, head: &'a [u8], index: usize) -> Option<&'a [u8]> {
@@ -138,11 +193,13 @@ fn first_text<'a>(header: &Header, head: &'a [u8], index: usize) -> Option<&'a [
         .next()
 }
 
-fn column(header: &Header, head: &[u8], times: &Times) -> Numbers {
+pub(super) fn column(header: &Header, head: &[u8], times: &Times) -> Numbers {
+    let (numerals, _) = numerals(header, head, times);
     let mut numbers = Numbers::default();
     for row in sample(header, head) {
-        if let Some(cell) = cells(row, header.separator).nth(times.index) {
-            numbers.push(&pointed(unquoted(cell)));
+        let cell = cells(row, header.separator).nth(times.index);
+        if let Some(plain) = cell.and_then(|cell| numerals.plain(unquoted(cell))) {
+            numbers.push(&plain);
         }
     }
     numbers

@@ -1,0 +1,50 @@
+//! Commands that turn a file into one that is read.
+
+use super::error::Problem;
+
+/// Returns a command that passes the rows of a file through an awk program with its separator.
+pub(super) fn awk(separator: u8, program: &str) -> String {
+    let options = match separator {
+        b' ' => "",
+        b'\t' => "-F'\\t' -v OFS='\\t' ",
+        b';' => "-F';' -v OFS=';' ",
+        _ => "-F, -v OFS=, ",
+    };
+    format!("awk {options}'{program}' FILE | {ANALYZE}")
+}
+
+pub(super) const ANALYZE: &str = "cardiograph analyze -";
+
+/// Returns the problem of a time below 0: a counter of 32 bits with a sign, or a clock that began below 0.
+pub(super) fn of_negative(
+    column: String,
+    text: String,
+    separator: u8,
+    index: usize,
+    rows_above: usize,
+) -> Problem {
+    let at = index + 1;
+    let size: f64 = text
+        .trim_start_matches('-')
+        .replace(',', ".")
+        .parse()
+        .unwrap_or(0.0);
+    let is_counter = size > 1e9 && size <= 2_147_483_648.0;
+    let (cause, program) = match is_counter {
+        true => (
+            "if it is a 32-bit counter with a sign",
+            format!("${at} = (${at} + 4294967296) % 4294967296"),
+        ),
+        false => (
+            "if the clock started below 0, add a constant",
+            format!("${at} += {size}"),
+        ),
+    };
+    let command = awk(separator, &format!("NR > {rows_above} {{ {program} }} 1"));
+    Problem::NegativeTime {
+        column,
+        text,
+        cause,
+        command,
+    }
+}
