@@ -32,7 +32,7 @@ pub fn all() -> Result<(), String> {
 pub fn one(name: &str) -> Result<(), String> {
     packages::install(packages::FOR_BENCHMARKS)?;
     let targets: &[&str] = match name {
-        "serve" | "pan" => &["--package", "cardiograph"],
+        "serve" | "pan" | "analyze" => &["--package", "cardiograph"],
         _ => &["--workspace", "--examples", "--bins"],
     };
     check(cargo(&["build", "--quiet", "--release"]).args(targets))?;
