@@ -402,6 +402,16 @@ fn a_command_never_takes_out_two_times_of_a_row() {
 }
 
 #[test]
+fn the_first_column_may_be_hexadecimal() {
+    let text = "sector,latency_us\n0010,812\n001F,790\n0A2C,801\n";
+    let loaded = read_from("hex.csv", text.as_bytes(), &ReadOptions::default());
+    let Ok(Loaded::Trace(trace)) = loaded else {
+        panic!("not read");
+    };
+    assert_eq!(trace.len(), 3);
+}
+
+#[test]
 fn times_among_words_may_precede_a_table() {
     let text = "timeout 500 ms\nretry 10 ms\ntime_us,latency_us\n0,812\n2000,790\n";
     let loaded = read_from("preamble.csv", text.as_bytes(), &ReadOptions::default());
