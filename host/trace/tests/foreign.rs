@@ -330,6 +330,10 @@ const NOTED: &[(&str, &str)] = &[
         "read as the decimal point (5.800); if it separates thousands, run tr -d .",
     ),
     (
+        "decimal_comma_header.csv",
+        "so the commas are read as decimal commas",
+    ),
+    (
         "two_durations.csv",
         "column \"write_us\"; of the other durations (sync_us), --latency-column chooses one",
     ),
