@@ -330,6 +330,10 @@ const NOTED: &[(&str, &str)] = &[
         "read as the decimal point (5.800); if it separates thousands, run tr -d .",
     ),
     (
+        "decimal_comma_header.csv",
+        "so the commas are read as decimal commas",
+    ),
+    (
         "two_durations.csv",
         "column \"write_us\"; of the other durations (sync_us), --latency-column chooses one",
     ),
@@ -399,6 +403,16 @@ fn a_command_never_takes_out_two_times_of_a_row() {
     let error = read_from("two.txt", text.as_bytes(), &ReadOptions::default());
     let error = error.err().unwrap().to_string();
     assert!(error.contains("unknown format"), "{error}");
+}
+
+#[test]
+fn the_first_column_may_be_hexadecimal() {
+    let text = "sector,latency_us\n0010,812\n001F,790\n0A2C,801\n";
+    let loaded = read_from("hex.csv", text.as_bytes(), &ReadOptions::default());
+    let Ok(Loaded::Trace(trace)) = loaded else {
+        panic!("not read");
+    };
+    assert_eq!(trace.len(), 3);
 }
 
 #[test]

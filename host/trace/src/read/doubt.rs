@@ -78,7 +78,7 @@ pub(super) struct Rise {
     max_ns: u64,
 }
 
-/// What the order of the latencies in a column says about them.
+/// Meaning of the order of the latencies in a column.
 pub(super) enum Order {
     Usual,
     /// Every row is above the one before.
@@ -259,7 +259,9 @@ impl Totals {
             return Ok(());
         }
         let is_missing = |word: &&str| text.eq_ignore_ascii_case(word.as_bytes());
-        if MISSING.iter().any(is_missing) {
+        // Numbers in hexadecimal have digits, and so do names such as A7.
+        let is_name = text.iter().any(u8::is_ascii_digit) && !text.ends_with(b"%");
+        if is_name || MISSING.iter().any(is_missing) {
             return Ok(());
         }
         let text = shown(text);

@@ -94,7 +94,7 @@ fn are_groups(groups: &[&[u8]]) -> bool {
             .all(|group| group.len() == 3 && are_digits(group))
 }
 
-/// What the numbers of a column say about their points and commas.
+/// Evidence for the meaning of the points and commas in a column.
 #[derive(Default)]
 pub(super) struct Points {
     /// A number below 1000 has no mark.

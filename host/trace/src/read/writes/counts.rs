@@ -16,7 +16,7 @@ use crate::trace::About;
 use std::collections::{BTreeMap, HashSet};
 use std::io::Read;
 
-/// What a column of counts means.
+/// Meaning of a column of counts.
 enum Counts {
     /// Something of each write: its number, or a constant.
     OfRows,

@@ -43,7 +43,15 @@ pub(super) fn decide(
         Some(scale) => scale,
         None => {
             let (numerals, note) = numerals(header, head, own);
-            about.notes.extend(note);
+            let has_commas = || sample(header, head).any(|row| row.contains(&b','));
+            let is_sole = header.fields == 1 && numerals == Numerals::Decimal;
+            let of_commas = (note.is_none() && is_sole && has_commas()).then(|| {
+                format!(
+                    "The header names one column, \"{}\", so the commas are read as decimal commas.",
+                    own.name
+                )
+            });
+            about.notes.extend(note.or(of_commas));
             with_numerals(own_unit(header, head, options, about)?, numerals)
         }
     };
