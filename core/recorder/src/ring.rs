@@ -188,7 +188,7 @@ pub struct Producer<'a> {
     shared: &'a Shared,
     format: Format,
     shape: Shape,
-    /// Memory for the newest samples, and the place of their schema in the format.
+    /// Memory for the newest samples, and the index of their schema in the format.
     #[cfg(feature = "serving")]
     shown: Option<(Newest<'a>, u8)>,
     /// Offset of the next byte in the memory.
@@ -276,8 +276,8 @@ impl fmt::Display for PushError {
 impl core::error::Error for PushError {}
 
 impl<'a> Producer<'a> {
-    /// Copies every sample that is accepted to this memory too, for tasks that show the newest ones. Call it before the
-    /// first sample.
+    /// Also copies every accepted sample to this memory, for tasks that show the newest ones. Call it before the first
+    /// sample.
     #[cfg(feature = "serving")]
     pub fn show(&mut self, newest: Newest<'a>) {
         self.shown = Some((newest, 0));

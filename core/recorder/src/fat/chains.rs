@@ -7,8 +7,8 @@
 //! ```
 //!
 //! The name is deleted with the first run only. A mount that finds such a record continues with the chain
-//! after the run if that chain still has as many clusters, with the same sum: otherwise another program has
-//! changed it.
+//! after the run if that chain still has the recorded number and sum of clusters; otherwise another program
+//! has changed it.
 
 use super::guest_record::{FirstRun, NamePlace, WholeChain};
 use super::record::{ENTRIES_OF_BLOCK, Intent};
@@ -21,7 +21,7 @@ impl FatVolume {
     /// Follows a chain to its end.
     ///
     /// # Errors
-    /// [`Error::DamagedChain`], or that of the card.
+    /// [`Error::DamagedChain`], or a card error.
     pub(super) async fn survey<B: Blocks>(
         &mut self,
         card: &mut B,
@@ -224,7 +224,7 @@ impl FatVolume {
             && self.is_unchanged(card, run.rest).await?)
     }
 
-    /// Returns true if a chain is as it was, and no entry of the root directory begins with it.
+    /// Returns true if a chain is unchanged, and no entry of the root directory begins with it.
     pub(super) async fn is_unchanged<B: Blocks>(
         &mut self,
         card: &mut B,

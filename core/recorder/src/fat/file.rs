@@ -9,7 +9,7 @@ use crate::volume::{Blocks, FileId, FileRecord, Name, Request};
 use hadris_fat_raw::{ATTR_ARCHIVE, ATTR_SYSTEM, ShortEntry};
 
 impl File {
-    /// Returns the chain of the file of which the first `kept` clusters are kept.
+    /// Returns the chain of the file, of which the first `kept` clusters stay allocated.
     pub(super) fn chain(&self, layout: &Layout, kept: u32) -> Chain {
         Chain {
             first: self.first,

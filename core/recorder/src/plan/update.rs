@@ -21,8 +21,8 @@ pub fn request<const N: usize>(state: &mut State<N>, now: &mut Conditions<N>, re
 }
 
 /// Updates the state with new conditions: requests checkpoints and new files that are due, and answers a
-/// flush that has its result. A new pending checkpoint covers everything in the rings: `is_behind` is set for
-/// its streams.
+/// flush whose result is known. A new pending checkpoint covers everything in the rings: `is_behind` is set
+/// for its streams.
 pub fn update<const N: usize>(state: &mut State<N>, now: &mut Conditions<N>) {
     match state.card {
         Card::Absent => return answer(state, false),

@@ -90,7 +90,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         }
     }
 
-    /// Publishes the figures of the recording, from time to time.
+    /// Publishes the figures of the recording, if an update is due.
     pub(super) fn publish_figures(&self, now_us: u64) {
         let Some(reads) = self.reads else {
             return;
