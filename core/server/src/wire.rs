@@ -185,7 +185,7 @@ impl<'c, C: Read + Write, T: Timer> Wire<'c, C, T> {
             };
             let waited_ms = self.timer.now_ms().saturating_sub(start_ms);
             let left_ms = limit_ms.saturating_sub(waited_ms) as u32;
-            // Bytes past the largest head belong to a head that is refused anyway.
+            // There is no need to read past the largest head: a longer one is refused.
             let room = &mut bytes[*filled..HEAD_BYTES_MAX - TAIL_BYTES_MIN];
             match within(self.timer, left_ms, pin!(self.socket.read(room))).await {
                 Some(Ok(0) | Err(_)) => return Received::Closed,

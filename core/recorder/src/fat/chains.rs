@@ -167,7 +167,8 @@ impl FatVolume {
         Ok(())
     }
 
-    /// Returns true if an entry has this checksum and first cluster, or if a repair tool has truncated it.
+    /// Returns true if an entry has this checksum and either this first cluster or, truncated by a repair
+    /// tool, none.
     pub(super) fn is_entry_of(&self, entry: &ShortEntry, sum: u8, first: u32) -> bool {
         let found = entry.first_cluster(self.layout.kind);
         let is_emptied = found == 0 && entry.size() == 0;

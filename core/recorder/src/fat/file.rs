@@ -231,7 +231,7 @@ impl FatVolume {
         self.done_freeing(card, file, kept).await
     }
 
-    /// Removes an unfinished file from the table.
+    /// Removes an unfinished file from the table, and frees its number.
     pub(super) fn forget_discarded(&mut self, slot: u8) {
         let file = self.record.reserved.get_mut(usize::from(slot));
         if let Some(file) = file.and_then(Option::take)

@@ -182,7 +182,7 @@ impl<'l, R: Reader> Walk<'l, R> {
             cursor.block = self.layout.block_of(next);
             cursor.blocks_left = self.layout.cluster_blocks - 1;
         }
-        // No directory is longer: the chain is cyclic.
+        // No valid directory is longer: the chain is probably cyclic.
         if passed >= MAX_DIR_ENTRIES {
             return Err(Error::DamagedDirectory);
         }

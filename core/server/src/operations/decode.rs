@@ -264,7 +264,7 @@ impl<S: Storage, I: Instrument, T: Timer> Server<'_, S, I, T> {
                 false => high = middle,
             }
         }
-        // A sample begins in the last block whose number does not exceed it.
+        // A sample begins in the last block whose first sample number does not exceed its own.
         Ok(match key {
             Key::Age(_) => low,
             Key::Sample(_) => low.saturating_sub(1),
