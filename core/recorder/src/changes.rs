@@ -308,7 +308,7 @@ impl<'a> ReadDesk<'a> {
         }
     }
 
-    /// Discards an upload that nobody will commit.
+    /// Discards an upload that will not be committed.
     pub fn abandon_upload(&self, upload: u8) {
         self.changes.abandon(upload);
         self.wake_recorder();

@@ -361,7 +361,7 @@ impl<'a> ReadDesk<'a> {
         recorder.into_iter().chain(queue).for_each(Waker::wake);
     }
 
-    /// Wakes the recorder, which looks for requests.
+    /// Wakes the recorder, which then polls for requests.
     pub(crate) fn wake_recorder(&self) {
         let recorder = self.inner.borrow_mut().recorder.take();
         recorder.into_iter().for_each(Waker::wake);
@@ -564,7 +564,7 @@ impl<'a> ReadDesk<'a> {
 }
 
 impl<'a> Inner<'a> {
-    /// Returns the reason why blocks that were looked up in this generation may not be read any more.
+    /// Returns the reason why blocks that were looked up in this generation may no longer be read.
     fn error_of(&self, generation: u32) -> Option<ReadError> {
         match generation {
             0 => None,

@@ -38,7 +38,7 @@ pub struct Config {
     pub rotate_us: Option<u64>,
     /// Policy for a full card.
     pub when_full: WhenFull,
-    /// Reads of other tasks go on after the end of the recording, by [`Recorder::serve`].
+    /// True if [`Recorder::serve`] continues to serve other tasks after the end of the recording.
     pub serves_after_end: bool,
     /// Minimum stall that the rings have to absorb in addition to reads of other tasks, in us: a longer one counts
     /// if the card has shown it since it was acquired. 0 if nothing is known about the card.

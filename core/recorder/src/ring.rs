@@ -533,8 +533,8 @@ impl Consumer<'_> {
         self.shared.peak.load(Ordering::Relaxed) as usize
     }
 
-    /// Returns the number of samples lost so far, modulo 2^32. Once the ring is drained, the gaps taken from
-    /// it hold as many.
+    /// Returns the number of samples lost so far, modulo 2^32. Once the ring is drained, the gaps taken from it
+    /// contain this number of samples.
     pub fn lost(&self) -> u32 {
         self.shared.lost.load(Ordering::Acquire)
     }
@@ -601,7 +601,7 @@ impl Consumer<'_> {
 
     /// Returns the next item in the ring.
     pub(crate) fn next(&self) -> Next {
-        // Load the level before the boundaries: a boundary published in between lies behind this head.
+        // Load the level before the boundaries: a boundary published meanwhile lies behind this head.
         let level = self.level_bytes();
         let (before, boundary) = match self.shared.boundaries.first() {
             Some((position, boundary)) => {

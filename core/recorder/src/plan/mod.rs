@@ -48,7 +48,7 @@
 //! ```
 //!
 //! While `is_reading`, no write begins unless a checkpoint needs it, and a read ends a write only between two pages.
-//! After the end of a recording the phase stays `Ended`, and `is_serving` lets reads and changes go on.
+//! After the end of a recording the phase stays `Ended`, and `is_serving` lets reads and changes continue.
 //!
 //! Jobs are file-system operations: sequences of steps, each of which is one bounded read or write. The
 //! planner decides again between any two steps, so samples go first whenever their ring needs it.

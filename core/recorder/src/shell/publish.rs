@@ -145,7 +145,7 @@ impl<'a, M: BlockDevice, C: Clock, D: DelayNs, E: FnMut(Event), const N: usize>
         figures
     }
 
-    /// Notes that a slot has no recording in progress any more.
+    /// Notes that a slot no longer has a recording in progress.
     pub(super) fn unpublish(&self, slot: u8) {
         if let Some(reads) = self.reads {
             reads.publish(slot, None);

@@ -1,4 +1,4 @@
-//! Undamaged volumes: everything that the crate fatfs has written is there, and nothing else.
+//! Undamaged volumes: reading finds everything that the crate fatfs has written, and nothing else.
 
 use super::*;
 use proptest::prelude::*;

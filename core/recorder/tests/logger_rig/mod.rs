@@ -289,7 +289,7 @@ pub fn record<'a, const N: usize>(
         ),
         watch: RefCell::new(Box::new(watch)),
     };
-    let streams = streams.try_into().ok().expect("as many as inputs");
+    let streams = streams.try_into().ok().expect("as many streams as inputs");
     let events = RefCell::new(Vec::new());
     let reads = RefCell::new(Vec::new());
     let summaries = run(&world, case, streams, &events, &reads);

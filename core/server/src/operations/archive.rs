@@ -30,7 +30,7 @@ enum Cursor<L> {
     Index(Position),
 }
 
-/// Maximum number of unfinished files in an archive: as many as a recorder has.
+/// Maximum number of unfinished files in an archive, equal to that of a recorder.
 const GROWING_MAX: usize = RESERVED_MAX;
 // The text of the refusal names the number.
 const _: () = assert!(GROWING_MAX == 8);
