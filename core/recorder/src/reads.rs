@@ -150,7 +150,7 @@ pub enum ReadError {
     NoCard,
     /// The card could not read the blocks.
     CardFailed,
-    /// Another card was inserted, or the card was mounted again, since the reader looked it up.
+    /// Another card was inserted, or the card was mounted again, since the reader looked up the blocks.
     OtherCard,
     /// Files were removed since the reader looked up the blocks: it has to look them up again.
     Changed,

@@ -138,7 +138,7 @@ impl<'d, 'a> CardStorage<'d, 'a> {
             None => self.files.recordings(place).await?,
         };
         let found = match self.files.next_recording(&mut index).await {
-            // The card was exchanged: begin again on it.
+            // The card was exchanged: the caller has to begin again.
             Err(FileError::Read(ReadError::OtherCard)) => return Err(Error::OtherCard),
             found => found?,
         };

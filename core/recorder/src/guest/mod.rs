@@ -201,7 +201,8 @@ impl CardFile {
         }
     }
 
-    /// Returns a number that identifies the place of the file on the card: its first block.
+    /// Returns a number that identifies the place of the file on the card: the first block of a recording in
+    /// progress, the first cluster of any other file.
     pub fn first_block(&self) -> u32 {
         match (&self.unfinished, &self.node) {
             (Some(file), _) => file.extent.start,
