@@ -154,7 +154,7 @@ impl Watched {
         Some((number, stream, gap))
     }
 
-    /// Returns the newest gap that contains a sample.
+    /// Returns a remembered gap that contains a sample.
     pub(crate) fn gap_of(&self, stream: u8, number: u64) -> Option<Gap> {
         let gaps = self.gaps.iter().flatten();
         let mut gaps =
